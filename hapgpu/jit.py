@@ -1,0 +1,38 @@
+"""Numba's compiler as hapgpu uses it: no GIL, compiled code kept between runs."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeVar, cast
+
+from hapgpu.cache import cache_directory
+
+_PACKAGE = Path(__file__).parent
+_Function = TypeVar("_Function", bound=Callable[..., object])
+
+
+def _sources_digest() -> str:
+    """Digest of the state of all package sources.
+
+    Numba notices a change in the file of a cached function, but not in the files of the
+    functions inlined into it; a folder per state of the package does.
+    """
+    digest = hashlib.sha256()
+    for source in sorted(_PACKAGE.rglob("*.py")):
+        state = source.stat()
+        digest.update(f"{source}:{state.st_mtime_ns}:{state.st_size}\n".encode())
+    return digest.hexdigest()[:16]
+
+
+# Numba reads this at import; without it a read-only site-packages makes caching fail.
+os.environ.setdefault("NUMBA_CACHE_DIR", str(cache_directory() / "numba" / _sources_digest()))
+
+import numba  # noqa: E402  (the cache folder has to be set first)
+
+
+def njit(function: _Function) -> _Function:
+    """Compile `function` on its first call: no Python objects, no GIL, result cached on disk."""
+    return cast("_Function", numba.njit(nogil=True, cache=True)(function))
