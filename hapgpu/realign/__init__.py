@@ -1,1 +1,1 @@
-
+"""Semi-global affine alignment of reads to haplotypes, as GATK HaplotypeCaller does it."""
