@@ -1,0 +1,143 @@
+"""Scores, presets and overhang strategies of the semi-global aligner."""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass
+from math import gcd
+
+from hapgpu.errors import InputError, UsageError
+
+LARGEST_WEIGHT = 100_000_000
+"""Largest weight taken, as a magnitude: beyond it the 32-bit scores of GATK wrap around."""
+
+LOWEST_SCORE = -100_000_000
+"""GATK lets no cell of the matrix fall below this score."""
+
+UNREACHABLE = -(2**30)
+"""GATK's gap score before any gap was opened (INT_MIN / 2)."""
+
+_INT32_MAX = 2**31 - 1
+
+
+class Overhang(enum.IntEnum):
+    """What becomes of the part of the query that lies outside the reference.
+
+    The values are shared with the kernels.
+    """
+
+    SOFTCLIP = 0
+    """Overhanging bases are soft-clipped."""
+    INDEL = 1
+    """Both sequences are aligned from end to end; overhangs are insertions or deletions."""
+    LEADING_INDEL = 2
+    """Both start together; the end of the reference may be left over."""
+    IGNORE = 3
+    """Overhanging bases count as aligned."""
+
+    @property
+    def has_free_ends(self) -> bool:
+        """Whether a query may start and end anywhere without a penalty."""
+        return self in {Overhang.SOFTCLIP, Overhang.IGNORE}
+
+
+@dataclass(frozen=True, slots=True)
+class Scoring:
+    """Weights of an affine alignment, all with their sign.
+
+    A gap of k bases costs `gap_open + (k - 1) * gap_extend`.
+    """
+
+    match: int
+    mismatch: int
+    gap_open: int
+    gap_extend: int
+
+    def __post_init__(self) -> None:
+        if self.largest > LARGEST_WEIGHT:
+            message = f"scoring {self}: no weight may be larger than {LARGEST_WEIGHT:,}"
+            raise UsageError(message)
+
+    def __str__(self) -> str:
+        return ",".join(map(str, self.weights))
+
+    @property
+    def weights(self) -> tuple[int, int, int, int]:
+        """Match, mismatch, gap open, gap extend."""
+        return self.match, self.mismatch, self.gap_open, self.gap_extend
+
+    @property
+    def largest(self) -> int:
+        """Magnitude of the largest weight: no step changes a score by more."""
+        return max(map(abs, self.weights))
+
+    @property
+    def divisor(self) -> int:
+        """Largest number that divides all weights; dividing by it changes no comparison."""
+        return gcd(*self.weights) or 1
+
+    def divided(self) -> Scoring:
+        """Return the smallest weights with the same alignments."""
+        return Scoring(*(weight // self.divisor for weight in self.weights))
+
+    @property
+    def prefers_exact_match(self) -> bool:
+        """Whether an exact substring is always the best alignment of the recurrences.
+
+        GATK answers exact substrings without aligning; for these weights, which all sensible
+        ones are among, the alignment comes out the same.
+        """
+        return (
+            self.match > 0
+            and self.mismatch < self.match
+            and self.gap_open < 0
+            and self.gap_extend <= 0
+        )
+
+    def check_range(self, reference_length: int, query_length: int) -> None:
+        """Raise `InputError` where scores of sequences this long would not fit 32 bits."""
+        largest = max(0, *self.weights)
+        if largest * (reference_length + query_length) > _INT32_MAX:
+            message = (
+                f"scoring {self}: scores of sequences of {reference_length:,} and "
+                f"{query_length:,} bases do not fit 32 bits; use smaller weights"
+            )
+            raise InputError(message)
+
+
+PRESETS = {
+    "read-to-haplotype": Scoring(10, -15, -30, -5),
+    "haplotype-to-reference": Scoring(200, -150, -260, -11),
+    "standard-ngs": Scoring(25, -50, -110, -6),
+    "original": Scoring(3, -1, -4, -3),
+}
+"""GATK's ALIGNMENT_TO_BEST_HAPLOTYPE_SW_PARAMETERS, NEW_SW_PARAMETERS, STANDARD_NGS and
+ORIGINAL_DEFAULT."""
+
+
+def resolve_scoring(scoring: str | Scoring) -> Scoring:
+    """Turn a preset's name or `MATCH,MISMATCH,OPEN,EXTEND` into weights."""
+    if isinstance(scoring, Scoring):
+        return scoring
+    if scoring in PRESETS:
+        return PRESETS[scoring]
+    try:
+        match, mismatch, gap_open, gap_extend = map(int, scoring.split(","))
+    except ValueError:
+        message = (
+            f"unknown scoring '{scoring}': give one of {', '.join(PRESETS)}, "
+            "or MATCH,MISMATCH,OPEN,EXTEND as in 10,-15,-30,-5"
+        )
+        raise UsageError(message) from None
+    return Scoring(match, mismatch, gap_open, gap_extend)
+
+
+def resolve_overhang(overhang: str | Overhang) -> Overhang:
+    """Turn `softclip`, `indel`, `leading-indel` or `ignore` into a strategy."""
+    if isinstance(overhang, Overhang):
+        return overhang
+    names = {strategy.name.lower().replace("_", "-"): strategy for strategy in Overhang}
+    if overhang not in names:
+        message = f"unknown overhang '{overhang}': give one of {', '.join(names)}"
+        raise UsageError(message)
+    return names[overhang]
