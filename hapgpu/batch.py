@@ -59,6 +59,14 @@ class Ragged:
         return cls(data, offsets_of(lengths))
 
     @classmethod
+    def gather(cls, data: NDArray[Any], starts: NDArray[Any], lengths: NDArray[Any]) -> Ragged:
+        """Copy rows that lie anywhere in `data` behind each other."""
+        offsets = offsets_of(lengths)
+        rows = np.empty(int(offsets[-1]), dtype=data.dtype)
+        _copy_rows(data, starts, rows, offsets)
+        return cls(rows, offsets)
+
+    @classmethod
     def concatenate(cls, parts: Sequence[Ragged]) -> Ragged:
         """Put the rows of several arrays of one dtype, at least one, under each other."""
         data = np.concatenate([part.data for part in parts])
@@ -87,10 +95,7 @@ class Ragged:
         if rows.dtype == np.bool_:
             rows = np.flatnonzero(rows)
         starts = self.offsets[rows]
-        offsets = offsets_of(self.offsets[rows + 1] - starts)
-        data = np.empty(int(offsets[-1]), dtype=self.data.dtype)
-        _copy_rows(self.data, starts, data, offsets)
-        return Ragged(data, offsets)
+        return Ragged.gather(self.data, starts, self.offsets[rows + 1] - starts)
 
     def slice(self, start: int, stop: int) -> Ragged:
         """Rows start to stop, sharing memory with this array."""
@@ -199,6 +204,17 @@ class PairBatch:
             self.references, self.queries, self.reference_index[rows], self.query_index[rows]
         )
 
+    def compact(self) -> PairBatch:
+        """Drop the sequences that no pair uses."""
+        references, reference_index = np.unique(self.reference_index, return_inverse=True)
+        queries, query_index = np.unique(self.query_index, return_inverse=True)
+        return PairBatch(
+            self.references.take(references),
+            self.queries.take(queries),
+            reference_index.astype(np.int32),
+            query_index.astype(np.int32),
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class AlignmentBatch:
@@ -220,3 +236,12 @@ class AlignmentBatch:
 
     def __len__(self) -> int:
         return self.scores.size
+
+    @classmethod
+    def concatenate(cls, parts: Sequence[AlignmentBatch]) -> AlignmentBatch:
+        """Put batches, at least one, under each other."""
+        return cls(
+            np.concatenate([part.scores for part in parts]),
+            np.concatenate([part.offsets for part in parts]),
+            Ragged.concatenate([part.cigars for part in parts]),
+        )

@@ -78,6 +78,18 @@ def reference_lengths(cigars: Ragged) -> NDArray[np.int64]:
 
 
 @njit
+def length_of(element: int) -> int:
+    """Length of a CIGAR element."""
+    return int(np.int64(element) >> 4)  # widened: Numba takes uint32 and int64 for a float
+
+
+@njit
+def operation_of(element: int) -> int:
+    """Operation of a CIGAR element."""
+    return int(np.int64(element) & 15)
+
+
+@njit
 def consumes_query(operation: int) -> bool:
     """Whether the operation accounts for bases of the query."""
     return operation in (MATCH, INSERTION, SOFT_CLIP, EQUAL, DIFFERENT)
@@ -106,8 +118,8 @@ def query_length(elements: NDArray[Any]) -> int:
     """Bases of the query that the elements of one CIGAR account for."""
     length = 0
     for element in elements:
-        if consumes_query(element & 15):
-            length += element >> 4
+        if consumes_query(operation_of(element)):
+            length += length_of(element)
     return length
 
 
@@ -116,8 +128,8 @@ def reference_length(elements: NDArray[Any]) -> int:
     """Bases of the reference that the elements of one CIGAR span."""
     length = 0
     for element in elements:
-        if consumes_reference(element & 15):
-            length += element >> 4
+        if consumes_reference(operation_of(element)):
+            length += length_of(element)
     return length
 
 
@@ -163,7 +175,7 @@ def _text_lengths(data: NDArray[np.uint32], offsets: NDArray[np.int64]) -> NDArr
     for row in range(lengths.size):
         length = 1 if offsets[row] == offsets[row + 1] else 0
         for k in range(offsets[row], offsets[row + 1]):
-            length += count_digits(data[k] >> 4) + 1
+            length += count_digits(length_of(data[k])) + 1
         lengths[row] = length
     return lengths
 
@@ -180,8 +192,8 @@ def _write_texts(
         if offsets[row] == offsets[row + 1]:
             out[at] = _STAR
         for k in range(offsets[row], offsets[row + 1]):
-            at = write_number(data[k] >> 4, out, at)
-            out[at] = _LETTERS[data[k] & 15]
+            at = write_number(length_of(data[k]), out, at)
+            out[at] = _LETTERS[operation_of(data[k])]
             at += 1
 
 
@@ -253,22 +265,22 @@ def add_element(builder: CigarBuilder, length: int, operation: int) -> None:
 def add_elements(builder: CigarBuilder, elements: NDArray[Any]) -> None:
     """Append all elements of a CIGAR."""
     for element in elements:
-        add_element(builder, element >> 4, element & 15)
+        add_element(builder, length_of(element), operation_of(element))
 
 
 @njit
 def finish_cigar(builder: CigarBuilder) -> bool:
     """Drop deletions at the end; return whether the CIGAR is in order and not empty."""
     state, elements = builder.state, builder.elements
-    if state[_SECTION] == _LEFT_SOFT and elements[0] & 15 == SOFT_CLIP:
+    if state[_SECTION] == _LEFT_SOFT and operation_of(elements[0]) == SOFT_CLIP:
         return False  # clipped altogether
     if not state[_KEEPS_ENDS]:
         count = state[COUNT]
         if state[_LAST] == DELETION:
-            state[TRAILING_REMOVED] += elements[count - 1] >> 4
+            state[TRAILING_REMOVED] += length_of(elements[count - 1])
             state[COUNT] -= 1
         elif _ends_in_deletion_and_insertion(builder):
-            state[TRAILING_REMOVED] += elements[count - 2] >> 4
+            state[TRAILING_REMOVED] += length_of(elements[count - 2])
             elements[count - 2] = elements[count - 1]
             state[COUNT] -= 1
     return bool(state[COUNT] > 0 and not state[_BROKEN])
@@ -293,7 +305,7 @@ def _is_at_start(builder: CigarBuilder) -> bool:
     last, count = builder.state[_LAST], builder.state[COUNT]
     if last == _NONE or is_clip(last):
         return True
-    return last == INSERTION and (count == 1 or is_clip(builder.elements[count - 2] & 15))
+    return last == INSERTION and (count == 1 or is_clip(operation_of(builder.elements[count - 2])))
 
 
 @njit
@@ -301,7 +313,7 @@ def _ends_in_deletion_and_insertion(builder: CigarBuilder) -> bool:
     count = builder.state[COUNT]
     if builder.state[_LAST] != INSERTION or count < 2:
         return False
-    return bool(builder.elements[count - 2] & 15 == DELETION)
+    return bool(operation_of(builder.elements[count - 2]) == DELETION)
 
 
 @njit
@@ -310,11 +322,11 @@ def _add_clip(builder: CigarBuilder, length: int, operation: int) -> None:
     last, count = state[_LAST], state[COUNT]
     removes_ends = not state[_KEEPS_ENDS]
     if removes_ends and not consumes_query(last) and not is_clip(last):
-        state[TRAILING_REMOVED] += elements[count - 1] >> 4
+        state[TRAILING_REMOVED] += length_of(elements[count - 1])
         elements[count - 1] = length << 4 | operation
         state[_LAST] = operation
     elif removes_ends and _ends_in_deletion_and_insertion(builder):
-        state[TRAILING_REMOVED] += elements[count - 2] >> 4
+        state[TRAILING_REMOVED] += length_of(elements[count - 2])
         elements[count - 2] = elements[count - 1]
         elements[count - 1] = length << 4 | operation  # GATK still takes the insertion as last
     else:
@@ -324,7 +336,7 @@ def _add_clip(builder: CigarBuilder, length: int, operation: int) -> None:
 @njit
 def _add_deletion_before_insertion(builder: CigarBuilder, length: int) -> None:
     elements, count = builder.elements, builder.state[COUNT]
-    if count > 1 and elements[count - 2] & 15 == DELETION:
+    if count > 1 and operation_of(elements[count - 2]) == DELETION:
         elements[count - 2] += length << 4
         return
     elements[count] = elements[count - 1]

@@ -1,0 +1,34 @@
+// CIGARs in BAM encoding: length << 4 | operation.
+
+enum CigarOperation : unsigned { kM = 0, kI = 1, kD = 2, kS = 4 };
+
+__device__ inline unsigned cigar_run(int length, unsigned operation) {
+    return (unsigned)length << 4 | operation;
+}
+
+// A CIGAR in the making, last run first; all lanes of a group hold the same.
+struct RunWriter {
+    unsigned* runs;
+    int count;
+    unsigned operation;
+    int length;
+
+    __device__ RunWriter(unsigned* memory) : runs(memory), count(0), operation(kM), length(0) {}
+
+    // Lengthens the run at hand, or begins a new one. Only one lane of the group writes.
+    __device__ void add(int added, unsigned added_operation, bool writes) {
+        if (added == 0) return;
+        if (added_operation != operation) {
+            flush(writes);
+            operation = added_operation;
+        }
+        length += added;
+    }
+
+    __device__ void flush(bool writes) {
+        if (length == 0) return;
+        if (writes) runs[count] = cigar_run(length, operation);
+        ++count;
+        length = 0;
+    }
+};

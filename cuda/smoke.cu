@@ -1,0 +1,6 @@
+// A kernel too simple to fail, for `hapgpu doctor`.
+
+extern "C" __global__ void double_all(int* values, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) values[i] *= 2;
+}

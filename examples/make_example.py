@@ -1,0 +1,358 @@
+#!/usr/bin/env python3
+"""Write a small data set: a reference, haplotypes, a BAM of a diploid sample, amplicon reads.
+
+The sample carries a different haplotype on each of its two chromosomes at three loci: SNPs, a
+deletion, and a dinucleotide repeat. Its reads look like those of an Illumina run that a common
+mapper has aligned: qualities that fall along the read, errors as often as the qualities say, rare
+indel errors, soft clips instead of gaps near the ends of reads, foreign tails, duplicates.
+
+The same files are written on every run.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+from array import array
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from pathlib import Path
+from random import Random
+
+import pysam
+
+CONTIG = "chr20"
+REFERENCE_LENGTH = 20_000
+REPEAT = (15_180, "CA" * 14)
+WINDOW = 400
+READ_LENGTH = 150
+PAIRS = 1_000
+AMPLICON_READS = 200
+SHORTEST_ANCHOR = 12  # a mapper clips rather than open a gap this close to the end of a read
+COMPLEMENT = str.maketrans("ACGT", "TGCA")
+
+INSERTED = -1  # the place of a base that the reference does not have
+CMATCH, CINS, CDEL, CSOFT_CLIP = 0, 1, 2, 4
+PAIRED, PROPER, REVERSE, MATE_REVERSE, FIRST, SECOND, DUPLICATE = 1, 2, 16, 32, 64, 128, 1024
+
+Cigar = list[tuple[int, int]]
+
+
+@dataclass(frozen=True)
+class Edit:
+    """Replace `deleted` bases from `position` (0-based, in the reference) by `inserted`."""
+
+    position: int
+    deleted: int
+    inserted: str
+
+
+@dataclass(frozen=True)
+class Locus:
+    """A window of the reference and the alleles found there, the reference allele among them."""
+
+    start: int
+    alleles: dict[str, list[Edit]]
+
+    @property
+    def end(self) -> int:
+        """End of the window, exclusive."""
+        return self.start + WINDOW
+
+
+@dataclass(frozen=True)
+class Template:
+    """A chromosome of the sample, and for each base its place in the reference."""
+
+    bases: str
+    places: list[int]
+
+
+@dataclass(frozen=True)
+class Read:
+    """A sequenced read in the orientation of the reference, with the true place of each base."""
+
+    bases: str
+    qualities: list[int]
+    places: list[int]
+
+
+def main() -> None:
+    """Write the data set into the folder given on the command line."""
+    parser = argparse.ArgumentParser(description="Write hapgpu's example data set.")
+    parser.add_argument("folder", type=Path)
+    folder = parser.parse_args().folder
+    folder.mkdir(parents=True, exist_ok=True)
+
+    random = Random(20)  # noqa: S311  (reproducible data, not secrets)
+    reference = make_reference(random)
+    loci = make_loci(reference)
+    write_fasta(folder / "reference.fa", {CONTIG: reference})
+    pysam.faidx(str(folder / "reference.fa"))
+    write_fasta(folder / "haplotypes.fa", haplotypes(reference, loci))
+    first, second = (sample_chromosome(reference, loci, which) for which in (1, 2))
+    write_bam(folder / "reads.bam", random, [first, second], loci)
+
+    alleles = {f"allele{n}": seq for n, seq in enumerate(locus_sequences(reference, loci[1]), 1)}
+    write_fasta(folder / "alleles.fa", alleles)
+    write_amplicons(folder / "amplicons.fastq.gz", random, list(alleles.values()))
+
+
+def make_reference(random: Random) -> str:
+    """Make random sequence with one dinucleotide repeat."""
+    bases = "".join(random.choices("ACGT", weights=(3, 2, 2, 3), k=REFERENCE_LENGTH))
+    start, repeat = REPEAT
+    return bases[:start] + repeat + bases[start + len(repeat) :]
+
+
+def make_loci(reference: str) -> list[Locus]:
+    """Choose the three loci: SNPs, a deletion, a repeat."""
+    snps = [substitute(reference, position) for position in (5_120, 5_205, 5_290)]
+    deletion = Edit(10_190, 18, "")
+    repeat = REPEAT[0]
+    return [
+        Locus(5_000, {"ref": [], "snps": snps, "snp": snps[:1]}),
+        Locus(10_000, {"ref": [], "deletion": [deletion]}),
+        Locus(
+            15_000,
+            {"ref": [], "longer": [Edit(repeat, 0, "CACACA")], "shorter": [Edit(repeat, 4, "")]},
+        ),
+    ]
+
+
+def substitute(reference: str, position: int) -> Edit:
+    """Turn one base into its complement."""
+    return Edit(position, 1, reference[position].translate(COMPLEMENT))
+
+
+def apply_edits(reference: str, edits: Sequence[Edit]) -> Template:
+    """Carry out edits, which are sorted and do not overlap."""
+    bases: list[str] = []
+    places: list[int] = []
+    done = 0
+    for edit in edits:
+        bases += [reference[done : edit.position], edit.inserted]
+        places += range(done, edit.position)
+        if len(edit.inserted) == edit.deleted:
+            places += range(edit.position, edit.position + edit.deleted)
+        else:
+            places += [INSERTED] * len(edit.inserted)
+        done = edit.position + edit.deleted
+    bases.append(reference[done:])
+    places += range(done, len(reference))
+    return Template("".join(bases), places)
+
+
+def locus_sequences(reference: str, locus: Locus) -> list[str]:
+    """Return the sequence of each allele of a locus."""
+    window = reference[locus.start : locus.end]
+    return [
+        apply_edits(
+            window, [Edit(e.position - locus.start, e.deleted, e.inserted) for e in edits]
+        ).bases
+        for edits in locus.alleles.values()
+    ]
+
+
+def haplotypes(reference: str, loci: Sequence[Locus]) -> dict[str, str]:
+    """Return every allele under a header that binds it to its locus."""
+    return {
+        f"locus{number}_{name} {CONTIG}:{locus.start + 1}-{locus.end}": sequence
+        for number, locus in enumerate(loci, 1)
+        for name, sequence in zip(locus.alleles, locus_sequences(reference, locus), strict=True)
+    }
+
+
+def sample_chromosome(reference: str, loci: Sequence[Locus], which: int) -> Template:
+    """Return a chromosome of the sample: the last allele of each locus, or the one before."""
+    return apply_edits(
+        reference, [edit for locus in loci for edit in list(locus.alleles.values())[-which]]
+    )
+
+
+def sequence_read(random: Random, template: Template, start: int, *, reverse: bool) -> Read:
+    """Sequence a read from its 5' end on: at the right if it is reverse."""
+    cycles = range(start, min(start + READ_LENGTH + 10, len(template.bases)))
+    bases: list[str] = []
+    places: list[int] = []
+    for position in cycles:
+        event = random.random()
+        if event < 0.0003:
+            continue
+        bases.append(template.bases[position])
+        places.append(template.places[position])
+        if event > 0.9997:
+            bases.append(random.choice("ACGT"))
+            places.append(INSERTED)
+    kept = slice(-READ_LENGTH, None) if reverse else slice(READ_LENGTH)
+    bases, places = bases[kept], places[kept]
+    qualities = cycle_qualities(random, len(bases))
+    if random.random() < 0.02:
+        foreign_tail(random, bases, qualities, places, reverse=reverse)
+    if reverse:
+        qualities.reverse()
+    return Read(with_errors(random, bases, qualities), qualities, places)
+
+
+def cycle_qualities(random: Random, cycles: int) -> list[int]:
+    """Draw qualities that fall, and scatter more, along the read."""
+    end_quality = random.triangular(12, 38, 33)
+    return [
+        max(
+            2,
+            min(
+                41,
+                round(
+                    random.gauss(38 + (end_quality - 38) * (c / cycles) ** 2, 1 + 4 * c / cycles)
+                ),
+            ),
+        )
+        for c in range(cycles)
+    ]
+
+
+def foreign_tail(
+    random: Random, bases: list[str], qualities: list[int], places: list[int], *, reverse: bool
+) -> None:
+    """Replace the 3' end by sequence from elsewhere."""
+    tail = random.randint(15, 45)
+    where = slice(0, tail) if reverse else slice(len(bases) - tail, len(bases))
+    bases[where] = random.choices("ACGT", k=tail)
+    places[where] = [INSERTED] * tail
+    qualities[-tail:] = [max(2, quality - 8) for quality in qualities[-tail:]]
+
+
+def with_errors(random: Random, bases: Sequence[str], qualities: Sequence[int]) -> str:
+    """Replace bases as often as their qualities say."""
+    return "".join(
+        random.choice("ACGT".replace(base, "")) if random.random() < 10 ** (-quality / 10) else base
+        for base, quality in zip(bases, qualities, strict=True)
+    )
+
+
+def true_alignment(places: Sequence[int]) -> tuple[int, Cigar]:
+    """Return the position and the CIGAR that the places of the bases spell out."""
+    operations: list[int] = []
+    last = None
+    for place in places:
+        if place == INSERTED:
+            operations.append(CINS)
+            continue
+        if last is not None:
+            operations += [CDEL] * (place - last - 1)
+        operations.append(CMATCH)
+        last = place
+    cigar = [(operation, len(list(run))) for operation, run in groupby(operations)]
+    first = next(place for place in places if place != INSERTED)
+    return first, cigar
+
+
+def clip_start(position: int, cigar: Cigar) -> tuple[int, Cigar]:
+    """Clip what stands before the first anchor that a mapper would accept."""
+    clipped = 0
+    while cigar[0][0] != CMATCH or (cigar[0][1] < SHORTEST_ANCHOR and len(cigar) > 1):
+        operation, length = cigar[0]
+        clipped += length if operation != CDEL else 0
+        position += length if operation != CINS else 0
+        cigar = cigar[1:]
+    return position, [(CSOFT_CLIP, clipped), *cigar] if clipped else cigar
+
+
+def mapped(places: Sequence[int]) -> tuple[int, Cigar]:
+    """Align as a mapper does, that knows the truth but clips near the ends."""
+    position, cigar = clip_start(*true_alignment(places))
+    _, backwards = clip_start(0, cigar[::-1]) if cigar[0][0] != CSOFT_CLIP else (0, cigar[::-1])
+    return position, backwards[::-1]
+
+
+def write_bam(
+    path: Path, random: Random, chromosomes: Sequence[Template], loci: Sequence[Locus]
+) -> None:
+    """Write read pairs from around the loci, sorted and indexed."""
+    header = pysam.AlignmentHeader.from_dict(
+        {
+            "HD": {"VN": "1.6", "SO": "unsorted"},
+            "SQ": [{"SN": CONTIG, "LN": REFERENCE_LENGTH}],
+            "RG": [{"ID": "run1", "SM": "sample", "LB": "library", "PL": "ILLUMINA"}],
+        }
+    )
+    unsorted = path.with_suffix(".unsorted.bam")
+    with pysam.AlignmentFile(str(unsorted), "wb", header=header) as out:
+        for number in range(PAIRS):
+            template = random.choice(chromosomes)
+            for record in make_pair(
+                random, template, random.choice(loci), f"pair{number:04d}", header
+            ):
+                out.write(record)
+    pysam.sort("--no-PG", "-o", str(path), str(unsorted))
+    pysam.index(str(path))
+    unsorted.unlink()
+
+
+def make_pair(
+    random: Random, template: Template, locus: Locus, name: str, header: pysam.AlignmentHeader
+) -> tuple[pysam.AlignedSegment, pysam.AlignedSegment]:
+    """Sequence both ends of a fragment that lies about a locus."""
+    length = max(READ_LENGTH + 20, round(random.gauss(350, 45)))
+    start = random.randrange(locus.start - 300, locus.end)
+    left = sequence_read(random, template, start, reverse=False)
+    right = sequence_read(random, template, start + length - READ_LENGTH - 10, reverse=True)
+    left_is_first = random.random() < 0.5
+    shared = PAIRED | PROPER | (DUPLICATE if random.random() < 0.02 else 0)
+    records = (
+        make_record(
+            left, name, shared | MATE_REVERSE | (FIRST if left_is_first else SECOND), header
+        ),
+        make_record(right, name, shared | REVERSE | (SECOND if left_is_first else FIRST), header),
+    )
+    join_mates(*records)
+    return records
+
+
+def make_record(
+    read: Read, name: str, flag: int, header: pysam.AlignmentHeader
+) -> pysam.AlignedSegment:
+    """Turn a read into a BAM record."""
+    record = pysam.AlignedSegment(header)
+    record.query_name, record.flag, record.reference_id = name, flag, 0
+    record.query_sequence, record.query_qualities = read.bases, array("B", read.qualities)
+    record.reference_start, record.cigartuples = mapped(read.places)
+    record.mapping_quality = 60
+    record.set_tag("RG", "run1")
+    return record
+
+
+def join_mates(left: pysam.AlignedSegment, right: pysam.AlignedSegment) -> None:
+    """Fill in the fields that tell of the mate."""
+    begin = min(left.reference_start, right.reference_start)
+    length = max(left.reference_end or 0, right.reference_end or 0) - begin
+    for record, mate, sign in ((left, right, 1), (right, left, -1)):
+        record.next_reference_id, record.next_reference_start = 0, mate.reference_start
+        record.template_length = sign * length
+        record.set_tag("MC", mate.cigarstring)
+
+
+def write_amplicons(path: Path, random: Random, alleles: Sequence[str]) -> None:
+    """Write reads over the whole of an allele, half of them from the other strand."""
+    with gzip.GzipFile(path, "wb", mtime=0) as out:
+        for number in range(AMPLICON_READS):
+            bases = random.choice(alleles)
+            if random.random() < 0.5:
+                bases = bases.translate(COMPLEMENT)[::-1]
+            qualities = cycle_qualities(random, len(bases))
+            text = "".join(chr(quality + 33) for quality in qualities)
+            seen = with_errors(random, bases, qualities)
+            out.write(f"@amplicon{number:03d}\n{seen}\n+\n{text}\n".encode())
+
+
+def write_fasta(path: Path, records: dict[str, str]) -> None:
+    """Write sequences in lines of 60 bases."""
+    with path.open("w") as out:
+        for header, sequence in records.items():
+            lines = (sequence[i : i + 60] for i in range(0, len(sequence), 60))
+            out.write("\n".join([f">{header}", *lines, ""]))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,126 @@
+"""Progress on standard error: a bar on a terminal, a line now and then elsewhere."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable
+from typing import Final, TextIO
+
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    SpinnerColumn,
+    TextColumn,
+    TimeElapsedColumn,
+)
+from rich.progress import (
+    Progress as RichBar,
+)
+
+from hapgpu.progress import NoProgress, Progress
+
+_SECONDS_BETWEEN_LINES: Final = 30.0
+
+
+def choose_progress(title: str, *, quiet: bool) -> Progress:
+    """Return a bar for a terminal, plain lines elsewhere, nothing when quiet.
+
+    A terminal that also shows the output gets lines: a bar would be drawn into the records.
+
+    Parameters
+    ----------
+    title
+        What is running, such as `hapgpu realign`.
+    quiet
+        Whether the user asked for silence.
+    """
+    if quiet:
+        return NoProgress()
+    if sys.stderr.isatty() and not sys.stdout.isatty():
+        return BarProgress(title)
+    return LineProgress(title)
+
+
+class BarProgress:
+    """A rich bar, or a spinner where the total is not known."""
+
+    def __init__(self, title: str) -> None:
+        self._bar = RichBar(
+            SpinnerColumn(),
+            TextColumn("{task.description}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TextColumn("reads, {task.fields[rate]} reads/s"),
+            TimeElapsedColumn(),
+            console=Console(stderr=True),
+            transient=True,
+        )
+        self._task = self._bar.add_task(title, start=False, total=None, rate="-")
+
+    def start(self, total: int | None) -> None:
+        """Show the bar."""
+        self._bar.update(self._task, total=total)
+        self._bar.start_task(self._task)
+        self._bar.start()
+
+    def advance(self, count: int) -> None:
+        """Move the bar."""
+        task = self._bar.tasks[0]
+        rate = (task.completed + count) / (task.elapsed or 1e-9)
+        self._bar.update(self._task, advance=count, rate=f"{rate:,.0f}")
+
+    def finish(self) -> None:
+        """Take the bar away."""
+        self._bar.stop()
+
+
+class LineProgress:
+    """One line every 30 seconds: log files and batch systems get no control characters.
+
+    Parameters
+    ----------
+    title
+        What is running.
+    stream
+        Where the lines go; standard error if not given.
+    clock
+        Seconds from any fixed time on.
+    """
+
+    def __init__(
+        self,
+        title: str,
+        stream: TextIO | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._title = title
+        self._stream = stream or sys.stderr
+        self._clock = clock
+        self._total: int | None = None
+        self._done = 0
+        self._began = self._last_line = clock()
+
+    def start(self, total: int | None) -> None:
+        """Start the clock."""
+        self._total = total
+        self._began = self._last_line = self._clock()
+
+    def advance(self, count: int) -> None:
+        """Write a line if the last is 30 seconds old."""
+        self._done += count
+        now = self._clock()
+        if now - self._last_line >= _SECONDS_BETWEEN_LINES:
+            self._last_line = now
+            print(self._line(now - self._began), file=self._stream, flush=True)
+
+    def _line(self, seconds: float) -> str:
+        of_total = f" of {self._total:,}" if self._total is not None else ""
+        rate = self._done / seconds
+        return (
+            f"{self._title}: {self._done:,}{of_total} reads, {rate:,.0f} reads/s, {seconds:.0f} s"
+        )
+
+    def finish(self) -> None:
+        """Write nothing more."""

@@ -1,0 +1,209 @@
+"""BAM records turned into columns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hapgpu.batch import ReadBatch
+from hapgpu.errors import InputError
+from hapgpu.io.bam import FIXED_BYTES, MISSING_QUALITY, NUCLEOTIDES
+from hapgpu.io.byte_access import Integer, copy_bytes, load_i32, load_u16, load_u32
+from hapgpu.io.columns import ReadColumns
+from hapgpu.io.overlap import Intervals
+from hapgpu.io.pool import Pool
+from hapgpu.io.record_buffer import RecordBuffer
+from hapgpu.io.record_layout import (
+    FAULTS,
+    SOUND,
+    Layout,
+    measure_records,
+    walk_records,
+)
+from hapgpu.jit import njit
+
+_BYTES_PER_BASE: Final = 8
+_LETTERS = np.frombuffer(NUCLEOTIDES, dtype=np.uint8).astype(np.uint16)
+_BASE_PAIRS = (_LETTERS[:, None] | _LETTERS[None, :] << np.uint16(8)).ravel()
+_1 = np.uint64(1)
+
+
+@njit
+def _unpack_bases(
+    data: NDArray[np.uint8],
+    source: Integer,
+    out: NDArray[np.uint8],
+    target: Integer,
+    length: Integer,
+    pairs: NDArray[np.uint16],
+) -> None:
+    begin = np.uint64(source)
+    to = np.uint64(target)
+    for k in range(np.uint64(length // 2)):
+        pair = pairs[data[begin + k]]
+        out[to] = pair & np.uint16(255)
+        out[to + _1] = pair >> np.uint16(8)
+        to += np.uint64(2)
+    if length % 2:
+        out[to] = pairs[data[np.uint64(source + length // 2)]] & np.uint16(255)
+
+
+@njit
+def _copy_qualities(
+    data: NDArray[np.uint8],
+    source: Integer,
+    out: NDArray[np.uint8],
+    target: Integer,
+    length: Integer,
+) -> None:
+    if length and data[np.uint64(source)] == MISSING_QUALITY:
+        for k in range(length):
+            out[target + k] = MISSING_QUALITY
+    else:
+        copy_bytes(data, source, out, target, length)
+
+
+# Helpers get the arrays that they need: handing them a whole tuple of arrays costs more than
+# their work.
+@njit
+def _fill_rows(
+    data: NDArray[np.uint8],
+    layout: Layout,
+    start: int,
+    stop: int,
+    columns: ReadColumns,
+    pairs: NDArray[np.uint16],
+) -> None:
+    for row in range(start, stop):
+        at = layout.starts[row]
+        columns.reference_ids[row] = load_i32(data, at + 4)
+        columns.positions[row] = load_i32(data, at + 8)
+        columns.mapping_qualities[row] = data[np.uint64(at + 13)]
+        columns.flags[row] = load_u16(data, at + 18)
+        columns.mate_reference_ids[row] = load_i32(data, at + 24)
+        columns.mate_positions[row] = load_i32(data, at + 28)
+        columns.template_lengths[row] = load_i32(data, at + 32)
+        name_to = columns.name_offsets[row]
+        copy_bytes(
+            data, at + FIXED_BYTES, columns.names, name_to, np.int64(layout.name_lengths[row])
+        )
+        cigar = layout.cigar_starts[row]
+        cigar_to = columns.cigar_offsets[row]
+        for k in range(layout.cigar_lengths[row]):
+            columns.cigars[cigar_to + k] = load_u32(data, cigar + 4 * k)
+        length = np.int64(layout.base_counts[row])
+        tags = layout.tag_starts[row]
+        packed = tags - length - (length + 1) // 2
+        base_to = columns.base_offsets[row]
+        _unpack_bases(data, packed, columns.bases, base_to, length, pairs)
+        _copy_qualities(data, tags - length, columns.qualities, base_to, length)
+        tag_length = np.int64(layout.tag_lengths[row])
+        tag_to = columns.tag_offsets[row]
+        long_cigar = layout.long_cigars[row]
+        before = tag_length if long_cigar < 0 else long_cigar - tags
+        copy_bytes(data, tags, columns.tags, tag_to, before)
+        behind = cigar + 4 * np.int64(layout.cigar_lengths[row])
+        copy_bytes(data, behind, columns.tags, tag_to + before, tag_length - before)
+
+
+def read_batches(
+    buffer: RecordBuffer,
+    references: int,
+    batch_bases: int,
+    pool: Pool,
+    intervals: Intervals | None,
+) -> Iterator[ReadBatch]:
+    """Read records to the end of the stream.
+
+    Parameters
+    ----------
+    buffer
+        The stream, at its first record.
+    references
+        How many reference sequences the header has.
+    batch_bases
+        A batch ends with the read that reaches this number of bases.
+    pool
+        Decodes slices of a batch.
+    intervals
+        Keep only records that overlap one of these.
+
+    Raises
+    ------
+    InputError
+        A record contradicts itself or the header, or the stream ends within one.
+    """
+    done = 0
+    while (starts := _next_records(buffer, batch_bases, done)).size:
+        window = buffer.window
+        layout = _checked(window, starts, references, pool, buffer.name, done)
+        done += starts.size
+        used = _end_of(window, int(starts[-1]))
+        if intervals is not None:
+            layout = layout.take(intervals.overlapped(window, layout))
+        if layout.starts.size:
+            yield _decoded(window, layout, pool)
+        buffer.drop(used)
+
+
+def _end_of(window: NDArray[np.uint8], start: int) -> int:
+    return start + 4 + int.from_bytes(window[start : start + 4].tobytes(), "little")
+
+
+def _next_records(buffer: RecordBuffer, batch_bases: int, done: int) -> NDArray[np.int64]:
+    """Find the records of the next batch in the window, which grows until they are there."""
+    found = [np.empty(0, dtype=np.int64)]
+    bases, at = 0, 0
+    max_bytes = _BYTES_PER_BASE * batch_bases
+    while bases < batch_bases and at < max_bytes:
+        window = buffer.window
+        starts = np.empty((window.size - at) // FIXED_BYTES + 1, dtype=np.int64)
+        count, added, at, fault = walk_records(window, at, batch_bases - bases, max_bytes, starts)
+        found.append(starts[:count])
+        bases += added
+        if fault != SOUND:
+            raise _fault(buffer.name, done + sum(map(len, found)), fault)
+        if bases < batch_bases and at < max_bytes and not buffer.extend():
+            if at < window.size:
+                record = done + sum(map(len, found)) + 1
+                raise InputError(f"{buffer.name} is truncated: it ends within record {record}")
+            break
+    return np.concatenate(found)
+
+
+def _checked(
+    window: NDArray[np.uint8],
+    starts: NDArray[np.int64],
+    references: int,
+    pool: Pool,
+    name: str,
+    done: int,
+) -> Layout:
+    layout = Layout.empty(starts)
+
+    def measure(start: int, stop: int) -> tuple[int, int]:
+        return measure_records(window, layout, start, stop, references)
+
+    for row, fault in pool.over_rows(measure, starts.size):
+        if fault != SOUND:
+            raise _fault(name, done + row, fault)
+    return layout
+
+
+def _fault(name: str, record: int, fault: int) -> InputError:
+    return InputError(f"{name} is damaged: record {record + 1}: {FAULTS[fault]}")
+
+
+def _decoded(window: NDArray[np.uint8], layout: Layout, pool: Pool) -> ReadBatch:
+    columns = ReadColumns.empty(
+        layout.name_lengths, layout.cigar_lengths, layout.base_counts, layout.tag_lengths
+    )
+
+    def fill(start: int, stop: int) -> None:
+        _fill_rows(window, layout, start, stop, columns, _BASE_PAIRS)
+
+    pool.over_rows(fill, layout.starts.size)
+    return columns.to_batch()

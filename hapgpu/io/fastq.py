@@ -1,0 +1,286 @@
+"""FASTQ: cut at record boundaries and parsed in bulk into unmapped reads."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from io import BufferedIOBase, BufferedReader
+from pathlib import Path
+from typing import Final, NoReturn, cast
+
+import numpy as np
+from isal import igzip, isal_zlib
+from numpy.typing import NDArray
+
+from hapgpu.batch import Ragged, ReadBatch, offsets_of
+from hapgpu.errors import InputError
+from hapgpu.jit import njit
+
+UNMAPPED: Final = 4
+_UNREADABLE = (OSError, cast("type[Exception]", isal_zlib.error))
+_LONGEST_NAME: Final = 254
+_LONGEST_RECORD: Final = 2**31 - 1
+
+_WELL_FORMED, _NO_AT, _NO_PLUS, _UNEQUAL, _NO_NAME, _LONG_NAME = range(6)
+_FAULTS = {
+    _NO_AT: "its first line does not start with '@'",
+    _NO_PLUS: "its third line does not start with '+'"
+    " (sequences over several lines are not supported)",
+    _UNEQUAL: "its sequence and its qualities differ in length",
+    _NO_NAME: "it has no name",
+    _LONG_NAME: f"its name is longer than {_LONGEST_NAME} characters",
+}
+
+
+def _table(letters: bytes, values: bytes) -> NDArray[np.uint8]:
+    """uint8[256]: the value of each letter, 255 for all other bytes."""
+    table = np.full(256, 255, dtype=np.uint8)
+    table[np.frombuffer(letters, dtype=np.uint8)] = np.frombuffer(values, dtype=np.uint8)
+    return table
+
+
+_PRINTABLE = bytes(range(33, 127))
+_NAME_BYTES = _table(_PRINTABLE, _PRINTABLE)
+_BASE_BYTES = _table(b"ACGTNRYSWKMBDHVacgtnryswkmbdhv", b"ACGTNRYSWKMBDHV" * 2)
+_PHRED = _table(_PRINTABLE, bytes(range(94)))
+
+
+def read_fastq(
+    source: str | Path | BufferedReader, batch_bases: int = 8_000_000
+) -> Iterator[ReadBatch]:
+    """Read FASTQ of four lines a record, plain, gzip- or BGZF-compressed, in file order.
+
+    Names end at the first blank and lose a closing `/1` or `/2`; bases become upper case. The
+    reads are unpaired and unmapped (flag 4), without tags.
+
+    Parameters
+    ----------
+    source
+        A path, `-` for standard input, or a binary stream, which is left open.
+    batch_bases
+        A batch holds about as many bases, or one longer read.
+
+    Raises
+    ------
+    InputError
+        The file cannot be read or is cut short, or a record is malformed: no `@`, no `+`, no
+        name, lengths that differ, a byte that is no IUPAC base or no quality. The message names
+        the file and the record.
+    """
+    label = _label(source)
+    first = 1
+    with _opened(source, label) as stream:
+        for text in _whole_records(stream, 2 * batch_bases, label):
+            batch = _parse(text, first, label)
+            first += len(batch)
+            yield batch
+
+
+def _label(source: str | Path | BufferedReader) -> str:
+    if isinstance(source, BufferedReader):
+        return str(getattr(source, "name", "input stream"))
+    return "standard input" if str(source) == "-" else str(source)
+
+
+@contextmanager
+def _opened(source: str | Path | BufferedReader, label: str) -> Iterator[BufferedIOBase]:
+    """Open a source and decompress it if it is compressed; turn faults into input errors."""
+    try:
+        if isinstance(source, BufferedReader):
+            yield _decompressed(source)
+        elif str(source) == "-":
+            yield _decompressed(cast("BufferedReader", sys.stdin.buffer))
+        else:
+            with Path(source).open("rb") as stream:
+                yield _decompressed(stream)
+    except FileNotFoundError:
+        raise InputError(f"{label}: no such file") from None
+    except EOFError:
+        raise InputError(f"{label}: the compressed file is cut short") from None
+    except _UNREADABLE as error:
+        reason = getattr(error, "strerror", None) or error
+        raise InputError(f"{label}: cannot be read: {reason}") from error
+
+
+def _decompressed(stream: BufferedReader) -> BufferedIOBase:
+    gzipped = stream.peek(1)[:1] == b"\x1f"
+    return cast("BufferedIOBase", igzip.IGzipFile(fileobj=stream)) if gzipped else stream
+
+
+def _whole_records(stream: BufferedIOBase, size: int, label: str) -> Iterator[bytes]:
+    """Cut a stream into texts of about `size` bytes that end where a record, or the file, ends."""
+    pending = stream.read(size)
+    if pending and not pending.startswith(b"@"):
+        raise InputError(f"{label}: not FASTQ: it does not start with '@'")
+    while pending:
+        cut = _end_of_last_record(pending)
+        if cut:
+            yield pending[:cut]
+            pending = pending[cut:]
+        chunk = stream.read(max(size, len(pending)))
+        if not chunk:
+            break
+        pending += chunk
+        if len(pending) > _LONGEST_RECORD + size:
+            raise InputError(f"{label}: a record is longer than {_LONGEST_RECORD:,} bytes")
+    if pending.strip():
+        yield pending if pending.endswith(b"\n") else pending + b"\n"
+
+
+def _end_of_last_record(text: bytes) -> int:
+    newlines = _newlines(np.frombuffer(text, dtype=np.uint8))
+    records = newlines.size // 4
+    return int(newlines[4 * records - 1]) + 1 if records else 0
+
+
+def _newlines(text: NDArray[np.uint8]) -> NDArray[np.int64]:
+    return np.flatnonzero(text == ord("\n"))
+
+
+def _parse(text: bytes, first: int, label: str) -> ReadBatch:
+    """Parse whole records, the first of which has number `first` in its file."""
+    lines = _Lines(text, first, label)
+    spans = lines.measure()
+    return _unmapped(
+        names=lines.column(spans[:, 0], spans[:, 1], _NAME_BYTES, "name"),
+        bases=lines.column(spans[:, 2], spans[:, 4], _BASE_BYTES, "sequence"),
+        qualities=lines.column(spans[:, 3], spans[:, 4], _PHRED, "qualities"),
+    )
+
+
+class _Lines:
+    """A text of whole records, and the means to say where one of them is at fault."""
+
+    def __init__(self, text: bytes, first: int, label: str) -> None:
+        self.text = np.frombuffer(text, dtype=np.uint8)
+        self.newlines = _newlines(self.text)
+        self.first = first
+        self.label = label
+
+    def measure(self) -> NDArray[np.int64]:
+        """int64[n, 5]: start and length of the name, starts of bases and qualities, their length.
+
+        The text may end in blank lines.
+        """
+        records = self.newlines.size // 4
+        spans = np.zeros((records, 5), dtype=np.int64)
+        fault, row = _measure(self.text, self.newlines, spans)
+        if fault != _WELL_FORMED:
+            self.reject(row, _FAULTS[fault])
+        if self.text[self._start_of(records) :].tobytes().strip():
+            self.reject(records, "the file ends in the middle of it")
+        return spans
+
+    def column(
+        self,
+        starts: NDArray[np.int64],
+        lengths: NDArray[np.int64],
+        table: NDArray[np.uint8],
+        what: str,
+    ) -> Ragged:
+        """Gather one part of each record and translate its bytes, none of which may become 255."""
+        offsets = offsets_of(lengths)
+        out = np.empty(int(offsets[-1]), dtype=np.uint8)
+        at = _translate(self.text, starts, offsets, table, out)
+        if at >= 0:
+            row = int(np.searchsorted(self.newlines, at)) // 4
+            self.reject(row, f"invalid character {chr(self.text[at])!r} in its {what}")
+        return Ragged(out, offsets)
+
+    def reject(self, row: int, reason: str) -> NoReturn:
+        start = self._start_of(row)
+        header = self.text[start : start + 100].tobytes().partition(b"\n")[0]
+        name = header[1:].decode("ascii", "replace").split()[:1]
+        called = f" '{name[0]}'" if name and header.startswith(b"@") else ""
+        raise InputError(f"{self.label}: record {self.first + row}{called}: {reason}")
+
+    def _start_of(self, row: int) -> int:
+        return int(self.newlines[4 * row - 1]) + 1 if row else 0
+
+
+@njit
+def _measure(
+    text: NDArray[np.uint8], newlines: NDArray[np.int64], spans: NDArray[np.int64]
+) -> tuple[int, int]:
+    """Fill the spans of all records; return the first fault and its row."""
+    starts = np.empty(4, dtype=np.int64)
+    lengths = np.empty(4, dtype=np.int64)
+    begin = 0
+    for row in range(spans.shape[0]):
+        for line in range(4):
+            end = newlines[4 * row + line]
+            starts[line] = begin
+            lengths[line] = end - begin
+            if end > begin and text[end - 1] == 13:  # carriage return
+                lengths[line] -= 1
+            begin = end + 1
+        if lengths[0] == 0 or text[starts[0]] != 64:  # @
+            return _NO_AT, row
+        if lengths[2] == 0 or text[starts[2]] != 43:  # +
+            return _NO_PLUS, row
+        if lengths[1] != lengths[3]:
+            return _UNEQUAL, row
+        name = starts[0] + 1
+        name_length = _name_length(text, name, name + lengths[0] - 1)
+        if name_length == 0:
+            return _NO_NAME, row
+        if name_length > _LONGEST_NAME:
+            return _LONG_NAME, row
+        spans[row, 0] = name
+        spans[row, 1] = name_length
+        spans[row, 2] = starts[1]
+        spans[row, 3] = starts[3]
+        spans[row, 4] = lengths[1]
+    return _WELL_FORMED, -1
+
+
+@njit
+def _name_length(text: NDArray[np.uint8], start: int, end: int) -> int:
+    """Length of the name that starts here: up to a blank, without a closing /1 or /2."""
+    stop = start
+    while stop < end and text[stop] != 32 and text[stop] != 9:
+        stop += 1
+    mate_suffix = (
+        stop - start > 2 and text[stop - 2] == 47 and (text[stop - 1] == 49 or text[stop - 1] == 50)
+    )
+    return stop - start - 2 if mate_suffix else stop - start
+
+
+@njit
+def _translate(
+    text: NDArray[np.uint8],
+    starts: NDArray[np.int64],
+    offsets: NDArray[np.int64],
+    table: NDArray[np.uint8],
+    out: NDArray[np.uint8],
+) -> int:
+    """Copy rows through a table; return the place in the text that it does not know, or -1."""
+    for row in range(starts.shape[0]):
+        shift = starts[row] - offsets[row]
+        for k in range(offsets[row], offsets[row + 1]):
+            value = table[text[shift + k]]
+            if value == 255:
+                return int(shift + k)
+            out[k] = value
+    return -1
+
+
+def _unmapped(names: Ragged, bases: Ragged, qualities: Ragged) -> ReadBatch:
+    n = len(names)
+    nowhere = np.full(n, -1, dtype=np.int32)
+    nothing = np.zeros(n + 1, dtype=np.int64)
+    return ReadBatch(
+        names=names,
+        flags=np.full(n, UNMAPPED, dtype=np.uint16),
+        reference_ids=nowhere,
+        positions=nowhere,
+        mapping_qualities=np.zeros(n, dtype=np.uint8),
+        cigars=Ragged(np.empty(0, dtype=np.uint32), nothing),
+        mate_reference_ids=nowhere,
+        mate_positions=nowhere,
+        template_lengths=np.zeros(n, dtype=np.int32),
+        bases=bases,
+        qualities=qualities,
+        tags=Ragged(np.empty(0, dtype=np.uint8), nothing),
+    )

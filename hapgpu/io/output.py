@@ -1,0 +1,116 @@
+"""Output files that appear under their name only when they are complete."""
+
+from __future__ import annotations
+
+import secrets
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from types import TracebackType
+from typing import BinaryIO, Self
+
+from hapgpu.errors import OutputError
+
+_BUFFER_BYTES = 1 << 20
+
+
+class OutputFile:
+    """A binary output: a file, or standard output.
+
+    A regular file is written beside its target under a temporary name. Leaving the context
+    gives it its name; leaving it with an exception removes it. Pipes and devices are
+    written directly. A broken pipe is raised as it is.
+
+    Parameters
+    ----------
+    path
+        `-` or None is standard output.
+
+    Raises
+    ------
+    OutputError
+        The file cannot be made, written or renamed.
+    """
+
+    def __init__(self, path: str | Path | None) -> None:
+        standard = path is None or str(path) == "-"
+        self.name = "standard output" if standard else str(path)
+        self._target: Path | None = None
+        self._temporary: Path | None = None
+        with self._reporting():
+            self._stream = sys.stdout.buffer if standard else self._open(Path(str(path)))
+        self._is_standard = standard
+
+    def _open(self, path: Path) -> BinaryIO:
+        if path.is_dir():
+            raise OutputError(f"cannot write {self.name}: it is a folder")
+        if path.exists() and not path.is_file():
+            return path.open("wb", buffering=_BUFFER_BYTES)
+        self._target = path.resolve()
+        temporary = self._target.with_name(f".{path.name[:200]}.{secrets.token_hex(4)}.tmp")
+        stream = temporary.open("xb", buffering=_BUFFER_BYTES)
+        self._temporary = temporary
+        return stream
+
+    def write(self, data: bytes | bytearray | memoryview) -> None:
+        """Append bytes."""
+        with self._reporting():
+            self._stream.write(data)
+
+    def fileno(self) -> int:
+        """Return the descriptor; nothing may have been written before it is used."""
+        return self._stream.fileno()
+
+    def commit(self) -> None:
+        """Write out what is buffered and give the file its name."""
+        with self._reporting():
+            if self._is_standard:
+                self._stream.flush()
+                return
+            self._stream.close()
+            if self._temporary and self._target:
+                self._temporary.replace(self._target)
+                self._temporary = None
+
+    def discard(self) -> None:
+        """Remove what has been written, where that is possible."""
+        if not self._is_standard:
+            with suppress(OSError):
+                self._stream.close()
+        if self._temporary:
+            self._temporary.unlink(missing_ok=True)
+            self._temporary = None
+
+    @contextmanager
+    def _reporting(self) -> Iterator[None]:
+        try:
+            yield
+        except BrokenPipeError:
+            raise
+        except OSError as error:
+            reason = error.strerror or str(error)
+            raise OutputError(f"cannot write {self.name}: {reason}") from error
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if kind is not None:
+            self.discard()
+            return
+        try:
+            self.commit()
+        except BaseException:
+            self.discard()
+            raise
+
+
+def open_output(path: str | Path | None) -> OutputFile:
+    """Open a binary output as a context manager; `-` or None is standard output."""
+    return OutputFile(path)

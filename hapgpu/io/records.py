@@ -1,0 +1,180 @@
+"""Columnar batches of reads written as SAM, BAM or CRAM."""
+
+from __future__ import annotations
+
+from pathlib import Path, PurePath
+from types import TracebackType
+from typing import Final, Protocol, Self
+
+from hapgpu.batch import ReadBatch
+from hapgpu.errors import UsageError
+from hapgpu.io.bam import encode_header
+from hapgpu.io.bgzf_writer import BgzfWriter
+from hapgpu.io.encode import encode_records
+from hapgpu.io.header import SamHeader
+from hapgpu.io.output import OutputFile
+from hapgpu.io.pool import Pool
+from hapgpu.io.sam import format_records
+from hapgpu.io.samtools import CramOutput
+
+FORMATS: Final = ("sam", "bam", "cram")
+
+
+class RecordWriter(Protocol):
+    """An output of reads; leaving its context with an exception discards it."""
+
+    def write(self, batch: ReadBatch) -> None:
+        """Append reads.
+
+        Raises
+        ------
+        OutputError
+            The output cannot be written, or a read cannot be said in its format.
+        """
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None: ...
+
+
+def open_writer(
+    path: str,
+    header: SamHeader,
+    *,
+    format: str | None = None,  # noqa: A002 (the name of the option)
+    threads: int = 1,
+    uncompressed: bool = False,
+    reference: Path | None = None,
+) -> RecordWriter:
+    """Open an output for reads.
+
+    Parameters
+    ----------
+    path
+        A file, which appears when it is complete, or `-` for standard output.
+    header
+        Its header.
+    format
+        `sam`, `bam` or `cram`; by default what `uncompressed` or the extension of the path says.
+    threads
+        CPU threads used, the calling one among them.
+    uncompressed
+        Store BAM without compression, for a pipe; makes BAM the default format.
+    reference
+        FASTA by which CRAM is compressed.
+
+    Raises
+    ------
+    UsageError
+        The format is unknown.
+    OutputError
+        The output cannot be made.
+    """
+    chosen = format or _default_format(path, uncompressed=uncompressed)
+    if chosen not in FORMATS:
+        raise UsageError(f"unknown output format {chosen}: one of {', '.join(FORMATS)} expected")
+    if chosen == "sam":
+        return _SamWriter(path, header, threads)
+    if chosen == "bam":
+        return _BamWriter(path, header, threads, compressed=not uncompressed)
+    return _CramWriter(path, header, threads, reference)
+
+
+def _default_format(path: str, *, uncompressed: bool) -> str:
+    if uncompressed:
+        return "bam"
+    extension = PurePath(path).suffix.lstrip(".").lower()
+    return extension if extension in FORMATS else "sam"
+
+
+class _Writer:
+    """A context manager around an output file and the threads that prepare its content."""
+
+    def __init__(self, path: str, header: SamHeader, threads: int) -> None:
+        self._header = header
+        self._pool = Pool(threads)
+        self._output = OutputFile(path)
+
+    def _begin(self) -> None:
+        """Write what comes before the records."""
+        raise NotImplementedError
+
+    def _finish(self) -> None:
+        """Write what is pending and what comes behind the records."""
+
+    def _close(self) -> None:
+        """Let go of everything; what was not committed is lost."""
+        self._pool.close()
+        self._output.discard()
+
+    def __enter__(self) -> Self:
+        try:
+            self._begin()
+        except BaseException:
+            self._close()
+            raise
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        try:
+            if kind is None:
+                self._finish()
+                self._output.commit()
+        finally:
+            self._close()
+
+
+class _SamWriter(_Writer):
+    def _begin(self) -> None:
+        self._output.write(self._header.text.encode("utf-8", "surrogateescape"))
+
+    def write(self, batch: ReadBatch) -> None:
+        for lines in format_records(batch, self._header, self._pool):
+            self._output.write(lines.data)
+
+
+class _BamWriter(_Writer):
+    def __init__(self, path: str, header: SamHeader, threads: int, *, compressed: bool) -> None:
+        super().__init__(path, header, threads)
+        self._blocks = BgzfWriter(self._output, self._pool, compressed=compressed)
+
+    def _begin(self) -> None:
+        self._blocks.write(memoryview(encode_header(self._header)))
+
+    def write(self, batch: ReadBatch) -> None:
+        self._blocks.write(encode_records(batch, self._header, self._pool).data)
+
+    def _finish(self) -> None:
+        self._blocks.finish()
+
+
+class _CramWriter(_Writer):
+    def __init__(self, path: str, header: SamHeader, threads: int, reference: Path | None) -> None:
+        super().__init__(path, header, threads)
+        self._reference = reference
+
+    def _begin(self) -> None:
+        self._cram = CramOutput(self._output, self._reference, self._pool.threads)
+        self._blocks = BgzfWriter(self._cram, self._pool, compressed=False)
+        self._blocks.write(memoryview(encode_header(self._header)))
+
+    def write(self, batch: ReadBatch) -> None:
+        self._blocks.write(encode_records(batch, self._header, self._pool).data)
+
+    def _finish(self) -> None:
+        self._blocks.finish()
+        self._cram.finish()
+
+    def _close(self) -> None:
+        self._cram.close()
+        super()._close()

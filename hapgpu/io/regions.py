@@ -1,0 +1,228 @@
+"""Regions of a reference: written as samtools takes them, or one per line of a BED file."""
+
+from __future__ import annotations
+
+import gzip
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from hapgpu.errors import InputError, UsageError
+
+END_OF_CONTIG: Final = 2**31 - 1
+"""The end of a region that runs to the end of a contig of unknown length; the limit of BAM."""
+
+_RANGE = re.compile(r"(?P<start>[0-9][0-9,]{0,30})?(?:-(?P<end>[0-9][0-9,]{0,30})?)?")
+_BED_COMMENTS = ("#", "track", "browser")
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Region:
+    """Bases start to end of a contig, 0-based and half-open.
+
+    Attributes
+    ----------
+    contig
+        Name of the reference sequence.
+    start, end
+        0 <= start < end.
+    """
+
+    contig: str
+    start: int
+    end: int
+
+    def __str__(self) -> str:
+        return f"{self.contig}:{self.start + 1}-{self.end}"
+
+    def overlaps(self, other: Region) -> bool:
+        """Tell whether the two regions have a base in common."""
+        return self.contig == other.contig and self.start < other.end and other.start < self.end
+
+
+def parse_region(text: str, lengths: Mapping[str, int] | None = None) -> Region:
+    """Read a region as samtools does: `chr`, `chr:100`, `chr:100-200`, `chr:1,000-2,000`.
+
+    Positions are 1-based and both ends belong to the region. `chr:100` and `chr:100-` run to the
+    end of the contig, `chr:-200` starts at its beginning. A contig whose name holds a colon may
+    be put in braces: `{HLA-A*01:01}:5-90`.
+
+    Parameters
+    ----------
+    text
+        The region as the user wrote it.
+    lengths
+        Length of each contig that exists. Names are then looked up, so that colons in them are
+        understood, and the region ends at the end of its contig at the latest. Without it, an
+        open region ends at `END_OF_CONTIG`.
+
+    Raises
+    ------
+    UsageError
+        The text is no region, its contig does not exist, or it lies outside of it.
+    """
+    contig, interval = _split(text, lengths)
+    length = _length_of(contig, text, lengths)
+    if interval is None:
+        return Region(contig, 0, length)
+    start, end = _parse_range(interval, text)
+    if start >= length:
+        raise UsageError(f"region '{text}': {contig} is only {length:,} bases long")
+    return Region(contig, start, length if end is None else min(end, length))
+
+
+def _split(text: str, lengths: Mapping[str, int] | None) -> tuple[str, str | None]:
+    """Part a region into its contig and what follows the colon (None without one)."""
+    if text.startswith("{"):
+        contig, brace, rest = text[1:].partition("}")
+        if not brace or not contig or (rest and not rest.startswith(":")):
+            raise UsageError(f"region '{text}': expected {{contig}}:start-end")
+        return contig, rest[1:] if rest else None
+    contig, colon, interval = text.rpartition(":")
+    if not colon:
+        return text, None
+    whole_is_contig = text in lengths if lengths is not None else not _is_range(interval)
+    if not whole_is_contig:
+        return contig, interval
+    if lengths is not None and contig in lengths and _is_range(interval):
+        raise UsageError(
+            f"region '{text}' is ambiguous: write {{{text}}} or {{{contig}}}:{interval}"
+        )
+    return text, None
+
+
+def _length_of(contig: str, text: str, lengths: Mapping[str, int] | None) -> int:
+    if not contig:
+        raise UsageError(f"region '{text}': expected contig:start-end")
+    if lengths is None:
+        return END_OF_CONTIG
+    if contig not in lengths:
+        raise UsageError(
+            f"region '{text}': unknown contig '{contig}'{contig_hint(contig, lengths)}"
+        )
+    return lengths[contig]
+
+
+def contig_hint(contig: str, known: Iterable[str]) -> str:
+    """Return "; found 'chr20' instead" where only the chr prefix keeps a name from being known."""
+    other = contig.removeprefix("chr") if contig.startswith("chr") else f"chr{contig}"
+    return f"; found '{other}' instead" if other in set(known) else ""
+
+
+def _is_range(text: str) -> bool:
+    match = _RANGE.fullmatch(text)
+    return match is not None and (match["start"] is not None or match["end"] is not None)
+
+
+def _parse_range(interval: str, text: str) -> tuple[int, int | None]:
+    """Return the 0-based start and the end; None for the end of the contig."""
+    match = _RANGE.fullmatch(interval)
+    if match is None or not _is_range(interval):
+        raise UsageError(f"region '{text}': expected contig:start-end")
+    start = _position(match["start"]) if match["start"] else 1
+    end = _position(match["end"]) if match["end"] else None
+    if start == 0 or end == 0:
+        raise UsageError(f"region '{text}': positions count from 1")
+    if end is not None and end < start:
+        raise UsageError(f"region '{text}': the end lies before the start")
+    return start - 1, end
+
+
+def _position(digits: str) -> int:
+    return int(digits.replace(",", ""))
+
+
+def read_bed(path: str | Path) -> list[Region]:
+    """Read the intervals of a BED file, plain or gzip-compressed, in file order.
+
+    Raises
+    ------
+    InputError
+        The file cannot be read or a line is no BED interval; the message names the line.
+    """
+    regions = []
+    for number, line in _numbered_lines(Path(path)):
+        if line.strip() and not line.startswith(_BED_COMMENTS):
+            regions.append(_parse_bed_line(line, f"{path}, line {number}"))
+    return regions
+
+
+def _numbered_lines(path: Path) -> Iterator[tuple[int, str]]:
+    try:
+        with path.open("rb") as raw:
+            gzipped = raw.read(2) == b"\x1f\x8b"
+        opener = gzip.open if gzipped else open
+        with opener(path, "rt", encoding="utf-8") as stream:
+            yield from enumerate(stream, start=1)
+    except FileNotFoundError:
+        raise InputError(f"{path}: no such file") from None
+    except (EOFError, UnicodeDecodeError, OSError) as error:
+        raise InputError(f"{path}: cannot be read as BED: {error}") from error
+
+
+def _parse_bed_line(line: str, place: str) -> Region:
+    fields = line.rstrip("\r\n").split("\t") if "\t" in line else line.split()
+    if len(fields) < 3:
+        raise InputError(f"{place}: expected at least 3 columns (contig, start, end)")
+    contig, start_text, end_text = fields[:3]
+    if not (_is_count(start_text) and _is_count(end_text)):
+        raise InputError(f"{place}: '{start_text}' and '{end_text}' are not a start and an end")
+    start, end = int(start_text), int(end_text)
+    if start >= end:
+        raise InputError(f"{place}: the start, {start}, is not below the end, {end}")
+    return Region(contig, start, end)
+
+
+def _is_count(text: str) -> bool:
+    return text.isascii() and text.isdigit() and len(text) <= len(str(END_OF_CONTIG))
+
+
+def merge_regions(regions: Iterable[Region]) -> list[Region]:
+    """Join regions that overlap or touch.
+
+    The result is sorted by start within each contig; contigs keep the order in which they first
+    appear.
+    """
+    merged: list[Region] = []
+    for contig, members in _by_contig(regions).items():
+        start, end = members[0].start, members[0].end
+        for region in members[1:]:
+            if region.start > end:
+                merged.append(Region(contig, start, end))
+                start, end = region.start, region.end
+            end = max(end, region.end)
+        merged.append(Region(contig, start, end))
+    return merged
+
+
+def intersect(first: Iterable[Region], second: Iterable[Region]) -> list[Region]:
+    """Return the bases that lie in both sets of regions, in the order of `merge_regions(first)`."""
+    others = _by_contig(merge_regions(second))
+    common: list[Region] = []
+    for contig, members in _by_contig(merge_regions(first)).items():
+        common.extend(_common(members, others.get(contig, [])))
+    return common
+
+
+def _common(first: list[Region], second: list[Region]) -> Iterator[Region]:
+    """Walk along two merged lists of one contig."""
+    i = j = 0
+    while i < len(first) and j < len(second):
+        a, b = first[i], second[j]
+        if a.overlaps(b):
+            yield Region(a.contig, max(a.start, b.start), min(a.end, b.end))
+        if a.end < b.end:
+            i += 1
+        else:
+            j += 1
+
+
+def _by_contig(regions: Iterable[Region]) -> dict[str, list[Region]]:
+    groups: dict[str, list[Region]] = {}
+    for region in regions:
+        groups.setdefault(region.contig, []).append(region)
+    for members in groups.values():
+        members.sort()
+    return groups

@@ -1,0 +1,197 @@
+"""Columns turned into lines of SAM text."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hapgpu.batch import Ragged, ReadBatch, offsets_of
+from hapgpu.io.bam import MISSING_QUALITY
+from hapgpu.io.byte_access import Integer, copy_bytes
+from hapgpu.io.columns import ReadColumns
+from hapgpu.io.encode import check_writable
+from hapgpu.io.header import SamHeader
+from hapgpu.io.number_text import put_integer
+from hapgpu.io.pool import Pool
+from hapgpu.io.tag_text import put_tags
+from hapgpu.jit import njit
+
+_TAB: Final = ord("\t")
+_STAR: Final = ord("*")
+_EQUALS: Final = ord("=")
+_NEWLINE: Final = ord("\n")
+_FIRST_QUALITY: Final = 33
+_LAST_QUALITY: Final = 126 - 33
+_OPERATIONS: Final = np.frombuffer(b"MIDNSHP=X", dtype=np.uint8)
+_NUMBERS_TEXT: Final = 100
+"""Characters of the numbers, tabs and stars of a line, at most."""
+_OPERATION_TEXT: Final = 10
+_TEXT_PER_TAG_BYTE: Final = 5
+
+
+@njit
+def _put_row_text(
+    data: NDArray[np.uint8],
+    offsets: NDArray[np.int64],
+    row: Integer,
+    out: NDArray[np.uint8],
+    at: Integer,
+) -> Integer:
+    """Write a row of ragged text, or a star if it is empty."""
+    length = offsets[row + 1] - offsets[row]
+    if length == 0:
+        out[at] = _STAR
+        return at + 1
+    copy_bytes(data, offsets[row], out, at, length)
+    return at + length
+
+
+@njit
+def _put_reference(
+    names: NDArray[np.uint8],
+    name_offsets: NDArray[np.int64],
+    reference: Integer,
+    out: NDArray[np.uint8],
+    at: Integer,
+) -> Integer:
+    if reference < 0:
+        out[at] = _STAR
+        return at + 1
+    return _put_row_text(names, name_offsets, reference, out, at)
+
+
+@njit
+def _put_cigar(
+    columns: ReadColumns,
+    row: Integer,
+    out: NDArray[np.uint8],
+    at: Integer,
+    letters: NDArray[np.uint8],
+) -> Integer:
+    begin, end = columns.cigar_offsets[row], columns.cigar_offsets[row + 1]
+    if begin == end:
+        out[at] = _STAR
+        return at + 1
+    for k in range(begin, end):
+        at = put_integer(out, at, np.int64(columns.cigars[k] >> np.uint32(4)))
+        out[at] = letters[columns.cigars[k] & np.uint32(15)]
+        at += 1
+    return at
+
+
+@njit
+def _put_qualities(
+    columns: ReadColumns, row: Integer, out: NDArray[np.uint8], at: Integer
+) -> Integer:
+    begin = columns.base_offsets[row]
+    length = columns.base_offsets[row + 1] - begin
+    if length == 0 or columns.qualities[begin] == MISSING_QUALITY:
+        out[at] = _STAR
+        return at + 1
+    source, to = np.uint64(begin), np.uint64(at)
+    for k in range(np.uint64(length)):
+        quality = min(columns.qualities[source + k], np.uint8(_LAST_QUALITY))
+        out[to + k] = quality + np.uint8(_FIRST_QUALITY)
+    return at + length
+
+
+@njit
+def _put_separated(out: NDArray[np.uint8], at: Integer, value: Integer) -> Integer:
+    """Write a number between tabs."""
+    out[at] = _TAB
+    at = put_integer(out, at + 1, value)
+    out[at] = _TAB
+    return at + 1
+
+
+@njit
+def _put_line(
+    columns: ReadColumns,
+    row: Integer,
+    names: NDArray[np.uint8],
+    name_offsets: NDArray[np.int64],
+    letters: NDArray[np.uint8],
+    out: NDArray[np.uint8],
+    at: Integer,
+) -> Integer:
+    at = _put_row_text(columns.names, columns.name_offsets, row, out, at)
+    at = _put_separated(out, at, np.int64(columns.flags[row]))
+    reference = np.int64(columns.reference_ids[row])
+    at = _put_reference(names, name_offsets, reference, out, at)
+    at = _put_separated(out, at, np.int64(columns.positions[row]) + 1)
+    at = put_integer(out, at, np.int64(columns.mapping_qualities[row]))
+    out[at] = _TAB
+    at = _put_cigar(columns, row, out, at + 1, letters)
+    out[at] = _TAB
+    mate = np.int64(columns.mate_reference_ids[row])
+    if mate >= 0 and mate == reference:
+        out[at + 1] = _EQUALS
+        at += 2
+    else:
+        at = _put_reference(names, name_offsets, mate, out, at + 1)
+    at = _put_separated(out, at, np.int64(columns.mate_positions[row]) + 1)
+    at = put_integer(out, at, np.int64(columns.template_lengths[row]))
+    out[at] = _TAB
+    at = _put_row_text(columns.bases, columns.base_offsets, row, out, at + 1)
+    out[at] = _TAB
+    at = _put_qualities(columns, row, out, at + 1)
+    at = put_tags(columns.tags, columns.tag_offsets[row], columns.tag_offsets[row + 1], out, at)
+    out[at] = _NEWLINE
+    return at + 1
+
+
+@njit
+def _put_lines(
+    columns: ReadColumns,
+    start: Integer,
+    stop: Integer,
+    names: NDArray[np.uint8],
+    name_offsets: NDArray[np.int64],
+    letters: NDArray[np.uint8],
+    out: NDArray[np.uint8],
+) -> Integer:
+    at = 0
+    for row in range(start, stop):
+        at = _put_line(columns, row, names, name_offsets, letters, out, at)
+    return at
+
+
+def format_records(batch: ReadBatch, header: SamHeader, pool: Pool) -> list[NDArray[np.uint8]]:
+    """Write reads as lines of SAM.
+
+    Returns
+    -------
+    list of numpy.ndarray
+        uint8 text of consecutive slices of the batch.
+
+    Raises
+    ------
+    OutputError
+        A name is longer than 254 characters, or the header lacks a reference.
+    """
+    columns = ReadColumns.from_batch(batch)
+    check_writable(columns, header)
+    references = Ragged.from_sequences(
+        name.encode("utf-8", "surrogateescape") for name in header.reference_names
+    )
+    names, name_offsets = references.data, references.offsets
+    room = offsets_of(_most_text(columns, references))
+
+    def put(start: int, stop: int) -> NDArray[np.uint8]:
+        out = np.empty(int(room[stop] - room[start]), dtype=np.uint8)
+        end = _put_lines(columns, start, stop, names, name_offsets, _OPERATIONS, out)
+        return out[:end]
+
+    return pool.over_rows(put, len(batch))
+
+
+def _most_text(columns: ReadColumns, references: Ragged) -> NDArray[np.int64]:
+    """int64[n]: characters that the line of each read takes at most."""
+    text = np.diff(columns.name_offsets)
+    text += _OPERATION_TEXT * np.diff(columns.cigar_offsets)
+    text += 2 * np.diff(columns.base_offsets)
+    text += _TEXT_PER_TAG_BYTE * np.diff(columns.tag_offsets)
+    longest = int(references.lengths.max(initial=1))
+    return text + (_NUMBERS_TEXT + 2 * longest)

@@ -1,0 +1,181 @@
+"""Formats that samtools converts to and from BAM: SAM text and CRAM."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+from threading import Thread
+from typing import IO, BinaryIO, Final, cast
+
+from hapgpu.errors import InputError, OutputError
+from hapgpu.io.output import OutputFile
+from hapgpu.io.regions import Region
+from hapgpu.io.sniff import ReadInput
+
+_COMMAND = Path(__file__).with_name("samtools_command.py")
+_COPY_BYTES: Final = 1 << 16
+
+
+class _Samtools:
+    """A running `samtools view`."""
+
+    def __init__(self, arguments: Sequence[str | Path], stdin: int | None, stdout: int) -> None:
+        self._messages = tempfile.TemporaryFile()
+        self._process = subprocess.Popen(
+            [sys.executable, "-P", _COMMAND, *arguments],
+            stdin=stdin,
+            stdout=stdout,
+            stderr=self._messages,
+        )
+
+    @property
+    def input(self) -> IO[bytes]:
+        return cast("IO[bytes]", self._process.stdin)
+
+    @property
+    def output(self) -> IO[bytes]:
+        return cast("IO[bytes]", self._process.stdout)
+
+    def failure(self) -> str | None:
+        """Wait for the end; return what went wrong in one line, or None."""
+        if self._process.wait() == 0:
+            return None
+        self._messages.seek(0)
+        lines = self._messages.read().decode("utf-8", "replace").split("\n")
+        said = [line.strip() for line in lines if line.strip()]
+        return "; ".join(said[:2]) or f"samtools ended with status {self._process.returncode}"
+
+    def close(self) -> None:
+        """End it, whatever it is doing."""
+        self._process.kill()
+        for stream in (self._process.stdin, self._process.stdout, self._messages):
+            if stream:
+                with suppress(OSError):
+                    stream.close()
+        self._process.wait()
+
+
+class ConvertedInput:
+    """SAM or CRAM as a stream of uncompressed BAM.
+
+    Parameters
+    ----------
+    source
+        The file, or the stream that is fed to samtools.
+    threads
+        CPU threads of samtools.
+    reference
+        FASTA by which CRAM was compressed.
+    regions
+        Leave out records elsewhere, through the index; for CRAM in a file only.
+    """
+
+    def __init__(
+        self,
+        source: ReadInput,
+        threads: int,
+        reference: Path | None,
+        regions: Sequence[Region] | None,
+    ) -> None:
+        self._name = source.name
+        self._bed = _bed_file(regions) if regions is not None else None
+        arguments: list[str | Path] = ["-u", "--no-PG", "-@", str(threads - 1)]
+        if reference:
+            arguments += ["-T", reference]
+        if self._bed:
+            arguments += ["-M", "-L", Path(self._bed.name)]
+        arguments += ["--", source.path or "-"]
+        stdin = subprocess.DEVNULL if source.path else subprocess.PIPE
+        self._samtools = _Samtools(arguments, stdin, subprocess.PIPE)
+        self._feeder = Thread(target=self._feed, args=(source.stream,), daemon=True)
+        if not source.path:
+            self._feeder.start()
+
+    @property
+    def stream(self) -> BinaryIO:
+        """The BAM."""
+        return cast("BinaryIO", self._samtools.output)
+
+    def check(self) -> None:
+        """Wait for the end of samtools.
+
+        Raises
+        ------
+        InputError
+            It failed.
+        """
+        if failure := self._samtools.failure():
+            raise InputError(f"cannot read {self._name}: {failure}")
+
+    def close(self) -> None:
+        """End samtools."""
+        self._samtools.close()
+        if self._bed:
+            self._bed.close()
+
+    def _feed(self, stream: BinaryIO) -> None:
+        with suppress(OSError), self._samtools.input as sink:
+            while data := stream.read(_COPY_BYTES):
+                sink.write(data)
+
+
+def _bed_file(regions: Sequence[Region]) -> IO[str]:
+    file = tempfile.NamedTemporaryFile("w", suffix=".bed")
+    file.writelines(f"{region.contig}\t{region.start}\t{region.end}\n" for region in regions)
+    file.flush()
+    return file
+
+
+class CramOutput:
+    """A sink for BAM that becomes CRAM in an output file.
+
+    Parameters
+    ----------
+    output
+        A file that nothing has been written to.
+    reference
+        FASTA by which it is compressed.
+    threads
+        CPU threads of samtools.
+    """
+
+    def __init__(self, output: OutputFile, reference: Path | None, threads: int) -> None:
+        self._name = output.name
+        arguments: list[str | Path] = ["-C", "--no-PG", "-@", str(threads - 1)]
+        if reference:
+            arguments += ["-T", reference]
+        self._samtools = _Samtools([*arguments, "-"], subprocess.PIPE, output.fileno())
+
+    def write(self, data: bytes) -> None:
+        """Append bytes of BAM.
+
+        Raises
+        ------
+        OutputError
+            samtools has failed.
+        """
+        try:
+            self._samtools.input.write(data)
+        except BrokenPipeError:
+            self.finish()
+
+    def finish(self) -> None:
+        """Wait until all is written.
+
+        Raises
+        ------
+        OutputError
+            samtools has failed.
+        """
+        with suppress(BrokenPipeError):
+            self._samtools.input.close()
+        if failure := self._samtools.failure():
+            raise OutputError(f"cannot write {self._name} as CRAM: {failure}")
+
+    def close(self) -> None:
+        """End samtools."""
+        self._samtools.close()

@@ -1,0 +1,131 @@
+"""What kind of file an input is, told by its first bytes."""
+
+from __future__ import annotations
+
+import re
+import sys
+import zlib
+from dataclasses import dataclass
+from enum import Enum, auto
+from io import BufferedReader, RawIOBase
+from pathlib import Path
+from typing import Any, BinaryIO, Final, cast
+
+from hapgpu.errors import InputError
+from hapgpu.io.bam import MAGIC
+
+_HEAD_BYTES: Final = 1 << 16
+_GZIP = b"\x1f\x8b"
+_HEADER_LINE = re.compile(rb"@(HD|SQ|RG|PG|CO)\t")
+_ALIGNMENT_LINE = re.compile(rb"[^\t\n]+\t\d{1,5}\t[^\t\n]+\t\d+\t\d+\t[^\t\n]+\t[^\t\n]+\t\d+\t")
+
+
+class ReadFormat(Enum):
+    """A kind of file that holds reads."""
+
+    BAM = auto()
+    CRAM = auto()
+    SAM = auto()
+    FASTQ = auto()
+
+
+@dataclass(frozen=True, slots=True)
+class ReadInput:
+    """An input that has been opened and recognised.
+
+    Attributes
+    ----------
+    name
+        For messages.
+    path
+        None for standard input.
+    stream
+        At the first byte; seekable if it is a regular file.
+    format
+        What it holds.
+    """
+
+    name: str
+    path: Path | None
+    stream: BinaryIO
+    format: ReadFormat
+
+
+class _Rejoined(RawIOBase):
+    """A stream, begun anew with the bytes that were read from it already."""
+
+    def __init__(self, head: bytes, rest: BinaryIO, name: str) -> None:
+        self._head = memoryview(head)
+        self._rest = rest
+        self.name = name
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        view = memoryview(buffer)
+        data = self._head[: len(view)] if self._head else self._rest.read(len(view))
+        view[: len(data)] = data
+        self._head = self._head[len(data) :]
+        return len(data)
+
+    def close(self) -> None:
+        if self._rest is not sys.stdin.buffer:
+            self._rest.close()
+        super().close()
+
+
+def open_input(path: str) -> ReadInput:
+    """Open a file of reads, or standard input if `path` is `-`, and recognise what it holds.
+
+    Raises
+    ------
+    InputError
+        It cannot be opened, is empty, or holds no reads.
+    """
+    name = "standard input" if path == "-" else path
+    try:
+        stream = sys.stdin.buffer if path == "-" else Path(path).open("rb")
+        head = stream.read(_HEAD_BYTES)
+    except OSError as error:
+        raise InputError(f"cannot read {name}: {error.strerror or error}") from error
+    found = _recognise(head, name)
+    if path != "-" and stream.seekable():
+        stream.seek(0)
+        return ReadInput(name, Path(path), stream, found)
+    joined = BufferedReader(_Rejoined(head, stream, name), _HEAD_BYTES)
+    return ReadInput(name, None, cast("BinaryIO", joined), found)
+
+
+def _recognise(head: bytes, name: str) -> ReadFormat:
+    if not head:
+        raise InputError(f"{name} is empty: BAM, CRAM, SAM or FASTQ expected")
+    if head.startswith(b"CRAM"):
+        return ReadFormat.CRAM
+    text = head
+    if head.startswith(_GZIP):
+        text = _first_inflated(head, name)
+        if text.startswith(MAGIC):
+            return ReadFormat.BAM
+    if _HEADER_LINE.match(text) or _ALIGNMENT_LINE.match(text):
+        return ReadFormat.SAM
+    if text.startswith(b"@"):
+        return ReadFormat.FASTQ
+    raise InputError(f"{name} {_guess(text)}: BAM, CRAM, SAM or FASTQ expected")
+
+
+def _first_inflated(head: bytes, name: str) -> bytes:
+    try:
+        return zlib.decompressobj(zlib.MAX_WBITS | 16).decompress(head, _HEAD_BYTES)
+    except zlib.error:
+        raise InputError(f"{name} is damaged: it begins as gzip, but cannot be inflated") from None
+
+
+def _guess(text: bytes) -> str:
+    if not text:
+        return "holds nothing"
+    if text.startswith(b">"):
+        return "looks like FASTA"
+    if text.startswith((b"##fileformat=VCF", b"BCF")):
+        return "looks like VCF"
+    return "is of an unknown kind"

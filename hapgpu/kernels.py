@@ -1,0 +1,255 @@
+"""CUDA kernels: from a `.cu` file to a checked launch.
+
+hapgpu calls NVRTC itself: that works without a driver (so every kernel is compiled in tests
+for every architecture), keeps denormal numbers, and lets the cache know about headers.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import re
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from hapgpu.cache import cache_directory
+from hapgpu.errors import DeviceError
+
+OPTIONS = ("-std=c++17", "--ptxas-options=-v")
+
+_INCLUDE = re.compile(r'^#include "([\w.]+)"$', re.MULTILINE)
+_USAGE = re.compile(
+    r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads"
+    r".*?Used (\d+) registers",
+    re.DOTALL,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Array:
+    """A pointer parameter: an array of `dtype` with at least `length` elements.
+
+    `length` names a scalar parameter of the same kernel; `extra` elements more are needed.
+    """
+
+    name: str
+    dtype: type[np.generic]
+    length: str
+    extra: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Scalar:
+    """A parameter passed by value."""
+
+    name: str
+    dtype: type[np.generic]
+
+
+@dataclass(frozen=True, slots=True)
+class Kernel:
+    """One kernel: `expression`, say `align<20>`, out of the file `source` in `cuda/`."""
+
+    source: str
+    expression: str
+    parameters: tuple[Array | Scalar, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Compiled:
+    """Machine code of a kernel for one architecture, its name in it, and the compiler's log."""
+
+    cubin: bytes
+    lowered_name: str
+    log: str
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """What a thread of a kernel uses: registers, and bytes of memory standing in for them."""
+
+    registers: int
+    stack_bytes: int
+    spill_bytes: int
+
+
+def source_directory() -> Path:
+    """Return the folder of the CUDA sources: in the installed package, or beside it."""
+    package = Path(__file__).parent
+    for folder in (package / "cuda", package.parent / "cuda"):
+        if folder.is_dir():
+            return folder
+    message = f"the CUDA sources are missing from {package}: reinstall hapgpu"
+    raise DeviceError(message)
+
+
+def read_source(name: str) -> str:
+    """Text of a CUDA source with its own headers spliced in, each once."""
+    seen: set[str] = set()
+
+    def splice(file: str) -> str:
+        text = (source_directory() / file).read_text(encoding="utf-8")
+        return _INCLUDE.sub(include, text)
+
+    def include(match: re.Match[str]) -> str:
+        if match[1] in seen:
+            return ""
+        seen.add(match[1])
+        return splice(match[1])
+
+    return splice(name)
+
+
+def compile_kernel(kernel: Kernel, architecture: str) -> Compiled:
+    """Compile for an architecture such as `sm_90`; needs no GPU and no driver.
+
+    Raises
+    ------
+    DeviceError
+        If NVRTC is missing, or does not know the architecture or the source.
+    """
+    try:
+        from cupy.cuda import nvrtc  # noqa: PLC0415  (slow, and not installed everywhere)
+
+        nvrtc.getVersion()
+    except Exception as error:
+        reason = str(error).strip().split("\n")[0]
+        message = f"the CUDA compiler NVRTC cannot be loaded: {reason} (see: hapgpu doctor)"
+        raise DeviceError(message) from error
+    program = nvrtc.createProgram(read_source(kernel.source), kernel.source, (), ())
+    try:
+        nvrtc.addNameExpression(program, kernel.expression)
+        nvrtc.compileProgram(program, (*OPTIONS, f"-arch={architecture}"))
+        return Compiled(
+            cubin=nvrtc.getCUBIN(program) + b"\0",  # CuPy takes the last byte for a terminator
+            lowered_name=nvrtc.getLoweredName(program, kernel.expression),
+            log=nvrtc.getProgramLog(program),
+        )
+    except nvrtc.NVRTCError as error:
+        log = nvrtc.getProgramLog(program)
+        message = f"{kernel.source}: {kernel.expression} for {architecture}: {error}\n{log}"
+        raise DeviceError(message.strip()) from error
+    finally:
+        nvrtc.destroyProgram(program)
+
+
+def usage(compiled: Compiled) -> Usage:
+    """Read the registers and the spilled bytes of a kernel from the compiler's log."""
+    match = _USAGE.search(compiled.log)
+    if match is None:
+        message = f"the compiler did not report the use of registers:\n{compiled.log}"
+        raise DeviceError(message)
+    stack, stores, loads, registers = map(int, match.groups())
+    return Usage(registers, stack, stores + loads)
+
+
+@functools.cache
+def load_kernel(kernel: Kernel, device: int) -> LoadedKernel:
+    """Get a kernel ready on a device, from the cache on disk where it was compiled before."""
+    import cupy  # noqa: PLC0415  (slow, and not installed everywhere)
+
+    with cupy.cuda.Device(device) as current:
+        architecture = f"sm_{current.compute_capability}"
+        cubin, lowered_name = _cached_cubin(kernel, architecture)
+        module = cupy.RawModule(path=str(cubin))
+        return LoadedKernel(kernel, module.get_function(lowered_name), device)
+
+
+def _cached_cubin(kernel: Kernel, architecture: str) -> tuple[Path, str]:
+    """Return the file of the compiled kernel and its name in it, compiling where it is not."""
+    from cupy.cuda import nvrtc  # noqa: PLC0415  (as above)
+
+    key = repr((read_source(kernel.source), kernel.expression, OPTIONS, architecture))
+    digest = hashlib.sha256(f"{key}{nvrtc.getVersion()}".encode()).hexdigest()[:32]
+    cubin = cache_directory() / "kernels" / f"{digest}.cubin"
+    name = cubin.with_suffix(".name")
+    if not (cubin.is_file() and name.is_file()):
+        compiled = compile_kernel(kernel, architecture)
+        try:
+            cubin.parent.mkdir(parents=True, exist_ok=True)
+            _write_whole(name, compiled.lowered_name.encode())
+            _write_whole(cubin, compiled.cubin)
+        except OSError as error:
+            message = f"{cubin.parent}: {error.strerror}; set HAPGPU_CACHE_DIR to another folder"
+            raise DeviceError(message) from error
+    return cubin, name.read_text(encoding="utf-8")
+
+
+def _write_whole(path: Path, content: bytes) -> None:
+    """Write a file so that other processes see all of it or nothing."""
+    with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as file:
+        file.write(content)
+    Path(file.name).replace(path)
+
+
+class LoadedKernel:
+    """A kernel on a device. CuPy would take any array for any pointer; this does not."""
+
+    def __init__(self, kernel: Kernel, function: Any, device: int) -> None:
+        self._kernel = kernel
+        self._function = function
+        self._device = device
+
+    def blocks_per_multiprocessor(self, threads: int) -> int:
+        """Blocks of `threads` threads that one multiprocessor holds at a time."""
+        from cupy.cuda import driver  # noqa: PLC0415  (as above)
+
+        blocks = driver.occupancyMaxActiveBlocksPerMultiprocessor(self._function.ptr, threads, 0)
+        return int(blocks)
+
+    def launch(self, blocks: int, threads: int, arguments: Sequence[Any]) -> None:
+        """Launch on the current stream, after checking every argument against its parameter.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If an array has another type, device or layout than declared, or is too short.
+        """
+        parameters = self._kernel.parameters
+        scalars = {
+            parameter.name: parameter.dtype(argument)
+            for parameter, argument in zip(parameters, arguments, strict=True)
+            if isinstance(parameter, Scalar)
+        }
+        checked = [
+            scalars[parameter.name]
+            if isinstance(parameter, Scalar)
+            else self._checked(parameter, argument, int(scalars[parameter.length]))
+            for parameter, argument in zip(parameters, arguments, strict=True)
+        ]
+        self._function((blocks,), (threads,), tuple(checked))
+
+    def _checked(self, parameter: Array, array: Any, length: int) -> Any:
+        where = f"{self._kernel.expression}: {parameter.name}"
+        if array.dtype != np.dtype(parameter.dtype):
+            message = f"{where} has type {array.dtype}, not {np.dtype(parameter.dtype)}"
+            raise TypeError(message)
+        if not array.flags.c_contiguous or array.device.id != self._device:
+            message = f"{where} is not contiguous, or not on device {self._device}"
+            raise ValueError(message)
+        if array.size < length + parameter.extra:
+            message = f"{where} has {array.size} elements, not {length + parameter.extra}"
+            raise ValueError(message)
+        return array
+
+
+_SMOKE = Kernel("smoke.cu", "double_all", (Array("values", np.int32, "n"), Scalar("n", np.int32)))
+
+
+def smoke_test(device: int) -> str | None:
+    """Compile and run a trivial kernel; None, or what went wrong."""
+    try:
+        import cupy  # noqa: PLC0415  (as above)
+
+        with cupy.cuda.Device(device):
+            values = cupy.arange(1000, dtype=np.int32)
+            load_kernel(_SMOKE, device).launch(4, 256, (values, values.size))
+            right = bool((values == 2 * cupy.arange(1000)).all())
+    except Exception as error:  # noqa: BLE001  (whatever fails is the answer)
+        return str(error).strip().split("\n")[0]
+    return None if right else "a trivial kernel computed the wrong result"

@@ -1,0 +1,342 @@
+"""The aligner on a GPU: pairs of like size launched together (`cuda/semiglobal.cu`)."""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import cupy
+import numpy as np
+from numpy.typing import NDArray
+
+from hapgpu.batch import AlignmentBatch, PairBatch, Ragged
+from hapgpu.device import CudaDevice
+from hapgpu.errors import DeviceError
+from hapgpu.kernels import Array, Kernel, LoadedKernel, Scalar, load_kernel
+from hapgpu.realign.geometry import (
+    THREADS_PER_BLOCK,
+    WARPS_PER_BLOCK,
+    Layout,
+    ScratchLayout,
+    choose_layout,
+    scratch_layout,
+)
+from hapgpu.realign.scoring import Overhang, Scoring
+
+MOST_COLUMNS = {np.int32: 20, np.int64: 8}
+"""Columns that a lane can hold in registers, by the type of the scores."""
+
+_TAG_BITS = 4
+_DIAGONAL, _INSERTION_EXTENDED, _DELETION_EXTENDED = 8, 2, 1
+_INT32_SCORES = 1 << 25
+_LARGEST_INDEX = 2**31 - 1
+_RUNS_PER_CIGAR = 8
+_BYTES_PER_PAIR = 4 * (6 + _RUNS_PER_CIGAR)
+
+ScoreType = type[np.int32] | type[np.int64]
+
+
+def align_pairs(
+    pairs: PairBatch, scoring: Scoring, overhang: Overhang, device: CudaDevice
+) -> AlignmentBatch:
+    """Align pairs by GATK's recurrences (Ren et al. 2019, eq. 1-3, with GATK's tie rules).
+
+    Parameters
+    ----------
+    pairs
+        n pairs of non-empty sequences.
+    scoring, overhang
+        Weights and the treatment of query bases outside the reference.
+    device
+        Where to compute; the result does not depend on it.
+
+    Returns
+    -------
+    n alignments in the order of the pairs.
+
+    Raises
+    ------
+    DeviceError
+        If the memory of the device does not hold a single pair, or a launch fails.
+    """
+    task = _Task(scoring, overhang, device, with_trace=True)
+    return AlignmentBatch.concatenate(_compute(pairs, task))
+
+
+def score_pairs(
+    pairs: PairBatch, scoring: Scoring, overhang: Overhang, device: CudaDevice
+) -> NDArray[np.int32]:
+    """Return only the scores, int32[n], of `align_pairs`, in less time."""
+    task = _Task(scoring, overhang, device, with_trace=False)
+    return np.concatenate([part.scores for part in _compute(pairs, task)])
+
+
+def kernel_for(columns: int, score_type: ScoreType, *, with_trace: bool) -> Kernel:
+    """Name the kernel for a number of columns a lane, and declare its parameters."""
+    c_type = "int" if score_type is np.int32 else "long long"
+    parameters: tuple[Array | Scalar, ...] = (
+        Array("references", np.uint8, "reference_bases"),
+        Array("reference_offsets", np.int32, "n_references", 1),
+        Array("queries", np.uint8, "query_bases"),
+        Array("query_offsets", np.int32, "n_queries", 1),
+        Array("reference_index", np.int32, "pairs"),
+        Array("query_index", np.int32, "pairs"),
+        Scalar("reference_bases", np.int32),
+        Scalar("n_references", np.int32),
+        Scalar("query_bases", np.int32),
+        Scalar("n_queries", np.int32),
+        Scalar("pairs", np.int32),
+        *(
+            Scalar(name, score_type)
+            for name in ("match", "mismatch", "gap_open", "insertion_extend", "deletion_extend")
+        ),
+        *(
+            Scalar(name, np.int32)
+            for name in ("border_open", "border_extend", "overhang", "group_lanes", "stripes")
+        ),
+        Scalar("blocks_per_stripe", np.int32),
+        Array("scratch", np.uint32, "scratch_words"),
+        *(
+            Scalar(name, np.int64)
+            for name in (
+                "scratch_words",
+                "words_per_warp",
+                "last_row_at",
+                "borders_at",
+                "runs_at",
+            )
+        ),
+        Scalar("run_capacity", np.int32),
+        Array("scores", np.int32, "pairs"),
+        Array("offsets", np.int32, "pairs"),
+        Array("cigar_starts", np.int32, "pairs"),
+        Array("cigar_counts", np.int32, "pairs"),
+        Array("pool", np.uint32, "pool_capacity"),
+        Scalar("pool_capacity", np.int32),
+        Array("pool_used", np.uint64, "one"),
+        Scalar("one", np.int32),
+    )
+    return Kernel(
+        "semiglobal.cu", f"align<{columns}, {c_type}, {str(with_trace).lower()}>", parameters
+    )
+
+
+def score_type_for(pairs: PairBatch, scoring: Scoring) -> ScoreType:
+    """Pick the narrowest type that holds all tagged scores and the floor of GATK where needed."""
+    steps = int(pairs.reference_lengths.max() + pairs.query_lengths.max()) + 2
+    return np.int32 if scoring.largest * steps < _INT32_SCORES else np.int64
+
+
+@dataclass(frozen=True, slots=True)
+class _Task:
+    """What is asked for all pairs of a call."""
+
+    scoring: Scoring
+    overhang: Overhang
+    device: CudaDevice
+    with_trace: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Bucket:
+    """Pairs of one launch: `first` to `last` of the sorted batch."""
+
+    layout: Layout
+    scratch: ScratchLayout
+    first: int
+    last: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Outputs:
+    """Arrays on the device that the launches fill; CIGARs lie in `pool` in no order."""
+
+    scores: Any
+    offsets: Any
+    cigar_starts: Any
+    cigar_counts: Any
+    pool: Any
+    pool_used: Any
+
+
+def _compute(pairs: PairBatch, task: _Task) -> list[AlignmentBatch]:
+    """Compute a batch, in halves where the memory of the device does not hold it."""
+    try:
+        with cupy.cuda.Device(task.device.index):
+            if _fits(pairs, task.device):
+                return [_run(pairs, task, _RUNS_PER_CIGAR * len(pairs) + 1024)]
+    except cupy.cuda.memory.OutOfMemoryError:
+        cupy.get_default_memory_pool().free_all_blocks()
+    except (cupy.cuda.driver.CUDADriverError, cupy.cuda.runtime.CUDARuntimeError) as error:
+        message = f"{task.device.name} failed: {error}"
+        raise DeviceError(message) from error
+    if len(pairs) <= 1:
+        lengths = f"{pairs.reference_lengths.max():,} and {pairs.query_lengths.max():,} bases"
+        message = f"{task.device.name} has too little memory for a pair of {lengths}"
+        raise DeviceError(f"{message}: use --device cpu")
+    rows = np.arange(len(pairs))
+    halves = np.array_split(rows, 2)
+    return [part for half in halves for part in _compute(pairs.take(half).compact(), task)]
+
+
+def _fits(pairs: PairBatch, device: CudaDevice) -> bool:
+    """Whether the arrays take at most half of the memory, and offsets fit 32 bits."""
+    largest = max(pairs.references.data.size, pairs.queries.data.size)
+    size = pairs.references.data.size + pairs.queries.data.size + _BYTES_PER_PAIR * len(pairs)
+    return size <= device.memory_budget() // 2 and largest <= _LARGEST_INDEX
+
+
+def _run(pairs: PairBatch, task: _Task, pool_capacity: int) -> AlignmentBatch:
+    """Launch all buckets; once more where the CIGARs needed more room than given."""
+    score_type = score_type_for(pairs, task.scoring) if len(pairs) else np.int32
+    order, buckets = _plan(pairs, score_type, with_trace=task.with_trace)
+    count = len(pairs)
+    traced, capacity = (count, pool_capacity) if task.with_trace else (0, 0)
+    outputs = _Outputs(
+        cupy.empty(count, dtype=np.int32),
+        cupy.empty(count, dtype=np.int32),
+        cupy.empty(count, dtype=np.int32),
+        cupy.empty(count, dtype=np.int32),
+        cupy.empty(capacity, dtype=np.uint32),
+        cupy.zeros(1, dtype=np.uint64),
+    )
+    _launch_all(pairs.take(order), buckets, task, score_type, outputs)
+    used = int(outputs.pool_used.get()[0])
+    if used > _LARGEST_INDEX:
+        raise cupy.cuda.memory.OutOfMemoryError(4 * used, 0)
+    if used > capacity:
+        return _run(pairs, task, used)
+    position = np.empty_like(order)
+    position[order] = np.arange(count)
+    offsets, starts, counts = (
+        array[:traced].get()[position[:traced]]
+        for array in (outputs.offsets, outputs.cigar_starts, outputs.cigar_counts)
+    )
+    cigars = Ragged.gather(outputs.pool[:used].get(), starts, counts)
+    return AlignmentBatch(outputs.scores.get()[position], offsets, cigars)
+
+
+def _plan(
+    pairs: PairBatch, score_type: ScoreType, *, with_trace: bool
+) -> tuple[NDArray[np.int64], list[_Bucket]]:
+    """Sort the pairs and cut them into launches of one layout and of like scratch size."""
+    rows, columns = pairs.reference_lengths, pairs.query_lengths
+    # Every warp of a launch has scratch for the largest pair: references within a factor of two.
+    row_class = np.frexp(rows.astype(np.float64))[1]
+    kinds, kind = np.unique(np.stack((columns, row_class)), axis=1, return_inverse=True)
+    layouts = [
+        choose_layout(int(column), 1 << int(size), MOST_COLUMNS[score_type])
+        for column, size in kinds.T
+    ]
+    numbers = {layout: number for number, layout in enumerate(sorted(set(layouts)))}
+    layout_number = np.array([numbers[layout] for layout in layouts], dtype=np.int64)[kind]
+    order = np.lexsort((columns, rows, row_class, layout_number))[::-1]
+    launch = layout_number[order] * 64 + row_class[order]
+    bounds = [0, *(np.flatnonzero(np.diff(launch)) + 1).tolist(), len(pairs)]
+    score_words = np.dtype(score_type).itemsize // 4
+    buckets = []
+    for first, last in pairwise(bounds if len(pairs) else [0]):
+        layout = layouts[kind[order[first]]]
+        part = order[first:last]
+        scratch = scratch_layout(
+            layout,
+            int(rows[part].max()),
+            int(columns[part].max()),
+            score_words=score_words,
+            with_trace=with_trace,
+        )
+        buckets.append(_Bucket(layout, scratch, first, last))
+    return order, buckets
+
+
+def _launch_all(
+    pairs: PairBatch,
+    buckets: list[_Bucket],
+    task: _Task,
+    score_type: ScoreType,
+    outputs: _Outputs,
+) -> None:
+    sequences = (
+        cupy.asarray(pairs.references.data),
+        cupy.asarray(pairs.references.offsets.astype(np.int32)),
+        cupy.asarray(pairs.queries.data),
+        cupy.asarray(pairs.queries.offsets.astype(np.int32)),
+    )
+    reference_index = cupy.asarray(pairs.reference_index)
+    query_index = cupy.asarray(pairs.query_index)
+    budget = task.device.memory_budget() // 4  # words
+    launches = []
+    for bucket in buckets:
+        kernel = load_kernel(
+            kernel_for(bucket.layout.columns, score_type, with_trace=task.with_trace),
+            task.device.index,
+        )
+        launches.append((bucket, kernel, _blocks(bucket, kernel, task.device.index, budget)))
+    words = [blocks * WARPS_PER_BLOCK * b.scratch.words for b, _, blocks in launches]
+    scratch = cupy.empty(max(words, default=0), dtype=np.uint32)
+    for bucket, kernel, blocks in launches:
+        part = slice(bucket.first, bucket.last)
+        kernel.launch(
+            blocks,
+            THREADS_PER_BLOCK,
+            (
+                *sequences,
+                reference_index[part],
+                query_index[part],
+                pairs.references.data.size,
+                len(pairs.references),
+                pairs.queries.data.size,
+                len(pairs.queries),
+                bucket.last - bucket.first,
+                *_steps(task.scoring, task.overhang),
+                int(task.overhang),
+                bucket.layout.lanes,
+                bucket.layout.stripes,
+                bucket.scratch.blocks_per_stripe,
+                scratch,
+                blocks * WARPS_PER_BLOCK * bucket.scratch.words,
+                bucket.scratch.words,
+                bucket.scratch.last_row_at,
+                bucket.scratch.borders_at,
+                bucket.scratch.runs_at,
+                bucket.scratch.run_capacity,
+                outputs.scores[part],
+                outputs.offsets[part],
+                outputs.cigar_starts[part],
+                outputs.cigar_counts[part],
+                outputs.pool,
+                outputs.pool.size,
+                outputs.pool_used,
+                1,
+            ),
+        )
+
+
+def _steps(scoring: Scoring, overhang: Overhang) -> tuple[int, ...]:
+    """Weights as the kernel adds them (`Steps` there): shifted, with the tags of their moves."""
+    match, mismatch, gap_open, gap_extend = (weight << _TAG_BITS for weight in scoring.weights)
+    border = (0, 0) if overhang.has_free_ends else (scoring.gap_open, scoring.gap_extend)
+    return (
+        match - gap_open + _DIAGONAL,
+        mismatch - gap_open + _DIAGONAL,
+        gap_open,
+        gap_extend + _INSERTION_EXTENDED,
+        gap_extend + _DELETION_EXTENDED,
+        *border,
+    )
+
+
+def _blocks(bucket: _Bucket, kernel: LoadedKernel, device: int, budget_words: int) -> int:
+    """As many blocks as there is work for, as run at a time, and as the scratch allows."""
+    pairs_per_block = WARPS_PER_BLOCK * bucket.layout.groups
+    needed = -(-(bucket.last - bucket.first) // pairs_per_block)
+    resident = kernel.blocks_per_multiprocessor(THREADS_PER_BLOCK) * _multiprocessors(device)
+    affordable = budget_words // (WARPS_PER_BLOCK * bucket.scratch.words)
+    return max(1, min(needed, resident, affordable))
+
+
+@functools.cache
+def _multiprocessors(device: int) -> int:
+    return int(cupy.cuda.Device(device).attributes["MultiProcessorCount"])

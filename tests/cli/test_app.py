@@ -1,0 +1,217 @@
+"""The command line as a whole: start-up, help, faults and exit statuses."""
+
+from __future__ import annotations
+
+import errno
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+import hapgpu
+from hapgpu.cli.app import COMMANDS
+from hapgpu.cli.messages import explain
+from hapgpu.errors import DeviceError, HapgpuError, InputError, OutputError, UsageError
+
+REPORT = "(please run it again with --debug and report what it prints)"
+HEAVY = {"numpy", "cupy", "numba", "pysam", "isal"}
+
+
+def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-c", "from hapgpu.cli.app import main; main()", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+@pytest.fixture
+def faulty(tmp_path: Path) -> list[str]:
+    """Arguments that start hapgpu with a subcommand `doctor` that runs the code given to it."""
+    (tmp_path / "doctor.py").write_text(
+        "from typing import Annotated\n"
+        "import typer\n"
+        "EXAMPLES = ''\n"
+        "def doctor(code: str, debug: Annotated[bool, typer.Option()] = False) -> None:\n"
+        "    exec(code)\n"
+    )
+    start = (
+        f"import sys, hapgpu.cli; hapgpu.cli.__path__.insert(0, {str(tmp_path)!r});"
+        "from hapgpu.cli.app import main; main()"
+    )
+    return [sys.executable, "-c", start, "doctor"]
+
+
+def run_faulty(faulty: list[str], *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([*faulty, *arguments], capture_output=True, text=True, check=False)
+
+
+def test_help_imports_nothing_heavy() -> None:
+    command = [sys.executable, "-X", "importtime", "-c", "from hapgpu.cli.app import main; main()"]
+    done = subprocess.run([*command, "--help"], capture_output=True, text=True, check=True)
+    imported = {
+        line.rpartition("|")[2].strip().partition(".")[0] for line in done.stderr.splitlines()
+    }
+    assert "typer" in imported
+    assert not imported & HEAVY
+
+
+def test_help_lists_every_command() -> None:
+    done = run("--help")
+    assert done.returncode == 0
+    assert all(command in done.stdout for command in COMMANDS)
+
+
+def test_version() -> None:
+    done = run("--version")
+    assert (done.returncode, done.stdout) == (0, f"hapgpu {hapgpu.__version__}\n")
+
+
+@pytest.mark.parametrize("arguments", [["nonsense"], ["--nonsense"], ["doctor", "--nonsense"]])
+def test_usage_errors(arguments: list[str]) -> None:
+    done = run(*arguments)
+    assert done.returncode == 2
+    assert "nonsense" in done.stderr
+    assert not done.stdout
+
+
+@pytest.mark.parametrize(
+    ("code", "status", "line"),
+    [
+        (
+            "from hapgpu.errors import InputError; raise InputError('x.bam: cut\\nshort')",
+            1,
+            "hapgpu doctor: error: x.bam: cut short",
+        ),
+        ("open('absent.bam')", 1, "hapgpu doctor: error: absent.bam: No such file or directory"),
+        (
+            "raise ValueError('odd')",
+            1,
+            f"hapgpu doctor: error: unexpected ValueError: odd {REPORT}",
+        ),
+        ("raise KeyboardInterrupt", 130, ""),
+        ("raise SystemExit(3)", 3, ""),
+        ("raise typer.Exit(3)", 3, ""),
+    ],
+)
+def test_fault_is_one_line_and_a_status(
+    faulty: list[str], code: str, status: int, line: str
+) -> None:
+    done = run_faulty(faulty, code)
+    assert (done.returncode, done.stderr.strip(), done.stdout) == (status, line, "")
+
+
+def test_debug_shows_where_an_error_came_from(faulty: list[str]) -> None:
+    done = run_faulty(faulty, "raise ValueError('odd')", "--debug")
+    assert done.returncode == 1
+    assert "Traceback (most recent call last)" in done.stderr
+    assert done.stderr.endswith(f"hapgpu doctor: error: unexpected ValueError: odd {REPORT}\n")
+
+
+def test_fault_while_options_are_read_is_one_line(faulty: list[str], tmp_path: Path) -> None:
+    (tmp_path / "doctor.py").write_text(
+        "from typing import Annotated\n"
+        "import typer\n"
+        "from hapgpu.errors import UsageError\n"
+        "EXAMPLES = ''\n"
+        "def refuse(text):\n"
+        "    raise UsageError(f'no {text} here')\n"
+        "def doctor(x: Annotated[str, typer.Option(parser=refuse)] = None) -> None:\n"
+        "    pass\n"
+    )
+    done = run_faulty(faulty, "--x", "cake")
+    assert (done.returncode, done.stderr) == (2, "hapgpu doctor: error: no cake here\n")
+
+
+def test_fault_on_import_is_one_line(faulty: list[str], tmp_path: Path) -> None:
+    (tmp_path / "doctor.py").write_text("import no_such_module_anywhere\n")
+    done = run_faulty(faulty)
+    assert done.returncode == 1
+    assert done.stderr.startswith("hapgpu doctor: error: unexpected ModuleNotFoundError: ")
+    assert done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("error", "status"),
+    [
+        (HapgpuError("x"), 1),
+        (InputError("x"), 1),
+        (UsageError("x"), 2),
+        (DeviceError("x"), 3),
+        (OutputError("x"), 4),
+        (OSError(errno.ENOSPC, "No space left on device"), 4),
+        (PermissionError(errno.EACCES, "Permission denied", "x.bam"), 1),
+        (MemoryError(), 1),
+        (KeyboardInterrupt(), 130),
+        (BrokenPipeError(), 141),
+    ],
+)
+def test_status_of_each_kind_of_error(error: BaseException, status: int) -> None:
+    assert explain(error)[0] == status
+
+
+def test_closed_output_is_quiet(faulty: list[str]) -> None:
+    code = "for i in range(10**6): print(i)"
+    with subprocess.Popen(
+        [*faulty, code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "0\n"
+        process.stdout.close()
+        assert process.wait(timeout=30) == 141
+        assert process.stderr is not None
+        assert not process.stderr.read()
+
+
+@pytest.mark.skipif(not os.access("/dev/full", os.W_OK), reason="no /dev/full here")
+def test_full_disk(faulty: list[str]) -> None:
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [*faulty, "print(1)"], stdout=full, stderr=subprocess.PIPE, text=True, check=False
+        )
+    assert done.returncode == 4
+    assert done.stderr == "hapgpu doctor: error: No space left on device\n"
+
+
+WAIT_FOR_INPUT = """
+import sys
+from hapgpu.pipeline import run_pipeline
+def work(line):
+    {action}
+run_pipeline(sys.stdin.buffer, [work], len)
+"""
+
+
+def test_interrupt_while_waiting_for_input(faulty: list[str]) -> None:
+    code = WAIT_FOR_INPUT.format(action="print('working', flush=True); return line")
+    with subprocess.Popen(
+        [*faulty, code],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdin.write("line\n")
+        process.stdin.flush()
+        assert process.stdout.readline() == "working\n"
+        time.sleep(0.1)
+        process.send_signal(signal.SIGINT)
+        assert process.wait(timeout=30) == 130
+        assert process.stderr is not None
+        assert not process.stderr.read()
+
+
+def test_error_while_waiting_for_input(faulty: list[str]) -> None:
+    code = WAIT_FOR_INPUT.format(action="raise OSError(28, 'No space left on device')")
+    with subprocess.Popen(
+        [*faulty, code], stdin=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdin is not None
+        process.stdin.write("line\n")
+        process.stdin.flush()
+        assert process.wait(timeout=30) == 4
+        assert process.stderr is not None
+        assert process.stderr.read() == "hapgpu doctor: error: No space left on device\n"

@@ -1,0 +1,67 @@
+"""`hapgpu doctor`, with and without (pretended) GPUs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from hapgpu.cli import doctor as module
+from hapgpu.cli.doctor import doctor, find
+from hapgpu.device import DeviceReport, GpuReport
+from hapgpu.errors import DeviceError, UsageError
+
+NO_GPU = DeviceReport(None, "14.2.0", "12.9", [], "no NVIDIA driver was found")
+GPU = GpuReport(0, "NVIDIA H200", (9, 0), 150 << 30, 75 << 30)
+ONE_GPU = DeviceReport(13000, "14.2.0", "12.9", [GPU], None)
+
+
+def pretend(
+    monkeypatch: pytest.MonkeyPatch, report: DeviceReport, fault: str | None = None
+) -> None:
+    monkeypatch.setattr(module, "discover", lambda: report)
+    monkeypatch.setattr("hapgpu.device.discover", lambda: report)
+    monkeypatch.setattr(module, "smoke_test", lambda _: fault)
+
+
+def test_without_a_gpu(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    pretend(monkeypatch, NO_GPU)
+    doctor()
+    shown = capsys.readouterr().out
+    assert "no NVIDIA driver was found" in shown
+    assert "Numba" in shown
+    with pytest.raises(DeviceError, match="no NVIDIA driver"):
+        doctor(device="cuda")
+    assert "Numba" in capsys.readouterr().out
+
+
+def test_with_a_gpu(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    pretend(monkeypatch, ONE_GPU)
+    doctor(device="cuda:0")
+    shown = capsys.readouterr().out
+    assert "NVIDIA H200, compute capability 9.0, 75.0 of 150.0 GiB free" in shown
+    assert "for CUDA 13.0" in shown
+    assert "compiled and run" in shown
+    with pytest.raises(DeviceError, match="cuda:1"):
+        doctor(device="cuda:1")
+    with pytest.raises(UsageError, match="tpu"):
+        doctor(device="tpu")
+
+
+def test_gpu_that_runs_no_kernel(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pretend(monkeypatch, ONE_GPU, fault="no kernel image [sm_90]")
+    doctor()
+    assert "no kernel image [sm_90]" in capsys.readouterr().out
+    with pytest.raises(DeviceError, match="no kernel image"):
+        doctor(device="cuda:0")
+
+
+def test_cache_that_cannot_be_written(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    blocked = tmp_path / "file"
+    blocked.touch()
+    monkeypatch.setenv("HAPGPU_CACHE_DIR", str(blocked / "cache"))
+    cache = next(finding for finding in find(NO_GPU, {}) if finding.item == "Cache")
+    assert not cache.good
+    assert "HAPGPU_CACHE_DIR" in cache.state

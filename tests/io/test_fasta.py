@@ -1,0 +1,146 @@
+"""FASTA, against what was written and against pysam."""
+
+from __future__ import annotations
+
+import gzip
+import re
+from pathlib import Path
+
+import pysam
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hapgpu.errors import InputError
+from hapgpu.io.fasta import ReferenceFasta, read_fasta
+from hapgpu.io.locus import parse_locus
+from hapgpu.io.regions import Region
+
+TEXT = ">one  a description \nACGT\nacgtN\n\n>two\r\nRYKM\r\n>three|x\nA"
+
+
+def write(path: Path, text: str, packing: str = "plain") -> Path:
+    if packing == "bgzf":
+        with pysam.BGZFile(str(path), "w") as stream:
+            stream.write(text.encode())
+    else:
+        path.write_bytes(gzip.compress(text.encode()) if packing == "gzip" else text.encode())
+    return path
+
+
+@pytest.mark.parametrize("packing", ["plain", "gzip", "bgzf"])
+def test_records_are_kept_as_they_are(tmp_path: Path, packing: str) -> None:
+    records = read_fasta(write(tmp_path / "h.fa", TEXT, packing))
+    assert records.names == ("one", "two", "three|x")
+    assert records.descriptions == ("a description", "", "")
+    assert [bytes(row) for row in records.sequences] == [b"ACGTacgtN", b"RYKM", b"A"]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "h.fa: no FASTA record in the file"),
+        ("\n\n", "h.fa: no FASTA record in the file"),
+        ("@read\nACGT\n+\nIIII\n", "h.fa, line 1: not FASTA"),
+        (">a\n>b\nACGT\n", "h.fa: record 'a' has no sequence"),
+        (">a\nACGT\n>b\n\n", "h.fa: record 'b' has no sequence"),
+        (">a\nACGT\n>a\nACGT\n", "h.fa: two records are named 'a'"),
+        (">a\nACGT\n> b\nACGT\n", "h.fa, line 3: the header line has no name"),
+        (">\nACGT\n", "h.fa, line 1: the header line has no name"),
+        (">a\nAC GT\n", "h.fa, line 2: ' ' in the sequence of 'a' is no base"),
+        (">a\nACGT\nAC*T\n", "h.fa, line 3: '*' in the sequence of 'a' is no base"),
+    ],
+)
+def test_bad_fasta_is_named(tmp_path: Path, text: str, message: str) -> None:
+    with pytest.raises(InputError, match=re.escape(message)):
+        read_fasta(write(tmp_path / "h.fa", text))
+
+
+def test_unreadable_fasta(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"absent\.fa: no such file"):
+        read_fasta(tmp_path / "absent.fa")
+    with pytest.raises(InputError, match="cannot be read: Is a directory"):
+        read_fasta(tmp_path)
+    whole = gzip.compress(TEXT.encode())
+    for name, data in {"cut": whole[:-9], "damaged": whole[:12] + b"\0" * 9 + whole[21:]}.items():
+        path = tmp_path / f"{name}.fa.gz"
+        path.write_bytes(data)
+        with pytest.raises(InputError, match=name):
+            read_fasta(path)
+
+
+def test_reads_what_pysam_reads(data_dir: Path) -> None:
+    for path in sorted(data_dir.glob("amplicon/**/*.fa")):
+        records = read_fasta(path)
+        with pysam.FastxFile(str(path)) as expected:
+            entries = list(expected)
+        assert list(records.names) == [entry.name for entry in entries]
+        assert list(records.descriptions) == [entry.comment or "" for entry in entries]
+        sequences = [bytes(row).decode() for row in records.sequences]
+        assert sequences == [entry.sequence for entry in entries]
+
+
+@pytest.mark.parametrize("packing", ["plain", "bgzf"])
+def test_reference_by_region(tmp_path: Path, packing: str) -> None:
+    path = write(tmp_path / "r.fa", ">chr1\nACGTACGT\nnnACGTAC\nGT\n>2\nTTTTT\n", packing)
+    pysam.faidx(str(path))
+    with ReferenceFasta(path) as reference:
+        assert reference.lengths == {"chr1": 18, "2": 5}
+        assert reference.fetch(Region("chr1", 6, 12)) == b"GTnnAC"
+        assert reference.fetch(Region("2", 0, 5)) == b"TTTTT"
+        with pytest.raises(InputError, match=r"no contig 'chr2'; found '2' instead"):
+            reference.fetch(Region("chr2", 0, 5))
+        with pytest.raises(InputError, match=r"no contig '1'; found 'chr1' instead"):
+            reference.fetch(Region("1", 0, 5))
+        with pytest.raises(InputError, match=r"chr1:10-19 ends beyond the 18 bases"):
+            reference.fetch(Region("chr1", 9, 19))
+
+
+def test_reference_without_index(tmp_path: Path) -> None:
+    path = write(tmp_path / "r.fa", ">chr1\nACGT\n")
+    with pytest.raises(InputError, match=f"run: samtools faidx {re.escape(str(path))}"):
+        ReferenceFasta(path)
+    with pytest.raises(InputError, match="no such file"):
+        ReferenceFasta(tmp_path / "absent.fa")
+
+
+def test_reference_with_the_index_of_another(tmp_path: Path) -> None:
+    path = write(tmp_path / "r.fa", ">chr1\nACGT\n")
+    (tmp_path / "r.fa.fai").write_text("chr1\t400\t6\t60\t61\n")
+    with ReferenceFasta(path) as reference, pytest.raises(InputError, match="another file"):
+        reference.fetch(Region("chr1", 100, 200))
+
+
+@pytest.mark.parametrize(
+    ("name", "description", "expected"),
+    [
+        ("alt", "", ("alt", None)),
+        ("alt", "chr20:101-500", ("alt", Region("chr20", 100, 500))),
+        ("alt", "ref allele chr20:1,001-1,500 x:1-2", ("alt", Region("chr20", 1000, 1500))),
+        ("alt", "HLA:A*01:101-500", ("alt", Region("HLA:A*01", 100, 500))),
+        ("alt", "len=400 12:30 chr20 chr20:5", ("alt", None)),
+        ("alt", "chr20:0-5", ("alt", None)),
+        ("alt", "chr20:9-5", ("alt", None)),
+        ("alt::chr20:100-500", "", ("alt", Region("chr20", 100, 500))),
+        ("alt::chr20:100-500(+)", "", ("alt", Region("chr20", 100, 500))),
+        ("alt::chr20:100-500", "chr1:1-5", ("alt", Region("chr20", 100, 500))),
+        ("alt::two", "chr1:1-5", ("alt::two", Region("chr1", 0, 5))),
+        ("alt::chr20:5-5", "", ("alt::chr20:5-5", None)),
+        ("::chr20:100-500", "", ("::chr20:100-500", None)),
+    ],
+)
+def test_locus(name: str, description: str, expected: tuple[str, Region | None]) -> None:
+    assert parse_locus(name, description) == expected
+
+
+def test_haplotype_of_the_reverse_strand_is_refused() -> None:
+    with pytest.raises(InputError, match="reverse strand"):
+        parse_locus("alt::chr20:100-500(-)", "")
+
+
+@given(st.integers(0, 10**8), st.integers(1, 10**5))
+def test_both_notations_state_the_same_locus(start: int, length: int) -> None:
+    region = Region("chr20", start, start + length)
+    samtools = parse_locus("alt", str(region))
+    bedtools = parse_locus(f"alt::chr20:{region.start}-{region.end}", "")
+    assert samtools == bedtools == ("alt", region)

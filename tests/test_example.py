@@ -1,0 +1,68 @@
+"""The example data set that the README starts from."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+
+import pysam
+import pytest
+
+from hapgpu.io.fasta import ReferenceFasta, read_fasta
+from hapgpu.io.fastq import read_fastq
+from hapgpu.io.locus import parse_locus
+
+SCRIPT = Path(__file__).resolve().parent.parent / "examples" / "make_example.py"
+
+
+def make(folder: Path) -> Path:
+    subprocess.run([sys.executable, str(SCRIPT), str(folder)], check=True)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def example(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make(tmp_path_factory.mktemp("example"))
+
+
+def test_same_files_on_every_run(example: Path, tmp_path: Path) -> None:
+    again = make(tmp_path)
+    for path in example.iterdir():
+        assert path.read_bytes() == (again / path.name).read_bytes()
+
+
+def test_haplotypes_lie_at_their_loci(example: Path) -> None:
+    records = read_fasta(example / "haplotypes.fa")
+    with ReferenceFasta(example / "reference.fa") as reference:
+        for name, description, sequence in zip(
+            records.names, records.descriptions, records.sequences, strict=True
+        ):
+            _, locus = parse_locus(name, description)
+            assert locus is not None
+            window = reference.fetch(locus)
+            assert (bytes(sequence) == window) == name.endswith("_ref")
+
+
+def test_reads_are_pairs_that_fit_the_reference(example: Path) -> None:
+    pysam.quickcheck(str(example / "reads.bam"))
+    with (
+        pysam.AlignmentFile(str(example / "reads.bam")) as reads,
+        pysam.FastaFile(str(example / "reference.fa")) as fasta,
+    ):
+        reference = fasta.fetch("chr20")
+        records = list(reads)
+    assert set(Counter((r.query_name, r.is_read1) for r in records).values()) == {1}
+    assert len(records) == 2000
+    operations: set[int] = set()
+    for record in records:
+        pairs = record.get_aligned_pairs(matches_only=True)
+        wrong = sum(record.query_sequence[a] != reference[b] for a, b in pairs)
+        assert wrong < 0.1 * len(pairs)
+        operations |= {operation for operation, _ in record.cigartuples}
+    assert operations == {pysam.CMATCH, pysam.CINS, pysam.CDEL, pysam.CSOFT_CLIP}
+
+
+def test_amplicons_are_fastq(example: Path) -> None:
+    assert sum(len(batch) for batch in read_fastq(example / "amplicons.fastq.gz")) == 200
