@@ -199,8 +199,8 @@ class LoadedKernel:
         """Blocks of `threads` threads that one multiprocessor holds at a time."""
         from cupy.cuda import driver  # noqa: PLC0415  (as above)
 
-        blocks = driver.occupancyMaxActiveBlocksPerMultiprocessor(self._function.ptr, threads, 0)
-        return int(blocks)
+        function = self._function.kernel.ptr
+        return int(driver.occupancyMaxActiveBlocksPerMultiprocessor(function, threads, 0))
 
     def launch(self, blocks: int, threads: int, arguments: Sequence[Any]) -> None:
         """Launch on the current stream, after checking every argument against its parameter.

@@ -15,6 +15,7 @@ MAX_CIGAR_OPERATIONS: Final = 65535
 """A longer CIGAR goes to the tag CG and leaves `<bases>S<reference bases>N` in its place."""
 UNMAPPED: Final = 4
 """The flag of a read without a place."""
+LONG_CIGAR_TAG: Final = int.from_bytes(b"CGBI", "little")
 MISSING_QUALITY: Final = 255
 NUCLEOTIDES: Final = b"=ACMGRSVTWYHKDBN"
 

@@ -6,7 +6,6 @@ import struct
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from io import SEEK_END
 from typing import BinaryIO, Final, cast
 
 from isal import isal_zlib
@@ -64,21 +63,6 @@ class BgzfReader:
         self._name = name
         self._pool = pool
 
-    def check_end(self) -> None:
-        """Look for the closing empty block of a seekable stream, which stays where it is.
-
-        Raises
-        ------
-        InputError
-            It is not there.
-        """
-        place = self._stream.tell()
-        self._stream.seek(max(self._stream.seek(0, SEEK_END) - len(EOF_BLOCK), 0))
-        found = self._read(len(EOF_BLOCK))
-        self._stream.seek(place)
-        if found != EOF_BLOCK:
-            raise self._unclosed()
-
     def pieces(self) -> Iterator[bytes]:
         """Inflate to the end of the stream, a block at a time.
 
@@ -123,7 +107,7 @@ class BgzfReader:
         if raw:
             raise InputError(f"{self._name} is truncated: its last block is cut short")
         if last != EOF_BLOCK:
-            raise self._unclosed()
+            raise InputError(f"{self._name} is truncated: its closing (EOF) block is missing")
 
     def _groups_of(self, part: VirtualRange) -> Iterator[tuple[bytes, list[_Block], int, int]]:
         """Yield the blocks of a range, with what to leave out of the first and the last."""
@@ -149,9 +133,6 @@ class BgzfReader:
                 skip = 0
             offset += used
             raw = raw[used:]
-
-    def _unclosed(self) -> InputError:
-        return InputError(f"{self._name} is truncated: its closing (EOF) block is missing")
 
     def _read(self, size: int) -> bytes:
         try:

@@ -161,7 +161,8 @@ def _next_records(buffer: RecordBuffer, batch_bases: int, done: int) -> NDArray[
     while bases < batch_bases and at < max_bytes:
         window = buffer.window
         starts = np.empty((window.size - at) // FIXED_BYTES + 1, dtype=np.int64)
-        count, added, at, fault = walk_records(window, at, batch_bases - bases, max_bytes, starts)
+        walked = walk_records(window, at, batch_bases - bases, max_bytes, starts)
+        count, added, at, fault = map(int, walked)
         found.append(starts[:count])
         bases += added
         if fault != SOUND:
@@ -184,12 +185,12 @@ def _checked(
 ) -> Layout:
     layout = Layout.empty(starts)
 
-    def measure(start: int, stop: int) -> tuple[int, int]:
+    def measure(start: int, stop: int) -> tuple[Integer, Integer]:
         return measure_records(window, layout, start, stop, references)
 
     for row, fault in pool.over_rows(measure, starts.size):
         if fault != SOUND:
-            raise _fault(name, done + row, fault)
+            raise _fault(name, done + int(row), int(fault))
     return layout
 
 

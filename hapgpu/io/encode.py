@@ -11,6 +11,7 @@ from hapgpu.batch import ReadBatch, offsets_of
 from hapgpu.errors import OutputError
 from hapgpu.io.bam import (
     FIXED_BYTES,
+    LONG_CIGAR_TAG,
     MAX_CIGAR_OPERATIONS,
     MAX_NAME_BYTES,
     NUCLEOTIDES,
@@ -44,10 +45,10 @@ _NIBBLES = _nibbles()
 
 
 @njit
-def _reference_span(columns: ReadColumns, row: Integer) -> Integer:
+def _reference_span(cigars: NDArray[np.uint32], begin: Integer, end: Integer) -> Integer:
     span: Integer = 0
-    for k in range(columns.cigar_offsets[row], columns.cigar_offsets[row + 1]):
-        element = np.int64(columns.cigars[k])
+    for k in range(begin, end):
+        element = np.int64(cigars[k])
         if REFERENCE_OPERATIONS >> (element & 15) & 1:
             span += element >> 4
     return span
@@ -72,67 +73,49 @@ def _bin(start: Integer, end: Integer) -> Integer:
 
 @njit
 def _pack_bases(
-    columns: ReadColumns,
-    row: Integer,
+    bases: NDArray[np.uint8],
+    begin: Integer,
+    length: Integer,
+    nibbles: NDArray[np.uint8],
     out: NDArray[np.uint8],
     at: Integer,
-    nibbles: NDArray[np.uint8],
 ) -> None:
-    source = np.uint64(columns.base_offsets[row])
-    length = columns.base_offsets[row + 1] - columns.base_offsets[row]
+    source = np.uint64(begin)
     to = np.uint64(at)
     for k in range(np.uint64(length // 2)):
-        high = nibbles[columns.bases[source]]
-        low = nibbles[columns.bases[source + _1]]
+        high = nibbles[bases[source]]
+        low = nibbles[bases[source + _1]]
         out[to + k] = high << np.uint8(4) | low
         source += _2
     if length % 2:
-        out[to + np.uint64(length // 2)] = nibbles[columns.bases[source]] << np.uint8(4)
+        out[to + np.uint64(length // 2)] = nibbles[bases[source]] << np.uint8(4)
 
 
 @njit
-def _store_cigar(columns: ReadColumns, row: Integer, out: NDArray[np.uint8], at: Integer) -> None:
-    begin = columns.cigar_offsets[row]
-    for k in range(columns.cigar_offsets[row + 1] - begin):
-        store_32(out, at + 4 * k, columns.cigars[begin + k])
-
-
-@njit
-def _store_long_cigar(
-    columns: ReadColumns, row: Integer, out: NDArray[np.uint8], at: Integer
+def _store_cigar(
+    cigars: NDArray[np.uint32], begin: Integer, end: Integer, out: NDArray[np.uint8], at: Integer
 ) -> None:
-    out[at] = ord("C")
-    out[at + 1] = ord("G")
-    out[at + 2] = ord("B")
-    out[at + 3] = ord("I")
-    operations = columns.cigar_offsets[row + 1] - columns.cigar_offsets[row]
-    store_32(out, at + 4, operations)
-    _store_cigar(columns, row, out, at + _LONG_CIGAR_HEADER)
+    for k in range(begin, end):
+        store_32(out, at + 4 * (k - begin), cigars[k])
 
 
 @njit
-def _store_fixed(
-    columns: ReadColumns, row: Integer, out: NDArray[np.uint8], at: Integer, size: Integer
-) -> None:
-    position = np.int64(columns.positions[row])
-    span: Integer = 0 if columns.flags[row] & UNMAPPED else _reference_span(columns, row)
-    operations = columns.cigar_offsets[row + 1] - columns.cigar_offsets[row]
-    stored = 2 if operations > MAX_CIGAR_OPERATIONS else operations
-    name = max(columns.name_offsets[row + 1] - columns.name_offsets[row], 1)
-    number = _bin(position, position + max(span, 1)) & 0xFFFF
-    store_32(out, at, size - 4)
-    store_32(out, at + 4, columns.reference_ids[row])
-    store_32(out, at + 8, position)
-    mapping_quality = np.int64(columns.mapping_qualities[row])
-    store_32(out, at + 12, (name + 1) | mapping_quality << 8 | number << 16)
-    store_32(out, at + 16, stored | np.int64(columns.flags[row]) << 16)
-    bases = columns.base_offsets[row + 1] - columns.base_offsets[row]
-    store_32(out, at + 20, bases)
-    store_32(out, at + 24, columns.mate_reference_ids[row])
-    store_32(out, at + 28, columns.mate_positions[row])
-    store_32(out, at + 32, columns.template_lengths[row])
+def _store_name(
+    names: NDArray[np.uint8], begin: Integer, end: Integer, out: NDArray[np.uint8], at: Integer
+) -> Integer:
+    """Write a name, a star if it is empty, and its NUL; return its length with that."""
+    length = end - begin
+    if length == 0:
+        out[at] = _NAMELESS
+        length = 1
+    else:
+        copy_bytes(names, begin, out, at, length)
+    out[at + length] = 0
+    return length + 1
 
 
+# Helpers get the arrays that they need: handing them a whole tuple of arrays costs more than
+# their work.
 @njit
 def _store_records(
     columns: ReadColumns,
@@ -144,35 +127,48 @@ def _store_records(
 ) -> None:
     for row in range(start, stop):
         begin = offsets[row]
-        _store_fixed(columns, row, out, begin, offsets[row + 1] - begin)
-        at = begin + FIXED_BYTES
-        name = columns.name_offsets[row]
-        name_length = columns.name_offsets[row + 1] - name
-        if name_length:
-            copy_bytes(columns.names, name, out, at, name_length)
-        else:
-            out[at] = _NAMELESS
-            name_length = 1
-        at += name_length
-        out[at] = 0
-        at += 1
-        bases = columns.base_offsets[row + 1] - columns.base_offsets[row]
-        operations = columns.cigar_offsets[row + 1] - columns.cigar_offsets[row]
-        if operations > MAX_CIGAR_OPERATIONS:
+        first, last = columns.name_offsets[row], columns.name_offsets[row + 1]
+        name_bytes = _store_name(columns.names, first, last, out, begin + FIXED_BYTES)
+        at = begin + FIXED_BYTES + name_bytes
+        first, last = columns.cigar_offsets[row], columns.cigar_offsets[row + 1]
+        span = _reference_span(columns.cigars, first, last)
+        base = columns.base_offsets[row]
+        bases = columns.base_offsets[row + 1] - base
+        operations = last - first
+        is_long = operations > MAX_CIGAR_OPERATIONS
+        if is_long:
+            operations = 2
             store_32(out, at, bases << 4 | SOFT_CLIP)
-            store_32(out, at + 4, _reference_span(columns, row) << 4 | SKIP)
-            at += 8
+            store_32(out, at + 4, span << 4 | SKIP)
         else:
-            _store_cigar(columns, row, out, at)
-            at += 4 * operations
-        _pack_bases(columns, row, out, at, nibbles)
+            _store_cigar(columns.cigars, first, last, out, at)
+        at += 4 * operations
+        _pack_bases(columns.bases, base, bases, nibbles, out, at)
         at += (bases + 1) // 2
-        copy_bytes(columns.qualities, columns.base_offsets[row], out, at, bases)
+        copy_bytes(columns.qualities, base, out, at, bases)
         at += bases
-        tags = columns.tag_offsets[row]
-        copy_bytes(columns.tags, tags, out, at, columns.tag_offsets[row + 1] - tags)
-        if operations > MAX_CIGAR_OPERATIONS:
-            _store_long_cigar(columns, row, out, at + columns.tag_offsets[row + 1] - tags)
+        tag = columns.tag_offsets[row]
+        tag_bytes = columns.tag_offsets[row + 1] - tag
+        copy_bytes(columns.tags, tag, out, at, tag_bytes)
+        if is_long:
+            at += tag_bytes
+            store_32(out, at, LONG_CIGAR_TAG)
+            store_32(out, at + 4, last - first)
+            _store_cigar(columns.cigars, first, last, out, at + _LONG_CIGAR_HEADER)
+        flag = np.int64(columns.flags[row])
+        position = np.int64(columns.positions[row])
+        covered = 0 if flag & UNMAPPED else span
+        number = _bin(position, position + max(covered, 1)) & 0xFFFF
+        quality = np.int64(columns.mapping_qualities[row])
+        store_32(out, begin, offsets[row + 1] - begin - 4)
+        store_32(out, begin + 4, columns.reference_ids[row])
+        store_32(out, begin + 8, position)
+        store_32(out, begin + 12, name_bytes | quality << 8 | number << 16)
+        store_32(out, begin + 16, operations | flag << 16)
+        store_32(out, begin + 20, bases)
+        store_32(out, begin + 24, columns.mate_reference_ids[row])
+        store_32(out, begin + 28, columns.mate_positions[row])
+        store_32(out, begin + 32, columns.template_lengths[row])
 
 
 def encode_records(batch: ReadBatch, header: SamHeader, pool: Pool) -> NDArray[np.uint8]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -112,19 +112,25 @@ def ranges_of(path: Path, intervals: Intervals) -> list[VirtualRange]:
     InputError
         There is no index, or it is damaged.
     """
-    index = _find_index(path)
+    index = find_index(path, ("bai", "csi"))
     try:
         return _merged(_lookup(_contents(index), intervals))
     except (struct.error, ValueError):
         raise InputError(f"the index {index} is damaged; run: samtools index {path}") from None
 
 
-def _find_index(path: Path) -> Path:
-    beside = [path.with_name(f"{path.name}.bai"), path.with_suffix(".bai")]
-    candidates = [*beside, path.with_name(f"{path.name}.csi"), path.with_suffix(".csi")]
-    for candidate in candidates:
-        if candidate.is_file():
-            return candidate
+def find_index(path: Path, kinds: Sequence[str]) -> Path:
+    """Return X.bam.bai or X.bai, or in their place the first of the other kinds that exists.
+
+    Raises
+    ------
+    InputError
+        There is none.
+    """
+    for kind in kinds:
+        for candidate in (path.with_name(f"{path.name}.{kind}"), path.with_suffix(f".{kind}")):
+            if candidate.is_file():
+                return candidate
     raise InputError(f"{path} has no index; run: samtools index {path}")
 
 

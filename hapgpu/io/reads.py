@@ -14,7 +14,7 @@ from hapgpu.io.bgzf import BgzfReader
 from hapgpu.io.decode import read_batches
 from hapgpu.io.fastq import read_fastq
 from hapgpu.io.header import SamHeader
-from hapgpu.io.index import ranges_of
+from hapgpu.io.index import find_index, ranges_of
 from hapgpu.io.overlap import Intervals
 from hapgpu.io.pool import Pool
 from hapgpu.io.record_buffer import RecordBuffer, take_header
@@ -151,8 +151,6 @@ class _BamSource(_Closing):
         self._batch_bases = batch_bases
         self._pool = Pool(threads)
         self._reader = BgzfReader(source.stream, source.name, self._pool)
-        if source.path:
-            self._reader.check_end()
         self._buffer = RecordBuffer(self._reader.pieces(), source.name)
         self.header = take_header(self._buffer)
         self._intervals = None
@@ -190,8 +188,11 @@ class _ConvertedSource(_Closing):
         self._source = source
         self._batch_bases = batch_bases
         self._pool = Pool(threads)
-        seeking = source.format is ReadFormat.CRAM and source.path is not None
-        self._input = ConvertedInput(source, threads, reference, regions if seeking else None)
+        sought = None
+        if source.path and source.format is ReadFormat.CRAM and regions is not None:
+            find_index(source.path, ("crai", "csi"))
+            sought = regions
+        self._input = ConvertedInput(source, threads, reference, sought)
         try:
             pieces = BgzfReader(self._input.stream, source.name, self._pool).pieces()
             self._buffer = RecordBuffer(pieces, source.name)

@@ -53,8 +53,11 @@ class RecordBuffer:
         return True
 
     def drop(self, count: int) -> None:
-        """Take bytes away from the beginning of the window."""
+        """Take bytes away from the beginning of the window, which is not valid any more."""
         self._begin += count
+        # Going back to the front while little is left keeps the same memory in the cache.
+        if self._end - self._begin <= self._begin:
+            self._move_to(self._data)
 
     def take(self, count: int) -> bytes:
         """Take exactly `count` bytes from the beginning of the window."""
@@ -70,7 +73,11 @@ class RecordBuffer:
         capacity = self._data.size
         while kept.size + count > capacity // 2:
             capacity *= 2
-        data = self._data if capacity == self._data.size else np.empty(capacity, dtype=np.uint8)
+        grown = capacity > self._data.size
+        self._move_to(np.empty(capacity, dtype=np.uint8) if grown else self._data)
+
+    def _move_to(self, data: NDArray[np.uint8]) -> None:
+        kept = self.window
         data[: kept.size] = kept
         self._data, self._begin, self._end = data, 0, kept.size
 

@@ -7,7 +7,14 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hapgpu.io.bam import FIXED_BYTES, LAST_OPERATION, QUERY_OPERATIONS, SKIP, SOFT_CLIP
+from hapgpu.io.bam import (
+    FIXED_BYTES,
+    LAST_OPERATION,
+    LONG_CIGAR_TAG,
+    QUERY_OPERATIONS,
+    SKIP,
+    SOFT_CLIP,
+)
 from hapgpu.io.byte_access import Integer, load_i32, load_u16, load_u32
 from hapgpu.jit import njit
 
@@ -35,8 +42,6 @@ FAULTS: Final = {
     UNEQUAL_CIGAR: "its CIGAR and its sequence differ in length",
     BAD_TAG: "a tag is of unknown type or runs over the end of the record",
 }
-
-_LONG_CIGAR_TAG: Final = int.from_bytes(b"CGBI", "little")
 
 
 class Layout(NamedTuple):
@@ -136,12 +141,12 @@ def _tag_bytes(data: NDArray[np.uint8], at: Integer, end: Integer) -> Integer:
         if at + 8 > end:
             return 0
         count = load_i32(data, at + 4)
-        width = _width(data[np.uint64(at + 3)])
+        width = value_width(data[np.uint64(at + 3)])
         if count < 0 or width == 0 or data[np.uint64(at + 3)] == ord("A"):
             return 0
         size = 8 + count * width
     else:
-        width = _width(kind)
+        width = value_width(kind)
         if width == 0:
             return 0
         size = 3 + width
@@ -149,7 +154,7 @@ def _tag_bytes(data: NDArray[np.uint8], at: Integer, end: Integer) -> Integer:
 
 
 @njit
-def _width(kind: np.uint8) -> Integer:
+def value_width(kind: Integer) -> Integer:
     """Return the bytes that a value of a tag takes, 0 for an unknown type."""
     if kind == ord("C") or kind == ord("c") or kind == ord("A"):
         return 1
@@ -171,7 +176,7 @@ def _find_long_cigar(
         size = _tag_bytes(data, at, end)
         if size == 0:
             return -1, BAD_TAG
-        if load_u32(data, at) == _LONG_CIGAR_TAG:
+        if load_u32(data, at) == LONG_CIGAR_TAG:
             found = at
         at += size
     return found, SOUND

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,6 +31,22 @@ _OPERATION_TEXT: Final = 10
 _TEXT_PER_TAG_BYTE: Final = 5
 
 
+class _Words(NamedTuple):
+    """Text that lines are made of.
+
+    Attributes
+    ----------
+    references, reference_offsets
+        uint8 names, end to end, and int64[n + 1].
+    operations
+        uint8[9]: the letters of the CIGAR operations.
+    """
+
+    references: NDArray[np.uint8]
+    reference_offsets: NDArray[np.int64]
+    operations: NDArray[np.uint8]
+
+
 @njit
 def _put_row_text(
     data: NDArray[np.uint8],
@@ -45,7 +61,7 @@ def _put_row_text(
         out[at] = _STAR
         return at + 1
     copy_bytes(data, offsets[row], out, at, length)
-    return at + length
+    return at + np.int64(length)
 
 
 @njit
@@ -64,37 +80,39 @@ def _put_reference(
 
 @njit
 def _put_cigar(
-    columns: ReadColumns,
-    row: Integer,
+    cigars: NDArray[np.uint32],
+    begin: Integer,
+    end: Integer,
+    letters: NDArray[np.uint8],
     out: NDArray[np.uint8],
     at: Integer,
-    letters: NDArray[np.uint8],
 ) -> Integer:
-    begin, end = columns.cigar_offsets[row], columns.cigar_offsets[row + 1]
     if begin == end:
         out[at] = _STAR
         return at + 1
     for k in range(begin, end):
-        at = put_integer(out, at, np.int64(columns.cigars[k] >> np.uint32(4)))
-        out[at] = letters[columns.cigars[k] & np.uint32(15)]
+        at = put_integer(out, at, cigars[k] >> np.uint32(4))
+        out[at] = letters[cigars[k] & np.uint32(15)]
         at += 1
     return at
 
 
 @njit
 def _put_qualities(
-    columns: ReadColumns, row: Integer, out: NDArray[np.uint8], at: Integer
+    qualities: NDArray[np.uint8],
+    begin: Integer,
+    end: Integer,
+    out: NDArray[np.uint8],
+    at: Integer,
 ) -> Integer:
-    begin = columns.base_offsets[row]
-    length = columns.base_offsets[row + 1] - begin
-    if length == 0 or columns.qualities[begin] == MISSING_QUALITY:
+    if begin == end or qualities[begin] == MISSING_QUALITY:
         out[at] = _STAR
         return at + 1
     source, to = np.uint64(begin), np.uint64(at)
-    for k in range(np.uint64(length)):
-        quality = min(columns.qualities[source + k], np.uint8(_LAST_QUALITY))
+    for k in range(np.uint64(end - begin)):
+        quality = min(qualities[source + k], np.uint8(_LAST_QUALITY))
         out[to + k] = quality + np.uint8(_FIRST_QUALITY)
-    return at + length
+    return at + (end - begin)
 
 
 @njit
@@ -107,54 +125,40 @@ def _put_separated(out: NDArray[np.uint8], at: Integer, value: Integer) -> Integ
 
 
 @njit
-def _put_line(
-    columns: ReadColumns,
-    row: Integer,
-    names: NDArray[np.uint8],
-    name_offsets: NDArray[np.int64],
-    letters: NDArray[np.uint8],
-    out: NDArray[np.uint8],
-    at: Integer,
-) -> Integer:
-    at = _put_row_text(columns.names, columns.name_offsets, row, out, at)
-    at = _put_separated(out, at, np.int64(columns.flags[row]))
-    reference = np.int64(columns.reference_ids[row])
-    at = _put_reference(names, name_offsets, reference, out, at)
-    at = _put_separated(out, at, np.int64(columns.positions[row]) + 1)
-    at = put_integer(out, at, np.int64(columns.mapping_qualities[row]))
-    out[at] = _TAB
-    at = _put_cigar(columns, row, out, at + 1, letters)
-    out[at] = _TAB
-    mate = np.int64(columns.mate_reference_ids[row])
-    if mate >= 0 and mate == reference:
-        out[at + 1] = _EQUALS
-        at += 2
-    else:
-        at = _put_reference(names, name_offsets, mate, out, at + 1)
-    at = _put_separated(out, at, np.int64(columns.mate_positions[row]) + 1)
-    at = put_integer(out, at, np.int64(columns.template_lengths[row]))
-    out[at] = _TAB
-    at = _put_row_text(columns.bases, columns.base_offsets, row, out, at + 1)
-    out[at] = _TAB
-    at = _put_qualities(columns, row, out, at + 1)
-    at = put_tags(columns.tags, columns.tag_offsets[row], columns.tag_offsets[row + 1], out, at)
-    out[at] = _NEWLINE
-    return at + 1
-
-
-@njit
 def _put_lines(
-    columns: ReadColumns,
-    start: Integer,
-    stop: Integer,
-    names: NDArray[np.uint8],
-    name_offsets: NDArray[np.int64],
-    letters: NDArray[np.uint8],
-    out: NDArray[np.uint8],
+    columns: ReadColumns, start: int, stop: int, words: _Words, out: NDArray[np.uint8]
 ) -> Integer:
-    at = 0
+    """Write the lines of some rows; return the number of characters."""
+    names, name_offsets = words.references, words.reference_offsets
+    at: Integer = 0
     for row in range(start, stop):
-        at = _put_line(columns, row, names, name_offsets, letters, out, at)
+        at = _put_row_text(columns.names, columns.name_offsets, row, out, at)
+        at = _put_separated(out, at, columns.flags[row])
+        reference = columns.reference_ids[row]
+        at = _put_reference(names, name_offsets, reference, out, at)
+        at = _put_separated(out, at, np.int64(columns.positions[row]) + 1)
+        at = put_integer(out, at, columns.mapping_qualities[row])
+        out[at] = _TAB
+        first, last = columns.cigar_offsets[row], columns.cigar_offsets[row + 1]
+        at = _put_cigar(columns.cigars, first, last, words.operations, out, at + 1)
+        out[at] = _TAB
+        mate = columns.mate_reference_ids[row]
+        if mate >= 0 and mate == reference:
+            out[at + 1] = _EQUALS
+            at += 2
+        else:
+            at = _put_reference(names, name_offsets, mate, out, at + 1)
+        at = _put_separated(out, at, np.int64(columns.mate_positions[row]) + 1)
+        at = put_integer(out, at, columns.template_lengths[row])
+        out[at] = _TAB
+        at = _put_row_text(columns.bases, columns.base_offsets, row, out, at + 1)
+        out[at] = _TAB
+        first, last = columns.base_offsets[row], columns.base_offsets[row + 1]
+        at = _put_qualities(columns.qualities, first, last, out, at + 1)
+        first, last = columns.tag_offsets[row], columns.tag_offsets[row + 1]
+        at = put_tags(columns.tags, first, last, out, at)
+        out[at] = _NEWLINE
+        at += 1
     return at
 
 
@@ -176,12 +180,12 @@ def format_records(batch: ReadBatch, header: SamHeader, pool: Pool) -> list[NDAr
     references = Ragged.from_sequences(
         name.encode("utf-8", "surrogateescape") for name in header.reference_names
     )
-    names, name_offsets = references.data, references.offsets
+    words = _Words(references.data, references.offsets, _OPERATIONS)
     room = offsets_of(_most_text(columns, references))
 
     def put(start: int, stop: int) -> NDArray[np.uint8]:
         out = np.empty(int(room[stop] - room[start]), dtype=np.uint8)
-        end = _put_lines(columns, start, stop, names, name_offsets, _OPERATIONS, out)
+        end = _put_lines(columns, start, stop, words, out)
         return out[:end]
 
     return pool.over_rows(put, len(batch))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 import tempfile
@@ -17,6 +18,7 @@ from hapgpu.io.regions import Region
 from hapgpu.io.sniff import ReadInput
 
 _COMMAND = Path(__file__).with_name("samtools_command.py")
+_ORIGIN = re.compile(r"\[[EW]::\w+\] |samtools view: ")
 _COPY_BYTES: Final = 1 << 16
 
 
@@ -24,8 +26,8 @@ class _Samtools:
     """A running `samtools view`."""
 
     def __init__(self, arguments: Sequence[str | Path], stdin: int | None, stdout: int) -> None:
-        self._messages = tempfile.TemporaryFile()
-        self._process = subprocess.Popen(
+        self._messages = tempfile.TemporaryFile()  # noqa: SIM115 (closed by `close`)
+        self._process = subprocess.Popen(  # noqa: S603 (a list of arguments, no shell)
             [sys.executable, "-P", _COMMAND, *arguments],
             stdin=stdin,
             stdout=stdout,
@@ -45,8 +47,8 @@ class _Samtools:
         if self._process.wait() == 0:
             return None
         self._messages.seek(0)
-        lines = self._messages.read().decode("utf-8", "replace").split("\n")
-        said = [line.strip() for line in lines if line.strip()]
+        lines = self._messages.read().decode("utf-8", "replace").splitlines()
+        said = [_ORIGIN.sub("", line).strip() for line in lines if line.strip()]
         return "; ".join(said[:2]) or f"samtools ended with status {self._process.returncode}"
 
     def close(self) -> None:
@@ -81,7 +83,8 @@ class ConvertedInput:
         reference: Path | None,
         regions: Sequence[Region] | None,
     ) -> None:
-        self._name = source.name
+        self._source = source
+        self._is_closed = True
         self._bed = _bed_file(regions) if regions is not None else None
         arguments: list[str | Path] = ["-u", "--no-PG", "-@", str(threads - 1)]
         if reference:
@@ -91,7 +94,7 @@ class ConvertedInput:
         arguments += ["--", source.path or "-"]
         stdin = subprocess.DEVNULL if source.path else subprocess.PIPE
         self._samtools = _Samtools(arguments, stdin, subprocess.PIPE)
-        self._feeder = Thread(target=self._feed, args=(source.stream,), daemon=True)
+        self._feeder = Thread(target=self._feed, daemon=True)
         if not source.path:
             self._feeder.start()
 
@@ -106,10 +109,14 @@ class ConvertedInput:
         Raises
         ------
         InputError
-            It failed.
+            It failed, or the stream that it was fed lacks its end.
         """
         if failure := self._samtools.failure():
-            raise InputError(f"cannot read {self._name}: {failure}")
+            raise InputError(f"cannot read {self._source.name}: {failure}")
+        if not self._source.path:
+            self._feeder.join()
+        if not self._is_closed:
+            raise self._source.truncated()
 
     def close(self) -> None:
         """End samtools."""
@@ -117,14 +124,17 @@ class ConvertedInput:
         if self._bed:
             self._bed.close()
 
-    def _feed(self, stream: BinaryIO) -> None:
+    def _feed(self) -> None:
+        last = b""
         with suppress(OSError), self._samtools.input as sink:
-            while data := stream.read(_COPY_BYTES):
+            while data := self._source.stream.read(_COPY_BYTES):
                 sink.write(data)
+                last = (last + data)[-len(self._source.closing) :]
+        self._is_closed = last.endswith(self._source.closing)
 
 
 def _bed_file(regions: Sequence[Region]) -> IO[str]:
-    file = tempfile.NamedTemporaryFile("w", suffix=".bed")
+    file = tempfile.NamedTemporaryFile("w", suffix=".bed")  # noqa: SIM115 (closed by the caller)
     file.writelines(f"{region.contig}\t{region.start}\t{region.end}\n" for region in regions)
     file.flush()
     return file

@@ -16,8 +16,8 @@ def main() -> None:
     """Run `samtools view`; a failure goes to standard error and into the exit status."""
     try:
         view(*sys.argv[1:], catch_stdout=False)
-    except SamtoolsError:
-        sys.exit(str(view.get_messages()))
+    except SamtoolsError as error:
+        sys.exit(str(error.args[0]).partition("stderr=")[2])
 
 
 if __name__ == "__main__":

@@ -7,14 +7,19 @@ import sys
 import zlib
 from dataclasses import dataclass
 from enum import Enum, auto
-from io import BufferedReader, RawIOBase
+from io import SEEK_END, BufferedReader, RawIOBase
 from pathlib import Path
 from typing import Any, BinaryIO, Final, cast
 
 from hapgpu.errors import InputError
 from hapgpu.io.bam import MAGIC
+from hapgpu.io.bgzf import EOF_BLOCK
 
 _HEAD_BYTES: Final = 1 << 16
+_CRAM_3 = b"CRAM\3"
+_CRAM_3_EOF = bytes.fromhex(
+    "0f000000ffffffff0fe0454f4600000000010005bdd94f0001000606010001000100ee63014b"
+)
 _GZIP = b"\x1f\x8b"
 _HEADER_LINE = re.compile(rb"@(HD|SQ|RG|PG|CO)\t")
 _ALIGNMENT_LINE = re.compile(rb"[^\t\n]+\t\d{1,5}\t[^\t\n]+\t\d+\t\d+\t[^\t\n]+\t[^\t\n]+\t\d+\t")
@@ -38,17 +43,24 @@ class ReadInput:
     name
         For messages.
     path
-        None for standard input.
+        None for standard input and pipes.
     stream
-        At the first byte; seekable if it is a regular file.
+        At the first byte; seekable if there is a path.
     format
         What it holds.
+    closing
+        The bytes that a complete file ends with; none if its kind has no such mark.
     """
 
     name: str
     path: Path | None
     stream: BinaryIO
     format: ReadFormat
+    closing: bytes
+
+    def truncated(self) -> InputError:
+        """Return the error for an input without its closing bytes."""
+        return InputError(f"{self.name} is truncated: its closing (EOF) block is missing")
 
 
 class _Rejoined(RawIOBase):
@@ -81,20 +93,47 @@ def open_input(path: str) -> ReadInput:
     Raises
     ------
     InputError
-        It cannot be opened, is empty, or holds no reads.
+        It cannot be opened, is empty, holds no reads, or is a file that lacks its end.
     """
-    name = "standard input" if path == "-" else path
+    if path == "-":
+        return _recognised(sys.stdin.buffer, "standard input", None)
     try:
-        stream = sys.stdin.buffer if path == "-" else Path(path).open("rb")
+        stream = Path(path).open("rb")  # noqa: SIM115 (closed by the caller)
+    except OSError as error:
+        raise InputError(f"cannot read {path}: {error.strerror or error}") from error
+    try:
+        return _recognised(stream, path, Path(path) if stream.seekable() else None)
+    except BaseException:
+        stream.close()
+        raise
+
+
+def _recognised(stream: BinaryIO, name: str, path: Path | None) -> ReadInput:
+    try:
         head = stream.read(_HEAD_BYTES)
     except OSError as error:
         raise InputError(f"cannot read {name}: {error.strerror or error}") from error
     found = _recognise(head, name)
-    if path != "-" and stream.seekable():
-        stream.seek(0)
-        return ReadInput(name, Path(path), stream, found)
-    joined = BufferedReader(_Rejoined(head, stream, name), _HEAD_BYTES)
-    return ReadInput(name, None, cast("BinaryIO", joined), found)
+    closing = _closing(head)
+    if path is None:
+        rejoined = BufferedReader(_Rejoined(head, stream, name), _HEAD_BYTES)
+        return ReadInput(name, None, cast("BinaryIO", rejoined), found, closing)
+    source = ReadInput(name, path, stream, found, closing)
+    stream.seek(max(stream.seek(0, SEEK_END) - len(closing), 0))
+    if stream.read(len(closing)) != closing:
+        raise source.truncated()
+    stream.seek(0)
+    return source
+
+
+def _closing(head: bytes) -> bytes:
+    if _is_bgzf(head):
+        return EOF_BLOCK
+    return _CRAM_3_EOF if head.startswith(_CRAM_3) else b""
+
+
+def _is_bgzf(head: bytes) -> bool:
+    return head.startswith(EOF_BLOCK[:4]) and head[12:14] == b"BC"
 
 
 def _recognise(head: bytes, name: str) -> ReadFormat:
@@ -106,6 +145,8 @@ def _recognise(head: bytes, name: str) -> ReadFormat:
     if head.startswith(_GZIP):
         text = _first_inflated(head, name)
         if text.startswith(MAGIC):
+            if not _is_bgzf(head):
+                raise InputError(f"{name} is BAM compressed by gzip: compress it by bgzip instead")
             return ReadFormat.BAM
     if _HEADER_LINE.match(text) or _ALIGNMENT_LINE.match(text):
         return ReadFormat.SAM

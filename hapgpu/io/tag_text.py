@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from hapgpu.io.byte_access import Integer, copy_bytes, load_i32, load_u16, load_u32
 from hapgpu.io.number_text import put_float, put_integer
+from hapgpu.io.record_layout import value_width
 from hapgpu.jit import njit
 
 _TAB: Final = ord("\t")
@@ -17,38 +18,42 @@ _COMMA: Final = ord(",")
 
 
 @njit
+def _load_integer(tags: NDArray[np.uint8], at: Integer, kind: Integer) -> Integer:
+    if kind == ord("C"):
+        return np.int64(tags[at])
+    if kind == ord("c"):
+        return np.int64(np.int8(tags[at]))
+    if kind == ord("S"):
+        return load_u16(tags, at)
+    if kind == ord("s"):
+        return np.int64(np.int16(load_u16(tags, at)))
+    return load_u32(tags, at) if kind == ord("I") else load_i32(tags, at)
+
+
+@njit
 def _put_number(
     tags: NDArray[np.uint8], at: Integer, kind: Integer, out: NDArray[np.uint8], to: Integer
-) -> tuple[Integer, Integer]:
-    """Write the number at `at`; return the offsets behind it in `tags` and in `out`."""
-    if kind == ord("C"):
-        return at + 1, put_integer(out, to, tags[at])
-    if kind == ord("c"):
-        return at + 1, put_integer(out, to, np.int8(tags[at]))
-    if kind == ord("S"):
-        return at + 2, put_integer(out, to, load_u16(tags, at))
-    if kind == ord("s"):
-        return at + 2, put_integer(out, to, np.int16(load_u16(tags, at)))
-    if kind == ord("i"):
-        return at + 4, put_integer(out, to, load_i32(tags, at))
-    if kind == ord("I"):
-        return at + 4, put_integer(out, to, load_u32(tags, at))
-    word = np.full(1, load_i32(tags, at), dtype=np.int32)
-    return at + 4, put_float(out, to, word.view(np.float32)[0])
+) -> Integer:
+    """Write the number at `at`; return the offset behind it in `out`."""
+    if kind == ord("f"):
+        word = np.full(1, load_i32(tags, at), dtype=np.int32)
+        return put_float(out, to, word.view(np.float32)[0])
+    return put_integer(out, to, _load_integer(tags, at, kind))
 
 
 @njit
 def _put_array(
     tags: NDArray[np.uint8], at: Integer, out: NDArray[np.uint8], to: Integer
 ) -> tuple[Integer, Integer]:
-    kind = tags[at]
+    kind = np.int64(tags[at])
     out[to] = tags[at]
     to += 1
     count = load_i32(tags, at + 1)
     at += 5
     for _ in range(count):
         out[to] = _COMMA
-        at, to = _put_number(tags, at, kind, out, to + 1)
+        to = _put_number(tags, at, kind, out, to + 1)
+        at += value_width(kind)
     return at, to
 
 
@@ -93,7 +98,7 @@ def put_tags(
     """
     at = begin
     while at < end:
-        kind = tags[at + 2]
+        kind = np.int64(tags[at + 2])
         out[to] = _TAB
         out[to + 1] = tags[at]
         out[to + 2] = tags[at + 1]
@@ -111,5 +116,6 @@ def put_tags(
         elif kind == ord("B"):
             at, to = _put_array(tags, at, out, to)
         else:
-            at, to = _put_number(tags, at, kind, out, to)
+            to = _put_number(tags, at, kind, out, to)
+            at += value_width(kind)
     return to

@@ -27,6 +27,34 @@ _ELEMENT = re.compile(rf"([0-9]+)([{OPERATIONS}])")
 _STAR, _ZERO = b"*0"
 
 
+class Rows(NamedTuple):
+    """A Ragged for compiled code."""
+
+    data: NDArray[Any]
+    offsets: NDArray[np.int64]
+
+
+def rows_of(ragged: Ragged) -> Rows:
+    """Hand a Ragged to compiled code."""
+    return Rows(ragged.data, ragged.offsets)
+
+
+@njit
+def row_of(rows: Rows, row: int) -> NDArray[Any]:
+    """Return one row, sharing memory."""
+    return rows.data[rows.offsets[row] : rows.offsets[row + 1]]
+
+
+@njit
+def with_room(out: NDArray[Any], needed: int) -> NDArray[Any]:
+    """Return `out`, or a copy with spare room if it is smaller than needed."""
+    if needed <= out.size:
+        return out
+    larger = np.empty(max(needed, 2 * out.size), dtype=out.dtype)
+    larger[: out.size] = out
+    return larger
+
+
 def parse_cigar(text: str | bytes) -> NDArray[np.uint32]:
     """Turn CIGAR text into BAM encoding; `*` has no elements.
 
@@ -61,20 +89,20 @@ def cigar_strings(cigars: Ragged) -> list[str]:
 
 def cigar_text(cigars: Ragged) -> Ragged:
     """CIGARs as rows of uint8 text; `*` for those without elements."""
-    offsets = offsets_of(_text_lengths(cigars.data, cigars.offsets))
+    offsets = offsets_of(_text_lengths(rows_of(cigars)))
     data = np.empty(int(offsets[-1]), dtype=np.uint8)
-    _write_texts(cigars.data, cigars.offsets, data, offsets)
+    _write_texts(rows_of(cigars), data, offsets)
     return Ragged(data, offsets)
 
 
 def query_lengths(cigars: Ragged) -> NDArray[np.int64]:
     """int64[n]: the bases of the query that each CIGAR accounts for, soft-clipped ones too."""
-    return _query_lengths(cigars.data, cigars.offsets)
+    return _query_lengths(rows_of(cigars))
 
 
 def reference_lengths(cigars: Ragged) -> NDArray[np.int64]:
     """int64[n]: the bases of the reference that each CIGAR spans."""
-    return _reference_lengths(cigars.data, cigars.offsets)
+    return _reference_lengths(rows_of(cigars))
 
 
 @njit
@@ -154,46 +182,43 @@ def write_number(number: int, out: NDArray[np.uint8], at: int) -> int:
 
 
 @njit
-def _query_lengths(data: NDArray[np.uint32], offsets: NDArray[np.int64]) -> NDArray[np.int64]:
-    lengths = np.empty(offsets.size - 1, dtype=np.int64)
+def _query_lengths(cigars: Rows) -> NDArray[np.int64]:
+    lengths = np.empty(cigars.offsets.size - 1, dtype=np.int64)
     for row in range(lengths.size):
-        lengths[row] = query_length(data[offsets[row] : offsets[row + 1]])
+        lengths[row] = query_length(row_of(cigars, row))
     return lengths
 
 
 @njit
-def _reference_lengths(data: NDArray[np.uint32], offsets: NDArray[np.int64]) -> NDArray[np.int64]:
-    lengths = np.empty(offsets.size - 1, dtype=np.int64)
+def _reference_lengths(cigars: Rows) -> NDArray[np.int64]:
+    lengths = np.empty(cigars.offsets.size - 1, dtype=np.int64)
     for row in range(lengths.size):
-        lengths[row] = reference_length(data[offsets[row] : offsets[row + 1]])
+        lengths[row] = reference_length(row_of(cigars, row))
     return lengths
 
 
 @njit
-def _text_lengths(data: NDArray[np.uint32], offsets: NDArray[np.int64]) -> NDArray[np.int64]:
-    lengths = np.empty(offsets.size - 1, dtype=np.int64)
+def _text_lengths(cigars: Rows) -> NDArray[np.int64]:
+    lengths = np.empty(cigars.offsets.size - 1, dtype=np.int64)
     for row in range(lengths.size):
-        length = 1 if offsets[row] == offsets[row + 1] else 0
-        for k in range(offsets[row], offsets[row + 1]):
-            length += count_digits(length_of(data[k])) + 1
+        cigar = row_of(cigars, row)
+        length = 1 if cigar.size == 0 else 0
+        for element in cigar:
+            length += count_digits(length_of(element)) + 1
         lengths[row] = length
     return lengths
 
 
 @njit
-def _write_texts(
-    data: NDArray[np.uint32],
-    offsets: NDArray[np.int64],
-    out: NDArray[np.uint8],
-    out_offsets: NDArray[np.int64],
-) -> None:
-    for row in range(offsets.size - 1):
+def _write_texts(cigars: Rows, out: NDArray[np.uint8], out_offsets: NDArray[np.int64]) -> None:
+    for row in range(cigars.offsets.size - 1):
         at = out_offsets[row]
-        if offsets[row] == offsets[row + 1]:
+        cigar = row_of(cigars, row)
+        if cigar.size == 0:
             out[at] = _STAR
-        for k in range(offsets[row], offsets[row + 1]):
-            at = write_number(length_of(data[k]), out, at)
-            out[at] = _LETTERS[operation_of(data[k])]
+        for element in cigar:
+            at = write_number(length_of(element), out, at)
+            out[at] = _LETTERS[operation_of(element)]
             at += 1
 
 

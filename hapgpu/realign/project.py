@@ -26,6 +26,7 @@ from hapgpu.realign.cigar import (
     SOFT_CLIP,
     TRAILING_REMOVED,
     CigarBuilder,
+    Rows,
     add_element,
     add_elements,
     built,
@@ -41,8 +42,11 @@ from hapgpu.realign.cigar import (
     query_length,
     query_lengths,
     reference_length,
+    row_of,
+    rows_of,
     start_cigar,
     start_pinned_cigar,
+    with_room,
 )
 from hapgpu.realign.scoring import Overhang, Scoring
 
@@ -220,11 +224,11 @@ def anchor_haplotypes(
     one (GATK's CigarUtils.calculateCigar).
     """
     data, offsets = _anchor_rows(
-        _rows(pairs.references),
-        _rows(pairs.queries),
+        rows_of(pairs.references),
+        rows_of(pairs.queries),
         pairs.reference_index,
         pairs.query_index,
-        _Alignments(_rows(alignments.cigars), alignments.offsets),
+        _Alignments(rows_of(alignments.cigars), alignments.offsets),
     )
     cigars = Ragged(data, offsets)
     return cigars, cigars.lengths > 0
@@ -254,14 +258,14 @@ def project_alignments(
         int32[n], soft clips to be put back around each CIGAR; 0 for none.
     """
     positions, data, offsets = _project_rows(
-        _rows(reads),
-        _Alignments(_rows(alignments.cigars), alignments.offsets),
+        rows_of(reads),
+        _Alignments(rows_of(alignments.cigars), alignments.offsets),
         haplotype_index,
         _Loci(
-            _rows(haplotypes.cigars),
+            rows_of(haplotypes.cigars),
             haplotypes.starts,
             haplotypes.reference_index,
-            _rows(haplotypes.references),
+            rows_of(haplotypes.references),
             haplotypes.reference_starts,
         ),
         leading_clips,
@@ -292,31 +296,24 @@ def _one_row(sequence: str | bytes, what: str) -> Ragged:
 def _padded(sequences: Ragged) -> Ragged:
     offsets = offsets_of(sequences.lengths + 2 * _PAD)
     data = np.full(offsets[-1], _PAD_BASE, dtype=np.uint8)
-    _fill_between_pads(_rows(sequences), data, offsets)
+    _fill_between_pads(rows_of(sequences), data, offsets)
     return Ragged(data, offsets)
-
-
-class _Rows(NamedTuple):
-    """A Ragged for compiled code."""
-
-    data: NDArray[Any]
-    offsets: NDArray[np.int64]
 
 
 class _Alignments(NamedTuple):
     """An AlignmentBatch for compiled code, without the scores."""
 
-    cigars: _Rows
+    cigars: Rows
     offsets: NDArray[np.int32]
 
 
 class _Loci(NamedTuple):
     """PlacedHaplotypes for compiled code."""
 
-    cigars: _Rows
+    cigars: Rows
     starts: NDArray[np.int64]
     reference_index: NDArray[np.int32]
-    references: _Rows
+    references: Rows
     reference_starts: NDArray[np.int64]
 
 
@@ -332,17 +329,8 @@ class _Workspace(NamedTuple):
     runs: NDArray[np.int64]
 
 
-def _rows(ragged: Ragged) -> _Rows:
-    return _Rows(ragged.data, ragged.offsets)
-
-
 @njit
-def _row(rows: _Rows, row: int) -> NDArray[Any]:
-    return rows.data[rows.offsets[row] : rows.offsets[row + 1]]
-
-
-@njit
-def _longest(rows: _Rows) -> int:
+def _longest(rows: Rows) -> int:
     longest = 0
     for row in range(rows.offsets.size - 1):
         longest = max(longest, rows.offsets[row + 1] - rows.offsets[row])
@@ -350,9 +338,9 @@ def _longest(rows: _Rows) -> int:
 
 
 @njit
-def _fill_between_pads(rows: _Rows, out: NDArray[np.uint8], out_offsets: NDArray[np.int64]) -> None:
+def _fill_between_pads(rows: Rows, out: NDArray[np.uint8], out_offsets: NDArray[np.int64]) -> None:
     for row in range(rows.offsets.size - 1):
-        out[out_offsets[row] + _PAD : out_offsets[row + 1] - _PAD] = _row(rows, row)
+        out[out_offsets[row] + _PAD : out_offsets[row + 1] - _PAD] = row_of(rows, row)
 
 
 @njit
@@ -374,8 +362,8 @@ def _new_workspace(read_elements: int, haplotype_elements: int) -> _Workspace:
 
 @njit
 def _anchor_rows(
-    references: _Rows,
-    haplotypes: _Rows,
+    references: Rows,
+    haplotypes: Rows,
     reference_index: NDArray[np.int32],
     haplotype_index: NDArray[np.int32],
     alignments: _Alignments,
@@ -386,16 +374,16 @@ def _anchor_rows(
     work = _new_workspace(_longest(alignments.cigars) + 1, 0)
     for row in range(count):
         leading, trailing = _anchor(
-            _row(alignments.cigars, row),
+            row_of(alignments.cigars, row),
             alignments.offsets[row],
-            _row(references, reference_index[row]),
-            _row(haplotypes, haplotype_index[row]),
+            row_of(references, reference_index[row]),
+            row_of(haplotypes, haplotype_index[row]),
             work,
         )
         offsets[row + 1] = offsets[row]
         if leading != _FAILED:
             middle = built(work.left_aligned)
-            out = _with_room(out, offsets[row] + middle.size + 2)
+            out = with_room(out, offsets[row] + middle.size + 2)
             offsets[row + 1] = _write_cigar(out, offsets[row], leading, middle, trailing, DELETION)
     return out[: offsets[-1]], offsets
 
@@ -437,7 +425,7 @@ def _has_soft_clip(cigar: NDArray[np.uint32]) -> bool:
 
 @njit
 def _project_rows(
-    reads: _Rows,
+    reads: Rows,
     alignments: _Alignments,
     haplotype_index: NDArray[np.int32],
     loci: _Loci,
@@ -449,21 +437,26 @@ def _project_rows(
     offsets = np.zeros(count + 1, dtype=np.int64)
     out = np.empty(4 * count, dtype=np.uint32)
     work = _new_workspace(_longest(alignments.cigars), _longest(loci.cigars))
+    padded_haplotype, has_cigar = -1, False
     for row in range(count):
         haplotype = haplotype_index[row]
+        if haplotype != padded_haplotype:
+            padded_haplotype = haplotype
+            has_cigar = _pad_haplotype(row_of(loci.cigars, haplotype), work)
         locus = loci.reference_index[haplotype]
-        start = _project(
-            _row(reads, row),
-            _row(alignments.cigars, row),
-            alignments.offsets[row],
-            _row(loci.cigars, haplotype),
-            _row(loci.references, locus),
-            work,
-        )
+        start = _FAILED
+        if has_cigar:
+            start = _project(
+                row_of(reads, row),
+                row_of(alignments.cigars, row),
+                alignments.offsets[row],
+                row_of(loci.references, locus),
+                work,
+            )
         end = offsets[row]
         if start != _FAILED:
             middle = built(work.left_aligned)
-            out = _with_room(out, end + middle.size + 2)
+            out = with_room(out, end + middle.size + 2)
             end = _write_cigar(out, end, leading_clips[row], middle, trailing_clips[row], SOFT_CLIP)
         if end > offsets[row]:
             positions[row] = loci.reference_starts[locus] + loci.starts[haplotype] + start
@@ -476,14 +469,13 @@ def _project(
     read: NDArray[np.uint8],
     cigar: NDArray[np.uint32],
     start: int,
-    haplotype: NDArray[np.uint32],
     reference: NDArray[np.uint8],
     work: _Workspace,
 ) -> int:
-    """Leave a read's CIGAR in the workspace; return its start on the reference haplotype."""
+    """Leave a read's CIGAR in the workspace, where its haplotype's is; return its start."""
     start_cigar(work.read)
     add_elements(work.read, cigar)
-    if not finish_cigar(work.read) or not _pad_haplotype(haplotype, work):
+    if not finish_cigar(work.read):
         return _FAILED
     padded = built(work.padded)
     reference_start = _reference_start(padded, start)
@@ -559,8 +551,8 @@ def _compose(builder: CigarBuilder, first: NDArray[Any], second: NDArray[Any]) -
     start_cigar(builder)
     i, j, first_done, second_done = 0, 0, 0, 0
     while i < first.size and j < second.size:
-        left = (length_of(first[i])) - first_done
-        right = (length_of(second[j])) - second_done
+        left = length_of(first[i]) - first_done
+        right = length_of(second[j]) - second_done
         operation, uses_first, uses_second = _chain(operation_of(first[i]), operation_of(second[j]))
         if not uses_first and not uses_second:
             return False
@@ -637,7 +629,7 @@ def _left_align(
             count += 1
             indel = _emptied(_extended(indel, cigar[k]))
         else:
-            indel, count = _shift(indel, cigar[k], k == 0, reference, query, (runs, count))
+            indel, count = _shift(indel, cigar[k], reference, query, (runs, count))
     count = _put_indel(indel, runs, count)
     add_elements(builder, runs[:count][::-1])
     return finish_cigar(builder)
@@ -687,7 +679,6 @@ def _put_indel(indel: _Indel, runs: NDArray[np.int64], count: int) -> int:
 def _shift(
     indel: _Indel,
     element: int,
-    is_first: bool,  # noqa: FBT001  (Numba takes arguments by place)
     reference: NDArray[np.uint8],
     query: NDArray[np.uint8],
     output: tuple[NDArray[np.int64], int],
@@ -707,7 +698,7 @@ def _shift(
     count += 1
     regained = max(0, -begin_shift) << 4 | MATCH
     left_over = (length - max(0, begin_shift)) << 4 | operation
-    if is_first or begin_shift < most or not is_alignment(operation):
+    if begin_shift < most or not is_alignment(operation):
         count = _put_indel(indel, runs, count)
         indel = _emptied(_extended(_extended(indel, regained), left_over))
     runs[count], runs[count + 1] = regained, left_over
@@ -742,15 +733,6 @@ def _shifts(
         reference_end, query_end = reference_end - 1, query_end - 1
         begin_shift, end_shift = begin_shift + 1, end_shift + 1
     return begin_shift, end_shift
-
-
-@njit
-def _with_room(out: NDArray[np.uint32], needed: int) -> NDArray[np.uint32]:
-    if needed <= out.size:
-        return out
-    larger = np.empty(max(needed, 2 * out.size), dtype=np.uint32)
-    larger[: out.size] = out
-    return larger
 
 
 @njit

@@ -118,41 +118,60 @@ def _end_cell(scores: list[list[int]], overhang: Overhang) -> tuple[int, int]:
 def _trace_back(
     steps: list[list[int]], row: int, column: int, overhang: Overhang
 ) -> tuple[int, list[tuple[int, str]]]:
-    runs: list[tuple[int, str]] = []
+    runs = _Runs()
     trailing = len(steps[0]) - 1 - column
-    operation, length = "M", 0
-    if overhang is Overhang.SOFTCLIP and trailing:
-        runs.append((trailing, "S"))
-    elif overhang is Overhang.IGNORE:
-        length = trailing
-    while True:
+    if trailing and overhang is Overhang.SOFTCLIP:
+        runs.add(trailing, "S")
+    elif trailing and overhang is Overhang.IGNORE:
+        runs.add(trailing, "M")
+    while row > 0 and column > 0:
         step = steps[row][column]
         if step > 0:
-            next_operation, step_length = "D", step
+            runs.add(step, "D")
             row -= step
         elif step < 0:
-            next_operation, step_length = "I", -step
+            runs.add(-step, "I")
             column += step
         else:
-            next_operation, step_length = "M", 1
+            runs.add(1, "M")
             row, column = row - 1, column - 1
-        if next_operation != operation:
-            if length:
-                runs.append((length, operation))
-            operation, length = next_operation, 0
-        length += step_length
-        if row <= 0 or column <= 0:
-            break
-    if overhang is Overhang.IGNORE:
-        runs.append((length + column, operation))
-        return row - column, runs[::-1]
-    runs.append((length, operation))
+    return _close(runs, row, column, overhang)
+
+
+def _close(
+    runs: _Runs, row: int, column: int, overhang: Overhang
+) -> tuple[int, list[tuple[int, str]]]:
+    """Account for what is left of one sequence when the other is used up."""
     if overhang is Overhang.SOFTCLIP:
         if column:
-            runs.append((column, "S"))
-        return row, runs[::-1]
+            runs.add(column, "S")
+        return row, runs.left_to_right()
+    if overhang is Overhang.IGNORE:
+        runs.lengthen(column)
+        return row - column, runs.left_to_right()
     if row:
-        runs.append((row, "D"))
+        runs.add(row, "D")
     elif column:
-        runs.append((column, "I"))
-    return 0, runs[::-1]
+        runs.add(column, "I")
+    return 0, runs.left_to_right()
+
+
+class _Runs:
+    """A CIGAR in the making, from right to left."""
+
+    def __init__(self) -> None:
+        self._runs: list[tuple[int, str]] = []
+
+    def add(self, length: int, operation: str) -> None:
+        """Lengthen the run at hand, or begin a new one."""
+        if self._runs and self._runs[-1][1] == operation:
+            self.lengthen(length)
+        else:
+            self._runs.append((length, operation))
+
+    def lengthen(self, length: int) -> None:
+        """Lengthen the run at hand whatever its operation, as GATK does with an overhang."""
+        self._runs[-1] = (self._runs[-1][0] + length, self._runs[-1][1])
+
+    def left_to_right(self) -> list[tuple[int, str]]:
+        return self._runs[::-1]

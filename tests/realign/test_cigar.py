@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from itertools import pairwise, product
 
-import gatk_projection as gatk
 import numpy as np
 import pysam
 import pytest
@@ -27,6 +26,7 @@ from hapgpu.realign.cigar import (
     start_cigar,
     start_pinned_cigar,
 )
+from tests.realign import gatk_projection as gatk
 
 CIGARS = st.lists(st.tuples(st.integers(0, 2**28 - 1), st.sampled_from("MIDNSHP=X")), max_size=12)
 

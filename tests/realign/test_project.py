@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from itertools import groupby, product
 
-import gatk_projection as gatk
 import numpy as np
 import pytest
 from hypothesis import assume, given, settings
@@ -23,6 +22,7 @@ from hapgpu.realign.project import (
 )
 from hapgpu.realign.reference import align_reference
 from hapgpu.realign.scoring import PRESETS, Overhang
+from tests.realign import gatk_projection as gatk
 
 OVERHANGS = {"softclip": Overhang.SOFTCLIP, "indel": Overhang.INDEL}
 
@@ -229,7 +229,7 @@ def as_gatk(case: tuple[str, gatk.Cigar, int, gatk.Cigar, str]) -> tuple[int, st
     return 1000 + start, gatk.spell([(3, "S"), *cigar])
 
 
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=150)
 @given(st.lists(any_projection(), min_size=1, max_size=8))
 def test_projection_of_anything_as_gatk(
     cases: list[tuple[str, gatk.Cigar, int, gatk.Cigar, str]],
@@ -303,6 +303,29 @@ def test_haplotype_cigars_as_gatk(data: st.DataObject) -> None:
         assert ok.tolist() == [cigar is not None for cigar in expected]
 
 
+@pytest.mark.parametrize(
+    ("reference", "haplotype", "padded_cigar", "expected"),
+    [
+        ("ACGGG", "ACG", "13M2D10M", "2M2D1M"),  # deletion beside a pad, moved off the end
+        ("ACGTT", "ACG", "13M2D10M", "3M2D"),
+        ("GGACG", "ACG", "10M2D13M", "2D3M"),
+        ("ACGTT", "ACGAA", "13M2I2D10M", "3M2I2D"),  # a deletion at the end is put back last
+        ("GGG", "GGGGG", "13M2I10M", "2I3M"),
+        ("ACGT", "ACG", "5S18M", None),
+    ],
+)
+def test_indels_beside_the_pads(
+    reference: str, haplotype: str, padded_cigar: str, expected: str | None
+) -> None:
+    row = np.zeros(1, dtype=np.int32)
+    pairs = PairBatch(
+        Ragged.from_sequences([reference]), Ragged.from_sequences([haplotype]), row, row
+    )
+    cigars, ok = anchor_haplotypes(pairs, batch_of([(0, gatk.parse(padded_cigar))]))
+    assert cigar_strings(cigars) == [expected or "*"]
+    assert ok[0] == (expected is not None)
+
+
 def columns(cigar: gatk.Cigar, start: int) -> list[tuple[int, int]]:
     """Return the pairs of a base of the reference and a base of the read in one column."""
     pairs = []
@@ -335,7 +358,7 @@ def assert_left_aligned(cigar: gatk.Cigar, start: int, reference: str, read: str
         on_read += length if op in gatk.ON_READ else 0
 
 
-@settings(deadline=None, max_examples=200)
+@settings(deadline=None, max_examples=60)
 @given(st.data())
 def test_reads_of_haplotypes(data: st.DataObject) -> None:
     reference = data.draw(repetitive())
@@ -358,7 +381,7 @@ def test_reads_of_haplotypes(data: st.DataObject) -> None:
     assert_left_aligned(spelled, start, reference, read)
 
 
-@settings(deadline=None, max_examples=100)
+@settings(deadline=None, max_examples=60)
 @given(st.data())
 def test_left_alignment_spells_the_same_alignment(data: st.DataObject) -> None:
     """Moving indels changes neither the mismatches nor the balance of bases."""

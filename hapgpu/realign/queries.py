@@ -1,0 +1,126 @@
+"""What of a read is aligned: its bases, in one orientation or in both."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hapgpu.batch import Ragged, ReadBatch
+from hapgpu.errors import InputError
+from hapgpu.jit import njit
+from hapgpu.realign.cigar import Rows, length_of, operation_of, row_of, rows_of
+
+_UNMAPPED = 4
+_SOFT_CLIP, _HARD_CLIP = 4, 5
+
+
+def _complements() -> NDArray[np.uint8]:
+    table = np.arange(256, dtype=np.uint8)
+    table[list(b"ACGTMRWSYKVHDBN")] = list(b"TGCAKYWSRMBDHVN")
+    return table
+
+
+_COMPLEMENTS = _complements()
+
+
+@dataclass(frozen=True, slots=True)
+class Queries:
+    """The n reads as the BAM stores them, then those of them that are tried reversed as well.
+
+    Attributes
+    ----------
+    bases, qualities
+        Reverse-complemented and reversed in the rows from n on.
+    reversed_row
+        int64[n], the row of the reversed read; -1 where a read keeps its orientation.
+    """
+
+    bases: Ragged
+    qualities: Ragged
+    reversed_row: NDArray[np.int64]
+
+
+def queries_of(reads: ReadBatch) -> Queries:
+    """Return mapped reads in the orientation of the BAM, unmapped ones in both."""
+    unmapped = np.flatnonzero(reads.flags & _UNMAPPED)
+    reversed_row = np.full(len(reads), -1, dtype=np.int64)
+    if not unmapped.size:
+        return Queries(reads.bases, reads.qualities, reversed_row)
+    reversed_row[unmapped] = len(reads) + np.arange(unmapped.size)
+    bases, qualities = reads.bases.take(unmapped), reads.qualities.take(unmapped)
+    _reverse_rows(rows_of(bases), _COMPLEMENTS)
+    _reverse_rows(rows_of(qualities), np.arange(256, dtype=np.uint8))
+    return Queries(
+        Ragged.concatenate([reads.bases, bases]),
+        Ragged.concatenate([reads.qualities, qualities]),
+        reversed_row,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class SoftClips:
+    """Soft-clipped bases at both ends of n reads; int32[n] each."""
+
+    leading: NDArray[np.int32]
+    trailing: NDArray[np.int32]
+
+
+def soft_clips_of(reads: ReadBatch, source: str) -> SoftClips:
+    """Read the soft clips from the CIGARs.
+
+    Raises
+    ------
+    InputError
+        A read has fewer bases than its CIGAR clips.
+    """
+    leading, trailing = _clip_lengths(rows_of(reads.cigars))
+    too_long = np.flatnonzero(leading + trailing > reads.bases.lengths)
+    if too_long.size:
+        name = reads.names[too_long[0]].tobytes().decode("ascii", errors="replace")
+        message = f"{source}: read '{name}' has fewer bases than its CIGAR clips"
+        raise InputError(message)
+    return SoftClips(leading, trailing)
+
+
+def without_soft_clips(bases: Ragged, clips: SoftClips) -> Ragged:
+    """Cut the soft-clipped bases off; rows beyond those of the clips are left whole."""
+    leading, trailing = (np.zeros(len(bases), dtype=np.int64) for _ in range(2))
+    leading[: clips.leading.size] = clips.leading
+    trailing[: clips.trailing.size] = clips.trailing
+    return Ragged.gather(
+        bases.data, bases.offsets[:-1] + leading, bases.lengths - leading - trailing
+    )
+
+
+@njit
+def _reverse_rows(rows: Rows, translation: NDArray[np.uint8]) -> None:
+    """Reverse each row in place, translating its bytes."""
+    for row in range(rows.offsets.size - 1):
+        first, last = rows.offsets[row], rows.offsets[row + 1] - 1
+        while first < last:
+            left, right = translation[rows.data[first]], translation[rows.data[last]]
+            rows.data[first], rows.data[last] = right, left
+            first += 1
+            last -= 1
+        if first == last:
+            rows.data[first] = translation[rows.data[first]]
+
+
+@njit
+def _clip_lengths(cigars: Rows) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    count = cigars.offsets.size - 1
+    leading, trailing = np.zeros(count, dtype=np.int32), np.zeros(count, dtype=np.int32)
+    for row in range(count):
+        cigar = row_of(cigars, row)
+        first, last = 0, cigar.size - 1
+        while first <= last and operation_of(cigar[first]) == _HARD_CLIP:
+            first += 1
+        while last > first and operation_of(cigar[last]) == _HARD_CLIP:
+            last -= 1
+        if first <= last and operation_of(cigar[first]) == _SOFT_CLIP:
+            leading[row] = length_of(cigar[first])
+        if last > first and operation_of(cigar[last]) == _SOFT_CLIP:
+            trailing[row] = length_of(cigar[last])
+    return leading, trailing

@@ -1,0 +1,288 @@
+"""Realignment of one batch of reads: candidates, scores, best alignments, records."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hapgpu.batch import AlignmentBatch, PairBatch, Ragged, ReadBatch
+from hapgpu.device import Device
+from hapgpu.io.header import SamHeader
+from hapgpu.realign.align import align_pairs
+from hapgpu.realign.candidates import CandidateFinder, Candidates
+from hapgpu.realign.haplotypes import HaplotypeSet
+from hapgpu.realign.placement import Placement
+from hapgpu.realign.project import project_alignments
+from hapgpu.realign.queries import Queries, queries_of, soft_clips_of, without_soft_clips
+from hapgpu.realign.records import NewAlignments, realigned_records
+from hapgpu.realign.scoring import Overhang, Scoring
+from hapgpu.realign.select import NO_SCORE, ScoredCandidates, score_candidates
+from hapgpu.realign.tags import mismatch_tags
+
+_Number = TypeVar("_Number", np.int32, np.int64)
+
+
+@dataclass(frozen=True, slots=True)
+class RealignOptions:
+    """What the user may choose.
+
+    Attributes
+    ----------
+    scoring
+        Weights of the alignment of reads with haplotypes.
+    min_score
+        Share of the score of a perfect alignment below which a read is written unmapped.
+    write_all
+        Write a record for every candidate haplotype instead of for the best.
+    require_flags, exclude_flags
+        Flags that a read must all have, and none of which it may have.
+    """
+
+    scoring: Scoring
+    min_score: float
+    write_all: bool
+    require_flags: int
+    exclude_flags: int
+
+
+@dataclass(frozen=True, slots=True)
+class Realigned:
+    """Records to be written, and what was done for them."""
+
+    records: ReadBatch
+    reads: int
+    unmapped: int
+    without_bases: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Aligned:
+    """a alignments of reads with candidates, read by read.
+
+    `reads`, `queries` and `haplotypes` are int64[a] rows of the batch, of its `Queries` and of
+    the haplotypes; `is_best` bool[a] marks one alignment per read.
+    """
+
+    reads: NDArray[np.int64]
+    queries: NDArray[np.int64]
+    haplotypes: NDArray[np.int32]
+    is_best: NDArray[np.bool_]
+    alignments: AlignmentBatch
+
+
+@dataclass(frozen=True, slots=True)
+class _Located:
+    """a alignments in the coordinates of the output; `ok` where there is one."""
+
+    ok: NDArray[np.bool_]
+    reference_ids: NDArray[np.int32]
+    positions: NDArray[np.int32]
+    cigars: Ragged
+    edit_distances: NDArray[np.int32]
+    mismatches: Ragged
+
+
+class Realigner:
+    """Realigns batches of reads on one device.
+
+    Parameters
+    ----------
+    haplotypes
+        The haplotypes; those of the placement, if there is one.
+    placement
+        Where they lie on the reference, for records in its coordinates; None for records in the
+        coordinates of the haplotypes.
+    header
+        The header of the input.
+    options
+        What the user chose.
+    device
+        Where to compute.
+    source
+        Name of the input, for errors.
+
+    Raises
+    ------
+    InputError
+        A locus lies on a contig that the header does not have.
+    """
+
+    def __init__(
+        self,
+        haplotypes: HaplotypeSet,
+        placement: Placement | None,
+        header: SamHeader,
+        options: RealignOptions,
+        device: Device,
+        source: str,
+    ) -> None:
+        self._haplotypes = haplotypes
+        self._placement = placement
+        self._options = options
+        self._device = device
+        self._source = source
+        self._finder = CandidateFinder(haplotypes, header, source)
+        self._contig_names = Ragged.from_sequences(header.reference_names)
+
+    def __call__(self, reads: ReadBatch) -> Realigned:
+        """Realign reads; those that the flags or the loci leave out are not among the records.
+
+        Raises
+        ------
+        InputError
+            A record is damaged.
+        """
+        count = len(reads)
+        reads, candidates = self._selected(reads)
+        queries = queries_of(reads)
+        bases = queries.bases
+        if self._placement is not None:
+            bases = without_soft_clips(bases, soft_clips_of(reads, self._source))
+        nothing_to_align = bases.lengths[: len(reads)] == 0
+        candidates = candidates.without(nothing_to_align)
+        scored = score_candidates(
+            candidates,
+            queries,
+            bases,
+            self._haplotypes.sequences,
+            self._options.scoring,
+            self._device,
+        )
+        aligned = self._align(scored, bases)
+        located = self._locate(aligned, reads, queries, bases)
+        sensible = self._sensible(aligned, bases, len(reads))
+        records = self._records(reads, queries, scored, aligned, located, sensible)
+        return Realigned(records, count, int((~sensible).sum()), int(nothing_to_align.sum()))
+
+    def _selected(self, reads: ReadBatch) -> tuple[ReadBatch, Candidates]:
+        """Leave out reads by their flags, and those that overlap no locus."""
+        required, excluded = self._options.require_flags, self._options.exclude_flags
+        wanted = (reads.flags & required == required) & (reads.flags & excluded == 0)
+        if not wanted.all():
+            reads = reads.take(wanted)
+        candidates = self._finder.find(reads)
+        has_any = candidates.counts > 0
+        if has_any.all():
+            return reads, candidates
+        return reads.take(has_any), candidates.of_reads_with_any()
+
+    def _align(self, scored: ScoredCandidates, bases: Ragged) -> _Aligned:
+        """Align each read with its best candidate, or with all."""
+        best = scored.best[scored.best >= 0]
+        rows = np.arange(len(scored.candidates)) if self._options.write_all else best
+        haplotypes = scored.candidates.haplotypes[rows]
+        queries = scored.queries[rows]
+        pairs = PairBatch(self._haplotypes.sequences, bases, haplotypes, queries.astype(np.int32))
+        is_best = np.zeros(len(scored.candidates), dtype=np.bool_)
+        is_best[best] = True
+        return _Aligned(
+            scored.candidates.reads[rows].astype(np.int64),
+            queries,
+            haplotypes,
+            is_best[rows],
+            align_pairs(pairs, self._options.scoring, Overhang.SOFTCLIP, self._device),
+        )
+
+    def _sensible(self, aligned: _Aligned, bases: Ragged, reads: int) -> NDArray[np.bool_]:
+        """bool[reads]: whether the best alignment scores enough to be believed."""
+        best = aligned.is_best
+        perfect = self._options.scoring.match * bases.lengths[aligned.queries[best]]
+        sensible = np.zeros(reads, dtype=np.bool_)
+        enough = aligned.alignments.scores[best] >= self._options.min_score * perfect
+        sensible[aligned.reads[best]] = enough
+        return sensible
+
+    def _locate(
+        self, aligned: _Aligned, reads: ReadBatch, queries: Queries, bases: Ragged
+    ) -> _Located:
+        """Bring alignments into the coordinates of the output, and compare base by base."""
+        whole = queries.bases.take(aligned.queries)
+        if self._placement is None:
+            cigars, positions = aligned.alignments.cigars, aligned.alignments.offsets
+            references, index = self._haplotypes.sequences, aligned.haplotypes
+            ok = np.ones(len(aligned.reads), dtype=np.bool_)
+            distances, mismatches = mismatch_tags(whole, cigars, positions, references, index)
+            return _Located(ok, index, positions, cigars, distances, mismatches)
+        placed, contigs = self._placement.placed, self._placement.contigs
+        clips = soft_clips_of(reads, self._source)
+        projections = project_alignments(
+            bases.take(aligned.queries),
+            aligned.alignments,
+            aligned.haplotypes,
+            placed,
+            clips.leading[aligned.reads],
+            clips.trailing[aligned.reads],
+        )
+        loci = placed.reference_index[aligned.haplotypes]
+        within = (projections.positions - placed.reference_starts[loci]).astype(np.int32)
+        distances, mismatches = mismatch_tags(
+            whole, projections.cigars, within, placed.references, loci
+        )
+        return _Located(
+            projections.ok,
+            contigs[loci],
+            projections.positions.astype(np.int32),
+            projections.cigars,
+            distances,
+            mismatches,
+        )
+
+    def _records(
+        self,
+        reads: ReadBatch,
+        queries: Queries,
+        scored: ScoredCandidates,
+        aligned: _Aligned,
+        located: _Located,
+        sensible: NDArray[np.bool_],
+    ) -> ReadBatch:
+        """One record for each alignment of a sensible read, and one for each other read.
+
+        In the coordinates of the reference the others stay where they were; in those of the
+        haplotypes there is no such place.
+        """
+        kept = np.flatnonzero(sensible[aligned.reads])
+        other = np.flatnonzero(~sensible)
+        read = np.concatenate((aligned.reads[kept], other))
+        order = np.argsort(read, kind="stable")
+        read = read[order]
+        # A row behind the last alignment stands for none.
+        none = len(aligned.reads)
+        row = np.concatenate((kept, np.full(other.size, none)))[order]
+
+        def with_none(values: NDArray[_Number], default: int) -> NDArray[_Number]:
+            column: NDArray[_Number] = np.append(values, values.dtype.type(default))[row]
+            return column
+
+        ok = np.append(located.ok, False)[row]
+        new = NewAlignments(
+            mapped=ok,
+            kept=~ok & (self._placement is not None),
+            reference_ids=with_none(located.reference_ids, -1),
+            positions=with_none(located.positions, -1),
+            cigars=_with_empty_row(located.cigars).take(row),
+            is_reversed=ok & (with_none(aligned.queries, -1) >= len(reads)),
+            is_secondary=ok & ~np.append(aligned.is_best, True)[row],
+            scores=with_none(aligned.alignments.scores, 0),
+            second_scores=scored.second_scores[read],
+            has_second_score=np.append(aligned.is_best, False)[row]
+            & (scored.second_scores[read] != NO_SCORE),
+            edit_distances=with_none(located.edit_distances, 0),
+            mismatches=_with_empty_row(located.mismatches).take(row),
+        )
+        query = np.where(ok, with_none(aligned.queries, -1), read)
+        return realigned_records(
+            reads.take(read),
+            queries.bases.take(query),
+            queries.qualities.take(query),
+            new,
+            self._contig_names,
+            self._source,
+        )
+
+
+def _with_empty_row(rows: Ragged) -> Ragged:
+    return Ragged(rows.data, np.append(rows.offsets, rows.offsets[-1]))
