@@ -177,6 +177,7 @@ __device__ void fill_stripe(const Pair& pair, const Steps<Score>& step, int over
     Score* border = scratch.borders + 2 * group.number;
     unsigned next_base = pair.rows > 0 ? pair.reference[0] : 0;
 
+#pragma unroll(kTrace ? 2 : 1)
     for (int s = 0; s < steps; ++s) {
         const int row = s - group.lane;  // 0-based
         Score left = __shfl_up_sync(kAllLanes, right_opened, 1, group.lanes);
@@ -375,7 +376,7 @@ __device__ int trace_back(const Pair& pair, int overhang, const Group& group,
 // start in the reference and the CIGAR lies at pool[cigar_starts[p]], cigar_counts[p] runs long;
 // where pool_used ends up above pool_capacity, the pool was too small and nothing in it is valid.
 template <int kColumns, typename Score, bool kTrace>
-__global__ void __launch_bounds__(128, sizeof(Score) == 4 ? 4 : 2)
+__global__ void __launch_bounds__(128, 2)
 align(const unsigned char* references, const int* reference_offsets,
       const unsigned char* queries, const int* query_offsets, const int* reference_index,
       const int* query_index, int /* reference bases */, int /* references */,

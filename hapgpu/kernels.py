@@ -238,7 +238,7 @@ class LoadedKernel:
         return array
 
 
-_SMOKE = Kernel("smoke.cu", "double_all", (Array("values", np.int32, "n"), Scalar("n", np.int32)))
+SMOKE = Kernel("smoke.cu", "double_all", (Array("values", np.int32, "n"), Scalar("n", np.int32)))
 
 
 def smoke_test(device: int) -> str | None:
@@ -248,7 +248,7 @@ def smoke_test(device: int) -> str | None:
 
         with cupy.cuda.Device(device):
             values = cupy.arange(1000, dtype=np.int32)
-            load_kernel(_SMOKE, device).launch(4, 256, (values, values.size))
+            load_kernel(SMOKE, device).launch(4, 256, (values, values.size))
             right = bool((values == 2 * cupy.arange(1000)).all())
     except Exception as error:  # noqa: BLE001  (whatever fails is the answer)
         return str(error).strip().split("\n")[0]

@@ -39,7 +39,7 @@ class SamHeader:
         """
         if text and not text.endswith("\n"):
             text += "\n"
-        squares = [fields_of(line) for line in text.splitlines() if line.startswith("@SQ\t")]
+        squares = [fields_of(line) for line in text.split("\n") if line.startswith("@SQ\t")]
         names = tuple(fields.get("SN", "") for fields in squares)
         lengths = tuple(_reference_length(fields) for fields in squares)
         if len(set(names)) < len(names):
@@ -102,7 +102,7 @@ class SamHeader:
 
     @property
     def _lines(self) -> list[str]:
-        return self.text.splitlines()
+        return self.text.split("\n")[:-1]
 
     @cached_property
     def _ids(self) -> dict[str, int]:
@@ -111,7 +111,9 @@ class SamHeader:
 
 def fields_of(line: str) -> dict[str, str]:
     """Return the TAG:VALUE fields of a header line."""
-    return {field[:2]: field[3:] for field in line.split("\t")[1:] if field[2:3] == ":"}
+    return {
+        field[:2]: field[3:] for field in line.rstrip("\r").split("\t")[1:] if field[2:3] == ":"
+    }
 
 
 def _reference_length(fields: dict[str, str]) -> int:

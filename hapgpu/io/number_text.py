@@ -15,11 +15,6 @@ from numpy.typing import NDArray
 from hapgpu.io.byte_access import Integer
 from hapgpu.jit import njit
 
-MAX_INTEGER_TEXT: Final = 20
-"""Characters of the longest int64."""
-MAX_FLOAT_TEXT: Final = 15
-"""Characters of the longest float32: sign, nine digits, point, `e-38`."""
-
 _ZERO: Final = ord("0")
 _FEWEST_DIGITS: Final = 6
 _MOST_DIGITS: Final = 9

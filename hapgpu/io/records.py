@@ -162,6 +162,7 @@ class _CramWriter(_Writer):
     def __init__(self, path: str, header: SamHeader, threads: int, reference: Path | None) -> None:
         super().__init__(path, header, threads)
         self._reference = reference
+        self._cram: CramOutput | None = None
 
     def _begin(self) -> None:
         self._cram = CramOutput(self._output, self._reference, self._pool.threads)
@@ -173,8 +174,10 @@ class _CramWriter(_Writer):
 
     def _finish(self) -> None:
         self._blocks.finish()
-        self._cram.finish()
+        if self._cram:
+            self._cram.finish()
 
     def _close(self) -> None:
-        self._cram.close()
+        if self._cram:
+            self._cram.close()
         super()._close()

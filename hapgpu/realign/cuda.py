@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-import functools
+import threading
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache, partial
 from itertools import pairwise
 from typing import Any
 
@@ -32,8 +34,11 @@ _TAG_BITS = 4
 _DIAGONAL, _INSERTION_EXTENDED, _DELETION_EXTENDED = 8, 2, 1
 _INT32_SCORES = 1 << 25
 _LARGEST_INDEX = 2**31 - 1
+_CLASSES = 64  # of reference lengths: powers of two
 _RUNS_PER_CIGAR = 8
 _BYTES_PER_PAIR = 4 * (6 + _RUNS_PER_CIGAR)
+
+_thread = threading.local()
 
 ScoreType = type[np.int32] | type[np.int64]
 
@@ -160,11 +165,30 @@ class _Outputs:
     pool: Any
     pool_used: Any
 
+    @classmethod
+    def for_pairs(cls, pairs: int, pool_capacity: int) -> _Outputs:
+        return cls(
+            *(cupy.empty(pairs, dtype=np.int32) for _ in range(4)),
+            cupy.empty(pool_capacity, dtype=np.uint32),
+            cupy.zeros(1, dtype=np.uint64),
+        )
+
+    def of(self, first: int, last: int) -> tuple[Any, ...]:
+        """Arguments of the launch for pairs `first` to `last`."""
+        per_pair = (self.scores, self.offsets, self.cigar_starts, self.cigar_counts)
+        return (
+            *(array[first:last] for array in per_pair),
+            self.pool,
+            self.pool.size,
+            self.pool_used,
+            self.pool_used.size,
+        )
+
 
 def _compute(pairs: PairBatch, task: _Task) -> list[AlignmentBatch]:
     """Compute a batch, in halves where the memory of the device does not hold it."""
     try:
-        with cupy.cuda.Device(task.device.index):
+        with cupy.cuda.Device(task.device.index), _stream(task.device.index):
             if _fits(pairs, task.device):
                 return [_run(pairs, task, _RUNS_PER_CIGAR * len(pairs) + 1024)]
     except cupy.cuda.memory.OutOfMemoryError:
@@ -181,11 +205,48 @@ def _compute(pairs: PairBatch, task: _Task) -> list[AlignmentBatch]:
     return [part for half in halves for part in _compute(pairs.take(half).compact(), task)]
 
 
+def _stream(device: int) -> Any:
+    """Return the calling thread's own stream, so that threads do not wait for each other."""
+    streams: dict[int, Any] = _thread.__dict__.setdefault("streams", {})
+    if device not in streams:
+        streams[device] = cupy.cuda.Stream(non_blocking=True)
+    return streams[device]
+
+
 def _fits(pairs: PairBatch, device: CudaDevice) -> bool:
     """Whether the arrays take at most half of the memory, and offsets fit 32 bits."""
     largest = max(pairs.references.data.size, pairs.queries.data.size)
     size = pairs.references.data.size + pairs.queries.data.size + _BYTES_PER_PAIR * len(pairs)
     return size <= device.memory_budget() // 2 and largest <= _LARGEST_INDEX
+
+
+def kernel_seconds(
+    pairs: PairBatch,
+    scoring: Scoring,
+    overhang: Overhang,
+    device: CudaDevice,
+    *,
+    with_trace: bool,
+    repeats: int,
+) -> float:
+    """Measure the kernels alone: the median of some runs, the data already on the device."""
+    task = _Task(scoring, overhang, device, with_trace)
+    seconds = []
+    with cupy.cuda.Device(device.index), _stream(device.index) as stream:
+        score_type = score_type_for(pairs, scoring)
+        order, buckets = _plan(pairs, score_type, with_trace=with_trace)
+        outputs = _Outputs.for_pairs(len(pairs), _RUNS_PER_CIGAR * len(pairs) + 1024)
+        launches = _prepare(pairs.take(order), buckets, task, score_type, outputs)
+        for _ in range(repeats + 1):
+            outputs.pool_used.fill(0)
+            begin, end = cupy.cuda.Event(), cupy.cuda.Event()
+            begin.record(stream)
+            for launch in launches:
+                launch()
+            end.record(stream)
+            end.synchronize()
+            seconds.append(cupy.cuda.get_elapsed_time(begin, end) / 1e3)
+    return float(np.median(seconds[1:]))
 
 
 def _run(pairs: PairBatch, task: _Task, pool_capacity: int) -> AlignmentBatch:
@@ -194,15 +255,9 @@ def _run(pairs: PairBatch, task: _Task, pool_capacity: int) -> AlignmentBatch:
     order, buckets = _plan(pairs, score_type, with_trace=task.with_trace)
     count = len(pairs)
     traced, capacity = (count, pool_capacity) if task.with_trace else (0, 0)
-    outputs = _Outputs(
-        cupy.empty(count, dtype=np.int32),
-        cupy.empty(count, dtype=np.int32),
-        cupy.empty(count, dtype=np.int32),
-        cupy.empty(count, dtype=np.int32),
-        cupy.empty(capacity, dtype=np.uint32),
-        cupy.zeros(1, dtype=np.uint64),
-    )
-    _launch_all(pairs.take(order), buckets, task, score_type, outputs)
+    outputs = _Outputs.for_pairs(count, capacity)
+    for launch in _prepare(pairs.take(order), buckets, task, score_type, outputs):
+        launch()
     used = int(outputs.pool_used.get()[0])
     if used > _LARGEST_INDEX:
         raise cupy.cuda.memory.OutOfMemoryError(4 * used, 0)
@@ -224,17 +279,18 @@ def _plan(
     """Sort the pairs and cut them into launches of one layout and of like scratch size."""
     rows, columns = pairs.reference_lengths, pairs.query_lengths
     # Every warp of a launch has scratch for the largest pair: references within a factor of two.
-    row_class = np.frexp(rows.astype(np.float64))[1]
-    kinds, kind = np.unique(np.stack((columns, row_class)), axis=1, return_inverse=True)
+    row_class = np.frexp(rows.astype(np.float64))[1].astype(np.int64)
+    kinds, kind = np.unique(columns * _CLASSES + row_class, return_inverse=True)
     layouts = [
-        choose_layout(int(column), 1 << int(size), MOST_COLUMNS[score_type])
-        for column, size in kinds.T
+        choose_layout(int(key) // _CLASSES, 1 << int(key) % _CLASSES, MOST_COLUMNS[score_type])
+        for key in kinds
     ]
     numbers = {layout: number for number, layout in enumerate(sorted(set(layouts)))}
     layout_number = np.array([numbers[layout] for layout in layouts], dtype=np.int64)[kind]
-    order = np.lexsort((columns, rows, row_class, layout_number))[::-1]
-    launch = layout_number[order] * 64 + row_class[order]
-    bounds = [0, *(np.flatnonzero(np.diff(launch)) + 1).tolist(), len(pairs)]
+    launch = layout_number * _CLASSES + row_class
+    order = np.lexsort((columns, rows, launch))[::-1]
+    changes = np.flatnonzero(np.diff(launch[order])) + 1
+    bounds = [0, *changes.tolist(), len(pairs)]
     score_words = np.dtype(score_type).itemsize // 4
     buckets = []
     for first, last in pairwise(bounds if len(pairs) else [0]):
@@ -251,44 +307,47 @@ def _plan(
     return order, buckets
 
 
-def _launch_all(
+def _prepare(
     pairs: PairBatch,
     buckets: list[_Bucket],
     task: _Task,
     score_type: ScoreType,
     outputs: _Outputs,
-) -> None:
+) -> list[Callable[[], None]]:
+    """Upload the pairs and bind the arguments of each launch; all share the scratch memory."""
     sequences = (
         cupy.asarray(pairs.references.data),
         cupy.asarray(pairs.references.offsets.astype(np.int32)),
         cupy.asarray(pairs.queries.data),
         cupy.asarray(pairs.queries.offsets.astype(np.int32)),
     )
-    reference_index = cupy.asarray(pairs.reference_index)
-    query_index = cupy.asarray(pairs.query_index)
+    indices = (cupy.asarray(pairs.reference_index), cupy.asarray(pairs.query_index))
+    sizes = (
+        pairs.references.data.size,
+        len(pairs.references),
+        pairs.queries.data.size,
+        len(pairs.queries),
+    )
     budget = task.device.memory_budget() // 4  # words
-    launches = []
+    kernels, blocks = [], []
     for bucket in buckets:
-        kernel = load_kernel(
-            kernel_for(bucket.layout.columns, score_type, with_trace=task.with_trace),
-            task.device.index,
-        )
-        launches.append((bucket, kernel, _blocks(bucket, kernel, task.device.index, budget)))
-    words = [blocks * WARPS_PER_BLOCK * b.scratch.words for b, _, blocks in launches]
+        declared = kernel_for(bucket.layout.columns, score_type, with_trace=task.with_trace)
+        kernels.append(load_kernel(declared, task.device.index))
+        blocks.append(_blocks(bucket, kernels[-1], task.device.index, budget))
+    words = [
+        count * WARPS_PER_BLOCK * bucket.scratch.words
+        for bucket, count in zip(buckets, blocks, strict=True)
+    ]
     scratch = cupy.empty(max(words, default=0), dtype=np.uint32)
-    for bucket, kernel, blocks in launches:
-        part = slice(bucket.first, bucket.last)
-        kernel.launch(
-            blocks,
+    return [
+        partial(
+            kernel.launch,
+            count,
             THREADS_PER_BLOCK,
             (
                 *sequences,
-                reference_index[part],
-                query_index[part],
-                pairs.references.data.size,
-                len(pairs.references),
-                pairs.queries.data.size,
-                len(pairs.queries),
+                *(index[bucket.first : bucket.last] for index in indices),
+                *sizes,
                 bucket.last - bucket.first,
                 *_steps(task.scoring, task.overhang),
                 int(task.overhang),
@@ -296,22 +355,17 @@ def _launch_all(
                 bucket.layout.stripes,
                 bucket.scratch.blocks_per_stripe,
                 scratch,
-                blocks * WARPS_PER_BLOCK * bucket.scratch.words,
+                scratch.size,
                 bucket.scratch.words,
                 bucket.scratch.last_row_at,
                 bucket.scratch.borders_at,
                 bucket.scratch.runs_at,
                 bucket.scratch.run_capacity,
-                outputs.scores[part],
-                outputs.offsets[part],
-                outputs.cigar_starts[part],
-                outputs.cigar_counts[part],
-                outputs.pool,
-                outputs.pool.size,
-                outputs.pool_used,
-                1,
+                *outputs.of(bucket.first, bucket.last),
             ),
         )
+        for bucket, kernel, count in zip(buckets, kernels, blocks, strict=True)
+    ]
 
 
 def _steps(scoring: Scoring, overhang: Overhang) -> tuple[int, ...]:
@@ -337,6 +391,6 @@ def _blocks(bucket: _Bucket, kernel: LoadedKernel, device: int, budget_words: in
     return max(1, min(needed, resident, affordable))
 
 
-@functools.cache
+@cache
 def _multiprocessors(device: int) -> int:
     return int(cupy.cuda.Device(device).attributes["MultiProcessorCount"])

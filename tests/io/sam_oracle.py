@@ -68,10 +68,14 @@ def _pysam_row(record: pysam.AlignedSegment) -> Row:
         template_length=record.template_length,
         bases=record.query_sequence or "",
         qualities=tuple(record.query_qualities) if record.query_qualities is not None else None,
-        tags=tuple(
-            (name, kind, value) for name, value, kind in record.get_tags(with_value_type=True)
-        ),
+        tags=tuple(_pysam_tags(record)),
     )
+
+
+def _pysam_tags(record: pysam.AlignedSegment) -> Iterator[tuple[str, str, TagValue]]:
+    for name, value, kind in record.get_tags(with_value_type=True):
+        # pysam returns the type I as if it were signed.
+        yield name, kind, value % 2**32 if kind == "I" else value
 
 
 def batch_rows(batches: Iterable[ReadBatch]) -> list[Row]:

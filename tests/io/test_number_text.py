@@ -7,16 +7,19 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from hapgpu.io.number_text import MAX_FLOAT_TEXT, MAX_INTEGER_TEXT, put_float, put_integer
+from hapgpu.io.number_text import put_float, put_integer
+
+LONGEST_INTEGER = 20
+LONGEST_FLOAT = 15
 
 
 def integer_text(value: int) -> str:
-    out = np.zeros(MAX_INTEGER_TEXT, dtype=np.uint8)
+    out = np.zeros(LONGEST_INTEGER, dtype=np.uint8)
     return out[: put_integer(out, 0, value)].tobytes().decode()
 
 
 def float_text(value: float) -> str:
-    out = np.zeros(MAX_FLOAT_TEXT, dtype=np.uint8)
+    out = np.zeros(LONGEST_FLOAT, dtype=np.uint8)
     return out[: put_float(out, 0, np.float32(value))].tobytes().decode()
 
 

@@ -94,7 +94,7 @@ _PAD = "N" * 10
 
 
 def flanked(before: str, after: str) -> tuple[str, str]:
-    """Reference and haplotype of that test, between flanks and in the pads of GATK."""
+    """Return reference and haplotype of that test, between flanks and in the pads of GATK."""
     reference = f"{before}{_LEFT}GGGGGCCCGGGGCCGCGTCCCT{_RIGHT}{after}"
     haplotype = f"{before}{_LEFT}GGGCC{_RIGHT}{after}"
     return f"{_PAD}{reference}{_PAD}", f"{_PAD}{haplotype}{_PAD}"

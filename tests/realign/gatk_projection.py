@@ -38,7 +38,7 @@ def tidy(elements: Cigar, *, keep_ends: bool = False) -> tuple[Cigar, int, int]:
     """Return what CigarBuilder makes of elements, and the deletions it drops at either end.
 
     Put as a rule about runs of indels: all deletions of a run come first, then all insertions,
-    and a run at an end loses its deletions. Not for the operations N and P.
+    and a run at an end or beside a clip loses its deletions. Not for the operations N and P.
     """
     elements = [element for element in elements if element[0]]
     check_order(elements, keep_ends=keep_ends)
@@ -50,8 +50,8 @@ def tidy(elements: Cigar, *, keep_ends: bool = False) -> tuple[Cigar, int, int]:
         if not deleted + inserted:
             out.append((sum(length for length, _ in run), run[0][1]))
             continue
-        for end, others in (("leading", runs[:k]), ("trailing", runs[k + 1 :])):
-            if not keep_ends and all(other[0][1] in "SH" for other in others):
+        for end, neighbour in (("leading", runs[:k][-1:]), ("trailing", runs[k + 1 :][:1])):
+            if not keep_ends and all(other[0][1] in "SH" for other in neighbour):
                 removed[end] += deleted
                 deleted = 0
         out += [(length, op) for length, op in ((deleted, "D"), (inserted, "I")) if length]
@@ -63,8 +63,8 @@ def tidy(elements: Cigar, *, keep_ends: bool = False) -> tuple[Cigar, int, int]:
 def check_order(elements: Cigar, *, keep_ends: bool) -> None:
     """Raise unless there are hard clip, soft clip, the rest, soft clip, hard clip."""
     ops = "".join(op if op in "SHD" else "m" for _, op in elements)
-    if not keep_ends:  # deletions after the clips are gone before the order is looked at
-        ops = re.sub("^([SH]*)D+", r"\1", ops)
+    if not keep_ends:  # deletions right after a clip are gone before the order is looked at
+        ops = re.sub("(^|[SH])D+", r"\1", ops)
     if not re.fullmatch("H*S*[mD]*S*H*", ops) or re.fullmatch("S+", ops):
         raise GatkError("clips in the middle, or nothing else")
 

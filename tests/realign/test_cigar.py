@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from itertools import pairwise, product
+import re
+from itertools import product
 
 import numpy as np
 import pysam
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from hapgpu.batch import Ragged
@@ -174,9 +175,9 @@ def test_builder_refuses_disorder(text: str) -> None:
     st.lists(st.tuples(st.integers(0, 3), st.sampled_from("MMIIDDSH=X")), max_size=8), st.booleans()
 )
 def test_builder_by_its_rules(cigar: gatk.Cigar, keep_ends: bool) -> None:  # noqa: FBT001  (drawn)
-    clips = [op if op in "SH" else "" for length, op in cigar if length]
-    if any(a and a == b for a, b in pairwise(clips)):
-        return  # GATK does not always merge equal clips
+    ops = "".join(op for length, op in cigar if length)
+    # GATK does not always merge equal clips, nor drop deletions after the last clip.
+    assume(not re.search("SD*S|HD*H|[^SH]D*[SH]+D", ops))
     try:
         expected = gatk.tidy(cigar, keep_ends=keep_ends)
     except gatk.GatkError:

@@ -45,7 +45,9 @@ def test_layouts_fit(query_length: int, rows: int, most_columns: int) -> None:
 
 
 @given(LENGTHS, LENGTHS, MOST_COLUMNS)
-def test_no_layout_of_one_stripe_is_cheaper(query_length: int, rows: int, most_columns: int) -> None:
+def test_no_layout_of_one_stripe_is_cheaper(
+    query_length: int, rows: int, most_columns: int
+) -> None:
     chosen = choose_layout(query_length, rows, most_columns)
     for lanes in (1, 2, 4, 8, 16, 32):
         columns = -(-query_length // lanes)
@@ -53,13 +55,18 @@ def test_no_layout_of_one_stripe_is_cheaper(query_length: int, rows: int, most_c
             assert chosen.cost(rows) <= Layout(columns, lanes, 1).cost(rows)
 
 
-@given(LENGTHS, LENGTHS, st.sampled_from([(20, 1), (8, 2)]), st.booleans())
-@example(1, 1, (20, 1), True)
-@example(641, 1, (20, 1), True)
+@given(
+    query_length=LENGTHS,
+    rows=LENGTHS,
+    columns_and_words=st.sampled_from([(20, 1), (8, 2)]),
+    with_trace=st.booleans(),
+)
+@example(query_length=1, rows=1, columns_and_words=(20, 1), with_trace=True)
+@example(query_length=641, rows=1, columns_and_words=(20, 1), with_trace=True)
 def test_sections_hold_what_the_kernel_writes(
-    query_length: int, rows: int, registers_and_words: tuple[int, int], with_trace: bool
+    *, query_length: int, rows: int, columns_and_words: tuple[int, int], with_trace: bool
 ) -> None:
-    most_columns, score_words = registers_and_words
+    most_columns, score_words = columns_and_words
     layout = choose_layout(query_length, rows, most_columns)
     scratch = scratch_layout(
         layout, rows, query_length, score_words=score_words, with_trace=with_trace

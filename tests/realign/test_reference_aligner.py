@@ -7,7 +7,7 @@ one gap at a time, and states GATK's choice among equally good ones in terms of 
 from __future__ import annotations
 
 from collections import defaultdict
-from itertools import groupby
+from itertools import groupby, pairwise
 
 import pytest
 from gatk_aligner_cases import CASES, FLANKED, LOCAL_QUERY, LOCAL_REFERENCE, LOCAL_SCORING, Case
@@ -103,9 +103,7 @@ def chosen_path(
     steps: list[str] = []
     while i and j:
         score = best[i, j]
-        insertions = [
-            k for k in range(1, j + 1) if best[i, j - k] + gap_score(k, scoring) == score
-        ]
+        insertions = [k for k in range(1, j + 1) if best[i, j - k] + gap_score(k, scoring) == score]
         deletions = [k for k in range(1, i + 1) if best[i - k, j] + gap_score(k, scoring) == score]
         if best[i - 1, j - 1] + substitution(reference[i - 1], query[j - 1], scoring) == score:
             steps.append("M")
@@ -210,7 +208,7 @@ def test_cigar_accounts_for_score_and_bases(
     assert score_of(reference, query, alignment, scoring) == alignment.score
     assert total(cigar, "MIS") == len(query)
     assert all(length > 0 for length, _ in cigar)
-    assert all(a != b for (_, a), (_, b) in zip(cigar, cigar[1:], strict=False))
+    assert all(a != b for (_, a), (_, b) in pairwise(cigar))
     assert all(operation != "S" for _, operation in cigar[1:-1])
     assert overhang is SOFTCLIP or total(cigar, "S") == 0
     reference_end = alignment.offset + total(cigar, "MD")
@@ -256,7 +254,7 @@ def test_gatk_unit_tests(case: Case) -> None:
 
 
 def test_gatk_flank_lengths_do_not_move_indels() -> None:
-    """testForIdenticalAlignmentsWithDifferingFlankLengths."""
+    """GATK calls it testForIdenticalAlignmentsWithDifferingFlankLengths."""
     scoring = PRESETS["haplotype-to-reference"]
     short, long = (align(*pair, scoring, SOFTCLIP).cigar for pair in FLANKED)
     assert len(short) == len(long)
@@ -264,7 +262,7 @@ def test_gatk_flank_lengths_do_not_move_indels() -> None:
 
 
 def test_gatk_local_alignment() -> None:
-    """testLocalAlignment: the longest run of equal bases is 48 long."""
+    """GATK calls it testLocalAlignment: the longest run of equal bases is 48 long."""
     _, i, cigar = align(LOCAL_REFERENCE, LOCAL_QUERY, LOCAL_SCORING, SOFTCLIP)
     j, longest = 0, 0
     for length, operation in cigar:

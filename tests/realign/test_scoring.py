@@ -43,7 +43,9 @@ def test_text_and_weights_are_one(scoring: Scoring) -> None:
     assert resolve_scoring(scoring) is scoring
 
 
-@pytest.mark.parametrize("text", ["", "fast", "1,2,3", "1,2,3,4,5", "1,2,3,x", "1;2;3;4", "1.5,2,3,4"])
+@pytest.mark.parametrize(
+    "text", ["", "fast", "1,2,3", "1,2,3,4,5", "1,2,3,x", "1;2;3;4", "1.5,2,3,4"]
+)
 def test_unknown_scorings_are_refused_with_the_choices(text: str) -> None:
     with pytest.raises(UsageError, match=r"read-to-haplotype.*MATCH,MISMATCH,OPEN,EXTEND"):
         resolve_scoring(text)

@@ -1,0 +1,172 @@
+"""The Python API as a caller sees it: `import hapgpu`, and nothing below."""
+
+from __future__ import annotations
+
+import inspect
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import hapgpu
+from hapgpu.batch import Ragged
+from hapgpu.errors import DeviceError, InputError, UsageError
+
+HEAVY = ("numpy", "numba", "cupy", "pysam", "isal", "typer", "rich", "tqdm")
+
+
+def imported_by(statement: str) -> set[str]:
+    command = f"{statement}; import sys; print(*sys.modules)"
+    run = subprocess.run(
+        [sys.executable, "-c", command], capture_output=True, check=True, text=True
+    )
+    return set(run.stdout.split())
+
+
+def test_importing_imports_nothing_heavy() -> None:
+    assert imported_by("import hapgpu").isdisjoint(HEAVY)
+
+
+def test_aligning_on_the_cpu_leaves_cupy_alone() -> None:
+    statement = "import hapgpu; hapgpu.align(['ACGT'], ['ACG'], device='cpu')"
+    assert "cupy" not in imported_by(statement)
+
+
+def test_public_names() -> None:
+    names = {
+        "Alignments",
+        "Overhang",
+        "Scoring",
+        "align",
+        "haplotype_cigar",
+        "realign_to_reference",
+    }
+    assert names == set(hapgpu.__all__)
+    assert names <= set(dir(hapgpu))
+    for name in names:
+        assert getattr(hapgpu, name).__name__ == name
+
+
+def test_other_names_do_not_exist() -> None:
+    with pytest.raises(AttributeError, match="'hapgpu' has no attribute 'blast'"):
+        _ = hapgpu.blast
+
+
+def test_signature_of_align() -> None:
+    parameters = inspect.signature(hapgpu.align).parameters
+    assert list(parameters) == ["references", "queries", "scoring", "overhang", "device"]
+    keywords = [p for p in parameters.values() if p.kind is inspect.Parameter.KEYWORD_ONLY]
+    assert {p.name: p.default for p in keywords} == {
+        "scoring": "read-to-haplotype",
+        "overhang": "softclip",
+        "device": "auto",
+    }
+
+
+def test_alignments() -> None:
+    alignments = hapgpu.align(
+        ["ACGTACGTAA", "TTACGTACGT", "GGG"], ["GTACG", "ACGTACGTCC", "CCC"], device="cpu"
+    )
+    assert isinstance(alignments, hapgpu.Alignments)
+    assert len(alignments) == 3
+    assert alignments.score.dtype == alignments.offset.dtype == np.int32
+    assert alignments.cigars.data.dtype == np.uint32
+    assert alignments.score.tolist() == [50, 80, -15]
+    assert alignments.offset[:2].tolist() == [2, 2]
+    assert alignments.cigar_strings()[:2] == ["5M", "8M2S"]
+    # Length in the upper bits, the operation in the lower four: M is 0, S is 4.
+    assert [row.tolist() for row in alignments.cigars][:2] == [[5 << 4], [8 << 4, 2 << 4 | 4]]
+
+
+def test_text_bytes_and_ragged_are_the_same() -> None:
+    references, queries = ["ACGTACGTAA", "TTACGTNN"], ["GTTCG", "ACGTNNA"]
+    expected = hapgpu.align(references, queries, device="cpu")
+    as_bytes = [text.encode() for text in references], [text.encode() for text in queries]
+    as_ragged = Ragged.from_sequences(references), Ragged.from_sequences(queries)
+    for others in (as_bytes, as_ragged, (references, as_bytes[1])):
+        alignments = hapgpu.align(*others, device="cpu")
+        assert alignments.score.tolist() == expected.score.tolist()
+        assert alignments.offset.tolist() == expected.offset.tolist()
+        assert alignments.cigar_strings() == expected.cigar_strings()
+
+
+@pytest.mark.parametrize(
+    ("overhang", "score", "offset", "cigar"),
+    [
+        ("softclip", 30, 2, "3M2S"),
+        ("ignore", 30, 2, "5M"),
+        (hapgpu.Overhang.SOFTCLIP, 30, 2, "3M2S"),
+    ],
+)
+def test_overhang(overhang: str | hapgpu.Overhang, score: int, offset: int, cigar: str) -> None:
+    alignments = hapgpu.align(["GGACG"], ["ACGTT"], overhang=overhang, device="cpu")
+    row = alignments.score[0], alignments.offset[0], alignments.cigar_strings()[0]
+    assert row == (score, offset, cigar)
+
+
+@pytest.mark.parametrize(("overhang", "cigar"), [("indel", "3D5M"), ("leading-indel", "3D5M")])
+def test_substring_match_of_gatk(overhang: str, cigar: str) -> None:
+    """Of SmithWatermanAlignerAbstractUnitTest: SubstringMatch."""
+    alignments = hapgpu.align(
+        ["AAACCCCC"], ["CCCCC"], scoring="original", overhang=overhang, device="cpu"
+    )
+    assert (alignments.offset[0], *alignments.cigar_strings()) == (0, cigar)
+
+
+def test_odd_no_alignment_of_gatk() -> None:
+    """Of SmithWatermanAlignerAbstractUnitTest: OddNoAlignment."""
+    for scoring in (hapgpu.Scoring(50, -100, -220, -12), "50,-100,-220,-12"):
+        alignments = hapgpu.align(["AAAGACTACTG"], ["AACGGACACTG"], scoring=scoring, device="cpu")
+        assert (alignments.offset[0], *alignments.cigar_strings()) == (1, "2M2I3M1D4M")
+
+
+def test_no_pairs() -> None:
+    alignments = hapgpu.align([], [], device="cpu")
+    assert len(alignments) == 0
+    assert alignments.cigar_strings() == []
+    assert alignments.score.dtype == alignments.offset.dtype == np.int32
+
+
+@pytest.mark.parametrize(
+    ("references", "queries", "error", "message"),
+    [
+        (["ACGT"], [""], InputError, "empty sequence: query of pair 0"),
+        (["ACGT", ""], ["A", "A"], InputError, "empty sequence: reference of pair 1"),
+        (["ACGT"], ["A", "A"], UsageError, "1 references with 2 queries"),
+    ],
+)
+def test_bad_sequences(
+    references: list[str], queries: list[str], error: type[Exception], message: str
+) -> None:
+    with pytest.raises(error, match=message):
+        hapgpu.align(references, queries, device="cpu")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"scoring": "best"}, "unknown scoring 'best'"),
+        ({"overhang": "clip"}, "unknown overhang 'clip'"),
+        ({"device": "tpu"}, "unknown device 'tpu'"),
+    ],
+)
+def test_unknown_names(options: dict[str, str], message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        hapgpu.align(["A"], ["A"], **{"device": "cpu"} | options)
+
+
+def test_a_gpu_that_is_not_there() -> None:
+    with pytest.raises(DeviceError, match="cuda:4000"):
+        hapgpu.align(["A"], ["A"], device="cuda:4000")
+
+
+def test_haplotype_cigar() -> None:
+    assert hapgpu.haplotype_cigar("ACGTACGT", "ACGTACGT") == "8M"
+
+
+def test_auto_is_any_device() -> None:
+    automatic = hapgpu.align(["ACGTACGTAA"], ["GTTCG"])
+    named = hapgpu.align(["ACGTACGTAA"], ["GTTCG"], device="cpu")
+    assert automatic.score.tolist() == named.score.tolist()
+    assert automatic.cigar_strings() == named.cigar_strings()
