@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from io import BufferedReader
 from pathlib import Path
 from types import TracebackType
-from typing import Protocol, Self
+from typing import Protocol, Self, cast
 
 from hapgpu.batch import ReadBatch
 from hapgpu.errors import InputError, UsageError
@@ -131,7 +132,7 @@ class _FastqSource(_Closing):
         self._batch_bases = batch_bases
 
     def batches(self) -> Iterator[ReadBatch]:
-        return read_fastq(self._source.stream, self._batch_bases)
+        return read_fastq(cast("BufferedReader", self._source.stream), self._batch_bases)
 
     def close(self) -> None:
         self._source.stream.close()
@@ -228,4 +229,3 @@ class _ConvertedSource(_Closing):
     def close(self) -> None:
         self._input.close()
         self._pool.close()
-        self._source.stream.close()

@@ -158,26 +158,16 @@ class _BamWriter(_Writer):
         self._blocks.finish()
 
 
-class _CramWriter(_Writer):
+class _CramWriter(_BamWriter):
     def __init__(self, path: str, header: SamHeader, threads: int, reference: Path | None) -> None:
-        super().__init__(path, header, threads)
-        self._reference = reference
-        self._cram: CramOutput | None = None
-
-    def _begin(self) -> None:
-        self._cram = CramOutput(self._output, self._reference, self._pool.threads)
+        super().__init__(path, header, threads, compressed=False)
+        self._cram = CramOutput(self._output, reference, threads)
         self._blocks = BgzfWriter(self._cram, self._pool, compressed=False)
-        self._blocks.write(memoryview(encode_header(self._header)))
-
-    def write(self, batch: ReadBatch) -> None:
-        self._blocks.write(encode_records(batch, self._header, self._pool).data)
 
     def _finish(self) -> None:
-        self._blocks.finish()
-        if self._cram:
-            self._cram.finish()
+        super()._finish()
+        self._cram.finish()
 
     def _close(self) -> None:
-        if self._cram:
-            self._cram.close()
+        self._cram.close()
         super()._close()

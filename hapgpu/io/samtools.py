@@ -119,10 +119,13 @@ class ConvertedInput:
             raise self._source.truncated()
 
     def close(self) -> None:
-        """End samtools."""
+        """End samtools and close the source."""
         self._samtools.close()
         if self._bed:
             self._bed.close()
+        # A feeder that waits for more input holds the stream; closing that would wait too.
+        if not self._feeder.is_alive():
+            self._source.stream.close()
 
     def _feed(self) -> None:
         last = b""

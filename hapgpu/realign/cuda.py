@@ -168,9 +168,12 @@ class _Outputs:
     @classmethod
     def for_pairs(cls, pairs: int, pool_capacity: int) -> _Outputs:
         return cls(
-            *(cupy.empty(pairs, dtype=np.int32) for _ in range(4)),
-            cupy.empty(pool_capacity, dtype=np.uint32),
-            cupy.zeros(1, dtype=np.uint64),
+            scores=cupy.empty(pairs, dtype=np.int32),
+            offsets=cupy.empty(pairs, dtype=np.int32),
+            cigar_starts=cupy.empty(pairs, dtype=np.int32),
+            cigar_counts=cupy.empty(pairs, dtype=np.int32),
+            pool=cupy.empty(pool_capacity, dtype=np.uint32),
+            pool_used=cupy.zeros(1, dtype=np.uint64),
         )
 
     def of(self, first: int, last: int) -> tuple[Any, ...]:

@@ -68,6 +68,12 @@ def test_sort_order_drops_what_it_contradicts() -> None:
     )
 
 
+def test_comments_may_hold_what_unicode_calls_line_ends() -> None:
+    text = "@CO\ta\u2028b\x0cc\n"
+    changed = SamHeader.from_text(text).with_references(["h1"], [42]).text
+    assert changed == f"@HD\tVN:1.6\n@SQ\tSN:h1\tLN:42\n{text}"
+
+
 @pytest.mark.parametrize(
     "line",
     ["SN:a", "SN:a\tLN:", "SN:a\tLN:x", "SN:a\tLN:0", "SN:a\tLN:2147483648", "LN:5", "SN:\tLN:5"],

@@ -243,6 +243,8 @@ def test_cram(cram: tuple[Path, Path], tmp_path: Path, feed: Feed) -> None:
     feed(path.read_bytes()[:-38])
     with pytest.raises(InputError, match="standard input"):
         read("-", reference=reference)
+    with pytest.raises(InputError, match=r"has no reference 1; found chr1 instead"):
+        read(path, reference=reference, regions=[Region("1", 0, 5)])
     lonely = tmp_path / "lonely.cram"
     lonely.write_bytes(path.read_bytes())
     with pytest.raises(InputError, match=r"run: samtools index .*lonely\.cram"):
@@ -446,3 +448,15 @@ def test_an_endless_record_does_not_fill_the_memory(tmp_path: Path) -> None:
     path.write_bytes(block(bytes(content)) + block(bytes(60_000)) * 20 + EOF_BLOCK)
     with pytest.raises(InputError, match="size is impossible"):
         read(path)
+
+
+def test_leaving_early_does_not_wait_for_standard_input(
+    small_bam: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = pysam.samtools.view("-h", "--no-PG", str(small_bam)).encode()
+    reading, writing = os.pipe()
+    with os.fdopen(reading, "r") as stdin, os.fdopen(writing, "wb") as upstream:
+        monkeypatch.setattr(sys, "stdin", stdin)
+        threading.Thread(target=upstream.write, args=[text]).start()
+        with open_reads("-", batch_bases=100) as source:
+            next(source.batches())
