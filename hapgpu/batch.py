@@ -172,6 +172,14 @@ class ReadBatch:
             tags=self.tags.take(rows),
         )
 
+    def split(self, size: int) -> Iterator[ReadBatch]:
+        """Yield batches of at most `size` reads, in order."""
+        if len(self) <= size:
+            yield self
+            return
+        for start in range(0, len(self), size):
+            yield self.take(np.arange(start, min(start + size, len(self))))
+
 
 @dataclass(frozen=True, slots=True)
 class PairBatch:

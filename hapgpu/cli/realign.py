@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Final
@@ -12,6 +12,7 @@ from typing import Annotated, Final
 import typer
 
 import hapgpu
+from hapgpu.batch import ReadBatch
 from hapgpu.cli.messages import set_up_messages
 from hapgpu.cli.options import (
     Debug,
@@ -59,8 +60,7 @@ logger = logging.getLogger(__name__)
 # Secondary, QC-fail, duplicate, supplementary: what GATK does not look at either.
 _EXCLUDED_FLAGS: Final = 0xF00
 _MIN_SCORE: Final = 0.2
-_BATCH_BASES: Final = 8_000_000
-_PAIRS_PER_READ: Final = 8  # a batch gets smaller where a read has more candidates than this
+_PAIRS_PER_BATCH: Final = 400_000  # pairs take memory too: batches get smaller with more of them
 _WORKERS_PER_GPU: Final = 2  # one prepares and finishes batches while the other has the GPU
 _REALIGNMENT: Final = "Alignment"
 
@@ -169,7 +169,6 @@ def realign(
     with open_reads(
         reads,
         threads=threads,
-        batch_bases=_batch_bases(haplotype_set),
         reference=reference,
         regions=_regions(regions, targets_file, haplotype_set),
     ) as source:
@@ -178,6 +177,9 @@ def realign(
         if reference is not None:
             placement = place_haplotypes(haplotype_set, reference, header, devices[0])
             haplotype_set = placement.haplotypes
+        if source.is_fastq:
+            haplotype_set = haplotype_set.without_loci()
+        reads_per_batch = max(1, _PAIRS_PER_BATCH // haplotype_set.most_candidates)
         realigners = [
             Realigner(haplotype_set, placement, header, options, worker, reads)
             for worker in _workers(devices)
@@ -192,7 +194,7 @@ def realign(
             reference=haplotypes if placement is None else reference,
         ) as writer:
             run_pipeline(
-                statistics.timed_source("read", source.batches()),
+                statistics.timed_source("read", _split(source.batches(), reads_per_batch)),
                 [statistics.timed("realign", realigner) for realigner in realigners],
                 statistics.timed("write", _Sink(writer, statistics)),
                 progress=choose_progress("hapgpu realign", quiet=quiet),
@@ -201,9 +203,9 @@ def realign(
     _report(statistics, json)
 
 
-def _batch_bases(haplotypes: HaplotypeSet) -> int:
-    """Bases of a batch, fewer where a read meets many haplotypes: pairs take memory too."""
-    return _BATCH_BASES * _PAIRS_PER_READ // max(_PAIRS_PER_READ, haplotypes.most_candidates)
+def _split(batches: Iterable[ReadBatch], size: int) -> Iterator[ReadBatch]:
+    for batch in batches:
+        yield from batch.split(size)
 
 
 def _workers(devices: Sequence[Device]) -> list[Device]:

@@ -46,6 +46,10 @@ class HaplotypeSet:
             return len(self)
         return int(np.bincount(self.locus_index).max())
 
+    def without_loci(self) -> HaplotypeSet:
+        """Unbind all haplotypes: reads without positions meet every one."""
+        return HaplotypeSet(self.names, self.sequences, (), np.full_like(self.locus_index, -1))
+
     def take(self, rows: NDArray[np.int64]) -> HaplotypeSet:
         """Keep some of the haplotypes, and the loci that they are bound to."""
         loci = sorted({int(locus) for locus in self.locus_index[rows]})

@@ -450,13 +450,14 @@ def test_an_endless_record_does_not_fill_the_memory(tmp_path: Path) -> None:
         read(path)
 
 
-def test_leaving_early_does_not_wait_for_standard_input(
-    small_bam: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    text = pysam.samtools.view("-h", "--no-PG", str(small_bam)).encode()
+def test_failing_does_not_wait_for_more_of_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
+    faulty = f"{HEADER.text}read\t0\tchr1\t1\t60\t5M\t*\t0\t0\tACG\t*\n".encode()
     reading, writing = os.pipe()
-    with os.fdopen(reading, "r") as stdin, os.fdopen(writing, "wb") as upstream:
+    with os.fdopen(writing, "wb", buffering=0) as upstream, os.fdopen(reading, "r") as stdin:
         monkeypatch.setattr(sys, "stdin", stdin)
-        threading.Thread(target=upstream.write, args=[text]).start()
-        with open_reads("-", batch_bases=100) as source:
-            next(source.batches())
+        writer = threading.Thread(target=upstream.write, args=[faulty.ljust((1 << 16) + 1)])
+        writer.start()
+        with pytest.raises(InputError, match="standard input"):
+            read("-")
+        writer.join()
+        upstream.close()
