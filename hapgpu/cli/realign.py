@@ -166,12 +166,12 @@ def realign(
     if not quiet:
         sys.stderr.write(f"hapgpu realign: {chosen}\n")
     statistics = RunStatistics("realign", sys.argv, [d.name for d in devices], threads)
+    given = _given_regions(regions, targets_file)
     with open_reads(
-        reads,
-        threads=threads,
-        reference=reference,
-        regions=_regions(regions, targets_file, haplotype_set),
+        reads, threads=threads, reference=reference, regions=given or haplotype_set.loci or None
     ) as source:
+        if source.is_fastq and given:
+            raise UsageError(f"{reads} is FASTQ: its reads lie in no region")
         header = _input_header(source, reference)
         placement = None
         if reference is not None:
@@ -217,18 +217,10 @@ def _workers(devices: Sequence[Device]) -> list[Device]:
     ]
 
 
-def _regions(
-    texts: Sequence[str] | None,
-    targets_file: Path | None,
-    haplotypes: HaplotypeSet,
-) -> Sequence[Region] | None:
-    """Regions whose reads are wanted: those that the user gave, or else the loci."""
-    given = [parse_region(text) for text in texts or ()]
-    if targets_file is not None:
-        given += read_bed(targets_file)
-    if given:
-        return given
-    return haplotypes.loci or None
+def _given_regions(texts: Sequence[str] | None, targets_file: Path | None) -> list[Region]:
+    """Return the regions of -r and -L."""
+    regions = [parse_region(text) for text in texts or ()]
+    return regions + (read_bed(targets_file) if targets_file is not None else [])
 
 
 def _input_header(source: ReadSource, reference: Path | None) -> SamHeader:

@@ -10,7 +10,7 @@ from types import TracebackType
 from typing import Protocol, Self, cast
 
 from hapgpu.batch import ReadBatch
-from hapgpu.errors import InputError, UsageError
+from hapgpu.errors import InputError
 from hapgpu.io.bgzf import BgzfReader
 from hapgpu.io.decode import read_batches
 from hapgpu.io.fastq import read_fastq
@@ -79,20 +79,19 @@ def open_reads(
         FASTA by which CRAM was compressed, if it needs one.
     regions
         Yield the records that overlap one of these, each once, in file order. A BAM or CRAM
-        file is read through its index, anything else from end to end.
+        file is read through its index, SAM and standard input from end to end. The reads of
+        FASTQ lie nowhere: all are yielded.
 
     Raises
     ------
     InputError
         The file cannot be read, is no file of reads or has no index, or its header is damaged
         or lacks a region's contig.
-    UsageError
-        Regions were given for FASTQ.
     """
     source = open_input(path)
     try:
         if source.format is ReadFormat.FASTQ:
-            return _FastqSource(source, batch_bases, regions)
+            return _FastqSource(source, batch_bases)
         if source.format is ReadFormat.BAM:
             return _BamSource(source, threads, batch_bases, regions)
         return _ConvertedSource(source, threads, batch_bases, reference, regions)
@@ -122,11 +121,7 @@ class _Closing:
 class _FastqSource(_Closing):
     is_fastq = True
 
-    def __init__(
-        self, source: ReadInput, batch_bases: int, regions: Sequence[Region] | None
-    ) -> None:
-        if regions is not None:
-            raise UsageError(f"{source.name} is FASTQ: its reads lie in no region")
+    def __init__(self, source: ReadInput, batch_bases: int) -> None:
         self.header = SamHeader.from_references((), ())
         self._source = source
         self._batch_bases = batch_bases

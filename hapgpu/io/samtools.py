@@ -129,7 +129,8 @@ class ConvertedInput:
 
     def _feed(self) -> None:
         last = b""
-        with suppress(OSError), self._samtools.input as sink:
+        # ValueError: the stream was closed meanwhile, because samtools had failed.
+        with suppress(OSError, ValueError), self._samtools.input as sink:
             while data := self._source.stream.read(_COPY_BYTES):
                 sink.write(data)
                 last = (last + data)[-len(self._source.closing) :]
