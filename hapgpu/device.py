@@ -135,9 +135,9 @@ def parse_memory(text: str) -> int:
     """Turn `8G`, `500M` or a number of bytes into bytes."""
     units = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
     number = text.strip().upper().removesuffix("B").removesuffix("I")
-    unit = units.get(number[-1:], 1)
+    unit = units.get(number[-1:], 0)
     try:
-        size = int(float(number.rstrip("KMGT")) * unit)
+        size = int(float(number[:-1] if unit else number) * (unit or 1))
     except (ValueError, OverflowError):
         size = 0
     if size <= 0:

@@ -13,6 +13,7 @@ import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -124,7 +125,7 @@ def compile_kernel(kernel: Kernel, architecture: str) -> Compiled:
     program = nvrtc.createProgram(read_source(kernel.source), kernel.source, (), ())
     try:
         nvrtc.addNameExpression(program, kernel.expression)
-        nvrtc.compileProgram(program, (*OPTIONS, f"-arch={architecture}"))
+        nvrtc.compileProgram(program, (*OPTIONS, *_no_cache(nvrtc), f"-arch={architecture}"))
         return Compiled(
             cubin=nvrtc.getCUBIN(program) + b"\0",  # CuPy takes the last byte for a terminator
             lowered_name=nvrtc.getLoweredName(program, kernel.expression),
@@ -136,6 +137,11 @@ def compile_kernel(kernel: Kernel, architecture: str) -> Compiled:
         raise DeviceError(message.strip()) from error
     finally:
         nvrtc.destroyProgram(program)
+
+
+def _no_cache(nvrtc: ModuleType) -> tuple[str, ...]:
+    """Switch off NVRTC's own cache, which gives no log, where it has one."""
+    return ("--no-cache",) if nvrtc.getVersion() >= (12, 9) else ()
 
 
 def usage(compiled: Compiled) -> Usage:

@@ -36,7 +36,10 @@ def align_pairs(
     InputError
         If a sequence is empty, or scores would not fit 32 bits.
     """
-    _check(pairs, scoring)
+    if not len(pairs):
+        none = np.empty(0, dtype=np.int32)
+        return AlignmentBatch(none, none, Ragged.from_lengths(none.view(np.uint32), none))
+    _check(pairs, scoring, overhang)
     alignments: AlignmentBatch = _backend(device).align_pairs(pairs, scoring, overhang, device)
     if scoring.prefers_exact_match or not overhang.has_free_ends:
         return alignments
@@ -47,9 +50,9 @@ def score_pairs(
     pairs: PairBatch, scoring: Scoring, overhang: Overhang, device: Device
 ) -> NDArray[np.int32]:
     """Return only the scores, int32[n], of `align_pairs`, in less time."""
-    if not scoring.prefers_exact_match and overhang.has_free_ends:
+    if not len(pairs) or (not scoring.prefers_exact_match and overhang.has_free_ends):
         return align_pairs(pairs, scoring, overhang, device).scores
-    _check(pairs, scoring)
+    _check(pairs, scoring, overhang)
     scores: NDArray[np.int32] = _backend(device).score_pairs(pairs, scoring, overhang, device)
     return scores
 
@@ -64,15 +67,13 @@ def _backend(device: Device) -> ModuleType:
     return cuda
 
 
-def _check(pairs: PairBatch, scoring: Scoring) -> None:
-    if not len(pairs):
-        return
+def _check(pairs: PairBatch, scoring: Scoring, overhang: Overhang) -> None:
     reference_lengths, query_lengths = pairs.reference_lengths, pairs.query_lengths
     for what, lengths in (("reference", reference_lengths), ("query", query_lengths)):
         if not lengths.min():
             message = f"cannot align an empty sequence: {what} of pair {int(lengths.argmin())}"
             raise InputError(message)
-    scoring.check_range(int(reference_lengths.max()), int(query_lengths.max()))
+    scoring.check_range(int(reference_lengths.max()), int(query_lengths.max()), overhang)
 
 
 def _with_exact_matches(

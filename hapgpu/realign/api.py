@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from hapgpu.batch import AlignmentBatch, PairBatch, Ragged
 from hapgpu.device import resolve_devices
-from hapgpu.errors import UsageError
+from hapgpu.errors import InputError, UsageError
 from hapgpu.realign.align import align_pairs
 from hapgpu.realign.cigar import cigar_strings
 from hapgpu.realign.scoring import Overhang, Scoring, resolve_overhang, resolve_scoring
@@ -72,22 +72,31 @@ def align(
     Raises
     ------
     InputError
-        If a sequence is empty, or scores would not fit 32 bits.
+        If a sequence is empty or not ASCII, or scores would not fit 32 bits.
     UsageError
         If the numbers of sequences differ, or a name is unknown.
     DeviceError
         If a named device cannot be used.
     """
     weights, strategy = resolve_scoring(scoring), resolve_overhang(overhang)
-    if len(references) != len(queries):
-        message = f"cannot pair {len(references)} references with {len(queries)} queries"
+    reference_rows, query_rows = _as_ragged(references), _as_ragged(queries)
+    if len(reference_rows) != len(query_rows):
+        message = f"cannot pair {len(reference_rows)} references with {len(query_rows)} queries"
         raise UsageError(message)
-    rows = np.arange(len(references), dtype=np.int32)
-    pairs = PairBatch(_as_ragged(references), _as_ragged(queries), rows, rows)
+    rows = np.arange(len(reference_rows), dtype=np.int32)
+    pairs = PairBatch(reference_rows, query_rows, rows, rows)
     devices, _ = resolve_devices(device)
     alignments: AlignmentBatch = align_pairs(pairs, weights, strategy, devices[0])
     return Alignments(alignments.scores, alignments.offsets, alignments.cigars)
 
 
 def _as_ragged(sequences: Sequence[bytes | str] | Ragged) -> Ragged:
-    return sequences if isinstance(sequences, Ragged) else Ragged.from_sequences(sequences)
+    if isinstance(sequences, Ragged):
+        return sequences
+    if isinstance(sequences, bytes | str):
+        raise UsageError("give a list of sequences, also for one")
+    try:
+        return Ragged.from_sequences(sequences)
+    except UnicodeEncodeError as error:
+        message = f"a sequence holds '{error.object[error.start]}', which is not ASCII"
+        raise InputError(message) from error

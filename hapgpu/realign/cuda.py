@@ -199,13 +199,14 @@ def _compute(pairs: PairBatch, task: _Task) -> list[AlignmentBatch]:
     except (cupy.cuda.driver.CUDADriverError, cupy.cuda.runtime.CUDARuntimeError) as error:
         message = f"{task.device.name} failed: {error}"
         raise DeviceError(message) from error
-    if len(pairs) <= 1:
-        lengths = f"{pairs.reference_lengths.max():,} and {pairs.query_lengths.max():,} bases"
-        message = f"{task.device.name} has too little memory for a pair of {lengths}"
-        raise DeviceError(f"{message}: use --device cpu")
-    rows = np.arange(len(pairs))
-    halves = np.array_split(rows, 2)
-    return [part for half in halves for part in _compute(pairs.take(half).compact(), task)]
+    if len(pairs) > 1:
+        halves = np.array_split(np.arange(len(pairs)), 2)
+        return [part for half in halves for part in _compute(pairs.take(half).compact(), task)]
+    if len(pairs.references) + len(pairs.queries) > 2:
+        return _compute(pairs.compact(), task)
+    lengths = f"{pairs.reference_lengths[0]:,} and {pairs.query_lengths[0]:,} bases"
+    message = f"{task.device.name} has too little memory for a pair of {lengths}"
+    raise DeviceError(f"{message}: use --device cpu")
 
 
 def _stream(device: int) -> Any:
@@ -254,7 +255,7 @@ def kernel_seconds(
 
 def _run(pairs: PairBatch, task: _Task, pool_capacity: int) -> AlignmentBatch:
     """Launch all buckets; once more where the CIGARs needed more room than given."""
-    score_type = score_type_for(pairs, task.scoring) if len(pairs) else np.int32
+    score_type = score_type_for(pairs, task.scoring)
     order, buckets = _plan(pairs, score_type, with_trace=task.with_trace)
     count = len(pairs)
     traced, capacity = (count, pool_capacity) if task.with_trace else (0, 0)
@@ -296,7 +297,7 @@ def _plan(
     bounds = [0, *changes.tolist(), len(pairs)]
     score_words = np.dtype(score_type).itemsize // 4
     buckets = []
-    for first, last in pairwise(bounds if len(pairs) else [0]):
+    for first, last in pairwise(bounds):
         layout = layouts[kind[order[first]]]
         part = order[first:last]
         scratch = scratch_layout(

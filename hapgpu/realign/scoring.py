@@ -94,10 +94,14 @@ class Scoring:
             and self.gap_extend <= 0
         )
 
-    def check_range(self, reference_length: int, query_length: int) -> None:
+    def check_range(self, reference_length: int, query_length: int, overhang: Overhang) -> None:
         """Raise `InputError` where scores of sequences this long would not fit 32 bits."""
-        largest = max(0, *self.weights)
-        if largest * (reference_length + query_length) > _INT32_MAX:
+        best = max(0, *self.weights) * (reference_length + query_length)
+        border = 0
+        if not overhang.has_free_ends:
+            longest = max(reference_length, query_length)
+            border = abs(self.gap_open) + longest * abs(self.gap_extend) + self.largest
+        if max(best, border) > _INT32_MAX:
             message = (
                 f"scoring {self}: scores of sequences of {reference_length:,} and "
                 f"{query_length:,} bases do not fit 32 bits; use smaller weights"

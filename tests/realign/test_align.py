@@ -10,7 +10,6 @@ from itertools import product
 import cupy
 import numpy as np
 import pytest
-from gatk_aligner_cases import CASES
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -22,6 +21,7 @@ from hapgpu.realign.align import align_pairs, score_pairs
 from hapgpu.realign.cigar import cigar_strings
 from hapgpu.realign.reference import align_reference
 from hapgpu.realign.scoring import LARGEST_WEIGHT, PRESETS, Overhang, Scoring
+from tests.realign.gatk_aligner_cases import CASES
 
 Sequences = Sequence[tuple[bytes, bytes]]
 

@@ -10,13 +10,20 @@ from collections import defaultdict
 from itertools import groupby, pairwise
 
 import pytest
-from gatk_aligner_cases import CASES, FLANKED, LOCAL_QUERY, LOCAL_REFERENCE, LOCAL_SCORING, Case
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 from hapgpu.errors import InputError
 from hapgpu.realign.reference import Alignment, align_reference
 from hapgpu.realign.scoring import PRESETS, Overhang, Scoring
+from tests.realign.gatk_aligner_cases import (
+    CASES,
+    FLANKED,
+    LOCAL_QUERY,
+    LOCAL_REFERENCE,
+    LOCAL_SCORING,
+    Case,
+)
 
 Cell = tuple[int, int]
 Cigar = list[tuple[int, str]]
