@@ -100,7 +100,7 @@ class Scoring:
         border = 0
         if not overhang.has_free_ends:
             longest = max(reference_length, query_length)
-            border = abs(self.gap_open) + longest * abs(self.gap_extend) + self.largest
+            border = abs(self.gap_open) + (longest - 1) * abs(self.gap_extend) + self.largest
         if max(best, border) > _INT32_MAX:
             message = (
                 f"scoring {self}: scores of sequences of {reference_length:,} and "

@@ -1,0 +1,287 @@
+"""What `hapgpu realign` has to write, read by read, on the lines of SAM: an oracle for the tests.
+
+Shares no code with hapgpu but the textbook aligner. Records are lists of the columns of SAM text.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from typing import NamedTuple
+
+from hapgpu.realign.reference import Alignment, align_reference
+from hapgpu.realign.scoring import PRESETS, Overhang, Scoring
+from tests.realign import gatk_projection as gatk
+
+REPLACED = {"AS", "XS", "NM", "MD", "OC", "OP"}
+OF_MATES = {"MC", "MQ", "ms", "SA"}
+COMPLEMENTS = str.maketrans("ACGTMRWSYKVHDBN", "TGCAKYWSRMBDHVN")
+
+
+@dataclass(frozen=True)
+class Haplotype:
+    """A haplotype; with a locus, 0-based and half-open, and the reference's bases there."""
+
+    name: str
+    bases: str
+    locus: tuple[str, int, int] | None = None
+    window: str = ""
+
+
+@dataclass(frozen=True)
+class Rules:
+    """The options of the command."""
+
+    scoring: Scoring = PRESETS["read-to-haplotype"]
+    min_score: float = 0.2
+    write_all: bool = False
+    required: int = 0
+    excluded: int = 0xF00
+    on_reference: bool = False
+
+
+class Record(NamedTuple):
+    """A record to compare: its eleven columns, and its fields in any order."""
+
+    columns: tuple[str, ...]
+    fields: frozenset[str]
+
+
+def record_of(line: str) -> Record:
+    columns = line.rstrip("\n").split("\t")
+    return Record(tuple(columns[:11]), frozenset(columns[11:]))
+
+
+@dataclass
+class Read:
+    """A line of SAM, taken apart."""
+
+    columns: list[str]
+    flag: int = field(init=False)
+    cigar: gatk.Cigar = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.flag = int(self.columns[1])
+        self.cigar = gatk.parse(self.columns[5])
+
+    @property
+    def bases(self) -> str:
+        return "" if self.columns[9] == "*" else self.columns[9]
+
+    @property
+    def is_mapped(self) -> bool:
+        return not self.flag & 4
+
+    def overlaps(self, locus: tuple[str, int, int]) -> bool:
+        start = int(self.columns[3]) - 1
+        length = gatk.span(self.cigar, gatk.ON_REFERENCE) if self.is_mapped else 1
+        contig, first, end = locus
+        return self.columns[2] == contig and start < end and start + max(length, 1) > first
+
+    def orientations(self) -> Iterator[tuple[str, str, int]]:
+        """Yield bases and qualities as they may be aligned, and what that does to the flag."""
+        yield self.bases, self.columns[10], 0
+        if not self.is_mapped:
+            quality = self.columns[10]
+            turned = quality if quality == "*" else quality[::-1]
+            yield self.bases.translate(COMPLEMENTS)[::-1], turned, 16
+
+
+class Placed(NamedTuple):
+    """A read at one haplotype, in its better orientation."""
+
+    haplotype: Haplotype
+    bases: str
+    qualities: str
+    turned: int
+    alignment: Alignment
+
+
+@cache
+def aligned(haplotype: str, bases: str, scoring: Scoring) -> Alignment:
+    return align_reference(haplotype.encode(), bases.encode(), scoring, Overhang.SOFTCLIP)
+
+
+@cache
+def haplotype_cigar(window: str, bases: str) -> gatk.Cigar | None:
+    return gatk.calculate_cigar(
+        window, bases, PRESETS["haplotype-to-reference"], Overhang.SOFTCLIP
+    )
+
+
+def expected(line: str, haplotypes: Sequence[Haplotype], rules: Rules) -> list[Record]:
+    """Return the records that the read of a line of SAM becomes; none where it is left out."""
+    read = Read(line.rstrip("\n").split("\t"))
+    if read.flag & rules.required != rules.required or read.flag & rules.excluded:
+        return []
+    candidates = [h for h in haplotypes if h.locus is None or read.overlaps(h.locus)]
+    if not candidates:
+        return []
+    leading, trailing = _soft_clips(read.cigar) if rules.on_reference else (0, 0)
+    length = len(read.bases) - leading - trailing
+    if not length:
+        return [_elsewhere(read, rules)]
+    placed = [_placed(read, h, leading, length, rules.scoring) for h in candidates]
+    scores = [p.alignment.score for p in placed]
+    best = scores.index(max(scores))
+    if scores[best] < rules.min_score * rules.scoring.match * length:
+        return [_elsewhere(read, rules)]
+    others = scores[:best] + scores[best + 1 :]
+    return [
+        _written(read, p, rules, max(others) if others and k == best else None, k != best)
+        for k, p in enumerate(placed)
+        if rules.write_all or k == best
+    ]
+
+
+def edit_tags(bases: str, cigar: gatk.Cigar, start: int, reference: str) -> tuple[int, str]:
+    """Return NM and MD as samtools calmd has them: N equals nothing, not even N."""
+    distance = run = 0
+    text = ""
+    at, on_read = start, 0
+    for length, op in cigar:
+        if op == "M":
+            for base, other in zip(
+                bases[on_read : on_read + length], reference[at : at + length], strict=True
+            ):
+                if base == other != "N":
+                    run += 1
+                else:
+                    text, run, distance = f"{text}{run}{other}", 0, distance + 1
+        elif op == "D":
+            text, run = f"{text}{run}^{reference[at : at + length]}", 0
+        distance += length if op in "ID" else 0
+        on_read += length if op in "MIS" else 0
+        at += length if op in "MD" else 0
+    return distance, f"{text}{run}"
+
+
+def score_of(bases: str, cigar: gatk.Cigar, start: int, reference: str, scoring: Scoring) -> int:
+    """Add up what an alignment scores."""
+    score, at, on_read = 0, start, 0
+    for length, op in cigar:
+        if op == "M":
+            pairs = zip(bases[on_read : on_read + length], reference[at : at + length], strict=True)
+            score += sum(scoring.match if a == b else scoring.mismatch for a, b in pairs)
+        elif op in "ID":
+            score += scoring.gap_open + (length - 1) * scoring.gap_extend
+        on_read += length if op in "MIS" else 0
+        at += length if op in "MD" else 0
+    return score
+
+
+def _soft_clips(cigar: gatk.Cigar) -> tuple[int, int]:
+    inner = [element for element in cigar if element[1] != "H"]
+    leading = inner[0][0] if inner and inner[0][1] == "S" else 0
+    trailing = inner[-1][0] if len(inner) > 1 and inner[-1][1] == "S" else 0
+    return leading, trailing
+
+
+def _placed(
+    read: Read, haplotype: Haplotype, leading: int, length: int, scoring: Scoring
+) -> Placed:
+    best: Placed | None = None
+    for bases, qualities, turned in read.orientations():
+        alignment = aligned(haplotype.bases, bases[leading : leading + length], scoring)
+        if best is None or alignment.score > best.alignment.score:
+            best = Placed(haplotype, bases, qualities, turned, alignment)
+    assert best is not None
+    return best
+
+
+def _without_mate(flag: int) -> int:
+    return flag & ~(0x2 | 0x8 | 0x20)
+
+
+def _elsewhere(read: Read, rules: Rules) -> Record:
+    """A read without a sensible alignment: as it was on the reference, or else unmapped."""
+    name, _, contig, position, quality, cigar = read.columns[:6]
+    if rules.on_reference:
+        columns = [name, str(_without_mate(read.flag)), contig, position, quality, cigar]
+        fields = [text for text in read.columns[11:] if text[:2] not in OF_MATES]
+    else:
+        flag = (_without_mate(read.flag) | 4) & ~(0x100 | 0x800)
+        columns = [name, str(flag), "*", "0", "0", "*"]
+        fields = [*_other_fields(read), *_original(read)]
+    return Record((*columns, "*", "0", "0", *read.columns[9:11]), frozenset(fields))
+
+
+def _written(
+    read: Read, placed: Placed, rules: Rules, second_score: int | None, is_secondary: bool
+) -> Record:
+    located = _on_reference(read, placed) if rules.on_reference else _on_haplotype(placed)
+    if located is None:
+        return _elsewhere(read, rules)
+    contig, start, cigar, sequence, sequence_start = located
+    flag = (_without_mate(read.flag) & ~4) ^ placed.turned | (0x100 if is_secondary else 0)
+    quality = read.columns[4] if read.is_mapped else "255"
+    distance, mismatches = edit_tags(placed.bases, cigar, start - sequence_start, sequence)
+    fields = [
+        *_other_fields(read),
+        *_original(read),
+        f"AS:i:{placed.alignment.score}",
+        f"NM:i:{distance}",
+        f"MD:Z:{mismatches}",
+    ]
+    if second_score is not None:
+        fields.append(f"XS:i:{second_score}")
+    columns = (read.columns[0], str(flag), contig, str(start + 1), quality, gatk.spell(cigar))
+    return Record(
+        (*columns, "*", "0", "0", placed.bases, placed.qualities), frozenset(fields)
+    )
+
+
+def _on_haplotype(placed: Placed) -> tuple[str, int, gatk.Cigar, str, int]:
+    _, offset, cigar = placed.alignment
+    return placed.haplotype.name, offset, cigar, placed.haplotype.bases, 0
+
+
+def _on_reference(
+    read: Read, placed: Placed
+) -> tuple[str, int, gatk.Cigar, str, int] | None:
+    haplotype = placed.haplotype
+    to_reference = haplotype_cigar(haplotype.window, haplotype.bases)
+    assert haplotype.locus is not None
+    assert to_reference is not None
+    contig, window_start, _ = haplotype.locus
+    leading, trailing = _soft_clips(read.cigar)
+    _, offset, cigar = placed.alignment
+    try:
+        start, projected = gatk.project(
+            placed.bases[leading : len(placed.bases) - trailing],
+            cigar,
+            offset,
+            to_reference,
+            haplotype.window,
+        )
+    except gatk.GatkError:
+        return None
+    ends = re.fullmatch(r"((?:\d+[HS])*).*?((?:\d+[HS])*)", gatk.spell(read.cigar))
+    assert ends is not None
+    whole = [*gatk.parse(ends[1]), *projected, *gatk.parse(ends[2])]
+    return contig, window_start + start, whole, haplotype.window, window_start
+
+
+def _other_fields(read: Read) -> list[str]:
+    assert not any(text.startswith("OA:") for text in read.columns[11:])
+    return [text for text in read.columns[11:] if text[:2] not in REPLACED | OF_MATES]
+
+
+def _original(read: Read) -> list[str]:
+    """OC, OP and OA; its NM is left out where the read did not state it."""
+    if not read.is_mapped:
+        return []
+    _, _, contig, position, quality, cigar = read.columns[:6]
+    strand = "-" if read.flag & 16 else "+"
+    distances = [text[5:] for text in read.columns[11:] if text.startswith("NM:i:")]
+    distance = distances[0] if distances else ""
+    place = f"{contig},{position},{strand},{cigar},{quality},{distance};"
+    return [f"OC:Z:{cigar}", f"OP:i:{position}", f"OA:Z:{place}"]
+
+
+def lowest_score(rules: Rules, length: int) -> int:
+    """Return the smallest score that counts as sensible."""
+    return math.ceil(rules.min_score * rules.scoring.match * length)
