@@ -6,8 +6,9 @@ import importlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from hapgpu.realign.anchor import haplotype_cigar
     from hapgpu.realign.api import Alignments, align
-    from hapgpu.realign.project import haplotype_cigar, realign_to_reference
+    from hapgpu.realign.project import realign_to_reference
     from hapgpu.realign.scoring import Overhang, Scoring
 
 __version__ = "0.1.0"
@@ -25,7 +26,7 @@ __all__ = [
 _MODULES = {
     "Alignments": "hapgpu.realign.api",
     "align": "hapgpu.realign.api",
-    "haplotype_cigar": "hapgpu.realign.project",
+    "haplotype_cigar": "hapgpu.realign.anchor",
     "realign_to_reference": "hapgpu.realign.project",
     "Overhang": "hapgpu.realign.scoring",
     "Scoring": "hapgpu.realign.scoring",

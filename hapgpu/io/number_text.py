@@ -15,7 +15,10 @@ from numpy.typing import NDArray
 from hapgpu.io.byte_access import Integer
 from hapgpu.jit import njit
 
-_ZERO: Final = ord("0")
+_ZERO, _MINUS, _PLUS, _POINT, _EXPONENT = b"0-+.e"
+_NOT_A_NUMBER: Final = np.frombuffer(b"nan", dtype=np.uint8)
+_INFINITE: Final = np.frombuffer(b"inf", dtype=np.uint8)
+_ONE: Final = np.int64(1)  # no constant, for which functions are compiled anew
 _FEWEST_DIGITS: Final = 6
 _MOST_DIGITS: Final = 9
 # A decimal of nine digits is computed with an error of a few 1e-16; float32 is spaced by 6e-8.
@@ -28,7 +31,7 @@ def put_integer(out: NDArray[np.uint8], at: Integer, value: Integer) -> Integer:
     """Write an integer of at most 64 bits, greater than -2**63."""
     value = np.int64(value)
     if value < 0:
-        out[at] = ord("-")
+        out[at] = _MINUS
         at += 1
         value = -value
     digits = 1
@@ -45,11 +48,10 @@ def put_integer(out: NDArray[np.uint8], at: Integer, value: Integer) -> Integer:
 
 
 @njit
-def _put_word(out: NDArray[np.uint8], at: Integer, a: str, b: str, c: str) -> Integer:
-    out[at] = ord(a)
-    out[at + 1] = ord(b)
-    out[at + 2] = ord(c)
-    return at + 3
+def _put_word(out: NDArray[np.uint8], at: Integer, word: NDArray[np.uint8]) -> Integer:
+    for k in range(word.size):
+        out[at + k] = word[k]
+    return at + word.size
 
 
 @njit
@@ -96,7 +98,7 @@ def _put_digits(
         mantissa //= 10
         if k == point:
             place -= 1
-            out[place] = ord(".")
+            out[place] = _POINT
     return end
 
 
@@ -104,13 +106,13 @@ def _put_digits(
 def put_float(out: NDArray[np.uint8], at: Integer, value: np.float32) -> Integer:
     """Write a float32 as C's `%g` does, with more than six digits where it takes them."""
     if math.isnan(value):
-        return _put_word(out, at, "n", "a", "n")
+        return _put_word(out, at, _NOT_A_NUMBER)
     if math.copysign(1.0, value) < 0:
-        out[at] = ord("-")
+        out[at] = _MINUS
         at += 1
         value = -value
     if math.isinf(value):
-        return _put_word(out, at, "i", "n", "f")
+        return _put_word(out, at, _INFINITE)
     if value == 0:
         out[at] = _ZERO
         return at + 1
@@ -120,15 +122,15 @@ def put_float(out: NDArray[np.uint8], at: Integer, value: np.float32) -> Integer
         mantissa //= 10
         digits -= 1
     if exponent < -4 or exponent >= precision:
-        at = _put_digits(out, at, mantissa, digits, 1)
-        out[at] = ord("e")
-        out[at + 1] = ord("-") if exponent < 0 else ord("+")
+        at = _put_digits(out, at, mantissa, digits, _ONE)
+        out[at] = _EXPONENT
+        out[at + 1] = _MINUS if exponent < 0 else _PLUS
         out[at + 2] = _ZERO + abs(exponent) // 10
         out[at + 3] = _ZERO + abs(exponent) % 10
         return at + 4
     if exponent < 0:
         out[at] = _ZERO
-        out[at + 1] = ord(".")
+        out[at + 1] = _POINT
         for k in range(-exponent - 1):
             out[at + 2 + k] = _ZERO
         return _put_digits(out, at + 1 - exponent, mantissa, digits, digits)

@@ -19,6 +19,20 @@ from hapgpu.jit import njit
 
 
 @njit
+def _first_behind(
+    ends: NDArray[np.int64], low: Integer, high: Integer, position: Integer
+) -> Integer:
+    """Return the first interval of `low` to `high` that ends behind a position, or `high`."""
+    while low < high:
+        middle = (low + high) // 2
+        if ends[middle] > position:
+            high = middle
+        else:
+            low = middle + 1
+    return low
+
+
+@njit
 def _mark_overlaps(
     data: NDArray[np.uint8],
     layout: Layout,
@@ -41,8 +55,8 @@ def _mark_overlaps(
                 if REFERENCE_OPERATIONS >> (element & 15) & 1:
                     span += element >> 4
         end = position + max(span, 1)
-        low, high = offsets[reference], offsets[reference + 1]
-        first = low + np.searchsorted(ends[low:high], position, side="right")
+        low, high = np.int64(offsets[reference]), np.int64(offsets[reference + 1])
+        first = _first_behind(ends, low, high, position)
         out[row] = first < high and starts[first] < end
 
 

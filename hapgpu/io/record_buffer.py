@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from hapgpu.errors import InputError
 from hapgpu.io.bam import MAGIC
 from hapgpu.io.header import SamHeader
+from hapgpu.rows import read_only
 
 _FIRST_CAPACITY: Final = 1 << 22
 _MAX_TEXT_BYTES: Final = 1 << 28
@@ -38,8 +39,8 @@ class RecordBuffer:
 
     @property
     def window(self) -> NDArray[np.uint8]:
-        """uint8: what has come and was not dropped; valid until the next `extend`."""
-        return self._data[self._begin : self._end]
+        """uint8, read-only: what has come and was not dropped; valid until the next `extend`."""
+        return read_only(self._data[self._begin : self._end])
 
     def extend(self) -> bool:
         """Append the next piece to the window; False at the end of the stream."""

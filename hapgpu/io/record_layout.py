@@ -43,6 +43,19 @@ FAULTS: Final = {
     BAD_TAG: "a tag is of unknown type or runs over the end of the record",
 }
 
+_CHARACTER, _TEXT, _HEX, _ARRAY = b"AZHB"
+
+
+def _value_widths() -> NDArray[np.int64]:
+    widths = np.zeros(256, dtype=np.int64)
+    for kinds, width in (("AcC", 1), ("sS", 2), ("iIf", 4)):
+        widths[list(kinds.encode())] = width
+    return widths
+
+
+VALUE_WIDTHS: Final = _value_widths()
+"""int64[256]: bytes that a value of a tag takes by its type, 0 for an unknown one."""
+
 
 class Layout(NamedTuple):
     """Where the parts of n records lie; offsets are into one buffer.
@@ -132,37 +145,25 @@ def _tag_bytes(data: NDArray[np.uint8], at: Integer, end: Integer) -> Integer:
         return 0
     kind = data[np.uint64(at + 2)]
     size = 0
-    if kind == ord("Z") or kind == ord("H"):
+    if kind in (_TEXT, _HEX):
         close = at + 3
         while close < end and data[np.uint64(close)] != 0:
             close += 1
         size = close + 1 - at
-    elif kind == ord("B"):
+    elif kind == _ARRAY:
         if at + 8 > end:
             return 0
         count = load_i32(data, at + 4)
-        width = value_width(data[np.uint64(at + 3)])
-        if count < 0 or width == 0 or data[np.uint64(at + 3)] == ord("A"):
+        width = VALUE_WIDTHS[data[np.uint64(at + 3)]]
+        if count < 0 or width == 0 or data[np.uint64(at + 3)] == _CHARACTER:
             return 0
         size = 8 + count * width
     else:
-        width = value_width(kind)
+        width = VALUE_WIDTHS[kind]
         if width == 0:
             return 0
         size = 3 + width
     return size if at + size <= end else 0
-
-
-@njit
-def value_width(kind: Integer) -> Integer:
-    """Return the bytes that a value of a tag takes, 0 for an unknown type."""
-    if kind == ord("C") or kind == ord("c") or kind == ord("A"):
-        return 1
-    if kind == ord("S") or kind == ord("s"):
-        return 2
-    if kind == ord("I") or kind == ord("i") or kind == ord("f"):
-        return 4
-    return 0
 
 
 @njit

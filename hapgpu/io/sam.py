@@ -17,6 +17,7 @@ from hapgpu.io.number_text import put_integer
 from hapgpu.io.pool import Pool
 from hapgpu.io.tag_text import put_tags
 from hapgpu.jit import njit
+from hapgpu.rows import rows_of
 
 _TAB: Final = ord("\t")
 _STAR: Final = ord("*")
@@ -91,7 +92,7 @@ def _put_cigar(
         out[at] = _STAR
         return at + 1
     for k in range(begin, end):
-        at = put_integer(out, at, cigars[k] >> np.uint32(4))
+        at = put_integer(out, at, np.int64(cigars[k] >> np.uint32(4)))
         out[at] = letters[cigars[k] & np.uint32(15)]
         at += 1
     return at
@@ -130,26 +131,26 @@ def _put_lines(
 ) -> Integer:
     """Write the lines of some rows; return the number of characters."""
     names, name_offsets = words.references, words.reference_offsets
-    at: Integer = 0
+    at: Integer = np.int64(0)
     for row in range(start, stop):
         at = _put_row_text(columns.names, columns.name_offsets, row, out, at)
-        at = _put_separated(out, at, columns.flags[row])
-        reference = columns.reference_ids[row]
+        at = _put_separated(out, at, np.int64(columns.flags[row]))
+        reference = np.int64(columns.reference_ids[row])
         at = _put_reference(names, name_offsets, reference, out, at)
         at = _put_separated(out, at, np.int64(columns.positions[row]) + 1)
-        at = put_integer(out, at, columns.mapping_qualities[row])
+        at = put_integer(out, at, np.int64(columns.mapping_qualities[row]))
         out[at] = _TAB
         first, last = columns.cigar_offsets[row], columns.cigar_offsets[row + 1]
         at = _put_cigar(columns.cigars, first, last, words.operations, out, at + 1)
         out[at] = _TAB
-        mate = columns.mate_reference_ids[row]
+        mate = np.int64(columns.mate_reference_ids[row])
         if mate >= 0 and mate == reference:
             out[at + 1] = _EQUALS
             at += 2
         else:
             at = _put_reference(names, name_offsets, mate, out, at + 1)
         at = _put_separated(out, at, np.int64(columns.mate_positions[row]) + 1)
-        at = put_integer(out, at, columns.template_lengths[row])
+        at = put_integer(out, at, np.int64(columns.template_lengths[row]))
         out[at] = _TAB
         at = _put_row_text(columns.bases, columns.base_offsets, row, out, at + 1)
         out[at] = _TAB
@@ -180,7 +181,7 @@ def format_records(batch: ReadBatch, header: SamHeader, pool: Pool) -> list[NDAr
     references = Ragged.from_sequences(
         name.encode("utf-8", "surrogateescape") for name in header.reference_names
     )
-    words = _Words(references.data, references.offsets, _OPERATIONS)
+    words = _Words(*rows_of(references), _OPERATIONS)
     room = offsets_of(_most_text(columns, references))
 
     def put(start: int, stop: int) -> NDArray[np.uint8]:

@@ -2,32 +2,33 @@
 
 from __future__ import annotations
 
-from typing import Final
-
 import numpy as np
 from numpy.typing import NDArray
 
 from hapgpu.io.byte_access import Integer, copy_bytes, load_i32, load_u16, load_u32
 from hapgpu.io.number_text import put_float, put_integer
-from hapgpu.io.record_layout import value_width
+from hapgpu.io.record_layout import VALUE_WIDTHS
 from hapgpu.jit import njit
 
-_TAB: Final = ord("\t")
-_COLON: Final = ord(":")
-_COMMA: Final = ord(",")
+_TAB, _COLON, _COMMA = b"\t:,"
+_INT8, _UINT8, _INT16, _UINT16, _UINT32 = b"cCsSI"
+_CHARACTER, _FLOAT, _TEXT, _HEX, _ARRAY = b"AfZHB"
+# SAM knows one integer type.
+_SHOWN_KINDS = np.full(256, ord("i"), dtype=np.uint8)
+_SHOWN_KINDS[list(b"AfZHB")] = list(b"AfZHB")
 
 
 @njit
 def _load_integer(tags: NDArray[np.uint8], at: Integer, kind: Integer) -> Integer:
-    if kind == ord("C"):
+    if kind == _UINT8:
         return np.int64(tags[at])
-    if kind == ord("c"):
+    if kind == _INT8:
         return np.int64(np.int8(tags[at]))
-    if kind == ord("S"):
+    if kind == _UINT16:
         return load_u16(tags, at)
-    if kind == ord("s"):
+    if kind == _INT16:
         return np.int64(np.int16(load_u16(tags, at)))
-    return load_u32(tags, at) if kind == ord("I") else load_i32(tags, at)
+    return load_u32(tags, at) if kind == _UINT32 else load_i32(tags, at)
 
 
 @njit
@@ -35,9 +36,8 @@ def _put_number(
     tags: NDArray[np.uint8], at: Integer, kind: Integer, out: NDArray[np.uint8], to: Integer
 ) -> Integer:
     """Write the number at `at`; return the offset behind it in `out`."""
-    if kind == ord("f"):
-        word = np.full(1, load_i32(tags, at), dtype=np.int32)
-        return put_float(out, to, word.view(np.float32)[0])
+    if kind == _FLOAT:
+        return put_float(out, to, np.int32(load_i32(tags, at)).view(np.float32))
     return put_integer(out, to, _load_integer(tags, at, kind))
 
 
@@ -53,7 +53,7 @@ def _put_array(
     for _ in range(count):
         out[to] = _COMMA
         to = _put_number(tags, at, kind, out, to + 1)
-        at += value_width(kind)
+        at += VALUE_WIDTHS[kind]
     return at, to
 
 
@@ -66,14 +66,6 @@ def _put_text(
         close += 1
     copy_bytes(tags, at, out, to, close - at)
     return close + 1, to + close - at
-
-
-@njit
-def _shown_kind(kind: Integer) -> Integer:
-    """Return the type that SAM gives a value: it knows one integer type."""
-    if kind in (ord("A"), ord("f"), ord("Z"), ord("H"), ord("B")):
-        return kind
-    return ord("i")
 
 
 @njit
@@ -103,19 +95,19 @@ def put_tags(
         out[to + 1] = tags[at]
         out[to + 2] = tags[at + 1]
         out[to + 3] = _COLON
-        out[to + 4] = _shown_kind(kind)
+        out[to + 4] = _SHOWN_KINDS[kind]
         out[to + 5] = _COLON
         at += 3
         to += 6
-        if kind == ord("A"):
+        if kind == _CHARACTER:
             out[to] = tags[at]
             at += 1
             to += 1
-        elif kind == ord("Z") or kind == ord("H"):
+        elif kind in (_TEXT, _HEX):
             at, to = _put_text(tags, at, out, to)
-        elif kind == ord("B"):
+        elif kind == _ARRAY:
             at, to = _put_array(tags, at, out, to)
         else:
             to = _put_number(tags, at, kind, out, to)
-            at += value_width(kind)
+            at += VALUE_WIDTHS[kind]
     return to

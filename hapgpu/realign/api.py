@@ -90,6 +90,21 @@ def align(
     return Alignments(alignments.scores, alignments.offsets, alignments.cigars)
 
 
+def as_row(sequence: bytes | str, what: str) -> Ragged:
+    """One sequence as the only row.
+
+    Raises
+    ------
+    InputError
+        If it is not ASCII; `what` names it.
+    """
+    try:
+        return Ragged.from_sequences([sequence])
+    except UnicodeEncodeError:
+        message = f"the {what} has a letter that is not ASCII"
+        raise InputError(message) from None
+
+
 def _as_ragged(sequences: Sequence[bytes | str] | Ragged) -> Ragged:
     if isinstance(sequences, Ragged):
         return sequences

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import pairwise
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,8 +11,7 @@ from hapgpu.batch import Ragged, ReadBatch, offsets_of
 from hapgpu.errors import InputError
 from hapgpu.io.header import SamHeader
 from hapgpu.io.regions import contig_hint
-from hapgpu.jit import njit
-from hapgpu.realign.cigar import Rows, reference_length, row_of, rows_of
+from hapgpu.realign.cigar import reference_lengths
 from hapgpu.realign.haplotypes import HaplotypeSet
 
 _UNMAPPED = 4
@@ -58,18 +55,24 @@ class Candidates:
         return Candidates(offsets_of(np.where(reads, 0, self.counts)), self.haplotypes[kept])
 
 
-class _LocusTable(NamedTuple):
-    """Loci sorted by contig and start.
+@dataclass(frozen=True, slots=True)
+class _LocusTable:
+    """l loci in the order of contig and start, as keys of contig and position.
 
-    `contig_offsets` int64[contigs + 1] into the rest; `reach` is the largest end so far within
-    the contig, so that a search to the left knows when to stop.
+    Attributes
+    ----------
+    starts, ends
+        int64[l].
+    reach
+        int64[l], the largest end so far within the contig: never falling, unlike the ends.
+    members
+        int32 rows of haplotypes, one row per locus.
     """
 
-    contig_offsets: NDArray[np.int64]
     starts: NDArray[np.int64]
     ends: NDArray[np.int64]
     reach: NDArray[np.int64]
-    haplotypes: Rows
+    members: Ragged
 
 
 class CandidateFinder:
@@ -89,10 +92,7 @@ class CandidateFinder:
         """Return the candidates of each read; none for a read that overlaps no locus."""
         if self._table is None:
             return _all_candidates(len(reads), self._count)
-        offsets, haplotypes = _overlapping(
-            reads.flags, reads.reference_ids, reads.positions, rows_of(reads.cigars), self._table
-        )
-        return Candidates(offsets, haplotypes)
+        return _overlapping(reads, self._table)
 
 
 def _all_candidates(reads: int, haplotypes: int) -> Candidates:
@@ -110,53 +110,39 @@ def _locus_table(haplotypes: HaplotypeSet, header: SamHeader, source: str) -> _L
             raise InputError(message)
         contigs.append(contig)
     order = sorted(range(len(contigs)), key=lambda k: (contigs[k], haplotypes.loci[k].start))
-    starts = np.array([haplotypes.loci[k].start for k in order], dtype=np.int64)
-    ends = np.array([haplotypes.loci[k].end for k in order], dtype=np.int64)
-    counts = np.bincount(contigs, minlength=len(header.reference_names))
-    offsets = offsets_of(counts)
-    reach = ends.copy()
-    for first, last in pairwise(offsets):
-        np.maximum.accumulate(reach[first:last], out=reach[first:last])
+    places = [(contigs[k], haplotypes.loci[k].start, haplotypes.loci[k].end) for k in order]
+    contig, start, end = np.array(places, dtype=np.int64).T
+    ends = _keys(contig, end)
     members = [np.flatnonzero(haplotypes.locus_index == k).astype(np.int32) for k in order]
     rows = Ragged.from_lengths(np.concatenate(members), [member.size for member in members])
-    return _LocusTable(offsets, starts, ends, reach, rows_of(rows))
+    return _LocusTable(_keys(contig, start), ends, np.maximum.accumulate(ends), rows)
 
 
-@njit
-def _overlapping(
-    flags: NDArray[np.uint16],
-    contigs: NDArray[np.int32],
-    positions: NDArray[np.int32],
-    cigars: Rows,
-    table: _LocusTable,
-) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-    count = flags.size
-    offsets = np.zeros(count + 1, dtype=np.int64)
-    found = np.empty(4 * count + 16, dtype=np.int32)
-    for read in range(count):
-        used = offsets[read]
-        offsets[read + 1] = used
-        contig = contigs[read]
-        if contig < 0 or contig >= table.contig_offsets.size - 1:
-            continue
-        start = np.int64(positions[read])
-        end = start + _span(flags[read], row_of(cigars, read))
-        first, last = table.contig_offsets[contig], table.contig_offsets[contig + 1]
-        locus = first + np.searchsorted(table.starts[first:last], end) - 1
-        while locus >= first and table.reach[locus] > start:
-            if table.ends[locus] > start:
-                for haplotype in row_of(table.haplotypes, locus):
-                    if used == found.size:
-                        found = np.concatenate((found, np.empty_like(found)))
-                    found[used] = haplotype
-                    used += 1
-            locus -= 1
-        found[offsets[read] : used].sort()
-        offsets[read + 1] = used
-    return offsets, found[: offsets[count]].copy()
+def _keys(contigs: NDArray[np.int64], positions: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Keys that sort as contig and position do."""
+    return (contigs << 32) + np.minimum(positions, 2**32 - 1)
 
 
-@njit
-def _span(flags: int, cigar: NDArray[np.uint32]) -> int:
-    """Count reference bases under a read; samtools takes an unmapped one for one base long."""
-    return 1 if flags & _UNMAPPED else max(reference_length(cigar), 1)
+def _overlapping(reads: ReadBatch, table: _LocusTable) -> Candidates:
+    contigs, positions = reads.reference_ids.astype(np.int64), reads.positions.astype(np.int64)
+    # samtools takes an unmapped read for one base long.
+    spans = np.where(reads.flags & _UNMAPPED, 1, np.maximum(reference_lengths(reads.cigars), 1))
+    starts, ends = _keys(contigs, positions), _keys(contigs, positions + spans)
+    # Loci that start before a read ends, but for those before the first that reaches its start.
+    first = np.searchsorted(table.reach, starts, side="right")
+    counts = np.maximum(np.searchsorted(table.starts, ends) - first, 0)
+    read, locus = _spelled_out(first, counts)
+    overlaps = table.ends[locus] > starts[read]
+    read, locus = read[overlaps], locus[overlaps]
+    row, member = _spelled_out(table.members.offsets[locus], table.members.lengths[locus])
+    read, haplotype = read[row], table.members.data[member]
+    haplotype = haplotype[np.lexsort((haplotype, read))]
+    return Candidates(offsets_of(np.bincount(read, minlength=len(reads))), haplotype)
+
+
+def _spelled_out(
+    starts: NDArray[np.int64], counts: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Row number and value of each of the `counts` values that follow each start."""
+    rows = np.repeat(np.arange(counts.size), counts)
+    return rows, np.arange(rows.size) + (starts - offsets_of(counts)[:-1])[rows]

@@ -16,8 +16,9 @@ from hapgpu.io.fasta import ReferenceFasta
 from hapgpu.io.header import SamHeader
 from hapgpu.io.regions import contig_hint
 from hapgpu.realign.align import align_pairs
+from hapgpu.realign.anchor import anchor_haplotypes, pad_pairs
 from hapgpu.realign.haplotypes import HaplotypeSet
-from hapgpu.realign.project import PlacedHaplotypes, anchor_haplotypes, pad_pairs
+from hapgpu.realign.project import PlacedHaplotypes
 from hapgpu.realign.scoring import PRESETS, Overhang
 
 logger = logging.getLogger(__name__)

@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 from hapgpu.batch import Ragged, ReadBatch
 from hapgpu.errors import InputError
 from hapgpu.jit import njit
-from hapgpu.realign.cigar import Rows, length_of, operation_of, row_of, rows_of
+from hapgpu.realign.cigar import length_of, operation_of
+from hapgpu.rows import Rows, row_of, rows_of
 
 _UNMAPPED = 4
 _SOFT_CLIP, _HARD_CLIP = 4, 5
@@ -50,8 +51,8 @@ def queries_of(reads: ReadBatch) -> Queries:
         return Queries(reads.bases, reads.qualities, reversed_row)
     reversed_row[unmapped] = len(reads) + np.arange(unmapped.size)
     bases, qualities = reads.bases.take(unmapped), reads.qualities.take(unmapped)
-    _reverse_rows(rows_of(bases), _COMPLEMENTS)
-    _reverse_rows(rows_of(qualities), np.arange(256, dtype=np.uint8))
+    _reverse_rows(bases.data, bases.offsets, _COMPLEMENTS)
+    _reverse_rows(qualities.data, qualities.offsets, np.arange(256, dtype=np.uint8))
     return Queries(
         Ragged.concatenate([reads.bases, bases]),
         Ragged.concatenate([reads.qualities, qualities]),
@@ -95,17 +96,19 @@ def without_soft_clips(bases: Ragged, clips: SoftClips) -> Ragged:
 
 
 @njit
-def _reverse_rows(rows: Rows, translation: NDArray[np.uint8]) -> None:
+def _reverse_rows(
+    data: NDArray[np.uint8], offsets: NDArray[np.int64], translation: NDArray[np.uint8]
+) -> None:
     """Reverse each row in place, translating its bytes."""
-    for row in range(rows.offsets.size - 1):
-        first, last = rows.offsets[row], rows.offsets[row + 1] - 1
+    for row in range(offsets.size - 1):
+        first, last = offsets[row], offsets[row + 1] - 1
         while first < last:
-            left, right = translation[rows.data[first]], translation[rows.data[last]]
-            rows.data[first], rows.data[last] = right, left
+            left, right = translation[data[first]], translation[data[last]]
+            data[first], data[last] = right, left
             first += 1
             last -= 1
         if first == last:
-            rows.data[first] = translation[rows.data[first]]
+            data[first] = translation[data[first]]
 
 
 @njit

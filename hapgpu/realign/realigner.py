@@ -14,13 +14,13 @@ from hapgpu.io.header import SamHeader
 from hapgpu.realign.align import align_pairs
 from hapgpu.realign.candidates import CandidateFinder, Candidates
 from hapgpu.realign.haplotypes import HaplotypeSet
+from hapgpu.realign.mismatches import mismatch_tags
 from hapgpu.realign.placement import Placement
 from hapgpu.realign.project import project_alignments
 from hapgpu.realign.queries import Queries, queries_of, soft_clips_of, without_soft_clips
 from hapgpu.realign.records import NewAlignments, realigned_records
 from hapgpu.realign.scoring import Overhang, Scoring
 from hapgpu.realign.select import NO_SCORE, ScoredCandidates, score_candidates
-from hapgpu.realign.tags import mismatch_tags
 
 _Number = TypeVar("_Number", np.int32, np.int64)
 

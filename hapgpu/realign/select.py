@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 
 from hapgpu.batch import PairBatch, Ragged
 from hapgpu.device import Device
-from hapgpu.jit import njit
 from hapgpu.realign.align import score_pairs
 from hapgpu.realign.candidates import Candidates
 from hapgpu.realign.queries import Queries
@@ -71,7 +70,7 @@ def score_candidates(
     both = np.flatnonzero(reversed_row >= 0)
     if not both.size and np.diff(candidates.offsets).max(initial=0) <= 1:
         scores = np.zeros(len(candidates), dtype=np.int32)
-        best, second_scores = _best_of_each(candidates.offsets, scores)
+        best, second_scores = _best_and_second(candidates.offsets, scores)
         return ScoredCandidates(candidates, reads.astype(np.int64), scores, best, second_scores)
     query = np.concatenate((reads.astype(np.int64), reversed_row[both]))
     haplotype = np.concatenate((candidates.haplotypes, candidates.haplotypes[both]))
@@ -82,24 +81,19 @@ def score_candidates(
     chosen = reads.astype(np.int64)
     chosen[both[better]] = reversed_row[both[better]]
     scores[both[better]] = reversed_scores[better]
-    best, second_scores = _best_of_each(candidates.offsets, scores)
+    best, second_scores = _best_and_second(candidates.offsets, scores)
     return ScoredCandidates(candidates, chosen, scores, best, second_scores)
 
 
-@njit
-def _best_of_each(
+def _best_and_second(
     offsets: NDArray[np.int64], scores: NDArray[np.int32]
 ) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-    count = offsets.size - 1
-    best = np.full(count, -1, dtype=np.int64)
-    second_scores = np.full(count, NO_SCORE, dtype=np.int32)
-    for read in range(count):
-        for row in range(offsets[read], offsets[read + 1]):
-            if best[read] < 0:
-                best[read] = row
-            elif scores[row] > scores[best[read]]:
-                second_scores[read] = scores[best[read]]
-                best[read] = row
-            else:
-                second_scores[read] = max(second_scores[read], scores[row])
+    counts = np.diff(offsets)
+    reads = np.repeat(np.arange(counts.size), counts)
+    # Reads stay in their places; a read's candidates go by score, equals by their order.
+    order = np.lexsort((-scores.astype(np.int64), reads))
+    best = np.full(counts.size, -1, dtype=np.int64)
+    best[counts > 0] = order[offsets[:-1][counts > 0]]
+    second_scores = np.full(counts.size, NO_SCORE, dtype=np.int32)
+    second_scores[counts > 1] = scores[order[offsets[:-1][counts > 1] + 1]]
     return best, second_scores

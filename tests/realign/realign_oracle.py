@@ -5,7 +5,6 @@ Shares no code with hapgpu but the textbook aligner. Records are lists of the co
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -75,6 +74,20 @@ class Read:
     def is_mapped(self) -> bool:
         return not self.flag & 4
 
+    @property
+    def clips(self) -> tuple[gatk.Cigar, gatk.Cigar]:
+        """Clips at both ends; the CIGAR of an unmapped read means nothing."""
+        if not self.is_mapped:
+            return [], []
+        ends = re.fullmatch(r"((?:\d+[HS])*).*?((?:\d+[HS])*)", self.columns[5])
+        assert ends is not None
+        return gatk.parse(ends[1]), gatk.parse(ends[2])
+
+    @property
+    def soft_clips(self) -> tuple[int, int]:
+        leading, trailing = self.clips
+        return gatk.span(leading, "S"), gatk.span(trailing, "S")
+
     def overlaps(self, locus: tuple[str, int, int]) -> bool:
         start = int(self.columns[3]) - 1
         length = gatk.span(self.cigar, gatk.ON_REFERENCE) if self.is_mapped else 1
@@ -107,9 +120,7 @@ def aligned(haplotype: str, bases: str, scoring: Scoring) -> Alignment:
 
 @cache
 def haplotype_cigar(window: str, bases: str) -> gatk.Cigar | None:
-    return gatk.calculate_cigar(
-        window, bases, PRESETS["haplotype-to-reference"], Overhang.SOFTCLIP
-    )
+    return gatk.calculate_cigar(window, bases, PRESETS["haplotype-to-reference"], Overhang.SOFTCLIP)
 
 
 def expected(line: str, haplotypes: Sequence[Haplotype], rules: Rules) -> list[Record]:
@@ -120,9 +131,9 @@ def expected(line: str, haplotypes: Sequence[Haplotype], rules: Rules) -> list[R
     candidates = [h for h in haplotypes if h.locus is None or read.overlaps(h.locus)]
     if not candidates:
         return []
-    leading, trailing = _soft_clips(read.cigar) if rules.on_reference else (0, 0)
+    leading, trailing = read.soft_clips if rules.on_reference else (0, 0)
     length = len(read.bases) - leading - trailing
-    if not length:
+    if length < 1:
         return [_elsewhere(read, rules)]
     placed = [_placed(read, h, leading, length, rules.scoring) for h in candidates]
     scores = [p.alignment.score for p in placed]
@@ -131,7 +142,7 @@ def expected(line: str, haplotypes: Sequence[Haplotype], rules: Rules) -> list[R
         return [_elsewhere(read, rules)]
     others = scores[:best] + scores[best + 1 :]
     return [
-        _written(read, p, rules, max(others) if others and k == best else None, k != best)
+        _written(read, p, rules, max(others) if others and k == best else None, 0x100 * (k != best))
         for k, p in enumerate(placed)
         if rules.write_all or k == best
     ]
@@ -173,13 +184,6 @@ def score_of(bases: str, cigar: gatk.Cigar, start: int, reference: str, scoring:
     return score
 
 
-def _soft_clips(cigar: gatk.Cigar) -> tuple[int, int]:
-    inner = [element for element in cigar if element[1] != "H"]
-    leading = inner[0][0] if inner and inner[0][1] == "S" else 0
-    trailing = inner[-1][0] if len(inner) > 1 and inner[-1][1] == "S" else 0
-    return leading, trailing
-
-
 def _placed(
     read: Read, haplotype: Haplotype, leading: int, length: int, scoring: Scoring
 ) -> Placed:
@@ -197,7 +201,7 @@ def _without_mate(flag: int) -> int:
 
 
 def _elsewhere(read: Read, rules: Rules) -> Record:
-    """A read without a sensible alignment: as it was on the reference, or else unmapped."""
+    """Leave a read without a sensible alignment where it was on the reference, or unmap it."""
     name, _, contig, position, quality, cigar = read.columns[:6]
     if rules.on_reference:
         columns = [name, str(_without_mate(read.flag)), contig, position, quality, cigar]
@@ -210,13 +214,13 @@ def _elsewhere(read: Read, rules: Rules) -> Record:
 
 
 def _written(
-    read: Read, placed: Placed, rules: Rules, second_score: int | None, is_secondary: bool
+    read: Read, placed: Placed, rules: Rules, second_score: int | None, secondary: int
 ) -> Record:
     located = _on_reference(read, placed) if rules.on_reference else _on_haplotype(placed)
     if located is None:
         return _elsewhere(read, rules)
     contig, start, cigar, sequence, sequence_start = located
-    flag = (_without_mate(read.flag) & ~4) ^ placed.turned | (0x100 if is_secondary else 0)
+    flag = (_without_mate(read.flag) & ~4) ^ placed.turned | secondary
     quality = read.columns[4] if read.is_mapped else "255"
     distance, mismatches = edit_tags(placed.bases, cigar, start - sequence_start, sequence)
     fields = [
@@ -229,9 +233,7 @@ def _written(
     if second_score is not None:
         fields.append(f"XS:i:{second_score}")
     columns = (read.columns[0], str(flag), contig, str(start + 1), quality, gatk.spell(cigar))
-    return Record(
-        (*columns, "*", "0", "0", placed.bases, placed.qualities), frozenset(fields)
-    )
+    return Record((*columns, "*", "0", "0", placed.bases, placed.qualities), frozenset(fields))
 
 
 def _on_haplotype(placed: Placed) -> tuple[str, int, gatk.Cigar, str, int]:
@@ -239,15 +241,13 @@ def _on_haplotype(placed: Placed) -> tuple[str, int, gatk.Cigar, str, int]:
     return placed.haplotype.name, offset, cigar, placed.haplotype.bases, 0
 
 
-def _on_reference(
-    read: Read, placed: Placed
-) -> tuple[str, int, gatk.Cigar, str, int] | None:
+def _on_reference(read: Read, placed: Placed) -> tuple[str, int, gatk.Cigar, str, int] | None:
     haplotype = placed.haplotype
     to_reference = haplotype_cigar(haplotype.window, haplotype.bases)
     assert haplotype.locus is not None
     assert to_reference is not None
     contig, window_start, _ = haplotype.locus
-    leading, trailing = _soft_clips(read.cigar)
+    leading, trailing = read.soft_clips
     _, offset, cigar = placed.alignment
     try:
         start, projected = gatk.project(
@@ -259,9 +259,7 @@ def _on_reference(
         )
     except gatk.GatkError:
         return None
-    ends = re.fullmatch(r"((?:\d+[HS])*).*?((?:\d+[HS])*)", gatk.spell(read.cigar))
-    assert ends is not None
-    whole = [*gatk.parse(ends[1]), *projected, *gatk.parse(ends[2])]
+    whole = [*read.clips[0], *projected, *read.clips[1]]
     return contig, window_start + start, whole, haplotype.window, window_start
 
 
@@ -280,8 +278,3 @@ def _original(read: Read) -> list[str]:
     distance = distances[0] if distances else ""
     place = f"{contig},{position},{strand},{cigar},{quality},{distance};"
     return [f"OC:Z:{cigar}", f"OP:i:{position}", f"OA:Z:{place}"]
-
-
-def lowest_score(rules: Rules, length: int) -> int:
-    """Return the smallest score that counts as sensible."""
-    return math.ceil(rules.min_score * rules.scoring.match * length)

@@ -14,16 +14,18 @@ from hypothesis import strategies as st
 from hapgpu.batch import Ragged
 from hapgpu.errors import InputError
 from hapgpu.realign.cigar import (
+    cigar_strings,
+    parse_cigar,
+    query_lengths,
+    reference_lengths,
+)
+from hapgpu.realign.cigar_builder import (
     LEADING_REMOVED,
     TRAILING_REMOVED,
     add_elements,
     built,
-    cigar_strings,
     finish_cigar,
     new_builder,
-    parse_cigar,
-    query_lengths,
-    reference_lengths,
     start_cigar,
     start_pinned_cigar,
 )

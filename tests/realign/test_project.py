@@ -11,15 +11,9 @@ from hypothesis import strategies as st
 
 from hapgpu.batch import AlignmentBatch, PairBatch, Ragged
 from hapgpu.errors import InputError
+from hapgpu.realign.anchor import anchor_haplotypes, haplotype_cigar, pad_pairs
 from hapgpu.realign.cigar import cigar_strings, parse_cigar
-from hapgpu.realign.project import (
-    PlacedHaplotypes,
-    anchor_haplotypes,
-    haplotype_cigar,
-    pad_pairs,
-    project_alignments,
-    realign_to_reference,
-)
+from hapgpu.realign.project import PlacedHaplotypes, project_alignments, realign_to_reference
 from hapgpu.realign.reference import align_reference
 from hapgpu.realign.scoring import PRESETS, Overhang
 from tests.realign import gatk_projection as gatk

@@ -88,9 +88,17 @@ def test_exact_matches_are_best_under_sensible_weights_only(
 
 def test_scores_beyond_32_bits_are_refused() -> None:
     scoring = Scoring(2**20, -1, -1, -1)
-    scoring.check_range(1000, 1000)
+    scoring.check_range(1000, 1000, Overhang.SOFTCLIP)
     with pytest.raises(InputError, match="32 bits; use smaller weights"):
-        scoring.check_range(2000, 2000)
+        scoring.check_range(2000, 2000, Overhang.SOFTCLIP)
+
+
+def test_borders_beyond_32_bits_are_refused() -> None:
+    scoring = Scoring(1, -1, -100_000_000, -100_000_000)
+    scoring.check_range(30, 30, Overhang.SOFTCLIP)
+    scoring.check_range(18, 18, Overhang.INDEL)
+    with pytest.raises(InputError, match="32 bits; use smaller weights"):
+        scoring.check_range(30, 1, Overhang.INDEL)
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,8 @@ from hypothesis import strategies as st
 
 from hapgpu.batch import Ragged, ReadBatch
 from hapgpu.realign.cigar import parse_cigar
-from hapgpu.realign.tags import NewTags, mismatch_tags, rewrite_tags
+from hapgpu.realign.mismatches import mismatch_tags
+from hapgpu.realign.tags import NewTags, rewrite_tags
 
 HEADER = pysam.AlignmentHeader.from_dict(
     {"SQ": [{"SN": "chr20", "LN": 64000000}, {"SN": "a,b", "LN": 2**31 - 1}]}

@@ -1,0 +1,57 @@
+"""A Ragged within compiled functions."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hapgpu.batch import Ragged
+from hapgpu.jit import njit
+
+
+class Rows(NamedTuple):
+    """The columns of a Ragged, to be read."""
+
+    data: NDArray[Any]
+    offsets: NDArray[np.int64]
+
+
+def read_only(array: NDArray[Any]) -> NDArray[Any]:
+    """View an array read-only, so that functions are compiled for one kind of array only."""
+    view = array.view()
+    view.flags.writeable = False
+    return view
+
+
+def rows_of(ragged: Ragged) -> Rows:
+    """Hand a Ragged to compiled code."""
+    return Rows(read_only(ragged.data), read_only(ragged.offsets))
+
+
+@njit
+def row_of(rows: Rows, row: int) -> NDArray[Any]:
+    """Return one row, sharing memory."""
+    return rows.data[rows.offsets[row] : rows.offsets[row + 1]]
+
+
+@njit
+def longest_row(rows: Rows) -> int:
+    """Return the length of the longest row; 0 if there is none."""
+    longest = 0
+    for row in range(rows.offsets.size - 1):
+        length = rows.offsets[row + 1] - rows.offsets[row]
+        longest = max(longest, length)
+    return longest
+
+
+@njit
+def with_room(out: NDArray[Any], needed: int) -> NDArray[Any]:
+    """Return `out`, or a copy with spare room if it is smaller than needed."""
+    if needed <= out.size:
+        return out
+    larger = np.empty(max(needed, 2 * out.size), dtype=out.dtype)
+    for k in range(out.size):  # a slice would take four times as long to compile
+        larger[k] = out[k]
+    return larger
