@@ -30,9 +30,17 @@ def _sources_digest() -> str:
 # Numba reads this at import; without it a read-only site-packages makes caching fail.
 os.environ.setdefault("NUMBA_CACHE_DIR", str(cache_directory() / "numba" / _sources_digest()))
 
+_CACHE = Path(os.environ["NUMBA_CACHE_DIR"])
+_IS_FIRST_RUN = not _CACHE.exists()
+
 import numba  # noqa: E402  (the cache folder has to be set first)
 
 
 def njit(function: _Function) -> _Function:
     """Compile `function` on its first call: no Python objects, no GIL, result cached on disk."""
     return cast("_Function", numba.njit(nogil=True, cache=True)(function))
+
+
+def is_first_run() -> bool:
+    """Tell whether nothing was compiled before this process: its first calls will take seconds."""
+    return _IS_FIRST_RUN

@@ -39,6 +39,7 @@ from hapgpu.io.header import SamHeader
 from hapgpu.io.reads import ReadSource, open_reads
 from hapgpu.io.records import RecordWriter, open_writer
 from hapgpu.io.regions import Region, parse_region, read_bed
+from hapgpu.jit import is_first_run
 from hapgpu.pipeline import run_pipeline
 from hapgpu.realign.haplotypes import HaplotypeSet, read_haplotypes
 from hapgpu.realign.placement import Placement, place_haplotypes
@@ -165,6 +166,8 @@ def realign(
         raise UsageError(message)
     if not quiet:
         sys.stderr.write(f"hapgpu realign: {chosen}\n")
+        if is_first_run():
+            sys.stderr.write("hapgpu realign: first run, compiling for this machine (10 s or so)\n")
     statistics = RunStatistics("realign", sys.argv, [d.name for d in devices], threads)
     given = _given_regions(regions, targets_file)
     with open_reads(

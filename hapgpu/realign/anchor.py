@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from hapgpu.batch import AlignmentBatch, PairBatch, Ragged, offsets_of
+from hapgpu.batch import AlignmentBatch, PairBatch, Ragged
 from hapgpu.errors import InputError
 from hapgpu.jit import njit
 from hapgpu.realign.api import align, as_row
@@ -30,10 +30,11 @@ from hapgpu.realign.cigar_builder import (
 from hapgpu.realign.compose import trim_cigar
 from hapgpu.realign.left_align import LeftAligner, left_align, new_left_aligner
 from hapgpu.realign.scoring import Overhang, Scoring
+from hapgpu.realign.text_columns import repeated, side_by_side
 from hapgpu.rows import Rows, longest_row, row_of, rows_of, with_room
 
 _PAD = 10
-_PAD_BASE = ord("N")
+_PAD_BASE = "N"
 _FAILED = -1
 
 
@@ -116,16 +117,8 @@ def anchor_haplotypes(
 
 
 def _padded(sequences: Ragged) -> Ragged:
-    offsets = offsets_of(sequences.lengths + 2 * _PAD)
-    data = np.full(offsets[-1], _PAD_BASE, dtype=np.uint8)
-    _fill_between_pads(rows_of(sequences), data, offsets)
-    return Ragged(data, offsets)
-
-
-@njit
-def _fill_between_pads(rows: Rows, out: NDArray[np.uint8], out_offsets: NDArray[np.int64]) -> None:
-    for row in range(rows.offsets.size - 1):
-        out[out_offsets[row] + _PAD : out_offsets[row + 1] - _PAD] = row_of(rows, row)
+    pads = repeated(_PAD_BASE * _PAD, len(sequences))
+    return side_by_side([pads, sequences, pads])
 
 
 @njit

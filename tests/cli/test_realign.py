@@ -94,7 +94,7 @@ def example_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def example(example_folder: Path) -> Sample:
     names = ("reads.bam", "haplotypes.fa", "reference.fa")
-    return sample_of(*(example_folder / name for name in names), count=60)
+    return sample_of(*(example_folder / name for name in names), count=40)
 
 
 @pytest.fixture(scope="module", params=["example", "HG002", "NA12878"])
@@ -107,7 +107,7 @@ def sample(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
     assert len(loci) > 40
     fasta = tmp_path_factory.mktemp("haplotypes") / "haplotypes.fa"
     write_haplotypes(fasta, loci)
-    return sample_of(folder / f"{request.param}.chr20.dev.bam", fasta, reference, count=80)
+    return sample_of(folder / f"{request.param}.chr20.dev.bam", fasta, reference, count=48)
 
 
 def assert_as_expected(
