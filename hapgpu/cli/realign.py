@@ -166,7 +166,7 @@ def realign(
         raise UsageError(message)
     if not quiet:
         sys.stderr.write(f"hapgpu realign: {chosen}\n")
-        if is_first_run():
+        if is_first_run() and sys.stderr.isatty():
             sys.stderr.write("hapgpu realign: first run, compiling for this machine (10 s or so)\n")
     statistics = RunStatistics("realign", sys.argv, [d.name for d in devices], threads)
     given = _given_regions(regions, targets_file)

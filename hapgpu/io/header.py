@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -43,7 +44,7 @@ class SamHeader:
         names = tuple(fields.get("SN", "") for fields in squares)
         lengths = tuple(_reference_length(fields) for fields in squares)
         if len(set(names)) < len(names):
-            twice = next(name for place, name in enumerate(names) if name in names[:place])
+            twice, _ = Counter(names).most_common(1)[0]
             raise InputError(f"the header has two @SQ lines for {twice}")
         return cls(text, names, lengths)
 

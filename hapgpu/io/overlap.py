@@ -14,7 +14,7 @@ from hapgpu.io.bam import REFERENCE_OPERATIONS, UNMAPPED
 from hapgpu.io.byte_access import Integer, load_i32, load_u16, load_u32
 from hapgpu.io.header import SamHeader
 from hapgpu.io.record_layout import Layout
-from hapgpu.io.regions import Region
+from hapgpu.io.regions import Region, contig_hint
 from hapgpu.jit import njit
 
 
@@ -106,7 +106,6 @@ class Intervals:
 def _reference(contig: str, header: SamHeader, name: str) -> int:
     found = header.reference_id(contig)
     if found is None:
-        other = contig.removeprefix("chr") if contig.startswith("chr") else f"chr{contig}"
-        hint = f"; found {other} instead" if header.reference_id(other) is not None else ""
-        raise InputError(f"{name} has no reference {contig}{hint}")
+        hint = contig_hint(contig, header.reference_names)
+        raise InputError(f"{name} has no contig '{contig}'{hint}")
     return found

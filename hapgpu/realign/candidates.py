@@ -113,8 +113,8 @@ def _locus_table(haplotypes: HaplotypeSet, header: SamHeader, source: str) -> _L
     places = [(contigs[k], haplotypes.loci[k].start, haplotypes.loci[k].end) for k in order]
     contig, start, end = np.array(places, dtype=np.int64).T
     ends = _keys(contig, end)
-    members = [np.flatnonzero(haplotypes.locus_index == k).astype(np.int32) for k in order]
-    rows = Ragged.from_lengths(np.concatenate(members), [member.size for member in members])
+    by_locus = np.argsort(haplotypes.locus_index, kind="stable").astype(np.int32)
+    rows = Ragged.from_lengths(by_locus, np.bincount(haplotypes.locus_index)).take(np.array(order))
     return _LocusTable(_keys(contig, start), ends, np.maximum.accumulate(ends), rows)
 
 

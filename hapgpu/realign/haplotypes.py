@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -71,13 +72,18 @@ def read_haplotypes(path: str | Path) -> HaplotypeSet:
         The file is no FASTA, two haplotypes have one name, or some but not all have a locus.
     """
     records = read_fasta(path)
-    parsed = [
-        parse_locus(name, description)
-        for name, description in zip(records.names, records.descriptions, strict=True)
-    ]
+    try:
+        parsed = [
+            parse_locus(name, description)
+            for name, description in zip(records.names, records.descriptions, strict=True)
+        ]
+    except InputError as error:
+        message = f"{path}: {error}"
+        raise InputError(message) from error
     names = tuple(name for name, _ in parsed)
     loci = [locus for _, locus in parsed if locus is not None]
-    if twice := next((name for k, name in enumerate(names) if name in names[:k]), None):
+    if len(set(names)) < len(names):
+        twice, _ = Counter(names).most_common(1)[0]
         message = f"{path}: two haplotypes are called '{twice}'; give each a name of its own"
         raise InputError(message)
     if not loci:

@@ -11,6 +11,7 @@ from hapgpu.batch import Ragged, ReadBatch
 from hapgpu.errors import InputError
 from hapgpu.jit import njit
 from hapgpu.realign.cigar import length_of, operation_of
+from hapgpu.realign.text_columns import side_by_side
 from hapgpu.rows import Rows, row_of, rows_of
 
 _UNMAPPED = 4
@@ -61,31 +62,59 @@ def queries_of(reads: ReadBatch) -> Queries:
 
 
 @dataclass(frozen=True, slots=True)
-class SoftClips:
-    """Soft-clipped bases at both ends of n reads; int32[n] each."""
+class Clips:
+    """Clipped bases at both ends of n reads; int32[n] each, soft clips and hard clips."""
 
     leading: NDArray[np.int32]
     trailing: NDArray[np.int32]
+    leading_hard: NDArray[np.int32]
+    trailing_hard: NDArray[np.int32]
 
 
-def soft_clips_of(reads: ReadBatch, source: str) -> SoftClips:
-    """Read the soft clips from the CIGARs.
+def clips_of(reads: ReadBatch, source: str) -> Clips:
+    """Read the clips from the CIGARs of mapped reads with bases; others have none that count.
 
     Raises
     ------
     InputError
         A read has fewer bases than its CIGAR clips.
     """
-    leading, trailing = _clip_lengths(rows_of(reads.cigars))
-    too_long = np.flatnonzero(leading + trailing > reads.bases.lengths)
+    count_for = (reads.flags & _UNMAPPED == 0) & (reads.bases.lengths > 0)
+    clips = Clips(*(np.zeros(len(reads), dtype=np.int32) for _ in range(4)))
+    _measure_clips(
+        rows_of(reads.cigars),
+        count_for,
+        (clips.leading, clips.trailing),
+        (clips.leading_hard, clips.trailing_hard),
+    )
+    too_long = np.flatnonzero(clips.leading + clips.trailing > reads.bases.lengths)
     if too_long.size:
         name = reads.names[too_long[0]].tobytes().decode("ascii", errors="replace")
         message = f"{source}: read '{name}' has fewer bases than its CIGAR clips"
         raise InputError(message)
-    return SoftClips(leading, trailing)
+    return clips
 
 
-def without_soft_clips(bases: Ragged, clips: SoftClips) -> Ragged:
+def with_hard_clips(
+    cigars: Ragged, leading: NDArray[np.int32], trailing: NDArray[np.int32]
+) -> Ragged:
+    """Put hard clips of int32[n] bases, 0 for none, around CIGARs; an empty one stays empty."""
+    if not (leading.any() or trailing.any()):
+        return cigars
+    there = cigars.lengths > 0
+    first, last = (np.where(there, clip, 0).astype(np.uint32) for clip in (leading, trailing))
+    columns = [
+        Ragged.from_lengths(first[first > 0] << 4 | _HARD_CLIP, first > 0),
+        cigars,
+        Ragged.from_lengths(last[last > 0] << 4 | _HARD_CLIP, last > 0),
+    ]
+    joined = side_by_side(
+        [Ragged(column.data.view(np.uint8), column.offsets * 4) for column in columns]
+    )
+    return Ragged(joined.data.view(np.uint32), joined.offsets // 4)
+
+
+def without_soft_clips(bases: Ragged, clips: Clips) -> Ragged:
     """Cut the soft-clipped bases off; rows beyond those of the clips are left whole."""
     leading, trailing = (np.zeros(len(bases), dtype=np.int64) for _ in range(2))
     leading[: clips.leading.size] = clips.leading
@@ -112,18 +141,24 @@ def _reverse_rows(
 
 
 @njit
-def _clip_lengths(cigars: Rows) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-    count = cigars.offsets.size - 1
-    leading, trailing = np.zeros(count, dtype=np.int32), np.zeros(count, dtype=np.int32)
-    for row in range(count):
+def _measure_clips(
+    cigars: Rows,
+    count_for: NDArray[np.bool_],
+    soft: tuple[NDArray[np.int32], NDArray[np.int32]],
+    hard: tuple[NDArray[np.int32], NDArray[np.int32]],
+) -> None:
+    for row in range(count_for.size):
         cigar = row_of(cigars, row)
+        if not count_for[row]:
+            continue
         first, last = 0, cigar.size - 1
         while first <= last and operation_of(cigar[first]) == _HARD_CLIP:
+            hard[0][row] += length_of(cigar[first])
             first += 1
         while last > first and operation_of(cigar[last]) == _HARD_CLIP:
+            hard[1][row] += length_of(cigar[last])
             last -= 1
         if first <= last and operation_of(cigar[first]) == _SOFT_CLIP:
-            leading[row] = length_of(cigar[first])
+            soft[0][row] = length_of(cigar[first])
         if last > first and operation_of(cigar[last]) == _SOFT_CLIP:
-            trailing[row] = length_of(cigar[last])
-    return leading, trailing
+            soft[1][row] = length_of(cigar[last])

@@ -17,7 +17,13 @@ from hapgpu.realign.haplotypes import HaplotypeSet
 from hapgpu.realign.mismatches import mismatch_tags
 from hapgpu.realign.placement import Placement
 from hapgpu.realign.project import project_alignments
-from hapgpu.realign.queries import Queries, queries_of, soft_clips_of, without_soft_clips
+from hapgpu.realign.queries import (
+    Queries,
+    clips_of,
+    queries_of,
+    with_hard_clips,
+    without_soft_clips,
+)
 from hapgpu.realign.records import NewAlignments, realigned_records
 from hapgpu.realign.scoring import Overhang, Scoring
 from hapgpu.realign.select import NO_SCORE, ScoredCandidates, score_candidates
@@ -140,7 +146,7 @@ class Realigner:
         queries = queries_of(reads)
         bases = queries.bases
         if self._placement is not None:
-            bases = without_soft_clips(bases, soft_clips_of(reads, self._source))
+            bases = without_soft_clips(bases, clips_of(reads, self._source))
         nothing_to_align = bases.lengths[: len(reads)] == 0
         candidates = candidates.without(nothing_to_align)
         scored = score_candidates(
@@ -207,7 +213,7 @@ class Realigner:
             distances, mismatches = mismatch_tags(whole, cigars, positions, references, index)
             return _Located(ok, index, positions, cigars, distances, mismatches)
         placed, contigs = self._placement.placed, self._placement.contigs
-        clips = soft_clips_of(reads, self._source)
+        clips = clips_of(reads, self._source)
         projections = project_alignments(
             bases.take(aligned.queries),
             aligned.alignments,
@@ -221,11 +227,16 @@ class Realigner:
         distances, mismatches = mismatch_tags(
             whole, projections.cigars, within, placed.references, loci
         )
+        cigars = with_hard_clips(
+            projections.cigars,
+            clips.leading_hard[aligned.reads],
+            clips.trailing_hard[aligned.reads],
+        )
         return _Located(
             projections.ok,
             contigs[loci],
             projections.positions.astype(np.int32),
-            projections.cigars,
+            cigars,
             distances,
             mismatches,
         )
@@ -265,7 +276,7 @@ class Realigner:
             positions=with_none(located.positions, -1),
             cigars=_with_empty_row(located.cigars).take(row),
             is_reversed=ok & (with_none(aligned.queries, -1) >= len(reads)),
-            is_secondary=ok & ~np.append(aligned.is_best, True)[row],
+            is_secondary=~np.append(aligned.is_best, True)[row],
             scores=with_none(aligned.alignments.scores, 0),
             second_scores=scored.second_scores[read],
             has_second_score=np.append(aligned.is_best, False)[row]

@@ -11,8 +11,8 @@ from hapgpu.batch import Ragged, ReadBatch
 from hapgpu.errors import InputError
 from hapgpu.realign.tags import NewTags, rewrite_tags
 
-STALE_TAGS = ("AS", "XS", "NM", "MD", "SA", "MC", "MQ", "ms")
-"""Fields that speak of the alignment before, of other alignments of the read, or of the mate's."""
+_OF_THE_ALIGNMENT = ("AS", "XS", "NM", "MD")
+_OF_OTHER_ALIGNMENTS = ("SA", "MC", "MQ", "ms")  # of the read's, which are gone, and the mate's
 
 _PROPER_PAIR, _UNMAPPED, _MATE_UNMAPPED, _REVERSE, _MATE_REVERSE = 0x2, 0x4, 0x8, 0x10, 0x20
 _SECONDARY, _SUPPLEMENTARY = 0x100, 0x800
@@ -93,7 +93,8 @@ def realigned_records(
     changed = ~new.kept
     tags, malformed = rewrite_tags(
         originals,
-        STALE_TAGS,
+        _OF_THE_ALIGNMENT,
+        _OF_OTHER_ALIGNMENTS,
         NewTags(
             changed=changed,
             has_score=new.mapped,
@@ -139,8 +140,9 @@ def _new_flags(flags: NDArray[np.uint16], new: NewAlignments) -> NDArray[np.uint
     alone = flags & ~np.uint16(of_mates)
     mapped = (alone & ~np.uint16(_UNMAPPED)) ^ np.where(new.is_reversed, _REVERSE, 0)
     mapped |= np.where(new.is_secondary, _SECONDARY, 0)
+    kept = alone | np.where(new.is_secondary, _SECONDARY, 0)
     unmapped = (alone | _UNMAPPED) & ~np.uint16(_SECONDARY | _SUPPLEMENTARY)
-    return np.where(new.mapped, mapped, np.where(new.kept, alone, unmapped)).astype(np.uint16)
+    return np.where(new.mapped, mapped, np.where(new.kept, kept, unmapped)).astype(np.uint16)
 
 
 def _mapping_qualities(originals: ReadBatch, new: NewAlignments) -> NDArray[np.uint8]:

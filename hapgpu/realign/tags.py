@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -75,7 +75,11 @@ class NewTags:
 
 
 def rewrite_tags(
-    reads: ReadBatch, dropped: Iterable[str], new: NewTags, reference_names: Ragged
+    reads: ReadBatch,
+    dropped: Collection[str],
+    dropped_everywhere: Collection[str],
+    new: NewTags,
+    reference_names: Ragged,
 ) -> tuple[Ragged, NDArray[np.bool_]]:
     """Take fields out of records and append new ones.
 
@@ -86,8 +90,8 @@ def rewrite_tags(
     ----------
     reads
         n records as they were.
-    dropped
-        Two-letter names of the fields to take out of changed records.
+    dropped, dropped_everywhere
+        Two-letter names of the fields to take out of changed records, and of all records.
     new
         What to write.
     reference_names
@@ -95,19 +99,19 @@ def rewrite_tags(
 
     Returns
     -------
-    The fields in BAM encoding, uint8, n rows, and bool[n]: changed records whose fields were
-    malformed, which have no fields now.
+    The fields in BAM encoding, uint8, n rows, and bool[n]: records whose fields were malformed,
+    which have no fields now.
     """
     has_original = new.has_original & _were_mapped(reads, len(reference_names))
     kept, malformed = _kept_fields(
         reads.tags,
-        new.changed,
         (
+            (dropped_everywhere, np.full(len(reads), len(dropped_everywhere) > 0)),
             (dropped, new.changed),
-            (("AS",), new.has_score),
-            (("XS",), new.has_second_score),
-            (("NM", "MD"), new.has_mismatches),
-            (("OC", "OP", "OA"), has_original),
+            (("AS",), new.changed & new.has_score),
+            (("XS",), new.changed & new.has_second_score),
+            (("NM", "MD"), new.changed & new.has_mismatches),
+            (("OC", "OP", "OA"), new.changed & has_original),
         ),
     )
     written = new.changed & ~malformed
@@ -133,7 +137,6 @@ def _were_mapped(reads: ReadBatch, references: int) -> NDArray[np.bool_]:
 
 def _kept_fields(
     tags: Ragged,
-    changed: NDArray[np.bool_],
     outdated: Iterable[tuple[Iterable[str], NDArray[np.bool_]]],
 ) -> tuple[Ragged, NDArray[np.bool_]]:
     """Take out fields, each of some names in rows of a mask; tell which rows are malformed.
@@ -144,7 +147,7 @@ def _kept_fields(
     of_rows = np.zeros(len(tags), dtype=np.uint8)
     for number, (names, rows) in enumerate(outdated):
         of_names[np.array([_name(name) for name in names], dtype=np.int64)] |= 1 << number
-        of_rows[rows & changed] |= 1 << number
+        of_rows[rows] |= 1 << number
     data = np.empty(tags.data.size, dtype=np.uint8)
     ends = np.empty(len(tags), dtype=np.int64)
     _keep_fields(rows_of(tags), of_rows, of_names, data, ends)

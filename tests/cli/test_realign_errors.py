@@ -44,7 +44,7 @@ CASES = {
     "not reads": ("text.bam alleles.fa", 1, ["text.bam"]),
     "missing index": ("no_index.bam haplotypes.fa", 1, ["samtools index", "no_index.bam"]),
     "missing index, region": ("no_index.bam alleles.fa -r chr20:1-9", 1, ["samtools index"]),
-    "prefix of contig": ("reads.bam prefix.fa", 1, ["reads.bam", "found chr20 instead"]),
+    "prefix of contig": ("reads.bam prefix.fa", 1, ["reads.bam", "found 'chr20' instead"]),
     "unknown contig": ("reads.bam unknown.fa", 1, ["chrUn"]),
     "unknown contig of region": ("reads.bam alleles.fa -r 20:1-9", 1, ["20", "chr20"]),
     "bad region": ("reads.bam alleles.fa -r chr20:9-1", 2, ["chr20:9-1"]),

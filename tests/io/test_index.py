@@ -122,11 +122,11 @@ def test_end_of_region_beyond_its_contig(indexed: Path) -> None:
 
 
 def test_unknown_contig_is_named(indexed: Path) -> None:
-    with pytest.raises(InputError, match=r"has no reference chr2; found 2 instead"):
+    with pytest.raises(InputError, match=r"has no contig 'chr2'; found '2' instead"):
         read(indexed, [Region("chr2", 0, 5)])
-    with pytest.raises(InputError, match=r"has no reference 1; found chr1 instead"):
+    with pytest.raises(InputError, match=r"has no contig '1'; found 'chr1' instead"):
         read(indexed, [Region("1", 0, 5)])
-    with pytest.raises(InputError, match=r"scattered\.bam has no reference chrUn$"):
+    with pytest.raises(InputError, match=r"scattered\.bam has no contig 'chrUn'$"):
         read(indexed, [Region("chrUn", 0, 5)])
 
 

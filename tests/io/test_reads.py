@@ -243,7 +243,7 @@ def test_cram(cram: tuple[Path, Path], tmp_path: Path, feed: Feed) -> None:
     feed(path.read_bytes()[:-38])
     with pytest.raises(InputError, match="standard input"):
         read("-", reference=reference)
-    with pytest.raises(InputError, match=r"has no reference 1; found chr1 instead"):
+    with pytest.raises(InputError, match=r"has no contig '1'; found 'chr1' instead"):
         read(path, reference=reference, regions=[Region("1", 0, 5)])
     lonely = tmp_path / "lonely.cram"
     lonely.write_bytes(path.read_bytes())

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from hapgpu.batch import ReadBatch
 from hapgpu.errors import InputError
-from hapgpu.realign.queries import queries_of, soft_clips_of, without_soft_clips
+from hapgpu.realign.queries import clips_of, queries_of, without_soft_clips
 from tests.io.sam_oracle import Row, batch_of
 
 OPERATIONS = "MIDNSHP=X"
@@ -57,7 +57,7 @@ def batch(*cigars: str, flag: int = 0) -> ReadBatch:
 
 def test_soft_clips() -> None:
     reads = batch("10M", "2S8M", "7M3S", "1H2S5M3S4H", "4H10M", "10M5H", "", "10S", "2H10S1H")
-    clips = soft_clips_of(reads, "x.bam")
+    clips = clips_of(reads, "x.bam")
     pairs = list(zip(clips.leading.tolist(), clips.trailing.tolist(), strict=True))
     assert pairs[:7] == [(0, 0), (2, 0), (0, 3), (2, 3), (0, 0), (0, 0), (0, 0)]
     assert [sum(pair) for pair in pairs[7:]] == [10, 10]
@@ -75,20 +75,20 @@ def test_soft_clips() -> None:
 def test_clips_of_unmapped_reads_mean_nothing() -> None:
     """The CIGAR of an unmapped read need not be a true one, as the SAM specification says."""
     reads = batch("2S8M", "3S7M", flag=4)
-    clips = soft_clips_of(reads, "x.bam")
+    clips = clips_of(reads, "x.bam")
     assert not clips.leading.any()
     assert not clips.trailing.any()
-    assert not soft_clips_of(batch("99S", flag=4), "x.bam").leading.any()
+    assert not clips_of(batch("99S", flag=4), "x.bam").leading.any()
 
 
 def test_more_clips_than_bases() -> None:
     reads = batch("10M", "6S1M6S")
     with pytest.raises(InputError, match=r"x\.bam: read 'r1' has fewer bases than its CIGAR clips"):
-        soft_clips_of(reads, "x.bam")
+        clips_of(reads, "x.bam")
 
 
 def test_clips_of_a_read_without_bases() -> None:
     """Mappers leave out the bases of secondary alignments, and keep their CIGARs."""
-    clips = soft_clips_of(batch_of([row("", "2S8M"), row("", "8M2S")]), "x.bam")
+    clips = clips_of(batch_of([row("", "2S8M"), row("", "8M2S")]), "x.bam")
     assert not clips.leading.any()
     assert not clips.trailing.any()

@@ -93,7 +93,7 @@ def rewritten(
     lines: Sequence[str], tags: Sequence[bytes], dropped: set[str], **columns: Any
 ) -> list[bytes]:
     new = NewTags(**(nothing_new(len(lines)) | columns))
-    rows, malformed = rewrite_tags(batch_of(lines, tags), dropped, new, NAMES)
+    rows, malformed = rewrite_tags(batch_of(lines, tags), dropped, (), new, NAMES)
     assert not malformed.any()
     return [row.tobytes() for row in rows]
 
@@ -206,7 +206,7 @@ def test_truncated_fields_are_told(length: int) -> None:
     whole_fields = {4, 10, 22}
     new = NewTags(**nothing_new(2))
     batch = batch_of([LINE] * 2, [WELL_FORMED[:length], WELL_FORMED])
-    tags, malformed = rewrite_tags(batch, set(), new, NAMES)
+    tags, malformed = rewrite_tags(batch, set(), (), new, NAMES)
     assert malformed.tolist() == [length not in whole_fields, False]
     assert tags[1].tobytes() == WELL_FORMED
     assert tags[0].size == (length if length in whole_fields else 0)
@@ -225,15 +225,25 @@ def test_truncated_fields_are_told(length: int) -> None:
 )
 def test_malformed_fields_are_told(fields: bytes) -> None:
     new = NewTags(**nothing_new(1))
-    _, malformed = rewrite_tags(batch_of([LINE], [fields]), {"NM"}, new, NAMES)
+    _, malformed = rewrite_tags(batch_of([LINE], [fields]), {"NM"}, (), new, NAMES)
     assert malformed.tolist() == [True]
 
 
 def test_unchanged_records_keep_whatever_they_have() -> None:
     columns = nothing_new(1) | {"changed": np.zeros(1, dtype=np.bool_)}
     new = NewTags(**columns)
-    tags, malformed = rewrite_tags(batch_of([LINE], [b"XX?"]), {"XX"}, new, NAMES)
+    tags, malformed = rewrite_tags(batch_of([LINE], [b"XX?"]), {"XX"}, (), new, NAMES)
     assert (tags[0].tobytes(), malformed[0]) == (b"XX?", False)
+
+
+def test_fields_dropped_everywhere() -> None:
+    columns = nothing_new(2) | {"changed": np.array([True, False])}
+    fields = b"XXC\1YYC\2ZZC\3"
+    tags, malformed = rewrite_tags(
+        batch_of([LINE, LINE], [fields, fields]), {"XX"}, {"YY"}, NewTags(**columns), NAMES
+    )
+    assert [row.tobytes() for row in tags] == [b"ZZC\3", b"XXC\1ZZC\3"]
+    assert not malformed.any()
 
 
 def test_original_alignment_of_any_integer_type() -> None:
