@@ -7,6 +7,19 @@ from pathlib import Path
 
 import pytest
 
+from hapgpu.device import discover
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Skip tests that need a GPU where there is none."""
+    on_gpu = [item for item in items if item.get_closest_marker("gpu")]
+    if not on_gpu:
+        return
+    report = discover()
+    if not report.gpus:
+        for item in on_gpu:
+            item.add_marker(pytest.mark.skip(reason=f"no GPU: {report.problem}"))
+
 
 @pytest.fixture(scope="session")
 def data_dir() -> Path:

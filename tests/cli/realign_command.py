@@ -42,7 +42,7 @@ def status_of(*arguments: str | Path) -> int:
         _messages_as_before(),
         patch.object(sys, "argv", ["hapgpu", "realign", *map(str, arguments)]),
         # The command leaves at once where a thread still waits for input; not so these tests.
-        patch.object(os, "_exit", side_effect=SystemExit),
+        patch.object(os, "_exit", sys.exit),
     ):
         try:
             main()
