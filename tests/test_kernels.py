@@ -14,7 +14,6 @@ import pytest
 from cupy.cuda import nvrtc
 
 from hapgpu import kernels
-from hapgpu.device import discover
 from hapgpu.errors import DeviceError
 from hapgpu.kernels import (
     Array,
@@ -279,23 +278,16 @@ def test_wrong_arguments_are_not_launched(
     assert function.calls == []
 
 
-@pytest.fixture
-def gpu() -> int:
-    if (problem := discover().problem) is not None:
-        pytest.skip(f"no GPU: {problem}")
-    return 0
+@pytest.mark.gpu
+def test_smoke_test_of_a_gpu() -> None:
+    assert smoke_test(0) is None
 
 
 @pytest.mark.gpu
-def test_smoke_test_of_a_gpu(gpu: int) -> None:
-    assert smoke_test(gpu) is None
-
-
-@pytest.mark.gpu
-def test_launches_on_a_gpu_are_checked(gpu: int, cache: Path) -> None:
-    with cupy.cuda.Device(gpu):
+def test_launches_on_a_gpu_are_checked(cache: Path) -> None:
+    with cupy.cuda.Device(0):
         load_kernel.cache_clear()
-        loaded = load_kernel(ADD, gpu)
+        loaded = load_kernel(ADD, 0)
         assert list(cache.rglob("*.cubin"))
         values = cupy.arange(100, dtype=np.int32)
         loaded.launch(1, 128, (values, 100))

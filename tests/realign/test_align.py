@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from hapgpu.batch import AlignmentBatch, PairBatch, Ragged
-from hapgpu.device import CpuDevice, CudaDevice, Device, discover
+from hapgpu.device import CpuDevice, CudaDevice, Device
 from hapgpu.errors import InputError
 from hapgpu.realign import cpu, cuda
 from hapgpu.realign.align import align_pairs, score_pairs
@@ -48,27 +48,15 @@ LARGE_SCORINGS = [
 SCORINGS = [*PRESETS.values(), *ODD_SCORINGS, *LARGE_SCORINGS]
 
 
-@functools.cache
-def gpu_problem() -> str | None:
-    report = discover()
-    return None if report.gpus else f"no GPU: {report.problem}"
-
-
 @pytest.fixture(scope="module", params=["cpu", pytest.param("cuda", marks=pytest.mark.gpu)])
 def device(request: pytest.FixtureRequest) -> Device:
     if request.param == "cpu":
         return CpuDevice(threads=2)
-    return gpu_or_skip()
+    return CudaDevice(index=0)
 
 
 @pytest.fixture(scope="module")
 def gpu() -> CudaDevice:
-    return gpu_or_skip()
-
-
-def gpu_or_skip() -> CudaDevice:
-    if problem := gpu_problem():
-        pytest.skip(problem)
     return CudaDevice(index=0)
 
 
