@@ -90,12 +90,21 @@ class Ragged:
         """int64[n]: the length of each row."""
         return np.diff(self.offsets)
 
+    def lengths_of(self, rows: NDArray[Any]) -> NDArray[np.int64]:
+        """int64[r]: the lengths of some rows, repeats too."""
+        lengths: NDArray[np.int64] = self.offsets[rows + 1] - self.offsets[rows]
+        return lengths
+
     def take(self, rows: NDArray[Any]) -> Ragged:
-        """Gather rows: a boolean mask of shape [n], or row numbers in any order, repeats too."""
+        """Gather rows: a boolean mask of shape [n], or row numbers in any order, repeats too.
+
+        All rows in order share memory with this array.
+        """
         if rows.dtype == np.bool_:
             rows = np.flatnonzero(rows)
-        starts = self.offsets[rows]
-        return Ragged.gather(self.data, starts, self.offsets[rows + 1] - starts)
+        if np.array_equal(rows, np.arange(len(self))):
+            return self
+        return Ragged.gather(self.data, self.offsets[rows], self.lengths_of(rows))
 
     def slice(self, start: int, stop: int) -> Ragged:
         """Rows start to stop, sharing memory with this array."""
@@ -199,12 +208,12 @@ class PairBatch:
     @property
     def reference_lengths(self) -> NDArray[np.int64]:
         """int64[n]: the length of each pair's reference."""
-        return self.references.lengths[self.reference_index]
+        return self.references.lengths_of(self.reference_index)
 
     @property
     def query_lengths(self) -> NDArray[np.int64]:
         """int64[n]: the length of each pair's query."""
-        return self.queries.lengths[self.query_index]
+        return self.queries.lengths_of(self.query_index)
 
     def take(self, rows: NDArray[Any]) -> PairBatch:
         """Gather pairs; the sequences are shared."""

@@ -51,14 +51,19 @@ def queries_of(reads: ReadBatch) -> Queries:
     if not unmapped.size:
         return Queries(reads.bases, reads.qualities, reversed_row)
     reversed_row[unmapped] = len(reads) + np.arange(unmapped.size)
-    bases, qualities = reads.bases.take(unmapped), reads.qualities.take(unmapped)
-    _reverse_rows(bases.data, bases.offsets, _COMPLEMENTS)
-    _reverse_rows(qualities.data, qualities.offsets, np.arange(256, dtype=np.uint8))
+    bases = _reversed(reads.bases.take(unmapped), _COMPLEMENTS)
+    qualities = _reversed(reads.qualities.take(unmapped), np.arange(256, dtype=np.uint8))
     return Queries(
         Ragged.concatenate([reads.bases, bases]),
         Ragged.concatenate([reads.qualities, qualities]),
         reversed_row,
     )
+
+
+def _reversed(rows: Ragged, translation: NDArray[np.uint8]) -> Ragged:
+    data = np.empty_like(rows.data)
+    _write_reversed(rows_of(rows), translation, data)
+    return Ragged(data, rows.offsets)
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,19 +130,12 @@ def without_soft_clips(bases: Ragged, clips: Clips) -> Ragged:
 
 
 @njit
-def _reverse_rows(
-    data: NDArray[np.uint8], offsets: NDArray[np.int64], translation: NDArray[np.uint8]
-) -> None:
-    """Reverse each row in place, translating its bytes."""
-    for row in range(offsets.size - 1):
-        first, last = offsets[row], offsets[row + 1] - 1
-        while first < last:
-            left, right = translation[data[first]], translation[data[last]]
-            data[first], data[last] = right, left
-            first += 1
-            last -= 1
-        if first == last:
-            data[first] = translation[data[first]]
+def _write_reversed(rows: Rows, translation: NDArray[np.uint8], out: NDArray[np.uint8]) -> None:
+    """Write each row from its end to its start, translating its bytes."""
+    for row in range(rows.offsets.size - 1):
+        first, last = rows.offsets[row], rows.offsets[row + 1] - 1
+        for k in range(first, last + 1):
+            out[k] = translation[rows.data[first + last - k]]
 
 
 @njit
