@@ -62,7 +62,7 @@ logger = logging.getLogger(__name__)
 _EXCLUDED_FLAGS: Final = 0xF00
 _MIN_SCORE: Final = 0.2
 _PAIRS_PER_BATCH: Final = 400_000  # pairs take memory too: batches get smaller with more of them
-_WORKERS_PER_GPU: Final = 2  # one prepares and finishes batches while the other has the GPU
+_WORKERS_PER_GPU: Final = 3  # the others prepare and finish batches while one has the GPU
 _REALIGNMENT: Final = "Alignment"
 
 
