@@ -23,7 +23,7 @@ _SUBFIELD = struct.Struct("<2sHH")
 _FOOTER = struct.Struct("<II")
 _INFLATE_ERROR = cast("type[Exception]", isal_zlib.error)
 _READ_BYTES = 1 << 19
-_GROUP_BYTES = 1 << 21
+_GROUP_BYTES = 1 << 19
 
 
 @dataclass(frozen=True, slots=True)
