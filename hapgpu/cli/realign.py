@@ -62,7 +62,8 @@ logger = logging.getLogger(__name__)
 _EXCLUDED_FLAGS: Final = 0xF00
 _MIN_SCORE: Final = 0.2
 _PAIRS_PER_BATCH: Final = 400_000  # pairs take memory too: batches get smaller with more of them
-_WORKERS_PER_GPU: Final = 3  # the others prepare and finish batches while one has the GPU
+_WORKERS_PER_GPU: Final = 2  # one prepares and finishes batches while the other has the GPU
+_MOST_IO_THREADS: Final = 4  # more read and write no faster, but hold more in memory
 _REALIGNMENT: Final = "Alignment"
 
 
@@ -171,7 +172,10 @@ def realign(
     statistics = RunStatistics("realign", sys.argv, [d.name for d in devices], threads)
     given = _given_regions(regions, targets_file)
     with open_reads(
-        reads, threads=threads, reference=reference, regions=given or haplotype_set.loci or None
+        reads,
+        threads=min(threads, _MOST_IO_THREADS),
+        reference=reference,
+        regions=given or haplotype_set.loci or None,
     ) as source:
         if source.is_fastq and given:
             raise UsageError(f"{reads} is FASTQ: its reads lie in no region")
@@ -192,7 +196,7 @@ def realign(
             str(output) if output else "-",
             output_header,
             format=output_fmt,
-            threads=threads,
+            threads=min(threads, _MOST_IO_THREADS),
             uncompressed=uncompressed,
             reference=haplotypes if placement is None else reference,
         ) as writer:
