@@ -15,15 +15,15 @@ _Function = TypeVar("_Function", bound=Callable[..., object])
 
 
 def _sources_digest() -> str:
-    """Digest of the state of all package sources.
+    """Digest of all package sources.
 
-    Numba notices a change in the file of a cached function, but not in the files of the
-    functions inlined into it; a folder per state of the package does.
+    Numba notices a change in the file of a cached function by its time and size, but not in the
+    files of the functions inlined into it; a folder per state of the package does.
     """
     digest = hashlib.sha256()
     for source in sorted(_PACKAGE.rglob("*.py")):
-        state = source.stat()
-        digest.update(f"{source}:{state.st_mtime_ns}:{state.st_size}\n".encode())
+        digest.update(str(source).encode())
+        digest.update(source.read_bytes())
     return digest.hexdigest()[:16]
 
 

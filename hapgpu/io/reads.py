@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from io import BufferedReader
@@ -100,7 +101,7 @@ def open_reads(
         raise
 
 
-class _Closing:
+class _Closing(ABC):
     """A context manager that closes what its class names in `close`."""
 
     def __enter__(self) -> Self:
@@ -114,8 +115,8 @@ class _Closing:
     ) -> None:
         self.close()
 
-    def close(self) -> None:
-        raise NotImplementedError
+    @abstractmethod
+    def close(self) -> None: ...
 
 
 class _FastqSource(_Closing):

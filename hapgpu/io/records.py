@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from pathlib import Path, PurePath
 from types import TracebackType
 from typing import Final, Protocol, Self
@@ -92,7 +93,7 @@ def _default_format(path: str, *, uncompressed: bool) -> str:
     return extension if extension in FORMATS else "sam"
 
 
-class _Writer:
+class _Writer(ABC):
     """A context manager around an output file and the threads that prepare its content."""
 
     def __init__(self, path: str, header: SamHeader, threads: int) -> None:
@@ -100,9 +101,9 @@ class _Writer:
         self._pool = Pool(threads)
         self._output = OutputFile(path)
 
+    @abstractmethod
     def _begin(self) -> None:
         """Write what comes before the records."""
-        raise NotImplementedError
 
     def _finish(self) -> None:
         """Write what is pending and what comes behind the records."""
