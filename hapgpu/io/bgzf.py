@@ -101,7 +101,7 @@ class BgzfReader:
             blocks, used = _scan(raw, offset, self._name)
             for group in _grouped(blocks):
                 yield raw, group, 0, MAX_BLOCK_BYTES
-            last = (last + raw[:used])[-len(EOF_BLOCK) :]
+            last = (last + raw[max(0, used - len(EOF_BLOCK)) : used])[-len(EOF_BLOCK) :]
             offset += used
             raw = raw[used:]
         if raw:

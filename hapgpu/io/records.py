@@ -105,6 +105,7 @@ class _Writer(ABC):
     def _begin(self) -> None:
         """Write what comes before the records."""
 
+    @abstractmethod
     def _finish(self) -> None:
         """Write what is pending and what comes behind the records."""
 
@@ -142,6 +143,9 @@ class _SamWriter(_Writer):
     def write(self, batch: ReadBatch) -> None:
         for lines in format_records(batch, self._header, self._pool):
             self._output.write(lines.data)
+
+    def _finish(self) -> None:
+        """Write nothing more: no line is pending."""
 
 
 class _BamWriter(_Writer):
