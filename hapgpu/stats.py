@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
@@ -10,7 +9,7 @@ from threading import Lock
 from typing import Final, TypeVar
 
 import hapgpu
-from hapgpu.errors import OutputError
+from hapgpu.io.output import write_json
 
 SCHEMA_VERSION: Final = 1
 
@@ -102,7 +101,4 @@ class RunStatistics:
         OutputError
             The file cannot be written.
         """
-        try:
-            Path(path).write_text(json.dumps(self.as_dict(), indent=2) + "\n", encoding="utf-8")
-        except OSError as error:
-            raise OutputError(f"{path}: cannot be written: {error.strerror}") from error
+        write_json(path, self.as_dict())

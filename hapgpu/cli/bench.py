@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import json as json_format
 import sys
 from collections.abc import Iterable
 from dataclasses import asdict
 from enum import StrEnum
-from pathlib import Path
 from typing import Annotated, Final
 
 import typer
@@ -15,8 +13,8 @@ import typer
 from hapgpu.cli.messages import set_up_messages
 from hapgpu.cli.options import Debug, DeviceName, GpuMemory, Json, Threads
 from hapgpu.device import Device, resolve_devices
-from hapgpu.errors import OutputError
 from hapgpu.io.benchmark import benchmark_io
+from hapgpu.io.output import write_json
 from hapgpu.realign.benchmark import Measurement, benchmark_realign
 
 EXAMPLES: Final = "Example: hapgpu bench realign --device cuda:0"
@@ -47,7 +45,7 @@ def bench(
     sys.stderr.write(f"hapgpu bench: {chosen}\n")
     results = _bench_io(threads) if what is Benchmark.IO else _bench_realign(devices)
     if json is not None:
-        _write_json(json, results)
+        write_json(json, results)
 
 
 def _bench_io(threads: int) -> list[dict[str, object]]:
@@ -79,10 +77,3 @@ def _bench_realign(devices: list[Device]) -> list[dict[str, object]]:
 def _print_row(fields: Iterable[object]) -> None:
     sys.stdout.write("\t".join(map(str, fields)) + "\n")
     sys.stdout.flush()
-
-
-def _write_json(path: Path, results: list[dict[str, object]]) -> None:
-    try:
-        path.write_text(json_format.dumps(results, indent=2) + "\n", encoding="utf-8")
-    except OSError as error:
-        raise OutputError(f"{path}: cannot be written: {error.strerror}") from error

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -11,6 +12,9 @@ from hapgpu.errors import InputError
 
 SAM_VERSION = "1.6"
 MAX_REFERENCE_LENGTH = 2**31 - 1
+
+# Section 1.2.1 of the SAM specification.
+_REFERENCE_NAME = re.compile(r"[0-9A-Za-z!#$%&+./:;?@^_|~-][0-9A-Za-z!#$%&*+./:;=?@^_|~-]*")
 
 
 @dataclass(frozen=True)
@@ -76,7 +80,13 @@ class SamHeader:
         return self._with_lines([*self._lines, line])
 
     def with_references(self, names: Sequence[str], lengths: Sequence[int]) -> SamHeader:
-        """Replace all @SQ lines; every other line stays, and an @HD line is there."""
+        """Replace all @SQ lines; every other line stays, and an @HD line is there.
+
+        Raises
+        ------
+        InputError
+            A name is not one that SAM allows.
+        """
         kept = [line for line in self._lines if not line.startswith("@SQ\t")]
         heading = [line for line in kept if line.startswith("@HD\t")]
         others = [line for line in kept if not line.startswith("@HD\t")]
@@ -127,6 +137,9 @@ def _reference_length(fields: dict[str, str]) -> int:
 
 
 def _square_lines(names: Sequence[str], lengths: Sequence[int]) -> list[str]:
+    for name in names:
+        if not _REFERENCE_NAME.fullmatch(name):
+            raise InputError(f"SAM does not allow '{name}' as the name of a reference; rename it")
     return [f"@SQ\tSN:{name}\tLN:{size}" for name, size in zip(names, lengths, strict=True)]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import secrets
 import sys
 from collections.abc import Iterator
@@ -111,6 +112,13 @@ class OutputFile:
             raise
 
 
-def open_output(path: str | Path | None) -> OutputFile:
-    """Open a binary output as a context manager; `-` or None is standard output."""
-    return OutputFile(path)
+def write_json(path: str | Path, value: object) -> None:
+    """Write a value as a whole file of JSON.
+
+    Raises
+    ------
+    OutputError
+        The file cannot be written.
+    """
+    with OutputFile(path) as output:
+        output.write(json.dumps(value, indent=2).encode() + b"\n")

@@ -197,15 +197,6 @@ def merge_regions(regions: Iterable[Region]) -> list[Region]:
     return merged
 
 
-def intersect(first: Iterable[Region], second: Iterable[Region]) -> list[Region]:
-    """Return the bases that lie in both sets of regions, in the order of `merge_regions(first)`."""
-    others = _by_contig(merge_regions(second))
-    common: list[Region] = []
-    for contig, members in _by_contig(merge_regions(first)).items():
-        common.extend(_common(members, others.get(contig, [])))
-    return common
-
-
 def _common(first: list[Region], second: list[Region]) -> Iterator[Region]:
     """Walk along two merged lists of one contig."""
     i = j = 0

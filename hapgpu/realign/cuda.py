@@ -18,10 +18,12 @@ from hapgpu.device import CudaDevice
 from hapgpu.errors import DeviceError
 from hapgpu.kernels import Array, Kernel, LoadedKernel, Scalar, load_kernel
 from hapgpu.realign.geometry import (
-    THREADS_PER_BLOCK,
-    WARPS_PER_BLOCK,
+    MOST_THREADS_PER_BLOCK,
+    MOST_WARPS_PER_BLOCK,
+    Grid,
     Layout,
     ScratchLayout,
+    choose_grid,
     choose_layout,
     scratch_layout,
 )
@@ -333,21 +335,18 @@ def _prepare(
         len(pairs.queries),
     )
     budget = task.device.memory_budget() // 4  # words
-    kernels, blocks = [], []
+    kernels, grids = [], []
     for bucket in buckets:
         declared = kernel_for(bucket.layout.columns, score_type, with_trace=task.with_trace)
         kernels.append(load_kernel(declared, task.device.index))
-        blocks.append(_blocks(bucket, kernels[-1], task.device.index, budget))
-    words = [
-        count * WARPS_PER_BLOCK * bucket.scratch.words
-        for bucket, count in zip(buckets, blocks, strict=True)
-    ]
+        grids.append(_grid(bucket, kernels[-1], task.device.index, budget))
+    words = [grid.warps * bucket.scratch.words for bucket, grid in zip(buckets, grids, strict=True)]
     scratch = cupy.empty(max(words, default=0), dtype=np.uint32)
     return [
         partial(
             kernel.launch,
-            count,
-            THREADS_PER_BLOCK,
+            grid.blocks,
+            grid.threads_per_block,
             (
                 *sequences,
                 *(index[bucket.first : bucket.last] for index in indices),
@@ -368,7 +367,7 @@ def _prepare(
                 *outputs.of(bucket.first, bucket.last),
             ),
         )
-        for bucket, kernel, count in zip(buckets, kernels, blocks, strict=True)
+        for bucket, kernel, grid in zip(buckets, kernels, grids, strict=True)
     ]
 
 
@@ -386,13 +385,15 @@ def _steps(scoring: Scoring, overhang: Overhang) -> tuple[int, ...]:
     )
 
 
-def _blocks(bucket: _Bucket, kernel: LoadedKernel, device: int, budget_words: int) -> int:
-    """As many blocks as there is work for, as run at a time, and as the scratch allows."""
-    pairs_per_block = WARPS_PER_BLOCK * bucket.layout.groups
-    needed = -(-(bucket.last - bucket.first) // pairs_per_block)
-    resident = kernel.blocks_per_multiprocessor(THREADS_PER_BLOCK) * _multiprocessors(device)
-    affordable = budget_words // (WARPS_PER_BLOCK * bucket.scratch.words)
-    return max(1, min(needed, resident, affordable))
+def _grid(bucket: _Bucket, kernel: LoadedKernel, device: int, budget_words: int) -> Grid:
+    multiprocessors = _multiprocessors(device)
+    blocks = kernel.blocks_per_multiprocessor(MOST_THREADS_PER_BLOCK)
+    return choose_grid(
+        needed=-(-(bucket.last - bucket.first) // bucket.layout.groups),
+        resident=blocks * MOST_WARPS_PER_BLOCK * multiprocessors,
+        affordable=budget_words // bucket.scratch.words,
+        multiprocessors=multiprocessors,
+    )
 
 
 @cache

@@ -6,8 +6,8 @@ import functools
 from dataclasses import dataclass
 
 WARP_LANES = 32
-THREADS_PER_BLOCK = 128
-WARPS_PER_BLOCK = THREADS_PER_BLOCK // WARP_LANES
+MOST_THREADS_PER_BLOCK = 128
+MOST_WARPS_PER_BLOCK = MOST_THREADS_PER_BLOCK // WARP_LANES
 ROWS_PER_WORD = 8
 
 # Instructions of a lane per cell and per row, counted in the machine code for sm_90.
@@ -105,3 +105,38 @@ def scratch_layout(
         starts.append(starts[-1] + -(-size // WARP_LANES) * WARP_LANES)
     _, last_row_at, borders_at, runs_at, words = starts
     return ScratchLayout(blocks, last_row_at, borders_at, runs_at, capacity, words)
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """Blocks of a launch, and warps in each."""
+
+    blocks: int
+    warps_per_block: int
+
+    @property
+    def warps(self) -> int:
+        """Warps of the launch; each needs scratch memory."""
+        return self.blocks * self.warps_per_block
+
+    @property
+    def threads_per_block(self) -> int:
+        """Threads in each block."""
+        return self.warps_per_block * WARP_LANES
+
+
+def choose_grid(needed: int, resident: int, affordable: int, multiprocessors: int) -> Grid:
+    """Take as many warps as there is work for, as run at a time, and as the memory allows.
+
+    Few warps are spread over the multiprocessors, one to a block; at least one warp is launched.
+
+    Parameters
+    ----------
+    needed, resident, affordable
+        Warps that have work, that run at a time, and that have scratch memory.
+    multiprocessors
+        Multiprocessors of the device.
+    """
+    warps = max(1, min(needed, resident, affordable))
+    per_block = min(max(1, warps // multiprocessors), MOST_WARPS_PER_BLOCK)
+    return Grid(warps // per_block, per_block)

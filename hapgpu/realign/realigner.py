@@ -18,6 +18,7 @@ from hapgpu.realign.mismatches import mismatch_tags
 from hapgpu.realign.placement import Placement
 from hapgpu.realign.project import project_alignments
 from hapgpu.realign.queries import (
+    Clips,
     Queries,
     clips_of,
     queries_of,
@@ -144,9 +145,10 @@ class Realigner:
         count = len(reads)
         reads, candidates = self._selected(reads)
         queries = queries_of(reads)
-        bases = queries.bases
+        bases, clips = queries.bases, None
         if self._placement is not None:
-            bases = without_soft_clips(bases, clips_of(reads, self._source))
+            clips = clips_of(reads, self._source)
+            bases = without_soft_clips(bases, clips)
         nothing_to_align = bases.lengths[: len(reads)] == 0
         candidates = candidates.without(nothing_to_align)
         scored = score_candidates(
@@ -158,7 +160,11 @@ class Realigner:
             self._device,
         )
         aligned = self._align(scored, bases)
-        located = self._locate(aligned, reads, queries, bases)
+        whole = queries.bases.take(aligned.queries)
+        if self._placement is None or clips is None:
+            located = self._on_haplotypes(aligned, whole)
+        else:
+            located = _on_reference(aligned, whole, bases, clips, self._placement)
         sensible = self._sensible(aligned, bases, len(reads))
         records = self._records(reads, queries, scored, aligned, located, sensible)
         return Realigned(records, count, int((~sensible).sum()), int(nothing_to_align.sum()))
@@ -201,45 +207,14 @@ class Realigner:
         sensible[aligned.reads[best]] = enough
         return sensible
 
-    def _locate(
-        self, aligned: _Aligned, reads: ReadBatch, queries: Queries, bases: Ragged
-    ) -> _Located:
-        """Bring alignments into the coordinates of the output, and compare base by base."""
-        whole = queries.bases.take(aligned.queries)
-        if self._placement is None:
-            cigars, positions = aligned.alignments.cigars, aligned.alignments.offsets
-            references, index = self._haplotypes.sequences, aligned.haplotypes
-            ok = np.ones(len(aligned.reads), dtype=np.bool_)
-            distances, mismatches = mismatch_tags(whole, cigars, positions, references, index)
-            return _Located(ok, index, positions, cigars, distances, mismatches)
-        placed, contigs = self._placement.placed, self._placement.contigs
-        clips = clips_of(reads, self._source)
-        projections = project_alignments(
-            bases.take(aligned.queries),
-            aligned.alignments,
-            aligned.haplotypes,
-            placed,
-            clips.leading[aligned.reads],
-            clips.trailing[aligned.reads],
-        )
-        loci = placed.reference_index[aligned.haplotypes]
-        within = (projections.positions - placed.reference_starts[loci]).astype(np.int32)
+    def _on_haplotypes(self, aligned: _Aligned, whole: Ragged) -> _Located:
+        """Take the alignments as they are, and compare the whole reads base by base."""
+        cigars, positions = aligned.alignments.cigars, aligned.alignments.offsets
         distances, mismatches = mismatch_tags(
-            whole, projections.cigars, within, placed.references, loci
+            whole, cigars, positions, self._haplotypes.sequences, aligned.haplotypes
         )
-        cigars = with_hard_clips(
-            projections.cigars,
-            clips.leading_hard[aligned.reads],
-            clips.trailing_hard[aligned.reads],
-        )
-        return _Located(
-            projections.ok,
-            contigs[loci],
-            projections.positions.astype(np.int32),
-            cigars,
-            distances,
-            mismatches,
-        )
+        ok = np.ones(len(aligned.reads), dtype=np.bool_)
+        return _Located(ok, aligned.haplotypes, positions, cigars, distances, mismatches)
 
     def _records(
         self,
@@ -293,6 +268,37 @@ class Realigner:
             self._contig_names,
             self._source,
         )
+
+
+def _on_reference(
+    aligned: _Aligned, whole: Ragged, bases: Ragged, clips: Clips, placement: Placement
+) -> _Located:
+    """Project the alignments of the clipped reads, and compare the whole reads base by base."""
+    placed = placement.placed
+    projections = project_alignments(
+        bases.take(aligned.queries),
+        aligned.alignments,
+        aligned.haplotypes,
+        placed,
+        clips.leading[aligned.reads],
+        clips.trailing[aligned.reads],
+    )
+    loci = placed.reference_index[aligned.haplotypes]
+    within = (projections.positions - placed.reference_starts[loci]).astype(np.int32)
+    distances, mismatches = mismatch_tags(
+        whole, projections.cigars, within, placed.references, loci
+    )
+    cigars = with_hard_clips(
+        projections.cigars, clips.leading_hard[aligned.reads], clips.trailing_hard[aligned.reads]
+    )
+    return _Located(
+        projections.ok,
+        placement.contigs[loci],
+        projections.positions.astype(np.int32),
+        cigars,
+        distances,
+        mismatches,
+    )
 
 
 def _with_empty_row(rows: Ragged) -> Ragged:

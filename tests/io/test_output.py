@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 
 from hapgpu.errors import OutputError
-from hapgpu.io.output import open_output
+from hapgpu.io.output import OutputFile
 
 
 def test_a_file_appears_when_it_is_complete(tmp_path: Path) -> None:
     path = tmp_path / "out"
     path.write_bytes(b"old")
-    with open_output(path) as output:
+    with OutputFile(path) as output:
         output.write(b"new")
         output.write(memoryview(b" content"))
         assert path.read_bytes() == b"old"
@@ -24,7 +24,7 @@ def test_a_file_appears_when_it_is_complete(tmp_path: Path) -> None:
 
 
 def _fail_within(path: Path) -> None:
-    with open_output(path) as output:
+    with OutputFile(path) as output:
         output.write(b"new")
         raise ZeroDivisionError
 
@@ -43,7 +43,7 @@ def test_an_exception_leaves_what_was_there(tmp_path: Path) -> None:
 
 def test_permissions_are_those_of_any_new_file(tmp_path: Path) -> None:
     (tmp_path / "plain").touch()
-    with open_output(tmp_path / "out"):
+    with OutputFile(tmp_path / "out"):
         pass
     assert (tmp_path / "out").stat().st_mode == (tmp_path / "plain").stat().st_mode
 
@@ -52,7 +52,7 @@ def test_a_link_keeps_its_target(tmp_path: Path) -> None:
     target, link = tmp_path / "target", tmp_path / "link"
     target.touch()
     link.symlink_to(target)
-    with open_output(link) as output:
+    with OutputFile(link) as output:
         output.write(b"new")
     assert link.is_symlink()
     assert target.read_bytes() == b"new"
@@ -60,28 +60,28 @@ def test_a_link_keeps_its_target(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("path", ["-", None])
 def test_standard_output(path: str | None, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
-    with open_output(path) as output:
+    with OutputFile(path) as output:
         output.write(b"\x00\xff")
     assert capfdbinary.readouterr().out == b"\x00\xff"
 
 
 def test_devices_are_written_directly() -> None:
-    with open_output("/dev/null") as output:
+    with OutputFile("/dev/null") as output:
         output.write(b"new")
     assert Path("/dev/null").is_char_device()
 
 
 def test_what_cannot_be_written_is_named(tmp_path: Path) -> None:
     with pytest.raises(OutputError, match=r"no/out: No such file or directory"):
-        open_output(tmp_path / "no" / "out")
+        OutputFile(tmp_path / "no" / "out")
     with pytest.raises(OutputError, match="it is a folder"):
-        open_output(tmp_path)
+        OutputFile(tmp_path)
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full")
 def test_a_full_disk_is_reported() -> None:
     def fill() -> None:
-        with open_output("/dev/full") as output:
+        with OutputFile("/dev/full") as output:
             output.write(bytes(1 << 22))
 
     with pytest.raises(OutputError, match="/dev/full: No space left on device"):
@@ -93,7 +93,7 @@ def test_a_broken_pipe_is_let_through(monkeypatch: pytest.MonkeyPatch) -> None:
     os.close(reading)
 
     def write() -> None:
-        with open_output("-") as output:
+        with OutputFile("-") as output:
             output.write(bytes(1 << 22))
 
     with os.fdopen(os.dup(1), "w") as stdout:

@@ -15,7 +15,6 @@ from hapgpu.errors import InputError, UsageError
 from hapgpu.io.regions import (
     END_OF_CONTIG,
     Region,
-    intersect,
     merge_regions,
     parse_region,
     read_bed,
@@ -140,10 +139,3 @@ def test_merged_regions_cover_the_same_bases_once(regions: list[Region]) -> None
     assert len(covered) == len(set(covered))
     assert set(covered) == set(positions(regions))
     assert all(a.contig != b.contig or a.end < b.start for a, b in pairwise(merged))
-
-
-@given(REGION_LISTS, REGION_LISTS)
-def test_intersection_is_the_common_bases(first: list[Region], second: list[Region]) -> None:
-    common = positions(intersect(first, second))
-    assert len(common) == len(set(common))
-    assert set(common) == set(positions(first)) & set(positions(second))

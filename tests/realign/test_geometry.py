@@ -11,6 +11,7 @@ from hapgpu.realign.geometry import (
     ROWS_PER_WORD,
     WARP_LANES,
     Layout,
+    choose_grid,
     choose_layout,
     scratch_layout,
 )
@@ -88,3 +89,23 @@ def test_sections_hold_what_the_kernel_writes(
     # Scores of 64 bits need even addresses, also in the memory of the next warp.
     starts = np.array([scratch.last_row_at, scratch.borders_at, scratch.runs_at, scratch.words])
     assert not (starts % 2).any()
+
+
+@given(st.integers(1, 10**6), st.integers(4, 4000), st.integers(0, 10**6), st.integers(1, 200))
+def test_a_grid_stays_within_its_bounds(
+    needed: int, resident: int, affordable: int, multiprocessors: int
+) -> None:
+    grid = choose_grid(needed, resident, affordable, multiprocessors)
+    assert 1 <= grid.warps <= max(1, min(needed, resident, affordable))
+    assert grid.threads_per_block in {32, 64, 96, 128}
+    if needed <= multiprocessors:
+        assert grid.warps_per_block == 1
+
+
+def test_a_long_pair_takes_the_scratch_memory_of_one_warp() -> None:
+    assert choose_grid(needed=1, resident=1584, affordable=2, multiprocessors=132).warps == 1
+
+
+def test_a_large_batch_fills_the_device() -> None:
+    grid = choose_grid(needed=50_000, resident=1584, affordable=10**6, multiprocessors=132)
+    assert (grid.blocks, grid.threads_per_block) == (396, 128)
