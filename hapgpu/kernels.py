@@ -33,15 +33,17 @@ _USAGE = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Array:
-    """A pointer parameter: an array of `dtype` with at least `length` elements.
+    """A pointer parameter: an array of `dtype`, C-contiguous.
 
-    `length` names a scalar parameter of the same kernel; `extra` elements more are needed.
+    It needs at least `width` elements (4 of float32 for a float4) for each of `length + extra`
+    items; `length` names a scalar parameter of the same kernel.
     """
 
     name: str
     dtype: type[np.generic]
     length: str
     extra: int = 0
+    width: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +148,8 @@ def _no_cache(nvrtc: ModuleType) -> tuple[str, ...]:
 
 def usage(compiled: Compiled) -> Usage:
     """Read the registers and the spilled bytes of a kernel from the compiler's log."""
-    match = _USAGE.search(compiled.log)
+    own = compiled.log.find(f"'{compiled.lowered_name}'")
+    match = _USAGE.search(compiled.log, max(own, 0))
     if match is None:
         message = f"the compiler did not report the use of registers:\n{compiled.log}"
         raise DeviceError(message)
@@ -238,8 +241,9 @@ class LoadedKernel:
         if not array.flags.c_contiguous or array.device.id != self._device:
             message = f"{where} is not contiguous, or not on device {self._device}"
             raise ValueError(message)
-        if array.size < length + parameter.extra:
-            message = f"{where} has {array.size} elements, not {length + parameter.extra}"
+        needed = (length + parameter.extra) * parameter.width
+        if array.size < needed:
+            message = f"{where} has {array.size} elements, not {needed}"
             raise ValueError(message)
         return array
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache, partial
@@ -28,6 +27,7 @@ from hapgpu.realign.geometry import (
     scratch_layout,
 )
 from hapgpu.realign.scoring import Overhang, Scoring
+from hapgpu.streams import thread_streams
 
 MOST_COLUMNS = {np.int32: 20, np.int64: 8}
 """Columns that a lane can hold in registers, by the type of the scores."""
@@ -39,8 +39,6 @@ _LARGEST_INDEX = 2**31 - 1
 _CLASSES = 64  # of reference lengths: powers of two
 _RUNS_PER_CIGAR = 8
 _BYTES_PER_PAIR = 4 * (6 + _RUNS_PER_CIGAR)
-
-_thread = threading.local()
 
 ScoreType = type[np.int32] | type[np.int64]
 
@@ -193,7 +191,7 @@ class _Outputs:
 def _compute(pairs: PairBatch, task: _Task) -> list[AlignmentBatch]:
     """Compute a batch, in halves where the memory of the device does not hold it."""
     try:
-        with cupy.cuda.Device(task.device.index), _stream(task.device.index):
+        with cupy.cuda.Device(task.device.index), thread_streams(task.device.index, 1)[0]:
             if _fits(pairs, task.device):
                 return [_run(pairs, task, _RUNS_PER_CIGAR * len(pairs) + 1024)]
     except cupy.cuda.memory.OutOfMemoryError:
@@ -209,14 +207,6 @@ def _compute(pairs: PairBatch, task: _Task) -> list[AlignmentBatch]:
     lengths = f"{pairs.reference_lengths[0]:,} and {pairs.query_lengths[0]:,} bases"
     message = f"{task.device.name} has too little memory for a pair of {lengths}"
     raise DeviceError(f"{message}: use --device cpu")
-
-
-def _stream(device: int) -> Any:
-    """Return the calling thread's own stream, so that threads do not wait for each other."""
-    streams: dict[int, Any] = _thread.__dict__.setdefault("streams", {})
-    if device not in streams:
-        streams[device] = cupy.cuda.Stream(non_blocking=True)
-    return streams[device]
 
 
 def _fits(pairs: PairBatch, device: CudaDevice) -> bool:
@@ -238,7 +228,7 @@ def kernel_seconds(
     """Measure the kernels alone: the median of some runs, the data already on the device."""
     task = _Task(scoring, overhang, device, with_trace)
     seconds = []
-    with cupy.cuda.Device(device.index), _stream(device.index) as stream:
+    with cupy.cuda.Device(device.index), thread_streams(device.index, 1)[0] as stream:
         score_type = score_type_for(pairs, scoring)
         order, buckets = _plan(pairs, score_type, with_trace=with_trace)
         outputs = _Outputs.for_pairs(len(pairs), _RUNS_PER_CIGAR * len(pairs) + 1024)

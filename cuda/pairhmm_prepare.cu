@@ -1,0 +1,280 @@
+// What the forward kernel of the pair-HMM (pairhmm.cu) reads: masks of haplotypes, constants of
+// read rows, and the list of pairs by size.
+
+#include "hmm_masks.cuh"
+#include "warp.cuh"
+
+namespace {
+
+constexpr int kOther = 4;
+constexpr int kLengthBins = 1024;
+constexpr int kExactBins = 512;  // read lengths up to here have a bin each
+
+__device__ inline int letter_code(unsigned char base) {
+    return base == 'A' ? 0 : base == 'C' ? 1 : base == 'G' ? 2 : base == 'T' ? 3 : kOther;
+}
+
+// First row of `offsets[0..n]` that begins behind `value`, less one: the row that holds it.
+__device__ inline int row_holding(const int* offsets, int n, int value) {
+    int low = 0, high = n;
+    while (high - low > 1) {
+        int middle = (low + high) / 2;
+        if (offsets[middle] <= value) low = middle; else high = middle;
+    }
+    return low;
+}
+
+// Bin of a read length; long reads come first, so that short ones fill the gaps at the end.
+__device__ inline int length_bin(int length) {
+    int bin = length;
+    if (length >= kExactBins) {
+        int octave = 31 - __clz(length / kExactBins);
+        int within = (length >> octave) / (kExactBins / 16) - 16;  // 16 bins an octave
+        bin = min(kExactBins + octave * 16 + within, kLengthBins - 1);
+    }
+    return kLengthBins - 1 - bin;
+}
+
+// The haplotypes of a region in runs of one layout; `forced`, if not negative, is that of all.
+struct Runs {
+    const int* layouts;
+    int end, forced;
+
+    __device__ Runs(const int* layouts, int end, int forced)
+        : layouts(layouts), end(end), forced(forced) {}
+
+    __device__ int layout_of(int haplotype) const {
+        return forced < 0 ? layouts[haplotype] : forced;
+    }
+    __device__ int end_of_run(int first) const {
+        int last = first + 1;
+        while (last < end && layout_of(last) == layout_of(first)) ++last;
+        return last;
+    }
+};
+
+// The qualities of all reads, and the probability that each of them stands for.
+struct Qualities {
+    const unsigned char *base, *insertion, *deletion, *extend;
+    const double* probabilities;
+};
+
+// Probabilities of one read row (hapgpu/pairhmm/coefficients.py).
+struct RowModel {
+    double insertion, deletion, extend, error, correct, alpha, beta, gain;
+
+    __device__ RowModel(const Qualities& qualities, int row) {
+        insertion = qualities.probabilities[qualities.insertion[row]];
+        deletion = qualities.probabilities[qualities.deletion[row]];
+        extend = qualities.probabilities[qualities.extend[row]];
+        error = qualities.probabilities[qualities.base[row]];
+        correct = 1.0 - error;
+        alpha = fmax(0.0, 1.0 - (insertion + deletion));
+        beta = 1.0 - extend;
+        gain = alpha * correct;
+    }
+
+    // a, b, c, and eps of the row above.
+    __device__ float4 coefficients_after(const RowModel& above) const {
+        return {(float)(beta * above.insertion) / (float)(alpha * above.gain),
+                (float)(extend * above.insertion) / (float)(insertion * above.gain),
+                (float)(beta * above.deletion) / (float)alpha, (float)above.extend};
+    }
+};
+
+// Bounds by how much a normalised probability can grow on its way to the sum. A unit of M becomes
+// at most the product over the rows below of r' (1 + c / (1 - eps) + k delta / g), r' = max(1, r),
+// where k bounds what a unit of I, in the same measure, is worth in units of M.
+struct Growth {
+    bool is_regular = true;
+    float log_rows = 0.0f, insertions = 0.0f;
+    float most_insertion = 0.0f, most_opening = 1.0f, most_extending = 0.0f;
+
+    __device__ void add(float4 coefficient, float mismatch, float insertion, const RowModel& model,
+                        bool is_first_row) {
+        float rise = fmaxf(1.0f, mismatch), extend = (float)model.extend;
+        float least = fminf(fminf(coefficient.z, coefficient.w), mismatch);
+        if (!is_first_row) least = fminf(least, fminf(coefficient.x, coefficient.y));
+        is_regular &= model.gain > 0.0 && extend < 1.0f && least >= 1e-37f;
+        log_rows += logf(rise);
+        if (!is_first_row) log_rows += coefficient.z / (1.0f - coefficient.w);
+        insertions += insertion;
+        most_insertion = fmaxf(most_insertion, insertion);
+        most_opening = fmaxf(most_opening, rise * (float)model.beta / (float)model.alpha);
+        most_extending = fmaxf(most_extending, extend / (float)model.gain);
+    }
+
+    // Over all lanes of the warp.
+    __device__ float most() const {
+        float sum = log_rows, opened = insertions;
+        float insertion = most_insertion, opening = most_opening, extending = most_extending;
+        for (int distance = kWarpLanes / 2; distance; distance /= 2) {
+            sum += __shfl_xor_sync(kAllLanes, sum, distance);
+            opened += __shfl_xor_sync(kAllLanes, opened, distance);
+            insertion = fmaxf(insertion, __shfl_xor_sync(kAllLanes, insertion, distance));
+            opening = fmaxf(opening, __shfl_xor_sync(kAllLanes, opening, distance));
+            extending = fmaxf(extending, __shfl_xor_sync(kAllLanes, extending, distance));
+        }
+        bool is_bounded = __all_sync(kAllLanes, is_regular) && extending < 1.0f;
+        if (!is_bounded) return __int_as_float(0x7f800000);
+        float worth = opening / (1.0f - extending);
+        return expf(sum + worth * opened) * fmaxf(1.0f, worth * insertion);
+    }
+};
+
+}  // namespace
+
+// One bit per column, letter and haplotype: set where a read base of that letter differs.
+// Haplotypes of `columns` columns a lane have masks of [word][letter][lane]. A warp per haplotype.
+// Marks in `odd_letters` which bytes other than A, C, G, T and N occur.
+extern "C" __global__ void prepare_haplotypes(
+    const unsigned char* bases, const int* offsets, const int* layouts, const int* mask_starts,
+    const int* layout_columns, const int* layout_lanes, unsigned* masks, int* odd_letters,
+    int base_count, int count, int layout_count, int mask_words, int byte_values) {
+    int haplotype = (blockIdx.x * blockDim.x + threadIdx.x) / kWarpLanes;
+    if (haplotype >= count) return;
+    int begin = offsets[haplotype], length = offsets[haplotype + 1] - begin;
+    for (int k = lane_id(); k < length; k += kWarpLanes) {
+        unsigned char base = bases[begin + k];
+        if (letter_code(base) == kOther && base != 'N') odd_letters[base] = 1;
+    }
+    int layout = layouts[haplotype];
+    int columns = layout_columns[layout], lanes = layout_lanes[layout], lane = lane_id();
+    if (lane >= lanes) return;
+    unsigned* out = masks + mask_starts[haplotype] + lane;
+    for (int first = 0; first < columns; first += kColumnsPerWord) {
+        unsigned differs[kLetters] = {};
+        for (int k = first; k < min(first + kColumnsPerWord, columns); ++k) {
+            int column = lane * columns + k;
+            unsigned char base = column < length ? bases[begin + column] : 'N';
+            if (base == 'N') continue;
+            int own = letter_code(base);
+            for (int letter = 0; letter < kLetters; ++letter) {
+                differs[letter] |= (unsigned)(letter != own || letter == kOther) << bit_of(k);
+            }
+        }
+        for (int letter = 0; letter < kLetters; ++letter, out += lanes) *out = differs[letter];
+    }
+}
+
+// The constants of each row (`Row` in pairhmm.cu) and what a read needs besides: log10 of the
+// product of g, the factor of I in the sum of the last row, and the least sum to be trusted,
+// infinite where the normalised recurrence cannot be used. A warp per read.
+extern "C" __global__ void prepare_reads(
+    const unsigned char* bases, const unsigned char* base_qualities,
+    const unsigned char* insertion_qualities, const unsigned char* deletion_qualities,
+    const unsigned char* gap_continuations, const int* offsets, const double* probabilities,
+    const int* odd_letters, float4* coefficients, float2* emissions, double* log10_matching,
+    float* last_insertions, float* thresholds, int base_count, int count, int byte_values,
+    float threshold, float trusted_growth) {
+    int read = (blockIdx.x * blockDim.x + threadIdx.x) / kWarpLanes;
+    if (read >= count) return;
+    const Qualities qualities = {base_qualities, insertion_qualities, deletion_qualities,
+                                 gap_continuations, probabilities};
+    int begin = offsets[read], end = offsets[read + 1];
+    Growth growth;
+    double product = 1.0, log10_product = 0.0;
+    int factors = 0;
+    for (int row = begin + lane_id(); row < end; row += kWarpLanes) {
+        RowModel model(qualities, row);
+        float4 coefficient = {0.0f, 0.0f, (float)model.beta / (float)model.alpha, 1.0f};
+        if (row > begin) coefficient = model.coefficients_after(RowModel(qualities, row - 1));
+        coefficients[row] = coefficient;
+        unsigned char base = bases[row];
+        float mismatch = base == 'N' ? 1.0f : (float)model.error / (3.0f * (float)model.correct);
+        int letter = letter_code(base);
+        emissions[row] = {mismatch, __int_as_float(letter * kMaskStride)};
+        float last_insertion = (float)model.insertion / (float)model.gain;
+        if (row == end - 1) last_insertions[read] = last_insertion;
+        growth.add(coefficient, mismatch, last_insertion, model, row == begin);
+        growth.is_regular &= base == 'N' || letter != kOther || !odd_letters[base];
+        product *= model.gain;
+        if (++factors % 32 == 0) {  // before it could leave the range of a double
+            log10_product += log10(product);
+            product = 1.0;
+        }
+    }
+    log10_product += log10(product);
+    for (int distance = kWarpLanes / 2; distance; distance /= 2) {
+        log10_product += __shfl_xor_sync(kAllLanes, log10_product, distance);
+    }
+    float most = growth.most();
+    if (lane_id() == 0) {
+        log10_matching[read] = log10_product;
+        thresholds[read] = threshold * fmaxf(1.0f, most / trusted_growth);
+    }
+}
+
+// How many pairs there are of each layout and bin of read lengths. A thread per read.
+extern "C" __global__ void count_pairs(const int* read_offsets, const int* region_reads,
+                                       const int* region_haplotypes, const int* layouts,
+                                       int* bins, int reads, int regions, int haplotypes,
+                                       int bin_count, int longest_read, int exact_layout) {
+    int read = blockIdx.x * blockDim.x + threadIdx.x;
+    if (read >= reads) return;
+    int region = row_holding(region_reads, regions, read);
+    int length = read_offsets[read + 1] - read_offsets[read], bin = length_bin(length);
+    const Runs all(layouts, region_haplotypes[region + 1], length > longest_read ? exact_layout : -1);
+    for (int haplotype = region_haplotypes[region]; haplotype < all.end;) {
+        int first = haplotype, layout = all.layout_of(first);
+        haplotype = all.end_of_run(first);
+        atomicAdd(&bins[layout * kLengthBins + bin], haplotype - first);
+    }
+}
+
+// Turns the counts of all bins into the places where they begin, layout by layout, and tells where
+// the pairs of each layout begin and how many they are. One block.
+extern "C" __global__ void __launch_bounds__(kLengthBins)
+    place_bins(int* bins, int* layout_starts, int* layout_pairs, int layout_count, int bin_count) {
+    __shared__ int totals[kWarpLanes];
+    const int warp = threadIdx.x / kWarpLanes;
+    int start = 0;
+    for (int layout = 0; layout < layout_count; ++layout) {
+        int* own = &bins[layout * kLengthBins + threadIdx.x];
+        int count = *own, sum = count;
+        for (int distance = 1; distance < kWarpLanes; distance *= 2) {
+            int left = __shfl_up_sync(kAllLanes, sum, distance);
+            if (lane_id() >= distance) sum += left;
+        }
+        if (lane_id() == kWarpLanes - 1) totals[warp] = sum;
+        __syncthreads();
+        int before = 0, all = 0;
+        for (int k = 0; k < kLengthBins / kWarpLanes; ++k) {
+            if (k < warp) before += totals[k];
+            all += totals[k];
+        }
+        *own = start + before + sum - count;
+        if (threadIdx.x == 0) {
+            layout_starts[layout] = start;
+            layout_pairs[layout] = all;
+        }
+        start += all;
+        __syncthreads();
+    }
+}
+
+// Lists the pairs (read, haplotype, place of the result) by layout and read length. Those of the
+// last layout are too long for `forward` and go to the list of exact pairs.
+extern "C" __global__ void list_pairs(const int* read_offsets, const int* region_reads,
+                                      const int* region_haplotypes, const int* region_pairs,
+                                      const int* layouts, int* bins, int4* pairs, int* exact_pairs,
+                                      int* exact_count, int reads, int regions, int haplotypes,
+                                      int bin_count, int pair_count, int one, int longest_read,
+                                      int exact_layout) {
+    int read = blockIdx.x * blockDim.x + threadIdx.x;
+    if (read >= reads) return;
+    int region = row_holding(region_reads, regions, read);
+    int length = read_offsets[read + 1] - read_offsets[read], bin = length_bin(length);
+    int begin = region_haplotypes[region];
+    const Runs all(layouts, region_haplotypes[region + 1], length > longest_read ? exact_layout : -1);
+    int result = region_pairs[region] + (read - region_reads[region]) * (all.end - begin);
+    for (int haplotype = begin; haplotype < all.end;) {
+        int first = haplotype, layout = all.layout_of(first);
+        haplotype = all.end_of_run(first);
+        int place = atomicAdd(&bins[layout * kLengthBins + bin], haplotype - first);
+        for (int k = first; k < haplotype; ++k, ++place) {
+            pairs[place] = {read, k, result + k - begin, 0};
+            if (layout == exact_layout) exact_pairs[atomicAdd(exact_count, 1)] = place;
+        }
+    }
+}

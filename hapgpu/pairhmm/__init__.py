@@ -1,0 +1,1 @@
+"""Likelihoods of reads given haplotypes: the forward algorithm of GATK's pair-HMM."""
