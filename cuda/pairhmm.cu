@@ -20,7 +20,8 @@
 namespace {
 
 constexpr int kWordStride = kLetters * kMaskStride;  // bytes from word to word
-constexpr int kRingSlots = 4 * kWarpLanes;           // of all groups of a warp
+constexpr int kSmallestChunk = 4;
+constexpr int kRingSlots = 8 * kWarpLanes;           // of all groups of a warp
 constexpr double kLog10Of2 = 0.30102999566398119521;
 
 // Copies to shared memory in the background where the architecture can.
@@ -43,9 +44,10 @@ __device__ inline void wait_for_copies() {
     __syncwarp();
 }
 
-// The row constants of all groups of a warp: [group][row % slots], of which each group has 4 P for
-// P lanes. At any time P - 1 rows behind the first lane, the P rows at hand and the P next are in
-// use. Groups begin at different slots so that no two use the same banks at a time.
+// The row constants of all groups of a warp: [group][row % slots]. They come in chunks of as many
+// rows as a group has lanes, four at least. At any time the rows behind the first lane that others
+// still need, the chunk at hand and the next are in use. Groups begin at different slots so that no
+// two use the same banks at a time.
 struct Ring {
     float4 coefficients[kRingSlots];
     float4 emissions[kRingSlots];  // of which half is used: the same offset serves both
@@ -101,7 +103,7 @@ struct Columns {
 // Likelihoods in float32 of the pairs of one layout. Those whose sum is not finite, or less than
 // the least that is trusted for the read, are listed in `exact_pairs` instead. A warp per block, which has a pair for each group of `lanes` lanes.
 template <int kColumns>
-__global__ void __launch_bounds__(kWarpLanes, kColumns <= 28 ? 16 : kColumns <= 44 ? 12 : 8)
+__global__ void __launch_bounds__(kWarpLanes, kColumns <= 24 ? 16 : kColumns <= 40 ? 12 : 8)
     forward(const float4* coefficients, const float2* emissions, const int* read_offsets,
             const double* log10_matching, const float* last_insertions, const float* thresholds,
             const unsigned* masks, const int* mask_starts, const int* haplotype_offsets,
@@ -128,15 +130,18 @@ __global__ void __launch_bounds__(kWarpLanes, kColumns <= 28 ? 16 : kColumns <= 
     for (int k = 0; k < kWords * kLetters; ++k) mask_table[k][lane_id()] = own_masks[k * lanes];
     const char* lane_masks = (const char*)&mask_table[0][lane_id()];
 
-    const int slots = 4 * lanes, group_slots = group * slots, turn = group * lanes;
-    auto fetch = [&](int chunk) {  // each lane copies one row
-        int row = chunk * lanes + lane;
-        int slot = group_slots + (row + turn & slots - 1);
-        int source = begin + min(max(row, 0), length - 1);
-        copy_ahead<16>(&ring.coefficients[slot], &coefficients[source]);
-        copy_ahead<8>(&ring.emissions[slot], &emissions[source]);
+    const int chunk_rows = max(lanes, kSmallestChunk);
+    const int slots = chunk_rows * (lanes == 1 ? 2 : 4), turn = group * lanes;
+    auto fetch = [&](int chunk) {
+        for (int k = lane; k < chunk_rows; k += lanes) {
+            int row = chunk * chunk_rows + k;
+            int slot = group * slots + (row + turn & slots - 1);
+            int source = begin + min(max(row, 0), length - 1);
+            copy_ahead<16>(&ring.coefficients[slot], &coefficients[source]);
+            copy_ahead<8>(&ring.emissions[slot], &emissions[source]);
+        }
     };
-    fetch(-1);  // lanes that wait for their first row need numbers, if any, to multiply 0 with
+    if (lanes > 1) fetch(-1);  // lanes that wait for their first row need numbers to multiply 0 with
     fetch(0);
 
     Columns<kColumns> columns;
@@ -145,7 +150,7 @@ __global__ void __launch_bounds__(kWarpLanes, kColumns <= 28 ? 16 : kColumns <= 
     columns.deletion = is_first ? start / width : 0.0f;
     columns.incoming = is_first ? columns.deletion * coefficients[begin].z : 0.0f;
 
-    const int base = group_slots * 16, wrap = slots * 16 - 1;
+    const int base = group * slots * 16, wrap = slots * 16 - 1;
     int offset = base | ((turn - lane) * 16 & wrap);
     auto next_row = [&] {
         Row row(ring, offset);
@@ -155,26 +160,26 @@ __global__ void __launch_bounds__(kWarpLanes, kColumns <= 28 ? 16 : kColumns <= 
     const int shortest = __reduce_min_sync(kAllLanes, length);
     const int longest = __reduce_max_sync(kAllLanes, length);
     int chunk = 0;
-    for (; (chunk + 1) * lanes <= shortest; ++chunk) {
+    for (; (chunk + 1) * chunk_rows <= shortest; ++chunk) {
         wait_for_copies();
         fetch(chunk + 1);
 #pragma unroll 1
-        for (int k = 0; k < lanes; k += 4) {
+        for (int k = 0; k < chunk_rows; k += kSmallestChunk) {
 #pragma unroll
-            for (int u = 0; u < 4; ++u) {
+            for (int u = 0; u < kSmallestChunk; ++u) {
                 columns.advance(next_row(), lane_masks);
                 columns.pass_on(is_first);
             }
         }
     }
     // The ends: a lane stops behind its last row.
-    for (; chunk * lanes < longest + lanes - 1; ++chunk) {
+    for (; chunk * chunk_rows < longest + lanes - 1; ++chunk) {
         wait_for_copies();
         fetch(chunk + 1);
 #pragma unroll 1
-        for (int k = 0; k < lanes; ++k) {
+        for (int k = 0; k < chunk_rows; ++k) {
             Row row = next_row();
-            if (chunk * lanes + k - lane < length) columns.advance(row, lane_masks);
+            if (chunk * chunk_rows + k - lane < length) columns.advance(row, lane_masks);
             columns.pass_on(is_first);
         }
     }

@@ -6,6 +6,7 @@ import importlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from hapgpu.pairhmm.api import pair_hmm, pair_hmm_batches
     from hapgpu.realign.anchor import haplotype_cigar
     from hapgpu.realign.api import Alignments, align
     from hapgpu.realign.project import realign_to_reference
@@ -19,6 +20,8 @@ __all__ = [
     "Scoring",
     "align",
     "haplotype_cigar",
+    "pair_hmm",
+    "pair_hmm_batches",
     "realign_to_reference",
 ]
 
@@ -27,6 +30,8 @@ _MODULES = {
     "Alignments": "hapgpu.realign.api",
     "align": "hapgpu.realign.api",
     "haplotype_cigar": "hapgpu.realign.anchor",
+    "pair_hmm": "hapgpu.pairhmm.api",
+    "pair_hmm_batches": "hapgpu.pairhmm.api",
     "realign_to_reference": "hapgpu.realign.project",
     "Overhang": "hapgpu.realign.scoring",
     "Scoring": "hapgpu.realign.scoring",

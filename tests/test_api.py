@@ -40,6 +40,8 @@ def test_public_names() -> None:
         "Scoring",
         "align",
         "haplotype_cigar",
+        "pair_hmm",
+        "pair_hmm_batches",
         "realign_to_reference",
     }
     assert names == set(hapgpu.__all__)

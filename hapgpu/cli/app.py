@@ -14,6 +14,7 @@ from hapgpu.cli.messages import guarded
 
 COMMANDS: Final = {
     "realign": "Align reads to haplotypes, exactly as GATK does.",
+    "pairhmm": "Compute how likely reads are given haplotypes, by GATK's pair-HMM.",
     "bench": "Measure how fast this machine computes.",
     "doctor": "Show what hapgpu finds on this machine, and what is missing.",
 }

@@ -45,6 +45,7 @@ from hapgpu.realign.haplotypes import HaplotypeSet, read_haplotypes
 from hapgpu.realign.placement import Placement, place_haplotypes
 from hapgpu.realign.realigner import Realigned, Realigner, RealignOptions
 from hapgpu.realign.scoring import resolve_scoring
+from hapgpu.realign.select import BestBy
 from hapgpu.stats import RunStatistics
 
 EXAMPLES: Final = """Reads of an indexed BAM, to the haplotypes of some loci:
@@ -114,6 +115,15 @@ def realign(
             rich_help_panel=_REALIGNMENT,
         ),
     ] = "read-to-haplotype",
+    best_by: Annotated[
+        BestBy,
+        typer.Option(
+            "--best-by",
+            help="Write a read at the haplotype where it scores best, or, as GATK does, at the "
+            "one with the highest pair-HMM likelihood.",
+            rich_help_panel=_REALIGNMENT,
+        ),
+    ] = BestBy.SCORE,
     min_score: Annotated[
         float,
         typer.Option(
@@ -159,7 +169,7 @@ def realign(
     set_up_messages("realign", quiet=quiet, verbose=verbose, debug=debug)
     devices, chosen = resolve_devices(device, threads=threads, gpu_memory=gpu_mem)
     options = RealignOptions(
-        resolve_scoring(scoring), min_score, write_all, require_flags, exclude_flags
+        resolve_scoring(scoring), best_by, min_score, write_all, require_flags, exclude_flags
     )
     haplotype_set = read_haplotypes(haplotypes)
     if reference is not None and not haplotype_set.loci:

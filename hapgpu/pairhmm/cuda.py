@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
@@ -73,28 +74,36 @@ def log10_likelihoods(batch: HmmBatch, device: CudaDevice) -> NDArray[np.float64
     """
     likelihoods = np.empty(batch.pairs, dtype=np.float64)
     pieces = pieces_of(batch, _PIECE_CELLS, _PIECE_BASES)
+    memory = device.memory_budget() // _PIECES_IN_FLIGHT
     ends = offsets_of([piece.pairs for piece in pieces])
     places = [likelihoods[ends[k] : ends[k + 1]] for k in range(len(pieces))]
     if len(pieces) == 1:
-        _compute(pieces[0], places[0], device)
+        _compute(pieces[0], places[0], device, memory)
         return likelihoods
-    with ThreadPoolExecutor(min(_PIECES_IN_FLIGHT, len(pieces))) as pool:
-        for done in [
-            pool.submit(_compute, piece, place, device)
-            for piece, place in zip(pieces, places, strict=True)
-        ]:
-            done.result()
+    for done in [
+        _workers().submit(_compute, piece, place, device, memory)
+        for piece, place in zip(pieces, places, strict=True)
+    ]:
+        done.result()
     return likelihoods
 
 
-def _compute(batch: HmmBatch, likelihoods: NDArray[np.float64], device: CudaDevice) -> None:
-    """Compute a piece, in halves where the memory of the device does not hold it."""
+@functools.cache
+def _workers() -> ThreadPoolExecutor:
+    """Threads that live on: their streams and pinned memory take long to make."""
+    return ThreadPoolExecutor(_PIECES_IN_FLIGHT, thread_name_prefix="hapgpu-pairhmm")
+
+
+def _compute(
+    batch: HmmBatch, likelihoods: NDArray[np.float64], device: CudaDevice, memory: int
+) -> None:
+    """Compute a piece, in halves where that many bytes of the device do not hold it."""
     if not batch.pairs:
         return
     try:
         with cupy.cuda.Device(device.index):
-            if _fits(batch, device):
-                _Run(batch, device).into(likelihoods)
+            if _fits(batch, memory):
+                _Run(batch, device, memory).into(likelihoods)
                 return
     except cupy.cuda.memory.OutOfMemoryError:
         cupy.get_default_memory_pool().free_all_blocks()
@@ -107,16 +116,15 @@ def _compute(batch: HmmBatch, likelihoods: NDArray[np.float64], device: CudaDevi
         message = f"{device.name} has too little memory for a read of {length:,} bases"
         raise DeviceError(f"{message} and {haplotypes:,} haplotypes: use --device cpu")
     for half in halves:
-        _compute(half, likelihoods[: half.pairs], device)
+        _compute(half, likelihoods[: half.pairs], device, memory)
         likelihoods = likelihoods[half.pairs :]
 
 
-def _fits(batch: HmmBatch, device: CudaDevice) -> bool:
-    """Whether a piece takes at most its share of the memory, and offsets fit 32 bits."""
+def _fits(batch: HmmBatch, memory: int) -> bool:
+    """Whether a piece takes at most half of the memory, and offsets fit 32 bits."""
     bases, pairs = batch.reads.bases.data.size, batch.pairs
     size = _BYTES_PER_BASE * bases + _BYTES_PER_PAIR * pairs + 8 * batch.haplotypes.data.size
-    share = device.memory_budget() // _PIECES_IN_FLIGHT
-    return size <= share // 2 and max(size // 8, pairs) <= _LARGEST_INDEX
+    return size <= memory // 2 and max(size // 8, pairs) <= _LARGEST_INDEX
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +148,8 @@ class _Inputs:
 class _Run:
     """One piece on its way through the device."""
 
-    def __init__(self, batch: HmmBatch, device: CudaDevice) -> None:
+    def __init__(self, batch: HmmBatch, device: CudaDevice, memory: int) -> None:
+        self._memory = memory
         self._batch = batch
         self._device = device
         self._streams = thread_streams(device.index, _STREAMS)
@@ -327,10 +336,9 @@ class _Run:
         """Compute the pairs that were listed for it meanwhile; how many, only the device knows."""
         listed, _, exact_pairs, exact_count, likelihoods = pairs
         widest = int(self._batch.haplotypes.lengths.max())
-        budget = self._device.memory_budget() // (4 * _PIECES_IN_FLIGHT)
         blocks = min(
             _EXACT_WARPS_PER_MULTIPROCESSOR * self._multiprocessors,
-            max(1, budget // (_EXACT_ROW_BYTES * widest)),
+            max(1, self._memory // (4 * _EXACT_ROW_BYTES * widest)),
         )
         scratch = cupy.empty(3 * widest * blocks, dtype=np.float64)
         load_kernel(EXACT, self._device.index).launch(

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 WARP_LANES = 32
-LANES = (4, 8, 16, 32)
+LANES = (1, 2, 4, 8, 16, 32)
 COLUMNS = tuple(range(4, 65, 4))
 """What a lane may hold in registers; one kernel is compiled for each."""
 
@@ -22,6 +22,7 @@ _COLUMNS_PER_WORD = 28
 _CELL_COST = 5.15
 _ROW_COST = 19
 _TYPICAL_READ = 120
+_USUAL_LANES = 4
 
 _SMALLEST_SHARE = 0.03
 """Share of the work below which haplotypes join a wider layout: each launch has idle ends."""
@@ -94,7 +95,7 @@ def plan_layouts(
     fitting = lengths <= LONGEST_HAPLOTYPE
     if not fitting.any():
         return LayoutPlan((), np.zeros(lengths.size, dtype=np.int32))
-    if pairs.sum() < fewest_warps * WARP_LANES // LANES[0]:
+    if pairs.sum() < fewest_warps * WARP_LANES // _USUAL_LANES:
         lanes = WARP_LANES * fewest_warps // max(1, int(pairs.sum()))
         only = _layout_for_all(int(lengths[fitting].max()), lanes)
         return LayoutPlan((only,), np.where(fitting, 0, 1).astype(np.int32))

@@ -14,6 +14,7 @@ from hapgpu.io.header import SamHeader
 from hapgpu.realign.align import align_pairs
 from hapgpu.realign.candidates import CandidateFinder, Candidates
 from hapgpu.realign.haplotypes import HaplotypeSet
+from hapgpu.realign.likelihood_choice import LikelihoodChoice
 from hapgpu.realign.mismatches import mismatch_tags
 from hapgpu.realign.placement import Placement
 from hapgpu.realign.project import project_alignments
@@ -27,7 +28,7 @@ from hapgpu.realign.queries import (
 )
 from hapgpu.realign.records import NewAlignments, realigned_records
 from hapgpu.realign.scoring import Overhang, Scoring
-from hapgpu.realign.select import NO_SCORE, ScoredCandidates, score_candidates
+from hapgpu.realign.select import NO_SCORE, BestBy, ScoredCandidates, score_candidates
 
 _Number = TypeVar("_Number", np.int32, np.int64)
 
@@ -40,6 +41,8 @@ class RealignOptions:
     ----------
     scoring
         Weights of the alignment of reads with haplotypes.
+    best_by
+        What decides between the candidates of a read.
     min_score
         Share of the score of a perfect alignment below which a read is written unmapped.
     write_all
@@ -49,6 +52,7 @@ class RealignOptions:
     """
 
     scoring: Scoring
+    best_by: BestBy
     min_score: float
     write_all: bool
     require_flags: int
@@ -132,6 +136,7 @@ class Realigner:
         self._device = device
         self._source = source
         self._finder = CandidateFinder(haplotypes, header, source)
+        self._by_likelihood = LikelihoodChoice(haplotypes, options.scoring, device, source)
         self._contig_names = Ragged.from_sequences(header.reference_names)
 
     def __call__(self, reads: ReadBatch) -> Realigned:
@@ -151,14 +156,7 @@ class Realigner:
             bases = without_soft_clips(bases, clips)
         nothing_to_align = bases.lengths[: len(reads)] == 0
         candidates = candidates.without(nothing_to_align)
-        scored = score_candidates(
-            candidates,
-            queries,
-            bases,
-            self._haplotypes.sequences,
-            self._options.scoring,
-            self._device,
-        )
+        scored = self._scored(candidates, reads, queries, bases, clips)
         aligned = self._align(scored, bases)
         whole = queries.bases.take(aligned.queries)
         if self._placement is None or clips is None:
@@ -180,6 +178,20 @@ class Realigner:
         if has_any.all():
             return reads, candidates
         return reads.take(has_any), candidates.of_reads_with_any()
+
+    def _scored(
+        self,
+        candidates: Candidates,
+        reads: ReadBatch,
+        queries: Queries,
+        bases: Ragged,
+        clips: Clips | None,
+    ) -> ScoredCandidates:
+        """Choose the best candidate of each read."""
+        if self._options.best_by is BestBy.LIKELIHOOD:
+            return self._by_likelihood(candidates, reads, queries, bases, clips)
+        haplotypes, scoring = self._haplotypes.sequences, self._options.scoring
+        return score_candidates(candidates, queries, bases, haplotypes, scoring, self._device)
 
     def _align(self, scored: ScoredCandidates, bases: Ragged) -> _Aligned:
         """Align each read with its best candidate, or with all."""

@@ -1,6 +1,7 @@
 """What `hapgpu realign` has to write, read by read, on the lines of SAM: an oracle for the tests.
 
-Shares no code with hapgpu but the textbook aligner. Records are lists of the columns of SAM text.
+Shares no code with hapgpu but the textbook aligner and the textbook pair-HMM. Records are lists of
+the columns of SAM text.
 """
 
 from __future__ import annotations
@@ -11,12 +12,17 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import NamedTuple
 
+import numpy as np
+
+from hapgpu.pairhmm.reference import likelihood_reference
 from hapgpu.realign.reference import Alignment, align_reference
 from hapgpu.realign.scoring import PRESETS, Overhang, Scoring
+from tests.pairhmm import preparation_oracle as hmm
 from tests.realign import gatk_projection as gatk
 
 REPLACED = {"AS", "XS", "NM", "MD", "OC", "OP"}
 OF_MATES = {"MC", "MQ", "ms", "SA"}
+TIES = 0.2  # between log10 likelihoods, as GATK has it
 COMPLEMENTS = str.maketrans("ACGTMRWSYKVHDBN", "TGCAKYWSRMBDHVN")
 
 
@@ -35,6 +41,7 @@ class Rules:
     """The options of the command."""
 
     scoring: Scoring = PRESETS["read-to-haplotype"]
+    by_likelihood: bool = False
     min_score: float = 0.2
     write_all: bool = False
     required: int = 0
@@ -111,11 +118,18 @@ class Placed(NamedTuple):
     qualities: str
     turned: int
     alignment: Alignment
+    value: float
 
 
 @cache
 def aligned(haplotype: str, bases: str, scoring: Scoring) -> Alignment:
     return align_reference(haplotype.encode(), bases.encode(), scoring, Overhang.SOFTCLIP)
+
+
+@cache
+def likelihood(columns: tuple[tuple[int, ...], ...], haplotype: str) -> float:
+    arrays = [np.array(column, dtype=np.uint8) for column in columns]
+    return likelihood_reference(*arrays, hmm.array_of(haplotype.upper()))
 
 
 @cache
@@ -135,9 +149,10 @@ def expected(line: str, haplotypes: Sequence[Haplotype], rules: Rules) -> list[R
     length = len(read.bases) - leading - trailing
     if length < 1:
         return [_elsewhere(read, rules)]
-    placed = [_placed(read, h, leading, length, rules.scoring) for h in candidates]
+    placed = [_placed(read, h, leading, length, rules) for h in candidates]
     scores = [p.alignment.score for p in placed]
-    best = scores.index(max(scores))
+    worst = max(p.value for p in placed) - TIES * rules.by_likelihood
+    best = next(k for k, p in enumerate(placed) if p.value >= worst)
     if scores[best] < rules.min_score * rules.scoring.match * length:
         return [_elsewhere(read, rules)]
     others = scores[:best] + scores[best + 1 :]
@@ -184,16 +199,29 @@ def score_of(bases: str, cigar: gatk.Cigar, start: int, reference: str, scoring:
     return score
 
 
-def _placed(
-    read: Read, haplotype: Haplotype, leading: int, length: int, scoring: Scoring
-) -> Placed:
+def _placed(read: Read, haplotype: Haplotype, leading: int, length: int, rules: Rules) -> Placed:
     best: Placed | None = None
+    within = slice(leading, leading + length)
     for bases, qualities, turned in read.orientations():
-        alignment = aligned(haplotype.bases, bases[leading : leading + length], scoring)
-        if best is None or alignment.score > best.alignment.score:
-            best = Placed(haplotype, bases, qualities, turned, alignment)
+        alignment = aligned(haplotype.bases, bases[within], rules.scoring)
+        value: float = alignment.score
+        if rules.by_likelihood:
+            prepared = _prepared(read, bases, qualities)
+            value = likelihood(tuple(column[within] for column in prepared), haplotype.bases)
+        if best is None or value > best.value:
+            best = Placed(haplotype, bases, qualities, turned, alignment, value)
     assert best is not None
     return best
+
+
+def _prepared(read: Read, bases: str, qualities: str) -> tuple[tuple[int, ...], ...]:
+    """Return letters and the four qualities; an unmapped read has no MAPQ and no tags."""
+    tags = {text[:2]: text[5:] for text in read.columns[11:] if read.is_mapped}
+    phred = [ord(letter) - 33 for letter in qualities]
+    cap = int(read.columns[4]) if read.is_mapped else 255
+    indels = tags.get("BI"), tags.get("BD")
+    columns = hmm.prepare(bases, phred, cap, indels, hmm.Rules()).qualities
+    return tuple(map(tuple, (bases.encode(), *columns)))
 
 
 def _without_mate(flag: int) -> int:

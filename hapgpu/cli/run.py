@@ -1,0 +1,56 @@
+"""What commands that send reads through a pipeline have in common."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Final
+
+from hapgpu.batch import ReadBatch
+from hapgpu.device import CpuDevice, Device
+from hapgpu.io.regions import Region, parse_region, read_bed
+from hapgpu.jit import is_first_run
+
+MOST_IO_THREADS: Final = 4
+"""More threads read and write no faster, but hold more in memory."""
+
+_WORKERS_PER_GPU: Final = 2  # one prepares and finishes batches while the other has the GPU
+
+
+def announce(command: str, device: str, *, quiet: bool) -> None:
+    """Say on standard error what will compute, and why the first run takes a while."""
+    if quiet:
+        return
+    sys.stderr.write(f"hapgpu {command}: {device}\n")
+    if is_first_run() and sys.stderr.isatty():
+        sys.stderr.write(f"hapgpu {command}: first run, compiling for this machine (10 s or so)\n")
+
+
+def worker_devices(devices: Sequence[Device]) -> list[Device]:
+    """Return the devices, each as often as it works on batches; the CPU has a pool of its own."""
+    return [
+        device
+        for device in devices
+        for _ in range(1 if isinstance(device, CpuDevice) else _WORKERS_PER_GPU)
+    ]
+
+
+def given_regions(texts: Sequence[str] | None, targets_file: Path | None) -> list[Region]:
+    """Return the regions of -r and -L.
+
+    Raises
+    ------
+    UsageError
+        A text is no region.
+    InputError
+        The file cannot be read or is no BED.
+    """
+    regions = [parse_region(text) for text in texts or ()]
+    return regions + (read_bed(targets_file) if targets_file is not None else [])
+
+
+def split_batches(batches: Iterable[ReadBatch], reads: int) -> Iterator[ReadBatch]:
+    """Cut batches into ones of at most so many reads."""
+    for batch in batches:
+        yield from batch.split(reads)

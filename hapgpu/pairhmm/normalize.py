@@ -1,0 +1,56 @@
+"""Likelihoods kept within what a read can tell, and reads that no haplotype explains."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+_WORST_DIFFERENCE: Final = -4.5  # Phred 45: GATK's global rate of mismapped reads
+_ERRORS_PER_BASE: Final = 0.02
+_MOST_ERRORS: Final = 2.0
+_LOG10_OF_ERROR: Final = -4.0
+
+
+def normalized(
+    likelihoods: NDArray[np.float64], counts: NDArray[np.int64]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Raise likelihoods that are far below the best of their read, as GATK does.
+
+    Parameters
+    ----------
+    likelihoods
+        float64[sum of counts], log10, read by read.
+    counts
+        int64[n], at least 1: the number of haplotypes of each read.
+
+    Returns
+    -------
+    float64[sum of counts], none more than 4.5 below the best of its read, and that best,
+    float64[n].
+    """
+    starts = np.cumsum(counts) - counts
+    best = np.maximum.reduceat(likelihoods, starts) if counts.size else likelihoods
+    return np.maximum(likelihoods, np.repeat(best + _WORST_DIFFERENCE, counts)), best
+
+
+def is_well_modelled(best: NDArray[np.float64], lengths: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Tell which reads have a haplotype that explains them; GATK drops the others.
+
+    A read may have an error of 1e-4 for every 50 bases begun, up to two.
+
+    Parameters
+    ----------
+    best
+        float64[n], the best log10 likelihood of each read.
+    lengths
+        int64[n], bases of each read.
+
+    Returns
+    -------
+    bool[n].
+    """
+    errors = np.minimum(_MOST_ERRORS, np.ceil(lengths * _ERRORS_PER_BASE))
+    well: NDArray[np.bool_] = best >= _LOG10_OF_ERROR * errors
+    return well

@@ -1,0 +1,81 @@
+"""Reads as GATK HaplotypeCaller hands them to its pair-HMM."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hapgpu.batch import ReadBatch
+from hapgpu.pairhmm.batch import HmmReads
+from hapgpu.pairhmm.pcr_model import PcrModel, limit_gap_opens
+from hapgpu.pairhmm.quality_tags import tag_qualities
+
+LEAST_QUALITY: Final = 6
+"""What GATK takes for the lowest usable quality; worse ones become this."""
+
+
+@dataclass(frozen=True, slots=True)
+class QualityOptions:
+    """What the user may choose; the defaults are GATK's.
+
+    Attributes
+    ----------
+    gap_open
+        Phred, of insertions in reads without the tag `BI` and of deletions in reads without `BD`.
+    gap_continuation
+        Phred.
+    pcr_model
+        Limits the gap-open qualities in tandem repeats.
+    cap_by_mapping_quality
+        Whether no base is better than the mapping of its read.
+    base_quality_threshold
+        Base qualities below this become `LEAST_QUALITY`; Phred, at least that.
+    """
+
+    gap_open: int = 45
+    gap_continuation: int = 10
+    pcr_model: PcrModel = PcrModel.CONSERVATIVE
+    cap_by_mapping_quality: bool = True
+    base_quality_threshold: int = 18
+
+
+def prepared_reads(reads: ReadBatch, options: QualityOptions, source: str) -> HmmReads:
+    """Give reads the four qualities of the pair-HMM, by the rules of GATK HaplotypeCaller.
+
+    Soft-clipped bases stay.
+
+    Parameters
+    ----------
+    reads
+        Reads with bases and base qualities.
+    options
+        What the user chose.
+    source
+        Name of the input, for errors.
+
+    Raises
+    ------
+    InputError
+        A tag `BI` or `BD` does not hold one quality per base.
+    """
+    gap_opens = np.stack(
+        [tag_qualities(reads, name, options.gap_open, source) for name in ("BI", "BD")]
+    )
+    gap_opens = limit_gap_opens(gap_opens, reads.bases, options.pcr_model)
+    insertions, deletions = np.maximum(gap_opens, LEAST_QUALITY)
+    continuations = np.full(reads.bases.data.size, options.gap_continuation, dtype=np.uint8)
+    return HmmReads(
+        reads.bases, _base_qualities(reads, options), insertions, deletions, continuations
+    )
+
+
+def _base_qualities(reads: ReadBatch, options: QualityOptions) -> NDArray[np.uint8]:
+    qualities: NDArray[np.uint8] = reads.qualities.data
+    if options.cap_by_mapping_quality:
+        caps = np.repeat(reads.mapping_qualities, reads.bases.lengths)
+        qualities = np.minimum(qualities, caps)
+    too_low = qualities < options.base_quality_threshold
+    return np.where(too_low, np.uint8(LEAST_QUALITY), qualities)

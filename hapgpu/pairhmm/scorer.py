@@ -1,0 +1,180 @@
+"""Likelihoods of one batch of aligned reads: candidates, qualities, pair-HMM."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hapgpu.batch import Ragged, ReadBatch, offsets_of
+from hapgpu.device import Device
+from hapgpu.errors import InputError
+from hapgpu.io.bam import MISSING_QUALITY
+from hapgpu.io.header import SamHeader
+from hapgpu.pairhmm.likelihoods import log10_likelihoods
+from hapgpu.pairhmm.meetings import LocusHaplotypes, Meetings
+from hapgpu.pairhmm.normalize import is_well_modelled, normalized
+from hapgpu.pairhmm.qualities import QualityOptions, prepared_reads
+from hapgpu.realign.candidates import CandidateFinder, Candidates
+from hapgpu.realign.haplotypes import HaplotypeSet
+
+_UNMAPPED: Final = 4
+_PAIRED, _FIRST, _SECOND = 1, 64, 128
+
+
+@dataclass(frozen=True, slots=True)
+class ScorerOptions:
+    """What the user may choose.
+
+    Attributes
+    ----------
+    qualities
+        How reads are prepared.
+    normalize
+        Keep likelihoods within 4.5 of the best of their read and locus, and leave out reads
+        where no haplotype of the locus explains them.
+    require_flags, exclude_flags
+        Flags that a read must all have, and none of which it may have.
+    """
+
+    qualities: QualityOptions
+    normalize: bool
+    require_flags: int
+    exclude_flags: int
+
+
+@dataclass(frozen=True, slots=True)
+class Scored:
+    """n reads with their likelihoods, in input order, and what was done for them.
+
+    Attributes
+    ----------
+    names
+        uint8 text, n rows.
+    mates
+        uint8[n]: 1 or 2, or 0 for reads that are not paired or do not tell.
+    candidates
+        The haplotypes that each read met, at least one.
+    likelihoods
+        float64[candidates], log10.
+    counts
+        Of what the batch held, what was computed and what was left out, by name.
+    """
+
+    names: Ragged
+    mates: NDArray[np.uint8]
+    candidates: Candidates
+    likelihoods: NDArray[np.float64]
+    counts: Mapping[str, int]
+
+
+class Scorer:
+    """Computes the likelihoods of batches of reads on one device.
+
+    Parameters
+    ----------
+    haplotypes
+        The haplotypes, which reads meet by locus.
+    header
+        The header of the input.
+    options
+        What the user chose.
+    device
+        Where to compute.
+    source
+        Name of the input, for errors.
+
+    Raises
+    ------
+    InputError
+        A locus lies on a contig that the header does not have.
+    """
+
+    def __init__(
+        self,
+        haplotypes: HaplotypeSet,
+        header: SamHeader,
+        options: ScorerOptions,
+        device: Device,
+        source: str,
+    ) -> None:
+        self._haplotypes = LocusHaplotypes.of(haplotypes.sequences, haplotypes.locus_index)
+        self._options = options
+        self._device = device
+        self._source = source
+        self._finder = CandidateFinder(haplotypes, header, source)
+
+    def __call__(self, reads: ReadBatch) -> Scored:
+        """Score reads; those that the flags or the loci leave out are not in the result.
+
+        Neither are unmapped reads, whose orientation is unknown, and reads without bases.
+
+        Raises
+        ------
+        InputError
+            A read has no base qualities, or a tag `BI` or `BD` that does not fit its bases.
+        """
+        counts = {"reads": len(reads)}
+        reads = reads.take(self._is_wanted(reads.flags))
+        unmapped = reads.flags & _UNMAPPED > 0
+        empty = ~unmapped & (reads.bases.lengths == 0)
+        counts |= {"unmapped": int(unmapped.sum()), "without_bases": int(empty.sum())}
+        reads = reads.take(~unmapped & ~empty)
+        candidates = self._finder.find(reads)
+        reads = reads.take(candidates.counts > 0)
+        return self._scored(reads, candidates.of_reads_with_any(), counts)
+
+    def _scored(self, reads: ReadBatch, candidates: Candidates, counts: dict[str, int]) -> Scored:
+        """Score reads, each with at least one candidate."""
+        self._check_qualities(reads)
+        meetings = Meetings.of(candidates, self._haplotypes)
+        prepared = prepared_reads(reads, self._options.qualities, self._source)
+        batch = meetings.hmm_batch(prepared, self._haplotypes)
+        values = log10_likelihoods(batch, self._device)
+        kept = np.ones(len(candidates), dtype=np.bool_)
+        if self._options.normalize:
+            values, best = normalized(values, meetings.counts)
+            well = is_well_modelled(best, batch.reads.bases.lengths)
+            counts["poorly_modelled"] = int((~well).sum())
+            kept = meetings.in_candidate_order(np.repeat(well, meetings.counts))
+        counts |= {"likelihoods": int(kept.sum()), "cells": batch.cells}
+        values = meetings.in_candidate_order(values)[kept]
+        candidates = _kept(candidates, kept)
+        has_any = candidates.counts > 0
+        return Scored(
+            reads.names.take(has_any),
+            _mates(reads.flags[has_any]),
+            candidates.of_reads_with_any(),
+            values,
+            counts,
+        )
+
+    def _is_wanted(self, flags: NDArray[np.uint16]) -> NDArray[np.bool_]:
+        required, excluded = self._options.require_flags, self._options.exclude_flags
+        wanted: NDArray[np.bool_] = (flags & required == required) & (flags & excluded == 0)
+        return wanted
+
+    def _check_qualities(self, reads: ReadBatch) -> None:
+        first = reads.qualities.data[reads.qualities.offsets[:-1]]
+        missing = np.flatnonzero(first == MISSING_QUALITY)
+        if missing.size:
+            name = reads.names[missing[0]].tobytes().decode("ascii", errors="replace")
+            raise InputError(
+                f"{self._source}: read '{name}' has no base qualities, without which there is no"
+                " likelihood; give it some, or leave it out"
+            )
+
+
+def _mates(flags: NDArray[np.uint16]) -> NDArray[np.uint8]:
+    """uint8[n]: which read of its pair each read is."""
+    number = np.where(flags & _FIRST, 1, np.where(flags & _SECOND, 2, 0))
+    return np.where(flags & _PAIRED, number, 0).astype(np.uint8)
+
+
+def _kept(candidates: Candidates, rows: NDArray[np.bool_]) -> Candidates:
+    """Keep the candidates of a mask, bool[c]; a read may be left with none."""
+    counts = np.bincount(candidates.reads[rows], minlength=candidates.counts.size)
+    return Candidates(offsets_of(counts), candidates.haplotypes[rows])

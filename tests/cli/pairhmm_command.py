@@ -1,0 +1,74 @@
+"""Runs of `hapgpu pairhmm` in this process, and the tables that come out of them."""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NamedTuple
+from unittest.mock import patch
+
+from hapgpu.cli.app import main
+
+COMMAND = [sys.executable, "-c", "from hapgpu.cli.app import main; main()", "pairhmm"]
+HEADER = "read\tmate\tlocus\thaplotype\tlog10_likelihood"
+
+
+class Row(NamedTuple):
+    """A line of the table."""
+
+    read: str
+    mate: int
+    locus: str
+    haplotype: str
+    likelihood: float
+
+    @property
+    def key(self) -> tuple[str, int, str, str]:
+        return self[:4]
+
+
+@contextmanager
+def _messages_as_before() -> Iterator[None]:
+    """Undo what a command does to the logger of the package."""
+    logger = logging.getLogger("hapgpu")
+    before = logger.handlers, logger.propagate, logger.level
+    try:
+        yield
+    finally:
+        logger.handlers, logger.propagate, logger.level = before
+
+
+def status_of(*arguments: str | Path) -> int:
+    """Run the command in this process; return its exit status."""
+    with (
+        _messages_as_before(),
+        patch.object(sys, "argv", ["hapgpu", "pairhmm", *map(str, arguments)]),
+        # The command leaves at once where a thread still waits for input; not so these tests.
+        patch.object(os, "_exit", sys.exit),
+    ):
+        try:
+            main()
+        except SystemExit as end:
+            return int(end.code or 0)
+    return 0
+
+
+def lines_of(folder: Path, *arguments: str | Path, threads: int = 2) -> list[str]:
+    """Run the command on the CPU; return the lines of its output."""
+    path = folder / "out.tsv"
+    path.unlink(missing_ok=True)
+    resources = ("-q", "--device", "cpu", "-t", str(threads))
+    assert status_of(*arguments, *resources, "-o", path) == 0
+    return path.read_text().splitlines()
+
+
+def rows_of(folder: Path, *arguments: str | Path, threads: int = 2) -> list[Row]:
+    """Run the command on aligned reads; return the rows of its table."""
+    header, *lines = lines_of(folder, *arguments, threads=threads)
+    assert header == HEADER
+    fields = [line.split("\t") for line in lines]
+    return [Row(f[0], int(f[1]), f[2], f[3], float(f[4])) for f in fields]

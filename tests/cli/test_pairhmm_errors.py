@@ -1,0 +1,136 @@
+"""What `hapgpu pairhmm` says when it cannot do what it was asked to."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import cupy
+import pytest
+
+from tests.cli.pairhmm_command import status_of
+from tests.cli.realign_command import make_example
+
+
+@pytest.fixture(scope="module")
+def example(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Make the example, and damaged files."""
+    folder = make_example(tmp_path_factory.mktemp("example"))
+    bam = (folder / "reads.bam").read_bytes()
+    (folder / "no_index.bam").write_bytes(bam)
+    (folder / "cut.bam").write_bytes(bam[: len(bam) // 2])
+    first = f">one chr20:101-140\n{'ACGT' * 10}\n"
+    sam = "@SQ\tSN:chr20\tLN:20000\nr1\t0\tchr20\t105\t60\t4M\t*\t0\t0\tACGT\t"
+    for name, text in {
+        "text.bam": "this is no alignment file\n",
+        "bare.sam": f"{sam}*\n",
+        "short.sam": f"{sam}IIII\tBI:Z:III\n",
+        "one.fa": first,
+        "prefix.fa": first.replace("chr20", "20"),
+        "mixed.fa": f"{first}>free\nACGT\n",
+        "good.in": "1 1\nACGT IIII IIII IIII ++++\nACGTA\n",
+        "cut.in": "1 2\nACGT IIII IIII IIII ++++\nACGTA\n",
+        "short.in": "1 1\nACGT III IIII IIII ++++\nACGTA\n",
+    }.items():
+        (folder / name).write_text(text)
+    return folder
+
+
+CASES = {
+    "no input": ("", 2, ["READS", "HAPLOTYPES.fa", "--batches"]),
+    "no haplotypes": ("reads.bam", 2, ["READS", "HAPLOTYPES.fa"]),
+    "missing reads": ("absent.bam one.fa", 1, ["absent.bam", "No such file"]),
+    "missing haplotypes": ("reads.bam absent.fa", 1, ["absent.fa: no such file"]),
+    "truncated reads": ("cut.bam alleles.fa", 1, ["cut.bam"]),
+    "not reads": ("text.bam alleles.fa", 1, ["text.bam"]),
+    "missing index": ("no_index.bam haplotypes.fa", 1, ["samtools index", "no_index.bam"]),
+    "prefix of contig": ("reads.bam prefix.fa", 1, ["reads.bam", "found 'chr20' instead"]),
+    "some loci": ("reads.bam mixed.fa", 1, ["mixed.fa", "'free'", "no locus"]),
+    "FASTQ": ("amplicons.fastq.gz alleles.fa", 1, ["amplicons.fastq.gz is FASTQ", "map them"]),
+    "no qualities": ("bare.sam one.fa", 1, ["bare.sam", "'r1'", "no base qualities"]),
+    "short tag": ("short.sam one.fa", 1, ["short.sam", "'r1'", "BI", "4 qualities"]),
+    "bad region": ("reads.bam alleles.fa -r chr20:9-1", 2, ["chr20:9-1"]),
+    "missing targets": ("reads.bam alleles.fa -L absent.bed", 1, ["absent.bed"]),
+    "missing batches": ("--batches absent.in", 1, ["absent.in"]),
+    "batches cut short": ("--batches cut.in", 1, ["cut.in"]),
+    "batches malformed": ("--batches short.in", 1, ["short.in", "line 2"]),
+    "not batches": ("--batches one.fa", 1, ["one.fa", "line 1"]),
+    "batches and reads": ("reads.bam --batches good.in", 2, ["--batches", "leave out READS"]),
+    "batches, reads, haplotypes": ("reads.bam one.fa --batches good.in", 2, ["leave out READS"]),
+    "batches and -f": ("--batches good.in -f 1", 2, ["--batches", "--require-flags"]),
+    "batches and -r": ("--batches good.in -r chr20:1-9", 2, ["--batches", "--region"]),
+    "batches, normalize": ("--batches good.in --normalize", 2, ["--batches", "--normalize"]),
+    # Said explicitly, even the default is refused.
+    "batches, gap-open": ("--batches good.in --gap-open 45", 2, ["--batches", "--gap-open"]),
+    "batches, PCR": ("--batches good.in --pcr-model none", 2, ["--batches", "--pcr-model"]),
+    "batches, continuation": ("--batches good.in --gap-continuation 9", 2, ["--gap-continuation"]),
+    "batches, threshold": (
+        "--batches good.in --base-quality-score-threshold 9",
+        2,
+        ["--base-quality-score-threshold"],
+    ),
+    "batches, cap": (
+        "--batches good.in --disable-cap-base-qualities-to-map-quality",
+        2,
+        ["--disable-cap-base-qualities-to-map-quality"],
+    ),
+    "unknown device": ("reads.bam alleles.fa --device tpu", 2, ["tpu"]),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_one_line_and_a_status(
+    example: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    case: str,
+) -> None:
+    arguments, status, said = CASES[case]
+    monkeypatch.chdir(example)
+    device = () if "--device" in arguments else ("--device", "cpu")
+    assert status_of(*arguments.split(), "-o", tmp_path / "out.tsv", *device, "-t", "2") == status
+    captured = capsys.readouterr()
+    lines = [x for x in captured.err.splitlines() if not x.startswith("hapgpu pairhmm: device:")]
+    assert len(lines) == 1
+    assert lines[0].startswith("hapgpu pairhmm: error: ")
+    assert all(part in lines[0] for part in said)
+    assert "unexpected" not in lines[0]
+    assert not captured.out
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ["--base-quality-score-threshold", "5"],
+        ["--gap-open", "5"],
+        ["--gap-open", "128"],
+        ["--gap-continuation", "-1"],
+        ["--pcr-model", "friendly"],
+        ["-F", "NONSENSE"],
+    ],
+)
+def test_usage(example: Path, capsys: pytest.CaptureFixture[str], options: list[str]) -> None:
+    assert status_of(example / "reads.bam", example / "alleles.fa", *options) == 2
+    assert options[0] in capsys.readouterr().err
+
+
+@pytest.mark.skipif(cupy.cuda.is_available(), reason="there is a GPU")
+def test_a_named_device_is_not_replaced(
+    example: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    files = example / "reads.bam", example / "alleles.fa"
+    assert status_of(*files, "--device", "cuda", "-o", tmp_path / "out.tsv") == 3
+    error = capsys.readouterr().err
+    assert error.startswith("hapgpu pairhmm: error: ")
+    assert error.count("\n") == 1
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("place", ["missing_folder/out.tsv", "."])
+def test_output_that_cannot_be_written(
+    example: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], place: str
+) -> None:
+    files = example / "reads.bam", example / "alleles.fa"
+    assert status_of(*files, "-q", "--device", "cpu", "-o", tmp_path / place) == 4
+    assert capsys.readouterr().err.startswith("hapgpu pairhmm: error: cannot write ")

@@ -1,0 +1,54 @@
+"""Small files of reads with everything that the preparation for the pair-HMM looks at."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from random import Random
+
+MAPPING_QUALITIES = (0, 5, 17, 20, 37, 60, 60, 255)
+# Single and paired, reversed, unmapped in two ways, each kind that is left out by default, paired
+# without a number, and numbered without being paired.
+FLAGS = (0, 16, 0, 99, 147, 83, 163, 4, 256, 512, 1024, 2048, 77, 1, 64)
+
+
+def write_sam(path: Path, reference_length: int, lines: list[str]) -> Path:
+    path.write_text("\n".join([f"@SQ\tSN:chr\tLN:{reference_length}", *lines, ""]))
+    return path
+
+
+def random_reads(random: Random, reference: str, count: int, *, all_kinds: bool) -> list[str]:
+    """Make lines of SAM, sorted; unmapped, excluded and empty reads only if all kinds may be."""
+    starts = sorted(random.randrange(len(reference) - 30) for _ in range(count))
+    return [
+        _line(random, f"r{number}", reference, start, all_kinds=all_kinds)
+        for number, start in enumerate(starts)
+    ]
+
+
+def _line(random: Random, name: str, reference: str, start: int, *, all_kinds: bool) -> str:
+    length = random.randint(1, 28)
+    bases = "".join(
+        random.choice("ACGTN") if random.random() < 0.03 else base
+        for base in reference[start : start + length]
+    )
+    qualities = "".join(chr(33 + random.randint(2, 60)) for _ in bases)
+    gap = random.choice(["", "", "3D", "40N"])
+    cigar = f"{length // 2}M{gap}{length - length // 2}M" if gap and length > 1 else f"{length}M"
+    flag = random.choice(FLAGS) if all_kinds else 0
+    tags = _tags(random, length)
+    if all_kinds and random.random() < 0.1:
+        bases, qualities, tags = "*", "*", ""
+    mapping_quality = random.choice(MAPPING_QUALITIES)
+    line = f"{name}\t{flag}\tchr\t{start + 1}\t{mapping_quality}\t{cigar}\t*\t0\t0"
+    return f"{line}\t{bases}\t{qualities}\t{tags}".rstrip("\t")
+
+
+def _tags(random: Random, length: int) -> str:
+    """Make fields of every type around BI and BD, each of which may be there."""
+    fields = ["NM:i:-7", "XA:A:c", "XF:f:1.5", "XZ:Z:", "XH:H:1AE3", "XB:B:s,-1,2", "XC:B:C,7"]
+    for name in ("BI", "BD"):
+        if random.random() < 0.5:
+            text = "".join(chr(random.randint(33, 126)) for _ in range(length))
+            fields.append(f"{name}:Z:{text}")
+    random.shuffle(fields)
+    return "\t".join(fields[: random.randint(0, len(fields))])
