@@ -20,7 +20,7 @@
 namespace {
 
 constexpr int kWordStride = kLetters * kMaskStride;  // bytes from word to word
-constexpr int kSmallestChunk = 4;
+constexpr int kUnrolled = 4;  // rows; chunks are multiples of it
 constexpr int kRingSlots = 8 * kWarpLanes;           // of all groups of a warp
 constexpr double kLog10Of2 = 0.30102999566398119521;
 
@@ -33,7 +33,8 @@ __device__ inline void copy_ahead(void* to, const void* from) {
                  : "memory");
 #else
     if constexpr (kBytes == 16) *(float4*)to = *(const float4*)from;
-    else *(float2*)to = *(const float2*)from;
+    if constexpr (kBytes == 8) *(float2*)to = *(const float2*)from;
+    if constexpr (kBytes == 4) *(float*)to = *(const float*)from;
 #endif
 }
 
@@ -44,13 +45,18 @@ __device__ inline void wait_for_copies() {
     __syncwarp();
 }
 
-// The row constants of all groups of a warp: [group][row % slots]. They come in chunks of as many
-// rows as a group has lanes, four at least. At any time the rows behind the first lane that others
-// still need, the chunk at hand and the next are in use. Groups begin at different slots so that no
-// two use the same banks at a time.
+// The row constants of all groups of a warp: [group][row % slots]. They come in chunks, of which
+// the rows behind the first lane that others still need, the chunk at hand and the next are in use.
+// Groups begin at different slots so that no two use the same banks at a time.
 struct Ring {
     float4 coefficients[kRingSlots];
     float4 emissions[kRingSlots];  // of which half is used: the same offset serves both
+};
+
+// What a read needs once all of its rows are done.
+struct ReadValues {
+    double log10_matching;
+    float last_insertion, threshold;
 };
 
 // Constants of one row as the inner loop wants them.
@@ -103,16 +109,16 @@ struct Columns {
 // Likelihoods in float32 of the pairs of one layout. Those whose sum is not finite, or less than
 // the least that is trusted for the read, are listed in `exact_pairs` instead. A warp per block, which has a pair for each group of `lanes` lanes.
 template <int kColumns>
-__global__ void __launch_bounds__(kWarpLanes, kColumns <= 24 ? 16 : kColumns <= 40 ? 12 : 8)
-    forward(const float4* coefficients, const float2* emissions, const int* read_offsets,
-            const double* log10_matching, const float* last_insertions, const float* thresholds,
-            const unsigned* masks, const int* mask_starts, const int* haplotype_offsets,
+__global__ void __launch_bounds__(kWarpLanes, kColumns <= 24 ? 16 : kColumns <= 36 ? 12 : 8)
+    forward(const float4* coefficients, const float2* emissions, const double* log10_matching,
+            const float* last_insertions, const float* thresholds, const unsigned* masks,
             const int4* pairs, const int* layout_starts, const int* layout_pairs,
             double* likelihoods, int* exact_pairs, int* exact_count, int rows, int reads,
-            int mask_words, int haplotypes, int pair_count, int layout_count, int one, int layout,
-            int lanes, float start, double log10_start) {
+            int mask_words, int pair_count, int layout_count, int one, int layout, int lanes,
+            float start, double log10_start) {
     constexpr int kWords = words_for(kColumns);
     __shared__ __align__(1024) Ring ring;
+    __shared__ ReadValues values[kWarpLanes];
     __shared__ unsigned mask_table[kWords * kLetters][kWarpLanes];
 
     const int lane = lane_id() & (lanes - 1), group = lane_id() / lanes;
@@ -121,28 +127,32 @@ __global__ void __launch_bounds__(kWarpLanes, kColumns <= 24 ? 16 : kColumns <= 
     const int count = layout_pairs[layout], number = blockIdx.x * (kWarpLanes / lanes) + group;
     if (number - group >= count) return;
     const int at = layout_starts[layout] + min(number, count - 1);
-    const int4 pair = pairs[at];
-    const int begin = read_offsets[pair.x], length = read_offsets[pair.x + 1] - begin;
-    const int width = haplotype_offsets[pair.y + 1] - haplotype_offsets[pair.y];
+    const int4 sizes = pairs[2 * at], rows_of_pair = pairs[2 * at + 1];
+    const int begin = sizes.x, length = sizes.y, width = sizes.w;
 
-    const unsigned* own_masks = masks + mask_starts[pair.y] + lane;
+    const int chunk_rows = max(lanes, 2 * min(lanes, kUnrolled)), slots = 4 * chunk_rows;
+    const int turn = group * lanes;
+    auto copy_row = [&](int row) {
+        int slot = group * slots + (row + turn & slots - 1);
+        int source = begin + min(max(row, 0), length - 1);
+        copy_ahead<16>(&ring.coefficients[slot], &coefficients[source]);
+        copy_ahead<8>(&ring.emissions[slot], &emissions[source]);
+    };
+    auto fetch = [&](int first_row) {
+        copy_row(first_row + lane);
+        if (lanes < chunk_rows) copy_row(first_row + lanes + lane);
+    };
+    fetch(-chunk_rows);  // lanes that wait for their first row need numbers to multiply 0 with
+    fetch(0);
+    if (is_first) {
+        copy_ahead<8>(&values[group].log10_matching, &log10_matching[rows_of_pair.x]);
+        copy_ahead<4>(&values[group].last_insertion, &last_insertions[rows_of_pair.x]);
+        copy_ahead<4>(&values[group].threshold, &thresholds[rows_of_pair.x]);
+    }
+    const unsigned* own_masks = masks + sizes.z + lane;
 #pragma unroll
     for (int k = 0; k < kWords * kLetters; ++k) mask_table[k][lane_id()] = own_masks[k * lanes];
     const char* lane_masks = (const char*)&mask_table[0][lane_id()];
-
-    const int chunk_rows = max(lanes, kSmallestChunk);
-    const int slots = chunk_rows * (lanes == 1 ? 2 : 4), turn = group * lanes;
-    auto fetch = [&](int chunk) {
-        for (int k = lane; k < chunk_rows; k += lanes) {
-            int row = chunk * chunk_rows + k;
-            int slot = group * slots + (row + turn & slots - 1);
-            int source = begin + min(max(row, 0), length - 1);
-            copy_ahead<16>(&ring.coefficients[slot], &coefficients[source]);
-            copy_ahead<8>(&ring.emissions[slot], &emissions[source]);
-        }
-    };
-    if (lanes > 1) fetch(-1);  // lanes that wait for their first row need numbers to multiply 0 with
-    fetch(0);
 
     Columns<kColumns> columns;
 #pragma unroll
@@ -157,34 +167,32 @@ __global__ void __launch_bounds__(kWarpLanes, kColumns <= 24 ? 16 : kColumns <= 
         offset = base | (offset + 16 & wrap);
         return row;
     };
+    auto refill = [&](int step) {
+        if (step & chunk_rows - 1) return;
+        wait_for_copies();
+        fetch(step + chunk_rows);
+    };
     const int shortest = __reduce_min_sync(kAllLanes, length);
     const int longest = __reduce_max_sync(kAllLanes, length);
-    int chunk = 0;
-    for (; (chunk + 1) * chunk_rows <= shortest; ++chunk) {
-        wait_for_copies();
-        fetch(chunk + 1);
-#pragma unroll 1
-        for (int k = 0; k < chunk_rows; k += kSmallestChunk) {
+    int step = 0;
+    for (; step + kUnrolled <= shortest; step += kUnrolled) {
+        refill(step);
 #pragma unroll
-            for (int u = 0; u < kSmallestChunk; ++u) {
-                columns.advance(next_row(), lane_masks);
-                columns.pass_on(is_first);
-            }
-        }
-    }
-    // The ends: a lane stops behind its last row.
-    for (; chunk * chunk_rows < longest + lanes - 1; ++chunk) {
-        wait_for_copies();
-        fetch(chunk + 1);
-#pragma unroll 1
-        for (int k = 0; k < chunk_rows; ++k) {
-            Row row = next_row();
-            if (chunk * chunk_rows + k - lane < length) columns.advance(row, lane_masks);
+        for (int k = 0; k < kUnrolled; ++k) {
+            columns.advance(next_row(), lane_masks);
             columns.pass_on(is_first);
         }
     }
+    // The ends: a lane stops behind its last row.
+#pragma unroll 1
+    for (; step < longest + lanes - 1; ++step) {
+        refill(step);
+        Row row = next_row();
+        if (step - lane < length) columns.advance(row, lane_masks);
+        columns.pass_on(is_first);
+    }
 
-    const float last_insertion = last_insertions[pair.x];
+    const float last_insertion = values[group].last_insertion;
     float sum = 0.0f;
 #pragma unroll
     for (int k = 0; k < kColumns; ++k) {
@@ -195,11 +203,12 @@ __global__ void __launch_bounds__(kWarpLanes, kColumns <= 24 ? 16 : kColumns <= 
         sum += __shfl_xor_sync(kAllLanes, sum, distance);
     }
     if (!is_first || number >= count) return;
-    if (sum >= thresholds[pair.x] && sum < __int_as_float(0x7f800000)) {
+    if (sum >= values[group].threshold && sum < __int_as_float(0x7f800000)) {
         int bits = __float_as_int(sum), exponent = (bits >> 23) - 127;
         float mantissa = __int_as_float((bits & 0x7fffff) | 127 << 23);
         double log10_sum = (exponent + (double)log2f(mantissa)) * kLog10Of2;
-        likelihoods[pair.z] = fmin(0.0, log10_sum + log10_matching[pair.x] - log10_start);
+        likelihoods[rows_of_pair.z] =
+            fmin(0.0, log10_sum + values[group].log10_matching - log10_start);
     } else {
         exact_pairs[atomicAdd(exact_count, 1)] = at;
     }

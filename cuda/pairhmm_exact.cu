@@ -108,7 +108,7 @@ extern "C" __global__ void __launch_bounds__(kWarpLanes) exact(
     double* own = scratch + (long long)blockIdx.x * 3 * widest;
     const Rows rows = {own, own + widest, own + 2 * widest};
     for (int entry = blockIdx.x; entry < *exact_count; entry += gridDim.x) {
-        const int4 pair = pairs[exact_pairs[entry]];
+        const int4 pair = pairs[2 * exact_pairs[entry] + 1];
         const int begin = read_offsets[pair.x], end = read_offsets[pair.x + 1];
         const unsigned char* haplotype = haplotype_bases + haplotype_offsets[pair.y];
         const int width = haplotype_offsets[pair.y + 1] - haplotype_offsets[pair.y];

@@ -253,12 +253,14 @@ extern "C" __global__ void __launch_bounds__(kLengthBins)
     }
 }
 
-// Lists the pairs (read, haplotype, place of the result) by layout and read length. Those of the
-// last layout are too long for `forward` and go to the list of exact pairs.
+// Lists the pairs by layout and read length: first row, rows, masks and columns; read, haplotype and
+// place of the result. Those of the last layout are not for `forward` but for the list of exact
+// pairs.
 extern "C" __global__ void list_pairs(const int* read_offsets, const int* region_reads,
                                       const int* region_haplotypes, const int* region_pairs,
-                                      const int* layouts, int* bins, int4* pairs, int* exact_pairs,
-                                      int* exact_count, int reads, int regions, int haplotypes,
+                                      const int* layouts, const int* mask_starts,
+                                      const int* haplotype_offsets, int* bins, int4* pairs,
+                                      int* exact_pairs, int* exact_count, int reads, int regions, int haplotypes,
                                       int bin_count, int pair_count, int one, int longest_read,
                                       int exact_layout) {
     int read = blockIdx.x * blockDim.x + threadIdx.x;
@@ -273,7 +275,9 @@ extern "C" __global__ void list_pairs(const int* read_offsets, const int* region
         haplotype = all.end_of_run(first);
         int place = atomicAdd(&bins[layout * kLengthBins + bin], haplotype - first);
         for (int k = first; k < haplotype; ++k, ++place) {
-            pairs[place] = {read, k, result + k - begin, 0};
+            int width = haplotype_offsets[k + 1] - haplotype_offsets[k];
+            pairs[2 * place] = {read_offsets[read], length, mask_starts[k], width};
+            pairs[2 * place + 1] = {read, k, result + k - begin, 0};
             if (layout == exact_layout) exact_pairs[atomicAdd(exact_count, 1)] = place;
         }
     }

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -54,9 +54,12 @@ class Scalar:
     dtype: type[np.generic]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Kernel:
-    """One kernel: `expression`, say `align<20>`, out of the file `source` in `cuda/`."""
+    """One kernel: `expression`, say `align<20>`, out of the file `source` in `cuda/`.
+
+    Compared by identity, for kernels are looked up at each launch: make each of them once.
+    """
 
     source: str
     expression: str
@@ -203,6 +206,17 @@ class LoadedKernel:
         self._kernel = kernel
         self._function = function
         self._device = device
+        places = {parameter.name: place for place, parameter in enumerate(kernel.parameters)}
+        self._scalars = [
+            (place, parameter.dtype)
+            for place, parameter in enumerate(kernel.parameters)
+            if isinstance(parameter, Scalar)
+        ]
+        self._arrays = [
+            (place, np.dtype(parameter.dtype), places[parameter.length], parameter)
+            for place, parameter in enumerate(kernel.parameters)
+            if isinstance(parameter, Array)
+        ]
 
     def blocks_per_multiprocessor(self, threads: int) -> int:
         """Blocks of `threads` threads that one multiprocessor holds at a time."""
@@ -219,33 +233,34 @@ class LoadedKernel:
         TypeError, ValueError
             If an array has another type, device or layout than declared, or is too short.
         """
-        parameters = self._kernel.parameters
-        scalars = {
-            parameter.name: parameter.dtype(argument)
-            for parameter, argument in zip(parameters, arguments, strict=True)
-            if isinstance(parameter, Scalar)
-        }
-        checked = [
-            scalars[parameter.name]
-            if isinstance(parameter, Scalar)
-            else self._checked(parameter, argument, int(scalars[parameter.length]))
-            for parameter, argument in zip(parameters, arguments, strict=True)
-        ]
-        self._function((blocks,), (threads,), tuple(checked))
+        values = list(arguments)
+        if len(values) != len(self._kernel.parameters):
+            message = f"{self._kernel.expression} takes {len(self._kernel.parameters)} arguments"
+            raise ValueError(f"{message}, not {len(values)}")
+        for place, dtype in self._scalars:
+            values[place] = dtype(values[place])
+        for place, array_dtype, length_place, parameter in self._arrays:
+            array = values[place]
+            needed = (int(values[length_place]) + parameter.extra) * parameter.width
+            if (
+                array.dtype != array_dtype
+                or array.size < needed
+                or not array.flags.c_contiguous
+                or array.data.device_id != self._device
+            ):
+                self._refuse(parameter, array, needed)
+        self._function((blocks,), (threads,), tuple(values))
 
-    def _checked(self, parameter: Array, array: Any, length: int) -> Any:
+    def _refuse(self, parameter: Array, array: Any, needed: int) -> NoReturn:
         where = f"{self._kernel.expression}: {parameter.name}"
         if array.dtype != np.dtype(parameter.dtype):
             message = f"{where} has type {array.dtype}, not {np.dtype(parameter.dtype)}"
             raise TypeError(message)
-        if not array.flags.c_contiguous or array.device.id != self._device:
-            message = f"{where} is not contiguous, or not on device {self._device}"
-            raise ValueError(message)
-        needed = (length + parameter.extra) * parameter.width
         if array.size < needed:
             message = f"{where} has {array.size} elements, not {needed}"
             raise ValueError(message)
-        return array
+        message = f"{where} is not contiguous, or not on device {self._device}"
+        raise ValueError(message)
 
 
 SMOKE = Kernel("smoke.cu", "double_all", (Array("values", np.int32, "n"), Scalar("n", np.int32)))

@@ -50,7 +50,7 @@ class HmmReads:
         return HmmReads(self.bases.take(rows), *columns)
 
     def slice(self, start: int, stop: int) -> HmmReads:
-        """Reads start to stop, sharing memory with these."""
+        """Return reads start to stop, sharing memory with these."""
         begin, end = self.bases.offsets[[start, stop]]
         return HmmReads(
             self.bases.slice(start, stop), *(column[begin:end] for column in self.qualities)

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from hapgpu.batch import offsets_of
 from hapgpu.device import CudaDevice
 from hapgpu.errors import DeviceError
+from hapgpu.gpu import multiprocessors, thread_streams
 from hapgpu.kernels import Kernel, load_kernel
 from hapgpu.pairhmm.batch import HmmBatch
 from hapgpu.pairhmm.kernels import (
@@ -35,8 +36,7 @@ from hapgpu.pairhmm.model import (
     TRUSTED_GROWTH,
 )
 from hapgpu.pairhmm.pieces import halves_of, pieces_of
-from hapgpu.pairhmm.upload import staging, upload
-from hapgpu.streams import thread_streams
+from hapgpu.pairhmm.staging import pinned_array, upload
 
 _PIECE_CELLS = 3_000_000_000
 _PIECE_BASES = 1 << 25
@@ -47,7 +47,7 @@ _EXACT_WARPS_PER_MULTIPROCESSOR = 16
 _THREADS = 128
 _WARP = 32
 _BYTES_PER_BASE = 29  # five columns, and the constants of a row
-_BYTES_PER_PAIR = 28
+_BYTES_PER_PAIR = 44
 _EXACT_ROW_BYTES = 24
 _LARGEST_INDEX = 2**31 - 1
 
@@ -72,7 +72,7 @@ def log10_likelihoods(batch: HmmBatch, device: CudaDevice) -> NDArray[np.float64
         If the memory of the device does not hold a single read with its haplotypes, or a launch
         fails.
     """
-    likelihoods = np.empty(batch.pairs, dtype=np.float64)
+    likelihoods: NDArray[np.float64] = pinned_array(batch.pairs, np.float64)
     pieces = pieces_of(batch, _PIECE_CELLS, _PIECE_BASES)
     memory = device.memory_budget() // _PIECES_IN_FLIGHT
     ends = offsets_of([piece.pairs for piece in pieces])
@@ -152,6 +152,8 @@ class _Run:
         self._memory = memory
         self._batch = batch
         self._device = device
+        self._pair_offsets = batch.pair_offsets
+        self._pairs = int(self._pair_offsets[-1])
         self._streams = thread_streams(device.index, _STREAMS)
         self._multiprocessors = multiprocessors(device.index)
         reads_of_region = np.diff(batch.read_offsets)
@@ -167,19 +169,16 @@ class _Run:
         ).astype(np.int64)
 
     def into(self, likelihoods: NDArray[np.float64]) -> None:
-        """Compute, and write float64[pairs]."""
+        """Compute, and write to pinned memory, float64[pairs]."""
         with self._streams[0] as stream:
-            results = self._launch()
-            staged = staging("results", results.nbytes).view(np.float64)
-            results.get(stream=stream, out=staged, blocking=False)
+            self._launch().get(stream=stream, out=likelihoods, blocking=False)
             stream.synchronize()
-            likelihoods[:] = staged
 
     def _launch(self) -> Any:
         """Start everything on the current stream; the likelihoods, once it has ended."""
         inputs, mask_words = self._upload()
         prepared = self._prepare(inputs, mask_words)
-        likelihoods = cupy.empty(self._batch.pairs, dtype=np.float64)
+        likelihoods = cupy.empty(self._pairs, dtype=np.float64)
         pairs = (*self._list_pairs(inputs), likelihoods)
         self._forward(inputs, prepared, pairs)
         self._exact(inputs, pairs)
@@ -196,7 +195,7 @@ class _Run:
             batch.haplotypes.offsets,
             batch.read_offsets,
             batch.haplotype_offsets,
-            batch.pair_offsets,
+            self._pair_offsets,
             plan.numbers,
             mask_offsets[:-1],
             np.array([*columns, 0]),
@@ -262,15 +261,15 @@ class _Run:
             FLOAT_THRESHOLD,
             TRUSTED_GROWTH,
         )
-        return (*rows, inputs.read_offsets, *values, masks)
+        return (*rows, *values, masks)
 
     def _list_pairs(self, inputs: _Inputs) -> tuple[Any, ...]:
         """List the pairs by layout and read length, and those that only `exact` can compute."""
         reads, regions = len(self._batch.reads), len(self._batch)
-        layouts, pairs = inputs.layout_lanes.size, self._batch.pairs
+        layouts, pairs = inputs.layout_lanes.size, self._pairs
         bins = cupy.zeros(layouts * LENGTH_BINS, dtype=np.int32)
         layout_pairs = tuple(cupy.empty(layouts, dtype=np.int32) for _ in range(2))
-        listed = cupy.empty(4 * pairs, dtype=np.int32)
+        listed = cupy.empty(8 * pairs, dtype=np.int32)
         exact_pairs = cupy.empty(pairs, dtype=np.int32)
         exact_count = cupy.zeros(1, dtype=np.int32)
         regions_of = (inputs.read_offsets, inputs.region_reads, inputs.region_haplotypes)
@@ -286,6 +285,8 @@ class _Run:
             *regions_of,
             inputs.region_pairs,
             inputs.layouts,
+            inputs.mask_starts,
+            inputs.haplotype_offsets,
             bins,
             listed,
             exact_pairs,
@@ -302,8 +303,6 @@ class _Run:
         listed, layout_pairs, exact_pairs, exact_count, likelihoods = pairs
         arguments = (
             *prepared,
-            inputs.mask_starts,
-            inputs.haplotype_offsets,
             listed,
             *layout_pairs,
             likelihoods,
@@ -312,8 +311,7 @@ class _Run:
             inputs.reads[0].size,
             len(self._batch.reads),
             prepared[-1].size,
-            len(self._batch.haplotypes),
-            self._batch.pairs,
+            self._pairs,
             layout_pairs[0].size,
             exact_count.size,
         )
@@ -360,7 +358,7 @@ class _Run:
                 inputs.haplotypes.size,
                 len(self._batch.haplotypes),
                 inputs.probabilities.size,
-                self._batch.pairs,
+                self._pairs,
                 exact_count.size,
                 scratch.size,
                 widest,
@@ -371,8 +369,3 @@ class _Run:
         """Launch with at least so many threads."""
         blocks = -(-threads // _THREADS)
         load_kernel(kernel, self._device.index).launch(blocks, _THREADS, arguments)
-
-
-def multiprocessors(device: int) -> int:
-    """Return the number of multiprocessors of a device."""
-    return int(cupy.cuda.Device(device).attributes["MultiProcessorCount"])

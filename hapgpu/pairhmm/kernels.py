@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+
 import numpy as np
 
 from hapgpu.kernels import Array, Kernel, Scalar
@@ -41,7 +43,7 @@ _LAYOUT_PAIRS = (
     Array("layout_starts", np.int32, "layout_count"),
     Array("layout_pairs", np.int32, "layout_count"),
 )
-_PAIRS = Array("pairs", np.int32, "pair_count", width=4)
+_PAIRS = Array("pairs", np.int32, "pair_count", width=8)
 _EXACT = (Array("exact_pairs", np.int32, "pair_count"), Array("exact_count", np.int32, "one"))
 
 
@@ -111,6 +113,8 @@ LIST_PAIRS = Kernel(
         *_REGIONS,
         Array("region_pairs", np.int32, "regions"),
         _LAYOUTS,
+        Array("mask_starts", np.int32, "haplotypes"),
+        Array("haplotype_offsets", np.int32, "haplotypes", 1),
         _BINS,
         _PAIRS,
         *_EXACT,
@@ -140,6 +144,7 @@ EXACT = Kernel(
 )
 
 
+@functools.cache
 def forward_kernel(columns: int) -> Kernel:
     """Name the forward kernel for a number of columns a lane, and declare its parameters."""
     return Kernel(
@@ -147,16 +152,13 @@ def forward_kernel(columns: int) -> Kernel:
         f"forward<{columns}>",
         (
             *_ROWS,
-            _READ_OFFSETS,
             *_READ_VALUES,
             Array("masks", np.uint32, "mask_words"),
-            Array("mask_starts", np.int32, "haplotypes"),
-            Array("haplotype_offsets", np.int32, "haplotypes", 1),
             _PAIRS,
             *_LAYOUT_PAIRS,
             Array("likelihoods", np.float64, "pair_count"),
             *_EXACT,
-            *_sizes("read_bases", "reads", "mask_words", "haplotypes", "pair_count"),
+            *_sizes("read_bases", "reads", "mask_words", "pair_count"),
             *_sizes("layout_count", "one", "layout", "lanes"),
             Scalar("start", np.float32),
             Scalar("log10_start", np.float64),

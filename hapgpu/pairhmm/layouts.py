@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 WARP_LANES = 32
-LANES = (1, 2, 4, 8, 16, 32)
+LANES = (2, 4, 8, 16, 32)
 COLUMNS = tuple(range(4, 65, 4))
 """What a lane may hold in registers; one kernel is compiled for each."""
 

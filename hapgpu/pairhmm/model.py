@@ -40,8 +40,8 @@ just below and grew by `TRUSTED_GROWTH`, the sum would lack 2.4e-31: 1e-6 in log
 FLOAT_LONGEST_READ = 512
 """Longest read for float32; rounding errors add up to some 1e-8 a base, or 5e-6 in log10 here.
 
-They are far smaller when qualities differ, but with the same few in all rows they all point the
-same way: the read of 3,000 bases is known that is off by 2e-5.
+They are far smaller when qualities differ from row to row. Where they do not, all point the same
+way: a read of 3,000 bases with the same qualities throughout is off by up to 2e-5.
 """
 
 

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from hapgpu.batch import AlignmentBatch, PairBatch, Ragged
 from hapgpu.device import CudaDevice
 from hapgpu.errors import DeviceError
+from hapgpu.gpu import multiprocessors, thread_streams
 from hapgpu.kernels import Array, Kernel, LoadedKernel, Scalar, load_kernel
 from hapgpu.realign.geometry import (
     MOST_THREADS_PER_BLOCK,
@@ -27,7 +28,6 @@ from hapgpu.realign.geometry import (
     scratch_layout,
 )
 from hapgpu.realign.scoring import Overhang, Scoring
-from hapgpu.streams import thread_streams
 
 MOST_COLUMNS = {np.int32: 20, np.int64: 8}
 """Columns that a lane can hold in registers, by the type of the scores."""
@@ -80,7 +80,12 @@ def score_pairs(
 
 def kernel_for(columns: int, score_type: ScoreType, *, with_trace: bool) -> Kernel:
     """Name the kernel for a number of columns a lane, and declare its parameters."""
-    c_type = "int" if score_type is np.int32 else "long long"
+    return _kernel(columns, is_wide=score_type is np.int64, with_trace=with_trace)
+
+
+@cache
+def _kernel(columns: int, *, is_wide: bool, with_trace: bool) -> Kernel:
+    c_type, score_type = ("long long", np.int64) if is_wide else ("int", np.int32)
     parameters: tuple[Array | Scalar, ...] = (
         Array("references", np.uint8, "reference_bases"),
         Array("reference_offsets", np.int32, "n_references", 1),
@@ -376,16 +381,11 @@ def _steps(scoring: Scoring, overhang: Overhang) -> tuple[int, ...]:
 
 
 def _grid(bucket: _Bucket, kernel: LoadedKernel, device: int, budget_words: int) -> Grid:
-    multiprocessors = _multiprocessors(device)
+    count = multiprocessors(device)
     blocks = kernel.blocks_per_multiprocessor(MOST_THREADS_PER_BLOCK)
     return choose_grid(
         needed=-(-(bucket.last - bucket.first) // bucket.layout.groups),
-        resident=blocks * MOST_WARPS_PER_BLOCK * multiprocessors,
+        resident=blocks * MOST_WARPS_PER_BLOCK * count,
         affordable=budget_words // bucket.scratch.words,
-        multiprocessors=multiprocessors,
+        multiprocessors=count,
     )
-
-
-@cache
-def _multiprocessors(device: int) -> int:
-    return int(cupy.cuda.Device(device).attributes["MultiProcessorCount"])
