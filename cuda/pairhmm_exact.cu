@@ -1,7 +1,7 @@
 // The pair-HMM in float64, by the recurrence as GATK writes it (facts in hapgpu/pairhmm/model.py):
 //     M(i,j) = lambda (alpha M(i-1,j-1) + beta (I(i-1,j-1) + D(i-1,j-1)))
 //     I(i,j) = delta M(i-1,j) + eps I(i-1,j)        D(i,j) = zeta M(i,j-1) + eps D(i,j-1)
-// for the few pairs that float32 cannot hold. A warp per pair and row, a lane per column; the row
+// for the few pairs that float32 cannot hold. A warp per pair goes through it row by row; the row
 // above lies in memory, and rows are scaled up by powers of two before they could underflow.
 
 #include "warp.cuh"
@@ -9,13 +9,31 @@
 namespace {
 
 constexpr double kLog10Of2 = 0.30102999566398119521;
+constexpr int kColumns = 10;  // neighbouring ones of a lane
 constexpr int kStartExponent = 1020;
-constexpr int kScaleExponent = 800;  // added when a row falls below 2^200
+constexpr int kScaleExponent = 800;  // added when a row falls below 2^220
+constexpr int kRowsBetweenScales = 4;  // in which it cannot fall by another 2^1000
+constexpr int kNearColumns = 640;
+
+struct Qualities {
+    const unsigned char *bases, *base, *insertion, *deletion, *extend;
+    const double* probabilities;
+};
 
 // Read row with its probabilities.
 struct RowModel {
     unsigned char base;
     double error, alpha, beta, insertion, deletion, extend;
+
+    __device__ RowModel(const Qualities& qualities, int row) {
+        base = qualities.bases[row];
+        error = qualities.probabilities[qualities.base[row]];
+        insertion = qualities.probabilities[qualities.insertion[row]];
+        deletion = qualities.probabilities[qualities.deletion[row]];
+        extend = qualities.probabilities[qualities.extend[row]];
+        alpha = fmax(0.0, 1.0 - (insertion + deletion));
+        beta = 1.0 - extend;
+    }
 };
 
 // The row above and, once they are computed, this row: one value per column.
@@ -51,36 +69,60 @@ __device__ double largest_of(double value) {
 }
 
 // Computes a row in place; the row above is multiplied by `factor` as it is read, and `corner` is
-// D of the row above in column 0. Returns the largest value, the same in all lanes.
+// D of the row above in column 0. Returns the largest value of this lane.
 __device__ double compute_row(const RowModel& row, Rows rows, const unsigned char* haplotype,
                               int width, double factor, double corner) {
     double match_before = 0.0, insertion_before = 0.0, deletion_before = corner;
     double new_match_before = 0.0, new_deletion_before = 0.0, largest = 0.0;
-    for (int first = 0; first < width; first += kWarpLanes) {
-        int column = first + lane_id();
-        bool inside = column < width;
-        double match_above = inside ? rows.match[column] * factor : 0.0;
-        double insertion_above = inside ? rows.insertion[column] * factor : 0.0;
-        double deletion_above = inside ? rows.deletion[column] * factor : 0.0;
-        double diagonal = row.alpha * from_left(match_above, match_before);
-        double gaps = from_left(insertion_above, insertion_before);
-        gaps += from_left(deletion_above, deletion_before);
-        unsigned char other = inside ? haplotype[column] : 'N';
-        bool matches = row.base == other || row.base == 'N' || other == 'N';
-        double emission = matches ? 1.0 - row.error : row.error / 3.0;
-        double match = inside ? emission * (diagonal + row.beta * gaps) : 0.0;
-        double insertion = row.insertion * match_above + row.extend * insertion_above;
-        double opened = row.deletion * from_left(match, new_match_before);
-        double deletion = chained(opened, row.extend, new_deletion_before);
-        new_deletion_before = __shfl_sync(kAllLanes, deletion, kWarpLanes - 1);
-        if (inside) {
-            rows.match[column] = match;
-            rows.insertion[column] = insertion;
-            rows.deletion[column] = deletion;
-            largest = fmax(largest, fmax(match, fmax(insertion, deletion)));
+    double extend_all = 1.0;
+    for (int k = 0; k < kColumns; ++k) extend_all *= row.extend;
+    for (int first = 0; first < width; first += kWarpLanes * kColumns) {
+        const int column = first + lane_id() * kColumns;
+        double match[kColumns], insertion[kColumns], deletion[kColumns];
+#pragma unroll
+        for (int k = 0; k < kColumns; ++k) {
+            bool inside = column + k < width;
+            match[k] = inside ? rows.match[column + k] * factor : 0.0;
+            insertion[k] = inside ? rows.insertion[column + k] * factor : 0.0;
+            deletion[k] = inside ? rows.deletion[column + k] * factor : 0.0;
+        }
+        double match_left = from_left(match[kColumns - 1], match_before);
+        double gaps_left = from_left(insertion[kColumns - 1], insertion_before);
+        gaps_left += from_left(deletion[kColumns - 1], deletion_before);
+#pragma unroll
+        for (int k = 0; k < kColumns; ++k) {
+            bool inside = column + k < width;
+            unsigned char other = inside ? haplotype[column + k] : 'N';
+            bool matches = row.base == other || row.base == 'N' || other == 'N';
+            double emission = matches ? 1.0 - row.error : row.error / 3.0;
+            double here = emission * (row.alpha * match_left + row.beta * gaps_left);
+            match_left = match[k];
+            gaps_left = insertion[k] + deletion[k];
+            insertion[k] = row.insertion * match[k] + row.extend * insertion[k];
+            match[k] = inside ? here : 0.0;
+        }
+        double opened = row.deletion * from_left(match[kColumns - 1], new_match_before);
+        deletion[0] = opened;
+#pragma unroll
+        for (int k = 1; k < kColumns; ++k) {
+            deletion[k] = row.deletion * match[k - 1] + row.extend * deletion[k - 1];
+        }
+        // What comes from the lanes to the left fades from column to column.
+        double last = chained(deletion[kColumns - 1], extend_all, new_deletion_before);
+        double faded = from_left(last, new_deletion_before);
+#pragma unroll
+        for (int k = 0; k < kColumns; ++k) {
+            faded *= row.extend;
+            deletion[k] += faded;
+            if (column + k < width) {
+                rows.match[column + k] = match[k];
+                rows.insertion[column + k] = insertion[k];
+                rows.deletion[column + k] = deletion[k];
+                largest = fmax(largest, fmax(match[k], fmax(insertion[k], deletion[k])));
+            }
         }
     }
-    return largest_of(largest);
+    return largest;
 }
 
 __device__ double sum_of_row(Rows rows, int width) {
@@ -96,7 +138,8 @@ __device__ double sum_of_row(Rows rows, int width) {
 
 }  // namespace
 
-// Likelihoods of the listed pairs. A warp per block, which takes every so many of the list.
+// Likelihoods of the listed pairs. A warp per block, which takes every so many of the list. Rows lie
+// in shared memory if they fit, otherwise in `scratch`, which has room for the widest.
 extern "C" __global__ void __launch_bounds__(kWarpLanes) exact(
     const unsigned char* bases, const unsigned char* base_qualities,
     const unsigned char* insertion_qualities, const unsigned char* deletion_qualities,
@@ -105,38 +148,43 @@ extern "C" __global__ void __launch_bounds__(kWarpLanes) exact(
     const int4* pairs, const int* exact_pairs, const int* exact_count, double* scratch,
     double* likelihoods, int base_count, int reads, int haplotype_base_count, int haplotypes,
     int byte_values, int pair_count, int one, long long scratch_size, int widest) {
-    double* own = scratch + (long long)blockIdx.x * 3 * widest;
-    const Rows rows = {own, own + widest, own + 2 * widest};
+    __shared__ double near_rows[3 * kNearColumns];
+    const Qualities qualities = {bases, base_qualities, insertion_qualities, deletion_qualities,
+                                 gap_continuations, probabilities};
+    double* far_rows = scratch + (long long)blockIdx.x * 3 * widest;
     for (int entry = blockIdx.x; entry < *exact_count; entry += gridDim.x) {
         const int4 pair = pairs[2 * exact_pairs[entry] + 1];
         const int begin = read_offsets[pair.x], end = read_offsets[pair.x + 1];
         const unsigned char* haplotype = haplotype_bases + haplotype_offsets[pair.y];
         const int width = haplotype_offsets[pair.y + 1] - haplotype_offsets[pair.y];
-        double start = ldexp(1.0, kStartExponent) / width;
+        double* memory = width <= kNearColumns ? near_rows : far_rows;
+        const Rows rows = {memory, memory + width, memory + 2 * width};
+        const double start = ldexp(1.0, kStartExponent) / width;
         for (int column = lane_id(); column < width; column += kWarpLanes) {
             rows.match[column] = rows.insertion[column] = 0.0;
             rows.deletion[column] = start;
         }
+        __syncwarp();  // lanes read what others have written
         int exponent = -kStartExponent;
         double factor = 1.0;
+        RowModel next(qualities, begin);
         for (int at = begin; at < end; ++at) {
-            RowModel row;
-            row.base = bases[at];
-            row.error = probabilities[base_qualities[at]];
-            row.insertion = probabilities[insertion_qualities[at]];
-            row.deletion = probabilities[deletion_qualities[at]];
-            row.extend = probabilities[gap_continuations[at]];
-            row.alpha = fmax(0.0, 1.0 - (row.insertion + row.deletion));
-            row.beta = 1.0 - row.extend;
-            double corner = at == begin ? start : 0.0;
-            double largest = compute_row(row, rows, haplotype, width, factor, corner);
-            bool is_small = largest < ldexp(1.0, kStartExponent - kScaleExponent);
-            factor = is_small && at + 1 < end ? ldexp(1.0, kScaleExponent) : 1.0;
-            if (factor > 1.0) exponent -= kScaleExponent;
+            const RowModel row = next;
+            next = RowModel(qualities, min(at + 1, end - 1));  // long before it is needed
+            double largest =
+                compute_row(row, rows, haplotype, width, factor, at == begin ? start : 0.0);
+            factor = 1.0;
+            if ((at - begin) % kRowsBetweenScales == 0 && at + 1 < end) {
+                bool is_small = largest_of(largest) < ldexp(1.0, kStartExponent - kScaleExponent);
+                factor = is_small ? ldexp(1.0, kScaleExponent) : 1.0;
+                exponent -= is_small ? kScaleExponent : 0;
+            }
         }
+        __syncwarp();
         double sum = sum_of_row(rows, width);
         if (lane_id() == 0) {
             likelihoods[pair.z] = fmin(0.0, log10(sum) + exponent * kLog10Of2);
         }
+        __syncwarp();
     }
 }

@@ -59,26 +59,42 @@ struct Qualities {
     const double* probabilities;
 };
 
-// Probabilities of one read row (hapgpu/pairhmm/coefficients.py).
+// Probabilities of one read row (hapgpu/pairhmm/coefficients.py). Only `gain`, of which many are
+// multiplied, has to be precise.
 struct RowModel {
-    double insertion, deletion, extend, error, correct, alpha, beta, gain;
+    float insertion, deletion, extend, error, correct, alpha, beta;
+    double gain;
 
     __device__ RowModel(const Qualities& qualities, int row) {
-        insertion = qualities.probabilities[qualities.insertion[row]];
-        deletion = qualities.probabilities[qualities.deletion[row]];
-        extend = qualities.probabilities[qualities.extend[row]];
-        error = qualities.probabilities[qualities.base[row]];
-        correct = 1.0 - error;
-        alpha = fmax(0.0, 1.0 - (insertion + deletion));
-        beta = 1.0 - extend;
-        gain = alpha * correct;
+        double open_insertion = qualities.probabilities[qualities.insertion[row]];
+        double open_deletion = qualities.probabilities[qualities.deletion[row]];
+        double wrong = qualities.probabilities[qualities.base[row]];
+        double stay = fmax(0.0, 1.0 - (open_insertion + open_deletion));
+        insertion = (float)open_insertion;
+        deletion = (float)open_deletion;
+        extend = (float)qualities.probabilities[qualities.extend[row]];
+        error = (float)wrong;
+        correct = (float)(1.0 - wrong);
+        alpha = (float)stay;
+        beta = 1.0f - extend;
+        gain = stay * (1.0 - wrong);
     }
+};
 
-    // a, b, c, and eps of the row above.
-    __device__ float4 coefficients_after(const RowModel& above) const {
-        return {(float)(beta * above.insertion) / (float)(alpha * above.gain),
-                (float)(extend * above.insertion) / (float)(insertion * above.gain),
-                (float)(beta * above.deletion) / (float)alpha, (float)above.extend};
+// What the constants of a row take from the row above it.
+struct RowAbove {
+    float opened_insertion, deletion, extend;  // delta / g, zeta, eps
+
+    // Of the lane to the left; lane 0 gets `before`, which becomes that of the last lane.
+    __device__ RowAbove from_left(RowAbove& before) const {
+        RowAbove left = {__shfl_up_sync(kAllLanes, opened_insertion, 1),
+                         __shfl_up_sync(kAllLanes, deletion, 1),
+                         __shfl_up_sync(kAllLanes, extend, 1)};
+        if (lane_id() == 0) left = before;
+        before = {__shfl_sync(kAllLanes, opened_insertion, kWarpLanes - 1),
+                  __shfl_sync(kAllLanes, deletion, kWarpLanes - 1),
+                  __shfl_sync(kAllLanes, extend, kWarpLanes - 1)};
+        return left;
     }
 };
 
@@ -91,17 +107,17 @@ struct Growth {
     float most_insertion = 0.0f, most_opening = 1.0f, most_extending = 0.0f;
 
     __device__ void add(float4 coefficient, float mismatch, float insertion, const RowModel& model,
-                        bool is_first_row) {
-        float rise = fmaxf(1.0f, mismatch), extend = (float)model.extend;
+                        float entering, bool is_first_row) {
+        float rise = fmaxf(1.0f, mismatch), extend = model.extend;
         float least = fminf(fminf(coefficient.z, coefficient.w), mismatch);
         if (!is_first_row) least = fminf(least, fminf(coefficient.x, coefficient.y));
-        is_regular &= model.gain > 0.0 && extend < 1.0f && least >= 1e-37f;
-        log_rows += logf(rise);
-        if (!is_first_row) log_rows += coefficient.z / (1.0f - coefficient.w);
+        is_regular &= (float)model.gain > 0.0f && extend <= 0.5f && least >= 1e-37f;
+        if (rise > 1.0f) log_rows += logf(rise);
+        if (!is_first_row) log_rows += 2.0f * coefficient.z;  // as eps is at most 1/2
         insertions += insertion;
         most_insertion = fmaxf(most_insertion, insertion);
-        most_opening = fmaxf(most_opening, rise * (float)model.beta / (float)model.alpha);
-        most_extending = fmaxf(most_extending, extend / (float)model.gain);
+        most_opening = fmaxf(most_opening, rise * entering);
+        most_extending = fmaxf(most_extending, extend * insertion / model.insertion);
     }
 
     // Over all lanes of the warp.
@@ -157,61 +173,66 @@ extern "C" __global__ void prepare_haplotypes(
     }
 }
 
-// The constants of each row (`Row` in pairhmm.cu) and what a read needs besides: log10 of the
-// product of g, the factor of I in the sum of the last row, and the least sum to be trusted,
-// infinite where the normalised recurrence cannot be used. A warp per read.
+// The constants of each row (`Row` in pairhmm.cu) and what a read needs besides: the product of g,
+// the factor of I in the sum of the last row, and the least sum to be trusted, infinite where the
+// normalised recurrence cannot be used. A warp per read.
 extern "C" __global__ void prepare_reads(
     const unsigned char* bases, const unsigned char* base_qualities,
     const unsigned char* insertion_qualities, const unsigned char* deletion_qualities,
     const unsigned char* gap_continuations, const int* offsets, const double* probabilities,
-    const int* odd_letters, float4* coefficients, float2* emissions, double* log10_matching,
+    const int* odd_letters, float4* coefficients, float2* emissions, double* matching,
     float* last_insertions, float* thresholds, int base_count, int count, int byte_values,
-    float threshold, float trusted_growth) {
+    int longest_read, float threshold, float trusted_growth) {
     int read = (blockIdx.x * blockDim.x + threadIdx.x) / kWarpLanes;
     if (read >= count) return;
     const Qualities qualities = {base_qualities, insertion_qualities, deletion_qualities,
                                  gap_continuations, probabilities};
     int begin = offsets[read], end = offsets[read + 1];
+    if (end - begin > longest_read) return;  // its pairs are listed as exact ones
     Growth growth;
-    double product = 1.0, log10_product = 0.0;
-    int factors = 0;
-    for (int row = begin + lane_id(); row < end; row += kWarpLanes) {
+    double product = 1.0;
+    RowAbove before = {0.0f, 1.0f, 1.0f};
+    for (int first = begin; first < end; first += kWarpLanes) {
+        int row = min(first + lane_id(), end - 1);
         RowModel model(qualities, row);
-        float4 coefficient = {0.0f, 0.0f, (float)model.beta / (float)model.alpha, 1.0f};
-        if (row > begin) coefficient = model.coefficients_after(RowModel(qualities, row - 1));
+        float entering = model.beta / model.alpha;
+        RowAbove own = {model.insertion / (float)model.gain, model.deletion, model.extend};
+        RowAbove above = own.from_left(before);
+        if (first + lane_id() >= end) break;
+        float4 coefficient = {entering * above.opened_insertion,
+                              model.extend / model.insertion * above.opened_insertion,
+                              entering * above.deletion, above.extend};
         coefficients[row] = coefficient;
         unsigned char base = bases[row];
-        float mismatch = base == 'N' ? 1.0f : (float)model.error / (3.0f * (float)model.correct);
+        float mismatch = base == 'N' ? 1.0f : model.error / (3.0f * model.correct);
         int letter = letter_code(base);
         emissions[row] = {mismatch, __int_as_float(letter * kMaskStride)};
-        float last_insertion = (float)model.insertion / (float)model.gain;
-        if (row == end - 1) last_insertions[read] = last_insertion;
-        growth.add(coefficient, mismatch, last_insertion, model, row == begin);
+        if (row == end - 1) last_insertions[read] = own.opened_insertion;
+        growth.add(coefficient, mismatch, own.opened_insertion, model, entering, row == begin);
         growth.is_regular &= base == 'N' || letter != kOther || !odd_letters[base];
         product *= model.gain;
-        if (++factors % 32 == 0) {  // before it could leave the range of a double
-            log10_product += log10(product);
-            product = 1.0;
-        }
     }
-    log10_product += log10(product);
+    __syncwarp();
     for (int distance = kWarpLanes / 2; distance; distance /= 2) {
-        log10_product += __shfl_xor_sync(kAllLanes, log10_product, distance);
+        product *= __shfl_xor_sync(kAllLanes, product, distance);
     }
+    growth.is_regular &= product > 1e-290;
     float most = growth.most();
     if (lane_id() == 0) {
-        log10_matching[read] = log10_product;
+        matching[read] = product;
         thresholds[read] = threshold * fmaxf(1.0f, most / trusted_growth);
     }
 }
 
-// How many pairs there are of each layout and bin of read lengths. A thread per read.
+// How many pairs there are of each layout and bin of read lengths. Also turns the products of
+// prepare_reads into their logarithms. A thread per read.
 extern "C" __global__ void count_pairs(const int* read_offsets, const int* region_reads,
                                        const int* region_haplotypes, const int* layouts,
-                                       int* bins, int reads, int regions, int haplotypes,
+                                       double* log10_matching, int* bins, int reads, int regions, int haplotypes,
                                        int bin_count, int longest_read, int exact_layout) {
     int read = blockIdx.x * blockDim.x + threadIdx.x;
     if (read >= reads) return;
+    log10_matching[read] = log10(log10_matching[read]);
     int region = row_holding(region_reads, regions, read);
     int length = read_offsets[read + 1] - read_offsets[read], bin = length_bin(length);
     const Runs all(layouts, region_haplotypes[region + 1], length > longest_read ? exact_layout : -1);
@@ -223,33 +244,36 @@ extern "C" __global__ void count_pairs(const int* read_offsets, const int* regio
 }
 
 // Turns the counts of all bins into the places where they begin, layout by layout, and tells where
-// the pairs of each layout begin and how many they are. One block.
+// the pairs of each layout begin and how many they are. One block; a thread has neighbouring bins.
 extern "C" __global__ void __launch_bounds__(kLengthBins)
     place_bins(int* bins, int* layout_starts, int* layout_pairs, int layout_count, int bin_count) {
     __shared__ int totals[kWarpLanes];
-    const int warp = threadIdx.x / kWarpLanes;
-    int start = 0;
-    for (int layout = 0; layout < layout_count; ++layout) {
-        int* own = &bins[layout * kLengthBins + threadIdx.x];
-        int count = *own, sum = count;
-        for (int distance = 1; distance < kWarpLanes; distance *= 2) {
-            int left = __shfl_up_sync(kAllLanes, sum, distance);
-            if (lane_id() >= distance) sum += left;
+    const int warp = threadIdx.x / kWarpLanes, first = threadIdx.x * layout_count;
+    int count = 0;
+    for (int bin = first; bin < first + layout_count; ++bin) count += bins[bin];
+    int sum = count;
+    for (int distance = 1; distance < kWarpLanes; distance *= 2) {
+        int left = __shfl_up_sync(kAllLanes, sum, distance);
+        if (lane_id() >= distance) sum += left;
+    }
+    if (lane_id() == kWarpLanes - 1) totals[warp] = sum;
+    __syncthreads();
+    int place = sum - count;
+    for (int k = 0; k < warp; ++k) place += totals[k];
+    for (int bin = first; bin < first + layout_count; ++bin) {
+        int here = bins[bin];
+        bins[bin] = place;
+        place += here;
+    }
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        int end = 0;
+        for (int k = 0; k < kWarpLanes; ++k) end += totals[k];
+        for (int layout = layout_count - 1; layout >= 0; --layout) {
+            layout_starts[layout] = bins[layout * kLengthBins];
+            layout_pairs[layout] = end - layout_starts[layout];
+            end = layout_starts[layout];
         }
-        if (lane_id() == kWarpLanes - 1) totals[warp] = sum;
-        __syncthreads();
-        int before = 0, all = 0;
-        for (int k = 0; k < kLengthBins / kWarpLanes; ++k) {
-            if (k < warp) before += totals[k];
-            all += totals[k];
-        }
-        *own = start + before + sum - count;
-        if (threadIdx.x == 0) {
-            layout_starts[layout] = start;
-            layout_pairs[layout] = all;
-        }
-        start += all;
-        __syncthreads();
     }
 }
 

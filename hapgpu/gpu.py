@@ -8,18 +8,21 @@ from typing import Any
 
 import cupy
 
+_URGENT, _USUAL = -1, 0  # priorities of CUDA: the lower number comes first
 _thread = threading.local()
 
 
-def thread_streams(device: int, count: int) -> list[Any]:
+def thread_streams(device: int, count: int, *, urgent: bool = False) -> list[Any]:
     """Return streams of the calling thread on a device, the same ones at each call.
 
-    Threads with streams of their own do not wait for each other.
+    Threads with streams of their own do not wait for each other. What is launched on `urgent`
+    ones gets free multiprocessors before what waits on others.
     """
-    streams: dict[int, list[Any]] = _thread.__dict__.setdefault("streams", {})
-    own = streams.setdefault(device, [])
+    streams: dict[tuple[int, bool], list[Any]] = _thread.__dict__.setdefault("streams", {})
+    own = streams.setdefault((device, urgent), [])
     while len(own) < count:
-        own.append(cupy.cuda.Stream(non_blocking=True))
+        priority = _URGENT if urgent else _USUAL
+        own.append(cupy.cuda.Stream(non_blocking=True, priority=priority))
     return own[:count]
 
 

@@ -59,11 +59,20 @@ class Kernel:
     """One kernel: `expression`, say `align<20>`, out of the file `source` in `cuda/`.
 
     Compared by identity, for kernels are looked up at each launch: make each of them once.
+
+    Attributes
+    ----------
+    parameters
+        In the order of the source.
+    shared_percent
+        How much of a multiprocessor's on-chip memory it should have as shared memory; None leaves
+        that to the driver. Kernels that are to run side by side have to agree.
     """
 
     source: str
     expression: str
     parameters: tuple[Array | Scalar, ...]
+    shared_percent: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,8 +177,10 @@ def load_kernel(kernel: Kernel, device: int) -> LoadedKernel:
     with cupy.cuda.Device(device) as current:
         architecture = f"sm_{current.compute_capability}"
         cubin, lowered_name = _cached_cubin(kernel, architecture)
-        module = cupy.RawModule(path=str(cubin))
-        return LoadedKernel(kernel, module.get_function(lowered_name), device)
+        function = cupy.RawModule(path=str(cubin)).get_function(lowered_name)
+        if kernel.shared_percent is not None:
+            function.preferred_shared_memory_carveout = kernel.shared_percent
+        return LoadedKernel(kernel, function, device)
 
 
 def _cached_cubin(kernel: Kernel, architecture: str) -> tuple[Path, str]:
@@ -199,6 +210,14 @@ def _write_whole(path: Path, content: bytes) -> None:
     Path(file.name).replace(path)
 
 
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """Arguments that were checked against the parameters of a kernel."""
+
+    parameters: tuple[Array | Scalar, ...]
+    values: tuple[Any, ...]
+
+
 class LoadedKernel:
     """A kernel on a device. CuPy would take any array for any pointer; this does not."""
 
@@ -212,6 +231,12 @@ class LoadedKernel:
             for place, parameter in enumerate(kernel.parameters)
             if isinstance(parameter, Scalar)
         ]
+        lengths = {array.length for array in kernel.parameters if isinstance(array, Array)}
+        self._free_scalars = {
+            kernel.parameters[place].name: (place, dtype)
+            for place, dtype in self._scalars
+            if kernel.parameters[place].name not in lengths
+        }
         self._arrays = [
             (place, np.dtype(parameter.dtype), places[parameter.length], parameter)
             for place, parameter in enumerate(kernel.parameters)
@@ -225,13 +250,39 @@ class LoadedKernel:
         function = self._function.kernel.ptr
         return int(driver.occupancyMaxActiveBlocksPerMultiprocessor(function, threads, 0))
 
-    def launch(self, blocks: int, threads: int, arguments: Sequence[Any]) -> None:
+    def launch(
+        self, blocks: int, threads: int, arguments: Sequence[Any] | Checked, **scalars: float
+    ) -> None:
         """Launch on the current stream, after checking every argument against its parameter.
+
+        `scalars` replace, by name, arguments that were checked before and are the length of no
+        array.
 
         Raises
         ------
         TypeError, ValueError
             If an array has another type, device or layout than declared, or is too short.
+        """
+        checked = arguments if isinstance(arguments, Checked) else self.check(arguments)
+        if checked.parameters is not self._kernel.parameters:
+            message = f"{self._kernel.expression} has other parameters than were checked"
+            raise TypeError(message)
+        values = checked.values
+        if scalars:
+            replaced = list(values)
+            for name, scalar in scalars.items():
+                place, dtype = self._free_scalars[name]
+                replaced[place] = dtype(scalar)
+            values = tuple(replaced)
+        self._function((blocks,), (threads,), values)
+
+    def check(self, arguments: Sequence[Any]) -> Checked:
+        """Check arguments; for several kernels with the same parameters once is enough.
+
+        Raises
+        ------
+        TypeError, ValueError
+            As `launch`.
         """
         values = list(arguments)
         if len(values) != len(self._kernel.parameters):
@@ -249,7 +300,7 @@ class LoadedKernel:
                 or array.data.device_id != self._device
             ):
                 self._refuse(parameter, array, needed)
-        self._function((blocks,), (threads,), tuple(values))
+        return Checked(self._kernel.parameters, tuple(values))
 
     def _refuse(self, parameter: Array, array: Any, needed: int) -> NoReturn:
         where = f"{self._kernel.expression}: {parameter.name}"

@@ -12,6 +12,8 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 
 from hapgpu.kernels import SMOKE, Kernel, Usage, compile_kernel, usage
+from hapgpu.pairhmm import kernels as pairhmm
+from hapgpu.pairhmm.layouts import COLUMNS
 from hapgpu.realign.cuda import MOST_COLUMNS, kernel_for
 
 ARCHITECTURES = ("sm_70", "sm_75", "sm_80", "sm_86", "sm_89", "sm_90", "sm_100", "sm_120")
@@ -24,6 +26,9 @@ def all_kernels() -> Iterator[Kernel]:
         for columns in range(1, MOST_COLUMNS[score_type] + 1):
             for with_trace in (True, False):
                 yield kernel_for(columns, score_type, with_trace=with_trace)
+    yield from (pairhmm.PREPARE_HAPLOTYPES, pairhmm.PREPARE_READS)
+    yield from (pairhmm.COUNT_PAIRS, pairhmm.PLACE_BINS, pairhmm.LIST_PAIRS, pairhmm.EXACT)
+    yield from map(pairhmm.forward_kernel, COLUMNS)
 
 
 def compiled_usage(job: tuple[Kernel, str]) -> Usage:

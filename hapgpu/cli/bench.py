@@ -13,37 +13,68 @@ import typer
 from hapgpu.cli.messages import set_up_messages
 from hapgpu.cli.options import Debug, DeviceName, GpuMemory, Json, Threads
 from hapgpu.device import Device, resolve_devices
+from hapgpu.errors import UsageError
 from hapgpu.io.benchmark import benchmark_io
 from hapgpu.io.output import write_json
+from hapgpu.pairhmm import benchmark as pairhmm
 from hapgpu.realign.benchmark import Measurement, benchmark_realign
 
-EXAMPLES: Final = "Example: hapgpu bench realign --device cuda:0"
+EXAMPLES: Final = """Alignment, on one GPU:
+hapgpu bench realign --device cuda:0
+
+The pair-HMM, on the regions of a file, each of them 300 times:
+hapgpu bench pairhmm --batches 10s.in --copies 300"""
 
 
 class Benchmark(StrEnum):
     """What can be measured."""
 
     REALIGN = "realign"
+    PAIRHMM = "pairhmm"
     IO = "io"
 
 
 def bench(
     *,
-    what: Annotated[Benchmark, typer.Argument(help="Alignment of pairs, or reading and writing.")],
+    what: Annotated[
+        Benchmark,
+        typer.Argument(help="Alignment of pairs, the pair-HMM, or reading and writing."),
+    ],
+    batches: Annotated[
+        str | None,
+        typer.Option(
+            "--batches",
+            metavar="FILE",
+            help="Measure the pair-HMM on these text batches; - is standard input.",
+        ),
+    ] = None,
+    copies: Annotated[
+        int | None,
+        typer.Option("--copies", metavar="N", min=1, help="Take the regions of FILE so often."),
+    ] = None,
     threads: Threads,
     device: DeviceName = "auto",
     gpu_mem: GpuMemory = None,
     json: Json = None,
     debug: Debug = False,
 ) -> None:
-    """Measure how fast this machine computes, on data made for it.
+    """Measure how fast this machine computes, on data made for it or on those of a file.
 
     One line per measurement on standard output, tab-separated.
     """
     set_up_messages("bench", quiet=False, verbose=False, debug=debug)
+    if batches is not None and what is not Benchmark.PAIRHMM:
+        raise UsageError(f"--batches is for bench pairhmm, not for bench {what}")
+    if copies is not None and batches is None:
+        raise UsageError("--copies repeats the regions of a file: give it with --batches FILE")
     devices, chosen = resolve_devices(device, threads=threads, gpu_memory=gpu_mem)
     sys.stderr.write(f"hapgpu bench: {chosen}\n")
-    results = _bench_io(threads) if what is Benchmark.IO else _bench_realign(devices)
+    if what is Benchmark.IO:
+        results = _bench_io(threads)
+    elif what is Benchmark.REALIGN:
+        results = _bench_realign(devices)
+    else:
+        results = _bench_pairhmm(devices, batches, copies or 1)
     if json is not None:
         write_json(json, results)
 
@@ -69,6 +100,31 @@ def _bench_realign(devices: list[Device]) -> list[dict[str, object]]:
                     line.haplotype_length,
                     f"{line.pairs_per_second:.0f}",
                     f"{line.gcups:.2f}",
+                )
+            )
+    return [asdict(line) for line in measured]
+
+
+def _bench_pairhmm(
+    devices: list[Device], batches: str | None, copies: int
+) -> list[dict[str, object]]:
+    _print_row(("device", "what", "data", "cells", "seconds", "GCUPS"))
+    measured: list[pairhmm.Measurement] = []
+    for device in devices:
+        if batches is None:
+            lines = pairhmm.benchmark_pairhmm(device)
+        else:
+            lines = pairhmm.benchmark_regions(batches, copies, device)
+        for line in lines:
+            measured.append(line)
+            _print_row(
+                (
+                    line.device,
+                    line.what,
+                    line.data,
+                    line.cells,
+                    f"{line.seconds:.4g}",
+                    f"{line.gcups:.4g}",
                 )
             )
     return [asdict(line) for line in measured]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import sys
-from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Final
@@ -12,7 +11,6 @@ from typing import Annotated, Final
 import typer
 
 import hapgpu
-from hapgpu.batch import ReadBatch
 from hapgpu.cli.messages import set_up_messages
 from hapgpu.cli.options import (
     Debug,
@@ -32,14 +30,19 @@ from hapgpu.cli.options import (
     Verbose,
 )
 from hapgpu.cli.progress import choose_progress
-from hapgpu.device import CpuDevice, Device, resolve_devices
+from hapgpu.cli.run import (
+    MOST_IO_THREADS,
+    announce,
+    given_regions,
+    split_batches,
+    worker_devices,
+)
+from hapgpu.device import CpuDevice, resolve_devices
 from hapgpu.errors import UsageError
 from hapgpu.io.fasta import ReferenceFasta
 from hapgpu.io.header import SamHeader
 from hapgpu.io.reads import ReadSource, open_reads
 from hapgpu.io.records import RecordWriter, open_writer
-from hapgpu.io.regions import Region, parse_region, read_bed
-from hapgpu.jit import is_first_run
 from hapgpu.pipeline import run_pipeline
 from hapgpu.realign.haplotypes import HaplotypeSet, read_haplotypes
 from hapgpu.realign.placement import Placement, place_haplotypes
@@ -63,8 +66,6 @@ logger = logging.getLogger(__name__)
 _EXCLUDED_FLAGS: Final = 0xF00
 _MIN_SCORE: Final = 0.2
 _PAIRS_PER_BATCH: Final = 400_000  # pairs take memory too: batches get smaller with more of them
-_WORKERS_PER_GPU: Final = 2  # one prepares and finishes batches while the other has the GPU
-_MOST_IO_THREADS: Final = 4  # more read and write no faster, but hold more in memory
 _REALIGNMENT: Final = "Alignment"
 
 
@@ -175,15 +176,12 @@ def realign(
     if reference is not None and not haplotype_set.loci:
         message = f"--reference needs haplotypes with loci, and {haplotypes} has none"
         raise UsageError(message)
-    if not quiet:
-        sys.stderr.write(f"hapgpu realign: {chosen}\n")
-        if is_first_run() and sys.stderr.isatty():
-            sys.stderr.write("hapgpu realign: first run, compiling for this machine (10 s or so)\n")
+    announce("realign", chosen, quiet=quiet)
     statistics = RunStatistics("realign", sys.argv, [d.name for d in devices], threads)
-    given = _given_regions(regions, targets_file)
+    given = given_regions(regions, targets_file)
     with open_reads(
         reads,
-        threads=min(threads, _MOST_IO_THREADS),
+        threads=min(threads, MOST_IO_THREADS),
         reference=reference,
         regions=given or haplotype_set.loci or None,
     ) as source:
@@ -199,45 +197,25 @@ def realign(
         reads_per_batch = max(1, _PAIRS_PER_BATCH // haplotype_set.most_candidates)
         realigners = [
             Realigner(haplotype_set, placement, header, options, worker, reads)
-            for worker in _workers(devices)
+            for worker in worker_devices(devices)
         ]
         output_header = _output_header(header, haplotype_set, placement, with_pg=not no_pg)
         with open_writer(
             str(output) if output else "-",
             output_header,
             format=output_fmt,
-            threads=min(threads, _MOST_IO_THREADS),
+            threads=min(threads, MOST_IO_THREADS),
             uncompressed=uncompressed,
             reference=haplotypes if placement is None else reference,
         ) as writer:
             run_pipeline(
-                statistics.timed_source("read", _split(source.batches(), reads_per_batch)),
+                statistics.timed_source("read", split_batches(source.batches(), reads_per_batch)),
                 [statistics.timed("realign", realigner) for realigner in realigners],
                 statistics.timed("write", _Sink(writer, statistics)),
                 progress=choose_progress("hapgpu realign", quiet=quiet),
                 threaded=not isinstance(devices[0], CpuDevice),
             )
     _report(statistics, json)
-
-
-def _split(batches: Iterable[ReadBatch], size: int) -> Iterator[ReadBatch]:
-    for batch in batches:
-        yield from batch.split(size)
-
-
-def _workers(devices: Sequence[Device]) -> list[Device]:
-    """Return the devices, each as often as it works on batches; the CPU has a pool of its own."""
-    return [
-        device
-        for device in devices
-        for _ in range(1 if isinstance(device, CpuDevice) else _WORKERS_PER_GPU)
-    ]
-
-
-def _given_regions(texts: Sequence[str] | None, targets_file: Path | None) -> list[Region]:
-    """Return the regions of -r and -L."""
-    regions = [parse_region(text) for text in texts or ()]
-    return regions + (read_bed(targets_file) if targets_file is not None else [])
 
 
 def _input_header(source: ReadSource, reference: Path | None) -> SamHeader:

@@ -26,6 +26,11 @@ _READ_BYTES = 1 << 19
 _GROUP_BYTES = 1 << 19
 
 
+def is_bgzf(head: bytes) -> bool:
+    """Tell whether a file that begins with these bytes is BGZF, rather than another gzip."""
+    return head.startswith(_MAGIC) and head[12:14] == b"BC"
+
+
 @dataclass(frozen=True, slots=True)
 class VirtualRange:
     """A stretch of the inflated file, between two virtual offsets (block << 16 | byte in it)."""

@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
 from io import BufferedIOBase, BufferedReader
 from pathlib import Path
-from typing import Final, NoReturn, cast
+from typing import Final, NoReturn
 
 import numpy as np
-from isal import igzip, isal_zlib
 from numpy.typing import NDArray
 
 from hapgpu.batch import Ragged, ReadBatch, offsets_of
 from hapgpu.errors import InputError
+from hapgpu.io.compressed import open_inflated
 from hapgpu.jit import njit
 
 UNMAPPED: Final = 4
-_UNREADABLE = (OSError, cast("type[Exception]", isal_zlib.error))
 _LONGEST_NAME: Final = 254
 _LONGEST_RECORD: Final = 2**31 - 1
 
@@ -70,7 +67,7 @@ def read_fastq(
     """
     label = _label(source)
     first = 1
-    with _opened(source, label) as stream:
+    with open_inflated(source, label) as stream:
         for text in _whole_records(stream, 2 * batch_bases, label):
             batch = _parse(text, first, label)
             first += len(batch)
@@ -81,31 +78,6 @@ def _label(source: str | Path | BufferedReader) -> str:
     if isinstance(source, BufferedReader):
         return str(getattr(source, "name", "input stream"))
     return "standard input" if str(source) == "-" else str(source)
-
-
-@contextmanager
-def _opened(source: str | Path | BufferedReader, label: str) -> Iterator[BufferedIOBase]:
-    """Open a source and decompress it if it is compressed; turn faults into input errors."""
-    try:
-        if isinstance(source, BufferedReader):
-            yield _decompressed(source)
-        elif str(source) == "-":
-            yield _decompressed(cast("BufferedReader", sys.stdin.buffer))
-        else:
-            with Path(source).open("rb") as stream:
-                yield _decompressed(stream)
-    except FileNotFoundError:
-        raise InputError(f"{label}: no such file") from None
-    except EOFError:
-        raise InputError(f"{label}: the compressed file is cut short") from None
-    except _UNREADABLE as error:
-        reason = getattr(error, "strerror", None) or error
-        raise InputError(f"{label}: cannot be read: {reason}") from error
-
-
-def _decompressed(stream: BufferedReader) -> BufferedIOBase:
-    gzipped = stream.peek(1)[:1] == b"\x1f"
-    return cast("BufferedIOBase", igzip.IGzipFile(fileobj=stream)) if gzipped else stream
 
 
 def _whole_records(stream: BufferedIOBase, size: int, label: str) -> Iterator[bytes]:

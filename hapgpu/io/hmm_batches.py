@@ -8,20 +8,16 @@ line.
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
-from io import SEEK_END, BufferedIOBase, BufferedReader
-from pathlib import Path
-from typing import Final, NoReturn, cast
+from io import BufferedIOBase
+from typing import Final, NoReturn
 
 import numpy as np
-from isal import igzip, isal_zlib
 from numpy.typing import NDArray
 
 from hapgpu.batch import Ragged, offsets_of
 from hapgpu.errors import InputError
-from hapgpu.io.bgzf import EOF_BLOCK
+from hapgpu.io.compressed import open_inflated
 from hapgpu.io.hmm_lines import (
     HAPLOTYPE_FIELDS,
     HEADER_FIELDS,
@@ -36,7 +32,6 @@ from hapgpu.pairhmm.batch import HmmBatch, HmmReads
 
 _TEXT_BYTES: Final = 1 << 23
 _SHOWN_BYTES: Final = 40
-_UNREADABLE = (OSError, cast("type[Exception]", isal_zlib.error))
 
 _COLUMNS = ("bases", "base qualities", "insertion qualities", "deletion qualities", "continuations")
 _MEANING = {
@@ -75,7 +70,7 @@ def read_hmm_batches(path: str, *, batch_cells: int = 1 << 30) -> Iterator[HmmBa
     name = "standard input" if path == "-" else path
     parser = _Parser(name)
     found = False
-    with _opened(path, name) as stream:
+    with open_inflated(path, name) as stream:
         for batch in _whole_regions(stream, parser):
             found = True
             yield from _bounded(batch, batch_cells)
@@ -113,37 +108,6 @@ def _whole_regions(stream: BufferedIOBase, parser: _Parser) -> Iterator[HmmBatch
             yield batch
     if rest:
         parser.reject_cut(rest)
-
-
-@contextmanager
-def _opened(path: str, name: str) -> Iterator[BufferedIOBase]:
-    """Open a file and decompress it if it is compressed; turn faults into input errors."""
-    try:
-        if path == "-":
-            yield _inflated(cast("BufferedReader", sys.stdin.buffer), name)
-        else:
-            with Path(path).open("rb") as stream:
-                yield _inflated(stream, name)
-    except FileNotFoundError:
-        raise InputError(f"{name}: no such file") from None
-    except EOFError:
-        raise InputError(f"{name}: the compressed file is cut short: copy it again") from None
-    except _UNREADABLE as error:
-        reason = getattr(error, "strerror", None) or error
-        raise InputError(f"{name}: cannot be read: {reason}") from error
-
-
-def _inflated(stream: BufferedReader, name: str) -> BufferedIOBase:
-    head = stream.peek(len(EOF_BLOCK))
-    if not head.startswith(EOF_BLOCK[:2]):
-        return stream
-    is_bgzf = head.startswith(EOF_BLOCK[:4]) and head[12:14] == b"BC"
-    if is_bgzf and stream.seekable():
-        stream.seek(max(stream.seek(0, SEEK_END) - len(EOF_BLOCK), 0))
-        if stream.read() != EOF_BLOCK:
-            raise InputError(f"{name} is truncated: its closing (EOF) block is missing")
-        stream.seek(0)
-    return cast("BufferedIOBase", igzip.IGzipFile(fileobj=stream))
 
 
 class _Parser:

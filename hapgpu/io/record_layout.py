@@ -16,6 +16,7 @@ from hapgpu.io.bam import (
     SOFT_CLIP,
 )
 from hapgpu.io.byte_access import Integer, load_i32, load_u16, load_u32
+from hapgpu.io.tag_fields import field_bytes
 from hapgpu.jit import njit
 
 MAX_RECORD_BYTES: Final = 1 << 28
@@ -42,19 +43,6 @@ FAULTS: Final = {
     UNEQUAL_CIGAR: "its CIGAR and its sequence differ in length",
     BAD_TAG: "a tag is of unknown type or runs over the end of the record",
 }
-
-_CHARACTER, _TEXT, _HEX, _ARRAY = b"AZHB"
-
-
-def _value_widths() -> NDArray[np.int64]:
-    widths = np.zeros(256, dtype=np.int64)
-    for kinds, width in (("AcC", 1), ("sS", 2), ("iIf", 4)):
-        widths[list(kinds.encode())] = width
-    return widths
-
-
-VALUE_WIDTHS: Final = _value_widths()
-"""int64[256]: bytes that a value of a tag takes by its type, 0 for an unknown one."""
 
 
 class Layout(NamedTuple):
@@ -139,34 +127,6 @@ def walk_records(
 
 
 @njit
-def _tag_bytes(data: NDArray[np.uint8], at: Integer, end: Integer) -> Integer:
-    """Return the length of the tag at `at` in bytes, or 0 if it does not end before `end`."""
-    if at + 4 > end:
-        return 0
-    kind = data[np.uint64(at + 2)]
-    size = 0
-    if kind in (_TEXT, _HEX):
-        close = at + 3
-        while close < end and data[np.uint64(close)] != 0:
-            close += 1
-        size = close + 1 - at
-    elif kind == _ARRAY:
-        if at + 8 > end:
-            return 0
-        count = load_i32(data, at + 4)
-        width = VALUE_WIDTHS[data[np.uint64(at + 3)]]
-        if count < 0 or width == 0 or data[np.uint64(at + 3)] == _CHARACTER:
-            return 0
-        size = 8 + count * width
-    else:
-        width = VALUE_WIDTHS[kind]
-        if width == 0:
-            return 0
-        size = 3 + width
-    return size if at + size <= end else 0
-
-
-@njit
 def _find_long_cigar(
     data: NDArray[np.uint8], start: Integer, end: Integer
 ) -> tuple[Integer, Integer]:
@@ -174,7 +134,7 @@ def _find_long_cigar(
     found: Integer = -1
     at = start
     while at < end:
-        size = _tag_bytes(data, at, end)
+        size = field_bytes(data, at, end)
         if size == 0:
             return -1, BAD_TAG
         if load_u32(data, at) == LONG_CIGAR_TAG:

@@ -13,7 +13,7 @@ from typing import Any, BinaryIO, Final, cast
 
 from hapgpu.errors import InputError
 from hapgpu.io.bam import MAGIC
-from hapgpu.io.bgzf import EOF_BLOCK
+from hapgpu.io.bgzf import EOF_BLOCK, is_bgzf
 
 _HEAD_BYTES: Final = 1 << 16
 _CRAM_3 = b"CRAM\3"
@@ -127,13 +127,9 @@ def _recognised(stream: BinaryIO, name: str, path: Path | None) -> ReadInput:
 
 
 def _closing(head: bytes) -> bytes:
-    if _is_bgzf(head):
+    if is_bgzf(head):
         return EOF_BLOCK
     return _CRAM_3_EOF if head.startswith(_CRAM_3) else b""
-
-
-def _is_bgzf(head: bytes) -> bool:
-    return head.startswith(EOF_BLOCK[:4]) and head[12:14] == b"BC"
 
 
 def _recognise(head: bytes, name: str) -> ReadFormat:
@@ -145,7 +141,7 @@ def _recognise(head: bytes, name: str) -> ReadFormat:
     if head.startswith(_GZIP):
         text = _first_inflated(head, name)
         if text.startswith(MAGIC):
-            if not _is_bgzf(head):
+            if not is_bgzf(head):
                 raise InputError(f"{name} is BAM compressed by gzip: compress it by bgzip instead")
             return ReadFormat.BAM
     if _HEADER_LINE.match(text) or _ALIGNMENT_LINE.match(text):

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from hapgpu.io.byte_access import Integer, copy_bytes, load_i32, load_u16, load_u32
 from hapgpu.io.number_text import put_float, put_integer
-from hapgpu.io.record_layout import VALUE_WIDTHS
+from hapgpu.io.tag_fields import VALUE_WIDTHS
 from hapgpu.jit import njit
 
 _TAB, _COLON, _COMMA = b"\t:,"

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import functools
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from types import TracebackType
+from typing import Any, Self
 
 import cupy
 import numpy as np
@@ -36,9 +36,9 @@ from hapgpu.pairhmm.model import (
     TRUSTED_GROWTH,
 )
 from hapgpu.pairhmm.pieces import halves_of, pieces_of
-from hapgpu.pairhmm.staging import pinned_array, upload
+from hapgpu.pairhmm.staging import Staging, pinned_array, thread_staging
 
-_PIECE_CELLS = 3_000_000_000
+_PIECE_CELLS = 9_000_000_000
 _PIECE_BASES = 1 << 25
 _PIECES_IN_FLIGHT = 3
 _STREAMS = 4
@@ -73,56 +73,85 @@ def log10_likelihoods(batch: HmmBatch, device: CudaDevice) -> NDArray[np.float64
         fails.
     """
     likelihoods: NDArray[np.float64] = pinned_array(batch.pairs, np.float64)
-    pieces = pieces_of(batch, _PIECE_CELLS, _PIECE_BASES)
-    memory = device.memory_budget() // _PIECES_IN_FLIGHT
-    ends = offsets_of([piece.pairs for piece in pieces])
-    places = [likelihoods[ends[k] : ends[k + 1]] for k in range(len(pieces))]
-    if len(pieces) == 1:
-        _compute(pieces[0], places[0], device, memory)
-        return likelihoods
-    for done in [
-        _workers().submit(_compute, piece, place, device, memory)
-        for piece, place in zip(pieces, places, strict=True)
-    ]:
-        done.result()
-    return likelihoods
-
-
-@functools.cache
-def _workers() -> ThreadPoolExecutor:
-    """Threads that live on: their streams and pinned memory take long to make."""
-    return ThreadPoolExecutor(_PIECES_IN_FLIGHT, thread_name_prefix="hapgpu-pairhmm")
-
-
-def _compute(
-    batch: HmmBatch, likelihoods: NDArray[np.float64], device: CudaDevice, memory: int
-) -> None:
-    """Compute a piece, in halves where that many bytes of the device do not hold it."""
-    if not batch.pairs:
-        return
     try:
-        with cupy.cuda.Device(device.index):
-            if _fits(batch, memory):
-                _Run(batch, device, memory).into(likelihoods)
-                return
-    except cupy.cuda.memory.OutOfMemoryError:
-        cupy.get_default_memory_pool().free_all_blocks()
+        with cupy.cuda.Device(device.index), _Flight(device) as flight:
+            done = 0
+            for piece in pieces_of(batch, _PIECE_CELLS, _PIECE_BASES):
+                begin, done = done, done + piece.pairs
+                flight.start(piece, likelihoods[begin:done])
     except (cupy.cuda.driver.CUDADriverError, cupy.cuda.runtime.CUDARuntimeError) as error:
         message = f"{device.name} failed: {error}"
         raise DeviceError(message) from error
-    halves = halves_of(batch)
-    if len(halves) == 1:
-        length, haplotypes = len(batch.reads.bases.data), len(batch.haplotypes)
-        message = f"{device.name} has too little memory for a read of {length:,} bases"
-        raise DeviceError(f"{message} and {haplotypes:,} haplotypes: use --device cpu")
-    for half in halves:
-        _compute(half, likelihoods[: half.pairs], device, memory)
-        likelihoods = likelihoods[half.pairs :]
+    return likelihoods
 
 
-def _fits(batch: HmmBatch, memory: int) -> bool:
+class _Flight:
+    """Pieces on their way through a device, each on streams and staging memory of its own.
+
+    A piece waits in line behind the one that had the same streams, and takes its memory over.
+    Leaving the context waits for all: until then the device writes the likelihoods.
+    """
+
+    def __init__(self, device: CudaDevice) -> None:
+        self._device = device
+        self._memory = device.memory_budget() // _PIECES_IN_FLIGHT
+        self._streams = thread_streams(device.index, _PIECES_IN_FLIGHT, urgent=True)
+        self._forward_streams = thread_streams(device.index, _PIECES_IN_FLIGHT * _STREAMS)
+        self._started = 0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._wait()
+
+    def start(self, batch: HmmBatch, likelihoods: NDArray[np.float64]) -> None:
+        """Start a piece, in halves where the memory of the device does not hold it."""
+        if not likelihoods.size:
+            return
+        if _fits(batch, likelihoods.size, self._memory) and (
+            self._starts(batch, likelihoods) or self._starts_alone(batch, likelihoods)
+        ):
+            return
+        halves = halves_of(batch)
+        if len(halves) == 1:
+            length, haplotypes = len(batch.reads.bases.data), len(batch.haplotypes)
+            message = f"{self._device.name} has too little memory for a read of {length:,} bases"
+            raise DeviceError(f"{message} and {haplotypes:,} haplotypes: use --device cpu")
+        for half in halves:
+            self.start(half, likelihoods[: half.pairs])
+            likelihoods = likelihoods[half.pairs :]
+
+    def _starts(self, batch: HmmBatch, likelihoods: NDArray[np.float64]) -> bool:
+        turn = self._started % _PIECES_IN_FLIGHT
+        forward_streams = self._forward_streams[turn * _STREAMS : (turn + 1) * _STREAMS]
+        streams = (self._streams[turn], forward_streams)
+        try:
+            run = _Run(batch, likelihoods.size, self._device, streams, thread_staging(turn))
+            run.launch(likelihoods, self._memory)
+        except cupy.cuda.memory.OutOfMemoryError:
+            return False
+        self._started += 1
+        return True
+
+    def _starts_alone(self, batch: HmmBatch, likelihoods: NDArray[np.float64]) -> bool:
+        self._wait()
+        cupy.get_default_memory_pool().free_all_blocks()
+        return self._starts(batch, likelihoods)
+
+    def _wait(self) -> None:
+        for stream in self._streams:
+            stream.synchronize()
+
+
+def _fits(batch: HmmBatch, pairs: int, memory: int) -> bool:
     """Whether a piece takes at most half of the memory, and offsets fit 32 bits."""
-    bases, pairs = batch.reads.bases.data.size, batch.pairs
+    bases = batch.reads.bases.data.size
     size = _BYTES_PER_BASE * bases + _BYTES_PER_PAIR * pairs + 8 * batch.haplotypes.data.size
     return size <= memory // 2 and max(size // 8, pairs) <= _LARGEST_INDEX
 
@@ -131,6 +160,7 @@ def _fits(batch: HmmBatch, memory: int) -> bool:
 class _Inputs:
     """A piece on the device: text, qualities and offsets as the kernels take them."""
 
+    mask_words: int
     reads: tuple[Any, ...]  # bases and qualities
     haplotypes: Any
     probabilities: Any
@@ -145,81 +175,156 @@ class _Inputs:
     layout_lanes: Any
 
 
+@dataclass(frozen=True, slots=True)
+class _Prepared:
+    """What the kernels make of the inputs: constants of rows, values of reads, masks."""
+
+    coefficients: Any
+    emissions: Any
+    log10_matching: Any
+    last_insertions: Any
+    thresholds: Any
+    masks: Any
+
+    @classmethod
+    def empty(cls, bases: int, reads: int, mask_words: int) -> _Prepared:
+        return cls(
+            coefficients=cupy.empty(4 * bases, dtype=np.float32),
+            emissions=cupy.empty(2 * bases, dtype=np.float32),
+            log10_matching=cupy.empty(reads, dtype=np.float64),
+            last_insertions=cupy.empty(reads, dtype=np.float32),
+            thresholds=cupy.empty(reads, dtype=np.float32),
+            masks=cupy.empty(mask_words, dtype=np.uint32),
+        )
+
+    @property
+    def rows_and_reads(self) -> tuple[Any, ...]:
+        """All but the masks, as the kernels take them."""
+        return (
+            self.coefficients,
+            self.emissions,
+            self.log10_matching,
+            self.last_insertions,
+            self.thresholds,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Listed:
+    """The pairs by layout and read length, those for `exact`, and what comes of them."""
+
+    pairs: Any
+    layout_starts: Any
+    layout_pairs: Any
+    exact_pairs: Any
+    exact_count: Any
+    likelihoods: Any
+
+    @classmethod
+    def empty(cls, pairs: int, layouts: int) -> _Listed:
+        return cls(
+            pairs=cupy.empty(8 * pairs, dtype=np.int32),
+            layout_starts=cupy.empty(layouts, dtype=np.int32),
+            layout_pairs=cupy.empty(layouts, dtype=np.int32),
+            exact_pairs=cupy.empty(pairs, dtype=np.int32),
+            exact_count=cupy.zeros(1, dtype=np.int32),
+            likelihoods=cupy.empty(pairs, dtype=np.float64),
+        )
+
+
 class _Run:
     """One piece on its way through the device."""
 
-    def __init__(self, batch: HmmBatch, device: CudaDevice, memory: int) -> None:
-        self._memory = memory
+    def __init__(
+        self,
+        batch: HmmBatch,
+        pairs: int,
+        device: CudaDevice,
+        streams: tuple[Any, Sequence[Any]],
+        staging: Staging,
+    ) -> None:
         self._batch = batch
+        self._pairs = pairs
         self._device = device
-        self._pair_offsets = batch.pair_offsets
-        self._pairs = int(self._pair_offsets[-1])
-        self._streams = thread_streams(device.index, _STREAMS)
-        self._multiprocessors = multiprocessors(device.index)
-        reads_of_region = np.diff(batch.read_offsets)
-        haplotypes_of_region = np.diff(batch.haplotype_offsets)
-        self._pairs_of_haplotype = np.repeat(reads_of_region, haplotypes_of_region)
+        self._stream, self._forward_streams = streams
+        self._staging = staging
+        pairs_of_haplotype = np.repeat(
+            np.diff(batch.read_offsets), np.diff(batch.haplotype_offsets)
+        )
         self._plan = plan_layouts(
             batch.haplotypes.lengths,
-            self._pairs_of_haplotype,
-            _WARPS_PER_MULTIPROCESSOR * self._multiprocessors,
+            pairs_of_haplotype,
+            _WARPS_PER_MULTIPROCESSOR * multiprocessors(device.index),
         )
         self._pairs_of_layout = np.bincount(
-            self._plan.numbers, self._pairs_of_haplotype, len(self._plan.layouts) + 1
-        ).astype(np.int64)
+            self._plan.numbers, pairs_of_haplotype, len(self._plan.layouts) + 1
+        )
 
-    def into(self, likelihoods: NDArray[np.float64]) -> None:
-        """Compute, and write to pinned memory, float64[pairs]."""
-        with self._streams[0] as stream:
-            self._launch().get(stream=stream, out=likelihoods, blocking=False)
-            stream.synchronize()
+    def launch(self, likelihoods: NDArray[np.float64], memory: int) -> None:
+        """Start all that writes the likelihoods to pinned memory, float64[pairs].
 
-    def _launch(self) -> Any:
-        """Start everything on the current stream; the likelihoods, once it has ended."""
-        inputs, mask_words = self._upload()
-        prepared = self._prepare(inputs, mask_words)
-        likelihoods = cupy.empty(self._pairs, dtype=np.float64)
-        pairs = (*self._list_pairs(inputs), likelihoods)
-        self._forward(inputs, prepared, pairs)
-        self._exact(inputs, pairs)
-        return likelihoods
+        `memory` bounds what rows of very long haplotypes may take, in bytes.
+        """
+        with self._stream as stream:
+            inputs, prepared, listed = self._begin()
+            # Memory may run out up to here, but not once other streams are at work.
+            blocks, scratch = self._exact_scratch(memory)
+            self._forward(prepared, listed)
+            self._exact(inputs, listed, blocks, scratch)
+            listed.likelihoods.get(stream=stream, out=likelihoods, blocking=False)
 
-    def _upload(self) -> tuple[_Inputs, int]:
+    def forward_seconds(self, repeats: int) -> float:
+        """Measure the float32 kernels: the median time of some runs, in seconds."""
+        seconds = []
+        with self._stream as stream:
+            _, prepared, listed = self._begin()
+            for _ in range(repeats + 1):
+                listed.exact_count.fill(0)
+                begin = stream.record(cupy.cuda.Event())
+                self._forward(prepared, listed)
+                end = stream.record(cupy.cuda.Event())
+                end.synchronize()
+                seconds.append(cupy.cuda.get_elapsed_time(begin, end) / 1e3)
+        return float(np.median(seconds[1:]))
+
+    def _begin(self) -> tuple[_Inputs, _Prepared, _Listed]:
+        """Start all that comes before the float32 kernels."""
+        inputs = self._upload()
+        prepared = self._prepare(inputs)
+        return inputs, prepared, self._list_pairs(inputs, prepared)
+
+    def _upload(self) -> _Inputs:
         batch, plan = self._batch, self._plan
-        words = np.array([layout.mask_words for layout in plan.layouts] + [0])
-        mask_offsets = offsets_of(words[plan.numbers])
-        columns = [layout.columns for layout in plan.layouts]
-        lanes = [layout.lanes for layout in plan.layouts]
-        indices: list[NDArray[Any]] = [
-            batch.reads.bases.offsets,
-            batch.haplotypes.offsets,
-            batch.read_offsets,
-            batch.haplotype_offsets,
-            self._pair_offsets,
-            plan.numbers,
-            mask_offsets[:-1],
-            np.array([*columns, 0]),
-            np.array([*lanes, 0]),
-        ]
-        arrays = upload(
+        words = np.array([*(layout.mask_words for layout in plan.layouts), 0])
+        masks = offsets_of(words[plan.numbers])
+        arrays = self._staging.upload(
             [
                 batch.reads.bases.data,
                 *batch.reads.qualities,
                 batch.haplotypes.data,
                 ERROR_PROBABILITIES,
-                *(array.astype(np.int32, copy=False) for array in indices),
             ],
-            self._streams[0],
+            [
+                batch.reads.bases.offsets,
+                batch.haplotypes.offsets,
+                batch.read_offsets,
+                batch.haplotype_offsets,
+                batch.pair_offsets,
+                plan.numbers,
+                masks,
+                np.array([*(layout.columns for layout in plan.layouts), 0]),
+                np.array([*(layout.lanes for layout in plan.layouts), 0]),
+            ],
+            self._stream,
         )
-        inputs = _Inputs(tuple(arrays[:5]), *arrays[5:])
-        return inputs, int(mask_offsets[-1])
+        return _Inputs(int(masks[-1]), tuple(arrays[:5]), *arrays[5:])
 
-    def _prepare(self, inputs: _Inputs, mask_words: int) -> tuple[Any, ...]:
-        """Compute what `forward` reads: row constants, values of reads, and masks."""
+    def _prepare(self, inputs: _Inputs) -> _Prepared:
+        """Compute what `forward` reads: constants of rows, values of reads, and masks."""
         reads, bases = len(self._batch.reads), self._batch.reads.bases.data.size
-        masks = cupy.empty(mask_words, dtype=np.uint32)
-        odd_letters = cupy.zeros(ERROR_PROBABILITIES.size, dtype=np.int32)
         haplotypes = len(self._batch.haplotypes)
+        prepared = _Prepared.empty(bases, reads, inputs.mask_words)
+        odd_letters = cupy.zeros(ERROR_PROBABILITIES.size, dtype=np.int32)
         self._launch_over(
             PREPARE_HAPLOTYPES,
             haplotypes * _WARP,
@@ -229,22 +334,13 @@ class _Run:
             inputs.mask_starts,
             inputs.layout_columns,
             inputs.layout_lanes,
-            masks,
+            prepared.masks,
             odd_letters,
             inputs.haplotypes.size,
             haplotypes,
             inputs.layout_columns.size,
-            mask_words,
+            inputs.mask_words,
             odd_letters.size,
-        )
-        rows = (
-            cupy.empty(4 * bases, dtype=np.float32),
-            cupy.empty(2 * bases, dtype=np.float32),
-        )
-        values = (
-            cupy.empty(reads, dtype=np.float64),
-            cupy.empty(reads, dtype=np.float32),
-            cupy.empty(reads, dtype=np.float32),
         )
         self._launch_over(
             PREPARE_READS,
@@ -253,92 +349,112 @@ class _Run:
             inputs.read_offsets,
             inputs.probabilities,
             odd_letters,
-            *rows,
-            *values,
+            *prepared.rows_and_reads,
             bases,
             reads,
             odd_letters.size,
+            FLOAT_LONGEST_READ,
             FLOAT_THRESHOLD,
             TRUSTED_GROWTH,
         )
-        return (*rows, *values, masks)
+        return prepared
 
-    def _list_pairs(self, inputs: _Inputs) -> tuple[Any, ...]:
+    def _list_pairs(self, inputs: _Inputs, prepared: _Prepared) -> _Listed:
         """List the pairs by layout and read length, and those that only `exact` can compute."""
-        reads, regions = len(self._batch.reads), len(self._batch)
-        layouts, pairs = inputs.layout_lanes.size, self._pairs
+        reads, layouts = len(self._batch.reads), inputs.layout_lanes.size
+        listed = _Listed.empty(self._pairs, layouts)
         bins = cupy.zeros(layouts * LENGTH_BINS, dtype=np.int32)
-        layout_pairs = tuple(cupy.empty(layouts, dtype=np.int32) for _ in range(2))
-        listed = cupy.empty(8 * pairs, dtype=np.int32)
-        exact_pairs = cupy.empty(pairs, dtype=np.int32)
-        exact_count = cupy.zeros(1, dtype=np.int32)
-        regions_of = (inputs.read_offsets, inputs.region_reads, inputs.region_haplotypes)
-        sizes = (reads, regions, len(self._batch.haplotypes), bins.size)
+        regions = (inputs.read_offsets, inputs.region_reads, inputs.region_haplotypes)
+        sizes = (reads, len(self._batch), len(self._batch.haplotypes), bins.size)
         kinds = (FLOAT_LONGEST_READ, layouts - 1)
-        self._launch_over(COUNT_PAIRS, reads, *regions_of, inputs.layouts, bins, *sizes, *kinds)
+        self._launch_over(
+            COUNT_PAIRS,
+            reads,
+            *regions,
+            inputs.layouts,
+            prepared.log10_matching,
+            bins,
+            *sizes,
+            *kinds,
+        )
         load_kernel(PLACE_BINS, self._device.index).launch(
-            1, LENGTH_BINS, (bins, *layout_pairs, layouts, bins.size)
+            1,
+            LENGTH_BINS,
+            (bins, listed.layout_starts, listed.layout_pairs, layouts, bins.size),
         )
         self._launch_over(
             LIST_PAIRS,
             reads,
-            *regions_of,
+            *regions,
             inputs.region_pairs,
             inputs.layouts,
             inputs.mask_starts,
             inputs.haplotype_offsets,
             bins,
-            listed,
-            exact_pairs,
-            exact_count,
+            listed.pairs,
+            listed.exact_pairs,
+            listed.exact_count,
             *sizes,
-            pairs,
-            exact_count.size,
+            self._pairs,
+            listed.exact_count.size,
             *kinds,
         )
-        return listed, layout_pairs, exact_pairs, exact_count
+        return listed
 
-    def _forward(self, inputs: _Inputs, prepared: tuple[Any, ...], pairs: tuple[Any, ...]) -> None:
+    def _forward(self, prepared: _Prepared, listed: _Listed) -> None:
         """Launch the layouts side by side, so that one fills the idle ends of another."""
-        listed, layout_pairs, exact_pairs, exact_count, likelihoods = pairs
         arguments = (
-            *prepared,
-            listed,
-            *layout_pairs,
-            likelihoods,
-            exact_pairs,
-            exact_count,
-            inputs.reads[0].size,
+            *prepared.rows_and_reads,
+            prepared.masks,
+            listed.pairs,
+            listed.layout_starts,
+            listed.layout_pairs,
+            listed.likelihoods,
+            listed.exact_pairs,
+            listed.exact_count,
+            self._batch.reads.bases.data.size,
             len(self._batch.reads),
-            prepared[-1].size,
+            prepared.masks.size,
             self._pairs,
-            layout_pairs[0].size,
-            exact_count.size,
+            listed.layout_pairs.size,
+            listed.exact_count.size,
+            0,  # the layout and its lanes differ from launch to launch
+            0,
+            FLOAT_SCALE,
+            np.log10(FLOAT_SCALE),
         )
-        first, *others = self._streams[: len(self._plan.layouts)] or self._streams[:1]
-        ready = first.record()
-        for stream in others:
+        pairs = self._pairs_of_layout[:-1]
+        streams = self._forward_streams[: pairs.size]
+        ready = self._stream.record()
+        for stream in streams:
             stream.wait_event(ready)
-        for number in np.argsort(-self._pairs_of_layout[:-1]):
+        checked = None
+        for turn, number in enumerate(np.argsort(-pairs)[: np.count_nonzero(pairs)]):
             layout = self._plan.layouts[number]
-            with self._streams[number % (1 + len(others))]:
-                load_kernel(forward_kernel(layout.columns), self._device.index).launch(
-                    -(-int(self._pairs_of_layout[number]) // layout.groups),
+            kernel = load_kernel(forward_kernel(layout.columns), self._device.index)
+            checked = checked or kernel.check(arguments)
+            with streams[turn % len(streams)]:
+                kernel.launch(
+                    -(-int(pairs[number]) // layout.groups),
                     _WARP,
-                    (*arguments, number, layout.lanes, FLOAT_SCALE, np.log10(FLOAT_SCALE)),
+                    checked,
+                    layout=number,
+                    lanes=layout.lanes,
                 )
-        for stream in others:
-            first.wait_event(stream.record())
+        for stream in streams:
+            self._stream.wait_event(stream.record())
 
-    def _exact(self, inputs: _Inputs, pairs: tuple[Any, ...]) -> None:
-        """Compute the pairs that were listed for it meanwhile; how many, only the device knows."""
-        listed, _, exact_pairs, exact_count, likelihoods = pairs
+    def _exact_scratch(self, memory: int) -> tuple[int, Any]:
+        """Return how many warps compute exact pairs, and memory for their rows."""
         widest = int(self._batch.haplotypes.lengths.max())
         blocks = min(
-            _EXACT_WARPS_PER_MULTIPROCESSOR * self._multiprocessors,
-            max(1, self._memory // (4 * _EXACT_ROW_BYTES * widest)),
+            _EXACT_WARPS_PER_MULTIPROCESSOR * multiprocessors(self._device.index),
+            max(1, memory // (4 * _EXACT_ROW_BYTES * widest)),
         )
-        scratch = cupy.empty(3 * widest * blocks, dtype=np.float64)
+        return blocks, cupy.empty(3 * widest * blocks, dtype=np.float64)
+
+    def _exact(self, inputs: _Inputs, listed: _Listed, blocks: int, scratch: Any) -> None:
+        """Compute the pairs that were listed for it meanwhile; how many, only the device knows."""
         load_kernel(EXACT, self._device.index).launch(
             blocks,
             _WARP,
@@ -348,20 +464,20 @@ class _Run:
                 inputs.haplotypes,
                 inputs.haplotype_offsets,
                 inputs.probabilities,
-                listed,
-                exact_pairs,
-                exact_count,
+                listed.pairs,
+                listed.exact_pairs,
+                listed.exact_count,
                 scratch,
-                likelihoods,
+                listed.likelihoods,
                 inputs.reads[0].size,
                 len(self._batch.reads),
                 inputs.haplotypes.size,
                 len(self._batch.haplotypes),
                 inputs.probabilities.size,
                 self._pairs,
-                exact_count.size,
+                listed.exact_count.size,
                 scratch.size,
-                widest,
+                scratch.size // (3 * blocks),
             ),
         )
 
@@ -369,3 +485,14 @@ class _Run:
         """Launch with at least so many threads."""
         blocks = -(-threads // _THREADS)
         load_kernel(kernel, self._device.index).launch(blocks, _THREADS, arguments)
+
+
+def forward_seconds(batch: HmmBatch, device: CudaDevice, repeats: int) -> float:
+    """Measure the float32 kernels alone: the median of some runs, all else already done.
+
+    The batch is computed as one piece, and has to fit the memory of the device.
+    """
+    with cupy.cuda.Device(device.index):
+        stream = thread_streams(device.index, 1, urgent=True)[0]
+        streams = (stream, thread_streams(device.index, _STREAMS))
+        return _Run(batch, batch.pairs, device, streams, thread_staging(0)).forward_seconds(repeats)

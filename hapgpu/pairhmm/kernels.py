@@ -8,6 +8,8 @@ import numpy as np
 
 from hapgpu.kernels import Array, Kernel, Scalar
 
+_SHARED_PERCENT = 100  # the most that any of them needs, so that they run side by side
+
 LENGTH_BINS = 1024
 """Bins of read lengths for each layout, by which pairs are sorted."""
 
@@ -65,6 +67,7 @@ PREPARE_HAPLOTYPES = Kernel(
         _ODD_LETTERS,
         *_sizes("haplotype_bases", "haplotypes", "layout_count", "mask_words", "byte_values"),
     ),
+    _SHARED_PERCENT,
 )
 
 PREPARE_READS = Kernel(
@@ -78,9 +81,11 @@ PREPARE_READS = Kernel(
         *_ROWS,
         *_READ_VALUES,
         *_sizes("read_bases", "reads", "byte_values"),
+        *_sizes("longest_read"),
         Scalar("threshold", np.float32),
         Scalar("trusted_growth", np.float32),
     ),
+    _SHARED_PERCENT,
 )
 
 COUNT_PAIRS = Kernel(
@@ -90,9 +95,11 @@ COUNT_PAIRS = Kernel(
         _READ_OFFSETS,
         *_REGIONS,
         _LAYOUTS,
+        Array("log10_matching", np.float64, "reads"),
         _BINS,
         *_sizes("reads", "regions", "haplotypes", "bin_count", "longest_read", "exact_layout"),
     ),
+    _SHARED_PERCENT,
 )
 
 PLACE_BINS = Kernel(
@@ -103,6 +110,7 @@ PLACE_BINS = Kernel(
         *_LAYOUT_PAIRS,
         *_sizes("layout_count", "bin_count"),
     ),
+    _SHARED_PERCENT,
 )
 
 LIST_PAIRS = Kernel(
@@ -121,6 +129,7 @@ LIST_PAIRS = Kernel(
         *_sizes("reads", "regions", "haplotypes", "bin_count", "pair_count", "one"),
         *_sizes("longest_read", "exact_layout"),
     ),
+    _SHARED_PERCENT,
 )
 
 EXACT = Kernel(
@@ -141,26 +150,26 @@ EXACT = Kernel(
         Scalar("scratch_size", np.int64),
         *_sizes("widest"),
     ),
+    _SHARED_PERCENT,
+)
+
+
+_FORWARD_PARAMETERS: tuple[Array | Scalar, ...] = (
+    *_ROWS,
+    *_READ_VALUES,
+    Array("masks", np.uint32, "mask_words"),
+    _PAIRS,
+    *_LAYOUT_PAIRS,
+    Array("likelihoods", np.float64, "pair_count"),
+    *_EXACT,
+    *_sizes("read_bases", "reads", "mask_words", "pair_count", "layout_count", "one"),
+    *_sizes("layout", "lanes"),
+    Scalar("start", np.float32),
+    Scalar("log10_start", np.float64),
 )
 
 
 @functools.cache
 def forward_kernel(columns: int) -> Kernel:
-    """Name the forward kernel for a number of columns a lane, and declare its parameters."""
-    return Kernel(
-        "pairhmm.cu",
-        f"forward<{columns}>",
-        (
-            *_ROWS,
-            *_READ_VALUES,
-            Array("masks", np.uint32, "mask_words"),
-            _PAIRS,
-            *_LAYOUT_PAIRS,
-            Array("likelihoods", np.float64, "pair_count"),
-            *_EXACT,
-            *_sizes("read_bases", "reads", "mask_words", "pair_count"),
-            *_sizes("layout_count", "one", "layout", "lanes"),
-            Scalar("start", np.float32),
-            Scalar("log10_start", np.float64),
-        ),
-    )
+    """Name the forward kernel for a number of columns a lane; all have the same parameters."""
+    return Kernel("pairhmm.cu", f"forward<{columns}>", _FORWARD_PARAMETERS, _SHARED_PERCENT)

@@ -24,7 +24,7 @@ _ROW_COST = 19
 _TYPICAL_READ = 120
 _USUAL_LANES = 4
 
-_SMALLEST_SHARE = 0.03
+_SMALLEST_SHARE = 0.04
 """Share of the work below which haplotypes join a wider layout: each launch has idle ends."""
 
 
@@ -75,6 +75,10 @@ class LayoutPlan:
 
     layouts: tuple[Layout, ...]
     numbers: NDArray[np.int32]
+
+    def slice(self, start: int, stop: int) -> LayoutPlan:
+        """Keep haplotypes start to stop."""
+        return LayoutPlan(self.layouts, self.numbers[start:stop])
 
 
 def plan_layouts(

@@ -54,6 +54,6 @@ def _backend(device: Device) -> ModuleType:
 
 
 def _check(what: str, sequences: Ragged) -> None:
-    if len(sequences) and not sequences.lengths.min():
+    if not (sequences.offsets[1:] > sequences.offsets[:-1]).all():
         message = f"{what} {int(sequences.lengths.argmin())} has no bases"
         raise InputError(message)

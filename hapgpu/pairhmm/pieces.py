@@ -6,11 +6,17 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from hapgpu.batch import offsets_of
 from hapgpu.pairhmm.batch import HmmBatch
 
+_FIRST_SHARE = 4
+_GROWTH = 2
 
-def pieces_of(batch: HmmBatch, most_cells: int, most_bases: int) -> list[HmmBatch]:
+
+def pieces_of(batch: HmmBatch, most_cells: int, most_bases: int) -> Iterator[HmmBatch]:
     """Cut a batch; the likelihoods of the pieces, one after the other, are those of the batch.
+
+    The first pieces are smaller, so that the device has something to do early.
 
     Parameters
     ----------
@@ -20,7 +26,22 @@ def pieces_of(batch: HmmBatch, most_cells: int, most_bases: int) -> list[HmmBatc
         Matrix cells and read bases of a piece. A region with more is cut between its reads, and
         a single read may have more.
     """
-    return list(_pieces(batch, most_cells, most_bases))
+    bases = np.diff(batch.reads.bases.offsets[batch.read_offsets])
+    columns = np.diff(batch.haplotypes.offsets[batch.haplotype_offsets])
+    bases_before = offsets_of(bases)
+    cells_before = offsets_of(bases * columns)
+    start, cells = 0, max(most_cells // _FIRST_SHARE, 1)
+    while start < len(batch):
+        by_cells = np.searchsorted(cells_before, cells_before[start] + cells, side="right")
+        by_bases = np.searchsorted(bases_before, bases_before[start] + most_bases, side="right")
+        stop = max(int(min(by_cells, by_bases)) - 1, start + 1)
+        piece = batch.slice(start, stop)
+        share = max(
+            (cells_before[stop] - cells_before[start]) / most_cells,
+            (bases_before[stop] - bases_before[start]) / most_bases,
+        )
+        yield from [piece] if share <= 1 else _cut_region(piece, int(bases[start] / share))
+        start, cells = stop, min(_GROWTH * cells, most_cells)
 
 
 def halves_of(batch: HmmBatch) -> list[HmmBatch]:
@@ -31,26 +52,6 @@ def halves_of(batch: HmmBatch) -> list[HmmBatch]:
     if reads > 1:
         return [_some_reads(batch, 0, reads // 2), _some_reads(batch, reads // 2, reads)]
     return [batch]
-
-
-def _pieces(batch: HmmBatch, most_cells: int, most_bases: int) -> Iterator[HmmBatch]:
-    bases = np.diff(batch.reads.bases.offsets[batch.read_offsets])
-    columns = np.diff(batch.haplotypes.offsets[batch.haplotype_offsets])
-    bases_before = np.concatenate(([0], np.cumsum(bases)))
-    cells_before = np.concatenate(([0], np.cumsum(bases * columns)))
-    start = 0
-    while start < len(batch):
-        by_cells = np.searchsorted(cells_before, cells_before[start] + most_cells, side="right")
-        by_bases = np.searchsorted(bases_before, bases_before[start] + most_bases, side="right")
-        stop = int(min(by_cells, by_bases)) - 1
-        if stop > start:
-            yield batch.slice(start, stop)
-        else:
-            stop = start + 1
-            share = max(cells_before[stop] - cells_before[start], 1) / most_cells
-            share = max(share, float(bases[start]) / most_bases)
-            yield from _cut_region(batch.slice(start, stop), int(bases[start] / share))
-        start = stop
 
 
 def _cut_region(region: HmmBatch, bases: int) -> Iterator[HmmBatch]:

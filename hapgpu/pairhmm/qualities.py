@@ -9,6 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hapgpu.batch import ReadBatch
+from hapgpu.errors import InputError
+from hapgpu.io.bam import MISSING_QUALITY
 from hapgpu.pairhmm.batch import HmmReads
 from hapgpu.pairhmm.pcr_model import PcrModel, limit_gap_opens
 from hapgpu.pairhmm.quality_tags import tag_qualities
@@ -70,6 +72,33 @@ def prepared_reads(reads: ReadBatch, options: QualityOptions, source: str) -> Hm
     return HmmReads(
         reads.bases, _base_qualities(reads, options), insertions, deletions, continuations
     )
+
+
+def check_base_qualities(reads: ReadBatch, source: str, remedy: str) -> None:
+    """Refuse reads without base qualities.
+
+    Parameters
+    ----------
+    reads
+        Reads with bases.
+    source
+        Name of the input, for the error.
+    remedy
+        What the user can do, for the error.
+
+    Raises
+    ------
+    InputError
+        A read has no base qualities.
+    """
+    first = reads.qualities.data[reads.qualities.offsets[:-1]]
+    missing = np.flatnonzero(first == MISSING_QUALITY)
+    if missing.size:
+        name = reads.names[missing[0]].tobytes().decode("ascii", errors="replace")
+        raise InputError(
+            f"{source}: read '{name}' has no base qualities, without which it has no likelihood;"
+            f" {remedy}"
+        )
 
 
 def _base_qualities(reads: ReadBatch, options: QualityOptions) -> NDArray[np.uint8]:

@@ -9,15 +9,13 @@ from numpy.typing import NDArray
 
 from hapgpu.batch import ReadBatch
 from hapgpu.errors import InputError
-from hapgpu.io.byte_access import Integer, load_i32, load_u16
-from hapgpu.io.record_layout import VALUE_WIDTHS
+from hapgpu.io.tag_fields import HEAD_BYTES, field_bytes, find_field, name_number
 from hapgpu.jit import njit
 from hapgpu.rows import Rows, rows_of
 
-_TEXT, _HEX, _ARRAY = b"ZHB"
+_TEXT: Final = ord("Z")
 _FIRST_QUALITY: Final = 33
 _LAST_QUALITY: Final = 126
-_HEAD: Final = 3  # bytes of a field before its value: two of the name, one of the type
 
 
 def tag_qualities(reads: ReadBatch, name: str, flat: int, source: str) -> NDArray[np.uint8]:
@@ -44,8 +42,7 @@ def tag_qualities(reads: ReadBatch, name: str, flat: int, source: str) -> NDArra
         A tag does not hold one quality per base.
     """
     qualities = np.full(reads.bases.data.size, flat, dtype=np.uint8)
-    first, second = name.encode("ascii")
-    fault = _read_tags(rows_of(reads.tags), first | second << 8, reads.bases.offsets, qualities)
+    fault = _read_tags(rows_of(reads.tags), name_number(name), reads.bases.offsets, qualities)
     if fault >= 0:
         read = reads.names[fault].tobytes().decode("ascii", errors="replace")
         bases = int(reads.bases.lengths[fault])
@@ -62,40 +59,16 @@ def _read_tags(
 ) -> int:
     """Fill the rows of reads that have the tag; return the first row where that fails, or -1."""
     for row in range(offsets.size - 1):
-        at = _find(tags.data, tags.offsets[row], tags.offsets[row + 1], name)
+        end = tags.offsets[row + 1]
+        at = find_field(tags.data, tags.offsets[row], end, name)
         if at < 0:
             continue
         begin, length = offsets[row], offsets[row + 1] - offsets[row]
-        if tags.data[at + 2] != _TEXT or _field_bytes(tags.data, at) != _HEAD + length + 1:
+        if tags.data[at + 2] != _TEXT or field_bytes(tags.data, at, end) != HEAD_BYTES + length + 1:
             return row
         for k in range(length):
-            letter = tags.data[at + _HEAD + k]
+            letter = tags.data[at + HEAD_BYTES + k]
             if letter < _FIRST_QUALITY or letter > _LAST_QUALITY:
                 return row
             qualities[begin + k] = letter - _FIRST_QUALITY
     return -1
-
-
-@njit
-def _find(data: NDArray[np.uint8], begin: Integer, end: Integer, name: int) -> Integer:
-    """Return where the first field of a name begins, or -1."""
-    at = begin
-    while at < end:
-        if load_u16(data, at) == name:
-            return at
-        at += _field_bytes(data, at)
-    return -1
-
-
-@njit
-def _field_bytes(data: NDArray[np.uint8], at: Integer) -> Integer:
-    """Return the size of a well-formed field."""
-    kind = data[at + 2]
-    if kind in (_TEXT, _HEX):
-        size = _HEAD
-        while data[at + size]:
-            size += 1
-        return size + 1
-    if kind == _ARRAY:
-        return 8 + np.int64(VALUE_WIDTHS[data[at + _HEAD]]) * load_i32(data, at + 4)
-    return _HEAD + np.int64(VALUE_WIDTHS[kind])

@@ -11,16 +11,15 @@ from numpy.typing import NDArray
 
 from hapgpu.batch import Ragged, ReadBatch, offsets_of
 from hapgpu.device import Device
-from hapgpu.errors import InputError
-from hapgpu.io.bam import MISSING_QUALITY
 from hapgpu.io.header import SamHeader
 from hapgpu.pairhmm.likelihoods import log10_likelihoods
 from hapgpu.pairhmm.meetings import LocusHaplotypes, Meetings
 from hapgpu.pairhmm.normalize import is_well_modelled, normalized
-from hapgpu.pairhmm.qualities import QualityOptions, prepared_reads
+from hapgpu.pairhmm.qualities import QualityOptions, check_base_qualities, prepared_reads
 from hapgpu.realign.candidates import CandidateFinder, Candidates
 from hapgpu.realign.haplotypes import HaplotypeSet
 
+_REMEDY: Final = "give it some, or leave it out"
 _UNMAPPED: Final = 4
 _PAIRED, _FIRST, _SECOND = 1, 64, 128
 
@@ -129,7 +128,7 @@ class Scorer:
 
     def _scored(self, reads: ReadBatch, candidates: Candidates, counts: dict[str, int]) -> Scored:
         """Score reads, each with at least one candidate."""
-        self._check_qualities(reads)
+        check_base_qualities(reads, self._source, _REMEDY)
         meetings = Meetings.of(candidates, self._haplotypes)
         prepared = prepared_reads(reads, self._options.qualities, self._source)
         batch = meetings.hmm_batch(prepared, self._haplotypes)
@@ -156,16 +155,6 @@ class Scorer:
         required, excluded = self._options.require_flags, self._options.exclude_flags
         wanted: NDArray[np.bool_] = (flags & required == required) & (flags & excluded == 0)
         return wanted
-
-    def _check_qualities(self, reads: ReadBatch) -> None:
-        first = reads.qualities.data[reads.qualities.offsets[:-1]]
-        missing = np.flatnonzero(first == MISSING_QUALITY)
-        if missing.size:
-            name = reads.names[missing[0]].tobytes().decode("ascii", errors="replace")
-            raise InputError(
-                f"{self._source}: read '{name}' has no base qualities, without which there is no"
-                " likelihood; give it some, or leave it out"
-            )
 
 
 def _mates(flags: NDArray[np.uint16]) -> NDArray[np.uint8]:

@@ -1,11 +1,10 @@
-"""Memory that the GPU reads and writes by itself, and arrays sent to it in one go."""
+"""Arrays sent to a GPU, and memory that the GPU reads and writes by itself."""
 
 from __future__ import annotations
 
-import functools
 import threading
 from collections.abc import Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from itertools import accumulate
 from typing import Any
 
 import cupy
@@ -13,61 +12,75 @@ import numpy as np
 from numpy.typing import NDArray
 
 _ALIGNMENT = 256
-_COPIERS = 4
-_COPY_BYTES = 1 << 20  # copied at a time; less is not worth another thread
+_INDEX = np.dtype(np.int32)
+_LARGE_BYTES = 1 << 20  # worth a transfer of its own
 _thread = threading.local()
 
 
 def pinned_array(size: int, dtype: Any) -> NDArray[Any]:
-    """Return uninitialised pinned memory, one dimension, which goes back to CuPy's pool."""
+    """Return uninitialised pinned memory, one dimension, which goes back to CuPy's pool.
+
+    From there and to there copies run beside everything else, at the full rate of the bus.
+    """
     memory = cupy.cuda.alloc_pinned_memory(max(size * np.dtype(dtype).itemsize, 1))
     return np.frombuffer(memory, dtype=dtype, count=size)
 
 
-def upload(arrays: Sequence[NDArray[Any]], stream: Any) -> list[Any]:
-    """Copy arrays to the current device, end to end in one transfer.
+class Staging:
+    """Pinned memory through which small arrays go to a device together."""
 
-    The copy is under way on `stream` when this returns; the arrays may be changed, but no other
-    upload of this thread may begin before the copy has ended.
-    """
-    starts, end = [], 0
-    for array in arrays:
-        starts.append(end)
-        end += -(-array.nbytes // _ALIGNMENT) * _ALIGNMENT
-    staged = _staging(end)
-    _copy_all(arrays, [staged[start:] for start in starts])
-    memory = cupy.empty(end, dtype=np.uint8)
-    memory.set(staged, stream=stream)
-    return [
-        cupy.ndarray(array.shape, array.dtype, memory.data + start)
-        for array, start in zip(arrays, starts, strict=True)
-    ]
+    def __init__(self) -> None:
+        self._memory: NDArray[np.uint8] = np.empty(0, dtype=np.uint8)
+        self._sent: Any = None
+
+    def upload(
+        self, columns: Sequence[NDArray[Any]], indices: Sequence[NDArray[Any]], stream: Any
+    ) -> list[Any]:
+        """Copy arrays to the current device: columns as they are, indices as int32.
+
+        Copies may still be under way on `stream` when this returns: until they have ended, large
+        columns in pinned memory must not change. All others may.
+        """
+        small = [(column, column.dtype) for column in columns if column.nbytes < _LARGE_BYTES]
+        together = iter(self._send_together(small + [(index, _INDEX) for index in indices], stream))
+        sent = [
+            next(together) if column.nbytes < _LARGE_BYTES else _send(column, stream)
+            for column in columns
+        ]
+        return [*sent, *together]
+
+    def _send_together(
+        self, arrays: Sequence[tuple[NDArray[Any], np.dtype[Any]]], stream: Any
+    ) -> list[Any]:
+        sizes = [array.size * dtype.itemsize for array, dtype in arrays]
+        starts = [0, *accumulate(-(-size // _ALIGNMENT) * _ALIGNMENT for size in sizes)]
+        memory = self._room(starts[-1])
+        on_device = cupy.empty(starts[-1], dtype=np.uint8)
+        for (array, dtype), size, start in zip(arrays, sizes, starts, strict=False):
+            np.copyto(memory[start : start + size].view(dtype), array, casting="unsafe")
+        on_device.set(memory, stream=stream)
+        self._sent = stream.record()
+        return [
+            cupy.ndarray(array.shape, dtype, on_device.data + start)
+            for (array, dtype), start in zip(arrays, starts, strict=False)
+        ]
+
+    def _room(self, size: int) -> NDArray[np.uint8]:
+        """Return the memory once the last arrays have left it; pinning more of it takes long."""
+        if self._sent is not None:
+            self._sent.synchronize()
+        if self._memory.size < size:
+            self._memory = pinned_array(size + size // 4, np.uint8)
+        return self._memory[:size]
 
 
-def _staging(size: int) -> NDArray[np.uint8]:
-    """Pinned memory of the calling thread, kept from call to call: making it takes long."""
-    kept: NDArray[np.uint8] | None = getattr(_thread, "staging", None)
-    if kept is None or kept.size < size:
-        kept = pinned_array(size + size // 4, np.uint8)
-        _thread.staging = kept
-    return kept[:size]
+def _send(array: NDArray[Any], stream: Any) -> Any:
+    on_device = cupy.empty(array.shape, array.dtype)
+    on_device.set(array, stream=stream)
+    return on_device
 
 
-def _copy_all(arrays: Sequence[NDArray[Any]], targets: Sequence[NDArray[np.uint8]]) -> None:
-    """Copy the bytes of arrays, large ones by several threads: one is no match for PCIe."""
-    waiting: list[Future[None]] = []
-    for array, target in zip(arrays, targets, strict=True):
-        source = array.view(np.uint8)
-        if source.size <= _COPY_BYTES:
-            target[: source.size] = source
-            continue
-        for first in range(0, source.size, _COPY_BYTES):
-            part = source[first : first + _COPY_BYTES]
-            waiting.append(_copiers().submit(np.copyto, target[first : first + part.size], part))
-    for copy in waiting:
-        copy.result()
-
-
-@functools.cache
-def _copiers() -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(_COPIERS, thread_name_prefix="hapgpu-copy")
+def thread_staging(number: int) -> Staging:
+    """Return one of the calling thread's own, the same at each call."""
+    own: dict[int, Staging] = _thread.__dict__.setdefault("staging", {})
+    return own.setdefault(number, Staging())

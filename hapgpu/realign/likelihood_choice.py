@@ -10,12 +10,10 @@ from numpy.typing import NDArray
 
 from hapgpu.batch import PairBatch, Ragged, ReadBatch
 from hapgpu.device import Device
-from hapgpu.errors import InputError
-from hapgpu.io.bam import MISSING_QUALITY
 from hapgpu.pairhmm.batch import HmmReads
 from hapgpu.pairhmm.likelihoods import log10_likelihoods
 from hapgpu.pairhmm.meetings import LocusHaplotypes, Meetings
-from hapgpu.pairhmm.qualities import QualityOptions, prepared_reads
+from hapgpu.pairhmm.qualities import QualityOptions, check_base_qualities, prepared_reads
 from hapgpu.realign.align import score_pairs
 from hapgpu.realign.candidates import Candidates
 from hapgpu.realign.haplotypes import HaplotypeSet
@@ -33,6 +31,7 @@ from hapgpu.realign.select import (
 INFORMATIVE: Final = 0.2
 """GATK takes log10 likelihoods that differ by no more for ties."""
 
+_REMEDY: Final = "use --best-by score, or leave the read out"
 _UNMAPPED: Final = 4
 _NO_CAP: Final = 255
 
@@ -122,19 +121,8 @@ class LikelihoodChoice:
             mapping_qualities=caps.astype(np.uint8),
             tags=Ragged.gather(tags.data, tags.offsets[:-1], tag_lengths),
         )
-        self._check_qualities(as_tried)
+        check_base_qualities(as_tried, self._source, _REMEDY)
         return prepared_reads(as_tried, QualityOptions(), self._source)
-
-    def _check_qualities(self, reads: ReadBatch) -> None:
-        first = reads.qualities.data[reads.qualities.offsets[:-1]]
-        missing = np.flatnonzero(first == MISSING_QUALITY)
-        if missing.size:
-            name = reads.names[missing[0]].tobytes().decode("ascii", errors="replace")
-            message = (
-                f"{self._source}: read '{name}' has no base qualities, without which it has no "
-                "likelihood; use --best-by score, or leave the read out"
-            )
-            raise InputError(message)
 
     def _likelihoods(self, candidates: Candidates, reads: HmmReads) -> NDArray[np.float64]:
         """float64[c]: of each read with its candidates."""

@@ -10,38 +10,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hapgpu.batch import Ragged, ReadBatch
-from hapgpu.io.byte_access import copy_bytes, load_u32
+from hapgpu.io.byte_access import copy_bytes, load_u16
+from hapgpu.io.tag_fields import HEAD_BYTES, field_bytes, find_field, name_number
 from hapgpu.jit import njit
 from hapgpu.realign.cigar import cigar_text
 from hapgpu.realign.text_columns import number_text, repeated, side_by_side, spread
 from hapgpu.rows import Rows, rows_of
 
 _UNMAPPED, _REVERSE = 4, 16  # SAM flags
-_HEAD = 3  # bytes of a field before its value: two of the name, one of the type
-_TEXT, _HEX, _ARRAY = b"ZHB"
+_TEXT = ord("Z")
 _INTEGERS = {"c": "<i1", "C": "<u1", "s": "<i2", "S": "<u2", "i": "<i4", "I": "<u4"}
 
 # From one bound up to the next, samtools takes the type at that place for an integer.
 _BOUNDS = np.array([-(2**15), -(2**7), 0, 2**8, 2**16])
 _TYPES = np.frombuffer(b"iscCSI", dtype=np.uint8)
 _WIDTHS = np.array([4, 2, 1, 1, 2, 4])
-
-
-def _name(text: str) -> int:
-    """Turn the name of a field into a number of its own."""
-    first, second = text.encode("ascii")
-    return first | second << 8
-
-
-def _value_sizes() -> NDArray[np.int64]:
-    """Bytes of a value by its type; 0 where the type does not tell."""
-    sizes = np.zeros(256, dtype=np.int64)
-    for types, size in (("AcC", 1), ("sS", 2), ("iIf", 4), ("d", 8)):
-        sizes[list(types.encode())] = size
-    return sizes
-
-
-_VALUE_SIZES = _value_sizes()
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +129,7 @@ def _kept_fields(
     of_names = np.zeros(2**16, dtype=np.uint8)
     of_rows = np.zeros(len(tags), dtype=np.uint8)
     for number, (names, rows) in enumerate(outdated):
-        of_names[np.array([_name(name) for name in names], dtype=np.int64)] |= 1 << number
+        of_names[np.array([name_number(name) for name in names], dtype=np.int64)] |= 1 << number
         of_rows[rows] |= 1 << number
     data = np.empty(tags.data.size, dtype=np.uint8)
     ends = np.empty(len(tags), dtype=np.int64)
@@ -163,12 +146,12 @@ def _integer_fields(
     """Fields of 32 bits or less in the rows of a mask."""
     values = numbers[rows].astype("<i8")
     types = np.searchsorted(_BOUNDS, values, side="right")
-    fields = np.empty((values.size, _HEAD + 4), dtype=np.uint8)
+    fields = np.empty((values.size, HEAD_BYTES + 4), dtype=np.uint8)
     fields[:, :2] = list(name.encode())
     fields[:, 2] = _TYPES[types]
-    fields[:, _HEAD:] = values.view(np.uint8).reshape(-1, 8)[:, :4]
-    lengths = _HEAD + _WIDTHS[types]
-    data = fields[np.arange(_HEAD + 4) < lengths[:, None]]
+    fields[:, HEAD_BYTES:] = values.view(np.uint8).reshape(-1, 8)[:, :4]
+    lengths = HEAD_BYTES + _WIDTHS[types]
+    data = fields[np.arange(HEAD_BYTES + 4) < lengths[:, None]]
     return spread(Ragged.from_lengths(data, lengths), rows)
 
 
@@ -215,8 +198,8 @@ def _texts(tags: Ragged, name: str) -> Ragged:
     found = np.flatnonzero(begins >= 0)
     found = found[tags.data[begins[found] + 2] == _TEXT]
     lengths = np.zeros(len(tags), dtype=np.int64)
-    lengths[found] = ends[found] - begins[found] - _HEAD - 1
-    return Ragged.gather(tags.data, begins + _HEAD, lengths)
+    lengths[found] = ends[found] - begins[found] - HEAD_BYTES - 1
+    return Ragged.gather(tags.data, begins + HEAD_BYTES, lengths)
 
 
 def _integer_texts(tags: Ragged, name: str) -> Ragged:
@@ -229,7 +212,7 @@ def _integer_texts(tags: Ragged, name: str) -> Ragged:
     for letter, dtype in _INTEGERS.items():
         rows = found[types == ord(letter)]
         is_integer[rows] = True
-        places = begins[rows, None] + _HEAD + np.arange(np.dtype(dtype).itemsize)
+        places = begins[rows, None] + HEAD_BYTES + np.arange(np.dtype(dtype).itemsize)
         values[rows] = tags.data[places].view(dtype)[:, 0]
     return spread(number_text(values[is_integer]), is_integer)
 
@@ -237,7 +220,7 @@ def _integer_texts(tags: Ragged, name: str) -> Ragged:
 def _found(tags: Ragged, name: str) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Begin and end of the first field of a name in each well-formed row; -1 for none."""
     begins, ends = (np.full(len(tags), -1, dtype=np.int64) for _ in range(2))
-    _find_fields(rows_of(tags), _name(name), begins, ends)
+    _find_fields(rows_of(tags), name_number(name), begins, ends)
     return begins, ends
 
 
@@ -260,13 +243,13 @@ def _keep_fields(
             copy_bytes(data, at, out, end, stop - at)
             at, end = stop, end + stop - at
         while at < stop:
-            following = _field_end(data, at, stop)
-            if following < 0:
+            size = field_bytes(data, at, stop)
+            if size == 0:
                 break
-            if of_names[_name_at(data, at)] & of_rows[row] == 0:
-                copy_bytes(data, at, out, end, following - at)
-                end += following - at
-            at = following
+            if of_names[load_u16(data, at)] & of_rows[row] == 0:
+                copy_bytes(data, at, out, end, size)
+                end += size
+            at += size
         if at < stop:
             end = begin
         ends[row] = end if at == stop else -1
@@ -276,38 +259,7 @@ def _keep_fields(
 def _find_fields(tags: Rows, name: int, begins: NDArray[np.int64], ends: NDArray[np.int64]) -> None:
     """Set begin and end of the first field of a name in each well-formed row that has one."""
     for row in range(begins.size):
-        at, stop = tags.offsets[row], tags.offsets[row + 1]
-        while at < stop:
-            following = _field_end(tags.data, at, stop)
-            if _name_at(tags.data, at) == name:
-                begins[row], ends[row] = at, following
-                break
-            at = following
-
-
-@njit
-def _name_at(data: NDArray[np.uint8], at: int) -> int:
-    return int(np.int64(data[at]) | np.int64(data[at + 1]) << 8)
-
-
-@njit
-def _field_end(data: NDArray[np.uint8], at: int, stop: int) -> int:
-    """Where the field that begins at `at` ends; -1 if it is malformed or goes beyond `stop`."""
-    value = at + _HEAD
-    if value >= stop:
-        return -1
-    kind = data[at + 2]
-    size = _VALUE_SIZES[kind]
-    end = value + size
-    if kind in (_TEXT, _HEX):
-        while end < stop and data[end] != 0:
-            end += 1
-        end += 1
-    elif kind == _ARRAY:
-        size = _VALUE_SIZES[data[value]]
-        if size == 0 or value + 5 > stop:
-            return -1
-        end = value + 5 + size * load_u32(data, value + 1)
-    elif size == 0:
-        return -1
-    return end if end <= stop else -1
+        stop = tags.offsets[row + 1]
+        at = find_field(tags.data, tags.offsets[row], stop, name)
+        if at >= 0:
+            begins[row], ends[row] = at, at + field_bytes(tags.data, at, stop)

@@ -197,7 +197,7 @@ def test_fields_as_htslib_encodes_them(
 
 LINE = "r\t0\tchr20\t5\t60\t4M\t*\t0\t0\tACGT\t*"
 WELL_FORMED = (
-    b"NMC\x03" + b"XZZab\x00" + b"XBBs\x02\x00\x00\x00\x01\x00\x02\x00" + b"XDd" + bytes(8)
+    b"NMC\x03" + b"XZZab\x00" + b"XBBs\x02\x00\x00\x00\x01\x00\x02\x00" + b"XFf" + bytes(4)
 )
 
 

@@ -1,0 +1,107 @@
+"""The pair-HMM examples of the README and of docs/pairhmm.md, as they stand there."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pysam
+import pytest
+
+from hapgpu.pairhmm.reference import likelihood_reference
+
+ROOT = Path(__file__).resolve().parent.parent
+README = (ROOT / "README.md").read_text()
+RULES = (ROOT / "docs" / "pairhmm.md").read_text()
+TOLERANCE = 1e-5
+
+
+def blocks(text: str, language: str) -> list[str]:
+    """Return the code blocks of a language that use the pair-HMM."""
+    found = re.findall(rf"```{language}\n(.*?)```", text, flags=re.DOTALL)
+    return [block for block in found if "pairhmm " in block or "pair_hmm" in block]
+
+
+TABLE, MATRIX, BATCHES = blocks(README, "sh")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("readme")
+    script = ROOT / "examples" / "make_example.py"
+    subprocess.run([sys.executable, str(script), "example"], cwd=path, check=True)
+    return path
+
+
+def output_of(command: str, folder: Path) -> list[str]:
+    """Run a command in a shell that finds this environment first; return its lines."""
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+    run = subprocess.run(
+        ["sh", "-e", "-c", command],
+        cwd=folder,
+        env=os.environ | {"PATH": path},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return run.stdout.splitlines()
+
+
+def test_line_per_read_and_haplotype(folder: Path) -> None:
+    assert output_of(TABLE, folder) == []
+    header, *lines = (folder / "likelihoods.tsv").read_text().splitlines()
+    assert header == "read\tmate\tlocus\thaplotype\tlog10_likelihood"
+    haplotypes = (folder / "example" / "haplotypes.fa").read_text().splitlines()
+    loci = [line.split()[1] for line in haplotypes if line.startswith(">")]
+    with pysam.AlignmentFile(str(folder / "example" / "reads.bam")) as reads:
+        expected = sum(
+            not read.flag & 0xF04 for locus in loci for read in reads.fetch(region=locus)
+        )
+    assert len(lines) == expected > 0
+
+
+def test_reads_of_a_site_know_their_haplotype(folder: Path) -> None:
+    """The sample has both haplotypes with a variant here, and not that of the reference."""
+    header, *lines = output_of(MATRIX, folder)
+    names = header.split("\t")[2:]
+    rows = [line.split("\t")[2:] for line in lines]
+    of_site = [name.startswith("locus1_") for name in names]
+    assert [[value != "NA" for value in row] for row in rows] == [of_site] * len(rows)
+    values = np.array([row[: sum(of_site)] for row in rows], dtype=np.float64)
+    assert np.ptp(values, axis=1).max() < 4.5 + TOLERANCE
+    assert values.sum(axis=0).argmin() == names.index("locus1_ref")
+
+
+def test_text_batch(folder: Path) -> None:
+    _, *lines = output_of(BATCHES, folder)
+    texts = (b"ACGTTTGACA", b"ACGTTTGACA", b"ACGTATGACA")
+    read, *haplotypes = (np.frombuffer(text, dtype=np.uint8) for text in texts)
+    high, low = (np.full(read.size, quality, dtype=np.uint8) for quality in (40, 10))
+    expected = [
+        likelihood_reference(read, high, high, high, low, haplotype) for haplotype in haplotypes
+    ]
+    assert [line.split("\t")[:3] for line in lines] == [["0", "0", "0"], ["0", "0", "1"]]
+    found = [float(line.split("\t")[3]) for line in lines]
+    np.testing.assert_allclose(found, expected, rtol=0, atol=TOLERANCE)
+
+
+def test_output_of_the_batch_in_the_rules(tmp_path: Path) -> None:
+    batch, table = re.findall(r"```\n((?:2 2|batch).*?)```", RULES, flags=re.DOTALL)
+    (tmp_path / "batch.in").write_text(batch)
+    found = output_of("hapgpu pairhmm --batches batch.in", tmp_path)
+    header, *rows = (line.split("\t") for line in found)
+    expected_header, *expected = (line.split("\t") for line in table.splitlines())
+    assert header == expected_header
+    np.testing.assert_allclose(
+        np.array(rows, dtype=np.float64), np.array(expected, dtype=np.float64), atol=TOLERANCE
+    )
+
+
+@pytest.mark.parametrize("text", [README, RULES], ids=["README", "docs"])
+def test_python(text: str) -> None:
+    (block,) = blocks(text, "python")
+    subprocess.run([sys.executable, "-c", f"import hapgpu\n{block}"], check=True)
