@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import functools
 from dataclasses import dataclass
-from itertools import pairwise
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -104,17 +102,14 @@ def plan_layouts(
         only = _layout_for_all(int(lengths[fitting].max()), lanes)
         return LayoutPlan((only,), np.where(fitting, 0, 1).astype(np.int32))
     menu, best = _best_layouts()
-    choice = best[np.minimum(lengths, LONGEST_HAPLOTYPE)]
-    work = np.bincount(choice[fitting], (pairs * lengths)[fitting], len(menu))
-    replacement = _merged(menu, work)
-    choice = replacement[choice]
-    used = np.unique(choice[fitting])
-    numbers = np.full(len(menu), used.size, dtype=np.int32)
-    numbers[used] = np.arange(used.size)
-    return LayoutPlan(
-        tuple(menu[k] for k in used),
-        np.where(fitting, numbers[choice], used.size).astype(np.int32),
-    )
+    choice = best[np.minimum(lengths, LONGEST_HAPLOTYPE + 1)]
+    work = np.bincount(choice, np.maximum(pairs * lengths, 1), len(menu) + 1)[:-1]
+    stand_ins = _stand_ins(work.tolist())
+    used = sorted(set(stand_ins.values()))
+    numbers = np.full(len(menu) + 1, len(used), dtype=np.int32)
+    for number, stand_in in stand_ins.items():
+        numbers[number] = used.index(stand_in)
+    return LayoutPlan(tuple(menu[k] for k in used), numbers[choice])
 
 
 def _layout_for_all(longest: int, lanes_wanted: int) -> Layout:
@@ -127,27 +122,33 @@ def _layout_for_all(longest: int, lanes_wanted: int) -> Layout:
 
 @functools.cache
 def _best_layouts() -> tuple[list[Layout], NDArray[np.int64]]:
-    """All layouts by width, and the number of the cheapest for each haplotype length."""
+    """All layouts by width, and the number of the cheapest for each haplotype length.
+
+    Lengths up to one more than the longest: that one has none, and the number behind the last.
+    """
     menu = sorted(
         (Layout(columns, lanes) for columns in COLUMNS for lanes in LANES),
         key=lambda layout: (layout.width, layout.cost),
     )
     costs = np.array([layout.cost for layout in menu])
     widths = np.array([layout.width for layout in menu])
-    best = np.zeros(LONGEST_HAPLOTYPE + 1, dtype=np.int64)
-    for length in range(1, LONGEST_HAPLOTYPE + 1):
+    best = np.full(LONGEST_HAPLOTYPE + 2, len(menu), dtype=np.int64)
+    for length in range(LONGEST_HAPLOTYPE + 1):
         best[length] = np.argmin(np.where(widths >= length, costs, np.inf))
     return menu, best
 
 
-def _merged(menu: list[Layout], work: NDArray[Any]) -> NDArray[np.int64]:
-    """Let a wider layout stand in for each that has little work; int64, by number."""
-    replacement = np.arange(len(menu))
-    work = work.astype(np.float64)
-    used = np.flatnonzero(work)
-    least = _SMALLEST_SHARE * work.sum()
-    for narrow, wide in pairwise(used):
-        if work[narrow] < least:
-            work[wide] += work[narrow]
-            replacement[replacement == narrow] = wide
-    return replacement
+def _stand_ins(work: list[float]) -> dict[int, int]:
+    """Let a wider layout stand in for each that has little work; both by number."""
+    used = [number for number, cells in enumerate(work) if cells]
+    least = _SMALLEST_SHARE * sum(work)
+    stand_ins: dict[int, int] = {}
+    joining: list[int] = []
+    cells = 0.0
+    for number in used:
+        joining.append(number)
+        cells += work[number]
+        if cells >= least or number == used[-1]:
+            stand_ins.update(dict.fromkeys(joining, number))
+            joining, cells = [], 0.0
+    return stand_ins
