@@ -2,7 +2,7 @@
 
 #include "warp.cuh"
 
-constexpr int kLetters = 5;  // A, C, G, T, and any other; N has no row, it matches everything
+constexpr int kLetters = 4;  // A, C, G, T; no other letter of a read needs a mask
 constexpr int kBitsPerByte = 7;  // one instruction turns 7 bits of a byte into predicates
 constexpr int kColumnsPerWord = 4 * kBitsPerByte;
 constexpr int kMaskStride = kWarpLanes * 4;  // bytes from letter to letter in the table of a warp

@@ -77,9 +77,9 @@ struct Columns {
     float incoming;  // T of the first column, before a row; of the next lane's, after it
     float deletion;  // D of the row above at the first column, likewise
 
-    __device__ void advance(const Row& row, const char* masks) {
+    __device__ void advance(const Row& row, float extend, const char* masks) {
         const float a = row.coefficients.x, b = row.coefficients.y, c = row.coefficients.z;
-        const float extend = row.coefficients.w, mismatch = row.emission.x;
+        const float mismatch = row.emission.x;
         unsigned differs[words_for(kColumns)];
 #pragma unroll
         for (int word = 0; word < words_for(kColumns); ++word) {
@@ -108,14 +108,16 @@ struct Columns {
 
 // Likelihoods in float32 of the pairs of one layout. Those whose sum is not finite, or less than
 // the least that is trusted for the read, are listed in `exact_pairs` instead. A warp per block, which has a pair for each group of `lanes` lanes.
-template <int kColumns>
+// If kIsUniform, gaps go on with the same probability everywhere, `uniform_extend`: that leaves
+// the register file, of which the reads are what limits the loop, one operand fewer to deliver.
+template <int kColumns, bool kIsUniform>
 __global__ void __launch_bounds__(kWarpLanes, kColumns <= 24 ? 16 : kColumns <= 36 ? 12 : 8)
     forward(const float4* coefficients, const float2* emissions, const double* log10_matching,
             const float* last_insertions, const float* thresholds, const unsigned* masks,
             const int4* pairs, const int* layout_starts, const int* layout_pairs,
             double* likelihoods, int* exact_pairs, int* exact_count, int rows, int reads,
             int mask_words, int pair_count, int layout_count, int one, int layout, int lanes,
-            float start, double log10_start) {
+            float uniform_extend, float start, double log10_start) {
     constexpr int kWords = words_for(kColumns);
     __shared__ __align__(1024) Ring ring;
     __shared__ ReadValues values[kWarpLanes];
@@ -134,7 +136,7 @@ __global__ void __launch_bounds__(kWarpLanes, kColumns <= 24 ? 16 : kColumns <= 
     const int turn = group * lanes;
     auto copy_row = [&](int row) {
         int slot = group * slots + (row + turn & slots - 1);
-        int source = begin + min(max(row, 0), length - 1);
+        int source = begin + min(row, length - 1);
         copy_ahead<16>(&ring.coefficients[slot], &coefficients[source]);
         copy_ahead<8>(&ring.emissions[slot], &emissions[source]);
     };
@@ -142,8 +144,12 @@ __global__ void __launch_bounds__(kWarpLanes, kColumns <= 24 ? 16 : kColumns <= 
         copy_row(first_row + lane);
         if (lanes < chunk_rows) copy_row(first_row + lanes + lane);
     };
-    fetch(-chunk_rows);  // lanes that wait for their first row need numbers to multiply 0 with
     fetch(0);
+    for (int row = lane - chunk_rows; row < 0; row += lanes) {  // keeps a waiting lane as it is
+        int slot = group * slots + (row + turn & slots - 1);
+        ring.coefficients[slot] = {0.0f, 1.0f, 0.0f, 0.0f};
+        ring.emissions[slot] = {0.0f, __int_as_float(0), 0.0f, 0.0f};
+    }
     if (is_first) {
         copy_ahead<8>(&values[group].log10_matching, &log10_matching[rows_of_pair.x]);
         copy_ahead<4>(&values[group].last_insertion, &last_insertions[rows_of_pair.x]);
@@ -154,11 +160,16 @@ __global__ void __launch_bounds__(kWarpLanes, kColumns <= 24 ? 16 : kColumns <= 
     for (int k = 0; k < kWords * kLetters; ++k) mask_table[k][lane_id()] = own_masks[k * lanes];
     const char* lane_masks = (const char*)&mask_table[0][lane_id()];
 
+    // D of row 0 stands in I, which the first row takes in and clears, so that D is a chain with
+    // the same factor in all rows.
     Columns<kColumns> columns;
 #pragma unroll
-    for (int k = 0; k < kColumns; ++k) columns.match[k] = columns.insertion[k] = 0.0f;
-    columns.deletion = is_first ? start / width : 0.0f;
-    columns.incoming = is_first ? columns.deletion * coefficients[begin].z : 0.0f;
+    for (int k = 0; k < kColumns; ++k) {
+        columns.match[k] = 0.0f;
+        columns.insertion[k] = start / width;
+    }
+    columns.deletion = 0.0f;
+    columns.incoming = is_first ? start / width * coefficients[begin].x : 0.0f;
 
     const int base = group * slots * 16, wrap = slots * 16 - 1;
     int offset = base | ((turn - lane) * 16 & wrap);
@@ -167,19 +178,23 @@ __global__ void __launch_bounds__(kWarpLanes, kColumns <= 24 ? 16 : kColumns <= 
         offset = base | (offset + 16 & wrap);
         return row;
     };
+    auto extend_of = [&](const Row& row) {
+        return kIsUniform ? uniform_extend : row.coefficients.w;
+    };
     auto refill = [&](int step) {
         if (step & chunk_rows - 1) return;
         wait_for_copies();
         fetch(step + chunk_rows);
     };
-    const int shortest = __reduce_min_sync(kAllLanes, length);
-    const int longest = __reduce_max_sync(kAllLanes, length);
+    const int shortest = warp_min(length);
+    const int longest = warp_max(length);
     int step = 0;
     for (; step + kUnrolled <= shortest; step += kUnrolled) {
         refill(step);
 #pragma unroll
         for (int k = 0; k < kUnrolled; ++k) {
-            columns.advance(next_row(), lane_masks);
+            Row row = next_row();
+            columns.advance(row, extend_of(row), lane_masks);
             columns.pass_on(is_first);
         }
     }
@@ -188,19 +203,23 @@ __global__ void __launch_bounds__(kWarpLanes, kColumns <= 24 ? 16 : kColumns <= 
     for (; step < longest + lanes - 1; ++step) {
         refill(step);
         Row row = next_row();
-        if (step - lane < length) columns.advance(row, lane_masks);
+        if (step - lane < length) columns.advance(row, extend_of(row), lane_masks);
         columns.pass_on(is_first);
     }
 
+    // From the first column to the last, whatever the layout: the sum depends on nothing else.
     const float last_insertion = values[group].last_insertion;
-    float sum = 0.0f;
 #pragma unroll
     for (int k = 0; k < kColumns; ++k) {
         float ends_here = fmaf(last_insertion, columns.insertion[k], columns.match[k]);
-        if (lane * kColumns + k < width) sum += ends_here;
+        columns.match[k] = lane * kColumns + k < width ? ends_here : 0.0f;
     }
-    for (int distance = lanes / 2; distance; distance /= 2) {
-        sum += __shfl_xor_sync(kAllLanes, sum, distance);
+    float sum = 0.0f;
+#pragma unroll 1
+    for (int owner = group * lanes; owner < (group + 1) * lanes; ++owner) {
+#pragma unroll
+        for (int k = 0; k < kColumns; ++k) sum += columns.match[k];
+        sum = __shfl_sync(kAllLanes, sum, owner);  // of the lane whose turn it was
     }
     if (!is_first || number >= count) return;
     if (sum >= values[group].threshold && sum < __int_as_float(0x7f800000)) {

@@ -2,21 +2,21 @@
 //     M(i,j) = lambda (alpha M(i-1,j-1) + beta (I(i-1,j-1) + D(i-1,j-1)))
 //     I(i,j) = delta M(i-1,j) + eps I(i-1,j)        D(i,j) = zeta M(i,j-1) + eps D(i,j-1)
 // for the few pairs that float32 cannot hold. A warp per pair goes through it row by row; the row
-// above lies in memory, and rows are scaled up by powers of two before they could underflow.
+// above lies in memory. What even float64 cannot hold becomes NaN, for the host to find.
 
 #include "warp.cuh"
 
 namespace {
 
 constexpr double kLog10Of2 = 0.30102999566398119521;
-constexpr int kColumns = 10;  // neighbouring ones of a lane
-constexpr int kStartExponent = 1020;
-constexpr int kScaleExponent = 800;  // added when a row falls below 2^220
-constexpr int kRowsBetweenScales = 4;  // in which it cannot fall by another 2^1000
+constexpr int kColumns = 8;  // neighbouring ones of a lane
+constexpr int kStartExponent = 960;
+constexpr double kLeastSum = 1e-200;  // far above what was lost where numbers ran out of exponents
 constexpr int kNearColumns = 640;
 
 struct Qualities {
     const unsigned char *bases, *base, *insertion, *deletion, *extend;
+    bool is_uniform;  // one gap continuation for all rows
     const double* probabilities;
 };
 
@@ -30,7 +30,7 @@ struct RowModel {
         error = qualities.probabilities[qualities.base[row]];
         insertion = qualities.probabilities[qualities.insertion[row]];
         deletion = qualities.probabilities[qualities.deletion[row]];
-        extend = qualities.probabilities[qualities.extend[row]];
+        extend = qualities.probabilities[qualities.extend[qualities.is_uniform ? 0 : row]];
         alpha = fmax(0.0, 1.0 - (insertion + deletion));
         beta = 1.0 - extend;
     }
@@ -61,19 +61,11 @@ __device__ double from_left(double value, double& before) {
     return left;
 }
 
-__device__ double largest_of(double value) {
-    for (int distance = kWarpLanes / 2; distance; distance /= 2) {
-        value = fmax(value, __shfl_xor_sync(kAllLanes, value, distance));
-    }
-    return value;
-}
-
-// Computes a row in place; the row above is multiplied by `factor` as it is read, and `corner` is
-// D of the row above in column 0. Returns the largest value of this lane.
-__device__ double compute_row(const RowModel& row, Rows rows, const unsigned char* haplotype,
-                              int width, double factor, double corner) {
+// Computes a row in place; `corner` is D of the row above in column 0.
+__device__ void compute_row(const RowModel& row, Rows rows, const unsigned char* haplotype,
+                            int width, double corner) {
     double match_before = 0.0, insertion_before = 0.0, deletion_before = corner;
-    double new_match_before = 0.0, new_deletion_before = 0.0, largest = 0.0;
+    double new_match_before = 0.0, new_deletion_before = 0.0;
     double extend_all = 1.0;
     for (int k = 0; k < kColumns; ++k) extend_all *= row.extend;
     for (int first = 0; first < width; first += kWarpLanes * kColumns) {
@@ -82,9 +74,9 @@ __device__ double compute_row(const RowModel& row, Rows rows, const unsigned cha
 #pragma unroll
         for (int k = 0; k < kColumns; ++k) {
             bool inside = column + k < width;
-            match[k] = inside ? rows.match[column + k] * factor : 0.0;
-            insertion[k] = inside ? rows.insertion[column + k] * factor : 0.0;
-            deletion[k] = inside ? rows.deletion[column + k] * factor : 0.0;
+            match[k] = inside ? rows.match[column + k] : 0.0;
+            insertion[k] = inside ? rows.insertion[column + k] : 0.0;
+            deletion[k] = inside ? rows.deletion[column + k] : 0.0;
         }
         double match_left = from_left(match[kColumns - 1], match_before);
         double gaps_left = from_left(insertion[kColumns - 1], insertion_before);
@@ -118,11 +110,9 @@ __device__ double compute_row(const RowModel& row, Rows rows, const unsigned cha
                 rows.match[column + k] = match[k];
                 rows.insertion[column + k] = insertion[k];
                 rows.deletion[column + k] = deletion[k];
-                largest = fmax(largest, fmax(match[k], fmax(insertion[k], deletion[k])));
             }
         }
     }
-    return largest;
 }
 
 __device__ double sum_of_row(Rows rows, int width) {
@@ -146,11 +136,11 @@ extern "C" __global__ void __launch_bounds__(kWarpLanes) exact(
     const unsigned char* gap_continuations, const int* read_offsets,
     const unsigned char* haplotype_bases, const int* haplotype_offsets, const double* probabilities,
     const int4* pairs, const int* exact_pairs, const int* exact_count, double* scratch,
-    double* likelihoods, int base_count, int reads, int haplotype_base_count, int haplotypes,
+    double* likelihoods, int* unknown, int base_count, int continuation_count, int reads, int haplotype_base_count, int haplotypes,
     int byte_values, int pair_count, int one, long long scratch_size, int widest) {
     __shared__ double near_rows[3 * kNearColumns];
     const Qualities qualities = {bases, base_qualities, insertion_qualities, deletion_qualities,
-                                 gap_continuations, probabilities};
+                                 gap_continuations, continuation_count == 1, probabilities};
     double* far_rows = scratch + (long long)blockIdx.x * 3 * widest;
     for (int entry = blockIdx.x; entry < *exact_count; entry += gridDim.x) {
         const int4 pair = pairs[2 * exact_pairs[entry] + 1];
@@ -165,25 +155,19 @@ extern "C" __global__ void __launch_bounds__(kWarpLanes) exact(
             rows.deletion[column] = start;
         }
         __syncwarp();  // lanes read what others have written
-        int exponent = -kStartExponent;
-        double factor = 1.0;
         RowModel next(qualities, begin);
         for (int at = begin; at < end; ++at) {
             const RowModel row = next;
             next = RowModel(qualities, min(at + 1, end - 1));  // long before it is needed
-            double largest =
-                compute_row(row, rows, haplotype, width, factor, at == begin ? start : 0.0);
-            factor = 1.0;
-            if ((at - begin) % kRowsBetweenScales == 0 && at + 1 < end) {
-                bool is_small = largest_of(largest) < ldexp(1.0, kStartExponent - kScaleExponent);
-                factor = is_small ? ldexp(1.0, kScaleExponent) : 1.0;
-                exponent -= is_small ? kScaleExponent : 0;
-            }
+            compute_row(row, rows, haplotype, width, at == begin ? start : 0.0);
         }
         __syncwarp();
         double sum = sum_of_row(rows, width);
         if (lane_id() == 0) {
-            likelihoods[pair.z] = fmin(0.0, log10(sum) + exponent * kLog10Of2);
+            bool is_known = sum >= kLeastSum && isfinite(sum);
+            double log10_likelihood = log10(sum) - kStartExponent * kLog10Of2;
+            likelihoods[pair.z] = is_known ? fmin(0.0, log10_likelihood) : nan("");
+            if (!is_known) *unknown = 1;
         }
         __syncwarp();
     }

@@ -7,6 +7,7 @@
 namespace {
 
 constexpr int kOther = 4;
+constexpr float kMostExtending = 0.34f;
 constexpr int kLengthBins = 1024;
 constexpr int kExactBins = 512;  // read lengths up to here have a bin each
 
@@ -56,6 +57,7 @@ struct Runs {
 // The qualities of all reads, and the probability that each of them stands for.
 struct Qualities {
     const unsigned char *base, *insertion, *deletion, *extend;
+    bool is_uniform;  // one gap continuation for all rows
     const double* probabilities;
 };
 
@@ -72,7 +74,7 @@ struct RowModel {
         double stay = fmax(0.0, 1.0 - (open_insertion + open_deletion));
         insertion = (float)open_insertion;
         deletion = (float)open_deletion;
-        extend = (float)qualities.probabilities[qualities.extend[row]];
+        extend = (float)qualities.probabilities[qualities.extend[qualities.is_uniform ? 0 : row]];
         error = (float)wrong;
         correct = (float)(1.0 - wrong);
         alpha = (float)stay;
@@ -109,11 +111,13 @@ struct Growth {
     __device__ void add(float4 coefficient, float mismatch, float insertion, const RowModel& model,
                         float entering, bool is_first_row) {
         float rise = fmaxf(1.0f, mismatch), extend = model.extend;
-        float least = fminf(fminf(coefficient.z, coefficient.w), mismatch);
-        if (!is_first_row) least = fminf(least, fminf(coefficient.x, coefficient.y));
+        float least = fminf(coefficient.x, mismatch);
+        if (!is_first_row) {
+            least = fminf(least, fminf(coefficient.y, fminf(coefficient.z, coefficient.w)));
+        }
         is_regular &= (float)model.gain > 0.0f && extend <= 0.5f && least >= 1e-37f;
         if (rise > 1.0f) log_rows += logf(rise);
-        if (!is_first_row) log_rows += 2.0f * coefficient.z;  // as eps is at most 1/2
+        log_rows += 2.0f * coefficient.z;  // as eps is at most 1/2
         insertions += insertion;
         most_insertion = fmaxf(most_insertion, insertion);
         most_opening = fmaxf(most_opening, rise * entering);
@@ -131,7 +135,8 @@ struct Growth {
             opening = fmaxf(opening, __shfl_xor_sync(kAllLanes, opening, distance));
             extending = fmaxf(extending, __shfl_xor_sync(kAllLanes, extending, distance));
         }
-        bool is_bounded = __all_sync(kAllLanes, is_regular) && extending < 1.0f;
+        // Beyond that, float32 rounds for too long along an insertion.
+        bool is_bounded = __all_sync(kAllLanes, is_regular) && extending <= kMostExtending;
         if (!is_bounded) return __int_as_float(0x7f800000);
         float worth = opening / (1.0f - extending);
         return expf(sum + worth * opened) * fmaxf(1.0f, worth * insertion);
@@ -142,18 +147,13 @@ struct Growth {
 
 // One bit per column, letter and haplotype: set where a read base of that letter differs.
 // Haplotypes of `columns` columns a lane have masks of [word][letter][lane]. A warp per haplotype.
-// Marks in `odd_letters` which bytes other than A, C, G, T and N occur.
 extern "C" __global__ void prepare_haplotypes(
     const unsigned char* bases, const int* offsets, const int* layouts, const int* mask_starts,
-    const int* layout_columns, const int* layout_lanes, unsigned* masks, int* odd_letters,
-    int base_count, int count, int layout_count, int mask_words, int byte_values) {
+    const int* layout_columns, const int* layout_lanes, unsigned* masks, int base_count, int count,
+    int layout_count, int mask_words) {
     int haplotype = (blockIdx.x * blockDim.x + threadIdx.x) / kWarpLanes;
     if (haplotype >= count) return;
     int begin = offsets[haplotype], length = offsets[haplotype + 1] - begin;
-    for (int k = lane_id(); k < length; k += kWarpLanes) {
-        unsigned char base = bases[begin + k];
-        if (letter_code(base) == kOther && base != 'N') odd_letters[base] = 1;
-    }
     int layout = layouts[haplotype];
     int columns = layout_columns[layout], lanes = layout_lanes[layout], lane = lane_id();
     if (lane >= lanes) return;
@@ -166,7 +166,7 @@ extern "C" __global__ void prepare_haplotypes(
             if (base == 'N') continue;
             int own = letter_code(base);
             for (int letter = 0; letter < kLetters; ++letter) {
-                differs[letter] |= (unsigned)(letter != own || letter == kOther) << bit_of(k);
+                differs[letter] |= (unsigned)(letter != own) << bit_of(k);
             }
         }
         for (int letter = 0; letter < kLetters; ++letter, out += lanes) *out = differs[letter];
@@ -180,18 +180,20 @@ extern "C" __global__ void prepare_reads(
     const unsigned char* bases, const unsigned char* base_qualities,
     const unsigned char* insertion_qualities, const unsigned char* deletion_qualities,
     const unsigned char* gap_continuations, const int* offsets, const double* probabilities,
-    const int* odd_letters, float4* coefficients, float2* emissions, double* matching,
-    float* last_insertions, float* thresholds, int base_count, int count, int byte_values,
-    int longest_read, float threshold, float trusted_growth) {
+    float4* coefficients, float2* emissions, double* matching,
+    float* last_insertions, float* thresholds, int base_count, int continuation_count, int count,
+    int byte_values, int longest_read, float threshold, float trusted_growth) {
     int read = (blockIdx.x * blockDim.x + threadIdx.x) / kWarpLanes;
     if (read >= count) return;
     const Qualities qualities = {base_qualities, insertion_qualities, deletion_qualities,
-                                 gap_continuations, probabilities};
+                                 gap_continuations, continuation_count == 1,
+                                 probabilities};
     int begin = offsets[read], end = offsets[read + 1];
     if (end - begin > longest_read) return;  // its pairs are listed as exact ones
     Growth growth;
     double product = 1.0;
-    RowAbove before = {0.0f, 1.0f, 1.0f};
+    // What enters the first row stands in I of row 0 (pairhmm.cu): a is as if opened there were 1.
+    RowAbove before = {1.0f, 0.0f, 0.0f};
     for (int first = begin; first < end; first += kWarpLanes) {
         int row = min(first + lane_id(), end - 1);
         RowModel model(qualities, row);
@@ -199,17 +201,18 @@ extern "C" __global__ void prepare_reads(
         RowAbove own = {model.insertion / (float)model.gain, model.deletion, model.extend};
         RowAbove above = own.from_left(before);
         if (first + lane_id() >= end) break;
+        float extending = row == begin ? 0.0f : model.extend / model.insertion;
         float4 coefficient = {entering * above.opened_insertion,
-                              model.extend / model.insertion * above.opened_insertion,
+                              extending * above.opened_insertion,
                               entering * above.deletion, above.extend};
         coefficients[row] = coefficient;
         unsigned char base = bases[row];
         float mismatch = base == 'N' ? 1.0f : model.error / (3.0f * model.correct);
         int letter = letter_code(base);
-        emissions[row] = {mismatch, __int_as_float(letter * kMaskStride)};
+        emissions[row] = {mismatch, __int_as_float(letter % kLetters * kMaskStride)};
         if (row == end - 1) last_insertions[read] = own.opened_insertion;
         growth.add(coefficient, mismatch, own.opened_insertion, model, entering, row == begin);
-        growth.is_regular &= base == 'N' || letter != kOther || !odd_letters[base];
+        growth.is_regular &= letter != kOther || base == 'N';
         product *= model.gain;
     }
     __syncwarp();

@@ -4,3 +4,18 @@ constexpr int kWarpLanes = 32;
 constexpr unsigned kAllLanes = 0xffffffffu;
 
 __device__ inline int lane_id() { return threadIdx.x % kWarpLanes; }
+
+// Smallest and largest value of all lanes, the same in each; where the architecture has an
+// instruction for it, the compiler knows that too.
+__device__ inline int warp_min(int value) {
+#if __CUDA_ARCH__ >= 800
+    return __reduce_min_sync(kAllLanes, value);
+#else
+    for (int distance = kWarpLanes / 2; distance; distance /= 2) {
+        value = min(value, __shfl_xor_sync(kAllLanes, value, distance));
+    }
+    return value;
+#endif
+}
+
+__device__ inline int warp_max(int value) { return -warp_min(-value); }

@@ -28,7 +28,9 @@ def all_kernels() -> Iterator[Kernel]:
                 yield kernel_for(columns, score_type, with_trace=with_trace)
     yield from (pairhmm.PREPARE_HAPLOTYPES, pairhmm.PREPARE_READS)
     yield from (pairhmm.COUNT_PAIRS, pairhmm.PLACE_BINS, pairhmm.LIST_PAIRS, pairhmm.EXACT)
-    yield from map(pairhmm.forward_kernel, COLUMNS)
+    for columns in COLUMNS:
+        for is_uniform in (True, False):
+            yield pairhmm.forward_kernel(columns, is_uniform=is_uniform)
 
 
 def compiled_usage(job: tuple[Kernel, str]) -> Usage:

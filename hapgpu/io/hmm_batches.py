@@ -28,7 +28,7 @@ from hapgpu.io.hmm_lines import (
     RegionLines,
     copy_fields,
 )
-from hapgpu.pairhmm.batch import HmmBatch, HmmReads
+from hapgpu.pairhmm.batch import HmmBatch, HmmReads, uniform_column
 
 _TEXT_BYTES: Final = 1 << 23
 _SHOWN_BYTES: Final = 40
@@ -139,11 +139,17 @@ class _Parser:
     def _batch(self, lines: RegionLines) -> HmmBatch:
         *starts, lengths = lines.reads
         offsets = offsets_of(lengths)
-        bases, *qualities = (
+        bases, base_calls, insertions, deletions, continuations = (
             self._copied(start, offsets, column)
             for start, column in zip(starts, _COLUMNS, strict=True)
         )
-        reads = HmmReads(Ragged(bases, offsets), *qualities)
+        reads = HmmReads(
+            Ragged(bases, offsets),
+            base_calls,
+            insertions,
+            deletions,
+            uniform_column(continuations),
+        )
         start, lengths = lines.haplotypes
         offsets = offsets_of(lengths)
         haplotypes = Ragged(self._copied(start, offsets, "bases"), offsets)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from hapgpu.batch import Ragged
 from hapgpu.errors import InputError, UsageError
-from hapgpu.pairhmm.batch import HmmBatch, HmmReads
+from hapgpu.pairhmm.batch import HmmBatch, HmmReads, uniform_column
 
 Sequences = Sequence[bytes | str] | Ragged
 """Sequences, as text or as uint8 text."""
@@ -44,10 +44,12 @@ def hmm_batch(arguments: PairHmmInput) -> HmmBatch:
     """
     reads, *qualities, haplotypes = arguments
     bases = _sequences(reads, "read")
-    columns = [_column(q, name, bases) for q, name in zip(qualities, _QUALITIES, strict=True)]
+    base_calls, insertions, deletions, continuations = (
+        _column(q, name, bases) for q, name in zip(qualities, _QUALITIES, strict=True)
+    )
     haplotype_rows = _sequences(haplotypes, "haplotype")
     return HmmBatch(
-        HmmReads(bases, *columns),
+        HmmReads(bases, base_calls, insertions, deletions, uniform_column(continuations)),
         haplotype_rows,
         np.array([0, len(bases)], dtype=np.int64),
         np.array([0, len(haplotype_rows)], dtype=np.int64),

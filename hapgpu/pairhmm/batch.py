@@ -11,6 +11,27 @@ from numpy.typing import NDArray
 from hapgpu.batch import Ragged, offsets_of
 
 
+def uniform_column(column: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    """Return a column of equal values as one value, broadcast, and any other as it is."""
+    if not column.size or (column != column[0]).any():
+        return column
+    return np.broadcast_to(column[:1].copy(), column.shape)
+
+
+def is_uniform(column: NDArray[np.uint8]) -> bool:
+    """Tell whether a column is one value, broadcast."""
+    return column.size > 0 and column.strides == (0,)
+
+
+def _joined(columns: Sequence[NDArray[np.uint8]]) -> NDArray[np.uint8]:
+    """Put columns behind each other; one value, broadcast, stays one."""
+    size = sum(column.size for column in columns)
+    filled = [column for column in columns if column.size]
+    if filled and all(is_uniform(column) and column[0] == filled[0][0] for column in filled):
+        return np.broadcast_to(filled[0][:1], (size,))
+    return np.concatenate(columns)
+
+
 @dataclass(frozen=True, slots=True)
 class HmmReads:
     """n reads with four Phred qualities per base.
@@ -21,7 +42,9 @@ class HmmReads:
         uint8 text, n rows.
     base_qualities, insertion_qualities, deletion_qualities, gap_continuations
         uint8 Phred with the rows of `bases`, one value per element of `bases.data`: of the base
-        call, of opening an insertion or a deletion there, and of continuing either.
+        call, of opening an insertion or a deletion there, and of continuing either. A column of
+        equal values may be one value, broadcast (`uniform_column`): a GPU makes use of that with
+        gap continuations.
     """
 
     bases: Ragged
@@ -46,8 +69,14 @@ class HmmReads:
     def take(self, rows: NDArray[np.int64]) -> HmmReads:
         """Gather reads, in any order, repeats too."""
         offsets = self.bases.offsets
-        columns = [Ragged(column, offsets).take(rows).data for column in self.qualities]
-        return HmmReads(self.bases.take(rows), *columns)
+        bases = self.bases.take(rows)
+        columns = [
+            np.broadcast_to(column[:1], bases.data.shape)
+            if is_uniform(column) and bases.data.size
+            else Ragged(np.ascontiguousarray(column), offsets).take(rows).data
+            for column in self.qualities
+        ]
+        return HmmReads(bases, *columns)
 
     def slice(self, start: int, stop: int) -> HmmReads:
         """Return reads start to stop, sharing memory with these."""
@@ -118,7 +147,7 @@ class HmmBatch:
         return cls(
             HmmReads(
                 Ragged.concatenate([part.reads.bases for part in parts]),
-                *(np.concatenate(column) for column in columns),
+                *(_joined(column) for column in columns),
             ),
             Ragged.concatenate([part.haplotypes for part in parts]),
             offsets_of(np.concatenate([np.diff(part.read_offsets) for part in parts])),

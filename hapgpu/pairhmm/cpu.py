@@ -53,6 +53,16 @@ def log10_likelihoods(batch: HmmBatch, device: CpuDevice) -> NDArray[np.float64]
     return likelihoods
 
 
+def exact_log10_likelihoods(
+    batch: HmmBatch, rows: NDArray[np.int64], threads: int
+) -> NDArray[np.float64]:
+    """Compute some pairs, rows of a batch's likelihoods, however unlikely: float64[rows.size]."""
+    forward = _Forward(batch, threads)
+    forward.fill_exactly(rows)
+    likelihoods: NDArray[np.float64] = np.minimum(forward.likelihoods[rows], 0.0)
+    return likelihoods
+
+
 class _Forward:
     """The forward algorithm over the pairs of a batch.
 

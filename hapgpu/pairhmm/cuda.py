@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Self
@@ -12,11 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hapgpu.batch import offsets_of
-from hapgpu.device import CudaDevice
+from hapgpu.device import CudaDevice, usable_cpus
 from hapgpu.errors import DeviceError
 from hapgpu.gpu import multiprocessors, thread_streams
 from hapgpu.kernels import Kernel, load_kernel
-from hapgpu.pairhmm.batch import HmmBatch
+from hapgpu.pairhmm.batch import HmmBatch, is_uniform
+from hapgpu.pairhmm.cpu import exact_log10_likelihoods
 from hapgpu.pairhmm.kernels import (
     COUNT_PAIRS,
     EXACT,
@@ -72,17 +74,30 @@ def log10_likelihoods(batch: HmmBatch, device: CudaDevice) -> NDArray[np.float64
         If the memory of the device does not hold a single read with its haplotypes, or a launch
         fails.
     """
-    likelihoods: NDArray[np.float64] = pinned_array(batch.pairs, np.float64)
-    try:
-        with cupy.cuda.Device(device.index), _Flight(device) as flight:
+    with _explained(device), cupy.cuda.Device(device.index):
+        likelihoods: NDArray[np.float64] = pinned_array(batch.pairs, np.float64)
+        with _Flight(device) as flight:
             done = 0
             for piece in pieces_of(batch, _PIECE_CELLS, _PIECE_BASES):
                 begin, done = done, done + piece.pairs
                 flight.start(piece, likelihoods[begin:done])
+    if flight.has_unknown:
+        rows = np.flatnonzero(np.isnan(likelihoods))
+        likelihoods[rows] = exact_log10_likelihoods(batch, rows, usable_cpus())
+    return likelihoods
+
+
+@contextmanager
+def _explained(device: CudaDevice) -> Iterator[None]:
+    """Turn what CUDA reports into an error for the user."""
+    try:
+        yield
+    except cupy.cuda.memory.OutOfMemoryError as error:
+        message = f"{device.name} has too little memory: use --device cpu"
+        raise DeviceError(message) from error
     except (cupy.cuda.driver.CUDADriverError, cupy.cuda.runtime.CUDARuntimeError) as error:
         message = f"{device.name} failed: {error}"
         raise DeviceError(message) from error
-    return likelihoods
 
 
 class _Flight:
@@ -98,6 +113,12 @@ class _Flight:
         self._streams = thread_streams(device.index, _PIECES_IN_FLIGHT, urgent=True)
         self._forward_streams = thread_streams(device.index, _PIECES_IN_FLIGHT * _STREAMS)
         self._started = 0
+        self._unknown: list[NDArray[np.int32]] = []
+
+    @property
+    def has_unknown(self) -> bool:
+        """Whether some likelihoods are beyond float64, and NaN; known once all is done."""
+        return any(flag[0] for flag in self._unknown)
 
     def __enter__(self) -> Self:
         return self
@@ -108,7 +129,8 @@ class _Flight:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self._wait()
+        for stream in self._streams if error is None else self._streams + self._forward_streams:
+            stream.synchronize()
 
     def start(self, batch: HmmBatch, likelihoods: NDArray[np.float64]) -> None:
         """Start a piece, in halves where the memory of the device does not hold it."""
@@ -133,34 +155,32 @@ class _Flight:
         streams = (self._streams[turn], forward_streams)
         try:
             run = _Run(batch, likelihoods.size, self._device, streams, thread_staging(turn))
-            run.launch(likelihoods, self._memory)
+            self._unknown.append(run.launch(likelihoods, self._memory))
         except cupy.cuda.memory.OutOfMemoryError:
             return False
         self._started += 1
         return True
 
     def _starts_alone(self, batch: HmmBatch, likelihoods: NDArray[np.float64]) -> bool:
-        self._wait()
-        cupy.get_default_memory_pool().free_all_blocks()
-        return self._starts(batch, likelihoods)
-
-    def _wait(self) -> None:
         for stream in self._streams:
             stream.synchronize()
+        cupy.get_default_memory_pool().free_all_blocks()
+        return self._starts(batch, likelihoods)
 
 
 def _fits(batch: HmmBatch, pairs: int, memory: int) -> bool:
     """Whether a piece takes at most half of the memory, and offsets fit 32 bits."""
     bases = batch.reads.bases.data.size
     size = _BYTES_PER_BASE * bases + _BYTES_PER_PAIR * pairs + 8 * batch.haplotypes.data.size
-    return size <= memory // 2 and max(size // 8, pairs) <= _LARGEST_INDEX
+    return (
+        size <= memory // 2 and max(bases, 2 * pairs, batch.haplotypes.data.size) <= _LARGEST_INDEX
+    )
 
 
 @dataclass(frozen=True, slots=True)
 class _Inputs:
     """A piece on the device: text, qualities and offsets as the kernels take them."""
 
-    mask_words: int
     reads: tuple[Any, ...]  # bases and qualities
     haplotypes: Any
     probabilities: Any
@@ -218,16 +238,19 @@ class _Listed:
     layout_pairs: Any
     exact_pairs: Any
     exact_count: Any
+    unknown: Any
     likelihoods: Any
 
     @classmethod
     def empty(cls, pairs: int, layouts: int) -> _Listed:
+        counts = cupy.zeros(2, dtype=np.int32)
         return cls(
             pairs=cupy.empty(8 * pairs, dtype=np.int32),
             layout_starts=cupy.empty(layouts, dtype=np.int32),
             layout_pairs=cupy.empty(layouts, dtype=np.int32),
             exact_pairs=cupy.empty(pairs, dtype=np.int32),
-            exact_count=cupy.zeros(1, dtype=np.int32),
+            exact_count=counts[:1],
+            unknown=counts[1:],
             likelihoods=cupy.empty(pairs, dtype=np.float64),
         )
 
@@ -256,15 +279,25 @@ class _Run:
             pairs_of_haplotype,
             _WARPS_PER_MULTIPROCESSOR * multiprocessors(device.index),
         )
+        words = np.array([*(layout.mask_words for layout in self._plan.layouts), 0])
+        self._masks = offsets_of(words[self._plan.numbers])
+        self._mask_words = int(self._masks[-1])
+        continuations = batch.reads.gap_continuations
+        self._is_uniform = is_uniform(continuations)
+        self._continuations = continuations[:1] if self._is_uniform else continuations
         self._pairs_of_layout = np.bincount(
             self._plan.numbers, pairs_of_haplotype, len(self._plan.layouts) + 1
         )
 
-    def launch(self, likelihoods: NDArray[np.float64], memory: int) -> None:
+    def launch(self, likelihoods: NDArray[np.float64], memory: int) -> NDArray[np.int32]:
         """Start all that writes the likelihoods to pinned memory, float64[pairs].
 
-        `memory` bounds what rows of very long haplotypes may take, in bytes.
+        `memory` bounds what the rows of very long haplotypes take, and the masks: bytes. Returns
+        one number that will not be 0 if likelihoods turn out to be beyond float64.
         """
+        if 4 * self._mask_words > memory // 4:
+            raise cupy.cuda.memory.OutOfMemoryError(4 * self._mask_words, 0)
+        unknown: NDArray[np.int32] = pinned_array(1, np.int32)
         with self._stream as stream:
             inputs, prepared, listed = self._begin()
             # Memory may run out up to here, but not once other streams are at work.
@@ -272,6 +305,8 @@ class _Run:
             self._forward(prepared, listed)
             self._exact(inputs, listed, blocks, scratch)
             listed.likelihoods.get(stream=stream, out=likelihoods, blocking=False)
+            listed.unknown.get(stream=stream, out=unknown, blocking=False)
+        return unknown
 
     def forward_seconds(self, repeats: int) -> float:
         """Measure the float32 kernels: the median time of some runs, in seconds."""
@@ -295,12 +330,11 @@ class _Run:
 
     def _upload(self) -> _Inputs:
         batch, plan = self._batch, self._plan
-        words = np.array([*(layout.mask_words for layout in plan.layouts), 0])
-        masks = offsets_of(words[plan.numbers])
         arrays = self._staging.upload(
             [
                 batch.reads.bases.data,
-                *batch.reads.qualities,
+                *batch.reads.qualities[:-1],
+                self._continuations,
                 batch.haplotypes.data,
                 ERROR_PROBABILITIES,
             ],
@@ -311,20 +345,19 @@ class _Run:
                 batch.haplotype_offsets,
                 batch.pair_offsets,
                 plan.numbers,
-                masks,
+                self._masks,
                 np.array([*(layout.columns for layout in plan.layouts), 0]),
                 np.array([*(layout.lanes for layout in plan.layouts), 0]),
             ],
             self._stream,
         )
-        return _Inputs(int(masks[-1]), tuple(arrays[:5]), *arrays[5:])
+        return _Inputs(tuple(arrays[:5]), *arrays[5:])
 
     def _prepare(self, inputs: _Inputs) -> _Prepared:
         """Compute what `forward` reads: constants of rows, values of reads, and masks."""
         reads, bases = len(self._batch.reads), self._batch.reads.bases.data.size
         haplotypes = len(self._batch.haplotypes)
-        prepared = _Prepared.empty(bases, reads, inputs.mask_words)
-        odd_letters = cupy.zeros(ERROR_PROBABILITIES.size, dtype=np.int32)
+        prepared = _Prepared.empty(bases, reads, self._mask_words)
         self._launch_over(
             PREPARE_HAPLOTYPES,
             haplotypes * _WARP,
@@ -335,12 +368,10 @@ class _Run:
             inputs.layout_columns,
             inputs.layout_lanes,
             prepared.masks,
-            odd_letters,
             inputs.haplotypes.size,
             haplotypes,
             inputs.layout_columns.size,
-            inputs.mask_words,
-            odd_letters.size,
+            self._mask_words,
         )
         self._launch_over(
             PREPARE_READS,
@@ -348,11 +379,11 @@ class _Run:
             *inputs.reads,
             inputs.read_offsets,
             inputs.probabilities,
-            odd_letters,
             *prepared.rows_and_reads,
             bases,
+            self._continuations.size,
             reads,
-            odd_letters.size,
+            inputs.probabilities.size,
             FLOAT_LONGEST_READ,
             FLOAT_THRESHOLD,
             TRUSTED_GROWTH,
@@ -420,6 +451,7 @@ class _Run:
             listed.exact_count.size,
             0,  # the layout and its lanes differ from launch to launch
             0,
+            ERROR_PROBABILITIES[self._continuations[0]],
             FLOAT_SCALE,
             np.log10(FLOAT_SCALE),
         )
@@ -431,7 +463,9 @@ class _Run:
         checked = None
         for turn, number in enumerate(np.argsort(-pairs)[: np.count_nonzero(pairs)]):
             layout = self._plan.layouts[number]
-            kernel = load_kernel(forward_kernel(layout.columns), self._device.index)
+            kernel = load_kernel(
+                forward_kernel(layout.columns, is_uniform=self._is_uniform), self._device.index
+            )
             checked = checked or kernel.check(arguments)
             with streams[turn % len(streams)]:
                 kernel.launch(
@@ -469,7 +503,9 @@ class _Run:
                 listed.exact_count,
                 scratch,
                 listed.likelihoods,
+                listed.unknown,
                 inputs.reads[0].size,
+                self._continuations.size,
                 len(self._batch.reads),
                 inputs.haplotypes.size,
                 len(self._batch.haplotypes),
@@ -492,7 +528,7 @@ def forward_seconds(batch: HmmBatch, device: CudaDevice, repeats: int) -> float:
 
     The batch is computed as one piece, and has to fit the memory of the device.
     """
-    with cupy.cuda.Device(device.index):
+    with _explained(device), cupy.cuda.Device(device.index):
         stream = thread_streams(device.index, 1, urgent=True)[0]
         streams = (stream, thread_streams(device.index, _STREAMS))
         return _Run(batch, batch.pairs, device, streams, thread_staging(0)).forward_seconds(repeats)

@@ -13,19 +13,15 @@ _SHARED_PERCENT = 100  # the most that any of them needs, so that they run side 
 LENGTH_BINS = 1024
 """Bins of read lengths for each layout, by which pairs are sorted."""
 
-_READ_COLUMNS = tuple(
-    Array(name, np.uint8, "read_bases")
-    for name in (
-        "bases",
-        "base_qualities",
-        "insertion_qualities",
-        "deletion_qualities",
-        "gap_continuations",
-    )
+_READ_COLUMNS = (
+    *(
+        Array(name, np.uint8, "read_bases")
+        for name in ("bases", "base_qualities", "insertion_qualities", "deletion_qualities")
+    ),
+    Array("gap_continuations", np.uint8, "continuations"),  # one for all, or one per base
 )
 _READ_OFFSETS = Array("read_offsets", np.int32, "reads", 1)
 _PROBABILITIES = Array("probabilities", np.float64, "byte_values")
-_ODD_LETTERS = Array("odd_letters", np.int32, "byte_values")
 _ROWS = (
     Array("coefficients", np.float32, "read_bases", width=4),
     Array("emissions", np.float32, "read_bases", width=2),
@@ -64,8 +60,7 @@ PREPARE_HAPLOTYPES = Kernel(
         Array("layout_columns", np.int32, "layout_count"),
         Array("layout_lanes", np.int32, "layout_count"),
         Array("masks", np.uint32, "mask_words"),
-        _ODD_LETTERS,
-        *_sizes("haplotype_bases", "haplotypes", "layout_count", "mask_words", "byte_values"),
+        *_sizes("haplotype_bases", "haplotypes", "layout_count", "mask_words"),
     ),
     _SHARED_PERCENT,
 )
@@ -77,11 +72,9 @@ PREPARE_READS = Kernel(
         *_READ_COLUMNS,
         _READ_OFFSETS,
         _PROBABILITIES,
-        _ODD_LETTERS,
         *_ROWS,
         *_READ_VALUES,
-        *_sizes("read_bases", "reads", "byte_values"),
-        *_sizes("longest_read"),
+        *_sizes("read_bases", "continuations", "reads", "byte_values", "longest_read"),
         Scalar("threshold", np.float32),
         Scalar("trusted_growth", np.float32),
     ),
@@ -145,7 +138,9 @@ EXACT = Kernel(
         *_EXACT,
         Array("scratch", np.float64, "scratch_size"),
         Array("likelihoods", np.float64, "pair_count"),
-        *_sizes("read_bases", "reads", "haplotype_base_count", "haplotypes", "byte_values"),
+        Array("unknown", np.int32, "one"),
+        *_sizes("read_bases", "continuations", "reads", "haplotype_base_count", "haplotypes"),
+        *_sizes("byte_values"),
         *_sizes("pair_count", "one"),
         Scalar("scratch_size", np.int64),
         *_sizes("widest"),
@@ -164,12 +159,17 @@ _FORWARD_PARAMETERS: tuple[Array | Scalar, ...] = (
     *_EXACT,
     *_sizes("read_bases", "reads", "mask_words", "pair_count", "layout_count", "one"),
     *_sizes("layout", "lanes"),
+    Scalar("uniform_extend", np.float32),
     Scalar("start", np.float32),
     Scalar("log10_start", np.float64),
 )
 
 
 @functools.cache
-def forward_kernel(columns: int) -> Kernel:
-    """Name the forward kernel for a number of columns a lane; all have the same parameters."""
-    return Kernel("pairhmm.cu", f"forward<{columns}>", _FORWARD_PARAMETERS, _SHARED_PERCENT)
+def forward_kernel(columns: int, *, is_uniform: bool) -> Kernel:
+    """Name the forward kernel for a number of columns a lane; all have the same parameters.
+
+    `is_uniform` is for reads with one gap continuation throughout.
+    """
+    expression = f"forward<{columns}, {str(is_uniform).lower()}>"
+    return Kernel("pairhmm.cu", expression, _FORWARD_PARAMETERS, _SHARED_PERCENT)

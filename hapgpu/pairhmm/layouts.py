@@ -13,7 +13,7 @@ LANES = (2, 4, 8, 16, 32)
 COLUMNS = tuple(range(4, 65, 4))
 """What a lane may hold in registers; one kernel is compiled for each."""
 
-LETTERS = 5
+LETTERS = 4
 _COLUMNS_PER_WORD = 28
 
 # Instructions of a lane per cell and per row, counted in the machine code for sm_90.

@@ -68,7 +68,7 @@ def prepared_reads(reads: ReadBatch, options: QualityOptions, source: str) -> Hm
     )
     gap_opens = limit_gap_opens(gap_opens, reads.bases, options.pcr_model)
     insertions, deletions = np.maximum(gap_opens, LEAST_QUALITY)
-    continuations = np.full(reads.bases.data.size, options.gap_continuation, dtype=np.uint8)
+    continuations = np.broadcast_to(np.uint8(options.gap_continuation), reads.bases.data.shape)
     return HmmReads(
         reads.bases, _base_qualities(reads, options), insertions, deletions, continuations
     )

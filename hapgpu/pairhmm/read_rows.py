@@ -25,4 +25,4 @@ class ReadRows(NamedTuple):
 def read_rows_of(reads: HmmReads) -> ReadRows:
     """Hand reads to compiled code."""
     columns = (reads.bases.data, *reads.qualities, reads.bases.offsets)
-    return ReadRows(*map(read_only, columns))
+    return ReadRows(*(read_only(np.ascontiguousarray(column)) for column in columns))

@@ -147,7 +147,7 @@ def test_groups_fill_a_warp(lanes: int) -> None:
 @given(st.sampled_from(COLUMNS), st.sampled_from(LANES))
 def test_masks_have_a_bit_for_each_letter_and_column(columns: int, lanes: int) -> None:
     layout = Layout(columns, lanes)
-    assert 32 * layout.mask_words >= 5 * layout.width
+    assert 32 * layout.mask_words >= 4 * layout.width
 
 
 # Pieces and halves.
