@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from hapgpu.batch import Ragged
 from hapgpu.device import CpuDevice, Device
 from hapgpu.io.hmm_batches import read_hmm_batches
-from hapgpu.pairhmm.batch import HmmBatch, HmmReads
+from hapgpu.pairhmm.batch import HmmBatch, HmmReads, uniform_column
 from hapgpu.pairhmm.likelihoods import log10_likelihoods
 
 SHAPES = ((64, 64), (128, 128), (256, 256), (512, 512), (150, 350))
@@ -65,9 +65,10 @@ def random_regions(count: int, read_length: int, haplotype_length: int, seed: in
     reads = np.take_along_axis(haplotypes, columns, axis=1)
     _substitute(reads, _ERROR_RATE, rng)
     of_regions = np.arange(count + 1) * REGION_SEQUENCES
-    qualities = [
-        rng.integers(*limits, reads.size, dtype=np.uint8, endpoint=True) for limits in _QUALITIES
-    ]
+    qualities = (
+        uniform_column(rng.integers(*limits, reads.size, dtype=np.uint8, endpoint=True))
+        for limits in _QUALITIES
+    )
     return HmmBatch(
         HmmReads(Ragged.from_lengths(reads.ravel(), [read_length] * sequences), *qualities),
         Ragged.from_lengths(haplotypes.ravel(), [haplotype_length] * sequences),
@@ -85,8 +86,8 @@ def _substitute(bases: NDArray[np.uint8], rate: float, rng: np.random.Generator)
 def benchmark_pairhmm(device: Device) -> Iterator[Measurement]:
     """Measure the pair-HMM for each shape, on regions made for it.
 
-    On a GPU the float32 kernels alone and whole calls, transfers included; on the CPU whole
-    calls, with one thread and with all.
+    On a GPU the float32 kernels alone and whole calls, transfers included, from usual and from
+    pinned memory; on the CPU whole calls, with one thread and with all.
     """
     for read_length, haplotype_length in SHAPES:
         cells = _CPU_CELLS if isinstance(device, CpuDevice) else _GPU_CELLS
@@ -124,12 +125,18 @@ def benchmark_regions(path: str, copies: int, device: Device) -> Iterator[Measur
 
 
 def _whole_calls(batch: HmmBatch, data: str, device: Device) -> Iterator[Measurement]:
-    devices: list[Device] = [device]
     if isinstance(device, CpuDevice):
-        devices = [CpuDevice(threads) for threads in sorted({1, device.threads})]
-    for used in devices:
-        seconds = _median_seconds(batch, used)
-        yield Measurement(used.name, _WHOLE_CALL, data, batch.cells, seconds)
+        for threads in sorted({1, device.threads}):
+            used = CpuDevice(threads)
+            seconds = _median_seconds(batch, used)
+            yield Measurement(used.name, _WHOLE_CALL, data, batch.cells, seconds)
+        return
+    from hapgpu.pairhmm.cuda import in_pinned_memory  # noqa: PLC0415  (as above)
+
+    seconds = _median_seconds(batch, device)
+    yield Measurement(device.name, _WHOLE_CALL, data, batch.cells, seconds)
+    seconds = _median_seconds(in_pinned_memory(batch), device)
+    yield Measurement(device.name, f"{_WHOLE_CALL}, pinned input", data, batch.cells, seconds)
 
 
 def _median_seconds(batch: HmmBatch, device: Device) -> float:

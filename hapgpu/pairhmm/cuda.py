@@ -12,12 +12,12 @@ import cupy
 import numpy as np
 from numpy.typing import NDArray
 
-from hapgpu.batch import offsets_of
+from hapgpu.batch import Ragged, offsets_of
 from hapgpu.device import CudaDevice, usable_cpus
 from hapgpu.errors import DeviceError
 from hapgpu.gpu import multiprocessors, thread_streams
 from hapgpu.kernels import Kernel, load_kernel
-from hapgpu.pairhmm.batch import HmmBatch, is_uniform
+from hapgpu.pairhmm.batch import HmmBatch, HmmReads, is_uniform
 from hapgpu.pairhmm.cpu import exact_log10_likelihoods
 from hapgpu.pairhmm.kernels import (
     COUNT_PAIRS,
@@ -521,6 +521,23 @@ class _Run:
         """Launch with at least so many threads."""
         blocks = -(-threads // _THREADS)
         load_kernel(kernel, self._device.index).launch(blocks, _THREADS, arguments)
+
+
+def in_pinned_memory(batch: HmmBatch) -> HmmBatch:
+    """Copy the columns of the reads to where the GPU reads them by itself, at the full rate."""
+    reads = batch.reads
+    bases, *qualities = (
+        column if is_uniform(column) else _pinned_copy(column)
+        for column in (reads.bases.data, *reads.qualities)
+    )
+    pinned = HmmReads(Ragged(bases, reads.bases.offsets), *qualities)
+    return HmmBatch(pinned, batch.haplotypes, batch.read_offsets, batch.haplotype_offsets)
+
+
+def _pinned_copy(column: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    copy = pinned_array(column.size, column.dtype)
+    copy[:] = column
+    return copy
 
 
 def forward_seconds(batch: HmmBatch, device: CudaDevice, repeats: int) -> float:
