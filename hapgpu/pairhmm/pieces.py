@@ -9,7 +9,7 @@ import numpy as np
 from hapgpu.batch import offsets_of
 from hapgpu.pairhmm.batch import HmmBatch
 
-_FIRST_SHARE = 3
+_FIRST_SHARE = 3  # the first piece has this share of the cells, the next ones grow
 _GROWTH = 2
 
 

@@ -320,16 +320,15 @@ def test_only_long_reads_or_haplotypes() -> None:
         assert_close(on_gpu(batch), log_space_likelihoods(batch))
 
 
-def test_many_layouts_in_one_call(
-    cuda: ModuleType, large_batch: HmmBatch, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.usefixtures("cuda")
+def test_many_layouts_in_one_call(large_batch: HmmBatch, monkeypatch: pytest.MonkeyPatch) -> None:
     plans = []
 
     def plan(*arguments: Any) -> LayoutPlan:
         plans.append(plan_layouts(*arguments))
         return plans[-1]
 
-    monkeypatch.setattr(cuda, "plan_layouts", plan)
+    monkeypatch.setattr("hapgpu.pairhmm.piece_run.plan_layouts", plan)
     assert_close(on_gpu(large_batch), plain_likelihoods(large_batch))
     assert max(len(plan.layouts) for plan in plans) > 3
 
@@ -348,9 +347,8 @@ def one_layout_for_all(layout: Layout) -> Callable[..., LayoutPlan]:
 
 @pytest.mark.parametrize("lanes", LANES)
 @pytest.mark.parametrize("columns", COLUMNS)
-def test_every_layout(
-    cuda: ModuleType, columns: int, lanes: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.usefixtures("cuda")
+def test_every_layout(columns: int, lanes: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Haplotypes that fill it, leave a column or most of it free, or are too long for it."""
     layout = Layout(columns, lanes)
     rng = np.random.default_rng(100 * columns + lanes)
@@ -362,7 +360,7 @@ def test_every_layout(
         qualities = rng.integers(10, 45, (4, length), dtype=np.uint8)
         bases = simulated_read(rng, source, length)
         reads.append((bases, *(column.tobytes() for column in qualities)))
-    monkeypatch.setattr(cuda, "plan_layouts", one_layout_for_all(layout))
+    monkeypatch.setattr("hapgpu.pairhmm.piece_run.plan_layouts", one_layout_for_all(layout))
     batch = make_batch([(reads, haplotypes), (reads[::-1], haplotypes[:2])])
     assert_close(on_gpu(batch), plain_likelihoods(batch))
 
