@@ -243,18 +243,17 @@ class PieceRun:
             np.log10(FLOAT_SCALE),
         )
         pairs = self._pairs_of_layout[:-1]
-        streams = self._forward_streams[: pairs.size]
-        ready = self._stream.record()
-        for stream in streams:
+        side = self._forward_streams[: pairs.size] if pairs.size > 1 else []
+        ready = self._stream.record() if side else None
+        for stream in side:
             stream.wait_event(ready)
         checked = None
         for turn, number in enumerate(np.argsort(-pairs)[: np.count_nonzero(pairs)]):
             layout = self._plan.layouts[number]
-            kernel = load_kernel(
-                forward_kernel(layout.columns, is_uniform=self._is_uniform), self._device.index
-            )
+            declared = forward_kernel(layout.columns, is_uniform=self._is_uniform)
+            kernel = load_kernel(declared, self._device.index)
             checked = checked or kernel.check(arguments)
-            with streams[turn % len(streams)]:
+            with side[turn % len(side)] if side else self._stream:
                 kernel.launch(
                     -(-int(pairs[number]) // layout.groups),
                     _WARP,
@@ -262,7 +261,7 @@ class PieceRun:
                     layout=number,
                     lanes=layout.lanes,
                 )
-        for stream in streams:
+        for stream in side:
             self._stream.wait_event(stream.record())
 
     def _exact_scratch(self, memory: int) -> tuple[int, Any]:
