@@ -1,18 +1,20 @@
 // The pair-HMM in float64, by the recurrence as GATK writes it (facts in hapgpu/pairhmm/model.py):
 //     M(i,j) = lambda (alpha M(i-1,j-1) + beta (I(i-1,j-1) + D(i-1,j-1)))
 //     I(i,j) = delta M(i-1,j) + eps I(i-1,j)        D(i,j) = zeta M(i,j-1) + eps D(i,j-1)
-// for the few pairs that float32 cannot hold. A warp per pair goes through it row by row; the row
-// above lies in memory. What even float64 cannot hold becomes NaN, for the host to find.
+// for the few pairs that float32 cannot hold. What even float64 cannot hold becomes NaN, for the
+// host to find. A warp per pair. Haplotypes of up to 512 bases lie in registers, and lanes work a
+// row behind each other as in pairhmm.cu; for longer ones the row above lies in memory.
 
 #include "warp.cuh"
 
 namespace {
 
 constexpr double kLog10Of2 = 0.30102999566398119521;
-constexpr int kColumns = 8;  // neighbouring ones of a lane
+constexpr int kFewColumns = 8, kManyColumns = 16;  // of a lane, in registers
+constexpr int kWideColumns = 8;                    // of a lane, of a row in memory
+constexpr int kQualities = 256;
 constexpr int kStartExponent = 960;
 constexpr double kLeastSum = 1e-200;  // far above what was lost where numbers ran out of exponents
-constexpr int kNearColumns = 640;
 
 struct Qualities {
     const unsigned char *bases, *base, *insertion, *deletion, *extend;
@@ -35,6 +37,81 @@ struct RowModel {
         beta = 1.0 - extend;
     }
 };
+
+// A pair as the lanes of a warp see it.
+struct Pair {
+    int begin, end;  // rows of the read
+    const unsigned char* haplotype;
+    int width;
+    double start;
+};
+
+// Columns of a lane in registers (`Columns` in pairhmm.cu, without scales divided out).
+template <int kColumns>
+struct Columns {
+    double match[kColumns], insertion[kColumns];
+    double incoming = 0.0, deletion = 0.0;
+    unsigned char letters[kColumns];
+
+    // D of row 0 stands in I, which the first row takes in and clears.
+    __device__ Columns(const Pair& pair) {
+        int first = lane_id() * kColumns;
+#pragma unroll
+        for (int k = 0; k < kColumns; ++k) {
+            match[k] = 0.0;
+            insertion[k] = pair.start;
+            letters[k] = first + k < pair.width ? pair.haplotype[first + k] : 'N';
+        }
+    }
+
+    __device__ void advance(const RowModel& row, const RowModel& above, bool is_first_row) {
+        const double right = 1.0 - row.error, wrong = row.error / 3.0;
+        const double extend_insertion = is_first_row ? 0.0 : row.extend;
+#pragma unroll
+        for (int k = 0; k < kColumns; ++k) {
+            double outgoing = row.alpha * match[k] + row.beta * (insertion[k] + deletion);
+            insertion[k] = row.insertion * match[k] + extend_insertion * insertion[k];
+            deletion = above.deletion * match[k] + above.extend * deletion;
+            bool matches = letters[k] == row.base || letters[k] == 'N' || row.base == 'N';
+            match[k] = incoming * (matches ? right : wrong);
+            incoming = outgoing;
+        }
+    }
+
+    __device__ void pass_on() {
+        incoming = __shfl_up_sync(kAllLanes, incoming, 1);
+        deletion = __shfl_up_sync(kAllLanes, deletion, 1);
+        if (lane_id() == 0) incoming = deletion = 0.0;
+    }
+
+    // What this lane adds to the sum of the last row.
+    __device__ double sum(int width) const {
+        double own = 0.0;
+#pragma unroll
+        for (int k = 0; k < kColumns; ++k) {
+            if (lane_id() * kColumns + k < width) own += match[k] + insertion[k];
+        }
+        return own;
+    }
+};
+
+template <int kColumns>
+__device__ double narrow_sum(const Qualities& qualities, const Pair& pair) {
+    Columns<kColumns> columns(pair);
+    const int rows = pair.end - pair.begin, lanes = (pair.width + kColumns - 1) / kColumns;
+    RowModel row(qualities, pair.begin), above = row;
+    if (lane_id() == 0) columns.incoming = row.beta * pair.start;
+    for (int step = 0; step < rows + lanes - 1; ++step) {
+        const int at = step - lane_id();
+        // Long before it is needed.
+        const RowModel next(qualities, pair.begin + min(max(at + 1, 0), rows - 1));
+        if (at >= 0 && at < rows) columns.advance(row, above, at == 0);
+        columns.pass_on();
+        above = row;
+        row = next;
+    }
+    return columns.sum(pair.width);
+}
 
 // The row above and, once they are computed, this row: one value per column.
 struct Rows {
@@ -67,22 +144,22 @@ __device__ void compute_row(const RowModel& row, Rows rows, const unsigned char*
     double match_before = 0.0, insertion_before = 0.0, deletion_before = corner;
     double new_match_before = 0.0, new_deletion_before = 0.0;
     double extend_all = 1.0;
-    for (int k = 0; k < kColumns; ++k) extend_all *= row.extend;
-    for (int first = 0; first < width; first += kWarpLanes * kColumns) {
-        const int column = first + lane_id() * kColumns;
-        double match[kColumns], insertion[kColumns], deletion[kColumns];
+    for (int k = 0; k < kWideColumns; ++k) extend_all *= row.extend;
+    for (int first = 0; first < width; first += kWarpLanes * kWideColumns) {
+        const int column = first + lane_id() * kWideColumns;
+        double match[kWideColumns], insertion[kWideColumns], deletion[kWideColumns];
 #pragma unroll
-        for (int k = 0; k < kColumns; ++k) {
+        for (int k = 0; k < kWideColumns; ++k) {
             bool inside = column + k < width;
             match[k] = inside ? rows.match[column + k] : 0.0;
             insertion[k] = inside ? rows.insertion[column + k] : 0.0;
             deletion[k] = inside ? rows.deletion[column + k] : 0.0;
         }
-        double match_left = from_left(match[kColumns - 1], match_before);
-        double gaps_left = from_left(insertion[kColumns - 1], insertion_before);
-        gaps_left += from_left(deletion[kColumns - 1], deletion_before);
+        double match_left = from_left(match[kWideColumns - 1], match_before);
+        double gaps_left = from_left(insertion[kWideColumns - 1], insertion_before);
+        gaps_left += from_left(deletion[kWideColumns - 1], deletion_before);
 #pragma unroll
-        for (int k = 0; k < kColumns; ++k) {
+        for (int k = 0; k < kWideColumns; ++k) {
             bool inside = column + k < width;
             unsigned char other = inside ? haplotype[column + k] : 'N';
             bool matches = row.base == other || row.base == 'N' || other == 'N';
@@ -93,17 +170,17 @@ __device__ void compute_row(const RowModel& row, Rows rows, const unsigned char*
             insertion[k] = row.insertion * match[k] + row.extend * insertion[k];
             match[k] = inside ? here : 0.0;
         }
-        double opened = row.deletion * from_left(match[kColumns - 1], new_match_before);
+        double opened = row.deletion * from_left(match[kWideColumns - 1], new_match_before);
         deletion[0] = opened;
 #pragma unroll
-        for (int k = 1; k < kColumns; ++k) {
+        for (int k = 1; k < kWideColumns; ++k) {
             deletion[k] = row.deletion * match[k - 1] + row.extend * deletion[k - 1];
         }
         // What comes from the lanes to the left fades from column to column.
-        double last = chained(deletion[kColumns - 1], extend_all, new_deletion_before);
+        double last = chained(deletion[kWideColumns - 1], extend_all, new_deletion_before);
         double faded = from_left(last, new_deletion_before);
 #pragma unroll
-        for (int k = 0; k < kColumns; ++k) {
+        for (int k = 0; k < kWideColumns; ++k) {
             faded *= row.extend;
             deletion[k] += faded;
             if (column + k < width) {
@@ -115,22 +192,34 @@ __device__ void compute_row(const RowModel& row, Rows rows, const unsigned char*
     }
 }
 
-__device__ double sum_of_row(Rows rows, int width) {
+__device__ double wide_sum(const Qualities& qualities, const Pair& pair, double* memory) {
+    const Rows rows = {memory, memory + pair.width, memory + 2 * pair.width};
+    for (int column = lane_id(); column < pair.width; column += kWarpLanes) {
+        rows.match[column] = rows.insertion[column] = 0.0;
+        rows.deletion[column] = pair.start;
+    }
+    __syncwarp();  // lanes read what others have written
+    RowModel next(qualities, pair.begin);
+    for (int at = pair.begin; at < pair.end; ++at) {
+        const RowModel row = next;
+        next = RowModel(qualities, min(at + 1, pair.end - 1));  // long before it is needed
+        double corner = at == pair.begin ? pair.start : 0.0;
+        compute_row(row, rows, pair.haplotype, pair.width, corner);
+    }
+    __syncwarp();
     double sum = 0.0;
-    for (int column = lane_id(); column < width; column += kWarpLanes) {
+    for (int column = lane_id(); column < pair.width; column += kWarpLanes) {
         sum += rows.match[column] + rows.insertion[column];
     }
-    for (int distance = kWarpLanes / 2; distance; distance /= 2) {
-        sum += __shfl_xor_sync(kAllLanes, sum, distance);
-    }
+    __syncwarp();
     return sum;
 }
 
 }  // namespace
 
-// Likelihoods of the listed pairs. A warp per block, which takes every so many of the list. Rows lie
-// in shared memory if they fit, otherwise in `scratch`, which has room for the widest.
-extern "C" __global__ void __launch_bounds__(kWarpLanes) exact(
+// Likelihoods of the listed pairs. A warp per block, which takes every so many of the list;
+// `scratch` has room for three rows of the widest for each.
+extern "C" __global__ void __launch_bounds__(kWarpLanes, 8) exact(
     const unsigned char* bases, const unsigned char* base_qualities,
     const unsigned char* insertion_qualities, const unsigned char* deletion_qualities,
     const unsigned char* gap_continuations, const int* read_offsets,
@@ -138,37 +227,33 @@ extern "C" __global__ void __launch_bounds__(kWarpLanes) exact(
     const int4* pairs, const int* exact_pairs, const int* exact_count, double* scratch,
     double* likelihoods, int* unknown, int base_count, int continuation_count, int reads, int haplotype_base_count, int haplotypes,
     int byte_values, int pair_count, int one, long long scratch_size, int widest) {
-    __shared__ double near_rows[3 * kNearColumns];
+    __shared__ double table[kQualities];
+    for (int k = lane_id(); k < kQualities; k += kWarpLanes) table[k] = probabilities[k];
+    __syncwarp();
     const Qualities qualities = {bases, base_qualities, insertion_qualities, deletion_qualities,
-                                 gap_continuations, continuation_count == 1, probabilities};
-    double* far_rows = scratch + (long long)blockIdx.x * 3 * widest;
+                                 gap_continuations, continuation_count == 1, table};
     for (int entry = blockIdx.x; entry < *exact_count; entry += gridDim.x) {
-        const int4 pair = pairs[2 * exact_pairs[entry] + 1];
-        const int begin = read_offsets[pair.x], end = read_offsets[pair.x + 1];
-        const unsigned char* haplotype = haplotype_bases + haplotype_offsets[pair.y];
-        const int width = haplotype_offsets[pair.y + 1] - haplotype_offsets[pair.y];
-        double* memory = width <= kNearColumns ? near_rows : far_rows;
-        const Rows rows = {memory, memory + width, memory + 2 * width};
-        const double start = ldexp(1.0, kStartExponent) / width;
-        for (int column = lane_id(); column < width; column += kWarpLanes) {
-            rows.match[column] = rows.insertion[column] = 0.0;
-            rows.deletion[column] = start;
+        const int4 listed = pairs[2 * exact_pairs[entry] + 1];
+        Pair pair = {read_offsets[listed.x], read_offsets[listed.x + 1],
+                     haplotype_bases + haplotype_offsets[listed.y],
+                     haplotype_offsets[listed.y + 1] - haplotype_offsets[listed.y], 0.0};
+        pair.start = ldexp(1.0, kStartExponent) / pair.width;
+        double sum;
+        if (pair.width <= kFewColumns * kWarpLanes) {
+            sum = narrow_sum<kFewColumns>(qualities, pair);
+        } else if (pair.width <= kManyColumns * kWarpLanes) {
+            sum = narrow_sum<kManyColumns>(qualities, pair);
+        } else {
+            sum = wide_sum(qualities, pair, scratch + (long long)blockIdx.x * 3 * widest);
         }
-        __syncwarp();  // lanes read what others have written
-        RowModel next(qualities, begin);
-        for (int at = begin; at < end; ++at) {
-            const RowModel row = next;
-            next = RowModel(qualities, min(at + 1, end - 1));  // long before it is needed
-            compute_row(row, rows, haplotype, width, at == begin ? start : 0.0);
+        for (int distance = kWarpLanes / 2; distance; distance /= 2) {
+            sum += __shfl_xor_sync(kAllLanes, sum, distance);
         }
-        __syncwarp();
-        double sum = sum_of_row(rows, width);
         if (lane_id() == 0) {
             bool is_known = sum >= kLeastSum && isfinite(sum);
             double log10_likelihood = log10(sum) - kStartExponent * kLog10Of2;
-            likelihoods[pair.z] = is_known ? fmin(0.0, log10_likelihood) : nan("");
+            likelihoods[listed.z] = is_known ? fmin(0.0, log10_likelihood) : nan("");
             if (!is_known) *unknown = 1;
         }
-        __syncwarp();
     }
 }
