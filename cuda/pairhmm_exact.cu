@@ -13,7 +13,11 @@ constexpr double kLog10Of2 = 0.30102999566398119521;
 constexpr int kFewColumns = 8, kManyColumns = 16;  // of a lane, in registers
 constexpr int kWideColumns = 8;                    // of a lane, of a row in memory
 constexpr int kQualities = 256;
-constexpr int kStartExponent = 960;
+constexpr int kNoExponent = -(1 << 20);  // where all is 0
+constexpr int kRowsBetweenScales = 8;
+constexpr int kStep = 600;
+constexpr double kUp = 0x1p600, kDown = 0x1p-600, kSmall = 0x1p-200, kLarge = 0x1p800;
+constexpr int kStartExponent = 960;  // where rows lie in memory, and one exponent has to do
 constexpr double kLeastSum = 1e-200;  // far above what was lost where numbers ran out of exponents
 
 struct Qualities {
@@ -43,14 +47,29 @@ struct Pair {
     int begin, end;  // rows of the read
     const unsigned char* haplotype;
     int width;
-    double start;
 };
 
-// Columns of a lane in registers (`Columns` in pairhmm.cu, without scales divided out).
+__device__ double warp_sum(double value) {
+    for (int distance = kWarpLanes / 2; distance; distance /= 2) {
+        value += __shfl_xor_sync(kAllLanes, value, distance);
+    }
+    return value;
+}
+
+// A sum of probabilities, value * 2^exponent.
+struct Scaled {
+    double value;
+    int exponent;
+};
+
+// Columns of a lane in registers (`Columns` in pairhmm.cu, without scales divided out). What a lane
+// holds are multiples of 2^(kStep exponent), with an exponent of its own: a path that is far less
+// likely than others may still be the likeliest in the end.
 template <int kColumns>
 struct Columns {
     double match[kColumns], insertion[kColumns];
     double incoming = 0.0, deletion = 0.0;
+    int exponent = -1;  // far to go until pairs as unlikely as most of these are rescaled
     unsigned char letters[kColumns];
 
     // D of row 0 stands in I, which the first row takes in and clears.
@@ -59,7 +78,7 @@ struct Columns {
 #pragma unroll
         for (int k = 0; k < kColumns; ++k) {
             match[k] = 0.0;
-            insertion[k] = pair.start;
+            insertion[k] = kUp / pair.width;
             letters[k] = first + k < pair.width ? pair.haplotype[first + k] : 'N';
         }
     }
@@ -78,10 +97,29 @@ struct Columns {
         }
     }
 
-    __device__ void pass_on() {
+    // Takes over what the lane to the left passes on.
+    __device__ void pass_on(bool is_waited_for) {
+        int from = __shfl_up_sync(kAllLanes, exponent, 1);
         incoming = __shfl_up_sync(kAllLanes, incoming, 1);
         deletion = __shfl_up_sync(kAllLanes, deletion, 1);
-        if (lane_id() == 0) incoming = deletion = 0.0;
+        if (lane_id() == 0) {
+            incoming = deletion = 0.0;
+        } else if (from != exponent && is_waited_for && incoming + deletion > 0.0) {
+            bring_together(from);
+        }
+    }
+
+    // Multiplies the columns and what they pass on, so that they neither vanish nor grow too large.
+    __device__ void rescale() {
+        double largest = 0.0;
+#pragma unroll
+        for (int k = 0; k < kColumns; ++k) largest = fmax(largest, fmax(match[k], insertion[k]));
+        if (largest == 0.0) exponent = kNoExponent;
+        const bool is_large = largest > kLarge, is_small = largest < kSmall && largest > 0.0;
+        if (!is_large && !is_small) return;
+        multiply(is_large ? kDown : kUp, is_large ? 1 : -1);
+        incoming *= is_large ? kDown : kUp;
+        deletion *= is_large ? kDown : kUp;
     }
 
     // What this lane adds to the sum of the last row.
@@ -93,24 +131,59 @@ struct Columns {
         }
         return own;
     }
+
+  private:
+    __device__ void multiply(double factor, int steps) {
+#pragma unroll
+        for (int k = 0; k < kColumns; ++k) {
+            match[k] *= factor;
+            insertion[k] *= factor;
+        }
+        exponent += steps;
+    }
+
+    // Gives what came in, multiples of 2^(kStep from), and the own columns one exponent: the own
+    // one if what came in is not too large for it.
+    __device__ void bring_together(int from) {
+        if (exponent == kNoExponent) exponent = from;
+        for (; from < exponent; ++from) {
+            incoming *= kDown;
+            deletion *= kDown;
+        }
+        while (from > exponent) {
+            if (from == exponent + 1 && fmax(incoming, deletion) < kSmall) {
+                incoming *= kUp;
+                deletion *= kUp;
+                return;
+            }
+            multiply(kDown, 1);
+        }
+    }
 };
 
+// All lanes get the same.
 template <int kColumns>
-__device__ double narrow_sum(const Qualities& qualities, const Pair& pair) {
+__device__ Scaled narrow_sum(const Qualities& qualities, const Pair& pair) {
     Columns<kColumns> columns(pair);
     const int rows = pair.end - pair.begin, lanes = (pair.width + kColumns - 1) / kColumns;
     RowModel row(qualities, pair.begin), above = row;
-    if (lane_id() == 0) columns.incoming = row.beta * pair.start;
+    if (lane_id() == 0) columns.incoming = row.beta * kUp / pair.width;
     for (int step = 0; step < rows + lanes - 1; ++step) {
         const int at = step - lane_id();
         // Long before it is needed.
         const RowModel next(qualities, pair.begin + min(max(at + 1, 0), rows - 1));
-        if (at >= 0 && at < rows) columns.advance(row, above, at == 0);
-        columns.pass_on();
+        if (at >= 0 && at < rows) {
+            columns.advance(row, above, at == 0);
+            if (at % kRowsBetweenScales == 0) columns.rescale();
+        }
+        columns.pass_on(at + 1 >= 0 && at + 1 < rows);
         above = row;
         row = next;
     }
-    return columns.sum(pair.width);
+    double own = columns.sum(pair.width);
+    int largest = warp_max(own > 0.0 ? columns.exponent : kNoExponent);
+    for (int exponent = columns.exponent; exponent < largest && own > 0.0; ++exponent) own *= kDown;
+    return {warp_sum(own), kStep * largest};
 }
 
 // The row above and, once they are computed, this row: one value per column.
@@ -192,18 +265,20 @@ __device__ void compute_row(const RowModel& row, Rows rows, const unsigned char*
     }
 }
 
-__device__ double wide_sum(const Qualities& qualities, const Pair& pair, double* memory) {
+// All lanes get the same.
+__device__ Scaled wide_sum(const Qualities& qualities, const Pair& pair, double* memory) {
+    const double start = ldexp(1.0, kStartExponent) / pair.width;
     const Rows rows = {memory, memory + pair.width, memory + 2 * pair.width};
     for (int column = lane_id(); column < pair.width; column += kWarpLanes) {
         rows.match[column] = rows.insertion[column] = 0.0;
-        rows.deletion[column] = pair.start;
+        rows.deletion[column] = start;
     }
     __syncwarp();  // lanes read what others have written
     RowModel next(qualities, pair.begin);
     for (int at = pair.begin; at < pair.end; ++at) {
         const RowModel row = next;
         next = RowModel(qualities, min(at + 1, pair.end - 1));  // long before it is needed
-        double corner = at == pair.begin ? pair.start : 0.0;
+        double corner = at == pair.begin ? start : 0.0;
         compute_row(row, rows, pair.haplotype, pair.width, corner);
     }
     __syncwarp();
@@ -211,8 +286,8 @@ __device__ double wide_sum(const Qualities& qualities, const Pair& pair, double*
     for (int column = lane_id(); column < pair.width; column += kWarpLanes) {
         sum += rows.match[column] + rows.insertion[column];
     }
-    __syncwarp();
-    return sum;
+    sum = warp_sum(sum);
+    return {sum >= kLeastSum ? sum : 0.0, -kStartExponent};
 }
 
 }  // namespace
@@ -236,9 +311,8 @@ extern "C" __global__ void __launch_bounds__(kWarpLanes, 8) exact(
         const int4 listed = pairs[2 * exact_pairs[entry] + 1];
         Pair pair = {read_offsets[listed.x], read_offsets[listed.x + 1],
                      haplotype_bases + haplotype_offsets[listed.y],
-                     haplotype_offsets[listed.y + 1] - haplotype_offsets[listed.y], 0.0};
-        pair.start = ldexp(1.0, kStartExponent) / pair.width;
-        double sum;
+                     haplotype_offsets[listed.y + 1] - haplotype_offsets[listed.y]};
+        Scaled sum;
         if (pair.width <= kFewColumns * kWarpLanes) {
             sum = narrow_sum<kFewColumns>(qualities, pair);
         } else if (pair.width <= kManyColumns * kWarpLanes) {
@@ -246,12 +320,9 @@ extern "C" __global__ void __launch_bounds__(kWarpLanes, 8) exact(
         } else {
             sum = wide_sum(qualities, pair, scratch + (long long)blockIdx.x * 3 * widest);
         }
-        for (int distance = kWarpLanes / 2; distance; distance /= 2) {
-            sum += __shfl_xor_sync(kAllLanes, sum, distance);
-        }
         if (lane_id() == 0) {
-            bool is_known = sum >= kLeastSum && isfinite(sum);
-            double log10_likelihood = log10(sum) - kStartExponent * kLog10Of2;
+            bool is_known = sum.value > 0.0 && isfinite(sum.value);
+            double log10_likelihood = log10(sum.value) + sum.exponent * kLog10Of2;
             likelihoods[listed.z] = is_known ? fmin(0.0, log10_likelihood) : nan("");
             if (!is_known) *unknown = 1;
         }
