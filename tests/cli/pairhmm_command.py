@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-import logging
-import os
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
-from unittest.mock import patch
 
-from hapgpu.cli.app import main
+from tests.cli.in_process import status_of_command
 
 COMMAND = [sys.executable, "-c", "from hapgpu.cli.app import main; main()", "pairhmm"]
 HEADER = "read\tmate\tlocus\thaplotype\tlog10_likelihood"
@@ -31,30 +26,9 @@ class Row(NamedTuple):
         return self[:4]
 
 
-@contextmanager
-def _messages_as_before() -> Iterator[None]:
-    """Undo what a command does to the logger of the package."""
-    logger = logging.getLogger("hapgpu")
-    before = logger.handlers, logger.propagate, logger.level
-    try:
-        yield
-    finally:
-        logger.handlers, logger.propagate, logger.level = before
-
-
 def status_of(*arguments: str | Path) -> int:
     """Run the command in this process; return its exit status."""
-    with (
-        _messages_as_before(),
-        patch.object(sys, "argv", ["hapgpu", "pairhmm", *map(str, arguments)]),
-        # The command leaves at once where a thread still waits for input; not so these tests.
-        patch.object(os, "_exit", sys.exit),
-    ):
-        try:
-            main()
-        except SystemExit as end:
-            return int(end.code or 0)
-    return 0
+    return status_of_command("pairhmm", *arguments)
 
 
 def lines_of(folder: Path, *arguments: str | Path, threads: int = 2) -> list[str]:

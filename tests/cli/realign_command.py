@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import logging
-import os
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
-from unittest.mock import patch
 
 import pysam
 
-from hapgpu.cli.app import main
+from tests.cli.in_process import status_of_command
 from tests.realign.realign_oracle import Haplotype, Record, record_of
 
 EXAMPLE_SCRIPT = Path(__file__).resolve().parents[2] / "examples" / "make_example.py"
@@ -25,30 +21,9 @@ def make_example(folder: Path) -> Path:
     return folder
 
 
-@contextmanager
-def _messages_as_before() -> Iterator[None]:
-    """Undo what a command does to the logger of the package."""
-    logger = logging.getLogger("hapgpu")
-    before = logger.handlers, logger.propagate, logger.level
-    try:
-        yield
-    finally:
-        logger.handlers, logger.propagate, logger.level = before
-
-
 def status_of(*arguments: str | Path) -> int:
     """Run the command in this process; return its exit status."""
-    with (
-        _messages_as_before(),
-        patch.object(sys, "argv", ["hapgpu", "realign", *map(str, arguments)]),
-        # The command leaves at once where a thread still waits for input; not so these tests.
-        patch.object(os, "_exit", sys.exit),
-    ):
-        try:
-            main()
-        except SystemExit as end:
-            return int(end.code or 0)
-    return 0
+    return status_of_command("realign", *arguments)
 
 
 def realign(*arguments: str | Path, device: str = "cpu") -> None:

@@ -3,42 +3,21 @@
 from __future__ import annotations
 
 import json
-import logging
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from unittest.mock import patch
 
 import pytest
 
-from hapgpu.cli.app import main
 from hapgpu.pairhmm import benchmark
+from tests.cli.in_process import status_of_command
 
 COLUMNS = ["device", "what", "data", "cells", "seconds", "GCUPS"]
 REGIONS = "2 1\nACGT IIII NNNN NNNN ++++\nAC II NN NN ++\nACGTAC\n"
 CELLS = 6 * 6
 
 
-@contextmanager
-def messages_as_before() -> Iterator[None]:
-    """Undo what a command does to the logger of the package."""
-    logger = logging.getLogger("hapgpu")
-    before = logger.handlers, logger.propagate, logger.level
-    try:
-        yield
-    finally:
-        logger.handlers, logger.propagate, logger.level = before
-
-
 def status_of(*arguments: str | Path) -> int:
     """Run the command in this process; return its exit status."""
-    with messages_as_before(), patch.object(sys, "argv", ["hapgpu", "bench", *map(str, arguments)]):
-        try:
-            main()
-        except SystemExit as end:
-            return int(end.code or 0)
-    return 0
+    return status_of_command("bench", *arguments)
 
 
 @pytest.fixture
