@@ -1,6 +1,6 @@
 // Pair-HMM forward likelihoods, as GATK's LoglessPairHMM defines them (read rows i, haplotype
-// columns j; facts of the model in hapgpu/pairhmm/model.py; Schmidt et al. 2024, gpuPairHMM, for
-// the problem on GPUs; the layout and the arithmetic here are different).
+// columns j; hapgpu/pairhmm/reference.py and coefficients.py; Schmidt et al. 2024, gpuPairHMM, for the
+// problem on GPUs: the layout and the arithmetic here are different).
 //
 // Row scales are divided out of the recurrence: with g = alpha (1 - Q), M = Mx prod(g_1..g_i) and
 // likewise for I and D, a cell costs four FMAs and one multiplication,
@@ -20,7 +20,7 @@
 namespace {
 
 constexpr int kWordStride = kLetters * kMaskStride;  // bytes from word to word
-constexpr int kUnrolled = 4;  // rows; chunks are multiples of it
+constexpr int kUnrolled = 4;                         // rows; chunks are multiples of it
 constexpr int kRingSlots = 8 * kWarpLanes;           // of all groups of a warp
 constexpr double kLog10Of2 = 0.30102999566398119521;
 

@@ -1,4 +1,4 @@
-// The pair-HMM in float64, by the recurrence as GATK writes it (facts in hapgpu/pairhmm/model.py):
+// The pair-HMM in float64, by the recurrence as GATK writes it (hapgpu/pairhmm/reference.py):
 //     M(i,j) = lambda (alpha M(i-1,j-1) + beta (I(i-1,j-1) + D(i-1,j-1)))
 //     I(i,j) = delta M(i-1,j) + eps I(i-1,j)        D(i,j) = zeta M(i,j-1) + eps D(i,j-1)
 // for the few pairs that float32 cannot hold. What even float64 cannot hold becomes NaN, for the
