@@ -162,6 +162,12 @@ class ReadBatch:
     def __len__(self) -> int:
         return self.flags.size
 
+    def has_flags(self, required: int, excluded: int) -> NDArray[np.bool_]:
+        """bool[n]: whether a read has all required SAM flags, and none of the excluded ones."""
+        has_all, has_none = self.flags & required == required, self.flags & excluded == 0
+        wanted: NDArray[np.bool_] = has_all & has_none
+        return wanted
+
     def take(self, rows: NDArray[Any]) -> ReadBatch:
         """Gather reads: a boolean mask of shape [n], or row numbers in any order."""
         if rows.dtype == np.bool_:

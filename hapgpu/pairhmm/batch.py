@@ -68,14 +68,17 @@ class HmmReads:
 
     def take(self, rows: NDArray[np.int64]) -> HmmReads:
         """Gather reads, in any order, repeats too."""
-        offsets = self.bases.offsets
-        bases = self.bases.take(rows)
-        columns = [
+        return self.gather(self.bases.offsets[rows], self.bases.lengths_of(rows))
+
+    def gather(self, starts: NDArray[np.int64], lengths: NDArray[np.int64]) -> HmmReads:
+        """Copy reads, or parts of them, that begin at elements `starts` of the columns."""
+        bases = Ragged.gather(self.bases.data, starts, lengths)
+        columns = (
             np.broadcast_to(column[:1], bases.data.shape)
             if is_uniform(column) and bases.data.size
-            else Ragged(np.ascontiguousarray(column), offsets).take(rows).data
+            else Ragged.gather(np.ascontiguousarray(column), starts, lengths).data
             for column in self.qualities
-        ]
+        )
         return HmmReads(bases, *columns)
 
     def slice(self, start: int, stop: int) -> HmmReads:

@@ -42,7 +42,7 @@ def log10_likelihoods(batch: HmmBatch, device: CpuDevice) -> NDArray[np.float64]
 
     Returns
     -------
-    float64[batch.pairs], in the order of `HmmBatch`; none is above 0, -inf is impossible.
+    float64[batch.pairs], in the order of `HmmBatch`; none is above 0, -inf is probability 0.
     """
     forward = _Forward(batch, device.threads)
     is_long = forward.read_lengths > FLOAT_LONGEST_READ

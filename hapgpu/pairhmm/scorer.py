@@ -117,7 +117,8 @@ class Scorer:
             A read has no base qualities, or a tag `BI` or `BD` that does not fit its bases.
         """
         counts = {"reads": len(reads)}
-        reads = reads.take(self._is_wanted(reads.flags))
+        wanted = reads.has_flags(self._options.require_flags, self._options.exclude_flags)
+        reads = reads.take(wanted)
         unmapped = reads.flags & _UNMAPPED > 0
         empty = ~unmapped & (reads.bases.lengths == 0)
         counts |= {"unmapped": int(unmapped.sum()), "without_bases": int(empty.sum())}
@@ -150,11 +151,6 @@ class Scorer:
             values,
             counts,
         )
-
-    def _is_wanted(self, flags: NDArray[np.uint16]) -> NDArray[np.bool_]:
-        required, excluded = self._options.require_flags, self._options.exclude_flags
-        wanted: NDArray[np.bool_] = (flags & required == required) & (flags & excluded == 0)
-        return wanted
 
 
 def _mates(flags: NDArray[np.uint16]) -> NDArray[np.uint8]:

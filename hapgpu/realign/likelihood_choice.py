@@ -157,9 +157,4 @@ def _without_clips(
     begins = reads.bases.offsets[:-1].copy()
     stored = rows < leading.size
     begins[stored] += leading[rows[stored]]
-    lengths = bases.lengths_of(rows)
-    data, *qualities = (
-        Ragged.gather(column, begins, lengths).data
-        for column in (reads.bases.data, *reads.qualities)
-    )
-    return HmmReads(Ragged.from_lengths(data, lengths), *qualities)
+    return reads.gather(begins, bases.lengths_of(rows))

@@ -169,8 +169,7 @@ class Realigner:
 
     def _selected(self, reads: ReadBatch) -> tuple[ReadBatch, Candidates]:
         """Leave out reads by their flags, and those that overlap no locus."""
-        required, excluded = self._options.require_flags, self._options.exclude_flags
-        wanted = (reads.flags & required == required) & (reads.flags & excluded == 0)
+        wanted = reads.has_flags(self._options.require_flags, self._options.exclude_flags)
         if not wanted.all():
             reads = reads.take(wanted)
         candidates = self._finder.find(reads)

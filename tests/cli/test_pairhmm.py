@@ -182,8 +182,8 @@ def test_without_loci_every_read_meets_every_haplotype(made: Made, tmp_path: Pat
 def test_the_matrix_agrees_with_the_table(
     made: Made,
     tmp_path: Path,
-    loci: bool,  # noqa: FBT001
-    normalize: bool,  # noqa: FBT001
+    loci: bool,
+    normalize: bool,
 ) -> None:
     options = ["--normalize"] * normalize
     files = made.bam, made.with_loci if loci else made.without_loci
@@ -286,7 +286,7 @@ def batch_text(made: Made) -> tuple[str, list[Row]]:
 
 
 @pytest.mark.parametrize("compressed", [False, True])
-def test_batches_and_reads_agree(made: Made, tmp_path: Path, compressed: bool) -> None:  # noqa: FBT001
+def test_batches_and_reads_agree(made: Made, tmp_path: Path, compressed: bool) -> None:
     text, rows = batch_text(made)
     path = tmp_path / "batches.in"
     path.write_bytes(gzip.compress(text.encode()) if compressed else text.encode())

@@ -220,7 +220,7 @@ REGIONS = (("chr20", 4_999, 5_050), ("chr20", 15_250, 16_000))
 
 
 @pytest.mark.parametrize("as_bed", [False, True])
-def test_regions(example: Sample, tmp_path: Path, as_bed: bool) -> None:  # noqa: FBT001
+def test_regions(example: Sample, tmp_path: Path, as_bed: bool) -> None:
     if as_bed:
         bed = tmp_path / "targets.bed"
         bed.write_text("".join(f"{c}\t{start}\t{end}\n" for c, start, end in REGIONS))

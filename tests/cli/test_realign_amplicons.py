@@ -90,7 +90,7 @@ def test_fastq_agrees_with_bam(gol: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("name", "reverse"), [("sam1F", False), ("sam1R", True)])
-def test_16s_amplicons(data_dir: Path, tmp_path: Path, name: str, reverse: bool) -> None:  # noqa: FBT001
+def test_16s_amplicons(data_dir: Path, tmp_path: Path, name: str, reverse: bool) -> None:
     folder = data_dir / "amplicon" / "16s_miseq"
     reads, fasta = folder / f"{name}.fastq.gz", folder / "candidates.fa"
     found = records(sam_of(tmp_path, reads, fasta))

@@ -52,8 +52,8 @@ def small(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 def test_small_reads(
     small: Path,
     tmp_path: Path,
-    on_reference: bool,  # noqa: FBT001
-    write_all: bool,  # noqa: FBT001
+    on_reference: bool,
+    write_all: bool,
 ) -> None:
     haplotypes = haplotypes_of(small / "haplotypes.fa", small / "reference.fa")
     options = ["--all"] * write_all

@@ -34,7 +34,7 @@ def test_example(tmp_path: Path, options: list[str]) -> None:
 
 @pytest.mark.parametrize("on_reference", [False, True])
 @pytest.mark.parametrize("name", ["HG002", "NA12878"])
-def test_human(data_dir: Path, tmp_path: Path, name: str, on_reference: bool) -> None:  # noqa: FBT001
+def test_human(data_dir: Path, tmp_path: Path, name: str, on_reference: bool) -> None:
     folder = data_dir / "illumina_na12878"
     reference = folder / "chr20.hg19.fa.gz"
     loci = truth_loci(reference, folder / f"{name}.truth.dev.vcf.gz")

@@ -79,7 +79,7 @@ def test_round_trip(
     reads: list[tuple[str, list[tuple[str, int]]]],
     batch_bases: int,
     newline: str,
-    compressed: bool,  # noqa: FBT001  (hypothesis passes what it draws by position)
+    compressed: bool,
 ) -> None:
     written = [(name, "".join(b for b, _ in bases), [q for _, q in bases]) for name, bases in reads]
     text = "".join(

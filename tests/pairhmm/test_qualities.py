@@ -48,7 +48,7 @@ def test_the_limits_of_the_models(model: str) -> None:
 def test_as_gatk_prepares_reads(
     sam: Path,
     model: PcrModel,
-    cap: bool,  # noqa: FBT001
+    cap: bool,
     threshold: int,
     gap_open: int,
     continuation: int,

@@ -116,7 +116,7 @@ def rows_of(scored: Scored, haplotypes: HaplotypeSet) -> list[Row]:
 
 
 @pytest.mark.parametrize("normalize", [False, True])
-def test_as_one_by_one(made: Input, normalize: bool) -> None:  # noqa: FBT001
+def test_as_one_by_one(made: Input, normalize: bool) -> None:
     scored = made.score(replace(OPTIONS, normalize=normalize))
     found = rows_of(scored, made.haplotypes)
     expected = made.expected(with_loci=bool(made.haplotypes.loci), normalize=normalize)
@@ -148,7 +148,7 @@ def test_what_is_left_out_is_counted(made: Input) -> None:
 def test_how_reads_are_batched_changes_nothing(
     made: Input,
     size: int,
-    normalize: bool,  # noqa: FBT001
+    normalize: bool,
 ) -> None:
     options = replace(OPTIONS, normalize=normalize)
     whole = rows_of(made.score(options), made.haplotypes)

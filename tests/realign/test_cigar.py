@@ -176,7 +176,7 @@ def test_builder_refuses_disorder(text: str) -> None:
 @given(
     st.lists(st.tuples(st.integers(0, 3), st.sampled_from("MMIIDDSH=X")), max_size=8), st.booleans()
 )
-def test_builder_by_its_rules(cigar: gatk.Cigar, keep_ends: bool) -> None:  # noqa: FBT001  (drawn)
+def test_builder_by_its_rules(cigar: gatk.Cigar, keep_ends: bool) -> None:
     ops = "".join(op for length, op in cigar if length)
     # GATK does not always merge equal clips, nor drop deletions after the last clip.
     assume(not re.search("SD*S|HD*H|[^SH]D*[SH]+D", ops))
