@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Write a small data set: a reference, haplotypes, a BAM of a diploid sample, amplicon reads.
+"""Write a small data set: a reference, haplotypes, reads of a diploid sample, amplicon reads.
 
 The sample carries a different haplotype on each of its two chromosomes at three loci: SNPs, a
 deletion, and a dinucleotide repeat. Its reads look like those of an Illumina run that a common
@@ -93,6 +93,7 @@ def main() -> None:
     write_fasta(folder / "haplotypes.fa", haplotypes(reference, loci))
     first, second = (sample_chromosome(reference, loci, which) for which in (1, 2))
     write_bam(folder / "reads.bam", random, [first, second], loci)
+    write_fastq(folder / "reads.fastq.gz", folder / "reads.bam")
 
     alleles = {f"allele{n}": seq for n, seq in enumerate(locus_sequences(reference, loci[1]), 1)}
     write_fasta(folder / "alleles.fa", alleles)
@@ -288,6 +289,16 @@ def write_bam(
     pysam.sort("--no-PG", "-o", str(path), str(unsorted))
     pysam.index(str(path))
     unsorted.unlink()
+
+
+def write_fastq(path: Path, bam: Path) -> None:
+    """Write the reads of a BAM as they were sequenced, in its order."""
+    with gzip.GzipFile(path, "wb", mtime=0) as out, pysam.AlignmentFile(str(bam)) as records:
+        for record in records:
+            mate = 1 if record.is_read1 else 2
+            qualities = pysam.qualities_to_qualitystring(record.get_forward_qualities())
+            name = f"@{record.query_name}/{mate}"
+            out.write(f"{name}\n{record.get_forward_sequence()}\n+\n{qualities}\n".encode())
 
 
 def make_pair(

@@ -6,6 +6,7 @@ import importlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from hapgpu.fmindex.api import FMIndex, Hits
     from hapgpu.pairhmm.api import pair_hmm, pair_hmm_batches
     from hapgpu.realign.anchor import haplotype_cigar
     from hapgpu.realign.api import Alignments, align
@@ -16,6 +17,8 @@ __version__ = "0.1.0"
 
 __all__ = [
     "Alignments",
+    "FMIndex",
+    "Hits",
     "Overhang",
     "Scoring",
     "align",
@@ -28,6 +31,8 @@ __all__ = [
 # Resolved on first use: importing hapgpu imports nothing heavy.
 _MODULES = {
     "Alignments": "hapgpu.realign.api",
+    "FMIndex": "hapgpu.fmindex.api",
+    "Hits": "hapgpu.fmindex.api",
     "align": "hapgpu.realign.api",
     "haplotype_cigar": "hapgpu.realign.anchor",
     "pair_hmm": "hapgpu.pairhmm.api",

@@ -34,6 +34,10 @@ _CACHE = Path(os.environ["NUMBA_CACHE_DIR"])
 _IS_FIRST_RUN = not _CACHE.exists()
 
 import numba  # noqa: E402  (the cache folder has to be set first)
+from numba import types  # noqa: E402  (as above)
+from numba.extending import intrinsic  # noqa: E402  (as above)
+
+__all__ = ["intrinsic", "is_first_run", "njit", "njit_contracting", "njit_inlined", "types"]
 
 
 def njit(function: _Function) -> _Function:
@@ -45,6 +49,14 @@ def njit_contracting(function: _Function) -> _Function:
     """Compile as `njit` does, and let a * b + c be rounded once where the CPU can do so."""
     compiled = numba.njit(nogil=True, cache=True, fastmath={"contract"})(function)
     return cast("_Function", compiled)
+
+
+def njit_inlined(function: _Function) -> _Function:
+    """Compile as `njit` does, never to be left as a call within other compiled functions.
+
+    Arrays are passed as seven words each: a call with a few of them can cost more than its work.
+    """
+    return cast("_Function", numba.njit(nogil=True, cache=True, forceinline=True)(function))
 
 
 def is_first_run() -> bool:

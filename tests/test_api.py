@@ -36,6 +36,8 @@ def test_aligning_on_the_cpu_leaves_cupy_alone() -> None:
 def test_public_names() -> None:
     names = {
         "Alignments",
+        "FMIndex",
+        "Hits",
         "Overhang",
         "Scoring",
         "align",

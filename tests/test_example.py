@@ -66,3 +66,12 @@ def test_reads_are_pairs_that_fit_the_reference(example: Path) -> None:
 
 def test_amplicons_are_fastq(example: Path) -> None:
     assert sum(len(batch) for batch in read_fastq(example / "amplicons.fastq.gz")) == 200
+
+
+def test_fastq_holds_the_reads_as_they_were_sequenced(example: Path) -> None:
+    with pysam.AlignmentFile(str(example / "reads.bam")) as reads:
+        expected = [
+            (f"{r.query_name}/{1 if r.is_read1 else 2}", r.get_forward_sequence()) for r in reads
+        ]
+    with pysam.FastxFile(str(example / "reads.fastq.gz")) as records:
+        assert [(record.name, record.sequence) for record in records] == expected

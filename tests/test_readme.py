@@ -1,4 +1,4 @@
-"""The pair-HMM examples of the README and of docs/pairhmm.md, as they stand there."""
+"""The examples of the README and of docs/pairhmm.md, as they stand there."""
 
 from __future__ import annotations
 
@@ -20,13 +20,14 @@ RULES = (ROOT / "docs" / "pairhmm.md").read_text()
 TOLERANCE = 1e-5
 
 
-def blocks(text: str, language: str) -> list[str]:
-    """Return the code blocks of a language that use the pair-HMM."""
+def blocks(text: str, language: str, use: str) -> list[str]:
+    """Return the code blocks of a language that hold a match of a regular expression."""
     found = re.findall(rf"```{language}\n(.*?)```", text, flags=re.DOTALL)
-    return [block for block in found if "pairhmm " in block or "pair_hmm" in block]
+    return [block for block in found if re.search(use, block)]
 
 
-TABLE, MATRIX, BATCHES = blocks(README, "sh")
+TABLE, MATRIX, BATCHES = blocks(README, "sh", "pairhmm ")
+INDEX_AND_MAP, MAP_BEST = blocks(README, "sh", "hapgpu map example/")
 
 
 @pytest.fixture(scope="module")
@@ -103,5 +104,37 @@ def test_output_of_the_batch_in_the_rules(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("text", [README, RULES], ids=["README", "docs"])
 def test_python(text: str) -> None:
-    (block,) = blocks(text, "python")
+    (block,) = blocks(text, "python", "pair_hmm")
     subprocess.run([sys.executable, "-c", f"import hapgpu\n{block}"], check=True)
+
+
+def test_all_hits(folder: Path) -> None:
+    assert output_of(INDEX_AND_MAP, folder) == []
+    assert (folder / "example" / "reference.fa.hgx").exists()
+    with (
+        pysam.AlignmentFile(str(folder / "hits.sam")) as records,
+        pysam.FastaFile(str(folder / "example" / "reference.fa")) as reference,
+    ):
+        chromosome = reference.fetch("chr20")
+        hits = [record for record in records if not record.is_unmapped]
+    assert len(hits) > 500
+    for hit in hits:
+        window = chromosome[hit.reference_start : hit.reference_end]
+        is_exact = hit.is_secondary or hit.query_sequence == window
+        assert is_exact or hit.get_tag("NM") == 1
+
+
+def test_best_hits(folder: Path) -> None:
+    assert output_of(MAP_BEST, folder) == []
+    with pysam.AlignmentFile(str(folder / "best.bam")) as records:
+        assert records.header.to_dict()["RG"] == [{"ID": "run1", "SM": "sample"}]
+        assert all(record.get_tag("RG") == "run1" for record in records)
+
+
+def test_python_index(folder: Path) -> None:
+    (block,) = blocks(README, "python", "FMIndex")
+    command = f"import hapgpu\n{block}\nprint(len(hits))"
+    run = subprocess.run(
+        [sys.executable, "-c", command], cwd=folder, check=True, capture_output=True, text=True
+    )
+    assert int(run.stdout) > 0

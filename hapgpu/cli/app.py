@@ -15,6 +15,8 @@ from hapgpu.cli.messages import guarded
 COMMANDS: Final = {
     "realign": "Align reads to haplotypes, exactly as GATK does.",
     "pairhmm": "Compute how likely reads are given haplotypes, by GATK's pair-HMM.",
+    "index": "Build the FM index of a reference, for map.",
+    "map": "Find every place where reads fit a reference with at most one error.",
     "bench": "Measure how fast this machine computes.",
     "doctor": "Show what hapgpu finds on this machine, and what is missing.",
 }

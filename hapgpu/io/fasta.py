@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import gzip
-import zlib
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -13,6 +12,7 @@ import pysam
 
 from hapgpu.batch import Ragged
 from hapgpu.errors import InputError
+from hapgpu.io.compressed import open_inflated
 from hapgpu.io.regions import Region, contig_hint
 
 
@@ -47,54 +47,83 @@ def read_fasta(path: str | Path) -> FastaRecords:
         The file cannot be read, is empty or not FASTA, or a record has no name, no sequence, a
         name that occurred before, or a byte that is no letter (`*` and `-` included).
     """
+    text = _Text(path)
     names: list[str] = []
     descriptions: list[str] = []
-    sequences: list[list[bytes]] = []
-    for number, line in enumerate(_read_whole(Path(path)).splitlines(), start=1):
-        place = f"{path}, line {number}"
-        if line.startswith(b">"):
-            name, description = _parse_header(line, place)
-            names.append(name)
-            descriptions.append(description)
-            sequences.append([])
-        elif text := line.strip():
-            if not sequences:
-                raise InputError(f"{place}: not FASTA: expected a header line that starts with '>'")
-            sequences[-1].append(_checked_bases(text, names[-1], place))
-    joined = [b"".join(lines) for lines in sequences]
-    _check_records(names, joined, path)
-    return FastaRecords(tuple(names), tuple(descriptions), Ragged.from_sequences(joined))
+    sequences: list[bytes] = []
+    for start, end in text.records():
+        bases = text.find(b"\n", start)
+        name, description = text.header(start, bases)
+        names.append(name)
+        descriptions.append(description)
+        sequences.append(text.sequence(bases, end, name))
+    _check_records(names, sequences, path)
+    return FastaRecords(tuple(names), tuple(descriptions), Ragged.from_sequences(sequences))
 
 
-def _read_whole(path: Path) -> bytes:
-    try:
-        data = path.read_bytes()
-        return gzip.decompress(data) if data.startswith(b"\x1f\x8b") else data
-    except FileNotFoundError:
-        raise InputError(f"{path}: no such file") from None
-    except EOFError:
-        raise InputError(f"{path}: the file is cut short") from None
-    except (OSError, zlib.error) as error:
-        reason = getattr(error, "strerror", None) or error
-        raise InputError(f"{path}: cannot be read: {reason}") from error
+class _Text:
+    """A FASTA file in memory, and the means to say on which line something is wrong."""
 
+    def __init__(self, path: str | Path) -> None:
+        self._path = path
+        with open_inflated(path, str(path)) as stream:
+            data = stream.read()
+        if b"\r" in data:
+            data = data.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+        self._data = data
 
-def _parse_header(line: bytes, place: str) -> tuple[str, str]:
-    try:
-        text = line[1:].decode("utf-8")
-    except UnicodeDecodeError:
-        raise InputError(f"{place}: the header line is not text") from None
-    if not text.strip() or text[0].isspace():
-        raise InputError(f"{place}: the header line has no name after '>'")
-    name, *description = text.split(maxsplit=1)
-    return name, description[0].rstrip() if description else ""
+    def records(self) -> Iterator[tuple[int, int]]:
+        """Yield where each record begins and ends."""
+        start = 0 if self._data.startswith(b">") else self.find(b"\n>", 0) + 1
+        if self._data[:start].strip():
+            at = len(self._data) - len(self._data.lstrip())
+            raise InputError(
+                f"{self._place(at)}: not FASTA: expected a header line that starts with '>'"
+            )
+        while start < len(self._data):
+            end = self.find(b"\n>", start) + 1
+            yield start, end
+            start = end
 
+    def find(self, what: bytes, start: int) -> int:
+        """Return where this comes next, or the end of the file."""
+        at = self._data.find(what, start)
+        return at if at >= 0 else len(self._data)
 
-def _checked_bases(text: bytes, name: str, place: str) -> bytes:
-    if not text.isalpha():
-        bad = next(chr(byte) for byte in text if not chr(byte).isascii() or not chr(byte).isalpha())
-        raise InputError(f"{place}: {bad!r} in the sequence of '{name}' is no base")
-    return text
+    def header(self, start: int, end: int) -> tuple[str, str]:
+        """Return name and description of the header line that lies here."""
+        try:
+            text = self._data[start + 1 : end].decode("utf-8")
+        except UnicodeDecodeError:
+            raise InputError(f"{self._place(start)}: the header line is not text") from None
+        if not text.strip() or text[0].isspace():
+            raise InputError(f"{self._place(start)}: the header line has no name after '>'")
+        name, *description = text.split(maxsplit=1)
+        return name, description[0].rstrip() if description else ""
+
+    def sequence(self, start: int, end: int, name: str) -> bytes:
+        """Join the lines that lie here."""
+        joined = self._data[start:end].translate(None, b"\n")
+        return joined if joined.isalpha() else self._stripped(start, end, name)
+
+    def _stripped(self, start: int, end: int, name: str) -> bytes:
+        """Join lines with blanks around them; refuse any other byte that is no letter."""
+        lines = []
+        at = start
+        for line in self._data[start:end].split(b"\n"):
+            bases = line.strip()
+            if bases and not bases.isalpha():
+                bad = next(byte for byte in bases if not bytes([byte]).isalpha())
+                raise InputError(
+                    f"{self._place(at)}: {chr(bad)!r} in the sequence of '{name}' is no base"
+                )
+            lines.append(bases)
+            at += len(line) + 1
+        return b"".join(lines)
+
+    def _place(self, at: int) -> str:
+        lines_before = self._data.count(b"\n", 0, at)
+        return f"{self._path}, line {lines_before + 1}"
 
 
 def _check_records(names: list[str], sequences: list[bytes], path: str | Path) -> None:

@@ -13,34 +13,26 @@ from numpy.typing import NDArray
 from hapgpu.batch import Ragged, ReadBatch, offsets_of
 from hapgpu.errors import InputError
 from hapgpu.io.compressed import open_inflated
+from hapgpu.io.read_text import (
+    BASE_BYTES,
+    LONG_NAME,
+    LONGEST_NAME,
+    LONGEST_RECORD,
+    NAME_BYTES,
+    NO_AT,
+    NO_NAME,
+    NO_PLUS,
+    PHRED,
+    REASONS,
+    UNEQUAL,
+    WELL_FORMED,
+    bad_character,
+    record_fault,
+    without_mate,
+)
 from hapgpu.jit import njit
 
 UNMAPPED: Final = 4
-_LONGEST_NAME: Final = 254
-_LONGEST_RECORD: Final = 2**31 - 1
-
-_WELL_FORMED, _NO_AT, _NO_PLUS, _UNEQUAL, _NO_NAME, _LONG_NAME = range(6)
-_FAULTS = {
-    _NO_AT: "its first line does not start with '@'",
-    _NO_PLUS: "its third line does not start with '+'"
-    " (sequences over several lines are not supported)",
-    _UNEQUAL: "its sequence and its qualities differ in length",
-    _NO_NAME: "it has no name",
-    _LONG_NAME: f"its name is longer than {_LONGEST_NAME} characters",
-}
-
-
-def _table(letters: bytes, values: bytes) -> NDArray[np.uint8]:
-    """uint8[256]: the value of each letter, 255 for all other bytes."""
-    table = np.full(256, 255, dtype=np.uint8)
-    table[np.frombuffer(letters, dtype=np.uint8)] = np.frombuffer(values, dtype=np.uint8)
-    return table
-
-
-_PRINTABLE = bytes(range(33, 127))
-_NAME_BYTES = _table(_PRINTABLE, _PRINTABLE)
-_BASE_BYTES = _table(b"ACGTNRYSWKMBDHVacgtnryswkmbdhv", b"ACGTNRYSWKMBDHV" * 2)
-_PHRED = _table(_PRINTABLE, bytes(range(94)))
 
 
 def read_fastq(
@@ -94,8 +86,8 @@ def _whole_records(stream: BufferedIOBase, size: int, label: str) -> Iterator[by
         if not chunk:
             break
         pending += chunk
-        if len(pending) > _LONGEST_RECORD + size:
-            raise InputError(f"{label}: a record is longer than {_LONGEST_RECORD:,} bytes")
+        if len(pending) > LONGEST_RECORD + size:
+            raise InputError(f"{label}: a record is longer than {LONGEST_RECORD:,} bytes")
     if pending.strip():
         yield pending if pending.endswith(b"\n") else pending + b"\n"
 
@@ -115,9 +107,9 @@ def _parse(text: bytes, first: int, label: str) -> ReadBatch:
     lines = _Lines(text, first, label)
     spans = lines.measure()
     return _unmapped(
-        names=lines.column(spans[:, 0], spans[:, 1], _NAME_BYTES, "name"),
-        bases=lines.column(spans[:, 2], spans[:, 4], _BASE_BYTES, "sequence"),
-        qualities=lines.column(spans[:, 3], spans[:, 4], _PHRED, "qualities"),
+        names=lines.column(spans[:, 0], spans[:, 1], NAME_BYTES, "name"),
+        bases=lines.column(spans[:, 2], spans[:, 4], BASE_BYTES, "sequence"),
+        qualities=lines.column(spans[:, 3], spans[:, 4], PHRED, "qualities"),
     )
 
 
@@ -138,8 +130,8 @@ class _Lines:
         records = self.newlines.size // 4
         spans = np.zeros((records, 5), dtype=np.int64)
         fault, row = _measure(self.text, self.newlines, spans)
-        if fault != _WELL_FORMED:
-            self.reject(row, _FAULTS[fault])
+        if fault != WELL_FORMED:
+            self.reject(row, REASONS[fault])
         if self.text[self._start_of(records) :].tobytes().strip():
             self.reject(records, "the file ends in the middle of it")
         return spans
@@ -157,15 +149,11 @@ class _Lines:
         at = _translate(self.text, starts, offsets, table, out)
         if at >= 0:
             row = int(np.searchsorted(self.newlines, at)) // 4
-            self.reject(row, f"invalid character {chr(self.text[at])!r} in its {what}")
+            self.reject(row, bad_character(int(self.text[at]), what))
         return Ragged(out, offsets)
 
     def reject(self, row: int, reason: str) -> NoReturn:
-        start = self._start_of(row)
-        header = self.text[start : start + 100].tobytes().partition(b"\n")[0]
-        name = header[1:].decode("ascii", "replace").split()[:1]
-        called = f" '{name[0]}'" if name and header.startswith(b"@") else ""
-        raise InputError(f"{self.label}: record {self.first + row}{called}: {reason}")
+        raise record_fault(self.label, self.first + row, self.text[self._start_of(row) :], reason)
 
     def _start_of(self, row: int) -> int:
         return int(self.newlines[4 * row - 1]) + 1 if row else 0
@@ -188,23 +176,23 @@ def _measure(
                 lengths[line] -= 1
             begin = end + 1
         if lengths[0] == 0 or text[starts[0]] != 64:  # @
-            return _NO_AT, row
+            return NO_AT, row
         if lengths[2] == 0 or text[starts[2]] != 43:  # +
-            return _NO_PLUS, row
+            return NO_PLUS, row
         if lengths[1] != lengths[3]:
-            return _UNEQUAL, row
+            return UNEQUAL, row
         name = starts[0] + 1
         name_length = _name_length(text, name, name + lengths[0] - 1)
         if name_length == 0:
-            return _NO_NAME, row
-        if name_length > _LONGEST_NAME:
-            return _LONG_NAME, row
+            return NO_NAME, row
+        if name_length > LONGEST_NAME:
+            return LONG_NAME, row
         spans[row, 0] = name
         spans[row, 1] = name_length
         spans[row, 2] = starts[1]
         spans[row, 3] = starts[3]
         spans[row, 4] = lengths[1]
-    return _WELL_FORMED, -1
+    return WELL_FORMED, -1
 
 
 @njit
@@ -213,10 +201,7 @@ def _name_length(text: NDArray[np.uint8], start: int, end: int) -> int:
     stop = start
     while stop < end and text[stop] != 32 and text[stop] != 9:
         stop += 1
-    mate_suffix = (
-        stop - start > 2 and text[stop - 2] == 47 and (text[stop - 1] == 49 or text[stop - 1] == 50)
-    )
-    return stop - start - 2 if mate_suffix else stop - start
+    return without_mate(text, start, stop)
 
 
 @njit

@@ -54,15 +54,26 @@ class SamHeader:
 
     @classmethod
     def from_references(
-        cls, names: Sequence[str], lengths: Sequence[int], sort_order: str = "unsorted"
+        cls, names: Sequence[str], lengths: Sequence[int], order: str = "SO:unsorted"
     ) -> SamHeader:
-        """Make a header of an @HD line and one @SQ line per reference."""
-        lines = [f"@HD\tVN:{SAM_VERSION}\tSO:{sort_order}", *_square_lines(names, lengths)]
-        return cls.from_text(_joined(lines))
+        """Make a header of an @HD line, with the fields of `order`, and one @SQ line per reference.
+
+        Raises
+        ------
+        InputError
+            A name or length is not one that SAM allows.
+        """
+        return cls.from_text(
+            _joined([f"@HD\tVN:{SAM_VERSION}\t{order}", *_square_lines(names, lengths)])
+        )
 
     def reference_id(self, name: str) -> int | None:
         """Return the place of a reference among the @SQ lines, or None if it has none."""
         return self._ids.get(name)
+
+    def with_line(self, line: str) -> SamHeader:
+        """Add a line, such as an @RG one, below all others."""
+        return self._with_lines([*self._lines, line])
 
     def with_program(self, name: str, version: str, command_line: str) -> SamHeader:
         """Add one @PG line, its ID made unique, chained to the end of the last program chain."""
@@ -77,7 +88,7 @@ class SamHeader:
         if previous := _chain_end(programs):
             line += f"\tPP:{previous}"
         line += f"\tVN:{version}\tCL:{' '.join(command_line.split())}"
-        return self._with_lines([*self._lines, line])
+        return self.with_line(line)
 
     def with_references(self, names: Sequence[str], lengths: Sequence[int]) -> SamHeader:
         """Replace all @SQ lines; every other line stays, and an @HD line is there.

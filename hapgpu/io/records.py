@@ -16,7 +16,7 @@ from hapgpu.io.header import SamHeader
 from hapgpu.io.output import OutputFile
 from hapgpu.io.pool import Pool
 from hapgpu.io.sam import format_records
-from hapgpu.io.samtools import CramOutput
+from hapgpu.io.samtools import ConvertedOutput
 
 FORMATS: Final = ("sam", "bam", "cram")
 
@@ -76,9 +76,7 @@ def open_writer(
     OutputError
         The output cannot be made.
     """
-    chosen = format or _default_format(path, uncompressed=uncompressed)
-    if chosen not in FORMATS:
-        raise UsageError(f"unknown output format {chosen}: one of {', '.join(FORMATS)} expected")
+    chosen = output_format(path, format, uncompressed=uncompressed)
     if chosen == "sam":
         return _SamWriter(path, header, threads)
     if chosen == "bam":
@@ -86,11 +84,23 @@ def open_writer(
     return _CramWriter(path, header, threads, reference)
 
 
-def _default_format(path: str, *, uncompressed: bool) -> str:
-    if uncompressed:
-        return "bam"
-    extension = PurePath(path).suffix.lstrip(".").lower()
-    return extension if extension in FORMATS else "sam"
+def output_format(
+    path: str,
+    format: str | None = None,  # noqa: A002 (the name of the option)
+    *,
+    uncompressed: bool = False,
+) -> str:
+    """Return the format that was asked for, or else what the arguments of `open_writer` say.
+
+    Raises
+    ------
+    UsageError
+        The format is unknown.
+    """
+    if format is not None and format not in FORMATS:
+        raise UsageError(f"unknown output format {format}: one of {', '.join(FORMATS)} expected")
+    extension = "bam" if uncompressed else PurePath(path).suffix.lstrip(".").lower()
+    return format or (extension if extension in FORMATS else "sam")
 
 
 class _Writer(ABC):
@@ -166,7 +176,7 @@ class _BamWriter(_Writer):
 class _CramWriter(_BamWriter):
     def __init__(self, path: str, header: SamHeader, threads: int, reference: Path | None) -> None:
         super().__init__(path, header, threads, compressed=False)
-        self._cram = CramOutput(self._output, reference, threads)
+        self._cram = ConvertedOutput(self._output, "cram", threads, reference)
         self._blocks = BgzfWriter(self._cram, self._pool, compressed=False)
 
     def _finish(self) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import select
 import subprocess
 import sys
 import tempfile
@@ -20,6 +21,7 @@ from hapgpu.io.sniff import ReadInput
 _COMMAND = Path(__file__).with_name("samtools_command.py")
 _ORIGIN = re.compile(r"\[[EW]::\w+\] |samtools view: ")
 _COPY_BYTES: Final = 1 << 16
+_WRITE: Final = {"bam": "-b", "cram": "-C"}
 
 
 class _Samtools:
@@ -144,28 +146,37 @@ def _bed_file(regions: Sequence[Region]) -> IO[str]:
     return file
 
 
-class CramOutput:
-    """A sink for BAM that becomes CRAM in an output file.
+class ConvertedOutput:
+    """A sink for SAM or BAM that becomes BAM or CRAM in an output file.
 
     Parameters
     ----------
     output
         A file that nothing has been written to.
-    reference
-        FASTA by which it is compressed.
+    format
+        `bam` or `cram`.
     threads
         CPU threads of samtools.
+    reference
+        FASTA by which CRAM is compressed.
     """
 
-    def __init__(self, output: OutputFile, reference: Path | None, threads: int) -> None:
-        self._name = output.name
-        arguments: list[str | Path] = ["-C", "--no-PG", "-@", str(threads - 1)]
-        if reference:
+    def __init__(
+        self,
+        output: OutputFile,
+        format: str,  # noqa: A002 (the name of the option)
+        threads: int,
+        reference: Path | None = None,
+    ) -> None:
+        self._target = f"{output.name} as {format.upper()}"
+        arguments: list[str | Path] = [_WRITE[format], "--no-PG", "-@", str(threads - 1)]
+        if reference and format == "cram":
             arguments += ["-T", reference]
-        self._samtools = _Samtools([*arguments, "-"], subprocess.PIPE, output.fileno())
+        self._descriptor = output.fileno()
+        self._samtools = _Samtools([*arguments, "-"], subprocess.PIPE, self._descriptor)
 
-    def write(self, data: bytes) -> None:
-        """Append bytes of BAM.
+    def write(self, data: bytes | memoryview) -> None:
+        """Append bytes of SAM or BAM.
 
         Raises
         ------
@@ -184,12 +195,23 @@ class CramOutput:
         ------
         OutputError
             samtools has failed.
+        BrokenPipeError
+            It has, because nobody reads the output any more.
         """
         with suppress(BrokenPipeError):
             self._samtools.input.close()
         if failure := self._samtools.failure():
-            raise OutputError(f"cannot write {self._name} as CRAM: {failure}")
+            if _has_no_reader(self._descriptor):
+                raise BrokenPipeError
+            raise OutputError(f"cannot write {self._target}: {failure}")
 
     def close(self) -> None:
         """End samtools."""
         self._samtools.close()
+
+
+def _has_no_reader(descriptor: int) -> bool:
+    """Tell whether this is the end of a pipe whose other end was closed."""
+    poll = select.poll()
+    poll.register(descriptor, 0)
+    return any(event & select.POLLERR for _, event in poll.poll(0))

@@ -10,9 +10,10 @@ from numpy.typing import NDArray
 
 from hapgpu.device import Device, resolve_devices
 from hapgpu.errors import HapgpuError, UsageError
-from hapgpu.pairhmm.arguments import PairHmmInput, Qualities, Sequences, hmm_batch
+from hapgpu.pairhmm.arguments import PairHmmInput, Qualities, hmm_batch
 from hapgpu.pairhmm.batch import HmmBatch
 from hapgpu.pairhmm.likelihoods import log10_likelihoods
+from hapgpu.sequences import Sequences
 
 # Together these keep a GPU busy for longer than a call takes, and little in memory.
 _CELLS_AT_ONCE: Final = 2_000_000_000

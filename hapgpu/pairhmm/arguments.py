@@ -11,9 +11,7 @@ from numpy.typing import NDArray
 from hapgpu.batch import Ragged
 from hapgpu.errors import InputError, UsageError
 from hapgpu.pairhmm.batch import HmmBatch, HmmReads, uniform_column
-
-Sequences = Sequence[bytes | str] | Ragged
-"""Sequences, as text or as uint8 text."""
+from hapgpu.sequences import Sequences, first_row, has_rows, sequence_rows
 
 Qualities = int | Sequence[int | bytes | Sequence[int] | NDArray[Any]] | NDArray[Any] | Ragged
 """Phred numbers: one for all bases, one or a row per read, or a Ragged with the reads' rows."""
@@ -22,7 +20,6 @@ PairHmmInput = tuple[Sequences, Qualities, Qualities, Qualities, Qualities, Sequ
 """Reads, their base, insertion and deletion qualities and gap continuations, and haplotypes."""
 
 _HIGHEST_QUALITY: Final = 254  # GATK's
-_LAST_ASCII: Final = 127
 _QUALITIES: Final = (
     "base qualities",
     "insertion qualities",
@@ -57,37 +54,17 @@ def hmm_batch(arguments: PairHmmInput) -> HmmBatch:
 
 
 def _sequences(given: Sequences, what: str) -> Ragged:
-    rows = given if isinstance(given, Ragged) else _joined(given, what)
-    if rows.data.dtype != np.uint8:
-        message = f"the {what}s are a Ragged of {rows.data.dtype}; give one of uint8"
-        raise UsageError(message)
+    rows = sequence_rows(given, what)
     if len(rows) and not rows.lengths.min():
         message = f"{what} {int(rows.lengths.argmin())} has no bases"
         raise InputError(message)
-    if rows.data.max(initial=0) > _LAST_ASCII:
-        message = f"{what} {_first_row(rows, rows.data > _LAST_ASCII)} has a letter beyond ASCII"
-        raise InputError(message)
     return rows
-
-
-def _joined(given: object, what: str) -> Ragged:
-    if not _has_rows(given):
-        message = f"give a list of {what}s, also for one"
-        raise UsageError(message)
-    for row, sequence in enumerate(given):
-        if not isinstance(sequence, str | bytes):
-            message = f"{what} {row} is of type {type(sequence).__name__}; give str or bytes"
-            raise UsageError(message)
-    # Letters beyond ASCII become bytes beyond it, which the caller looks for in all rows at once.
-    return Ragged.from_sequences(
-        s.encode(errors="surrogatepass") if isinstance(s, str) else bytes(s) for s in given
-    )
 
 
 def _column(given: Qualities, name: str, bases: Ragged) -> NDArray[np.uint8]:
     """uint8[bases.data.size]: a quality for each base."""
     entries = np.full(len(bases), given) if _is_number(given) else given
-    if not _has_rows(entries):
+    if not has_rows(entries):
         message = f"give the {name} as a whole number, or as a list with an entry per read"
         raise UsageError(message)
     if len(entries) != len(bases):
@@ -131,22 +108,11 @@ def _phred(rows: Ragged, name: str) -> NDArray[np.uint8]:
         raise UsageError(message)
     if data.min() < 0 or data.max() > _HIGHEST_QUALITY:
         outside = (data < 0) | (data > _HIGHEST_QUALITY)
-        read, value = _first_row(rows, outside), data[np.argmax(outside)]
+        read, value = first_row(rows, outside), data[np.argmax(outside)]
         message = f"read {read} has {value} among its {name}; give 0 to {_HIGHEST_QUALITY}"
         raise InputError(message)
     return np.ascontiguousarray(data, dtype=np.uint8)
 
 
-def _first_row(rows: Ragged, elements: NDArray[np.bool_]) -> int:
-    """Return the row of the first element of a mask."""
-    return int(np.searchsorted(rows.offsets, np.argmax(elements), side="right")) - 1
-
-
 def _is_number(given: object) -> TypeGuard[int | np.integer[Any]]:
     return isinstance(given, int | np.integer)
-
-
-def _has_rows(given: object) -> TypeGuard[Sequence[Any] | NDArray[Any] | Ragged]:
-    """Tell whether something has one entry per sequence, as text has not."""
-    is_list = isinstance(given, Sequence | np.ndarray | Ragged)
-    return is_list and not isinstance(given, str | bytes)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pysam
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from hapgpu.errors import InputError
@@ -49,11 +49,38 @@ def test_records_are_kept_as_they_are(tmp_path: Path, packing: str) -> None:
         (">\nACGT\n", "h.fa, line 1: the header line has no name"),
         (">a\nAC GT\n", "h.fa, line 2: ' ' in the sequence of 'a' is no base"),
         (">a\nACGT\nAC*T\n", "h.fa, line 3: '*' in the sequence of 'a' is no base"),
+        ("\n\nACGT\n>a\nAC\n", "h.fa, line 3: not FASTA"),
+        (">a\r\nAC\r\n\r\n>b\r\nA\r\nA>C\r\n", "h.fa, line 6: '>' in the sequence of 'b'"),
+        (">a\rAC\r>b\rAé\r", "h.fa, line 4: 'Ã' in the sequence of 'b' is no base"),
     ],
 )
 def test_bad_fasta_is_named(tmp_path: Path, text: str, message: str) -> None:
     with pytest.raises(InputError, match=re.escape(message)):
         read_fasta(write(tmp_path / "h.fa", text))
+
+
+def test_white_space_around_lines(tmp_path: Path) -> None:
+    records = read_fasta(write(tmp_path / "h.fa", "\n \n>a\t x>y \n ACGT\t\n\n NN \n>b\rAC\rGT\r"))
+    assert records.names == ("a", "b")
+    assert records.descriptions == ("x>y", "")
+    assert [bytes(row) for row in records.sequences] == [b"ACGTNN", b"ACGT"]
+
+
+@given(
+    st.lists(st.tuples(st.text("acgtN>", max_size=5), st.text("ACGTn", min_size=1, max_size=40))),
+    st.integers(1, 15),
+    st.sampled_from(["\n", "\r\n", "\r"]),
+)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_round_trip(tmp_path: Path, rows: list[tuple[str, str]], width: int, newline: str) -> None:
+    lines = [">first", "A"]
+    for number, (description, bases) in enumerate(rows):
+        lines.append(f">{number} {description}")
+        lines += [bases[at : at + width] for at in range(0, len(bases), width)]
+    records = read_fasta(write(tmp_path / "h.fa", newline.join(lines)))
+    assert records.names == ("first", *map(str, range(len(rows))))
+    assert records.descriptions == ("", *(description for description, _ in rows))
+    assert [bytes(row).decode() for row in records.sequences] == ["A", *(row[1] for row in rows)]
 
 
 def test_unreadable_fasta(tmp_path: Path) -> None:

@@ -1,0 +1,251 @@
+"""`hapgpu map`: every place of a reference where reads fit with at most one error."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
+from typing import Annotated, Final
+
+import typer
+
+import hapgpu
+from hapgpu.cli.messages import set_up_messages
+from hapgpu.cli.options import (
+    Debug,
+    DeviceName,
+    GpuMemory,
+    Json,
+    NoPG,
+    Output,
+    OutputFmt,
+    Quiet,
+    Threads,
+    Verbose,
+)
+from hapgpu.cli.progress import choose_progress
+from hapgpu.cli.run import announce
+from hapgpu.device import Device, resolve_devices
+from hapgpu.errors import InputError, UsageError
+from hapgpu.fmindex.build import build_index
+from hapgpu.fmindex.files import check_index_belongs, default_index_path, load_index
+from hapgpu.fmindex.hits import LEAST_READ_BASES, SearchOptions
+from hapgpu.fmindex.index_data import IndexData
+from hapgpu.fmindex.mapped import MappedBlock
+from hapgpu.fmindex.mapper import block_reading, mappers_for
+from hapgpu.fmindex.read_group import ReadGroup, parse_read_group
+from hapgpu.fmindex.sam_options import SamOptions
+from hapgpu.io.header import SamHeader
+from hapgpu.io.read_blocks import read_blocks
+from hapgpu.io.sam_text import TextSink, open_sam_text
+from hapgpu.pipeline import run_pipeline
+from hapgpu.stats import RunStatistics
+
+EXAMPLES: Final = r"""All hits of the reads of two files:
+hapgpu index reference.fa && hapgpu map reference.fa reads_1.fq.gz reads_2.fq.gz -o hits.bam
+
+The best hits only, sorted:
+hapgpu map reference.fa reads.fq.gz --best --rg '@RG\tID:1\tSM:a' | samtools sort -o best.bam"""
+
+logger = logging.getLogger(__name__)
+
+_STANDARD_INPUT: Final = "-"
+_MAPPING: Final = "Mapping"
+_COUNTS: Final = ("reads", "mapped", "hits", "records", "cut", "short")
+
+
+@dataclass(frozen=True, slots=True)
+class _Sink:
+    """Writes the records of mapped blocks and counts."""
+
+    write: TextSink
+    statistics: RunStatistics
+
+    def __call__(self, block: MappedBlock) -> int:
+        self.write(block.text.data)
+        for what in _COUNTS:
+            self.statistics.count(what, getattr(block, what))
+        return block.reads
+
+
+def map(  # noqa: A001  (the name of the command)
+    *,
+    reference: Annotated[
+        Path,
+        typer.Argument(metavar="REF.fa", help="Reference: FASTA, plain or gzip."),
+    ],
+    reads: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="READS",
+            help="FASTQ or FASTA, plain, gzip or bgzip; - is standard input.",
+        ),
+    ],
+    index: Annotated[
+        Path | None,
+        typer.Option(
+            "--index",
+            metavar="FILE",
+            help="The index, where it does not lie beside the reference as REF.fa.hgx.",
+        ),
+    ] = None,
+    errors: Annotated[
+        int,
+        typer.Option(
+            "--errors",
+            metavar="N",
+            min=0,
+            max=1,
+            help="Mismatches, inserted and deleted bases that a hit may have: 0 or 1.",
+            rich_help_panel=_MAPPING,
+        ),
+    ] = 1,
+    no_indels: Annotated[
+        bool,
+        typer.Option("--no-indels", help="Mismatches only.", rich_help_panel=_MAPPING),
+    ] = False,
+    forward_only: Annotated[
+        bool,
+        typer.Option(
+            "--forward-only",
+            help="Leave out hits on the reverse strand.",
+            rich_help_panel=_MAPPING,
+        ),
+    ] = False,
+    best: Annotated[
+        bool,
+        typer.Option(
+            "--best",
+            help="Of a read with exact hits, leave out those with an error.",
+            rich_help_panel=_MAPPING,
+        ),
+    ] = False,
+    max_hits: Annotated[
+        int | None,
+        typer.Option(
+            "--max-hits",
+            metavar="N",
+            min=1,
+            help="Write at most N records of a read; NH still tells the number of hits.",
+            rich_help_panel=_MAPPING,
+        ),
+    ] = None,
+    read_group: Annotated[
+        str | None,
+        typer.Option(
+            "--rg",
+            metavar="LINE",
+            help=r"Read group of all reads, as in '@RG\tID:run1\tSM:sample'.",
+            rich_help_panel="Output",
+        ),
+    ] = None,
+    no_unmapped: Annotated[
+        bool,
+        typer.Option(
+            "--no-unmapped", help="Leave out reads without a hit.", rich_help_panel="Output"
+        ),
+    ] = False,
+    output: Output = None,
+    output_fmt: OutputFmt = None,
+    no_pg: NoPG = False,
+    json: Json = None,
+    threads: Threads,
+    device: DeviceName = "auto",
+    gpu_mem: GpuMemory = None,
+    quiet: Quiet = False,
+    verbose: Verbose = False,
+    debug: Debug = False,
+) -> None:
+    """Find every place where reads fit the reference with at most one error, on both strands.
+
+    Writes a SAM record for each hit, in the order of the reads, the best first and primary. Reads
+    are mapped one by one, not as pairs. Reads of fewer than 10 bases are written unmapped.
+    """
+    set_up_messages("map", quiet=quiet, verbose=verbose, debug=debug)
+    group = parse_read_group(read_group) if read_group is not None else None
+    _check_reads(reads)
+    devices, chosen = resolve_devices(device, threads=threads, gpu_memory=gpu_mem)
+    announce("map", chosen, quiet=quiet)
+    statistics = RunStatistics("map", sys.argv, [d.name for d in devices], threads)
+
+    def indexed(fasta: Path) -> IndexData:
+        return _index_of(fasta, index, devices[0])
+
+    data = statistics.timed("index", indexed)(reference)
+    mappers = mappers_for(
+        devices,
+        data,
+        SearchOptions(errors, not no_indels, forward_only),
+        SamOptions(best, max_hits, not no_unmapped, group.identifier if group else None),
+    )
+    with open_sam_text(
+        str(output) if output else "-",
+        _header(data, group, with_pg=not no_pg),
+        format=output_fmt,
+        threads=threads,
+        reference=reference,
+    ) as write:
+        reading = block_reading(devices, threads)
+        blocks = chain.from_iterable(
+            read_blocks(path, reading.size, reading.allocate, reading.threads) for path in reads
+        )
+        run_pipeline(
+            statistics.timed_source("read", blocks),
+            [statistics.timed("map", mapper) for mapper in mappers],
+            statistics.timed("write", _Sink(write, statistics)),
+            progress=choose_progress("hapgpu map", quiet=quiet),
+            threaded=len(mappers) > 1,
+        )
+    _report(statistics, json)
+
+
+def _check_reads(reads: Sequence[str]) -> None:
+    """Refuse, before anything takes its time, reads that cannot be read."""
+    if reads.count(_STANDARD_INPUT) > 1:
+        raise UsageError("standard input (-) can be read only once")
+    for path in reads:
+        if path != _STANDARD_INPUT and not Path(path).exists():
+            raise InputError(f"{path}: no such file")
+
+
+def _index_of(reference: Path, given: Path | None, device: Device) -> IndexData:
+    """Load the index of a reference, or build it where there is none."""
+    path = given or default_index_path(reference)
+    if given is None and not path.exists():
+        logger.warning(
+            "building the index of %s, for this run only: 'hapgpu index %s' keeps it",
+            reference,
+            reference,
+        )
+        return build_index(reference, device)
+    index = load_index(path)
+    check_index_belongs(index, path, reference)
+    return index
+
+
+def _header(index: IndexData, group: ReadGroup | None, *, with_pg: bool) -> SamHeader:
+    header = SamHeader.from_references(
+        index.contigs.names, index.contigs.lengths.tolist(), "SO:unsorted\tGO:query"
+    )
+    if group is not None:
+        header = header.with_line(group.line)
+    if not with_pg:
+        return header
+    return header.with_program("hapgpu", hapgpu.__version__, " ".join(sys.argv))
+
+
+def _report(statistics: RunStatistics, json: Path | None) -> None:
+    counts = statistics.as_dict()["counts"]
+    if isinstance(counts, dict):
+        if short := counts.get("short"):
+            logger.warning(
+                "%d reads have fewer than %d bases and are not mapped", short, LEAST_READ_BASES
+            )
+        if cut := counts.get("cut"):
+            logger.warning("%d reads have more hits than were written (--max-hits)", cut)
+    logger.info("%s", counts)
+    if json is not None:
+        statistics.write(json)

@@ -1,0 +1,1 @@
+"""Mapping through an FM index: every place where a read fits with at most one error."""

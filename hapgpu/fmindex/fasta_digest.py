@@ -1,0 +1,26 @@
+"""What an index knows its FASTA file by."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+from hapgpu.errors import InputError
+
+
+def digest_fasta(path: str | Path) -> tuple[int, bytes]:
+    """Return the size of a file in bytes, as it lies on disk, and its SHA-256.
+
+    Raises
+    ------
+    InputError
+        The file cannot be read.
+    """
+    try:
+        with Path(path).open("rb") as file:
+            digest = hashlib.file_digest(file, "sha256")
+            return file.tell(), digest.digest()
+    except FileNotFoundError:
+        raise InputError(f"{path}: no such file") from None
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read: {error.strerror}") from error

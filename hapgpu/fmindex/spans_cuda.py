@@ -1,0 +1,150 @@
+"""Reads found and checked in a text on a GPU (`cuda/read_spans.cu`)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+import cupy
+import numpy as np
+
+from hapgpu.fmindex.hits import MOST_READ_BASES
+from hapgpu.io.read_text import LONGEST_NAME
+from hapgpu.kernels import Array, Kernel, Scalar, load_kernel
+
+_THREADS: Final = 256
+_WARPS_PER_BLOCK: Final = _THREADS // 32
+_MOST_BLOCKS: Final = 4096
+_TILE_BYTES: Final = 1024  # as in the source
+
+_TEXT = Array("text", np.uint8, "size")
+_NEWLINES = Array("newlines", np.int32, "newline_count")
+
+
+def _sizes(*names: str) -> tuple[Scalar, ...]:
+    return tuple(Scalar(name, np.int32) for name in names)
+
+
+COUNT_NEWLINES: Final = Kernel(
+    "read_spans.cu",
+    "count_newlines",
+    (_TEXT, Array("counts", np.int32, "tiles"), *_sizes("size", "tiles")),
+)
+LIST_NEWLINES: Final = Kernel(
+    "read_spans.cu",
+    "list_newlines",
+    (_TEXT, Array("ends", np.int32, "tiles"), _NEWLINES, *_sizes("size", "tiles", "newline_count")),
+)
+FIND_READS: Final = Kernel(
+    "read_spans.cu",
+    "find_reads",
+    (
+        _TEXT,
+        _NEWLINES,
+        Array("name_starts", np.int32, "reads"),
+        Array("name_lengths", np.int32, "reads"),
+        Array("base_starts", np.int32, "reads"),
+        Array("quality_starts", np.int32, "reads"),
+        Array("lengths", np.int32, "reads"),
+        Array("summary", np.int32, "one", width=2),
+        *_sizes("size", "newline_count", "reads", "one", "is_fasta", "longest_name", "most_bases"),
+    ),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceSpans:
+    """What `ReadSpans` holds, in arrays of CuPy.
+
+    Attributes
+    ----------
+    name_starts, name_lengths, base_starts, quality_starts, lengths, has_qualities
+        As of `ReadSpans`.
+    max_length
+        The greatest of `lengths`; 0 if there are no reads.
+    """
+
+    name_starts: Any
+    name_lengths: Any
+    base_starts: Any
+    quality_starts: Any
+    lengths: Any
+    has_qualities: bool
+    max_length: int
+
+    def __len__(self) -> int:
+        return int(self.lengths.size)
+
+
+def parse_text(text: Any, *, is_fasta: bool) -> DeviceSpans | None:
+    """Find and check all reads of a text, as `hapgpu.io.read_spans.parse_block` does.
+
+    Works on the current stream of the text's device, which has to be the current one, and waits
+    for it twice.
+
+    Parameters
+    ----------
+    text
+        uint8 on the device, less than 2**31 bytes, ending with a newline.
+    is_fasta
+        Whether it is FASTA of two lines a record; otherwise it is FASTQ of four.
+
+    Returns
+    -------
+    DeviceSpans | None
+        None if a record is malformed: `parse_block` raises the error that says what is wrong.
+    """
+    newlines = _newlines(text)
+    reads = newlines.size // (2 if is_fasta else 4)
+    columns = [cupy.empty(reads, dtype=np.int32) for _ in range(5)]
+    summary = cupy.zeros(2, dtype=np.int32)
+    load_kernel(FIND_READS, text.device.id).launch(
+        _blocks(min(reads, _MOST_BLOCKS * _WARPS_PER_BLOCK)),
+        _THREADS,
+        (
+            text,
+            newlines,
+            *columns,
+            summary,
+            text.size,
+            newlines.size,
+            reads,
+            1,
+            is_fasta,
+            LONGEST_NAME,
+            MOST_READ_BASES,
+        ),
+    )
+    is_faulty, max_length = summary.get().tolist()
+    if is_faulty:
+        return None
+    return DeviceSpans(
+        name_starts=columns[0],
+        name_lengths=columns[1],
+        base_starts=columns[2],
+        quality_starts=columns[3],
+        lengths=columns[4],
+        has_qualities=not is_fasta,
+        max_length=max_length,
+    )
+
+
+def _newlines(text: Any) -> Any:
+    """int32 on the device: where the newlines are, ascending."""
+    device = text.device.id
+    tiles = max(-(-text.size // _TILE_BYTES), 1)
+    counts = cupy.empty(tiles, dtype=np.int32)
+    load_kernel(COUNT_NEWLINES, device).launch(
+        _blocks(tiles), _THREADS, (text, counts, text.size, tiles)
+    )
+    ends = cupy.cumsum(counts, dtype=np.int32)
+    newlines = cupy.empty(int(ends[-1]), dtype=np.int32)
+    load_kernel(LIST_NEWLINES, device).launch(
+        _blocks(tiles), _THREADS, (text, ends, newlines, text.size, tiles, newlines.size)
+    )
+    return newlines
+
+
+def _blocks(warps: int) -> int:
+    """Blocks that have so many warps; one at least."""
+    return max(-(-warps // _WARPS_PER_BLOCK), 1)

@@ -1,0 +1,69 @@
+"""What the lines of a read may hold, and how a fault in them is told."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hapgpu.errors import InputError
+from hapgpu.jit import njit
+
+LONGEST_NAME: Final = 254
+LONGEST_RECORD: Final = 2**31 - 1
+
+WELL_FORMED, NO_AT, NO_PLUS, UNEQUAL, NO_NAME, LONG_NAME = range(6)
+NO_GREATER, OTHER_NAME, LONG_READ, CUT_SHORT, BAD_NAME, BAD_BASE, BAD_QUALITY = range(6, 13)
+
+REASONS: Final = {
+    NO_AT: "its first line does not start with '@'",
+    NO_PLUS: "its third line does not start with '+'"
+    " (sequences over several lines are not supported)",
+    UNEQUAL: "its sequence and its qualities differ in length",
+    NO_NAME: "it has no name",
+    LONG_NAME: f"its name is longer than {LONGEST_NAME} characters",
+    NO_GREATER: "its first line does not start with '>'",
+    OTHER_NAME: "its third line repeats another name than that of its first line",
+    CUT_SHORT: "the file ends in the middle of it",
+}
+
+
+def _table(letters: bytes, values: bytes) -> NDArray[np.uint8]:
+    """uint8[256]: the value of each letter, 255 for all other bytes."""
+    table = np.full(256, 255, dtype=np.uint8)
+    table[np.frombuffer(letters, dtype=np.uint8)] = np.frombuffer(values, dtype=np.uint8)
+    return table
+
+
+_PRINTABLE = bytes(range(33, 127))
+NAME_BYTES: Final = _table(_PRINTABLE, _PRINTABLE)
+BASE_BYTES: Final = _table(b"ACGTNRYSWKMBDHVacgtnryswkmbdhv", b"ACGTNRYSWKMBDHV" * 2)
+PHRED: Final = _table(_PRINTABLE, bytes(range(94)))
+
+
+def record_fault(
+    file: str, number: int, text: NDArray[np.uint8], reason: str, marker: bytes = b"@"
+) -> InputError:
+    """Return the error for a record, numbered from 1 in its file, whose text begins here.
+
+    It is called by its name if it begins with the marker.
+    """
+    header = text[:100].tobytes().partition(b"\n")[0]
+    name = header[1:].decode("ascii", "replace").split()[:1]
+    called = f" '{name[0]}'" if name and header.startswith(marker) else ""
+    return InputError(f"{file}: record {number}{called}: {reason}")
+
+
+def bad_character(byte: int, part: str) -> str:
+    """Return the reason why a record with this byte in this part of it is refused."""
+    return f"invalid character {chr(byte)!r} in its {part}"
+
+
+@njit
+def without_mate(text: NDArray[np.uint8], start: int, stop: int) -> int:
+    """Length of the name between two places, without a closing /1 or /2."""
+    has_mate = (
+        stop - start > 2 and text[stop - 2] == 47 and (text[stop - 1] == 49 or text[stop - 1] == 50)
+    )
+    return stop - start - 2 if has_mate else stop - start

@@ -1,0 +1,78 @@
+"""The parser on the GPU, against the one on the CPU: the same reads, and the same texts refused."""
+
+from __future__ import annotations
+
+from random import Random
+
+import numpy as np
+import pytest
+
+from hapgpu.errors import InputError
+from hapgpu.fmindex.hits import MOST_READ_BASES
+from hapgpu.fmindex.spans import ReadSpans
+from hapgpu.io.read_block import ReadBlock
+from hapgpu.io.read_spans import parse_block
+from tests.fmindex.made_texts import corrupted, well_formed
+
+pytestmark = pytest.mark.gpu
+
+
+def on_cpu(text: bytes, *, is_fasta: bool) -> ReadSpans | None:
+    block = ReadBlock(np.frombuffer(text, dtype=np.uint8), is_fasta, 1, "r")
+    try:
+        return parse_block(block)
+    except InputError:
+        return None
+
+
+def check(text: bytes, *, is_fasta: bool) -> bool:
+    """Compare both parsers, and tell whether they accept the text."""
+    cupy = pytest.importorskip("cupy")
+    from hapgpu.fmindex.spans_cuda import parse_text  # noqa: PLC0415  (needs CuPy)
+
+    expected = on_cpu(text, is_fasta=is_fasta)
+    spans = parse_text(cupy.asarray(np.frombuffer(text, dtype=np.uint8)), is_fasta=is_fasta)
+    assert (spans is None) == (expected is None), text
+    if spans is None or expected is None:
+        return False
+    assert len(spans) == len(expected)
+    assert spans.has_qualities == expected.has_qualities
+    assert spans.max_length == max(expected.lengths.tolist(), default=0)
+    for column in ("name_starts", "name_lengths", "base_starts", "quality_starts", "lengths"):
+        if column != "quality_starts" or expected.has_qualities:
+            actual = getattr(spans, column)
+            assert actual.dtype == np.int32
+            assert np.array_equal(actual.get(), getattr(expected, column)), column
+    return True
+
+
+@pytest.mark.parametrize("is_fasta", [False, True])
+@pytest.mark.parametrize("seed", range(20))
+def test_changed_byte(seed: int, is_fasta: bool) -> None:
+    random = Random(seed)  # noqa: S311 (made text)
+    text = well_formed(random, is_fasta=is_fasta)
+    assert check(text, is_fasta=is_fasta)
+    for other in corrupted(random, text):
+        check(other, is_fasta=is_fasta)
+
+
+@pytest.mark.parametrize("is_fasta", [False, True])
+def test_many_reads(is_fasta: bool) -> None:
+    line = b">a/1\nACGT\n" if is_fasta else b"@a/1 x\nACGT\n+\nIIII\n"
+    assert check(line * 100_000, is_fasta=is_fasta)
+    assert not check(line * 99_999 + line.replace(b"C", b"*"), is_fasta=is_fasta)
+    assert not check(line * 100_000 + line[:3] + b"\n", is_fasta=is_fasta)
+
+
+@pytest.mark.parametrize("excess", [0, 1])
+def test_longest_read_and_name(excess: int) -> None:
+    bases = b"A" * (MOST_READ_BASES + excess)
+    assert check(b">a\n" + bases + b"\n", is_fasta=True) is not bool(excess)
+    name = b"n" * (254 + excess)
+    assert check(b">" + name + b"/1 x\nA\n", is_fasta=True) is not bool(excess)
+
+
+@pytest.mark.parametrize("text", [b"\n", b"\n\n\n", b" \r\n", b"\n\n\n\n", b"@a\n", b"x\n"])
+def test_hardly_any_text(text: bytes) -> None:
+    for is_fasta in (False, True):
+        check(text, is_fasta=is_fasta)
