@@ -4,8 +4,10 @@
 #include "fm_index.cuh"
 #include "packed_reads.cuh"
 
-// With so many rows left, comparing in the reference is cheaper than searching on.
-constexpr unsigned kFewRows = 1;
+// Comparing in the reference is cheaper than searching on with so few rows left; with some rows
+// after so many steps they are copies of a repeat, and will hardly become fewer.
+constexpr unsigned kFewRows = 1, kSomeRows = 8;
+constexpr int kManySteps = 4;
 constexpr int kMostHits = 2;  // of one candidate: an insertion and a deletion
 constexpr Word kNoHit = ~0ull;
 
@@ -45,25 +47,26 @@ __device__ inline unsigned spread(unsigned bits) {
 
 // A thread per piece of a strand of a read: its rows, from the jump table on base by base until
 // few are left or the piece ends, and where in the read their suffixes begin.
-extern "C" __global__ void __launch_bounds__(256) seed(
+template <int kStrands, int kPieces>
+__global__ void __launch_bounds__(256) seed(
     const Occurrences* occurrences, int occurrence_blocks, unsigned primary, const unsigned* jump,
     int jump_length, int jump_entries, const Word* words, int total_words, const int* word_offsets,
-    const int* lengths, int reads, int shortest, int strands, int pieces, unsigned* first_rows,
-    int* places, long long* row_counts, int seeds
+    const int* lengths, int reads, int shortest, unsigned* first_rows, int* places,
+    long long* row_counts, int seeds
 ) {
     const int seed = blockIdx.x * blockDim.x + threadIdx.x;
     if (seed >= seeds) return;
     if (seed == 0) row_counts[0] = 0;
-    const int piece = seed % pieces;
-    const int strand = seed / pieces % strands;
-    const int number = seed / pieces / strands;
+    const int piece = seed % kPieces;
+    const int strand = seed / kPieces % kStrands;
+    const int number = seed / kPieces / kStrands;
     const int length = lengths[number];
     unsigned first = 0, last = 0;
     int place = 0;
     if (length >= shortest) {
         const Word* read = strand_words(words, word_offsets, number, strand);
-        const int begin = piece_begin(piece, pieces, length);
-        const int end = piece_begin(piece + 1, pieces, length);
+        const int begin = piece_begin<kPieces>(piece, length);
+        const int end = piece_begin<kPieces>(piece + 1, length);
         if (!has_others(read, begin, end)) {
             const int depth = min(jump_length, end - begin);
             place = end - depth;
@@ -73,7 +76,9 @@ extern "C" __global__ void __launch_bounds__(256) seed(
             const int unused = 2 * (jump_length - depth);
             first = jump[word << unused];
             last = jump[(word + 1) << unused];
-            while (place > begin && last > first + kFewRows) {
+            for (int steps = 0; place > begin; ++steps) {
+                const unsigned rows = last - first;
+                if (rows <= kFewRows || (rows <= kSomeRows && steps >= kManySteps)) break;
                 --place;
                 const int base = base_at(read, place);
                 first = preceded(occurrences, primary, base, first);
@@ -163,30 +168,31 @@ __device__ inline int contig_of(const long long* offsets, int contigs, long long
 
 // A thread per candidate: the place in the reference that a row of a seed stands for. Writes the
 // hits that belong to it. A hit belongs to the half without its error, an exact one to the left.
-extern "C" __global__ void __launch_bounds__(256) verify(
+template <int kStrands, int kPieces>
+__global__ void __launch_bounds__(256, 4) verify(
     const Occurrences* occurrences, int occurrence_blocks, unsigned primary,
     const unsigned* suffixes, int suffix_entries, const Word* marks, const unsigned* mark_ranks,
     int mark_words, const Word* planes, const Word* others, int base_blocks,
     const long long* contig_offsets, int contigs, const Word* words, int total_words,
-    const int* word_offsets, const int* lengths, int reads, int strands, int pieces, int indels,
-    const unsigned* first_rows, const int* places, const long long* seed_ends, int seeds,
-    long long begin, const int* owners, Word* found, int* hit_counts, int candidates
+    const int* word_offsets, const int* lengths, int reads, int indels, const unsigned* first_rows,
+    const int* places, const long long* seed_ends, int seeds, long long begin, const int* owners,
+    Word* found, int* hit_counts, int candidates
 ) {
     const int candidate = blockIdx.x * blockDim.x + threadIdx.x;
     if (candidate == 0) hit_counts[0] = 0;
     if (candidate >= candidates) return;
     const int seed = owners[candidate];
-    const int piece = seed % pieces;
-    const int strand = seed / pieces % strands;
-    const int number = seed / pieces / strands;
+    const int piece = seed % kPieces;
+    const int strand = seed / kPieces % kStrands;
+    const int number = seed / kPieces / kStrands;
     const int length = lengths[number];
     const unsigned row = first_rows[seed] + (unsigned)(begin + candidate - seed_ends[seed]);
     const long long total = contig_offsets[contigs];
     const long long diagonal =
         located(occurrences, primary, suffixes, marks, mark_ranks, mark_words, row) - places[seed];
     const Word* read = strand_words(words, word_offsets, number, strand);
-    const int exact_begin = piece_begin(piece, pieces, length);
-    const int exact_end = piece_begin(piece + 1, pieces, length);
+    const int exact_begin = piece_begin<kPieces>(piece, length);
+    const int exact_end = piece_begin<kPieces>(piece + 1, length);
     const long long anchor = piece == 0 ? diagonal : diagonal + length - 1;
     Word hits[kMostHits] = {kNoHit, kNoHit};
     Comparison here = {-1, 0, 0};
@@ -196,12 +202,12 @@ extern "C" __global__ void __launch_bounds__(256) verify(
     if (here.mismatches >= 0) {
         const int contig = contig_of(contig_offsets, contigs, anchor);
         const long long low = contig_offsets[contig], high = contig_offsets[contig + 1];
-        if (here.mismatches < pieces && diagonal >= low && diagonal + length <= high) {
+        if (here.mismatches < kPieces && diagonal >= low && diagonal + length <= high) {
             if (here.mismatches || piece == 0) {
                 const int error = here.mismatches ? here.first : 0;
                 hits[0] = packed_hit(here.mismatches, diagonal, strand, kUngapped, error);
             }
-        } else if (indels && pieces > 1) {
+        } else if (indels && kPieces > 1) {
             // Windows that start here (left half) or end here (right half) with a gap in the
             // other half; an ungapped hit that shares their other end leaves them in its shadow.
             const int toward = piece == 0 ? 1 : -1;

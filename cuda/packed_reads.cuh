@@ -2,9 +2,10 @@
 
 constexpr int kPlanes = 3;
 
-// Pieces of a read, one more than errors are allowed: it has a part without any.
-__device__ inline int piece_begin(int piece, int pieces, int length) {
-    return (int)((long long)length * piece / pieces);
+// Pieces of a read, one more than errors are allowed: one of them is without any.
+template <int kPieces>
+__device__ inline int piece_begin(int piece, int length) {
+    return length * piece / kPieces;
 }
 
 // Where the words of a strand of a read begin.

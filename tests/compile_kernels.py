@@ -1,36 +1,65 @@
 """Compile every kernel for every architecture, without a GPU, and report registers and spills.
 
-Ends with status 1 if a kernel does not compile, or keeps registers in memory.
+Ends with status 1 if a kernel does not compile, keeps registers in memory, or stands in a source
+but is not among those that are compiled here.
 """
 
 from __future__ import annotations
 
+import pkgutil
+import re
 import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from importlib import import_module
 
 import numpy as np
 
-from hapgpu.kernels import SMOKE, Kernel, Usage, compile_kernel, usage
-from hapgpu.pairhmm import kernels as pairhmm
+import hapgpu
+from hapgpu.fmindex import kernels as fmindex
+from hapgpu.kernels import Kernel, Usage, compile_kernel, source_directory, usage
+from hapgpu.pairhmm.kernels import forward_kernel
 from hapgpu.pairhmm.layouts import COLUMNS
 from hapgpu.realign.cuda import MOST_COLUMNS, kernel_for
 
 ARCHITECTURES = ("sm_70", "sm_75", "sm_80", "sm_86", "sm_89", "sm_90", "sm_100", "sm_120")
+_GLOBAL = re.compile(r"__global__ void(?:\s+__launch_bounds__\([^)]*\))?\s+(\w+)\(")
 
 
-def all_kernels() -> Iterator[Kernel]:
-    """Yield every kernel that hapgpu can launch."""
-    yield SMOKE
+def all_kernels() -> list[Kernel]:
+    """Return every kernel that hapgpu can launch, each once."""
+    return list(dict.fromkeys([*named_kernels(), *templated_kernels()]))
+
+
+def named_kernels() -> Iterator[Kernel]:
+    """Yield the kernels that some module has under a name."""
+    for module in pkgutil.walk_packages(hapgpu.__path__, "hapgpu."):
+        for value in vars(import_module(module.name)).values():
+            if isinstance(value, Kernel):
+                yield value
+
+
+def templated_kernels() -> Iterator[Kernel]:
+    """Yield the kernels that a function makes."""
     for score_type in (np.int32, np.int64):
         for columns in range(1, MOST_COLUMNS[score_type] + 1):
             for with_trace in (True, False):
                 yield kernel_for(columns, score_type, with_trace=with_trace)
-    yield from (pairhmm.PREPARE_HAPLOTYPES, pairhmm.PREPARE_READS)
-    yield from (pairhmm.COUNT_PAIRS, pairhmm.PLACE_BINS, pairhmm.LIST_PAIRS, pairhmm.EXACT)
     for columns in COLUMNS:
         for is_uniform in (True, False):
-            yield pairhmm.forward_kernel(columns, is_uniform=is_uniform)
+            yield forward_kernel(columns, is_uniform=is_uniform)
+    yield from fmindex.all_kernels()
+
+
+def forgotten(kernels: list[Kernel]) -> list[str]:
+    """Name the kernels in the sources that are not among those given."""
+    known = {(kernel.source, kernel.expression.partition("<")[0]) for kernel in kernels}
+    written = [
+        (path.name, name)
+        for path in sorted(source_directory().glob("*.cu"))
+        for name in _GLOBAL.findall(path.read_text(encoding="utf-8"))
+    ]
+    return [f"{source}: {name}" for source, name in written if (source, name) not in known]
 
 
 def compiled_usage(job: tuple[Kernel, str]) -> Usage:
@@ -41,7 +70,8 @@ def compiled_usage(job: tuple[Kernel, str]) -> Usage:
 
 def main() -> int:
     """Print one line per kernel and architecture."""
-    jobs = [(kernel, arch) for kernel in all_kernels() for arch in ARCHITECTURES]
+    kernels = all_kernels()
+    jobs = [(kernel, arch) for kernel in kernels for arch in ARCHITECTURES]
     spilling = 0
     with ThreadPoolExecutor() as pool:
         for (kernel, arch), used in zip(jobs, pool.map(compiled_usage, jobs), strict=True):
@@ -53,7 +83,10 @@ def main() -> int:
                 f"{'  <-- must not' if spills else ''}"
             )
     print(f"{len(jobs)} kernels compiled, {spilling} of them spill")
-    return 1 if spilling else 0
+    missing = forgotten(kernels)
+    for name in missing:
+        print(f"{name} is not compiled here  <-- must be")
+    return 1 if spilling or missing else 0
 
 
 if __name__ == "__main__":

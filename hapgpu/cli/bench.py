@@ -6,6 +6,7 @@ import sys
 from collections.abc import Iterable
 from dataclasses import asdict
 from enum import StrEnum
+from pathlib import Path
 from typing import Annotated, Final
 
 import typer
@@ -14,6 +15,7 @@ from hapgpu.cli.messages import set_up_messages
 from hapgpu.cli.options import Debug, DeviceName, GpuMemory, Json, Threads
 from hapgpu.device import Device, resolve_devices
 from hapgpu.errors import UsageError
+from hapgpu.fmindex import benchmark as mapping
 from hapgpu.io.benchmark import benchmark_io
 from hapgpu.io.output import write_json
 from hapgpu.pairhmm import benchmark as pairhmm
@@ -23,7 +25,10 @@ EXAMPLES: Final = """Alignment, on one GPU:
 hapgpu bench realign --device cuda:0
 
 The pair-HMM, on the regions of a file, each of them 300 times:
-hapgpu bench pairhmm --batches 10s.in --copies 300"""
+hapgpu bench pairhmm --batches 10s.in --copies 300
+
+Mapping beside the search of Seide 2012, in the same index:
+hapgpu bench map --reference ref.fa && hapgpu bench map --reference ref.fa --method backtracking"""
 
 
 class Benchmark(StrEnum):
@@ -31,6 +36,7 @@ class Benchmark(StrEnum):
 
     REALIGN = "realign"
     PAIRHMM = "pairhmm"
+    MAP = "map"
     IO = "io"
 
 
@@ -38,7 +44,7 @@ def bench(
     *,
     what: Annotated[
         Benchmark,
-        typer.Argument(help="Alignment of pairs, the pair-HMM, or reading and writing."),
+        typer.Argument(help="Alignment of pairs, the pair-HMM, mapping, or reading and writing."),
     ],
     batches: Annotated[
         str | None,
@@ -48,9 +54,34 @@ def bench(
             help="Measure the pair-HMM on these text batches; - is standard input.",
         ),
     ] = None,
+    reference: Annotated[
+        Path | None,
+        typer.Option(
+            "--reference",
+            metavar="FASTA",
+            help="Measure mapping to this reference, with its index where it has one.",
+        ),
+    ] = None,
+    reads: Annotated[
+        str | None,
+        typer.Option(
+            "--reads",
+            metavar="FASTQ",
+            help="Map these reads, not simulated ones; - is standard input.",
+        ),
+    ] = None,
+    method: Annotated[
+        mapping.Method | None,
+        typer.Option(
+            "--method",
+            help="How hits are searched: as map does (fm), or as Seide 2012 (backtracking).",
+        ),
+    ] = None,
     copies: Annotated[
         int | None,
-        typer.Option("--copies", metavar="N", min=1, help="Take the regions of FILE so often."),
+        typer.Option(
+            "--copies", metavar="N", min=1, help="Take the regions or reads of the file so often."
+        ),
     ] = None,
     threads: Threads,
     device: DeviceName = "auto",
@@ -63,20 +94,43 @@ def bench(
     One line per measurement on standard output, tab-separated.
     """
     set_up_messages("bench", quiet=False, verbose=False, debug=debug)
-    if batches is not None and what is not Benchmark.PAIRHMM:
-        raise UsageError(f"--batches is for bench pairhmm, not for bench {what}")
-    if copies is not None and batches is None:
-        raise UsageError("--copies repeats the regions of a file: give it with --batches FILE")
+    _check_options(what, batches, reference, reads, method, copies)
     devices, chosen = resolve_devices(device, threads=threads, gpu_memory=gpu_mem)
     sys.stderr.write(f"hapgpu bench: {chosen}\n")
     if what is Benchmark.IO:
         results = _bench_io(threads)
     elif what is Benchmark.REALIGN:
         results = _bench_realign(devices)
-    else:
+    elif what is Benchmark.PAIRHMM:
         results = _bench_pairhmm(devices, batches, copies or 1)
+    else:
+        results = _bench_map(devices, reference, reads, copies or 1, method or mapping.Method.FM)
     if json is not None:
         write_json(json, results)
+
+
+def _check_options(
+    what: Benchmark,
+    batches: str | None,
+    reference: Path | None,
+    reads: str | None,
+    method: mapping.Method | None,
+    copies: int | None,
+) -> None:
+    """Refuse options that would change nothing."""
+    owners = (
+        ("--batches", batches, Benchmark.PAIRHMM),
+        ("--reference", reference, Benchmark.MAP),
+        ("--reads", reads, Benchmark.MAP),
+        ("--method", method, Benchmark.MAP),
+    )
+    for option, value, owner in owners:
+        if value is not None and what is not owner:
+            raise UsageError(f"{option} is for bench {owner}, not for bench {what}")
+    if reads is not None and reference is None:
+        raise UsageError("--reads are mapped to a reference: give it with --reference FASTA")
+    if copies is not None and batches is None and reads is None:
+        raise UsageError("--copies repeats what a file holds: give it with --batches or --reads")
 
 
 def _bench_io(threads: int) -> list[dict[str, object]]:
@@ -125,6 +179,34 @@ def _bench_pairhmm(
                     line.cells,
                     f"{line.seconds:.4g}",
                     f"{line.gcups:.4g}",
+                )
+            )
+    return [asdict(line) for line in measured]
+
+
+def _bench_map(
+    devices: list[Device],
+    reference: Path | None,
+    reads: str | None,
+    copies: int,
+    method: mapping.Method,
+) -> list[dict[str, object]]:
+    _print_row(("device", "what", "data", "reads", "hits", "seconds", "M reads/s"))
+    measured: list[mapping.Measurement] = []
+    for device in devices:
+        for line in mapping.benchmark_map(
+            device, reference=reference, reads=reads, copies=copies, method=method
+        ):
+            measured.append(line)
+            _print_row(
+                (
+                    line.device,
+                    line.what,
+                    line.data,
+                    line.reads,
+                    line.hits,
+                    f"{line.seconds:.4g}",
+                    f"{line.reads_per_second / 1e6:.4g}",
                 )
             )
     return [asdict(line) for line in measured]

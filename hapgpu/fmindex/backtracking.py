@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from hapgpu.fmindex.cpu import CompiledIndex, compiled_index, preceded, strand_base
 from hapgpu.fmindex.index_data import IndexData
 from hapgpu.fmindex.packing import PackedReads
+from hapgpu.io.byte_access import Integer
 from hapgpu.jit import njit
 from hapgpu.rows import read_only
 
@@ -72,7 +73,7 @@ def row_count(index: IndexData) -> int:
 @njit
 def _backtrack_all(
     index: CompiledIndex,
-    rows: int,
+    rows: Integer,
     words: NDArray[np.uint64],
     word_offsets: NDArray[np.int64],
     lengths: NDArray[np.int32],
@@ -112,7 +113,7 @@ def _backtrack_all(
 
 
 @njit
-def _base_at(words: NDArray[np.uint64], strand: int, place: int) -> int:
+def _base_at(words: NDArray[np.uint64], strand: Integer, place: Integer) -> Integer:
     """Return the code of a base, 4 where it is none of A, C, G, T."""
     at = strand + np.uint64(3 * (place >> 6))
     bit = np.uint64(place & 63)
@@ -122,15 +123,20 @@ def _base_at(words: NDArray[np.uint64], strand: int, place: int) -> int:
 
 
 @njit
-def _extended(index: CompiledIndex, base: int, row: int) -> int:
+def _extended(index: CompiledIndex, base: Integer, row: Integer) -> Integer:
     low, high = np.uint64(base & 1), np.uint64(base >> 1)
     return preceded(index.counts, index.symbols, index.primary, low, high, row)
 
 
 @njit
 def _exactly(
-    index: CompiledIndex, words: NDArray[np.uint64], strand: int, place: int, first: int, last: int
-) -> tuple[int, int]:
+    index: CompiledIndex,
+    words: NDArray[np.uint64],
+    strand: Integer,
+    place: Integer,
+    first: Integer,
+    last: Integer,
+) -> tuple[Integer, Integer]:
     """Return the rows that remain when the bases before `place` are put in front."""
     while place > 0 and first < last:
         place -= 1
@@ -143,8 +149,13 @@ def _exactly(
 
 @njit
 def _add(
-    slots: NDArray[np.uint32], count: int, kind: int, rows: tuple[int, int], place: int, base: int
-) -> int:
+    slots: NDArray[np.uint32],
+    count: Integer,
+    kind: Integer,
+    rows: tuple[Integer, Integer],
+    place: Integer,
+    base: Integer,
+) -> Integer:
     if rows[0] >= rows[1]:
         return count
     if count < slots.shape[0]:

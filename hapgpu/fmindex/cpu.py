@@ -28,6 +28,7 @@ from hapgpu.fmindex.hits import (
 )
 from hapgpu.fmindex.index_data import IndexData, SuffixSamples
 from hapgpu.fmindex.packing import PackedReads
+from hapgpu.io.byte_access import Integer
 from hapgpu.jit import njit, njit_inlined
 from hapgpu.rows import read_only, with_room
 
@@ -59,6 +60,7 @@ class CompiledIndex(NamedTuple):
 
 
 def compiled_index(index: IndexData) -> CompiledIndex:
+    """Hand an index to compiled code."""
     nothing = np.empty(0, dtype=np.uint32)
     suffixes, marks, ranks, sampled = index.suffixes, nothing.view(np.uint64), nothing, nothing
     if isinstance(suffixes, SuffixSamples):
@@ -112,7 +114,7 @@ def _search_all(
     words: NDArray[np.uint64],
     word_offsets: NDArray[np.int64],
     lengths: NDArray[np.int32],
-    errors: int,
+    errors: Integer,
     indels: bool,
     forward_only: bool,
     offsets: NDArray[np.int64],
@@ -164,12 +166,12 @@ def _search_all(
 @njit
 def _take_rows(
     seeds: NDArray[np.int64],
-    count: int,
-    seed: int,
-    row: int,
+    count: Integer,
+    seed: Integer,
+    row: Integer,
     rows: NDArray[np.uint64],
     owners: NDArray[np.int64],
-) -> tuple[int, int, int]:
+) -> tuple[Integer, Integer, Integer]:
     """Take rows from `row` of a seed on, until they are all taken or fill their array.
 
     Returns where to go on, and how many were taken.
@@ -189,7 +191,7 @@ def _take_rows(
 
 
 @njit_inlined
-def _named(seed: int) -> tuple[int, int, int]:
+def _named(seed: Integer) -> tuple[Integer, Integer, Integer]:
     """Return read, strand and piece of a seed."""
     return seed >> 2, (seed >> 1) & 1, seed & 1
 
@@ -200,12 +202,12 @@ def _jump(
     words: NDArray[np.uint64],
     word_offsets: NDArray[np.int64],
     lengths: NDArray[np.int32],
-    begin_read: int,
-    end_read: int,
-    pieces: int,
-    strands: int,
+    begin_read: Integer,
+    end_read: Integer,
+    pieces: Integer,
+    strands: Integer,
     seeds: NDArray[np.int64],
-) -> int:
+) -> Integer:
     """Fill in the seeds of some reads whose last bases occur, and return their number.
 
     A seed is a name, its first row, its number of rows, and where in the read its suffixes begin.
@@ -235,19 +237,19 @@ def _jump(
 
 
 @njit_inlined
-def strand_base(word_offsets: NDArray[np.int64], read: int, strand: int) -> int:
+def strand_base(word_offsets: NDArray[np.int64], read: Integer, strand: Integer) -> Integer:
     """Return where the words of a strand of a read begin."""
     begin, end = word_offsets[read], word_offsets[read + 1]
     return np.uint64(3 * (2 * begin + strand * (end - begin)))
 
 
 @njit_inlined
-def _bounds(piece: int, pieces: int, length: int) -> tuple[int, int]:
+def _bounds(piece: Integer, pieces: Integer, length: Integer) -> tuple[Integer, Integer]:
     return length * piece >> (pieces - 1), length * (piece + 1) >> (pieces - 1)
 
 
 @njit_inlined
-def _has_others(words: NDArray[np.uint64], base: int, begin: int, end: int) -> bool:
+def _has_others(words: NDArray[np.uint64], base: Integer, begin: Integer, end: Integer) -> bool:
     """Tell whether a part of a read has a base other than A, C, G, T."""
     for word in range(begin >> 6, (end + 63) >> 6):
         others = words[base + np.uint64(3 * word + 2)]
@@ -257,7 +259,7 @@ def _has_others(words: NDArray[np.uint64], base: int, begin: int, end: int) -> b
 
 
 @njit_inlined
-def _span_mask(begin: int, end: int) -> int:
+def _span_mask(begin: Integer, end: Integer) -> Integer:
     """Return a word with the bits from `begin` to `end` set, of which both may lie outside."""
     upper = _ALL if end >= 64 else (_1 << np.uint64(max(end, 0))) - _1
     if begin >= 64:
@@ -266,7 +268,9 @@ def _span_mask(begin: int, end: int) -> int:
 
 
 @njit_inlined
-def _bits_at(words: NDArray[np.uint64], base: int, plane: int, begin: int, length: int) -> int:
+def _bits_at(
+    words: NDArray[np.uint64], base: Integer, plane: Integer, begin: Integer, length: Integer
+) -> Integer:
     """Return up to 32 bits of a plane of a read from base `begin` on, the first one lowest."""
     at = base + _3 * (begin >> np.uint64(6)) + plane
     shift = begin & _63
@@ -277,7 +281,7 @@ def _bits_at(words: NDArray[np.uint64], base: int, plane: int, begin: int, lengt
 
 
 @njit_inlined
-def _spread(bits: int) -> int:
+def _spread(bits: Integer) -> Integer:
     """Move bit i of 32 to bit 2 i."""
     bits = (bits | bits << np.uint64(16)) & np.uint64(0x0000FFFF0000FFFF)
     bits = (bits | bits << np.uint64(8)) & np.uint64(0x00FF00FF00FF00FF)
@@ -287,7 +291,9 @@ def _spread(bits: int) -> int:
 
 
 @njit_inlined
-def _jump_word(words: NDArray[np.uint64], base: int, begin: int, length: int) -> int:
+def _jump_word(
+    words: NDArray[np.uint64], base: Integer, begin: Integer, length: Integer
+) -> Integer:
     """Return bases as a number in base four, the first one being the most significant digit."""
     low = reversed_bits(_bits_at(words, base, _0, begin, length)) >> (_64 - length)
     high = reversed_bits(_bits_at(words, base, _1, begin, length)) >> (_64 - length)
@@ -300,9 +306,9 @@ def _extend(
     words: NDArray[np.uint64],
     word_offsets: NDArray[np.int64],
     lengths: NDArray[np.int32],
-    pieces: int,
+    pieces: Integer,
     seeds: NDArray[np.int64],
-    count: int,
+    count: Integer,
 ) -> None:
     """Search seeds backwards until few rows are left or their pieces end."""
     counts, symbols, primary = index.counts, index.symbols, index.primary
@@ -330,11 +336,11 @@ def _extend(
 def preceded(
     counts: NDArray[np.uint32],
     symbols: NDArray[np.uint64],
-    primary: int,
-    low: int,
-    high: int,
-    row: int,
-) -> int:
+    primary: Integer,
+    low: Integer,
+    high: Integer,
+    row: Integer,
+) -> Integer:
     """Return where suffixes begin that are a base and then a suffix from `row` on.
 
     That is C(c) + O(c, row) of Seide 2012, Algorithm 2; the base is given by its two bits.
@@ -348,7 +354,7 @@ def preceded(
 
 @njit
 def locate(
-    index: CompiledIndex, rows: NDArray[np.uint64], places: NDArray[np.int64], count: int
+    index: CompiledIndex, rows: NDArray[np.uint64], places: NDArray[np.int64], count: Integer
 ) -> None:
     """Find the positions of the suffixes in some rows."""
     suffixes, marks, ranks, sampled = index.suffixes, index.marks, index.ranks, index.sampled
@@ -377,12 +383,12 @@ def _compare(
     planes: NDArray[np.uint64],
     others: NDArray[np.uint64],
     words: NDArray[np.uint64],
-    base: int,
-    length: int,
-    position: int,
-    exact_begin: int,
-    exact_end: int,
-) -> tuple[int, int, int]:
+    base: Integer,
+    length: Integer,
+    position: Integer,
+    exact_begin: Integer,
+    exact_end: Integer,
+) -> tuple[Integer, Integer, Integer]:
     """Compare a read with the reference from a position on, base by base.
 
     Returns the number of mismatches, the place of the first and of the last, `length` and -1 if
@@ -422,7 +428,7 @@ def _compare(
 
 
 @njit_inlined
-def _contig_of(offsets: NDArray[np.int64], position: int) -> int:
+def _contig_of(offsets: NDArray[np.int64], position: Integer) -> Integer:
     low, high = 0, offsets.size - 1
     while high - low > 1:
         middle = (low + high) >> 1
@@ -434,7 +440,9 @@ def _contig_of(offsets: NDArray[np.int64], position: int) -> int:
 
 
 @njit_inlined
-def _hit(distance: int, start: int, strand: int, kind: int, error: int) -> int:
+def _hit(
+    distance: Integer, start: Integer, strand: Integer, kind: Integer, error: Integer
+) -> Integer:
     return (
         np.uint64(distance) << np.uint64(DISTANCE_SHIFT)
         | np.uint64(start) << np.uint64(START_SHIFT)
@@ -450,16 +458,16 @@ def _check(
     words: NDArray[np.uint64],
     word_offsets: NDArray[np.int64],
     lengths: NDArray[np.int32],
-    pieces: int,
+    pieces: Integer,
     indels: bool,
     seeds: NDArray[np.int64],
     owners: NDArray[np.int64],
     places: NDArray[np.int64],
-    count: int,
+    count: Integer,
     hits: NDArray[np.uint64],
-    found: int,
+    found: Integer,
     counts: NDArray[np.int64],
-) -> int:
+) -> Integer:
     """Append the hits that belong to candidates, and count those of each read."""
     planes, others, contig_offsets = index.planes, index.others, index.contig_offsets
     total = contig_offsets[contig_offsets.size - 1]
@@ -472,7 +480,9 @@ def _check(
             continue
         base = strand_base(word_offsets, read, strand)
         begin, end = _bounds(piece, pieces, length)
-        mismatches, first, last = _compare(planes, others, words, base, length, diagonal, begin, end)
+        mismatches, first, last = _compare(
+            planes, others, words, base, length, diagonal, begin, end
+        )
         anchor = diagonal if piece == 0 else diagonal + length - 1
         if mismatches < 0 or anchor < 0 or anchor >= total:
             continue
@@ -526,17 +536,17 @@ def _gapped_from_start(
     planes: NDArray[np.uint64],
     others: NDArray[np.uint64],
     words: NDArray[np.uint64],
-    base: int,
-    length: int,
-    strand: int,
-    start: int,
-    half: int,
-    matching: int,
-    low: int,
-    high: int,
+    base: Integer,
+    length: Integer,
+    strand: Integer,
+    start: Integer,
+    half: Integer,
+    matching: Integer,
+    low: Integer,
+    high: Integer,
     hits: NDArray[np.uint64],
-    found: int,
-) -> int:
+    found: Integer,
+) -> Integer:
     """Append the gapped hits that start here, where `matching` bases match and no ungapped hit is.
 
     An ungapped hit that ends where such a hit does leaves it in its shadow.
@@ -562,17 +572,17 @@ def _gapped_to_end(
     planes: NDArray[np.uint64],
     others: NDArray[np.uint64],
     words: NDArray[np.uint64],
-    base: int,
-    length: int,
-    strand: int,
-    diagonal: int,
-    half: int,
-    last: int,
-    low: int,
-    high: int,
+    base: Integer,
+    length: Integer,
+    strand: Integer,
+    diagonal: Integer,
+    half: Integer,
+    last: Integer,
+    low: Integer,
+    high: Integer,
     hits: NDArray[np.uint64],
-    found: int,
-) -> int:
+    found: Integer,
+) -> Integer:
     """Append the gapped hits that end here, where all bases behind `last` match.
 
     An ungapped hit that starts where such a hit does leaves it in its shadow.
@@ -594,7 +604,7 @@ def _gapped_to_end(
 
 
 @njit
-def _sort(values: NDArray[np.uint64], begin: int, end: int) -> None:
+def _sort(values: NDArray[np.uint64], begin: Integer, end: Integer) -> None:
     """Sort a part of an array (Shell's method with gaps of Ciura's kind)."""
     gap = 1
     while gap < (end - begin) // 3:

@@ -19,8 +19,8 @@ from hapgpu.fmindex.kernels import (
     EXPAND_SEEDS,
     ORDER_HITS,
     PACK_READS,
-    SEED,
-    VERIFY,
+    seed_kernel,
+    verify_kernel,
 )
 from hapgpu.fmindex.packing import PackedReads
 from hapgpu.gpu import thread_streams
@@ -118,7 +118,9 @@ def pack_on_device(text: Any, starts: Any, lengths: Any, device: int) -> DeviceR
 def search_on_device(
     index: DeviceIndex, reads: DeviceReads, options: SearchOptions, device: int
 ) -> DeviceHits:
-    """Find the hits of at least one read that is on the device, on the current stream."""
+    """Find the hits of reads that are on the device, on the current stream."""
+    if not len(reads):
+        return DeviceHits(cupy.zeros(1, dtype=np.int64), cupy.empty(0, dtype=np.uint64))
     return _Search(index, reads, options, device).run()
 
 
@@ -169,14 +171,12 @@ class _Search:
             *self._index.jump,
             *self._reads,
             LEAST_READ_BASES,
-            self._strands,
-            self._pieces,
             first_rows,
             places,
             row_counts,
             self._seeds,
         )
-        _launch(SEED, self._device, self._seeds, arguments)
+        _launch(seed_kernel(self._strands, self._pieces), self._device, self._seeds, arguments)
         return first_rows, places, cupy.cumsum(row_counts)
 
     def _verify(
@@ -201,8 +201,6 @@ class _Search:
             *self._index.suffixes,
             *self._index.reference,
             *self._reads,
-            self._strands,
-            self._pieces,
             self._indels,
             first_rows,
             places,
@@ -214,7 +212,8 @@ class _Search:
             hit_counts,
             count,
         )
-        _launch(VERIFY, self._device, max(count, 1), arguments)
+        kernel = verify_kernel(self._strands, self._pieces)
+        _launch(kernel, self._device, max(count, 1), arguments)
         hit_ends = cupy.cumsum(hit_counts, dtype=np.int32)
         offsets, before = ends
         _launch(

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Iterator
+from itertools import product
 from typing import Final
 
 import numpy as np
@@ -49,6 +52,32 @@ _FOUND = Array("found", np.uint64, "candidates", width=2)
 _HIT_COUNTS = Array("hit_counts", np.int32, "candidates", 1)
 _HIT_ENDS = Array("hit_ends", np.int32, "candidates", 1)
 
+_SEED = (
+    *_OCCURRENCES,
+    *_JUMP,
+    *_READS,
+    Scalar("shortest", np.int32),
+    Array("first_rows", np.uint32, "seeds"),
+    Array("places", np.int32, "seeds"),
+    Array("row_counts", np.int64, "seeds", 1),
+    Scalar("seeds", np.int32),
+)
+_VERIFY = (
+    *_OCCURRENCES,
+    *_SUFFIXES,
+    *_REFERENCE,
+    *_READS,
+    Scalar("indels", np.int32),
+    Array("first_rows", np.uint32, "seeds"),
+    Array("places", np.int32, "seeds"),
+    *_SEED_ENDS,
+    Scalar("begin", np.int64),
+    _OWNERS,
+    _FOUND,
+    _HIT_COUNTS,
+    _CANDIDATES,
+)
+
 COUNT_WORDS: Final = Kernel(
     "pack_reads.cu",
     "count_words",
@@ -73,22 +102,6 @@ PACK_READS: Final = Kernel(
         Scalar("total_words", np.int32),
     ),
 )
-SEED: Final = Kernel(
-    "fm_search.cu",
-    "seed",
-    (
-        *_OCCURRENCES,
-        *_JUMP,
-        *_READS,
-        Scalar("shortest", np.int32),
-        Scalar("strands", np.int32),
-        Scalar("pieces", np.int32),
-        Array("first_rows", np.uint32, "seeds"),
-        Array("places", np.int32, "seeds"),
-        Array("row_counts", np.int64, "seeds", 1),
-        Scalar("seeds", np.int32),
-    ),
-)
 EXPAND_SEEDS: Final = Kernel(
     "fm_search.cu",
     "expand_seeds",
@@ -97,27 +110,6 @@ EXPAND_SEEDS: Final = Kernel(
         Scalar("begin", np.int64),
         Scalar("end", np.int64),
         _OWNERS,
-        _CANDIDATES,
-    ),
-)
-VERIFY: Final = Kernel(
-    "fm_search.cu",
-    "verify",
-    (
-        *_OCCURRENCES,
-        *_SUFFIXES,
-        *_REFERENCE,
-        *_READS,
-        Scalar("strands", np.int32),
-        Scalar("pieces", np.int32),
-        Scalar("indels", np.int32),
-        Array("first_rows", np.uint32, "seeds"),
-        Array("places", np.int32, "seeds"),
-        *_SEED_ENDS,
-        Scalar("begin", np.int64),
-        _OWNERS,
-        _FOUND,
-        _HIT_COUNTS,
         _CANDIDATES,
     ),
 )
@@ -179,3 +171,23 @@ BACKTRACK: Final = Kernel(
         Scalar("total_slots", np.int64),
     ),
 )
+
+
+@functools.cache
+def seed_kernel(strands: int, pieces: int) -> Kernel:
+    """Return the kernel that searches the pieces of one or two strands of reads."""
+    return Kernel("fm_search.cu", f"seed<{strands}, {pieces}>", _SEED)
+
+
+@functools.cache
+def verify_kernel(strands: int, pieces: int) -> Kernel:
+    """Return the kernel that checks what the pieces were found for."""
+    return Kernel("fm_search.cu", f"verify<{strands}, {pieces}>", _VERIFY)
+
+
+def all_kernels() -> Iterator[Kernel]:
+    """Yield every kernel of this module."""
+    yield from (COUNT_WORDS, PACK_READS, EXPAND_SEEDS, COLLECT, END_READS, ORDER_HITS, BACKTRACK)
+    for strands, pieces in product((1, 2), (1, 2)):
+        yield seed_kernel(strands, pieces)
+        yield verify_kernel(strands, pieces)

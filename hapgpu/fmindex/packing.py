@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from hapgpu.batch import offsets_of
 from hapgpu.bits import load_u64, reversed_bits
 from hapgpu.fmindex.index_data import BLOCK
+from hapgpu.io.byte_access import Integer
 from hapgpu.jit import njit
 from hapgpu.rows import read_only
 
@@ -103,11 +104,11 @@ def _pack_all(
 @njit
 def _pack_word(
     text: NDArray[np.uint8],
-    start: int,
-    length: int,
+    start: Integer,
+    length: Integer,
     codes: NDArray[np.uint8],
     words: NDArray[np.uint64],
-    at: int,
+    at: Integer,
 ) -> None:
     """Pack up to 64 bases, eight at a time where all of them are A, C, G or T.
 
@@ -142,7 +143,9 @@ def _pack_word(
 
 
 @njit
-def _reverse_complement(words: NDArray[np.uint64], at: int, count: int, length: int) -> None:
+def _reverse_complement(
+    words: NDArray[np.uint64], at: Integer, count: Integer, length: Integer
+) -> None:
     """Fill the second strand of a read, whose first one begins at `at`."""
     behind = at + np.uint64(3) * count
     unused = np.uint64(64) * count - np.uint64(length)

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hapgpu.io.byte_access import Integer
+from hapgpu.jit import njit_inlined
 
 TAB: Final = ord("\t")
 STAR: Final = ord("*")

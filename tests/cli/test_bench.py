@@ -1,4 +1,4 @@
-"""`hapgpu bench pairhmm` from end to end, on data too small to measure anything."""
+"""`hapgpu bench pairhmm` and `map` from end to end, on data too small to measure anything."""
 
 from __future__ import annotations
 
@@ -7,12 +7,24 @@ from pathlib import Path
 
 import pytest
 
+from hapgpu.fmindex import benchmark as mapping
 from hapgpu.pairhmm import benchmark
 from tests.cli.in_process import status_of_command
 
 COLUMNS = ["device", "what", "data", "cells", "seconds", "GCUPS"]
 REGIONS = "2 1\nACGT IIII NNNN NNNN ++++\nAC II NN NN ++\nACGTAC\n"
 CELLS = 6 * 6
+
+MAP_COLUMNS = ["device", "what", "data", "reads", "hits", "seconds", "M reads/s"]
+GENOME = "TTGACCTAGGACATCAGCATTACGGATCCAGTCAAGT"
+READS = {
+    "exact": GENOME[5:30],
+    "mismatch": f"{GENOME[5:15]}{'A' if GENOME[15] != 'A' else 'C'}{GENOME[16:30]}",
+    "no_hit": "ACACACACACACACACACAC",
+}
+HITS = 2
+RESULTS = 5
+"""The exact read; without its first or last base; without either G of a pair; the mismatch."""
 
 
 def status_of(*arguments: str | Path) -> int:
@@ -24,6 +36,22 @@ def status_of(*arguments: str | Path) -> int:
 def regions(tmp_path: Path) -> Path:
     path = tmp_path / "regions.in"
     path.write_text(REGIONS)
+    return path
+
+
+@pytest.fixture
+def genome(tmp_path: Path) -> Path:
+    path = tmp_path / "genome.fa"
+    path.write_text(f">genome\n{GENOME}\n")
+    return path
+
+
+@pytest.fixture
+def reads(tmp_path: Path) -> Path:
+    path = tmp_path / "reads.fq"
+    path.write_text(
+        "".join(f"@{name}\n{read}\n+\n{'I' * len(read)}\n" for name, read in READS.items())
+    )
     return path
 
 
@@ -64,12 +92,80 @@ def test_made_up_regions(
     ]
 
 
+@pytest.mark.parametrize("threads", [1, 2])
+def test_mapping_reads_of_a_file(
+    genome: Path, reads: Path, tmp_path: Path, threads: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    statistics = tmp_path / "bench.json"
+    files = ("--reference", genome, "--reads", reads, "--copies", "4")
+    options = ("--device", "cpu", "-t", str(threads), "--json", statistics)
+    assert status_of("map", *files, *options) == 0
+    header, *rows = [line.split("\t") for line in capsys.readouterr().out.splitlines()]
+    assert header == MAP_COLUMNS
+    assert [tuple(row[:2]) for row in rows] == [
+        (device, what)
+        for device in ("CPU, 1 thread", "CPU, 2 threads")[:threads]
+        for what in ("pack and search", "text to text")
+    ]
+    for row, line in zip(rows, json.loads(statistics.read_text()), strict=True):
+        assert row[2] == "genome.fa, reads.fq x4"
+        assert int(row[3]) == line["reads"] == 4 * len(READS)
+        assert int(row[4]) == line["hits"] == 4 * HITS
+        assert float(row[5]) == pytest.approx(line["seconds"], rel=1e-3)
+        assert float(row[6]) == pytest.approx(4e-6 * len(READS) / line["seconds"], rel=1e-3)
+
+
+def test_backtracking_the_beginning_of_a_file(
+    genome: Path,
+    reads: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setattr(mapping, "_CPU_BACKTRACKED_READS", 2 * len(READS))
+    files = ("--reference", genome, "--reads", reads, "--copies", "4")
+    options = ("--method", "backtracking", "--device", "cpu", "-t", "1")
+    assert status_of("map", *files, *options) == 0
+    _, *rows = [line.split("\t") for line in capsys.readouterr().out.splitlines()]
+    assert [row[1:5] for row in rows] == [
+        ["pack and search", "genome.fa, reads.fq x4", str(2 * len(READS)), str(2 * RESULTS)]
+    ]
+
+
+def test_mapping_with_the_index_beside_the_reference(
+    genome: Path, reads: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert status_of_command("index", genome, "--device", "cpu", "-q") == 0
+    files = ("--reference", genome, "--reads", reads)
+    assert status_of("map", *files, "--device", "cpu", "-t", "1") == 0
+    genome.write_text(genome.read_text().lower())
+    assert status_of("map", *files, "--device", "cpu", "-t", "1") == 1
+    assert "made of another FASTA file" in capsys.readouterr().err
+
+
+def test_mapping_made_up_reads(
+    genome: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(mapping, "_RANDOM_BASES", 20_000)
+    monkeypatch.setattr(mapping, "_CPU_READS", 300)
+    assert status_of("map", "--device", "cpu", "-t", "1") == 0
+    _, *rows = [line.split("\t") for line in capsys.readouterr().out.splitlines()]
+    assert [row[2:4] for row in rows] == [["random reference, simulated reads", "300"]] * 2
+    assert status_of("map", "--reference", genome, "--device", "cpu") == 1
+    assert "no contig has 100 bases in a row" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
         (["realign", "--batches", "x.in"], "--batches is for bench pairhmm, not for bench realign"),
         (["io", "--batches", "x.in"], "--batches is for bench pairhmm, not for bench io"),
-        (["pairhmm", "--copies", "3"], "--copies repeats the regions of a file"),
+        (["pairhmm", "--copies", "3"], "--copies repeats what a file holds"),
+        (["map", "--batches", "x.in"], "--batches is for bench pairhmm, not for bench map"),
+        (["pairhmm", "--reference", "x.fa"], "--reference is for bench map, not for bench pairhmm"),
+        (["io", "--method", "fm"], "--method is for bench map, not for bench io"),
+        (["map", "--reads", "x.fq"], "give it with --reference FASTA"),
+        (["map", "--reference", "x.fa", "--copies", "3"], "--copies repeats what a file holds"),
+        (["map", "--method", "bwa"], "--method"),
         (["pairhmm", "--batches", "x.in", "--copies", "0"], "--copies"),
     ],
 )
@@ -102,3 +198,38 @@ def test_made_up_regions_on_the_gpu(
     whole = ["whole call", "whole call, pinned input"]
     assert [row[1] for row in rows] == ["what", "kernels", *whole]
     assert all(float(row[5]) > 0.0 for row in rows[1:])
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize(
+    ("method", "expected"),
+    [
+        ("fm", [("pack and search, kernels", HITS), ("text to text", HITS)]),
+        ("backtracking", [("pack and search, kernels", RESULTS)]),
+    ],
+)
+def test_mapping_on_the_gpu(
+    genome: Path,
+    reads: Path,
+    method: str,
+    expected: list[tuple[str, int]],
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    files = ("--reference", genome, "--reads", reads, "--copies", "3")
+    assert status_of("map", *files, "--method", method, "--device", "cuda:0") == 0
+    _, *rows = (line.split("\t") for line in capsys.readouterr().out.splitlines())
+    assert [(row[1], int(row[3]), int(row[4])) for row in rows] == [
+        (what, 3 * len(READS), 3 * hits) for what, hits in expected
+    ]
+
+
+@pytest.mark.gpu
+def test_mapping_made_up_reads_on_the_gpu(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(mapping, "_RANDOM_BASES", 50_000)
+    monkeypatch.setattr(mapping, "_GPU_READS", 3000)
+    assert status_of("map", "--device", "cuda:0") == 0
+    _, *rows = (line.split("\t") for line in capsys.readouterr().out.splitlines())
+    assert [row[3] for row in rows] == ["3000"] * 2
+    assert len({row[4] for row in rows}) == 1
