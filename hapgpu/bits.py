@@ -12,7 +12,6 @@ from hapgpu.jit import intrinsic, types
 def _unary(instruction: str) -> Any:
     """Return an intrinsic of LLVM that takes a word and returns one."""
 
-    @intrinsic
     def word_instruction(_: Any, __: Any) -> Any:
         def generate(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
             word = ir.IntType(64)
@@ -23,13 +22,12 @@ def _unary(instruction: str) -> Any:
 
         return types.uint64(types.uint64), generate
 
-    return word_instruction
+    return intrinsic(word_instruction)
 
 
 def _counting(instruction: str) -> Any:
     """Return an intrinsic of LLVM that counts zeros at one end of a word, 64 if all are."""
 
-    @intrinsic
     def counting_instruction(_: Any, __: Any) -> Any:
         def generate(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
             word, flag = ir.IntType(64), ir.IntType(1)
@@ -40,7 +38,7 @@ def _counting(instruction: str) -> Any:
 
         return types.uint64(types.uint64), generate
 
-    return counting_instruction
+    return intrinsic(counting_instruction)
 
 
 popcount = _unary("ctpop")
@@ -56,12 +54,13 @@ leading_zeros = _counting("ctlz")
 """uint64 -> uint64: how many zeros stand above the highest set bit, 64 if there is none."""
 
 
-@intrinsic
-def load_u64(_: Any, __: Any) -> Any:
-    """uint64(intp): eight bytes, little-endian, at an address that need not be aligned."""
-
+def _loading(_: Any, __: Any) -> Any:
     def generate(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
         pointer = builder.inttoptr(arguments[0], ir.IntType(64).as_pointer())
         return builder.load(pointer, align=1)
 
     return types.uint64(types.intp), generate
+
+
+load_u64 = intrinsic(_loading)
+"""intp -> uint64: eight bytes, little-endian, at an address that need not be aligned."""

@@ -35,7 +35,7 @@ from hapgpu.fmindex.files import check_index_belongs, default_index_path, load_i
 from hapgpu.fmindex.hits import LEAST_READ_BASES, SearchOptions
 from hapgpu.fmindex.index_data import IndexData
 from hapgpu.fmindex.mapped import MappedBlock
-from hapgpu.fmindex.mapper import block_reading, mappers_for
+from hapgpu.fmindex.mapper import block_transfer, mappers_for
 from hapgpu.fmindex.read_group import ReadGroup, parse_read_group
 from hapgpu.fmindex.sam_options import SamOptions
 from hapgpu.io.header import SamHeader
@@ -181,16 +181,17 @@ def map(  # noqa: A001  (the name of the command)
         SearchOptions(errors, not no_indels, forward_only),
         SamOptions(best, max_hits, not no_unmapped, group.identifier if group else None),
     )
+    transfer = block_transfer(devices, threads)
     with open_sam_text(
         str(output) if output else "-",
         _header(data, group, with_pg=not no_pg),
         format=output_fmt,
         threads=threads,
         reference=reference,
+        copying_threads=transfer.threads,
     ) as write:
-        reading = block_reading(devices, threads)
         blocks = chain.from_iterable(
-            read_blocks(path, reading.size, reading.allocate, reading.threads) for path in reads
+            read_blocks(path, transfer.size, transfer.allocate, transfer.threads) for path in reads
         )
         run_pipeline(
             statistics.timed_source("read", blocks),

@@ -71,7 +71,7 @@ def row_count(index: IndexData) -> int:
 
 
 @njit
-def _backtrack_all(
+def _backtrack_all(  # noqa: PLR0917  (Numba takes no keywords)
     index: CompiledIndex,
     rows: Integer,
     words: NDArray[np.uint64],
@@ -84,13 +84,15 @@ def _backtrack_all(
         read = search >> 1
         length = np.int64(lengths[read])
         strand = strand_base(word_offsets, read, search & 1)
-        count = 0
-        first, last = np.uint64(0), np.uint64(rows)
+        count: Integer = 0
+        first: Integer = np.uint64(0)
+        last: Integer = np.uint64(rows)
         place = length
         while place > 0 and first < last:
             place -= 1
             own = _base_at(words, strand, place)
-            next_first, next_last = np.uint64(0), np.uint64(0)
+            next_first: Integer = np.uint64(0)
+            next_last: Integer = np.uint64(0)
             found = _exactly(index, words, strand, place, first, last)
             count = _add(slots[search], count, LEFT_OUT, found, place, 0)
             for base in range(4):

@@ -22,7 +22,7 @@ from hapgpu.fmindex.build import build_index
 from hapgpu.fmindex.files import check_index_belongs, default_index_path, load_index
 from hapgpu.fmindex.hits import SearchOptions
 from hapgpu.fmindex.index_data import IndexData
-from hapgpu.fmindex.mapper import block_reading, mappers_for
+from hapgpu.fmindex.mapper import block_transfer, mappers_for
 from hapgpu.fmindex.packing import PackedReads, pack_reads
 from hapgpu.fmindex.sam_options import SamOptions
 from hapgpu.fmindex.simulated_reads import random_reference, simulated_blocks
@@ -140,7 +140,7 @@ def benchmark_map(
 
 def _data(device: Device, reference: Path | None, reads: str | None, copies: int) -> _Data:
     index = _random_index(device) if reference is None else _index_of(reference, device)
-    reading = block_reading([device], threads=1)
+    reading = block_transfer([device], threads=1)
     if reads is None:
         count = _CPU_READS if isinstance(device, CpuDevice) else _GPU_READS
         source = simulated_blocks(index, count, reading.size, reading.allocate)

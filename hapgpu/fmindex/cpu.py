@@ -8,7 +8,7 @@ belongs to the half it has no error in, an exact one to the left half, so none c
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,8 +32,11 @@ from hapgpu.io.byte_access import Integer
 from hapgpu.jit import njit, njit_inlined
 from hapgpu.rows import read_only, with_room
 
-FEW_ROWS = 1
-"""With so many rows left, comparing in the reference is cheaper than searching on."""
+# With few rows left, comparing in the reference is cheaper than searching on; some rows after many
+# steps are copies of a repeat, and will hardly become fewer.
+_FEW_ROWS = np.uint64(1)
+_SOME_ROWS = np.uint64(8)
+_MANY_STEPS = 4
 
 _READS_AT_A_TIME = 256
 _CANDIDATES_AT_A_TIME = 2048
@@ -132,12 +135,13 @@ def _search_all(
     owners = np.empty(_CANDIDATES_AT_A_TIME, dtype=np.int64)
     hits = np.empty(2 * lengths.size + 16, dtype=np.uint64)
     counts = offsets[1:]
-    found = 0
+    found: Integer = 0
     for begin in range(0, lengths.size, _READS_AT_A_TIME):
         end = min(begin + _READS_AT_A_TIME, lengths.size)
         count = _jump(index, words, word_offsets, lengths, begin, end, pieces, strands, seeds)
         _extend(index, words, word_offsets, lengths, pieces, seeds, count)
-        seed, row = 0, 0
+        seed: Integer = 0
+        row: Integer = 0
         while seed < count:
             seed, row, filled = _take_rows(seeds, count, seed, row, rows, owners)
             locate(index, rows, places, filled)
@@ -274,10 +278,11 @@ def _bits_at(
     """Return up to 32 bits of a plane of a read from base `begin` on, the first one lowest."""
     at = base + _3 * (begin >> np.uint64(6)) + plane
     shift = begin & _63
-    bits = words[at] >> shift
+    bits: Any = words[at] >> shift
     if shift + length > _64:
         bits |= words[at + _3] << (_64 - shift)
-    return bits & ((_1 << length) - _1)
+    bits &= (_1 << length) - _1
+    return np.uint64(bits)
 
 
 @njit_inlined
@@ -316,20 +321,28 @@ def _extend(
         read, strand, piece = _named(seeds[seed, 0])
         begin, _ = _bounds(piece, pieces, np.int64(lengths[read]))
         base = strand_base(word_offsets, read, strand)
-        first = np.uint64(seeds[seed, 1])
-        last = first + np.uint64(seeds[seed, 2])
+        first: Integer = np.uint64(seeds[seed, 1])
+        last: Integer = first + np.uint64(seeds[seed, 2])
         place = seeds[seed, 3]
-        while place > begin and last > first + np.uint64(FEW_ROWS):
+        steps = 0
+        while place > begin and not _is_enough(last - first, steps):
             place -= 1
+            steps += 1
             at = base + np.uint64(3 * (place >> 6))
             bit = np.uint64(place & 63)
-            low = (words[at] >> bit) & _1
-            high = (words[at + _1] >> bit) & _1
+            low: Any = (words[at] >> bit) & _1
+            high: Any = (words[at + _1] >> bit) & _1
             first = preceded(counts, symbols, primary, low, high, first)
             last = preceded(counts, symbols, primary, low, high, last)
         seeds[seed, 1] = np.int64(first)
         seeds[seed, 2] = np.int64(last - first)
         seeds[seed, 3] = place
+
+
+@njit_inlined
+def _is_enough(rows: Integer, steps: Integer) -> bool:
+    """Tell whether comparing in the reference is cheaper than searching on."""
+    return bool(rows <= _FEW_ROWS or (rows <= _SOME_ROWS and steps >= _MANY_STEPS))
 
 
 @njit_inlined
@@ -349,7 +362,8 @@ def preceded(
     block = symbol >> np.uint64(6)
     of_base = (symbols[_4 * block + _2] ^ (low - _1)) & (symbols[_4 * block + _3] ^ (high - _1))
     before = of_base & ((_1 << (symbol & _63)) - _1)
-    return np.uint64(counts[_8 * block + (high << _1 | low)]) + popcount(before)
+    first: Integer = np.uint64(counts[_8 * block + (high << _1 | low)]) + popcount(before)
+    return first
 
 
 @njit
@@ -400,8 +414,9 @@ def _compare(
     carry = _63 - shift
     low, high = planes[_2 * block], planes[_2 * block + _1]
     other = others[block]
-    mismatches = 0
-    first, last = length, -1
+    mismatches: Integer = 0
+    first: Integer = length
+    last: Integer = -1
     for word in range((length + 63) >> 6):
         block += _1
         next_low, next_high = planes[_2 * block], planes[_2 * block + _1]
@@ -475,7 +490,7 @@ def _check(
         seed = owners[candidate]
         read, strand, piece = _named(seeds[seed, 0])
         length = np.int64(lengths[read])
-        diagonal = places[candidate] - seeds[seed, 3]
+        diagonal: Integer = places[candidate] - seeds[seed, 3]
         if diagonal < -1 or diagonal + length > total + 1:
             continue
         base = strand_base(word_offsets, read, strand)
@@ -488,7 +503,8 @@ def _check(
             continue
         before = found
         contig = _contig_of(contig_offsets, anchor)
-        low, high = contig_offsets[contig], contig_offsets[contig + 1]
+        low: Any = contig_offsets[contig]
+        high: Any = contig_offsets[contig + 1]
         if mismatches < pieces and diagonal >= low and diagonal + length <= high:
             if mismatches > 0 or piece == 0:
                 error = first if mismatches else 0

@@ -9,6 +9,7 @@ from weakref import WeakKeyDictionary
 
 import cupy
 import numpy as np
+from numpy.typing import NDArray
 
 from hapgpu.device import CudaDevice
 from hapgpu.errors import DeviceError
@@ -48,7 +49,8 @@ class DeviceIndex:
 def index_bytes(index: IndexData) -> int:
     """Bytes that an index takes on a GPU."""
     bases, suffixes = index.bases, index.suffixes
-    arrays = [bases.planes, bases.others, bases.letter_positions, bases.letters]
+    arrays: list[NDArray[Any]] = [bases.planes, bases.others]
+    arrays += [bases.letter_positions, bases.letters]
     arrays += [index.occurrences, index.jump, index.contigs.offsets]
     if isinstance(suffixes, SuffixSamples):
         arrays += [suffixes.marks, suffixes.ranks, suffixes.positions]

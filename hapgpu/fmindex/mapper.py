@@ -27,6 +27,7 @@ Mapper: TypeAlias = Callable[[ReadBlock], MappedBlock]
 
 _CPU_BLOCK: Final = 2 << 20
 _GPU_BLOCK: Final = 64 << 20
+_MOST_COPYING_THREADS: Final = 8  # more of them hardly copy more
 _WORKERS_PER_GPU: Final = 2  # one copies while the other computes
 
 
@@ -85,8 +86,8 @@ def mappers_for(
 
 
 @dataclass(frozen=True, slots=True)
-class BlockReading:
-    """How blocks of reads are read.
+class BlockTransfer:
+    """How blocks of reads are read, and what becomes of them is written.
 
     Attributes
     ----------
@@ -95,7 +96,7 @@ class BlockReading:
     allocate
         Where its memory comes from.
     threads
-        That read a file at the same time.
+        That read a file at the same time, and that write one.
     """
 
     size: int
@@ -103,13 +104,15 @@ class BlockReading:
     threads: int
 
 
-def block_reading(devices: Sequence[Device], threads: int) -> BlockReading:
+def block_transfer(devices: Sequence[Device], threads: int) -> BlockTransfer:
     """Return what suits the devices: the cache of a CPU, or the copies to a GPU."""
     if not isinstance(devices[0], CudaDevice):
-        return BlockReading(_CPU_BLOCK, _unpinned, 1)
+        return BlockTransfer(_CPU_BLOCK, _unpinned, 1)
     from hapgpu.pairhmm.staging import pinned_array  # noqa: PLC0415  (imports CuPy)
 
-    return BlockReading(_GPU_BLOCK, lambda size: pinned_array(size, np.uint8), threads)
+    return BlockTransfer(
+        _GPU_BLOCK, lambda size: pinned_array(size, np.uint8), min(threads, _MOST_COPYING_THREADS)
+    )
 
 
 def _unpinned(size: int) -> NDArray[np.uint8]:

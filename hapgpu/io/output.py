@@ -39,7 +39,7 @@ class OutputFile:
         self.name = "standard output" if standard else str(path)
         self._target: Path | None = None
         self._temporary: Path | None = None
-        with self._reporting():
+        with self.reporting():
             self._stream = sys.stdout.buffer if standard else self._open(Path(str(path)))
         self._is_standard = standard
 
@@ -50,13 +50,13 @@ class OutputFile:
             return path.open("wb", buffering=_BUFFER_BYTES)
         self._target = path.resolve()
         temporary = self._target.with_name(f".{path.name[:200]}.{secrets.token_hex(4)}.tmp")
-        stream = temporary.open("xb", buffering=_BUFFER_BYTES)
+        stream = temporary.open("x+b", buffering=_BUFFER_BYTES)
         self._temporary = temporary
         return stream
 
     def write(self, data: bytes | bytearray | memoryview) -> None:
         """Append bytes."""
-        with self._reporting():
+        with self.reporting():
             self._stream.write(data)
 
     def fileno(self) -> int:
@@ -65,7 +65,7 @@ class OutputFile:
 
     def commit(self) -> None:
         """Write out what is buffered and give the file its name."""
-        with self._reporting():
+        with self.reporting():
             if self._is_standard:
                 self._stream.flush()
                 return
@@ -83,8 +83,14 @@ class OutputFile:
             self._temporary.unlink(missing_ok=True)
             self._temporary = None
 
+    @property
+    def is_new_file(self) -> bool:
+        """Whether this is a regular file, and not a pipe or a device."""
+        return self._temporary is not None
+
     @contextmanager
-    def _reporting(self) -> Iterator[None]:
+    def reporting(self) -> Iterator[None]:
+        """Turn what the system says of this file into an OutputError; a broken pipe stays."""
         try:
             yield
         except BrokenPipeError:

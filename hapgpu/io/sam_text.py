@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from hapgpu.io.header import SamHeader
+from hapgpu.io.mapped_writer import MappedWriter
 from hapgpu.io.output import OutputFile
 from hapgpu.io.records import output_format
 from hapgpu.io.samtools import ConvertedOutput
@@ -24,6 +25,7 @@ def open_sam_text(
     format: str | None = None,  # noqa: A002 (the name of the option)
     threads: int = 1,
     reference: Path | None = None,
+    copying_threads: int = 1,
 ) -> Iterator[TextSink]:
     """Open an output for lines of SAM; leaving the context with an exception discards it.
 
@@ -39,6 +41,8 @@ def open_sam_text(
         CPU threads that compress BAM or CRAM.
     reference
         FASTA by which CRAM is compressed.
+    copying_threads
+        That write SAM into a file at the same time.
 
     Raises
     ------
@@ -50,6 +54,11 @@ def open_sam_text(
     chosen = output_format(path, format)
     text = memoryview(header.text.encode("utf-8", "surrogateescape"))
     with OutputFile(path) as output:
+        if chosen == "sam" and copying_threads > 1 and output.is_new_file:
+            with MappedWriter(output, copying_threads) as writer:
+                writer.write(text)
+                yield writer.write
+            return
         if chosen == "sam":
             output.write(text)
             yield output.write

@@ -23,8 +23,9 @@ READS = {
     "no_hit": "ACACACACACACACACACAC",
 }
 HITS = 2
-RESULTS = 5
-"""The exact read; without its first or last base; without either G of a pair; the mismatch."""
+RESULTS = 4
+"""Of backtracking: the exact read, the same without its first and without its last base, and the
+one with a mismatch."""
 
 
 def status_of(*arguments: str | Path) -> int:
