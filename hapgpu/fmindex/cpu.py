@@ -44,6 +44,11 @@ _CANDIDATES_AT_A_TIME = 2048
 _0, _1, _2, _3, _4, _8, _63, _64 = map(np.uint64, (0, 1, 2, 3, 4, 8, 63, 64))
 _ALL = np.uint64(2**64 - 1)
 
+# Of one type, for functions are compiled anew for constants.
+_NOWHERE = np.int64(0)
+_ONE_ERROR = np.int64(1)
+_INSERTION, _UNGAPPED, _DELETION = map(np.int64, (INSERTION, UNGAPPED, DELETION))
+
 
 class CompiledIndex(NamedTuple):
     """The arrays of an index in compiled code; of two kinds of suffix array, one is empty."""
@@ -135,13 +140,13 @@ def _search_all(
     owners = np.empty(_CANDIDATES_AT_A_TIME, dtype=np.int64)
     hits = np.empty(2 * lengths.size + 16, dtype=np.uint64)
     counts = offsets[1:]
-    found: Integer = 0
+    found: Integer = np.int64(0)
     for begin in range(0, lengths.size, _READS_AT_A_TIME):
         end = min(begin + _READS_AT_A_TIME, lengths.size)
         count = _jump(index, words, word_offsets, lengths, begin, end, pieces, strands, seeds)
         _extend(index, words, word_offsets, lengths, pieces, seeds, count)
-        seed: Integer = 0
-        row: Integer = 0
+        seed: Integer = np.int64(0)
+        row: Integer = np.int64(0)
         while seed < count:
             seed, row, filled = _take_rows(seeds, count, seed, row, rows, owners)
             locate(index, rows, places, filled)
@@ -180,7 +185,7 @@ def _take_rows(
 
     Returns where to go on, and how many were taken.
     """
-    filled = 0
+    filled: Integer = np.int64(0)
     while seed < count:
         end = min(seeds[seed, 2], row + rows.size - filled)
         for k in range(row, end):
@@ -507,114 +512,73 @@ def _check(
         high: Any = contig_offsets[contig + 1]
         if mismatches < pieces and diagonal >= low and diagonal + length <= high:
             if mismatches > 0 or piece == 0:
-                error = first if mismatches else 0
-                hits[found] = _hit(mismatches, diagonal, strand, UNGAPPED, error)
+                error = first if mismatches else _NOWHERE
+                hits[found] = _hit(mismatches, diagonal, strand, _UNGAPPED, error)
                 found += 1
         elif indels and pieces > 1:
-            if piece == 0:
-                found = _gapped_from_start(
-                    planes,
-                    others,
-                    words,
-                    base,
-                    length,
-                    strand,
-                    diagonal,
-                    end,
-                    first,
-                    low,
-                    high,
-                    hits,
-                    found,
-                )
-            else:
-                found = _gapped_to_end(
-                    planes,
-                    others,
-                    words,
-                    base,
-                    length,
-                    strand,
-                    diagonal,
-                    begin,
-                    last,
-                    low,
-                    high,
-                    hits,
-                    found,
-                )
+            found = _gapped(
+                planes,
+                others,
+                words,
+                base,
+                length,
+                strand,
+                piece,
+                diagonal,
+                first,
+                last,
+                low,
+                high,
+                hits,
+                found,
+            )
         counts[read] += found - before
     return found
 
 
 @njit
-def _gapped_from_start(
+def _gapped(
     planes: NDArray[np.uint64],
     others: NDArray[np.uint64],
     words: NDArray[np.uint64],
     base: Integer,
     length: Integer,
     strand: Integer,
-    start: Integer,
-    half: Integer,
-    matching: Integer,
-    low: Integer,
-    high: Integer,
-    hits: NDArray[np.uint64],
-    found: Integer,
-) -> Integer:
-    """Append the gapped hits that start here, where `matching` bases match and no ungapped hit is.
-
-    An ungapped hit that ends where such a hit does leaves it in its shadow.
-    """
-    if start + length + 1 <= high:
-        mismatches, _, last = _compare(planes, others, words, base, length, start + 1, 0, 0)
-        error = last + 1
-        if mismatches > 1 and half <= error <= matching:
-            hits[found] = _hit(1, start, strand, DELETION, error)
-            found += 1
-    if start + length - 1 <= high:
-        mismatches, _, last = _compare(planes, others, words, base, length, start - 1, 0, 0)
-        error = max(last, 0)
-        is_shadow = mismatches <= 1 and start - 1 >= low
-        if not is_shadow and half <= error <= matching:
-            hits[found] = _hit(1, start, strand, INSERTION, error)
-            found += 1
-    return found
-
-
-@njit
-def _gapped_to_end(
-    planes: NDArray[np.uint64],
-    others: NDArray[np.uint64],
-    words: NDArray[np.uint64],
-    base: Integer,
-    length: Integer,
-    strand: Integer,
+    piece: Integer,
     diagonal: Integer,
-    half: Integer,
+    first: Integer,
     last: Integer,
     low: Integer,
     high: Integer,
     hits: NDArray[np.uint64],
     found: Integer,
 ) -> Integer:
-    """Append the gapped hits that end here, where all bases behind `last` match.
+    """Append the hits with a gap that start (left half) or end (right half) at a candidate.
 
-    An ungapped hit that starts where such a hit does leaves it in its shadow.
+    No ungapped hit is at the candidate itself, whose first and last mismatch are given, in the
+    contig from `low` to `high`. One that shares the other end of a hit leaves it in its shadow.
     """
-    if diagonal - 1 >= low:
-        mismatches, first, _ = _compare(planes, others, words, base, length, diagonal - 1, 0, 0)
-        error = last + 1
-        if mismatches > 1 and error < half and error <= first:
-            hits[found] = _hit(1, diagonal - 1, strand, DELETION, error)
-            found += 1
-    if diagonal + 1 >= low:
-        mismatches, first, _ = _compare(planes, others, words, base, length, diagonal + 1, 0, 0)
-        error = max(last, 0)
-        is_shadow = mismatches <= 1 and diagonal + 1 + length <= high
-        if not is_shadow and error < half and error <= first:
-            hits[found] = _hit(1, diagonal + 1, strand, INSERTION, error)
+    half = length >> 1
+    is_left = piece == 0
+    toward = 1 if is_left else -1
+    for kind in (_DELETION, _INSERTION):
+        start: Integer = diagonal
+        if not is_left:
+            start = diagonal - 1 if kind == _DELETION else diagonal + 1
+        if start < low or start + length + kind - 1 > high:
+            continue
+        beside: Integer = diagonal + toward if kind == _DELETION else diagonal - toward
+        mismatches, first_beside, last_beside = _compare(
+            planes, others, words, base, length, beside, _NOWHERE, _NOWHERE
+        )
+        if mismatches <= 1 and beside >= low and beside + length <= high:
+            continue
+        error: Integer = (last_beside if is_left else last) + 1
+        if kind == _INSERTION:
+            error = max(error - 1, _NOWHERE)
+        is_owned = error >= half if is_left else error < half
+        if is_owned and error <= (first if is_left else first_beside):
+            hits[found] = _hit(_ONE_ERROR, start, strand, kind, error)
             found += 1
     return found
 
