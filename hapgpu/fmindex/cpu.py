@@ -34,14 +34,17 @@ from hapgpu.rows import read_only, with_room
 
 # With few rows left, comparing in the reference is cheaper than searching on; some rows after many
 # steps are copies of a repeat, and will hardly become fewer.
-_FEW_ROWS = np.uint64(1)
-_SOME_ROWS = np.uint64(8)
+_FEW_ROWS = 1
+_SOME_ROWS = 8
 _MANY_STEPS = 4
+
+# Columns of the seeds.
+_NAME, _FIRST_ROW, _ROWS, _PLACE, _BEGIN, _WORDS, _COLUMNS = range(7)
 
 _READS_AT_A_TIME = 256
 _CANDIDATES_AT_A_TIME = 2048
 
-_0, _1, _2, _3, _4, _8, _63, _64 = map(np.uint64, (0, 1, 2, 3, 4, 8, 63, 64))
+_0, _1, _2, _3, _4, _8, _32, _63, _64 = map(np.uint64, (0, 1, 2, 3, 4, 8, 32, 63, 64))
 _ALL = np.uint64(2**64 - 1)
 
 # Of one type, for functions are compiled anew for constants.
@@ -134,7 +137,8 @@ def _search_all(
     """
     pieces = errors + 1
     strands = 1 if forward_only else 2
-    seeds = np.empty((_READS_AT_A_TIME * strands * pieces + 1, 4), dtype=np.int64)
+    seeds = np.empty((_READS_AT_A_TIME * strands * pieces + 1, _COLUMNS), dtype=np.int64)
+    active = np.empty(seeds.shape[0], dtype=np.int64)
     rows = np.empty(_CANDIDATES_AT_A_TIME, dtype=np.uint64)
     places = np.empty(_CANDIDATES_AT_A_TIME, dtype=np.int64)
     owners = np.empty(_CANDIDATES_AT_A_TIME, dtype=np.int64)
@@ -144,7 +148,7 @@ def _search_all(
     for begin in range(0, lengths.size, _READS_AT_A_TIME):
         end = min(begin + _READS_AT_A_TIME, lengths.size)
         count = _jump(index, words, word_offsets, lengths, begin, end, pieces, strands, seeds)
-        _extend(index, words, word_offsets, lengths, pieces, seeds, count)
+        _extend(index, words, seeds, count, active)
         seed: Integer = np.int64(0)
         row: Integer = np.int64(0)
         while seed < count:
@@ -154,7 +158,6 @@ def _search_all(
             found = _check(
                 index,
                 words,
-                word_offsets,
                 lengths,
                 pieces,
                 indels,
@@ -187,12 +190,12 @@ def _take_rows(
     """
     filled: Integer = np.int64(0)
     while seed < count:
-        end = min(seeds[seed, 2], row + rows.size - filled)
+        end = min(seeds[seed, _ROWS], row + rows.size - filled)
         for k in range(row, end):
-            rows[filled] = np.uint64(seeds[seed, 1] + k)
+            rows[filled] = np.uint64(seeds[seed, _FIRST_ROW] + k)
             owners[filled] = seed
             filled += 1
-        if end < seeds[seed, 2]:
+        if end < seeds[seed, _ROWS]:
             return seed, end, filled
         seed += 1
         row = 0
@@ -219,9 +222,10 @@ def _jump(
 ) -> Integer:
     """Fill in the seeds of some reads whose last bases occur, and return their number.
 
-    A seed is a name, its first row, its number of rows, and where in the read its suffixes begin.
+    The columns of a seed are its name, its first row, its number of rows, where in the read its
+    suffixes begin and may begin at most, and where the words of the strand begin.
     """
-    count = 0
+    count: Integer = 0
     jump, jump_length = index.jump, np.int64(index.jump_length)
     for read in range(begin_read, end_read):
         length = np.int64(lengths[read])
@@ -237,11 +241,14 @@ def _jump(
                 unused = np.uint64(2 * (jump_length - depth))
                 word = _jump_word(words, base, np.uint64(end - depth), np.uint64(depth))
                 first = np.int64(jump[word << unused])
-                seeds[count, 0] = read << 2 | strand << 1 | piece
-                seeds[count, 1] = first
-                seeds[count, 2] = np.int64(jump[(word + _1) << unused]) - first
-                seeds[count, 3] = end - depth
-                count += seeds[count, 2] > 0
+                rows = np.int64(jump[(word + _1) << unused]) - first
+                seeds[count, _NAME] = read << 2 | strand << 1 | piece
+                seeds[count, _FIRST_ROW] = first
+                seeds[count, _ROWS] = rows
+                seeds[count, _PLACE] = end - depth
+                seeds[count, _BEGIN] = begin
+                seeds[count, _WORDS] = np.int64(base)
+                count += rows > 0
     return count
 
 
@@ -280,7 +287,7 @@ def _span_mask(begin: Integer, end: Integer) -> Integer:
 def _bits_at(
     words: NDArray[np.uint64], base: Integer, plane: Integer, begin: Integer, length: Integer
 ) -> Integer:
-    """Return up to 32 bits of a plane of a read from base `begin` on, the first one lowest."""
+    """Return up to 16 bits of a plane of a read from base `begin` on, the first one lowest."""
     at = base + _3 * (begin >> np.uint64(6)) + plane
     shift = begin & _63
     bits: Any = words[at] >> shift
@@ -291,63 +298,68 @@ def _bits_at(
 
 
 @njit_inlined
-def _spread(bits: Integer) -> Integer:
-    """Move bit i of 32 to bit 2 i."""
-    bits = (bits | bits << np.uint64(16)) & np.uint64(0x0000FFFF0000FFFF)
-    bits = (bits | bits << np.uint64(8)) & np.uint64(0x00FF00FF00FF00FF)
-    bits = (bits | bits << np.uint64(4)) & np.uint64(0x0F0F0F0F0F0F0F0F)
-    bits = (bits | bits << np.uint64(2)) & np.uint64(0x3333333333333333)
-    return (bits | bits << _1) & np.uint64(0x5555555555555555)
+def _jump_word(words: NDArray[np.uint64], base: Integer, begin: Integer, length: Integer) -> Any:
+    """Return up to 16 bases as a number in base four, the first being the most significant digit.
 
-
-@njit_inlined
-def _jump_word(
-    words: NDArray[np.uint64], base: Integer, begin: Integer, length: Integer
-) -> Integer:
-    """Return bases as a number in base four, the first one being the most significant digit."""
-    low = reversed_bits(_bits_at(words, base, _0, begin, length)) >> (_64 - length)
-    high = reversed_bits(_bits_at(words, base, _1, begin, length)) >> (_64 - length)
-    return _spread(low) | _spread(high) << _1
+    The low bits of all bases are in one half of a word, the high bits in the other, until each bit
+    i of a half has moved to bit 2 i.
+    """
+    low = _bits_at(words, base, _0, begin, length)
+    high = _bits_at(words, base, _1, begin, length)
+    bits: Any = reversed_bits(low | high << _32) >> (_32 - length)
+    bits = (bits | bits << _8) & np.uint64(0x00FF00FF00FF00FF)
+    bits = (bits | bits << _4) & np.uint64(0x0F0F0F0F0F0F0F0F)
+    bits = (bits | bits << _2) & np.uint64(0x3333333333333333)
+    bits = (bits | bits << _1) & np.uint64(0x5555555555555555)
+    return (bits << _1 | bits >> _32) & np.uint64(0xFFFFFFFF)
 
 
 @njit
 def _extend(
     index: CompiledIndex,
     words: NDArray[np.uint64],
-    word_offsets: NDArray[np.int64],
-    lengths: NDArray[np.int32],
-    pieces: Integer,
     seeds: NDArray[np.int64],
     count: Integer,
+    active: NDArray[np.int64],
 ) -> None:
-    """Search seeds backwards until few rows are left or their pieces end."""
+    """Search seeds backwards until few rows are left or their pieces end.
+
+    All of them take a step before any takes the next: steps of one seed wait for each other.
+    """
     counts, symbols, primary = index.counts, index.symbols, index.primary
+    remaining: Integer = 0
     for seed in range(count):
-        read, strand, piece = _named(seeds[seed, 0])
-        begin, _ = _bounds(piece, pieces, np.int64(lengths[read]))
-        base = strand_base(word_offsets, read, strand)
-        first: Integer = np.uint64(seeds[seed, 1])
-        last: Integer = first + np.uint64(seeds[seed, 2])
-        place = seeds[seed, 3]
-        steps = 0
-        while place > begin and not _is_enough(last - first, steps):
-            place -= 1
-            steps += 1
-            at = base + np.uint64(3 * (place >> 6))
+        active[remaining] = seed
+        remaining += seeds[seed, _PLACE] > seeds[seed, _BEGIN] and not _is_enough(
+            seeds[seed, _ROWS], 0
+        )
+    steps = 0
+    while remaining:
+        steps += 1
+        before = remaining
+        remaining = 0
+        for k in range(before):
+            seed = active[k]
+            place = seeds[seed, _PLACE] - 1
+            at = np.uint64(seeds[seed, _WORDS] + 3 * (place >> 6))
             bit = np.uint64(place & 63)
             low: Any = (words[at] >> bit) & _1
             high: Any = (words[at + _1] >> bit) & _1
-            first = preceded(counts, symbols, primary, low, high, first)
-            last = preceded(counts, symbols, primary, low, high, last)
-        seeds[seed, 1] = np.int64(first)
-        seeds[seed, 2] = np.int64(last - first)
-        seeds[seed, 3] = place
+            row = np.uint64(seeds[seed, _FIRST_ROW])
+            behind = row + np.uint64(seeds[seed, _ROWS])
+            first = preceded(counts, symbols, primary, low, high, row)
+            rows = np.int64(preceded(counts, symbols, primary, low, high, behind) - first)
+            seeds[seed, _FIRST_ROW] = np.int64(first)
+            seeds[seed, _ROWS] = rows
+            seeds[seed, _PLACE] = place
+            active[remaining] = seed
+            remaining += place > seeds[seed, _BEGIN] and not _is_enough(rows, steps)
 
 
 @njit_inlined
 def _is_enough(rows: Integer, steps: Integer) -> bool:
     """Tell whether comparing in the reference is cheaper than searching on."""
-    return bool(rows <= _FEW_ROWS or (rows <= _SOME_ROWS and steps >= _MANY_STEPS))
+    return bool((rows <= _FEW_ROWS) | ((rows <= _SOME_ROWS) & (steps >= _MANY_STEPS)))
 
 
 @njit_inlined
@@ -476,7 +488,6 @@ def _hit(
 def _check(
     index: CompiledIndex,
     words: NDArray[np.uint64],
-    word_offsets: NDArray[np.int64],
     lengths: NDArray[np.int32],
     pieces: Integer,
     indels: bool,
@@ -493,12 +504,12 @@ def _check(
     total = contig_offsets[contig_offsets.size - 1]
     for candidate in range(count):
         seed = owners[candidate]
-        read, strand, piece = _named(seeds[seed, 0])
+        read, strand, piece = _named(seeds[seed, _NAME])
         length = np.int64(lengths[read])
-        diagonal: Integer = places[candidate] - seeds[seed, 3]
+        diagonal: Integer = places[candidate] - seeds[seed, _PLACE]
         if diagonal < -1 or diagonal + length > total + 1:
             continue
-        base = strand_base(word_offsets, read, strand)
+        base = np.uint64(seeds[seed, _WORDS])
         begin, end = _bounds(piece, pieces, length)
         mismatches, first, last = _compare(
             planes, others, words, base, length, diagonal, begin, end
