@@ -15,6 +15,7 @@ BYTES = b"\n\n\r\t @+>/1A*!~\x00\x0b\x1f\x7f\x80\xffEe"
 def record(random: Random, newline: str, *, is_fasta: bool) -> str:
     """Return a record, seldom with a long name or a long read."""
     name = "".join(random.choices(PRINTABLE, k=random.choice([3, 20, 40, 70, 252])))
+    name = "*" + name[1:] if name.startswith("@") else name
     header = name + random.choice(["", "/1", "/2"]) + random.choice(DESCRIPTIONS)
     length = random.choice([0, 1, 31, 32, 33, 100, 100, 100, 500, 1500])
     bases = "".join(random.choices(BASES, k=length))

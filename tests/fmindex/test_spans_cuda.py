@@ -72,6 +72,12 @@ def test_longest_read_and_name(excess: int) -> None:
     assert check(b">" + name + b"/1 x\nA\n", is_fasta=True) is not bool(excess)
 
 
+def test_at_is_allowed_within_names_only() -> None:
+    for name, is_allowed in ((b"*", True), (b"a@", True), (b"@", False), (b"@a/1", False)):
+        assert check(b"@" + name + b"\nA\n+\nI\n", is_fasta=False) is is_allowed
+        assert check(b">" + name + b"\nA\n", is_fasta=True) is is_allowed
+
+
 @pytest.mark.parametrize("text", [b"\n", b"\n\n\n", b" \r\n", b"\n\n\n\n", b"@a\n", b"x\n"])
 def test_hardly_any_text(text: bytes) -> None:
     for is_fasta in (False, True):

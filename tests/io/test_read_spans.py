@@ -42,7 +42,8 @@ def parse(text: bytes, *, is_fasta: bool = False) -> list[Row]:
     ]
 
 
-NAMES = st.text(st.characters(min_codepoint=33, max_codepoint=126), min_size=3, max_size=60)
+PRINTABLE = st.characters(min_codepoint=33, max_codepoint=126)
+NAMES = st.text(PRINTABLE, min_size=3, max_size=60).filter(lambda name: not name.startswith("@"))
 DESCRIPTIONS = st.sampled_from(["", " ", "\t1:N:0:ACGT", " a b  c ", "\tX:Z:\x7f\x01é"])
 BASES = st.text("ACGTNRYSWKMBDHVacgtnryswkmbdhv", max_size=200)
 READS = st.lists(
@@ -84,7 +85,7 @@ def test_fasta_round_trip(reads: list[tuple[str, str, str, str, bool]], newline:
 
 GOOD = [b"@b/1 x", b"ACGTNacgt", b"+b/1 x", b"IIIII!!~~"]
 LINE_PATTERNS = (
-    rb"@[!-~]{1,254}([ \t].*)?",
+    rb"@[!-?A-~][!-~]{0,253}([ \t].*)?",
     rb"[ACGTNRYSWKMBDHVacgtnryswkmbdhv]*",
     rb"\+.*",
     rb"[!-~]*",
@@ -145,6 +146,8 @@ FAULTS = {
     "no name": (changed(0, b"@"), "it has no name"),
     "blank name": (changed(0, b"@ b"), "'b': it has no name"),
     "long name": (changed(0, b"@" + b"b" * 255), "its name is longer than 254 characters"),
+    "at in name": (changed(0, b"@@b/1 x"), "'@b/1': its name begins with '@', which SAM does not"),
+    "at for name": (changed(0, b"@@"), "'@': its name begins with '@', which SAM does not allow"),
     "name with null": (changed(0, b"@b\0c"), r"invalid character '\x00' in its name"),
     "name with return": (changed(0, b"@b\r\r"), r"'b': invalid character '\r' in its name"),
     "name not ASCII": (changed(0, "@é".encode()), "invalid character 'Ã' in its name"),
@@ -198,6 +201,7 @@ def test_fault_names_file_and_record(fault: str, before: bytes, newline: bytes) 
     [
         (b"@a\nACGT\n", "r.fq: record 11: its first line does not start with '>'"),
         (b">a\nAC\nAC\nAC\n", "r.fq: record 12: its first line does not start with '>'"),
+        (b">@a\nAC\n", "r.fq: record 11 '@a': its name begins with '@', which SAM does not allow"),
         (b">a\nAC*\n", "r.fq: record 11 'a': invalid character '*' in its sequence"),
         (b">a\nAC-T\n", "r.fq: record 11 'a': invalid character '-' in its sequence"),
         (b">a\nAC\n>b\n", "r.fq: record 12 'b': the file ends in the middle of it"),
@@ -215,6 +219,11 @@ def test_longest_read() -> None:
     assert found == bases
     with pytest.raises(InputError, match="'a': the read is longer than 1,000,000 bases"):
         parse(b"@a\n" + bases + b"C\n+\n" + bases + b"I\n")
+
+
+def test_star_stands_for_no_name_as_in_sam() -> None:
+    names = [name for name, _, _ in parse(b"@*\nA\n+\nI\n@*/1\nA\n+\nI\n@a@b*\nA\n+\nI\n")]
+    assert names == [b"*", b"*", b"a@b*"]
 
 
 def test_names_that_are_a_mate_number() -> None:
