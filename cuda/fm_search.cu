@@ -2,6 +2,7 @@
 
 #include "warp.cuh"
 #include "fm_index.cuh"
+#include "hit.cuh"
 #include "packed_reads.cuh"
 
 // Comparing in the reference is cheaper than searching on with so few rows left; with some rows
@@ -10,15 +11,6 @@ constexpr unsigned kFewRows = 1, kSomeRows = 8;
 constexpr int kManySteps = 4;
 constexpr int kMostHits = 2;  // of one candidate: an insertion and a deletion
 constexpr Word kNoHit = ~0ull;
-
-enum Kind { kInsertion, kUngapped, kDeletion };
-
-__device__ inline Word packed_hit(
-    int distance, long long start, int strand, Kind kind, int error
-) {
-    return (Word)distance << 62 | (Word)start << 30 | (Word)strand << 29 | (Word)kind << 27
-        | (Word)error;
-}
 
 __device__ inline bool has_others(const Word* read, int begin, int end) {
     for (int word = begin / kWordBits; word * kWordBits < end; ++word) {
@@ -171,8 +163,8 @@ __device__ inline int contig_of(const long long* offsets, int contigs, long long
 template <int kStrands, int kPieces>
 __global__ void __launch_bounds__(256, 4) verify(
     const Occurrences* occurrences, int occurrence_blocks, unsigned primary,
-    const unsigned* suffixes, int suffix_entries, const Word* marks, const unsigned* mark_ranks,
-    int mark_words, const Word* planes, const Word* others, int base_blocks,
+    const unsigned* suffixes, long long suffix_entries, const Word* marks,
+    const unsigned* mark_ranks, int mark_words, const Word* planes, const Word* others, int base_blocks,
     const long long* contig_offsets, int contigs, const Word* words, int total_words,
     const int* word_offsets, const int* lengths, int reads, int indels, const unsigned* first_rows,
     const int* places, const long long* seed_ends, int seeds, long long begin, const int* owners,

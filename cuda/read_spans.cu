@@ -6,8 +6,6 @@ namespace {
 
 constexpr unsigned kTileBytes = 1024;  // of a warp
 
-enum Summary { kFault, kMaxLength };
-
 // Place of this warp, and the number of warps, in the whole grid.
 __device__ inline int warp_id() { return (blockIdx.x * blockDim.x + threadIdx.x) / kWarpLanes; }
 __device__ inline int warp_count() { return gridDim.x * (blockDim.x / kWarpLanes); }
@@ -108,17 +106,16 @@ extern "C" __global__ void __launch_bounds__(256) list_newlines(
     }
 }
 
-// Spans of the reads, a warp a read; `summary` receives whether any is at fault, and the length
-// of the longest. What is accepted is what `parse_block` of hapgpu/io/read_spans.py accepts.
+// Spans of the reads, a warp a read; `is_faulty` is set if any is at fault. What is accepted is
+// what `parse_block` of hapgpu/io/read_spans.py accepts.
 extern "C" __global__ void __launch_bounds__(256) find_reads(
     const unsigned char* text, const int* newlines, int* name_starts, int* name_lengths,
-    int* base_starts, int* quality_starts, int* lengths, int* summary, int size,
+    int* base_starts, int* quality_starts, int* lengths, int* is_faulty, int size,
     int newline_count, int reads, int one, int is_fasta, int longest_name, int most_bases
 ) {
     const Text lines{text, newlines};
     const int lines_per_read = is_fasta ? 2 : 4;
     bool good = true;  // so far as this lane has seen
-    unsigned max_length = 0;
 
     for (int read = warp_id(); read < reads; read += warp_count()) {
         const Line header = lines.line(lines_per_read * read);
@@ -134,7 +131,7 @@ extern "C" __global__ void __launch_bounds__(256) find_reads(
         }
         good &= header.size() && text[header.start] == (is_fasta ? '>' : '@');
         good &= stop == header.end || text[stop] == ' ' || text[stop] == '\t';
-        good &= name_length > 0 && name_length <= longest_name;
+        good &= name_length > 0 && name_length <= longest_name && text[name] != '@';
         good &= bases.size() <= most_bases;
         good &= all_in_order(bases, [=](unsigned at) { return is_base(text[at]); });
 
@@ -160,7 +157,6 @@ extern "C" __global__ void __launch_bounds__(256) find_reads(
             quality_starts[read] = qualities.start;
             lengths[read] = bases.size();
         }
-        max_length = max(max_length, bases.size());
     }
 
     // Behind the last read there may be blank lines.
@@ -170,6 +166,5 @@ extern "C" __global__ void __launch_bounds__(256) find_reads(
         good &= is_white(text[at]);
     }
 
-    if (!good) summary[kFault] = 1;
-    if (lane_id() == 0) atomicMax(&summary[kMaxLength], max_length);
+    if (!good) *is_faulty = 1;
 }

@@ -1,5 +1,6 @@
 // Hits as lines of SAM (hapgpu/fmindex/sam_cuda.py): the same bytes as hapgpu/fmindex/sam_cpu.py.
 
+#include "hit.cuh"
 #include "warp.cuh"
 
 namespace {
@@ -8,29 +9,15 @@ constexpr int kWarps = 4;  // of a block of write_records
 constexpr int kReverse = 16, kSecondary = 256;
 constexpr int kTwoBest = 3;
 constexpr int kLeastReadBases = 10;
-constexpr int kInsertion = 0, kUngapped = 1, kDeletion = 2;
 constexpr int kPartsText = 172;  // characters of a line that are formatted, at most 166; and as
                                  // an odd number of words, lanes write to different banks
-
-struct Hit {
-    int distance;
-    long long start;
-    int strand, kind, error;
-
-    __device__ explicit Hit(unsigned long long hit)
-        : distance(hit >> 62),
-          start(hit >> 30 & 0xffffffffu),
-          strand(hit >> 29 & 1),
-          kind(hit >> 27 & 3),
-          error(hit & ((1 << 27) - 1)) {}
-};
 
 // First of a read's hits in [begin, end) with a greater distance.
 __device__ inline long long end_of_stratum(const unsigned long long* hits, long long begin,
                                            long long end, int distance) {
     while (begin < end) {
         long long middle = (begin + end) / 2;
-        if ((int)(hits[middle] >> 62) <= distance) begin = middle + 1; else end = middle;
+        if (distance_of(hits[middle]) <= distance) begin = middle + 1; else end = middle;
     }
     return begin;
 }
@@ -89,12 +76,11 @@ __device__ inline void put_tag(Out& out, const char (&tag)[kSize], unsigned valu
 
 struct Reads {
     const int *name_starts, *name_lengths, *base_starts, *quality_starts, *lengths;
-    int first;
     bool has_qualities;
 };
 
-// The hits of reads `first` and on, of which there are some at offsets[first + i] and on, and
-// what count_records has found: read i has the records record_offsets[i] and on.
+// The hits of reads, those of read i at offsets[i] and on, and what count_records has found: read
+// i has the records record_offsets[i] and on.
 struct Hits {
     const long long* offsets;
     const unsigned long long* hits;
@@ -182,11 +168,10 @@ __device__ Line put_line(Out& out, long long record, const Reads& reads, const H
                          const Reference& reference, const unsigned char* mapping_qualities) {
     Line line;
     line.read = hits.reads_of_records[record];
-    const int row = reads.first + line.read;
-    const int length = reads.lengths[row];
-    const long long begin = hits.offsets[row];
-    const unsigned every = (unsigned)(hits.offsets[row + 1] - begin);
-    if (reads.name_lengths[row] == 0) out.put('*');
+    const int length = reads.lengths[line.read];
+    const long long begin = hits.offsets[line.read];
+    const unsigned every = (unsigned)(hits.offsets[line.read + 1] - begin);
+    if (reads.name_lengths[line.read] == 0) out.put('*');
     if (every == 0) {
         line.has_bases = length > 0;
         put_text(out, "\t4\t*\t0\t0\t*\t*\t0\t0\t");
@@ -280,25 +265,24 @@ __device__ inline unsigned long long warp_sum(unsigned long long value) {
 
 }  // namespace
 
-// A thread counts the records of one of the reads `first` and on, and its hits of the least
-// distance and of the next. record_counts[i + 1] is the number of read i, so that a running sum
-// tells where they begin. Adds to `counts`: reads with hits, hits, records, cut reads, short reads.
+// A thread counts the records of a read, and its hits of the least distance and of the next.
+// record_counts[i + 1] is the number of read i, so that a running sum tells where they begin. Adds to `counts`: reads with hits, hits, records, cut reads, short reads.
 extern "C" __global__ void __launch_bounds__(256)
 count_records(const int* lengths, const long long* offsets, const unsigned long long* hits,
               int* best, int* second, long long* record_counts, unsigned long long* counts,
-              int /* reads of all ranges */, long long /* hits */, int reads, int /* 5 */,
-              int first, int only_best, int unmapped, long long most_hits) {
+              long long /* hits */, int reads, int /* 5 */, int only_best, int unmapped,
+              long long most_hits) {
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i == 0) record_counts[0] = 0;
     unsigned is_mapped = 0, is_cut = 0, is_short = 0;
     unsigned long long told = 0, records = 0;
     if (i < reads) {
-        const long long begin = offsets[first + i], end = offsets[first + i + 1];
-        is_short = lengths[first + i] < kLeastReadBases;
+        const long long begin = offsets[i], end = offsets[i + 1];
+        is_short = lengths[i] < kLeastReadBases;
         is_mapped = begin < end;
         long long end_of_best = begin, end_of_second = begin;
         if (is_mapped) {
-            const int least = hits[begin] >> 62;
+            const int least = distance_of(hits[begin]);
             end_of_best = end_of_stratum(hits, begin, end, least);
             end_of_second = end_of_stratum(hits, end_of_best, end, least + 1);
             told = (only_best ? end_of_best : end) - begin;
@@ -357,23 +341,24 @@ measure_lines(const int* name_lengths, const int* lengths, const long long* offs
               const unsigned long long* planes, const unsigned long long* others,
               const long long* letter_positions, const unsigned char* letters,
               const unsigned char* mapping_qualities, long long* sizes,
-              int /* reads of all ranges */, long long /* hits */, int /* reads */,
-              long long records, int contigs, int /* blocks */, int listed, int /* 256 */,
-              int first, int has_qualities, int only_best, int read_group_size) {
+              long long /* hits */, int /* reads */, long long records, int contigs,
+              int /* blocks */, int listed, int /* 256 */, int has_qualities, int only_best,
+              int read_group_size) {
     const long long record = (long long)blockIdx.x * blockDim.x + threadIdx.x;
     if (record == 0) sizes[0] = 0;
     if (record >= records) return;
-    const Reads reads = {nullptr, name_lengths, nullptr, nullptr, lengths, first,
-                         has_qualities != 0};
+    const Reads reads = {nullptr, name_lengths, nullptr, nullptr, lengths, has_qualities != 0};
     const Hits hits = {offsets, hit_numbers, record_offsets, best,
                        second,  reads_of_records, only_best != 0};
     const Reference reference = {contig_offsets, name_offsets,     contigs, planes,
                                  others,         letter_positions, letters, listed};
     Counter counter;
     const Line line = put_line(counter, record, reads, hits, reference, mapping_qualities);
-    const int row = first + line.read;
-    long long size = counter.size + name_lengths[row] + line.contig_length;
-    if (line.has_bases) size += lengths[row] + 1 + (has_qualities ? lengths[row] : 1);
+    long long size = counter.size + name_lengths[line.read] + line.contig_length;
+    if (line.has_bases) {
+        const int length = lengths[line.read];
+        size += length + 1 + (has_qualities ? length : 1);
+    }
     sizes[record + 1] = size + read_group_size + 1;
 }
 
@@ -391,14 +376,13 @@ write_lines(const unsigned char* text, const int* name_starts, const int* name_l
             const long long* letter_positions, const unsigned char* letters,
             const unsigned char* mapping_qualities, const unsigned char* complements,
             const unsigned char* read_group, const long long* line_offsets, unsigned char* lines,
-            long long /* characters of text */, int /* reads of all ranges */,
-            long long /* hits */, int /* reads */, long long records, int contigs,
-            int /* characters of contig names */, int /* blocks */, int listed, int /* 256 */,
-            int read_group_size, long long /* characters of lines */, int first,
+            long long /* characters of text */, long long /* hits */, int /* reads */,
+            long long records, int contigs, int /* characters of contig names */, int /* blocks */,
+            int listed, int /* 256 */, int read_group_size, long long /* characters of lines */,
             int has_qualities, int only_best) {
     __shared__ unsigned char parts[kWarps][kWarpLanes][kPartsText];
-    const Reads reads = {name_starts,    name_lengths, base_starts, quality_starts, lengths, first,
-                         has_qualities != 0};
+    const Reads reads = {name_starts,    name_lengths, base_starts,
+                         quality_starts, lengths,      has_qualities != 0};
     const Hits hits = {offsets, hit_numbers, record_offsets, best,
                        second,  reads_of_records, only_best != 0};
     const Reference reference = {contig_offsets, name_offsets,     contigs, planes,
@@ -417,7 +401,7 @@ write_lines(const unsigned char* text, const int* name_starts, const int* name_l
         }
         __syncwarp();
         for (int lane = 0; lane < count; ++lane) {
-            const int row = first + __shfl_sync(kAllLanes, own.read, lane);
+            const int read = __shfl_sync(kAllLanes, own.read, lane);
             const int before = __shfl_sync(kAllLanes, own.before, lane);
             const int middle = __shfl_sync(kAllLanes, own.middle, lane);
             const int tail = __shfl_sync(kAllLanes, own.tail, lane);
@@ -428,22 +412,22 @@ write_lines(const unsigned char* text, const int* name_starts, const int* name_l
             const unsigned char* part = parts[warp][lane];
             WarpText out = {lines + __shfl_sync(kAllLanes, own_offset, lane)};
 
-            out.copy(text + name_starts[row], name_lengths[row]);
+            out.copy(text + name_starts[read], name_lengths[read]);
             out.copy(part, before);
             out.copy(contig_names + contig_start, contig_length);
             out.copy(part + before, middle);
             if (has_bases) {
-                const int length = lengths[row];
-                const unsigned char* bases = text + base_starts[row];
+                const int length = lengths[read];
+                const unsigned char* bases = text + base_starts[read];
                 if (strand) out.complement(bases, length, complements);
                 else out.bases(bases, length);
                 out.put('\t');
                 if (!has_qualities) {
                     out.put('*');
                 } else if (strand) {
-                    out.copy_reversed(text + quality_starts[row], length);
+                    out.copy_reversed(text + quality_starts[read], length);
                 } else {
-                    out.copy(text + quality_starts[row], length);
+                    out.copy(text + quality_starts[read], length);
                 }
             }
             out.copy(part + before + middle, tail);

@@ -1,4 +1,4 @@
-"""A Ragged within compiled functions."""
+"""A Ragged within compiled functions, and places among ascending numbers."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hapgpu.batch import Ragged
-from hapgpu.jit import njit
+from hapgpu.io.byte_access import Integer
+from hapgpu.jit import njit, njit_inlined
 
 
 class Rows(NamedTuple):
@@ -55,3 +56,16 @@ def with_room(out: NDArray[Any], needed: int) -> NDArray[Any]:
     for k in range(out.size):  # a slice would take four times as long to compile
         larger[k] = out[k]
     return larger
+
+
+@njit_inlined
+def last_at_most(values: NDArray[np.int64], count: Integer, value: Integer) -> Integer:
+    """Return the place of the last of `count` ascending values up to `value`; -1 if none is."""
+    low, high = np.int64(0), np.int64(count)
+    while low < high:
+        middle = (low + high) >> 1
+        if values[middle] <= value:
+            low = middle + 1
+        else:
+            high = middle
+    return low - 1

@@ -28,6 +28,7 @@ from hapgpu.kernels import (
     usage,
 )
 from hapgpu.realign.cuda import MOST_COLUMNS, ScoreType, kernel_for
+from tests.compile_kernels import all_kernels
 
 ARCHITECTURES = [70, 75, 80, 86, 89, 90, 100, 120]
 ADD = Kernel("smoke.cu", "double_all", (Array("values", np.int32, "n"), Scalar("n", np.int32)))
@@ -75,35 +76,41 @@ def test_aligner_compiles_for_few_columns(score_type: ScoreType) -> None:
 
 
 C_TYPES = {
-    "const unsigned char*": (Array, np.uint8),
-    "const int*": (Array, np.int32),
-    "int*": (Array, np.int32),
-    "unsigned*": (Array, np.uint32),
-    "unsigned long long*": (Array, np.uint64),
-    "int": (Scalar, np.int32),
-    "long long": (Scalar, np.int64),
+    "unsigned char": np.uint8,
+    "int": np.int32,
+    "int4": np.int32,
+    "unsigned": np.uint32,
+    "uint4": np.uint32,
+    "Occurrences": np.uint32,
+    "long long": np.int64,
+    "unsigned long long": np.uint64,
+    "Word": np.uint64,
+    "float": np.float32,
+    "float2": np.float32,
+    "float4": np.float32,
+    "double": np.float64,
 }
 
 
-def declared_in_source(kernel: Kernel, score_type: ScoreType) -> list[tuple[Any, Any]]:
+def declared_in_source(kernel: Kernel) -> list[tuple[Any, Any]]:
     """Kind and type of each parameter, read from the text of the kernel."""
-    name = kernel.expression.partition("<")[0]
-    text = re.sub(r"/\*.*?\*/", "", read_source(kernel.source))
-    signature = re.search(rf"\b{name}\(([^)]*)\)\s*\{{", text)
+    types = {**C_TYPES, "Score": np.int64 if "long long" in kernel.expression else np.int32}
+    known = "|".join(sorted(types, key=len, reverse=True))
+    text = re.sub(r"/\*.*?\*/|//.*|\bconst\b", "", read_source(kernel.source))
+    signature = re.search(rf"\b{kernel.expression.partition('<')[0]}\(([^)]*)\)\s*{{", text)
     assert signature is not None
-    types = {**C_TYPES, "Score": (Scalar, score_type)}
     declared = []
     for parameter in signature[1].split(","):
-        words = " ".join(parameter.split())
-        declared.append(types.get(words) or types[words.rpartition(" ")[0]])
+        found = re.fullmatch(rf"\s*({known})\b\s*(\*?)\s*\w*\s*", parameter)
+        assert found is not None, parameter
+        declared.append((Array if found[2] else Scalar, types[found[1]]))
     return declared
 
 
-@pytest.mark.parametrize("score_type", MOST_COLUMNS)
-def test_parameters_are_those_of_the_kernel(score_type: ScoreType) -> None:
-    kernel = kernel_for(4, score_type, with_trace=True)
+@pytest.mark.parametrize("kernel", all_kernels(), ids=lambda kernel: kernel.expression)
+def test_parameters_are_those_of_the_source(kernel: Kernel) -> None:
     declared = [(type(parameter), parameter.dtype) for parameter in kernel.parameters]
-    assert declared == declared_in_source(kernel, score_type)
+    assert declared == declared_in_source(kernel)
 
 
 def test_unknown_architecture_is_told_with_the_log() -> None:

@@ -11,7 +11,7 @@ import typer
 
 from hapgpu.cli.messages import set_up_messages
 from hapgpu.cli.options import Debug, DeviceName, Json, Quiet, Verbose
-from hapgpu.cli.run import announce
+from hapgpu.cli.run import announce, refuse_to_replace
 from hapgpu.device import resolve_devices
 from hapgpu.fmindex.build import build_index
 from hapgpu.fmindex.files import default_index_path, save_index
@@ -58,10 +58,11 @@ def index(
 ) -> None:
     """Build the FM index of a reference, for hapgpu map.
 
-    The file is the same on every device. Map checks that it belongs to the reference: after a
-    change of the reference, run this again.
+    The file is the same on every device. Map checks that it belongs to the
+    reference: after a change of the reference, run this again.
     """
     set_up_messages("index", quiet=quiet, verbose=verbose, debug=debug)
+    refuse_to_replace([reference], output)
     devices, chosen = resolve_devices(device, threads=1)
     announce("index", chosen, quiet=quiet)
     statistics = RunStatistics("index", sys.argv, [devices[0].name], threads=1)

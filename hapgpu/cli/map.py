@@ -27,15 +27,15 @@ from hapgpu.cli.options import (
     Verbose,
 )
 from hapgpu.cli.progress import choose_progress
-from hapgpu.cli.run import announce
-from hapgpu.device import Device, resolve_devices
+from hapgpu.cli.run import announce, refuse_to_replace
+from hapgpu.device import resolve_devices
 from hapgpu.errors import InputError, UsageError
-from hapgpu.fmindex.build import build_index
-from hapgpu.fmindex.files import check_index_belongs, default_index_path, load_index
+from hapgpu.fmindex.files import default_index_path
 from hapgpu.fmindex.hits import LEAST_READ_BASES, SearchOptions
 from hapgpu.fmindex.index_data import IndexData
 from hapgpu.fmindex.mapped import MappedBlock
 from hapgpu.fmindex.mapper import block_transfer, mappers_for
+from hapgpu.fmindex.opening import open_index
 from hapgpu.fmindex.read_group import ReadGroup, parse_read_group
 from hapgpu.fmindex.sam_options import SamOptions
 from hapgpu.io.header import SamHeader
@@ -161,18 +161,20 @@ def map(  # noqa: A001  (the name of the command)
 ) -> None:
     """Find every place where reads fit the reference with at most one error, on both strands.
 
-    Writes a SAM record for each hit, in the order of the reads, the best first and primary. Reads
-    are mapped one by one, not as pairs. Reads of fewer than 10 bases are written unmapped.
+    Writes a SAM record for each hit, in the order of the reads, the best first
+    and primary. Reads are mapped one by one, not as pairs. Reads of fewer than 10
+    bases are written unmapped.
     """
     set_up_messages("map", quiet=quiet, verbose=verbose, debug=debug)
     group = parse_read_group(read_group) if read_group is not None else None
-    _check_reads(reads)
+    _check_inputs(reference, reads)
+    refuse_to_replace([reference, index or default_index_path(reference), *reads], output)
     devices, chosen = resolve_devices(device, threads=threads, gpu_memory=gpu_mem)
     announce("map", chosen, quiet=quiet)
     statistics = RunStatistics("map", sys.argv, [d.name for d in devices], threads)
 
     def indexed(fasta: Path) -> IndexData:
-        return _index_of(fasta, index, devices[0])
+        return open_index(fasta, devices[0], index)
 
     data = statistics.timed("index", indexed)(reference)
     mappers = mappers_for(
@@ -203,28 +205,13 @@ def map(  # noqa: A001  (the name of the command)
     _report(statistics, json)
 
 
-def _check_reads(reads: Sequence[str]) -> None:
-    """Refuse, before anything takes its time, reads that cannot be read."""
+def _check_inputs(reference: Path, reads: Sequence[str]) -> None:
+    """Refuse, before anything takes its time, what cannot be read."""
     if reads.count(_STANDARD_INPUT) > 1:
         raise UsageError("standard input (-) can be read only once")
-    for path in reads:
+    for path in (str(reference), *reads):
         if path != _STANDARD_INPUT and not Path(path).exists():
             raise InputError(f"{path}: no such file")
-
-
-def _index_of(reference: Path, given: Path | None, device: Device) -> IndexData:
-    """Load the index of a reference, or build it where there is none."""
-    path = given or default_index_path(reference)
-    if given is None and not path.exists():
-        logger.warning(
-            "building the index of %s, for this run only: 'hapgpu index %s' keeps it",
-            reference,
-            reference,
-        )
-        return build_index(reference, device)
-    index = load_index(path)
-    check_index_belongs(index, path, reference)
-    return index
 
 
 def _header(index: IndexData, group: ReadGroup | None, *, with_pg: bool) -> SamHeader:
@@ -243,10 +230,14 @@ def _report(statistics: RunStatistics, json: Path | None) -> None:
     if isinstance(counts, dict):
         if short := counts.get("short"):
             logger.warning(
-                "%d reads have fewer than %d bases and are not mapped", short, LEAST_READ_BASES
+                "%s fewer than %d bases: not mapped", _reads_have(short), LEAST_READ_BASES
             )
         if cut := counts.get("cut"):
-            logger.warning("%d reads have more hits than were written (--max-hits)", cut)
+            logger.warning("%s more hits than were written (--max-hits)", _reads_have(cut))
     logger.info("%s", counts)
     if json is not None:
         statistics.write(json)
+
+
+def _reads_have(count: int) -> str:
+    return "1 read has" if count == 1 else f"{count:,} reads have"

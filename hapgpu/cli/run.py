@@ -9,6 +9,7 @@ from typing import Final
 
 from hapgpu.batch import ReadBatch
 from hapgpu.device import CpuDevice, Device
+from hapgpu.errors import UsageError
 from hapgpu.io.regions import Region, parse_region, read_bed
 from hapgpu.jit import is_first_run
 
@@ -24,7 +25,24 @@ def announce(command: str, device: str, *, quiet: bool) -> None:
         return
     sys.stderr.write(f"hapgpu {command}: {device}\n")
     if is_first_run() and sys.stderr.isatty():
-        sys.stderr.write(f"hapgpu {command}: first run, compiling for this machine (10 s or so)\n")
+        sys.stderr.write(
+            f"hapgpu {command}: the first run compiles for this machine; later ones start sooner\n"
+        )
+
+
+def refuse_to_replace(inputs: Iterable[str | Path], output: Path | None) -> None:
+    """Make sure that the output is none of the inputs, which it would replace at the end.
+
+    Raises
+    ------
+    UsageError
+        It is one of them, under whatever name.
+    """
+    if output is None or not output.is_file():
+        return
+    for path in map(Path, inputs):
+        if path.exists() and path.samefile(output):
+            raise UsageError(f"{output} is read from: write to another file")
 
 
 def worker_devices(devices: Sequence[Device]) -> list[Device]:

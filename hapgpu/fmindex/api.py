@@ -32,6 +32,7 @@ from hapgpu.sequences import Sequences, sequence_rows
 
 _BASES_ON_CPU: Final = 1 << 20
 _BASES_ON_GPU: Final = 1 << 28
+_BASES_PER_READ: Final = 64  # in addition to its own: reads take memory too
 _MOST_ERRORS: Final = 1
 _MATCH, _INSERT, _DELETE = range(3)  # operations of BAM
 
@@ -191,7 +192,7 @@ def _rows(reads: Sequences) -> Ragged:
 def _search(index: IndexData, reads: Ragged, options: SearchOptions, device: Device) -> HitBatch:
     if isinstance(device, CudaDevice):
         # Only where there is a GPU: it imports CuPy.
-        from hapgpu.fmindex import cuda  # noqa: PLC0415
+        from hapgpu.fmindex import cuda  # noqa: PLC0415  (imports CuPy)
 
         parts = [
             cuda.search(index, _packed(rows), options, device)
@@ -213,9 +214,12 @@ def _packed(reads: Ragged) -> PackedReads:
 
 
 def _pieces(reads: Ragged, bases: int) -> Iterator[Ragged]:
-    """Cut reads into pieces of about so many bases; without reads there is none."""
-    wanted = np.arange(0, reads.data.size, bases)
-    cuts = np.unique(np.searchsorted(reads.offsets, wanted[1:])).tolist()
+    """Cut reads into pieces of about so many bases, short reads counting more than they have.
+
+    Without reads there is none.
+    """
+    ends = reads.offsets + _BASES_PER_READ * np.arange(len(reads) + 1)
+    cuts = np.unique(np.searchsorted(ends, np.arange(bases, ends[-1], bases))).tolist()
     for start, stop in pairwise([0, *cuts, len(reads)]):
         if start < stop:
             yield reads.slice(start, stop)

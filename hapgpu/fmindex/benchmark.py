@@ -19,10 +19,10 @@ from hapgpu.errors import InputError
 from hapgpu.fmindex import cpu
 from hapgpu.fmindex.backtracking import backtrack
 from hapgpu.fmindex.build import build_index
-from hapgpu.fmindex.files import check_index_belongs, default_index_path, load_index
 from hapgpu.fmindex.hits import SearchOptions
 from hapgpu.fmindex.index_data import IndexData
 from hapgpu.fmindex.mapper import block_transfer, mappers_for
+from hapgpu.fmindex.opening import open_index
 from hapgpu.fmindex.packing import PackedReads, pack_reads
 from hapgpu.fmindex.sam_options import SamOptions
 from hapgpu.fmindex.simulated_reads import random_reference, simulated_blocks
@@ -139,7 +139,7 @@ def benchmark_map(
 
 
 def _data(device: Device, reference: Path | None, reads: str | None, copies: int) -> _Data:
-    index = _random_index(device) if reference is None else _index_of(reference, device)
+    index = _random_index(device) if reference is None else open_index(reference, device)
     reading = block_transfer([device], threads=1)
     if reads is None:
         count = _CPU_READS if isinstance(device, CpuDevice) else _GPU_READS
@@ -162,15 +162,6 @@ def _random_index(device: Device) -> IndexData:
         return build_index(path, device)
 
 
-def _index_of(reference: Path, device: Device) -> IndexData:
-    path = default_index_path(reference)
-    if not path.exists():
-        return build_index(reference, device)
-    index = load_index(path)
-    check_index_belongs(index, path, reference)
-    return index
-
-
 def _on_cpu(data: _Data, device: CpuDevice, method: Method) -> Iterator[Measurement]:
     find = _found_by_search
     if method is Method.BACKTRACKING:
@@ -189,8 +180,10 @@ def _on_cpu(data: _Data, device: CpuDevice, method: Method) -> Iterator[Measurem
 
 
 def _on_gpu(data: _Data, device: CudaDevice, method: Method) -> Iterator[Measurement]:
-    # Only where there is a GPU: it imports CuPy.
-    from hapgpu.fmindex.benchmark_cuda import time_backtracking, time_search  # noqa: PLC0415
+    from hapgpu.fmindex.benchmark_cuda import (  # noqa: PLC0415  (imports CuPy)
+        time_backtracking,
+        time_search,
+    )
 
     timed, reads = time_search, data.reads
     if method is Method.BACKTRACKING:

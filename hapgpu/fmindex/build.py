@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +24,12 @@ from hapgpu.fmindex.index_data import (
 from hapgpu.io.fasta import FastaRecords, read_fasta
 from hapgpu.io.header import SamHeader
 from hapgpu.rows import read_only
+
+_LETTERS_AT_A_TIME: Final = 1 << 26
+_NUCLEOTIDES: Final = b"ACGTUNRYSWKMBDHVX"
+_IS_STRANGE: Final = ~np.isin(
+    np.arange(256, dtype=np.uint8), np.frombuffer(_NUCLEOTIDES + _NUCLEOTIDES.lower(), np.uint8)
+)
 
 
 def build_index(path: str | Path, device: Device, *, low_memory: bool = False) -> IndexData:
@@ -76,6 +82,7 @@ def _read(path: str | Path) -> _Reference:
         limit = f"an index holds at most {MOST_BASES:,}"
         raise InputError(f"{path}: {letters.size:,} bases, but {limit}: split the reference")
     _check_contigs(path, records)
+    _check_letters(path, records)
     return _Reference(path, Contigs(records.names, offsets), letters, *digest_fasta(path))
 
 
@@ -85,6 +92,20 @@ def _check_contigs(path: str | Path, records: FastaRecords) -> None:
         SamHeader.from_references(records.names, records.sequences.lengths.tolist())
     except InputError as error:
         raise InputError(f"{path}: {error}") from None
+
+
+def _check_letters(path: str | Path, records: FastaRecords) -> None:
+    """Refuse proteins: letters that stand for no nucleotide, U and the X of masked bases aside."""
+    letters, offsets = records.sequences.data, records.sequences.offsets
+    for start in range(0, letters.size, _LETTERS_AT_A_TIME):
+        strange = _IS_STRANGE[letters[start : start + _LETTERS_AT_A_TIME]]
+        if strange.any():
+            place = start + int(strange.argmax())
+            contig = int(np.searchsorted(offsets, place, side="right")) - 1
+            raise InputError(
+                f"{path}: '{chr(letters[place])}' in '{records.names[contig]}', base "
+                f"{place - int(offsets[contig]) + 1:,}, is no nucleotide: give a DNA reference"
+            )
 
 
 def _assemble(

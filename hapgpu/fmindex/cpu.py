@@ -30,7 +30,7 @@ from hapgpu.fmindex.index_data import IndexData, SuffixSamples
 from hapgpu.fmindex.packing import PackedReads
 from hapgpu.io.byte_access import Integer
 from hapgpu.jit import njit, njit_inlined
-from hapgpu.rows import read_only, with_room
+from hapgpu.rows import last_at_most, read_only, with_room
 
 # With few rows left, comparing in the reference is cheaper than searching on; some rows after many
 # steps are copies of a repeat, and will hardly become fewer.
@@ -460,18 +460,6 @@ def _compare(
 
 
 @njit_inlined
-def _contig_of(offsets: NDArray[np.int64], position: Integer) -> Integer:
-    low, high = 0, offsets.size - 1
-    while high - low > 1:
-        middle = (low + high) >> 1
-        if offsets[middle] <= position:
-            low = middle
-        else:
-            high = middle
-    return low
-
-
-@njit_inlined
 def _hit(
     distance: Integer, start: Integer, strand: Integer, kind: Integer, error: Integer
 ) -> Integer:
@@ -518,7 +506,7 @@ def _check(
         if mismatches < 0 or anchor < 0 or anchor >= total:
             continue
         before = found
-        contig = _contig_of(contig_offsets, anchor)
+        contig = last_at_most(contig_offsets, contig_offsets.size, anchor)
         low: Any = contig_offsets[contig]
         high: Any = contig_offsets[contig + 1]
         if mismatches < pieces and diagonal >= low and diagonal + length <= high:

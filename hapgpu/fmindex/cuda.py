@@ -187,13 +187,7 @@ class _Search:
         `ends` are the offsets of all hits, and the number of hits before these.
         """
         first_rows, places, seed_ends = seeds
-        owners = cupy.empty(count, dtype=np.int32)
-        _launch(
-            EXPAND_SEEDS,
-            self._device,
-            self._seeds,
-            (seed_ends, self._seeds, begin, begin + count, owners, count),
-        )
+        owners = self._owners(seed_ends, begin, count)
         found = cupy.empty(2 * count, dtype=np.uint64)
         hit_counts = cupy.empty(count + 1, dtype=np.int32)
         arguments = (
@@ -232,7 +226,22 @@ class _Search:
                 self._count,
             ),
         )
-        total = int(hit_ends[-1])
+        return self._collect(found, hit_ends, owners)
+
+    def _owners(self, seed_ends: Any, begin: int, count: int) -> Any:
+        """int32: the seed of each of `count` candidates from `begin` on."""
+        owners = cupy.empty(count, dtype=np.int32)
+        _launch(
+            EXPAND_SEEDS,
+            self._device,
+            self._seeds,
+            (seed_ends, self._seeds, begin, begin + count, owners, count),
+        )
+        return owners
+
+    def _collect(self, found: Any, hit_ends: Any, owners: Any) -> tuple[Any, Any]:
+        """Return the hits of candidates without gaps between them, and their reads."""
+        count, total = int(owners.size), int(hit_ends[-1])
         hits = cupy.empty(total, dtype=np.uint64)
         hit_reads = cupy.empty(total, dtype=np.int32)
         if total:

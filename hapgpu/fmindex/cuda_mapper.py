@@ -19,10 +19,9 @@ from hapgpu.fmindex.sam_cuda import DeviceFormatter, RecordCounts
 from hapgpu.fmindex.sam_options import SamOptions
 from hapgpu.fmindex.sam_tables import sam_tables
 from hapgpu.fmindex.spans_cuda import DeviceSpans, parse_text
-from hapgpu.gpu import thread_streams
+from hapgpu.gpu import pinned_array, thread_streams
 from hapgpu.io.read_block import ReadBlock
 from hapgpu.io.read_spans import parse_block
-from hapgpu.pairhmm.staging import pinned_array
 
 _PINNED_UNIT: Final = 32 << 20  # few different sizes: pinned memory is slow to get, and kept
 _NOTHING: Final = RecordCounts(0, 0, 0, 0, 0)
@@ -107,7 +106,7 @@ class CudaMapper:
         number = self._device.index
         reads = pack_on_device(text, spans.base_starts, spans.lengths, number)
         found = search_on_device(self._index, reads, self._options, number)
-        return self._formatter.format(text, spans, found.offsets, found.hits)
+        return self._formatter.format(text, spans, found)
 
     def _release(self) -> None:
         """Give back what the pool of the calling thread's stream keeps."""

@@ -268,5 +268,12 @@ def _refuse(path: str | Path, fault: str, cause: Exception | None = None) -> NoR
     """Raise an InputError that says how to make the file anew."""
     fasta = str(path).removesuffix(SUFFIX)
     known = fasta != str(path) and Path(fasta).is_file()
-    command = f"hapgpu index {fasta}" if known else f"hapgpu index REF.fa -o {path}"
+    command = f"hapgpu index {fasta if known else 'REF.fa'}"
+    if not known and _may_be_replaced(Path(path)):
+        command += f" -o {path}"
     raise InputError(f"{path}: {fault}; run: {command}") from cause
+
+
+def _may_be_replaced(path: Path) -> bool:
+    """Tell whether an index may be written here: a file of reads, given by mistake, is kept."""
+    return path.suffix == SUFFIX or not path.exists()

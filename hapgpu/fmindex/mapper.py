@@ -75,8 +75,7 @@ def mappers_for(
     mappers: list[Mapper] = []
     for device in devices:
         if isinstance(device, CudaDevice):
-            # Only where there is a GPU: it imports CuPy.
-            from hapgpu.fmindex.cuda_mapper import CudaMapper  # noqa: PLC0415
+            from hapgpu.fmindex.cuda_mapper import CudaMapper  # noqa: PLC0415  (imports CuPy)
 
             on_gpu = CudaMapper(index, search_options, sam_options, device)
             mappers += [on_gpu] * _WORKERS_PER_GPU
@@ -108,7 +107,7 @@ def block_transfer(devices: Sequence[Device], threads: int) -> BlockTransfer:
     """Return what suits the devices: the cache of a CPU, or the copies to a GPU."""
     if not isinstance(devices[0], CudaDevice):
         return BlockTransfer(_CPU_BLOCK, _unpinned, 1)
-    from hapgpu.pairhmm.staging import pinned_array  # noqa: PLC0415  (imports CuPy)
+    from hapgpu.gpu import pinned_array  # noqa: PLC0415  (imports CuPy)
 
     return BlockTransfer(
         _GPU_BLOCK, lambda size: pinned_array(size, np.uint8), min(threads, _MOST_COPYING_THREADS)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
 import cupy
 import numpy as np
 
+from hapgpu.fmindex.cuda import DeviceHits
 from hapgpu.fmindex.device_index import DeviceIndex
 from hapgpu.fmindex.sam_read import COMPLEMENTS
 from hapgpu.fmindex.sam_tables import SamTables
@@ -20,7 +20,7 @@ _THREADS: Final = 256
 _WRITING_THREADS: Final = 128  # kWarps of them in the source
 _BYTES: Final = 256
 
-_HITS = (Array("offsets", np.int64, "all_reads", 1), Array("hits", np.uint64, "hit_count"))
+_HITS = (Array("offsets", np.int64, "reads", 1), Array("hits", np.uint64, "hit_count"))
 _STRATA = (Array("best", np.int32, "reads"), Array("second", np.int32, "reads"))
 _RECORD_OFFSETS = Array("record_offsets", np.int64, "reads", 1)
 _READS_OF_RECORDS = Array("reads_of_records", np.int32, "records")
@@ -37,7 +37,7 @@ _MAPPING_QUALITIES = Array("mapping_qualities", np.uint8, "byte_values")
 
 
 def _spans(*names: str) -> tuple[Array, ...]:
-    return tuple(Array(name, np.int32, "all_reads") for name in names)
+    return tuple(Array(name, np.int32, "reads") for name in names)
 
 
 def _small(*names: str) -> tuple[Scalar, ...]:
@@ -57,9 +57,8 @@ COUNT_RECORDS = Kernel(
         *_STRATA,
         Array("record_counts", np.int64, "reads", 1),
         Array("counts", np.uint64, "count_values"),
-        *_small("all_reads"),
         *_large("hit_count"),
-        *_small("reads", "count_values", "first", "only_best", "unmapped"),
+        *_small("reads", "count_values", "only_best", "unmapped"),
         *_large("most_hits"),
     ),
 )
@@ -82,12 +81,11 @@ MEASURE_LINES = Kernel(
         *_BASES,
         _MAPPING_QUALITIES,
         Array("sizes", np.int64, "records", 1),
-        *_small("all_reads"),
         *_large("hit_count"),
         *_small("reads"),
         *_large("records"),
         *_small("contigs", "blocks", "listed", "byte_values"),
-        *_small("first", "has_qualities", "only_best", "read_group_size"),
+        *_small("has_qualities", "only_best", "read_group_size"),
     ),
 )
 
@@ -108,15 +106,13 @@ WRITE_LINES = Kernel(
         Array("read_group", np.uint8, "read_group_size"),
         Array("line_offsets", np.int64, "records", 1),
         Array("lines", np.uint8, "lines_size"),
-        *_large("text_size"),
-        *_small("all_reads"),
-        *_large("hit_count"),
+        *_large("text_size", "hit_count"),
         *_small("reads"),
         *_large("records"),
         *_small("contigs", "contig_names_size", "blocks", "listed", "byte_values"),
         *_small("read_group_size"),
         *_large("lines_size"),
-        *_small("first", "has_qualities", "only_best"),
+        *_small("has_qualities", "only_best"),
     ),
 )
 
@@ -131,26 +127,8 @@ class RecordCounts(NamedTuple):
     short: int
 
 
-@dataclass(frozen=True, slots=True)
-class _SomeReads:
-    """Some reads of a block, and the hits of all of them.
-
-    Attributes
-    ----------
-    offsets, hits
-        As in `HitBatch`.
-    first, count
-        The first of the reads, and how many they are.
-    """
-
-    offsets: Any
-    hits: Any
-    first: int
-    count: int
-
-
 class _Records(NamedTuple):
-    """The records of some reads: their `offsets` by read, and the read of each."""
+    """The records of a block: their `offsets` by read, and the read of each."""
 
     offsets: Any
     best: Any
@@ -189,11 +167,7 @@ class DeviceFormatter:
         self,
         text: Any,
         spans: DeviceSpans,
-        offsets: Any,
-        hits: Any,
-        *,
-        first: int = 0,
-        last: int | None = None,
+        hits: DeviceHits,
     ) -> tuple[Any, RecordCounts]:
         """Write the hits of a block of reads, on the current stream.
 
@@ -203,11 +177,8 @@ class DeviceFormatter:
             uint8 on the device: where the spans lie.
         spans
             n reads.
-        offsets, hits
-            As in `HitBatch`, on the device; a read has less than 2**31 hits.
-        first, last
-            Only of reads from `first` to before `last`, so that what is written in one piece can
-            be kept small.
+        hits
+            Of these reads, each less than 2**31.
 
         Returns
         -------
@@ -216,25 +187,24 @@ class DeviceFormatter:
         counts
             Of these reads.
         """
-        reads = (len(spans) if last is None else last) - first
-        some = _SomeReads(offsets, hits, first, reads)
-        if reads == 0:
+        if not len(spans):
             return cupy.empty(0, dtype=np.uint8), RecordCounts(0, 0, 0, 0, 0)
-        records, counts = self._count(spans, some)
+        records, counts = self._count(spans, hits)
         if counts.records == 0:
             return cupy.empty(0, dtype=np.uint8), counts
-        line_offsets = self._line_offsets(spans, some, records)
-        return self._lines(text, spans, some, records, line_offsets), counts
+        line_offsets = self._line_offsets(spans, hits, records)
+        return self._lines(text, spans, hits, records, line_offsets), counts
 
-    def _count(self, spans: DeviceSpans, some: _SomeReads) -> tuple[_Records, RecordCounts]:
+    def _count(self, spans: DeviceSpans, hits: DeviceHits) -> tuple[_Records, RecordCounts]:
         """Count what there is to write, and list it."""
-        best, second = cupy.empty((2, some.count), dtype=np.int32)
-        record_counts = cupy.empty(some.count + 1, dtype=np.int64)
+        reads = len(spans)
+        best, second = cupy.empty((2, reads), dtype=np.int32)
+        record_counts = cupy.empty(reads + 1, dtype=np.int64)
         totals = cupy.zeros(len(RecordCounts._fields), dtype=np.uint64)
-        arrays = (spans.lengths, some.offsets, some.hits, best, second, record_counts, totals)
-        sizes = (len(spans), some.hits.size, some.count, totals.size, some.first)
+        arrays = (spans.lengths, hits.offsets, hits.hits, best, second, record_counts, totals)
+        sizes = (hits.hits.size, reads, totals.size)
         wanted = self._wanted
-        blocks = -(-some.count // _THREADS)
+        blocks = -(-reads // _THREADS)
         load_kernel(COUNT_RECORDS, self._device).launch(
             blocks,
             _THREADS,
@@ -244,15 +214,15 @@ class DeviceFormatter:
         counts = RecordCounts(*map(int, totals.get()))
         reads_of_records = cupy.empty(counts.records, dtype=np.int32)
         load_kernel(LIST_READS, self._device).launch(
-            blocks, _THREADS, (offsets, reads_of_records, some.count, counts.records)
+            blocks, _THREADS, (offsets, reads_of_records, reads, counts.records)
         )
         return _Records(offsets, best, second, reads_of_records), counts
 
-    def _line_offsets(self, spans: DeviceSpans, some: _SomeReads, records: _Records) -> Any:
+    def _line_offsets(self, spans: DeviceSpans, hits: DeviceHits, records: _Records) -> Any:
         """int64[records + 1]: where lines begin, and where the last one ends."""
         count = records.reads.size
         sizes = cupy.empty(count + 1, dtype=np.int64)
-        arrays = (spans.name_lengths, spans.lengths, some.offsets, some.hits, *records)
+        arrays = (spans.name_lengths, spans.lengths, hits.offsets, hits.hits, *records)
         reference = (self._contig_offsets, self._name_offsets, *self._bases)
         load_kernel(MEASURE_LINES, self._device).launch(
             -(-count // _THREADS),
@@ -262,15 +232,15 @@ class DeviceFormatter:
                 *reference,
                 self._mapping_qualities,
                 sizes,
-                *(len(spans), some.hits.size, some.count, count),
+                *(hits.hits.size, len(spans), count),
                 *(self._contigs, *self._base_sizes, _BYTES),
-                *(some.first, spans.has_qualities, self._wanted.best, self._read_group.size),
+                *(spans.has_qualities, self._wanted.best, self._read_group.size),
             ),
         )
         return cupy.cumsum(sizes)
 
     def _lines(
-        self, text: Any, spans: DeviceSpans, some: _SomeReads, records: _Records, line_offsets: Any
+        self, text: Any, spans: DeviceSpans, hits: DeviceHits, records: _Records, line_offsets: Any
     ) -> Any:
         count = records.reads.size
         lines = cupy.empty(int(line_offsets[-1]), dtype=np.uint8)
@@ -285,15 +255,15 @@ class DeviceFormatter:
                 text,
                 *columns,
                 spans.lengths,
-                *(some.offsets, some.hits),
+                *(hits.offsets, hits.hits),
                 *records,
                 *reference,
                 *(self._mapping_qualities, self._complements, self._read_group),
                 *(line_offsets, lines),
-                *(text.size, len(spans), some.hits.size, some.count, count),
+                *(text.size, hits.hits.size, len(spans), count),
                 *(self._contigs, self._names.size),
                 *(*self._base_sizes, _BYTES, self._read_group.size),
-                *(lines.size, some.first, spans.has_qualities, self._wanted.best),
+                *(lines.size, spans.has_qualities, self._wanted.best),
             ),
         )
         return lines

@@ -27,6 +27,7 @@ from hapgpu.fmindex.index_data import BLOCK
 from hapgpu.fmindex.sam_text import TAB, put_count, put_tag, put_text, text_of
 from hapgpu.io.byte_access import Integer, copy_bytes
 from hapgpu.jit import njit_inlined
+from hapgpu.rows import last_at_most
 
 _M, _I, _D = b"MID"
 _ONE: Final = ord("1")
@@ -69,19 +70,6 @@ def placement_of(hit: np.uint64) -> Placement:
         np.int64(hit >> np.uint64(KIND_SHIFT) & np.uint64(KIND_MASK)),
         np.int64(hit & np.uint64(ERROR_MASK)),
     )
-
-
-@njit_inlined
-def last_at_most(values: NDArray[np.int64], count: Integer, value: Integer) -> Integer:
-    """Return the place of the last of `count` ascending values up to `value`; -1 if none is."""
-    low, high = np.int64(0), np.int64(count)
-    while low < high:
-        middle = (low + high) >> 1
-        if values[middle] <= value:
-            low = middle + 1
-        else:
-            high = middle
-    return low - 1
 
 
 @njit_inlined

@@ -46,7 +46,7 @@ FIND_READS: Final = Kernel(
         Array("base_starts", np.int32, "reads"),
         Array("quality_starts", np.int32, "reads"),
         Array("lengths", np.int32, "reads"),
-        Array("summary", np.int32, "one", width=2),
+        Array("is_faulty", np.int32, "one"),
         *_sizes("size", "newline_count", "reads", "one", "is_fasta", "longest_name", "most_bases"),
     ),
 )
@@ -60,8 +60,6 @@ class DeviceSpans:
     ----------
     name_starts, name_lengths, base_starts, quality_starts, lengths, has_qualities
         As of `ReadSpans`.
-    max_length
-        The greatest of `lengths`; 0 if there are no reads.
     """
 
     name_starts: Any
@@ -70,7 +68,6 @@ class DeviceSpans:
     quality_starts: Any
     lengths: Any
     has_qualities: bool
-    max_length: int
 
     def __len__(self) -> int:
         return int(self.lengths.size)
@@ -97,7 +94,7 @@ def parse_text(text: Any, *, is_fasta: bool) -> DeviceSpans | None:
     newlines = _newlines(text)
     reads = newlines.size // (2 if is_fasta else 4)
     columns = [cupy.empty(reads, dtype=np.int32) for _ in range(5)]
-    summary = cupy.zeros(2, dtype=np.int32)
+    is_faulty = cupy.zeros(1, dtype=np.int32)
     load_kernel(FIND_READS, text.device.id).launch(
         _blocks(min(reads, _MOST_BLOCKS * _WARPS_PER_BLOCK)),
         _THREADS,
@@ -105,7 +102,7 @@ def parse_text(text: Any, *, is_fasta: bool) -> DeviceSpans | None:
             text,
             newlines,
             *columns,
-            summary,
+            is_faulty,
             text.size,
             newlines.size,
             reads,
@@ -115,8 +112,7 @@ def parse_text(text: Any, *, is_fasta: bool) -> DeviceSpans | None:
             MOST_READ_BASES,
         ),
     )
-    is_faulty, max_length = summary.get().tolist()
-    if is_faulty:
+    if int(is_faulty[0]):
         return None
     return DeviceSpans(
         name_starts=columns[0],
@@ -125,7 +121,6 @@ def parse_text(text: Any, *, is_fasta: bool) -> DeviceSpans | None:
         quality_starts=columns[3],
         lengths=columns[4],
         has_qualities=not is_fasta,
-        max_length=max_length,
     )
 
 

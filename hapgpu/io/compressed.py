@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,7 +15,7 @@ from isal import igzip, isal_zlib
 from hapgpu.errors import InputError
 from hapgpu.io.bgzf import EOF_BLOCK, is_bgzf
 
-_UNREADABLE: Final = (OSError, cast("type[Exception]", isal_zlib.error))
+_DAMAGED: Final = (gzip.BadGzipFile, cast("type[Exception]", isal_zlib.error))
 
 
 @contextmanager
@@ -45,9 +46,12 @@ def open_inflated(source: str | Path | BufferedReader, name: str) -> Iterator[Bu
         raise InputError(f"{name}: no such file") from None
     except EOFError:
         raise InputError(f"{name}: the compressed file is cut short: copy it again") from None
-    except _UNREADABLE as error:
-        reason = getattr(error, "strerror", None) or error
-        raise InputError(f"{name}: cannot be read: {reason}") from error
+    except _DAMAGED as error:
+        raise InputError(
+            f"{name}: the compressed file is damaged ({error}): copy it again"
+        ) from error
+    except OSError as error:
+        raise InputError(f"{name}: cannot be read: {error.strerror or error}") from error
 
 
 def _inflated(stream: BufferedReader, name: str) -> BufferedIOBase:

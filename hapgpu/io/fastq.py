@@ -15,18 +15,16 @@ from hapgpu.errors import InputError
 from hapgpu.io.compressed import open_inflated
 from hapgpu.io.read_text import (
     BASE_BYTES,
-    LONG_NAME,
-    LONGEST_NAME,
     LONGEST_RECORD,
     NAME_BYTES,
     NO_AT,
-    NO_NAME,
     NO_PLUS,
     PHRED,
     REASONS,
     UNEQUAL,
     WELL_FORMED,
     bad_character,
+    name_fault,
     record_fault,
     without_mate,
 )
@@ -54,8 +52,8 @@ def read_fastq(
     ------
     InputError
         The file cannot be read or is cut short, or a record is malformed: no `@`, no `+`, no
-        name, lengths that differ, a byte that is no IUPAC base or no quality. The message names
-        the file and the record.
+        name, a name that begins with `@` or has more than 254 characters, lengths that differ, a
+        byte that is no IUPAC base or no quality. The message names the file and the record.
     """
     label = _label(source)
     first = 1
@@ -183,10 +181,9 @@ def _measure(
             return UNEQUAL, row
         name = starts[0] + 1
         name_length = _name_length(text, name, name + lengths[0] - 1)
-        if name_length == 0:
-            return NO_NAME, row
-        if name_length > LONGEST_NAME:
-            return LONG_NAME, row
+        fault = name_fault(text, name, name_length)
+        if fault != WELL_FORMED:
+            return fault, row
         spans[row, 0] = name
         spans[row, 1] = name_length
         spans[row, 2] = starts[1]

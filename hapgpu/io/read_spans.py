@@ -17,12 +17,9 @@ from hapgpu.io.read_text import (
     BAD_QUALITY,
     BASE_BYTES,
     CUT_SHORT,
-    LONG_NAME,
     LONG_READ,
-    LONGEST_NAME,
     NO_AT,
     NO_GREATER,
-    NO_NAME,
     NO_PLUS,
     OTHER_NAME,
     PHRED,
@@ -30,6 +27,7 @@ from hapgpu.io.read_text import (
     UNEQUAL,
     WELL_FORMED,
     bad_character,
+    name_fault,
     record_fault,
     without_mate,
 )
@@ -55,9 +53,10 @@ def parse_block(block: ReadBlock) -> ReadSpans:
     ------
     InputError
         A record is malformed: cut short, without `@` (of FASTA `>`), `+` or a name, with a name
-        of more than 254 characters, a third line that differs from the first, lengths that
-        differ, a read of more than `MOST_READ_BASES`, or a byte that is no IUPAC base, no
-        quality or, in a name, not printable. The message names the file and the record.
+        that begins with `@` or has more than 254 characters, a third line that differs from the
+        first, lengths that differ, a read of more than `MOST_READ_BASES`, or a byte that is no
+        IUPAC base, no quality or, in a name, not printable. The message names the file and the
+        record.
     """
     text = read_only(block.text)
     lines = 2 if block.is_fasta else 4
@@ -125,8 +124,9 @@ def _parse_header(
     if text[stop] != _BLANK and text[stop] != _TAB and stop < _content_end(text, stop, newline):
         return BAD_NAME, stop
     length = without_mate(text, name, stop)
-    if length == 0 or length > LONGEST_NAME:
-        return LONG_NAME if length else NO_NAME, begin
+    fault = name_fault(text, name, length)
+    if fault != WELL_FORMED:
+        return fault, begin
     spans[_NAMES, row] = name
     spans[_NAME_LENGTHS, row] = length
     return WELL_FORMED, newline

@@ -13,8 +13,10 @@ from hapgpu.jit import njit
 LONGEST_NAME: Final = 254
 LONGEST_RECORD: Final = 2**31 - 1
 
-WELL_FORMED, NO_AT, NO_PLUS, UNEQUAL, NO_NAME, LONG_NAME = range(6)
-NO_GREATER, OTHER_NAME, LONG_READ, CUT_SHORT, BAD_NAME, BAD_BASE, BAD_QUALITY = range(6, 13)
+WELL_FORMED, NO_AT, NO_PLUS, UNEQUAL, NO_NAME, LONG_NAME, AT_NAME = range(7)
+NO_GREATER, OTHER_NAME, LONG_READ, CUT_SHORT, BAD_NAME, BAD_BASE, BAD_QUALITY = range(7, 14)
+
+_AT: Final = ord("@")
 
 REASONS: Final = {
     NO_AT: "its first line does not start with '@'",
@@ -23,6 +25,7 @@ REASONS: Final = {
     UNEQUAL: "its sequence and its qualities differ in length",
     NO_NAME: "it has no name",
     LONG_NAME: f"its name is longer than {LONGEST_NAME} characters",
+    AT_NAME: "its name begins with '@', which SAM does not allow",
     NO_GREATER: "its first line does not start with '>'",
     OTHER_NAME: "its third line repeats another name than that of its first line",
     CUT_SHORT: "the file ends in the middle of it",
@@ -51,7 +54,7 @@ def record_fault(
     """
     header = text[:100].tobytes().partition(b"\n")[0]
     name = header[1:].decode("ascii", "replace").split()[:1]
-    called = f" '{name[0]}'" if name and header.startswith(marker) else ""
+    called = f" {name[0]!r}" if name and header.startswith(marker) else ""
     return InputError(f"{file}: record {number}{called}: {reason}")
 
 
@@ -67,3 +70,13 @@ def without_mate(text: NDArray[np.uint8], start: int, stop: int) -> int:
         stop - start > 2 and text[stop - 2] == 47 and (text[stop - 1] == 49 or text[stop - 1] == 50)
     )
     return stop - start - 2 if has_mate else stop - start
+
+
+@njit
+def name_fault(text: NDArray[np.uint8], start: int, length: int) -> int:
+    """Tell whether a name may stand in SAM, where `@` would make its line one of the header."""
+    if length == 0:
+        return NO_NAME
+    if length > LONGEST_NAME:
+        return LONG_NAME
+    return AT_NAME if text[start] == _AT else WELL_FORMED

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import sys
 import zlib
 from dataclasses import dataclass
@@ -12,8 +11,8 @@ from pathlib import Path
 from typing import Any, BinaryIO, Final, cast
 
 from hapgpu.errors import InputError
-from hapgpu.io.bam import MAGIC
 from hapgpu.io.bgzf import EOF_BLOCK, is_bgzf
+from hapgpu.io.text_kind import looks_like
 
 _HEAD_BYTES: Final = 1 << 16
 _CRAM_3 = b"CRAM\3"
@@ -21,8 +20,6 @@ _CRAM_3_EOF = bytes.fromhex(
     "0f000000ffffffff0fe0454f4600000000010005bdd94f0001000606010001000100ee63014b"
 )
 _GZIP = b"\x1f\x8b"
-_HEADER_LINE = re.compile(rb"@(HD|SQ|RG|PG|CO)\t")
-_ALIGNMENT_LINE = re.compile(rb"[^\t\n]+\t\d{1,5}\t[^\t\n]+\t\d+\t\d+\t[^\t\n]+\t[^\t\n]+\t\d+\t")
 
 
 class ReadFormat(Enum):
@@ -135,20 +132,20 @@ def _closing(head: bytes) -> bytes:
 def _recognise(head: bytes, name: str) -> ReadFormat:
     if not head:
         raise InputError(f"{name} is empty: BAM, CRAM, SAM or FASTQ expected")
-    if head.startswith(b"CRAM"):
+    is_gzip = head.startswith(_GZIP)
+    text = _first_inflated(head, name) if is_gzip else head
+    kind = looks_like(text)
+    if kind == "BAM" and is_gzip:
+        if not is_bgzf(head):
+            raise InputError(f"{name} is BAM compressed by gzip: compress it by bgzip instead")
+        return ReadFormat.BAM
+    if kind == "CRAM" and not is_gzip:
         return ReadFormat.CRAM
-    text = head
-    if head.startswith(_GZIP):
-        text = _first_inflated(head, name)
-        if text.startswith(MAGIC):
-            if not is_bgzf(head):
-                raise InputError(f"{name} is BAM compressed by gzip: compress it by bgzip instead")
-            return ReadFormat.BAM
-    if _HEADER_LINE.match(text) or _ALIGNMENT_LINE.match(text):
+    if kind == "SAM":
         return ReadFormat.SAM
     if text.startswith(b"@"):
         return ReadFormat.FASTQ
-    raise InputError(f"{name} {_guess(text)}: BAM, CRAM, SAM or FASTQ expected")
+    raise InputError(f"{name} {_guess(text, kind)}: BAM, CRAM, SAM or FASTQ expected")
 
 
 def _first_inflated(head: bytes, name: str) -> bytes:
@@ -158,11 +155,9 @@ def _first_inflated(head: bytes, name: str) -> bytes:
         raise InputError(f"{name} is damaged: it begins as gzip, but cannot be inflated") from None
 
 
-def _guess(text: bytes) -> str:
+def _guess(text: bytes, kind: str | None) -> str:
     if not text:
         return "holds nothing"
     if text.startswith(b">"):
         return "looks like FASTA"
-    if text.startswith((b"##fileformat=VCF", b"BCF")):
-        return "looks like VCF"
-    return "is of an unknown kind"
+    return f"looks like {kind}" if kind in {"VCF", "BCF"} else "is of an unknown kind"

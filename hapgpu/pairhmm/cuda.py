@@ -14,12 +14,12 @@ from numpy.typing import NDArray
 from hapgpu.batch import Ragged
 from hapgpu.device import CudaDevice, usable_cpus
 from hapgpu.errors import DeviceError
-from hapgpu.gpu import thread_streams
+from hapgpu.gpu import pinned_array, thread_streams
 from hapgpu.pairhmm.batch import HmmBatch, HmmReads, is_uniform
 from hapgpu.pairhmm.cpu import exact_log10_likelihoods
 from hapgpu.pairhmm.piece_run import PieceRun
 from hapgpu.pairhmm.pieces import halves_of, pieces_of
-from hapgpu.pairhmm.staging import pinned_array, thread_staging
+from hapgpu.pairhmm.staging import thread_staging
 
 _PIECE_CELLS = 9_000_000_000  # a few milliseconds, longer than the host takes for the next piece
 _PIECE_BASES = 1 << 25

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from hapgpu.batch import offsets_of
 from hapgpu.device import CudaDevice
-from hapgpu.gpu import multiprocessors
+from hapgpu.gpu import multiprocessors, pinned_array
 from hapgpu.kernels import Kernel, load_kernel
 from hapgpu.pairhmm.batch import HmmBatch, is_uniform
 from hapgpu.pairhmm.device_arrays import Inputs, Listed, Prepared
@@ -33,7 +33,7 @@ from hapgpu.pairhmm.model import (
     FLOAT_THRESHOLD,
     TRUSTED_GROWTH,
 )
-from hapgpu.pairhmm.staging import Staging, pinned_array
+from hapgpu.pairhmm.staging import Staging
 
 _WARPS_PER_MULTIPROCESSOR = 8
 _EXACT_WARPS_PER_MULTIPROCESSOR = 16

@@ -1,4 +1,4 @@
-"""Arrays sent to a GPU, and memory that the GPU reads and writes by itself."""
+"""Arrays sent to a GPU, small ones together."""
 
 from __future__ import annotations
 
@@ -11,19 +11,12 @@ import cupy
 import numpy as np
 from numpy.typing import NDArray
 
+from hapgpu.gpu import pinned_array
+
 _ALIGNMENT = 256
 _INDEX = np.dtype(np.int32)
 _LARGE_BYTES = 1 << 20  # worth a transfer of its own
 _thread = threading.local()
-
-
-def pinned_array(size: int, dtype: Any) -> NDArray[Any]:
-    """Return uninitialised pinned memory, one dimension, which goes back to CuPy's pool.
-
-    From there and to there copies run beside everything else, at the full rate of the bus.
-    """
-    memory = cupy.cuda.alloc_pinned_memory(max(size * np.dtype(dtype).itemsize, 1))
-    return np.frombuffer(memory, dtype=dtype, count=size)
 
 
 class Staging:

@@ -90,6 +90,17 @@ def test_statistics(fasta: Path, sample: Sample, tmp_path: Path) -> None:
     assert {"build", "write", "total"} == set(statistics["seconds"])
 
 
+@pytest.mark.parametrize("name", ["ref.fa", "link.fa"])
+def test_the_reference_is_not_replaced(
+    fasta: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str
+) -> None:
+    (tmp_path / "link.fa").symlink_to(fasta)
+    text = fasta.read_bytes()
+    assert status_of(fasta, "-o", tmp_path / name) == 2
+    assert "is read from: write to another file" in capsys.readouterr().err
+    assert fasta.read_bytes() == text
+
+
 COMPRESSED = gzip.compress(b">one\nACGTACGTACGT\n" * 50)
 FAULTS = {
     "empty": (b"", []),

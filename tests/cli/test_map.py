@@ -240,7 +240,18 @@ def test_short_reads_are_told(
     assert status_of(*files, "--device", "cpu", "-t", "1") == 0
     device, *said = capsys.readouterr().err.splitlines()
     assert device.startswith("hapgpu map: device: CPU, 1 thread")
-    assert said == ["hapgpu map: 2 reads have fewer than 10 bases and are not mapped"]
+    assert said == ["hapgpu map: 2 reads have fewer than 10 bases: not mapped"]
+
+
+def test_one_short_read_is_told(
+    sample: Sample, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "reads.fq"
+    path.write_text("@a\nACGT\n+\nIIII\n")
+    assert status_of(sample.fasta, path, "-o", tmp_path / "out.sam", "--device", "cpu") == 0
+    assert capsys.readouterr().err.endswith(
+        "hapgpu map: 1 read has fewer than 10 bases: not mapped\n"
+    )
 
 
 @pytest.mark.parametrize("threads", [1, 2, 4])

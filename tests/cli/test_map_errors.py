@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import gzip
+import shutil
+import signal
+import subprocess
+import time
 from pathlib import Path
 
 import pysam
 import pytest
 
 from tests.cli.in_process import status_of_command
-from tests.cli.map_command import make_sample, status_of
+from tests.cli.map_command import COMMAND, make_sample, status_of
 
 READ = "@r{0}\nACGTTTGACAAC\n+\nIIIIIIIIIIII\n"
 GOOD = "".join(READ.format(number) for number in range(50))
@@ -38,6 +42,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "good.fq": GOOD,
         "empty.fq": "",
         "text.fq": "this is no sequence file\n",
+        "third_block.fq": GOOD * 1200 + READ.format(0).replace("+", "-"),
         "no_index.fa": f">one\n{'ACGTTTGACAAC' * 9}\n",
         "twice.fa": ">one\nACGTACGTACGT\n>one\nACGTTTGACAAC\n",
         "protein.fa": ">one\nACGT*-ACGT\n",
@@ -74,7 +79,7 @@ CASES = {
         for name in _malformed()
     },
     "missing reads": ("reference.fa good.fq absent.fq", 1, ["absent.fq: no such file"]),
-    "missing reference": ("absent.fa good.fq", 1, ["absent.fa", "no such file"]),
+    "missing reference": ("absent.fa good.fq", 1, ["absent.fa: no such file"]),
     "missing index": ("reference.fa good.fq --index absent.hgx", 1, ["absent.hgx"]),
     "not reads": ("reference.fa text.fq", 1, ["text.fq"]),
     "no reads": ("reference.fa good.fq empty.fq", 1, ["empty.fq is empty"]),
@@ -88,6 +93,7 @@ CASES = {
     ),
     "cut index": ("reference.fa good.fq --index cut.hgx", 1, ["cut.hgx", "hapgpu index"]),
     "not an index": ("reference.fa good.fq --index good.fq", 1, ["good.fq", "index"]),
+    "later block": ("reference.fa good.fq third_block.fq", 1, ["third_block.fq", "record 60001"]),
     "name twice": ("twice.fa good.fq", 1, ["twice.fa", "one"]),
     "not DNA": ("protein.fa good.fq", 1, ["protein.fa"]),
     "standard input twice": ("reference.fa - -", 2, ["standard input"]),
@@ -155,3 +161,90 @@ def test_output_that_cannot_be_written(
     files = folder / "reference.fa", folder / "good.fq"
     assert status_of(*files, "-q", "--device", "cpu", "-o", tmp_path / place) == 4
     assert capsys.readouterr().err.startswith("hapgpu map: error: cannot write ")
+
+
+@pytest.fixture
+def inputs(folder: Path, tmp_path: Path) -> Path:
+    """Copy what a run reads, for tests that might destroy it."""
+    for name in ("reference.fa", "reference.fa.hgx", "good.fq"):
+        shutil.copy(folder / name, tmp_path)
+    (tmp_path / "link.fq").symlink_to("good.fq")
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("reads", "output"),
+    [
+        ("good.fq", "reference.fa"),
+        ("good.fq", "reference.fa.hgx"),
+        ("good.fq", "good.fq"),
+        ("good.fq", "./link.fq"),
+        ("link.fq", "good.fq"),
+    ],
+)
+def test_no_input_is_replaced(
+    inputs: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    reads: str,
+    output: str,
+) -> None:
+    monkeypatch.chdir(inputs)
+    before = {path: path.read_bytes() for path in inputs.iterdir()}
+    assert status_of("reference.fa", reads, "-o", output, "--device", "cpu") == 2
+    assert capsys.readouterr().err.startswith(f"hapgpu map: error: {Path(output)} is read from")
+    assert {path: path.read_bytes() for path in inputs.iterdir()} == before
+
+
+@pytest.mark.parametrize(
+    ("index", "command"),
+    [
+        ("good.fq", "hapgpu index REF.fa"),
+        ("absent.hgx", "hapgpu index REF.fa -o absent.hgx"),
+        ("reference.fa", "hapgpu index REF.fa"),
+    ],
+)
+def test_the_command_that_is_advised_replaces_no_reads(
+    inputs: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    index: str,
+    command: str,
+) -> None:
+    monkeypatch.chdir(inputs)
+    assert status_of("reference.fa", "good.fq", "--index", index, "--device", "cpu", "-q") == 1
+    assert capsys.readouterr().err.endswith(f"; run: {command}\n")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full")
+@pytest.mark.parametrize("output_format", ["sam", "bam"])
+def test_a_full_disk(folder: Path, capsys: pytest.CaptureFixture[str], output_format: str) -> None:
+    files = folder / "reference.fa", folder / "good.fq"
+    assert status_of(*files, "-q", "--device", "cpu", "-O", output_format, "-o", "/dev/full") == 4
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("hapgpu map: error: cannot write /dev/full")
+
+
+@pytest.mark.parametrize("threads", ["1", "2"])
+@pytest.mark.parametrize("name", ["out.sam", "out.bam"])
+def test_an_interrupted_run_leaves_no_file(
+    folder: Path, tmp_path: Path, threads: str, name: str
+) -> None:
+    """Standard input stays open: the run is still going on when it is interrupted."""
+    output = ("-o", tmp_path / name)
+    resources = ("--device", "cpu", "-t", threads)
+    with subprocess.Popen(
+        [*COMMAND, folder / "reference.fa", folder / "good.fq", "-", *output, *resources, "-q"],
+        stdin=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    ) as process:
+        assert process.stdin
+        assert process.stderr
+        process.stdin.write(GOOD.encode())
+        process.stdin.flush()
+        while process.poll() is None and not list(tmp_path.iterdir()):
+            time.sleep(0.01)
+        process.send_signal(signal.SIGINT)
+        assert process.wait(timeout=60) == 130
+        assert process.stderr.read() == b""
+    assert not list(tmp_path.iterdir())

@@ -196,6 +196,15 @@ def test_contig_name_that_sam_does_not_allow(tmp_path: Path) -> None:
         build_index(fasta, CpuDevice())
 
 
+@pytest.mark.parametrize("chunk", [3, 1000])
+def test_protein(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, chunk: int) -> None:
+    monkeypatch.setattr(build, "_LETTERS_AT_A_TIME", chunk)
+    path = tmp_path / "protein.fa"
+    path.write_text(">dna\nACGTUNRYxX\n>insulin\nMALWMRLL\n")
+    with pytest.raises(InputError, match=r"protein\.fa: 'L' in 'insulin', base 3, is no nucleo"):
+        build_index(path, CpuDevice())
+
+
 def test_missing_fasta(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"none\.fa: no such file"):
         build_index(tmp_path / "none.fa", CpuDevice())

@@ -213,6 +213,12 @@ def truncated_bgzip(path: Path) -> None:
     path.write_bytes(path.read_bytes()[:-28])
 
 
+def damaged_gzip(path: Path) -> None:
+    data = bytearray(gzip.compress(b"@a\nACGT\n+\nIIII\n"))
+    data[-8] ^= 1  # of its checksum
+    path.write_bytes(data)
+
+
 UNREADABLE: dict[str, tuple[Callable[[Path], Any], str]] = {
     "absent": (lambda _: None, "r.fq: no such file"),
     "folder": (Path.mkdir, "r.fq: cannot be read: Is a directory"),
@@ -229,6 +235,7 @@ UNREADABLE: dict[str, tuple[Callable[[Path], Any], str]] = {
     "text": (lambda path: path.write_bytes(b"ACGT\n"), "r.fq is of an unknown kind"),
     "blank": (lambda path: path.write_bytes(b"\n\n"), "r.fq is of an unknown kind"),
     "no end of bgzip": (truncated_bgzip, "r.fq is truncated"),
+    "gzip damaged": (damaged_gzip, "r.fq: the compressed file is damaged"),
     "gzip cut": (
         lambda path: path.write_bytes(gzip.compress(b"@a\nACGT\n+\nIIII\n" * 5000)[:-20]),
         "r.fq: the compressed file is cut short",
