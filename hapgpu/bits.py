@@ -4,9 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 from llvmlite import ir
 
-from hapgpu.jit import intrinsic, types
+from hapgpu.io.byte_access import Integer
+from hapgpu.jit import intrinsic, njit_inlined, types
+
+_0, _1 = map(np.uint64, (0, 1))
+_ALL = np.uint64(2**64 - 1)
 
 
 def _unary(instruction: str) -> Any:
@@ -64,3 +69,12 @@ def _loading(_: Any, __: Any) -> Any:
 
 load_u64 = intrinsic(_loading)
 """intp -> uint64: eight bytes, little-endian, at an address that need not be aligned."""
+
+
+@njit_inlined
+def span_mask(begin: Integer, end: Integer) -> Integer:
+    """Return a word with the bits from `begin` to `end` set, of which both may lie outside."""
+    upper = _ALL if end >= 64 else (_1 << np.uint64(max(end, 0))) - _1
+    if begin >= 64:
+        return _0
+    return upper & (_ALL << np.uint64(max(begin, 0)))

@@ -7,7 +7,7 @@ Reads go, on the CPU and on a GPU, through
 
 1. `hapgpu.io.read_spans`, `spans_cuda`: text to places of names, bases and qualities (`spans`),
 2. `packing`, `cuda`: bases to planes of bits,
-3. `cpu`, `cuda`: planes to `hits`,
+3. `cpu` (`seeds`, then `candidates`, in a `compiled_index`), `cuda`: planes to `hits`,
 4. `sam_cpu`, `sam_cuda`: hits to lines of SAM (other `sam_…` modules write its fields),
 
 which `mapper` and `cuda_mapper` put together. `reference` is the textbook search that all of it is

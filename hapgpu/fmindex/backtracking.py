@@ -15,9 +15,10 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from hapgpu.fmindex.cpu import CompiledIndex, compiled_index, preceded, strand_base
+from hapgpu.fmindex.compiled_index import CompiledIndex, compiled_index, preceded
 from hapgpu.fmindex.index_data import IndexData
 from hapgpu.fmindex.packing import PackedReads
+from hapgpu.fmindex.seeds import strand_base
 from hapgpu.io.byte_access import Integer
 from hapgpu.jit import njit
 from hapgpu.rows import read_only
@@ -71,7 +72,7 @@ def row_count(index: IndexData) -> int:
 
 
 @njit
-def _backtrack_all(  # noqa: PLR0917  (Numba takes no keywords)
+def _backtrack_all(
     index: CompiledIndex,
     rows: Integer,
     words: NDArray[np.uint64],
