@@ -13,6 +13,7 @@ from hapgpu.cli.messages import set_up_messages
 from hapgpu.cli.options import Debug, DeviceName, Json, Quiet, Verbose
 from hapgpu.cli.run import announce, refuse_to_replace
 from hapgpu.device import resolve_devices
+from hapgpu.errors import OutputError
 from hapgpu.fmindex.build import build_index
 from hapgpu.fmindex.files import default_index_path, save_index
 from hapgpu.fmindex.index_data import IndexData
@@ -63,10 +64,12 @@ def index(
     """
     set_up_messages("index", quiet=quiet, verbose=verbose, debug=debug)
     refuse_to_replace([reference], output)
+    path = output or default_index_path(reference)
+    if not path.parent.is_dir():  # said before the work is done
+        raise OutputError(f"cannot write {path}: there is no folder {path.parent}")
     devices, chosen = resolve_devices(device, threads=1)
     announce("index", chosen, quiet=quiet)
     statistics = RunStatistics("index", sys.argv, [devices[0].name], threads=1)
-    path = output or default_index_path(reference)
 
     def build(fasta: Path) -> IndexData:
         return build_index(fasta, devices[0], low_memory=low_memory)

@@ -204,7 +204,7 @@ def _search(index: IndexData, reads: Ragged, options: SearchOptions, device: Dev
             pool.submit(lambda rows: cpu.search(index, _packed(rows), options), rows)
             for rows in _pieces(reads, _BASES_ON_CPU)
         ]
-        return _joined([task.result() for task in tasks])
+        return _joined(pool.results(tasks))
 
 
 def _packed(reads: Ragged) -> PackedReads:

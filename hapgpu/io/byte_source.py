@@ -95,7 +95,7 @@ class _FileSource:
             )
             for start in range(0, size, _PIECE_BYTES)
         ]
-        newlines = sum(task.result() for task in tasks)
+        newlines = sum(self._pool.results(tasks))
         self._at += size
         return size, newlines
 

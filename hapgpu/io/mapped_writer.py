@@ -87,8 +87,7 @@ class MappedWriter:
             )
             for cut in range(0, data.size, _PIECE_BYTES)
         ]
-        for task in tasks:
-            task.result()
+        self._pool.results(tasks)
 
     def __enter__(self) -> Self:
         return self

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import pairwise
 from types import TracebackType
@@ -52,7 +52,16 @@ class Pool:
         """Call `function(start, stop)` on one even slice of the rows per thread, in order."""
         cuts = [rows * part // self.threads for part in range(self.threads + 1)]
         tasks = [self.submit(function, start, stop) for start, stop in pairwise(cuts)]
-        return [task.result() for task in tasks]
+        return self.results(tasks)
+
+    @staticmethod
+    def results(tasks: Sequence[Task[_Result]]) -> list[_Result]:
+        """Return what each task returned.
+
+        They are asked from the last one on: helpers begin with the first, so that this thread
+        always finds one to do, until all are being done.
+        """
+        return [task.result() for task in reversed(tasks)][::-1]
 
     def close(self) -> None:
         """Drop what has not begun and wait for what has."""

@@ -139,3 +139,12 @@ def test_output_that_cannot_be_written(
 ) -> None:
     assert status_of(fasta, "-q", "-o", tmp_path / place) == 4
     assert capsys.readouterr().err.startswith("hapgpu index: error: cannot write ")
+
+
+def test_a_missing_folder_is_told_before_the_work(
+    fasta: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert status_of(fasta, "-o", tmp_path / "absent" / "ref.hgx") == 4
+    told = capsys.readouterr().err
+    assert "there is no folder" in told
+    assert "device:" not in told
