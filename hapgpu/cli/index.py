@@ -64,9 +64,9 @@ def index(
     """
     set_up_messages("index", quiet=quiet, verbose=verbose, debug=debug)
     refuse_to_replace([reference], output)
+    if output is not None and not output.parent.is_dir():  # said before the work is done
+        raise OutputError(f"cannot write {output}: there is no folder {output.parent}")
     path = output or default_index_path(reference)
-    if not path.parent.is_dir():  # said before the work is done
-        raise OutputError(f"cannot write {path}: there is no folder {path.parent}")
     devices, chosen = resolve_devices(device, threads=1)
     announce("index", chosen, quiet=quiet)
     statistics = RunStatistics("index", sys.argv, [devices[0].name], threads=1)
