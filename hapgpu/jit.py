@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import TypeVar, cast
 
@@ -31,7 +32,6 @@ def _sources_digest() -> str:
 os.environ.setdefault("NUMBA_CACHE_DIR", str(cache_directory() / "numba" / _sources_digest()))
 
 _CACHE = Path(os.environ["NUMBA_CACHE_DIR"])
-_IS_FIRST_RUN = not _CACHE.exists()
 
 import numba  # noqa: E402  (the cache folder has to be set first)
 from numba import types  # noqa: E402  (as above)
@@ -59,6 +59,12 @@ def njit_inlined(function: _Function) -> _Function:
     return cast("_Function", numba.njit(nogil=True, cache=True, forceinline=True)(function))
 
 
-def is_first_run() -> bool:
-    """Tell whether nothing was compiled before this process: its first calls will take seconds."""
-    return _IS_FIRST_RUN
+def is_first_run(command: str) -> bool:
+    """Tell, once, that a command was not run before: its first calls will take seconds."""
+    mark = _CACHE / f"{command}.ran"
+    if mark.exists():
+        return False
+    with suppress(OSError):  # it is told again then
+        _CACHE.mkdir(parents=True, exist_ok=True)
+        mark.touch()
+    return True

@@ -24,7 +24,7 @@ def announce(command: str, device: str, *, quiet: bool) -> None:
     if quiet:
         return
     sys.stderr.write(f"hapgpu {command}: {device}\n")
-    if is_first_run() and sys.stderr.isatty():
+    if sys.stderr.isatty() and is_first_run(command):
         sys.stderr.write(
             f"hapgpu {command}: the first run compiles for this machine; later ones start sooner\n"
         )
