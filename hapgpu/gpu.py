@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import functools
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import cupy
 import numpy as np
 from numpy.typing import NDArray
+
+from hapgpu.device import CudaDevice
+from hapgpu.errors import DeviceError
 
 _URGENT, _USUAL = -1, 0  # priorities of CUDA: the lower number comes first
 _thread = threading.local()
@@ -35,6 +40,25 @@ def pinned_array(size: int, dtype: Any) -> NDArray[Any]:
     """
     memory = cupy.cuda.alloc_pinned_memory(max(size * np.dtype(dtype).itemsize, 1))
     return np.frombuffer(memory, dtype=dtype, count=size)
+
+
+@contextmanager
+def explained(device: CudaDevice) -> Iterator[None]:
+    """Turn what CUDA reports into an error for the user.
+
+    Raises
+    ------
+    DeviceError
+        The memory of the device does not suffice, or it failed.
+    """
+    try:
+        yield
+    except cupy.cuda.memory.OutOfMemoryError as error:
+        message = f"{device.name} has too little memory: use --device cpu"
+        raise DeviceError(message) from error
+    except (cupy.cuda.driver.CUDADriverError, cupy.cuda.runtime.CUDARuntimeError) as error:
+        message = f"{device.name} failed: {error}"
+        raise DeviceError(message) from error
 
 
 @functools.cache

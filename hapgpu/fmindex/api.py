@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -169,7 +169,7 @@ class FMIndex:
         UsageError
             An argument is of the wrong kind.
         DeviceError
-            A named device cannot be used.
+            A named device cannot be used, has too little memory for one read, or fails.
         """
         if errors not in range(_MOST_ERRORS + 1):
             message = f"errors={errors}: hits with 0 or 1 can be found"
@@ -191,20 +191,19 @@ def _rows(reads: Sequences) -> Ragged:
 
 def _search(index: IndexData, reads: Ragged, options: SearchOptions, device: Device) -> HitBatch:
     if isinstance(device, CudaDevice):
-        # Only where there is a GPU: it imports CuPy.
         from hapgpu.fmindex import cuda  # noqa: PLC0415  (imports CuPy)
 
         parts = [
             cuda.search(index, _packed(rows), options, device)
             for rows in _pieces(reads, _BASES_ON_GPU)
         ]
-        return _joined(parts)
+        return HitBatch.concatenate(parts)
     with Pool(device.threads) as pool:
         tasks = [
             pool.submit(lambda rows: cpu.search(index, _packed(rows), options), rows)
             for rows in _pieces(reads, _BASES_ON_CPU)
         ]
-        return _joined(pool.results(tasks))
+        return HitBatch.concatenate(pool.results(tasks))
 
 
 def _packed(reads: Ragged) -> PackedReads:
@@ -223,13 +222,6 @@ def _pieces(reads: Ragged, bases: int) -> Iterator[Ragged]:
     for start, stop in pairwise([0, *cuts, len(reads)]):
         if start < stop:
             yield reads.slice(start, stop)
-
-
-def _joined(parts: Sequence[HitBatch]) -> HitBatch:
-    nothing = HitBatch(np.zeros(1, dtype=np.int64), np.empty(0, dtype=np.uint64))
-    counts = [np.diff(part.offsets) for part in (nothing, *parts)]
-    hits = [part.hits for part in (nothing, *parts)]
-    return HitBatch(offsets_of(np.concatenate(counts)), np.concatenate(hits))
 
 
 def _hits(found: HitBatch, lengths: NDArray[np.int64], contigs: Contigs) -> Hits:

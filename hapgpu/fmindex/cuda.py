@@ -23,7 +23,7 @@ from hapgpu.fmindex.kernels import (
     verify_kernel,
 )
 from hapgpu.fmindex.packing import PackedReads
-from hapgpu.gpu import thread_streams
+from hapgpu.gpu import explained, thread_streams
 from hapgpu.kernels import Kernel, load_kernel
 
 _THREADS: Final = 256
@@ -57,7 +57,7 @@ class DeviceHits:
 def search(
     index: IndexData, reads: PackedReads, options: SearchOptions, device: CudaDevice
 ) -> HitBatch:
-    """Find all hits of reads.
+    """Find all hits of reads, in parts where the memory of the device does not hold them.
 
     Parameters
     ----------
@@ -73,9 +73,29 @@ def search(
     Raises
     ------
     DeviceError
-        The index does not fit.
+        The index or a single read does not fit, or the device failed.
     """
-    resident = resident_index(index, device)
+    with explained(device):
+        resident = resident_index(index, device)
+        return HitBatch.concatenate(_search_in_parts(resident, reads, options, device))
+
+
+def _search_in_parts(
+    index: DeviceIndex, reads: PackedReads, options: SearchOptions, device: CudaDevice
+) -> list[HitBatch]:
+    try:
+        return [_search_packed(index, reads, options, device)]
+    except cupy.cuda.memory.OutOfMemoryError:
+        if len(reads) < 2:  # CuPy has emptied its pool already
+            raise
+    middle = len(reads) // 2
+    halves = (reads.slice(0, middle), reads.slice(middle, len(reads)))
+    return [part for half in halves for part in _search_in_parts(index, half, options, device)]
+
+
+def _search_packed(
+    index: DeviceIndex, reads: PackedReads, options: SearchOptions, device: CudaDevice
+) -> HitBatch:
     with cupy.cuda.Device(device.index), thread_streams(device.index, 1)[0] as stream:
         on_device = DeviceReads(
             cupy.asarray(reads.words),
@@ -83,7 +103,7 @@ def search(
             cupy.asarray(reads.lengths),
             int(reads.word_offsets[-1]),
         )
-        found = search_on_device(resident, on_device, options, device.index)
+        found = search_on_device(index, on_device, options, device.index)
         hits = HitBatch(cupy.asnumpy(found.offsets), cupy.asnumpy(found.hits))
         stream.synchronize()
         return hits

@@ -19,7 +19,7 @@ from hapgpu.fmindex.sam_cuda import DeviceFormatter, RecordCounts
 from hapgpu.fmindex.sam_options import SamOptions
 from hapgpu.fmindex.sam_tables import sam_tables
 from hapgpu.fmindex.spans_cuda import DeviceSpans, parse_text
-from hapgpu.gpu import pinned_array, thread_streams
+from hapgpu.gpu import explained, pinned_array, thread_streams
 from hapgpu.io.read_block import ReadBlock
 from hapgpu.io.read_spans import parse_block
 
@@ -56,9 +56,10 @@ class CudaMapper:
     ) -> None:
         self._device = device
         self._options = search_options
-        self._index = resident_index(index, device)
-        tables = sam_tables(index, sam_options)
-        self._formatter = DeviceFormatter(tables, self._index, device.index)
+        with explained(device):
+            self._index = resident_index(index, device)
+            tables = sam_tables(index, sam_options)
+            self._formatter = DeviceFormatter(tables, self._index, device.index)
         if device.memory_limit is not None:
             with cupy.cuda.Device(device.index):
                 cupy.get_default_memory_pool().set_limit(size=device.memory_limit)
@@ -71,8 +72,12 @@ class CudaMapper:
         InputError
             A record is malformed; the message names the file and the record.
         DeviceError
-            A single read does not fit.
+            A single read does not fit, or the device failed.
         """
+        with explained(self._device):
+            return self._map_in_parts(block)
+
+    def _map_in_parts(self, block: ReadBlock) -> MappedBlock:
         try:
             return self._map(block)
         except cupy.cuda.memory.OutOfMemoryError as error:
@@ -83,7 +88,7 @@ class CudaMapper:
                     f"{block.name}: record {block.first} does not fit into the memory of "
                     f"{self._device.name}: give it more (--gpu-mem), or use --device cpu"
                 ) from error
-        return _joined([self(half) for half in halves])
+        return _joined([self._map_in_parts(half) for half in halves])
 
     def _map(self, block: ReadBlock) -> MappedBlock:
         number = self._device.index

@@ -6,11 +6,14 @@ kind (2 bits) and the place of the error in the read as it lies on the forward s
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
+
+from hapgpu.batch import offsets_of
 
 DISTANCE_SHIFT: Final = 62
 START_SHIFT: Final = 30
@@ -66,6 +69,14 @@ class HitBatch:
 
     offsets: NDArray[np.int64]
     hits: NDArray[np.uint64]
+
+    @classmethod
+    def concatenate(cls, parts: Sequence[HitBatch]) -> HitBatch:
+        """Put batches under each other; without any there are no reads."""
+        nothing = cls(np.zeros(1, dtype=np.int64), np.empty(0, dtype=np.uint64))
+        counts = [np.diff(part.offsets) for part in (nothing, *parts)]
+        hits = [part.hits for part in (nothing, *parts)]
+        return cls(offsets_of(np.concatenate(counts)), np.concatenate(hits))
 
     @property
     def distances(self) -> NDArray[np.uint8]:

@@ -61,6 +61,12 @@ class PackedReads:
     def __len__(self) -> int:
         return self.lengths.size
 
+    def slice(self, start: int, stop: int) -> PackedReads:
+        """Take reads start to stop; the words share memory with these."""
+        offsets = self.word_offsets[start : stop + 1]
+        first, last = 2 * PLANES * offsets[0], 2 * PLANES * offsets[-1]
+        return PackedReads(self.words[first:last], offsets - offsets[0], self.lengths[start:stop])
+
 
 def pack_reads(
     text: NDArray[np.uint8], starts: NDArray[np.int32], lengths: NDArray[np.int32]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from types import TracebackType
 from typing import Self
 
@@ -14,7 +12,7 @@ from numpy.typing import NDArray
 from hapgpu.batch import Ragged
 from hapgpu.device import CudaDevice, usable_cpus
 from hapgpu.errors import DeviceError
-from hapgpu.gpu import pinned_array, thread_streams
+from hapgpu.gpu import explained, pinned_array, thread_streams
 from hapgpu.pairhmm.batch import HmmBatch, HmmReads, is_uniform
 from hapgpu.pairhmm.cpu import exact_log10_likelihoods
 from hapgpu.pairhmm.piece_run import PieceRun
@@ -50,7 +48,7 @@ def log10_likelihoods(batch: HmmBatch, device: CudaDevice) -> NDArray[np.float64
         If the memory of the device does not hold a single read with its haplotypes, or a launch
         fails.
     """
-    with _explained(device), cupy.cuda.Device(device.index):
+    with explained(device), cupy.cuda.Device(device.index):
         likelihoods: NDArray[np.float64] = pinned_array(batch.pairs, np.float64)
         with _Flight(device) as flight:
             done = 0
@@ -61,19 +59,6 @@ def log10_likelihoods(batch: HmmBatch, device: CudaDevice) -> NDArray[np.float64
         rows = np.flatnonzero(np.isnan(likelihoods))
         likelihoods[rows] = exact_log10_likelihoods(batch, rows, usable_cpus())
     return likelihoods
-
-
-@contextmanager
-def _explained(device: CudaDevice) -> Iterator[None]:
-    """Turn what CUDA reports into an error for the user."""
-    try:
-        yield
-    except cupy.cuda.memory.OutOfMemoryError as error:
-        message = f"{device.name} has too little memory: use --device cpu"
-        raise DeviceError(message) from error
-    except (cupy.cuda.driver.CUDADriverError, cupy.cuda.runtime.CUDARuntimeError) as error:
-        message = f"{device.name} failed: {error}"
-        raise DeviceError(message) from error
 
 
 class _Flight:
@@ -175,7 +160,7 @@ def forward_seconds(batch: HmmBatch, device: CudaDevice, repeats: int) -> float:
 
     The batch is computed as one piece, and has to fit the memory of the device.
     """
-    with _explained(device), cupy.cuda.Device(device.index):
+    with explained(device), cupy.cuda.Device(device.index):
         stream = thread_streams(device.index, 1, urgent=True)[0]
         streams = (stream, thread_streams(device.index, _STREAMS))
         return PieceRun(batch, batch.pairs, device, streams, thread_staging(0)).forward_seconds(
