@@ -20,15 +20,10 @@ __device__ inline bool is_white(unsigned char byte) {
 
 __device__ inline bool is_printable(unsigned char byte) { return byte > ' ' && byte < 127; }
 
-// Letters of IUPAC, of either case, without U.
-__device__ inline bool is_base(unsigned char byte) {
-    constexpr unsigned kLetters =
-        1u << ('A' - 'A') | 1u << ('B' - 'A') | 1u << ('C' - 'A') | 1u << ('D' - 'A') |
-        1u << ('G' - 'A') | 1u << ('H' - 'A') | 1u << ('K' - 'A') | 1u << ('M' - 'A') |
-        1u << ('N' - 'A') | 1u << ('R' - 'A') | 1u << ('S' - 'A') | 1u << ('T' - 'A') |
-        1u << ('V' - 'A') | 1u << ('W' - 'A') | 1u << ('Y' - 'A');
+// Bit i of `letters` is set if the i-th letter of the alphabet, of either case, is a base.
+__device__ inline bool is_base(unsigned char byte, unsigned letters) {
     const unsigned letter = (byte & ~32u) - 'A';
-    return letter < 26 && (kLetters >> letter & 1);
+    return letter < 26 && (letters >> letter & 1);
 }
 
 // A line without its newline and a carriage return before that.
@@ -111,7 +106,8 @@ extern "C" __global__ void __launch_bounds__(256) list_newlines(
 extern "C" __global__ void __launch_bounds__(256) find_reads(
     const unsigned char* text, const int* newlines, int* name_starts, int* name_lengths,
     int* base_starts, int* quality_starts, int* lengths, int* is_faulty, int size,
-    int newline_count, int reads, int one, int is_fasta, int longest_name, int most_bases
+    int newline_count, int reads, int one, int is_fasta, int longest_name, int most_bases,
+    int for_sam, int letters
 ) {
     const Text lines{text, newlines};
     const int lines_per_read = is_fasta ? 2 : 4;
@@ -125,15 +121,16 @@ extern "C" __global__ void __launch_bounds__(256) find_reads(
         const unsigned name = header.start + 1;
         const unsigned stop = printable_end(text, name, header.end);
         int name_length = stop - name;
-        if (name_length > 2 && text[stop - 2] == '/' &&
+        if (for_sam && name_length > 2 && text[stop - 2] == '/' &&
             (text[stop - 1] == '1' || text[stop - 1] == '2')) {
             name_length -= 2;
         }
         good &= header.size() && text[header.start] == (is_fasta ? '>' : '@');
         good &= stop == header.end || text[stop] == ' ' || text[stop] == '\t';
-        good &= name_length > 0 && name_length <= longest_name && text[name] != '@';
+        good &= name_length > 0 && name_length <= longest_name;
+        good &= !for_sam || text[name] != '@';
         good &= bases.size() <= most_bases;
-        good &= all_in_order(bases, [=](unsigned at) { return is_base(text[at]); });
+        good &= all_in_order(bases, [=](unsigned at) { return is_base(text[at], letters); });
 
         if (!is_fasta) {
             const Line plus = lines.line(lines_per_read * read + 2);

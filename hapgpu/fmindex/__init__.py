@@ -5,7 +5,7 @@ or `prefix_doubling`), is an `index_data.IndexData`, lies in `files`, and is had
 
 Reads go, on the CPU and on a GPU, through
 
-1. `hapgpu.io.read_spans`, `spans_cuda`: text to places of names, bases and qualities (`spans`),
+1. `hapgpu.io.read_spans`, `read_spans_cuda`: text to places of names, bases and qualities,
 2. `packing`, `cuda`: bases to planes of bits,
 3. `cpu` (`seeds`, then `candidates`, in a `compiled_index`), `cuda`: planes to `hits`,
 4. `sam_cpu`, `sam_cuda`: hits to lines of SAM (other `sam_…` modules write its fields),

@@ -19,7 +19,6 @@ from hapgpu.fmindex.build import build_index
 from hapgpu.fmindex.files import load_index, save_index
 from hapgpu.fmindex.hits import (
     INSERTION,
-    MOST_READ_BASES,
     UNGAPPED,
     HitBatch,
     SearchOptions,
@@ -27,6 +26,7 @@ from hapgpu.fmindex.hits import (
 from hapgpu.fmindex.index_data import Contigs, IndexData
 from hapgpu.fmindex.packing import PackedReads, pack_reads
 from hapgpu.io.pool import Pool
+from hapgpu.io.read_rules import SHORT_READS
 from hapgpu.realign.cigar import cigar_strings
 from hapgpu.sequences import Sequences, sequence_rows
 
@@ -183,8 +183,10 @@ class FMIndex:
 
 def _rows(reads: Sequences) -> Ragged:
     rows = sequence_rows(reads, "read")
-    if len(rows) and rows.lengths.max() > MOST_READ_BASES:
-        message = f"read {int(rows.lengths.argmax())} has more than {MOST_READ_BASES:,} bases"
+    if len(rows) and rows.lengths.max() > SHORT_READS.most_bases:
+        message = (
+            f"read {int(rows.lengths.argmax())} has more than {SHORT_READS.most_bases:,} bases"
+        )
         raise InputError(message)
     return rows
 

@@ -26,10 +26,11 @@ from hapgpu.fmindex.opening import open_index
 from hapgpu.fmindex.packing import PackedReads, pack_reads
 from hapgpu.fmindex.sam_options import SamOptions
 from hapgpu.fmindex.simulated_reads import random_reference, simulated_blocks
-from hapgpu.fmindex.spans import ReadSpans
 from hapgpu.io.read_block import ReadBlock
 from hapgpu.io.read_blocks import read_blocks
+from hapgpu.io.read_rules import SHORT_READS
 from hapgpu.io.read_spans import parse_block
+from hapgpu.io.spans import ReadSpans
 
 _RANDOM_BASES = 8_000_000
 _CPU_READS = 200_000
@@ -148,7 +149,7 @@ def _data(device: Device, reference: Path | None, reads: str | None, copies: int
     else:
         source = read_blocks(reads, reading.size, reading.allocate)
         name = f"{Path(reads).name} x{copies}"
-    parts = [_Part(block, parse_block(block)) for block in source]
+    parts = [_Part(block, parse_block(block, SHORT_READS)) for block in source]
     if not parts:
         raise InputError(f"{reference}: no contig has 100 bases in a row to make reads of")
     place = "random reference" if reference is None else reference.name

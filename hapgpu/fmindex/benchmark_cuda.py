@@ -16,8 +16,8 @@ from hapgpu.fmindex.cuda import pack_on_device, search_on_device
 from hapgpu.fmindex.device_index import resident_index
 from hapgpu.fmindex.hits import SearchOptions
 from hapgpu.fmindex.index_data import IndexData
-from hapgpu.fmindex.spans import ReadSpans
 from hapgpu.gpu import thread_streams
+from hapgpu.io.spans import ReadSpans
 
 
 def time_search(

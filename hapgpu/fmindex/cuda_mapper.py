@@ -18,10 +18,11 @@ from hapgpu.fmindex.mapped import MappedBlock
 from hapgpu.fmindex.sam_cuda import DeviceFormatter, RecordCounts
 from hapgpu.fmindex.sam_options import SamOptions
 from hapgpu.fmindex.sam_tables import sam_tables
-from hapgpu.fmindex.spans_cuda import DeviceSpans, parse_text
 from hapgpu.gpu import explained, pinned_array, thread_streams
 from hapgpu.io.read_block import ReadBlock
+from hapgpu.io.read_rules import SHORT_READS
 from hapgpu.io.read_spans import parse_block
+from hapgpu.io.read_spans_cuda import DeviceSpans, parse_text
 
 _PINNED_UNIT: Final = 32 << 20  # few different sizes: pinned memory is slow to get, and kept
 _NOTHING: Final = RecordCounts(0, 0, 0, 0, 0)
@@ -95,9 +96,9 @@ class CudaMapper:
         with cupy.cuda.Device(number), thread_streams(number, 1)[0] as stream:
             text = cupy.empty(block.text.size, dtype=np.uint8)
             text.set(block.text, stream=stream)
-            spans = parse_text(text, is_fasta=block.is_fasta)
+            spans = parse_text(text, SHORT_READS, is_fasta=block.is_fasta)
             if spans is None:
-                parse_block(block)
+                parse_block(block, SHORT_READS)
                 raise DeviceError(f"{self._device.name} refuses reads that the CPU accepts")
             if not len(spans):
                 return _mapped(np.empty(0, dtype=np.uint8), 0, _NOTHING)

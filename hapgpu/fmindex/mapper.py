@@ -20,6 +20,7 @@ from hapgpu.fmindex.sam_options import SamOptions
 from hapgpu.fmindex.sam_tables import sam_tables
 from hapgpu.io.read_block import ReadBlock
 from hapgpu.io.read_blocks import Allocate
+from hapgpu.io.read_rules import SHORT_READS
 from hapgpu.io.read_spans import parse_block
 
 Mapper: TypeAlias = Callable[[ReadBlock], MappedBlock]
@@ -59,7 +60,7 @@ class CpuMapper:
         InputError
             A record is malformed; the message names the file and the record.
         """
-        spans = parse_block(block)
+        spans = parse_block(block, SHORT_READS)
         reads = pack_reads(block.text, spans.base_starts, spans.lengths)
         hits = search(self._index, reads, self._options)
         return format_records(self._tables, block.text, spans, hits)

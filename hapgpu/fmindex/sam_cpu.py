@@ -22,8 +22,8 @@ from hapgpu.fmindex.sam_hit import (
 from hapgpu.fmindex.sam_read import ReadText, put_name, put_no_read, put_read
 from hapgpu.fmindex.sam_tables import SamTables, Wanted
 from hapgpu.fmindex.sam_text import NEWLINE, TAB, put_count, put_tag, put_text, text_of
-from hapgpu.fmindex.spans import ReadSpans
 from hapgpu.io.byte_access import Integer
+from hapgpu.io.spans import ReadSpans
 from hapgpu.jit import njit, njit_inlined
 from hapgpu.rows import read_only
 

@@ -11,8 +11,8 @@ from hapgpu.fmindex.cuda import DeviceHits
 from hapgpu.fmindex.device_index import DeviceIndex
 from hapgpu.fmindex.sam_read import COMPLEMENTS
 from hapgpu.fmindex.sam_tables import SamTables
-from hapgpu.fmindex.spans_cuda import DeviceSpans
 from hapgpu.gpu import multiprocessors
+from hapgpu.io.read_spans_cuda import DeviceSpans
 from hapgpu.kernels import Array, Kernel, Scalar, load_kernel
 
 _SOURCE: Final = "sam_text.cu"

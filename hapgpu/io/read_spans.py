@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hapgpu.fmindex.hits import MOST_READ_BASES
-from hapgpu.fmindex.spans import ReadSpans
 from hapgpu.io.newlines import count_newlines
 from hapgpu.io.read_block import ReadBlock
+from hapgpu.io.read_rules import UNKNOWN, ReadRules
 from hapgpu.io.read_text import (
+    AT_NAME,
     BAD_BASE,
     BAD_NAME,
     BAD_QUALITY,
-    BASE_BYTES,
     CUT_SHORT,
+    LONG_NAME,
     LONG_READ,
     NO_AT,
     NO_GREATER,
+    NO_NAME,
     NO_PLUS,
     OTHER_NAME,
     PHRED,
@@ -27,44 +28,57 @@ from hapgpu.io.read_text import (
     UNEQUAL,
     WELL_FORMED,
     bad_character,
-    name_fault,
     record_fault,
     without_mate,
 )
+from hapgpu.io.spans import ReadSpans
 from hapgpu.jit import njit
 from hapgpu.rows import read_only
 
 _NEWLINE, _RETURN, _TAB, _BLANK, _AT, _PLUS, _GREATER = b"\n\r\t @+>"
 # Of the types of what they are compared with: mixed ones are widened, which stops vectorisation.
 _FIRST_PRINTABLE, _PRINTABLE_COUNT = np.uint8(33), np.uint8(94)
-_UPPER, _UNKNOWN = np.uint8(0xDF), np.uint8(255)
+_UPPER, _UNKNOWN = np.uint8(0xDF), np.uint8(UNKNOWN)
 _NAMES, _NAME_LENGTHS, _BASES, _QUALITIES, _LENGTHS = range(5)
 _PARTS: Final = {BAD_NAME: "name", BAD_BASE: "sequence", BAD_QUALITY: "qualities"}
 
 
-def parse_block(block: ReadBlock) -> ReadSpans:
+class _Rules(NamedTuple):
+    """`ReadRules` for compiled code, but for the letters: an array in here would cost time."""
+
+    marker: int
+    longest_name: int
+    most_bases: int
+    for_sam: bool
+
+
+def parse_block(block: ReadBlock, rules: ReadRules) -> ReadSpans:
     """Find and check the parts of all reads of a block.
 
-    Names end at the first blank or tab and lose a closing `/1` or `/2`. A third line that is more
+    Names end at the first blank or tab. A third line that is more
     than `+` has to repeat the first one. Behind the last record there may be blank lines, fewer
     than a record has.
 
     Raises
     ------
     InputError
-        A record is malformed: cut short, without `@` (of FASTA `>`), `+` or a name, with a name
-        that begins with `@` or has more than 254 characters, a third line that differs from the
-        first, lengths that differ, a read of more than `MOST_READ_BASES`, or a byte that is no
-        IUPAC base, no quality or, in a name, not printable. The message names the file and the
-        record.
+        A record is malformed: cut short, without `@` (of FASTA `>`), `+` or a name, with a
+        third line that differs from the first, lengths that differ, a byte that is no base, no
+        quality or, in a name, not printable, or against the rules. The message names the file
+        and the record.
     """
     text = read_only(block.text)
     lines = 2 if block.is_fasta else 4
     spans = np.empty((5, count_newlines(text) // lines), dtype=np.int32)
     marker = _GREATER if block.is_fasta else _AT
-    reads, fault, begin, at = _parse(text, marker, spans)
+    reads, fault, begin, at = _parse(
+        text,
+        _Rules(marker, rules.longest_name, rules.most_bases, rules.for_sam),
+        read_only(rules.base_table()),
+        spans,
+    )
     if fault != WELL_FORMED:
-        reason = _reason(fault, int(text[at]))
+        reason = _reason(fault, int(text[at]), rules)
         raise record_fault(block.name, block.first + reads, text[begin:], reason, bytes([marker]))
     return ReadSpans(
         name_starts=spans[_NAMES],
@@ -76,17 +90,22 @@ def parse_block(block: ReadBlock) -> ReadSpans:
     )
 
 
-def _reason(fault: int, byte: int) -> str:
+def _reason(fault: int, byte: int, rules: ReadRules) -> str:
     if fault in _PARTS:
         return bad_character(byte, _PARTS[fault])
     if fault == LONG_READ:
-        return f"the read is longer than {MOST_READ_BASES:,} bases"
+        return f"the read is longer than {rules.most_bases:,} bases"
+    if fault == LONG_NAME:
+        return f"its name is longer than {rules.longest_name:,} characters"
     return REASONS[fault]
 
 
 @njit
 def _parse(
-    text: NDArray[np.uint8], marker: int, spans: NDArray[np.int32]
+    text: NDArray[np.uint8],
+    rules: _Rules,
+    letters: NDArray[np.uint8],
+    spans: NDArray[np.int32],
 ) -> tuple[int, int, int, int]:
     """Fill the spans of all records, of which there are as many as the text has lines for.
 
@@ -95,10 +114,14 @@ def _parse(
     begin = 0
     guess = 0  # lines are often as long as in the record before
     for row in range(spans.shape[1]):
-        fault, at = _parse_header(text, begin, marker, spans, row)
+        fault, at = _parse_header(text, begin, rules.marker, spans, row)
         if fault == WELL_FORMED:
-            fault, at = _parse_bases(text, at + 1, guess, spans, row)
-        if fault == WELL_FORMED and marker == _AT:
+            fault, at = _check_name(text, at, rules, spans, row)
+        if fault == WELL_FORMED:
+            fault, at = _parse_bases(text, at + 1, guess, letters, spans, row)
+            if fault == WELL_FORMED and spans[_LENGTHS, row] > rules.most_bases:
+                fault = LONG_READ
+        if fault == WELL_FORMED and rules.marker == _AT:
             fault, at = _parse_qualities(text, at + 1, spans, row)
         if fault != WELL_FORMED:
             return row, fault, begin, at
@@ -123,25 +146,45 @@ def _parse_header(
     newline = _line_end(text, stop)
     if text[stop] != _BLANK and text[stop] != _TAB and stop < _content_end(text, stop, newline):
         return BAD_NAME, stop
-    length = without_mate(text, name, stop)
-    fault = name_fault(text, name, length)
-    if fault != WELL_FORMED:
-        return fault, begin
     spans[_NAMES, row] = name
-    spans[_NAME_LENGTHS, row] = length
+    spans[_NAME_LENGTHS, row] = stop - name
+    return WELL_FORMED, newline
+
+
+@njit
+def _check_name(
+    text: NDArray[np.uint8],
+    newline: int,
+    rules: _Rules,
+    spans: NDArray[np.int32],
+    row: int,
+) -> tuple[int, int]:
+    name, length = spans[_NAMES, row], spans[_NAME_LENGTHS, row]
+    if rules.for_sam:
+        length = without_mate(text, name, name + length)
+        spans[_NAME_LENGTHS, row] = length
+    if length == 0:
+        return NO_NAME, newline
+    if length > rules.longest_name:
+        return LONG_NAME, newline
+    if rules.for_sam and text[name] == _AT:
+        return AT_NAME, newline
     return WELL_FORMED, newline
 
 
 @njit
 def _parse_bases(
-    text: NDArray[np.uint8], bases: int, guess: int, spans: NDArray[np.int32], row: int
+    text: NDArray[np.uint8],
+    bases: int,
+    guess: int,
+    letters: NDArray[np.uint8],
+    spans: NDArray[np.int32],
+    row: int,
 ) -> tuple[int, int]:
     newline = _guessed_line_end(text, bases, guess)
     length = _content_end(text, bases, newline) - bases
-    if not _are_bases(text, bases, length):
-        return BAD_BASE, _first_unknown(text, bases, BASE_BYTES)
-    if length > MOST_READ_BASES:
-        return LONG_READ, bases
+    if not _are_bases(text, bases, length, letters):
+        return BAD_BASE, _first_unknown(text, bases, letters)
     spans[_BASES, row] = spans[_QUALITIES, row] = bases
     spans[_LENGTHS, row] = length
     return WELL_FORMED, newline
@@ -210,8 +253,10 @@ def _has_newline(text: NDArray[np.uint8], start: int, length: int) -> bool:
 
 
 @njit
-def _are_bases(text: NDArray[np.uint8], start: int, length: int) -> bool:
-    """Tell whether all bytes are IUPAC bases; nearly always they are A, C, G, T or N."""
+def _are_bases(
+    text: NDArray[np.uint8], start: int, length: int, letters: NDArray[np.uint8]
+) -> bool:
+    """Tell whether all bytes are bases; nearly always they are A, C, G, T or N."""
     begin = np.uint64(start)
     known = True
     for k in range(np.uint64(length)):
@@ -221,7 +266,7 @@ def _are_bases(text: NDArray[np.uint8], start: int, length: int) -> bool:
         return True
     known = True
     for k in range(np.uint64(length)):
-        known &= bool(BASE_BYTES[text[begin + k]] != _UNKNOWN)
+        known &= bool(letters[text[begin + k]] != _UNKNOWN)
     return known
 
 

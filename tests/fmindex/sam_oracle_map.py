@@ -12,7 +12,7 @@ import numpy as np
 from hapgpu.fmindex.hits import DELETION, INSERTION, LEAST_READ_BASES, UNGAPPED, HitBatch
 from hapgpu.fmindex.index_data import Contigs, IndexData, ReferenceBases
 from hapgpu.fmindex.sam_options import SamOptions
-from hapgpu.fmindex.spans import ReadSpans
+from hapgpu.io.spans import ReadSpans
 
 COMPLEMENT = dict(zip("ACGTURYSWKMBDHVN", "TGCAAYRSWMKVHDBN", strict=True))
 IUPAC = "RYSWKMBDHVN"

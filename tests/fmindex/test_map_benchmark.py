@@ -16,6 +16,7 @@ from hapgpu.fmindex.index_data import IndexData
 from hapgpu.fmindex.packing import pack_reads
 from hapgpu.fmindex.simulated_reads import READ_LENGTH, random_reference, simulated_blocks
 from hapgpu.io.read_block import ReadBlock
+from hapgpu.io.read_rules import SHORT_READS
 from hapgpu.io.read_spans import parse_block
 from tests.fmindex.made_reads import write_fasta
 
@@ -43,7 +44,7 @@ def simulated(index: IndexData, count: int, block_bytes: int, seed: int = 1) -> 
 
 
 def hits_of(index: IndexData, block: ReadBlock, options: SearchOptions) -> HitBatch:
-    spans = parse_block(block)
+    spans = parse_block(block, SHORT_READS)
     reads = pack_reads(block.text, spans.base_starts, spans.lengths)
     return cpu.search(index, reads, options)
 
@@ -66,7 +67,7 @@ def test_blocks_are_cut_to_size_and_numbered(index: IndexData) -> None:
     assert all(40_000 < part.text.size <= 50_000 for part in parts[:-1])
     names = [line[5:] for part in parts for line in part.text.tobytes().decode().splitlines()[::4]]
     assert [int(name) for name in names] == list(range(len(names)))
-    firsts = np.cumsum([1, *(len(parse_block(part)) for part in parts)])
+    firsts = np.cumsum([1, *(len(parse_block(part, SHORT_READS)) for part in parts)])
     assert [part.first for part in parts] == firsts[:-1].tolist()
     assert simulated(index, 1000, 1 << 20)[0].text.tobytes() == whole[0].text.tobytes()
     assert simulated(index, 1000, 1 << 20, 2)[0].text.tobytes() != whole[0].text.tobytes()
@@ -74,7 +75,7 @@ def test_blocks_are_cut_to_size_and_numbered(index: IndexData) -> None:
 
 def test_reads_come_from_both_strands_with_few_errors(index: IndexData) -> None:
     (block,) = simulated(index, 4000, 1 << 20)
-    spans = parse_block(block)
+    spans = parse_block(block, SHORT_READS)
     assert 0.97 * 4000 < len(spans) < 4000
     assert set(spans.lengths) == {READ_LENGTH}
     found = hits_of(index, block, SearchOptions(errors=1, indels=False))

@@ -14,8 +14,8 @@ from hapgpu.fmindex.sam_cpu import format_records
 from hapgpu.fmindex.sam_cuda import DeviceFormatter, RecordCounts
 from hapgpu.fmindex.sam_options import SamOptions
 from hapgpu.fmindex.sam_tables import sam_tables
-from hapgpu.fmindex.spans import ReadSpans
-from hapgpu.fmindex.spans_cuda import DeviceSpans
+from hapgpu.io.read_spans_cuda import DeviceSpans
+from hapgpu.io.spans import ReadSpans
 from tests.fmindex.sam_oracle_map import (
     Case,
     Hit,

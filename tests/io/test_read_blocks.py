@@ -21,6 +21,7 @@ from hapgpu.errors import InputError
 from hapgpu.io import byte_source
 from hapgpu.io.read_block import ReadBlock
 from hapgpu.io.read_blocks import read_blocks
+from hapgpu.io.read_rules import SHORT_READS
 from hapgpu.io.read_spans import parse_block
 
 SIZES = [1, 7, 50, 1000, 1 << 20]
@@ -42,7 +43,7 @@ def check_numbers(blocks: list[ReadBlock], name: str) -> None:
 
 def parse_all(path: Path, block_bytes: int) -> None:
     for block in read_blocks(path, block_bytes):
-        parse_block(block)
+        parse_block(block, SHORT_READS)
 
 
 def write(path: Path, text: bytes, packing: str) -> Path:
@@ -273,7 +274,7 @@ def test_real_reads(data_dir: Path, name: str) -> None:
     path = data_dir / "shortread" / name
     reads = []
     for block in read_blocks(path, 1 << 20):
-        spans = parse_block(block)
+        spans = parse_block(block, SHORT_READS)
         text = block.text.tobytes()
         reads += [
             (text[base : base + length].decode(), text[quality : quality + length].decode())

@@ -10,17 +10,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hapgpu.errors import InputError
-from hapgpu.fmindex.hits import MOST_READ_BASES
 from hapgpu.io.read_block import ReadBlock
+from hapgpu.io.read_rules import LONG_READS, SHORT_READS, ReadRules
 from hapgpu.io.read_spans import parse_block
 
 Row = tuple[bytes, bytes, bytes]
 
 
-def parse(text: bytes, *, is_fasta: bool = False) -> list[Row]:
+def parse(text: bytes, rules: ReadRules = SHORT_READS, *, is_fasta: bool = False) -> list[Row]:
     """Return name, bases and qualities of each read (of FASTA the last is empty)."""
     array = np.frombuffer(text, dtype=np.uint8)
-    spans = parse_block(ReadBlock(array, is_fasta, 11, "r.fq"))
+    spans = parse_block(ReadBlock(array, is_fasta, 11, "r.fq"), rules)
     assert spans.has_qualities is not is_fasta
     columns = (
         spans.name_starts,
@@ -214,7 +214,7 @@ def test_fault_in_fasta(text: bytes, message: str) -> None:
 
 
 def test_longest_read() -> None:
-    bases = b"A" * MOST_READ_BASES
+    bases = b"A" * SHORT_READS.most_bases
     ((_, found, _),) = parse(b">a\n" + bases + b"\n", is_fasta=True)
     assert found == bases
     with pytest.raises(InputError, match="'a': the read is longer than 1,000,000 bases"):
@@ -234,3 +234,24 @@ def test_names_that_are_a_mate_number() -> None:
 def test_name_of_254_characters_before_the_mate_number() -> None:
     name = b"n" * 254
     assert parse(b">" + name + b"/2\nA\n", is_fasta=True) == [(name, b"A", b"")]
+
+
+def test_long_reads_keep_their_names_whole_and_may_be_of_rna() -> None:
+    rows = parse(b"@@a/1 x\nACGU\n+\nIIII\n@b/2\nu\n+\nI\n", LONG_READS)
+    assert rows == [(b"@a/1", b"ACGU", b"IIII"), (b"b/2", b"u", b"I")]
+    with pytest.raises(InputError, match="invalid character 'U' in its sequence"):
+        parse(b">a\nACGU\n", is_fasta=True)
+
+
+def test_longest_name_of_long_reads() -> None:
+    name = b"n" * 65_535
+    ((found, _, _),) = parse(b">" + name + b"\nA\n", LONG_READS, is_fasta=True)
+    assert found == name
+    with pytest.raises(InputError, match="its name is longer than 65,535 characters"):
+        parse(b">" + name + b"n\nA\n", LONG_READS, is_fasta=True)
+
+
+def test_long_reads_may_be_longer() -> None:
+    bases = b"ACGT" * 500_000
+    ((_, found, _),) = parse(b">a\n" + bases + b"\n", LONG_READS, is_fasta=True)
+    assert found == bases

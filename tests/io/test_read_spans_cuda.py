@@ -8,30 +8,31 @@ import numpy as np
 import pytest
 
 from hapgpu.errors import InputError
-from hapgpu.fmindex.hits import MOST_READ_BASES
-from hapgpu.fmindex.spans import ReadSpans
 from hapgpu.io.read_block import ReadBlock
+from hapgpu.io.read_rules import LONG_READS, SHORT_READS, ReadRules
 from hapgpu.io.read_spans import parse_block
+from hapgpu.io.spans import ReadSpans
 from tests.fmindex.made_texts import corrupted, well_formed
 
 pytestmark = pytest.mark.gpu
 
 
-def on_cpu(text: bytes, *, is_fasta: bool) -> ReadSpans | None:
+def on_cpu(text: bytes, rules: ReadRules, *, is_fasta: bool) -> ReadSpans | None:
     block = ReadBlock(np.frombuffer(text, dtype=np.uint8), is_fasta, 1, "r")
     try:
-        return parse_block(block)
+        return parse_block(block, rules)
     except InputError:
         return None
 
 
-def check(text: bytes, *, is_fasta: bool) -> bool:
+def check(text: bytes, rules: ReadRules = SHORT_READS, *, is_fasta: bool) -> bool:
     """Compare both parsers, and tell whether they accept the text."""
     cupy = pytest.importorskip("cupy")
-    from hapgpu.fmindex.spans_cuda import parse_text  # noqa: PLC0415  (needs CuPy)
+    from hapgpu.io.read_spans_cuda import parse_text  # noqa: PLC0415  (needs CuPy)
 
-    expected = on_cpu(text, is_fasta=is_fasta)
-    spans = parse_text(cupy.asarray(np.frombuffer(text, dtype=np.uint8)), is_fasta=is_fasta)
+    expected = on_cpu(text, rules, is_fasta=is_fasta)
+    on_device = cupy.asarray(np.frombuffer(text, dtype=np.uint8))
+    spans = parse_text(on_device, rules, is_fasta=is_fasta)
     assert (spans is None) == (expected is None), text
     if spans is None or expected is None:
         return False
@@ -65,7 +66,7 @@ def test_many_reads(is_fasta: bool) -> None:
 
 @pytest.mark.parametrize("excess", [0, 1])
 def test_longest_read_and_name(excess: int) -> None:
-    bases = b"A" * (MOST_READ_BASES + excess)
+    bases = b"A" * (SHORT_READS.most_bases + excess)
     assert check(b">a\n" + bases + b"\n", is_fasta=True) is not bool(excess)
     name = b"n" * (254 + excess)
     assert check(b">" + name + b"/1 x\nA\n", is_fasta=True) is not bool(excess)
@@ -81,3 +82,11 @@ def test_at_is_allowed_within_names_only() -> None:
 def test_hardly_any_text(text: bytes) -> None:
     for is_fasta in (False, True):
         check(text, is_fasta=is_fasta)
+
+
+def test_what_long_reads_may_be() -> None:
+    for text in (b"@@a/1\nACGU\n+\nIIII\n", b"@" + b"n" * 65_535 + b"\nu\n+\nI\n"):
+        assert check(text, LONG_READS, is_fasta=False)
+        assert not check(text, SHORT_READS, is_fasta=False)
+    assert check(b">a\n" + b"A" * 2_000_000 + b"\n", LONG_READS, is_fasta=True)
+    assert not check(b">" + b"n" * 65_536 + b"\nA\n", LONG_READS, is_fasta=True)

@@ -8,8 +8,7 @@ from typing import Any, Final
 import cupy
 import numpy as np
 
-from hapgpu.fmindex.hits import MOST_READ_BASES
-from hapgpu.io.read_text import LONGEST_NAME
+from hapgpu.io.read_rules import ReadRules
 from hapgpu.kernels import Array, Kernel, Scalar, load_kernel
 
 _THREADS: Final = 256
@@ -47,7 +46,8 @@ FIND_READS: Final = Kernel(
         Array("quality_starts", np.int32, "reads"),
         Array("lengths", np.int32, "reads"),
         Array("is_faulty", np.int32, "one"),
-        *_sizes("size", "newline_count", "reads", "one", "is_fasta", "longest_name", "most_bases"),
+        *_sizes("size", "newline_count", "reads", "one", "is_fasta"),
+        *_sizes("longest_name", "most_bases", "for_sam", "letters"),
     ),
 )
 
@@ -73,7 +73,7 @@ class DeviceSpans:
         return int(self.lengths.size)
 
 
-def parse_text(text: Any, *, is_fasta: bool) -> DeviceSpans | None:
+def parse_text(text: Any, rules: ReadRules, *, is_fasta: bool) -> DeviceSpans | None:
     """Find and check all reads of a text, as `hapgpu.io.read_spans.parse_block` does.
 
     Works on the current stream of the text's device, which has to be the current one, and waits
@@ -83,6 +83,8 @@ def parse_text(text: Any, *, is_fasta: bool) -> DeviceSpans | None:
     ----------
     text
         uint8 on the device, less than 2**31 bytes, ending with a newline.
+    rules
+        For the reads.
     is_fasta
         Whether it is FASTA of two lines a record; otherwise it is FASTQ of four.
 
@@ -108,8 +110,10 @@ def parse_text(text: Any, *, is_fasta: bool) -> DeviceSpans | None:
             reads,
             1,
             is_fasta,
-            LONGEST_NAME,
-            MOST_READ_BASES,
+            rules.longest_name,
+            rules.most_bases,
+            rules.for_sam,
+            rules.letter_mask,
         ),
     )
     if int(is_faulty[0]):

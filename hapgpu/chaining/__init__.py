@@ -1,0 +1,1 @@
+"""Long reads seeded by minimizers and chained, as minimap2 does it."""

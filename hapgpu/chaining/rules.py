@@ -1,0 +1,127 @@
+"""The numbers of chaining that follow from the options and the index."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hapgpu.chaining.options import ChainOptions
+
+GAP_SCALE: Final = 0.8
+INNER_DISTANCE: Final = 1000
+MOST_CANDIDATES: Final = 100_000
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ChainRules:
+    """What a predecessor may be, what it costs, and what makes a chain.
+
+    Attributes
+    ----------
+    max_distance_x, max_distance_y
+        Bases between neighbouring anchors on the reference and on the read.
+    bandwidth
+        How far the diagonals of neighbours may differ.
+    penalties
+        uint16[bandwidth + 1]: cost by the difference of diagonals.
+    max_skip, max_iterations
+        As in `ChainOptions`.
+    min_count, min_score
+        Of a chain.
+    """
+
+    max_distance_x: int
+    max_distance_y: int
+    bandwidth: int
+    penalties: NDArray[np.uint16]
+    max_skip: int
+    max_iterations: int
+    min_count: int
+    min_score: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class JoinRules:
+    """How chains are joined over long gaps.
+
+    Attributes
+    ----------
+    max_distance, inner_distance
+        Bases between neighbours: of any, and of those that are searched one by one.
+    most_candidates
+        Predecessors that are considered, the nearest ones.
+    bandwidth, penalties
+        As in `ChainRules`.
+    slope
+        Priority of a predecessor with score f is f + 0.5 * slope * (sum of its two positions).
+    max_skip, min_count, min_score
+        As in `ChainRules`.
+    """
+
+    max_distance: int
+    inner_distance: int
+    most_candidates: int
+    bandwidth: int
+    penalties: NDArray[np.uint16]
+    slope: float
+    max_skip: int
+    min_count: int
+    min_score: int
+
+
+def chain_rules(options: ChainOptions, k: int) -> ChainRules:
+    """Return the rules for minimizers of k bases (facts: minimap2 2.30, `mg_lchain_dp`)."""
+    distance = max(options.max_gap, options.bandwidth)
+    return ChainRules(
+        max_distance_x=distance,
+        max_distance_y=distance,
+        bandwidth=options.bandwidth,
+        penalties=gap_penalties(options.bandwidth, k),
+        max_skip=options.max_skip,
+        max_iterations=options.max_iterations,
+        min_count=options.min_count,
+        min_score=options.min_score,
+    )
+
+
+def join_rules(options: ChainOptions, k: int) -> JoinRules | None:
+    """Return the rules of the long join (`mg_lchain_rmq`), None if chains are not to be joined."""
+    if not options.joins or options.long_bandwidth <= options.bandwidth:
+        return None
+    distance = max(options.max_gap, options.long_bandwidth)
+    return JoinRules(
+        max_distance=distance,
+        inner_distance=min(INNER_DISTANCE, distance),
+        most_candidates=MOST_CANDIDATES,
+        bandwidth=options.long_bandwidth,
+        penalties=gap_penalties(options.long_bandwidth, k),
+        slope=float(gap_slope(k)),
+        max_skip=options.max_skip,
+        min_count=options.min_count,
+        min_score=options.min_score,
+    )
+
+
+def gap_slope(k: int) -> np.float32:
+    """Return the cost of a base by which diagonals differ, rounded as minimap2 rounds it."""
+    return np.float32(float(np.float32(GAP_SCALE)) * 0.01 * k)
+
+
+def gap_penalties(bandwidth: int, k: int) -> NDArray[np.uint16]:
+    """uint16[bandwidth + 1]: (int)(slope * d + 0.5 * log2(d + 1)) in float32, unfused.
+
+    The logarithm is minimap2's `mg_log2`, a parabola in the mantissa.
+    """
+    difference = np.arange(bandwidth + 1, dtype=np.float32)
+    value = difference + np.float32(1)
+    bits = value.view(np.int32)
+    exponent = ((bits >> 23) & 255) - 128
+    mantissa = ((bits & ~np.int32(255 << 23)) | np.int32(127 << 23)).view(np.float32)
+    parabola = np.float32(-0.34484843) * mantissa + np.float32(2.02466578)
+    logarithm = exponent.astype(np.float32) + (parabola * mantissa - np.float32(0.67487759))
+    logarithm[0] = 0
+    cost = gap_slope(k) * difference + np.float32(0.5) * logarithm
+    return cost.astype(np.int32).astype(np.uint16)
