@@ -17,6 +17,7 @@ constexpr int kNoExponent = -(1 << 20);  // where all is 0
 constexpr int kRowsBetweenScales = 8;
 constexpr int kStep = 600;
 constexpr double kUp = 0x1p600, kDown = 0x1p-600, kSmall = 0x1p-200, kLarge = 0x1p800;
+constexpr double kVanishing = 0x1p-900;  // a row, or two, makes it at least 2^-174 times that
 constexpr int kStartExponent = 960;  // where rows lie in memory, and one exponent has to do
 constexpr double kLeastSum = 1e-200;  // far above what was lost where numbers ran out of exponents
 
@@ -70,6 +71,7 @@ struct Columns {
     double match[kColumns], insertion[kColumns];
     double incoming = 0.0, deletion = 0.0;
     int exponent = -1;  // far to go until pairs as unlikely as most of these are rescaled
+    bool is_lossy = false;
     unsigned char letters[kColumns];
 
     // D of row 0 stands in I, which the first row takes in and clears.
@@ -94,6 +96,8 @@ struct Columns {
             bool matches = letters[k] == row.base || letters[k] == 'N' || row.base == 'N';
             match[k] = incoming * (matches ? right : wrong);
             incoming = outgoing;
+            is_lossy |= match[k] < kVanishing && match[k] > 0.0;
+            is_lossy |= insertion[k] < kVanishing && insertion[k] > 0.0;
         }
     }
 
@@ -117,9 +121,10 @@ struct Columns {
         if (largest == 0.0) exponent = kNoExponent;
         const bool is_large = largest > kLarge, is_small = largest < kSmall && largest > 0.0;
         if (!is_large && !is_small) return;
-        multiply(is_large ? kDown : kUp, is_large ? 1 : -1);
-        incoming *= is_large ? kDown : kUp;
-        deletion *= is_large ? kDown : kUp;
+        const double factor = is_large ? kDown : kUp;
+        multiply(factor, is_large ? 1 : -1);
+        incoming = scaled(incoming, factor);
+        deletion = scaled(deletion, factor);
     }
 
     // What this lane adds to the sum of the last row.
@@ -133,11 +138,16 @@ struct Columns {
     }
 
   private:
+    __device__ double scaled(double value, double factor) {
+        is_lossy |= value * factor < kVanishing && value > 0.0;
+        return value * factor;
+    }
+
     __device__ void multiply(double factor, int steps) {
 #pragma unroll
         for (int k = 0; k < kColumns; ++k) {
-            match[k] *= factor;
-            insertion[k] *= factor;
+            match[k] = scaled(match[k], factor);
+            insertion[k] = scaled(insertion[k], factor);
         }
         exponent += steps;
     }
@@ -147,8 +157,8 @@ struct Columns {
     __device__ void bring_together(int from) {
         if (exponent == kNoExponent) exponent = from;
         for (; from < exponent; ++from) {
-            incoming *= kDown;
-            deletion *= kDown;
+            incoming = scaled(incoming, kDown);
+            deletion = scaled(deletion, kDown);
         }
         while (from > exponent) {
             if (from == exponent + 1 && fmax(incoming, deletion) < kSmall) {
@@ -180,6 +190,7 @@ __device__ Scaled narrow_sum(const Qualities& qualities, const Pair& pair) {
         above = row;
         row = next;
     }
+    if (__any_sync(kAllLanes, columns.is_lossy)) return {nan(""), 0};
     double own = columns.sum(pair.width);
     int largest = warp_max(own > 0.0 ? columns.exponent : kNoExponent);
     for (int exponent = columns.exponent; exponent < largest && own > 0.0; ++exponent) own *= kDown;

@@ -20,11 +20,14 @@ __device__ inline bool is_white(unsigned char byte) {
 
 __device__ inline bool is_printable(unsigned char byte) { return byte > ' ' && byte < 127; }
 
-// Bit i of `letters` is set if the i-th letter of the alphabet, of either case, is a base.
-__device__ inline bool is_base(unsigned char byte, unsigned letters) {
-    const unsigned letter = (byte & ~32u) - 'A';
-    return letter < 26 && (letters >> letter & 1);
-}
+// The bytes that are bases, bit i of `low` for byte i and of `high` for byte 64 + i.
+struct Bases {
+    unsigned long long low, high;
+
+    __device__ bool contain(unsigned char byte) const {
+        return byte < 128 && ((byte < 64 ? low : high) >> (byte % 64) & 1);
+    }
+};
 
 // A line without its newline and a carriage return before that.
 struct Line {
@@ -107,9 +110,10 @@ extern "C" __global__ void __launch_bounds__(256) find_reads(
     const unsigned char* text, const int* newlines, int* name_starts, int* name_lengths,
     int* base_starts, int* quality_starts, int* lengths, int* is_faulty, int size,
     int newline_count, int reads, int one, int is_fasta, int longest_name, int most_bases,
-    int for_sam, int letters
+    int for_sam, unsigned long long low_bases, unsigned long long high_bases
 ) {
     const Text lines{text, newlines};
+    const Bases known{low_bases, high_bases};
     const int lines_per_read = is_fasta ? 2 : 4;
     bool good = true;  // so far as this lane has seen
 
@@ -130,7 +134,7 @@ extern "C" __global__ void __launch_bounds__(256) find_reads(
         good &= name_length > 0 && name_length <= longest_name;
         good &= !for_sam || text[name] != '@';
         good &= bases.size() <= most_bases;
-        good &= all_in_order(bases, [=](unsigned at) { return is_base(text[at], letters); });
+        good &= all_in_order(bases, [=](unsigned at) { return known.contain(text[at]); });
 
         if (!is_fasta) {
             const Line plus = lines.line(lines_per_read * read + 2);

@@ -6,6 +6,11 @@ import importlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from hapgpu.chaining.anchor_chains import AnchorChains
+    from hapgpu.chaining.anchor_files import load_anchors
+    from hapgpu.chaining.api import chain
+    from hapgpu.chaining.batches import Anchors, Chains
+    from hapgpu.chaining.options import ChainOptions
     from hapgpu.fmindex.api import FMIndex, Hits
     from hapgpu.pairhmm.api import pair_hmm, pair_hmm_batches
     from hapgpu.realign.anchor import haplotype_cigar
@@ -17,12 +22,18 @@ __version__ = "0.1.0"
 
 __all__ = [
     "Alignments",
+    "AnchorChains",
+    "Anchors",
+    "ChainOptions",
+    "Chains",
     "FMIndex",
     "Hits",
     "Overhang",
     "Scoring",
     "align",
+    "chain",
     "haplotype_cigar",
+    "load_anchors",
     "pair_hmm",
     "pair_hmm_batches",
     "realign_to_reference",
@@ -31,10 +42,16 @@ __all__ = [
 # Resolved on first use: importing hapgpu imports nothing heavy.
 _MODULES = {
     "Alignments": "hapgpu.realign.api",
+    "AnchorChains": "hapgpu.chaining.anchor_chains",
+    "Anchors": "hapgpu.chaining.batches",
+    "ChainOptions": "hapgpu.chaining.options",
+    "Chains": "hapgpu.chaining.batches",
     "FMIndex": "hapgpu.fmindex.api",
     "Hits": "hapgpu.fmindex.api",
     "align": "hapgpu.realign.api",
+    "chain": "hapgpu.chaining.api",
     "haplotype_cigar": "hapgpu.realign.anchor",
+    "load_anchors": "hapgpu.chaining.anchor_files",
     "pair_hmm": "hapgpu.pairhmm.api",
     "pair_hmm_batches": "hapgpu.pairhmm.api",
     "realign_to_reference": "hapgpu.realign.project",

@@ -46,6 +46,7 @@ class RunStatistics:
         }
         self._counts: dict[str, int] = {}
         self._seconds: dict[str, float] = {}
+        self._descriptions: dict[str, dict[str, object]] = {}
         self._lock = Lock()
         self._began = time.perf_counter()
 
@@ -53,6 +54,11 @@ class RunStatistics:
         """Add to one of the counts, such as `reads`."""
         with self._lock:
             self._counts[what] = self._counts.get(what, 0) + number
+
+    def describe(self, what: str, description: dict[str, object]) -> None:
+        """Tell more of something than a count."""
+        with self._lock:
+            self._descriptions[what] = description
 
     def timed(self, stage: str, step: Callable[[In], Out]) -> Callable[[In], Out]:
         """Return `step`, with the time spent in each call added to a stage."""
@@ -91,7 +97,8 @@ class RunStatistics:
         with self._lock:
             seconds = {**self._seconds, "total": time.perf_counter() - self._began}
             rounded = {stage: round(spent, 6) for stage, spent in seconds.items()}
-            return {**self._about, "counts": dict(self._counts), "seconds": rounded}
+            counts = dict(self._counts)
+            return {**self._about, "counts": counts, **self._descriptions, "seconds": rounded}
 
     def write(self, path: str | Path) -> None:
         """Write `as_dict` as JSON.

@@ -36,12 +36,18 @@ def test_aligning_on_the_cpu_leaves_cupy_alone() -> None:
 def test_public_names() -> None:
     names = {
         "Alignments",
+        "AnchorChains",
+        "Anchors",
+        "ChainOptions",
+        "Chains",
         "FMIndex",
         "Hits",
         "Overhang",
         "Scoring",
         "align",
+        "chain",
         "haplotype_cigar",
+        "load_anchors",
         "pair_hmm",
         "pair_hmm_batches",
         "realign_to_reference",

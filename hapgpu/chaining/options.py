@@ -9,6 +9,8 @@ from hapgpu.errors import UsageError
 
 LONGEST_KMER: Final = 28
 WIDEST_WINDOW: Final = 255
+WIDEST_BAND: Final = 200_000
+"""Largest bandwidth: the costs of all gaps up to it fit into 16 bits, whatever the k-mer."""
 UNLIMITED_SKIP: Final = 1_000_000_000
 """`ChainOptions.max_skip` that visits every predecessor, as the paper on mm2-ax does."""
 

@@ -15,8 +15,9 @@ from hapgpu.cli.messages import guarded
 COMMANDS: Final = {
     "realign": "Align reads to haplotypes, exactly as GATK does.",
     "pairhmm": "Compute how likely reads are given haplotypes, by GATK's pair-HMM.",
-    "index": "Build the FM index of a reference, for map.",
+    "index": "Build the index of a reference, for map or for chain.",
     "map": "Find every place where reads fit a reference with at most one error.",
+    "chain": "Map long reads by minimizers and chains, exactly as minimap2 does.",
     "bench": "Measure how fast this machine computes.",
     "doctor": "Show what hapgpu finds on this machine, and what is missing.",
 }

@@ -1,31 +1,54 @@
-"""`hapgpu index`: the FM index of a reference, kept in a file."""
+"""`hapgpu index`: the FM index or the minimizers of a reference, kept in a file."""
 
 from __future__ import annotations
 
 import logging
 import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Annotated, Any, Final
 
 import typer
 
+from hapgpu.chaining import build as minimizer_build
+from hapgpu.chaining import files as minimizer_files
+from hapgpu.chaining.index_data import MinimizerIndex
+from hapgpu.chaining.options import SketchOptions
+from hapgpu.cli.chain_options import Compressed, Kmer, Preset, Window, chosen_sketch
 from hapgpu.cli.messages import set_up_messages
 from hapgpu.cli.options import Debug, DeviceName, Json, Quiet, Verbose
 from hapgpu.cli.run import announce, refuse_to_replace
-from hapgpu.device import resolve_devices
-from hapgpu.errors import OutputError
+from hapgpu.device import CpuDevice, resolve_devices, usable_cpus
+from hapgpu.errors import OutputError, UsageError
 from hapgpu.fmindex.build import build_index
 from hapgpu.fmindex.files import default_index_path, save_index
 from hapgpu.fmindex.index_data import IndexData
 from hapgpu.stats import RunStatistics
 
-EXAMPLES: Final = """The index beside the reference, where hapgpu map finds it:
+EXAMPLES: Final = """The FM index beside the reference, where hapgpu map finds it:
 hapgpu index reference.fa
 
 Less than half as large, and slower to map with:
-hapgpu index --low-memory reference.fa"""
+hapgpu index --low-memory reference.fa
+
+The minimizers beside the reference, where hapgpu chain -x map-hifi finds them:
+hapgpu index --minimizers -x map-hifi reference.fa"""
 
 logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class _Job:
+    """How to make an index and where to keep it; `sizes` tells its contigs and bases."""
+
+    path: Path
+    device: str
+    threads: int
+    announcement: str
+    build: Callable[[Path], Any]
+    save: Callable[[Any, Path], None]
+    sizes: Callable[[Any], tuple[int, int]]
 
 
 def index(
@@ -40,7 +63,8 @@ def index(
             "-o",
             "--output",
             metavar="FILE",
-            help="Write the index here instead of to REF.fa.hgx.",
+            help="Write the index here instead of beside the reference, to REF.fa.hgx;"
+            " minimizers to REF.fa.k15w10.hgm, or what k and w are (H: with -H).",
             rich_help_panel="Output",
         ),
     ] = None,
@@ -51,36 +75,105 @@ def index(
             help="Keep only some of the places where suffixes begin; the same hits come out.",
         ),
     ] = False,
+    minimizers: Annotated[
+        bool,
+        typer.Option("--minimizers", help="Find the minimizers instead, for hapgpu chain."),
+    ] = False,
+    preset: Preset = None,
+    kmer: Kmer = None,
+    window: Window = None,
+    hpc: Compressed = False,
     json: Json = None,
     device: DeviceName = "auto",
+    threads: Annotated[
+        int | None,
+        typer.Option(
+            "-t",
+            "--threads",
+            "-@",
+            min=1,
+            show_default="usable CPUs",
+            help="Number of CPU threads that find minimizers.",
+            rich_help_panel="Devices and threads",
+        ),
+    ] = None,
     quiet: Quiet = False,
     verbose: Verbose = False,
     debug: Debug = False,
 ) -> None:
-    """Build the FM index of a reference, for hapgpu map.
+    """Build the FM index of a reference, for hapgpu map, or find its minimizers, for hapgpu chain.
 
-    The file is the same on every device. Map checks that it belongs to the
-    reference: after a change of the reference, run this again.
+    The file is the same on every device. Map and chain check that it belongs
+    to the reference: after a change of the reference, run this again.
     """
     set_up_messages("index", quiet=quiet, verbose=verbose, debug=debug)
     refuse_to_replace([reference], output)
     if output is not None and not output.parent.is_dir():  # said before the work is done
         raise OutputError(f"cannot write {output}: there is no folder {output.parent}")
-    path = output or default_index_path(reference)
-    devices, chosen = resolve_devices(device, threads=1)
-    announce("index", chosen, quiet=quiet)
-    statistics = RunStatistics("index", sys.argv, [devices[0].name], threads=1)
+    if minimizers:
+        given: dict[str, object] = {
+            "--low-memory": low_memory,
+            f"--device {device}": device not in {"auto", "cpu"},
+        }
+        _refuse(given, "minimizers are found on the CPU and kept whole")
+        sketch = chosen_sketch(preset, kmer, window, hpc=hpc)
+        job = _minimizer_job(reference, output, sketch, threads or usable_cpus())
+    else:
+        given = {"-x": preset, "-k": kmer, "-w": window, "-H": hpc, "-t": threads}
+        _refuse(given, "this is for minimizers: add --minimizers")
+        job = _fm_job(reference, output, device, low_memory=low_memory)
+    announce("index", job.announcement, quiet=quiet)
+    statistics = _run(job, reference)
+    if json is not None:
+        statistics.write(json)
+
+
+def _refuse(given: Mapping[str, object], reason: str) -> None:
+    """Refuse options that were given although the other index is asked for."""
+    names = [name for name, value in given.items() if value]
+    if names:
+        raise UsageError(f"{' '.join(names)}: {reason}")
+
+
+def _fm_job(reference: Path, output: Path | None, device: str, *, low_memory: bool) -> _Job:
+    devices, announcement = resolve_devices(device, threads=1)
 
     def build(fasta: Path) -> IndexData:
         return build_index(fasta, devices[0], low_memory=low_memory)
 
-    def save(data: IndexData) -> None:
-        save_index(data, path)
+    def sizes(data: IndexData) -> tuple[int, int]:
+        return len(data.contigs.names), int(data.contigs.offsets[-1])
 
-    data = statistics.timed("build", build)(reference)
+    path = output or default_index_path(reference)
+    return _Job(path, devices[0].name, 1, announcement, build, save_index, sizes)
+
+
+def _minimizer_job(
+    reference: Path, output: Path | None, sketch: SketchOptions, threads: int
+) -> _Job:
+    cpu = CpuDevice(threads)
+
+    def build(fasta: Path) -> MinimizerIndex:
+        return minimizer_build.build_index(fasta, sketch, threads)
+
+    def sizes(data: MinimizerIndex) -> tuple[int, int]:
+        return len(data.names), int(data.lengths.sum())
+
+    path = output or minimizer_files.default_index_path(reference, sketch)
+    save = minimizer_files.save_index
+    return _Job(path, cpu.name, threads, f"device: {cpu.name}", build, save, sizes)
+
+
+def _run(job: _Job, reference: Path) -> RunStatistics:
+    statistics = RunStatistics("index", sys.argv, [job.device], threads=job.threads)
+
+    def save(data: Any) -> None:
+        job.save(data, job.path)
+
+    data = statistics.timed("build", job.build)(reference)
     statistics.timed("write", save)(data)
-    statistics.count("contigs", len(data.contigs.names))
-    statistics.count("bases", int(data.contigs.offsets[-1]))
-    logger.info("%s: %s", path, statistics.as_dict()["counts"])
-    if json is not None:
-        statistics.write(json)
+    contigs, bases = job.sizes(data)
+    statistics.count("contigs", contigs)
+    statistics.count("bases", bases)
+    logger.info("%s: %s", job.path, statistics.as_dict()["counts"])
+    return statistics

@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from hapgpu.device import CudaDevice, Device
 from hapgpu.errors import DeviceError, InputError
 from hapgpu.fmindex import encoding, layout, prefix_doubling, suffix_array
-from hapgpu.fmindex.fasta_digest import digest_fasta
 from hapgpu.fmindex.index_data import (
     MOST_BASES,
     Contigs,
@@ -22,6 +21,7 @@ from hapgpu.fmindex.index_data import (
     SuffixSamples,
 )
 from hapgpu.io.fasta import FastaRecords, read_fasta
+from hapgpu.io.fasta_digest import digest_fasta
 from hapgpu.io.header import SamHeader
 from hapgpu.rows import read_only
 

@@ -1,54 +1,22 @@
-"""Index files: written whole, checked whole, and used where they lie.
-
-A file begins with a magic number, the version of the format, and the size and CRC-32 of a header
-in JSON; the arrays follow, each aligned to `ALIGNMENT` bytes. The header names them, with the
-CRC-32 of every piece of theirs, and holds what is no array. Nothing in it depends on when, where
-or by which device the index was built.
-"""
+"""Files of the FM index."""
 
 from __future__ import annotations
 
-import json
-import mmap
-import struct
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any, Final, NoReturn
+from typing import Final
 
 import numpy as np
-from isal import isal_zlib
-from numpy.typing import NDArray
 
-from hapgpu.device import usable_cpus
-from hapgpu.errors import InputError
 from hapgpu.fmindex.encoding import block_count
-from hapgpu.fmindex.fasta_digest import digest_fasta
 from hapgpu.fmindex.index_data import BLOCK, Contigs, IndexData, ReferenceBases, SuffixSamples
-from hapgpu.io.output import OutputFile
+from hapgpu.io.array_file import ArrayFormat, Arrays, Header
+from hapgpu.io.fasta_digest import check_digest
 
 SUFFIX: Final = ".hgx"
 MAGIC: Final = b"\x89HGX\r\n\x1a\n"  # as of PNG: no text, and broken by a change of line ends
 VERSION: Final = 1
-ALIGNMENT: Final = 64
-PIECE_BYTES: Final = 1 << 26
-"""So many bytes have a checksum of their own, so that several threads can verify an array."""
 
-_PRELUDE = struct.Struct("<8sIII")  # magic, version, size and CRC-32 of the header
 _LONGEST_JUMP: Final = 16
-_DTYPES: Final[dict[str, type[np.generic]]] = {
-    "contig_offsets": np.int64,
-    "planes": np.uint64,
-    "others": np.uint64,
-    "letter_positions": np.int64,
-    "letters": np.uint8,
-    "occurrences": np.uint32,
-    "jump": np.uint32,
-    "suffixes": np.uint32,
-    "sample_marks": np.uint64,
-    "sample_ranks": np.uint32,
-    "sample_positions": np.uint32,
-}
-_Arrays = dict[str, NDArray[Any]]
 
 
 def default_index_path(fasta: str | Path) -> Path:
@@ -64,14 +32,7 @@ def save_index(index: IndexData, path: str | Path) -> None:
     OutputError
         The file cannot be written.
     """
-    arrays = _arrays_of(index)
-    header = json.dumps(_header_of(index, arrays), separators=(",", ":")).encode()
-    prelude = _PRELUDE.pack(MAGIC, VERSION, len(header), isal_zlib.crc32(header))
-    with OutputFile(path) as output:
-        output.write(prelude + header + _filling(len(prelude) + len(header)))
-        for array in arrays.values():
-            output.write(array.view(np.uint8).data)
-            output.write(_filling(array.nbytes))
+    _FORMAT.save(path, _header_of(index), _arrays_of(index))
 
 
 def load_index(path: str | Path) -> IndexData:
@@ -82,16 +43,7 @@ def load_index(path: str | Path) -> IndexData:
     InputError
         The file is missing, is no index, is of another version, cut short or damaged.
     """
-    content = _map_file(Path(path))
-    try:
-        header, data = _read_header(content, path)
-        index = _index_of(header, _find_arrays(header["arrays"], data))
-        is_consistent = _is_consistent(index)
-    except (IndexError, KeyError, TypeError, ValueError) as error:
-        _refuse(path, f"damaged ({error})", error)
-    if not is_consistent:
-        _refuse(path, "damaged (its arrays do not fit each other)")
-    return index
+    return _FORMAT.load(path, _index_of, _is_consistent)
 
 
 def check_index_belongs(index: IndexData, index_path: str | Path, fasta: str | Path) -> None:
@@ -102,18 +54,14 @@ def check_index_belongs(index: IndexData, index_path: str | Path, fasta: str | P
     InputError
         It was not, or the FASTA file cannot be read.
     """
-    if (index.fasta_bytes, index.fasta_sha256) == digest_fasta(fasta):
-        return
     target = "" if Path(index_path) == default_index_path(fasta) else f" -o {index_path}"
-    raise InputError(
-        f"{index_path}: made of another FASTA file than {fasta} (or that has changed since);"
-        f" run: hapgpu index {fasta}{target}"
-    )
+    made_of = index.fasta_bytes, index.fasta_sha256
+    check_digest(fasta, made_of, index_path, f"hapgpu index {fasta}{target}")
 
 
-def _arrays_of(index: IndexData) -> _Arrays:
+def _arrays_of(index: IndexData) -> Arrays:
     bases, suffixes = index.bases, index.suffixes
-    arrays: _Arrays = {
+    arrays: Arrays = {
         "contig_offsets": index.contigs.offsets,
         "planes": bases.planes,
         "others": bases.others,
@@ -131,32 +79,18 @@ def _arrays_of(index: IndexData) -> _Arrays:
     return arrays
 
 
-def _header_of(index: IndexData, arrays: _Arrays) -> dict[str, Any]:
-    """Return what `_index_of` reads; offsets are counted from the first array."""
-    entries, offset = [], 0
-    for name, array in arrays.items():
-        entries.append(
-            {
-                "name": name,
-                "dtype": np.dtype(_DTYPES[name]).str,
-                "offset": offset,
-                "items": array.size,
-                "crc32": _checksums(array.view(np.uint8)),
-            }
-        )
-        offset += array.nbytes + len(_filling(array.nbytes))
+def _header_of(index: IndexData) -> Header:
+    """Return what `_index_of` reads."""
     return {
         "contigs": index.contigs.names,
         "primary": index.primary,
         "jump_length": index.jump_length,
         "fasta_bytes": index.fasta_bytes,
         "fasta_sha256": index.fasta_sha256.hex(),
-        "data_bytes": offset,
-        "arrays": entries,
     }
 
 
-def _index_of(header: dict[str, Any], arrays: _Arrays) -> IndexData:
+def _index_of(header: Header, arrays: Arrays) -> IndexData:
     suffixes = arrays.get("suffixes")
     return IndexData(
         contigs=Contigs(tuple(header["contigs"]), arrays["contig_offsets"]),
@@ -175,70 +109,6 @@ def _index_of(header: dict[str, Any], arrays: _Arrays) -> IndexData:
         fasta_bytes=header["fasta_bytes"],
         fasta_sha256=bytes.fromhex(header["fasta_sha256"]),
     )
-
-
-def _filling(size: int) -> bytes:
-    """Return the zeros that follow `size` bytes up to the next aligned place."""
-    return bytes(-size % ALIGNMENT)
-
-
-def _checksums(data: NDArray[np.uint8]) -> list[int]:
-    """Return the CRC-32 of each piece."""
-    pieces = [data[at : at + PIECE_BYTES].data for at in range(0, data.size, PIECE_BYTES)]
-    with ThreadPoolExecutor(usable_cpus()) as pool:
-        return list(pool.map(isal_zlib.crc32, pieces))
-
-
-def _map_file(path: Path) -> NDArray[np.uint8]:
-    """uint8: the bytes of a file, which are read when they are used."""
-    try:
-        with path.open("rb") as file:
-            if path.stat().st_size < _PRELUDE.size:
-                _refuse(path, "no index of hapgpu")
-            return np.frombuffer(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ), np.uint8)
-    except FileNotFoundError:
-        _refuse(path, "no such file")
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read: {error.strerror}") from error
-
-
-def _read_header(
-    content: NDArray[np.uint8], path: str | Path
-) -> tuple[dict[str, Any], NDArray[np.uint8]]:
-    """Return the header and the bytes of the arrays."""
-    magic, version, size, checksum = _PRELUDE.unpack(content[: _PRELUDE.size].tobytes())
-    if magic != MAGIC:
-        _refuse(path, "no index of hapgpu")
-    if version != VERSION:
-        _refuse(path, f"an index of version {version}, and this hapgpu reads {VERSION}")
-    text = content[_PRELUDE.size : _PRELUDE.size + size].tobytes()
-    if isal_zlib.crc32(text) != checksum:
-        _refuse(path, "cut short or damaged")
-    header = json.loads(text)
-    start = _PRELUDE.size + size + len(_filling(_PRELUDE.size + size))
-    if content.size - start != header["data_bytes"]:
-        _refuse(path, "cut short or damaged")
-    return header, content[start:]
-
-
-def _find_arrays(entries: list[dict[str, Any]], data: NDArray[np.uint8]) -> _Arrays:
-    """Return the arrays by name.
-
-    Raises
-    ------
-    KeyError, TypeError, ValueError
-        One of them is not as it was written.
-    """
-    arrays: _Arrays = {}
-    for entry in entries:
-        name, start = entry["name"], entry["offset"]
-        dtype = np.dtype(_DTYPES[name])
-        part = data[start : start + dtype.itemsize * entry["items"]]
-        if dtype.str != entry["dtype"] or _checksums(part) != entry["crc32"]:
-            message = f"the checksum of its {name} is wrong"
-            raise ValueError(message)
-        arrays[name] = part.view(dtype)
-    return arrays
 
 
 def _is_consistent(index: IndexData) -> bool:
@@ -264,16 +134,35 @@ def _is_consistent(index: IndexData) -> bool:
     )
 
 
-def _refuse(path: str | Path, fault: str, cause: Exception | None = None) -> NoReturn:
-    """Raise an InputError that says how to make the file anew."""
+def _remedy(path: Path) -> str:
+    """Return the command that makes an index anew."""
     fasta = str(path).removesuffix(SUFFIX)
-    known = fasta != str(path) and Path(fasta).is_file()
-    command = f"hapgpu index {fasta if known else 'REF.fa'}"
-    if not known and _may_be_replaced(Path(path)):
-        command += f" -o {path}"
-    raise InputError(f"{path}: {fault}; run: {command}") from cause
+    if fasta != str(path) and Path(fasta).is_file():
+        return f"hapgpu index {fasta}"
+    return "hapgpu index REF.fa" + (f" -o {path}" if _may_be_replaced(path) else "")
 
 
 def _may_be_replaced(path: Path) -> bool:
     """Tell whether an index may be written here: a file of reads, given by mistake, is kept."""
     return path.suffix == SUFFIX or not path.exists()
+
+
+_FORMAT: Final = ArrayFormat(
+    what="index of hapgpu",
+    magic=MAGIC,
+    version=VERSION,
+    dtypes={
+        "contig_offsets": np.int64,
+        "planes": np.uint64,
+        "others": np.uint64,
+        "letter_positions": np.int64,
+        "letters": np.uint8,
+        "occurrences": np.uint32,
+        "jump": np.uint32,
+        "suffixes": np.uint32,
+        "sample_marks": np.uint64,
+        "sample_ranks": np.uint32,
+        "sample_positions": np.uint32,
+    },
+    remedy=_remedy,
+)

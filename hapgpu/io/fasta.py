@@ -38,14 +38,22 @@ class FastaRecords:
         return len(self.names)
 
 
-def read_fasta(path: str | Path) -> FastaRecords:
+def read_fasta(path: str | Path, *, allow_empty: bool = False) -> FastaRecords:
     """Read a FASTA file, plain, gzip- or BGZF-compressed, into memory.
+
+    Parameters
+    ----------
+    path
+        Of the file.
+    allow_empty
+        Whether a record may be without a sequence.
 
     Raises
     ------
     InputError
-        The file cannot be read, is empty or not FASTA, or a record has no name, no sequence, a
-        name that occurred before, or a byte that is no letter (`*` and `-` included).
+        The file cannot be read, is empty or not FASTA, or a record has no name, no sequence where
+        that is not allowed, a name that occurred before, or a byte that is no letter (`*` and `-`
+        included).
     """
     text = _Text(path)
     names: list[str] = []
@@ -57,7 +65,9 @@ def read_fasta(path: str | Path) -> FastaRecords:
         names.append(name)
         descriptions.append(description)
         sequences.append(text.sequence(bases, end, name))
-    _check_records(names, sequences, path)
+    _check_names(names, path)
+    if not (allow_empty or all(sequences)):
+        raise InputError(f"{path}: record '{names[sequences.index(b'')]}' has no sequence")
     return FastaRecords(tuple(names), tuple(descriptions), Ragged.from_sequences(sequences))
 
 
@@ -126,13 +136,11 @@ class _Text:
         return f"{self._path}, line {lines_before + 1}"
 
 
-def _check_records(names: list[str], sequences: list[bytes], path: str | Path) -> None:
+def _check_names(names: list[str], path: str | Path) -> None:
     if not names:
         raise InputError(f"{path}: no FASTA record in the file")
     seen: set[str] = set()
-    for name, sequence in zip(names, sequences, strict=True):
-        if not sequence:
-            raise InputError(f"{path}: record '{name}' has no sequence")
+    for name in names:
         if name in seen:
             raise InputError(f"{path}: two records are named '{name}'; names must be unique")
         seen.add(name)

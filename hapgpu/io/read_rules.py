@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from hapgpu.io.read_text import LONGEST_NAME
 
 _NUCLEOTIDES: Final = b"ACGTNRYSWKMBDHV"
-_FIRST_LETTER: Final = ord("A")
+_MASK_BITS: Final = 64
+_LOW_BITS: Final = (1 << _MASK_BITS) - 1
 UNKNOWN: Final = 255
 
 
@@ -28,7 +29,7 @@ class ReadRules:
     for_sam
         A name loses a closing `/1` or `/2`, and must not begin with `@`.
     letters
-        Upper-case letters that are bases; lower-case ones are too.
+        Bytes that are bases, in upper case; in lower case they are too.
     """
 
     longest_name: int
@@ -36,10 +37,10 @@ class ReadRules:
     for_sam: bool
     letters: bytes
 
-    @property
-    def letter_mask(self) -> int:
-        """Bit i is set if the i-th letter of the alphabet is a base."""
-        return sum(1 << (letter - _FIRST_LETTER) for letter in self.letters)
+    def bit_masks(self) -> tuple[int, int]:
+        """Bit i of the first is set if byte i is a base, bit i of the second if byte 64 + i is."""
+        mask = sum(1 << byte for byte in {*self.letters, *self.letters.lower()})
+        return mask & _LOW_BITS, mask >> _MASK_BITS
 
     def base_table(self) -> NDArray[np.uint8]:
         """uint8[256]: `UNKNOWN` for each byte that is no base."""
@@ -52,5 +53,5 @@ class ReadRules:
 SHORT_READS: Final = ReadRules(LONGEST_NAME, 1_000_000, for_sam=True, letters=_NUCLEOTIDES)
 """Reads that become records of SAM, which has no U."""
 
-LONG_READS: Final = ReadRules(65_535, 100_000_000, for_sam=False, letters=_NUCLEOTIDES + b"U")
-"""Reads that become lines of PAF."""
+LONG_READS: Final = ReadRules(65_535, 100_000_000, for_sam=False, letters=_NUCLEOTIDES + b"U-*.")
+"""Reads that become lines of PAF: of RNA too, and gaps are as good as N."""

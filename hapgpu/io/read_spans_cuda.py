@@ -47,7 +47,9 @@ FIND_READS: Final = Kernel(
         Array("lengths", np.int32, "reads"),
         Array("is_faulty", np.int32, "one"),
         *_sizes("size", "newline_count", "reads", "one", "is_fasta"),
-        *_sizes("longest_name", "most_bases", "for_sam", "letters"),
+        *_sizes("longest_name", "most_bases", "for_sam"),
+        Scalar("low_bases", np.uint64),
+        Scalar("high_bases", np.uint64),
     ),
 )
 
@@ -113,7 +115,7 @@ def parse_text(text: Any, rules: ReadRules, *, is_fasta: bool) -> DeviceSpans | 
             rules.longest_name,
             rules.most_bases,
             rules.for_sam,
-            rules.letter_mask,
+            *rules.bit_masks(),
         ),
     )
     if int(is_faulty[0]):

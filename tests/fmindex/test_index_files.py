@@ -24,6 +24,7 @@ from hapgpu.fmindex.files import (
     load_index,
     save_index,
 )
+from hapgpu.io import array_file
 from tests.fmindex.index_oracle import REFERENCES, assert_same, index_of, write_fasta
 
 CONTIGS = ["ACGTRTGCANNTTAGCAACG" * 9, "N", "CCGATTAGGCA" * 3]
@@ -93,7 +94,7 @@ def test_loaded_arrays_are_aligned_and_read_only(saved: Path) -> None:
 def test_arrays_in_several_pieces(
     fasta: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(files, "PIECE_BYTES", 100)
+    monkeypatch.setattr(array_file, "PIECE_BYTES", 100)
     index, path = build_index(fasta, CpuDevice()), tmp_path / "pieces.hgx"
     save_index(index, path)
     assert_same(load_index(path), index)

@@ -85,7 +85,7 @@ def test_hardly_any_text(text: bytes) -> None:
 
 
 def test_what_long_reads_may_be() -> None:
-    for text in (b"@@a/1\nACGU\n+\nIIII\n", b"@" + b"n" * 65_535 + b"\nu\n+\nI\n"):
+    for text in (b"@@a/1\nACGU\n+\nIIII\n", b"@" + b"n" * 65_535 + b"\nu-*.\n+\nIIII\n"):
         assert check(text, LONG_READS, is_fasta=False)
         assert not check(text, SHORT_READS, is_fasta=False)
     assert check(b">a\n" + b"A" * 2_000_000 + b"\n", LONG_READS, is_fasta=True)

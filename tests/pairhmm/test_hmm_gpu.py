@@ -143,6 +143,12 @@ def test_long_extremes(batch: HmmBatch) -> None:
     assert_close(log10_likelihoods(batch, GPU), log_space_likelihoods(batch))
 
 
+@pytest.mark.parametrize("seed", [4921780])
+def test_columns_too_far_apart_for_one_exponent(seed: int) -> None:
+    batch = extreme_batch(seed)
+    assert_close(log10_likelihoods(batch, GPU), log_space_likelihoods(batch))
+
+
 ODD_READS = [
     uniform_read(b"ACGTacgtRYn*.N" * 3, *USUAL),
     uniform_read(b"acgtacgtacgtac", *USUAL),

@@ -24,3 +24,31 @@ def digest_fasta(path: str | Path) -> tuple[int, bytes]:
         raise InputError(f"{path}: no such file") from None
     except OSError as error:
         raise InputError(f"{path}: cannot be read: {error.strerror}") from error
+
+
+def check_digest(
+    path: str | Path, expected: tuple[int, bytes], index_path: str | Path, command: str
+) -> None:
+    """Make sure that an index was made of a FASTA file as it is now.
+
+    Parameters
+    ----------
+    path
+        The FASTA file.
+    expected
+        What `digest_fasta` gave when the index was made.
+    index_path
+        Where the index lies.
+    command
+        Makes it anew.
+
+    Raises
+    ------
+    InputError
+        The digest is another one, or the FASTA file cannot be read.
+    """
+    if digest_fasta(path) != expected:
+        raise InputError(
+            f"{index_path}: made of another FASTA file than {path} (or that has changed since);"
+            f" run: {command}"
+        )

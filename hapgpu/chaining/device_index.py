@@ -1,0 +1,92 @@
+"""A minimizer index in the memory of a GPU."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from threading import Lock
+from typing import Any, Final
+from weakref import WeakKeyDictionary
+
+import cupy
+import numpy as np
+
+from hapgpu.chaining.index_data import MinimizerIndex
+from hapgpu.chaining.options import SketchOptions
+from hapgpu.device import CudaDevice
+from hapgpu.errors import DeviceError
+
+_SHARE_FOR_INDEX: Final = 0.9  # reads need the rest
+_lock = Lock()
+_resident: WeakKeyDictionary[MinimizerIndex, dict[int, DeviceMinimizerIndex]] = WeakKeyDictionary()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DeviceMinimizerIndex:
+    """The arrays of a `MinimizerIndex` on one GPU.
+
+    Attributes
+    ----------
+    lengths
+        int32[n]: of the n reference sequences.
+    sketch
+        What the minimizers were made with.
+    directory, directory_bits, entries, hits
+        As of `MinimizerIndex`.
+    """
+
+    lengths: Any
+    sketch: SketchOptions
+    directory: Any
+    directory_bits: int
+    entries: Any
+    hits: Any
+
+    @property
+    def distinct(self) -> int:
+        """Number of distinct minimizers."""
+        return int(self.entries.size) // 2 - 1
+
+
+def index_bytes(index: MinimizerIndex) -> int:
+    """Bytes that an index takes on a GPU."""
+    arrays = (index.directory, index.entries, index.hits)
+    return sum(array.nbytes for array in arrays) + 4 * index.lengths.size
+
+
+def resident_index(index: MinimizerIndex, device: CudaDevice) -> DeviceMinimizerIndex:
+    """Return an index on a device, copied there once for as long as the index is in use.
+
+    Raises
+    ------
+    DeviceError
+        It does not fit.
+    """
+    with _lock:
+        copies = _resident.setdefault(index, {})
+        if device.index not in copies:
+            copies[device.index] = _copied(index, device)
+        return copies[device.index]
+
+
+def _copied(index: MinimizerIndex, device: CudaDevice) -> DeviceMinimizerIndex:
+    needed, budget = index_bytes(index), int(device.memory_budget() * _SHARE_FOR_INDEX)
+    if needed > budget:
+        raise DeviceError(
+            f"the minimizer index takes {needed / 2**30:.1f} GiB, and on {device.name} "
+            f"{budget / 2**30:.1f} GiB may be used for it: use --device cpu"
+        )
+    with cupy.cuda.Device(device.index):
+        copied = DeviceMinimizerIndex(
+            lengths=cupy.asarray(index.lengths.astype(np.int32)),
+            sketch=index.sketch,
+            directory=_on_device(index.directory),
+            directory_bits=index.directory_bits,
+            entries=_on_device(index.entries),
+            hits=_on_device(index.hits),
+        )
+        cupy.cuda.get_current_stream().synchronize()
+        return copied
+
+
+def _on_device(array: Any) -> Any:
+    return cupy.asarray(np.ascontiguousarray(array))

@@ -1,0 +1,262 @@
+"""`hapgpu chain`: long reads mapped by minimizers and chains, as minimap2 does without -c."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import chain as joined
+from pathlib import Path
+from typing import Annotated, Final
+
+import typer
+
+from hapgpu.chaining.chained import ChainedBlock
+from hapgpu.chaining.chainer import block_transfer, chainers_for
+from hapgpu.chaining.index_data import MinimizerIndex
+from hapgpu.chaining.opening import open_index
+from hapgpu.chaining.options import MapOptions, preset
+from hapgpu.cli.chain_anchors import chain_anchor_file
+from hapgpu.cli.chain_options import (
+    AllChains,
+    Bandwidths,
+    Compressed,
+    Cutoffs,
+    Gap,
+    Kmer,
+    LeastCount,
+    LeastScore,
+    MaskLevel,
+    MaxIterations,
+    MaxSkip,
+    MostSecondary,
+    NoHashName,
+    NoLongJoin,
+    OccurrenceDistance,
+    OneOrTwo,
+    PafNoHit,
+    Preset,
+    ReadFraction,
+    Repetitive,
+    ScoreRatio,
+    Secondary,
+    Window,
+    YesNo,
+    adjusted,
+    check_options,
+    chosen_sketch,
+    without_secondary,
+)
+from hapgpu.cli.messages import set_up_messages
+from hapgpu.cli.options import (
+    Debug,
+    DeviceName,
+    GpuMemory,
+    Json,
+    Output,
+    Quiet,
+    Threads,
+    Verbose,
+)
+from hapgpu.cli.progress import choose_progress
+from hapgpu.cli.run import announce, refuse_to_replace
+from hapgpu.device import Device, resolve_devices
+from hapgpu.errors import InputError, UsageError
+from hapgpu.io.output import OutputFile
+from hapgpu.io.read_blocks import read_blocks
+from hapgpu.pipeline import run_pipeline
+from hapgpu.stats import RunStatistics
+
+EXAMPLES: Final = """Nanopore reads to a reference; the index is kept and found again:
+hapgpu index --minimizers reference.fa && hapgpu chain reference.fa reads.fq.gz --paf -o reads.paf
+
+Accurate reads, the best chain of each only:
+hapgpu chain -x map-hifi --secondary=no reference.fa reads.fq.gz > reads.paf
+
+Ready-made anchors, with the distances that predecessors lie in:
+hapgpu chain --anchors anchors.npz -o chains.npz --json statistics.json"""
+
+logger = logging.getLogger(__name__)
+
+_STANDARD_INPUT: Final = "-"
+
+
+@dataclass(frozen=True, slots=True)
+class _Job:
+    """Which reads are mapped to what, and by whom."""
+
+    reference: Path
+    reads: Sequence[str]
+    options: MapOptions
+    devices: Sequence[Device]
+    threads: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Sink:
+    """Writes the lines of blocks and counts."""
+
+    output: OutputFile
+    statistics: RunStatistics
+
+    def __call__(self, block: ChainedBlock) -> int:
+        self.output.write(block.text.data)
+        for what, number in block.counts().items():
+            self.statistics.count(what, number)
+        return block.reads
+
+
+def chain(
+    *,
+    reference: Annotated[
+        Path | None,
+        typer.Argument(
+            metavar="REF.fa|INDEX",
+            help="Reference: FASTA, plain or gzip, or an index of hapgpu index --minimizers.",
+        ),
+    ] = None,
+    reads: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="READS",
+            help="FASTQ or FASTA, plain, gzip or bgzip; - is standard input.",
+        ),
+    ] = None,
+    anchors: Annotated[
+        Path | None,
+        typer.Option(
+            "--anchors",
+            metavar="FILE.npz",
+            help="Chain ready-made anchors (arrays x, y, offsets) instead of reads.",
+        ),
+    ] = None,
+    preset_name: Preset = None,
+    paf: Annotated[
+        bool,
+        typer.Option("--paf", help="Write PAF; the only format today.", rich_help_panel="Output"),
+    ] = False,
+    kmer: Kmer = None,
+    window: Window = None,
+    hpc: Compressed = False,
+    repetitive: Repetitive = None,
+    cutoffs: Cutoffs = None,
+    occurrence_distance: OccurrenceDistance = None,
+    read_fraction: ReadFraction = None,
+    gap: Gap = None,
+    bandwidths: Bandwidths = None,
+    least_count: LeastCount = None,
+    least_score: LeastScore = None,
+    max_skip: MaxSkip = None,
+    max_iterations: MaxIterations = None,
+    no_long_join: NoLongJoin = False,
+    mask_level: MaskLevel = None,
+    score_ratio: ScoreRatio = None,
+    most_secondary: MostSecondary = None,
+    secondary: Secondary = YesNo.YES,
+    all_chains: AllChains = False,
+    no_hash_name: NoHashName = False,
+    paf_no_hit: PafNoHit = False,
+    output: Output = None,
+    json: Json = None,
+    threads: Threads,
+    device: DeviceName = "auto",
+    gpu_mem: GpuMemory = None,
+    quiet: Quiet = False,
+    verbose: Verbose = False,
+    debug: Debug = False,
+) -> None:
+    """Map long reads to a reference: the lines that minimap2 2.30 writes without -c.
+
+    Letters mean what they mean in minimap2, and have its defaults. The index of a
+    FASTA is used where hapgpu index --minimizers put it, or else built for the run.
+    """
+    set_up_messages("chain", quiet=quiet, verbose=verbose, debug=debug)
+    base = preset(preset_name or "map-ont")
+    cutoffs, bandwidths = cutoffs or OneOrTwo(), bandwidths or OneOrTwo()
+    options = MapOptions(
+        sketch=chosen_sketch(preset_name, kmer, window, hpc=hpc),
+        seeds=adjusted(
+            base.seeds,
+            repetitive=repetitive,
+            least_cutoff=cutoffs.first,
+            most_cutoff=cutoffs.second,
+            occurrence_distance=occurrence_distance,
+            read_fraction=read_fraction,
+        ),
+        chains=adjusted(
+            base.chains,
+            max_gap=gap,
+            bandwidth=bandwidths.first,
+            long_bandwidth=bandwidths.second,
+            min_count=least_count,
+            min_score=least_score,
+            max_skip=max_skip,
+            max_iterations=max_iterations,
+            joins=False if no_long_join else None,
+        ),
+        regions=without_secondary(
+            adjusted(
+                base.regions,
+                mask_level=mask_level,
+                score_ratio=score_ratio,
+                most_secondary=most_secondary,
+                all_chains=all_chains or None,
+                prints_secondary=secondary is YesNo.YES,
+                uses_names=not no_hash_name,
+                prints_unmapped=paf_no_hit,
+            )
+        ),
+    )
+    check_options(options)
+    _check_inputs(reference, reads, anchors, paf=paf)
+    refuse_to_replace([path for path in (reference, anchors, *(reads or ())) if path], output)
+    devices, chosen = resolve_devices(device, threads=threads, gpu_memory=gpu_mem)
+    announce("chain", chosen, quiet=quiet)
+    statistics = RunStatistics("chain", sys.argv, [d.name for d in devices], threads)
+    if anchors is not None:
+        chain_anchor_file(anchors, output, options, devices[0], statistics)
+    elif reference is not None and reads:
+        with OutputFile(output) as sink:
+            job = _Job(reference, reads, options, devices, threads)
+            _map(job, _Sink(sink, statistics), quiet=quiet)
+    logger.info("%s", statistics.as_dict()["counts"])
+    if json is not None:
+        statistics.write(json)
+
+
+def _check_inputs(
+    reference: Path | None, reads: Sequence[str] | None, anchors: Path | None, *, paf: bool
+) -> None:
+    """Refuse, before anything takes its time, what cannot be read."""
+    if anchors is not None and (reference is not None or paf):
+        raise UsageError("--anchors takes neither a reference and reads nor --paf")
+    if anchors is None and not reads:
+        raise UsageError("a reference and reads are needed: hapgpu chain REF.fa READS.fq")
+    paths = [str(path) for path in (anchors, reference, *(reads or ())) if path is not None]
+    if paths.count(_STANDARD_INPUT) > 1:
+        raise UsageError("standard input (-) can be read only once")
+    for path in paths:
+        if path != _STANDARD_INPUT and not Path(path).exists():
+            raise InputError(f"{path}: no such file")
+
+
+def _map(job: _Job, sink: _Sink, *, quiet: bool) -> None:
+    statistics = sink.statistics
+
+    def indexed(path: Path) -> MinimizerIndex:
+        return open_index(path, job.options.sketch, job.threads)
+
+    index = statistics.timed("index", indexed)(job.reference)
+    chainers = chainers_for(job.devices, index, job.options)
+    transfer = block_transfer(job.devices, job.threads)
+    blocks = joined.from_iterable(
+        read_blocks(path, transfer.size, transfer.allocate, transfer.threads) for path in job.reads
+    )
+    run_pipeline(
+        statistics.timed_source("read", blocks),
+        [statistics.timed("chain", chainer) for chainer in chainers],
+        statistics.timed("write", sink),
+        progress=choose_progress("hapgpu chain", quiet=quiet),
+        threaded=len(chainers) > 1,
+    )

@@ -1,0 +1,74 @@
+"""`hapgpu chain --anchors`: ready-made anchors chained, with statistics of them."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from io import BytesIO
+from pathlib import Path
+
+import numpy as np
+
+from hapgpu.chaining.anchor_chains import AnchorChains
+from hapgpu.chaining.anchor_files import load_anchors
+from hapgpu.chaining.anchor_statistics import range_statistics
+from hapgpu.chaining.api import chain_anchors
+from hapgpu.chaining.batches import Anchors
+from hapgpu.chaining.options import MapOptions
+from hapgpu.chaining.rules import chain_rules
+from hapgpu.device import Device
+from hapgpu.io.output import OutputFile
+from hapgpu.stats import RunStatistics
+
+
+def chain_anchor_file(
+    path: Path,
+    output: Path | None,
+    options: MapOptions,
+    device: Device,
+    statistics: RunStatistics,
+) -> None:
+    """Chain the anchors of a file, and write what comes of them as arrays of NumPy.
+
+    Parameters
+    ----------
+    path
+        A .npz file that `load_anchors` reads.
+    output
+        A .npz file: `f` and `p` are the columns of `ChainScores`, `chain_…` those of `Chains`.
+        None is standard output.
+    options
+        Those for chains hold, and the length of k-mers.
+    device
+        Where to compute.
+    statistics
+        Counts, and the ranges that predecessors lie in.
+    """
+    rules = chain_rules(options.chains, options.sketch.k)
+
+    def chained(anchors: Anchors) -> AnchorChains:
+        return chain_anchors(anchors, rules, device)
+
+    anchors = statistics.timed("read", load_anchors)(path)
+    result = statistics.timed("chain", chained)(anchors)
+    statistics.count("reads", len(anchors))
+    statistics.count("anchors", anchors.x.size)
+    statistics.count("chains", result.chains.scores.size)
+    statistics.describe("predecessor_ranges", asdict(range_statistics(anchors, rules)))
+    with OutputFile(output) as sink:
+        sink.write(_as_npz(result))
+
+
+def _as_npz(result: AnchorChains) -> memoryview:
+    chains = result.chains
+    file = BytesIO()
+    np.savez(
+        file,
+        f=result.scores,
+        p=result.predecessors,
+        chain_x=chains.x,
+        chain_y=chains.y,
+        chain_anchor_offsets=chains.anchor_offsets,
+        chain_scores=chains.scores,
+        chain_offsets=chains.offsets,
+    )
+    return file.getbuffer()

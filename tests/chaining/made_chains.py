@@ -1,0 +1,113 @@
+"""Chains of made reads, and the seeds that their anchors come from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hapgpu.chaining.batches import REVERSE, SPAN_SHIFT, TANDEM, Chains, Seeds
+
+Anchor: TypeAlias = tuple[int, int]
+ScoredChain: TypeAlias = tuple[int, list[Anchor]]
+
+SEQUENCES = 3
+_LEAST_LENGTH = 200
+_MARGIN = 60  # longer than any span
+
+
+@dataclass(frozen=True)
+class MadeChains:
+    """Chains and seeds of reads, and int32[n] with the lengths of these."""
+
+    chains: Chains
+    seeds: Seeds
+    lengths: NDArray[np.int32]
+
+
+def made_chains(seed: int, reads: int, width: int) -> MadeChains:
+    """Make reads with up to 100 chains each, within so many bases of a reference.
+
+    The fewer bases, the more of the chains cross each other, and the more anchors are at the same
+    place. Some spans vary, as those of compressed homopolymers do.
+    """
+    generator = np.random.default_rng(seed)
+    lengths = generator.choice([_LEAST_LENGTH, 1500, 5000, 30_000], reads)
+    made = [_chains_of_read(generator, int(length), width) for length in lengths]
+    seeds = [
+        _seeds_of_read(generator, chains, int(length))
+        for chains, length in zip(made, lengths, strict=True)
+    ]
+    return MadeChains(_batch(made), _seeds(seeds), lengths.astype(np.int32))
+
+
+def _chains_of_read(generator: np.random.Generator, length: int, width: int) -> list[ScoredChain]:
+    count = int(generator.choice([0, 1, 2, 3, 5, 12, 100]))
+    varies = generator.random() < 0.3
+    chains = [_chain(generator, length, width, varies=varies) for _ in range(count)]
+    return sorted((chain for chain in chains if chain[1]), key=lambda chain: chain[1][0][0])
+
+
+def _chain(generator: np.random.Generator, length: int, width: int, *, varies: bool) -> ScoredChain:
+    most_step = int(generator.choice([1, 5, 20, 100]))
+    query = int(generator.integers(_MARGIN, length))
+    target = int(generator.integers(_MARGIN, width))
+    is_reverse = generator.random() < 0.2
+    sequence = int(generator.integers(0, SEQUENCES)) if generator.random() < 0.2 else 0
+    place = (REVERSE if is_reverse else 0) | sequence << 32
+    anchors = []
+    for _ in range(int(generator.choice([1, 3, 20, 70, 200]))):
+        if query >= length:
+            break
+        span = int(generator.integers(15, _MARGIN)) if varies and not is_reverse else 15
+        flag = TANDEM if generator.random() < 0.1 else 0
+        anchors.append((place | target, flag | span << SPAN_SHIFT | query))
+        step = int(generator.integers(1, most_step + 1))
+        is_even = generator.random() < 0.9
+        query += step
+        target += step if is_even else int(generator.integers(1, most_step + 1))
+    return int(generator.integers(40, 60 + 10 * len(anchors))), anchors
+
+
+def _seeds_of_read(
+    generator: np.random.Generator, chains: list[ScoredChain], length: int
+) -> dict[int, int]:
+    """Spans by positions in the read on its forward strand."""
+    spans = {int(place): 15 for place in generator.integers(15, length, 20)}
+    for _, anchors in chains:
+        for x, y in anchors:
+            span, query = y >> SPAN_SHIFT & 255, y & 0xFFFFFFFF
+            spans[length - 2 - query + span if x & REVERSE else query] = span
+    return dict(sorted(spans.items()))
+
+
+def _batch(reads: list[list[ScoredChain]]) -> Chains:
+    chains = [chain for read in reads for chain in read]
+    anchors = [anchor for _, own in chains for anchor in own]
+    return Chains(
+        x=np.array([x for x, _ in anchors], dtype=np.uint64),
+        y=np.array([y for _, y in anchors], dtype=np.uint64),
+        anchor_offsets=_offsets([len(own) for _, own in chains]),
+        scores=np.array([score for score, _ in chains], dtype=np.int32),
+        offsets=_offsets([len(read) for read in reads]),
+    )
+
+
+def _seeds(reads: list[dict[int, int]]) -> Seeds:
+    positions = [position for read in reads for position in read]
+    count = len(positions)
+    return Seeds(
+        places=np.array(positions, dtype=np.uint32) << np.uint32(1),
+        spans=np.array([span for read in reads for span in read.values()], dtype=np.uint8),
+        is_tandem=np.zeros(count, dtype=np.uint8),
+        first_hits=np.zeros(count, dtype=np.int64),
+        hit_counts=np.ones(count, dtype=np.int32),
+        offsets=_offsets([len(read) for read in reads]),
+        repeat_lengths=np.arange(len(reads), dtype=np.int32),
+    )
+
+
+def _offsets(counts: list[int]) -> NDArray[np.int64]:
+    return np.cumsum([0, *counts], dtype=np.int64)

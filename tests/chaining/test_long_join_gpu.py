@@ -1,0 +1,107 @@
+"""Chains joined on the GPU against those joined on the CPU."""
+
+from __future__ import annotations
+
+import inspect
+from dataclasses import astuple, fields, replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from hapgpu.chaining import long_join as on_cpu
+from hapgpu.chaining.backtracking import trace_chains
+from hapgpu.chaining.batches import Anchors, Chains
+from hapgpu.chaining.cpu import chain_scores
+from hapgpu.chaining.options import UNLIMITED_SKIP, ChainOptions
+from hapgpu.chaining.rules import JoinRules, chain_rules, join_rules
+from tests.chaining.made_chains import made_chains
+
+pytestmark = pytest.mark.gpu
+
+
+def rules_for(options: ChainOptions, k: int = 15) -> JoinRules:
+    rules = join_rules(options, k)
+    assert rules is not None
+    return rules
+
+
+def check(chains: Chains, lengths: NDArray[np.int32], rules: JoinRules) -> None:
+    cupy = pytest.importorskip("cupy")
+    from hapgpu.chaining.long_join_cuda import join_chains  # noqa: PLC0415  (needs CuPy)
+
+    expected = on_cpu.join_chains(chains, lengths, rules)
+    found = join_chains(Chains(*map(cupy.asarray, astuple(chains))), cupy.asarray(lengths), rules)
+    for field in fields(Chains):
+        ours, theirs = getattr(found, field.name).get(), getattr(expected, field.name)
+        assert ours.dtype == theirs.dtype
+        np.testing.assert_array_equal(ours, theirs, err_msg=field.name)
+
+
+def test_signature() -> None:
+    from hapgpu.chaining import long_join_cuda as on_gpu  # noqa: PLC0415  (needs CuPy)
+
+    twins = [list(inspect.signature(m.join_chains).parameters) for m in (on_cpu, on_gpu)]
+    assert twins[0] == twins[1]
+
+
+@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("width", [300, 3000, 300_000])
+def test_made_chains(seed: int, width: int) -> None:
+    made = made_chains(seed, 20, width)
+    check(made.chains, made.lengths, rules_for(ChainOptions()))
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ChainOptions(max_skip=0),
+        ChainOptions(max_skip=1, min_count=1, min_score=1),
+        ChainOptions(max_skip=UNLIMITED_SKIP),
+        ChainOptions(max_gap=100, bandwidth=50, long_bandwidth=600, min_score=20),
+    ],
+)
+def test_options(options: ChainOptions) -> None:
+    for seed in range(10):
+        made = made_chains(seed, 20, 2000)
+        check(made.chains, made.lengths, rules_for(options, k=19))
+
+
+@pytest.mark.parametrize("most", [1, 3, 40, 200])
+def test_few_candidates(most: int) -> None:
+    for seed in range(10):
+        made = made_chains(seed, 20, 2000)
+        check(made.chains, made.lengths, replace(rules_for(ChainOptions()), most_candidates=most))
+
+
+@pytest.mark.parametrize("distance", [0, 10, 20_000])
+def test_inner_distance(distance: int) -> None:
+    for seed in range(10):
+        made = made_chains(seed, 20, 2000)
+        rules = replace(rules_for(ChainOptions()), inner_distance=distance)
+        check(made.chains, made.lengths, rules)
+
+
+@pytest.mark.parametrize("reads", [0, 1, 5])
+def test_nothing_to_join(reads: int) -> None:
+    none = Chains(
+        x=np.empty(0, np.uint64),
+        y=np.empty(0, np.uint64),
+        anchor_offsets=np.zeros(1, np.int64),
+        scores=np.empty(0, np.int32),
+        offsets=np.zeros(reads + 1, np.int64),
+    )
+    check(none, np.full(reads, 1000, dtype=np.int32), rules_for(ChainOptions()))
+
+
+@pytest.mark.parametrize("name", ["bacterial", "repeat_rich"])
+@pytest.mark.parametrize("max_skip", [25, UNLIMITED_SKIP])
+def test_real_anchors(data_dir: Path, name: str, max_skip: int) -> None:
+    with np.load(data_dir / f"longread/chain/anchors_{name}.npz") as data:
+        anchors = Anchors(data["x"], data["y"], data["offsets"])
+    options = ChainOptions(max_skip=max_skip)
+    rules = chain_rules(options, 15)
+    chains = trace_chains(anchors, chain_scores(anchors, rules), rules)
+    lengths = np.full(len(anchors), 100_000, dtype=np.int32)
+    check(chains, lengths, rules_for(options))
