@@ -19,11 +19,6 @@ __device__ inline unsigned warp_or(unsigned bits) {
 #endif
 }
 
-// The lowest bits, as many as asked for, none if negative, at most 32.
-__device__ inline unsigned low_bits(int count) {
-    return count >= kWarpLanes ? kAllLanes : count <= 0 ? 0 : (1u << count) - 1;
-}
-
 // The highest-scoring anchor within reach, as minimap2 keeps it; the same in all lanes.
 struct Summit {
     int at = -1, score;
@@ -34,29 +29,21 @@ struct Summit {
 // predecessor is the number of anchors between it and the anchor.
 struct Walk {
     int best, rank = -1, skips = 0;
-    bool is_stopped = false, is_before_summit = false;  // where it stopped
+    bool is_stopped = false;
 
     __device__ explicit Walk(int span) : best(span) {}
 
     // `score` is of the predecessor whose rank is `first_rank` plus the lane, `kNoScore` if that is
     // none; `marked` are the lanes whose predecessor is one of a nearer predecessor.
-    __device__ void visit(
-        int score, unsigned marked, int first_rank, int summit_rank, int max_skip
-    ) {
+    __device__ void visit(int score, unsigned marked, int first_rank, int max_skip) {
         marked &= __ballot_sync(kAllLanes, score != kNoScore);
         unsigned waiting = kAllLanes;
         while (true) {
             const unsigned better = __ballot_sync(kAllLanes, score > best) & waiting;
             const unsigned skipped = marked & waiting & ((better & -better) - 1);
-            const int new_skips = skips + __popc(skipped);
-            if (new_skips > max_skip) {
-                is_stopped = true;
-                const unsigned nearer = skipped & low_bits(summit_rank - first_rank);
-                is_before_summit = skips + __popc(nearer) > max_skip;
-                return;
-            }
-            skips = new_skips;
-            if (!better) return;
+            skips += __popc(skipped);
+            is_stopped = skips > max_skip;
+            if (is_stopped || !better) return;
             const int lane = __ffs(better) - 1;
             best = __shfl_sync(kAllLanes, score, lane);
             rank = first_rank + lane;
@@ -89,8 +76,7 @@ __device__ inline Visit visited(
 
 // Continues a walk beyond the 32 nearest predecessors.
 __device__ inline void walk_on(
-    Walk& walk, const Run& run, const Rules& rules, Limits limits, Anchor anchor, int i,
-    int summit_rank
+    Walk& walk, const Run& run, const Rules& rules, Limits limits, Anchor anchor, int i
 ) {
     const int within = min(i, limits.max_iterations);
     for (int first = kWarpLanes; first < within; first += kWarpLanes) {
@@ -102,7 +88,7 @@ __device__ inline void walk_on(
         if (visit.score != kNoScore && from >= 0) run.mark(from) = i;
         __syncwarp();
         const unsigned marked = __ballot_sync(kAllLanes, run.mark(safe) == i);
-        walk.visit(visit.score, marked, first, summit_rank, limits.max_skip);
+        walk.visit(visit.score, marked, first, limits.max_skip);
         if (walk.is_stopped || !__all_sync(kAllLanes, visit.is_reached)) return;
     }
 }
@@ -139,8 +125,7 @@ __device__ inline Summit find_summit(
 // Walks from anchor i to all its predecessors. The marks of the recent ones on each other fit in a
 // word; only those on older ones are stored.
 __device__ inline Walk walk_from(
-    int i, Anchor anchor, const Run& run, const Rules& rules, Limits limits, const Recent& recent,
-    int summit_rank
+    int i, Anchor anchor, const Run& run, const Rules& rules, Limits limits, const Recent& recent
 ) {
     Walk walk(anchor.span);
     const int other = (i - 1 - lane_id()) & (kWarpLanes - 1);  // rank of a lane, lane of a rank
@@ -151,10 +136,10 @@ __device__ inline Walk walk_from(
     const bool marks_recent = from_rank < kWarpLanes;
     const unsigned marked = warp_or(is_valid && marks_recent ? 1u << from_rank : 0);
     const int score = __shfl_sync(kAllLanes, visit.score, other);
-    walk.visit(score, marked, 0, summit_rank, limits.max_skip);
+    walk.visit(score, marked, 0, limits.max_skip);
     if (!walk.is_stopped && __all_sync(kAllLanes, visit.is_reached)) {
         if (is_valid && !marks_recent && recent.from >= 0) run.mark(recent.from) = i;
-        walk_on(walk, run, rules, limits, anchor, i, summit_rank);
+        walk_on(walk, run, rules, limits, anchor, i);
     }
     return walk;
 }
@@ -179,12 +164,13 @@ __device__ inline void chain_by_walks(
             if (summit.at < 0 || !reaches(anchor.x, summit.anchor.x, rules.max_distance_x)) {
                 summit = find_summit(run, rules, limits, recent, anchor, i);
             }
-            const int summit_rank = i - 1 - summit.at;  // beyond all if there is none
-            const Walk walk = walk_from(i, anchor, run, rules, limits, recent, summit_rank);
+            const Walk walk = walk_from(i, anchor, run, rules, limits, recent);
             int best = walk.best, from = walk.rank < 0 ? -1 : i - 1 - walk.rank;
-            const bool misses_summit =
-                walk.is_stopped ? walk.is_before_summit : summit_rank > limits.max_iterations;
-            if (summit.at >= 0 && misses_summit) {
+            // minimap2 tries the summit if it lies behind where the walk ended, leaving one place
+            // out if that was not a stop. To try one that was visited changes nothing, and a walk
+            // that stopped has visited at least as many as it may skip.
+            const int least_rank = walk.is_stopped ? limits.max_skip : limits.max_iterations;
+            if (summit.at >= 0 && i - 1 - summit.at > least_rank) {
                 const Link step = link(rules, anchor, summit.anchor);
                 if (step.is_valid && summit.score + step.gain > best) {
                     best = summit.score + step.gain;

@@ -8,6 +8,7 @@ constexpr Entry kUnused = ~0ull - 1;  // runs of bases that take more than kLong
 constexpr int kSpanBits = 8;
 constexpr int kLongestSpan = 255;
 constexpr int kAmbiguous = 4;
+constexpr unsigned long long kMix = 0x9e3779b97f4a7c15;  // as in hapgpu/chaining/index_data.py
 
 // 0 to 3 for A, C, G, T or U of either case, 4 for every other byte.
 __device__ inline int base_code(unsigned byte) {

@@ -1,5 +1,6 @@
 // Chains of reads turned into regions; hapgpu/chaining/regions.py does the same.
 
+#include "ascending.cuh"
 #include "radix_order.cuh"
 
 namespace {
@@ -294,20 +295,6 @@ extern "C" __global__ void __launch_bounds__(32 * kWarpsPerBlock) average_spans(
 
 namespace {
 
-// The last of ascending offsets, of which there are `count`, that is at most `value`.
-__device__ inline int last_at_most(const long long* offsets, int count, long long value) {
-    int low = 0, high = count;
-    while (high - low > 1) {
-        const int middle = low + (high - low) / 2;
-        if (offsets[middle] <= value) {
-            low = middle;
-        } else {
-            high = middle;
-        }
-    }
-    return low;
-}
-
 // The first seed of a read at a position or behind it.
 __device__ inline long long first_seed(
     const unsigned* places, long long low, long long high, int position
@@ -329,17 +316,20 @@ __device__ inline int forward_position(Word x, Word y, int length) {
     return x >> 63 ? length - 2 - position + span_of(y) : position;
 }
 
-// Columns of the regions of a batch, as in hapgpu/chaining/batches.py.
-struct RegionColumns {
-    int* columns;
-    long long regions;
-
-    __device__ int& at(int column, long long region) const {
-        return columns[column * regions + region];
-    }
+// Columns of the regions of a batch: hapgpu/chaining/regions_cuda.py.
+enum RegionColumn {
+    kScores, kCounts, kSequences, kQueryStarts, kQueryEnds, kTargetStarts, kTargetEnds, kMatches,
+    kLengths, kParents, kSecondScores, kRivals, kMatched, kExpected
 };
 
-enum Measured { kMatches = kChain, kLengths, kParent, kSecondScore, kRivals, kMatched, kExpected };
+struct RegionTable {
+    int* columns;
+    long long stride;
+
+    __device__ int& at(RegionColumn column, int region) const {
+        return columns[column * stride + region];
+    }
+};
 
 }  // namespace
 
@@ -353,9 +343,9 @@ extern "C" __global__ void __launch_bounds__(32 * kWarpsPerBlock) measure_region
     const float* means, const int* sequence_lengths, int sequences, const long long* region_offsets,
     int* columns, unsigned char* is_reverse, unsigned char* region_is_retained, int regions
 ) {
-    const RegionColumns out{columns, regions};
+    const RegionTable out{columns, regions};
     for (int region = warp_id(); region < regions; region += warp_count()) {
-        const int read = last_at_most(region_offsets, reads, region);
+        const int read = count_at_most(region_offsets + 1, reads, region);
         const long long begin = offsets[read];
         const long long slot = begin + region - region_offsets[read];
         const Rows rows{table, chains, begin};
@@ -373,13 +363,17 @@ extern "C" __global__ void __launch_bounds__(32 * kWarpsPerBlock) measure_region
         columns_aligned = warp_sum(columns_aligned);
         if (lane_id()) continue;
 
-        for (int column = 0; column < kChain; ++column) {
-            out.at(column, region) = rows.at(static_cast<Column>(column), row);
-        }
+        out.at(kScores, region) = rows.at(kScore, row);
+        out.at(kCounts, region) = rows.at(kCount, row);
+        out.at(kSequences, region) = rows.at(kSequence, row);
+        out.at(kQueryStarts, region) = rows.at(kQueryStart, row);
+        out.at(kQueryEnds, region) = rows.at(kQueryEnd, row);
+        out.at(kTargetStarts, region) = rows.at(kTargetStart, row);
+        out.at(kTargetEnds, region) = rows.at(kTargetEnd, row);
         out.at(kMatches, region) = span_of(y[first]) + matches;
         out.at(kLengths, region) = span_of(y[first]) + columns_aligned;
-        out.at(kParent, region) = numbers[slot];
-        out.at(kSecondScore, region) = second_scores[begin + row];
+        out.at(kParents, region) = numbers[slot];
+        out.at(kSecondScores, region) = second_scores[begin + row];
         out.at(kRivals, region) = rivals[begin + row];
         is_reverse[region] = x[first] >> 63;
         region_is_retained[region] = is_retained[slot];

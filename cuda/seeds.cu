@@ -2,13 +2,12 @@
 // too frequent in the read itself or repetitive in the reference (Li 2021).
 
 #include "warp.cuh"
+#include "minimizer.cuh"
 
 namespace {
 
 using Word = unsigned long long;
 
-constexpr Word kMix = 0x9e3779b97f4a7c15;  // as in hapgpu/chaining/index_data.py
-constexpr int kSpanBits = 8;
 constexpr int kCounterBits = 12;
 constexpr int kMostOccurrences = 4095;  // hits above which no seed is kept
 

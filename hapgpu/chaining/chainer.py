@@ -33,7 +33,7 @@ from hapgpu.io.spans import ReadSpans
 Chainer: TypeAlias = Callable[[ReadBlock], ChainedBlock]
 """Raises InputError where a block is malformed; the message names the file and the record."""
 
-_CPU_BLOCK: Final = 2 << 20
+_CPU_BLOCK: Final = 4 << 20
 _GPU_BLOCK: Final = 256 << 20
 _WORKERS_PER_GPU: Final = 2  # one copies while the other computes
 

@@ -157,7 +157,7 @@ class _Slots:
 def _listed_slots(text: Any, starts: Any, lengths: Any, options: SketchOptions) -> _Slots:
     reads = lengths.size
     offsets = cupy.zeros(reads + 1, dtype=np.int64)
-    cupy.cumsum(lengths, dtype=np.int64, out=offsets[1:])
+    offsets[1:] = cupy.cumsum(lengths, dtype=np.int64)
     total = int(offsets[-1])
     slots = _Slots(
         cupy.empty(total, dtype=np.uint64),

@@ -17,7 +17,11 @@ from hapgpu.kernels import Array, Kernel, Scalar
 
 _THREADS: Final = 128  # of a block, as in the source
 _STRAND_SHARE: Final = 0.8  # as in `parents.py`
-_REGION_COLUMNS: Final = 15  # as in the source: those of the table but the last, and what follows
+_COLUMNS: Final = (  # of `Regions`, in the order of the source
+    *("scores", "counts", "sequences", "query_starts", "query_ends", "target_starts"),
+    *("target_ends", "matches", "lengths", "parents", "second_scores", "rivals"),
+    *("seeds_matched", "seeds_expected"),
+)
 _NO_PARENT: Final = -1
 
 _READS, _CHAINS = Scalar("reads", np.int32), Scalar("chains", np.int32)
@@ -129,7 +133,7 @@ MEASURE_REGIONS: Final = Kernel(
         Array("sequence_lengths", np.int32, "sequences"),
         Scalar("sequences", np.int32),
         Array("region_offsets", np.int64, "reads", 1),
-        Array("columns", np.int32, "regions", width=_REGION_COLUMNS),
+        Array("columns", np.int32, "regions", width=len(_COLUMNS)),
         Array("is_reverse", np.uint8, "regions"),
         Array("region_is_retained", np.uint8, "regions"),
         Scalar("regions", np.int32),
@@ -277,7 +281,7 @@ def _measured(
     """Measure what was selected."""
     count, reads = int(selection.offsets[-1]), lengths.size
     means = _mean_spans(seeds)
-    columns = cupy.empty((_REGION_COLUMNS, count), dtype=np.int32)
+    columns = cupy.empty((len(_COLUMNS), count), dtype=np.int32)
     is_reverse, is_retained = (cupy.empty(count, dtype=np.uint8) for _ in range(2))
     arguments = (
         *(chains.x, chains.y, chains.x.size, chains.anchor_offsets, chains.scores.size),
@@ -290,22 +294,9 @@ def _measured(
     )
     launch_threads(MEASURE_REGIONS, _THREADS, count * WARP, arguments)
     return Regions(
-        scores=columns[0],
-        counts=columns[1],
-        sequences=columns[2],
+        **dict(zip(_COLUMNS, columns, strict=True)),
         is_reverse=is_reverse,
-        query_starts=columns[4],
-        query_ends=columns[5],
-        target_starts=columns[6],
-        target_ends=columns[7],
-        matches=columns[8],
-        lengths=columns[9],
-        parents=columns[10],
-        second_scores=columns[11],
-        rivals=columns[12],
         is_retained=is_retained,
-        seeds_matched=columns[13],
-        seeds_expected=columns[14],
         offsets=selection.offsets,
         mean_spans=means,
         repeat_lengths=seeds.repeat_lengths,

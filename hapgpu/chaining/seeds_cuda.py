@@ -17,7 +17,7 @@ from hapgpu.chaining.work_queue import WARP, launch_threads
 from hapgpu.kernels import Array, Kernel, Scalar
 
 _THREADS: Final = 256
-_MOST_BASES: Final = 2**31 - 1
+_MOST_INT: Final = 2**31 - 1
 _ROUNDING: Final = 0.499  # as in repeats.py
 
 _KEYS = Array("keys", np.uint64, "minimizers")
@@ -134,6 +134,7 @@ def find_seeds(
     Seeds
         In arrays of CuPy.
     """
+    cutoff = min(cutoff, _MOST_INT)
     is_frequent = _frequent(minimizers, cutoff, options.read_fraction)
     first_hits, hit_counts = _look_up(index, minimizers, is_frequent)
     steps = steps_of_runs(cutoff, options.occurrence_distance)
@@ -199,7 +200,7 @@ def steps_of_runs(cutoff: int, distance: int) -> NDArray[np.int32]:
         bases = max(int((kept - _ROUNDING) * distance) - 1, 0)
         while int(bases / distance + _ROUNDING) < kept:
             bases += 1
-        steps.append(min(bases, _MOST_BASES))
+        steps.append(min(bases, _MOST_INT))
     return np.array(steps, dtype=np.int32)
 
 

@@ -72,7 +72,7 @@ def test_real_anchors(data_dir: Path, name: str) -> None:
         anchors = Anchors(data["x"], data["y"], data["offsets"])
     rules = chain_rules(ChainOptions(), 15)
     chains = chains_from_batch(trace_chains(anchors, chain_scores(anchors, rules), rules))
-    few = [read for read in chains if sum(len(chain.anchors) for chain in read) < 1500]
+    few = [read for read in chains if sum(len(chain.anchors) for chain in read) < 800]
     assert sum(len(read) > 1 for read in few) > 1
     check(few, [100_000] * len(few), Join())
 
