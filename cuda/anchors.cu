@@ -7,6 +7,7 @@
 namespace {
 
 constexpr int kWarpsPerBlock = 4;
+constexpr int kThreads = kWarpsPerBlock * kWarpLanes;
 constexpr int kBlocksAtOnce = 7;  // of a multiprocessor, at least: leaves enough registers
 
 // As in hapgpu/chaining/batches.py.
@@ -20,7 +21,7 @@ __device__ int thread_count() { return gridDim.x * blockDim.x; }
 }  // namespace
 
 // Where the anchors of each read begin, given where those of each seed end.
-extern "C" __global__ void __launch_bounds__(128) bound_anchors(
+extern "C" __global__ void __launch_bounds__(kThreads) bound_anchors(
     const long long* ends, const long long* seed_offsets, long long* offsets, int seeds, int reads
 ) {
     for (int read = thread_id(); read <= reads; read += thread_count()) {
@@ -30,7 +31,7 @@ extern "C" __global__ void __launch_bounds__(128) bound_anchors(
 }
 
 // x of all anchors, and the seed of each, in the order of the seeds and of their hits.
-extern "C" __global__ void __launch_bounds__(128) expand_hits(
+extern "C" __global__ void __launch_bounds__(kThreads) expand_hits(
     const unsigned long long* hits, const unsigned* places, const long long* first_hits,
     const long long* ends, unsigned long long* x, unsigned* anchor_seeds, long long hit_count,
     int seeds, int anchors
@@ -46,7 +47,7 @@ extern "C" __global__ void __launch_bounds__(128) expand_hits(
 }
 
 // Sorts the anchors of each read by x, and gives them their y; a warp a read.
-extern "C" __global__ void __launch_bounds__(kWarpsPerBlock * kWarpLanes, kBlocksAtOnce) sort_anchors(
+extern "C" __global__ void __launch_bounds__(kThreads, kBlocksAtOnce) sort_anchors(
     const unsigned* places, const unsigned char* spans, const unsigned char* is_tandem,
     const int* lengths, const long long* offsets, const long long* order, int* taken,
     unsigned long long* x, unsigned* anchor_seeds, unsigned long long* y, int seeds, int anchors,

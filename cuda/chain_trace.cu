@@ -7,6 +7,7 @@
 namespace {
 
 constexpr int kWarpsPerBlock = 4;
+constexpr int kThreads = kWarpsPerBlock * kWarpLanes;
 constexpr int kBlocksAtOnce = 7;  // of a multiprocessor, at least: leaves enough registers
 
 // Of one read: anchors are counted within it.
@@ -86,7 +87,7 @@ __device__ Traced trace_chain(Read read, int end, int* path, int max_drop) {
 // Chains of each read in the order in which they are found, and for read i at i + 1 the numbers of
 // chains and of their anchors; a warp a read. What is listed of a read begins where its anchors
 // do; in `path` the anchors of its chain c end before `chain_ends[c]`.
-extern "C" __global__ void __launch_bounds__(kWarpsPerBlock * kWarpLanes, kBlocksAtOnce) trace_chains(
+extern "C" __global__ void __launch_bounds__(kThreads, kBlocksAtOnce) trace_chains(
     const int* scores, const int* predecessors, const long long* offsets, const long long* order,
     int* taken, unsigned long long* keys, unsigned* values, unsigned char* used, int* path,
     int* chain_ends, int* chain_scores, long long* chain_counts, long long* anchor_counts,
@@ -132,7 +133,7 @@ extern "C" __global__ void __launch_bounds__(kWarpsPerBlock * kWarpLanes, kBlock
 
 // Lists the chains of each read in the order of their first anchors: the place of this anchor in
 // `path`, where the anchors of the chain end, and the score; a warp a read.
-extern "C" __global__ void __launch_bounds__(kWarpsPerBlock * kWarpLanes, kBlocksAtOnce) order_chains(
+extern "C" __global__ void __launch_bounds__(kThreads, kBlocksAtOnce) order_chains(
     const unsigned long long* x, const long long* offsets, const long long* order, int* taken,
     unsigned long long* keys, unsigned* values, const int* path, const int* chain_ends,
     const int* chain_scores, const long long* chain_offsets, const long long* kept_offsets,
@@ -170,7 +171,7 @@ extern "C" __global__ void __launch_bounds__(kWarpsPerBlock * kWarpLanes, kBlock
 }
 
 // Gathers the anchors of all chains, ascending in each.
-extern "C" __global__ void __launch_bounds__(128) gather_chains(
+extern "C" __global__ void __launch_bounds__(kThreads) gather_chains(
     const unsigned long long* x, const unsigned long long* y, const long long* offsets,
     const int* path, const long long* first_places, const long long* anchor_offsets,
     unsigned long long* kept_x, unsigned long long* kept_y, int anchors, int reads, int chains,

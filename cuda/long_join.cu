@@ -353,10 +353,10 @@ __device__ inline void score_read(
 // anchors of a read begin at `offsets[read] / 32 + read`, so that those of no two reads meet.
 extern "C" __global__ void __launch_bounds__(32 * kWarpsPerBlock, 8) score_joined(
     const Word* x, const Word* y, long long anchors, const long long* offsets, int reads,
-    const long long* order, int* taken, int one, int max_distance, int inner_distance, int most_candidates,
-    int bandwidth, const unsigned short* penalties, double half_slope, int max_skip,
-    int* scores, int* predecessors, int* marks, long long* ranks, Word* near_keys,
-    Block* blocks, long long block_count
+    const long long* order, int* taken, int one, int max_distance, int inner_distance,
+    int most_candidates, int bandwidth, const unsigned short* penalties, double half_slope,
+    int max_skip, int* scores, int* predecessors, int* marks, long long* ranks, Word* near_keys,
+    long long* blocks, long long block_count
 ) {
     const JoinRules rules{max_distance, inner_distance, most_candidates, bandwidth, max_skip,
                           half_slope, penalties};
@@ -365,7 +365,7 @@ extern "C" __global__ void __launch_bounds__(32 * kWarpsPerBlock, 8) score_joine
         const long long begin = offsets[number];
         const JoinedRead read{x + begin, y + begin, scores + begin, predecessors + begin,
                               marks + begin, ranks + begin,
-                              blocks + begin / kWarpLanes + number};
+                              (Block*)blocks + begin / kWarpLanes + number};
         score_read(read, {near_keys + begin, 0}, (int)(offsets[number + 1] - begin), rules);
     }
 }

@@ -87,9 +87,9 @@ __device__ inline void permute_two(RadixPairs pairs, int shift, RadixScratch& sc
     const int low = next_filled(scratch, 0), high = next_filled(scratch, low + 1);
     const int middle = scratch.buckets[high].head, end = scratch.buckets[high].end;
     int scanned = scratch.buckets[low].head;
-    __syncwarp();                   // what was read there is overwritten from here on
-    int listed = 0, swapped = 0;    // strays of the first bucket
-    unsigned begins = 1;            // whether a stray is dropped at the first place of this round
+    __syncwarp();  // what was read there is overwritten from here on
+    int listed = 0, swapped = 0;  // strays of the first bucket
+    unsigned begins = 1;  // whether a stray is dropped at the first place of this round
     unsigned long long last_key = 0;  // of the round before
     unsigned last_value = 0;
     for (int base = middle;; base += kWarpLanes) {

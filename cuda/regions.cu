@@ -187,17 +187,18 @@ __device__ inline int masking_primary(
 // The parent of each chain, and what the primaries know of the others, which is 0 before; a warp a
 // read.
 extern "C" __global__ void __launch_bounds__(32 * kWarpsPerBlock) find_parents(
-    int* table, int chains, const long long* offsets, int reads, float mask_level, int2* covered,
+    int* table, int chains, const long long* offsets, int reads, float mask_level, int* covered,
     int* primaries, int* parents, int* second_scores, int* rivals
 ) {
     for (int read = warp_id(); read < reads; read += warp_count()) {
         const long long begin = offsets[read];
         const int count = (int)(offsets[read + 1] - begin);
         const Rows rows{table, chains, begin};
-        int intervals = 0, primary_count = 0;
+        int2* const intervals = (int2*)covered + begin;
+        int interval_count = 0, primary_count = 0;
         for (int row = 0; row < count; ++row) {
             const int start = rows.at(kQueryStart, row), end = rows.at(kQueryEnd, row);
-            const int length = covered_length(covered + begin, intervals, start, end);
+            const int length = covered_length(intervals, interval_count, start, end);
             int parent = -1;
             if (length) {
                 parent = masking_primary(rows, primaries + begin, primary_count, start, end,
@@ -215,7 +216,7 @@ extern "C" __global__ void __launch_bounds__(32 * kWarpsPerBlock) find_parents(
             }
             if (parent < 0) {
                 ++primary_count;
-                intervals = add_interval(covered + begin, intervals, start, end);
+                interval_count = add_interval(intervals, interval_count, start, end);
             }
             __syncwarp();
         }

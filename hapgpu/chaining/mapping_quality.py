@@ -134,7 +134,7 @@ def _quality(
     scaled = np.float32(np.float32(surety * _SCALE) * distance)
     quality = np.int64(np.float32(scaled * math.log(np.float32(score))))
     quality -= np.int64(np.float32(_PHRED * math.log(np.float32(rivals + 1))) + _ROUNDING)
-    return min(max(quality, 0), MOST)
+    return min(max(quality, np.int64(0)), np.int64(MOST))
 
 
 @njit

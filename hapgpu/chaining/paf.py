@@ -251,8 +251,12 @@ def put_paf(
         without regions, if wanted, is `mm_write_paf`'s: nothing but zeros, `*` and the tag rl.
     """
     regions = mappings.regions
-    columns = (spans.name_starts, spans.name_lengths, spans.lengths, regions.repeat_lengths)
-    reads = _ReadArrays(*map(read_only, columns))
+    reads = _ReadArrays(
+        read_only(spans.name_starts),
+        read_only(spans.name_lengths),
+        read_only(spans.lengths),
+        read_only(regions.repeat_lengths),
+    )
     counts = np.diff(mappings.offsets)
     longest_target = int(np.diff(targets.offsets).max(initial=0))
     lines = np.maximum(counts, 1)

@@ -93,7 +93,7 @@ def _uncovered(
             break
         if primary_end > start:
             overlaps = True
-            uncovered += max(primary_start - behind, 0)
+            uncovered += max(primary_start - behind, np.int64(0))
             behind = max(behind, min(primary_end, end))
     return uncovered + end - behind if overlaps else np.int64(-1)
 

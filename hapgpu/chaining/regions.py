@@ -51,8 +51,13 @@ class _ChainArrays(NamedTuple):
 
 
 def _arrays(chains: Chains) -> _ChainArrays:
-    columns = (chains.x, chains.y, chains.anchor_offsets, chains.scores, chains.offsets)
-    return _ChainArrays(*map(read_only, columns))
+    return _ChainArrays(
+        read_only(chains.x),
+        read_only(chains.y),
+        read_only(chains.anchor_offsets),
+        read_only(chains.scores),
+        read_only(chains.offsets),
+    )
 
 
 @njit_inlined
@@ -124,7 +129,13 @@ def name_hashes(
     """
     hashes = np.empty(lengths.size, dtype=np.uint32)
     hashed_lengths = name_lengths if uses_names else np.zeros_like(name_lengths)
-    _hash_names(*map(read_only, (text, name_starts, hashed_lengths, lengths)), hashes)
+    _hash_names(
+        read_only(text),
+        read_only(name_starts),
+        read_only(hashed_lengths),
+        read_only(lengths),
+        hashes,
+    )
     return hashes
 
 
@@ -181,7 +192,7 @@ def _locate(
             table[IS_REVERSE, row] = np.int64(is_reverse)
             table[QUERY_START, row] = length - end if is_reverse else start
             table[QUERY_END, row] = length - start if is_reverse else end
-            table[TARGET_START, row] = max(np.int64(x[first] & _HALF) + 1 - span, 0)
+            table[TARGET_START, row] = max(np.int64(x[first] & _HALF) + 1 - span, np.int64(0))
             table[TARGET_END, row] = np.int64(x[last] & _HALF) + 1
             table[CHAIN, row] = np.int64(chain)
 

@@ -169,9 +169,14 @@ def count_seeds(
     """
     matched, expected = np.empty((2, table.shape[1]), dtype=np.int32)
     _count(
-        _ChainArrays(*map(read_only, (chains.x, chains.y, chains.anchor_offsets))),
-        _SeedArrays(*map(read_only, (seeds.places, seeds.offsets, means))),
-        _RegionArrays(*map(read_only, (table, offsets, read_lengths, sequence_lengths))),
+        _ChainArrays(read_only(chains.x), read_only(chains.y), read_only(chains.anchor_offsets)),
+        _SeedArrays(read_only(seeds.places), read_only(seeds.offsets), read_only(means)),
+        _RegionArrays(
+            read_only(table),
+            read_only(offsets),
+            read_only(read_lengths),
+            read_only(sequence_lengths),
+        ),
         matched,
         expected,
     )

@@ -199,7 +199,7 @@ def divergence(matched: int, expected: int, seeds: list[PlainSeed]) -> np.float3
 
 
 def batch_of(reads: list[tuple[list[PlainChain], list[PlainSeed]]]) -> tuple[Chains, Seeds]:
-    """Reads as the arrays of a batch."""
+    """Put reads into the arrays of a batch."""
     chains = [chain for read, _ in reads for chain in read]
     anchors = [anchor for chain in chains for anchor in chain.anchors]
     seeds = [seed for _, of_read in reads for seed in of_read]

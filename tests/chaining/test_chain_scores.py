@@ -61,6 +61,12 @@ def test_more_predecessors_than_a_block() -> None:
     check([read, [], read[:3]], ChainOptions(max_skip=UNLIMITED_SKIP))
 
 
+@pytest.mark.parametrize("max_skip", [0, UNLIMITED_SKIP])
+def test_the_best_out_of_reach_at_the_same_place(max_skip: int) -> None:
+    read = [Anchor(0, 100, 50, 40)] + [Anchor(0, 100, 52 + step, 15) for step in range(4)]
+    check([read], ChainOptions(max_skip=max_skip, max_iterations=1))
+
+
 def test_farthest_places() -> None:
     far = 2**31 - 1
     read = [Anchor(0, 0, far, 15), Anchor(0, 10, 0, 15), Anchor(0, far, far, 15)]

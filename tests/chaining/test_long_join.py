@@ -94,6 +94,15 @@ def test_which_reads_are_joined(length: int, covered: int, is_joined: bool) -> N
     check([chains, chains[:1]], [length, length], Join())
 
 
+def test_the_very_first_anchor_may_lie_beside() -> None:
+    """It is then the third one's predecessor, whose chain ends where it is taken already."""
+    read = [Anchor(0, 100, 50, 40), Anchor(0, 110, 20, 1), Anchor(0, 120, 50, 15)]
+    numbers = Join(min_count=1, min_score=1)
+    joined = chain_oracle.join(split(read, 2), 5000, numbers, 15)
+    assert [chain.anchors for chain in joined] == [[read[0]], [read[1]]]
+    check([split(read, 2)], [5000], numbers)
+
+
 def test_no_reads_and_no_chains() -> None:
     check([], [], Join())
     check([[], []], [0, 100], Join())

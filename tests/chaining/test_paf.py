@@ -116,9 +116,7 @@ def plain_line(name: str, length: int, row: Row, repeats: int) -> str:
 @given(st.tuples(ROWS, ROWS), st.booleans(), st.booleans())
 @settings(deadline=None)
 def test_lines(reads: tuple[list[Row], list[Row]], secondary: bool, unmapped: bool) -> None:
-    options = replace(
-        RegionOptions(), prints_secondary=secondary, prints_unmapped=unmapped
-    )
+    options = replace(RegionOptions(), prints_secondary=secondary, prints_unmapped=unmapped)
     lines = put_paf(
         np.frombuffer(TEXT, dtype=np.uint8),
         SPANS,

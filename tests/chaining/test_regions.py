@@ -42,7 +42,7 @@ INDEX = StandInIndex(TARGETS, SketchOptions(k=5))
 
 @st.composite
 def reads(draw: st.DrawFn) -> tuple[list[PlainChain], list[PlainSeed]]:
-    """Seeds of a read, and chains through some of them."""
+    """Draw seeds of a read, and chains through some of them."""
     count = draw(st.integers(1, 40))
     positions = sorted(draw(st.sets(st.integers(8, LENGTH - 1), min_size=count, max_size=count)))
     seeds = [PlainSeed(position, draw(st.integers(5, 7))) for position in positions]
@@ -57,7 +57,7 @@ def reads(draw: st.DrawFn) -> tuple[list[PlainChain], list[PlainSeed]]:
 
 @st.composite
 def anchors(draw: st.DrawFn, seeds: list[PlainSeed]) -> list[tuple[int, int]]:
-    """A chain through these seeds, somewhere on the reference."""
+    """Draw a chain through these seeds, somewhere on the reference."""
     sequence, is_reverse = draw(st.integers(0, 1)), draw(st.booleans())
     base = sequence << 32 | (REVERSE if is_reverse else 0)
     target = draw(st.integers(0, 30))

@@ -1,0 +1,113 @@
+"""Chains of a read joined over long gaps: their anchors are chained once more (Li 2021).
+
+Now anchors may be as far apart as `long_bandwidth`. Instead of all predecessors within that
+distance, one is tried: that for which the score would be highest if a gap cost nothing but its
+length. Those within a short distance are searched as before.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+import numpy as np
+
+from hapgpu.chaining.reference.anchors import Anchor
+from hapgpu.chaining.reference.chains import Chain, chains_of
+from hapgpu.chaining.reference.order import sort_ascending
+from hapgpu.chaining.reference.scores import Scores, Search, gain, gap_between
+from hapgpu.chaining.rules import JoinRules
+
+_LEAST_UNCHAINED: Final = 1000
+_LEAST_SHARE: Final = np.float32(0.1)
+
+
+def joined(chains: Sequence[Chain], length: int, rules: JoinRules, k: int) -> list[Chain]:
+    """Return new chains of the anchors of all chains of a read, or, where none is needed, these.
+
+    Parameters
+    ----------
+    length
+        Bases of the read.
+    rules
+        All but its penalties, which follow from `k`.
+    """
+    if len(chains) < 2:
+        return list(chains)
+    first = chains[0].anchors
+    covered = first[-1].query - first[0].query
+    is_short = np.float32(covered) <= np.float32(length) * _LEAST_SHARE
+    if length - covered <= _LEAST_UNCHAINED and is_short:
+        return list(chains)
+    anchors = [anchor for chain in chains for anchor in chain.anchors]
+    anchors = sort_ascending(anchors, key=lambda anchor: anchor.x)
+    return chains_of(anchors, join_scores(anchors, rules, k), rules)
+
+
+def join_scores(anchors: Sequence[Anchor], rules: JoinRules, k: int) -> Scores:
+    """Score the sorted anchors of a read (minimap2's `mg_lchain_rmq`)."""
+    scores: list[int] = []
+    predecessors: list[int] = []
+    priorities: list[float] = []
+    half_slope = 0.5 * float(np.float32(float(np.float32(0.8)) * 0.01 * k))
+    order = [anchor.x for anchor in anchors]
+    for i, anchor in enumerate(anchors):
+        search = Search(anchor.span, rules.max_skip)
+        ahead = bisect_left(order, anchor.x)  # anchors at the same place do not see each other
+        candidates = range(max(ahead - rules.most_candidates, 0), ahead)
+        far = _far_candidates(candidates, anchors, anchor, rules.max_distance)
+        if far:
+            j = max(far, key=priorities.__getitem__)
+            if gap_between(anchors[j], anchor) <= rules.bandwidth:
+                search.try_one(j, scores[j] + gain(anchors[j], anchor, k))
+            if not _continues(anchors[j], anchor):
+                for j in _near_candidates(candidates, anchors, anchor, rules.inner_distance):
+                    if gap_between(anchors[j], anchor) > rules.bandwidth:
+                        continue
+                    score = scores[j] + gain(anchors[j], anchor, k)
+                    if search.gives_up(j, score, predecessors[j]):
+                        break
+        scores.append(search.best)
+        predecessors.append(search.predecessor)
+        priorities.append(search.best + half_slope * (anchor.target + anchor.query))
+    return Scores(scores, predecessors)
+
+
+def _far_candidates(
+    candidates: Iterable[int], anchors: Sequence[Anchor], anchor: Anchor, distance: int
+) -> list[int]:
+    """Return those within the distance in both sequences, at the distance itself only in one.
+
+    In minimap2's search tree anchor 0 of a read counts even where it ends beside this one in the
+    read, not before it.
+    """
+    return [
+        j
+        for j in candidates
+        if _is_in_reach(anchors[j], anchor, distance)
+        and anchor.query - distance < anchors[j].query < anchor.query + (j == 0)
+    ]
+
+
+def _near_candidates(
+    candidates: Iterable[int], anchors: Sequence[Anchor], anchor: Anchor, distance: int
+) -> list[int]:
+    """Return those within the distance, the nearest in the read first."""
+    near = [
+        j
+        for j in candidates
+        if _is_in_reach(anchors[j], anchor, distance)
+        and anchor.query - distance <= anchors[j].query < anchor.query
+    ]
+    return sorted(near, key=lambda j: (anchors[j].query, j), reverse=True)
+
+
+def _is_in_reach(before: Anchor, after: Anchor, distance: int) -> bool:
+    is_on_same = (before.is_reverse, before.sequence) == (after.is_reverse, after.sequence)
+    return is_on_same and after.target - before.target <= distance
+
+
+def _continues(before: Anchor, after: Anchor) -> bool:
+    """Tell whether two k-mers overlap, or touch, on one diagonal: then nothing can be better."""
+    return gap_between(before, after) == 0 and after.query - before.query <= before.span
