@@ -19,7 +19,9 @@ from hapgpu.chaining.index_data import MinimizerIndex
 from hapgpu.chaining.minimizers import sketch
 from hapgpu.chaining.options import SeedOptions, preset
 from hapgpu.device import CudaDevice
-from hapgpu.io.fasta import read_fasta
+from hapgpu.io.read_blocks import read_blocks
+from hapgpu.io.read_rules import LONG_READS
+from hapgpu.io.read_spans import parse_block
 from tests.chaining.made_index import index_of, lengths_of, minimizers_of
 
 Read = list[tuple[int, int, int]]
@@ -123,9 +125,10 @@ def test_no_reads_and_no_hits() -> None:
 def test_real_reads(data_dir: Path, name: str) -> None:
     folder, options = data_dir / "longread" / "chain", preset(name)
     index = build_index(folder / "ref.fa.gz", options.sketch, 2)
-    reads = read_fasta(folder / "reads.fa.gz").sequences
-    starts, lengths = reads.offsets[:-1].astype(np.int32), reads.lengths.astype(np.int32)
-    minimizers = sketch(reads.data, starts, lengths, options.sketch)
+    (block,) = read_blocks(folder / "reads.fa.gz", 1 << 28)
+    spans = parse_block(block, LONG_READS)
+    lengths = spans.lengths
+    minimizers = sketch(block.text, spans.base_starts, lengths, options.sketch)
     repetitive = SeedOptions(repetitive=3, occurrence_distance=50)
     for seeds in (options.seeds, repetitive, SeedOptions(0.005, 2, 1_000_000, 0)):
         check(index, minimizers, lengths, repeat_cutoff(index, seeds), seeds)

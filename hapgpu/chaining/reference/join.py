@@ -8,7 +8,7 @@ length. Those within a short distance are searched as before.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
@@ -16,7 +16,7 @@ import numpy as np
 from hapgpu.chaining.reference.anchors import Anchor
 from hapgpu.chaining.reference.chains import Chain, chains_of
 from hapgpu.chaining.reference.order import sort_ascending
-from hapgpu.chaining.reference.scores import Scores, Search, gain, gap_between
+from hapgpu.chaining.reference.scores import Scores, Search, first_in_reach, gain, gap_between
 from hapgpu.chaining.rules import JoinRules
 
 _LEAST_UNCHAINED: Final = 1000
@@ -52,17 +52,15 @@ def join_scores(anchors: Sequence[Anchor], rules: JoinRules, k: int) -> Scores:
     priorities: list[float] = []
     half_slope = 0.5 * float(np.float32(float(np.float32(0.8)) * 0.01 * k))
     order = [anchor.x for anchor in anchors]
-    for i, anchor in enumerate(anchors):
+    for anchor in anchors:
         search = Search(anchor.span, rules.max_skip)
-        ahead = bisect_left(order, anchor.x)  # anchors at the same place do not see each other
-        candidates = range(max(ahead - rules.most_candidates, 0), ahead)
-        far = _far_candidates(candidates, anchors, anchor, rules.max_distance)
+        far = _far_candidates(order, anchors, anchor, rules)
         if far:
             j = max(far, key=priorities.__getitem__)
             if gap_between(anchors[j], anchor) <= rules.bandwidth:
                 search.try_one(j, scores[j] + gain(anchors[j], anchor, k))
             if not _continues(anchors[j], anchor):
-                for j in _near_candidates(candidates, anchors, anchor, rules.inner_distance):
+                for j in _near_candidates(order, anchors, anchor, rules):
                     if gap_between(anchors[j], anchor) > rules.bandwidth:
                         continue
                     score = scores[j] + gain(anchors[j], anchor, k)
@@ -75,37 +73,41 @@ def join_scores(anchors: Sequence[Anchor], rules: JoinRules, k: int) -> Scores:
 
 
 def _far_candidates(
-    candidates: Iterable[int], anchors: Sequence[Anchor], anchor: Anchor, distance: int
+    order: Sequence[int], anchors: Sequence[Anchor], anchor: Anchor, rules: JoinRules
 ) -> list[int]:
-    """Return those within the distance in both sequences, at the distance itself only in one.
+    """Return the anchors within the long distance, by the read within less than it.
 
     In minimap2's search tree anchor 0 of a read counts even where it ends beside this one in the
     read, not before it.
     """
+    query = anchor.query
     return [
         j
-        for j in candidates
-        if _is_in_reach(anchors[j], anchor, distance)
-        and anchor.query - distance < anchors[j].query < anchor.query + (j == 0)
+        for j in _candidates(order, anchor, rules.max_distance, rules.most_candidates)
+        if query - rules.max_distance < anchors[j].query < query + (j == 0)
     ]
 
 
 def _near_candidates(
-    candidates: Iterable[int], anchors: Sequence[Anchor], anchor: Anchor, distance: int
+    order: Sequence[int], anchors: Sequence[Anchor], anchor: Anchor, rules: JoinRules
 ) -> list[int]:
-    """Return those within the distance, the nearest in the read first."""
+    """Return the anchors within the short distance, the nearest in the read first."""
+    query = anchor.query
     near = [
         j
-        for j in candidates
-        if _is_in_reach(anchors[j], anchor, distance)
-        and anchor.query - distance <= anchors[j].query < anchor.query
+        for j in _candidates(order, anchor, rules.inner_distance, rules.most_candidates)
+        if query - rules.inner_distance <= anchors[j].query < query
     ]
     return sorted(near, key=lambda j: (anchors[j].query, j), reverse=True)
 
 
-def _is_in_reach(before: Anchor, after: Anchor, distance: int) -> bool:
-    is_on_same = (before.is_reverse, before.sequence) == (after.is_reverse, after.sequence)
-    return is_on_same and after.target - before.target <= distance
+def _candidates(order: Sequence[int], anchor: Anchor, distance: int, most: int) -> range:
+    """Return the nearest anchors before this one on the reference, up to so many.
+
+    Anchors at the same place of the reference are not before each other.
+    """
+    behind = bisect_left(order, anchor.x)
+    return range(max(first_in_reach(order, anchor, distance), behind - most), behind)
 
 
 def _continues(before: Anchor, after: Anchor) -> bool:

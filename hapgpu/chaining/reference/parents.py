@@ -105,7 +105,7 @@ def _place(region: Region) -> tuple[Interval, int, Interval]:
 
 
 def _renumbered(regions: list[Region]) -> list[Region]:
-    """Number regions from 0; no parent is missing, as primaries are always kept."""
+    """Count regions from 0 again; no parent is missing, as primaries are always kept."""
     numbers = {region.number: number for number, region in enumerate(regions)}
     for number, region in enumerate(regions):
         region.number, region.parent = number, numbers[region.parent]

@@ -95,9 +95,10 @@ def drop_divergent(regions: Sequence[Region]) -> list[Region]:
     array = list(regions)
     kept = 0
     for region in regions:
-        most = array[region.parent].divergence * _RETAINED_RATIO
-        if region.is_retained and region.divergence >= max(most, _RETAINED_LEAST):
-            continue
+        if region.is_retained:
+            most = array[region.parent].divergence * _RETAINED_RATIO
+            if region.divergence >= max(most, _RETAINED_LEAST):
+                continue
         array[kept] = region
         kept += 1
     return array[:kept]

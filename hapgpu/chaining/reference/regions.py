@@ -63,14 +63,17 @@ class Region:
 
     @property
     def score(self) -> int:
+        """Of the chain."""
         return self.chain.score
 
     @property
     def count(self) -> int:
+        """Anchors of the chain."""
         return len(self.chain.anchors)
 
     @property
     def is_primary(self) -> bool:
+        """Whether no other region is its parent."""
         return self.parent == self.number
 
 
@@ -113,10 +116,13 @@ def _located(chain: Chain, length: int) -> Region:
 
 
 def hash_of_read(name: bytes, length: int, *, uses_names: bool) -> int:
-    """Hash the name, unless it is not to be used, and the number of bases of a read."""
+    """Hash the name, unless it is not to be used, and the number of bases of a read.
+
+    Letters beyond ASCII are negative numbers, as in C on x86.
+    """
     hashed = 0
     for letter in name if uses_names else b"":
-        hashed = (31 * hashed + letter) & _LOW_HALF
+        hashed = 31 * hashed + (letter if letter < 128 else letter - 256) & _LOW_HALF
     return _mix32(hashed ^ (_mix32(length) + _mix32(_SEED)) & _LOW_HALF)
 
 

@@ -9,9 +9,10 @@ between their diagonals:
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache
 from typing import Final
 
 import numpy as np
@@ -51,21 +52,21 @@ def chain_scores(anchors: Sequence[Anchor], rules: ChainRules, k: int) -> Scores
     scores: list[int] = []
     predecessors: list[int] = []
     peak = NONE
+    order = [anchor.x for anchor in anchors]
     for i, anchor in enumerate(anchors):
         search = Search(anchor.span, rules.max_skip)
-        nearest_first = range(i - 1, max(i - rules.max_iterations, 0) - 1, -1)
-        near = [j for j in nearest_first if _is_in_reach(anchors[j], anchor, rules)]
-        given_up_at = NONE
-        for j in near:
+        first = first_in_reach(order, anchor, rules.max_distance_x)
+        end = max(first, i - rules.max_iterations) - 1
+        nearest_first = range(i - 1, end, -1)
+        for j in nearest_first:
             if not _may_precede(anchors[j], anchor, rules):
                 continue
             if search.gives_up(j, scores[j] + gain(anchors[j], anchor, k), predecessors[j]):
-                given_up_at = j
+                end = j
                 break
-        farthest = given_up_at if given_up_at != NONE else i - len(near) - 1
-        if peak == NONE or not _is_in_reach(anchors[peak], anchor, rules):
-            peak = max(near, key=scores.__getitem__, default=NONE)
-        if NONE < peak < farthest and _may_precede(anchors[peak], anchor, rules):
+        if peak < first:
+            peak = max(nearest_first, key=scores.__getitem__, default=NONE)
+        if NONE < peak < end and _may_precede(anchors[peak], anchor, rules):
             search.try_one(peak, scores[peak] + gain(anchors[peak], anchor, k))
         scores.append(search.best)
         predecessors.append(search.predecessor)
@@ -113,9 +114,15 @@ class Search:
         return False
 
 
-def _is_in_reach(before: Anchor, after: Anchor, rules: ChainRules) -> bool:
-    is_on_same = (before.is_reverse, before.sequence) == (after.is_reverse, after.sequence)
-    return is_on_same and after.target - before.target <= rules.max_distance_x
+def first_in_reach(order: Sequence[int], anchor: Anchor, distance: int) -> int:
+    """Return the first anchor on the same strand and sequence, at most a distance before this one.
+
+    Parameters
+    ----------
+    order
+        `Anchor.x` of all anchors, ascending.
+    """
+    return bisect_left(order, anchor.x - min(distance, anchor.target))
 
 
 def _may_precede(before: Anchor, after: Anchor, rules: ChainRules) -> bool:
@@ -138,7 +145,7 @@ def gain(before: Anchor, after: Anchor, k: int) -> int:
     return min(before.span, step) - gap_cost(gap_between(before, after), k)
 
 
-@lru_cache(maxsize=None)
+@cache
 def gap_cost(gap: int, k: int) -> int:
     """Return what a gap between diagonals costs: 0.008 k gap + log2(gap + 1) / 2, rounded down.
 
