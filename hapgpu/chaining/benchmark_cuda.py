@@ -1,56 +1,106 @@
-"""How long the kernels that score anchors take, with the anchors on the GPU already."""
+"""How long stages of chaining take on a GPU, and the kernels that score anchors by themselves."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import fields
 from typing import Any
 
 import cupy
 import numpy as np
 
-from hapgpu.chaining.batches import Anchors, ChainScores
+from hapgpu.chaining.anchors_cuda import expand_anchors
+from hapgpu.chaining.backtracking_cuda import trace_chains
+from hapgpu.chaining.batches import Anchors, ChainScores, Regions
 from hapgpu.chaining.cuda import chain_scores
+from hapgpu.chaining.device_index import resident_index
+from hapgpu.chaining.index_data import MinimizerIndex
+from hapgpu.chaining.long_join_cuda import join_chains
+from hapgpu.chaining.minimizers_cuda import sketch
+from hapgpu.chaining.options import MapOptions
+from hapgpu.chaining.regions_cuda import make_regions, name_hashes, regions_to_host
 from hapgpu.chaining.rules import ChainRules
+from hapgpu.chaining.seeds_cuda import find_seeds
+from hapgpu.chaining.stage_times import StagedChainer, StageFunctions, stage_seconds
 from hapgpu.chaining.successors import successor_scores
 from hapgpu.device import CudaDevice
-from hapgpu.gpu import thread_streams
+from hapgpu.errors import DeviceError
+from hapgpu.gpu import explained, thread_streams
+from hapgpu.io.read_block import ReadBlock
+from hapgpu.io.read_rules import LONG_READS
+from hapgpu.io.read_spans_cuda import DeviceSpans, parse_text
+from hapgpu.io.spans import ReadSpans
 
 Scoring = Callable[[Anchors, ChainRules], ChainScores]
 
 
-@dataclass(frozen=True, slots=True)
-class ScoringTime:
-    """How long the scores of a batch of anchors took.
+def time_stages(
+    index: MinimizerIndex, options: MapOptions, blocks: Sequence[ReadBlock], device: CudaDevice
+) -> dict[str, float]:
+    """Measure each stage of chaining, waiting for the device after each.
 
-    Attributes
+    Parameters
     ----------
-    anchors, pairs
-        Anchors, and pairs of one with a predecessor within reach, whether visited or not.
-    best_seconds, median_seconds
-        Of several runs.
+    index
+        Of the reference; made with `options.sketch`.
+    options
+        Of mapping.
+    blocks
+        Reads, at least one block; best in pinned memory.
+    device
+        Where to compute.
+
+    Returns
+    -------
+    Seconds for all blocks, of each of `stage_times.STAGES`.
+
+    Raises
+    ------
+    DeviceError
+        The index or a block does not fit, or the device failed.
     """
+    number = device.index
+    with explained(device), cupy.cuda.Device(number), thread_streams(number, 1)[0] as stream:
+        functions = _functions(index, device, stream)
+        return stage_seconds(StagedChainer(index, options, functions), blocks)
 
-    anchors: int
-    pairs: int
-    best_seconds: float
-    median_seconds: float
 
-    @property
-    def anchors_per_second(self) -> float:
-        """Anchors, by the median."""
-        return self.anchors / self.median_seconds
+def _functions(index: MinimizerIndex, device: CudaDevice, stream: Any) -> StageFunctions:
+    def parse(block: ReadBlock) -> tuple[Any, DeviceSpans]:
+        text = cupy.empty(block.text.size, dtype=np.uint8)
+        text.set(block.text, stream=stream)
+        spans = parse_text(text, LONG_READS, is_fasta=block.is_fasta)
+        if spans is None:
+            raise DeviceError(f"{device.name} refuses reads that the CPU accepts")
+        return text, spans
 
-    @property
-    def pairs_per_second(self) -> float:
-        """Pairs, by the median."""
-        return self.pairs / self.median_seconds
+    return StageFunctions(
+        index=resident_index(index, device),
+        parse=parse,
+        sketch=sketch,
+        find_seeds=find_seeds,
+        expand_anchors=expand_anchors,
+        chain_scores=chain_scores,
+        trace_chains=trace_chains,
+        join_chains=join_chains,
+        name_hashes=name_hashes,
+        make_regions=make_regions,
+        to_host=_to_host,
+        wait=stream.synchronize,
+    )
+
+
+def _to_host(spans: DeviceSpans, regions: Regions) -> tuple[ReadSpans, Regions]:
+    columns = {field.name: getattr(spans, field.name) for field in fields(spans)}
+    has_qualities = columns.pop("has_qualities")
+    arrays = {name: cupy.asnumpy(column) for name, column in columns.items()}
+    return ReadSpans(**arrays, has_qualities=has_qualities), regions_to_host(regions)
 
 
 def time_scores(
     anchors: Anchors, rules: ChainRules, device: CudaDevice, copies: int, repeats: int
-) -> ScoringTime:
-    """Measure `cuda.chain_scores`.
+) -> float:
+    """Measure `cuda.chain_scores`, with the anchors on the device already.
 
     Parameters
     ----------
@@ -65,33 +115,23 @@ def time_scores(
     repeats
         How often, at least once; one more run is not timed.
 
+    Returns
+    -------
+    The median of the seconds.
+
     Raises
     ------
-    cupy.cuda.memory.OutOfMemoryError
-        The copies do not fit.
+    DeviceError
+        The copies do not fit, or the device failed.
     """
     return _time(chain_scores, anchors, rules, device, copies, repeats)
 
 
 def time_successors(
     anchors: Anchors, rules: ChainRules, device: CudaDevice, copies: int, repeats: int
-) -> ScoringTime:
+) -> float:
     """Measure `successors.successor_scores`; as `time_scores`."""
     return _time(successor_scores, anchors, rules, device, copies, repeats)
-
-
-def count_pairs(anchors: Anchors, rules: ChainRules) -> int:
-    """Count pairs of an anchor with a predecessor within reach, of anchors on the host."""
-    pairs = 0
-    distance = np.uint64(rules.max_distance_x)
-    for begin, end in zip(anchors.offsets[:-1].tolist(), anchors.offsets[1:].tolist(), strict=True):
-        x = anchors.x[begin:end]
-        sequence_begin = x >> np.uint64(32) << np.uint64(32)
-        reach_begin = np.maximum(x, distance) - distance
-        first = np.searchsorted(x, np.maximum(reach_begin, sequence_begin))
-        ranges = np.arange(x.size) - first
-        pairs += int(np.minimum(ranges, rules.max_iterations).sum())
-    return pairs
 
 
 def copied_to_device(anchors: Anchors, copies: int) -> Anchors:
@@ -112,16 +152,11 @@ def _time(
     device: CudaDevice,
     copies: int,
     repeats: int,
-) -> ScoringTime:
-    with cupy.cuda.Device(device.index), thread_streams(device.index, 1)[0]:
+) -> float:
+    number = device.index
+    with explained(device), cupy.cuda.Device(number), thread_streams(number, 1)[0]:
         on_device = copied_to_device(anchors, copies)
-        seconds = _seconds(lambda: scoring(on_device, rules), repeats)
-    return ScoringTime(
-        anchors=copies * anchors.x.size,
-        pairs=copies * count_pairs(anchors, rules),
-        best_seconds=min(seconds),
-        median_seconds=float(np.median(seconds)),
-    )
+        return float(np.median(_seconds(lambda: scoring(on_device, rules), repeats)))
 
 
 def _seconds(run: Callable[[], Any], repeats: int) -> list[float]:

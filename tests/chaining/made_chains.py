@@ -28,7 +28,7 @@ class MadeChains:
 
 
 def made_chains(seed: int, reads: int, width: int) -> MadeChains:
-    """Make reads with up to 100 chains each, within so many bases of a reference.
+    """Make reads with up to 40 chains each, within so many bases of a reference.
 
     The fewer bases, the more of the chains cross each other, and the more anchors are at the same
     place. Some spans vary, as those of compressed homopolymers do.
@@ -44,7 +44,7 @@ def made_chains(seed: int, reads: int, width: int) -> MadeChains:
 
 
 def _chains_of_read(generator: np.random.Generator, length: int, width: int) -> list[ScoredChain]:
-    count = int(generator.choice([0, 1, 2, 3, 5, 12, 100]))
+    count = int(generator.choice([0, 1, 2, 3, 5, 12, 40]))
     varies = generator.random() < 0.3
     chains = [_chain(generator, length, width, varies=varies) for _ in range(count)]
     return sorted((chain for chain in chains if chain[1]), key=lambda chain: chain[1][0][0])

@@ -1,0 +1,45 @@
+"""What the benchmarks of chaining tell, and how they take the time of many blocks of work."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Final, TypeVar
+
+import numpy as np
+
+REPEATS: Final = 3
+
+_Work = TypeVar("_Work")
+
+
+@dataclass(frozen=True, slots=True)
+class Measurement:
+    """One line of the benchmark: `count` of what `unit` names took `seconds`."""
+
+    device: str
+    what: str
+    data: str
+    unit: str
+    count: int
+    seconds: float
+
+    @property
+    def per_second(self) -> float:
+        """Of the unit."""
+        return self.count / self.seconds
+
+
+def median_seconds(do: Callable[[_Work], object], blocks: Sequence[_Work], threads: int) -> float:
+    """Do all blocks of work, at least one, in some threads; return the median of several runs."""
+    do(blocks[0])  # compiles
+    seconds = []
+    with ThreadPoolExecutor(threads) as pool:
+        for _ in range(REPEATS):
+            begin = time.perf_counter()
+            for _ in pool.map(do, blocks):
+                pass
+            seconds.append(time.perf_counter() - begin)
+    return float(np.median(seconds))

@@ -1,0 +1,81 @@
+"""Numbers as minimap2's options are written: `5k`, `500,20000`, `1e-4`."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Final
+
+import typer
+
+_UNITS: Final = {"": 1.0, "k": 1e3, "m": 1e6, "g": 1e9}
+_NUMBER = re.compile(r"(?P<value>[0-9.]+(e[+-]?[0-9]+)?)(?P<unit>[kmg]?)", re.ASCII)
+_LARGEST: Final = 2**31 - 1
+_ROUNDING: Final = 0.499  # minimap2's: a half goes down
+
+
+@dataclass(frozen=True, slots=True)
+class OneOrTwo:
+    """A number, and a second one that may be left out."""
+
+    first: int | None = None
+    second: int | None = None
+
+
+def parse_count(text: str | int) -> int:
+    """Read a whole number, of bases or of occurrences: `5000`, `5k`, `1.5m`.
+
+    Raises
+    ------
+    typer.BadParameter
+        It is no number, or above 2**31 - 1.
+    """
+    return int(_number(str(text)) + _ROUNDING)
+
+
+def parse_one_or_two(text: str) -> OneOrTwo:
+    """Read `A` or `A,B`, each as `parse_count` does."""
+    first, comma, second = text.partition(",")
+    return OneOrTwo(parse_count(first), parse_count(second) if comma else None)
+
+
+def parse_repetitive(text: str | float) -> float:
+    """Read `-f`: a fraction, or a number of occurrences.
+
+    Raises
+    ------
+    typer.BadParameter
+        It is no number, or there is a second one, which is for short reads.
+    """
+    first, comma, _ = str(text).partition(",")
+    if comma:
+        raise typer.BadParameter(f"'{text}': a second number is for short reads only")
+    value = _number(first)
+    return float(int(value + _ROUNDING)) if value >= 1 else value
+
+
+def parse_share(text: str | float) -> float:
+    """Read a number from 0 to 1.
+
+    Raises
+    ------
+    typer.BadParameter
+        It is no number, or above 1.
+    """
+    value = _number(str(text))
+    if value > 1:
+        raise typer.BadParameter(f"{text} is not between 0 and 1")
+    return value
+
+
+def _number(text: str) -> float:
+    found = _NUMBER.fullmatch(text.strip().lower())
+    try:
+        value = float(found["value"]) * _UNITS[found["unit"]] if found else None
+    except ValueError:
+        value = None
+    if value is None:
+        raise typer.BadParameter(f"'{text}' is no number from 0 on")
+    if value > _LARGEST:
+        raise typer.BadParameter(f"{text} is more than {_LARGEST:,}")
+    return value

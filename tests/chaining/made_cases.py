@@ -1,0 +1,167 @@
+"""Small references and reads of every awkward kind, with options."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from random import Random
+from typing import Final
+
+from hypothesis import strategies as st
+
+from hapgpu.chaining.options import (
+    ChainOptions,
+    MapOptions,
+    RegionOptions,
+    SeedOptions,
+    SketchOptions,
+)
+from hapgpu.chaining.rules import JoinRules, join_rules
+
+Named = tuple[str, bytes]
+
+_COMPLEMENTS: Final = bytes.maketrans(b"ACGTNacgt", b"TGCANtgca")
+_NAMES: Final = ("read", "read/1", "m1/2/ccs", "\u03a9", "\u00e9\u00e9", "x" * 70)
+
+
+@dataclass(frozen=True)
+class Case:
+    """A reference, reads, and how to chain them.
+
+    Attributes
+    ----------
+    reference, reads
+        (name, sequence) pairs.
+    options
+        What is wanted.
+    inner_distance, most_candidates
+        Of `JoinRules`, where they are no options.
+    """
+
+    reference: list[Named]
+    reads: list[Named]
+    options: MapOptions
+    inner_distance: int = 1000
+    most_candidates: int = 100_000
+
+    @property
+    def join_rules(self) -> JoinRules | None:
+        rules = join_rules(self.options.chains, self.options.sketch.k)
+        if rules is None:
+            return None
+        return replace(
+            rules,
+            inner_distance=min(self.inner_distance, rules.max_distance),
+            most_candidates=self.most_candidates,
+        )
+
+
+def _bases(random: Random, size: int) -> bytes:
+    return bytes(random.choices(b"ACGT", k=size))
+
+
+def _piece(random: Random) -> bytes:
+    """Return some bases as they may come in a reference."""
+    size = random.choice([1, 8, 30, 120])
+    plain = _bases(random, size)
+    kind = random.randrange(8)
+    if kind == 0:
+        return random.choice([b"A", b"T", b"AC", b"GT", b"ACG", plain[:7]]) * (size // 2)
+    if kind == 1:
+        return plain + plain.translate(_COMPLEMENTS)[::-1]
+    if kind == 2:
+        return random.choice([b"N", b"R", b"NNNN", b"U"])
+    if kind == 3:
+        return plain.lower()
+    return plain
+
+
+def _mutated(random: Random, sequence: bytes, rate: float) -> bytes:
+    """Return a sequence with errors of all three kinds."""
+    out = bytearray()
+    for letter in sequence:
+        kind = random.random() / rate if rate else 4
+        if kind > 0.3:
+            out.append(letter if kind > 0.7 else random.choice(b"ACGTN"))
+        if 0.2 < kind <= 0.4:
+            out += _bases(random, random.choice([1, 1, 3]))
+    return bytes(out)
+
+
+def made_sequences(seed: int) -> tuple[list[Named], list[Named]]:
+    """Make a reference of one to three sequences, and reads of its pieces, some of several."""
+    random = Random(seed)
+    pieces = [_piece(random) for _ in range(random.choice([2, 6, 15]))]
+    reference = [
+        (f"seq{number}", b"".join(random.choices(pieces, k=random.choice([0, 3, 12, 25]))))
+        for number in range(random.randint(1, 3))
+    ]
+    reads = []
+    for _ in range(random.randint(0, 4)):
+        read = b""
+        for _ in range(random.choice([1, 1, 2, 3])):
+            _, source = random.choice(reference)
+            begin = random.randint(0, len(source))
+            part = source[begin : begin + random.choice([0, 20, 150, 600])]
+            if random.random() < 0.4:
+                part = part.translate(_COMPLEMENTS)[::-1]
+            read += part + _bases(random, random.choice([0, 0, 5, 60]))
+        read = _mutated(random, read, random.choice([0, 0.02, 0.1]))
+        reads += [(random.choice(_NAMES), read)] * random.choice([1, 1, 2])
+    return reference, reads
+
+
+_SKETCHES: Final = st.sampled_from(
+    [
+        SketchOptions(5, 3),
+        SketchOptions(4, 1),
+        SketchOptions(6, 4),
+        SketchOptions(8, 5),
+        SketchOptions(7, 3, is_hpc=True),
+        SketchOptions(4, 2, is_hpc=True),
+        SketchOptions(15, 10),
+    ]
+)
+_SEEDS: Final = st.builds(
+    SeedOptions,
+    repetitive=st.sampled_from([2e-4, 0.02, 0.3, 0.0, 2, 5, 100]),
+    least_cutoff=st.sampled_from([1, 3, 10]),
+    most_cutoff=st.sampled_from([1, 6, 1_000_000]),
+    occurrence_distance=st.sampled_from([0, 5, 50, 500]),
+    read_fraction=st.sampled_from([0.01, 0.1, 0.0]),
+)
+_CHAINS: Final = st.builds(
+    ChainOptions,
+    max_gap=st.sampled_from([10, 60, 5000]),
+    bandwidth=st.sampled_from([0, 5, 30, 500]),
+    long_bandwidth=st.sampled_from([40, 200, 20_000]),
+    min_count=st.sampled_from([1, 2, 3]),
+    min_score=st.sampled_from([5, 15, 40]),
+    max_skip=st.sampled_from([0, 2, 25, 1_000_000_000]),
+    max_iterations=st.sampled_from([1, 7, 5000]),
+    joins=st.sampled_from([True, True, True, False]),
+)
+_REGIONS: Final = st.builds(
+    RegionOptions,
+    mask_level=st.sampled_from([0.5, 0.0, 0.9]),
+    score_ratio=st.sampled_from([0.8, 0.1, 0.0, 1.0]),
+    most_secondary=st.sampled_from([5, 1, 0, 50]),
+    all_chains=st.sampled_from([False, False, False, True]),
+    prints_secondary=st.booleans(),
+    uses_names=st.booleans(),
+    prints_unmapped=st.booleans(),
+)
+CASES: Final = st.builds(
+    lambda seed, options, inner_distance, most_candidates: Case(
+        *made_sequences(seed), options, inner_distance, most_candidates
+    ),
+    st.integers(0, 2**32 - 1),
+    st.builds(MapOptions, sketch=_SKETCHES, seeds=_SEEDS, chains=_CHAINS, regions=_REGIONS),
+    st.sampled_from([0, 20, 1000]),
+    st.sampled_from([1, 6, 100_000]),
+)
+
+
+def fasta_of(sequences: Sequence[Named]) -> bytes:
+    """Write FASTA, a sequence a line."""
+    return b"".join(b">%s\n%s\n" % (name.encode(), sequence) for name, sequence in sequences)

@@ -1,0 +1,167 @@
+"""Chaining step by step, in the compiled way and in that of the reference."""
+
+from __future__ import annotations
+
+import tempfile
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+
+from hapgpu.batch import Ragged
+from hapgpu.chaining.anchors import expand_anchors
+from hapgpu.chaining.backtracking import trace_chains
+from hapgpu.chaining.batches import Anchors, Chains, ChainScores, Minimizers, Regions, Seeds
+from hapgpu.chaining.build import build_index, repeat_cutoff
+from hapgpu.chaining.cpu import chain_scores
+from hapgpu.chaining.index_data import MinimizerIndex
+from hapgpu.chaining.long_join import join_chains
+from hapgpu.chaining.minimizers import sketch
+from hapgpu.chaining.reference import anchors as plain_anchors
+from hapgpu.chaining.reference import chains as plain_chains
+from hapgpu.chaining.reference import join as plain_join
+from hapgpu.chaining.reference import paf as plain_paf
+from hapgpu.chaining.reference import scores as plain_scores
+from hapgpu.chaining.reference import seeds as plain_seeds
+from hapgpu.chaining.reference.index import Index, cutoff_of, index_of
+from hapgpu.chaining.reference.regions import Region
+from hapgpu.chaining.reference.sketch import Minimizer, minimizers_of
+from hapgpu.chaining.regions import make_regions, name_hashes
+from hapgpu.chaining.rules import chain_rules
+from hapgpu.chaining.seeds import find_seeds
+from tests.chaining.made_cases import Case, fasta_of
+
+
+class Compiled:
+    """The stages on the CPU, each over all reads."""
+
+    def __init__(self, case: Case) -> None:
+        self.case, self.options = case, case.options
+        rows = Ragged.from_sequences([sequence for _, sequence in case.reads])
+        self.text = rows.data
+        self.starts = rows.offsets[:-1].astype(np.int32)
+        self.lengths = rows.lengths.astype(np.int32)
+
+    @cached_property
+    def index(self) -> MinimizerIndex:
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder, "reference.fa")
+            path.write_bytes(fasta_of(self.case.reference))
+            return build_index(path, self.options.sketch, threads=1)
+
+    @cached_property
+    def cutoff(self) -> int:
+        return repeat_cutoff(self.index, self.options.seeds)
+
+    @cached_property
+    def minimizers(self) -> Minimizers:
+        return sketch(self.text, self.starts, self.lengths, self.options.sketch)
+
+    @cached_property
+    def seeds(self) -> Seeds:
+        return find_seeds(
+            self.index, self.minimizers, self.lengths, self.cutoff, self.options.seeds
+        )
+
+    @cached_property
+    def anchors(self) -> Anchors:
+        return expand_anchors(self.index, self.seeds, self.lengths)
+
+    @cached_property
+    def scores(self) -> ChainScores:
+        return chain_scores(self.anchors, chain_rules(self.options.chains, self.options.sketch.k))
+
+    @cached_property
+    def chains(self) -> Chains:
+        rules = chain_rules(self.options.chains, self.options.sketch.k)
+        return trace_chains(self.anchors, self.scores, rules)
+
+    @cached_property
+    def joined(self) -> Chains:
+        rules = self.case.join_rules
+        return self.chains if rules is None else join_chains(self.chains, self.lengths, rules)
+
+    @cached_property
+    def regions(self) -> Regions:
+        names = Ragged.from_sequences([name.encode() for name, _ in self.case.reads])
+        hashes = name_hashes(
+            names.data,
+            names.offsets[:-1].astype(np.int32),
+            names.lengths.astype(np.int32),
+            self.lengths,
+            self.options.regions.uses_names,
+        )
+        return make_regions(
+            self.joined,
+            self.seeds,
+            self.lengths,
+            hashes,
+            self.index,
+            self.options.chains,
+            self.options.regions,
+        )
+
+
+class Plain:
+    """The steps of the reference, each a list with an item per read."""
+
+    def __init__(self, case: Case) -> None:
+        self.case, self.options = case, case.options
+        self.lengths = [len(sequence) for _, sequence in case.reads]
+
+    @cached_property
+    def index(self) -> Index:
+        return index_of(self.case.reference, self.options.sketch)
+
+    @cached_property
+    def cutoff(self) -> int:
+        return cutoff_of(self.index, self.options.seeds)
+
+    @cached_property
+    def minimizers(self) -> list[list[Minimizer]]:
+        return [minimizers_of(sequence, self.options.sketch) for _, sequence in self.case.reads]
+
+    @cached_property
+    def seeds(self) -> list[plain_seeds.ReadSeeds]:
+        return [
+            plain_seeds.seeds_of(minimizers, length, self.index, self.cutoff, self.options.seeds)
+            for minimizers, length in zip(self.minimizers, self.lengths, strict=True)
+        ]
+
+    @cached_property
+    def anchors(self) -> list[list[plain_anchors.Anchor]]:
+        return [
+            plain_anchors.anchors_of(seeds.kept, length)
+            for seeds, length in zip(self.seeds, self.lengths, strict=True)
+        ]
+
+    @cached_property
+    def scores(self) -> list[plain_scores.Scores]:
+        k = self.options.sketch.k
+        rules = chain_rules(self.options.chains, k)
+        return [plain_scores.chain_scores(anchors, rules, k) for anchors in self.anchors]
+
+    @cached_property
+    def chains(self) -> list[list[plain_chains.Chain]]:
+        rules = chain_rules(self.options.chains, self.options.sketch.k)
+        pairs = zip(self.anchors, self.scores, strict=True)
+        return [plain_chains.chains_of(anchors, scores, rules) for anchors, scores in pairs]
+
+    @cached_property
+    def joined(self) -> list[list[plain_chains.Chain]]:
+        rules = self.case.join_rules
+        if rules is None:
+            return self.chains
+        return [
+            plain_join.joined(chains, length, rules, self.options.sketch.k)
+            for chains, length in zip(self.chains, self.lengths, strict=True)
+        ]
+
+    @cached_property
+    def regions(self) -> list[list[Region]]:
+        return [
+            plain_paf.read_regions(name, length, chains, seeds, self.index, self.options)
+            for (name, _), length, chains, seeds in zip(
+                self.case.reads, self.lengths, self.joined, self.seeds, strict=True
+            )
+        ]
