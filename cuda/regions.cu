@@ -71,8 +71,7 @@ extern "C" __global__ void __launch_bounds__(32 * kWarpsPerBlock) hash_names(
     for (int read = thread_id(); read < reads; read += thread_count()) {
         const int begin = name_starts[read], end = uses_names ? begin + name_lengths[read] : begin;
         unsigned hash = 0;
-        // Letters are signed, as C's are on x86: it matters beyond ASCII.
-        for (int at = begin; at < end; ++at) hash = 31 * hash + (signed char)text[at];
+        for (int at = begin; at < end; ++at) hash = 31 * hash + text[at];
         hashes[read] = mixed(hash ^ (mixed((unsigned)lengths[read]) + mixed(kSalt)));
     }
 }

@@ -75,15 +75,13 @@ def benchmark_reads(
     index, building = _built(device, reference, options)
     yield building
     data = _data(device, reference, index, bases, model)
-    for used in _uses_of(device):
+    uses = _uses_of(device)
+    for used in uses:
         chainers = chainers_for([used], index, options)
-        yield data.measured(
-            used, "text to lines", median_seconds(chainers[0], data.blocks, len(chainers))
-        )
+        seconds = median_seconds(chainers[0], data.blocks, len(chainers))
+        yield data.measured(used, "text to lines", seconds)
     for stage, seconds in _stage_seconds(device, data, options).items():
-        yield data.measured(
-            CpuDevice(1) if isinstance(device, CpuDevice) else device, stage, seconds
-        )
+        yield data.measured(uses[0], stage, seconds)
 
 
 def _built(
@@ -113,7 +111,7 @@ def _data(
 
 
 def _uses_of(device: Device) -> list[Device]:
-    """Return the device, and one thread of it if it is a CPU."""
+    """Return the device; of a CPU one thread, and all if there are more."""
     if isinstance(device, CpuDevice):
         return [CpuDevice(threads) for threads in sorted({1, device.threads})]
     return [device]
@@ -121,8 +119,9 @@ def _uses_of(device: Device) -> list[Device]:
 
 def _stage_seconds(device: Device, data: _Data, options: MapOptions) -> dict[str, float]:
     if isinstance(device, CudaDevice):
-        from hapgpu.chaining.benchmark_cuda import time_stages  # noqa: PLC0415  (imports CuPy)
+        from hapgpu.chaining.benchmark_cuda import staged_on  # noqa: PLC0415  (imports CuPy)
 
-        return time_stages(data.index, options, data.blocks, device)
+        with staged_on(device, data.index, options) as staged:
+            return stage_seconds(staged, data.blocks)
     chainer = StagedChainer(data.index, options, cpu_functions(data.index))
     return stage_seconds(chainer, data.blocks)

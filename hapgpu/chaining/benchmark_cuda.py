@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import fields
 from typing import Any
 
@@ -21,7 +22,7 @@ from hapgpu.chaining.options import MapOptions
 from hapgpu.chaining.regions_cuda import make_regions, name_hashes, regions_to_host
 from hapgpu.chaining.rules import ChainRules
 from hapgpu.chaining.seeds_cuda import find_seeds
-from hapgpu.chaining.stage_times import StagedChainer, StageFunctions, stage_seconds
+from hapgpu.chaining.stage_times import StagedChainer, StageFunctions
 from hapgpu.chaining.successors import successor_scores
 from hapgpu.device import CudaDevice
 from hapgpu.errors import DeviceError
@@ -34,35 +35,29 @@ from hapgpu.io.spans import ReadSpans
 Scoring = Callable[[Anchors, ChainRules], ChainScores]
 
 
-def time_stages(
-    index: MinimizerIndex, options: MapOptions, blocks: Sequence[ReadBlock], device: CudaDevice
-) -> dict[str, float]:
-    """Measure each stage of chaining, waiting for the device after each.
+@contextmanager
+def staged_on(
+    device: CudaDevice, index: MinimizerIndex, options: MapOptions
+) -> Iterator[StagedChainer]:
+    """Hold a GPU, and a stream of it, and give a chainer that waits for it after each stage.
 
     Parameters
     ----------
+    device
+        Where to compute.
     index
         Of the reference; made with `options.sketch`.
     options
         Of mapping.
-    blocks
-        Reads, at least one block; best in pinned memory.
-    device
-        Where to compute.
-
-    Returns
-    -------
-    Seconds for all blocks, of each of `stage_times.STAGES`.
 
     Raises
     ------
     DeviceError
-        The index or a block does not fit, or the device failed.
+        The index does not fit; or, within, a block does not, or the device failed.
     """
     number = device.index
     with explained(device), cupy.cuda.Device(number), thread_streams(number, 1)[0] as stream:
-        functions = _functions(index, device, stream)
-        return stage_seconds(StagedChainer(index, options, functions), blocks)
+        yield StagedChainer(index, options, _functions(index, device, stream))
 
 
 def _functions(index: MinimizerIndex, device: CudaDevice, stream: Any) -> StageFunctions:

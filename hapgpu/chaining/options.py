@@ -158,7 +158,7 @@ def preset(name: str) -> MapOptions:
     """
     if name not in PRESETS:
         raise UsageError(
-            f"-x {name}: hapgpu chain has {', '.join(PRESETS)};"
-            " assemblies, spliced and short reads need other algorithms: use minimap2 for them"
+            f"-x {name}: hapgpu chain has {', '.join(PRESETS)}; overlaps between reads, assemblies,"
+            " spliced and short reads need other algorithms: use minimap2 for them"
         )
     return PRESETS[name]

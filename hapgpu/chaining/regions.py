@@ -98,8 +98,7 @@ def _hash_names(
         hashed = _0
         begin = np.uint64(name_starts[read])
         for k in range(np.uint64(name_lengths[read])):
-            # Letters are signed, as C's are on x86: it matters beyond ASCII.
-            hashed = (_31 * hashed + np.uint64(np.int64(np.int8(text[begin + k])))) & _HALF
+            hashed = (_31 * hashed + np.uint64(text[begin + k])) & _HALF
         salted = (_mix32(np.uint64(lengths[read])) + salt) & _HALF
         hashes[read] = _mix32(hashed ^ salted)
 

@@ -9,7 +9,7 @@ from typing import Annotated, Final
 
 import typer
 
-from hapgpu.cli.chain_options import parse_bases
+from hapgpu.cli.minimap2_numbers import parse_count
 from hapgpu.errors import UsageError
 
 _SHORTEST_READS: Final = 100
@@ -162,7 +162,7 @@ Bases = Annotated[
     typer.Option(
         "--bases",
         metavar="INT",
-        parser=parse_bases,
+        parser=parse_count,
         help="Of simulated reads to chain, such as 200m [20m; a GPU 1g].",
         rich_help_panel=_CHAIN_DATA,
     ),
@@ -172,7 +172,7 @@ ReadLength = Annotated[
     typer.Option(
         "--read-length",
         metavar="INT",
-        parser=parse_bases,
+        parser=parse_count,
         help="Mean length of simulated reads to chain [10k].",
         rich_help_panel=_CHAIN_DATA,
     ),

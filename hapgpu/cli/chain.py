@@ -14,9 +14,10 @@ import typer
 
 from hapgpu.chaining.chained import ChainedBlock
 from hapgpu.chaining.chainer import block_transfer, chainers_for
+from hapgpu.chaining.files import default_index_path
 from hapgpu.chaining.index_data import MinimizerIndex
 from hapgpu.chaining.opening import open_index
-from hapgpu.chaining.options import MapOptions, preset
+from hapgpu.chaining.options import MapOptions
 from hapgpu.cli.chain_anchors import chain_anchor_file
 from hapgpu.cli.chain_options import (
     AllChains,
@@ -34,7 +35,6 @@ from hapgpu.cli.chain_options import (
     NoHashName,
     NoLongJoin,
     OccurrenceDistance,
-    OneOrTwo,
     PafNoHit,
     Preset,
     ReadFraction,
@@ -43,12 +43,10 @@ from hapgpu.cli.chain_options import (
     Secondary,
     Window,
     YesNo,
-    adjusted,
-    check_options,
-    chosen_sketch,
-    without_secondary,
+    chosen_options,
 )
 from hapgpu.cli.messages import set_up_messages
+from hapgpu.cli.minimap2_numbers import OneOrTwo
 from hapgpu.cli.options import (
     Debug,
     DeviceName,
@@ -60,7 +58,7 @@ from hapgpu.cli.options import (
     Verbose,
 )
 from hapgpu.cli.progress import choose_progress
-from hapgpu.cli.run import announce, refuse_to_replace
+from hapgpu.cli.run import announce, refuse_to_replace, require_folder
 from hapgpu.device import Device, resolve_devices
 from hapgpu.errors import InputError, UsageError
 from hapgpu.io.output import OutputFile
@@ -68,13 +66,13 @@ from hapgpu.io.read_blocks import read_blocks
 from hapgpu.pipeline import run_pipeline
 from hapgpu.stats import RunStatistics
 
-EXAMPLES: Final = """Nanopore reads to a reference; the index is kept and found again:
+EXAMPLES: Final = """Nanopore reads to a reference, whose index is kept for the next run:
 hapgpu index --minimizers reference.fa && hapgpu chain reference.fa reads.fq.gz --paf -o reads.paf
 
-Accurate reads, the best chain of each only:
+Accurate reads, without secondary chains:
 hapgpu chain -x map-hifi --secondary=no reference.fa reads.fq.gz > reads.paf
 
-Ready-made anchors, with the distances that predecessors lie in:
+Anchors of another program, and how many predecessors they may have:
 hapgpu chain --anchors anchors.npz -o chains.npz --json statistics.json"""
 
 logger = logging.getLogger(__name__)
@@ -128,14 +126,12 @@ def chain(
         typer.Option(
             "--anchors",
             metavar="FILE.npz",
-            help="Chain ready-made anchors (arrays x, y, offsets) instead of reads.",
+            help="Instead of reads, chain the anchors in the arrays x, y and offsets, and write "
+            "their scores and chains as .npz. Of the options below, -k and those of chains hold; "
+            "chains are not joined.",
         ),
     ] = None,
-    preset_name: Preset = None,
-    paf: Annotated[
-        bool,
-        typer.Option("--paf", help="Write PAF; the only format today.", rich_help_panel="Output"),
-    ] = False,
+    preset: Preset = None,
     kmer: Kmer = None,
     window: Window = None,
     hpc: Compressed = False,
@@ -157,6 +153,10 @@ def chain(
     all_chains: AllChains = False,
     no_hash_name: NoHashName = False,
     paf_no_hit: PafNoHit = False,
+    paf: Annotated[
+        bool,
+        typer.Option("--paf", help="Write PAF, the only format so far.", rich_help_panel="Output"),
+    ] = False,
     output: Output = None,
     json: Json = None,
     threads: Threads,
@@ -166,58 +166,53 @@ def chain(
     verbose: Verbose = False,
     debug: Debug = False,
 ) -> None:
-    """Map long reads to a reference: the lines that minimap2 2.30 writes without -c.
+    """Map long reads to a reference: writes the lines of PAF that minimap2 2.30 does without -c.
 
-    Letters mean what they mean in minimap2, and have its defaults. The index of a
-    FASTA is used where hapgpu index --minimizers put it, or else built for the run.
+    The options are minimap2's, with its defaults, which stand in brackets. The index
+    of a FASTA file is taken where hapgpu index --minimizers put it, or else built for
+    this run only.
     """
     set_up_messages("chain", quiet=quiet, verbose=verbose, debug=debug)
-    base = preset(preset_name or "map-ont")
     cutoffs, bandwidths = cutoffs or OneOrTwo(), bandwidths or OneOrTwo()
-    options = MapOptions(
-        sketch=chosen_sketch(preset_name, kmer, window, hpc=hpc),
-        seeds=adjusted(
-            base.seeds,
-            repetitive=repetitive,
-            least_cutoff=cutoffs.first,
-            most_cutoff=cutoffs.second,
-            occurrence_distance=occurrence_distance,
-            read_fraction=read_fraction,
-        ),
-        chains=adjusted(
-            base.chains,
-            max_gap=gap,
-            bandwidth=bandwidths.first,
-            long_bandwidth=bandwidths.second,
-            min_count=least_count,
-            min_score=least_score,
-            max_skip=max_skip,
-            max_iterations=max_iterations,
-            joins=False if no_long_join else None,
-        ),
-        regions=without_secondary(
-            adjusted(
-                base.regions,
-                mask_level=mask_level,
-                score_ratio=score_ratio,
-                most_secondary=most_secondary,
-                all_chains=all_chains or None,
-                prints_secondary=secondary is YesNo.YES,
-                uses_names=not no_hash_name,
-                prints_unmapped=paf_no_hit,
-            )
-        ),
+    options = chosen_options(
+        preset,
+        sketch={"k": kmer, "w": window, "is_hpc": hpc or None},
+        seeds={
+            "repetitive": repetitive,
+            "least_cutoff": cutoffs.first,
+            "most_cutoff": cutoffs.second,
+            "occurrence_distance": occurrence_distance,
+            "read_fraction": read_fraction,
+        },
+        chains={
+            "max_gap": gap,
+            "bandwidth": bandwidths.first,
+            "long_bandwidth": bandwidths.second,
+            "min_count": least_count,
+            "min_score": least_score,
+            "max_skip": max_skip,
+            "max_iterations": max_iterations,
+            "joins": not no_long_join,
+        },
+        regions={
+            "mask_level": mask_level,
+            "score_ratio": score_ratio,
+            "most_secondary": most_secondary,
+            "all_chains": all_chains,
+            "prints_secondary": secondary is YesNo.YES,
+            "uses_names": not no_hash_name,
+            "prints_unmapped": paf_no_hit,
+        },
     )
-    check_options(options)
-    _check_inputs(reference, reads, anchors, paf=paf)
-    refuse_to_replace([path for path in (reference, anchors, *(reads or ())) if path], output)
+    inputs = _inputs(reference, reads, anchors, paf=paf)
+    _check_outputs([*inputs, *_kept_index(reference, options)], output, json)
     devices, chosen = resolve_devices(device, threads=threads, gpu_memory=gpu_mem)
     announce("chain", chosen, quiet=quiet)
     statistics = RunStatistics("chain", sys.argv, [d.name for d in devices], threads)
-    if anchors is not None:
-        chain_anchor_file(anchors, output, options, devices[0], statistics)
-    elif reference is not None and reads:
-        with OutputFile(output) as sink:
+    with OutputFile(output) as sink:
+        if anchors is not None:
+            chain_anchor_file(anchors, sink, options, devices[0], statistics)
+        elif reference is not None and reads:
             job = _Job(reference, reads, options, devices, threads)
             _map(job, _Sink(sink, statistics), quiet=quiet)
     logger.info("%s", statistics.as_dict()["counts"])
@@ -225,20 +220,36 @@ def chain(
         statistics.write(json)
 
 
-def _check_inputs(
+def _inputs(
     reference: Path | None, reads: Sequence[str] | None, anchors: Path | None, *, paf: bool
-) -> None:
-    """Refuse, before anything takes its time, what cannot be read."""
+) -> list[str]:
+    """Return what is read; refuse, before anything takes its time, what cannot be."""
     if anchors is not None and (reference is not None or paf):
         raise UsageError("--anchors takes neither a reference and reads nor --paf")
     if anchors is None and not reads:
         raise UsageError("a reference and reads are needed: hapgpu chain REF.fa READS.fq")
+    if _STANDARD_INPUT in {str(reference), str(anchors)}:
+        raise UsageError("only reads can come from standard input (-)")
     paths = [str(path) for path in (anchors, reference, *(reads or ())) if path is not None]
     if paths.count(_STANDARD_INPUT) > 1:
         raise UsageError("standard input (-) can be read only once")
     for path in paths:
         if path != _STANDARD_INPUT and not Path(path).exists():
             raise InputError(f"{path}: no such file")
+    return paths
+
+
+def _kept_index(reference: Path | None, options: MapOptions) -> list[Path]:
+    return [default_index_path(reference, options.sketch)] if reference else []
+
+
+def _check_outputs(inputs: Sequence[str | Path], output: Path | None, json: Path | None) -> None:
+    """Refuse, before anything takes its time, what cannot or must not be written."""
+    for path in (output, json):
+        refuse_to_replace(inputs, path)
+        require_folder(path)
+    if output is not None and json is not None and output.resolve() == json.resolve():
+        raise UsageError(f"{json} cannot take both the output and the statistics")
 
 
 def _map(job: _Job, sink: _Sink, *, quiet: bool) -> None:

@@ -22,7 +22,7 @@ from hapgpu.stats import RunStatistics
 
 def chain_anchor_file(
     path: Path,
-    output: Path | None,
+    output: OutputFile,
     options: MapOptions,
     device: Device,
     statistics: RunStatistics,
@@ -34,8 +34,8 @@ def chain_anchor_file(
     path
         A .npz file that `load_anchors` reads.
     output
-        A .npz file: `f` and `p` are the columns of `ChainScores`, `chain_…` those of `Chains`.
-        None is standard output.
+        Becomes a .npz file: `f` and `p` are the columns of `ChainScores`, `chain_…` those of
+        `Chains`.
     options
         Those for chains hold, and the length of k-mers.
     device
@@ -54,8 +54,7 @@ def chain_anchor_file(
     statistics.count("anchors", anchors.x.size)
     statistics.count("chains", result.chains.scores.size)
     statistics.describe("predecessor_ranges", asdict(range_statistics(anchors, rules)))
-    with OutputFile(output) as sink:
-        sink.write(_as_npz(result))
+    output.write(_as_npz(result))
 
 
 def _as_npz(result: AnchorChains) -> memoryview:

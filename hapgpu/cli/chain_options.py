@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import replace
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated, Any, Final, TypeVar
+from functools import partial
+from typing import TYPE_CHECKING, Annotated, Any, Final, TypeAlias, TypeVar
 
 import typer
 
@@ -18,19 +20,23 @@ from hapgpu.chaining.options import (
     SketchOptions,
     preset,
 )
+from hapgpu.cli.minimap2_numbers import (
+    OneOrTwo,
+    parse_count,
+    parse_one_or_two,
+    parse_repetitive,
+    parse_share,
+)
 from hapgpu.errors import UsageError
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
 _Options = TypeVar("_Options", bound="DataclassInstance")
+Given: TypeAlias = Mapping[str, Any]
+"""Values by the names of fields; None where the user gave none."""
 
-_MINIMIZERS: Final = "Minimizers"
-_SEEDS: Final = "Seeds"
-_CHAINS: Final = "Chains"
-_REGIONS: Final = "Which chains are written"
-_UNITS: Final = {"k": 1e3, "m": 1e6, "g": 1e9}
-_LARGEST: Final = 2**31 - 1
+_DEFAULT_PRESET: Final = next(iter(PRESETS))
 
 
 class YesNo(StrEnum):
@@ -40,300 +46,222 @@ class YesNo(StrEnum):
     NO = "no"
 
 
-def parse_bases(text: str | int) -> int:
-    """Read a number of bases as minimap2 does: `5000`, `5k`, `1.5m`.
+def chosen_options(
+    name: str | None, *, sketch: Given, seeds: Given, chains: Given, regions: Given
+) -> MapOptions:
+    """Return what the user chose: the options of a preset, with those in their place that he gave.
 
-    Raises
-    ------
-    typer.BadParameter
-        It is no number, or one below 0 or above 2**31 - 1.
-    """
-    digits = str(text).strip().lower()
-    unit = _UNITS.get(digits[-1:], 1.0)
-    return int(_number(digits[:-1] if unit > 1 else digits) * unit)
-
-
-@dataclass(frozen=True, slots=True)
-class OneOrTwo:
-    """A number, and a second one that may be left out."""
-
-    first: int | None = None
-    second: int | None = None
-
-
-def parse_one_or_two(text: str) -> OneOrTwo:
-    """Read `A` or `A,B`, each as `parse_bases` does."""
-    first, comma, second = text.partition(",")
-    return OneOrTwo(parse_bases(first), parse_bases(second) if comma else None)
-
-
-def parse_repetitive(text: str | float) -> float:
-    """Read `-f`: a fraction, or a number of occurrences.
-
-    Raises
-    ------
-    typer.BadParameter
-        It is no number, or there is a second one, which is for short reads.
-    """
-    first, comma, _ = str(text).partition(",")
-    if comma:
-        raise typer.BadParameter(f"'{text}': a second number is for short reads only")
-    value = _number(first)
-    return float(int(value + 0.499)) if value >= 1 else value
-
-
-def _number(text: str) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        raise typer.BadParameter(f"'{text}' is no number") from None
-    if not 0 <= value <= _LARGEST:
-        raise typer.BadParameter(f"{text} is not between 0 and {_LARGEST:,}")
-    return value
-
-
-def adjusted(options: _Options, **given: Any) -> _Options:
-    """Return the options, with those in the place of others that are not None."""
-    changes = {name: value for name, value in given.items() if value is not None}
-    return replace(options, **changes)
-
-
-def chosen_sketch(
-    name: str | None, kmer: int | None, window: int | None, *, hpc: bool
-) -> SketchOptions:
-    """Return which k-mers are minimizers, by a preset and what was given besides."""
-    base = preset(name or "map-ont").sketch
-    return adjusted(base, k=kmer, w=window, is_hpc=hpc or None)
-
-
-def check_options(options: MapOptions) -> None:
-    """Refuse what minimap2 refuses, or what would mean nothing.
+    Parameters
+    ----------
+    name
+        Of the preset; None is the default.
+    sketch, seeds, chains, regions
+        Fields of the parts of `MapOptions`.
 
     Raises
     ------
     UsageError
-        Two options contradict each other, or a number is out of range.
+        There is no such preset, options contradict each other, or a number is out of range.
     """
-    chains, regions = options.chains, options.regions
-    if chains.bandwidth > chains.long_bandwidth:
-        raise UsageError(
-            f"-r {chains.bandwidth},{chains.long_bandwidth}:"
-            " the second number must not be smaller than the first"
-        )
-    if chains.long_bandwidth > WIDEST_BAND:
-        raise UsageError(f"-r: {chains.long_bandwidth:,} is more than {WIDEST_BAND:,}")
-    if regions.all_chains and not regions.prints_secondary:
-        raise UsageError("-P and --secondary=no contradict each other")
+    base = preset(name or _DEFAULT_PRESET)
+    options = MapOptions(
+        sketch=_adjusted(base.sketch, sketch),
+        seeds=_adjusted(base.seeds, seeds),
+        chains=_adjusted(base.chains, chains),
+        regions=_adjusted(base.regions, regions),
+    )
+    _check(options)
+    return replace(options, regions=_without_secondary(options.regions))
 
 
-def without_secondary(options: RegionOptions) -> RegionOptions:
+def chosen_sketch(name: str | None, given: Given) -> SketchOptions:
+    """Return which k-mers are minimizers, by a preset and what was given besides."""
+    return _adjusted(preset(name or _DEFAULT_PRESET).sketch, given)
+
+
+def _adjusted(options: _Options, given: Given) -> _Options:
+    changes = {name: value for name, value in given.items() if value is not None}
+    return replace(options, **changes)
+
+
+def _check(options: MapOptions) -> None:
+    """Refuse what minimap2 refuses, or what would mean nothing."""
+    narrow, wide = options.chains.bandwidth, options.chains.long_bandwidth
+    if narrow > wide:
+        raise UsageError(f"-r {narrow},{wide}: the first number is larger than the second")
+    if wide > WIDEST_BAND:
+        raise UsageError(f"-r {narrow},{wide}: {wide:,} is more than {WIDEST_BAND:,}")
+    regions = options.regions
+    if regions.all_chains and not (regions.prints_secondary and regions.most_secondary):
+        raise UsageError("-P and --secondary=no (or -N 0) contradict each other")
+
+
+def _without_secondary(options: RegionOptions) -> RegionOptions:
     """Return what minimap2 makes of `-N 0`: secondary chains are found, but not written."""
     if options.most_secondary > 0:
         return options
     return replace(options, most_secondary=RegionOptions().most_secondary, prints_secondary=False)
 
 
+_minimizer_option = partial(typer.Option, rich_help_panel="Minimizers")
+_seed_option = partial(typer.Option, rich_help_panel="Seeds")
+_chain_option = partial(typer.Option, rich_help_panel="Chains")
+_region_option = partial(typer.Option, rich_help_panel="Which chains are written")
+_a_count: Final = {"metavar": "INT", "parser": parse_count}
+_a_share: Final = {"metavar": "SHARE", "parser": parse_share}
+_a_pair: Final = {"metavar": "INT[,INT]", "parser": parse_one_or_two}
+
+# Rich takes a bracket before a letter for markup: the defaults in brackets begin with digits.
+
 Preset = Annotated[
     str | None,
-    typer.Option(
-        "-x", "--preset", metavar="|".join(PRESETS), help="Kind of reads; otherwise map-ont."
+    _minimizer_option(
+        "-x",
+        "--preset",
+        metavar="|".join(PRESETS),
+        help=f"Kind of the reads, which sets the other options; {_DEFAULT_PRESET} if not given. "
+        "map-hifi and lr:hq, for accurate reads, are the same.",
     ),
 ]
 Kmer = Annotated[
     int | None,
-    typer.Option(
+    _minimizer_option(
         "-k",
         min=1,
         max=LONGEST_KMER,
         metavar="INT",
-        help="Bases of a k-mer [15; accurate and compressed reads 19].",
-        rich_help_panel=_MINIMIZERS,
+        help="Bases of a k-mer [15; all but map-ont 19].",
     ),
 ]
 Window = Annotated[
     int | None,
-    typer.Option(
+    _minimizer_option(
         "-w",
         min=1,
         max=WIDEST_WINDOW,
         metavar="INT",
-        help="K-mers of a window [10; accurate reads 19].",
-        rich_help_panel=_MINIMIZERS,
+        help="K-mers of a window, the least of which is its minimizer [10; accurate reads 19].",
     ),
 ]
 Compressed = Annotated[
     bool,
-    typer.Option(
-        "-H", help="A run of equal bases counts as one base [map-pb].", rich_help_panel=_MINIMIZERS
-    ),
+    _minimizer_option("-H", help="Count a run of equal bases as one base; map-pb does."),
 ]
+
 Repetitive = Annotated[
     float | None,
-    typer.Option(
+    _seed_option(
         "-f",
-        metavar="FLOAT|INT",
+        metavar="SHARE|INT",
         parser=parse_repetitive,
-        help="Fraction of the most frequent minimizers to leave out, or the number of "
-        "occurrences above which one is left out [0.0002].",
-        rich_help_panel=_SEEDS,
+        help="Share of the reference's minimizers, the most frequent ones, that are repetitive; "
+        "from 1 on, the occurrences above which one is [0.0002].",
     ),
 ]
 Cutoffs = Annotated[
     OneOrTwo | None,
-    typer.Option(
+    _seed_option(
         "-U",
-        metavar="INT[,INT]",
-        parser=parse_one_or_two,
-        help="Bounds of the number of occurrences that -f gives [10,1000000; accurate reads "
-        "50,500].",
-        rich_help_panel=_SEEDS,
+        **_a_pair,
+        help="Least and most occurrences that the share of -f may come to [10,1000000; accurate "
+        "reads 50,500].",
     ),
 ]
 OccurrenceDistance = Annotated[
     int | None,
-    typer.Option(
+    _seed_option(
         "-e",
-        metavar="INT",
-        parser=parse_bases,
-        help="Keep a repetitive minimizer every so many bases of a read; 0 keeps none [500].",
-        rich_help_panel=_SEEDS,
+        **_a_count,
+        help="Use one repetitive minimizer in so many bases of a read; 0 uses none [500].",
     ),
 ]
 ReadFraction = Annotated[
     float | None,
-    typer.Option(
+    _seed_option(
         "--q-occ-frac",
-        metavar="FLOAT",
-        help="Leave out a minimizer that makes up more than this share of a read's; 0 leaves "
-        "out none [0.01].",
-        rich_help_panel=_SEEDS,
+        **_a_share,
+        help="Leave out a minimizer that is repetitive within the read, and more than this share "
+        "of the read's; 0 leaves out none [0.01].",
     ),
 ]
+
 Gap = Annotated[
     int | None,
-    typer.Option(
+    _chain_option(
         "-g",
-        metavar="INT",
-        parser=parse_bases,
-        help="Bases between neighbouring anchors, at most [5000; accurate reads 10000].",
-        rich_help_panel=_CHAINS,
+        **_a_count,
+        help="Most bases between neighbouring anchors [5000; accurate reads 10000].",
     ),
 ]
 Bandwidths = Annotated[
     OneOrTwo | None,
-    typer.Option(
+    _chain_option(
         "-r",
-        metavar="INT[,INT]",
-        parser=parse_one_or_two,
-        help="How far diagonals of neighbours may differ, in chaining and in joining chains "
-        "[500,20000].",
-        rich_help_panel=_CHAINS,
+        **_a_pair,
+        help="Most bases by which neighbours may be out of line: in chains, and where chains are "
+        "joined [500,20000].",
     ),
 ]
 LeastCount = Annotated[
-    int | None,
-    typer.Option(
-        "-n",
-        min=0,
-        metavar="INT",
-        help="Anchors of a chain, at least [3].",
-        rich_help_panel=_CHAINS,
-    ),
+    int | None, _chain_option("-n", **_a_count, help="Least anchors of a chain [3].")
 ]
 LeastScore = Annotated[
-    int | None,
-    typer.Option(
-        "-m",
-        min=0,
-        metavar="INT",
-        help="Score of a chain, at least [40].",
-        rich_help_panel=_CHAINS,
-    ),
+    int | None, _chain_option("-m", **_a_count, help="Least score of a chain [40].")
 ]
 MaxSkip = Annotated[
     int | None,
-    typer.Option(
+    _chain_option(
         "--max-chain-skip",
-        min=0,
-        metavar="INT",
-        help="Predecessors in vain before the search for one ends [25].",
-        rich_help_panel=_CHAINS,
+        **_a_count,
+        help="Stop looking for a better predecessor of an anchor after so many in vain; "
+        "1000000000 looks at all [25].",
     ),
 ]
 MaxIterations = Annotated[
     int | None,
-    typer.Option(
+    _chain_option(
         "--max-chain-iter",
-        min=0,
-        metavar="INT",
-        help="Predecessors that are looked at, at most [5000].",
-        rich_help_panel=_CHAINS,
+        **_a_count,
+        help="Look at this many anchors before each one at most [5000].",
     ),
 ]
 NoLongJoin = Annotated[
-    bool,
-    typer.Option(
-        "--no-long-join", help="Do not join chains over long gaps.", rich_help_panel=_CHAINS
-    ),
+    bool, _chain_option("--no-long-join", help="Do not join chains over long gaps.")
 ]
+
 MaskLevel = Annotated[
     float | None,
-    typer.Option(
+    _region_option(
         "-M",
-        min=0,
-        metavar="FLOAT",
-        help="Overlap from which on a chain is secondary to a better one [0.5].",
-        rich_help_panel=_REGIONS,
+        **_a_share,
+        help="A chain is secondary if it shares more than this part of the read with a better "
+        "one [0.5].",
     ),
 ]
 ScoreRatio = Annotated[
     float | None,
-    typer.Option(
+    _region_option(
         "-p",
-        min=0,
-        max=1,
-        metavar="FLOAT",
-        help="Score of a secondary chain, in shares of its primary's, at least [0.8].",
-        rich_help_panel=_REGIONS,
+        **_a_share,
+        help="Least score of a secondary chain, as a share of its primary's [0.8].",
     ),
 ]
 MostSecondary = Annotated[
     int | None,
-    typer.Option(
-        "-N",
-        min=0,
-        metavar="INT",
-        help="Secondary chains of a read, at most; 0 is --secondary=no [5].",
-        rich_help_panel=_REGIONS,
+    _region_option(
+        "-N", **_a_count, help="Most secondary chains of a read; 0 is --secondary=no [5]."
     ),
 ]
-Secondary = Annotated[
-    YesNo,
-    typer.Option(
-        "--secondary", help="Whether secondary chains are written.", rich_help_panel=_REGIONS
-    ),
-]
+Secondary = Annotated[YesNo, _region_option("--secondary", help="Write secondary chains, or not.")]
 AllChains = Annotated[
-    bool,
-    typer.Option(
-        "-P",
-        help="Write every chain, without telling primary from secondary.",
-        rich_help_panel=_REGIONS,
-    ),
+    bool, _region_option("-P", help="Write every chain; none is primary, and mapq is 0.")
 ]
 NoHashName = Annotated[
     bool,
-    typer.Option(
-        "--no-hash-name",
-        help="Let the name of a read not decide between equal chains.",
-        rich_help_panel=_REGIONS,
+    _region_option(
+        "--no-hash-name", help="Choose between equal chains without regard to the read's name."
     ),
 ]
 PafNoHit = Annotated[
-    bool,
-    typer.Option(
-        "--paf-no-hit",
-        help="Write a line for reads without a chain too.",
-        rich_help_panel=_REGIONS,
-    ),
+    bool, _region_option("--paf-no-hit", help="Write a line for a read without a chain too.")
 ]

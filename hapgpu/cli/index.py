@@ -18,9 +18,9 @@ from hapgpu.chaining.options import SketchOptions
 from hapgpu.cli.chain_options import Compressed, Kmer, Preset, Window, chosen_sketch
 from hapgpu.cli.messages import set_up_messages
 from hapgpu.cli.options import Debug, DeviceName, Json, Quiet, Verbose
-from hapgpu.cli.run import announce, refuse_to_replace
+from hapgpu.cli.run import announce, refuse_to_replace, require_folder
 from hapgpu.device import CpuDevice, resolve_devices, usable_cpus
-from hapgpu.errors import OutputError, UsageError
+from hapgpu.errors import UsageError
 from hapgpu.fmindex.build import build_index
 from hapgpu.fmindex.files import default_index_path, save_index
 from hapgpu.fmindex.index_data import IndexData
@@ -108,15 +108,14 @@ def index(
     """
     set_up_messages("index", quiet=quiet, verbose=verbose, debug=debug)
     refuse_to_replace([reference], output)
-    if output is not None and not output.parent.is_dir():  # said before the work is done
-        raise OutputError(f"cannot write {output}: there is no folder {output.parent}")
+    require_folder(output)
     if minimizers:
         given: dict[str, object] = {
             "--low-memory": low_memory,
             f"--device {device}": device not in {"auto", "cpu"},
         }
         _refuse(given, "minimizers are found on the CPU and kept whole")
-        sketch = chosen_sketch(preset, kmer, window, hpc=hpc)
+        sketch = chosen_sketch(preset, {"k": kmer, "w": window, "is_hpc": hpc or None})
         job = _minimizer_job(reference, output, sketch, threads or usable_cpus())
     else:
         given = {"-x": preset, "-k": kmer, "-w": window, "-H": hpc, "-t": threads}

@@ -9,7 +9,7 @@ from typing import Final
 
 from hapgpu.batch import ReadBatch
 from hapgpu.device import CpuDevice, Device
-from hapgpu.errors import UsageError
+from hapgpu.errors import OutputError, UsageError
 from hapgpu.io.regions import Region, parse_region, read_bed
 from hapgpu.jit import is_first_run
 
@@ -43,6 +43,18 @@ def refuse_to_replace(inputs: Iterable[str | Path], output: Path | None) -> None
     for path in map(Path, inputs):
         if path.exists() and path.samefile(output):
             raise UsageError(f"{output} is read from: write to another file")
+
+
+def require_folder(path: Path | None) -> None:
+    """Make sure, before the work is done, that there is a folder for an output.
+
+    Raises
+    ------
+    OutputError
+        There is none.
+    """
+    if path is not None and not path.parent.is_dir():
+        raise OutputError(f"cannot write {path}: there is no folder {path.parent}")
 
 
 def worker_devices(devices: Sequence[Device]) -> list[Device]:

@@ -76,7 +76,7 @@ def mix32(key: int) -> int:
 def plain_hash(name: bytes, length: int) -> int:
     hashed = 0
     for letter in name:
-        hashed = (31 * hashed + (letter if letter < 128 else letter - 256)) & HALF
+        hashed = (31 * hashed + letter) & HALF
     return mix32(hashed ^ ((mix32(length) + mix32(11)) & HALF))
 
 

@@ -81,9 +81,9 @@ def test_name_hashes(uses_names: bool) -> None:
     cupy = pytest.importorskip("cupy")
     from hapgpu.chaining.regions_cuda import name_hashes  # noqa: PLC0415  (needs CuPy)
 
-    names = [b"a", b"read/1", b"~" * 65_535, b"m54329U_190617/4260129/ccs", b"a", b"\xc3\xa9\xff"]
+    names = [b"a", b"read/1", b"~" * 65_535, b"m54329U_190617/4260129/ccs", b"a"]
     text = np.frombuffer(b"".join(names), dtype=np.uint8)
-    lengths = np.array([0, 1, 100_000_000, 17, 15_000, 500], dtype=np.int32)
+    lengths = np.array([0, 1, 100_000_000, 17, 15_000], dtype=np.int32)
     sizes = np.array([len(name) for name in names], dtype=np.int32)
     starts = np.cumsum([0, *sizes[:-1]]).astype(np.int32)
     arrays = (text, starts, sizes, lengths)

@@ -1,12 +1,15 @@
-"""`hapgpu bench pairhmm` and `map` from end to end, on data too small to measure anything."""
+"""`hapgpu bench pairhmm`, `map`, `chain` from end to end, on data too small to measure anything."""
 
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from hapgpu.chaining.stage_times import STAGES
 from hapgpu.fmindex import benchmark as mapping
 from hapgpu.pairhmm import benchmark
 from tests.cli.in_process import status_of_command
@@ -26,6 +29,9 @@ HITS = 2
 RESULTS = 4
 """Of backtracking: the exact read, the same without its first and without its last base, and the
 one with a mismatch."""
+
+CHAIN_COLUMNS = ["device", "what", "data", "count", "unit", "seconds", "M/s"]
+LONG_GENOME = 30_000
 
 
 def status_of(*arguments: str | Path) -> int:
@@ -53,6 +59,23 @@ def reads(tmp_path: Path) -> Path:
     path.write_text(
         "".join(f"@{name}\n{read}\n+\n{'I' * len(read)}\n" for name, read in READS.items())
     )
+    return path
+
+
+@pytest.fixture
+def long_genome(tmp_path: Path) -> Path:
+    path = tmp_path / "long.fa"
+    letters = np.random.default_rng(4).choice(list("ACGT"), LONG_GENOME)
+    path.write_text(f">long\n{''.join(letters)}\n")
+    return path
+
+
+@pytest.fixture
+def anchors(tmp_path: Path) -> Path:
+    """Ten anchors of one read, a base apart."""
+    path = tmp_path / "anchors.npz"
+    places = np.arange(50, 60, dtype=np.uint64)
+    np.savez(path, x=places, y=np.uint64(15 << 32) | places, offsets=np.array([0, 10]))
     return path
 
 
@@ -155,6 +178,37 @@ def test_mapping_made_up_reads(
     assert "no contig has 100 bases in a row" in capsys.readouterr().err
 
 
+def test_chaining_simulated_reads(
+    long_genome: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    statistics = tmp_path / "bench.json"
+    reads = ("--bases", "100k", "--read-length", "2k", "--error", "0.05")
+    options = ("-x", "map-hifi", "--device", "cpu", "-t", "1", "--json", statistics)
+    assert status_of("chain", "--reference", long_genome, *reads, *options) == 0
+    header, *rows = [line.split("\t") for line in capsys.readouterr().out.splitlines()]
+    assert header == CHAIN_COLUMNS
+    assert [row[1] for row in rows] == ["index", "text to lines", *STAGES]
+    assert rows[0][2:4] == ["long.fa", str(LONG_GENOME)]
+    assert {row[2] for row in rows[1:]} == {"long.fa, 2,000-base reads, 0.05 errors"}
+    for row, line in zip(rows, json.loads(statistics.read_text()), strict=True):
+        assert row[0] == "CPU, 1 thread"
+        assert (int(row[3]), row[4]) == (line["count"], "bases")
+        assert float(row[5]) == pytest.approx(line["seconds"], rel=1e-3)
+        assert float(row[6]) == pytest.approx(line["count"] / line["seconds"] / 1e6, rel=1e-3)
+
+
+def test_chaining_anchors_of_a_file(anchors: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    options = ("--copies", "7", "--device", "cpu", "-t", "1")
+    assert status_of("chain", "--anchors", anchors, *options) == 0
+    header, *rows = [line.split("\t") for line in capsys.readouterr().out.splitlines()]
+    assert header == CHAIN_COLUMNS
+    assert [row[1:5] for row in rows] == [
+        ["scores, all predecessors", "anchors.npz x7", "70", "anchors"],
+        ["scores, all predecessors", "anchors.npz x7", str(7 * 10 * 9 // 2), "pairs"],
+        ["scores, skip 25", "anchors.npz x7", "70", "anchors"],
+    ]
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
@@ -162,12 +216,23 @@ def test_mapping_made_up_reads(
         (["io", "--batches", "x.in"], "--batches is for bench pairhmm, not for bench io"),
         (["pairhmm", "--copies", "3"], "--copies repeats what a file holds"),
         (["map", "--batches", "x.in"], "--batches is for bench pairhmm, not for bench map"),
-        (["pairhmm", "--reference", "x.fa"], "--reference is for bench map, not for bench pairhmm"),
-        (["io", "--method", "fm"], "--method is for bench map, not for bench io"),
+        (["pairhmm", "--reference", "x.fa"], "--reference is for bench map or chain, not for"),
+        (["io", "--method", "fm"], "--method is for bench map or chain, not for bench io"),
         (["map", "--reads", "x.fq"], "give it with --reference FASTA"),
         (["map", "--reference", "x.fa", "--copies", "3"], "--copies repeats what a file holds"),
         (["map", "--method", "bwa"], "--method"),
         (["pairhmm", "--batches", "x.in", "--copies", "0"], "--copies"),
+        (["map", "--method", "successor"], "--method for bench map is fm or backtracking"),
+        (["map", "--bases", "1m"], "--bases is for bench chain, not for bench map"),
+        (["realign", "-x", "map-ont"], "--preset is for bench chain, not for bench realign"),
+        (["chain"], "measures --reference FASTA or --anchors FILE.npz"),
+        (["chain", "--reference", "x.fa", "--anchors", "x.npz"], "FASTA or --anchors FILE.npz"),
+        (["chain", "--anchors", "x.npz", "--error", "0.1"], "--error is for reads"),
+        (["chain", "--reference", "x.fa", "--method", "successor"], "give --anchors"),
+        (["chain", "--anchors", "x.npz", "--method", "fm"], "is predecessor or successor"),
+        (["chain", "--anchors", "x.npz", "--method", "successor"], "needs a GPU"),
+        (["chain", "--reference", "x.fa", "--read-length", "99"], "at least 100 bases"),
+        (["chain", "--reference", "x.fa", "-x", "splice"], "-x splice"),
     ],
 )
 def test_usage_errors(arguments: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -175,9 +240,18 @@ def test_usage_errors(arguments: list[str], said: str, capsys: pytest.CaptureFix
     assert said in capsys.readouterr().err
 
 
-def test_a_missing_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert status_of("pairhmm", "--batches", tmp_path / "none.in", "--device", "cpu") == 1
-    assert "none.in: no such file" in capsys.readouterr().err
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("pairhmm", "--batches", "none.in"),
+        ("chain", "--reference", "none.in"),
+        ("chain", "--anchors", "none.in"),
+    ],
+)
+def test_a_missing_file(arguments: tuple[str, ...], capsys: pytest.CaptureFixture[str]) -> None:
+    assert status_of(*arguments, "--device", "cpu") == 1
+    error = capsys.readouterr().err
+    assert re.search(r"none\.in: (no such file|cannot be read \(No such file)", error)
 
 
 @pytest.mark.gpu
@@ -234,3 +308,24 @@ def test_mapping_made_up_reads_on_the_gpu(
     _, *rows = (line.split("\t") for line in capsys.readouterr().out.splitlines())
     assert [row[3] for row in rows] == ["3000"] * 2
     assert len({row[4] for row in rows}) == 1
+
+
+@pytest.mark.gpu
+def test_chaining_on_the_gpu(long_genome: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    reads = ("--bases", "100k", "--read-length", "2k")
+    assert status_of("chain", "--reference", long_genome, *reads, "--device", "cuda:0") == 0
+    _, *rows = (line.split("\t") for line in capsys.readouterr().out.splitlines())
+    assert [row[1] for row in rows] == ["index", "text to lines", *STAGES]
+    assert all(row[0].startswith("cuda:0") for row in rows[1:])
+
+
+@pytest.mark.gpu
+def test_chaining_anchors_on_the_gpu(anchors: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert status_of("chain", "--anchors", anchors, "--device", "cuda:0") == 0
+    options = ("--method", "successor", "--device", "cuda:0")
+    assert status_of("chain", "--anchors", anchors, *options) == 0
+    rows = [line.split("\t") for line in capsys.readouterr().out.splitlines()]
+    assert [row[1] for row in rows if row[4] == "pairs"] == [
+        "scores, all predecessors",
+        "successors, all",
+    ]

@@ -116,13 +116,10 @@ def _located(chain: Chain, length: int) -> Region:
 
 
 def hash_of_read(name: bytes, length: int, *, uses_names: bool) -> int:
-    """Hash the name, unless it is not to be used, and the number of bases of a read.
-
-    Letters beyond ASCII are negative numbers, as in C on x86.
-    """
+    """Hash the name, of ASCII, unless it is not to be used, and the number of bases of a read."""
     hashed = 0
     for letter in name if uses_names else b"":
-        hashed = 31 * hashed + (letter if letter < 128 else letter - 256) & _LOW_HALF
+        hashed = 31 * hashed + letter & _LOW_HALF
     return _mix32(hashed ^ (_mix32(length) + _mix32(_SEED)) & _LOW_HALF)
 
 
