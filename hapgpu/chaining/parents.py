@@ -27,7 +27,7 @@ from hapgpu.io.byte_access import Integer
 from hapgpu.jit import njit, njit_inlined
 from hapgpu.rows import read_only
 
-_STRAND_SHARE: Final = 0.8
+STRAND_SHARE: Final = 0.8
 """Share of the largest gap that a chain on the other strand has to score to be kept."""
 
 
@@ -295,7 +295,7 @@ def select_regions(
             score_ratio=np.float32(options.score_ratio),
             most_secondary=options.most_secondary,
             near_score=2 * k,
-            strand_score=int(_STRAND_SHARE * chain_options.max_gap),
+            strand_score=int(STRAND_SHARE * chain_options.max_gap),
         )
         counts = np.empty(offsets.size - 1, dtype=np.int64)
         total = _select(table, offsets, parents, limits, kept, is_retained, counts)

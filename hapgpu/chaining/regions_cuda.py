@@ -11,12 +11,12 @@ import numpy as np
 from hapgpu.chaining.batches import Chains, Regions, Seeds
 from hapgpu.chaining.device_index import DeviceMinimizerIndex
 from hapgpu.chaining.options import ChainOptions, RegionOptions
+from hapgpu.chaining.parents import STRAND_SHARE
 from hapgpu.chaining.region_columns import COLUMNS
 from hapgpu.chaining.work_queue import WARP, launch_threads
 from hapgpu.kernels import Array, Kernel, Scalar
 
 _THREADS: Final = 128  # of a block, as in the source
-_STRAND_SHARE: Final = 0.8  # as in `parents.py`
 _COLUMNS: Final = (  # of `Regions`, in the order of the source
     *("scores", "counts", "sequences", "query_starts", "query_ends", "target_starts"),
     *("target_ends", "matches", "lengths", "parents", "second_scores", "rivals"),
@@ -248,7 +248,7 @@ def _selected(
         *(table, count, offsets, reads, parents),
         options.all_chains or options.score_ratio <= 0,
         *(options.score_ratio, options.most_secondary),
-        *(2 * k, int(_STRAND_SHARE * chain_options.max_gap)),
+        *(2 * k, int(STRAND_SHARE * chain_options.max_gap)),
         *(kept, places, numbers, is_retained, counts),
     )
     launch_threads(SELECT_ROWS, _THREADS, reads, arguments)

@@ -19,6 +19,7 @@ from hapgpu.fmindex.sam_cuda import DeviceFormatter, RecordCounts
 from hapgpu.fmindex.sam_options import SamOptions
 from hapgpu.fmindex.sam_tables import sam_tables
 from hapgpu.gpu import explained, pinned_array, thread_streams
+from hapgpu.io.halves import halves_of
 from hapgpu.io.read_block import ReadBlock
 from hapgpu.io.read_rules import SHORT_READS
 from hapgpu.io.read_spans import parse_block
@@ -83,7 +84,7 @@ class CudaMapper:
             return self._map(block)
         except cupy.cuda.memory.OutOfMemoryError as error:
             self._release()
-            halves = _halves(block)
+            halves = halves_of(block)
             if len(halves) == 1:
                 raise DeviceError(
                     f"{block.name}: record {block.first} does not fit into the memory of "
@@ -131,20 +132,6 @@ def _mapped(text: NDArray[np.uint8], reads: int, counts: RecordCounts) -> Mapped
 def _pinned(size: int) -> NDArray[np.uint8]:
     units = max(-(-size // _PINNED_UNIT), 1)
     return pinned_array(units * _PINNED_UNIT, np.uint8)[:size]
-
-
-def _halves(block: ReadBlock) -> list[ReadBlock]:
-    """Cut a block between two records; one of a single record stays whole."""
-    newlines = np.flatnonzero(block.text == ord("\n"))
-    lines = 2 if block.is_fasta else 4
-    records = newlines.size // lines
-    if records < 2:
-        return [block]
-    cut = int(newlines[records // 2 * lines - 1]) + 1
-    return [
-        ReadBlock(block.text[:cut], block.is_fasta, block.first, block.name),
-        ReadBlock(block.text[cut:], block.is_fasta, block.first + records // 2, block.name),
-    ]
 
 
 def _joined(parts: list[MappedBlock]) -> MappedBlock:

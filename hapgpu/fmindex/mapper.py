@@ -3,11 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Final, TypeAlias
-
-import numpy as np
-from numpy.typing import NDArray
 
 from hapgpu.device import CudaDevice, Device
 from hapgpu.fmindex.cpu import search
@@ -18,8 +14,8 @@ from hapgpu.fmindex.packing import pack_reads
 from hapgpu.fmindex.sam_cpu import format_records
 from hapgpu.fmindex.sam_options import SamOptions
 from hapgpu.fmindex.sam_tables import sam_tables
+from hapgpu.io.block_transfer import BlockTransfer, transfer_for
 from hapgpu.io.read_block import ReadBlock
-from hapgpu.io.read_blocks import Allocate
 from hapgpu.io.read_rules import SHORT_READS
 from hapgpu.io.read_spans import parse_block
 
@@ -28,7 +24,6 @@ Mapper: TypeAlias = Callable[[ReadBlock], MappedBlock]
 
 _CPU_BLOCK: Final = 2 << 20
 _GPU_BLOCK: Final = 64 << 20
-_MOST_COPYING_THREADS: Final = 8  # more of them hardly copy more
 _WORKERS_PER_GPU: Final = 2  # one copies while the other computes
 
 
@@ -85,35 +80,6 @@ def mappers_for(
     return mappers
 
 
-@dataclass(frozen=True, slots=True)
-class BlockTransfer:
-    """How blocks of reads are read, and what becomes of them is written.
-
-    Attributes
-    ----------
-    size
-        Of a block, in bytes.
-    allocate
-        Where its memory comes from.
-    threads
-        That read a file at the same time, and that write one.
-    """
-
-    size: int
-    allocate: Allocate
-    threads: int
-
-
 def block_transfer(devices: Sequence[Device], threads: int) -> BlockTransfer:
-    """Return what suits the devices: the cache of a CPU, or the copies to a GPU."""
-    if not isinstance(devices[0], CudaDevice):
-        return BlockTransfer(_CPU_BLOCK, _unpinned, 1)
-    from hapgpu.gpu import pinned_array  # noqa: PLC0415  (imports CuPy)
-
-    return BlockTransfer(
-        _GPU_BLOCK, lambda size: pinned_array(size, np.uint8), min(threads, _MOST_COPYING_THREADS)
-    )
-
-
-def _unpinned(size: int) -> NDArray[np.uint8]:
-    return np.empty(size, dtype=np.uint8)
+    """Return how blocks come to the devices, which are all CPUs or all GPUs."""
+    return transfer_for(devices, threads, cpu_bytes=_CPU_BLOCK, gpu_bytes=_GPU_BLOCK)

@@ -81,9 +81,9 @@ def test_little_memory_splits_blocks(
 
     block = block_of(READS * 60)
     splits = []
-    halves = cuda_mapper._halves
+    halves = cuda_mapper.halves_of
     monkeypatch.setattr(
-        cuda_mapper, "_halves", lambda block: splits.append(block.first) or halves(block)
+        cuda_mapper, "halves_of", lambda block: splits.append(block.first) or halves(block)
     )
     whole = CpuMapper(index, SearchOptions(), SamOptions())(block)
     mapper = cuda_mapper.CudaMapper(index, SearchOptions(), SamOptions(), limited(24 * MIB))
