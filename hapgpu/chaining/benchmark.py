@@ -14,7 +14,7 @@ from hapgpu.chaining.index_data import MinimizerIndex
 from hapgpu.chaining.measurement import Measurement, median_seconds
 from hapgpu.chaining.options import MapOptions
 from hapgpu.chaining.simulated_reads import ReadModel, simulated_reads
-from hapgpu.chaining.stage_times import StagedChainer, cpu_functions, stage_seconds
+from hapgpu.chaining.stage_times import StagedChainer, stage_seconds, staged_cpu
 from hapgpu.device import CpuDevice, CudaDevice, Device, usable_cpus
 from hapgpu.io.fasta import read_fasta
 from hapgpu.io.read_block import ReadBlock
@@ -123,5 +123,5 @@ def _stage_seconds(device: Device, data: _Data, options: MapOptions) -> dict[str
 
         with staged_on(device, data.index, options) as staged:
             return stage_seconds(staged, data.blocks)
-    chainer = StagedChainer(data.index, options, cpu_functions(data.index))
+    chainer = StagedChainer(data.index, options, staged_cpu(data.index))
     return stage_seconds(chainer, data.blocks)

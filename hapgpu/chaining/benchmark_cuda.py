@@ -4,33 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import fields
 from typing import Any
 
 import cupy
 import numpy as np
 
-from hapgpu.chaining.anchors_cuda import expand_anchors
-from hapgpu.chaining.backtracking_cuda import trace_chains
-from hapgpu.chaining.batches import Anchors, ChainScores, Regions
+from hapgpu.chaining.batches import Anchors, ChainScores
 from hapgpu.chaining.cuda import chain_scores
-from hapgpu.chaining.device_index import resident_index
+from hapgpu.chaining.cuda_chainer import cuda_stages
 from hapgpu.chaining.index_data import MinimizerIndex
-from hapgpu.chaining.long_join_cuda import join_chains
-from hapgpu.chaining.minimizers_cuda import sketch
 from hapgpu.chaining.options import MapOptions
-from hapgpu.chaining.regions_cuda import make_regions, name_hashes, regions_to_host
+from hapgpu.chaining.regions_cuda import regions_to_host
 from hapgpu.chaining.rules import ChainRules
-from hapgpu.chaining.seeds_cuda import find_seeds
-from hapgpu.chaining.stage_times import StagedChainer, StageFunctions
+from hapgpu.chaining.stage_times import StagedChainer, StagedDevice
 from hapgpu.chaining.successors import successor_scores
 from hapgpu.device import CudaDevice
 from hapgpu.errors import DeviceError
 from hapgpu.gpu import explained, thread_streams
 from hapgpu.io.read_block import ReadBlock
 from hapgpu.io.read_rules import LONG_READS
-from hapgpu.io.read_spans_cuda import DeviceSpans, parse_text
-from hapgpu.io.spans import ReadSpans
+from hapgpu.io.read_spans_cuda import DeviceSpans, parse_text, spans_to_host
 
 Scoring = Callable[[Anchors, ChainRules], ChainScores]
 
@@ -57,10 +50,10 @@ def staged_on(
     """
     number = device.index
     with explained(device), cupy.cuda.Device(number), thread_streams(number, 1)[0] as stream:
-        yield StagedChainer(index, options, _functions(index, device, stream))
+        yield StagedChainer(index, options, _staged(index, device, stream))
 
 
-def _functions(index: MinimizerIndex, device: CudaDevice, stream: Any) -> StageFunctions:
+def _staged(index: MinimizerIndex, device: CudaDevice, stream: Any) -> StagedDevice:
     def parse(block: ReadBlock) -> tuple[Any, DeviceSpans]:
         text = cupy.empty(block.text.size, dtype=np.uint8)
         text.set(block.text, stream=stream)
@@ -69,27 +62,12 @@ def _functions(index: MinimizerIndex, device: CudaDevice, stream: Any) -> StageF
             raise DeviceError(f"{device.name} refuses reads that the CPU accepts")
         return text, spans
 
-    return StageFunctions(
-        index=resident_index(index, device),
+    return StagedDevice(
+        stages=cuda_stages(index, device),
         parse=parse,
-        sketch=sketch,
-        find_seeds=find_seeds,
-        expand_anchors=expand_anchors,
-        chain_scores=chain_scores,
-        trace_chains=trace_chains,
-        join_chains=join_chains,
-        name_hashes=name_hashes,
-        make_regions=make_regions,
-        to_host=_to_host,
+        to_host=lambda spans, regions: (spans_to_host(spans), regions_to_host(regions)),
         wait=stream.synchronize,
     )
-
-
-def _to_host(spans: DeviceSpans, regions: Regions) -> tuple[ReadSpans, Regions]:
-    columns = {field.name: getattr(spans, field.name) for field in fields(spans)}
-    has_qualities = columns.pop("has_qualities")
-    arrays = {name: cupy.asnumpy(column) for name, column in columns.items()}
-    return ReadSpans(**arrays, has_qualities=has_qualities), regions_to_host(regions)
 
 
 def time_scores(

@@ -1,4 +1,4 @@
-"""What comes out of chaining a block of reads."""
+"""What comes out of chaining a block of reads: its regions as lines."""
 
 from __future__ import annotations
 
@@ -6,6 +6,14 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+
+from hapgpu.chaining.batches import Regions
+from hapgpu.chaining.index_data import MinimizerIndex
+from hapgpu.chaining.mapping_quality import assess
+from hapgpu.chaining.options import MapOptions
+from hapgpu.chaining.paf import put_paf, targets_of
+from hapgpu.io.read_block import ReadBlock
+from hapgpu.io.spans import ReadSpans
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,3 +52,36 @@ class ChainedBlock:
             "lines": self.lines,
             "secondary": self.secondary,
         }
+
+
+class LineWriter:
+    """Turns the regions of reads, on the host, into lines of PAF.
+
+    Parameters
+    ----------
+    index
+        Of the reference.
+    options
+        What the user chose.
+    """
+
+    def __init__(self, index: MinimizerIndex, options: MapOptions) -> None:
+        self._targets = targets_of(index)
+        self._options = options
+
+    def __call__(
+        self, block: ReadBlock, spans: ReadSpans, regions: Regions, anchors: int
+    ) -> ChainedBlock:
+        """Return the lines of a block, whose reads have so many anchors."""
+        options = self._options
+        mappings = assess(regions, options.chains.min_score)
+        lines = put_paf(block.text, spans, mappings, self._targets, options.regions)
+        return ChainedBlock(
+            text=lines.text,
+            reads=len(spans),
+            bases=int(spans.lengths.sum(dtype=np.int64)),
+            anchors=anchors,
+            mapped=lines.mapped,
+            lines=lines.lines,
+            secondary=lines.secondary,
+        )

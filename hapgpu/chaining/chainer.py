@@ -5,30 +5,22 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Final, TypeAlias
 
-import numpy as np
-from numpy.typing import NDArray
-
 from hapgpu.chaining.anchors import expand_anchors
 from hapgpu.chaining.backtracking import trace_chains
-from hapgpu.chaining.batches import Regions
-from hapgpu.chaining.build import repeat_cutoff
-from hapgpu.chaining.chained import ChainedBlock
+from hapgpu.chaining.chained import ChainedBlock, LineWriter
 from hapgpu.chaining.cpu import chain_scores
 from hapgpu.chaining.index_data import MinimizerIndex
 from hapgpu.chaining.long_join import join_chains
-from hapgpu.chaining.mapping_quality import assess
 from hapgpu.chaining.minimizers import sketch
 from hapgpu.chaining.options import MapOptions
-from hapgpu.chaining.paf import put_paf, targets_of
 from hapgpu.chaining.regions import make_regions, name_hashes
-from hapgpu.chaining.rules import chain_rules, join_rules
 from hapgpu.chaining.seeds import find_seeds
+from hapgpu.chaining.stages import RegionFinder, Stages
 from hapgpu.device import CudaDevice, Device
 from hapgpu.io.block_transfer import BlockTransfer, transfer_for
 from hapgpu.io.read_block import ReadBlock
 from hapgpu.io.read_rules import LONG_READS
 from hapgpu.io.read_spans import parse_block
-from hapgpu.io.spans import ReadSpans
 
 Chainer: TypeAlias = Callable[[ReadBlock], ChainedBlock]
 """Raises InputError where a block is malformed; the message names the file and the record."""
@@ -50,13 +42,8 @@ class CpuChainer:
     """
 
     def __init__(self, index: MinimizerIndex, options: MapOptions) -> None:
-        k = index.sketch.k
-        self._index = index
-        self._options = options
-        self._cutoff = repeat_cutoff(index, options.seeds)
-        self._chain_rules = chain_rules(options.chains, k)
-        self._join_rules = join_rules(options.chains, k)
-        self._targets = targets_of(index)
+        self._find_regions = RegionFinder(index, options, cpu_stages(index))
+        self._write_lines = LineWriter(index, options)
 
     def __call__(self, block: ReadBlock) -> ChainedBlock:
         """Chain one block.
@@ -67,37 +54,23 @@ class CpuChainer:
             A record is malformed; the message names the file and the record.
         """
         spans = parse_block(block, LONG_READS)
-        regions, anchors = self._regions(block.text, spans)
-        options = self._options
-        mappings = assess(regions, options.chains.min_score)
-        lines = put_paf(block.text, spans, mappings, self._targets, options.regions)
-        return ChainedBlock(
-            text=lines.text,
-            reads=len(spans),
-            bases=int(spans.lengths.sum(dtype=np.int64)),
-            anchors=anchors,
-            mapped=lines.mapped,
-            lines=lines.lines,
-            secondary=lines.secondary,
-        )
+        regions, anchors = self._find_regions(block.text, spans)
+        return self._write_lines(block, spans, regions, anchors)
 
-    def _regions(self, text: NDArray[np.uint8], spans: ReadSpans) -> tuple[Regions, int]:
-        """Return the regions of reads, and how many anchors they come from."""
-        index, options, lengths = self._index, self._options, spans.lengths
-        minimizers = sketch(text, spans.base_starts, lengths, index.sketch)
-        seeds = find_seeds(index, minimizers, lengths, self._cutoff, options.seeds)
-        anchors = expand_anchors(index, seeds, lengths)
-        scores = chain_scores(anchors, self._chain_rules)
-        chains = trace_chains(anchors, scores, self._chain_rules)
-        if self._join_rules is not None:
-            chains = join_chains(chains, lengths, self._join_rules)
-        hashes = name_hashes(
-            text, spans.name_starts, spans.name_lengths, lengths, options.regions.uses_names
-        )
-        regions = make_regions(
-            chains, seeds, lengths, hashes, index, options.chains, options.regions
-        )
-        return regions, int(anchors.offsets[-1])
+
+def cpu_stages(index: MinimizerIndex) -> Stages:
+    """Return the stages of the CPU."""
+    return Stages(
+        index=index,
+        sketch=sketch,
+        find_seeds=find_seeds,
+        expand_anchors=expand_anchors,
+        chain_scores=chain_scores,
+        trace_chains=trace_chains,
+        join_chains=join_chains,
+        name_hashes=name_hashes,
+        make_regions=make_regions,
+    )
 
 
 def chainers_for(

@@ -2,27 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import cupy
 import numpy as np
 
 from hapgpu.chaining.anchors_cuda import expand_anchors
 from hapgpu.chaining.backtracking_cuda import trace_chains
-from hapgpu.chaining.batches import Chains, Regions, Seeds
-from hapgpu.chaining.build import repeat_cutoff
-from hapgpu.chaining.chained import ChainedBlock
+from hapgpu.chaining.chained import ChainedBlock, LineWriter
 from hapgpu.chaining.cuda import chain_scores
 from hapgpu.chaining.device_index import resident_index
 from hapgpu.chaining.index_data import MinimizerIndex
 from hapgpu.chaining.long_join_cuda import join_chains
-from hapgpu.chaining.mapping_quality import assess
 from hapgpu.chaining.minimizers_cuda import sketch
 from hapgpu.chaining.options import MapOptions
-from hapgpu.chaining.paf import put_paf, targets_of
 from hapgpu.chaining.regions_cuda import make_regions, name_hashes, regions_to_host
-from hapgpu.chaining.rules import chain_rules, join_rules
 from hapgpu.chaining.seeds_cuda import find_seeds
+from hapgpu.chaining.stages import RegionFinder, Stages
 from hapgpu.device import CudaDevice
 from hapgpu.errors import DeviceError
 from hapgpu.gpu import explained, thread_streams
@@ -30,8 +24,7 @@ from hapgpu.io.halves import halves_of
 from hapgpu.io.read_block import ReadBlock
 from hapgpu.io.read_rules import LONG_READS
 from hapgpu.io.read_spans import parse_block
-from hapgpu.io.read_spans_cuda import DeviceSpans, parse_text
-from hapgpu.io.spans import ReadSpans
+from hapgpu.io.read_spans_cuda import parse_text, spans_to_host
 
 
 class CudaChainer:
@@ -53,15 +46,10 @@ class CudaChainer:
     """
 
     def __init__(self, index: MinimizerIndex, options: MapOptions, device: CudaDevice) -> None:
-        k = index.sketch.k
         self._device = device
-        self._options = options
-        self._cutoff = repeat_cutoff(index, options.seeds)
-        self._chain_rules = chain_rules(options.chains, k)
-        self._join_rules = join_rules(options.chains, k)
-        self._targets = targets_of(index)
+        self._write_lines = LineWriter(index, options)
         with explained(device):
-            self._index = resident_index(index, device)
+            self._find_regions = RegionFinder(index, options, cuda_stages(index, device))
         if device.memory_limit is not None:
             with cupy.cuda.Device(device.index):
                 cupy.get_default_memory_pool().set_limit(size=device.memory_limit)
@@ -101,50 +89,9 @@ class CudaChainer:
             if spans is None:
                 parse_block(block, LONG_READS)
                 raise DeviceError(f"{self._device.name} refuses reads that the CPU accepts")
-            regions, anchors = self._regions(text, spans)
-            spans_here = _spans_to_host(spans)
-        return self._lines(block, spans_here, regions, anchors)
-
-    def _regions(self, text: Any, spans: DeviceSpans) -> tuple[Regions, int]:
-        """Return the regions of reads, on the host, and how many anchors they come from."""
-        options, lengths = self._options, spans.lengths
-        seeds = self._seeds(text, spans)
-        chains, anchors = self._chains(seeds, lengths)
-        if self._join_rules is not None:
-            chains = join_chains(chains, lengths, self._join_rules)
-        hashes = name_hashes(
-            text, spans.name_starts, spans.name_lengths, lengths, options.regions.uses_names
-        )
-        regions = make_regions(
-            chains, seeds, lengths, hashes, self._index, options.chains, options.regions
-        )
-        return regions_to_host(regions), anchors
-
-    def _seeds(self, text: Any, spans: DeviceSpans) -> Seeds:
-        minimizers = sketch(text, spans.base_starts, spans.lengths, self._index.sketch)
-        return find_seeds(self._index, minimizers, spans.lengths, self._cutoff, self._options.seeds)
-
-    def _chains(self, seeds: Seeds, lengths: Any) -> tuple[Chains, int]:
-        """Return chains, before any is joined to another, and the number of all anchors."""
-        anchors = expand_anchors(self._index, seeds, lengths)
-        scores = chain_scores(anchors, self._chain_rules)
-        return trace_chains(anchors, scores, self._chain_rules), int(anchors.x.size)
-
-    def _lines(
-        self, block: ReadBlock, spans: ReadSpans, regions: Regions, anchors: int
-    ) -> ChainedBlock:
-        options = self._options
-        mappings = assess(regions, options.chains.min_score)
-        lines = put_paf(block.text, spans, mappings, self._targets, options.regions)
-        return ChainedBlock(
-            text=lines.text,
-            reads=len(spans),
-            bases=int(spans.lengths.sum(dtype=np.int64)),
-            anchors=anchors,
-            mapped=lines.mapped,
-            lines=lines.lines,
-            secondary=lines.secondary,
-        )
+            regions, anchors = self._find_regions(text, spans)
+            spans_here, regions_here = spans_to_host(spans), regions_to_host(regions)
+        return self._write_lines(block, spans_here, regions_here, anchors)
 
     def _release(self) -> None:
         """Give back what the pool of the calling thread's stream keeps."""
@@ -154,14 +101,24 @@ class CudaChainer:
             cupy.get_default_memory_pool().free_all_blocks()
 
 
-def _spans_to_host(spans: DeviceSpans) -> ReadSpans:
-    return ReadSpans(
-        name_starts=cupy.asnumpy(spans.name_starts),
-        name_lengths=cupy.asnumpy(spans.name_lengths),
-        base_starts=cupy.asnumpy(spans.base_starts),
-        quality_starts=cupy.asnumpy(spans.quality_starts),
-        lengths=cupy.asnumpy(spans.lengths),
-        has_qualities=spans.has_qualities,
+def cuda_stages(index: MinimizerIndex, device: CudaDevice) -> Stages:
+    """Return the stages of a GPU, to which the index is brought if it is not there yet.
+
+    Raises
+    ------
+    DeviceError
+        The index does not fit.
+    """
+    return Stages(
+        index=resident_index(index, device),
+        sketch=sketch,
+        find_seeds=find_seeds,
+        expand_anchors=expand_anchors,
+        chain_scores=chain_scores,
+        trace_chains=trace_chains,
+        join_chains=join_chains,
+        name_hashes=name_hashes,
+        make_regions=make_regions,
     )
 
 

@@ -4,92 +4,63 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
-import numpy as np
-from numpy.typing import NDArray
-
-from hapgpu.chaining.anchors import expand_anchors
-from hapgpu.chaining.backtracking import trace_chains
 from hapgpu.chaining.batches import Regions
-from hapgpu.chaining.build import repeat_cutoff
-from hapgpu.chaining.cpu import chain_scores
+from hapgpu.chaining.chained import ChainedBlock, LineWriter
+from hapgpu.chaining.chainer import cpu_stages
 from hapgpu.chaining.index_data import MinimizerIndex
-from hapgpu.chaining.long_join import join_chains
-from hapgpu.chaining.mapping_quality import assess
-from hapgpu.chaining.minimizers import sketch
 from hapgpu.chaining.options import MapOptions
-from hapgpu.chaining.paf import put_paf, targets_of
-from hapgpu.chaining.regions import make_regions, name_hashes
-from hapgpu.chaining.rules import chain_rules, join_rules
-from hapgpu.chaining.seeds import find_seeds
+from hapgpu.chaining.stages import RegionFinder, Stages
 from hapgpu.io.read_block import ReadBlock
 from hapgpu.io.read_rules import LONG_READS
 from hapgpu.io.read_spans import parse_block
 from hapgpu.io.spans import ReadSpans
 
-STAGES: Final = (
-    "parse",
-    "sketch",
-    "seeds",
-    "anchors",
-    "scores",
-    "chains",
-    "join",
-    "regions",
-    "lines",
-)
+_NAMES: Final = {
+    "sketch": "sketch",
+    "find_seeds": "seeds",
+    "expand_anchors": "anchors",
+    "chain_scores": "scores",
+    "trace_chains": "chains",
+    "join_chains": "join",
+    "name_hashes": "regions",
+    "make_regions": "regions",
+}
+"""What the time of each function counts as."""
+
+STAGES: Final = ("parse", *dict.fromkeys(_NAMES.values()), "lines")
 """In their order; on a GPU text goes up within the first, and regions come back in the last."""
 
 
 @dataclass(frozen=True, slots=True)
-class StageFunctions:
-    """What the stages are done with, on the CPU or on a GPU.
+class StagedDevice:
+    """What stages are done with, and what comes before and after them.
 
     Attributes
     ----------
-    index
-        A `MinimizerIndex`, or a `DeviceMinimizerIndex`.
+    stages
+        Of the device.
     parse
         From a block to its text and to where the reads lie in it, both on the device.
-    sketch, find_seeds, expand_anchors, chain_scores, trace_chains, join_chains, make_regions
-        As the modules of the device have them.
-    name_hashes
-        Likewise; part of the stage of regions.
     to_host
         From spans and regions to the same in host memory.
     wait
         Until the device is done.
     """
 
-    index: Any
+    stages: Stages
     parse: Callable[[ReadBlock], tuple[Any, Any]]
-    sketch: Callable[..., Any]
-    find_seeds: Callable[..., Any]
-    expand_anchors: Callable[..., Any]
-    chain_scores: Callable[..., Any]
-    trace_chains: Callable[..., Any]
-    join_chains: Callable[..., Any]
-    name_hashes: Callable[..., Any]
-    make_regions: Callable[..., Any]
     to_host: Callable[[Any, Any], tuple[ReadSpans, Regions]]
     wait: Callable[[], None]
 
 
-def cpu_functions(index: MinimizerIndex) -> StageFunctions:
-    """Return those of the CPU."""
-    return StageFunctions(
-        index=index,
+def staged_cpu(index: MinimizerIndex) -> StagedDevice:
+    """Return the stages of the CPU, of which all is done when they return."""
+    return StagedDevice(
+        stages=cpu_stages(index),
         parse=lambda block: (block.text, parse_block(block, LONG_READS)),
-        sketch=sketch,
-        find_seeds=find_seeds,
-        expand_anchors=expand_anchors,
-        chain_scores=chain_scores,
-        trace_chains=trace_chains,
-        join_chains=join_chains,
-        name_hashes=name_hashes,
-        make_regions=make_regions,
         to_host=lambda spans, regions: (spans, regions),
         wait=lambda: None,
     )
@@ -104,8 +75,8 @@ class StagedChainer:
         Of the reference; made with `options.sketch`.
     options
         What the user chose.
-    functions
-        Of the device.
+    device
+        With its stages.
 
     Attributes
     ----------
@@ -113,63 +84,40 @@ class StagedChainer:
         Of each of `STAGES`, for all blocks so far.
     """
 
-    def __init__(
-        self, index: MinimizerIndex, options: MapOptions, functions: StageFunctions
-    ) -> None:
-        k = index.sketch.k
+    def __init__(self, index: MinimizerIndex, options: MapOptions, device: StagedDevice) -> None:
         self.seconds = dict.fromkeys(STAGES, 0.0)
-        self._functions = functions
-        self._options = options
-        self._cutoff = repeat_cutoff(index, options.seeds)
-        self._chain_rules = chain_rules(options.chains, k)
-        self._join_rules = join_rules(options.chains, k)
-        self._targets = targets_of(index)
+        self._device = device
+        self._parse = self._timed("parse", device.parse)
+        self._find_regions = RegionFinder(index, options, self._timed_stages(device.stages))
+        self._write_lines = self._timed("lines", self._lines)
+        self._lines_of = LineWriter(index, options)
 
-    def __call__(self, block: ReadBlock) -> NDArray[np.uint8]:
+    def __call__(self, block: ReadBlock) -> ChainedBlock:
         """Return the lines of a block."""
-        do, timed = self._functions, self._timed
-        text, spans = timed("parse", do.parse, block)
-        seeds = self._seeds(text, spans)
-        chains = self._chains(seeds, spans)
-        regions = timed("regions", self._regions, text, spans, seeds, chains)
-        lines: NDArray[np.uint8] = timed("lines", self._lines, block, spans, regions)
-        return lines
+        text, spans = self._parse(block)
+        regions, anchors = self._find_regions(text, spans)
+        chained: ChainedBlock = self._write_lines(block, spans, regions, anchors)
+        return chained
 
-    def _seeds(self, text: Any, spans: Any) -> Any:
-        do, timed, index = self._functions, self._timed, self._functions.index
-        places = (text, spans.base_starts, spans.lengths)
-        minimizers = timed("sketch", do.sketch, *places, index.sketch)
-        limits = (self._cutoff, self._options.seeds)
-        return timed("seeds", do.find_seeds, index, minimizers, spans.lengths, *limits)
+    def _lines(self, block: ReadBlock, spans: Any, regions: Any, anchors: int) -> ChainedBlock:
+        return self._lines_of(block, *self._device.to_host(spans, regions), anchors)
 
-    def _chains(self, seeds: Any, spans: Any) -> Any:
-        do, timed = self._functions, self._timed
-        anchors = timed("anchors", do.expand_anchors, do.index, seeds, spans.lengths)
-        scores = timed("scores", do.chain_scores, anchors, self._chain_rules)
-        chains = timed("chains", do.trace_chains, anchors, scores, self._chain_rules)
-        if self._join_rules is None:
-            return chains
-        return timed("join", do.join_chains, chains, spans.lengths, self._join_rules)
+    def _timed_stages(self, stages: Stages) -> Stages:
+        timed = {
+            function: self._timed(name, getattr(stages, function))
+            for function, name in _NAMES.items()
+        }
+        return replace(stages, **timed)
 
-    def _regions(self, text: Any, spans: Any, seeds: Any, chains: Any) -> Any:
-        do, options, lengths = self._functions, self._options, spans.lengths
-        names = (spans.name_starts, spans.name_lengths)
-        hashes = do.name_hashes(text, *names, lengths, options.regions.uses_names)
-        return do.make_regions(
-            chains, seeds, lengths, hashes, do.index, options.chains, options.regions
-        )
+    def _timed(self, stage: str, function: Callable[..., Any]) -> Callable[..., Any]:
+        def timed_function(*arguments: Any) -> Any:
+            begin = time.perf_counter()
+            result = function(*arguments)
+            self._device.wait()
+            self.seconds[stage] += time.perf_counter() - begin
+            return result
 
-    def _lines(self, block: ReadBlock, spans: Any, regions: Any) -> NDArray[np.uint8]:
-        spans, regions = self._functions.to_host(spans, regions)
-        mappings = assess(regions, self._options.chains.min_score)
-        return put_paf(block.text, spans, mappings, self._targets, self._options.regions).text
-
-    def _timed(self, stage: str, function: Callable[..., Any], *arguments: Any) -> Any:
-        begin = time.perf_counter()
-        result = function(*arguments)
-        self._functions.wait()
-        self.seconds[stage] += time.perf_counter() - begin
-        return result
+        return timed_function
 
 
 def stage_seconds(chainer: StagedChainer, blocks: Sequence[ReadBlock]) -> dict[str, float]:

@@ -9,6 +9,7 @@ import cupy
 import numpy as np
 
 from hapgpu.io.read_rules import ReadRules
+from hapgpu.io.spans import ReadSpans
 from hapgpu.kernels import Array, Kernel, Scalar, load_kernel
 
 _THREADS: Final = 256
@@ -127,6 +128,18 @@ def parse_text(text: Any, rules: ReadRules, *, is_fasta: bool) -> DeviceSpans | 
         quality_starts=columns[3],
         lengths=columns[4],
         has_qualities=not is_fasta,
+    )
+
+
+def spans_to_host(spans: DeviceSpans) -> ReadSpans:
+    """Copy spans from the device."""
+    return ReadSpans(
+        name_starts=cupy.asnumpy(spans.name_starts),
+        name_lengths=cupy.asnumpy(spans.name_lengths),
+        base_starts=cupy.asnumpy(spans.base_starts),
+        quality_starts=cupy.asnumpy(spans.quality_starts),
+        lengths=cupy.asnumpy(spans.lengths),
+        has_qualities=spans.has_qualities,
     )
 
 

@@ -16,7 +16,7 @@ from hapgpu.chaining.chainer import CpuChainer
 from hapgpu.chaining.index_data import MinimizerIndex
 from hapgpu.chaining.options import MapOptions
 from hapgpu.chaining.simulated_reads import ReadModel, simulated_reads
-from hapgpu.chaining.stage_times import STAGES, StagedChainer, cpu_functions, stage_seconds
+from hapgpu.chaining.stage_times import STAGES, StagedChainer, stage_seconds, staged_cpu
 from hapgpu.device import CpuDevice, CudaDevice, Device
 from hapgpu.errors import InputError, UsageError
 from hapgpu.io.read_block import ReadBlock
@@ -64,18 +64,18 @@ def anchor_file(tmp_path: Path) -> Path:
 def test_stages_give_the_lines_of_the_chainer(
     index: MinimizerIndex, blocks: list[ReadBlock], options: MapOptions
 ) -> None:
-    staged = StagedChainer(index, options, cpu_functions(index))
+    staged = StagedChainer(index, options, staged_cpu(index))
     chainer = CpuChainer(index, options)
     for block in blocks:
-        lines = staged(block).tobytes()
+        lines = staged(block).text.tobytes()
         assert lines == chainer(block).text.tobytes()
         assert lines.count(b"\n") > 5
 
 
 def test_seconds_of_stages(index: MinimizerIndex, blocks: list[ReadBlock]) -> None:
-    functions = cpu_functions(index)
-    joined = stage_seconds(StagedChainer(index, JOINED, functions), blocks)
-    unjoined = stage_seconds(StagedChainer(index, UNJOINED, functions), blocks)
+    device = staged_cpu(index)
+    joined = stage_seconds(StagedChainer(index, JOINED, device), blocks)
+    unjoined = stage_seconds(StagedChainer(index, UNJOINED, device), blocks)
     assert tuple(joined) == tuple(unjoined) == STAGES
     assert all(joined.values())
     assert [stage for stage, seconds in unjoined.items() if not seconds] == ["join"]
@@ -132,7 +132,7 @@ def test_stages_on_the_gpu_give_the_lines_of_the_cpu(
     chainer = CpuChainer(index, options)
     with staged_on(CudaDevice(0), index, options) as staged:
         for block in blocks:
-            assert staged(block).tobytes() == chainer(block).text.tobytes()
+            assert staged(block).text.tobytes() == chainer(block).text.tobytes()
 
 
 @pytest.mark.gpu

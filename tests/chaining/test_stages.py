@@ -24,7 +24,7 @@ from tests.chaining.stage_runs import Compiled, Plain
 
 stage = settings(
     deadline=None,  # the first call compiles
-    max_examples=120,
+    max_examples=60,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 
