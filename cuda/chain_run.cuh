@@ -4,7 +4,17 @@
 
 struct Arrays {
     const Word *x, *y;
-    int *scores, *predecessors, *marks;
+    int *scores, *predecessors;
+};
+
+// An anchor that is chained already, as the arrays have it: what is loaded ahead of its use must
+// not be computed with before.
+struct StoredAnchor {
+    unsigned x;
+    Word y;
+    int score, predecessor;
+
+    __device__ Anchor anchor() const { return anchor_of(x, y); }
 };
 
 // A segment in the arrays of the batch. The predecessors there count within the read; everything
@@ -16,16 +26,17 @@ struct Run {
     __device__ int length() const { return segment.length; }
     __device__ unsigned x(int at) const { return (unsigned)arrays.x[segment.begin + at]; }
     __device__ int score(int at) const { return arrays.scores[segment.begin + at]; }
-    __device__ int& mark(int at) const { return arrays.marks[segment.begin + at]; }
 
     __device__ Anchor anchor(int at) const {
         return anchor_of(arrays.x[segment.begin + at], arrays.y[segment.begin + at]);
     }
 
-    // -1 if there is none.
-    __device__ int predecessor(int at) const {
-        const int from = arrays.predecessors[segment.begin + at];
-        return from < 0 ? -1 : from - segment.place;
+    __device__ StoredAnchor stored(int at) const {
+        const long long place = segment.begin + at;
+        return {
+            (unsigned)arrays.x[place], arrays.y[place], arrays.scores[place],
+            arrays.predecessors[place]
+        };
     }
 
     __device__ void store(int at, int score, int from) const {

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""Write a small data set: a reference, haplotypes, reads of a diploid sample, amplicon reads.
+"""Write a small data set: a reference, haplotypes, short and long reads of a diploid sample.
 
 The sample carries a different haplotype on each of its two chromosomes at three loci: SNPs, a
 deletion, and a dinucleotide repeat. Its reads look like those of an Illumina run that a common
 mapper has aligned: qualities that fall along the read, errors as often as the qualities say, rare
-indel errors, soft clips instead of gaps near the ends of reads, foreign tails, duplicates.
+indel errors, soft clips instead of gaps near the ends of reads, foreign tails, duplicates. There
+are amplicon reads of one locus, too, and long reads with one error in twenty bases.
 
 The same files are written on every run.
 """
@@ -29,6 +30,9 @@ WINDOW = 400
 READ_LENGTH = 150
 PAIRS = 1_000
 AMPLICON_READS = 200
+LONG_READS = 60
+LONG_READ_LENGTH = 4_000
+LONG_READ_QUALITY = 13  # one error in twenty bases
 SHORTEST_ANCHOR = 12  # a mapper clips rather than open a gap this close to the end of a read
 COMPLEMENT = str.maketrans("ACGT", "TGCA")
 
@@ -98,6 +102,7 @@ def main() -> None:
     alleles = {f"allele{n}": seq for n, seq in enumerate(locus_sequences(reference, loci[1]), 1)}
     write_fasta(folder / "alleles.fa", alleles)
     write_amplicons(folder / "amplicons.fastq.gz", random, list(alleles.values()))
+    write_long_reads(folder / "long_reads.fastq.gz", random, [first, second])
 
 
 def make_reference(random: Random) -> str:
@@ -355,6 +360,36 @@ def write_amplicons(path: Path, random: Random, alleles: Sequence[str]) -> None:
             text = "".join(chr(quality + 33) for quality in qualities)
             seen = with_errors(random, bases, qualities)
             out.write(f"@amplicon{number:03d}\n{seen}\n+\n{text}\n".encode())
+
+
+def write_long_reads(path: Path, random: Random, chromosomes: Sequence[Template]) -> None:
+    """Write reads of a few thousand bases; the header tells where in the reference each lies."""
+    quality = chr(33 + LONG_READ_QUALITY)
+    with gzip.GzipFile(path, "wb", mtime=0) as out:
+        for number in range(LONG_READS):
+            template = random.choice(chromosomes)
+            length = max(500, round(random.gauss(LONG_READ_LENGTH, LONG_READ_LENGTH / 3)))
+            start = random.randrange(len(template.bases) - length)
+            places = [p for p in template.places[start : start + length] if p != INSERTED]
+            bases = with_long_read_errors(random, template.bases[start : start + length])
+            strand = random.choice("+-")
+            if strand == "-":
+                bases = bases.translate(COMPLEMENT)[::-1]
+            header = f"@long{number:02d} {CONTIG}:{places[0] + 1}-{places[-1] + 1} {strand}"
+            out.write(f"{header}\n{bases}\n+\n{quality * len(bases)}\n".encode())
+
+
+def with_long_read_errors(random: Random, bases: str) -> str:
+    """Replace, drop and double bases, each as often."""
+    share = 10 ** (-LONG_READ_QUALITY / 10) / 3
+    seen: list[str] = []
+    for base in bases:
+        event = random.random() / share
+        if event < 1:
+            seen.append(random.choice("ACGT".replace(base, "")))
+        elif event >= 2:
+            seen.append(2 * base if event < 3 else base)
+    return "".join(seen)
 
 
 def write_fasta(path: Path, records: dict[str, str]) -> None:

@@ -56,7 +56,7 @@ class RunStatistics:
             self._counts[what] = self._counts.get(what, 0) + number
 
     def describe(self, what: str, description: dict[str, object]) -> None:
-        """Tell more of something than a count."""
+        """Tell more of something than a count: a table of its own, in the place of one before."""
         with self._lock:
             self._descriptions[what] = description
 

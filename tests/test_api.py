@@ -28,9 +28,15 @@ def test_importing_imports_nothing_heavy() -> None:
     assert imported_by("import hapgpu").isdisjoint(HEAVY)
 
 
-def test_aligning_on_the_cpu_leaves_cupy_alone() -> None:
-    statement = "import hapgpu; hapgpu.align(['ACGT'], ['ACG'], device='cpu')"
-    assert "cupy" not in imported_by(statement)
+@pytest.mark.parametrize(
+    "call",
+    [
+        "align(['ACGT'], ['ACG'], device='cpu')",
+        "chain((np.array([5], 'u8'), np.array([15 << 32 | 20], 'u8'), np.arange(2)), device='cpu')",
+    ],
+)
+def test_computing_on_the_cpu_leaves_cupy_alone(call: str) -> None:
+    assert "cupy" not in imported_by(f"import hapgpu, numpy as np; hapgpu.{call}")
 
 
 def test_public_names() -> None:

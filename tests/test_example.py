@@ -68,6 +68,18 @@ def test_amplicons_are_fastq(example: Path) -> None:
     assert sum(len(batch) for batch in read_fastq(example / "amplicons.fastq.gz")) == 200
 
 
+def test_long_reads_lie_in_the_reference(example: Path) -> None:
+    with pysam.FastxFile(str(example / "long_reads.fastq.gz")) as records:
+        reads = [*records]
+    assert len(reads) == 60
+    for read in reads:
+        locus, strand = read.comment.split()
+        _, place = parse_locus(read.name, locus)
+        assert place is not None
+        assert strand in {"+", "-"}
+        assert abs(place.end - place.start - len(read.sequence)) < 0.05 * len(read.sequence) + 20
+
+
 def test_fastq_holds_the_reads_as_they_were_sequenced(example: Path) -> None:
     with pysam.AlignmentFile(str(example / "reads.bam")) as reads:
         expected = [

@@ -28,6 +28,7 @@ def blocks(text: str, language: str, use: str) -> list[str]:
 
 TABLE, MATRIX, BATCHES = blocks(README, "sh", "pairhmm ")
 INDEX_AND_MAP, MAP_BEST = blocks(README, "sh", "hapgpu map example/")
+(INDEX_AND_CHAIN,) = blocks(README, "sh", "hapgpu chain example/")
 
 
 @pytest.fixture(scope="module")
@@ -138,3 +139,30 @@ def test_python_index(folder: Path) -> None:
         [sys.executable, "-c", command], cwd=folder, check=True, capture_output=True, text=True
     )
     assert int(run.stdout) > 0
+
+
+def test_long_reads(folder: Path) -> None:
+    """Each read lies where its header says that it comes from."""
+    assert output_of(INDEX_AND_CHAIN, folder) == []
+    assert (folder / "example" / "reference.fa.k15w10.hgm").exists()
+    lines = (folder / "long.paf").read_text().splitlines()
+    rows = {line.split("\t")[0]: line.split("\t") for line in lines}
+    with pysam.FastxFile(str(folder / "example" / "long_reads.fastq.gz")) as records:
+        origins = {record.name: record.comment for record in records}
+    assert rows.keys() == origins.keys()
+    for name, origin in origins.items():
+        found = re.fullmatch(r"(.+):(\d+)-(\d+) ([+-])", origin)
+        assert found
+        row = rows[name]
+        assert (row[5], row[4]) == (found[1], found[4])
+        assert abs(int(row[7]) + 1 - int(found[2])) < 200
+        assert abs(int(row[8]) - int(found[3])) < 200
+
+
+def test_python_chain() -> None:
+    (block,) = blocks(README, "python", "hapgpu.chain")
+    command = f"import hapgpu\n{block}\nprint(*chained.scores, *chained.chains.scores)"
+    run = subprocess.run(
+        [sys.executable, "-c", command], check=True, capture_output=True, text=True
+    )
+    assert run.stdout.split() == ["15", "30", "45", "60", "60"]

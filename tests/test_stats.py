@@ -45,6 +45,16 @@ def test_statistics_of_a_pipeline(tmp_path: Path) -> None:
     }
 
 
+def test_a_description_stands_beside_the_counts() -> None:
+    stats = RunStatistics("chain", [], [], 1)
+    stats.count("anchors", 3)
+    stats.describe("ranges", {"mean": 1.5})
+    stats.describe("ranges", {"mean": 2.5, "histogram": {"0": 1}})
+    told = stats.as_dict()
+    assert told["counts"] == {"anchors": 3}
+    assert told["ranges"] == {"mean": 2.5, "histogram": {"0": 1}}
+
+
 def test_time_of_a_failing_stage_is_counted() -> None:
     stats = RunStatistics("realign", [], [], 1)
     with pytest.raises(ZeroDivisionError):

@@ -22,11 +22,13 @@ from hapgpu.kernels import Array, Kernel, Scalar, load_kernel
 
 _THREADS: Final = 256
 _MOST_SHARED_PENALTIES: Final = 2048  # as in the source
+_MOST_SHARED_RANKS: Final = 5120  # so too
+_MORE_WORDS: Final = 8  # of marks, which a walk may look at behind the last
 _LARGEST: Final = 2**31 - 1
 
 
 def _kernel(*, is_shared: bool) -> Kernel:
-    """Return the kernel with penalties in shared memory, or in the memory of the device."""
+    """Return the kernel with penalties and marks in shared memory, or in that of the device."""
     sizes = ("bins", "entries", "one", "max_distance_x", "max_distance_y", "bandwidth")
     return Kernel(
         "chain.cu",
@@ -36,10 +38,11 @@ def _kernel(*, is_shared: bool) -> Kernel:
             *SEGMENT_ARRAYS,
             Array("penalties", np.uint16, "entries"),
             *SCORE_ARRAYS,
-            Array("marks", np.int32, "anchors"),
+            Array("marks", np.uint32, "words"),
             Array("taken", np.uint32, "one"),
             Scalar("anchors", np.int64),
             Scalar("capacity", np.int64),
+            Scalar("words", np.int64),
             *(Scalar(name, np.int32) for name in (*sizes, "max_skip", "max_iterations")),
         ),
     )
@@ -90,8 +93,11 @@ def chain_segments(
     """Set the scores and predecessors of all anchors that are in segments."""
     total, device = int(anchors.x.size), cupy.cuda.Device().id
     penalties = cupy.asarray(rules.penalties)
-    kernel = CHAIN_NEAR if penalties.size <= _MOST_SHARED_PENALTIES else CHAIN_FAR
-    loaded = load_kernel(kernel, device)
+    is_near = (
+        penalties.size <= _MOST_SHARED_PENALTIES and rules.max_iterations <= _MOST_SHARED_RANKS
+    )
+    words = 1 if is_near else total // 16 + _MORE_WORDS
+    loaded = load_kernel(CHAIN_NEAR if is_near else CHAIN_FAR, device)
     loaded.launch(
         multiprocessors(device) * loaded.blocks_per_multiprocessor(_THREADS),
         _THREADS,
@@ -103,10 +109,11 @@ def chain_segments(
             penalties,
             scores.scores,
             scores.predecessors,
-            cupy.empty(total, dtype=np.int32),
+            cupy.zeros(words, dtype=np.uint32),
             cupy.zeros(1, dtype=np.uint32),
             total,
             segments.capacity,
+            words,
             BINS,
             penalties.size,
             1,

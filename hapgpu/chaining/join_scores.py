@@ -7,7 +7,9 @@ diagonal, it visits those within a short distance one by one, the nearest in the
 
 minimap2 keeps both in search trees. Here the highest priority is looked for block by block among
 anchors in the order of the reference, from the nearest on: nearly always the first block has one
-that is higher than any before it. Those to visit are bits in the order of the read.
+that is higher than any before it. Where it has not, as in a read that goes over the same stretch of
+the reference many times, anchors that lie near in the read are looked at instead. Those to visit
+are bits in the order of the read.
 """
 
 from __future__ import annotations
@@ -36,6 +38,8 @@ from hapgpu.jit import njit, njit_inlined
 
 _BLOCK_BITS: Final = 4
 _BLOCK: Final = 1 << _BLOCK_BITS
+_MOST_BLOCKS: Final = 64
+_UNKNOWN: Final = -2
 _0, _1, _6, _32, _63, _LOW_WORD = map(np.uint64, (0, 1, 6, 32, 63, 2**32 - 1))
 
 
@@ -143,6 +147,10 @@ def score_joins(
         farthest = _of_highest_priority(
             table, priorities, tops, lowest, highest, ceilings, first, group, i, max_distance
         )
+        if farthest == _UNKNOWN:
+            farthest = _highest_in_read(
+                table, priorities, by_query, floors, first, group, i, max_distance
+            )
         if farthest >= 0:
             other = np.uint64(farthest)
             score, _, query_step, gap = link(table, penalties, here, other)
@@ -234,12 +242,13 @@ def _of_highest_priority(
     """Return the anchor of highest priority, the first of several; -1 if none can precede i.
 
     It is one from `first` to `group` that lies before i in the read by less than the distance;
-    the very first anchor of the read may lie beside i.
+    the very first anchor of the read may lie beside i. `_UNKNOWN` if many blocks did not settle it.
     """
     query = np.int64(table[QUERY, np.uint64(i)])
     chosen: Integer = np.int64(NONE)
     top = -1.0
     end = group
+    searched = np.int64(0)
     while end > first:
         block = (end - 1) >> _BLOCK_BITS
         begin = max(first, block << _BLOCK_BITS)
@@ -250,6 +259,9 @@ def _of_highest_priority(
             tops[here] < top or lowest[here] > query or highest[here] <= query - max_distance
         )
         if not is_hopeless:
+            searched += 1
+            if searched > _MOST_BLOCKS:
+                return np.int64(_UNKNOWN)
             for j in range(end - 1, begin - 1, -1):
                 other = np.int64(table[QUERY, np.uint64(j)])
                 if priorities[np.uint64(j)] >= top and query - max_distance < other < query + (
@@ -257,6 +269,37 @@ def _of_highest_priority(
                 ):
                     chosen, top = j, priorities[np.uint64(j)]
         end = begin
+    return chosen
+
+
+@njit
+def _highest_in_read(
+    table: NDArray[np.int32],
+    priorities: NDArray[np.float64],
+    by_query: NDArray[np.uint64],
+    floors: NDArray[np.uint64],
+    first: Integer,
+    group: Integer,
+    i: Integer,
+    max_distance: Integer,
+) -> Any:
+    """Return what `_of_highest_priority` does, from those in the read's order."""
+    query = np.int64(table[QUERY, np.uint64(i)])
+    chosen: Integer = np.int64(NONE)
+    top = -1.0
+    if first == 0 and np.int64(table[QUERY, _0]) == query:
+        chosen, top = np.int64(0), priorities[_0]
+    rank = floors[np.uint64(i)]
+    while rank > _0:
+        rank -= _1
+        other = by_query[rank]
+        if np.int64(table[QUERY, other]) <= query - max_distance:
+            break
+        j = np.int64(other)
+        if first <= j < group and (
+            priorities[other] > top or (priorities[other] == top and j < chosen)
+        ):
+            chosen, top = j, priorities[other]
     return chosen
 
 

@@ -8,7 +8,8 @@ import cupy
 import numpy as np
 
 from hapgpu.chaining.backtracking_cuda import trace_chains
-from hapgpu.chaining.batches import Anchors, Chains, ChainScores
+from hapgpu.chaining.batches import Anchors, Chains
+from hapgpu.chaining.join_scores_cuda import score_joins
 from hapgpu.chaining.rules import ChainRules, JoinRules
 from hapgpu.chaining.work_queue import QUEUE, WARP, launch_threads, work_queue
 from hapgpu.kernels import Array, Kernel, Scalar
@@ -52,32 +53,6 @@ SORT_JOINED: Final = Kernel(
         Array("joined_y", np.uint64, "joined"),
         Array("places", np.uint32, "joined"),
         Scalar("joined", np.int64),
-    ),
-)
-SCORE_JOINED: Final = Kernel(
-    "long_join.cu",
-    "score_joined",
-    (
-        _X,
-        _Y,
-        _ANCHORS,
-        _OFFSETS,
-        _READS,
-        *_QUEUE,
-        Scalar("max_distance", np.int32),
-        Scalar("inner_distance", np.int32),
-        Scalar("most_candidates", np.int32),
-        Scalar("bandwidth", np.int32),
-        Array("penalties", np.uint16, "bandwidth", 1),
-        Scalar("half_slope", np.float64),
-        Scalar("max_skip", np.int32),
-        Array("scores", np.int32, "anchors"),
-        Array("predecessors", np.int32, "anchors"),
-        Array("marks", np.int32, "anchors"),
-        Array("ranks", np.int64, "anchors"),
-        Array("near_keys", np.uint64, "anchors"),
-        Array("blocks", np.int64, "block_count", width=2),
-        Scalar("block_count", np.int64),
     ),
 )
 COUNT_MERGED: Final = Kernel(
@@ -150,7 +125,7 @@ def join_chains(chains: Chains, lengths: Any, rules: JoinRules) -> Chains:
     if not total:
         return chains
     anchors = _sorted_anchors(chains, offsets, total)
-    joined = trace_chains(anchors, _scores(anchors, rules), _tracing_rules(rules))
+    joined = trace_chains(anchors, score_joins(anchors, rules), _tracing_rules(rules))
     return _merged(chains, joined, offsets)
 
 
@@ -177,22 +152,6 @@ def _sorted_anchors(chains: Chains, offsets: Any, total: int) -> Anchors:
     )
     launch_threads(SORT_JOINED, _THREADS, reads * WARP, arguments)
     return Anchors(x, y, offsets)
-
-
-def _scores(anchors: Anchors, rules: JoinRules) -> ChainScores:
-    """Return the best chains over long gaps that end at each anchor."""
-    count, reads = anchors.x.size, len(anchors)
-    scores, predecessors, marks = (cupy.empty(count, dtype=np.int32) for _ in range(3))
-    blocks = count // WARP + reads + 1
-    arguments = (
-        *(anchors.x, anchors.y, count, anchors.offsets, reads, *work_queue(anchors.offsets), 1),
-        *(rules.max_distance, rules.inner_distance, rules.most_candidates, rules.bandwidth),
-        *(cupy.asarray(rules.penalties), 0.5 * rules.slope, rules.max_skip),
-        *(scores, predecessors, marks, cupy.empty(count, dtype=np.int64)),
-        *(cupy.empty(count, dtype=np.uint64), cupy.empty(2 * blocks, dtype=np.int64), blocks),
-    )
-    launch_threads(SCORE_JOINED, _THREADS, reads * WARP, arguments)
-    return ChainScores(scores, predecessors)
 
 
 def _tracing_rules(rules: JoinRules) -> ChainRules:

@@ -24,7 +24,7 @@ EVERY_OPTION = st.builds(
     max_gap=st.sampled_from([0, 10, 60, 1000, 5000]),
     bandwidth=st.sampled_from([0, 5, 80, 500, 3000]),
     max_skip=st.sampled_from([0, 1, 3, 25, UNLIMITED_SKIP]),
-    max_iterations=st.sampled_from([0, 1, 4, 20, 31, 32, 33, 70, 5000]),
+    max_iterations=st.sampled_from([0, 1, 4, 20, 31, 32, 33, 70, 5000, 5121]),
 )
 
 

@@ -103,6 +103,22 @@ def test_the_very_first_anchor_may_lie_beside() -> None:
     check([split(read, 2)], [5000], numbers)
 
 
+@pytest.mark.parametrize("max_distance", [3000, 20_000])
+def test_a_read_that_goes_over_one_stretch_many_times(max_distance: int) -> None:
+    """Anchors near on the reference are then far off in the read."""
+    rng = np.random.default_rng(5)
+    passes = []
+    for begin in range(0, 40 * 1000, 1000):
+        steps = np.sort(rng.integers(0, 1000, 60)).tolist()
+        slips = rng.integers(-3, 4, 60).tolist()
+        anchors = {
+            50 + step: 50 + begin + step + slip for step, slip in zip(steps, slips, strict=True)
+        }
+        passes.append(Chain(40, [Anchor(0, *places, 15) for places in anchors.items()]))
+    assert sum(len(chain.anchors) for chain in passes) > 2000
+    check([passes], [45_000], Join(max_distance=max_distance))
+
+
 def test_no_reads_and_no_chains() -> None:
     check([], [], Join())
     check([[], []], [0, 100], Join())

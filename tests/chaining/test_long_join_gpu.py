@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from hapgpu.chaining import long_join as on_cpu
 from hapgpu.chaining.backtracking import trace_chains
-from hapgpu.chaining.batches import Anchors, Chains
+from hapgpu.chaining.batches import SPAN_SHIFT, Anchors, Chains
 from hapgpu.chaining.cpu import chain_scores
 from hapgpu.chaining.options import UNLIMITED_SKIP, ChainOptions
 from hapgpu.chaining.rules import JoinRules, chain_rules, join_rules
@@ -81,6 +81,40 @@ def test_inner_distance(distance: int) -> None:
         made = made_chains(seed, 20, 2000)
         rules = replace(rules_for(ChainOptions()), inner_distance=distance)
         check(made.chains, made.lengths, rules)
+
+
+def islands(seed: int, sizes: list[int], gap: int) -> Chains:
+    """Make a read of anchors in islands that far apart; each is two chains, one in the other.
+
+    Few positions in the read and many spans: the first anchor of an island often lies beside
+    others, and is the best of those that may come before them.
+    """
+    generator = np.random.default_rng(seed)
+    x, y, ends = [], [], [0]
+    for number, size in enumerate(sizes):
+        places = np.sort(generator.integers(0, 4 * size, size)) + 10_000 + number * (gap + 100_000)
+        positions = generator.integers(60, 60 + max(size // 2, 3), size)
+        spans = generator.integers(15, 60, size)
+        for chain in (slice(0, None, 2), slice(1, None, 2)):
+            x += places[chain].tolist()
+            y += (positions | spans << SPAN_SHIFT)[chain].tolist()
+            ends.append(len(x))
+    count = len(ends) - 1
+    return Chains(
+        x=np.array(x, dtype=np.uint64),
+        y=np.array(y, dtype=np.uint64),
+        anchor_offsets=np.array(ends, dtype=np.int64),
+        scores=np.full(count, 50, dtype=np.int32),
+        offsets=np.array([0, count], dtype=np.int64),
+    )
+
+
+@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("sizes", [[4] * 30, [2, 33, 64, 65, 1, 31], [1500, 3, 400, 90]])
+def test_several_segments(seed: int, sizes: list[int]) -> None:
+    options = ChainOptions(min_count=1, min_score=1)
+    chains = islands(seed, sizes, options.long_bandwidth)
+    check(chains, np.array([100_000], dtype=np.int32), rules_for(options))
 
 
 @pytest.mark.parametrize("reads", [0, 1, 5])

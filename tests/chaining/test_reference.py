@@ -90,7 +90,7 @@ def test_lines_of_some_reads_are_minimap2s(data_dir: Path, name: str, step: int)
 
 @pytest.mark.skipif(
     os.environ.get("HAPGPU_TEST_REFERENCE") != "1",
-    reason="takes most of an hour: set HAPGPU_TEST_REFERENCE=1",
+    reason="takes hours: set HAPGPU_TEST_REFERENCE=1",
 )
 @pytest.mark.parametrize("name", WHOLE)
 def test_lines_of_all_reads_are_minimap2s(data_dir: Path, name: str) -> None:
@@ -99,7 +99,7 @@ def test_lines_of_all_reads_are_minimap2s(data_dir: Path, name: str) -> None:
 
 @given(st.text("ACGT", min_size=40, max_size=200) | st.text("AC", min_size=40, max_size=200))
 def test_minimizers_are_the_minima_of_windows(text: str) -> None:
-    """For odd k; in the first window minimap2 does not tell all of equal ones."""
+    """For odd k, behind the first window, in which minimap2 compares equals too early."""
     k, w = 5, 6
     sequence = text.encode()
     hashes = []
@@ -116,9 +116,9 @@ def test_minimizers_are_the_minima_of_windows(text: str) -> None:
     }
     found = [m.position + 1 - k for m in minimizers_of(sequence, SketchOptions(k, w))]
     assert found == sorted(set(found))
-    assert set(found) <= minima
-    assert {place for place in minima if place >= w} <= set(found)
-    assert all(minimizer >= 0 for minimizer in found)
+    assert [place for place in found if place >= w] == sorted(
+        place for place in minima if place >= w
+    )
     assert all(set(range(start, start + w)) & set(found) for start in range(len(hashes) - w + 1))
 
 

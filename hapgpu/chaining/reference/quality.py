@@ -105,7 +105,7 @@ def drop_divergent(regions: Sequence[Region]) -> list[Region]:
 
 
 def set_qualities(regions: Sequence[Region], repeat_length: int, min_score: int) -> None:
-    """Set the mapping qualities of the primary regions of a read (`mm_set_mapq2`; Li 2018, eq. 5).
+    """Set the mapping qualities of the primary regions of a read (`mm_set_mapq2`; Li 2018).
 
     Parameters
     ----------

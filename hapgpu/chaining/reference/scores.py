@@ -1,4 +1,4 @@
-"""Chain scores: of all chains that end at an anchor, the score of the best (Li 2018, eq. 1-2).
+"""Chain scores: of all chains that end at an anchor, the score of the best (Li 2018).
 
 A chain gains, from an anchor to the next, the bases that are new and match, and pays for the gap
 between their diagonals:

@@ -122,7 +122,6 @@ def _slots(sequence: bytes, options: SketchOptions) -> Iterator[_Slot]:
         if forward == reverse:
             continue
         length += 1
-        # Without runs a k-mer over a skipped palindrome is still k bases long.
         span = sum(runs) if options.is_hpc else k
         if length < k or span > LONGEST_SPAN:
             yield _Slot(None, length)
