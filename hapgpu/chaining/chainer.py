@@ -26,8 +26,8 @@ Chainer: TypeAlias = Callable[[ReadBlock], ChainedBlock]
 """Raises InputError where a block is malformed; the message names the file and the record."""
 
 _CPU_BLOCK: Final = 4 << 20
-_GPU_BLOCK: Final = 256 << 20
-_WORKERS_PER_GPU: Final = 2  # one copies while the other computes
+_GPU_BLOCK: Final = 128 << 20
+_WORKERS_PER_GPU: Final = 4  # the longest reads of a block keep few warps busy, and others the rest
 
 
 class CpuChainer:

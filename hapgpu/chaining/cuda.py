@@ -17,7 +17,7 @@ from hapgpu.chaining.segments_cuda import (
     Segments,
     cut_into_segments,
 )
-from hapgpu.gpu import multiprocessors
+from hapgpu.chaining.work_queue import persistent_blocks
 from hapgpu.kernels import Array, Kernel, Scalar, load_kernel
 
 _THREADS: Final = 256
@@ -99,7 +99,7 @@ def chain_segments(
     words = 1 if is_near else total // 16 + _MORE_WORDS
     loaded = load_kernel(CHAIN_NEAR if is_near else CHAIN_FAR, device)
     loaded.launch(
-        multiprocessors(device) * loaded.blocks_per_multiprocessor(_THREADS),
+        persistent_blocks(loaded, _THREADS, device),
         _THREADS,
         (
             anchors.x,

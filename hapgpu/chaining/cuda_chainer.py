@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import cupy
 import numpy as np
 
@@ -18,13 +20,11 @@ from hapgpu.chaining.regions_cuda import make_regions, name_hashes, regions_to_h
 from hapgpu.chaining.seeds_cuda import find_seeds
 from hapgpu.chaining.stages import RegionFinder, Stages
 from hapgpu.device import CudaDevice
-from hapgpu.errors import DeviceError
 from hapgpu.gpu import explained, thread_streams
-from hapgpu.io.halves import halves_of
+from hapgpu.io.device_blocks import bring_to_device, in_parts, limit_memory
 from hapgpu.io.read_block import ReadBlock
 from hapgpu.io.read_rules import LONG_READS
-from hapgpu.io.read_spans import parse_block
-from hapgpu.io.read_spans_cuda import parse_text, spans_to_host
+from hapgpu.io.read_spans_cuda import spans_to_host
 
 
 class CudaChainer:
@@ -50,9 +50,7 @@ class CudaChainer:
         self._write_lines = LineWriter(index, options)
         with explained(device):
             self._find_regions = RegionFinder(index, options, cuda_stages(index, device))
-        if device.memory_limit is not None:
-            with cupy.cuda.Device(device.index):
-                cupy.get_default_memory_pool().set_limit(size=device.memory_limit)
+        limit_memory(device)
 
     def __call__(self, block: ReadBlock) -> ChainedBlock:
         """Chain one block, in parts if it does not fit into the memory of the GPU.
@@ -64,41 +62,15 @@ class CudaChainer:
         DeviceError
             A single read does not fit, or the device failed.
         """
-        with explained(self._device):
-            return self._chain_in_parts(block)
-
-    def _chain_in_parts(self, block: ReadBlock) -> ChainedBlock:
-        try:
-            return self._chain(block)
-        except cupy.cuda.memory.OutOfMemoryError as error:
-            self._release()
-            halves = halves_of(block)
-            if len(halves) == 1:
-                raise DeviceError(
-                    f"{block.name}: record {block.first} does not fit into the memory of "
-                    f"{self._device.name}: give it more (--gpu-mem), or use --device cpu"
-                ) from error
-        return _joined([self._chain_in_parts(half) for half in halves])
+        return in_parts(block, self._device, self._chain, _joined)
 
     def _chain(self, block: ReadBlock) -> ChainedBlock:
         number = self._device.index
-        with cupy.cuda.Device(number), thread_streams(number, 1)[0] as stream:
-            text = cupy.empty(block.text.size, dtype=np.uint8)
-            text.set(block.text, stream=stream)
-            spans = parse_text(text, LONG_READS, is_fasta=block.is_fasta)
-            if spans is None:
-                parse_block(block, LONG_READS)
-                raise DeviceError(f"{self._device.name} refuses reads that the CPU accepts")
+        with cupy.cuda.Device(number), thread_streams(number, 1)[0]:
+            text, spans = bring_to_device(block, LONG_READS, self._device)
             regions, anchors = self._find_regions(text, spans)
             spans_here, regions_here = spans_to_host(spans), regions_to_host(regions)
         return self._write_lines(block, spans_here, regions_here, anchors)
-
-    def _release(self) -> None:
-        """Give back what the pool of the calling thread's stream keeps."""
-        number = self._device.index
-        with cupy.cuda.Device(number):
-            thread_streams(number, 1)[0].synchronize()
-            cupy.get_default_memory_pool().free_all_blocks()
 
 
 def cuda_stages(index: MinimizerIndex, device: CudaDevice) -> Stages:
@@ -122,7 +94,7 @@ def cuda_stages(index: MinimizerIndex, device: CudaDevice) -> Stages:
     )
 
 
-def _joined(parts: list[ChainedBlock]) -> ChainedBlock:
+def _joined(parts: Sequence[ChainedBlock]) -> ChainedBlock:
     return ChainedBlock(
         text=np.concatenate([part.text for part in parts]),
         reads=sum(part.reads for part in parts),

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from threading import Lock
-from typing import Any, Final
-from weakref import WeakKeyDictionary
+from typing import Any
 
 import cupy
 import numpy as np
@@ -13,11 +11,7 @@ import numpy as np
 from hapgpu.chaining.index_data import MinimizerIndex
 from hapgpu.chaining.options import SketchOptions
 from hapgpu.device import CudaDevice
-from hapgpu.errors import DeviceError
-
-_SHARE_FOR_INDEX: Final = 0.9  # reads need the rest
-_lock = Lock()
-_resident: WeakKeyDictionary[MinimizerIndex, dict[int, DeviceMinimizerIndex]] = WeakKeyDictionary()
+from hapgpu.resident_copies import ResidentCopies
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -61,32 +55,22 @@ def resident_index(index: MinimizerIndex, device: CudaDevice) -> DeviceMinimizer
     DeviceError
         It does not fit.
     """
-    with _lock:
-        copies = _resident.setdefault(index, {})
-        if device.index not in copies:
-            copies[device.index] = _copied(index, device)
-        return copies[device.index]
+    return _copies.on(index, device)
 
 
-def _copied(index: MinimizerIndex, device: CudaDevice) -> DeviceMinimizerIndex:
-    needed, budget = index_bytes(index), int(device.memory_budget() * _SHARE_FOR_INDEX)
-    if needed > budget:
-        raise DeviceError(
-            f"the minimizer index takes {needed / 2**30:.1f} GiB, and on {device.name} "
-            f"{budget / 2**30:.1f} GiB may be used for it: use --device cpu"
-        )
-    with cupy.cuda.Device(device.index):
-        copied = DeviceMinimizerIndex(
-            lengths=cupy.asarray(index.lengths.astype(np.int32)),
-            sketch=index.sketch,
-            directory=_on_device(index.directory),
-            directory_bits=index.directory_bits,
-            entries=_on_device(index.entries),
-            hits=_on_device(index.hits),
-        )
-        cupy.cuda.get_current_stream().synchronize()
-        return copied
+def _copied(index: MinimizerIndex) -> DeviceMinimizerIndex:
+    return DeviceMinimizerIndex(
+        lengths=cupy.asarray(index.lengths.astype(np.int32)),
+        sketch=index.sketch,
+        directory=_on_device(index.directory),
+        directory_bits=index.directory_bits,
+        entries=_on_device(index.entries),
+        hits=_on_device(index.hits),
+    )
 
 
 def _on_device(array: Any) -> Any:
     return cupy.asarray(np.ascontiguousarray(array))
+
+
+_copies = ResidentCopies("the minimizer index", index_bytes, _copied, "use --device cpu")

@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 from hapgpu.chaining.batches import Chains, Regions, Seeds
 from hapgpu.chaining.index_data import MinimizerIndex
 from hapgpu.chaining.options import ChainOptions, RegionOptions
-from hapgpu.chaining.parents import Selected, all_regions, select_regions
 from hapgpu.chaining.radix_order import radix_sort
 from hapgpu.chaining.region_columns import (
     CHAIN,
@@ -29,6 +28,7 @@ from hapgpu.chaining.region_columns import (
     TARGET_START,
 )
 from hapgpu.chaining.seed_counts import count_seeds, mean_spans
+from hapgpu.chaining.selection import Selected, all_regions, select_regions
 from hapgpu.io.byte_access import Integer
 from hapgpu.jit import njit, njit_inlined
 from hapgpu.rows import read_only

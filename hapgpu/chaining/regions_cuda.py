@@ -11,8 +11,8 @@ import numpy as np
 from hapgpu.chaining.batches import Chains, Regions, Seeds
 from hapgpu.chaining.device_index import DeviceMinimizerIndex
 from hapgpu.chaining.options import ChainOptions, RegionOptions
-from hapgpu.chaining.parents import STRAND_SHARE
 from hapgpu.chaining.region_columns import COLUMNS
+from hapgpu.chaining.selection import STRAND_SHARE
 from hapgpu.chaining.work_queue import WARP, launch_threads
 from hapgpu.kernels import Array, Kernel, Scalar
 

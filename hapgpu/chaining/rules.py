@@ -73,7 +73,7 @@ class JoinRules:
 
 
 def chain_rules(options: ChainOptions, k: int) -> ChainRules:
-    """Return the rules for minimizers of k bases (facts: minimap2 2.30, `mg_lchain_dp`)."""
+    """Return the rules for minimizers of k bases (minimap2 2.30, `mg_lchain_dp`)."""
     distance = max(options.max_gap, options.bandwidth)
     return ChainRules(
         max_distance_x=distance,

@@ -38,9 +38,15 @@ def launch_threads(kernel: Kernel, threads: int, wanted: int, arguments: tuple[A
     """
     device = cupy.cuda.Device().id
     loaded = load_kernel(kernel, device)
-    blocks = min(-(-wanted // threads), _resident_blocks(loaded, threads, device))
+    blocks = min(-(-wanted // threads), persistent_blocks(loaded, threads, device))
     loaded.launch(max(blocks, 1), threads, arguments)
 
 
-def _resident_blocks(loaded: LoadedKernel, threads: int, device: int) -> int:
-    return multiprocessors(device) * max(loaded.blocks_per_multiprocessor(threads), 1)
+def persistent_blocks(loaded: LoadedKernel, threads: int, device: int) -> int:
+    """Return how many blocks to launch of a kernel whose warps take work until none is left.
+
+    They leave some of each multiprocessor free: a kernel of another stream ends only when all its
+    blocks have run, and would otherwise wait for the longest piece of work of this one.
+    """
+    resident = loaded.blocks_per_multiprocessor(threads)
+    return multiprocessors(device) * max(resident * 3 // 4, 1)

@@ -3,21 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from threading import Lock
-from typing import Any, Final
-from weakref import WeakKeyDictionary
+from typing import Any
 
 import cupy
 import numpy as np
 from numpy.typing import NDArray
 
 from hapgpu.device import CudaDevice
-from hapgpu.errors import DeviceError
 from hapgpu.fmindex.index_data import IndexData, SuffixSamples
-
-_SHARE_FOR_INDEX: Final = 0.9  # reads need the rest
-_lock = Lock()
-_resident: WeakKeyDictionary[IndexData, dict[int, DeviceIndex]] = WeakKeyDictionary()
+from hapgpu.resident_copies import ResidentCopies
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,47 +61,39 @@ def resident_index(index: IndexData, device: CudaDevice) -> DeviceIndex:
     DeviceError
         It does not fit.
     """
-    with _lock:
-        copies = _resident.setdefault(index, {})
-        if device.index not in copies:
-            copies[device.index] = _copied(index, device)
-        return copies[device.index]
+    return _copies.on(index, device)
 
 
-def _copied(index: IndexData, device: CudaDevice) -> DeviceIndex:
-    needed, budget = index_bytes(index), int(device.memory_budget() * _SHARE_FOR_INDEX)
-    if needed > budget:
-        raise DeviceError(
-            f"the index takes {needed / 2**30:.1f} GiB, and on {device.name} {budget / 2**30:.1f} "
-            "GiB may be used for it: build it with --low-memory, or use --device cpu"
-        )
-    with cupy.cuda.Device(device.index):
-        nothing = cupy.empty(2, dtype=np.uint32)
-        bases, suffixes = index.bases, index.suffixes
-        marks: tuple[Any, ...] = (nothing.view(np.uint64), nothing, 0)
-        if isinstance(suffixes, SuffixSamples):
-            marks = (_on_device(suffixes.marks), _on_device(suffixes.ranks), suffixes.marks.size)
-            suffixes = suffixes.positions
-        copied = DeviceIndex(
-            occurrences=(
-                _on_device(index.occurrences),
-                index.occurrences.size // 8,
-                index.primary,
-            ),
-            jump=(_on_device(index.jump), index.jump_length, index.jump.size),
-            suffixes=(_on_device(suffixes), suffixes.size, *marks),
-            reference=(
-                _on_device(bases.planes),
-                _on_device(bases.others),
-                bases.others.size,
-                _on_device(index.contigs.offsets),
-                index.contigs.offsets.size - 1,
-            ),
-            letters=(_on_device(bases.letter_positions), _on_device(bases.letters)),
-        )
-        cupy.cuda.get_current_stream().synchronize()
-        return copied
+def _copied(index: IndexData) -> DeviceIndex:
+    nothing = cupy.empty(2, dtype=np.uint32)
+    bases, suffixes = index.bases, index.suffixes
+    marks: tuple[Any, ...] = (nothing.view(np.uint64), nothing, 0)
+    if isinstance(suffixes, SuffixSamples):
+        marks = (_on_device(suffixes.marks), _on_device(suffixes.ranks), suffixes.marks.size)
+        suffixes = suffixes.positions
+    return DeviceIndex(
+        occurrences=(
+            _on_device(index.occurrences),
+            index.occurrences.size // 8,
+            index.primary,
+        ),
+        jump=(_on_device(index.jump), index.jump_length, index.jump.size),
+        suffixes=(_on_device(suffixes), suffixes.size, *marks),
+        reference=(
+            _on_device(bases.planes),
+            _on_device(bases.others),
+            bases.others.size,
+            _on_device(index.contigs.offsets),
+            index.contigs.offsets.size - 1,
+        ),
+        letters=(_on_device(bases.letter_positions), _on_device(bases.letters)),
+    )
 
 
 def _on_device(array: Any) -> Any:
     return cupy.asarray(np.ascontiguousarray(array))
+
+
+_copies = ResidentCopies(
+    "the index", index_bytes, _copied, "build it with --low-memory, or use --device cpu"
+)

@@ -1,19 +1,25 @@
-"""Chains of ready-made anchors by the rules of minimap2, in plain Python: slow and short."""
+"""Anchors made up, and what the reference makes of them."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from hypothesis import strategies as st
 
 from hapgpu.chaining.batches import Anchors, Chains
 from hapgpu.chaining.options import ChainOptions
-from hapgpu.chaining.rules import JoinRules, join_rules
-from tests.chaining.test_radix_order import moved
+from hapgpu.chaining.reference import anchors as reference
+from hapgpu.chaining.reference import chains, scores
+from hapgpu.chaining.reference.join import joined
+from hapgpu.chaining.reference.order import sort_ascending
+from hapgpu.chaining.rules import JoinRules, chain_rules, join_rules
+
+STRAND: Final = 1 << 31
+"""Of a sequence, where a read lies reverse-complemented on it."""
 
 Scores = tuple[list[int], list[int]]
 """Score and predecessor of each anchor."""
@@ -61,194 +67,35 @@ class Join:
 
 def in_order(anchors: Sequence[Anchor]) -> list[Anchor]:
     """Sort anchors by x as minimap2 does."""
-    order = moved([(anchor.x, place) for place, anchor in enumerate(anchors)])
-    return [anchors[place] for _, place in order]
+    return sort_ascending(anchors, key=lambda anchor: anchor.x)
 
 
-def cost(gap: int, k: int) -> int:
-    """Cost of a gap between diagonals; minimap2 computes it in single precision."""
-    if gap == 0:
-        return 0
-    single = np.float32
-    slope = single(float(single(0.8)) * 0.01 * k)
-    fraction, exponent = np.frexp(single(gap + 1))  # the fraction is from 0.5 to 1
-    m = single(fraction * 2)
-    logarithm = single(exponent - 1 - 1) + (
-        (single(-0.34484843) * m + single(2.02466578)) * m - single(0.67487759)
-    )
-    return int(slope * single(gap) + single(0.5) * logarithm)
-
-
-def gain(before: Anchor, after: Anchor, k: int) -> tuple[int, int]:
-    """Return what a chain gains by a step, and the gap between the diagonals."""
-    along, ahead = after.target - before.target, after.query - before.query
-    gap = abs(along - ahead)
-    return min(before.span, along, ahead) - cost(gap, k), gap
-
-
-class Search:
-    """The best predecessor of one anchor, and when to give up looking for it."""
-
-    def __init__(self, least: int, max_skip: int) -> None:
-        self.best, self.predecessor = least, -1
-        self.skipped, self.max_skip = 0, max_skip
-        self.marked: set[int] = set()
-
-    def gives_up_at(self, j: int, score: int, before: int) -> bool:
-        if score > self.best:
-            self.best, self.predecessor = score, j
-            self.skipped = max(self.skipped - 1, 0)
-        elif j in self.marked:
-            self.skipped += 1
-            if self.skipped > self.max_skip:
-                return True
-        self.marked.add(before)
-        return False
-
-
-class _Chaining:
-    """The recursion over the anchors of one read, which are in order."""
-
-    def __init__(self, anchors: Sequence[Anchor], options: ChainOptions, k: int) -> None:
-        self.anchors, self.options, self.k = anchors, options, k
-        self.reach = max(options.max_gap, options.bandwidth)
-        self.f: list[int] = []
-        self.p: list[int] = []
-        self.peak = -1
-        for i in range(len(anchors)):
-            self._append(i)
-
-    def _append(self, i: int) -> None:
-        first = max(0, i - self.options.max_iterations)
-        near = [j for j in range(i - 1, first - 1, -1) if self._is_near(i, j)]
-        search = Search(self.anchors[i].span, self.options.max_skip)
-        stopped = self._visit(i, near, search)
-        if self.peak < 0 or not self._is_near(i, self.peak):
-            self.peak = max(near, key=lambda j: self.f[j], default=-1)
-        if 0 <= self.peak < stopped:
-            score = self._step(i, self.peak)
-            if score is not None and score > search.best:
-                search.best, search.predecessor = score, self.peak
-        self.f.append(search.best)
-        self.p.append(search.predecessor)
-        if self.peak < 0 or self.f[self.peak] < self.f[i]:
-            self.peak = i
-
-    def _visit(self, i: int, near: list[int], search: Search) -> int:
-        """Return where the visit ended: at an anchor, or beyond the last one."""
-        for j in near:
-            score = self._step(i, j)
-            if score is not None and search.gives_up_at(j, score, self.p[j]):
-                return j
-        return near[-1] - 1 if near else i - 1
-
-    def _is_near(self, i: int, j: int) -> bool:
-        a, b = self.anchors[i], self.anchors[j]
-        return a.sequence == b.sequence and a.target - b.target <= self.reach
-
-    def _step(self, i: int, j: int) -> int | None:
-        a, b = self.anchors[i], self.anchors[j]
-        gained, gap = gain(b, a, self.k)
-        ahead = a.query - b.query
-        if not 0 < ahead <= self.reach or a.target == b.target or gap > self.options.bandwidth:
-            return None
-        return self.f[j] + gained
+def plain(anchor: Anchor) -> reference.Anchor:
+    """Return an anchor as the reference has it."""
+    is_reverse, sequence = bool(anchor.sequence & STRAND), anchor.sequence & ~STRAND
+    return reference.Anchor(is_reverse, sequence, anchor.target, anchor.query, anchor.span)
 
 
 def chain_scores(anchors: Sequence[Anchor], options: ChainOptions, k: int) -> Scores:
     """Score the anchors of one read, which are in order."""
-    chaining = _Chaining(anchors, options, k)
-    return chaining.f, chaining.p
+    found = scores.chain_scores([*map(plain, anchors)], chain_rules(options, k), k)
+    return found.scores, found.predecessors
 
 
-def trace(
-    anchors: Sequence[Anchor], scores: Scores, max_drop: int, min_count: int, min_score: int
-) -> list[Chain]:
+def trace(anchors: Sequence[Anchor], found: Scores, options: ChainOptions) -> list[Chain]:
     """Trace the chains of one read."""
-    f, p = scores
-    ends = moved([(score, i) for i, score in enumerate(f) if score >= min_score])
-    taken: set[int] = set()
-    chains: list[Chain] = []
-    for score, end in reversed(ends):
-        if end in taken:
-            continue
-        walk = [end]
-        while walk[-1] >= 0 and (len(walk) == 1 or walk[-1] not in taken):
-            walk.append(p[walk[-1]])
-        left = [score - (f[i] if i >= 0 else 0) for i in walk]
-        peak = 0
-        for place in range(1, len(walk)):
-            if left[place] > left[peak]:
-                peak = place
-            elif left[peak] - left[place] > max_drop:
-                break
-        taken.update(walk[:peak])
-        if left[peak] >= min_score and peak >= max(min_count, 1):
-            chains.append(Chain(left[peak], [anchors[i] for i in reversed(walk[:peak])]))
-    order = moved([(chain.anchors[0].x, place) for place, chain in enumerate(chains)])
-    return [chains[place] for _, place in order]
+    rules = chain_rules(options, k=15)  # which only tells what gaps cost
+    return [*map(_made, chains.chains_of([*map(plain, anchors)], scores.Scores(*found), rules))]
 
 
-def join(chains: list[Chain], length: int, numbers: Join, k: int) -> list[Chain]:
+def join(given: list[Chain], length: int, numbers: Join, k: int) -> list[Chain]:
     """Join the chains of one read over long gaps."""
-    if len(chains) < 2:
-        return chains
-    covered = chains[0].anchors[-1].query - chains[0].anchors[0].query
-    if length - covered <= 1000 and np.float32(covered) <= np.float32(length) * np.float32(0.1):
-        return chains
-    anchors = in_order([anchor for chain in chains for anchor in chain.anchors])
-    scores = join_scores(anchors, numbers, k)
-    return trace(anchors, scores, numbers.bandwidth, numbers.min_count, numbers.min_score)
+    read = [chains.Chain(chain.score, [*map(plain, chain.anchors)]) for chain in given]
+    return [*map(_made, joined(read, length, numbers.rules(k), k))]
 
 
-def join_scores(anchors: Sequence[Anchor], numbers: Join, k: int) -> Scores:
-    half_slope = 0.5 * float(np.float32(float(np.float32(0.8)) * 0.01 * k))
-    f: list[int] = []
-    p: list[int] = []
-
-    def candidates(i: int, distance: int) -> list[int]:
-        a = anchors[i]
-        before = [j for j in range(i) if anchors[j].x < a.x]
-        least = len(before) - numbers.most_candidates
-        return [
-            j
-            for j in before
-            if j >= least
-            and anchors[j].sequence == a.sequence
-            and a.target - anchors[j].target <= distance
-        ]
-
-    def priority(j: int) -> float:
-        return f[j] + half_slope * (anchors[j].target + anchors[j].query)
-
-    for i, a in enumerate(anchors):
-        search = Search(a.span, numbers.max_skip)
-        open_to = [
-            j
-            for j in candidates(i, numbers.max_distance)
-            if a.query - numbers.max_distance < anchors[j].query < a.query
-            or (j == 0 and anchors[j].query == a.query)
-        ]
-        if open_to:
-            j = max(open_to, key=priority)
-            gained, gap = gain(anchors[j], a, k)
-            if gap <= numbers.bandwidth and f[j] + gained > search.best:
-                search.best, search.predecessor = f[j] + gained, j
-            if gap or a.query - anchors[j].query > anchors[j].span:
-                nearby = [
-                    j
-                    for j in candidates(i, numbers.inner_distance)
-                    if a.query - numbers.inner_distance <= anchors[j].query < a.query
-                ]
-                for j in sorted(nearby, key=lambda j: (anchors[j].query, j), reverse=True):
-                    gained, gap = gain(anchors[j], a, k)
-                    if gap > numbers.bandwidth:
-                        continue
-                    if search.gives_up_at(j, f[j] + gained, p[j]):
-                        break
-        f.append(search.best)
-        p.append(search.predecessor)
-    return f, p
+def _made(chain: chains.Chain) -> Chain:
+    return Chain(chain.score, [Anchor(a.x >> 32, *a[2:5]) for a in chain.anchors])
 
 
 def to_batch(reads: Sequence[Sequence[Anchor]]) -> Anchors:
@@ -272,15 +119,15 @@ def chains_to_batch(reads: Sequence[Sequence[Chain]]) -> Chains:
     """Put the chains of reads into arrays."""
     flat = [chain for read in reads for chain in read]
     batch = to_batch([chain.anchors for chain in flat])
-    scores = np.array([chain.score for chain in flat], dtype=np.int32)
-    return Chains(batch.x, batch.y, batch.offsets, scores, np.cumsum([0, *map(len, reads)]))
+    own = np.array([chain.score for chain in flat], dtype=np.int32)
+    return Chains(batch.x, batch.y, batch.offsets, own, np.cumsum([0, *map(len, reads)]))
 
 
-def chains_from_batch(chains: Chains) -> list[list[Chain]]:
+def chains_from_batch(batch: Chains) -> list[list[Chain]]:
     """Take the chains of reads out of arrays."""
-    anchors = from_batch(Anchors(chains.x, chains.y, chains.anchor_offsets))
-    flat = [Chain(*pair) for pair in zip(chains.scores.tolist(), anchors, strict=True)]
-    return [flat[begin:end] for begin, end in pairwise(chains.offsets.tolist())]
+    anchors = from_batch(Anchors(batch.x, batch.y, batch.anchor_offsets))
+    flat = [Chain(*pair) for pair in zip(batch.scores.tolist(), anchors, strict=True)]
+    return [flat[begin:end] for begin, end in pairwise(batch.offsets.tolist())]
 
 
 @st.composite
@@ -290,7 +137,7 @@ def made_reads(draw: st.DrawFn, longest: int = 40) -> list[list[Anchor]]:
     steps = draw(st.sampled_from([1, 1, 7, 40]))
     anchor = st.builds(
         lambda sequence, target, query, span: Anchor(sequence, target * steps, query * steps, span),
-        st.sampled_from([0, 0, 0, 1, 1 << 31, 1 << 31 | 1]),
+        st.sampled_from([0, 0, 0, 1, STRAND, STRAND | 1]),
         places,
         places,
         st.sampled_from([15, 15, 15, 1, 40, 255]),

@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 from hapgpu.chaining.batches import Minimizers
 from hapgpu.chaining.index_data import MinimizerIndex
 from hapgpu.chaining.options import SketchOptions
+from hapgpu.chaining.reference.index import Hit, Index
+from hapgpu.chaining.reference.sketch import Minimizer
 
 MIX = 0x9E3779B97F4A7C15
 
@@ -46,6 +48,24 @@ def minimizers_of(reads: Sequence[Sequence[tuple[int, int, int]]]) -> Minimizers
         places=np.array([place for _, _, place in rows], dtype=np.uint32),
         offsets=np.cumsum([0, *map(len, reads)]),
     )
+
+
+def plain_index_of(hits: Mapping[int, Sequence[int]]) -> Index:
+    """Index the same hits for the reference."""
+    return Index(
+        names=["made"],
+        lengths=[2**31 - 1],
+        sketch=SketchOptions(),
+        hits={
+            hash_: [Hit(word >> 32, word % 2**32 >> 1, word & 1) for word in sorted(words)]
+            for hash_, words in hits.items()
+        },
+    )
+
+
+def plain_minimizers_of(read: Sequence[tuple[int, int, int]]) -> list[Minimizer]:
+    """Make the same minimizers of a read for the reference."""
+    return [Minimizer(hash_, span, place >> 1, place & 1) for hash_, span, place in read]
 
 
 def lengths_of(reads: Sequence[Sequence[tuple[int, int, int]]]) -> NDArray[np.int32]:

@@ -1,4 +1,4 @@
-"""Anchors against plain Python: coordinates, flags and the order of equal ones."""
+"""Anchors against the reference: coordinates, flags and the order of equal ones."""
 
 from __future__ import annotations
 
@@ -8,34 +8,29 @@ from hypothesis import strategies as st
 
 from hapgpu.chaining.anchors import expand_anchors
 from hapgpu.chaining.options import SeedOptions
+from hapgpu.chaining.reference.anchors import anchors_of
+from hapgpu.chaining.reference.seeds import seeds_of
 from hapgpu.chaining.seeds import find_seeds
-from tests.chaining.made_index import index_of, minimizers_of
-from tests.chaining.test_radix_order import moved
+from tests.chaining.made_index import (
+    index_of,
+    minimizers_of,
+    plain_index_of,
+    plain_minimizers_of,
+)
 
 Read = list[tuple[int, int, int]]
+CUTOFF, OPTIONS = 1000, SeedOptions(read_fraction=0)
 
 
 def expected_anchors(read: Read, hits: dict[int, list[int]], length: int) -> list[tuple[int, int]]:
-    """Return (x, y) of every hit, sorted."""
-    pairs = []
-    hashes = [-1, *(hash_ for hash_, _, _ in read), -1]
-    for number, (hash_, span, place) in enumerate(read):
-        tandem = (hash_ in {hashes[number], hashes[number + 2]}) << 42
-        for hit in sorted(hits.get(hash_, [])):
-            sequence, position = hit >> 32, hit % 2**32 >> 1
-            own = place >> 1
-            reverse = (hit ^ place) & 1
-            if reverse:
-                own = length - (own + 1 - span) - 1
-            x = reverse << 63 | sequence << 32 | position
-            pairs.append((x, tandem | span << 32 | own))
-    return moved(pairs)
+    """Return (x, y) of the anchors of a read as the reference makes them."""
+    seeds = seeds_of(plain_minimizers_of(read), length, plain_index_of(hits), CUTOFF, OPTIONS)
+    return [(anchor.x, anchor.y) for anchor in anchors_of(seeds.kept, length)]
 
 
 def check(reads: list[Read], hits: dict[int, list[int]], lengths: list[int]) -> None:
     index, sizes = index_of(hits), np.array(lengths, dtype=np.int32)
-    options = SeedOptions(read_fraction=0)
-    seeds = find_seeds(index, minimizers_of(reads), sizes, 1000, options)
+    seeds = find_seeds(index, minimizers_of(reads), sizes, CUTOFF, OPTIONS)
     anchors = expand_anchors(index, seeds, sizes)
     assert len(anchors) == len(reads)
     assert anchors.x.size == anchors.y.size == anchors.offsets[-1]

@@ -25,16 +25,13 @@ from tests.chaining.chain_oracle import (
     to_batch,
 )
 
-REVERSE = 1 << 31
-
 
 def check(reads: list[list[Anchor]], scores: list[Scores], options: ChainOptions) -> None:
     f = np.array([score for read, _ in scores for score in read], dtype=np.int32)
     p = np.array([j for _, read in scores for j in read], dtype=np.int32)
     found = trace_chains(to_batch(reads), ChainScores(f, p), chain_rules(options, 15))
-    limits = options.bandwidth, options.min_count, options.min_score
     assert chains_from_batch(found) == [
-        chain_oracle.trace(read, score, *limits) for read, score in zip(reads, scores, strict=True)
+        chain_oracle.trace(read, score, options) for read, score in zip(reads, scores, strict=True)
     ]
 
 
@@ -55,7 +52,10 @@ def test_minimap2(data_dir: Path, name: str, column: str) -> None:
     found = Counter(
         (
             read,
-            *((a.target, int(a.sequence >= REVERSE), a.query, a.span) for a in chain.anchors),
+            *(
+                (a.target, int(a.sequence >= chain_oracle.STRAND), a.query, a.span)
+                for a in chain.anchors
+            ),
         )
         for read, of_read in enumerate(chains_from_batch(chains))
         for chain in of_read

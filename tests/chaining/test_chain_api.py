@@ -41,9 +41,8 @@ def check(found: hapgpu.AnchorChains, options: hapgpu.ChainOptions, k: int) -> N
     scores = [chain_oracle.chain_scores(read, options, k) for read in READS]
     assert found.scores.tolist() == [score for f, _ in scores for score in f]
     assert found.predecessors.tolist() == [j for _, p in scores for j in p]
-    limits = options.bandwidth, options.min_count, options.min_score
     assert chains_from_batch(found.chains) == [
-        chain_oracle.trace(read, score, *limits) for read, score in zip(READS, scores, strict=True)
+        chain_oracle.trace(read, score, options) for read, score in zip(READS, scores, strict=True)
     ]
 
 

@@ -97,12 +97,12 @@ def test_little_memory_splits_blocks(
     limited: Callable[[int], CudaDevice],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    from hapgpu.chaining import cuda_chainer  # noqa: PLC0415  (needs CuPy)
+    from hapgpu.io import device_blocks  # noqa: PLC0415  (needs CuPy)
 
     splits = []
-    halves = cuda_chainer.halves_of
+    halves = device_blocks.halves_of
     monkeypatch.setattr(
-        cuda_chainer, "halves_of", lambda block: splits.append(block.first) or halves(block)
+        device_blocks, "halves_of", lambda block: splits.append(block.first) or halves(block)
     )
     check(index, MapOptions(), block_of(READS * 100), limited(24 * MIB))
     assert splits

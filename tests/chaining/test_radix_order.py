@@ -1,4 +1,4 @@
-"""The order of equal keys, against the moves of minimap2's sort made with Python lists."""
+"""The order of equal keys, against that of the reference."""
 
 from __future__ import annotations
 
@@ -10,36 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hapgpu.chaining.radix_order import radix_sort
-
-SMALL = 64
-
-
-def moved(pairs: list[tuple[int, int]], shift: int = 56) -> list[tuple[int, int]]:
-    """Sort (key, value) pairs as minimap2 does, one byte per call, all eight bytes."""
-    if len(pairs) <= SMALL:
-        return sorted(pairs, key=lambda pair: pair[0])
-
-    def digit(pair: tuple[int, int]) -> int:
-        return (pair[0] >> shift) % 256
-
-    sizes = [0] * 256
-    for pair in pairs:
-        sizes[digit(pair)] += 1
-    starts = [sum(sizes[:number]) for number in range(257)]
-    place, filled = list(pairs), starts[:256]
-    for bucket in range(256):
-        while filled[bucket] < starts[bucket + 1]:
-            lifted = place[filled[bucket]]
-            while digit(lifted) != bucket:
-                home = digit(lifted)
-                lifted, place[filled[home]] = place[filled[home]], lifted
-                filled[home] += 1
-            place[filled[bucket]] = lifted
-            filled[bucket] += 1
-    if shift == 0:
-        return place
-    parts = [place[starts[number] : starts[number + 1]] for number in range(256)]
-    return [pair for part in parts for pair in moved(part, shift - 8)]
+from hapgpu.chaining.reference.order import sort_ascending
 
 
 def check(keys: list[int], around: int = 0) -> None:
@@ -50,7 +21,8 @@ def check(keys: list[int], around: int = 0) -> None:
     pairs = list(zip(columns.tolist(), numbers.tolist(), strict=True))
     end = around + len(keys)
     radix_sort(columns, numbers, around, end)
-    expected = [*pairs[:around], *moved(pairs[around:end]), *pairs[end:]]
+    moved = sort_ascending(pairs[around:end], key=lambda pair: pair[0])
+    expected = [*pairs[:around], *moved, *pairs[end:]]
     assert list(zip(columns.tolist(), numbers.tolist(), strict=True)) == expected
 
 

@@ -1,10 +1,9 @@
-"""Seeds against plain Python: lookup, frequent and repetitive minimizers, lengths of repeats."""
+"""Seeds against the reference: lookup, frequent and repetitive minimizers, lengths of repeats."""
 
 from __future__ import annotations
 
-from collections import Counter
-from dataclasses import dataclass, replace
-from itertools import pairwise
+from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -12,73 +11,29 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hapgpu.chaining.options import SeedOptions
+from hapgpu.chaining.reference.seeds import Seed, seeds_of
 from hapgpu.chaining.seeds import find_seeds
-from tests.chaining.made_index import index_of, lengths_of, minimizers_of
+from tests.chaining.made_index import (
+    index_of,
+    lengths_of,
+    minimizers_of,
+    plain_index_of,
+    plain_minimizers_of,
+)
 
 Read = list[tuple[int, int, int]]
 HASHES = st.integers(0, 2**56 - 1)
 
 
-@dataclass
-class Seed:
-    """What is kept of a minimizer."""
-
-    place: int
-    span: int
-    is_tandem: bool
-    hits: list[int]
-
-
-def expected_seeds(
-    read: Read, hits: dict[int, list[int]], length: int, cutoff: int, options: SeedOptions
-) -> tuple[list[Seed], int]:
-    """Return the seeds of a read and the bases under those dropped as repetitive."""
-    keys = Counter((hash_, span) for hash_, span, _ in read)
-    share = np.float32(len(read)) * np.float32(options.read_fraction)
-    if len(read) > cutoff and options.read_fraction > 0:
-        read = [
-            (hash_, span, place)
-            for hash_, span, place in read
-            if keys[hash_, span] <= cutoff or np.float32(keys[hash_, span]) <= share
-        ]
-    hashes = [-1, *(hash_ for hash_, _, _ in read), -1]
-    seeds = [
-        Seed(place, span, hash_ in {hashes[number], hashes[number + 2]}, sorted(hits[hash_]))
-        for number, (hash_, span, place) in enumerate(read)
-        if hash_ in hits
+def expected_seeds(seeds: Sequence[Seed]) -> list[tuple[int, int, bool, list[int]]]:
+    """Return the seeds of the reference in the numbers of the compiled stage."""
+    return [
+        (
+            *(read_kmer.position << 1 | read_kmer.strand, read_kmer.span, is_tandem),
+            [hit.sequence << 32 | hit.position << 1 | hit.strand for hit in hits],
+        )
+        for read_kmer, hits, is_tandem in seeds
     ]
-    dropped = dropped_seeds(seeds, length, cutoff, options.occurrence_distance)
-    return [seed for k, seed in enumerate(seeds) if k not in dropped], under(
-        [seeds[k] for k in sorted(dropped)]
-    )
-
-
-def dropped_seeds(seeds: list[Seed], length: int, cutoff: int, distance: int) -> set[int]:
-    repetitive = {k for k, seed in enumerate(seeds) if len(seed.hits) > cutoff}
-    if distance == 0 or cutoff >= 4095:
-        return repetitive
-    if len(seeds) == 1:
-        return set()
-    usual = [-1, *(k for k in range(len(seeds)) if k not in repetitive), len(seeds)]
-    positions = [0, *(seed.place >> 1 for seed in seeds), length]
-    dropped = set()
-    for before, after in pairwise(usual):
-        most = int((positions[after + 1] - positions[before + 1]) / distance + 0.499)
-        run = sorted(range(before + 1, after), key=lambda k: (len(seeds[k].hits), k))
-        dropped |= set(run[min(most, 128) :]) | {k for k in run if len(seeds[k].hits) > 4095}
-    return dropped
-
-
-def under(seeds: list[Seed]) -> int:
-    """Add up intervals, of overlapping ones from the first one's start to the last one's end."""
-    total, first, behind = 0, 0, 0
-    for seed in seeds:
-        end = (seed.place >> 1) + 1
-        if end - seed.span > behind:
-            total += behind - first
-            first = end - seed.span
-        behind = end
-    return total + behind - first
 
 
 def check(
@@ -88,22 +43,21 @@ def check(
     options: SeedOptions,
     bits: int = 4,
 ) -> None:
-    index, lengths = index_of(hits, bits), lengths_of(reads)
+    index, plain_index, lengths = index_of(hits, bits), plain_index_of(hits), lengths_of(reads)
     seeds = find_seeds(index, minimizers_of(reads), lengths, cutoff, options)
     assert seeds.offsets.dtype == np.int64
     assert seeds.offsets.size == len(reads) + 1
     for number, read in enumerate(reads):
         length = int(lengths[number])
-        expected, covered = expected_seeds(read, hits, length, cutoff, options)
+        expected = seeds_of(plain_minimizers_of(read), length, plain_index, cutoff, options)
         found = []
         for k in range(seeds.offsets[number], seeds.offsets[number + 1]):
             first, count = int(seeds.first_hits[k]), int(seeds.hit_counts[k])
             places = index.hits[first : first + count].tolist()
-            found.append(
-                Seed(int(seeds.places[k]), int(seeds.spans[k]), bool(seeds.is_tandem[k]), places)
-            )
-        assert found == expected
-        assert seeds.repeat_lengths[number] == covered
+            row = int(seeds.places[k]), int(seeds.spans[k]), bool(seeds.is_tandem[k])
+            found.append((*row, places))
+        assert found == expected_seeds(expected.kept)
+        assert seeds.repeat_lengths[number] == expected.repeat_length
     for column in (seeds.spans, seeds.is_tandem, seeds.first_hits, seeds.hit_counts):
         assert column.size == seeds.offsets[-1] == seeds.places.size
 

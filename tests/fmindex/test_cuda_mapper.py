@@ -78,12 +78,13 @@ def test_little_memory_splits_blocks(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     from hapgpu.fmindex import cuda_mapper  # noqa: PLC0415  (only where there is a GPU)
+    from hapgpu.io import device_blocks  # noqa: PLC0415  (as above)
 
     block = block_of(READS * 60)
     splits = []
-    halves = cuda_mapper.halves_of
+    halves = device_blocks.halves_of
     monkeypatch.setattr(
-        cuda_mapper, "halves_of", lambda block: splits.append(block.first) or halves(block)
+        device_blocks, "halves_of", lambda block: splits.append(block.first) or halves(block)
     )
     whole = CpuMapper(index, SearchOptions(), SamOptions())(block)
     mapper = cuda_mapper.CudaMapper(index, SearchOptions(), SamOptions(), limited(24 * MIB))
