@@ -93,5 +93,6 @@ def _expand(
 
 @njit
 def _sort_reads(x: NDArray[np.uint64], y: NDArray[np.uint64], offsets: NDArray[np.int64]) -> None:
+    """Sort the anchors of each read by x."""
     for read in range(offsets.size - 1):
         radix_sort(x, y, offsets[read], offsets[read + 1])

@@ -130,6 +130,7 @@ def _trace_reads(
     columns: ChainColumns,
     offsets: NDArray[np.int64],
 ) -> None:
+    """Append the chains of each read."""
     longest: Integer = np.int64(0)
     for read in range(anchor_offsets.size - 1):
         longest = max(longest, anchor_offsets[read + 1] - anchor_offsets[read])

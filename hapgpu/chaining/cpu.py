@@ -73,6 +73,7 @@ def _score_reads(
     scores: NDArray[np.int32],
     predecessors: NDArray[np.int32],
 ) -> None:
+    """Put scores and predecessors of all anchors into arrays, read by read."""
     longest: Integer = np.int64(0)
     for read in range(offsets.size - 1):
         longest = max(longest, offsets[read + 1] - offsets[read])
@@ -99,6 +100,7 @@ def _score_read(
     max_skip: Integer,
     max_iterations: Integer,
 ) -> None:
+    """Put scores and predecessors of the anchors of one read into its table."""
     visits_all = max_skip >= max_iterations
     # Anchors from `first` on are in reach, those from `group` on at the same place of the
     # reference, and of those in reach `peak` had the highest score when that was looked up last.

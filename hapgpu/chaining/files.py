@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from operator import index as whole
 from pathlib import Path
 from typing import Final
 
@@ -111,9 +112,9 @@ def _index_of(header: Header, arrays: Arrays) -> MinimizerIndex:
     return MinimizerIndex(
         names=tuple(header["names"]),
         lengths=arrays["lengths"],
-        sketch=SketchOptions(header["k"], header["w"], bool(header["hpc"])),
+        sketch=SketchOptions(whole(header["k"]), whole(header["w"]), bool(header["hpc"])),
         directory=arrays["directory"],
-        directory_bits=header["directory_bits"],
+        directory_bits=whole(header["directory_bits"]),
         entries=arrays["entries"],
         hits=arrays["hits"],
         fasta_bytes=header["fasta_bytes"],

@@ -119,6 +119,7 @@ def table_of(
 def _count_buckets(
     keys: NDArray[np.uint64], begin: int, end: int, bits: int, counts: NDArray[np.int64]
 ) -> None:
+    """Count the keys from `begin` to `end` in each bucket."""
     shift = np.uint64(_KEY_BITS - bits)
     for i in range(begin, end):
         counts[(keys[np.uint64(i)] >> _SPAN_BITS) * _MIX >> shift] += 1
@@ -251,6 +252,7 @@ def _fill_table(
     directory: NDArray[np.uint32],
     bits: int,
 ) -> None:
+    """Fill entries and directory of a `MinimizerIndex`."""
     shift = np.uint64(_KEY_BITS - bits)
     entry, begun = np.int64(-1), np.int64(0)
     for i in range(mixed.size):

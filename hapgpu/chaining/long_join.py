@@ -88,6 +88,7 @@ def _join_reads(
     columns: ChainColumns,
     offsets: NDArray[np.int64],
 ) -> None:
+    """Append the chains of each read, joined or as they are."""
     given_x, given_y, anchor_offsets = given.x, given.y, given.anchor_offsets
     longest: Integer = np.int64(0)
     for read in range(lengths.size):

@@ -146,6 +146,7 @@ def _assess(
     is_primary: NDArray[np.bool_],
     qualities: NDArray[np.uint8],
 ) -> None:
+    """Set which of the regions to report are primary, and their mapping qualities."""
     scores, counts, parents = regions.scores, regions.counts, regions.parents
     second_scores, rivals = regions.second_scores, regions.rivals
     first_regions, repeat_lengths = regions.offsets, regions.repeat_lengths

@@ -93,6 +93,7 @@ def _hash_names(
     lengths: NDArray[np.int32],
     hashes: NDArray[np.uint32],
 ) -> None:
+    """Hash the name and the number of bases of each read."""
     salt = _mix32(np.uint64(_SEED))
     for read in range(lengths.size):
         hashed = _0

@@ -53,6 +53,7 @@ class _RegionArrays(NamedTuple):
 def _average(
     spans: NDArray[np.uint8], offsets: NDArray[np.int64], means: NDArray[np.float32]
 ) -> None:
+    """Set the mean span of the seeds of each read, 0 where there are none."""
     for read in range(means.size):
         begin, end = np.uint64(offsets[read]), np.uint64(offsets[read + 1])
         total = np.uint64(0)
@@ -92,6 +93,7 @@ def _count(
     matched: NDArray[np.int32],
     expected: NDArray[np.int32],
 ) -> None:
+    """Set the counts of each region, whose seeds are passed along with its anchors."""
     x, y, anchor_offsets = chains.x, chains.y, chains.anchor_offsets
     places, seed_offsets, means = seeds.places, seeds.offsets, seeds.mean_spans
     table, offsets = regions.table, regions.offsets
