@@ -101,7 +101,8 @@ class Scoring:
         if not overhang.has_free_ends:
             longest = max(reference_length, query_length)
             border = abs(self.gap_open) + (longest - 1) * abs(self.gap_extend) + self.largest
-        if max(best, border) > _INT32_MAX:
+        exact = abs(self.match) * min(reference_length, query_length)  # whatever it scores
+        if max(best, border, exact) > _INT32_MAX:
             message = (
                 f"scoring {self}: scores of sequences of {reference_length:,} and "
                 f"{query_length:,} bases do not fit 32 bits; use smaller weights"

@@ -10,7 +10,7 @@ from itertools import product
 import cupy
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from hapgpu.batch import AlignmentBatch, PairBatch, Ragged
@@ -215,6 +215,7 @@ LARGE_WEIGHT = st.integers(-LARGEST_WEIGHT, LARGEST_WEIGHT) | st.sampled_from(
     st.builds(Scoring, LARGE_WEIGHT, LARGE_WEIGHT, LARGE_WEIGHT, LARGE_WEIGHT),
     st.sampled_from(list(Overhang)),
 )
+@example((b"AC" * 11, b"AC" * 11), Scoring(-97_612_894, 0, 0, 0), SOFTCLIP)
 def test_large_weights_are_right_or_refused(
     device: Device, pair: tuple[bytes, bytes], scoring: Scoring, overhang: Overhang
 ) -> None:
