@@ -1,4 +1,4 @@
-"""The whole CPU path against lines of minimap2 2.30, byte for byte."""
+"""The whole way on each device against lines of minimap2 2.30, byte for byte."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ from typing import Final
 import pytest
 
 from hapgpu.chaining.build import build_index
-from hapgpu.chaining.chainer import CpuChainer
+from hapgpu.chaining.chainer import CpuChainer, chainers_for
 from hapgpu.chaining.index_data import MinimizerIndex
 from hapgpu.chaining.options import SketchOptions
+from hapgpu.device import CpuDevice, CudaDevice, Device
 from hapgpu.io.read_blocks import read_blocks
 from tests.chaining.minimap2_options import options_of
 
@@ -36,13 +37,18 @@ SETS: Final = (
 )
 
 
+@pytest.fixture(scope="module", params=["cpu", pytest.param("cuda", marks=pytest.mark.gpu)])
+def device(request: pytest.FixtureRequest) -> Device:
+    return CpuDevice(threads=1) if request.param == "cpu" else CudaDevice(index=0)
+
+
 @cache
 def index_of(reference: Path, sketch: SketchOptions) -> MinimizerIndex:
     return build_index(reference, sketch, threads=1)
 
 
 @pytest.mark.parametrize("name", SETS)
-def test_lines_are_minimap2s(data_dir: Path, name: str) -> None:
+def test_lines_are_minimap2s(data_dir: Path, device: Device, name: str) -> None:
     folder = data_dir / "longread" / "chain"
     entry = json.loads((folder / "manifest.json").read_text())[name]
     reference, reads = folder / "ref.fa.gz", folder / "reads.fa.gz"
@@ -51,7 +57,7 @@ def test_lines_are_minimap2s(data_dir: Path, name: str) -> None:
             data_dir / Path(entry[which]).relative_to("shared/data") for which in ("ref", "reads")
         )
     options = options_of(entry["options"].split())
-    chainer = CpuChainer(index_of(reference, options.sketch), options)
+    chainer, *_ = chainers_for([device], index_of(reference, options.sketch), options)
     found = b"".join(chainer(block).text.tobytes() for block in read_blocks(reads, 3 << 20))
     with gzip.open(folder / f"{name}.paf.gz") as expected:
         assert found.splitlines() == expected.read().splitlines()
