@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Write a small data set: a reference, haplotypes, short and long reads of a diploid sample.
+"""Write a small data set: a reference, haplotypes, sites, short and long reads of a diploid sample.
 
 The sample carries a different haplotype on each of its two chromosomes at three loci: SNPs, a
 deletion, and a dinucleotide repeat. Its reads look like those of an Illumina run that a common
@@ -33,6 +33,7 @@ AMPLICON_READS = 200
 LONG_READS = 60
 LONG_READ_LENGTH = 4_000
 LONG_READ_QUALITY = 13  # one error in twenty bases
+UNCARRIED_SNP = 5_250  # a site at which the sample is like the reference
 SHORTEST_ANCHOR = 12  # a mapper clips rather than open a gap this close to the end of a read
 COMPLEMENT = str.maketrans("ACGT", "TGCA")
 
@@ -95,6 +96,7 @@ def main() -> None:
     write_fasta(folder / "reference.fa", {CONTIG: reference})
     pysam.faidx(str(folder / "reference.fa"))
     write_fasta(folder / "haplotypes.fa", haplotypes(reference, loci))
+    write_sites(folder / "sites.vcf", reference, loci)
     first, second = (sample_chromosome(reference, loci, which) for which in (1, 2))
     write_bam(folder / "reads.bam", random, [first, second], loci)
     write_fastq(folder / "reads.fastq.gz", folder / "reads.bam")
@@ -168,6 +170,32 @@ def haplotypes(reference: str, loci: Sequence[Locus]) -> dict[str, str]:
         for number, locus in enumerate(loci, 1)
         for name, sequence in zip(locus.alleles, locus_sequences(reference, locus), strict=True)
     }
+
+
+def write_sites(path: Path, reference: str, loci: Sequence[Locus]) -> None:
+    """Write the edits of all alleles, and one that no allele has, as a VCF without genotypes."""
+    edits = {edit for locus in loci for allele in locus.alleles.values() for edit in allele}
+    edits.add(substitute(reference, UNCARRIED_SNP))
+    ordered = sorted(edits, key=lambda edit: (edit.position, edit.deleted))
+    with path.open("w") as out:
+        out.write(f"##fileformat=VCFv4.3\n##contig=<ID={CONTIG},length={len(reference)}>\n")
+        out.write("#CHROM\tPOS\tID\tREF\tALT\tQUAL\tFILTER\tINFO\n")
+        for _, site in groupby(ordered, key=lambda edit: edit.position):
+            out.write(vcf_line(reference, list(site)))
+
+
+def vcf_line(reference: str, edits: Sequence[Edit]) -> str:
+    """Return the record of edits at one position, each an ALT allele."""
+    position = edits[0].position
+    end = max(edit.position + edit.deleted for edit in edits)
+    # An allele must not be empty: one that changes the length takes in the base before it.
+    begin = position - any(len(edit.inserted) != edit.deleted for edit in edits)
+    alternatives = [
+        reference[begin:position] + edit.inserted + reference[position + edit.deleted : end]
+        for edit in edits
+    ]
+    columns = [CONTIG, begin + 1, ".", reference[begin:end], ",".join(alternatives), *"..."]
+    return "\t".join(map(str, columns)) + "\n"
 
 
 def sample_chromosome(reference: str, loci: Sequence[Locus], which: int) -> Template:

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from hapgpu.chaining.batches import Anchors, Chains
     from hapgpu.chaining.options import ChainOptions
     from hapgpu.fmindex.api import FMIndex, Hits
+    from hapgpu.genotyping.api import Genotypes, genotype
     from hapgpu.pairhmm.api import pair_hmm, pair_hmm_batches
     from hapgpu.realign.anchor import haplotype_cigar
     from hapgpu.realign.api import Alignments, align
@@ -27,11 +28,13 @@ __all__ = [
     "ChainOptions",
     "Chains",
     "FMIndex",
+    "Genotypes",
     "Hits",
     "Overhang",
     "Scoring",
     "align",
     "chain",
+    "genotype",
     "haplotype_cigar",
     "load_anchors",
     "pair_hmm",
@@ -47,9 +50,11 @@ _MODULES = {
     "ChainOptions": "hapgpu.chaining.options",
     "Chains": "hapgpu.chaining.batches",
     "FMIndex": "hapgpu.fmindex.api",
+    "Genotypes": "hapgpu.genotyping.api",
     "Hits": "hapgpu.fmindex.api",
     "align": "hapgpu.realign.api",
     "chain": "hapgpu.chaining.api",
+    "genotype": "hapgpu.genotyping.api",
     "haplotype_cigar": "hapgpu.realign.anchor",
     "load_anchors": "hapgpu.chaining.anchor_files",
     "pair_hmm": "hapgpu.pairhmm.api",

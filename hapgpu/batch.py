@@ -187,6 +187,24 @@ class ReadBatch:
             tags=self.tags.take(rows),
         )
 
+    @classmethod
+    def concatenate(cls, parts: Sequence[ReadBatch]) -> ReadBatch:
+        """Put batches, at least one, under each other."""
+        return cls(
+            names=Ragged.concatenate([part.names for part in parts]),
+            flags=np.concatenate([part.flags for part in parts]),
+            reference_ids=np.concatenate([part.reference_ids for part in parts]),
+            positions=np.concatenate([part.positions for part in parts]),
+            mapping_qualities=np.concatenate([part.mapping_qualities for part in parts]),
+            cigars=Ragged.concatenate([part.cigars for part in parts]),
+            mate_reference_ids=np.concatenate([part.mate_reference_ids for part in parts]),
+            mate_positions=np.concatenate([part.mate_positions for part in parts]),
+            template_lengths=np.concatenate([part.template_lengths for part in parts]),
+            bases=Ragged.concatenate([part.bases for part in parts]),
+            qualities=Ragged.concatenate([part.qualities for part in parts]),
+            tags=Ragged.concatenate([part.tags for part in parts]),
+        )
+
     def split(self, size: int) -> Iterator[ReadBatch]:
         """Yield batches of at most `size` reads, in order."""
         if len(self) <= size:

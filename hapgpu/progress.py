@@ -15,10 +15,10 @@ class Progress(Protocol):
     """
 
     def start(self, total: int | None) -> None:
-        """Begin, with the number of reads to come where it is known."""
+        """Begin, with what is to come, where it is known."""
 
     def advance(self, count: int) -> None:
-        """Take note that `count` further reads have been written."""
+        """Take note that `count` further reads, or sites, have been written."""
 
     def finish(self) -> None:
         """End, after the last batch or after an error."""

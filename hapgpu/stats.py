@@ -55,6 +55,12 @@ class RunStatistics:
         with self._lock:
             self._counts[what] = self._counts.get(what, 0) + number
 
+    @property
+    def counts(self) -> dict[str, int]:
+        """All counts so far."""
+        with self._lock:
+            return dict(self._counts)
+
     def describe(self, what: str, description: dict[str, object]) -> None:
         """Tell more of something than a count: a table of its own, in the place of one before."""
         with self._lock:

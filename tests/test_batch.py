@@ -158,6 +158,23 @@ def test_take_reads_keeps_columns_together(rows: np.ndarray, expected: list[int]
             assert column.dtype == before.dtype
 
 
+def test_concatenate_reads_keeps_columns_together() -> None:
+    batch = reads(4)
+    empty = batch.take(np.array([], dtype=np.int64))
+    whole = ReadBatch.concatenate([batch, empty, batch.take(np.array([3, 1]))])
+    expected = [0, 1, 2, 3, 3, 1]
+    assert len(whole) == len(expected)
+    for name in ReadBatch.__slots__:
+        column, before = getattr(whole, name), getattr(batch, name)
+        if isinstance(column, Ragged):
+            assert_whole(column)
+            assert [row.tolist() for row in column] == [[k] * k for k in expected], name
+            assert column.data.dtype == before.data.dtype
+        else:
+            assert column.tolist() == expected, name
+            assert column.dtype == before.dtype
+
+
 PAIRS = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 4)), max_size=10)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections import Counter
+from itertools import product
 from pathlib import Path
 
 import pysam
@@ -43,6 +44,39 @@ def test_haplotypes_lie_at_their_loci(example: Path) -> None:
             assert locus is not None
             window = reference.fetch(locus)
             assert (bytes(sequence) == window) == name.endswith("_ref")
+
+
+def test_sites_make_the_haplotypes(example: Path) -> None:
+    with pysam.VariantFile(str(example / "sites.vcf")) as file:
+        sites = list(file)
+    haplotypes = read_fasta(example / "haplotypes.fa")
+    carried: set[tuple[int, str]] = set()
+    with ReferenceFasta(example / "reference.fa") as reference:
+        for name, description, sequence in zip(
+            haplotypes.names, haplotypes.descriptions, haplotypes.sequences, strict=True
+        ):
+            _, locus = parse_locus(name, description)
+            assert locus is not None
+            within = [site for site in sites if locus.start <= site.start < locus.end]
+            window = reference.fetch(locus).decode()
+            made = {
+                put_in(window, locus.start, within, alleles): alleles
+                for alleles in product(*(site.alleles for site in within))
+            }
+            alleles = made[bytes(sequence).decode()]
+            carried |= {(s.pos, a) for s, a in zip(within, alleles, strict=True) if a != s.ref}
+    assert {(site.pos, alt) for site in sites for alt in site.alts} - carried == {(5251, "T")}
+
+
+def put_in(
+    window: str, start: int, sites: list[pysam.VariantRecord], alleles: tuple[str, ...]
+) -> str:
+    """Put an allele of each site in place of REF."""
+    for site, allele in zip(reversed(sites), reversed(alleles), strict=True):
+        begin, end = site.start - start, site.stop - start
+        assert window[begin:end] == site.ref
+        window = window[:begin] + allele + window[end:]
+    return window
 
 
 def test_reads_are_pairs_that_fit_the_reference(example: Path) -> None:

@@ -15,6 +15,8 @@ from hapgpu.cli.messages import guarded
 COMMANDS: Final = {
     "realign": "Align reads to haplotypes, exactly as GATK does.",
     "pairhmm": "Compute how likely reads are given haplotypes, by GATK's pair-HMM.",
+    "haplotypes": "Make candidate haplotypes from the variants of a VCF.",
+    "genotype": "Genotype the sites of a VCF in aligned reads, by the pair-HMM.",
     "index": "Build the index of a reference, for map or for chain.",
     "map": "Find every place where reads fit a reference with at most one error.",
     "chain": "Map long reads by minimizers and chains, exactly as minimap2 does.",

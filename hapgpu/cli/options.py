@@ -29,6 +29,7 @@ _ALL_FLAGS: Final = 0xFFFF
 
 _OUTPUT = "Output"
 _SELECTION = "Which reads"
+_SITES = "Which sites"
 _RESOURCES = "Devices and threads"
 _MESSAGES = "Messages"
 
@@ -130,6 +131,26 @@ TargetsFile = Annotated[
         metavar="BED",
         help="Only reads that overlap a region of this BED file.",
         rich_help_panel=_SELECTION,
+    ),
+]
+SiteRegions = Annotated[
+    list[str] | None,
+    typer.Option(
+        "-r",
+        "--region",
+        metavar="CHR:START-END",
+        help="Only sites whose REF overlaps this region; may be given several times.",
+        rich_help_panel=_SITES,
+    ),
+]
+SiteTargetsFile = Annotated[
+    Path | None,
+    typer.Option(
+        "-L",
+        "--targets-file",
+        metavar="BED",
+        help="Only sites whose REF overlaps a region of this BED file.",
+        rich_help_panel=_SITES,
     ),
 ]
 RequireFlags = Annotated[

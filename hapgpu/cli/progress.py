@@ -24,7 +24,7 @@ from hapgpu.progress import NoProgress, Progress
 _SECONDS_BETWEEN_LINES: Final = 30.0
 
 
-def choose_progress(title: str, *, quiet: bool) -> Progress:
+def choose_progress(title: str, *, quiet: bool, unit: str = "reads") -> Progress:
     """Return a bar for a terminal, plain lines elsewhere, nothing when quiet.
 
     A terminal that also shows the output gets lines: a bar would be drawn into the records.
@@ -35,24 +35,34 @@ def choose_progress(title: str, *, quiet: bool) -> Progress:
         What is running, such as `hapgpu realign`.
     quiet
         Whether the user asked for silence.
+    unit
+        What is counted.
     """
     if quiet:
         return NoProgress()
     if sys.stderr.isatty() and not sys.stdout.isatty():
-        return BarProgress(title)
-    return LineProgress(title)
+        return BarProgress(title, unit)
+    return LineProgress(title, unit=unit)
 
 
 class BarProgress:
-    """A rich bar, or a spinner where the total is not known."""
+    """A rich bar, or a spinner where the total is not known.
 
-    def __init__(self, title: str) -> None:
+    Parameters
+    ----------
+    title
+        What is running.
+    unit
+        What is counted.
+    """
+
+    def __init__(self, title: str, unit: str = "reads") -> None:
         self._bar = RichBar(
             SpinnerColumn(),
             TextColumn("{task.description}"),
             BarColumn(),
             MofNCompleteColumn(),
-            TextColumn("reads, {task.fields[rate]} reads/s"),
+            TextColumn(f"{unit}, {{task.fields[rate]}} {unit}/s"),
             TimeElapsedColumn(),
             console=Console(stderr=True),
             transient=True,
@@ -87,6 +97,8 @@ class LineProgress:
         Where the lines go; standard error if not given.
     clock
         Seconds from any fixed time on.
+    unit
+        What is counted.
     """
 
     def __init__(
@@ -94,8 +106,10 @@ class LineProgress:
         title: str,
         stream: TextIO | None = None,
         clock: Callable[[], float] = time.monotonic,
+        unit: str = "reads",
     ) -> None:
         self._title = title
+        self._unit = unit
         self._stream = stream or sys.stderr
         self._clock = clock
         self._total: int | None = None
@@ -119,7 +133,8 @@ class LineProgress:
         of_total = f" of {self._total:,}" if self._total is not None else ""
         rate = self._done / seconds
         return (
-            f"{self._title}: {self._done:,}{of_total} reads, {rate:,.0f} reads/s, {seconds:.0f} s"
+            f"{self._title}: {self._done:,}{of_total} {self._unit}, "
+            f"{rate:,.0f} {self._unit}/s, {seconds:.0f} s"
         )
 
     def finish(self) -> None:

@@ -63,6 +63,20 @@ class OutputFile:
         """Return the descriptor; nothing may have been written before it is used."""
         return self._stream.fileno()
 
+    def staged(self) -> Path:
+        """Write out what is buffered, and return where it lies until it is committed.
+
+        Raises
+        ------
+        OutputError
+            It is written to a pipe or a device.
+        """
+        with self.reporting():
+            self._stream.flush()
+        if not self._temporary:
+            raise OutputError(f"cannot write {self.name}: it is no regular file")
+        return self._temporary
+
     def commit(self) -> None:
         """Write out what is buffered and give the file its name."""
         with self.reporting():

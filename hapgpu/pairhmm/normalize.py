@@ -7,7 +7,9 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-_WORST_DIFFERENCE: Final = -4.5  # Phred 45: GATK's global rate of mismapped reads
+WORST_DIFFERENCE: Final = -4.5
+"""log10 of GATK's global rate of mismapped reads, Phred 45."""
+
 _ERRORS_PER_BASE: Final = 0.02
 _MOST_ERRORS: Final = 2.0
 _LOG10_OF_ERROR: Final = -4.0
@@ -32,7 +34,7 @@ def normalized(
     """
     starts = np.cumsum(counts) - counts
     best = np.maximum.reduceat(likelihoods, starts) if counts.size else likelihoods
-    return np.maximum(likelihoods, np.repeat(best + _WORST_DIFFERENCE, counts)), best
+    return np.maximum(likelihoods, np.repeat(best + WORST_DIFFERENCE, counts)), best
 
 
 def is_well_modelled(best: NDArray[np.float64], lengths: NDArray[np.int64]) -> NDArray[np.bool_]:

@@ -1,0 +1,136 @@
+"""`hapgpu haplotypes`: candidate haplotypes made from the variants of a VCF."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Annotated, Final
+
+import typer
+
+from hapgpu.cli.messages import set_up_messages
+from hapgpu.cli.options import Debug, Json, Output, Quiet, SiteRegions, SiteTargetsFile, Verbose
+from hapgpu.cli.run import given_regions, refuse_to_replace
+from hapgpu.device import CpuDevice
+from hapgpu.genotyping.haplotype_text import HaplotypeText
+from hapgpu.genotyping.locus_batches import LocusRules, locus_batches
+from hapgpu.genotyping.record_selection import within
+from hapgpu.io.fasta import ReferenceFasta
+from hapgpu.io.output import OutputFile
+from hapgpu.io.vcf import VcfRecord, open_vcf
+from hapgpu.stats import RunStatistics
+
+EXAMPLES: Final = """Haplotypes of all variants, and reads aligned to them:
+hapgpu haplotypes reference.fa calls.vcf.gz -o haplotypes.fa
+hapgpu realign sample.bam haplotypes.fa --reference reference.fa -o realigned.bam
+
+Of some of the variants:
+hapgpu haplotypes reference.fa calls.vcf.gz -r chr20:10000001-10050000 -o haplotypes.fa"""
+
+logger = logging.getLogger(__name__)
+
+_FLANK: Final = 100
+_MOST_FLANK: Final = 10_000
+_MOST_COMBINATIONS: Final = 64
+
+_TOLD: Final = {
+    "symbolic_alleles": "symbolic alleles and breakends are left out",
+    "spanned_alleles": "alleles are '*' and change nothing where they stand",
+    "loci_without_alternatives": "loci are left out: no haplotype there differs from the reference",
+    "cuts": f"times neighbours do not share a locus: they have over {_MOST_COMBINATIONS}"
+    " combinations of alleles, or over 1000 records follow each other closely",
+    "contradictions": "alleles are left out: genotypes put another on the same haplotype there",
+    "capped_loci": "loci lack combinations of several alleles: there are over"
+    f" {_MOST_COMBINATIONS}",
+}
+"""What is worth a warning, by the name of its count."""
+
+
+def haplotypes(
+    *,
+    reference: Annotated[
+        Path,
+        typer.Argument(
+            metavar="REF.fa", help="Reference: FASTA, plain or bgzipped, with its index (.fai)."
+        ),
+    ],
+    calls: Annotated[
+        str,
+        typer.Argument(
+            metavar="CALLS.vcf.gz",
+            help="Variants: VCF, plain or compressed, or BCF, sorted; - is standard input.",
+        ),
+    ],
+    flank: Annotated[
+        int,
+        typer.Option(
+            "--flank",
+            metavar="BASES",
+            min=0,
+            max=_MOST_FLANK,
+            help="Bases of the reference on either side of the variants of a locus; variants no"
+            " further apart share a locus.",
+        ),
+    ] = _FLANK,
+    regions: SiteRegions = None,
+    targets_file: SiteTargetsFile = None,
+    output: Output = None,
+    json: Json = None,
+    quiet: Quiet = False,
+    verbose: Verbose = False,
+    debug: Debug = False,
+) -> None:
+    """Make candidate haplotypes from variants, for hapgpu realign and hapgpu pairhmm.
+
+    Neighbouring variants share a locus. Phased genotypes give the haplotypes of each sample;
+    unphased ones, and variants without genotypes, every combination: of more than 64, the
+    reference, each allele alone, and then those of the fewest alleles. FASTA comes out, with the
+    locus in each header and the alleles that the haplotype has in place of REF.
+    """
+    set_up_messages("haplotypes", quiet=quiet, verbose=verbose, debug=debug)
+    inputs: list[str | Path] = [reference, Path(f"{reference}.fai"), calls]
+    if targets_file is not None:
+        inputs.append(targets_file)
+    for written in (output, json):
+        refuse_to_replace(inputs, written)
+    statistics = RunStatistics("haplotypes", sys.argv, [CpuDevice(1).name], 1)
+    for what in _TOLD:
+        statistics.count(what, 0)
+    chosen = given_regions(regions, targets_file)
+    rules = LocusRules(flank, flank, _MOST_COMBINATIONS, masks=False, phased=True)
+    with ReferenceFasta(reference) as fasta, open_vcf(calls) as vcf:
+        records = within(vcf.records(), chosen, fasta.lengths)
+        batches = locus_batches(
+            _with_sequences(records, statistics), fasta, rules, vcf.name, statistics.count
+        )
+        text = HaplotypeText(flank, statistics.count)
+        with OutputFile(output) as out:
+            for batch in batches:
+                out.write(text.of(batch))
+    _report(statistics, json)
+
+
+def _with_sequences(records: Iterable[VcfRecord], statistics: RunStatistics) -> Iterator[VcfRecord]:
+    """Leave out records that change nothing: neighbours are not to share a locus across them."""
+    for record in records:
+        statistics.count("records", 1)
+        if any(allele.isalpha() for allele in record.alternatives):
+            yield record
+        else:
+            spanned = record.alternatives.count("*")
+            statistics.count("spanned_alleles", spanned)
+            statistics.count("symbolic_alleles", len(record.alternatives) - spanned)
+            statistics.count("records_without_alternatives", 1)
+
+
+def _report(statistics: RunStatistics, json: Path | None) -> None:
+    counts = statistics.as_dict()["counts"]
+    if isinstance(counts, dict):
+        for what, told in _TOLD.items():
+            if number := counts.get(what):
+                logger.warning("%d %s", number, told)
+    logger.info("%s", counts)
+    if json is not None:
+        statistics.write(json)

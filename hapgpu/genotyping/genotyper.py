@@ -1,0 +1,137 @@
+"""Genotypes of one batch of loci: windows, qualities, pair-HMM, likelihoods, calls."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hapgpu.batch import ReadBatch, offsets_of
+from hapgpu.genotyping.allele_table import allele_table
+from hapgpu.genotyping.calls import calls_of
+from hapgpu.genotyping.evidence import evidence_of
+from hapgpu.genotyping.evidence_batch import Calls, LocusReads, ReadWindows
+from hapgpu.genotyping.likelihoods import site_likelihoods
+from hapgpu.genotyping.locus_batch import LocusBatch
+from hapgpu.genotyping.priors import Prior
+from hapgpu.genotyping.windows import windows_of
+from hapgpu.pairhmm.batch import HmmBatch
+from hapgpu.pairhmm.pcr_model import PcrModel
+from hapgpu.pairhmm.qualities import QualityOptions, check_base_qualities, prepared_reads
+
+MARGIN: Final = 60
+"""Bases of a read that count on either side of a locus."""
+
+MOST_PLOIDY: Final = 4
+
+_LEAST_BASES: Final = 10
+"""Fewer bases of a read at a locus tell too little."""
+
+_REMEDY: Final = "give it some, or leave it out"
+
+LikelihoodsOf = Callable[[HmmBatch], NDArray[np.float64]]
+"""`hapgpu.pairhmm.likelihoods.log10_likelihoods` on some device."""
+
+
+@dataclass(frozen=True, slots=True)
+class GenotypeOptions:
+    """What the user may choose.
+
+    Attributes
+    ----------
+    ploidy
+        Copies of the genome in each sample, 1 to `MOST_PLOIDY`.
+    prior
+        Of genotypes.
+    pcr_model
+        How much PCR is suspected of indels in repeats.
+    least_mapping_quality
+        Reads mapped with less do not count.
+    """
+
+    ploidy: int = 2
+    prior: Prior = Prior.POPULATION
+    pcr_model: PcrModel = PcrModel.CONSERVATIVE
+    least_mapping_quality: int = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Genotyped:
+    """Loci with the genotypes of their sites, and what was done for them, by name."""
+
+    batch: LocusBatch
+    calls: Calls
+    counts: Mapping[str, int]
+
+
+class Genotyper:
+    """Genotypes batches of loci.
+
+    Parameters
+    ----------
+    options
+        What the user chose.
+    samples
+        Number of samples.
+    likelihoods
+        The pair-HMM on a device.
+    source
+        Name of the reads, for errors.
+    """
+
+    def __init__(
+        self, options: GenotypeOptions, samples: int, likelihoods: LikelihoodsOf, source: str
+    ) -> None:
+        self._options = options
+        self._qualities = QualityOptions(pcr_model=options.pcr_model)
+        self._samples = samples
+        self._likelihoods = likelihoods
+        self._source = source
+
+    def __call__(self, locus_reads: LocusReads) -> Genotyped:
+        """Genotype the sites of some loci.
+
+        Raises
+        ------
+        InputError
+            A read has no base qualities, or a tag `BI` or `BD` that does not fit its bases.
+        """
+        batch, reads = locus_reads.batch, locus_reads.reads
+        windows = windows_of(reads, locus_reads.samples, batch.loci, MARGIN, _LEAST_BASES)
+        hmm = self._hmm_batch(batch, reads, windows)
+        evidence = evidence_of(windows, self._likelihoods(hmm), np.diff(batch.haplotypes.offsets))
+        alleles = allele_table(batch.sites, batch.loci, batch.haplotypes)
+        likelihoods = site_likelihoods(
+            evidence, batch, alleles, self._samples, self._options.ploidy
+        )
+        calls = calls_of(likelihoods, batch, self._options.prior, self._options.ploidy)
+        counts = {
+            "sites": len(batch.sites),
+            "loci": len(batch.loci),
+            "haplotypes": len(batch.haplotypes.sequences),
+            "fragments": windows.fragment_offsets.size - 1,
+            "poorly_modelled_fragments": windows.fragment_offsets.size - 1 - evidence.loci.size,
+            "likelihoods": hmm.pairs,
+            "cells": hmm.cells,
+            "calls": int((calls.qualities >= 0).sum()),
+            "no_calls": int((calls.qualities < 0).sum()),
+        }
+        return Genotyped(batch, calls, counts)
+
+    def _hmm_batch(self, batch: LocusBatch, reads: ReadBatch, windows: ReadWindows) -> HmmBatch:
+        """Return a region for each locus: the parts of reads there, and its haplotypes."""
+        used, rows = np.unique(windows.reads, return_inverse=True)
+        met = reads.take(used)
+        check_base_qualities(met, self._source, _REMEDY)
+        prepared = prepared_reads(met, self._qualities, self._source)
+        return HmmBatch(
+            prepared.gather(
+                met.bases.offsets[rows] + windows.begins, windows.ends - windows.begins
+            ),
+            batch.haplotypes.sequences,
+            offsets_of(np.bincount(windows.loci, minlength=len(batch.loci))),
+            batch.haplotypes.offsets,
+        )

@@ -1,0 +1,144 @@
+"""A run over all sites of a VCF: the inputs opened together, and the workers on the devices."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from types import TracebackType
+from typing import Final, Self
+
+from hapgpu.device import CpuDevice, Device
+from hapgpu.genotyping.aligned_reads import AlignedReads
+from hapgpu.genotyping.evidence_batch import LocusReads
+from hapgpu.genotyping.genotyper import MARGIN, GenotypeOptions, Genotyper, LikelihoodsOf
+from hapgpu.genotyping.locus_batches import LocusRules, locus_batches
+from hapgpu.genotyping.read_rules import ReadRules
+from hapgpu.genotyping.record_selection import within
+from hapgpu.io.fasta import ReferenceFasta
+from hapgpu.io.regions import Region
+from hapgpu.io.vcf import open_vcf
+from hapgpu.pairhmm.likelihoods import log10_likelihoods
+
+_RULES: Final = LocusRules(
+    distance=MARGIN, flank=MARGIN + 40, most_combinations=64, masks=True, phased=False
+)
+_WORKERS_PER_GPU: Final = 4
+
+Timed = Callable[[str, LikelihoodsOf], LikelihoodsOf]
+"""`hapgpu.stats.RunStatistics.timed`, for instance."""
+
+
+def _untimed(_stage: str, step: LikelihoodsOf) -> LikelihoodsOf:
+    return step
+
+
+@dataclass(frozen=True, slots=True)
+class GenotypeInputs:
+    """What is genotyped.
+
+    Attributes
+    ----------
+    reads
+        Names of BAM, CRAM or SAM files; `-` is standard input.
+    reference
+        FASTA with its index.
+    sites
+        Name of a VCF or BCF file; `-` is standard input.
+    regions
+        Only sites that overlap one of these, all if there are none.
+    """
+
+    reads: Sequence[str]
+    reference: Path
+    sites: str
+    regions: Sequence[Region] = ()
+
+
+class GenotypeSession:
+    """The inputs of a run, open; a context manager.
+
+    Attributes
+    ----------
+    samples
+        Names, in the order of the files and their headers.
+    header
+        The lines of the VCF that begin with `##`.
+    contigs
+        Lengths of the contigs of the reference.
+
+    Raises
+    ------
+    InputError
+        An input is missing, damaged, or does not fit the others.
+    """
+
+    def __init__(self, inputs: GenotypeInputs, options: GenotypeOptions, threads: int) -> None:
+        self._options = options
+        self._regions = inputs.regions
+        self._source = ", ".join(inputs.reads)
+        with ExitStack() as stack:
+            self._reference = stack.enter_context(ReferenceFasta(inputs.reference))
+            self._vcf = stack.enter_context(open_vcf(inputs.sites))
+            rules = ReadRules(least_mapping_quality=options.least_mapping_quality, margin=MARGIN)
+            self._reads = stack.enter_context(
+                AlignedReads(inputs.reads, threads=threads, reference=inputs.reference, rules=rules)
+            )
+            self.contigs = self._reference.lengths
+            self._reads.check_contigs(self.contigs)
+            self._stack = stack.pop_all()
+        self.samples = self._reads.samples
+        self.header = self._vcf.header
+
+    def batches(self) -> Iterator[LocusReads]:
+        """Read sites and the reads there, once, in the order of the sites."""
+        records = within(self._vcf.records(), self._regions, self.contigs)
+        return self._reads.at(locus_batches(records, self._reference, _RULES, self._vcf.name))
+
+    def genotypers(self, devices: Sequence[Device], timed: Timed = _untimed) -> list[Genotyper]:
+        """Return workers that together keep the devices busy, each with a batch at a time.
+
+        Parameters
+        ----------
+        devices
+            What computes.
+        timed
+            Told the name of a stage and a step of it, returns the step; it may measure it.
+        """
+        return [
+            Genotyper(
+                self._options,
+                len(self.samples),
+                timed("pair-HMM", partial(log10_likelihoods, device=worker)),
+                self._source,
+            )
+            for worker in _workers(devices)
+        ]
+
+    @property
+    def read_counts(self) -> Mapping[str, int]:
+        """Reads seen and reads left out so far, by name."""
+        return self._reads.counts
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._stack.close()
+
+
+def _workers(devices: Sequence[Device]) -> Iterator[Device]:
+    """Yield the devices, each as often as it works on batches; a CPU thread is a worker."""
+    for device in devices:
+        if isinstance(device, CpuDevice):
+            # The thread that reads is one of those that were asked for.
+            yield from [CpuDevice(1)] * max(device.threads - 1, 1)
+        else:
+            yield from [device] * _WORKERS_PER_GPU

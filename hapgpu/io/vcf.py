@@ -1,0 +1,287 @@
+"""Records of VCF and BCF files."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Generator, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Final, Self
+
+from hapgpu.errors import InputError
+from hapgpu.io.text_kind import looks_like
+from hapgpu.io.vcf_lines import FIRST_LINE_CHARACTERS, bcf_lines, text_lines
+
+_FIXED_NAMES: Final = ["#CHROM", "POS", "ID", "REF", "ALT", "QUAL", "FILTER", "INFO"]
+_FIXED: Final = len(_FIXED_NAMES)
+_BASES: Final = "ACGTNRYSWKMBDHVacgtnryswkmbdhv"
+_LAST_POSITION: Final = 2**31 - 1
+_MOST_DIGITS: Final = len(str(_LAST_POSITION))
+_SHOWN_CHARACTERS: Final = 40
+
+
+@dataclass(frozen=True, slots=True)
+class VcfRecord:
+    """One line of a VCF.
+
+    Attributes
+    ----------
+    line
+        Its number in the file, from 1; of BCF, the number of the record.
+    contig
+        CHROM.
+    start
+        0-based position of the first base of REF.
+    reference
+        REF, upper case.
+    alternatives
+        ALT, sequences in upper case, `*`, symbolic alleles and breakends as they are; none for `.`.
+    columns
+        The eight fixed columns as they were written, CHROM to INFO.
+    genotypes
+        FORMAT and the columns of the samples; empty where there are none.
+    """
+
+    line: int
+    contig: str
+    start: int
+    reference: str
+    alternatives: tuple[str, ...]
+    columns: tuple[str, ...]
+    genotypes: str
+
+
+def open_vcf(path: str | Path) -> VcfSource:
+    """Open a VCF, plain, gzip- or BGZF-compressed, or a BCF, told apart by their first bytes.
+
+    Parameters
+    ----------
+    path
+        A file, or `-` for standard input.
+
+    Raises
+    ------
+    InputError
+        It cannot be read, is neither VCF nor BCF or a BCF from a pipe, or its header is malformed.
+    """
+    name = "standard input" if str(path) == "-" else str(path)
+    lines = text_lines(path, name)
+    try:
+        first = next(lines, "")
+        is_bcf = first.startswith("BCF")
+        if is_bcf:
+            lines.close()
+            lines = bcf_lines(path, name)
+            first = next(lines, "")
+        return VcfSource(name, first, lines, is_bcf=is_bcf)
+    except BaseException:
+        lines.close()
+        raise
+
+
+class VcfSource:
+    """The header and the records of a VCF or BCF; a context manager.
+
+    Parameters
+    ----------
+    name
+        Of the file, for messages.
+    first
+        Its first line, or the beginning of it.
+    lines
+        The lines behind it; closed with this.
+    is_bcf
+        Whether the lines were made from a BCF, in which records are counted rather than lines.
+
+    Attributes
+    ----------
+    name
+        As above.
+    header
+        The lines that begin with `##`, without newlines.
+    samples
+        The names of the samples.
+
+    Raises
+    ------
+    InputError
+        The header is malformed; the message names the line.
+    """
+
+    def __init__(self, name: str, first: str, lines: Generator[str], *, is_bcf: bool) -> None:
+        self.name = name
+        self._lines = lines
+        self._unit = "record" if is_bcf else "line"
+        _check_first_line(first, name)
+        self.header, columns = self._take_header(first)
+        line = len(self.header) + 1
+        try:
+            self.samples = _samples_of(columns)
+        except _MalformedError as fault:
+            raise InputError(f"{name}, line {line}: {fault}") from None
+        self._first_number = 1 if is_bcf else line + 1
+
+    def records(self) -> Iterator[VcfRecord]:
+        """Read the records, once, in file order.
+
+        Raises
+        ------
+        InputError
+            A line is malformed or out of order, or the file is damaged or cut short.
+        """
+        contig, last = "", 0
+        seen: set[str] = set()
+        samples = len(self.samples)
+        for number, line in enumerate(self._lines, self._first_number):
+            try:
+                if line.isspace():
+                    _check_rest(self._lines)
+                    return
+                record = _record(number, line, samples)
+                if record.contig != contig:
+                    contig = record.contig
+                    if contig in seen:
+                        raise _unsorted(f"{_shown(contig)} comes again after another contig")
+                    seen.add(contig)
+                elif record.start < last:
+                    raise _unsorted(f"POS {record.start + 1} follows {last + 1}")
+            except _MalformedError as fault:
+                raise InputError(f"{self.name}, {self._unit} {number}: {fault}") from None
+            last = record.start
+            yield record
+
+    def close(self) -> None:
+        """Close the file."""
+        self._lines.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def _take_header(self, first: str) -> tuple[tuple[str, ...], str]:
+        """Return the ## lines and the line behind them."""
+        header = [first.rstrip("\r\n")]
+        for line in self._lines:
+            text = line.rstrip("\r\n")
+            if not text.startswith("##"):
+                return tuple(header), text
+            header.append(text)
+        raise InputError(f"{self.name} is cut short: its header has no #CHROM line")
+
+
+class _MalformedError(Exception):
+    """What is wrong with a line, and the remedy."""
+
+
+def _check_first_line(line: str, name: str) -> None:
+    if line.startswith("##fileformat=VCFv4") and len(line) < FIRST_LINE_CHARACTERS:
+        return
+    if not line:
+        raise InputError(f"{name} is empty: VCF or BCF expected")
+    if line.startswith("##fileformat=VCF"):
+        raise InputError(f"{name}, line 1: {_shown(line.rstrip())}: only VCFv4 can be read")
+    kind = "FASTA" if line.startswith(">") else looks_like(line.encode("utf-8", "surrogateescape"))
+    found = f"looks like {kind}" if kind else "does not begin with ##fileformat=VCFv4"
+    raise InputError(f"{name} {found}: VCF or BCF expected")
+
+
+def _samples_of(columns: str) -> tuple[str, ...]:
+    names = columns.split("\t")
+    if names[:_FIXED] != _FIXED_NAMES or names[_FIXED : _FIXED + 1] not in ([], ["FORMAT"]):
+        raise _MalformedError(
+            "expected a ## line, or #CHROM POS ID REF ALT QUAL FILTER INFO, and FORMAT and samples"
+            f" if there are any, separated by tabs; found {_shown(columns)}"
+        )
+    samples = names[_FIXED + 1 :]
+    if "" in samples:
+        raise _MalformedError("the name of a sample is empty: run: bcftools reheader")
+    if len(set(samples)) < len(samples):
+        twice, _ = Counter(samples).most_common(1)[0]
+        raise _MalformedError(f"two samples are named {_shown(twice)}: run: bcftools reheader")
+    return tuple(samples)
+
+
+def _record(number: int, line: str, samples: int) -> VcfRecord:
+    fields = line.rstrip("\r\n").split("\t", _FIXED)
+    columns = tuple(fields[:_FIXED])
+    if len(columns) < _FIXED or "" in columns:
+        raise _MalformedError(
+            "expected the columns CHROM to INFO, separated by tabs, none of them empty"
+        )
+    # As in htslib, columns that the header does not announce are passed over.
+    genotypes = fields[_FIXED] if samples and len(fields) > _FIXED else ""
+    if genotypes.count("\t") != samples:
+        found = len(line.split("\t"))
+        raise _MalformedError(
+            f"{found} columns found, {_FIXED + 1 + samples} expected by the header"
+        )
+    contig, position, _, reference, alternatives = columns[:5]
+    start = _start(position)
+    if reference.strip(_BASES):
+        raise _MalformedError(f"REF {_shown(reference)} is not made of bases")
+    return VcfRecord(
+        number, contig, start, reference.upper(), _alleles(alternatives), columns, genotypes
+    )
+
+
+def _start(position: str) -> int:
+    is_number = position.isdecimal() and position.isascii() and len(position) <= _MOST_DIGITS
+    start = int(position) - 1 if is_number else -1
+    if not 0 <= start < _LAST_POSITION:
+        raise _MalformedError(
+            f"POS {_shown(position)} is no whole number from 1 to {_LAST_POSITION}"
+        )
+    return start
+
+
+def _alleles(alternatives: str) -> tuple[str, ...]:
+    if not alternatives.strip(_BASES):
+        return (alternatives.upper(),)
+    if alternatives == ".":
+        return ()
+    return tuple(map(_allele, alternatives.split(",")))
+
+
+def _allele(text: str) -> str:
+    if not text:
+        raise _MalformedError("an allele in ALT is empty")
+    if not text.strip(_BASES):
+        return text.upper()
+    if not _has_no_sequence(text):
+        raise _MalformedError(
+            f"ALT {_shown(text)} is neither made of bases nor *, a symbolic allele or a breakend"
+        )
+    return text
+
+
+def _has_no_sequence(allele: str) -> bool:
+    """Tell whether an allele is `*`, a symbol, a breakend or missing (VCF 4.3, 1.6.1 and 5.4)."""
+    if allele == "*" or "[" in allele or "]" in allele:
+        return True
+    if allele.startswith("<"):
+        return allele.endswith(">") and len(allele) > len("<>")
+    return allele.startswith(".") or allele.endswith(".")
+
+
+def _check_rest(lines: Iterator[str]) -> None:
+    """Check that blank lines are the last ones."""
+    if not all(line.isspace() for line in lines):
+        raise _MalformedError("a blank line among the records: remove it")
+
+
+def _unsorted(what: str) -> _MalformedError:
+    return _MalformedError(f"{what}: the records are not sorted; run: bcftools sort")
+
+
+def _shown(text: str) -> str:
+    """Quote a text, which may be long or hold any character."""
+    cut = text[:_SHOWN_CHARACTERS]
+    return repr(cut if cut == text else f"{cut}...")

@@ -1,0 +1,151 @@
+"""VCF written as text, or as BGZF with its index."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path, PurePath
+from types import TracebackType
+from typing import Final, Self
+
+import pysam
+
+from hapgpu.errors import OutputError, UsageError
+from hapgpu.io.bgzf_writer import BgzfWriter
+from hapgpu.io.htslib import silent_htslib
+from hapgpu.io.output import OutputFile
+from hapgpu.io.pool import Pool
+
+_LONGEST_OF_TBI: Final = 2**29
+_BGZF_SUFFIXES: Final = (".gz", ".bgz")
+_INDEX_SUFFIXES: Final = (".tbi", ".csi")
+
+
+class VcfWriter:
+    """An output of VCF lines; leaving its context with an exception discards it.
+
+    The name says the form: BGZF where it ends in `.gz` or `.bgz`, else text. A BGZF file, unlike
+    a pipe, gets an index beside it, `.tbi` or, where a contig is too long for that, `.csi`; both
+    appear when both are complete, and an index of an earlier file does not outlive that file.
+
+    Parameters
+    ----------
+    path
+        A file, or `-` for standard output.
+    header_text
+        All lines of the header, #CHROM included, each closed by a newline.
+    contig_lengths
+        Bases of the contigs on which records lie.
+    threads
+        CPU threads used, the calling one among them.
+
+    Raises
+    ------
+    UsageError
+        The name asks for BCF.
+    OutputError
+        The output cannot be made, written or indexed.
+    """
+
+    def __init__(
+        self, path: str, header_text: bytes, contig_lengths: Sequence[int], threads: int
+    ) -> None:
+        suffix = PurePath(path).suffix.lower()
+        if suffix == ".bcf":
+            raise UsageError(
+                f"{path}: BCF is not written: write .vcf.gz and run: bcftools view -Ob"
+            )
+        self._path = path
+        self._header_text = header_text
+        is_long = max(contig_lengths, default=0) > _LONGEST_OF_TBI
+        self._index_suffix = ".csi" if is_long else ".tbi"
+        self._pool = Pool(threads)
+        self._output = OutputFile(path)
+        self._blocks = (
+            BgzfWriter(self._output, self._pool, compressed=True)
+            if suffix in _BGZF_SUFFIXES
+            else None
+        )
+        self._index: OutputFile | None = None
+
+    def write(self, lines: bytes) -> None:
+        """Append whole lines, sorted by contig and position.
+
+        Raises
+        ------
+        OutputError
+            The output cannot be written.
+        """
+        sink = self._blocks or self._output
+        sink.write(memoryview(lines))
+
+    def _begin(self) -> None:
+        if self._blocks and self._output.is_new_file:
+            self._index = OutputFile(f"{self._path}{self._index_suffix}")
+        self.write(self._header_text)
+
+    def _finish(self) -> None:
+        if self._blocks:
+            self._blocks.finish()
+        if not self._index:
+            self._output.commit()
+            return
+        _build_index(self._output, self._index, is_csi=self._index_suffix == ".csi")
+        # In this order there is never an index beside a file that it was not made of.
+        with self._index.reporting():
+            _drop_indexes(self._path, Path(self._index.name))
+        self._output.commit()
+        self._index.commit()
+
+    def _close(self) -> None:
+        """Let go of everything; what was not committed is lost."""
+        self._pool.close()
+        self._output.discard()
+        if self._index:
+            self._index.discard()
+
+    def __enter__(self) -> Self:
+        try:
+            self._begin()
+        except BaseException:
+            self._close()
+            raise
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        try:
+            if kind is None:
+                self._finish()
+        finally:
+            self._close()
+
+
+def _build_index(data: OutputFile, index: OutputFile, *, is_csi: bool) -> None:
+    try:
+        with silent_htslib():
+            pysam.tabix_index(
+                str(data.staged()),
+                preset="vcf",
+                force=True,
+                keep_original=True,
+                index=str(index.staged()),
+                csi=is_csi,
+            )
+    except OSError as error:
+        raise OutputError(
+            f"cannot write {index.name}: the disk is full, or INFO of a record has an END that no"
+            " contig reaches"
+        ) from error
+
+
+def _drop_indexes(path: str, written: Path) -> None:
+    """Remove indexes beside a name and, of a link, beside its target, for `written` to come."""
+    for name in (path, Path(path).resolve()):
+        for suffix in _INDEX_SUFFIXES:
+            index = Path(f"{name}{suffix}")
+            # The link stays by which the index is written elsewhere.
+            (index.resolve() if index == written else index).unlink(missing_ok=True)

@@ -1,0 +1,81 @@
+"""Genotypes of simulated samples, of which the truth is known."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pysam
+import pytest
+from numpy.typing import NDArray
+
+from hapgpu.genotyping.api import Genotypes, genotype
+from hapgpu.genotyping.simulation.fragments import ReadModel
+from hapgpu.genotyping.simulation.phased_variants import vcf_text
+from hapgpu.genotyping.simulation.sample import sample_header, simulated_reads
+from hapgpu.genotyping.simulation.variants import VariantKind, VariantModel, drawn_variants
+from hapgpu.io.records import open_writer
+from tests.genotyping.made_references import random_text, slice_of
+
+TEXT = random_text(40_000, 11)
+REPEATS = {VariantKind.REPEAT, VariantKind.MULTI_REPEAT}
+
+
+@dataclass(frozen=True)
+class Called:
+    """The calls of one sample, and whether each is the truth."""
+
+    calls: Genotypes
+    is_right: NDArray[np.bool_]
+    is_repeat: NDArray[np.bool_]
+
+    @property
+    def qualities(self) -> NDArray[np.int16]:
+        return self.calls.qualities[:, 0]
+
+
+def called(folder: Path, ploidy: int, depth: float, seed: int = 1) -> Called:
+    """Simulate a sample of this depth per chromosome copy, and genotype it.
+
+    Its genotypes are drawn with equal probability: the flat prior is the right one.
+    """
+    reference, header = slice_of(TEXT), sample_header("NA1", "chr1", len(TEXT))
+    variants, kinds = drawn_variants(reference, ploidy, VariantModel(spacing=150), seed)
+    fasta, sites, bam = (folder / name for name in ("made.fa", "sites.vcf", "reads.bam"))
+    fasta.write_text(f">chr1\n{TEXT}\n")
+    pysam.faidx(str(fasta))
+    sites.write_text(vcf_text(variants, "chr1", len(TEXT)))
+    model = ReadModel(depth=depth * ploidy)
+    with open_writer(str(bam), header) as writer:
+        for batch in simulated_reads(reference, variants, "NA1", model, seed):
+            writer.write(batch)
+    pysam.index(str(bam))
+    calls = genotype(bam, fasta, sites, ploidy=ploidy, prior="flat", device="cpu")
+    assert len(calls) == len(variants) > 100
+    is_right = (calls.genotypes[:, 0] == np.sort(variants.genotypes, axis=1)).all(axis=1)
+    return Called(calls, is_right, np.array([kind in REPEATS for kind in kinds]))
+
+
+@pytest.mark.parametrize(("ploidy", "depth"), [(1, 20), (2, 20), (3, 35), (4, 45)])
+def test_genotypes_are_right_where_there_are_enough_reads(
+    ploidy: int, depth: float, tmp_path: Path
+) -> None:
+    """Outside of repeats all of them are; in repeats nearly all, and no wrong call is sure."""
+    sample = called(tmp_path, ploidy, depth)
+    assert sample.is_right[~sample.is_repeat].all()
+    assert sample.is_right[sample.is_repeat].mean() > 0.95
+    assert (sample.qualities[~sample.is_right] < 20).all()
+    assert np.median(sample.qualities) > 30
+
+
+def test_wrong_calls_are_as_frequent_as_their_quality_says(tmp_path: Path) -> None:
+    """With few reads many calls are wrong: about as many as their GQ adds up to."""
+    samples = [called(tmp_path, 2, 2.5, seed) for seed in range(1, 11)]
+    quality = np.concatenate([sample.qualities for sample in samples])
+    is_wrong = ~np.concatenate([sample.is_right for sample in samples])
+    for low, high in ((3, 10), (10, 20), (20, 100)):
+        is_within = (quality >= low) & (quality < high)
+        expected = (10 ** (-(quality[is_within] + 0.5) / 10)).sum()  # GQ is rounded down
+        assert is_within.sum() > 250
+        assert abs(is_wrong[is_within].sum() - expected) < 0.2 * expected + 3.5 * expected**0.5 + 1
