@@ -27,6 +27,8 @@ def blocks(text: str, language: str, use: str) -> list[str]:
 
 
 TABLE, MATRIX, BATCHES = blocks(README, "sh", "pairhmm ")
+(GENOTYPE,) = blocks(README, "sh", "hapgpu genotype example/")
+(HAPLOTYPES,) = blocks(README, "sh", "hapgpu haplotypes example/")
 INDEX_AND_MAP, MAP_BEST = blocks(README, "sh", "hapgpu map example/")
 (INDEX_AND_CHAIN,) = blocks(README, "sh", "hapgpu chain example/")
 
@@ -107,6 +109,36 @@ def test_output_of_the_batch_in_the_rules(tmp_path: Path) -> None:
 def test_python(text: str) -> None:
     (block,) = blocks(text, "python", "pair_hmm")
     subprocess.run([sys.executable, "-c", f"import hapgpu\n{block}"], check=True)
+
+
+TRUTH = {5121: "1/1", 5206: "0/1", 5251: "0/0", 5291: "0/1", 10190: "0/1", 15180: "1/2"}
+"""What the sample of the example carries, by position (`examples/make_example.py`)."""
+
+
+def test_genotypes(folder: Path) -> None:
+    assert output_of(GENOTYPE, folder) == []
+    assert (folder / "genotypes.vcf.gz.tbi").exists()
+    with pysam.VariantFile(str(folder / "genotypes.vcf.gz")) as records:
+        called = {record.pos: record.samples["sample"]["GT"] for record in records}
+    assert {position: "/".join(map(str, alleles)) for position, alleles in called.items()} == TRUTH
+
+
+def test_candidate_haplotypes(folder: Path) -> None:
+    """Of six sites, the four SNVs are close enough to be combined."""
+    assert output_of(HAPLOTYPES, folder) == []
+    lines = (folder / "haplotypes.fa").read_text().splitlines()
+    assert sum(line.startswith(">") for line in lines) == 2**4 + 2 + 3
+
+
+def test_python_genotypes(folder: Path) -> None:
+    (block,) = blocks(README, "python", "hapgpu.genotype")
+    command = f"import hapgpu\n{block}\nprint(*called.genotypes[:, 0].tolist())"
+    run = subprocess.run(
+        [sys.executable, "-c", command], cwd=folder, check=True, capture_output=True, text=True
+    )
+    assert run.stdout.split("\n")[0] == " ".join(
+        f"[{genotype.replace('/', ', ')}]" for genotype in TRUTH.values()
+    )
 
 
 def test_all_hits(folder: Path) -> None:
