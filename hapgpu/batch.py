@@ -63,7 +63,11 @@ class Ragged:
         """Copy rows that lie anywhere in `data` behind each other."""
         offsets = offsets_of(lengths)
         rows = np.empty(int(offsets[-1]), dtype=data.dtype)
-        _copy_rows(data, starts, rows, offsets)
+        # To copy, only the size of an item matters: so there is one function for each size.
+        word = np.dtype(f"u{data.itemsize}")
+        words = data.view(word)
+        words.flags.writeable = False
+        _copy_rows(words, starts, rows.view(word), offsets)
         return cls(rows, offsets)
 
     @classmethod

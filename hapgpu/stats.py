@@ -61,6 +61,12 @@ class RunStatistics:
         with self._lock:
             return dict(self._counts)
 
+    @property
+    def seconds(self) -> dict[str, float]:
+        """The time spent in each stage so far, that of all threads together."""
+        with self._lock:
+            return dict(self._seconds)
+
     def describe(self, what: str, description: dict[str, object]) -> None:
         """Tell more of something than a count: a table of its own, in the place of one before."""
         with self._lock:

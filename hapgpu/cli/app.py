@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import atexit
+import gc
 import sys
 from collections.abc import Sequence
 from importlib import import_module
@@ -30,8 +32,15 @@ module, in paragraphs, stands at the end of its help.
 """
 
 
+_OBJECTS_BETWEEN_COLLECTIONS: Final = 100_000
+
+
 def main() -> None:
     """Run the command line; never returns."""
+    # The compiler's many objects live as long as the process: to look through them again and
+    # again while it loads, and once more at the end, would take a third of a second.
+    gc.set_threshold(_OBJECTS_BETWEEN_COLLECTIONS)
+    atexit.register(gc.freeze)
     arguments = sys.argv[1:]
     program = " ".join(["hapgpu", *(name for name in arguments[:1] if name in COMMANDS)])
     debug = "--debug" in arguments

@@ -25,6 +25,7 @@ from hapgpu.cli.bench_options import (
 from hapgpu.cli.bench_tables import (
     Table,
     chain_table,
+    genotype_table,
     io_table,
     map_table,
     pairhmm_table,
@@ -46,7 +47,10 @@ Mapping beside the search of Seide 2012, in the same index:
 hapgpu bench map --reference ref.fa && hapgpu bench map --reference ref.fa --method backtracking
 
 Long reads to lines of PAF, the whole way and stage by stage:
-hapgpu bench chain --reference ref.fa --bases 200m --read-length 50k"""
+hapgpu bench chain --reference ref.fa --bases 200m --read-length 50k
+
+Genotyping of a simulated sample, from BAM to VCF, ten times side by side:
+hapgpu bench genotype --reference ref.fa --copies 10"""
 
 
 def bench(
@@ -54,7 +58,8 @@ def bench(
     what: Annotated[
         Benchmark,
         typer.Argument(
-            help="Alignment of pairs, the pair-HMM, mapping, chaining, or reading and writing."
+            help="Alignment of pairs, the pair-HMM, mapping, chaining, genotyping, or reading and "
+            "writing."
         ),
     ],
     batches: Batches = None,
@@ -110,3 +115,5 @@ def _measured(what: Benchmark, choices: Choices, devices: Sequence[Device], thre
             return map_table(devices, choices)
         case Benchmark.CHAIN:
             return chain_table(devices, choices)
+        case Benchmark.GENOTYPE:
+            return genotype_table(devices, choices)

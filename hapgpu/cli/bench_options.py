@@ -23,6 +23,7 @@ class Benchmark(StrEnum):
     PAIRHMM = "pairhmm"
     MAP = "map"
     CHAIN = "chain"
+    GENOTYPE = "genotype"
     IO = "io"
 
 
@@ -56,7 +57,7 @@ class Choices:
 
 _OWNERS: Final = {
     "batches": (Benchmark.PAIRHMM,),
-    "reference": (Benchmark.MAP, Benchmark.CHAIN),
+    "reference": (Benchmark.MAP, Benchmark.CHAIN, Benchmark.GENOTYPE),
     "reads": (Benchmark.MAP,),
     "anchors": (Benchmark.CHAIN,),
     "method": (Benchmark.MAP, Benchmark.CHAIN),
@@ -86,14 +87,22 @@ def check_choices(what: Benchmark, choices: Choices) -> None:
             raise UsageError(f"{_option(name)} is for bench {said}, not for bench {what}")
     if choices.reads is not None and choices.reference is None:
         raise UsageError("--reads are mapped to a reference: give it with --reference FASTA")
-    if choices.copies is not None and not (choices.batches or choices.reads or choices.anchors):
+    if choices.copies is not None and not _is_repeated(what, choices):
         raise UsageError(
-            "--copies repeats what a file holds: give it with --batches, --reads or --anchors"
+            "--copies repeats what a file holds: give it with --batches, --reads or --anchors, or "
+            "for bench genotype"
         )
     if choices.method is not None and choices.method not in _METHODS[what]:
         raise UsageError(f"--method for bench {what} is {' or '.join(_METHODS[what])}")
     if what is Benchmark.CHAIN:
         _check_chain(choices)
+    if what is Benchmark.GENOTYPE and choices.reference is None:
+        raise UsageError("bench genotype simulates a sample: give --reference FASTA")
+
+
+def _is_repeated(what: Benchmark, choices: Choices) -> bool:
+    is_of_file = choices.batches or choices.reads or choices.anchors
+    return what is Benchmark.GENOTYPE or bool(is_of_file)
 
 
 def _check_chain(choices: Choices) -> None:
@@ -125,7 +134,8 @@ Reference = Annotated[
     typer.Option(
         "--reference",
         metavar="FASTA",
-        help="Measure mapping, with the index of this reference where it has one, or chaining.",
+        help="Measure mapping, with the index of this reference where it has one, chaining, or "
+        "genotyping of a sample simulated for its longest contig.",
     ),
 ]
 Reads = Annotated[
@@ -155,7 +165,12 @@ HowComputed = Annotated[
 ]
 Copies = Annotated[
     int | None,
-    typer.Option("--copies", metavar="N", min=1, help="Take what the file holds so often."),
+    typer.Option(
+        "--copies",
+        metavar="N",
+        min=1,
+        help="Take what the file holds, or the sample to genotype, so often.",
+    ),
 ]
 Bases = Annotated[
     int | None,

@@ -16,6 +16,7 @@ from hapgpu.chaining.simulated_reads import ReadModel
 from hapgpu.cli.bench_options import Choices, Method
 from hapgpu.device import Device
 from hapgpu.fmindex import benchmark as mapping
+from hapgpu.genotyping import benchmark as genotyping
 from hapgpu.io.benchmark import benchmark_io
 from hapgpu.pairhmm import benchmark as pairhmm
 from hapgpu.realign import benchmark as realign
@@ -104,6 +105,25 @@ def chain_table(devices: Sequence[Device], choices: Choices) -> Table:
 
     header = ("device", "what", "data", "count", "unit", "seconds", "M/s")
     return _table(header, _of_all(devices, measured), row)
+
+
+def genotype_table(devices: Sequence[Device], choices: Choices) -> Table:
+    """Measure genotyping of a simulated sample."""
+
+    def measured(device: Device) -> Iterable[genotyping.Measurement]:
+        if choices.reference is not None:
+            copies = choices.copies or 1
+            yield from genotyping.benchmark_genotype(device, choices.reference, copies)
+
+    def row(line: genotyping.Measurement) -> Iterable[object]:
+        counts = (line.sites, line.reads, line.cells, f"{line.seconds:.4g}")
+        rates = (f"{line.sites_per_second:.0f}", f"{line.reads_per_second:.0f}")
+        shares = (f"{100 * line.wrong:.3f}", f"{100 * line.kernels:.1f}")
+        return (line.device, line.data, *counts, *rates, f"{line.gcups:.4g}", *shares)
+
+    header = ("device", "data", "sites", "reads", "cells", "seconds")
+    rates = ("sites/s", "reads/s", "GCUPS", "% wrong", "% kernels")
+    return _table((*header, *rates), _of_all(devices, measured), row)
 
 
 def _read_model(choices: Choices) -> ReadModel:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -58,7 +57,7 @@ from hapgpu.cli.options import (
     Verbose,
 )
 from hapgpu.cli.progress import choose_progress
-from hapgpu.cli.run import announce, refuse_to_replace, require_folder
+from hapgpu.cli.run import announce, refuse_to_replace, report, require_folder
 from hapgpu.device import Device, resolve_devices
 from hapgpu.errors import InputError, UsageError
 from hapgpu.io.output import OutputFile
@@ -74,8 +73,6 @@ hapgpu chain -x map-hifi --secondary=no reference.fa reads.fq.gz > reads.paf
 
 Anchors of another program, and how many predecessors they may have:
 hapgpu chain --anchors anchors.npz -o chains.npz --json statistics.json"""
-
-logger = logging.getLogger(__name__)
 
 _STANDARD_INPUT: Final = "-"
 
@@ -215,9 +212,7 @@ def chain(
         elif reference is not None and reads:
             job = _Job(reference, reads, options, devices, threads)
             _map(job, _Sink(sink, statistics), quiet=quiet)
-    logger.info("%s", statistics.as_dict()["counts"])
-    if json is not None:
-        statistics.write(json)
+    report(statistics, json)
 
 
 def _inputs(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -12,14 +11,17 @@ import typer
 
 from hapgpu.cli.messages import set_up_messages
 from hapgpu.cli.options import Debug, Json, Output, Quiet, SiteRegions, SiteTargetsFile, Verbose
-from hapgpu.cli.run import given_regions, refuse_to_replace
+from hapgpu.cli.progress import choose_progress
+from hapgpu.cli.run import given_regions, refuse_to_replace, report
 from hapgpu.device import CpuDevice
 from hapgpu.genotyping.haplotype_text import HaplotypeText
+from hapgpu.genotyping.locus_batch import LocusBatch
 from hapgpu.genotyping.locus_batches import LocusRules, locus_batches
 from hapgpu.genotyping.record_selection import within
 from hapgpu.io.fasta import ReferenceFasta
 from hapgpu.io.output import OutputFile
 from hapgpu.io.vcf import VcfRecord, open_vcf
+from hapgpu.progress import Progress
 from hapgpu.stats import RunStatistics
 
 EXAMPLES: Final = """Haplotypes of all variants, and reads aligned to them:
@@ -28,8 +30,6 @@ hapgpu realign sample.bam haplotypes.fa --reference reference.fa -o realigned.ba
 
 Of some of the variants:
 hapgpu haplotypes reference.fa calls.vcf.gz -r chr20:10000001-10050000 -o haplotypes.fa"""
-
-logger = logging.getLogger(__name__)
 
 _FLANK: Final = 100
 _MOST_FLANK: Final = 10_000
@@ -106,10 +106,22 @@ def haplotypes(
             _with_sequences(records, statistics), fasta, rules, vcf.name, statistics.count
         )
         text = HaplotypeText(flank, statistics.count)
+        progress = choose_progress("hapgpu haplotypes", quiet=quiet, unit="sites")
         with OutputFile(output) as out:
-            for batch in batches:
-                out.write(text.of(batch))
-    _report(statistics, json)
+            _write(batches, text, out, progress)
+    report(statistics, json, _TOLD)
+
+
+def _write(
+    batches: Iterable[LocusBatch], text: HaplotypeText, output: OutputFile, progress: Progress
+) -> None:
+    progress.start(None)
+    try:
+        for batch in batches:
+            output.write(text.of(batch))
+            progress.advance(len(batch.sites))
+    finally:
+        progress.finish()
 
 
 def _with_sequences(records: Iterable[VcfRecord], statistics: RunStatistics) -> Iterator[VcfRecord]:
@@ -123,14 +135,3 @@ def _with_sequences(records: Iterable[VcfRecord], statistics: RunStatistics) -> 
             statistics.count("spanned_alleles", spanned)
             statistics.count("symbolic_alleles", len(record.alternatives) - spanned)
             statistics.count("records_without_alternatives", 1)
-
-
-def _report(statistics: RunStatistics, json: Path | None) -> None:
-    counts = statistics.as_dict()["counts"]
-    if isinstance(counts, dict):
-        for what, told in _TOLD.items():
-            if number := counts.get(what):
-                logger.warning("%d %s", number, told)
-    logger.info("%s", counts)
-    if json is not None:
-        statistics.write(json)

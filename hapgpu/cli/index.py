@@ -174,5 +174,5 @@ def _run(job: _Job, reference: Path) -> RunStatistics:
     contigs, bases = job.sizes(data)
     statistics.count("contigs", contigs)
     statistics.count("bases", bases)
-    logger.info("%s: %s", job.path, statistics.as_dict()["counts"])
+    logger.info("%s: %s", job.path, statistics.counts)
     return statistics

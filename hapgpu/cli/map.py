@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
@@ -27,7 +27,7 @@ from hapgpu.cli.options import (
     Verbose,
 )
 from hapgpu.cli.progress import choose_progress
-from hapgpu.cli.run import announce, refuse_to_replace
+from hapgpu.cli.run import announce, refuse_to_replace, report
 from hapgpu.device import resolve_devices
 from hapgpu.errors import InputError, UsageError
 from hapgpu.fmindex.files import default_index_path
@@ -202,7 +202,8 @@ def map(  # noqa: A001  (the name of the command)
             progress=choose_progress("hapgpu map", quiet=quiet),
             threaded=len(mappers) > 1,
         )
-    _report(statistics, json)
+    _warn(statistics.counts)
+    report(statistics, json)
 
 
 def _check_inputs(reference: Path, reads: Sequence[str]) -> None:
@@ -225,18 +226,11 @@ def _header(index: IndexData, group: ReadGroup | None, *, with_pg: bool) -> SamH
     return header.with_program("hapgpu", hapgpu.__version__, " ".join(sys.argv))
 
 
-def _report(statistics: RunStatistics, json: Path | None) -> None:
-    counts = statistics.as_dict()["counts"]
-    if isinstance(counts, dict):
-        if short := counts.get("short"):
-            logger.warning(
-                "%s fewer than %d bases: not mapped", _reads_have(short), LEAST_READ_BASES
-            )
-        if cut := counts.get("cut"):
-            logger.warning("%s more hits than were written (--max-hits)", _reads_have(cut))
-    logger.info("%s", counts)
-    if json is not None:
-        statistics.write(json)
+def _warn(counts: Mapping[str, int]) -> None:
+    if short := counts.get("short"):
+        logger.warning("%s fewer than %d bases: not mapped", _reads_have(short), LEAST_READ_BASES)
+    if cut := counts.get("cut"):
+        logger.warning("%s more hits than were written (--max-hits)", _reads_have(cut))
 
 
 def _reads_have(count: int) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import sys
 from pathlib import Path
 from typing import Annotated, Final
@@ -25,7 +24,7 @@ from hapgpu.cli.options import (
     Threads,
     Verbose,
 )
-from hapgpu.cli.run import announce, given_regions
+from hapgpu.cli.run import announce, given_regions, report
 from hapgpu.device import resolve_devices
 from hapgpu.errors import UsageError
 from hapgpu.pairhmm.pcr_model import PcrModel
@@ -42,8 +41,6 @@ hapgpu pairhmm sample.bam haplotypes.fa --pcr-model none --normalize --matrix -o
 
 Reads with qualities and haplotypes in text batches:
 hapgpu pairhmm --batches 10s.in -o likelihoods.tsv"""
-
-logger = logging.getLogger(__name__)
 
 # Secondary, QC-fail, duplicate, supplementary: what GATK does not look at either.
 _EXCLUDED_FLAGS: Final = 0xF00
@@ -213,7 +210,7 @@ def pairhmm(
         )
         chosen_reads = ReadSelection(reads, reference, given_regions(regions, targets_file))
         score_reads(run, chosen_reads, read_haplotypes(haplotypes), options, as_matrix=matrix)
-    _report(statistics, json)
+    report(statistics, json, _LEFT_OUT)
 
 
 def _check_input(context: typer.Context, batches: str | None, haplotypes: Path | None) -> None:
@@ -231,14 +228,3 @@ def _check_input(context: typer.Context, batches: str | None, haplotypes: Path |
                 "--batches brings its own reads, qualities and haplotypes; leave out "
                 f"{name if name.startswith('-') else name.upper()}"
             )
-
-
-def _report(statistics: RunStatistics, json: Path | None) -> None:
-    counts = statistics.as_dict()["counts"]
-    if isinstance(counts, dict):
-        for what, told in _LEFT_OUT.items():
-            if number := counts.get(what):
-                logger.warning("%d %s", number, told)
-    logger.info("%s", counts)
-    if json is not None:
-        statistics.write(json)

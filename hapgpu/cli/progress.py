@@ -7,18 +7,6 @@ import time
 from collections.abc import Callable
 from typing import Final, TextIO
 
-from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    SpinnerColumn,
-    TextColumn,
-    TimeElapsedColumn,
-)
-from rich.progress import (
-    Progress as RichBar,
-)
-
 from hapgpu.progress import NoProgress, Progress
 
 _SECONDS_BETWEEN_LINES: Final = 30.0
@@ -41,49 +29,10 @@ def choose_progress(title: str, *, quiet: bool, unit: str = "reads") -> Progress
     if quiet:
         return NoProgress()
     if sys.stderr.isatty() and not sys.stdout.isatty():
+        from hapgpu.cli.progress_bar import BarProgress  # noqa: PLC0415  (imports rich: slow)
+
         return BarProgress(title, unit)
     return LineProgress(title, unit=unit)
-
-
-class BarProgress:
-    """A rich bar, or a spinner where the total is not known.
-
-    Parameters
-    ----------
-    title
-        What is running.
-    unit
-        What is counted.
-    """
-
-    def __init__(self, title: str, unit: str = "reads") -> None:
-        self._bar = RichBar(
-            SpinnerColumn(),
-            TextColumn("{task.description}"),
-            BarColumn(),
-            MofNCompleteColumn(),
-            TextColumn(f"{unit}, {{task.fields[rate]}} {unit}/s"),
-            TimeElapsedColumn(),
-            console=Console(stderr=True),
-            transient=True,
-        )
-        self._task = self._bar.add_task(title, start=False, total=None, rate="-")
-
-    def start(self, total: int | None) -> None:
-        """Show the bar."""
-        self._bar.update(self._task, total=total)
-        self._bar.start_task(self._task)
-        self._bar.start()
-
-    def advance(self, count: int) -> None:
-        """Move the bar."""
-        task = self._bar.tasks[0]
-        rate = (task.completed + count) / (task.elapsed or 1e-9)
-        self._bar.update(self._task, advance=count, rate=f"{rate:,.0f}")
-
-    def finish(self) -> None:
-        """Take the bar away."""
-        self._bar.stop()
 
 
 class LineProgress:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -34,6 +33,7 @@ from hapgpu.cli.run import (
     MOST_IO_THREADS,
     announce,
     given_regions,
+    report,
     split_batches,
     worker_devices,
 )
@@ -60,13 +60,12 @@ hapgpu realign sample.bam haplotypes.fa --reference ref.fa -u | samtools sort -o
 Amplicons, each read to every allele:
 hapgpu realign reads.fastq.gz alleles.fa -o amplicons.bam"""
 
-logger = logging.getLogger(__name__)
-
 # Secondary, QC-fail, duplicate, supplementary: what GATK does not look at either.
 _EXCLUDED_FLAGS: Final = 0xF00
 _MIN_SCORE: Final = 0.2
 _PAIRS_PER_BATCH: Final = 400_000  # pairs take memory too: batches get smaller with more of them
 _REALIGNMENT: Final = "Alignment"
+_NOT_ALIGNED: Final = {"without_bases": "reads have no bases to align and are written unmapped"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,7 +214,7 @@ def realign(
                 progress=choose_progress("hapgpu realign", quiet=quiet),
                 threaded=not isinstance(devices[0], CpuDevice),
             )
-    _report(statistics, json)
+    report(statistics, json, _NOT_ALIGNED)
 
 
 def _input_header(source: ReadSource, reference: Path | None) -> SamHeader:
@@ -237,12 +236,3 @@ def _output_header(
     if not with_pg:
         return header
     return header.with_program("hapgpu", hapgpu.__version__, " ".join(sys.argv))
-
-
-def _report(statistics: RunStatistics, json: Path | None) -> None:
-    counts = statistics.as_dict()["counts"]
-    if isinstance(counts, dict) and (without_bases := counts.get("without_bases")):
-        logger.warning("%d reads have no bases to align and are written unmapped", without_bases)
-    logger.info("%s", counts)
-    if json is not None:
-        statistics.write(json)

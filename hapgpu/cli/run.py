@@ -1,9 +1,10 @@
-"""What commands that send reads through a pipeline have in common."""
+"""What commands have in common before and after their work."""
 
 from __future__ import annotations
 
+import logging
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -12,6 +13,9 @@ from hapgpu.device import CpuDevice, Device
 from hapgpu.errors import OutputError, UsageError
 from hapgpu.io.regions import Region, parse_region, read_bed
 from hapgpu.jit import is_first_run
+from hapgpu.stats import RunStatistics
+
+logger = logging.getLogger(__name__)
 
 MOST_IO_THREADS: Final = 4
 """More threads read and write no faster, but hold more in memory."""
@@ -78,6 +82,35 @@ def given_regions(texts: Sequence[str] | None, targets_file: Path | None) -> lis
     """
     regions = [parse_region(text) for text in texts or ()]
     return regions + (read_bed(targets_file) if targets_file is not None else [])
+
+
+def report(
+    statistics: RunStatistics, json: Path | None, left_out: Mapping[str, str] | None = None
+) -> None:
+    """Tell what a run has counted, and write its statistics where they are asked for.
+
+    Parameters
+    ----------
+    statistics
+        Of the run.
+    json
+        File for them.
+    left_out
+        What is worth a warning if there was any, by the name of its count: the words behind the
+        number, such as `reads without bases are left out`.
+
+    Raises
+    ------
+    OutputError
+        The file cannot be written.
+    """
+    counts = statistics.counts
+    for what, words in (left_out or {}).items():
+        if number := counts.get(what):
+            logger.warning("%d %s", number, words)
+    logger.info("%s", counts)
+    if json is not None:
+        statistics.write(json)
 
 
 def split_batches(batches: Iterable[ReadBatch], reads: int) -> Iterator[ReadBatch]:

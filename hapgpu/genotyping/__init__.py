@@ -24,7 +24,8 @@ as FASTA. To genotype,
     far enough (`reaches`); `priors` and `calls`: the genotypes,
 12. `call_text` and `hapgpu.io.vcf_writer`: calls to lines.
 
-`genotyper` puts 8 to 11 into this order, `session` opens what a run needs, `api` is what
-`hapgpu.genotype` is. The arrays from 7 on are those of `evidence_batch`. `reference` is the textbook
-form of 10 and 11; `simulation` makes samples of which every genotype is known.
+`genotyper` puts 8 to 11 into this order, `session` opens what a run needs, `vcf_run` writes it all
+to a VCF, `api` is what `hapgpu.genotype` is. The arrays from 7 on are those of `evidence_batch`.
+`reference` is the textbook form of 10 and 11; `simulation` makes samples of which every genotype is
+known, and `benchmark` measures with one of them (`benchmark_files`).
 """

@@ -1,9 +1,10 @@
-"""The reads of all inputs at each batch of loci, streamed along the contigs."""
+"""The reads of all inputs at each batch of loci."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from types import TracebackType
@@ -23,11 +24,22 @@ from hapgpu.genotyping.samples import SampleTable
 from hapgpu.genotyping.sorted_reads import SortedReads
 from hapgpu.io.columns import ReadColumns
 
-_MOST_BASES: Final = 64_000_000
-"""Bases of reads that are held before loci are handed out as soon as they are complete."""
+_MOST_BASES: Final = 8_000_000
+"""Bases of reads of a span that are held before loci are handed out as soon as complete."""
 _MOST_THREADS: Final = 4
 _BATCH_BASES: Final = (65_536, 4_000_000)
 _NO_READS: Final = ReadColumns.empty(*[np.empty(0, dtype=np.int32)] * 4).to_batch()
+
+
+@dataclass(frozen=True, slots=True)
+class SpanReads:
+    """The reads at a span of loci, read when they are gone through, by whichever thread does."""
+
+    span: LocusSpan
+    read: Callable[[LocusSpan], Iterator[LocusReads]]
+
+    def __iter__(self) -> Iterator[LocusReads]:
+        return self.read(self.span)
 
 
 class AlignedReads:
@@ -38,13 +50,13 @@ class AlignedReads:
     paths
         Files, at least one; `-` is standard input.
     threads
-        CPU threads to read with, the calling one among them.
+        CPU threads to read streams with, the calling one among them.
     reference
         FASTA by which CRAM was compressed.
     rules
         Which reads are kept, and how far around a locus.
     most_bases
-        How many bases may be held before loci are handed out in small numbers.
+        How many bases a span may hold before loci are handed out in small numbers.
 
     Attributes
     ----------
@@ -119,11 +131,18 @@ class AlignedReads:
                         f"{self._reference}: give the reference that the reads were aligned to"
                     )
 
-    def at(self, batches: Iterator[LocusBatch]) -> Iterator[LocusReads]:
-        """Yield loci in their order, each with all kept reads that overlap it or its margin.
+    @property
+    def is_indexed(self) -> bool:
+        """Whether the inputs are read where spans are gone through; else where they are made."""
+        return all(each.is_indexed for each in self._inputs)
 
-        Where reads lie deep, a batch is handed out in slices. The reads are in the order of the
-        inputs, and in that of each input.
+    def at(self, batches: Iterator[LocusBatch]) -> Iterator[Iterable[LocusReads]]:
+        """Yield spans of loci in their order, with all kept reads that overlap one or its margin.
+
+        Each span is to be gone through once. If all inputs are indexed, it is read then, whatever
+        the order and the thread, and what goes wrong is raised there. Where reads lie deep, a batch
+        is handed out in slices. The reads are in the order of the inputs, and in that of each
+        input.
 
         Parameters
         ----------
@@ -138,19 +157,21 @@ class AlignedReads:
             contig already.
         """
         for span in spans_of(batches, self._margin):
-            with ExitStack() as stack:
-                inputs = self._opened(span, stack)
-                for (batch, stretches), behind in zip(span.batches, span.lows(), strict=True):
-                    yield from self._slices(inputs, batch, stretches, behind)
+            if self.is_indexed:
+                yield SpanReads(span, self._read)
+            else:
+                yield from ([found] for found in self._read(span))
 
-    def _opened(self, span: LocusSpan, stack: ExitStack) -> list[SortedReads]:
-        regions = span.regions()
-        return [
-            stack.enter_context(
-                each.at(regions, self._filter, partial(self._table.samples_of, file))
-            )
-            for file, each in enumerate(self._inputs)
-        ]
+    def _read(self, span: LocusSpan) -> Iterator[LocusReads]:
+        with ExitStack() as stack:
+            inputs = [
+                stack.enter_context(
+                    each.at(span, self._filter, partial(self._table.samples_of, file))
+                )
+                for file, each in enumerate(self._inputs)
+            ]
+            for (batch, stretches), behind in zip(span.batches, span.lows(), strict=True):
+                yield from self._slices(inputs, batch, stretches, behind)
 
     def _slices(
         self, inputs: list[SortedReads], batch: LocusBatch, stretches: Stretches, behind: int

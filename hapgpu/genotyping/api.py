@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import partial
 from os import PathLike
 from pathlib import Path
 from typing import TypeVar
@@ -15,8 +16,8 @@ from numpy.typing import NDArray
 from hapgpu.batch import Ragged
 from hapgpu.device import resolve_devices, usable_cpus
 from hapgpu.errors import UsageError
-from hapgpu.genotyping.evidence_batch import Calls
-from hapgpu.genotyping.genotyper import MOST_PLOIDY, Genotyped, GenotypeOptions
+from hapgpu.genotyping.evidence_batch import Calls, LocusReads
+from hapgpu.genotyping.genotyper import MOST_PLOIDY, Genotyped, GenotypeOptions, Genotyper
 from hapgpu.genotyping.priors import Prior
 from hapgpu.genotyping.session import GenotypeInputs, GenotypeSession
 from hapgpu.io.vcf import VcfRecord
@@ -112,13 +113,18 @@ def genotype(
     devices, _ = resolve_devices(device)
     parts: list[Genotyped] = []
 
-    def keep(part: Genotyped) -> int:
-        parts.append(part)
-        return part.counts["sites"]
+    def keep(span: Sequence[Genotyped]) -> int:
+        parts.extend(span)
+        return sum(len(part.batch.sites) for part in span)
 
     with GenotypeSession(inputs, options, usable_cpus()) as session:
-        run_pipeline(session.batches(), session.genotypers(devices), keep)
+        workers = [partial(_genotyped, each) for each in session.genotypers(devices)]
+        run_pipeline(session.spans(), workers, keep)
         return _joined(session.samples, parts, ploidy)
+
+
+def _genotyped(genotyper: Genotyper, span: Iterable[LocusReads]) -> list[Genotyped]:
+    return [genotyper(reads) for reads in span]
 
 
 def _checked_ploidy(ploidy: int) -> int:

@@ -29,7 +29,7 @@ def call_lines(batch: LocusBatch, calls: Calls) -> bytes:
     """Write a line for each site, with the columns of at least one sample.
 
     CHROM, POS, ID, REF, ALT and FILTER are those of the record. So is INFO, but for DP: the
-    fragments that cover the site in all samples. QUAL has at most two decimals. What no read
+    fragments of all samples that count at the site. QUAL has at most two decimals. What no read
     tells is written as `.`.
 
     Parameters

@@ -43,8 +43,8 @@ def calls_of(likelihoods: SiteLikelihoods, batch: LocusBatch, prior: Prior, ploi
     -10 log10, rounded, 0 for the best. QUAL is -10 log10 of the probability that no sample has
     an ALT allele: the product over the called samples.
 
-    There is no call where all PL would be 0: no read covers the site, or those that do cannot
-    tell its genotypes apart, as where it has no ALT. Nor is there at a site with more than
+    There is no call where all PL would be 0: no fragment counts at the site, or those that do
+    cannot tell its genotypes apart, as where it has no ALT. Nor is there at a site with more than
     `hapgpu.genotyping.genotype_order.MOST_GENOTYPES`.
 
     Parameters
@@ -163,4 +163,5 @@ def _genotype_quality(rest: float) -> int:
     """Return -10 log10 of rest / (1 + rest), rounded down."""
     if rest == 0.0:
         return _HIGHEST_QUALITY
-    return int(min(math.floor(10.0 * math.log1p(1.0 / rest) / _LN_10), _HIGHEST_QUALITY))
+    # The least of floats have no reciprocal, and infinity rounded down is any integer.
+    return int(min(10.0 * math.log1p(1.0 / rest) / _LN_10, float(_HIGHEST_QUALITY)))

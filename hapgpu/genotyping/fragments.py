@@ -8,13 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hapgpu.batch import Ragged, offsets_of
-from hapgpu.io.byte_access import Integer
+from hapgpu.io.byte_access import Integer, are_equal, hash_of
 from hapgpu.jit import njit, njit_inlined
 from hapgpu.rows import Rows, read_only, rows_of
 
 _UNKNOWN_NAME: Final = ord("*")
-_FNV_BASIS: Final = np.uint64(0xCBF29CE484222325)
-_FNV_PRIME: Final = np.uint64(0x100000001B3)
 _FOLD: Final = np.uint64(32)
 
 
@@ -67,7 +65,7 @@ def _first_mates(
         elif _is_unnamed(text, offsets, read):
             mates[part] = read
         else:
-            slot = _hash(text, offsets[read], offsets[read + 1]) & (size - 1)
+            slot = _folded(hash_of(text, offsets[read], offsets[read + 1])) & (size - 1)
             while slots[slot] >= 0 and not _are_mates(text, offsets, samples, slots[slot], read):
                 slot = (slot + 1) & (size - 1)
             if slots[slot] < 0:
@@ -93,11 +91,8 @@ def _first_parts(
 
 
 @njit_inlined
-def _hash(text: NDArray[np.uint8], begin: Integer, end: Integer) -> Integer:
-    """Return the FNV-1a hash of bytes, its halves folded, as a number that is not negative."""
-    value = _FNV_BASIS
-    for k in range(begin, end):
-        value = (value ^ np.uint64(text[k])) * _FNV_PRIME
+def _folded(value: Integer) -> Integer:
+    """Return both halves of 64 bits in one, as a number that is not negative."""
     return np.int64(np.uint32(value ^ (value >> _FOLD)))
 
 
@@ -118,7 +113,4 @@ def _are_mates(
     length = offsets[one + 1] - offsets[one]
     if samples[one] != samples[other] or offsets[other + 1] - offsets[other] != length:
         return False
-    here, there, same = offsets[one], offsets[other], np.int64(0)
-    while same < length and text[here + same] == text[there + same]:
-        same += 1
-    return bool(same == length)
+    return bool(are_equal(text, offsets[one], offsets[other], length))

@@ -109,8 +109,6 @@ class Genotyper:
         )
         calls = calls_of(likelihoods, batch, self._options.prior, self._options.ploidy)
         counts = {
-            "sites": len(batch.sites),
-            "loci": len(batch.loci),
             "haplotypes": len(batch.haplotypes.sequences),
             "fragments": windows.fragment_offsets.size - 1,
             "poorly_modelled_fragments": windows.fragment_offsets.size - 1 - evidence.loci.size,

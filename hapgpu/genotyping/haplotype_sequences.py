@@ -9,13 +9,11 @@ from numpy.typing import NDArray
 
 from hapgpu.genotyping.combinations import Combinations
 from hapgpu.genotyping.edits import Edits
-from hapgpu.io.byte_access import Integer, copy_bytes
+from hapgpu.io.byte_access import Integer, are_equal, copy_bytes, hash_of
 from hapgpu.jit import njit
 from hapgpu.rows import Rows, last_at_most, with_room
 
 _N = np.uint8(ord("N"))
-_HASH_START = np.uint64(0xCBF29CE484222325)
-_HASH_FACTOR = np.uint64(0x100000001B3)
 
 # A plain 0 would have functions compiled once for it and once more for other numbers.
 _0 = np.int64(0)
@@ -173,18 +171,13 @@ def _first_equal(
 
     They have the same bases before `left` and the same last `right` bases.
     """
-    begin, end = row_offsets[row] + left, row_offsets[row + 1] - right
-    digest = _HASH_START
-    for k in range(begin, end):
-        digest = (digest ^ np.uint64(data[k])) * _HASH_FACTOR
-    hashes[row] = digest
+    begin = np.int64(row_offsets[row] + left)
+    end = np.int64(row_offsets[row + 1] - right)
+    hashes[row] = hash_of(data, begin, end)
     for other in range(first, row):
         shift = row_offsets[row] - row_offsets[other]
-        if hashes[other] != digest or row_offsets[other + 1] + shift != row_offsets[row + 1]:
+        if hashes[other] != hashes[row] or row_offsets[other + 1] + shift != row_offsets[row + 1]:
             continue
-        k = begin
-        while k < end and data[k] == data[k - shift]:
-            k += 1
-        if k == end:
+        if are_equal(data, begin, begin - shift, end - begin):
             return other
     return row

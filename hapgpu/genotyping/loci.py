@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 import numpy as np
 from numpy.typing import NDArray
 
 from hapgpu.genotyping.locus_batch import Extents, Loci
 from hapgpu.jit import njit
 from hapgpu.rows import read_only
+
+OVERLAPPING_FACTOR: Final = 4
+"""How many times as many combinations a locus may have that cannot be cut but within a repeat."""
 
 
 def loci_of(
@@ -18,7 +23,9 @@ def loci_of(
     A site joins the locus before it if its extent starts no more than `distance` behind the
     largest end of an extent in there. A locus with too many combinations is cut at the widest gap
     between an extent and those before it (gaps of extents that overlap are negative, and count),
-    of equal ones at that nearest to the middle, then at the first; and its parts likewise.
+    of equal ones at that nearest to the middle, then at the first; and its parts likewise. Where
+    that gap is negative, there may be `OVERLAPPING_FACTOR` times as many combinations: sites of
+    one repeat that are weighed apart from each other lead each other astray.
 
     Parameters
     ----------
@@ -29,7 +36,7 @@ def loci_of(
     distance
         In bases, at least 0.
     most_combinations
-        A locus has no more, unless it is a single site.
+        A locus has no more, but where extents overlap, and unless it is a single site.
     """
     offsets, starts, ends = _grouped(
         read_only(extents.starts),
@@ -59,13 +66,16 @@ def _grouped(
         while waiting:
             stop = stops[waiting - 1]
             if stop - first > 1 and not _fits(option_counts, first, stop, most):
-                stops[waiting] = _widest_gap(starts, ends, first, stop)
-                waiting += 1
-                continue
+                site, gap = _widest_gap(starts, ends, first, stop)
+                allowed = most if gap >= 0 else OVERLAPPING_FACTOR * most
+                if not _fits(option_counts, first, stop, allowed):
+                    stops[waiting] = site
+                    waiting += 1
+                    continue
             locus_starts[loci], locus_ends[loci] = starts[first], ends[first]
-            for site in range(first + 1, stop):
-                locus_starts[loci] = min(locus_starts[loci], starts[site])
-                locus_ends[loci] = max(locus_ends[loci], ends[site])
+            for k in range(first + 1, stop):
+                locus_starts[loci] = min(locus_starts[loci], starts[k])
+                locus_ends[loci] = max(locus_ends[loci], ends[k])
             loci += 1
             offsets[loci] = first = stop
             waiting -= 1
@@ -95,8 +105,10 @@ def _fits(option_counts: NDArray[np.int64], first: int, stop: int, most: int) ->
 
 
 @njit
-def _widest_gap(starts: NDArray[np.int64], ends: NDArray[np.int64], first: int, stop: int) -> int:
-    """Return the site, of at least two, before which the widest gap lies."""
+def _widest_gap(
+    starts: NDArray[np.int64], ends: NDArray[np.int64], first: int, stop: int
+) -> tuple[int, int]:
+    """Return the site, of at least two, before which the widest gap lies, and the gap."""
     reach, widest, best = ends[first], starts[first + 1] - ends[first], first + 1
     for site in range(first + 1, stop):
         gap = starts[site] - reach
@@ -104,4 +116,4 @@ def _widest_gap(starts: NDArray[np.int64], ends: NDArray[np.int64], first: int, 
         if gap > widest or (gap == widest and is_nearer):
             widest, best = gap, site
         reach = max(reach, ends[site])
-    return best
+    return best, widest

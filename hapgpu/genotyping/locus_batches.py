@@ -14,13 +14,14 @@ from numpy.typing import NDArray
 from hapgpu.genotyping.choices import choices_of_sites
 from hapgpu.genotyping.extents import LONGEST_SHIFT, extents_of
 from hapgpu.genotyping.haplotypes import haplotypes_of
-from hapgpu.genotyping.loci import loci_of
+from hapgpu.genotyping.loci import OVERLAPPING_FACTOR, loci_of
 from hapgpu.genotyping.locus_batch import Choices, Extents, LocusBatch, ReferenceSlice
 from hapgpu.genotyping.phasing import choices_of_samples, option_counts
 from hapgpu.genotyping.record_slabs import USUAL_LIMITS, RecordSlab, SlabLimits, slabs_of
 from hapgpu.genotyping.reference_check import (
     check_places,
     check_reference_alleles,
+    plain_bases,
     reference_slice,
 )
 from hapgpu.genotyping.sample_genotypes import genotypes_of
@@ -35,6 +36,10 @@ _LOCI_PER_BATCH: Final = 256
 _BASES_PER_BATCH: Final = 1_000_000
 
 
+Count = Callable[[str, int], None]
+"""Takes note of a number of something: `hapgpu.stats.RunStatistics.count`, for instance."""
+
+
 @dataclass(frozen=True, slots=True)
 class LocusRules:
     """How records become loci and haplotypes.
@@ -46,7 +51,8 @@ class LocusRules:
     flank
         Bases of the reference on either side of a locus that its haplotypes have.
     most_combinations
-        A locus has no more combinations of alleles, unless those with a single change are more.
+        A locus has no more combinations of alleles, or `OVERLAPPING_FACTOR` times as many where
+        the extents of its sites overlap; unless those with a single change are more.
     masks
         Whether SNVs of other loci read N in the flanks.
     phased
@@ -73,7 +79,7 @@ class _Neighbourhood:
     is_cut: bool
 
 
-def _uncounted(_what: str, _number: int) -> None:
+def uncounted(_what: str, _number: int) -> None:
     """Take no notice of a count."""
 
 
@@ -82,7 +88,7 @@ def locus_batches(
     reference: ReferenceFasta,
     rules: LocusRules,
     source: str,
-    count: Callable[[str, int], None] = _uncounted,
+    count: Count = uncounted,
     limits: SlabLimits = USUAL_LIMITS,
 ) -> Iterator[LocusBatch]:
     """Put records into loci, in their order, and make the haplotypes of each.
@@ -118,7 +124,7 @@ def locus_batches(
     ------
     InputError
         The reference lacks a contig, a REF disagrees with it, or a genotype cannot be read; the
-        message names file and line.
+        message names file and record.
     """
     stream = _LocusStream(reference, rules, source, count)
     for slab in slabs_of(records, limits):
@@ -133,7 +139,7 @@ class _LocusStream:
         reference: ReferenceFasta,
         rules: LocusRules,
         source: str,
-        count: Callable[[str, int], None],
+        count: Count,
     ) -> None:
         self._reference = reference
         self._rules = rules
@@ -155,6 +161,7 @@ class _LocusStream:
             int(sites.ends.max()) + self._around,
         )
         check_reference_alleles(sites, bases, self._reference, self._source)
+        bases = plain_bases(bases)
         extents = extents_of(sites, bases)
         self._snvs = np.union1d(self._snvs, _snv_positions(sites))
         complete = self._complete(extents, slab.next_start)
@@ -183,6 +190,7 @@ class _LocusStream:
     ) -> LocusBatch:
         """Put sites into loci and make their haplotypes."""
         rules = self._rules
+        most = OVERLAPPING_FACTOR * rules.most_combinations
         if rules.phased:
             genotypes = [genotypes_of(record, self._source) for record in sites.records]
             counts = option_counts(sites, genotypes)
@@ -199,14 +207,14 @@ class _LocusStream:
             choices,
             bases,
             rules.flank,
-            rules.most_combinations,
+            most,
             self._snvs if rules.masks else self._snvs[:0],
         )
         self._count("sites", len(sites))
         self._count("loci", len(loci))
         self._count("spanned_alleles", int((sites.kinds == AlleleKind.SPANNED).sum()))
         self._count("symbolic_alleles", int((sites.kinds == AlleleKind.SYMBOLIC).sum()))
-        self._count("capped_loci", _capped_loci(choices, rules.most_combinations))
+        self._count("capped_loci", _capped_loci(choices, most))
         return LocusBatch(contig, sites, extents, loci, haplotypes)
 
     def _hold(self, records: Sequence[VcfRecord], next_start: int) -> None:

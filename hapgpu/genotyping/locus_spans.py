@@ -1,4 +1,4 @@
-"""Batches of loci taken together, as far as the reads at them are opened at once."""
+"""Batches of loci taken together: what one worker reads and genotypes at a time."""
 
 from __future__ import annotations
 
@@ -9,11 +9,13 @@ from typing import Final, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from hapgpu.genotyping.extents import LONGEST_SHIFT
 from hapgpu.genotyping.locus_batch import Loci, LocusBatch
 from hapgpu.io.regions import END_OF_CONTIG, Region
 
-_MOST_BATCHES: Final = 64
-_MOST_BYTES: Final = 1 << 27
+_MOST_BATCHES: Final = 4
+"""Opening files at a span costs about as much as reading a tenth of a batch."""
+_MOST_BYTES: Final = 1 << 24
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +58,24 @@ class Stretches:
         order = np.argsort(self.starts, kind="stable")
         return Stretches(self.starts[order], self.ends[order])
 
+    def joined(self, other: Stretches) -> Stretches:
+        """Put others behind these."""
+        return Stretches(
+            np.concatenate([self.starts, other.starts]), np.concatenate([self.ends, other.ends])
+        )
+
+    def seen_from(self, behind: int) -> Stretches:
+        """Keep those that decide, for what ends behind a position, whether it overlaps any.
+
+        Of those that start up to there, that is the one that reaches furthest.
+        """
+        kept = self.starts > behind
+        kept[np.argmax(np.where(kept, -1, self.ends))] = True
+        return Stretches(self.starts[kept], self.ends[kept])
+
+
+NO_STRETCHES: Final = Stretches(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64))
+
 
 @dataclass(frozen=True, slots=True)
 class LocusSpan:
@@ -65,12 +85,15 @@ class LocusSpan:
     ----------
     batches
         With their stretches.
+    before
+        Sorted stretches that tell for every read of this span whether it overlaps one of the
+        contig in a span before, where it was counted.
     behind
-        No stretch of a later batch starts before this position of the contig. It is where the next
-        batch begins: loci are out of order only among neighbours.
+        No stretch of a later batch starts before this position of the contig.
     """
 
     batches: list[tuple[LocusBatch, Stretches]]
+    before: Stretches
     behind: int
 
     @property
@@ -97,19 +120,29 @@ class LocusSpan:
 def spans_of(batches: Iterator[LocusBatch], margin: int) -> Iterator[LocusSpan]:
     """Take batches together, until the contig changes or they become many or large."""
     taken: list[tuple[LocusBatch, Stretches]] = []
+    before = NO_STRETCHES
     size = 0
     for batch in batches:
         stretches = Stretches.around(batch.loci, margin)
         if taken and batch.contig != taken[0][0].contig:
-            yield LocusSpan(taken, END_OF_CONTIG)
-            taken, size = [], 0
+            yield LocusSpan(taken, before, END_OF_CONTIG)
+            taken, size, before = [], 0, NO_STRETCHES
         elif len(taken) >= _MOST_BATCHES or size >= _MOST_BYTES:
-            yield LocusSpan(taken, int(stretches.starts.min()))
-            taken, size = [], 0
+            # Sites are sorted; their extents may begin before them.
+            behind = min(int(stretches.starts.min()), _least_start(batch, margin))
+            yield LocusSpan(taken, before, behind)
+            for _, each in taken:
+                before = before.joined(each)
+            taken, size, before = [], 0, before.seen_from(behind).sorted()
         taken.append((batch, stretches))
         size += _bytes_of(batch)
     if taken:
-        yield LocusSpan(taken, END_OF_CONTIG)
+        yield LocusSpan(taken, before, END_OF_CONTIG)
+
+
+def _least_start(batch: LocusBatch, margin: int) -> int:
+    """Return a position before which no stretch of the batch or a later one starts."""
+    return max(int(batch.sites.starts.min()) - LONGEST_SHIFT - margin, 0)
 
 
 def _bytes_of(batch: LocusBatch) -> int:

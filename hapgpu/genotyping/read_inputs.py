@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Final, Protocol
 
 from hapgpu.errors import InputError
+from hapgpu.genotyping.locus_spans import NO_STRETCHES, LocusSpan
 from hapgpu.genotyping.read_rules import ReadFilter
 from hapgpu.genotyping.sorted_reads import SamplesOf, SortedReads
 from hapgpu.io.header import SamHeader
@@ -26,7 +27,8 @@ class ReadingRules:
     Attributes
     ----------
     threads
-        CPU threads per input, the calling one among them.
+        CPU threads for an input that is streamed, the calling one among them. One with an index is
+        read by as many threads as there are spans at a time.
     batch_bases
         Bases that are read at a time.
     reference
@@ -47,15 +49,18 @@ class AlignedInput(Protocol):
         For messages.
     header
         Of the file.
+    is_indexed
+        Spans may be read in any order, and several at the same time.
     """
 
     name: str
     header: SamHeader
+    is_indexed: bool
 
     def at(
-        self, regions: Sequence[Region], read_filter: ReadFilter, samples_of: SamplesOf
+        self, span: LocusSpan, read_filter: ReadFilter, samples_of: SamplesOf
     ) -> AbstractContextManager[SortedReads]:
-        """Give the reads from the first of some regions of one contig, at least one, on.
+        """Give the reads from the first stretch of a span on.
 
         Reads elsewhere may come too.
 
@@ -91,41 +96,41 @@ def _is_indexed(path: str) -> bool:
 
 
 class IndexedInput:
-    """A BAM or CRAM file, opened anew at each stretch."""
+    """A BAM or CRAM file, opened anew at each span."""
+
+    is_indexed = True
 
     def __init__(self, path: str, reading: ReadingRules) -> None:
         self.name = path
         self._reading = reading
-        self._seen = (0, 0)
         with self._source([]) as source:
             self.header = source.header
 
     @contextmanager
     def at(
-        self, regions: Sequence[Region], read_filter: ReadFilter, samples_of: SamplesOf
+        self, span: LocusSpan, read_filter: ReadFilter, samples_of: SamplesOf
     ) -> Iterator[SortedReads]:
         """Open the file; see `AlignedInput`."""
-        contig = _contig_of(self, regions[0].contig)
-        seen = self._seen[1] if self._seen[0] == contig else 0
-        with self._source(regions) as source:
-            yield SortedReads(source, self.name, read_filter, samples_of, contig, seen)
-        self._seen = (contig, max(seen, *(region.end for region in regions)))
+        contig = _contig_of(self, span.contig)
+        with self._source(span.regions()) as source:
+            yield SortedReads(source, self.name, read_filter, samples_of, contig, span.before)
 
     def _source(self, regions: Sequence[Region]) -> ReadSource:
         return open_reads(
             self.name,
-            threads=self._reading.threads,
             batch_bases=self._reading.batch_bases,
             reference=self._reading.reference,
             regions=regions,
         )
 
     def close(self) -> None:
-        """Do nothing: the file is closed behind each stretch."""
+        """Do nothing: the file is closed behind each span."""
 
 
 class StreamedInput:
     """SAM, a pipe or standard input: what has been read does not come again."""
+
+    is_indexed = False
 
     def __init__(self, path: str, reading: ReadingRules) -> None:
         self.name = "standard input" if path == "-" else path
@@ -142,13 +147,13 @@ class StreamedInput:
             raise InputError(f"{self.name} is FASTQ: its reads have to be aligned first")
 
     def at(
-        self, regions: Sequence[Region], read_filter: ReadFilter, samples_of: SamplesOf
+        self, span: LocusSpan, read_filter: ReadFilter, samples_of: SamplesOf
     ) -> AbstractContextManager[SortedReads]:
         """Go on in the stream; see `AlignedInput`."""
-        contig = _contig_of(self, regions[0].contig)
+        contig = _contig_of(self, span.contig)
         if self._reads is None:
             self._reads = SortedReads(
-                self._source, self.name, read_filter, samples_of, contig=0, seen=0
+                self._source, self.name, read_filter, samples_of, 0, NO_STRETCHES
             )
         self._reads.move_to(contig)
         return nullcontext(self._reads)

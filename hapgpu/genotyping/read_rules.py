@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from threading import Lock
 from typing import Final
 
 import numpy as np
@@ -37,7 +38,7 @@ class ReadRules:
 
 
 class ReadFilter:
-    """Tells which reads are kept, and counts.
+    """Tells which reads are kept, and counts; safe to use from several threads.
 
     Attributes
     ----------
@@ -49,6 +50,7 @@ class ReadFilter:
 
     def __init__(self, rules: ReadRules) -> None:
         self._rules = rules
+        self._lock = Lock()
         self.counts = {
             "reads": 0,
             "excluded_by_flags": 0,
@@ -60,10 +62,13 @@ class ReadFilter:
     def keeps(self, reads: ReadBatch, new: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """bool[n]: which reads are kept; those that are `new`, bool[n], are counted."""
         kept = np.ones(len(reads), dtype=np.bool_)
-        self.counts["reads"] += int(np.count_nonzero(new))
+        met = {"reads": int(np.count_nonzero(new))}
         for reason, passes in self._passes(reads).items():
-            self.counts[reason] += int(np.count_nonzero(kept & ~passes & new))
+            met[reason] = int(np.count_nonzero(kept & ~passes & new))
             kept &= passes
+        with self._lock:
+            for what, number in met.items():
+                self.counts[what] += number
         return kept
 
     def _passes(self, reads: ReadBatch) -> dict[str, NDArray[np.bool_]]:

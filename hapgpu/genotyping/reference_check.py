@@ -17,6 +17,10 @@ from hapgpu.io.vcf import VcfRecord
 _FIRST_BASE_OF_CODE: Final = dict(zip("RYSWKMBDHV", "ACCAGACAAA", strict=True))
 """What VCF 4.3 (section 1.6.1, REF) puts in place of codes that stand for several bases."""
 
+_PLAIN_BASES: Final = bytes.maketrans(
+    "".join(_FIRST_BASE_OF_CODE).encode(), "".join(_FIRST_BASE_OF_CODE.values()).encode()
+)
+
 _ANY: Final = "N"
 
 
@@ -49,20 +53,21 @@ def check_places(sites: Sites, reference: ReferenceFasta, source: str) -> None:
     Raises
     ------
     InputError
-        The reference lacks the contig, or a REF reaches beyond its end; the message names the line.
+        The reference lacks the contig, or a REF reaches beyond its end; the message names the
+        record.
     """
     first = sites.records[0]
     length = reference.lengths.get(first.contig)
     if length is None:
         hint = contig_hint(first.contig, reference.lengths)
         raise InputError(
-            f"{source}, line {first.line}: contig '{first.contig}' is not in {reference.path}{hint}"
+            f"{source}, {first.place}: contig '{first.contig}' is not in {reference.path}{hint}"
         )
     beyond = np.flatnonzero(sites.ends > length)
     if beyond.size:
         record = sites.records[beyond[0]]
         raise InputError(
-            f"{source}, line {record.line}: REF at {_position(record, 0)} ends beyond the"
+            f"{source}, {record.place}: REF at {_position(record, 0)} ends beyond the"
             f" {length:,} bases of its contig in {reference.path}: take the reference that the"
             " variants were called with"
         )
@@ -90,7 +95,7 @@ def check_reference_alleles(
     Raises
     ------
     InputError
-        A REF disagrees; the message names its line, and both bases.
+        A REF disagrees; the message names its record, and both bases.
     """
     alleles = sites.alleles.take(sites.allele_offsets[:-1])
     expected = Ragged.gather(slice_.bases, sites.starts - slice_.start, alleles.lengths)
@@ -102,10 +107,19 @@ def check_reference_alleles(
         if given != _FIRST_BASE_OF_CODE.get(found):
             record = sites.records[site]
             raise InputError(
-                f"{source}, line {record.line}: REF has {given} at"
+                f"{source}, {record.place}: REF has {given} at"
                 f" {_position(record, at - int(alleles.offsets[site]))}, where {reference.path}"
                 f" has {found}: take the reference that the variants were called with"
             )
+
+
+def plain_bases(slice_: ReferenceSlice) -> ReferenceSlice:
+    """Put the first base in the alphabet in place of codes for several, as REF does; N stays.
+
+    A haplotype with such a code would match no read, and the REF allele never be found.
+    """
+    text = slice_.bases.tobytes().translate(_PLAIN_BASES)
+    return ReferenceSlice(slice_.start, np.frombuffer(text, dtype=np.uint8))
 
 
 def _has_sequences(sites: Sites, site: int) -> bool:

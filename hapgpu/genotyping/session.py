@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
@@ -14,7 +15,7 @@ from hapgpu.device import CpuDevice, Device
 from hapgpu.genotyping.aligned_reads import AlignedReads
 from hapgpu.genotyping.evidence_batch import LocusReads
 from hapgpu.genotyping.genotyper import MARGIN, GenotypeOptions, Genotyper, LikelihoodsOf
-from hapgpu.genotyping.locus_batches import LocusRules, locus_batches
+from hapgpu.genotyping.locus_batches import Count, LocusRules, locus_batches, uncounted
 from hapgpu.genotyping.read_rules import ReadRules
 from hapgpu.genotyping.record_selection import within
 from hapgpu.io.fasta import ReferenceFasta
@@ -25,7 +26,10 @@ from hapgpu.pairhmm.likelihoods import log10_likelihoods
 _RULES: Final = LocusRules(
     distance=MARGIN, flank=MARGIN + 40, most_combinations=64, masks=True, phased=False
 )
-_WORKERS_PER_GPU: Final = 4
+_MOST_WORKERS: Final = 16
+"""Of a GPU: each takes memory on both sides, and Python lets one thread at a time go on."""
+_LEAST_WORKERS: Final = 4
+"""Of a GPU: fewer leave it idle while they prepare what it computes."""
 
 Timed = Callable[[str, LikelihoodsOf], LikelihoodsOf]
 """`hapgpu.stats.RunStatistics.timed`, for instance."""
@@ -77,6 +81,7 @@ class GenotypeSession:
 
     def __init__(self, inputs: GenotypeInputs, options: GenotypeOptions, threads: int) -> None:
         self._options = options
+        self._threads = threads
         self._regions = inputs.regions
         self._source = ", ".join(inputs.reads)
         with ExitStack() as stack:
@@ -92,13 +97,23 @@ class GenotypeSession:
         self.samples = self._reads.samples
         self.header = self._vcf.header
 
-    def batches(self) -> Iterator[LocusReads]:
-        """Read sites and the reads there, once, in the order of the sites."""
+    def spans(self, count: Count = uncounted) -> Iterator[Iterable[LocusReads]]:
+        """Yield sites and the reads there, once, in the order of the sites.
+
+        Each span is for one worker: as a rule it is read where it is gone through, see
+        `AlignedReads.at`. `count` is told of sites and loci, see `locus_batches`.
+        """
         records = within(self._vcf.records(), self._regions, self.contigs)
-        return self._reads.at(locus_batches(records, self._reference, _RULES, self._vcf.name))
+        return self._reads.at(
+            locus_batches(records, self._reference, _RULES, self._vcf.name, count)
+        )
+
+    def batches(self) -> Iterator[LocusReads]:
+        """Read sites and the reads there as `spans` does, all in the calling thread."""
+        return chain.from_iterable(self.spans())
 
     def genotypers(self, devices: Sequence[Device], timed: Timed = _untimed) -> list[Genotyper]:
-        """Return workers that together keep the devices busy, each with a batch at a time.
+        """Return workers that together keep the devices and threads busy, a span each at a time.
 
         Parameters
         ----------
@@ -114,8 +129,19 @@ class GenotypeSession:
                 timed("pair-HMM", partial(log10_likelihoods, device=worker)),
                 self._source,
             )
-            for worker in _workers(devices)
+            for worker in self._workers(devices)
         ]
+
+    def _workers(self, devices: Sequence[Device]) -> Iterator[Device]:
+        """Yield the devices, each as often as it works on spans; a CPU thread is a worker."""
+        # What is streamed keeps the thread busy that makes spans; otherwise it has little to do.
+        threads = self._threads if self._reads.is_indexed else self._threads - 1
+        for device in devices:
+            if isinstance(device, CpuDevice):
+                yield from [CpuDevice(1)] * max(threads, 1)
+            else:
+                workers = min(threads // len(devices), _MOST_WORKERS)
+                yield from [device] * max(workers, _LEAST_WORKERS)
 
     @property
     def read_counts(self) -> Mapping[str, int]:
@@ -132,13 +158,3 @@ class GenotypeSession:
         trace: TracebackType | None,
     ) -> None:
         self._stack.close()
-
-
-def _workers(devices: Sequence[Device]) -> Iterator[Device]:
-    """Yield the devices, each as often as it works on batches; a CPU thread is a worker."""
-    for device in devices:
-        if isinstance(device, CpuDevice):
-            # The thread that reads is one of those that were asked for.
-            yield from [CpuDevice(1)] * max(device.threads - 1, 1)
-        else:
-            yield from [device] * _WORKERS_PER_GPU

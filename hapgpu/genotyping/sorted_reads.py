@@ -11,7 +11,9 @@ from numpy.typing import NDArray
 
 from hapgpu.batch import ReadBatch
 from hapgpu.errors import InputError
+from hapgpu.genotyping.locus_spans import Stretches
 from hapgpu.genotyping.read_rules import ReadFilter
+from hapgpu.io.bam import UNMAPPED
 from hapgpu.io.header import SamHeader
 from hapgpu.io.reads import ReadSource
 from hapgpu.realign.cigar import reference_lengths
@@ -78,10 +80,7 @@ class HeldReads:
         first = int(np.searchsorted(self.reach, starts[0], side="right"))
         last = int(np.searchsorted(self.starts, reach[-1]))
         rows = np.arange(first, max(last, first))
-        # Of the intervals that begin before a read ends, the one that reaches furthest decides.
-        begun = np.searchsorted(starts, self.ends[rows])
-        is_met = (begun > 0) & (reach[np.maximum(begun, 1) - 1] > self.starts[rows])
-        return self.take(rows[is_met])
+        return self.take(rows[_meet(starts, reach, self.starts[rows], self.ends[rows])])
 
     def behind(self, place: int) -> HeldReads | None:
         """Leave out reads that end before a place, unless most do not; None if all do."""
@@ -107,8 +106,8 @@ class SortedReads:
         Tells whose they are.
     contig
         The first that is wanted, by its number in the header.
-    seen
-        Reads of this contig that start before this position were counted already.
+    counted
+        Sorted stretches of this contig: reads that overlap one were counted already.
     """
 
     def __init__(
@@ -118,14 +117,15 @@ class SortedReads:
         read_filter: ReadFilter,
         samples_of: SamplesOf,
         contig: int,
-        seen: int,
+        counted: Stretches,
     ) -> None:
         self._header: SamHeader = source.header
         self._batches = source.batches()
         self._name = name
         self._filter = read_filter
         self._samples_of = samples_of
-        self._seen = _place(contig, seen)
+        self._counted_starts = _place(contig, 0) + counted.starts
+        self._counted_reach = _place(contig, 0) + counted.reach
         self._contig = contig
         self._wanted = _place(contig, 0)
         self._last = 0
@@ -180,9 +180,9 @@ class SortedReads:
         starts = _places_of(reads)
         self._check_order(reads, starts)
         self._last = int(starts[-1])
-        spans = np.clip(reference_lengths(reads.cigars), 1, _LONGEST_SPAN)
-        ends = starts + spans
-        kept = self._filter.keeps(reads, starts >= self._seen) & (ends > self._wanted)
+        ends = starts + _lengths_of(reads)
+        is_new = ~_meet(self._counted_starts, self._counted_reach, starts, ends)
+        kept = self._filter.keeps(reads, is_new) & (ends > self._wanted)
         if kept.any():
             reads = reads.take(kept)
             samples = self._samples_of(reads)
@@ -219,6 +219,25 @@ class SortedReads:
         if contig == _NO_CONTIG:
             return "no position"
         return f"{self._header.reference_names[contig]}:{position + 1}"
+
+
+def _meet(
+    starts: NDArray[np.int64],
+    reach: NDArray[np.int64],
+    read_starts: NDArray[np.int64],
+    read_ends: NDArray[np.int64],
+) -> NDArray[np.bool_]:
+    """bool[n]: which reads overlap one of the intervals of `HeldReads.meeting`, or of none."""
+    # Of the intervals that begin before a read ends, the one that reaches furthest decides.
+    begun = np.searchsorted(starts, read_ends)
+    met: NDArray[np.bool_] = np.append(-1, reach)[begun] > read_starts
+    return met
+
+
+def _lengths_of(reads: ReadBatch) -> NDArray[np.int64]:
+    """int64[n]: how much of the reference reads take, at least a base; a base if unmapped."""
+    lengths = np.clip(reference_lengths(reads.cigars), 1, _LONGEST_SPAN)
+    return np.where(reads.has_flags(UNMAPPED, 0), 1, lengths)
 
 
 def _place(contig: int, position: int) -> int:

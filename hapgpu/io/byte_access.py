@@ -1,4 +1,4 @@
-"""Bytes read, written and copied within compiled functions; nothing is checked."""
+"""Bytes read, written, copied and compared within compiled functions; nothing is checked."""
 
 from __future__ import annotations
 
@@ -17,6 +17,9 @@ Integer: TypeAlias = int | np.integer[Any]
 _1 = np.uint64(1)
 _2 = np.uint64(2)
 _3 = np.uint64(3)
+
+_FNV_BASIS = np.uint64(0xCBF29CE484222325)
+_FNV_PRIME = np.uint64(0x100000001B3)
 
 
 @njit
@@ -65,3 +68,21 @@ def copy_bytes(
     to = np.uint64(target)
     for k in range(np.uint64(length)):
         out[to + k] = data[begin + k]
+
+
+@njit
+def hash_of(data: NDArray[np.uint8], begin: Integer, end: Integer) -> Integer:
+    """Return the FNV-1a hash of data[begin:end], uint64."""
+    value = _FNV_BASIS
+    for k in range(begin, end):
+        value = (value ^ np.uint64(data[k])) * _FNV_PRIME
+    return value
+
+
+@njit
+def are_equal(data: NDArray[np.uint8], one: Integer, other: Integer, length: Integer) -> bool:
+    """Tell whether `length` bytes from `data[one]` on are those from `data[other]` on."""
+    same = np.int64(0)
+    while same < length and data[one + same] == data[other + same]:
+        same += 1
+    return bool(same == length)

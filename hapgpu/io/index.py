@@ -1,10 +1,10 @@
-"""BAI and CSI indexes: where in a BAM file the records of a region lie."""
+"""Indexes of BAM and CRAM files: where they are, and where the records of a region lie."""
 
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
@@ -13,94 +13,19 @@ from numpy.typing import NDArray
 
 from hapgpu.errors import InputError
 from hapgpu.io.bgzf import BgzfReader, VirtualRange
+from hapgpu.io.file_state import FileState
+from hapgpu.io.index_bins import BinIndex
 from hapgpu.io.overlap import Intervals
 from hapgpu.io.pool import Pool
 
-_BAI_MAGIC: Final = b"BAI\1"
-_CSI_MAGIC: Final = b"CSI\1"
 _GZIP_MAGIC: Final = b"\x1f\x8b"
-_MAX_BINNED_BITS: Final = 62
-
-_Chunks = NDArray[np.uint64]
-
-
-@dataclass(frozen=True, slots=True)
-class _Binning:
-    """The tree of bins: leaves of 2**min_shift bases, and `depth` levels of parents of eight."""
-
-    min_shift: int
-    depth: int
-
-    @property
-    def bits(self) -> int:
-        return self.min_shift + 3 * self.depth
-
-    def bins(self, start: int, end: int) -> Iterator[range]:
-        """Yield the bins of each level, leaves first, that meet an interval."""
-        for level in range(self.depth, -1, -1):
-            shift = self.min_shift + 3 * (self.depth - level)
-            first = (8**level - 1) // 7
-            yield range(first + (start >> shift), first + ((end - 1) >> shift) + 1)
-
-
-@dataclass(frozen=True, slots=True)
-class _Bins:
-    """The bins of one reference sequence.
-
-    Attributes
-    ----------
-    chunks
-        By bin: uint64[n, 2], virtual offsets of begin and end.
-    floors
-        By bin, in CSI: no record that overlaps the bin begins before this virtual offset.
-    linear
-        The same by leaf, in BAI.
-    """
-
-    chunks: dict[int, _Chunks]
-    floors: dict[int, int]
-    linear: NDArray[np.uint64]
-
-    def overlapping(self, binning: _Binning, start: int, end: int) -> Iterator[_Chunks]:
-        """Yield the chunks that may hold records overlapping an interval."""
-        floor = self._floor(binning, start)
-        for numbers in binning.bins(start, min(end, 1 << binning.bits)):
-            few = numbers if len(numbers) < len(self.chunks) else self.chunks.keys()
-            for number in few:
-                if number in numbers and number in self.chunks:
-                    chunks = self.chunks[number]
-                    yield chunks[chunks[:, 1] > floor]
-
-    def _floor(self, binning: _Binning, start: int) -> int:
-        if self.linear.size:
-            return int(self.linear[min(start >> binning.min_shift, self.linear.size - 1)])
-        path = (numbers[0] for numbers in binning.bins(start, start + 1))
-        return next((self.floors[number] for number in path if number in self.floors), 0)
-
-
-class _Fields:
-    """The fields of an index, one after the other; running over the end is a `struct.error`."""
-
-    def __init__(self, data: bytes) -> None:
-        self._data = data
-        self._at = 0
-
-    def take(self, layout: str) -> tuple[int, ...]:
-        values = struct.unpack_from(layout, self._data, self._at)
-        self._at += struct.calcsize(layout)
-        return values
-
-    def take_offsets(self, count: int) -> NDArray[np.uint64]:
-        values = np.frombuffer(self._data, dtype="<u8", count=count, offset=self._at)
-        self._at += values.nbytes
-        return values
-
-    def skip(self, count: int) -> None:
-        self._at += count
+_MOST_KEPT: Final = 16
 
 
 def ranges_of(path: Path, intervals: Intervals) -> list[VirtualRange]:
     """Look up the stretches of a BAM file that hold all records overlapping some intervals.
+
+    An index is read once, as long as its file stays the same; safe to call from several threads.
 
     Returns
     -------
@@ -114,7 +39,7 @@ def ranges_of(path: Path, intervals: Intervals) -> list[VirtualRange]:
     """
     index = find_index(path, ("bai", "csi"))
     try:
-        return _merged(_lookup(_contents(index), intervals))
+        return _merged(_loaded(index, FileState.of(index)).chunks(intervals))
     except (struct.error, ValueError):
         raise InputError(f"the index {index} is damaged; run: samtools index {path}") from None
 
@@ -134,6 +59,11 @@ def find_index(path: Path, kinds: Sequence[str]) -> Path:
     raise InputError(f"{path} has no index; run: samtools index {path}")
 
 
+@lru_cache(_MOST_KEPT)
+def _loaded(index: Path, _state: FileState) -> BinIndex:
+    return BinIndex(_contents(index))
+
+
 def _contents(index: Path) -> bytes:
     try:
         data = index.read_bytes()
@@ -145,53 +75,14 @@ def _contents(index: Path) -> bytes:
         return b"".join(BgzfReader(stream, str(index), pool).pieces())
 
 
-def _lookup(data: bytes, intervals: Intervals) -> Iterator[_Chunks]:
-    fields = _Fields(data[4:])
-    if data[:4] == _BAI_MAGIC:
-        binning = _Binning(14, 5)
-    elif data[:4] == _CSI_MAGIC:
-        binning = _Binning(*fields.take("<ii"))
-        fields.skip(_natural(fields))
-    else:
-        raise ValueError("neither BAI nor CSI")
-    if min(binning.min_shift, binning.depth) < 0 or binning.bits > _MAX_BINNED_BITS:
-        raise ValueError("impossible bins")
-    references = min(_natural(fields), intervals.offsets.size - 1)
-    for reference in range(references):
-        bins = _bins(fields, is_csi=data[:4] == _CSI_MAGIC)
-        for row in range(intervals.offsets[reference], intervals.offsets[reference + 1]):
-            start, end = int(intervals.starts[row]), int(intervals.ends[row])
-            yield from bins.overlapping(binning, start, end)
-
-
-def _bins(fields: _Fields, *, is_csi: bool) -> _Bins:
-    chunks: dict[int, _Chunks] = {}
-    floors: dict[int, int] = {}
-    for _ in range(_natural(fields)):
-        (number,) = fields.take("<I")
-        if is_csi:
-            (floors[number],) = fields.take("<Q")
-        chunks[number] = fields.take_offsets(2 * _natural(fields)).reshape(-1, 2)
-    linear = fields.take_offsets(0 if is_csi else _natural(fields))
-    return _Bins(chunks, floors, linear)
-
-
-def _natural(fields: _Fields) -> int:
-    (count,) = fields.take("<i")
-    if count < 0:
-        raise ValueError("negative count")
-    return count
-
-
-def _merged(chunks: Iterable[_Chunks]) -> list[VirtualRange]:
+def _merged(chunks: NDArray[np.int64]) -> list[VirtualRange]:
     """Sort chunks, and join those that overlap or share a block."""
-    table = np.concatenate([np.empty((0, 2), dtype=np.uint64), *chunks])
-    merged: list[VirtualRange] = []
-    for start, end in sorted(table.tolist()):
-        if start > end:
-            raise ValueError("a chunk ends before it begins")
-        if merged and start >> 16 <= merged[-1].end >> 16:
-            merged[-1] = VirtualRange(merged[-1].start, max(end, merged[-1].end))
-        else:
-            merged.append(VirtualRange(start, end))
-    return merged
+    starts, ends = chunks[np.argsort(chunks[:, 0], kind="stable")].T
+    if (starts > ends).any():
+        raise ValueError("a chunk ends before it begins")
+    reach = np.maximum.accumulate(ends)
+    is_apart = starts[1:] >> 16 > reach[:-1] >> 16
+    edge = np.ones(min(starts.size, 1), dtype=np.bool_)
+    begins = starts[np.concatenate([edge, is_apart])].tolist()
+    stops = reach[np.concatenate([is_apart, edge])].tolist()
+    return [VirtualRange(begin, stop) for begin, stop in zip(begins, stops, strict=True)]

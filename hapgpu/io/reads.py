@@ -5,16 +5,18 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import lru_cache
 from io import BufferedReader
 from pathlib import Path
 from types import TracebackType
-from typing import Protocol, Self, cast
+from typing import Final, Protocol, Self, cast
 
 from hapgpu.batch import ReadBatch
 from hapgpu.errors import InputError
 from hapgpu.io.bgzf import BgzfReader
 from hapgpu.io.decode import read_batches
 from hapgpu.io.fastq import read_fastq
+from hapgpu.io.file_state import FileState
 from hapgpu.io.header import SamHeader
 from hapgpu.io.index import find_index, ranges_of
 from hapgpu.io.overlap import Intervals
@@ -23,6 +25,8 @@ from hapgpu.io.record_buffer import RecordBuffer, take_header
 from hapgpu.io.regions import Region
 from hapgpu.io.samtools import ConvertedInput
 from hapgpu.io.sniff import ReadFormat, ReadInput, open_input
+
+_MOST_HEADERS_KEPT: Final = 16
 
 
 class ReadSource(Protocol):
@@ -147,15 +151,18 @@ class _BamSource(_Closing):
         self._source = source
         self._batch_bases = batch_bases
         self._pool = Pool(threads)
-        self._reader = BgzfReader(source.stream, source.name, self._pool)
-        self._buffer = RecordBuffer(self._reader.pieces(), source.name)
-        self.header = take_header(self._buffer)
+        reader = BgzfReader(source.stream, source.name, self._pool)
         self._intervals = None
+        if source.path and regions is not None:
+            self.header = _header_of(source.path, FileState.of(source.path))
+            self._intervals = Intervals.from_regions(regions, self.header, source.name)
+            pieces = reader.pieces_of(ranges_of(source.path, self._intervals))
+            self._buffer = RecordBuffer(pieces, source.name)
+            return
+        self._buffer = RecordBuffer(reader.pieces(), source.name)
+        self.header = take_header(self._buffer)
         if regions is not None:
             self._intervals = Intervals.from_regions(regions, self.header, source.name)
-            if source.path:
-                ranges = ranges_of(source.path, self._intervals)
-                self._buffer = RecordBuffer(self._reader.pieces_of(ranges), source.name)
 
     def batches(self) -> Iterator[ReadBatch]:
         return read_batches(
@@ -169,6 +176,16 @@ class _BamSource(_Closing):
     def close(self) -> None:
         self._pool.close()
         self._source.stream.close()
+
+
+@lru_cache(_MOST_HEADERS_KEPT)
+def _header_of(path: Path, _state: FileState) -> SamHeader:
+    """Read the header of a BAM file, once as long as the file stays the same.
+
+    That of an assembly with thousands of contigs takes longer than the reads of a small region.
+    """
+    with path.open("rb") as stream, Pool(1) as pool:
+        return take_header(RecordBuffer(BgzfReader(stream, str(path), pool).pieces(), str(path)))
 
 
 class _ConvertedSource(_Closing):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from pathlib import Path, PurePath
 from types import TracebackType
 from typing import Final, Protocol, Self
@@ -13,8 +12,7 @@ from hapgpu.io.bam import encode_header
 from hapgpu.io.bgzf_writer import BgzfWriter
 from hapgpu.io.encode import encode_records
 from hapgpu.io.header import SamHeader
-from hapgpu.io.output import OutputFile
-from hapgpu.io.pool import Pool
+from hapgpu.io.pooled_output import PooledOutput
 from hapgpu.io.sam import format_records
 from hapgpu.io.samtools import ConvertedOutput
 
@@ -103,47 +101,12 @@ def output_format(
     return format or (extension if extension in FORMATS else "sam")
 
 
-class _Writer(ABC):
-    """A context manager around an output file and the threads that prepare its content."""
+class _Writer(PooledOutput):
+    """An output of alignments."""
 
     def __init__(self, path: str, header: SamHeader, threads: int) -> None:
+        super().__init__(path, threads)
         self._header = header
-        self._pool = Pool(threads)
-        self._output = OutputFile(path)
-
-    @abstractmethod
-    def _begin(self) -> None:
-        """Write what comes before the records."""
-
-    @abstractmethod
-    def _finish(self) -> None:
-        """Write what is pending and what comes behind the records."""
-
-    def _close(self) -> None:
-        """Let go of everything; what was not committed is lost."""
-        self._pool.close()
-        self._output.discard()
-
-    def __enter__(self) -> Self:
-        try:
-            self._begin()
-        except BaseException:
-            self._close()
-            raise
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        try:
-            if kind is None:
-                self._finish()
-                self._output.commit()
-        finally:
-            self._close()
 
 
 class _SamWriter(_Writer):

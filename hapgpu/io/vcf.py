@@ -27,8 +27,8 @@ class VcfRecord:
 
     Attributes
     ----------
-    line
-        Its number in the file, from 1; of BCF, the number of the record.
+    place
+        Where it stands in its file, for messages: `line 12`, or `record 3` of BCF; from 1.
     contig
         CHROM.
     start
@@ -43,7 +43,7 @@ class VcfRecord:
         FORMAT and the columns of the samples; empty where there are none.
     """
 
-    line: int
+    place: str
     contig: str
     start: int
     reference: str
@@ -134,11 +134,12 @@ class VcfSource:
         seen: set[str] = set()
         samples = len(self.samples)
         for number, line in enumerate(self._lines, self._first_number):
+            place = f"{self._unit} {number}"
             try:
                 if line.isspace():
                     _check_rest(self._lines)
                     return
-                record = _record(number, line, samples)
+                record = _record(place, line, samples)
                 if record.contig != contig:
                     contig = record.contig
                     if contig in seen:
@@ -147,7 +148,7 @@ class VcfSource:
                 elif record.start < last:
                     raise _unsorted(f"POS {record.start + 1} follows {last + 1}")
             except _MalformedError as fault:
-                raise InputError(f"{self.name}, {self._unit} {number}: {fault}") from None
+                raise InputError(f"{self.name}, {place}: {fault}") from None
             last = record.start
             yield record
 
@@ -209,7 +210,7 @@ def _samples_of(columns: str) -> tuple[str, ...]:
     return tuple(samples)
 
 
-def _record(number: int, line: str, samples: int) -> VcfRecord:
+def _record(place: str, line: str, samples: int) -> VcfRecord:
     fields = line.rstrip("\r\n").split("\t", _FIXED)
     columns = tuple(fields[:_FIXED])
     if len(columns) < _FIXED or "" in columns:
@@ -228,7 +229,7 @@ def _record(number: int, line: str, samples: int) -> VcfRecord:
     if reference.strip(_BASES):
         raise _MalformedError(f"REF {_shown(reference)} is not made of bases")
     return VcfRecord(
-        number, contig, start, reference.upper(), _alleles(alternatives), columns, genotypes
+        place, contig, start, reference.upper(), _alleles(alternatives), columns, genotypes
     )
 
 

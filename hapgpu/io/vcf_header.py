@@ -12,10 +12,10 @@ from hapgpu.errors import OutputError
 _LEAST_VERSION: Final = (4, 3)
 _COLUMNS: Final = ("#CHROM", "POS", "ID", "REF", "ALT", "QUAL", "FILTER", "INFO", "FORMAT")
 _DEFINITIONS: Final = {
-    ("INFO", "DP"): ("1", "Integer", "Fragments over the site in all samples"),
+    ("INFO", "DP"): ("1", "Integer", "Fragments of all samples that count at the site"),
     ("FORMAT", "GT"): ("1", "String", "Genotype"),
     ("FORMAT", "GQ"): ("1", "Integer", "Phred-scaled probability that the genotype is wrong"),
-    ("FORMAT", "DP"): ("1", "Integer", "Fragments over the site"),
+    ("FORMAT", "DP"): ("1", "Integer", "Fragments that count at the site"),
     ("FORMAT", "AD"): ("R", "Integer", "Fragments that speak for each allele"),
     ("FORMAT", "PL"): ("G", "Integer", "Phred-scaled likelihoods of genotypes, the best being 0"),
 }

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path, PurePath
-from types import TracebackType
-from typing import Final, Self
+from typing import Final
 
 import pysam
 
@@ -13,15 +12,15 @@ from hapgpu.errors import OutputError, UsageError
 from hapgpu.io.bgzf_writer import BgzfWriter
 from hapgpu.io.htslib import silent_htslib
 from hapgpu.io.output import OutputFile
-from hapgpu.io.pool import Pool
+from hapgpu.io.pooled_output import PooledOutput
 
 _LONGEST_OF_TBI: Final = 2**29
 _BGZF_SUFFIXES: Final = (".gz", ".bgz")
 _INDEX_SUFFIXES: Final = (".tbi", ".csi")
 
 
-class VcfWriter:
-    """An output of VCF lines; leaving its context with an exception discards it.
+class VcfWriter(PooledOutput):
+    """An output of VCF lines, a context manager.
 
     The name says the form: BGZF where it ends in `.gz` or `.bgz`, else text. A BGZF file, unlike
     a pipe, gets an index beside it, `.tbi` or, where a contig is too long for that, `.csi`; both
@@ -54,12 +53,11 @@ class VcfWriter:
             raise UsageError(
                 f"{path}: BCF is not written: write .vcf.gz and run: bcftools view -Ob"
             )
+        super().__init__(path, threads)
         self._path = path
         self._header_text = header_text
         is_long = max(contig_lengths, default=0) > _LONGEST_OF_TBI
         self._index_suffix = ".csi" if is_long else ".tbi"
-        self._pool = Pool(threads)
-        self._output = OutputFile(path)
         self._blocks = (
             BgzfWriter(self._output, self._pool, compressed=True)
             if suffix in _BGZF_SUFFIXES
@@ -86,42 +84,23 @@ class VcfWriter:
     def _finish(self) -> None:
         if self._blocks:
             self._blocks.finish()
+        if self._index:
+            _build_index(self._output, self._index, is_csi=self._index_suffix == ".csi")
+
+    def _commit(self) -> None:
         if not self._index:
-            self._output.commit()
+            super()._commit()
             return
-        _build_index(self._output, self._index, is_csi=self._index_suffix == ".csi")
         # In this order there is never an index beside a file that it was not made of.
         with self._index.reporting():
             _drop_indexes(self._path, Path(self._index.name))
-        self._output.commit()
+        super()._commit()
         self._index.commit()
 
     def _close(self) -> None:
-        """Let go of everything; what was not committed is lost."""
-        self._pool.close()
-        self._output.discard()
+        super()._close()
         if self._index:
             self._index.discard()
-
-    def __enter__(self) -> Self:
-        try:
-            self._begin()
-        except BaseException:
-            self._close()
-            raise
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        try:
-            if kind is None:
-                self._finish()
-        finally:
-            self._close()
 
 
 def _build_index(data: OutputFile, index: OutputFile, *, is_csi: bool) -> None:

@@ -10,6 +10,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from unittest.mock import patch
 
+import pytest
+
 from hapgpu.cli.app import main
 
 
@@ -22,6 +24,18 @@ def _messages_as_before() -> Iterator[None]:
         yield
     finally:
         logger.handlers, logger.propagate, logger.level = before
+
+
+def error_of_command(command: str, capsys: pytest.CaptureFixture[str]) -> str:
+    """Return the one line of a command that could not do its work, which has said nothing else."""
+    captured = capsys.readouterr()
+    notes = (f"hapgpu {command}: device:", f"hapgpu {command}: building the index")
+    lines = [line for line in captured.err.splitlines() if not line.startswith(notes)]
+    assert len(lines) == 1, lines
+    assert lines[0].startswith(f"hapgpu {command}: error: ")
+    assert "unexpected" not in lines[0]
+    assert not captured.out
+    return lines[0]
 
 
 def status_of_command(command: str, *arguments: str | Path) -> int:

@@ -1,9 +1,10 @@
-"""`hapgpu bench pairhmm`, `map`, `chain` from end to end, on data too small to measure anything."""
+"""`hapgpu bench` from end to end, on data too small to measure anything."""
 
 from __future__ import annotations
 
 import json
 import re
+import tempfile
 from pathlib import Path
 
 import numpy as np
@@ -32,6 +33,9 @@ one with a mismatch."""
 
 CHAIN_COLUMNS = ["device", "what", "data", "count", "unit", "seconds", "M/s"]
 LONG_GENOME = 30_000
+
+GENOTYPE_COLUMNS = ["device", "data", "sites", "reads", "cells", "seconds", "sites/s", "reads/s"]
+GENOTYPE_COLUMNS += ["GCUPS", "% wrong", "% kernels"]
 
 
 def status_of(*arguments: str | Path) -> int:
@@ -209,6 +213,37 @@ def test_chaining_anchors_of_a_file(anchors: Path, capsys: pytest.CaptureFixture
     ]
 
 
+def test_genotyping_a_simulated_sample(
+    long_genome: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(temporary))
+    statistics = tmp_path / "bench.json"
+    arguments = ("--reference", long_genome, "--device", "cpu", "--json", statistics)
+    assert status_of("genotype", *arguments, "-t", "1") == 0
+    [single] = json.loads(statistics.read_text())
+    capsys.readouterr()
+    assert status_of("genotype", *arguments, "-t", "2", "--copies", "3") == 0
+    header, *rows = [line.split("\t") for line in capsys.readouterr().out.splitlines()]
+    assert header == GENOTYPE_COLUMNS
+    assert [row[:2] for row in rows] == [
+        ["CPU, 1 thread", "long.fa x3, 30x"],
+        ["CPU, 2 threads", "long.fa x3, 30x"],
+    ]
+    for row, line in zip(rows, json.loads(statistics.read_text()), strict=True):
+        assert (int(row[2]), int(row[3])) == (3 * single["sites"], 3 * single["reads"])
+        assert int(row[4]) == line["cells"] == 3 * single["cells"]
+        assert float(row[5]) == pytest.approx(line["seconds"], rel=1e-3)
+        assert float(row[7]) == pytest.approx(line["reads"] / line["seconds"], rel=1e-3)
+        assert float(row[9]) < 5
+        assert 0 < float(row[10]) < 100
+    assert not list(temporary.iterdir())
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
@@ -216,7 +251,7 @@ def test_chaining_anchors_of_a_file(anchors: Path, capsys: pytest.CaptureFixture
         (["io", "--batches", "x.in"], "--batches is for bench pairhmm, not for bench io"),
         (["pairhmm", "--copies", "3"], "--copies repeats what a file holds"),
         (["map", "--batches", "x.in"], "--batches is for bench pairhmm, not for bench map"),
-        (["pairhmm", "--reference", "x.fa"], "--reference is for bench map or chain, not for"),
+        (["pairhmm", "--reference", "x.fa"], "is for bench map or chain or genotype, not for"),
         (["io", "--method", "fm"], "--method is for bench map or chain, not for bench io"),
         (["map", "--reads", "x.fq"], "give it with --reference FASTA"),
         (["map", "--reference", "x.fa", "--copies", "3"], "--copies repeats what a file holds"),
@@ -225,6 +260,8 @@ def test_chaining_anchors_of_a_file(anchors: Path, capsys: pytest.CaptureFixture
         (["map", "--method", "successor"], "--method for bench map is fm or backtracking"),
         (["map", "--bases", "1m"], "--bases is for bench chain, not for bench map"),
         (["realign", "-x", "map-ont"], "--preset is for bench chain, not for bench realign"),
+        (["genotype"], "bench genotype simulates a sample: give --reference FASTA"),
+        (["genotype", "--reads", "x.fq"], "--reads is for bench map, not for bench genotype"),
         (["chain"], "measures --reference FASTA or --anchors FILE.npz"),
         (["chain", "--reference", "x.fa", "--anchors", "x.npz"], "FASTA or --anchors FILE.npz"),
         (["chain", "--anchors", "x.npz", "--error", "0.1"], "--error is for reads"),
@@ -245,6 +282,7 @@ def test_usage_errors(arguments: list[str], said: str, capsys: pytest.CaptureFix
     [
         ("pairhmm", "--batches", "none.in"),
         ("chain", "--reference", "none.in"),
+        ("genotype", "--reference", "none.in"),
         ("chain", "--anchors", "none.in"),
     ],
 )
@@ -329,3 +367,12 @@ def test_chaining_anchors_on_the_gpu(anchors: Path, capsys: pytest.CaptureFixtur
         "scores, all predecessors",
         "successors, all",
     ]
+
+
+@pytest.mark.gpu
+def test_genotyping_on_the_gpu(long_genome: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert status_of("genotype", "--reference", long_genome, "--device", "cuda:0") == 0
+    _, row = (line.split("\t") for line in capsys.readouterr().out.splitlines())
+    assert row[0].startswith("cuda:0")
+    assert float(row[9]) < 5
+    assert 0 < float(row[10]) < 100

@@ -6,7 +6,8 @@ import io
 
 import pytest
 
-from hapgpu.cli.progress import BarProgress, LineProgress, choose_progress
+from hapgpu.cli.progress import LineProgress, choose_progress
+from hapgpu.cli.progress_bar import BarProgress
 from hapgpu.progress import NoProgress, Progress, TqdmProgress
 
 

@@ -16,7 +16,7 @@ from hapgpu.genotyping.locus_batch import Choices, Haplotypes, Loci, ReferenceSl
 from hapgpu.genotyping.sites import Sites, sites_of
 from hapgpu.io.vcf import VcfRecord
 from tests.genotyping.haplotype_oracle import Options
-from tests.genotyping.made_records import reference_slice
+from tests.genotyping.made_references import slice_of
 
 NO_MASK = np.empty(0, dtype=np.int64)
 Found = list[list[tuple[str, list[int]]]]
@@ -39,7 +39,7 @@ def one_locus(records: Sequence[VcfRecord], reference: ReferenceSlice) -> tuple[
 
 def of_sites(text: str, *records: VcfRecord, most: int = 64) -> list[tuple[str, list[int]]]:
     """Return the haplotypes of one locus of all records, the whole contig its window."""
-    reference = reference_slice(text)
+    reference = slice_of(text)
     sites, loci = one_locus(records, reference)
     choices = choices_of_sites(sites, loci)
     found = haplotypes_of(sites, loci, choices, reference, len(text), most, NO_MASK)

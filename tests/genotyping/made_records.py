@@ -1,13 +1,11 @@
-"""Records and references made up for tests."""
+"""Records made up for tests, and references for them to lie on."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
 from hypothesis import strategies as st
 
-from hapgpu.genotyping.locus_batch import ReferenceSlice
 from hapgpu.io.vcf import VcfRecord
 
 NO_SEQUENCE = ("*", "<DEL>", "G]17:198982]", ".")
@@ -15,12 +13,7 @@ NO_SEQUENCE = ("*", "<DEL>", "G]17:198982]", ".")
 
 def record(start: int, reference: str, *alternatives: str) -> VcfRecord:
     """Return a record of a contig called `chr1`, without what is not needed here."""
-    return VcfRecord(1, "chr1", start, reference, alternatives, (), "")
-
-
-def reference_slice(text: str, start: int = 0) -> ReferenceSlice:
-    """Return bases that begin at a position."""
-    return ReferenceSlice(start, np.frombuffer(text.encode(), dtype=np.uint8))
+    return VcfRecord("line 1", "chr1", start, reference, alternatives, (), "")
 
 
 @st.composite

@@ -20,7 +20,7 @@ def record_of(site: int, alternatives: Sequence[str], info: str = ".") -> VcfRec
     start = site * SITE_DISTANCE
     alts = ",".join(alternatives) or "."
     columns = ("c", str(start + 1), ".", "A", alts, ".", ".", info)
-    return VcfRecord(site + 1, "c", start, "A", tuple(alternatives), columns, "")
+    return VcfRecord(f"line {site + 1}", "c", start, "A", tuple(alternatives), columns, "")
 
 
 def insertions(count: int) -> list[str]:

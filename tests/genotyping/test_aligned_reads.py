@@ -7,9 +7,12 @@ import os
 import shutil
 import subprocess
 import threading
-from collections.abc import Iterator, Sequence
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
@@ -43,7 +46,7 @@ def batch_of(contig: str, intervals: Sequence[Interval]) -> LocusBatch:
     """Make loci of one SNV each, with its two alleles for haplotypes."""
     count = len(intervals)
     records = [
-        VcfRecord(k + 1, contig, start, "A", ("C",), (contig, str(start + 1)), "")
+        VcfRecord(f"line {k + 1}", contig, start, "A", ("C",), (contig, str(start + 1)), "")
         for k, (start, _) in enumerate(intervals)
     ]
     starts = np.array([start for start, _ in intervals], dtype=np.int64)
@@ -98,7 +101,12 @@ def read_at(
         rules=RULES,
         most_bases=most_bases,
     ) as reads:
-        return [row for found in reads.at(iter(batches)) for row in keys_by_locus(found)]
+        return [
+            row
+            for span in reads.at(iter(batches))
+            for found in span
+            for row in keys_by_locus(found)
+        ]
 
 
 def fetched(paths: Sequence[Path], contig: str, intervals: Sequence[Interval]) -> list[LocusKeys]:
@@ -377,7 +385,8 @@ def test_deep_loci_are_handed_out_in_slices(
         rules=RULES,
         most_bases=30_000,
     ) as reads:
-        found = list(reads.at(iter(batches_of("two", intervals, 20))))
+        spans = reads.at(iter(batches_of("two", intervals, 20)))
+        found = [found for span in spans for found in span]
     handed_out = [(start, len(keys)) for each in found for _, start, _, keys in keys_by_locus(each)]
     in_file = [len(keys) for *_, keys in fetched([path], "two", intervals)]
     assert handed_out == [
@@ -398,7 +407,8 @@ def test_counts_do_not_depend_on_spans(
         monkeypatch.setattr(locus_spans, "_MOST_BATCHES", most_batches)
         with AlignedReads([str(made[0])], threads=1, reference=NO_FASTA, rules=RULES) as reads:
             for contig in ("three", "one"):
-                list(reads.at(iter(batches_of(contig, intervals, 4))))
+                for span in reads.at(iter(batches_of(contig, intervals, 4))):
+                    deque(span, maxlen=0)
             counts.append(dict(reads.counts))
     assert counts[0] == counts[1] == counts[2]
     with pysam.AlignmentFile(str(made[0])) as file:
@@ -413,6 +423,75 @@ def test_counts_do_not_depend_on_spans(
     assert counts[0]["low_mapping_quality"] == sum(
         flag == 0 and quality == 10 for _, flag, quality in near
     )
+
+
+@settings(
+    max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(loci=made_loci(), size=st.integers(1, 4), most_batches=st.integers(1, 3))
+def test_a_read_at_several_spans_is_counted_once(
+    made: tuple[Path, Path],
+    monkeypatch: pytest.MonkeyPatch,
+    loci: list[Interval],
+    size: int,
+    most_batches: int,
+) -> None:
+    monkeypatch.setattr(locus_spans, "_MOST_BATCHES", most_batches)
+    with AlignedReads([str(made[0])], threads=1, reference=NO_FASTA, rules=RULES) as reads:
+        for span in reads.at(iter(batches_of("one", loci, size))):
+            deque(span, maxlen=0)
+    with pysam.AlignmentFile(str(made[0])) as file:
+        near = {
+            record.query_name
+            for start, end in loci
+            for record in file.fetch("one", max(start - RULES.margin, 0), end + RULES.margin)
+        }
+    assert reads.counts["reads"] == len(near)
+
+
+@pytest.mark.parametrize("kind", ["bam", "cram"])
+def test_spans_are_read_in_any_order_and_thread(
+    na12878: Path,
+    hg002: Path,
+    fasta: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    kind: str,
+) -> None:
+    monkeypatch.setattr(locus_spans, "_MOST_BATCHES", 1)
+    intervals = intervals_along(START, END, 350)
+    other = na12878
+    if kind == "cram":
+        other = tmp_path / "other.cram"
+        samtools("view", "-T", fasta, "-o", other, na12878)
+        samtools("index", other)
+
+    def keys_of(span: Iterable[LocusReads]) -> list[LocusKeys]:
+        return [keys for found in span for keys in keys_by_locus(found)]
+
+    counts = []
+    for workers in (1, 4):
+        paths = [str(hg002), str(other)]
+        with (
+            AlignedReads(paths, threads=workers, reference=fasta, rules=RULES) as reads,
+            ThreadPoolExecutor(workers) as pool,
+        ):
+            assert reads.is_indexed
+            spans = list(reads.at(iter(batches_of("chr20", intervals, 7))))
+            found = list(pool.map(keys_of, reversed(spans)))[::-1]
+            counts.append(dict(reads.counts))
+        assert len(found) > workers
+        assert list(chain.from_iterable(found)) == fetched([hg002, na12878], "chr20", intervals)
+    assert counts[0] == counts[1]
+
+
+def test_one_stream_makes_all_inputs_streams(made: tuple[Path, Path]) -> None:
+    bam, sam = map(str, made)
+    with AlignedReads([bam, sam], threads=1, reference=NO_FASTA, rules=RULES) as reads:
+        assert not reads.is_indexed
+        spans = list(reads.at(iter(batches_of("one", [(100, 101), (900, 950)], 1))))
+        found = [keys for span in spans for each in span for keys in keys_by_locus(each)]
+    assert found == fetched([made[0], made[0]], "one", [(100, 101), (900, 950)])
 
 
 def test_contigs_of_a_stream_come_in_order(made: tuple[Path, Path]) -> None:

@@ -16,14 +16,15 @@ from hapgpu.genotyping.loci import loci_of
 from hapgpu.genotyping.sites import sites_of
 from hapgpu.io.vcf import VcfRecord
 from tests.genotyping.haplotype_oracle import edits_of
-from tests.genotyping.made_records import record, reference_slice, references_and_records
+from tests.genotyping.made_records import record, references_and_records
+from tests.genotyping.made_references import slice_of
 
 Carried = list[tuple[list[int], list[int]]]
 
 
 def carried_and_told(text: str, records: list[VcfRecord], distance: int = 1000) -> list[Carried]:
     """Return what the haplotypes of each locus carry, and their numbers at the sites of it."""
-    reference, sites = reference_slice(text), sites_of(records)
+    reference, sites = slice_of(text), sites_of(records)
     counts = np.diff(sites.allele_offsets)
     loci = loci_of(extents_of(sites, reference), counts, distance, 10**6)
     choices = choices_of_sites(sites, loci)

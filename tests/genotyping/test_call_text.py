@@ -56,7 +56,7 @@ def record_of(
 ) -> VcfRecord:
     alt = ",".join(alternatives) or "."
     columns = ("chr1", str(position), identifier, "A", alt, "12.5", filters, info)
-    return VcfRecord(1, "chr1", position - 1, "A", tuple(alternatives), columns, "GT\t0|1")
+    return VcfRecord("line 1", "chr1", position - 1, "A", tuple(alternatives), columns, "GT\t0|1")
 
 
 def alternatives_of(count: int) -> list[str]:

@@ -89,10 +89,11 @@ def test_the_first_of_equally_likely_genotypes_is_called() -> None:
 
 
 @pytest.mark.parametrize(
-    ("others", "quality"), [(-1.0, 7), (-2.0, 17), (-9.0, 86), (-10.4, 99), (-5000.0, 99)]
+    ("others", "quality"),
+    [(-1.0, 7), (-2.0, 17), (-9.0, 86), (-10.4, 99), (-310.0, 99), (-323.0, 99), (-5000.0, 99)],
 )
 def test_quality_is_rounded_down_and_limited(others: float, quality: int) -> None:
-    """Two other genotypes make the quality 3 less than one: 10 log10 2."""
+    """Two other genotypes make the quality 3 less than one: 10 log10 2. Below -308 floats end."""
     assert calls([[[others, 0.0, others]]], [2]).qualities.tolist() == [[quality]]
 
 
@@ -109,10 +110,11 @@ def test_quality_of_a_variant_beyond_the_range_of_floats() -> None:
 
 
 def test_phred_likelihoods_do_not_depend_on_the_prior() -> None:
-    likelihoods = [[[-1.0, 0.0, -4.0]]]
+    """Of the population, 0/0 is 6.9 times as likely as 0/1 beforehand: Phred 8.4."""
+    likelihoods = [[[-0.8, 0.0, -4.0]]]
     flat, population = (calls(likelihoods, [2], prior=prior) for prior in Prior)
-    assert flat.phred_likelihoods[0].tolist() == [10, 0, 40]
-    assert population.phred_likelihoods[0].tolist() == [10, 0, 40]
+    assert flat.phred_likelihoods[0].tolist() == [8, 0, 40]
+    assert population.phred_likelihoods[0].tolist() == [8, 0, 40]
     assert flat.genotypes.tolist() == [[[0, 1]]]
     assert population.genotypes.tolist() == [[[0, 0]]]
 

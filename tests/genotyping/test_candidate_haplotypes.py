@@ -17,10 +17,10 @@ from hapgpu.io.vcf import VcfRecord
 from tests.genotyping.haplotype_lists import NO_MASK, choices_of, listed, of_sites, one_locus
 from tests.genotyping.made_records import (
     record,
-    reference_slice,
     references_and_records,
     sequence_rows,
 )
+from tests.genotyping.made_references import slice_of
 
 
 @pytest.mark.parametrize(
@@ -210,7 +210,7 @@ def test_no_more_than_sixteen_looked_at_for_each_kept(most: int, is_found: bool)
 def test_several_loci_share_nothing_but_what_is_masked() -> None:
     text = "ACGTACGTAC"
     records = [record(1, "C", "T"), record(5, "C", "G"), record(5, "C", "A")]
-    reference = reference_slice(text)
+    reference = slice_of(text)
     sites = sites_of(records)
     loci = loci_of(extents_of(sites, reference), np.full(3, 2), 1, 64)
     found = haplotypes_of(
@@ -224,23 +224,21 @@ def test_several_loci_share_nothing_but_what_is_masked() -> None:
 
 
 def test_no_loci() -> None:
-    reference = reference_slice("ACGT")
+    reference = slice_of("ACGT")
     sites, loci = one_locus([], reference)
     choices = choices_of_sites(sites, loci)
     assert listed(haplotypes_of(sites, loci, choices, reference, 5, 64, NO_MASK)) == []
 
 
-@pytest.mark.parametrize(
-    "reference", [reference_slice("CGT", 1), reference_slice("AC"), reference_slice("", 2)]
-)
+@pytest.mark.parametrize("reference", [slice_of("CGT", 1), slice_of("AC"), slice_of("", 2)])
 def test_refuse_loci_beyond_the_reference(reference: ReferenceSlice) -> None:
-    sites, loci = one_locus([record(0, "ACGT", "A")], reference_slice("ACGT"))
+    sites, loci = one_locus([record(0, "ACGT", "A")], slice_of("ACGT"))
     with pytest.raises(ValueError, match="do not belong together"):
         haplotypes_of(sites, loci, choices_of_sites(sites, loci), reference, 0, 64, NO_MASK)
 
 
 def test_refuse_alleles_of_another_locus() -> None:
-    reference = reference_slice("ACGTACGT")
+    reference = slice_of("ACGTACGT")
     sites = sites_of([record(0, "A", "C"), record(6, "G", "T")])
     loci = loci_of(extents_of(sites, reference), np.full(2, 2), 1, 64)
     with pytest.raises(ValueError, match="do not belong together"):

@@ -9,11 +9,12 @@ from hypothesis import strategies as st
 from hapgpu.genotyping.extents import LONGEST_SHIFT, extents_of
 from hapgpu.genotyping.sites import sites_of
 from hapgpu.io.vcf import VcfRecord
-from tests.genotyping.made_records import record, reference_slice, references_and_records
+from tests.genotyping.made_records import record, references_and_records
+from tests.genotyping.made_references import slice_of
 
 
 def extents(text: str, records: list[VcfRecord], start: int = 0) -> list[tuple[int, int]]:
-    found = extents_of(sites_of(records), reference_slice(text, start))
+    found = extents_of(sites_of(records), slice_of(text, start))
     return list(zip(found.starts.tolist(), found.ends.tolist(), strict=True))
 
 

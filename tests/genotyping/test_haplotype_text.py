@@ -73,7 +73,7 @@ def test_header(tmp_path: Path, contig: str) -> None:
     path = tmp_path / "ref.fa"
     path.write_text(f">{contig}\nGATTACA\n")
     pysam.faidx(str(path))
-    records = [VcfRecord(2, contig, 2, "T", ("TC", "<DEL>", "G"), (), "")]
+    records = [VcfRecord("line 2", contig, 2, "T", ("TC", "<DEL>", "G"), (), "")]
     rules = LocusRules(1, 1, 64, masks=False, phased=False)
     with ReferenceFasta(path) as reference:
         (batch,) = locus_batches(records, reference, rules, "calls.vcf")

@@ -22,10 +22,10 @@ from tests.genotyping import haplotype_oracle as oracle
 from tests.genotyping.haplotype_lists import NO_MASK, choices_of, listed, one_locus
 from tests.genotyping.made_records import (
     record,
-    reference_slice,
     references_and_records,
     sequence_rows,
 )
+from tests.genotyping.made_references import slice_of
 
 
 @st.composite
@@ -70,7 +70,7 @@ def test_of_any_carriers(
     text, records, carriers = case
     offset = data.draw(st.integers(0, 3))
     records = [record(offset + r.start, r.reference, *r.alternatives) for r in records]
-    reference = reference_slice(text, offset)
+    reference = slice_of(text, offset)
     sites, loci = one_locus(records, reference)
     found = haplotypes_of(
         sites,
@@ -104,7 +104,7 @@ def test_of_real_sites(data_dir: Path) -> None:
     start, end = records[0].start - 2000, records[-1].start + 2000
     with pysam.FastaFile(str(folder / "chr20.hg19.fa.gz")) as fasta:
         text = fasta.fetch("chr20", start, end).upper()
-    reference, sites = reference_slice(text, start), sites_of(records)
+    reference, sites = slice_of(text, start), sites_of(records)
     counts = np.diff(sites.allele_offsets)
     loci = loci_of(extents_of(sites, reference), counts, 20, 64)
     choices = choices_of_sites(sites, loci)

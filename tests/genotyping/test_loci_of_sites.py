@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hapgpu.genotyping.loci import loci_of
+from hapgpu.genotyping.loci import OVERLAPPING_FACTOR, loci_of
 from hapgpu.genotyping.locus_batch import Extents
 
 Extent = tuple[int, int]
@@ -41,7 +41,8 @@ def neighbourhoods(extents: list[Extent], distance: int) -> list[list[int]]:
 
 
 def cut(sites: list[int], extents: list[Extent], counts: list[int], most: int) -> list[list[int]]:
-    if len(sites) == 1 or math.prod(counts[k] for k in sites) <= most:
+    combinations = math.prod(counts[k] for k in sites)
+    if len(sites) == 1 or combinations <= most:
         return [sites]
     middle = len(sites) / 2
 
@@ -50,6 +51,8 @@ def cut(sites: list[int], extents: list[Extent], counts: list[int], most: int) -
         return -gap, abs(at - middle), at
 
     at = min(range(1, len(sites)), key=rank)
+    if rank(at)[0] > 0 and combinations <= OVERLAPPING_FACTOR * most:
+        return [sites]
     return [*cut(sites[:at], extents, counts, most), *cut(sites[at:], extents, counts, most)]
 
 
@@ -91,7 +94,10 @@ def test_follow_the_rule(sites: list[tuple[int, int, int, int]], distance: int, 
         ([(k, k + 1) for k in range(3)], 4, [[0], [1, 2]]),
         # The widest gap, though it is far from the middle; extents that overlap have one too.
         ([(0, 1), (9, 10), (11, 12), (13, 14)], 8, [[0], [1, 2, 3]]),
-        ([(0, 9), (6, 8), (7, 9)], 4, [[0, 1], [2]]),
+        ([(0, 9), (6, 8), (7, 9)], 1, [[0, 1], [2]]),
+        # Where extents overlap, four times as many are allowed; where they touch, not.
+        ([(0, 9), (6, 8), (7, 9)], 2, [[0, 1, 2]]),
+        ([(0, 9), (9, 11), (10, 12)], 2, [[0], [1, 2]]),
     ],
 )
 def test_by_hand(extents: list[Extent], most: int, expected: list[list[int]]) -> None:

@@ -26,7 +26,7 @@ TRUTH = ("NA12878", "HG002")
 
 
 def record(start: int, reference: str, alternatives: Sequence[str], genotypes: str) -> VcfRecord:
-    return VcfRecord(1, "chr1", start, reference, tuple(alternatives), (), genotypes)
+    return VcfRecord("line 1", "chr1", start, reference, tuple(alternatives), (), genotypes)
 
 
 def one_locus(records: Sequence[VcfRecord]) -> Loci:

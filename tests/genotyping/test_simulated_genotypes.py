@@ -6,17 +6,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-import pysam
 import pytest
 from numpy.typing import NDArray
 
 from hapgpu.genotyping.api import Genotypes, genotype
-from hapgpu.genotyping.simulation.fragments import ReadModel
-from hapgpu.genotyping.simulation.phased_variants import vcf_text
-from hapgpu.genotyping.simulation.sample import sample_header, simulated_reads
-from hapgpu.genotyping.simulation.variants import VariantKind, VariantModel, drawn_variants
-from hapgpu.io.records import open_writer
-from tests.genotyping.made_references import random_text, slice_of
+from hapgpu.genotyping.simulation.variants import VariantKind
+from tests.genotyping.made_references import random_text
+from tests.genotyping.made_samples import made_sample
 
 TEXT = random_text(40_000, 11)
 REPEATS = {VariantKind.REPEAT, VariantKind.MULTI_REPEAT}
@@ -40,18 +36,9 @@ def called(folder: Path, ploidy: int, depth: float, seed: int = 1) -> Called:
 
     Its genotypes are drawn with equal probability: the flat prior is the right one.
     """
-    reference, header = slice_of(TEXT), sample_header("NA1", "chr1", len(TEXT))
-    variants, kinds = drawn_variants(reference, ploidy, VariantModel(spacing=150), seed)
-    fasta, sites, bam = (folder / name for name in ("made.fa", "sites.vcf", "reads.bam"))
-    fasta.write_text(f">chr1\n{TEXT}\n")
-    pysam.faidx(str(fasta))
-    sites.write_text(vcf_text(variants, "chr1", len(TEXT)))
-    model = ReadModel(depth=depth * ploidy)
-    with open_writer(str(bam), header) as writer:
-        for batch in simulated_reads(reference, variants, "NA1", model, seed):
-            writer.write(batch)
-    pysam.index(str(bam))
-    calls = genotype(bam, fasta, sites, ploidy=ploidy, prior="flat", device="cpu")
+    sample = made_sample(folder, TEXT, ploidy, depth, seed)
+    calls = genotype(*sample.files, ploidy=ploidy, prior="flat", device="cpu")
+    variants, kinds = sample.variants, sample.kinds
     assert len(calls) == len(variants) > 100
     is_right = (calls.genotypes[:, 0] == np.sort(variants.genotypes, axis=1)).all(axis=1)
     return Called(calls, is_right, np.array([kind in REPEATS for kind in kinds]))

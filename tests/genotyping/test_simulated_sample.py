@@ -15,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hapgpu.batch import ReadBatch
+from hapgpu.genotyping.simulation.alignments import align
 from hapgpu.genotyping.simulation.copies import INSERTED, chromosome_copy, copy_edits
 from hapgpu.genotyping.simulation.fragments import ReadModel
 from hapgpu.genotyping.simulation.phased_variants import PhasedVariants
@@ -383,3 +384,13 @@ def test_tandem_runs_are_those_that_a_regular_expression_finds(text: str) -> Non
                 expected.add((start, end, unit))
     assert found == expected
     assert runs.starts.tolist() == sorted(runs.starts.tolist())
+
+
+def test_a_read_with_more_gaps_than_its_cigar_has_room_for_is_left_out() -> None:
+    gaps = np.repeat([0, 1, 0], [5, 50, 5])
+    places = np.arange(60) + np.cumsum(gaps)
+    bases, reference = np.full(60, ord("C"), np.uint8), np.full(120, ord("A"), np.uint8)
+    memory = np.zeros(120, dtype=np.uint32)
+    assert align(bases, places, reference, 0, memory[:61]) == 0
+    assert not memory[61:].any()
+    assert align(bases, places, reference, 0, memory) == 101

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from hapgpu.batch import ReadBatch
 from hapgpu.errors import InputError
+from hapgpu.genotyping.locus_spans import NO_STRETCHES, Stretches
 from hapgpu.genotyping.read_rules import ReadFilter, ReadRules
 from hapgpu.genotyping.sorted_reads import SortedReads
 from hapgpu.io.header import SamHeader
@@ -76,9 +77,11 @@ def zeros(reads: ReadBatch) -> NDArray[np.int32]:
     return np.zeros(len(reads), dtype=np.int32)
 
 
-def opened(parts: list[list[Row]], contig: int = 0, seen: int = 0) -> tuple[SortedReads, dict]:
+def opened(
+    parts: list[list[Row]], contig: int = 0, counted: Stretches = NO_STRETCHES
+) -> tuple[SortedReads, dict]:
     read_filter = ReadFilter(ReadRules())
-    reads = SortedReads(Batches(parts), "reads.sam", read_filter, zeros, contig, seen)
+    reads = SortedReads(Batches(parts), "reads.sam", read_filter, zeros, contig, counted)
     return reads, read_filter.counts
 
 
@@ -133,7 +136,7 @@ def test_reads_at_intervals(
         parts.append(remaining[:cut])
         remaining = remaining[cut:]
     source = Batches([part for part in parts if part])
-    reads = SortedReads(source, "reads", ReadFilter(ReadRules()), numbers, contig=0, seen=0)
+    reads = SortedReads(source, "reads", ReadFilter(ReadRules()), numbers, 0, NO_STRETCHES)
     for contig, start, length, gap in sorted(wanted):
         intervals = [(start, start + length), (start + gap, start + gap + 5)]
         end = max(end for _, end in intervals)
@@ -222,11 +225,14 @@ def test_filter_counts_each_read_under_one_reason() -> None:
     }
 
 
-def test_reads_seen_before_are_kept_and_not_counted() -> None:
-    reads, counts = opened([[plain("a", 0, 5), plain("b", 0, 8)]], seen=8)
-    reads.read_on()
-    assert names_at(reads, (9, 10)) == ["a", "b"]
-    assert counts["reads"] == 1
+def test_reads_counted_before_are_kept_and_not_counted() -> None:
+    places = {"before": 5, "touching": 8, "between": 12, "clear": 31, "in the second": 39}
+    counted = Stretches(np.array([0, 42]), np.array([8, 44]))
+    rows = [plain(name, 1, place) for name, place in places.items()]
+    reads, counts = opened([rows, [plain("elsewhere", 2, 5)]], contig=1, counted=counted)
+    read_all(reads, 2)
+    assert names_at(reads, (9, 40)) == list(places)
+    assert counts["reads"] == len(["touching", "between", "clear", "elsewhere"])
 
 
 @pytest.mark.parametrize(

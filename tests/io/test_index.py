@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 
 from hapgpu.errors import InputError
 from hapgpu.io.header import SamHeader
+from hapgpu.io.index_bins import BinIndex
 from hapgpu.io.reads import open_reads
 from hapgpu.io.records import open_writer
 from hapgpu.io.regions import Region
@@ -168,6 +170,39 @@ def test_damaged_indexes_never_crash(indexed: Path, tmp_path: Path) -> None:
             assert "copy.bam" in str(error)  # noqa: PT017 (most of the damage is harmless)
         else:
             assert {row.name for row in found} <= expected
+
+
+def test_an_index_that_changes_is_read_anew(indexed: Path, tmp_path: Path) -> None:
+    copy, index, content = _alone(indexed, tmp_path)
+    region = [Region("2", 1000, 2000)]
+    index.write_bytes(content)
+    found = read(copy, region)
+    index.write_bytes(content[:100])
+    with pytest.raises(InputError, match=rf"{index.name} is (damaged|truncated)"):
+        read(copy, region)
+    index.write_bytes(content)
+    assert read(copy, region) == found
+    index.unlink()
+    with pytest.raises(InputError, match="has no index"):
+        read(copy, region)
+
+
+def test_a_file_that_changes_has_another_header(tmp_path: Path) -> None:
+    path = tmp_path / "reads.bam"
+    for contig in ("chr1", "chromosome1"):
+        with open_writer(str(path), SamHeader.from_references([contig], [1000])) as writer:
+            writer.write(batch_of([]))
+        pysam.samtools.index(str(path))
+        with open_reads(str(path), regions=[Region(contig, 0, 10)]) as source:
+            assert source.header.reference_names == (contig,)
+
+
+def test_an_index_is_read_once(indexed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    region = [Region("2", 1000, 2000)]
+    expected = read(indexed, region)
+    monkeypatch.setattr(BinIndex, "__init__", None)
+    with ThreadPoolExecutor(4) as pool:
+        assert list(pool.map(lambda _: read(indexed, region), range(8))) == [expected] * 8
 
 
 def test_index_of_another_file(indexed: Path, tmp_path: Path) -> None:

@@ -39,11 +39,12 @@ def align(
     reference, start
         Bases of the contig, and the position of the first.
     cigar
-        uint32, with room for an element more than there are bases.
+        uint32, with room for an element at least.
 
     Returns
     -------
-    Elements of the CIGAR; 0 if the read would not be found.
+    Elements of the CIGAR; 0 if the read would not be found, or has more gaps than there is room
+    for.
     """
     if _is_straight(places):
         cigar[0] = places.size << 4 | _MATCH
@@ -155,6 +156,8 @@ def _put_cigar(
     at = first
     place = places[first]
     while at < behind:
+        if count > cigar.size - 2:  # this element, and the clip at the end
+            return 0
         begin = at
         if places[at] == INSERTED:
             while places[at] == INSERTED:  # clipping has left none at the end

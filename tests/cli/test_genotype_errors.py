@@ -1,0 +1,255 @@
+"""What `hapgpu genotype` says when it cannot do what it was asked to."""
+
+from __future__ import annotations
+
+import gzip
+import shutil
+from pathlib import Path
+
+import pysam
+import pytest
+
+from hapgpu.io.bgzf import EOF_BLOCK
+from tests.cli.genotype_command import (
+    ALT,
+    BASES,
+    CONTIG,
+    OTHER,
+    REF,
+    SITE,
+    pileup,
+    status_of,
+    write_bam,
+    write_sam,
+    write_sites,
+)
+from tests.cli.haplotypes_command import write_reference
+
+RECORD = f"{SITE} {REF} {ALT}"
+
+
+@pytest.fixture(scope="module")
+def example(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Make reads, reference and sites, and others that something is wrong with."""
+    folder = tmp_path_factory.mktemp("example")
+    write_reference(folder, BASES, CONTIG)
+    _write_reads(folder)
+    _write_sites(folder)
+    (folder / "no_index.fa").write_text((folder / "ref.fa").read_text())
+    (folder / "reads.fq").write_text("@r\nACGT\n+\nIIII\n")
+    (folder / "bad.bed").write_text("chr1\t5\n")
+    return folder
+
+
+def _write_reads(folder: Path) -> None:
+    good, others = pileup("01"), pileup("01", "other", contig="chr2")
+    bam = write_bam(write_sam(folder / "reads.sam", good))
+    (folder / "no_index.bam").write_bytes(bam.read_bytes())
+    for name, end in ("cut", len(bam.read_bytes()) // 2), ("no_end", -len(EOF_BLOCK)):
+        (folder / f"{name}.bam").write_bytes(bam.read_bytes()[:end])
+        shutil.copy(f"{bam}.bai", folder / f"{name}.bam.bai")
+    (folder / "bad_index.bam").write_bytes(bam.read_bytes())
+    (folder / "bad_index.bam.bai").write_bytes(b"BAI\1 and no more")
+    write_bam(write_sam(folder / "bare.sam", pileup("0", base_quality="*")))
+    write_sam(folder / "unsorted.sam", [*good, good[0]._replace(name="late", position=50)])
+    write_bam(write_sam(folder / "longer.sam", good, lengths={CONTIG: 400}))
+    write_sam(folder / "elsewhere.sam", others, lengths={"chr2": 300})
+    write_sam(folder / "prefix.sam", pileup("0", contig="1"), lengths={"1": 300})
+    groups = {"run1": "NA1", "run2": "NA2"}
+    write_sam(folder / "no_group.sam", pileup("0", group=""), groups)
+    write_sam(folder / "unknown_group.sam", pileup("0", group="run3"), groups)
+    write_sam(folder / "no_sample.sam", pileup("0", group="run2"), groups | {"run2": ""})
+    write_sam(folder / "null.sam", pileup("0"), {"run1": "a\0b"})
+    two = folder / "two"
+    two.mkdir()
+    for place in (folder, two):
+        write_sam(place / "no_names.sam", pileup("0", group=""), {})
+
+
+def _write_sites(folder: Path) -> None:
+    good = write_sites(folder / "sites.vcf", [RECORD])
+    pysam.tabix_compress(str(good), str(folder / "sites.vcf.gz"))
+    whole = (folder / "sites.vcf.gz").read_bytes()
+    (folder / "no_end.vcf.gz").write_bytes(whole.removesuffix(EOF_BLOCK))
+    (folder / "cut.vcf.gz").write_bytes(gzip.compress(good.read_bytes())[:-12])
+    for name, records in {
+        "other_base": [RECORD, f"{SITE + 1} {'ACGT'.replace(BASES[SITE], '')[0]} GG"],
+        "beyond": [f"300 {BASES[299]}A G"],
+        "far_beyond": ["301 A G"],
+        "unsorted": [f"{SITE + 1} {BASES[SITE]} .", RECORD],
+        "no_bases": [f"{SITE} {REF} {ALT}X"],
+        "zero": ["0 A G"],
+        "columns": [RECORD, "151 A"],
+    }.items():
+        write_sites(folder / f"{name}.vcf", records)
+    write_sites(folder / "prefix.vcf", [RECORD], contig="1")
+    write_sites(folder / "chr2.vcf", [RECORD], contig="chr2")
+    lines = good.read_text().splitlines()
+    (folder / "header.vcf").write_text(f"{lines[0]}\n")
+    (folder / "empty.vcf").write_text("")
+    (folder / "again.vcf").write_text(
+        "\n".join([*lines, lines[-1].replace(CONTIG, "chr2"), lines[-1], ""])
+    )
+
+
+CASES = {
+    "another base": ("reads.bam ref.fa other_base.vcf", 1, ["line 4", f"{CONTIG}:{SITE + 1}"]),
+    "over the end": ("reads.bam ref.fa beyond.vcf", 1, ["beyond.vcf, line 3", "300 bases"]),
+    "behind the end": ("reads.bam ref.fa far_beyond.vcf", 1, ["far_beyond.vcf, line 3"]),
+    "unknown contig": ("reads.bam ref.fa chr2.vcf", 1, ["chr2.vcf, line 3", "'chr2'", "ref.fa"]),
+    "another name": ("reads.bam ref.fa prefix.vcf", 1, ["'1'", f"found '{CONTIG}' instead"]),
+    "unsorted sites": ("reads.bam ref.fa unsorted.vcf", 1, ["line 4", "bcftools sort"]),
+    "a contig again": ("reads.bam ref.fa again.vcf", 1, ["again.vcf, line 5", "bcftools sort"]),
+    "no bases": ("reads.bam ref.fa no_bases.vcf", 1, ["no_bases.vcf, line 3", "ALT"]),
+    "position 0": ("reads.bam ref.fa zero.vcf", 1, ["zero.vcf, line 3", "POS"]),
+    "few columns": ("reads.bam ref.fa columns.vcf", 1, ["columns.vcf, line 4", "columns"]),
+    "no column line": ("reads.bam ref.fa header.vcf", 1, ["header.vcf is cut short", "#CHROM"]),
+    "no sites": ("reads.bam ref.fa empty.vcf", 1, ["empty.vcf is empty"]),
+    "sites cut short": ("reads.bam ref.fa cut.vcf.gz", 1, ["cut.vcf.gz", "cut short"]),
+    "sites without end": ("reads.bam ref.fa no_end.vcf.gz", 1, ["no_end.vcf.gz is truncated"]),
+    "missing sites": ("reads.bam ref.fa absent.vcf", 1, ["absent.vcf: no such file"]),
+    "FASTA as sites": ("reads.bam ref.fa ref.fa", 1, ["ref.fa", "FASTA", "VCF"]),
+    "BAM as sites": ("reads.bam ref.fa reads.bam", 1, ["reads.bam", "BAM", "VCF"]),
+    "missing reads": ("absent.bam ref.fa sites.vcf", 1, ["absent.bam: no such file"]),
+    "FASTQ": ("reads.fq ref.fa sites.vcf", 1, ["reads.fq is FASTQ", "aligned"]),
+    "FASTA as reads": ("ref.fa ref.fa sites.vcf", 1, ["ref.fa", "FASTA"]),
+    "VCF as reads": ("sites.vcf ref.fa sites.vcf", 1, ["sites.vcf", "VCF", "BAM"]),
+    "folder as reads": (". ref.fa sites.vcf", 1, [".", "directory"]),
+    "no index": ("no_index.bam ref.fa sites.vcf", 1, ["samtools index", "no_index.bam"]),
+    "damaged index": ("bad_index.bam ref.fa sites.vcf", 1, ["bad_index.bam.bai", "samtools index"]),
+    "reads cut short": ("cut.bam ref.fa sites.vcf", 1, ["cut.bam is truncated"]),
+    "reads without end": ("no_end.bam ref.fa sites.vcf", 1, ["no_end.bam is truncated"]),
+    "unsorted reads": ("unsorted.sam ref.fa sites.vcf", 1, ["unsorted.sam", "samtools sort"]),
+    "no qualities": ("bare.bam ref.fa sites.vcf", 1, ["bare.bam", "'r0'", "no base qualities"]),
+    "another length": ("longer.bam ref.fa sites.vcf", 1, ["longer.bam", "400", "300", "ref.fa"]),
+    "no such contig": ("elsewhere.sam ref.fa sites.vcf", 1, ["elsewhere.sam", f"'{CONTIG}'"]),
+    "contig of reads": ("prefix.sam ref.fa sites.vcf", 1, ["prefix.sam", "found '1' instead"]),
+    "no read group": ("no_group.sam ref.fa sites.vcf", 1, ["no_group.sam", "'r0'", "RG"]),
+    "unknown group": ("unknown_group.sam ref.fa sites.vcf", 1, ["'r0'", "'run3'"]),
+    "group without sample": ("no_sample.sam ref.fa sites.vcf", 1, ["'r0'", "'run2'", "SM"]),
+    "two without names": (
+        "no_names.sam two/no_names.sam ref.fa sites.vcf",
+        1,
+        ["no_names", "samtools addreplacerg"],
+    ),
+    "missing reference": ("reads.bam absent.fa sites.vcf", 1, ["absent.fa: no such file"]),
+    "reference without index": ("reads.bam no_index.fa sites.vcf", 1, ["samtools faidx"]),
+    "the other way round": ("sites.vcf ref.fa reads.bam", 1, ["VCF"]),
+    "reads twice": ("reads.bam reads.bam ref.fa sites.vcf", 2, ["reads.bam is given twice"]),
+    "standard input twice": ("- ref.fa -", 2, ["standard input"]),
+    "reference from a pipe": ("reads.bam - sites.vcf", 2, ["standard input"]),
+    "bad region": ("reads.bam ref.fa sites.vcf -r chr1:9-1", 2, ["chr1:9-1"]),
+    "unknown region": ("reads.bam ref.fa sites.vcf -r 1:5-9", 2, [f"found '{CONTIG}' instead"]),
+    "missing targets": ("reads.bam ref.fa sites.vcf -L absent.bed", 1, ["absent.bed"]),
+    "bad targets": ("reads.bam ref.fa sites.vcf -L bad.bed", 1, ["bad.bed, line 1"]),
+    "unknown device": ("reads.bam ref.fa sites.vcf --device tpu", 2, ["tpu"]),
+    "absent device": ("reads.bam ref.fa sites.vcf --device cuda:4000", 3, ["cuda:4000"]),
+}
+
+
+@pytest.mark.parametrize("output", ["out.vcf", "out.vcf.gz"])
+@pytest.mark.parametrize("case", CASES)
+def test_one_line_and_a_status(
+    example: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+    case: str,
+    output: str,
+) -> None:
+    arguments, status, said = CASES[case]
+    monkeypatch.chdir(example)
+    outputs = ("-o", tmp_path / output, "--json", tmp_path / "run.json")
+    assert status_of(*outputs, *arguments.split()) == status
+    captured = capfd.readouterr()
+    lines = [x for x in captured.err.splitlines() if not x.startswith("hapgpu genotype: device:")]
+    assert len(lines) == 1
+    assert lines[0].startswith("hapgpu genotype: error: ")
+    assert all(part.lower() in lines[0].lower() for part in said), lines[0]
+    assert "unexpected" not in lines[0]
+    assert not captured.out
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ["--ploidy", "5"],
+        ["--ploidy", "0"],
+        ["--prior", "strong"],
+        ["--pcr-model", "friendly"],
+        ["--min-mapping-quality", "256"],
+        ["--min-mapping-quality", "-1"],
+        ["-t", "0"],
+    ],
+)
+def test_usage(example: Path, capsys: pytest.CaptureFixture[str], options: list[str]) -> None:
+    inputs = [example / name for name in ("reads.bam", "ref.fa", "sites.vcf")]
+    assert status_of(*inputs, *options) == 2
+    assert options[0] in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("arguments", [[], ["reads.bam"], ["reads.bam", "ref.fa"]])
+def test_too_few_arguments(
+    example: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    arguments: list[str],
+) -> None:
+    monkeypatch.chdir(example)
+    assert status_of(*arguments) == 2
+    assert "Missing argument" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("option", ["-o", "--json"])
+@pytest.mark.parametrize("name", ["reads.bam", "reads.sam", "ref.fa", "sites.vcf"])
+def test_an_input_is_not_replaced(
+    example: Path, capsys: pytest.CaptureFixture[str], option: str, name: str
+) -> None:
+    before = (example / name).read_bytes()
+    inputs = [example / file for file in ("reads.bam", "reads.sam", "ref.fa", "sites.vcf")]
+    assert status_of(*inputs, option, example / name) == 2
+    assert f"{name} is read from" in capsys.readouterr().err
+    assert (example / name).read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("option", "place", "status"),
+    [
+        ("-o", "missing_folder/out.vcf", 4),
+        ("-o", "missing_folder/out.vcf.gz", 4),
+        ("--json", "missing_folder/run.json", 4),
+        ("-o", ".", 4),
+        ("-o", "out.bcf", 2),
+    ],
+)
+def test_output_that_cannot_be_written(
+    example: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    option: str,
+    place: str,
+    status: int,
+) -> None:
+    inputs = [example / name for name in ("reads.bam", "ref.fa", "sites.vcf")]
+    assert status_of(*inputs, "-q", option, tmp_path / place) == status
+    captured = capsys.readouterr()
+    assert len(captured.err.splitlines()) == 1
+    assert captured.err.startswith("hapgpu genotype: error: ")
+    assert not captured.out
+    assert not list(tmp_path.iterdir())
+
+
+def test_an_earlier_output_outlives_a_failure(example: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out.vcf.gz"
+    inputs = [example / name for name in ("reads.bam", "ref.fa", "sites.vcf")]
+    assert status_of(*inputs, "-q", "-o", out) == 0
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    assert status_of(*inputs[:2], example / "other_base.vcf", "-q", "-o", out) == 1
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
+
+
+def test_an_allele_that_is_not_there_is_no_fault(example: Path, tmp_path: Path) -> None:
+    """The same reads and sites pass where nothing is wrong with them."""
+    sites = write_sites(tmp_path / "sites.vcf", [RECORD, f"{SITE} {REF} {OTHER}"])
+    assert status_of(example / "reads.bam", example / "ref.fa", sites, "-o", tmp_path / "o") == 0
