@@ -26,8 +26,8 @@ from hapgpu.pairhmm.likelihoods import log10_likelihoods
 _RULES: Final = LocusRules(
     distance=MARGIN, flank=MARGIN + 40, most_combinations=64, masks=True, phased=False
 )
-_MOST_WORKERS: Final = 16
-"""Of a GPU: each takes memory on both sides, and Python lets one thread at a time go on."""
+_MOST_WORKERS: Final = 8
+"""Of a GPU: more wait for each other, because Python lets one thread at a time go on."""
 _LEAST_WORKERS: Final = 4
 """Of a GPU: fewer leave it idle while they prepare what it computes."""
 
