@@ -18,6 +18,7 @@ from hapgpu.genotyping.haplotype_text import HaplotypeText
 from hapgpu.genotyping.locus_batch import LocusBatch
 from hapgpu.genotyping.locus_batches import LocusRules, locus_batches
 from hapgpu.genotyping.record_selection import within
+from hapgpu.genotyping.sites import has_sequence
 from hapgpu.io.fasta import ReferenceFasta
 from hapgpu.io.output import OutputFile
 from hapgpu.io.vcf import VcfRecord, open_vcf
@@ -128,7 +129,7 @@ def _with_sequences(records: Iterable[VcfRecord], statistics: RunStatistics) -> 
     """Leave out records that change nothing: neighbours are not to share a locus across them."""
     for record in records:
         statistics.count("records", 1)
-        if any(allele.isalpha() for allele in record.alternatives):
+        if any(map(has_sequence, record.alternatives)):
             yield record
         else:
             spanned = record.alternatives.count("*")

@@ -28,6 +28,7 @@ _MOST_BASES: Final = 8_000_000
 """Bases of reads of a span that are held before loci are handed out as soon as complete."""
 _MOST_THREADS: Final = 4
 _BATCH_BASES: Final = (65_536, 4_000_000)
+_STANDARD: Final = "-"
 _NO_READS: Final = ReadColumns.empty(*[np.empty(0, dtype=np.int32)] * 4).to_batch()
 
 
@@ -68,7 +69,7 @@ class AlignedReads:
     InputError
         An input cannot be read, has no index or holds no alignments.
     UsageError
-        An input is given twice.
+        An input is given twice, or none at all.
     """
 
     def __init__(
@@ -214,17 +215,33 @@ class AlignedReads:
 
 
 def _check_distinct(paths: Sequence[str]) -> None:
+    if not paths:
+        raise UsageError("no reads are given: name at least one file of aligned reads")
     for place, path in enumerate(paths):
-        if path in paths[:place]:
-            name = "standard input" if path == "-" else path
+        if any(_are_the_same(path, other) for other in paths[:place]):
+            name = "standard input" if path == _STANDARD else path
             raise UsageError(f"{name} is given twice: its reads would count twice")
+
+
+def _are_the_same(one: str, other: str) -> bool:
+    """Tell whether two names are those of one input, whatever links lead there."""
+    if one == other:
+        return True
+    is_file = _STANDARD not in {one, other} and Path(one).exists() and Path(other).exists()
+    return is_file and Path(one).samefile(other)
 
 
 def _gathered(inputs: list[SortedReads], batch: LocusBatch, stretches: Stretches) -> LocusReads:
     ordered = stretches.sorted()
     starts, reach = ordered.starts, ordered.reach
-    met = [held for each in inputs for held in each.at(starts, reach)]
+    met = [(file, held) for file, each in enumerate(inputs) for held in each.at(starts, reach)]
     if not met:
-        return LocusReads(batch, _NO_READS, np.empty(0, dtype=np.int32))
-    reads = ReadBatch.concatenate([held.reads for held in met]) if len(met) > 1 else met[0].reads
-    return LocusReads(batch, reads, np.concatenate([held.samples for held in met]))
+        nobody = np.empty(0, dtype=np.int32)
+        return LocusReads(batch, _NO_READS, nobody, nobody)
+    parts = [held.reads for _, held in met]
+    return LocusReads(
+        batch,
+        ReadBatch.concatenate(parts) if len(parts) > 1 else parts[0],
+        np.concatenate([held.samples for _, held in met]),
+        np.concatenate([np.full(len(held.reads), file, dtype=np.int32) for file, held in met]),
+    )

@@ -21,13 +21,14 @@ class LocusReads:
         The loci.
     reads
         n mapped reads with bases of the contig of the loci.
-    samples
-        int32[n], whose each read is.
+    samples, files
+        int32[n], whose each read is, and from which of the inputs.
     """
 
     batch: LocusBatch
     reads: ReadBatch
     samples: NDArray[np.int32]
+    files: NDArray[np.int32]
 
 
 @dataclass(frozen=True, slots=True)

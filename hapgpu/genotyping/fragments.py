@@ -17,18 +17,18 @@ _FOLD: Final = np.uint64(32)
 
 
 def by_fragment(
-    names: Ragged, samples: NDArray[np.int32], reads: NDArray[np.int64], loci: NDArray[np.int64]
+    names: Ragged, origins: NDArray[np.int32], reads: NDArray[np.int64], loci: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Order parts of reads by locus, sample and fragment.
+    """Order parts of reads by locus, origin and fragment.
 
-    Parts of one locus, one sample and one name are a fragment, however many they are; a read whose
+    Parts of one locus, one origin and one name are a fragment, however many they are; a read whose
     name is unknown (`*`, or empty) is one by itself. Fragments come in the order of their first
     part, and the parts of a fragment in the order of the reads.
 
     Parameters
     ----------
-    names, samples
-        Of n reads; int32[n], from 0.
+    names, origins
+        Of n reads; int32[n], from 0: a number for each sample and file.
     reads, loci
         int64[w], ascending rows of reads, and the locus of each part.
 
@@ -39,19 +39,19 @@ def by_fragment(
     """
     if not reads.size:
         return reads, offsets_of([])
-    keys = loci * (np.int64(samples.max()) + 1) + samples[reads]
-    by_sample = np.argsort(keys, kind="stable")
-    mates = _first_mates(rows_of(names), read_only(samples), read_only(reads))
-    first = _first_parts(mates[by_sample], loci[by_sample], len(names))
+    keys = loci * (np.int64(origins.max()) + 1) + origins[reads]
+    by_origin = np.argsort(keys, kind="stable")
+    mates = _first_mates(rows_of(names), read_only(origins), read_only(reads))
+    first = _first_parts(mates[by_origin], loci[by_origin], len(names))
     sizes = np.bincount(first)
-    return by_sample[np.argsort(first, kind="stable")], offsets_of(sizes[sizes > 0])
+    return by_origin[np.argsort(first, kind="stable")], offsets_of(sizes[sizes > 0])
 
 
 @njit
 def _first_mates(
-    names: Rows, samples: NDArray[np.int32], reads: NDArray[np.int64]
+    names: Rows, origins: NDArray[np.int32], reads: NDArray[np.int64]
 ) -> NDArray[np.int64]:
-    """Return the first read among `reads` that has the name and the sample of each of them."""
+    """Return the first read among `reads` that has the name and the origin of each of them."""
     text, offsets = names.data, names.offsets
     size = 4
     while size < 2 * reads.size:
@@ -66,7 +66,7 @@ def _first_mates(
             mates[part] = read
         else:
             slot = _folded(hash_of(text, offsets[read], offsets[read + 1])) & (size - 1)
-            while slots[slot] >= 0 and not _are_mates(text, offsets, samples, slots[slot], read):
+            while slots[slot] >= 0 and not _are_mates(text, offsets, origins, slots[slot], read):
                 slot = (slot + 1) & (size - 1)
             if slots[slot] < 0:
                 slots[slot] = read
@@ -106,11 +106,11 @@ def _is_unnamed(text: NDArray[np.uint8], offsets: NDArray[np.int64], read: Integ
 def _are_mates(
     text: NDArray[np.uint8],
     offsets: NDArray[np.int64],
-    samples: NDArray[np.int32],
+    origins: NDArray[np.int32],
     one: Integer,
     other: Integer,
 ) -> bool:
     length = offsets[one + 1] - offsets[one]
-    if samples[one] != samples[other] or offsets[other + 1] - offsets[other] != length:
+    if origins[one] != origins[other] or offsets[other + 1] - offsets[other] != length:
         return False
     return bool(are_equal(text, offsets[one], offsets[other], length))

@@ -100,7 +100,9 @@ class Genotyper:
             A read has no base qualities, or a tag `BI` or `BD` that does not fit its bases.
         """
         batch, reads = locus_reads.batch, locus_reads.reads
-        windows = windows_of(reads, locus_reads.samples, batch.loci, MARGIN, _LEAST_BASES)
+        windows = windows_of(
+            reads, locus_reads.samples, locus_reads.files, batch.loci, MARGIN, _LEAST_BASES
+        )
         hmm = self._hmm_batch(batch, reads, windows)
         evidence = evidence_of(windows, self._likelihoods(hmm), np.diff(batch.haplotypes.offsets))
         alleles = allele_table(batch.sites, batch.loci, batch.haplotypes)

@@ -104,12 +104,27 @@ def _show_reference(
     """Copy the reference that a locus shows, with the masked positions of its flanks as N."""
     start, end = windows.starts[locus], windows.ends[locus]
     copy_bytes(bases, start - first_base, window, _0, end - start)
-    next_masked = last_at_most(masked, masked.size, start - 1) + 1
-    while next_masked < masked.size and masked[next_masked] < end:
-        position = masked[next_masked]
-        if not windows.locus_starts[locus] <= position < windows.locus_ends[locus]:
-            window[position - start] = _N
-        next_masked += 1
+    _mask(window, start, masked, start, windows.locus_starts[locus])
+    _mask(window, start, masked, windows.locus_ends[locus], end)
+
+
+@njit
+def _mask(
+    window: NDArray[np.uint8],
+    first: int,
+    masked: NDArray[np.int64],
+    start: int,
+    end: int,
+) -> None:
+    """Write N at the masked positions of a flank, unless that were more than half of it."""
+    low = last_at_most(masked, masked.size, start - 1) + 1
+    high = last_at_most(masked, masked.size, end - 1) + 1
+    distinct = 0
+    for k in range(low, high):
+        distinct += k == low or masked[k] != masked[k - 1]
+    if 2 * distinct <= end - start:
+        for k in range(low, high):
+            window[masked[k] - first] = _N
 
 
 @njit

@@ -43,7 +43,8 @@ def haplotypes_of(
     most_combinations
         Of each carrier that are kept, unless those with a single change are more.
     masked
-        int64, ascending positions that read N in the flanks.
+        int64, ascending positions that read N in the flanks, but not in a flank of which they are
+        more than half: N fits everything, and such a flank would hold no read in its place.
 
     Raises
     ------

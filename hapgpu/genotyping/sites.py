@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hapgpu.batch import Ragged, offsets_of
 from hapgpu.io.vcf import VcfRecord
+
+_BASES: Final = frozenset("ACGT")
 
 
 class AlleleKind(IntEnum):
@@ -20,7 +23,7 @@ class AlleleKind(IntEnum):
     SPANNED = 1
     """`*`: an upstream deletion has taken the site."""
     SYMBOLIC = 2
-    """`<DEL>`, a breakend or a missing allele: its sequence is not told."""
+    """`<DEL>`, a breakend, a missing allele or one with an N: its sequence is not told."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,8 +80,10 @@ class Sites:
 
 def sites_of(records: Sequence[VcfRecord]) -> Sites:
     """Put the records of one contig, in the order of their positions, into columns."""
-    texts = [text for record in records for text in (record.reference, *record.alternatives)]
-    kinds = [_kind(text) for text in texts]
+    texts, kinds = [], []
+    for record in records:
+        texts += [record.reference, *record.alternatives]
+        kinds += [AlleleKind.SEQUENCE, *map(_kind, record.alternatives)]
     return Sites(
         tuple(records),
         np.array([record.start for record in records], dtype=np.int64),
@@ -91,7 +96,12 @@ def sites_of(records: Sequence[VcfRecord]) -> Sites:
     )
 
 
+def has_sequence(alternative: str) -> bool:
+    """Tell whether an ALT allele is spelled out: neither `*` nor symbolic, and without N."""
+    return _BASES.issuperset(alternative)
+
+
 def _kind(text: str) -> AlleleKind:
-    if text.isalpha():
+    if has_sequence(text):
         return AlleleKind.SEQUENCE
     return AlleleKind.SPANNED if text == "*" else AlleleKind.SYMBOLIC

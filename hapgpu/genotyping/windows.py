@@ -21,7 +21,12 @@ _NOWHERE: Final = 1 << 62
 
 
 def windows_of(
-    reads: ReadBatch, read_samples: NDArray[np.int32], loci: Loci, margin: int, least_bases: int
+    reads: ReadBatch,
+    read_samples: NDArray[np.int32],
+    read_files: NDArray[np.int32],
+    loci: Loci,
+    margin: int,
+    least_bases: int,
 ) -> ReadWindows:
     """Cut reads to the loci that they meet.
 
@@ -35,8 +40,8 @@ def windows_of(
     ----------
     reads
         n mapped reads of the contig of the loci, in any order.
-    read_samples
-        int32[n], from 0.
+    read_samples, read_files
+        int32[n], from 0: mates are of one sample and in one file.
     loci
         They may overlap; the nearer their starts are to ascending, the faster this is.
     margin
@@ -48,7 +53,8 @@ def windows_of(
     sought = _Sought.of(loci, spans)
     table = np.empty((6, _count_meetings(spans, sought)), dtype=np.int64)
     kept = _cut(rows_of(reads.cigars), spans, sought, margin, least_bases, table)
-    order, fragments = by_fragment(reads.names, read_samples, table[0, :kept], table[1, :kept])
+    origins = read_samples * (read_files.max(initial=0) + 1) + read_files
+    order, fragments = by_fragment(reads.names, origins, table[0, :kept], table[1, :kept])
     rows, meets, begins, ends, starts, stops = np.take(table, order, axis=1)
     return ReadWindows(rows, meets, read_samples[rows], begins, ends, starts, stops, fragments)
 

@@ -13,6 +13,7 @@ import pysam
 from hapgpu.batch import Ragged
 from hapgpu.errors import InputError
 from hapgpu.io.compressed import open_inflated
+from hapgpu.io.htslib import silent_htslib
 from hapgpu.io.regions import Region, contig_hint
 
 
@@ -167,9 +168,13 @@ class ReferenceFasta:
         if not Path(f"{path}.fai").is_file():
             raise InputError(f"{path}: the index {path}.fai is missing; run: samtools faidx {path}")
         try:
-            self._file = pysam.FastaFile(str(path))
+            with silent_htslib():
+                self._file = pysam.FastaFile(str(path))
         except (OSError, ValueError) as error:
-            raise InputError(f"{path}: cannot be read as an indexed FASTA: {error}") from error
+            raise InputError(
+                f"{path}: cannot be read as an indexed FASTA, plain or compressed by bgzip:"
+                f" {error}; run: samtools faidx {path}"
+            ) from error
         self.lengths: dict[str, int] = dict(
             zip(self._file.references, self._file.lengths, strict=True)
         )
@@ -191,7 +196,8 @@ class ReferenceFasta:
                 f"{self.path}: {region} ends beyond the {length:,} bases of its contig"
             )
         try:
-            bases: str = self._file.fetch(region.contig, region.start, region.end)
+            with silent_htslib():
+                bases: str = self._file.fetch(region.contig, region.start, region.end)
         except (OSError, ValueError):
             bases = ""
         if len(bases) != region.end - region.start:

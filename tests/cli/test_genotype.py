@@ -117,6 +117,7 @@ SITES = {
     "deletion not carried": (f"{SITE} {BASES[SITE - 1 : SITE + 9]} {REF}", "0/0"),
     "spanned": (f"{SITE} {REF} {ALT},*", "0/1"),
     "symbolic beside": (f"{SITE} {REF} <DEL>,{ALT},<NON_REF>", "0/2"),
+    "an ALT with N": (f"{SITE} {REF} {ALT},{REF}N", "0/1"),
     "only symbolic": (f"{SITE} {REF} <DEL>", "./."),
     "only spanned": (f"{SITE} {REF} *", "./."),
     "breakend": (f"{SITE} {REF} {REF}[chr1:5[", "./."),
@@ -193,6 +194,32 @@ def test_a_code_in_the_reference(made: tuple[Path, Path], tmp_path: Path) -> Non
     sites = write_sites(tmp_path / "sites.vcf", [f"{SITE} {first} {second}"])
     (call,) = calls_of(tmp_path, made[0], reference, sites)
     assert (call.genotype(), call.samples[0]["AD"]) == ("0/1", "10,10")
+
+
+def test_a_site_at_every_base(made: tuple[Path, Path], tmp_path: Path) -> None:
+    """What surrounds a site is not given up to its neighbours."""
+    other = {base: next(letter for letter in "ACGT" if letter != base) for base in "ACGT"}
+    records = [
+        f"{position} {base} {ALT if position == SITE else other[base]}"
+        for position, base in enumerate(BASES, 1)
+    ]
+    calls = calls_of(tmp_path, *made, write_sites(tmp_path / "sites.vcf", records))
+    assert calls[SITE - 1].genotype() == "0/1"
+    near = [call for call in calls[100:200] if call.position != SITE]
+    assert {call.genotype() for call in near} == {"0/0"}
+
+
+def test_names_are_those_of_their_file(tmp_path: Path) -> None:
+    """Reads of two lanes may have the same names and are no mates."""
+    inputs = (
+        write_sam(tmp_path / "lane1.sam", pileup("0" * 10)),
+        write_sam(tmp_path / "lane2.sam", pileup("1" * 10)),
+        write_reference(tmp_path, BASES, CONTIG),
+        write_sites(tmp_path / "sites.vcf", [f"{SITE} {REF} {ALT}"]),
+    )
+    (call,) = calls_of(tmp_path, *inputs)
+    (sample,) = call.samples
+    assert (sample["GT"], sample["DP"], sample["AD"]) == ("0/1", "20", "10,10")
 
 
 def test_mates_that_overlap_count_once(tmp_path: Path) -> None:

@@ -202,7 +202,10 @@ def test_too_few_arguments(
 
 
 @pytest.mark.parametrize("option", ["-o", "--json"])
-@pytest.mark.parametrize("name", ["reads.bam", "reads.sam", "ref.fa", "sites.vcf"])
+@pytest.mark.parametrize(
+    "name",
+    [*("reads.bam", "reads.sam", "ref.fa", "sites.vcf"), *("ref.fa.fai", "reads.bam.bai")],
+)
 def test_an_input_is_not_replaced(
     example: Path, capsys: pytest.CaptureFixture[str], option: str, name: str
 ) -> None:
@@ -211,6 +214,35 @@ def test_an_input_is_not_replaced(
     assert status_of(*inputs, option, example / name) == 2
     assert f"{name} is read from" in capsys.readouterr().err
     assert (example / name).read_bytes() == before
+
+
+def test_targets_are_not_replaced(
+    example: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    targets = tmp_path / "targets.bed"
+    targets.write_text(f"{CONTIG}\t0\t10\n")
+    inputs = [example / file for file in ("reads.bam", "ref.fa", "sites.vcf")]
+    assert status_of(*inputs, "-L", targets, "-o", targets) == 2
+    assert "targets.bed is read from" in capsys.readouterr().err
+
+
+def test_output_and_statistics_are_two_files(
+    example: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    inputs = [example / name for name in ("reads.bam", "ref.fa", "sites.vcf")]
+    assert status_of(*inputs, "-q", "-o", tmp_path / "out", "--json", tmp_path / "out") == 2
+    assert "both the output and the statistics" in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())
+
+
+def test_one_file_under_two_names(
+    example: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    link = tmp_path / "link.bam"
+    link.symlink_to(example / "reads.bam")
+    inputs = [example / "reads.bam", link, example / "ref.fa", example / "sites.vcf"]
+    assert status_of(*inputs) == 2
+    assert "link.bam is given twice" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

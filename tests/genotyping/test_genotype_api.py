@@ -144,6 +144,7 @@ def test_no_sites(inputs: tuple[list[Path], Path, Path], tmp_path: Path) -> None
         ({"device": "tpu"}, UsageError, "unknown device 'tpu'"),
         ({"device": "cuda:4000"}, DeviceError, "cuda:4000"),
         ({"reads": "absent.bam"}, InputError, "absent.bam"),
+        ({"reads": []}, UsageError, "no reads are given"),
         ({"reference": "absent.fa"}, InputError, "absent.fa"),
         ({"sites": "absent.vcf"}, InputError, "absent.vcf"),
     ],

@@ -90,10 +90,16 @@ def shown(text: str, offset: int, loci: Loci, flank: int, masked: set[int]) -> t
     """Return what the haplotypes of one locus show of the reference, and where that begins."""
     first, last = int(loci.starts[0]), int(loci.ends[0])
     letters = {
-        position: "N" if position in masked and not first <= position < last else letter
+        position: letter
         for position, letter in enumerate(text, offset)
         if first - flank <= position < last + flank
     }
+    for side in (
+        {position for position in letters if position < first},
+        {position for position in letters if position >= last},
+    ):
+        if len(side & masked) <= len(side) / 2:
+            letters |= dict.fromkeys(side & masked, "N")
     return "".join(letters.values()), min(letters)
 
 

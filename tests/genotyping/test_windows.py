@@ -141,7 +141,10 @@ def check(
 ) -> list[tuple[Key, list[Window]]]:
     """Compare with the oracle; return what was found."""
     of_reads = np.array(samples, dtype=np.int32)
-    windows = windows_of(batch_of(reads), of_reads, loci_of_intervals(loci), margin, least_bases)
+    one_file = np.zeros(len(reads), dtype=np.int32)
+    windows = windows_of(
+        batch_of(reads), of_reads, one_file, loci_of_intervals(loci), margin, least_bases
+    )
     assert windows.samples.dtype == np.int32
     assert windows.reads.dtype == windows.begins.dtype == windows.fragment_offsets.dtype == np.int64
     result = found(windows)
@@ -301,9 +304,8 @@ def test_real_reads_as_pysam_aligns_them(data_dir: Path, sample: str) -> None:
     starts = sorted(random.randrange(10_010_000, 10_016_000) for _ in range(30))
     loci = [(start, start + random.randint(1, 40)) for start in starts]
     reads = mapped(path)
-    windows = windows_of(
-        reads, np.zeros(len(reads), dtype=np.int32), loci_of_intervals(loci), 60, 10
-    )
+    nobody = np.zeros(len(reads), dtype=np.int32)
+    windows = windows_of(reads, nobody, nobody, loci_of_intervals(loci), 60, 10)
     with pysam.AlignmentFile(str(path)) as file:
         records = [read for read in file.fetch(until_eof=True) if not read.is_unmapped]
     assert len(records) == len(reads)
