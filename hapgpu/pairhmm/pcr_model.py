@@ -9,11 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hapgpu.batch import Ragged
+from hapgpu.jit import njit
 from hapgpu.pairhmm.tandem_repeats import MAX_COPIES, repeat_counts
+from hapgpu.rows import read_only
 
 _QUALITY_WITHOUT_REPEAT: Final = 40.0
 _LEAST_QUALITY: Final = 10
 _NO_LIMIT: Final = 255
+_LAST_BASE: Final = 0  # what `repeat_counts` has there, and nowhere else
 
 
 class PcrModel(StrEnum):
@@ -38,26 +41,30 @@ def gap_open_limits(model: PcrModel) -> NDArray[np.uint8]:
     return np.maximum(rounded, _LEAST_QUALITY).astype(np.uint8)
 
 
-def limit_gap_opens(
-    qualities: NDArray[np.uint8], bases: Ragged, model: PcrModel
-) -> NDArray[np.uint8]:
+def limit_gap_opens(qualities: NDArray[np.uint8], bases: Ragged, model: PcrModel) -> None:
     """Lower gap-open qualities to what the model allows; the last base of a read keeps its own.
 
     Parameters
     ----------
     qualities
-        uint8[k, bases.data.size] Phred: k kinds of gap-open qualities.
+        uint8[k, bases.data.size] Phred: k kinds of gap-open qualities, changed in place.
     bases
         uint8 text of the reads.
     model
         The model.
-
-    Returns
-    -------
-    uint8[k, bases.data.size].
     """
     if model is PcrModel.NONE:
-        return qualities
-    limits = gap_open_limits(model)[repeat_counts(bases)]
-    limits[bases.offsets[1:][bases.lengths > 0] - 1] = _NO_LIMIT
-    return np.minimum(qualities, limits)
+        return
+    limits = gap_open_limits(model)
+    limits[_LAST_BASE] = _NO_LIMIT
+    counts = repeat_counts(bases)
+    for kind in qualities:
+        _lower(kind, read_only(counts), read_only(limits))
+
+
+@njit
+def _lower(
+    qualities: NDArray[np.uint8], counts: NDArray[np.uint8], limits: NDArray[np.uint8]
+) -> None:
+    for k in range(qualities.size):
+        qualities[k] = min(qualities[k], limits[counts[k]])

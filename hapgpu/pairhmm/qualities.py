@@ -11,10 +11,13 @@ from numpy.typing import NDArray
 from hapgpu.batch import ReadBatch
 from hapgpu.errors import InputError
 from hapgpu.io.bam import MISSING_QUALITY
+from hapgpu.jit import njit
 from hapgpu.pairhmm.batch import HmmReads
 from hapgpu.pairhmm.pcr_model import PcrModel, limit_gap_opens
 from hapgpu.pairhmm.quality_tags import tag_qualities
+from hapgpu.rows import Rows, read_only, rows_of
 
+_NO_CAP: Final = 255
 LEAST_QUALITY: Final = 6
 """What GATK takes for the lowest usable quality; worse ones become this."""
 
@@ -66,8 +69,8 @@ def prepared_reads(reads: ReadBatch, options: QualityOptions, source: str) -> Hm
     gap_opens = np.stack(
         [tag_qualities(reads, name, options.gap_open, source) for name in ("BI", "BD")]
     )
-    gap_opens = limit_gap_opens(gap_opens, reads.bases, options.pcr_model)
-    insertions, deletions = np.maximum(gap_opens, LEAST_QUALITY)
+    limit_gap_opens(gap_opens, reads.bases, options.pcr_model)
+    insertions, deletions = np.maximum(gap_opens, LEAST_QUALITY, out=gap_opens)
     continuations = np.broadcast_to(np.uint8(options.gap_continuation), reads.bases.data.shape)
     return HmmReads(
         reads.bases, _base_qualities(reads, options), insertions, deletions, continuations
@@ -102,9 +105,22 @@ def check_base_qualities(reads: ReadBatch, source: str, remedy: str) -> None:
 
 
 def _base_qualities(reads: ReadBatch, options: QualityOptions) -> NDArray[np.uint8]:
-    qualities: NDArray[np.uint8] = reads.qualities.data
-    if options.cap_by_mapping_quality:
-        caps = np.repeat(reads.mapping_qualities, reads.bases.lengths)
-        qualities = np.minimum(qualities, caps)
-    too_low = qualities < options.base_quality_threshold
-    return np.where(too_low, np.uint8(LEAST_QUALITY), qualities)
+    caps = reads.mapping_qualities
+    if not options.cap_by_mapping_quality:
+        caps = np.full_like(caps, _NO_CAP)
+    believed = np.empty(reads.qualities.data.size, dtype=np.uint8)
+    _believe(rows_of(reads.qualities), read_only(caps), options.base_quality_threshold, believed)
+    return believed
+
+
+@njit
+def _believe(
+    qualities: Rows, caps: NDArray[np.uint8], threshold: int, out: NDArray[np.uint8]
+) -> None:
+    """Cap the base qualities of each read, and take those below the threshold for the least."""
+    data, offsets = qualities.data, qualities.offsets
+    for row in range(offsets.size - 1):
+        cap = caps[row]
+        for k in range(offsets[row], offsets[row + 1]):
+            quality = min(data[k], cap)
+            out[k] = quality if quality >= threshold else LEAST_QUALITY
