@@ -86,9 +86,10 @@ def haplotypes(
     """Make candidate haplotypes from variants, for hapgpu realign and hapgpu pairhmm.
 
     Neighbouring variants share a locus. Phased genotypes give the haplotypes of each sample;
-    unphased ones, and variants without genotypes, every combination: of more than 64, the
-    reference, each allele alone, and then those of the fewest alleles. FASTA comes out, with the
-    locus in each header and the alleles that the haplotype has in place of REF.
+    unphased ones, and variants without genotypes, every combination. A locus with more than 64
+    is cut at its widest gap; where it cannot be, the reference, each allele alone, and then the
+    combinations of the fewest alleles are written. FASTA comes out, with the locus in each
+    header and the alleles that the haplotype has in place of REF.
     """
     set_up_messages("haplotypes", quiet=quiet, verbose=verbose, debug=debug)
     inputs: list[str | Path] = [reference, Path(f"{reference}.fai"), calls]
