@@ -23,6 +23,7 @@ from tests.cli.genotype_command import (
     write_sam,
     write_sites,
 )
+from tests.cli.in_process import only_error
 from tests.cli.haplotypes_command import write_reference
 
 RECORD = f"{SITE} {REF} {ALT}"
@@ -162,11 +163,8 @@ def test_one_line_and_a_status(
     outputs = ("-o", tmp_path / output, "--json", tmp_path / "run.json")
     assert status_of(*outputs, *arguments.split()) == status
     captured = capfd.readouterr()
-    lines = [x for x in captured.err.splitlines() if not x.startswith("hapgpu genotype: device:")]
-    assert len(lines) == 1
-    assert lines[0].startswith("hapgpu genotype: error: ")
-    assert all(part.lower() in lines[0].lower() for part in said), lines[0]
-    assert "unexpected" not in lines[0]
+    line = only_error("genotype", captured.err)
+    assert all(part.lower() in line.lower() for part in said), line
     assert not captured.out
     assert not list(tmp_path.iterdir())
 
