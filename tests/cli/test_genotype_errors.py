@@ -23,8 +23,8 @@ from tests.cli.genotype_command import (
     write_sam,
     write_sites,
 )
-from tests.cli.in_process import only_error
 from tests.cli.haplotypes_command import write_reference
+from tests.cli.in_process import only_error
 
 RECORD = f"{SITE} {REF} {ALT}"
 
