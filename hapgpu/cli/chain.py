@@ -57,7 +57,7 @@ from hapgpu.cli.options import (
     Verbose,
 )
 from hapgpu.cli.progress import choose_progress
-from hapgpu.cli.run import announce, refuse_to_replace, report, require_folder
+from hapgpu.cli.run import announce, check_outputs, report
 from hapgpu.device import Device, resolve_devices
 from hapgpu.errors import InputError, UsageError
 from hapgpu.io.output import OutputFile
@@ -202,7 +202,7 @@ def chain(
         },
     )
     inputs = _inputs(reference, reads, anchors, paf=paf)
-    _check_outputs([*inputs, *_kept_index(reference, options)], output, json)
+    check_outputs([*inputs, *_kept_index(reference, options)], output, json)
     devices, chosen = resolve_devices(device, threads=threads, gpu_memory=gpu_mem)
     announce("chain", chosen, quiet=quiet)
     statistics = RunStatistics("chain", sys.argv, [d.name for d in devices], threads)
@@ -236,15 +236,6 @@ def _inputs(
 
 def _kept_index(reference: Path | None, options: MapOptions) -> list[Path]:
     return [default_index_path(reference, options.sketch)] if reference else []
-
-
-def _check_outputs(inputs: Sequence[str | Path], output: Path | None, json: Path | None) -> None:
-    """Refuse, before anything takes its time, what cannot or must not be written."""
-    for path in (output, json):
-        refuse_to_replace(inputs, path)
-        require_folder(path)
-    if output is not None and json is not None and output.resolve() == json.resolve():
-        raise UsageError(f"{json} cannot take both the output and the statistics")
 
 
 def _map(job: _Job, sink: _Sink, *, quiet: bool) -> None:

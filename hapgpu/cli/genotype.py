@@ -25,10 +25,9 @@ from hapgpu.cli.options import (
 from hapgpu.cli.progress import choose_progress
 from hapgpu.cli.run import (
     announce,
+    check_outputs,
     given_regions,
-    refuse_to_replace,
     report,
-    require_folder,
 )
 from hapgpu.device import resolve_devices
 from hapgpu.errors import InputError, UsageError
@@ -171,8 +170,4 @@ def _check_paths(
     read: list[str | Path] = [*paths, *beside]
     if targets_file is not None:
         read.append(targets_file)
-    for written in (output, json):
-        refuse_to_replace(read, written)
-        require_folder(written)
-    if output is not None and json is not None and output.resolve() == json.resolve():
-        raise UsageError(f"{json} cannot take both the output and the statistics")
+    check_outputs(read, output, json)

@@ -12,7 +12,7 @@ import typer
 from hapgpu.cli.messages import set_up_messages
 from hapgpu.cli.options import Debug, Json, Output, Quiet, SiteRegions, SiteTargetsFile, Verbose
 from hapgpu.cli.progress import choose_progress
-from hapgpu.cli.run import given_regions, refuse_to_replace, report
+from hapgpu.cli.run import check_outputs, given_regions, report
 from hapgpu.device import CpuDevice
 from hapgpu.genotyping.haplotype_text import HaplotypeText
 from hapgpu.genotyping.locus_batch import LocusBatch
@@ -95,8 +95,7 @@ def haplotypes(
     inputs: list[str | Path] = [reference, Path(f"{reference}.fai"), calls]
     if targets_file is not None:
         inputs.append(targets_file)
-    for written in (output, json):
-        refuse_to_replace(inputs, written)
+    check_outputs(inputs, output, json)
     statistics = RunStatistics("haplotypes", sys.argv, [CpuDevice(1).name], 1)
     for what in _TOLD:
         statistics.count(what, 0)

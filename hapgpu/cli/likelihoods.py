@@ -11,12 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hapgpu.cli.progress import choose_progress
-from hapgpu.cli.run import MOST_IO_THREADS, split_batches, worker_devices
+from hapgpu.cli.run import split_batches, worker_devices
 from hapgpu.device import CpuDevice, Device
 from hapgpu.errors import InputError
 from hapgpu.io.hmm_batches import read_hmm_batches
 from hapgpu.io.hmm_tables import LIKELIHOOD_HEADER, likelihood_matrix, likelihood_table
 from hapgpu.io.output import OutputFile
+from hapgpu.io.pool import MOST_IO_THREADS
 from hapgpu.io.reads import open_reads
 from hapgpu.io.regions import Region
 from hapgpu.pairhmm.batch import HmmBatch

@@ -30,7 +30,6 @@ from hapgpu.cli.options import (
 )
 from hapgpu.cli.progress import choose_progress
 from hapgpu.cli.run import (
-    MOST_IO_THREADS,
     announce,
     given_regions,
     report,
@@ -41,6 +40,7 @@ from hapgpu.device import CpuDevice, resolve_devices
 from hapgpu.errors import UsageError
 from hapgpu.io.fasta import ReferenceFasta
 from hapgpu.io.header import SamHeader
+from hapgpu.io.pool import MOST_IO_THREADS
 from hapgpu.io.reads import ReadSource, open_reads
 from hapgpu.io.records import RecordWriter, open_writer
 from hapgpu.pipeline import run_pipeline

@@ -17,9 +17,6 @@ from hapgpu.stats import RunStatistics
 
 logger = logging.getLogger(__name__)
 
-MOST_IO_THREADS: Final = 4
-"""More threads read and write no faster, but hold more in memory."""
-
 _WORKERS_PER_GPU: Final = 2  # one prepares and finishes batches while the other has the GPU
 
 
@@ -59,6 +56,24 @@ def require_folder(path: Path | None) -> None:
     """
     if path is not None and not path.parent.is_dir():
         raise OutputError(f"cannot write {path}: there is no folder {path.parent}")
+
+
+def check_outputs(inputs: Iterable[str | Path], output: Path | None, json: Path | None) -> None:
+    """Refuse, before anything takes its time, what cannot or must not be written.
+
+    Raises
+    ------
+    UsageError
+        An output is one of the inputs, or both are one file.
+    OutputError
+        There is no folder for one.
+    """
+    read = list(inputs)
+    for path in (output, json):
+        refuse_to_replace(read, path)
+        require_folder(path)
+    if output is not None and json is not None and output.resolve() == json.resolve():
+        raise UsageError(f"{json} cannot take both the output and the statistics")
 
 
 def worker_devices(devices: Sequence[Device]) -> list[Device]:

@@ -23,10 +23,10 @@ from hapgpu.genotyping.read_rules import ReadFilter, ReadRules
 from hapgpu.genotyping.samples import SampleTable
 from hapgpu.genotyping.sorted_reads import SortedReads
 from hapgpu.io.columns import ReadColumns
+from hapgpu.io.pool import MOST_IO_THREADS
 
 _MOST_BASES: Final = 8_000_000
 """Bases of reads of a span that are held before loci are handed out as soon as complete."""
-_MOST_THREADS: Final = 4
 _BATCH_BASES: Final = (65_536, 4_000_000)
 _STANDARD: Final = "-"
 _NO_READS: Final = ReadColumns.empty(*[np.empty(0, dtype=np.int32)] * 4).to_batch()
@@ -87,7 +87,7 @@ class AlignedReads:
         self._most_bases = most_bases
         self._filter = ReadFilter(rules)
         reading = ReadingRules(
-            threads=1 + (min(threads, _MOST_THREADS) - 1) // len(paths),
+            threads=1 + (min(threads, MOST_IO_THREADS) - 1) // len(paths),
             batch_bases=int(np.clip(most_bases // (4 * len(paths)), *_BATCH_BASES)),
             reference=reference,
         )

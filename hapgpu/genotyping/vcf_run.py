@@ -13,6 +13,7 @@ from hapgpu.genotyping.call_text import call_lines
 from hapgpu.genotyping.evidence_batch import LocusReads
 from hapgpu.genotyping.genotyper import Genotyper
 from hapgpu.genotyping.session import GenotypeSession
+from hapgpu.io.pool import MOST_IO_THREADS
 from hapgpu.io.vcf_header import genotyped_header
 from hapgpu.io.vcf_writer import VcfWriter
 from hapgpu.pipeline import run_pipeline
@@ -21,8 +22,6 @@ from hapgpu.stats import RunStatistics
 
 PAIR_HMM: Final = "pair-HMM"
 """The stage of the statistics that is the pair-HMM."""
-_MOST_WRITERS: Final = 4
-"""More threads write no faster, but hold more in memory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +111,7 @@ def write_genotypes(
     )
     timed = statistics.timed
     lengths = list(session.contigs.values())
-    with VcfWriter(output, header, lengths, min(threads, _MOST_WRITERS)) as writer:
+    with VcfWriter(output, header, lengths, min(threads, MOST_IO_THREADS)) as writer:
         workers = session.genotypers(devices, timed)
         run_pipeline(
             statistics.timed_source("read", session.spans(statistics.count)),

@@ -6,10 +6,14 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import pairwise
 from types import TracebackType
-from typing import Generic, ParamSpec, Self, TypeVar
+from typing import Final, Generic, ParamSpec, Self, TypeVar
 
 _Parameters = ParamSpec("_Parameters")
 _Result = TypeVar("_Result")
+
+
+MOST_IO_THREADS: Final = 4
+"""More threads read and write no faster, but hold more in memory."""
 
 
 class Task(Generic[_Result]):

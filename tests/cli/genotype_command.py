@@ -100,7 +100,7 @@ def pileup(carried: str, prefix: str = "r", **changes: str | int) -> list[Read]:
         Read(f"{prefix}{number}", 101, texts[int(letter)], "100M")
         for number, letter in enumerate(carried)
     ]
-    return [read._replace(**changes) for read in reads]  # type: ignore[arg-type]
+    return [read._replace(**changes) for read in reads]
 
 
 def write_sam(

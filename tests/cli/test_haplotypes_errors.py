@@ -99,6 +99,15 @@ def test_an_input_is_not_replaced(
     assert (example / name).read_bytes() == before
 
 
+def test_output_and_statistics_are_two_files(
+    example: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    inputs = example / "ref.fa", example / "good.vcf"
+    assert status_of(*inputs, "-q", "-o", tmp_path / "out", "--json", tmp_path / "out") == 2
+    assert "both the output and the statistics" in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())
+
+
 @pytest.mark.parametrize("place", ["missing_folder/out.fa", "."])
 def test_output_that_cannot_be_written(
     example: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], place: str

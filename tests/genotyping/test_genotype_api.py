@@ -158,4 +158,4 @@ def test_errors(
     reads, reference, sites = inputs
     given = {"reads": reads, "reference": reference, "sites": sites, "device": "cpu"} | options
     with pytest.raises(error, match=message):
-        genotype(**given)  # type: ignore[arg-type]
+        genotype(**given)

@@ -363,7 +363,7 @@ def test_variants_that_do_not_fit_are_refused(
 )
 def test_models_that_make_no_sense_are_refused(wrong: dict[str, float]) -> None:
     with pytest.raises(ValueError, match=r"needed|depth|negative"):
-        ReadModel(**wrong)  # type: ignore[arg-type]
+        ReadModel(**wrong)
 
 
 @settings(deadline=None, max_examples=100)
