@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Final
 
@@ -29,24 +28,19 @@ from hapgpu.cli.options import (
     Verbose,
 )
 from hapgpu.cli.progress import choose_progress
-from hapgpu.cli.run import (
-    announce,
-    given_regions,
-    report,
-    split_batches,
-    worker_devices,
-)
-from hapgpu.device import CpuDevice, resolve_devices
+from hapgpu.cli.run import announce, given_regions, report, worker_devices
+from hapgpu.device import resolve_devices
 from hapgpu.errors import UsageError
-from hapgpu.io.fasta import ReferenceFasta
 from hapgpu.io.header import SamHeader
-from hapgpu.io.pool import MOST_IO_THREADS
-from hapgpu.io.reads import ReadSource, open_reads
-from hapgpu.io.records import RecordWriter, open_writer
-from hapgpu.pipeline import run_pipeline
-from hapgpu.realign.haplotypes import HaplotypeSet, read_haplotypes
-from hapgpu.realign.placement import Placement, place_haplotypes
-from hapgpu.realign.realigner import Realigned, Realigner, RealignOptions
+from hapgpu.realign.haplotypes import read_haplotypes
+from hapgpu.realign.realigner import RealignOptions
+from hapgpu.realign.run import (
+    OutputOptions,
+    ReadSelection,
+    Resources,
+    realign_to_haplotypes,
+    realign_to_reference,
+)
 from hapgpu.realign.scoring import resolve_scoring
 from hapgpu.realign.select import BestBy
 from hapgpu.stats import RunStatistics
@@ -63,25 +57,8 @@ hapgpu realign reads.fastq.gz alleles.fa -o amplicons.bam"""
 # Secondary, QC-fail, duplicate, supplementary: what GATK does not look at either.
 _EXCLUDED_FLAGS: Final = 0xF00
 _MIN_SCORE: Final = 0.2
-_PAIRS_PER_BATCH: Final = 400_000  # pairs take memory too: batches get smaller with more of them
 _REALIGNMENT: Final = "Alignment"
 _NOT_ALIGNED: Final = {"without_bases": "reads have no bases to align and are written unmapped"}
-
-
-@dataclass(frozen=True, slots=True)
-class _Sink:
-    """Writes the records of realigned batches and counts."""
-
-    writer: RecordWriter
-    statistics: RunStatistics
-
-    def __call__(self, batch: Realigned) -> int:
-        self.writer.write(batch.records)
-        self.statistics.count("reads", batch.reads)
-        self.statistics.count("records", len(batch.records))
-        self.statistics.count("unmapped", batch.unmapped)
-        self.statistics.count("without_bases", batch.without_bases)
-        return batch.reads
 
 
 def realign(
@@ -136,12 +113,36 @@ def realign(
             rich_help_panel=_REALIGNMENT,
         ),
     ] = _MIN_SCORE,
+    always: Annotated[
+        bool,
+        typer.Option(
+            "--always",
+            help="With --reference, move every read to its best haplotype, as GATK's bamout does.",
+            rich_help_panel=_REALIGNMENT,
+        ),
+    ] = False,
     write_all: Annotated[
         bool,
         typer.Option(
             "--all",
             help="Write one record per candidate haplotype; all but the best are secondary.",
             rich_help_panel=_REALIGNMENT,
+        ),
+    ] = False,
+    loci_only: Annotated[
+        bool,
+        typer.Option(
+            "--loci-only",
+            help="With --reference, write only the reads at loci.",
+            rich_help_panel="Output",
+        ),
+    ] = False,
+    write_index: Annotated[
+        bool,
+        typer.Option(
+            "--write-index",
+            help="With --reference, index the output: .csi of BAM, .crai of CRAM.",
+            rich_help_panel="Output",
         ),
     ] = False,
     require_flags: RequireFlags = 0,
@@ -167,9 +168,20 @@ def realign(
     keep their orientation; unmapped reads and FASTQ are tried in both.
     """
     set_up_messages("realign", quiet=quiet, verbose=verbose, debug=debug)
+    _check_options(
+        reference,
+        with_reference={"--always": always, "--loci-only": loci_only, "--write-index": write_index},
+        write_all=write_all,
+    )
     devices, chosen = resolve_devices(device, threads=threads, gpu_memory=gpu_mem)
     options = RealignOptions(
-        resolve_scoring(scoring), best_by, min_score, write_all, require_flags, exclude_flags
+        resolve_scoring(scoring),
+        best_by,
+        min_score,
+        always,
+        write_all,
+        require_flags,
+        exclude_flags,
     )
     haplotype_set = read_haplotypes(haplotypes)
     if reference is not None and not haplotype_set.loci:
@@ -177,62 +189,40 @@ def realign(
         raise UsageError(message)
     announce("realign", chosen, quiet=quiet)
     statistics = RunStatistics("realign", sys.argv, [d.name for d in devices], threads)
-    given = given_regions(regions, targets_file)
-    with open_reads(
-        reads,
-        threads=min(threads, MOST_IO_THREADS),
-        reference=reference,
-        regions=given or haplotype_set.loci or None,
-    ) as source:
-        if source.is_fastq and given:
-            raise UsageError(f"{reads} is FASTQ: its reads lie in no region")
-        header = _input_header(source, reference)
-        placement = None
-        if reference is not None:
-            placement = place_haplotypes(haplotype_set, reference, header, devices[0])
-            haplotype_set = placement.haplotypes
-        if source.is_fastq:
-            haplotype_set = haplotype_set.without_loci()
-        reads_per_batch = max(1, _PAIRS_PER_BATCH // haplotype_set.most_candidates)
-        realigners = [
-            Realigner(haplotype_set, placement, header, options, worker, reads)
-            for worker in worker_devices(devices)
-        ]
-        output_header = _output_header(header, haplotype_set, placement, with_pg=not no_pg)
-        with open_writer(
-            str(output) if output else "-",
-            output_header,
-            format=output_fmt,
-            threads=min(threads, MOST_IO_THREADS),
-            uncompressed=uncompressed,
-            reference=haplotypes if placement is None else reference,
-        ) as writer:
-            run_pipeline(
-                statistics.timed_source("read", split_batches(source.batches(), reads_per_batch)),
-                [statistics.timed("realign", realigner) for realigner in realigners],
-                statistics.timed("write", _Sink(writer, statistics)),
-                progress=choose_progress("hapgpu realign", quiet=quiet),
-                threaded=not isinstance(devices[0], CpuDevice),
-            )
+    selection = ReadSelection(reads, given_regions(regions, targets_file))
+    resources = Resources(
+        worker_devices(devices),
+        threads,
+        statistics,
+        lambda: choose_progress("hapgpu realign", quiet=quiet),
+    )
+    written = OutputOptions(
+        str(output) if output else "-",
+        output_fmt,
+        uncompressed,
+        write_index,
+        loci_only,
+        (lambda header: header) if no_pg else _with_program,
+    )
+    if reference is None:
+        realign_to_haplotypes(resources, selection, haplotype_set, haplotypes, options, written)
+    else:
+        realign_to_reference(resources, selection, haplotype_set, reference, options, written)
     report(statistics, json, _NOT_ALIGNED)
 
 
-def _input_header(source: ReadSource, reference: Path | None) -> SamHeader:
-    """Header of the reads; FASTQ has none, and takes the contigs of the reference."""
-    if not source.is_fastq or reference is None:
-        return source.header
-    with ReferenceFasta(reference) as fasta:
-        return SamHeader.from_references(tuple(fasta.lengths), tuple(fasta.lengths.values()))
+def _check_options(
+    reference: Path | None, *, with_reference: dict[str, bool], write_all: bool
+) -> None:
+    """Refuse options that have no meaning together."""
+    if reference is not None:
+        if write_all:
+            raise UsageError("--all is for the coordinates of the haplotypes; drop --reference")
+        return
+    for name, is_given in with_reference.items():
+        if is_given:
+            raise UsageError(f"{name} is for the coordinates of a reference; add --reference")
 
 
-def _output_header(
-    header: SamHeader, haplotypes: HaplotypeSet, placement: Placement | None, *, with_pg: bool
-) -> SamHeader:
-    if placement is None:
-        header = header.with_references(
-            haplotypes.names, [int(length) for length in haplotypes.sequences.lengths]
-        )
-    header = header.with_sort_order("unsorted")
-    if not with_pg:
-        return header
+def _with_program(header: SamHeader) -> SamHeader:
     return header.with_program("hapgpu", hapgpu.__version__, " ".join(sys.argv))

@@ -1,4 +1,4 @@
-"""BAM records turned into columns."""
+"""BAM records turned into columns, and back."""
 
 from __future__ import annotations
 
@@ -13,8 +13,11 @@ from hapgpu.errors import InputError
 from hapgpu.io.bam import FIXED_BYTES, MISSING_QUALITY, NUCLEOTIDES
 from hapgpu.io.byte_access import Integer, copy_bytes, load_i32, load_u16, load_u32
 from hapgpu.io.columns import ReadColumns
+from hapgpu.io.encode import encode_records
+from hapgpu.io.header import SamHeader
 from hapgpu.io.overlap import Intervals
 from hapgpu.io.pool import Pool
+from hapgpu.io.record_block import RecordBlock
 from hapgpu.io.record_buffer import RecordBuffer
 from hapgpu.io.record_layout import (
     FAULTS,
@@ -24,8 +27,10 @@ from hapgpu.io.record_layout import (
     walk_records,
 )
 from hapgpu.jit import njit
+from hapgpu.rows import read_only
 
 _BYTES_PER_BASE: Final = 8
+_NO_LIMIT: Final = 1 << 62
 _LETTERS = np.frombuffer(NUCLEOTIDES, dtype=np.uint8).astype(np.uint16)
 _BASE_PAIRS = (_LETTERS[:, None] | _LETTERS[None, :] << np.uint16(8)).ravel()
 _1 = np.uint64(1)
@@ -109,14 +114,14 @@ def _fill_rows(
         copy_bytes(data, behind, columns.tags, tag_to + before, tag_length - before)
 
 
-def read_batches(
+def read_blocks(
     buffer: RecordBuffer,
     references: int,
     batch_bases: int,
     pool: Pool,
     intervals: Intervals | None,
-) -> Iterator[ReadBatch]:
-    """Read records to the end of the stream.
+) -> Iterator[RecordBlock]:
+    """Read records to the end of the stream; a block is valid until the next is asked for.
 
     Parameters
     ----------
@@ -125,9 +130,9 @@ def read_batches(
     references
         How many reference sequences the header has.
     batch_bases
-        A batch ends with the read that reaches this number of bases.
+        A block ends with the read that reaches this number of bases.
     pool
-        Decodes slices of a batch.
+        Checks slices of a block.
     intervals
         Keep only records that overlap one of these.
 
@@ -145,7 +150,7 @@ def read_batches(
         if intervals is not None:
             layout = layout.take(intervals.overlapped(window, layout))
         if layout.starts.size:
-            yield _decoded(window, layout, pool)
+            yield RecordBlock(window, layout)
         buffer.drop(used)
 
 
@@ -198,13 +203,30 @@ def _fault(name: str, record: int, fault: int) -> InputError:
     return InputError(f"{name} is damaged: record {record + 1}: {FAULTS[fault]}")
 
 
-def _decoded(window: NDArray[np.uint8], layout: Layout, pool: Pool) -> ReadBatch:
+def decoded(block: RecordBlock, pool: Pool) -> ReadBatch:
+    """Turn records into columns, which share no memory with them."""
+    layout = block.layout
     columns = ReadColumns.empty(
         layout.name_lengths, layout.cigar_lengths, layout.base_counts, layout.tag_lengths
     )
 
     def fill(start: int, stop: int) -> None:
-        _fill_rows(window, layout, start, stop, columns, _BASE_PAIRS)
+        _fill_rows(block.data, layout, start, stop, columns, _BASE_PAIRS)
 
-    pool.over_rows(fill, layout.starts.size)
+    pool.over_rows(fill, len(block))
     return columns.to_batch()
+
+
+def encoded(batch: ReadBatch, header: SamHeader, pool: Pool) -> RecordBlock:
+    """Turn columns into records.
+
+    Raises
+    ------
+    OutputError
+        A name is longer than 254 characters, or the header lacks a reference.
+    """
+    data = read_only(encode_records(batch, header, pool))
+    starts = np.empty(len(batch), dtype=np.int64)
+    walk_records(data, 0, _NO_LIMIT, _NO_LIMIT, starts)
+    references = len(header.reference_names)
+    return RecordBlock(data, _checked(data, starts, references, pool, "the output", 0))

@@ -179,13 +179,13 @@ class ReferenceFasta:
             zip(self._file.references, self._file.lengths, strict=True)
         )
 
-    def fetch(self, region: Region) -> bytes:
-        """Return the bases of a region as they are in the file, case and N kept.
+    def length_under(self, region: Region) -> int:
+        """Return the length of a region's contig.
 
         Raises
         ------
         InputError
-            The contig is unknown, the region ends beyond it, or the file is damaged.
+            The contig is unknown, or the region ends beyond it.
         """
         length = self.lengths.get(region.contig)
         if length is None:
@@ -195,6 +195,17 @@ class ReferenceFasta:
             raise InputError(
                 f"{self.path}: {region} ends beyond the {length:,} bases of its contig"
             )
+        return length
+
+    def fetch(self, region: Region) -> bytes:
+        """Return the bases of a region as they are in the file, case and N kept.
+
+        Raises
+        ------
+        InputError
+            The contig is unknown, the region ends beyond it, or the file is damaged.
+        """
+        self.length_under(region)
         try:
             with silent_htslib():
                 bases: str = self._file.fetch(region.contig, region.start, region.end)

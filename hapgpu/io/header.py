@@ -67,6 +67,12 @@ class SamHeader:
             _joined([f"@HD\tVN:{SAM_VERSION}\t{order}", *_square_lines(names, lengths)])
         )
 
+    @property
+    def is_coordinate_sorted(self) -> bool:
+        """Whether the @HD line says so."""
+        headings = [fields_of(line) for line in self._lines if line.startswith("@HD\t")]
+        return any(fields.get("SO") == "coordinate" for fields in headings)
+
     def reference_id(self, name: str) -> int | None:
         """Return the place of a reference among the @SQ lines, or None if it has none."""
         return self._ids.get(name)

@@ -52,11 +52,23 @@ def find_index(path: Path, kinds: Sequence[str]) -> Path:
     InputError
         There is none.
     """
+    found = _index_beside(path, kinds)
+    if found is None:
+        raise InputError(f"{path} has no index; run: samtools index {path}")
+    return found
+
+
+def has_index(path: Path, kinds: Sequence[str]) -> bool:
+    """Tell whether `find_index` would find one."""
+    return _index_beside(path, kinds) is not None
+
+
+def _index_beside(path: Path, kinds: Sequence[str]) -> Path | None:
     for kind in kinds:
         for candidate in (path.with_name(f"{path.name}.{kind}"), path.with_suffix(f".{kind}")):
             if candidate.is_file():
                 return candidate
-    raise InputError(f"{path} has no index; run: samtools index {path}")
+    return None
 
 
 @lru_cache(_MOST_KEPT)

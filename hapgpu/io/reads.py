@@ -14,19 +14,25 @@ from typing import Final, Protocol, Self, cast
 from hapgpu.batch import ReadBatch
 from hapgpu.errors import InputError
 from hapgpu.io.bgzf import BgzfReader
-from hapgpu.io.decode import read_batches
+from hapgpu.io.decode import decoded, read_blocks
 from hapgpu.io.fastq import read_fastq
 from hapgpu.io.file_state import FileState
 from hapgpu.io.header import SamHeader
-from hapgpu.io.index import find_index, ranges_of
+from hapgpu.io.index import find_index, has_index, ranges_of
 from hapgpu.io.overlap import Intervals
 from hapgpu.io.pool import Pool
+from hapgpu.io.record_block import RecordBlock
 from hapgpu.io.record_buffer import RecordBuffer, take_header
 from hapgpu.io.regions import Region
 from hapgpu.io.samtools import ConvertedInput
 from hapgpu.io.sniff import ReadFormat, ReadInput, open_input
 
 _MOST_HEADERS_KEPT: Final = 16
+_INDEX_KINDS: Final = {
+    ReadFormat.BAM: ("bai", "csi"),
+    ReadFormat.CRAM: ("crai", "csi"),
+    ReadFormat.SAM: (),
+}
 
 
 class ReadSource(Protocol):
@@ -43,8 +49,21 @@ class ReadSource(Protocol):
     header: SamHeader
     is_fastq: bool
 
+    @property
+    def is_sorted(self) -> bool:
+        """Whether the header, or an index beside the file, says that records are sorted."""
+
     def batches(self) -> Iterator[ReadBatch]:
         """Read the file, once; each batch owns its arrays.
+
+        Raises
+        ------
+        InputError
+            The file is damaged or cut short.
+        """
+
+    def blocks(self) -> Iterator[RecordBlock]:
+        """Read the file, once, as records; a block is valid until the next is asked for.
 
         Raises
         ------
@@ -69,6 +88,8 @@ def open_reads(
     batch_bases: int = 4_000_000,
     reference: Path | None = None,
     regions: Sequence[Region] | None = None,
+    needs_index: bool = True,
+    name: str | None = None,
 ) -> ReadSource:
     """Open reads in BAM, CRAM, SAM or FASTQ, told apart by their first bytes.
 
@@ -86,6 +107,10 @@ def open_reads(
         Yield the records that overlap one of these, each once, in file order. A BAM or CRAM
         file is read through its index, SAM and standard input from end to end. The reads of
         FASTQ lie nowhere: all are yielded.
+    needs_index
+        Refuse a BAM or CRAM file that has regions but no index; otherwise read it from end to end.
+    name
+        What messages call the input; its path if not given.
 
     Raises
     ------
@@ -93,13 +118,18 @@ def open_reads(
         The file cannot be read, is no file of reads or has no index, or its header is damaged
         or lacks a region's contig.
     """
-    source = open_input(path)
+    source = open_input(path, name)
     try:
         if source.format is ReadFormat.FASTQ:
             return _FastqSource(source, batch_bases)
+        uses_index = source.path is not None and regions is not None
+        if source.path and uses_index and not needs_index:
+            uses_index = has_index(source.path, _INDEX_KINDS[source.format])
         if source.format is ReadFormat.BAM:
-            return _BamSource(source, threads, batch_bases, regions)
-        return _ConvertedSource(source, threads, batch_bases, reference, regions)
+            return _BamSource(source, threads, batch_bases, regions, uses_index=uses_index)
+        return _ConvertedSource(
+            source, threads, batch_bases, reference, regions, uses_index=uses_index
+        )
     except BaseException:
         source.stream.close()
         raise
@@ -125,6 +155,7 @@ class _Closing(ABC):
 
 class _FastqSource(_Closing):
     is_fastq = True
+    is_sorted = False
 
     def __init__(self, source: ReadInput, batch_bases: int) -> None:
         self.header = SamHeader.from_references((), ())
@@ -133,6 +164,9 @@ class _FastqSource(_Closing):
 
     def batches(self) -> Iterator[ReadBatch]:
         return read_fastq(cast("BufferedReader", self._source.stream), self._batch_bases)
+
+    def blocks(self) -> Iterator[RecordBlock]:
+        raise InputError(f"{self._source.name} is FASTQ: it holds no alignments")
 
     def close(self) -> None:
         self._source.stream.close()
@@ -147,13 +181,15 @@ class _BamSource(_Closing):
         threads: int,
         batch_bases: int,
         regions: Sequence[Region] | None,
+        *,
+        uses_index: bool,
     ) -> None:
         self._source = source
         self._batch_bases = batch_bases
         self._pool = Pool(threads)
         reader = BgzfReader(source.stream, source.name, self._pool)
         self._intervals = None
-        if source.path and regions is not None:
+        if source.path and regions is not None and uses_index:
             self.header = _header_of(source.path, FileState.of(source.path))
             self._intervals = Intervals.from_regions(regions, self.header, source.name)
             pieces = reader.pieces_of(ranges_of(source.path, self._intervals))
@@ -164,8 +200,15 @@ class _BamSource(_Closing):
         if regions is not None:
             self._intervals = Intervals.from_regions(regions, self.header, source.name)
 
+    @property
+    def is_sorted(self) -> bool:
+        return _is_sorted(self._source, self.header)
+
     def batches(self) -> Iterator[ReadBatch]:
-        return read_batches(
+        return (decoded(block, self._pool) for block in self.blocks())
+
+    def blocks(self) -> Iterator[RecordBlock]:
+        return read_blocks(
             self._buffer,
             len(self.header.reference_names),
             self._batch_bases,
@@ -176,6 +219,11 @@ class _BamSource(_Closing):
     def close(self) -> None:
         self._pool.close()
         self._source.stream.close()
+
+
+def _is_sorted(source: ReadInput, header: SamHeader) -> bool:
+    indexed = source.path is not None and has_index(source.path, _INDEX_KINDS[source.format])
+    return header.is_coordinate_sorted or indexed
 
 
 @lru_cache(_MOST_HEADERS_KEPT)
@@ -198,13 +246,15 @@ class _ConvertedSource(_Closing):
         batch_bases: int,
         reference: Path | None,
         regions: Sequence[Region] | None,
+        *,
+        uses_index: bool,
     ) -> None:
         self._source = source
         self._batch_bases = batch_bases
         self._pool = Pool(threads)
         sought = None
-        if source.path and source.format is ReadFormat.CRAM and regions is not None:
-            find_index(source.path, ("crai", "csi"))
+        if source.path and source.format is ReadFormat.CRAM and uses_index:
+            find_index(source.path, _INDEX_KINDS[source.format])
             sought = regions
         self._input = ConvertedInput(source, threads, reference, sought)
         try:
@@ -219,9 +269,16 @@ class _ConvertedSource(_Closing):
             self.close()
             raise
 
+    @property
+    def is_sorted(self) -> bool:
+        return _is_sorted(self._source, self.header)
+
     def batches(self) -> Iterator[ReadBatch]:
+        return (decoded(block, self._pool) for block in self.blocks())
+
+    def blocks(self) -> Iterator[RecordBlock]:
         with self._blaming_samtools():
-            yield from read_batches(
+            yield from read_blocks(
                 self._buffer,
                 len(self.header.reference_names),
                 self._batch_bases,

@@ -84,9 +84,18 @@ class Layout(NamedTuple):
             long_cigars=np.empty(rows, dtype=np.int64),
         )
 
-    def take(self, rows: NDArray[np.bool_]) -> Layout:
-        """Keep the rows where the mask is set."""
+    def take(self, rows: NDArray[np.bool_] | NDArray[np.int64]) -> Layout:
+        """Keep the rows where a mask is set, or rows by their numbers."""
         return Layout._make(column[rows] for column in self)
+
+    def shifted(self, by: NDArray[np.int64]) -> Layout:
+        """Return where the parts are after each record was moved by so many bytes, int64[n]."""
+        return self._replace(
+            starts=self.starts + by,
+            cigar_starts=self.cigar_starts + by,
+            tag_starts=self.tag_starts + by,
+            long_cigars=np.where(self.long_cigars < 0, -1, self.long_cigars + by),
+        )
 
 
 @njit

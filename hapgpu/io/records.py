@@ -6,13 +6,19 @@ from pathlib import Path, PurePath
 from types import TracebackType
 from typing import Final, Protocol, Self
 
+import pysam
+
 from hapgpu.batch import ReadBatch
-from hapgpu.errors import UsageError
+from hapgpu.errors import OutputError, UsageError
 from hapgpu.io.bam import encode_header
 from hapgpu.io.bgzf_writer import BgzfWriter
+from hapgpu.io.decode import decoded
 from hapgpu.io.encode import encode_records
 from hapgpu.io.header import SamHeader
+from hapgpu.io.htslib import silent_htslib
+from hapgpu.io.output import OutputFile
 from hapgpu.io.pooled_output import PooledOutput
+from hapgpu.io.record_block import RecordBlock
 from hapgpu.io.sam import format_records
 from hapgpu.io.samtools import ConvertedOutput
 
@@ -29,6 +35,15 @@ class RecordWriter(Protocol):
         ------
         OutputError
             The output cannot be written, or a read cannot be said in its format.
+        """
+
+    def write_block(self, block: RecordBlock) -> None:
+        """Append records, in BAM byte for byte; they must not change any more.
+
+        Raises
+        ------
+        OutputError
+            The output cannot be written.
         """
 
     def __enter__(self) -> Self: ...
@@ -49,6 +64,7 @@ def open_writer(
     threads: int = 1,
     uncompressed: bool = False,
     reference: Path | None = None,
+    write_index: bool = False,
 ) -> RecordWriter:
     """Open an output for reads.
 
@@ -66,20 +82,25 @@ def open_writer(
         Store BAM without compression, for a pipe; makes BAM the default format.
     reference
         FASTA by which CRAM is compressed.
+    write_index
+        Write an index beside the file, `.csi` of BAM, `.crai` of CRAM; records have to be sorted.
 
     Raises
     ------
     UsageError
-        The format is unknown.
+        The format is unknown, or there is nothing that can be indexed.
     OutputError
         The output cannot be made.
     """
     chosen = output_format(path, format, uncompressed=uncompressed)
+    if write_index and (chosen == "sam" or path == "-"):
+        raise UsageError("--write-index needs a file to index: give -o FILE.bam or -o FILE.cram")
     if chosen == "sam":
         return _SamWriter(path, header, threads)
     if chosen == "bam":
-        return _BamWriter(path, header, threads, compressed=not uncompressed)
-    return _CramWriter(path, header, threads, reference)
+        compressed = not uncompressed
+        return _BamWriter(path, header, threads, compressed=compressed, write_index=write_index)
+    return _CramWriter(path, header, threads, reference, write_index=write_index)
 
 
 def output_format(
@@ -117,34 +138,82 @@ class _SamWriter(_Writer):
         for lines in format_records(batch, self._header, self._pool):
             self._output.write(lines.data)
 
+    def write_block(self, block: RecordBlock) -> None:
+        self.write(decoded(block, self._pool))
+
     def _finish(self) -> None:
         """Write nothing more: no line is pending."""
 
 
 class _BamWriter(_Writer):
-    def __init__(self, path: str, header: SamHeader, threads: int, *, compressed: bool) -> None:
+    _index_kind = "csi"
+
+    def __init__(
+        self, path: str, header: SamHeader, threads: int, *, compressed: bool, write_index: bool
+    ) -> None:
         super().__init__(path, header, threads)
         self._blocks = BgzfWriter(self._output, self._pool, compressed=compressed)
+        self._index_path = f"{path}.{self._index_kind}" if write_index else None
+        self._index: OutputFile | None = None
 
     def _begin(self) -> None:
+        if self._index_path:
+            self._index = OutputFile(self._index_path)
         self._blocks.write(memoryview(encode_header(self._header)))
 
     def write(self, batch: ReadBatch) -> None:
         self._blocks.write(encode_records(batch, self._header, self._pool).data)
 
+    def write_block(self, block: RecordBlock) -> None:
+        self._blocks.write(block.packed().data.data)
+
     def _finish(self) -> None:
         self._blocks.finish()
+        self._build_index()
+
+    def _build_index(self) -> None:
+        if self._index is None:
+            return
+        kind = [] if self._index_kind == "crai" else ["-c"]
+        data, index = map(str, (self._output.staged(), self._index.staged()))
+        try:
+            with silent_htslib():
+                pysam.samtools.index(*kind, "-@", str(self._pool.threads - 1), "-o", index, data)
+        except pysam.SamtoolsError as error:
+            said = str(error.args[0]).partition("stderr=")[2].strip() or "samtools index failed"
+            raise OutputError(f"cannot write {self._index.name}: {said}") from error
+
+    def _commit(self) -> None:
+        super()._commit()
+        if self._index:
+            self._index.commit()
+
+    def _close(self) -> None:
+        super()._close()
+        if self._index:
+            self._index.discard()
 
 
 class _CramWriter(_BamWriter):
-    def __init__(self, path: str, header: SamHeader, threads: int, reference: Path | None) -> None:
-        super().__init__(path, header, threads, compressed=False)
+    _index_kind = "crai"
+
+    def __init__(
+        self,
+        path: str,
+        header: SamHeader,
+        threads: int,
+        reference: Path | None,
+        *,
+        write_index: bool,
+    ) -> None:
+        super().__init__(path, header, threads, compressed=False, write_index=write_index)
         self._cram = ConvertedOutput(self._output, "cram", threads, reference)
         self._blocks = BgzfWriter(self._cram, self._pool, compressed=False)
 
     def _finish(self) -> None:
-        super()._finish()
+        self._blocks.finish()
         self._cram.finish()
+        self._build_index()
 
     def _close(self) -> None:
         self._cram.close()

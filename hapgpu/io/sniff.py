@@ -84,8 +84,10 @@ class _Rejoined(RawIOBase):
         super().close()
 
 
-def open_input(path: str) -> ReadInput:
+def open_input(path: str, name: str | None = None) -> ReadInput:
     """Open a file of reads, or standard input if `path` is `-`, and recognise what it holds.
+
+    Messages call it `name`, or else by its path.
 
     Raises
     ------
@@ -94,12 +96,13 @@ def open_input(path: str) -> ReadInput:
     """
     if path == "-":
         return _recognised(sys.stdin.buffer, "standard input", None)
+    name = name or path
     try:
         stream = Path(path).open("rb")  # noqa: SIM115 (closed by the caller)
     except OSError as error:
-        raise InputError(f"cannot read {path}: {error.strerror or error}") from error
+        raise InputError(f"cannot read {name}: {error.strerror or error}") from error
     try:
-        return _recognised(stream, path, Path(path) if stream.seekable() else None)
+        return _recognised(stream, name, Path(path) if stream.seekable() else None)
     except BaseException:
         stream.close()
         raise

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,35 +14,54 @@ from numpy.typing import NDArray
 from hapgpu.batch import PairBatch, Ragged
 from hapgpu.device import Device
 from hapgpu.errors import InputError
-from hapgpu.io.fasta import ReferenceFasta
 from hapgpu.io.header import SamHeader
 from hapgpu.io.regions import contig_hint
+from hapgpu.jit import njit
 from hapgpu.realign.align import align_pairs
 from hapgpu.realign.anchor import anchor_haplotypes, pad_pairs
+from hapgpu.realign.cigar import MATCH, length_of, operation_of
+from hapgpu.realign.extension import FLANK, ExtendedHaplotypes, Extender
 from hapgpu.realign.haplotypes import HaplotypeSet
 from hapgpu.realign.project import PlacedHaplotypes
 from hapgpu.realign.scoring import PRESETS, Overhang
+from hapgpu.rows import Rows, row_of, rows_of
 
 logger = logging.getLogger(__name__)
+
+_HAPLOTYPES_AT_A_TIME: Final = 20_000  # bounds the memory of their alignment
 
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """Haplotypes that have an alignment with the reference, and the contigs of their loci.
+    """h haplotypes that have an alignment with the reference.
 
     Attributes
     ----------
     haplotypes
-        Those that are left.
-    placed
-        Their alignments with their reference windows, one window per locus.
-    contigs
-        int32[loci], into the @SQ lines of the output.
+        The haplotypes.
+    reference
+        FASTA that they are aligned with.
+    cigars
+        uint32 in BAM encoding, h rows: each between flanks of `FLANK` bases.
+    flanks
+        int64[2, h]: these flanks, shorter at the ends of contigs.
     """
 
     haplotypes: HaplotypeSet
-    placed: PlacedHaplotypes
-    contigs: NDArray[np.int32]
+    reference: Path
+    cigars: Ragged
+    flanks: NDArray[np.int64]
+
+    def place(self, extended: ExtendedHaplotypes) -> PlacedHaplotypes:
+        """Return where haplotypes with flanks lie on their windows."""
+        longer = extended.flanks - self.flanks[:, extended.haplotypes]
+        return PlacedHaplotypes(
+            _lengthened(self.cigars.take(extended.haplotypes), longer),
+            np.zeros(extended.haplotypes.size, dtype=np.int64),
+            extended.windows,
+            extended.references,
+            extended.reference_starts,
+        )
 
 
 def place_haplotypes(
@@ -48,7 +69,9 @@ def place_haplotypes(
 ) -> Placement:
     """Align each haplotype from end to end with the reference under its locus.
 
-    A haplotype without such an alignment is left out with a warning, as GATK leaves it out.
+    Both have flanks of `FLANK` reference bases, so that an indel at the edge of a locus is
+    left-aligned as far as its repeat goes. A haplotype without such an alignment is excluded with
+    a warning, as GATK excludes it.
 
     Raises
     ------
@@ -56,44 +79,78 @@ def place_haplotypes(
         The reference cannot be read, lacks a contig, or ends before a locus; or no haplotype is
         left.
     """
-    contigs = np.array([_contig(locus.contig, header) for locus in haplotypes.loci], np.int32)
-    with ReferenceFasta(reference) as fasta:
-        # GATK reads references in upper case, whatever marks repeats in the file.
-        windows = Ragged.from_sequences(fasta.fetch(locus).upper() for locus in haplotypes.loci)
-    rows = np.arange(len(haplotypes), dtype=np.int32)
-    pairs = PairBatch(windows, haplotypes.sequences, haplotypes.locus_index, rows)
-    alignments = align_pairs(
-        pad_pairs(pairs), PRESETS["haplotype-to-reference"], Overhang.SOFTCLIP, device
-    )
-    cigars, ok = anchor_haplotypes(pairs, alignments)
-    for row in np.flatnonzero(~ok):
-        locus = haplotypes.loci[haplotypes.locus_index[row]]
-        logger.warning(
-            "haplotype '%s' is left out: it has no alignment from end to end of %s in %s",
-            haplotypes.names[row],
-            locus,
-            reference,
-        )
+    for locus in haplotypes.loci:
+        if header.reference_id(locus.contig) is None:
+            hint = contig_hint(locus.contig, header.reference_names)
+            message = f"the header of the reads has no contig '{locus.contig}'{hint}"
+            raise InputError(message)
+    extender = Extender(haplotypes, reference, header)
+    parts = list(_placed_parts(len(haplotypes), extender, device))
+    cigars = Ragged.concatenate([cigars for cigars, _, _ in parts])
+    flanks = np.concatenate([flanks for _, flanks, _ in parts], axis=1)
+    ok = np.concatenate([ok for _, _, ok in parts])
+    _warn_of(np.flatnonzero(~ok), haplotypes, reference)
     kept = np.flatnonzero(ok)
     if not kept.size:
         message = f"no haplotype aligns with its locus in {reference}: is it the right reference?"
         raise InputError(message)
-    used = np.unique(haplotypes.locus_index[kept])
-    left = haplotypes.take(kept)
-    placed = PlacedHaplotypes(
-        cigars.take(kept),
-        np.zeros(kept.size, dtype=np.int64),
-        left.locus_index,
-        windows.take(used),
-        np.array([locus.start for locus in left.loci], dtype=np.int64),
-    )
-    return Placement(left, placed, contigs[used])
+    return Placement(haplotypes.take(kept), reference, cigars.take(kept), flanks[:, kept])
 
 
-def _contig(name: str, header: SamHeader) -> int:
-    found = header.reference_id(name)
-    if found is None:
-        hint = contig_hint(name, header.reference_names)
-        message = f"the header of the reads has no contig '{name}'{hint}"
-        raise InputError(message)
-    return found
+def _placed_parts(
+    count: int, extender: Extender, device: Device
+) -> Iterator[tuple[Ragged, NDArray[np.int64], NDArray[np.bool_]]]:
+    """Yield CIGARs, flanks and success of some haplotypes after the other."""
+    for start in range(0, count, _HAPLOTYPES_AT_A_TIME):
+        some = np.arange(start, min(start + _HAPLOTYPES_AT_A_TIME, count), dtype=np.int32)
+        extended, _ = extender.extend(some, np.full((2, some.size), FLANK, dtype=np.int64))
+        rows = np.arange(some.size, dtype=np.int32)
+        pairs = PairBatch(extended.references, extended.sequences, extended.windows, rows)
+        alignments = align_pairs(
+            pad_pairs(pairs), PRESETS["haplotype-to-reference"], Overhang.SOFTCLIP, device
+        )
+        cigars, ok = anchor_haplotypes(pairs, alignments)
+        yield cigars, extended.flanks, ok
+
+
+def _warn_of(rows: NDArray[np.int64], haplotypes: HaplotypeSet, reference: Path) -> None:
+    for row in rows:
+        locus = haplotypes.loci[haplotypes.locus_index[row]]
+        logger.warning(
+            "haplotype '%s' is excluded: it has no alignment from end to end of %s in %s",
+            haplotypes.names[row],
+            locus,
+            reference,
+        )
+
+
+def _lengthened(cigars: Ragged, longer: NDArray[np.int64]) -> Ragged:
+    """Put int64[2, n] matches, none to be seen where there are 0, around CIGARs."""
+    data = np.empty(cigars.data.size + 2 * len(cigars), dtype=np.uint32)
+    offsets = np.zeros(len(cigars) + 1, dtype=np.int64)
+    _lengthen(rows_of(cigars), longer, data, offsets)
+    return Ragged(data[: offsets[-1]], offsets)
+
+
+@njit
+def _lengthen(
+    cigars: Rows, longer: NDArray[np.int64], out: NDArray[np.uint32], offsets: NDArray[np.int64]
+) -> None:
+    for row in range(offsets.size - 1):
+        end = offsets[row]
+        pending = longer[0, row]  # matches that the next element may still add to
+        for element in row_of(cigars, row):
+            if operation_of(element) == MATCH:
+                pending += length_of(element)
+                continue
+            if pending > 0:
+                out[end] = pending << 4 | MATCH
+                end += 1
+            out[end] = element
+            end += 1
+            pending = 0
+        pending += longer[1, row]
+        if pending > 0:
+            out[end] = pending << 4 | MATCH
+            end += 1
+        offsets[row + 1] = end

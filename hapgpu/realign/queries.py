@@ -75,6 +75,15 @@ class Clips:
     leading_hard: NDArray[np.int32]
     trailing_hard: NDArray[np.int32]
 
+    def take(self, rows: NDArray[np.bool_]) -> Clips:
+        """Keep the reads of a mask, bool[n]."""
+        return Clips(
+            self.leading[rows],
+            self.trailing[rows],
+            self.leading_hard[rows],
+            self.trailing_hard[rows],
+        )
+
 
 def clips_of(reads: ReadBatch, source: str) -> Clips:
     """Read the clips from the CIGARs of mapped reads with bases; others have none that count.

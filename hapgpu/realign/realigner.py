@@ -13,19 +13,14 @@ from hapgpu.device import Device
 from hapgpu.io.header import SamHeader
 from hapgpu.realign.align import align_pairs
 from hapgpu.realign.candidates import CandidateFinder, Candidates
+from hapgpu.realign.clip_ends import clip_end_insertions
+from hapgpu.realign.extension import GAP_ROOM, ExtendedHaplotypes, Extender
 from hapgpu.realign.haplotypes import HaplotypeSet
 from hapgpu.realign.likelihood_choice import LikelihoodChoice
 from hapgpu.realign.mismatches import mismatch_tags
 from hapgpu.realign.placement import Placement
 from hapgpu.realign.project import project_alignments
-from hapgpu.realign.queries import (
-    Clips,
-    Queries,
-    clips_of,
-    queries_of,
-    with_hard_clips,
-    without_soft_clips,
-)
+from hapgpu.realign.queries import Queries, queries_of
 from hapgpu.realign.records import NewAlignments, realigned_records
 from hapgpu.realign.scoring import Overhang, Scoring
 from hapgpu.realign.select import NO_SCORE, BestBy, ScoredCandidates, score_candidates
@@ -45,6 +40,8 @@ class RealignOptions:
         What decides between the candidates of a read.
     min_score
         Share of the score of a perfect alignment below which a read is written unmapped.
+    always
+        Move reads that their old alignments explain better, too.
     write_all
         Write a record for every candidate haplotype instead of for the best.
     require_flags, exclude_flags
@@ -54,6 +51,7 @@ class RealignOptions:
     scoring: Scoring
     best_by: BestBy
     min_score: float
+    always: bool
     write_all: bool
     require_flags: int
     exclude_flags: int
@@ -97,15 +95,15 @@ class _Located:
 
 
 class Realigner:
-    """Realigns batches of reads on one device.
+    """Realigns batches of reads on one device; not to be shared between threads.
 
     Parameters
     ----------
     haplotypes
         The haplotypes; those of the placement, if there is one.
     placement
-        Where they lie on the reference, for records in its coordinates; None for records in the
-        coordinates of the haplotypes.
+        How they lie on the reference, for reads without alignments and records in the coordinates
+        of the reference; None for records in the coordinates of the haplotypes.
     header
         The header of the input.
     options
@@ -136,8 +134,10 @@ class Realigner:
         self._device = device
         self._source = source
         self._finder = CandidateFinder(haplotypes, header, source)
-        self._by_likelihood = LikelihoodChoice(haplotypes, options.scoring, device, source)
         self._contig_names = Ragged.from_sequences(header.reference_names)
+        self._extender = None
+        if placement is not None:
+            self._extender = Extender(placement.haplotypes, placement.reference, header)
 
     def __call__(self, reads: ReadBatch) -> Realigned:
         """Realign reads; those that the flags or the loci leave out are not among the records.
@@ -150,20 +150,19 @@ class Realigner:
         count = len(reads)
         reads, candidates = self._selected(reads)
         queries = queries_of(reads)
-        bases, clips = queries.bases, None
-        if self._placement is not None:
-            clips = clips_of(reads, self._source)
-            bases = without_soft_clips(bases, clips)
-        nothing_to_align = bases.lengths[: len(reads)] == 0
+        nothing_to_align = reads.bases.lengths == 0
         candidates = candidates.without(nothing_to_align)
-        scored = self._scored(candidates, reads, queries, bases, clips)
-        aligned = self._align(scored, bases)
-        whole = queries.bases.take(aligned.queries)
-        if self._placement is None or clips is None:
-            located = self._on_haplotypes(aligned, whole)
+        haplotypes, extended = self._haplotypes, None
+        if self._extender is not None:
+            extended, candidates = self._extended(self._extender, candidates, reads)
+            haplotypes = _as_set(extended)
+        scored = self._scored(candidates, reads, queries, haplotypes)
+        aligned = self._align(scored, queries.bases, haplotypes.sequences)
+        if self._placement is None or extended is None:
+            located = _on_haplotypes(aligned, queries.bases, haplotypes.sequences)
         else:
-            located = _on_reference(aligned, whole, bases, clips, self._placement)
-        sensible = self._sensible(aligned, bases, len(reads))
+            located = _on_reference(aligned, queries.bases, extended, self._placement)
+        sensible = self._sensible(aligned, queries.bases, len(reads))
         records = self._records(reads, queries, scored, aligned, located, sensible)
         return Realigned(records, count, int((~sensible).sum()), int(nothing_to_align.sum()))
 
@@ -178,27 +177,38 @@ class Realigner:
             return reads, candidates
         return reads.take(has_any), candidates.of_reads_with_any()
 
+    @staticmethod
+    def _extended(
+        extender: Extender, candidates: Candidates, reads: ReadBatch
+    ) -> tuple[ExtendedHaplotypes, Candidates]:
+        """Extend haplotypes by as much as reads that may lie anywhere can hang over them."""
+        lengths = reads.bases.lengths[candidates.reads] + GAP_ROOM
+        extended, rows = extender.extend(candidates.haplotypes, np.stack([lengths, lengths]))
+        return extended, Candidates(candidates.offsets, rows)
+
     def _scored(
         self,
         candidates: Candidates,
         reads: ReadBatch,
         queries: Queries,
-        bases: Ragged,
-        clips: Clips | None,
+        haplotypes: HaplotypeSet,
     ) -> ScoredCandidates:
         """Choose the best candidate of each read."""
+        bases, scoring = queries.bases, self._options.scoring
         if self._options.best_by is BestBy.LIKELIHOOD:
-            return self._by_likelihood(candidates, reads, queries, bases, clips)
-        haplotypes, scoring = self._haplotypes.sequences, self._options.scoring
-        return score_candidates(candidates, queries, bases, haplotypes, scoring, self._device)
+            choose = LikelihoodChoice(haplotypes, scoring, self._device, self._source)
+            return choose(candidates, reads, queries, bases, None)
+        return score_candidates(
+            candidates, queries, bases, haplotypes.sequences, scoring, self._device
+        )
 
-    def _align(self, scored: ScoredCandidates, bases: Ragged) -> _Aligned:
+    def _align(self, scored: ScoredCandidates, bases: Ragged, sequences: Ragged) -> _Aligned:
         """Align each read with its best candidate, or with all."""
         best = scored.best[scored.best >= 0]
         rows = np.arange(len(scored.candidates)) if self._options.write_all else best
         haplotypes = scored.candidates.haplotypes[rows]
         queries = scored.queries[rows]
-        pairs = PairBatch(self._haplotypes.sequences, bases, haplotypes, queries.astype(np.int32))
+        pairs = PairBatch(sequences, bases, haplotypes, queries.astype(np.int32))
         is_best = np.zeros(len(scored.candidates), dtype=np.bool_)
         is_best[best] = True
         return _Aligned(
@@ -217,15 +227,6 @@ class Realigner:
         enough = aligned.alignments.scores[best] >= self._options.min_score * perfect
         sensible[aligned.reads[best]] = enough
         return sensible
-
-    def _on_haplotypes(self, aligned: _Aligned, whole: Ragged) -> _Located:
-        """Take the alignments as they are, and compare the whole reads base by base."""
-        cigars, positions = aligned.alignments.cigars, aligned.alignments.offsets
-        distances, mismatches = mismatch_tags(
-            whole, cigars, positions, self._haplotypes.sequences, aligned.haplotypes
-        )
-        ok = np.ones(len(aligned.reads), dtype=np.bool_)
-        return _Located(ok, aligned.haplotypes, positions, cigars, distances, mismatches)
 
     def _records(
         self,
@@ -281,31 +282,39 @@ class Realigner:
         )
 
 
-def _on_reference(
-    aligned: _Aligned, whole: Ragged, bases: Ragged, clips: Clips, placement: Placement
-) -> _Located:
-    """Project the alignments of the clipped reads, and compare the whole reads base by base."""
-    placed = placement.placed
-    projections = project_alignments(
-        bases.take(aligned.queries),
-        aligned.alignments,
-        aligned.haplotypes,
-        placed,
-        clips.leading[aligned.reads],
-        clips.trailing[aligned.reads],
-    )
-    loci = placed.reference_index[aligned.haplotypes]
-    within = (projections.positions - placed.reference_starts[loci]).astype(np.int32)
+def _as_set(extended: ExtendedHaplotypes) -> HaplotypeSet:
+    """Return haplotypes with flanks as a set; those of one class stand for those of one locus."""
+    _, classes = np.unique(extended.classes, return_inverse=True)
+    return HaplotypeSet((), extended.sequences, (), classes.astype(np.int32))
+
+
+def _on_haplotypes(aligned: _Aligned, bases: Ragged, haplotypes: Ragged) -> _Located:
+    """Take the alignments as they are, and compare the reads base by base."""
+    cigars, positions = aligned.alignments.cigars, aligned.alignments.offsets
     distances, mismatches = mismatch_tags(
-        whole, projections.cigars, within, placed.references, loci
+        bases.take(aligned.queries), cigars, positions, haplotypes, aligned.haplotypes
     )
-    cigars = with_hard_clips(
-        projections.cigars, clips.leading_hard[aligned.reads], clips.trailing_hard[aligned.reads]
+    ok = np.ones(len(aligned.reads), dtype=np.bool_)
+    return _Located(ok, aligned.haplotypes, positions, cigars, distances, mismatches)
+
+
+def _on_reference(
+    aligned: _Aligned, bases: Ragged, extended: ExtendedHaplotypes, placement: Placement
+) -> _Located:
+    """Project the alignments, and compare the reads base by base."""
+    whole = bases.take(aligned.queries)
+    none = np.zeros(len(whole), dtype=np.int32)
+    projections = project_alignments(
+        whole, aligned.alignments, aligned.haplotypes, placement.place(extended), none, none
     )
+    cigars, positions = clip_end_insertions(projections.cigars, projections.positions)
+    windows = extended.windows[aligned.haplotypes]
+    within = (positions - extended.reference_starts[windows]).astype(np.int32)
+    distances, mismatches = mismatch_tags(whole, cigars, within, extended.references, windows)
     return _Located(
         projections.ok,
-        placement.contigs[loci],
-        projections.positions.astype(np.int32),
+        extended.contigs[windows],
+        positions.astype(np.int32),
         cigars,
         distances,
         mismatches,

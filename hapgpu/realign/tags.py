@@ -110,6 +110,38 @@ def rewrite_tags(
     return side_by_side(fields), malformed
 
 
+def text_values(tags: Ragged, name: str) -> Ragged:
+    """Return the values of the text fields of a name in well-formed rows; no text for none."""
+    begins, ends = _found(tags, name)
+    found = np.flatnonzero(begins >= 0)
+    found = found[tags.data[begins[found] + 2] == _TEXT]
+    lengths = np.zeros(len(tags), dtype=np.int64)
+    lengths[found] = ends[found] - begins[found] - HEAD_BYTES - 1
+    return Ragged.gather(tags.data, begins + HEAD_BYTES, lengths)
+
+
+def replace_texts(tags: Ragged, name: str, rows: NDArray[np.bool_], texts: Ragged) -> Ragged:
+    """Give text fields new values.
+
+    Parameters
+    ----------
+    tags
+        uint8, optional fields in BAM encoding, n well-formed rows.
+    name
+        Of the fields.
+    rows
+        bool[n]: where there is a new value. A row without such a field gets none.
+    texts
+        uint8 text, one row per row of the mask.
+    """
+    begins, _ = _found(tags, name)
+    replaced = rows & (begins >= 0)
+    if not replaced.any():
+        return tags
+    kept, _ = _kept_fields(tags, (((name,), replaced),))
+    return side_by_side([kept, _text_fields(name, texts.take(replaced[rows]), replaced)])
+
+
 def _were_mapped(reads: ReadBatch, references: int) -> NDArray[np.bool_]:
     has_reference = (reads.reference_ids >= 0) & (reads.reference_ids < references)
     mapped: NDArray[np.bool_] = (
@@ -172,7 +204,7 @@ def _original_fields(
     strands.data[1::3][reads.flags[rows] & _REVERSE > 0] = ord("-")
     alignments = side_by_side(
         [
-            _texts(tags, "OA"),
+            text_values(tags, "OA"),
             reference_names.take(reads.reference_ids[rows]),
             comma,
             number_text(positions[rows]),
@@ -190,16 +222,6 @@ def _original_fields(
         _integer_fields("OP", positions, rows),
         _text_fields("OA", alignments, rows),
     ]
-
-
-def _texts(tags: Ragged, name: str) -> Ragged:
-    """Values of the text fields of a name in well-formed rows; no text where there is none."""
-    begins, ends = _found(tags, name)
-    found = np.flatnonzero(begins >= 0)
-    found = found[tags.data[begins[found] + 2] == _TEXT]
-    lengths = np.zeros(len(tags), dtype=np.int64)
-    lengths[found] = ends[found] - begins[found] - HEAD_BYTES - 1
-    return Ragged.gather(tags.data, begins + HEAD_BYTES, lengths)
 
 
 def _integer_texts(tags: Ragged, name: str) -> Ragged:

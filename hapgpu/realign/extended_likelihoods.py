@@ -1,0 +1,67 @@
+"""Likelihoods of reads given haplotypes with flanks, for the choice of the best haplotype."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hapgpu.batch import ReadBatch
+from hapgpu.device import Device
+from hapgpu.pairhmm.likelihoods import log10_likelihoods
+from hapgpu.pairhmm.meetings import LocusHaplotypes, Meetings
+from hapgpu.pairhmm.qualities import QualityOptions, check_base_qualities, prepared_reads
+from hapgpu.realign.candidates import Candidates
+from hapgpu.realign.extension import ExtendedHaplotypes
+
+_REMEDY: Final = "use --best-by score, or leave the read out"
+
+
+@dataclass(frozen=True, slots=True)
+class ExtendedLikelihoods:
+    """Computes likelihoods on one device; `source` names the input in errors."""
+
+    device: Device
+    source: str
+
+    def __call__(
+        self,
+        reads: ReadBatch,
+        candidates: Candidates,
+        rows: NDArray[np.int32],
+        extended: ExtendedHaplotypes,
+        clips: tuple[NDArray[np.int32], NDArray[np.int32]],
+    ) -> NDArray[np.float64]:
+        """Return log10 P(read | haplotype) of c candidates, float64[c].
+
+        Parameters
+        ----------
+        reads
+            n reads.
+        candidates
+            Their candidates, read by read.
+        rows
+            int32[c], where among `extended` the candidates are.
+        extended
+            Haplotypes with flanks.
+        clips
+            int32[n] each: bases of a read, at its start and its end, that are not weighed.
+
+        Raises
+        ------
+        InputError
+            A read has no base qualities, or damaged ones of indels.
+        """
+        check_base_qualities(reads, self.source, _REMEDY)
+        leading, trailing = clips
+        # Qualities depend on repeats, which may reach into the clips.
+        prepared = prepared_reads(reads, QualityOptions(), self.source).gather(
+            reads.bases.offsets[:-1] + leading, reads.bases.lengths - leading - trailing
+        )
+        # The haplotypes on one window are those of one locus, with the same flanks.
+        haplotypes = LocusHaplotypes.of(extended.sequences, extended.windows)
+        meetings = Meetings.of(Candidates(candidates.offsets, rows), haplotypes)
+        batch = meetings.hmm_batch(prepared, haplotypes)
+        return meetings.in_candidate_order(log10_likelihoods(batch, self.device))

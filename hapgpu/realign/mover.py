@@ -1,0 +1,329 @@
+"""Which reads of a batch get a new alignment with the reference, through their best haplotypes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hapgpu.batch import AlignmentBatch, PairBatch, ReadBatch, offsets_of
+from hapgpu.device import Device
+from hapgpu.io.header import SamHeader
+from hapgpu.realign.align import align_pairs, score_pairs
+from hapgpu.realign.alignment_cost import INCOMPARABLE, AlignmentCosts, alignment_costs
+from hapgpu.realign.candidates import CandidateFinder, Candidates
+from hapgpu.realign.cigar import reference_lengths
+from hapgpu.realign.clip_ends import are_same_alignments, clip_end_insertions
+from hapgpu.realign.clip_variants import ClipVariants
+from hapgpu.realign.extended_likelihoods import ExtendedLikelihoods
+from hapgpu.realign.extension import ExtendedHaplotypes, Extender
+from hapgpu.realign.likelihood_choice import INFORMATIVE
+from hapgpu.realign.mismatches import mismatch_tags
+from hapgpu.realign.moves import Moves, name_hashes
+from hapgpu.realign.placement import Placement
+from hapgpu.realign.project import Projections, project_alignments
+from hapgpu.realign.queries import Clips, clips_of, with_hard_clips
+from hapgpu.realign.realigner import RealignOptions
+from hapgpu.realign.scoring import Overhang
+from hapgpu.realign.select import BestBy, first_of_best, second_scores
+
+_UNMAPPED: Final = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """Moves of the reads of a batch, and what was counted: reads, moved and why others stayed."""
+
+    moves: Moves
+    counts: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class _Contenders:
+    """n reads that may move, and the haplotypes with flanks that they may move by.
+
+    `rows` int32[c] are the candidates' places among the `extended`; `old` weighs the alignments
+    that the reads have.
+    """
+
+    reads: ReadBatch
+    clips: Clips
+    candidates: Candidates
+    rows: NDArray[np.int32]
+    extended: ExtendedHaplotypes
+    old: AlignmentCosts
+
+    def take(self, mask: NDArray[np.bool_]) -> _Contenders:
+        """Keep some of the reads."""
+        kept = np.repeat(mask, self.candidates.counts)
+        return _Contenders(
+            self.reads.take(mask),
+            self.clips.take(mask),
+            Candidates(offsets_of(self.candidates.counts[mask]), self.candidates.haplotypes[kept]),
+            self.rows[kept],
+            self.extended,
+            AlignmentCosts(*(column[mask] for column in self.old)),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Best:
+    """For n reads, the row among the extended haplotypes, the variant, and the second score."""
+
+    rows: NDArray[np.int32]
+    variants: NDArray[np.int64]
+    second_scores: NDArray[np.int32]
+
+
+class Mover:
+    """Realigns batches of mapped reads on one device; not to be shared between threads.
+
+    Parameters
+    ----------
+    placement
+        The haplotypes, and how they lie on the reference.
+    header
+        The header of the input.
+    options
+        What the user chose.
+    device
+        Where to compute.
+    source
+        Name of the input, for errors.
+
+    Raises
+    ------
+    InputError
+        A locus lies on a contig that the header does not have.
+    """
+
+    def __init__(
+        self,
+        placement: Placement,
+        header: SamHeader,
+        options: RealignOptions,
+        device: Device,
+        source: str,
+    ) -> None:
+        self._placement = placement
+        self._options = options
+        self._device = device
+        self._source = source
+        self._finder = CandidateFinder(placement.haplotypes, header, source)
+        self._extender = Extender(placement.haplotypes, placement.reference, header)
+        self._likelihoods = ExtendedLikelihoods(device, source)
+
+    def __call__(self, reads: ReadBatch) -> Moved:
+        """Find the moves of a batch.
+
+        Raises
+        ------
+        InputError
+            A record is damaged, or a read that has to choose by likelihood lacks qualities.
+        """
+        counts = {"reads": len(reads)}
+        reads = reads.take(chosen_reads(reads, self._options))
+        without_bases = reads.bases.lengths == 0
+        counts["without_bases"] = int(without_bases.sum())
+        reads = reads.take(~without_bases & (reads.cigars.lengths > 0))
+        candidates = self._finder.find(reads)
+        reads = reads.take(candidates.counts > 0)
+        counts["at_loci"] = len(reads)
+        contenders = self._contenders(reads, candidates.of_reads_with_any())
+        moves = self._moves(contenders) if len(contenders.reads) else Moves.none()
+        counts["realigned"] = len(moves)
+        return Moved(moves, counts)
+
+    def _contenders(self, reads: ReadBatch, candidates: Candidates) -> _Contenders:
+        """Extend the haplotypes to the reads, and leave out reads that cannot move.
+
+        Those are reads that fit the reference without any difference, as none can fit better, and
+        spliced or padded alignments.
+        """
+        clips = clips_of(reads, self._source)
+        needed = self._extender.flanks_needed(reads, clips, candidates.reads, candidates.haplotypes)
+        extended, rows = self._extender.extend(candidates.haplotypes, needed)
+        window = extended.windows[rows[candidates.offsets[:-1]]]
+        old = alignment_costs(
+            reads.bases,
+            reads.cigars,
+            reads.positions - extended.reference_starts[window],
+            extended.references,
+            window,
+            self._options.scoring,
+        )
+        least = INCOMPARABLE if self._options.always else 0
+        everyone = _Contenders(reads, clips, candidates, rows, extended, old)
+        return everyone.take(old.costs > least)
+
+    def _moves(self, contenders: _Contenders) -> Moves:
+        bases = contenders.reads.bases
+        if self._options.always:
+            variants = ClipVariants.whole(bases)
+        else:
+            variants = ClipVariants.of(bases, contenders.clips)
+        best = self._best(contenders, variants)
+        pairs = PairBatch(
+            contenders.extended.sequences, variants.bases, best.rows, best.variants.astype(np.int32)
+        )
+        alignments = align_pairs(pairs, self._options.scoring, Overhang.SOFTCLIP, self._device)
+        projections = self._projected(contenders, variants, best, alignments)
+        moving = self._moving(contenders, best, alignments, projections)
+        return _moves_of(contenders, best, alignments.scores, projections, moving)
+
+    def _best(self, contenders: _Contenders, variants: ClipVariants) -> _Best:
+        """Choose the haplotype and the variant of each read, the first of equally good ones."""
+        candidates = contenders.candidates
+        reads = candidates.reads
+        tried = np.diff(variants.offsets)[reads]
+        options = Candidates(offsets_of(tried), np.repeat(contenders.rows, tried))
+        option_variants = np.arange(len(options)) + np.repeat(
+            variants.offsets[reads] - options.offsets[:-1], tried
+        )
+        scores = self._option_scores(options, option_variants, candidates, contenders, variants)
+        best_option = first_of_best(options, scores)
+        candidate_scores = scores[best_option]
+        best = first_of_best(candidates, candidate_scores)
+        chosen = option_variants[best_option]
+        best_variants = chosen[best]
+        if self._options.best_by is BestBy.LIKELIHOOD:
+            # All haplotypes are weighed by the bases that the best by score explains.
+            likelihoods = self._likelihoods(
+                contenders.reads,
+                candidates,
+                contenders.rows,
+                contenders.extended,
+                (variants.leading[best_variants], variants.trailing[best_variants]),
+            )
+            best = first_of_best(candidates, likelihoods, INFORMATIVE)
+        return _Best(
+            contenders.rows[best],
+            best_variants,
+            second_scores(candidates, candidate_scores, best),
+        )
+
+    def _option_scores(
+        self,
+        options: Candidates,
+        option_variants: NDArray[np.int64],
+        candidates: Candidates,
+        contenders: _Contenders,
+        variants: ClipVariants,
+    ) -> NDArray[np.int32]:
+        """int32[options]; 0 for a read that has no choice, whose alignment tells its score."""
+        of_read = np.bincount(candidates.reads, weights=options.counts)
+        has_choice = np.repeat(of_read[candidates.reads] > 1, options.counts)
+        pairs = PairBatch(
+            contenders.extended.sequences,
+            variants.bases,
+            options.haplotypes[has_choice],
+            option_variants[has_choice].astype(np.int32),
+        )
+        scores = np.zeros(len(options), dtype=np.int32)
+        scores[has_choice] = score_pairs(
+            pairs, self._options.scoring, Overhang.SOFTCLIP, self._device
+        )
+        return scores
+
+    def _projected(
+        self,
+        contenders: _Contenders,
+        variants: ClipVariants,
+        best: _Best,
+        alignments: AlignmentBatch,
+    ) -> Projections:
+        """Carry alignments over to the reference, between their clips."""
+        projections = project_alignments(
+            variants.bases.take(best.variants),
+            alignments,
+            best.rows,
+            self._placement.place(contenders.extended),
+            variants.leading[best.variants],
+            variants.trailing[best.variants],
+        )
+        cigars, positions = projections.cigars, projections.positions
+        if not self._options.always:
+            cigars, positions = clip_end_insertions(cigars, positions)
+        hard = contenders.clips.leading_hard, contenders.clips.trailing_hard
+        return Projections(positions, with_hard_clips(cigars, *hard), projections.ok)
+
+    def _moving(
+        self,
+        contenders: _Contenders,
+        best: _Best,
+        alignments: AlignmentBatch,
+        projections: Projections,
+    ) -> NDArray[np.bool_]:
+        """bool[n]: which reads the new alignment explains at least as well as the old one did.
+
+        On equal scores the differences from the reference must not get more.
+        """
+        options, reads, old = self._options, contenders.reads, contenders.old
+        perfect = options.scoring.match * reads.bases.lengths
+        moving = projections.ok & (alignments.scores >= options.min_score * perfect)
+        moving &= ~are_same_alignments(
+            reads.cigars,
+            reads.positions,
+            projections.cigars,
+            projections.positions.astype(np.int32),
+        )
+        if options.always:
+            return moving
+        extended = contenders.extended
+        windows = extended.windows[best.rows]
+        new = alignment_costs(
+            reads.bases,
+            projections.cigars,
+            projections.positions - extended.reference_starts[windows],
+            extended.references,
+            windows,
+            options.scoring,
+        )
+        gains = alignments.scores - old.scores
+        as_good = (gains > 0) | ((gains == 0) & (new.costs <= old.costs))
+        result: NDArray[np.bool_] = moving & as_good & (new.costs != INCOMPARABLE)
+        return result
+
+
+def chosen_reads(reads: ReadBatch, options: RealignOptions) -> NDArray[np.bool_]:
+    """bool[n]: which reads are realigned where they overlap a locus: mapped, by their flags."""
+    excluded = options.exclude_flags | _UNMAPPED
+    return reads.has_flags(options.require_flags, excluded) & (reads.reference_ids >= 0)
+
+
+def _moves_of(
+    contenders: _Contenders,
+    best: _Best,
+    scores: NDArray[np.int32],
+    projections: Projections,
+    moving: NDArray[np.bool_],
+) -> Moves:
+    rows = np.flatnonzero(moving)
+    reads, extended = contenders.reads.take(rows), contenders.extended
+    windows = extended.windows[best.rows[rows]]
+    cigars = projections.cigars.take(rows)
+    positions = projections.positions[rows]
+    distances, mismatches = mismatch_tags(
+        reads.bases,
+        cigars,
+        (positions - extended.reference_starts[windows]).astype(np.int32),
+        extended.references,
+        windows,
+    )
+    return Moves(
+        name_hashes(reads.names),
+        reads.flags,
+        reads.reference_ids,
+        reads.positions,
+        (reads.positions + reference_lengths(reads.cigars)).astype(np.int32),
+        positions.astype(np.int32),
+        (positions + reference_lengths(cigars)).astype(np.int32),
+        scores[rows],
+        best.second_scores[rows],
+        distances,
+        mismatches,
+        cigars,
+    )

@@ -1,0 +1,360 @@
+"""The two runs behind `hapgpu realign`: to haplotypes in one pass, to the reference in two.
+
+To the reference, the first pass reads the records at the loci and finds out which reads move. The
+second reads all records and writes them: those of moved reads with their new alignments, those of
+their mates, wherever these are, with mate fields that fit. Between the passes only the moves are
+kept, about 100 bytes each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, TypeVar
+
+from hapgpu.batch import ReadBatch
+from hapgpu.device import CpuDevice, Device
+from hapgpu.errors import UsageError
+from hapgpu.io.fasta import ReferenceFasta
+from hapgpu.io.header import SamHeader
+from hapgpu.io.overlap import Intervals
+from hapgpu.io.pool import MOST_IO_THREADS, Pool
+from hapgpu.io.reads import ReadSource, open_reads
+from hapgpu.io.record_order import OrderKeeper
+from hapgpu.io.records import RecordWriter, open_writer
+from hapgpu.io.regions import Region
+from hapgpu.io.reread import RereadableInput, rereadable
+from hapgpu.pipeline import run_pipeline
+from hapgpu.progress import Progress
+from hapgpu.realign.haplotypes import HaplotypeSet
+from hapgpu.realign.mover import Moved, Mover
+from hapgpu.realign.moves import Moves, MoveTable
+from hapgpu.realign.placement import Placement, place_haplotypes
+from hapgpu.realign.realigner import Realigned, Realigner, RealignOptions
+from hapgpu.realign.rewriter import Rewriter, Rewritten, WrittenReads
+from hapgpu.stats import RunStatistics
+
+_PAIRS_PER_BATCH: Final = 400_000  # pairs take memory too: batches get smaller with more of them
+_REWRITERS: Final = 3
+
+_In = TypeVar("_In")
+_Out = TypeVar("_Out")
+
+
+@dataclass(frozen=True, slots=True)
+class Resources:
+    """Where a run computes, and what it reports to.
+
+    Attributes
+    ----------
+    workers
+        Devices, each as often as it works on batches.
+    threads
+        CPU threads.
+    statistics
+        Counts and times.
+    progress
+        Makes what is shown of a pass.
+    """
+
+    workers: Sequence[Device]
+    threads: int
+    statistics: RunStatistics
+    progress: Callable[[], Progress]
+
+    @property
+    def io_threads(self) -> int:
+        """CPU threads for reading, and for writing."""
+        return min(self.threads, MOST_IO_THREADS)
+
+    @property
+    def is_threaded(self) -> bool:
+        """Whether steps run side by side; on the CPU each takes all threads by itself."""
+        return not isinstance(self.workers[0], CpuDevice)
+
+    def pipe(
+        self,
+        step: str,
+        source: Iterable[_In],
+        workers: Sequence[Callable[[_In], _Out]],
+        sink: Callable[[_Out], int],
+    ) -> None:
+        """Send batches through the workers into the sink, timed."""
+        run_pipeline(
+            self.statistics.timed_source("read", source),
+            [self.statistics.timed(step, worker) for worker in workers],
+            self.statistics.timed("write", sink),
+            progress=self.progress(),
+            threaded=self.is_threaded,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class ReadSelection:
+    """Where reads come from, and which of them are wanted.
+
+    Attributes
+    ----------
+    path
+        A file, or `-` for standard input.
+    regions
+        Only reads that overlap one of these, if there are any.
+    """
+
+    path: str
+    regions: Sequence[Region]
+
+
+@dataclass(frozen=True, slots=True)
+class OutputOptions:
+    """Where records go, and how.
+
+    Attributes
+    ----------
+    path
+        A file, or `-` for standard output.
+    format
+        `sam`, `bam` or `cram`; None for what the path says.
+    uncompressed
+        Whether BAM is stored.
+    write_index
+        Whether to index the file.
+    loci_only
+        Whether to write only the reads at loci.
+    finish_header
+        Adds the line of this run to a header.
+    """
+
+    path: str
+    format: str | None
+    uncompressed: bool
+    write_index: bool
+    loci_only: bool
+    finish_header: Callable[[SamHeader], SamHeader]
+
+    def open(self, header: SamHeader, threads: int, reference: Path) -> RecordWriter:
+        """Open the output; `reference` is the FASTA by which CRAM is compressed."""
+        return open_writer(
+            self.path,
+            self.finish_header(header),
+            format=self.format,
+            threads=threads,
+            uncompressed=self.uncompressed,
+            reference=reference,
+            write_index=self.write_index,
+        )
+
+
+def realign_to_haplotypes(
+    resources: Resources,
+    reads: ReadSelection,
+    haplotypes: HaplotypeSet,
+    fasta: Path,
+    options: RealignOptions,
+    output: OutputOptions,
+) -> None:
+    """Write reads in the coordinates of the haplotypes, which are those of a FASTA.
+
+    Raises
+    ------
+    InputError
+        An input cannot be read.
+    OutputError
+        The output cannot be written.
+    UsageError
+        Reads of FASTQ are to be chosen by regions.
+    """
+    regions = reads.regions or haplotypes.loci or None
+    with open_reads(reads.path, threads=resources.io_threads, regions=regions) as source:
+        if source.is_fastq:
+            _refuse_regions(reads)
+            haplotypes = haplotypes.without_loci()
+        lengths = [int(length) for length in haplotypes.sequences.lengths]
+        header = source.header.with_references(haplotypes.names, lengths)
+        make = _RealignerMaker(haplotypes, None, source.header, options, reads.path)
+        with output.open(header.with_sort_order("unsorted"), resources.io_threads, fasta) as writer:
+            _realign(resources, source, make, writer)
+
+
+def realign_to_reference(
+    resources: Resources,
+    reads: ReadSelection,
+    haplotypes: HaplotypeSet,
+    reference: Path,
+    options: RealignOptions,
+    output: OutputOptions,
+) -> None:
+    """Write reads in the coordinates of the reference, those that move with new alignments.
+
+    Raises
+    ------
+    InputError
+        An input cannot be read.
+    OutputError
+        The output cannot be written.
+    UsageError
+        Reads of FASTQ are to be chosen by regions, or unsorted ones to be indexed.
+    """
+    with rereadable(reads.path) as file:
+        opener = _Opener(file, resources.io_threads, reference)
+        with opener.open(reads.regions or haplotypes.loci) as source:
+            if source.is_fastq:
+                _refuse_regions(reads)
+                _realign_fastq(resources, source, haplotypes, reference, options, output)
+                return
+            if output.write_index and not source.is_sorted:
+                raise UsageError(
+                    f"--write-index needs sorted reads, and {file.name} does not say that it is;"
+                    " run: samtools sort"
+                )
+            table = _find_moves(resources, source, haplotypes, reference, options, file.name)
+        written = WrittenReads()
+        regions: Sequence[Region] | None = reads.regions or None
+        if output.loci_only:
+            regions = haplotypes.loci
+        with opener.open(regions) as source:
+            if output.loci_only:
+                given = None
+                if reads.regions:
+                    given = Intervals.from_regions(reads.regions, source.header, file.name)
+                written = WrittenReads(given, options.require_flags, options.exclude_flags)
+            with output.open(source.header, resources.io_threads, reference) as writer:
+                _rewrite(resources, source, table, written, writer, file.name)
+
+
+@dataclass(frozen=True, slots=True)
+class _Opener:
+    """Opens an input, as often as needed."""
+
+    file: RereadableInput
+    threads: int
+    reference: Path
+
+    def open(self, regions: Sequence[Region] | None) -> ReadSource:
+        return open_reads(
+            self.file.path,
+            threads=self.threads,
+            reference=self.reference,
+            regions=regions,
+            needs_index=False,
+            name=self.file.name,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _RealignerMaker:
+    """Makes a realigner for each worker."""
+
+    haplotypes: HaplotypeSet
+    placement: Placement | None
+    header: SamHeader
+    options: RealignOptions
+    source: str
+
+    def __call__(self, device: Device) -> Realigner:
+        return Realigner(
+            self.haplotypes, self.placement, self.header, self.options, device, self.source
+        )
+
+
+def _realign_fastq(
+    resources: Resources,
+    source: ReadSource,
+    haplotypes: HaplotypeSet,
+    reference: Path,
+    options: RealignOptions,
+    output: OutputOptions,
+) -> None:
+    """Realign reads without alignments, which come with no header, to the reference."""
+    with ReferenceFasta(reference) as fasta:
+        header = SamHeader.from_references(tuple(fasta.lengths), tuple(fasta.lengths.values()))
+    placement = place_haplotypes(haplotypes, reference, header, resources.workers[0])
+    anywhere = placement.haplotypes.without_loci()
+    make = _RealignerMaker(anywhere, placement, header, options, "the reads")
+    with output.open(header, resources.io_threads, reference) as writer:
+        _realign(resources, source, make, writer)
+
+
+def _realign(
+    resources: Resources, source: ReadSource, make: _RealignerMaker, writer: RecordWriter
+) -> None:
+    statistics = resources.statistics
+
+    def write(batch: Realigned) -> int:
+        writer.write(batch.records)
+        statistics.count("reads", batch.reads)
+        statistics.count("records", len(batch.records))
+        statistics.count("unmapped", batch.unmapped)
+        statistics.count("without_bases", batch.without_bases)
+        return batch.reads
+
+    realigners = [make(device) for device in resources.workers]
+    resources.pipe("realign", _split(source.batches(), make.haplotypes), realigners, write)
+
+
+def _find_moves(
+    resources: Resources,
+    source: ReadSource,
+    haplotypes: HaplotypeSet,
+    reference: Path,
+    options: RealignOptions,
+    name: str,
+) -> MoveTable:
+    """Make the first pass."""
+    found: list[Moves] = []
+
+    def keep(moved: Moved) -> int:
+        found.append(moved.moves)
+        for what, number in moved.counts.items():
+            resources.statistics.count(what, number)
+        return moved.counts["reads"]
+
+    placement = place_haplotypes(haplotypes, reference, source.header, resources.workers[0])
+    movers = [
+        Mover(placement, source.header, options, device, name) for device in resources.workers
+    ]
+    resources.pipe("realign", _split(source.batches(), placement.haplotypes), movers, keep)
+    return MoveTable(found)
+
+
+def _rewrite(
+    resources: Resources,
+    source: ReadSource,
+    table: MoveTable,
+    written: WrittenReads,
+    writer: RecordWriter,
+    name: str,
+) -> None:
+    """Make the second pass."""
+    statistics = resources.statistics
+    order = OrderKeeper(table.most_left, name) if source.is_sorted else None
+
+    def write(block: Rewritten) -> int:
+        if order is not None:
+            writer.write_block(order.put(block.before, block.after))
+        else:
+            writer.write_block(block.after)
+        statistics.count("records", len(block.after))
+        statistics.count("changed", block.changed)
+        return len(block.after)
+
+    # Side by side with other steps, each lookup has a thread; else one has all of them.
+    threads, count = (1, _REWRITERS) if resources.is_threaded else (resources.io_threads, 1)
+    with Pool(threads) as pool:
+        rewriters = [Rewriter(table, source.header, written, pool, name) for _ in range(count)]
+        blocks = (block.packed() for block in source.blocks())
+        resources.pipe("rewrite", blocks, rewriters, write)
+    if order is not None and (rest := order.rest()) is not None:
+        writer.write_block(rest)
+
+
+def _split(batches: Iterable[ReadBatch], haplotypes: HaplotypeSet) -> Iterator[ReadBatch]:
+    size = max(1, _PAIRS_PER_BATCH // haplotypes.most_candidates)
+    for batch in batches:
+        yield from batch.split(size)
+
+
+def _refuse_regions(reads: ReadSelection) -> None:
+    if reads.regions:
+        raise UsageError(f"{reads.path}: FASTQ has no positions; drop -r and -L")
