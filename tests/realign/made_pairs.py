@@ -1,7 +1,8 @@
 """Small alignments with all kinds of mates around loci with indels, clean by `samtools fixmate`.
 
 Reads come from a sample with an indel at each locus. They are aligned as a mapper may do it: with
-the gap or with one that is shifted, clipped where it starts, or straight through. Names tell what is special about them.
+the gap, with one that is shifted, clipped where it starts, or straight through it. Names tell what
+is special about them.
 """
 
 from __future__ import annotations

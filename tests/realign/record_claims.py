@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
@@ -103,17 +103,27 @@ def compare(before: Path, after: Path, reference: Path) -> Comparison:
         Bases(reference),
         (header_lines(before), header_lines(after)),
     )
-    groups: dict[tuple[object, ...], tuple[list[Sam], list[Sam]]] = defaultdict(lambda: ([], []))
-    for side, records in enumerate((found.before, found.after)):
+    found.lost, found.extra = found.before, found.after
+    # A record whose bases changed is found by its name.
+    for key in (_key, _name):
+        found.lost, found.extra = _match(found, key)
+    found.matches.sort(key=lambda match: match.before.row)
+    return found
+
+
+def _match(found: Comparison, key: Callable[[Sam], object]) -> tuple[list[Sam], list[Sam]]:
+    """Pair records of equal keys that have no partner yet; return those that are left."""
+    groups: dict[object, tuple[list[Sam], list[Sam]]] = defaultdict(lambda: ([], []))
+    for side, records in enumerate((found.lost, found.extra)):
         for record in records:
-            groups[_key(record)][side].append(record)
+            groups[key(record)][side].append(record)
+    all_lost, all_extra = [], []
     for inputs, outputs in groups.values():
         pairs, lost, extra = _paired(inputs, outputs)
         found.matches += pairs
-        found.lost += lost
-        found.extra += extra
-    found.matches.sort(key=lambda match: match.before.row)
-    return found
+        all_lost += lost
+        all_extra += extra
+    return all_lost, all_extra
 
 
 def findings(
@@ -197,6 +207,10 @@ def _key(record: Sam) -> tuple[object, ...]:
     return record.name, record.flag & (SEGMENT | NOT_PRIMARY), record.as_sequenced
 
 
+def _name(record: Sam) -> tuple[object, ...]:
+    return record.name, record.flag & (SEGMENT | NOT_PRIMARY)
+
+
 def _paired(inputs: list[Sam], outputs: list[Sam]) -> tuple[list[Match], list[Sam], list[Sam]]:
     """Pair records of one key: equal ones, by place, by where they say they were, in order."""
     if len(inputs) == len(outputs) == 1:
@@ -255,7 +269,7 @@ def _moved_findings(match: Match, bases: Bases, rules: Rules) -> Iterator[Findin
         if not before.is_unmapped:
             yield Finding("unmapped", after.name, f"was at {before.place}")
         return
-    broken = list(_cigar_faults(after, bases))
+    broken = list(cigar_faults(after, bases))
     for detail in broken:
         yield Finding("CIGAR", after.name, f"{after.cigar_text}: {detail}")
     if broken:
@@ -295,7 +309,8 @@ def _score_findings(match: Match, bases: Bases, rules: Rules) -> Iterator[Findin
         yield Finding("score", match.after.name, f"{score}, was {old} ({match.before.place})")
 
 
-def _cigar_faults(record: Sam, bases: Bases) -> Iterator[str]:
+def cigar_faults(record: Sam, bases: Bases) -> Iterator[str]:
+    """Name what is wrong with the CIGAR of a mapped record."""
     cigar = record.cigar
     if "".join(f"{length}{code}" for length, code in cigar) != record.cigar_text or not cigar:
         yield "cannot be read"
