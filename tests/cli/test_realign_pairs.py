@@ -44,7 +44,15 @@ def realigned(made: MadePairs, tmp_path_factory: pytest.TempPathFactory) -> Real
 def run(made: MadePairs, name: str, folder: Path, *options: str) -> Path:
     """Realign one of the files to BAM; SAM goes through standard input."""
     reads, out = made.reads[name], folder / f"{name}.bam"
-    given = [made.haplotypes, "--reference", made.reference, "--no-PG", "-o", out, *options]
+    given: list[str | Path] = [
+        made.haplotypes,
+        "--reference",
+        made.reference,
+        "--no-PG",
+        "-o",
+        out,
+        *options,
+    ]
     if name != "sam":
         realign(reads, *given)
         return out

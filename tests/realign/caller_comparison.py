@@ -35,7 +35,6 @@ from tests.realign.record_claims import (
 from tests.realign.sam_records import terminal_insertion
 
 HAPGPU = [sys.executable, "-c", "from hapgpu.cli.app import main; main()"]
-DATA = Path(__file__).resolve().parents[3] / "shared" / "data"
 SAMPLES = ("NA12878", "HG002")
 REGION = "chr20:10000001-10050000"
 CALLERS = ("bcftools", "freebayes")
@@ -52,7 +51,8 @@ class Inputs:
 
     reads: Path
     reference: Path
-    truth: Path
+    truth: Path | None = None
+    """Without it, variants are not called."""
     haplotypes: Path | None = None
     """FASTA with loci; made from the truth if there is none."""
     confident: Path | None = None
@@ -128,10 +128,6 @@ def inputs_of(sample: str, data: Path) -> Inputs:
     )
 
 
-def data_folder() -> Path:
-    return Path(os.environ.get("HAPGPU_TEST_DATA", DATA)).resolve()
-
-
 def prepare(inputs: Inputs, folder: Path) -> Prepared:
     """Write the reference as plain text, as freebayes needs it, and the haplotypes."""
     folder.mkdir(parents=True, exist_ok=True)
@@ -145,8 +141,8 @@ def prepare(inputs: Inputs, folder: Path) -> Prepared:
     haplotypes = inputs.haplotypes
     if haplotypes is None:
         haplotypes = folder / "haplotypes.fa"
-        command = [*HAPGPU, "haplotypes", inputs.reference, inputs.truth, "-q", "-o", haplotypes]
-        subprocess.run(command, check=True)
+        files = (inputs.reference, inputs.truth, "-q", "-o", haplotypes)
+        subprocess.run([*HAPGPU, "haplotypes", *map(str, files)], check=True)
     return Prepared(inputs, folder, reference, haplotypes)
 
 
@@ -295,7 +291,7 @@ def _pipe(commands: Sequence[Sequence[str]]) -> None:
     for process in reversed(running):
         _, said = process.communicate()
         if process.returncode:
-            raise RuntimeError(f"{process.args}: {said.decode()}")
+            raise RuntimeError(f"{process.args!r}: {said.decode()}")
 
 
 def kind_of(allele: Allele) -> str:
@@ -382,10 +378,11 @@ def changes_of_fixed(prepared: Prepared, options: Sequence[str] = ()) -> Changes
 def called_scores(
     prepared: Prepared, out: Path, callers: Sequence[str]
 ) -> dict[tuple[str, str], tuple[Score, Score]]:
-    scores = {}
-    if callers:
-        truth = copies_of_alleles(prepared.inputs.truth, prepared)
-        realigned = indexed(out)
+    scores: dict[tuple[str, str], tuple[Score, Score]] = {}
+    if prepared.inputs.truth is None or not callers:
+        return scores
+    truth = copies_of_alleles(prepared.inputs.truth, prepared)
+    realigned = indexed(out)
     for caller in callers:
         before, after = (
             scores_of(call(caller, reads, prepared), truth, prepared.inputs.confident)
@@ -446,6 +443,7 @@ def print_report(title: str, report: Report) -> None:
 def _arguments() -> tuple[argparse.Namespace, list[str]]:
     parser = argparse.ArgumentParser(description=__doc__, allow_abbrev=False)
     parser.add_argument("--sample", choices=SAMPLES, action="append", help="default: both")
+    parser.add_argument("--data", type=Path, metavar="FOLDER", help="default: HAPGPU_TEST_DATA")
     parser.add_argument("--keep", type=Path, metavar="FOLDER", help="keep all files here")
     parser.add_argument("--list", action="store_true", help="list reads that grew, all findings")
     parser.add_argument("--picard", action="store_true", help="compare errors of ValidateSamFile")
@@ -454,12 +452,19 @@ def _arguments() -> tuple[argparse.Namespace, list[str]]:
     for name in ("reads", "haplotypes", "reference", "truth", "confident"):
         group.add_argument(f"--{name}", type=Path)
     group.add_argument("--region", default=REGION)
-    return parser.parse_known_args()
+    given, options = parser.parse_known_args()
+    data = os.environ.get("HAPGPU_TEST_DATA")
+    given.data = given.data or (Path(data) if data else None)
+    if not given.reads and not given.data:
+        parser.error("no test data: set HAPGPU_TEST_DATA or give --data")
+    if given.reads and not (given.reference and (given.haplotypes or given.truth)):
+        parser.error("--reads needs --reference, and --haplotypes or --truth")
+    return given, options
 
 
 def _all_inputs(given: argparse.Namespace) -> dict[str, Inputs]:
     if not given.reads:
-        return {x: inputs_of(x, data_folder()) for x in given.sample or SAMPLES}
+        return {x: inputs_of(x, given.data) for x in given.sample or SAMPLES}
     files = (given.reads, given.reference, given.truth, given.haplotypes, given.confident)
     return {given.reads.name: Inputs(*files, region=given.region)}
 
@@ -486,10 +491,15 @@ def main() -> None:
             if given.list:
                 _print_lists(report)
             if given.picard:
-                prepared = prepare(inputs, folder)
-                errors = [validation(x, prepared) for x in (inputs.reads, folder / "realigned.bam")]
-                for kind in sorted(errors[0].keys() | errors[1].keys()):
-                    print(f"  Picard {kind}: {errors[0].get(kind, 0)} -> {errors[1].get(kind, 0)}")
+                _print_errors(prepare(inputs, folder), folder / "realigned.bam")
+
+
+def _print_errors(prepared: Prepared, out: Path) -> None:
+    """Print what Picard complains about, before and after."""
+    before, after = (validation(path, prepared) for path in (prepared.inputs.reads, out))
+    for kind in sorted(before.keys() | after.keys()):
+        counts = before.get(kind, 0), after.get(kind, 0)
+        print(f"  Picard {kind}: {counts[0]} -> {counts[1]}{' MORE' * (counts[1] > counts[0])}")
 
 
 if __name__ == "__main__":

@@ -221,7 +221,7 @@ def _special(maker: Maker, n: int) -> None:
     ):
         locus = deletion if n % 2 else insertion
         drawn = maker.draw("one", maker.around(locus, READ - 20))
-        maker.add(f"{kind}{n}", PAIRED | FIRST | flag, drawn, style, **options)  # type: ignore[arg-type]
+        maker.add(f"{kind}{n}", PAIRED | FIRST | flag, drawn, style, **options)
         drawn = maker.draw("one", locus.place + 60)
         maker.add(f"{kind}{n}", PAIRED | SECOND | REVERSE | flag, drawn, "gap")
     # The gap is hidden by a clip of a few bases, on either side.

@@ -28,6 +28,8 @@ from tests.realign.sam_records import (
     span,
 )
 
+MATE_FLAGS = (MATE_UNMAPPED, MATE_REVERSE)
+
 Violations = dict[str, str]
 """What is wrong with a record, by kind."""
 Key = tuple[str, int, str, int]
@@ -189,7 +191,7 @@ def _orphan_findings(match: BeforeAndAfter, templates: Templates) -> Iterator[tu
     if templates.mates(after):
         return
     pairs = [(before.mate_contig, after.mate_contig), (before.columns[7], after.columns[7])]
-    pairs += [(before.flag & bit, after.flag & bit) for bit in (MATE_UNMAPPED, MATE_REVERSE)]
+    pairs += [(f"{before.flag & x:#x}", f"{after.flag & x:#x}") for x in MATE_FLAGS]
     pairs += [(before.value(tag) or "", after.value(tag) or "") for tag in ("MC", "MQ")]
     for old, new in pairs:
         if old != new:

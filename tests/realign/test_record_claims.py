@@ -146,9 +146,7 @@ def check(before: Path, reference: Path, tmp_path: Path) -> Callable[[Lines], se
         sam, bam = tmp_path / "after.sam", tmp_path / "after.bam"
         write_sam(lines, sam)
         pysam.view("-b", "--no-PG", "-o", str(bam), str(sam), catch_stdout=False)
-        found = findings(before, bam, reference)
-        print(*found, sep="\n")
-        return {finding.kind for finding in found}
+        return {finding.kind for finding in findings(before, bam, reference)}
 
     return kinds
 
