@@ -1,0 +1,92 @@
+"""Real reads after `hapgpu realign --reference`: no read aligned worse, calls at least as good."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from tests.realign.caller_comparison import (
+    CALLERS,
+    KINDS,
+    SAMPLES,
+    Report,
+    called_scores,
+    inputs_of,
+    measure,
+    prepare,
+    realign,
+)
+from tests.realign.record_claims import Rules, findings
+
+MOST_GROWN = 0.005
+
+
+class Measured(NamedTuple):
+    """A sample, realigned once, with the folder that holds its files."""
+
+    report: Report
+    folder: Path
+
+
+@pytest.fixture(scope="module", params=SAMPLES)
+def measured(
+    request: pytest.FixtureRequest, data_dir: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Measured:
+    folder = tmp_path_factory.mktemp(request.param)
+    return Measured(measure(inputs_of(request.param, data_dir), folder, callers=()), folder)
+
+
+def test_reads_are_not_aligned_worse(measured: Measured) -> None:
+    growth = measured.report.growth
+    assert growth.moved > 10
+    assert growth.grew_much == []
+    assert growth.share < MOST_GROWN, growth.grew[:10]
+    assert growth.insertions == []
+
+
+def test_reads_are_clipped_less(measured: Measured) -> None:
+    for before, after in (measured.report.clipped.at_loci, measured.report.clipped.within_loci):
+        assert after <= before
+
+
+def test_every_claim_holds(measured: Measured) -> None:
+    assert measured.report.findings == []
+
+
+def test_fixmate_changes_nothing(measured: Measured) -> None:
+    """Not what it does not change in the input, and nothing at all after fixmate of the input."""
+    assert measured.report.fixmate == {}
+    assert measured.report.fixmate_of_fixed == {}
+
+
+@pytest.mark.parametrize("caller", CALLERS)
+@pytest.mark.parametrize("sample", SAMPLES)
+def test_calls_are_not_worse(data_dir: Path, tmp_path: Path, sample: str, caller: str) -> None:
+    for program in {"bcftools", caller}:
+        if shutil.which(program) is None:
+            pytest.skip(f"{program} is not installed")
+    prepared = prepare(inputs_of(sample, data_dir), tmp_path)
+    out = tmp_path / "realigned.bam"
+    realign(prepared, prepared.inputs.reads, out)
+    scores = called_scores(prepared, out, [caller])
+    for kind in KINDS:
+        before, after = scores[caller, kind]
+        assert before.total > 0
+        assert after.found >= before.found
+        assert after.right >= before.right
+        assert after.false <= before.false
+    before, after = scores[caller, "indel"]
+    assert after.right > before.right or before.right == before.total
+
+
+@pytest.mark.parametrize("sample", SAMPLES)
+def test_reads_at_loci_only(data_dir: Path, tmp_path: Path, sample: str) -> None:
+    inputs = inputs_of(sample, data_dir)
+    prepared = prepare(inputs, tmp_path)
+    out = tmp_path / "at_loci.bam"
+    realign(prepared, inputs.reads, out, ["--loci-only"])
+    rules = Rules(loci=prepared.loci, loci_only=True)
+    assert findings(inputs.reads, out, inputs.reference, rules) == []
