@@ -31,6 +31,8 @@ from hapgpu.realign.scoring import Overhang
 from hapgpu.realign.select import BestBy, first_of_best, second_scores
 
 _UNMAPPED: Final = 4
+_PRICE: Final = 2  # mismatches that a further difference has to explain
+_MOST_GROWTH: Final = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -259,7 +261,8 @@ class Mover:
     ) -> NDArray[np.bool_]:
         """bool[n]: which reads the new alignment explains at least as well as the old one did.
 
-        On equal scores the differences from the reference must not get more.
+        Where it differs from the reference by more than the old one, it has to explain that much
+        better.
         """
         options, reads, old = self._options, contenders.reads, contenders.old
         perfect = options.scoring.match * reads.bases.lengths
@@ -283,7 +286,9 @@ class Mover:
             options.scoring,
         )
         gains = alignments.scores - old.scores
-        as_good = (gains > 0) | ((gains == 0) & (new.costs <= old.costs))
+        growth = new.costs - old.costs
+        paid = gains >= _PRICE * (options.scoring.match - options.scoring.mismatch) * growth
+        as_good = (gains >= 0) & paid & (growth <= _MOST_GROWTH)
         result: NDArray[np.bool_] = moving & as_good & (new.costs != INCOMPARABLE)
         return result
 
