@@ -144,11 +144,11 @@ def _aligned_elements(
     """Return the first and last element on the reference, and bases soft-clipped before those."""
     first, last, clipped = end, begin - 1, np.int64(0)
     for k in range(begin, end):
-        operation = elements[k] & 15
-        if REFERENCE_OPERATIONS >> operation & 1:
+        length, operation = np.int64(elements[k] >> 4), elements[k] & 15
+        if length > 0 and REFERENCE_OPERATIONS >> operation & 1:
             first, last = min(first, k), k
         elif operation == SOFT_CLIP and first == end:
-            clipped += np.int64(elements[k] >> 4)
+            clipped += length
     return first, last, clipped
 
 

@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from hapgpu.batch import Ragged, ReadBatch, offsets_of
+from hapgpu.batch import Ragged, ReadBatch
 from hapgpu.device import Device
 from hapgpu.io.header import SamHeader
 from hapgpu.pairhmm.clipping import ReadParts
@@ -138,7 +138,7 @@ class Scorer:
         meetings = Meetings.of(candidates, self._haplotypes)
         parts = self._parts(reads, meetings)
         if not (has_bases := parts.lengths > 0).all():
-            candidates = _kept(candidates, meetings.candidates_of(has_bases))
+            candidates = candidates.take(meetings.candidates_of(has_bases))
             meetings, parts = Meetings.of(candidates, self._haplotypes), parts.take(has_bases)
         prepared = prepared_parts(reads, parts, self._options.qualities, self._source)
         batch = meetings.hmm_batch(prepared, self._haplotypes)
@@ -152,7 +152,7 @@ class Scorer:
             kept = meetings.candidates_of(well)
         counts |= {"likelihoods": int(kept.sum()), "cells": batch.cells}
         values = meetings.in_candidate_order(values)[kept]
-        candidates = _kept(candidates, kept)
+        candidates = candidates.take(kept)
         has_any = candidates.counts > 0
         return Scored(
             reads.names.take(has_any),
@@ -173,9 +173,3 @@ def _mates(flags: NDArray[np.uint16]) -> NDArray[np.uint8]:
     """uint8[n]: which read of its pair each read is."""
     number = np.where(flags & _FIRST, 1, np.where(flags & _SECOND, 2, 0))
     return np.where(flags & _PAIRED, number, 0).astype(np.uint8)
-
-
-def _kept(candidates: Candidates, rows: NDArray[np.bool_]) -> Candidates:
-    """Keep the candidates of a mask, bool[c]; a read may be left with none."""
-    counts = np.bincount(candidates.reads[rows], minlength=candidates.counts.size)
-    return Candidates(offsets_of(counts), candidates.haplotypes[rows])

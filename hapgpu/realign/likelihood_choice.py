@@ -141,11 +141,14 @@ class LikelihoodChoice:
         meetings = Meetings.of(candidates, self._by_locus)
         parts = meetings.clipped_reads(reads, self._by_locus)
         most = _most_bases(parts, len(reads))
-        competes = parts.lengths == most
         parts = parts.with_all_bases_of(reads, most == 0)
-        prepared = prepared_parts(reads, parts, QualityOptions(), self._source)
-        values = self._likelihoods(meetings, prepared)
-        return np.where(meetings.candidates_of(competes), values, -np.inf)
+        competes = parts.lengths >= most
+        rows = meetings.candidates_of(competes)
+        prepared = prepared_parts(reads, parts.take(competes), QualityOptions(), self._source)
+        competing = Meetings.of(candidates.take(rows), self._by_locus)
+        likelihoods = np.full(len(candidates), -np.inf)
+        likelihoods[rows] = self._likelihoods(competing, prepared)
+        return likelihoods
 
     def _without_clips(
         self,
