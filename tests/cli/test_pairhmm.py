@@ -17,6 +17,7 @@ import pytest
 
 from hapgpu.pairhmm.reference import likelihood_reference
 from tests.cli.pairhmm_command import COMMAND, Row, lines_of, rows_of, status_of
+from tests.cli.realign_command import haplotypes_of, make_example
 from tests.pairhmm.clipping_oracle import clip, prepare_part
 from tests.pairhmm.made_reads import random_reads, write_sam
 from tests.pairhmm.preparation_oracle import Rules, array_of, prepare_record
@@ -148,6 +149,28 @@ def test_real_reads(data_dir: Path, tmp_path: Path, sample: str, options: list[s
     wanted = {row.key for row in some}
     assert len(wanted) > 20
     assert_rows([row for row in found if row.key in wanted], some)
+
+
+def test_the_example(tmp_path: Path) -> None:
+    folder = make_example(tmp_path / "example")
+    found = rows_of(tmp_path, folder / "reads.bam", folder / "haplotypes.fa")
+    assert found == rows_of(tmp_path, folder / "reads.bam", folder / "haplotypes.fa", threads=1)
+    haplotypes = haplotypes_of(folder / "haplotypes.fa")
+    some = []
+    with pysam.AlignmentFile(str(folder / "reads.bam")) as file:
+        for record in list(file)[::40]:
+            if record.flag & 0xF04:
+                continue
+            for haplotype in haplotypes:
+                _, start, end = haplotype.locus
+                if record.reference_start >= end or record.reference_end <= start:
+                    continue
+                value = prepare_part(record, Rules(), (start, end)).likelihood(haplotype.bases)
+                mate, locus = 2 if record.is_read2 else 1, f"chr20:{start + 1}-{end}"
+                some.append(Row(record.query_name, mate, locus, haplotype.name, value))
+    keys = {row.key for row in some}
+    assert len(keys) > 20
+    assert_rows([row for row in found if row.key in keys], some)
 
 
 @pytest.mark.parametrize("switch", SWITCHES)
