@@ -88,7 +88,8 @@ def clipped_parts(
     cigars = rows_of(reads.cigars)
     elements = _Elements.of(reads)
     parts = ReadParts(rows, np.empty(rows.size, np.int64), np.empty(rows.size, np.int64))
-    _clip(cigars, elements, read_only(rows), starts, ends, (parts.starts, parts.ends))
+    places = read_only(rows), read_only(starts), read_only(ends)
+    _clip(cigars, elements, *places, (parts.starts, parts.ends))
     return parts
 
 
