@@ -28,6 +28,7 @@ from hapgpu.cli.run import (
     check_outputs,
     given_regions,
     report,
+    with_indexes,
 )
 from hapgpu.device import resolve_devices
 from hapgpu.errors import InputError, UsageError
@@ -166,8 +167,4 @@ def _check_paths(
     for path in paths:
         if path != _STANDARD and not Path(path).exists():
             raise InputError(f"{path}: no such file")
-    beside = [f"{path}.{kind}" for path in paths for kind in ("fai", "gzi", "bai", "csi", "crai")]
-    read: list[str | Path] = [*paths, *beside]
-    if targets_file is not None:
-        read.append(targets_file)
-    check_outputs(read, output, json)
+    check_outputs(with_indexes([*paths, *([targets_file] if targets_file else [])]), output, json)

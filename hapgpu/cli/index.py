@@ -18,7 +18,7 @@ from hapgpu.chaining.options import SketchOptions
 from hapgpu.cli.chain_options import Compressed, Kmer, Preset, Window, chosen_sketch
 from hapgpu.cli.messages import set_up_messages
 from hapgpu.cli.options import Debug, DeviceName, Json, Quiet, Verbose
-from hapgpu.cli.run import announce, refuse_to_replace, require_folder
+from hapgpu.cli.run import announce, check_outputs, refuse_one_for_both, with_indexes
 from hapgpu.device import CpuDevice, resolve_devices, usable_cpus
 from hapgpu.errors import UsageError
 from hapgpu.fmindex.build import build_index
@@ -107,8 +107,7 @@ def index(
     to the reference: after a change of the reference, run this again.
     """
     set_up_messages("index", quiet=quiet, verbose=verbose, debug=debug)
-    refuse_to_replace([reference], output)
-    require_folder(output)
+    check_outputs(with_indexes([reference]), output, json)
     if minimizers:
         given: dict[str, object] = {
             "--low-memory": low_memory,
@@ -121,6 +120,7 @@ def index(
         given = {"-x": preset, "-k": kmer, "-w": window, "-H": hpc, "-t": threads}
         _refuse(given, "this is for minimizers: add --minimizers")
         job = _fm_job(reference, output, device, low_memory=low_memory)
+    refuse_one_for_both(job.path, json)
     announce("index", job.announcement, quiet=quiet)
     statistics = _run(job, reference)
     if json is not None:

@@ -27,7 +27,7 @@ from hapgpu.cli.options import (
     Verbose,
 )
 from hapgpu.cli.progress import choose_progress
-from hapgpu.cli.run import announce, refuse_to_replace, report
+from hapgpu.cli.run import announce, check_outputs, report, with_indexes
 from hapgpu.device import resolve_devices
 from hapgpu.errors import InputError, UsageError
 from hapgpu.fmindex.files import default_index_path
@@ -168,7 +168,8 @@ def map(  # noqa: A001  (the name of the command)
     set_up_messages("map", quiet=quiet, verbose=verbose, debug=debug)
     group = parse_read_group(read_group) if read_group is not None else None
     _check_inputs(reference, reads)
-    refuse_to_replace([reference, index or default_index_path(reference), *reads], output)
+    read = with_indexes([reference, index or default_index_path(reference), *reads])
+    check_outputs(read, output, json)
     devices, chosen = resolve_devices(device, threads=threads, gpu_memory=gpu_mem)
     announce("map", chosen, quiet=quiet)
     statistics = RunStatistics("map", sys.argv, [d.name for d in devices], threads)

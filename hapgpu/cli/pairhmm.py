@@ -24,7 +24,7 @@ from hapgpu.cli.options import (
     Threads,
     Verbose,
 )
-from hapgpu.cli.run import announce, given_regions, report
+from hapgpu.cli.run import announce, check_outputs, given_regions, report, with_indexes
 from hapgpu.device import resolve_devices
 from hapgpu.errors import UsageError
 from hapgpu.pairhmm.pcr_model import PcrModel
@@ -66,6 +66,7 @@ _WITH_BATCHES: Final = frozenset(
 _LEFT_OUT: Final = {
     "unmapped": "unmapped reads are left out",
     "without_bases": "reads without bases are left out",
+    "without_bases_at_locus": "times a read is left out that has no bases at the locus",
     "poorly_modelled": "times a read is left out that no haplotype of the locus explains",
 }
 
@@ -111,6 +112,14 @@ def pairhmm(
             "--normalize",
             help="As GATK does before genotyping, raise values to at least 4.5 below the best of "
             "their read and locus, and leave out reads that no haplotype of the locus explains.",
+            rich_help_panel=_LIKELIHOODS,
+        ),
+    ] = False,
+    whole_reads: Annotated[
+        bool,
+        typer.Option(
+            "--whole-reads",
+            help="Do not clip reads to their loci: all bases count, soft clips too.",
             rich_help_panel=_LIKELIHOODS,
         ),
     ] = False,
@@ -187,12 +196,13 @@ def pairhmm(
     """Compute log10 P(read | haplotype) by the pair-HMM of GATK HaplotypeCaller.
 
     Each read meets the haplotypes of the loci that it overlaps, or all haplotypes if they have no
-    loci. Qualities are prepared as GATK does. A read counts with all bases that stand in the
-    file, also where it reaches beyond the haplotypes, which is costly: give them flanks of a read
-    length. Unmapped reads are left out.
+    loci. It is clipped to each locus by its alignment, and its qualities are prepared, as GATK
+    does. Unmapped reads are left out.
     """
     set_up_messages("pairhmm", quiet=quiet, verbose=verbose, debug=debug)
     _check_input(context, batches, haplotypes)
+    inputs = (reads, haplotypes, reference, batches, targets_file)
+    check_outputs(with_indexes(path for path in inputs if path is not None), output, json)
     devices, chosen = resolve_devices(device, threads=threads, gpu_memory=gpu_mem)
     statistics = RunStatistics("pairhmm", sys.argv, [d.name for d in devices], threads)
     run = LikelihoodRun(devices, threads, output, quiet, statistics)
@@ -205,6 +215,7 @@ def pairhmm(
                 gap_open, gap_continuation, pcr_model, not disable_cap, base_quality_score_threshold
             ),
             normalize,
+            whole_reads,
             require_flags,
             exclude_flags,
         )

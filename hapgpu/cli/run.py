@@ -17,6 +17,8 @@ from hapgpu.stats import RunStatistics
 
 logger = logging.getLogger(__name__)
 
+_STANDARD: Final = "-"
+_INDEXES: Final = ("fai", "gzi", "bai", "csi", "crai", "tbi")
 _WORKERS_PER_GPU: Final = 2  # one prepares and finishes batches while the other has the GPU
 
 
@@ -58,6 +60,13 @@ def require_folder(path: Path | None) -> None:
         raise OutputError(f"cannot write {path}: there is no folder {path.parent}")
 
 
+def with_indexes(paths: Iterable[str | Path]) -> list[str]:
+    """Return files that are read, and those that may be read with them; not standard input."""
+    files = [str(path) for path in paths if str(path) != _STANDARD]
+    stems = [str(Path(path).parent / Path(path).stem) for path in files]
+    return [*files, *(f"{path}.{kind}" for path in files + stems for kind in _INDEXES)]
+
+
 def check_outputs(inputs: Iterable[str | Path], output: Path | None, json: Path | None) -> None:
     """Refuse, before anything takes its time, what cannot or must not be written.
 
@@ -72,6 +81,17 @@ def check_outputs(inputs: Iterable[str | Path], output: Path | None, json: Path 
     for path in (output, json):
         refuse_to_replace(read, path)
         require_folder(path)
+    refuse_one_for_both(output, json)
+
+
+def refuse_one_for_both(output: Path | None, json: Path | None) -> None:
+    """Make sure that the output and the statistics go to two files.
+
+    Raises
+    ------
+    UsageError
+        Both are one file.
+    """
     if output is not None and json is not None and output.resolve() == json.resolve():
         raise UsageError(f"{json} cannot take both the output and the statistics")
 

@@ -8,9 +8,11 @@ from typing import Self, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from hapgpu.batch import Ragged, offsets_of
+from hapgpu.batch import Ragged, ReadBatch, offsets_of
 from hapgpu.pairhmm.batch import HmmBatch, HmmReads
+from hapgpu.pairhmm.clipping import ReadParts, clipped_parts
 from hapgpu.realign.candidates import Candidates
+from hapgpu.realign.haplotypes import HaplotypeSet
 
 _Value = TypeVar("_Value", np.bool_, np.float64)
 
@@ -27,22 +29,26 @@ class LocusHaplotypes:
         int64 rows of haplotypes, one row per locus, in the order of the file.
     sequences
         uint8 text, upper case, h rows.
+    starts, ends
+        int64[l], the loci on the reference, 0-based, half-open; empty where there are none.
     """
 
     locus_index: NDArray[np.int64]
     members: Ragged
     sequences: Ragged
+    starts: NDArray[np.int64]
+    ends: NDArray[np.int64]
 
     @classmethod
-    def of(cls, sequences: Ragged, locus_index: NDArray[np.int32]) -> Self:
-        """Group haplotypes; a locus of -1 stands for none.
-
-        Bases become upper case, as GATK reads references.
-        """
-        index = np.maximum(locus_index, 0).astype(np.int64)
+    def of(cls, haplotypes: HaplotypeSet) -> Self:
+        """Group haplotypes; bases become upper case, as GATK reads references."""
+        index = np.maximum(haplotypes.locus_index, 0).astype(np.int64)
         members = Ragged.from_lengths(np.argsort(index, kind="stable"), np.bincount(index))
+        sequences = haplotypes.sequences
         upper = np.frombuffer(sequences.data.tobytes().upper(), dtype=np.uint8)
-        return cls(index, members, Ragged(upper, sequences.offsets))
+        starts = np.array([locus.start for locus in haplotypes.loci], dtype=np.int64)
+        ends = np.array([locus.end for locus in haplotypes.loci], dtype=np.int64)
+        return cls(index, members, Ragged(upper, sequences.offsets), starts, ends)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,16 +82,34 @@ class Meetings:
         first = np.flatnonzero(begins)
         return cls(reads[first], loci[first], order, np.diff(first, append=order.size))
 
+    def whole_reads(self, reads: ReadBatch) -> ReadParts:
+        """Return m parts of the batch of reads: all bases of each."""
+        return ReadParts.whole(reads, self.reads)
+
+    def clipped_reads(self, reads: ReadBatch, haplotypes: LocusHaplotypes) -> ReadParts:
+        """Return m parts of the batch of reads: each clipped to its locus, if there are loci."""
+        if not haplotypes.starts.size:
+            return self.whole_reads(reads)
+        starts, ends = haplotypes.starts[self.loci], haplotypes.ends[self.loci]
+        return clipped_parts(reads, self.reads, starts, ends)
+
     def hmm_batch(self, reads: HmmReads, haplotypes: LocusHaplotypes) -> HmmBatch:
-        """Return a batch with a region for each locus, whose likelihoods are in `order`."""
+        """Return a batch with a region for each locus, whose likelihoods are in `order`.
+
+        `reads` has m rows: what is weighed of the read of each meeting, at least one base.
+        """
         loci, counts = np.unique(self.loci, return_counts=True)
         members = haplotypes.members.take(loci)
         return HmmBatch(
-            reads.take(self.reads),
+            reads,
             haplotypes.sequences.take(members.data),
             offsets_of(counts),
             members.offsets,
         )
+
+    def candidates_of(self, meetings: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """bool[c]: the candidates, in their own order, of the meetings of a mask, bool[m]."""
+        return self.in_candidate_order(np.repeat(meetings, self.counts))
 
     def in_candidate_order(self, values: NDArray[_Value]) -> NDArray[_Value]:
         """Put values in `order`, [c] of any dtype, back into the order of the candidates."""

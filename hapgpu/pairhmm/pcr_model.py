@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from enum import StrEnum
 from typing import Final
 
@@ -41,13 +42,13 @@ def gap_open_limits(model: PcrModel) -> NDArray[np.uint8]:
     return np.maximum(rounded, _LEAST_QUALITY).astype(np.uint8)
 
 
-def limit_gap_opens(qualities: NDArray[np.uint8], bases: Ragged, model: PcrModel) -> None:
+def limit_gap_opens(qualities: Iterable[NDArray[np.uint8]], bases: Ragged, model: PcrModel) -> None:
     """Lower gap-open qualities to what the model allows; the last base of a read keeps its own.
 
     Parameters
     ----------
     qualities
-        uint8[k, bases.data.size] Phred: k kinds of gap-open qualities, changed in place.
+        uint8[bases.data.size] Phred each: kinds of gap-open qualities, changed in place.
     bases
         uint8 text of the reads.
     model

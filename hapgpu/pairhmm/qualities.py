@@ -8,11 +8,12 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from hapgpu.batch import ReadBatch
+from hapgpu.batch import Ragged, ReadBatch
 from hapgpu.errors import InputError
 from hapgpu.io.bam import MISSING_QUALITY
 from hapgpu.jit import njit
 from hapgpu.pairhmm.batch import HmmReads
+from hapgpu.pairhmm.clipping import ReadParts
 from hapgpu.pairhmm.pcr_model import PcrModel, limit_gap_opens
 from hapgpu.pairhmm.quality_tags import tag_qualities
 from hapgpu.rows import Rows, read_only, rows_of
@@ -66,15 +67,32 @@ def prepared_reads(reads: ReadBatch, options: QualityOptions, source: str) -> Hm
     InputError
         A tag `BI` or `BD` does not hold one quality per base.
     """
-    gap_opens = np.stack(
-        [tag_qualities(reads, name, options.gap_open, source) for name in ("BI", "BD")]
-    )
-    limit_gap_opens(gap_opens, reads.bases, options.pcr_model)
-    insertions, deletions = np.maximum(gap_opens, LEAST_QUALITY, out=gap_opens)
-    continuations = np.broadcast_to(np.uint8(options.gap_continuation), reads.bases.data.shape)
-    return HmmReads(
-        reads.bases, _base_qualities(reads, options), insertions, deletions, continuations
-    )
+    return _prepared(_Sequenced.of(reads, options.gap_open, source), options)
+
+
+def prepared_parts(
+    reads: ReadBatch, parts: ReadParts, options: QualityOptions, source: str
+) -> HmmReads:
+    """Prepare parts of reads, in their order, each as if it were the whole read.
+
+    Repeats end where a part ends, and its last base keeps its gap opens, as in GATK, which clips
+    reads before it prepares them.
+
+    Parameters
+    ----------
+    reads
+        Reads with bases and base qualities.
+    parts
+        Parts of them, each with bases.
+    options, source
+        As in `prepared_reads`.
+
+    Raises
+    ------
+    InputError
+        A tag `BI` or `BD` of a read does not hold one quality per base.
+    """
+    return _prepared(_Sequenced.of(reads, options.gap_open, source).take(parts), options)
 
 
 def check_base_qualities(reads: ReadBatch, source: str, remedy: str) -> None:
@@ -104,7 +122,57 @@ def check_base_qualities(reads: ReadBatch, source: str, remedy: str) -> None:
         )
 
 
-def _base_qualities(reads: ReadBatch, options: QualityOptions) -> NDArray[np.uint8]:
+@dataclass(frozen=True, slots=True)
+class _Sequenced:
+    """n reads, or parts of them, with what their qualities are made of.
+
+    Attributes
+    ----------
+    bases
+        uint8 text, n rows.
+    qualities
+        uint8 Phred with the rows of `bases`.
+    gap_opens
+        uint8 Phred likewise, of insertions and of deletions; owned.
+    mapping_qualities
+        uint8[n].
+    """
+
+    bases: Ragged
+    qualities: Ragged
+    gap_opens: tuple[NDArray[np.uint8], NDArray[np.uint8]]
+    mapping_qualities: NDArray[np.uint8]
+
+    @classmethod
+    def of(cls, reads: ReadBatch, gap_open: int, source: str) -> _Sequenced:
+        insertions, deletions = (
+            tag_qualities(reads, name, gap_open, source) for name in ("BI", "BD")
+        )
+        return cls(reads.bases, reads.qualities, (insertions, deletions), reads.mapping_qualities)
+
+    def take(self, parts: ReadParts) -> _Sequenced:
+        starts = self.bases.offsets[parts.reads] + parts.starts
+        insertions, deletions = (
+            Ragged.gather(column, starts, parts.lengths).data for column in self.gap_opens
+        )
+        return _Sequenced(
+            Ragged.gather(self.bases.data, starts, parts.lengths),
+            Ragged.gather(self.qualities.data, starts, parts.lengths),
+            (insertions, deletions),
+            self.mapping_qualities[parts.reads],
+        )
+
+
+def _prepared(reads: _Sequenced, options: QualityOptions) -> HmmReads:
+    limit_gap_opens(reads.gap_opens, reads.bases, options.pcr_model)
+    insertions, deletions = (np.maximum(column, LEAST_QUALITY) for column in reads.gap_opens)
+    continuations = np.broadcast_to(np.uint8(options.gap_continuation), reads.bases.data.shape)
+    return HmmReads(
+        reads.bases, _base_qualities(reads, options), insertions, deletions, continuations
+    )
+
+
+def _base_qualities(reads: _Sequenced, options: QualityOptions) -> NDArray[np.uint8]:
     caps = reads.mapping_qualities
     if not options.cap_by_mapping_quality:
         caps = np.full_like(caps, _NO_CAP)

@@ -9,13 +9,14 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from hapgpu.batch import Ragged, ReadBatch, offsets_of
+from hapgpu.batch import Ragged, ReadBatch
 from hapgpu.device import Device
 from hapgpu.io.header import SamHeader
+from hapgpu.pairhmm.clipping import ReadParts
 from hapgpu.pairhmm.likelihoods import log10_likelihoods
 from hapgpu.pairhmm.meetings import LocusHaplotypes, Meetings
 from hapgpu.pairhmm.normalize import is_well_modelled, normalized
-from hapgpu.pairhmm.qualities import QualityOptions, check_base_qualities, prepared_reads
+from hapgpu.pairhmm.qualities import QualityOptions, check_base_qualities, prepared_parts
 from hapgpu.realign.candidates import CandidateFinder, Candidates
 from hapgpu.realign.haplotypes import HaplotypeSet
 
@@ -35,12 +36,15 @@ class ScorerOptions:
     normalize
         Keep likelihoods within 4.5 of the best of their read and locus, and leave out reads
         where no haplotype of the locus explains them.
+    whole_reads
+        Weigh all bases of a read at each of its loci, instead of those aligned within the locus.
     require_flags, exclude_flags
         Flags that a read must all have, and none of which it may have.
     """
 
     qualities: QualityOptions
     normalize: bool
+    whole_reads: bool
     require_flags: int
     exclude_flags: int
 
@@ -100,7 +104,7 @@ class Scorer:
         device: Device,
         source: str,
     ) -> None:
-        self._haplotypes = LocusHaplotypes.of(haplotypes.sequences, haplotypes.locus_index)
+        self._haplotypes = LocusHaplotypes.of(haplotypes)
         self._options = options
         self._device = device
         self._source = source
@@ -109,7 +113,8 @@ class Scorer:
     def __call__(self, reads: ReadBatch) -> Scored:
         """Score reads; those that the flags or the loci leave out are not in the result.
 
-        Neither are unmapped reads, whose orientation is unknown, and reads without bases.
+        Neither are unmapped reads, whose orientation is unknown, and reads without bases, be it at
+        their loci only.
 
         Raises
         ------
@@ -131,18 +136,23 @@ class Scorer:
         """Score reads, each with at least one candidate."""
         check_base_qualities(reads, self._source, _REMEDY)
         meetings = Meetings.of(candidates, self._haplotypes)
-        prepared = prepared_reads(reads, self._options.qualities, self._source)
+        parts = self._parts(reads, meetings)
+        if not (has_bases := parts.lengths > 0).all():
+            candidates = candidates.take(meetings.candidates_of(has_bases))
+            meetings, parts = Meetings.of(candidates, self._haplotypes), parts.take(has_bases)
+        prepared = prepared_parts(reads, parts, self._options.qualities, self._source)
         batch = meetings.hmm_batch(prepared, self._haplotypes)
         values = log10_likelihoods(batch, self._device)
         kept = np.ones(len(candidates), dtype=np.bool_)
+        counts["without_bases_at_locus"] = int((~has_bases).sum())
         if self._options.normalize:
             values, best = normalized(values, meetings.counts)
-            well = is_well_modelled(best, batch.reads.bases.lengths)
+            well = is_well_modelled(best, parts.lengths)
             counts["poorly_modelled"] = int((~well).sum())
-            kept = meetings.in_candidate_order(np.repeat(well, meetings.counts))
+            kept = meetings.candidates_of(well)
         counts |= {"likelihoods": int(kept.sum()), "cells": batch.cells}
         values = meetings.in_candidate_order(values)[kept]
-        candidates = _kept(candidates, kept)
+        candidates = candidates.take(kept)
         has_any = candidates.counts > 0
         return Scored(
             reads.names.take(has_any),
@@ -152,14 +162,14 @@ class Scorer:
             counts,
         )
 
+    def _parts(self, reads: ReadBatch, meetings: Meetings) -> ReadParts:
+        """Return what is weighed of the read of each meeting; it may have no bases."""
+        if self._options.whole_reads:
+            return meetings.whole_reads(reads)
+        return meetings.clipped_reads(reads, self._haplotypes)
+
 
 def _mates(flags: NDArray[np.uint16]) -> NDArray[np.uint8]:
     """uint8[n]: which read of its pair each read is."""
     number = np.where(flags & _FIRST, 1, np.where(flags & _SECOND, 2, 0))
     return np.where(flags & _PAIRED, number, 0).astype(np.uint8)
-
-
-def _kept(candidates: Candidates, rows: NDArray[np.bool_]) -> Candidates:
-    """Keep the candidates of a mask, bool[c]; a read may be left with none."""
-    counts = np.bincount(candidates.reads[rows], minlength=candidates.counts.size)
-    return Candidates(offsets_of(counts), candidates.haplotypes[rows])

@@ -49,6 +49,11 @@ class Candidates:
         """Leave out the reads that have no candidate."""
         return Candidates(offsets_of(self.counts[self.counts > 0]), self.haplotypes)
 
+    def take(self, rows: NDArray[np.bool_]) -> Candidates:
+        """Keep the candidates of a mask, bool[offsets[-1]]; a read may be left with none."""
+        counts = np.bincount(self.reads[rows], minlength=self.counts.size)
+        return Candidates(offsets_of(counts), self.haplotypes[rows])
+
     def without(self, reads: NDArray[np.bool_]) -> Candidates:
         """Take all candidates from the reads of a mask, bool[n]."""
         kept = np.repeat(~reads, self.counts)

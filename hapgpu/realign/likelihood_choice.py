@@ -11,9 +11,15 @@ from numpy.typing import NDArray
 from hapgpu.batch import PairBatch, Ragged, ReadBatch
 from hapgpu.device import Device
 from hapgpu.pairhmm.batch import HmmReads
+from hapgpu.pairhmm.clipping import ReadParts
 from hapgpu.pairhmm.likelihoods import log10_likelihoods
 from hapgpu.pairhmm.meetings import LocusHaplotypes, Meetings
-from hapgpu.pairhmm.qualities import QualityOptions, check_base_qualities, prepared_reads
+from hapgpu.pairhmm.qualities import (
+    QualityOptions,
+    check_base_qualities,
+    prepared_parts,
+    prepared_reads,
+)
 from hapgpu.realign.align import score_pairs
 from hapgpu.realign.candidates import Candidates
 from hapgpu.realign.haplotypes import HaplotypeSet
@@ -55,7 +61,7 @@ class LikelihoodChoice:
         self, haplotypes: HaplotypeSet, scoring: Scoring, device: Device, source: str
     ) -> None:
         self._haplotypes = haplotypes.sequences
-        self._by_locus = LocusHaplotypes.of(haplotypes.sequences, haplotypes.locus_index)
+        self._by_locus = LocusHaplotypes.of(haplotypes)
         self._scoring = scoring
         self._device = device
         self._source = source
@@ -70,6 +76,9 @@ class LikelihoodChoice:
     ) -> ScoredCandidates:
         """Choose the first of the likeliest candidates of each read.
 
+        Mapped reads are clipped to each locus, and compete at the locus with most of their bases:
+        likelihoods of parts of different lengths cannot be compared.
+
         Parameters
         ----------
         candidates
@@ -81,7 +90,7 @@ class LikelihoodChoice:
         bases
             uint8 text with the rows of `queries`: what is aligned of each, and likely or not.
         clips
-            What it is without, or None for nothing.
+            What it is without, or None for reads that are clipped to their loci.
 
         Raises
         ------
@@ -91,42 +100,72 @@ class LikelihoodChoice:
         tried = in_all_orientations(candidates, queries)
         of_choices = _has_choice(tried, queries)
         rows = np.flatnonzero(of_choices)
-        prepared = self._prepared(rows, reads, queries)
-        if clips is not None:
-            prepared = _without_clips(prepared, clips.leading, rows, bases)
+        as_tried = self._as_tried(rows, reads, queries)
+        of_rows = tried.without(~of_choices).of_reads_with_any()
         likelihoods = np.zeros(len(tried), dtype=np.float64)
-        likelihoods[np.repeat(of_choices, tried.counts)] = self._likelihoods(
-            tried.without(~of_choices).of_reads_with_any(), prepared
+        likelihoods[np.repeat(of_choices, tried.counts)] = (
+            self._at_best_locus(of_rows, as_tried)
+            if clips is None
+            else self._without_clips(of_rows, as_tried, clips.leading, rows, bases)
         )
         chosen, likelihoods = better_orientations(candidates, queries, likelihoods)
         best = first_of_best(candidates, likelihoods, INFORMATIVE)
         scores = self._scores(candidates, chosen, bases)
         return ScoredCandidates(candidates, chosen, best, second_scores(candidates, scores, best))
 
-    def _prepared(self, rows: NDArray[np.int64], reads: ReadBatch, queries: Queries) -> HmmReads:
-        """Give rows of the queries their qualities.
+    def _as_tried(self, rows: NDArray[np.int64], reads: ReadBatch, queries: Queries) -> ReadBatch:
+        """Return the reads of rows of the queries, in their orientations.
 
-        Those of unmapped reads are taken as sequenced: there is no mapping to doubt, and the
-        tags of recalibration, which have one direction only, are left aside.
+        Unmapped reads are taken as sequenced: there is no mapping to doubt and no alignment, and
+        the tags of recalibration, which have one direction only, are left aside.
         """
         of_rows = reads.take(reads_of_rows(queries)[rows])
         unmapped = of_rows.flags & _UNMAPPED > 0
         caps = np.where(unmapped, _NO_CAP, of_rows.mapping_qualities)
-        tags = of_rows.tags
-        tag_lengths = np.where(unmapped, 0, tags.lengths)
         as_tried = replace(
             of_rows,
             bases=queries.bases.take(rows),
             qualities=queries.qualities.take(rows),
             mapping_qualities=caps.astype(np.uint8),
-            tags=Ragged.gather(tags.data, tags.offsets[:-1], tag_lengths),
+            cigars=_emptied(of_rows.cigars, unmapped),
+            tags=_emptied(of_rows.tags, unmapped),
         )
         check_base_qualities(as_tried, self._source, _REMEDY)
-        return prepared_reads(as_tried, QualityOptions(), self._source)
+        return as_tried
 
-    def _likelihoods(self, candidates: Candidates, reads: HmmReads) -> NDArray[np.float64]:
-        """float64[c]: of each read with its candidates."""
+    def _at_best_locus(self, candidates: Candidates, reads: ReadBatch) -> NDArray[np.float64]:
+        """float64[c]: of reads clipped to the locus with most of their bases; -inf at others.
+
+        A read without bases at any locus counts with all of them, as one without an alignment.
+        """
         meetings = Meetings.of(candidates, self._by_locus)
+        parts = meetings.clipped_reads(reads, self._by_locus)
+        most = _most_bases(parts, len(reads))
+        parts = parts.with_all_bases_of(reads, most == 0)
+        competes = parts.lengths >= most
+        rows = meetings.candidates_of(competes)
+        prepared = prepared_parts(reads, parts.take(competes), QualityOptions(), self._source)
+        competing = Meetings.of(candidates.take(rows), self._by_locus)
+        likelihoods = np.full(len(candidates), -np.inf)
+        likelihoods[rows] = self._likelihoods(competing, prepared)
+        return likelihoods
+
+    def _without_clips(
+        self,
+        candidates: Candidates,
+        reads: ReadBatch,
+        leading: NDArray[np.int32],
+        rows: NDArray[np.int64],
+        bases: Ragged,
+    ) -> NDArray[np.float64]:
+        """float64[c]: of what is aligned of reads at all of their loci."""
+        meetings = Meetings.of(candidates, self._by_locus)
+        prepared = prepared_reads(reads, QualityOptions(), self._source)
+        aligned = _aligned_of(prepared, leading, rows, bases)
+        return self._likelihoods(meetings, aligned.take(meetings.reads))
+
+    def _likelihoods(self, meetings: Meetings, reads: HmmReads) -> NDArray[np.float64]:
+        """float64[c]: of what is weighed of the read of each meeting, in candidate order."""
         batch = meetings.hmm_batch(reads, self._by_locus)
         return meetings.in_candidate_order(log10_likelihoods(batch, self._device))
 
@@ -150,7 +189,19 @@ def _has_choice(tried: Candidates, queries: Queries) -> NDArray[np.bool_]:
     return choices[reads] > 1
 
 
-def _without_clips(
+def _emptied(rows: Ragged, empty: NDArray[np.bool_]) -> Ragged:
+    """Take all elements from the rows of a mask."""
+    return Ragged.gather(rows.data, rows.offsets[:-1], np.where(empty, 0, rows.lengths))
+
+
+def _most_bases(parts: ReadParts, reads: int) -> NDArray[np.int64]:
+    """int64[p]: bases of the longest part of the read of each part."""
+    most = np.zeros(reads, dtype=np.int64)
+    np.maximum.at(most, parts.reads, parts.lengths)
+    return most[parts.reads]
+
+
+def _aligned_of(
     reads: HmmReads, leading: NDArray[np.int32], rows: NDArray[np.int64], bases: Ragged
 ) -> HmmReads:
     """Keep what is aligned of rows of the queries; those reversed had no clips."""

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.in_process import status_of_command
+from tests.cli.in_process import error_of_command, status_of_command
 from tests.cli.map_command import Sample, make_sample, sam_of
 
 
@@ -90,15 +90,37 @@ def test_statistics(fasta: Path, sample: Sample, tmp_path: Path) -> None:
     assert {"build", "write", "total"} == set(statistics["seconds"])
 
 
+@pytest.mark.parametrize("option", ["-o", "--json"])
 @pytest.mark.parametrize("name", ["ref.fa", "link.fa"])
 def test_the_reference_is_not_replaced(
-    fasta: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str
+    fasta: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str, option: str
 ) -> None:
     (tmp_path / "link.fa").symlink_to(fasta)
     text = fasta.read_bytes()
-    assert status_of(fasta, "-o", tmp_path / name) == 2
+    assert status_of(fasta, option, tmp_path / name) == 2
     assert "is read from: write to another file" in capsys.readouterr().err
     assert fasta.read_bytes() == text
+
+
+@pytest.mark.parametrize(
+    ("options", "name"),
+    [
+        ([], "ref.fa.hgx"),
+        (["-o", "kept.hgx"], "kept.hgx"),
+        (["--minimizers", "-x", "map-hifi"], "ref.fa.k19w19.hgm"),
+    ],
+)
+def test_the_index_and_the_statistics_are_two_files(
+    fasta: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    options: list[str],
+    name: str,
+) -> None:
+    monkeypatch.chdir(fasta.parent)
+    assert status_of("ref.fa", *options, "--json", name) == 2
+    assert "both the output and the statistics" in error_of_command("index", capsys)
+    assert [path.name for path in fasta.parent.iterdir()] == ["ref.fa"]
 
 
 COMPRESSED = gzip.compress(b">one\nACGTACGTACGT\n" * 50)

@@ -162,15 +162,21 @@ def inputs(folder: Path, tmp_path: Path) -> Path:
     for name in ("reference.fa", "reference.fa.hgx", "good.fq"):
         shutil.copy(folder / name, tmp_path)
     (tmp_path / "link.fq").symlink_to("good.fq")
+    shutil.copy(folder / "reference.fa.hgx", tmp_path / "kept.hgx")
+    pysam.faidx(str(tmp_path / "reference.fa"))
     return tmp_path
 
 
+@pytest.mark.parametrize("option", ["-o", "--json"])
 @pytest.mark.parametrize(
     ("reads", "output"),
     [
         ("good.fq", "reference.fa"),
+        ("good.fq", "reference.fa.fai"),
         ("good.fq", "reference.fa.hgx"),
+        ("good.fq --index kept.hgx", "kept.hgx"),
         ("good.fq", "good.fq"),
+        ("- good.fq", "good.fq"),
         ("good.fq", "./link.fq"),
         ("link.fq", "good.fq"),
     ],
@@ -179,14 +185,25 @@ def test_no_input_is_replaced(
     inputs: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
+    option: str,
     reads: str,
     output: str,
 ) -> None:
     monkeypatch.chdir(inputs)
     before = {path: path.read_bytes() for path in inputs.iterdir()}
-    assert status_of("reference.fa", reads, "-o", output, "--device", "cpu") == 2
-    assert capsys.readouterr().err.startswith(f"hapgpu map: error: {Path(output)} is read from")
+    assert status_of("reference.fa", *reads.split(), option, output, "--device", "cpu") == 2
+    line = error_of_command("map", capsys)
+    assert line.startswith(f"hapgpu map: error: {Path(output)} is read from")
     assert {path: path.read_bytes() for path in inputs.iterdir()} == before
+
+
+def test_one_file_for_two_outputs(
+    inputs: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(inputs)
+    assert status_of("reference.fa", "good.fq", "-o", "out", "--json", inputs / "out") == 2
+    assert "both the output and the statistics" in error_of_command("map", capsys)
+    assert not (inputs / "out").exists()
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,8 @@ import pytest
 
 from hapgpu.pairhmm.reference import likelihood_reference
 from tests.cli.pairhmm_command import COMMAND, Row, lines_of, rows_of, status_of
+from tests.cli.realign_command import haplotypes_of, make_example
+from tests.pairhmm.clipping_oracle import clip, prepare_part
 from tests.pairhmm.made_reads import random_reads, write_sam
 from tests.pairhmm.preparation_oracle import Rules, array_of, prepare_record
 from tests.pairhmm.truth_sites import truth_sites, write_haplotypes
@@ -55,20 +57,25 @@ class Made:
     def without_loci(self) -> Path:
         return self.folder / "alleles.fa"
 
-    def expected(self, rules: Rules) -> list[Row]:
+    def expected(self, rules: Rules, *, whole_reads: bool = False) -> list[Row]:
         rows = []
-        with pysam.AlignmentFile(str(self.bam)) as file:
-            for record in file.fetch(until_eof=True):
-                if record.flag & 0xF04 or not record.query_sequence:
-                    continue
-                read = prepare_record(record, rules)
-                mate = 1 if record.flag & 0x41 == 0x41 else 2 if record.flag & 0x81 == 0x81 else 0
-                for name, (start, end), bases in self.haplotypes:
-                    if record.reference_start < end and record.reference_end > start:
-                        locus = f"chr:{start + 1}-{end}"
-                        value = read.likelihood(bases)
+        for record in self.weighed:
+            mate = 1 if record.flag & 0x41 == 0x41 else 2 if record.flag & 0x81 == 0x81 else 0
+            whole = prepare_record(record, rules)
+            for name, (start, end), bases in self.haplotypes:
+                if record.reference_start < end and record.reference_end > start:
+                    part = whole if whole_reads else prepare_part(record, rules, (start, end))
+                    if part is not None:
+                        locus, value = f"chr:{start + 1}-{end}", part.likelihood(bases)
                         rows.append(Row(record.query_name, mate, locus, name, value))
         return rows
+
+    @property
+    def weighed(self) -> list[pysam.AlignedSegment]:
+        """Return the reads that count, in the order of the file."""
+        with pysam.AlignmentFile(str(self.bam)) as file:
+            records = list(file.fetch(until_eof=True))
+        return [record for record in records if not record.flag & 0xF04 and record.query_sequence]
 
 
 @pytest.fixture(scope="module")
@@ -108,12 +115,15 @@ def assert_rows(found: Sequence[Row], expected: Sequence[Row]) -> None:
     )
 
 
-def test_real_reads(data_dir: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("options", [[], ["--whole-reads"]], ids=" ".join)
+@pytest.mark.parametrize("sample", ["NA12878", "HG002"])
+def test_real_reads(data_dir: Path, tmp_path: Path, sample: str, options: list[str]) -> None:
     data = data_dir / "illumina_na12878"
-    truth = data / "NA12878.truth.dev.vcf.gz"
+    truth = data / f"{sample}.truth.dev.vcf.gz"
     sites = truth_sites(data / "chr20.hg19.fa.gz", truth, flank=60)[::40]
-    bam = data / "NA12878.chr20.dev.bam"
-    found = rows_of(tmp_path, bam, write_haplotypes(tmp_path / "haplotypes.fa", sites))
+    bam = data / f"{sample}.chr20.dev.bam"
+    haplotypes = write_haplotypes(tmp_path / "haplotypes.fa", sites)
+    found = rows_of(tmp_path, bam, haplotypes, *options)
     keys, some = [], []
     with pysam.AlignmentFile(str(bam)) as file:
         for number, record in enumerate(file):
@@ -123,16 +133,44 @@ def test_real_reads(data_dir: Path, tmp_path: Path) -> None:
                 if record.reference_start >= site.end or record.reference_end <= site.start:
                     continue
                 mate = 1 if record.is_read1 else 2
+                part = (
+                    prepare_record(record, Rules())
+                    if options
+                    else prepare_part(record, Rules(), (site.start, site.end))
+                )
+                if part is None:
+                    continue
                 for haplotype, bases in enumerate(site.haplotypes):
                     name = f"{index}_{haplotype}"
                     keys.append((record.query_name, mate, site.locus, name))
                     if number % 20 == 0:
-                        value = prepare_record(record, Rules()).likelihood(bases)
-                        some.append(Row(*keys[-1], value))
+                        some.append(Row(*keys[-1], part.likelihood(bases)))
     assert [row.key for row in found] == keys
     wanted = {row.key for row in some}
     assert len(wanted) > 20
     assert_rows([row for row in found if row.key in wanted], some)
+
+
+def test_the_example(tmp_path: Path) -> None:
+    folder = make_example(tmp_path / "example")
+    found = rows_of(tmp_path, folder / "reads.bam", folder / "haplotypes.fa")
+    assert found == rows_of(tmp_path, folder / "reads.bam", folder / "haplotypes.fa", threads=1)
+    haplotypes = haplotypes_of(folder / "haplotypes.fa")
+    some = []
+    with pysam.AlignmentFile(str(folder / "reads.bam")) as file:
+        for record in list(file)[::40]:
+            if record.flag & 0xF04:
+                continue
+            for haplotype in haplotypes:
+                _, start, end = haplotype.locus
+                if record.reference_start >= end or record.reference_end <= start:
+                    continue
+                value = prepare_part(record, Rules(), (start, end)).likelihood(haplotype.bases)
+                mate, locus = 2 if record.is_read2 else 1, f"chr20:{start + 1}-{end}"
+                some.append(Row(record.query_name, mate, locus, haplotype.name, value))
+    keys = {row.key for row in some}
+    assert len(keys) > 20
+    assert_rows([row for row in found if row.key in keys], some)
 
 
 @pytest.mark.parametrize("switch", SWITCHES)
@@ -142,6 +180,15 @@ def test_switches(made: Made, tmp_path: Path, switch: str) -> None:
     if switch:
         default = rows_of(tmp_path, made.bam, made.with_loci)
         assert [row.likelihood for row in found] != [row.likelihood for row in default]
+
+
+@pytest.mark.parametrize("switch", ["", "--pcr-model aggressive"])
+def test_whole_reads(made: Made, tmp_path: Path, switch: str) -> None:
+    options = ("--whole-reads", *switch.split())
+    found = rows_of(tmp_path, made.bam, made.with_loci, *options)
+    assert_rows(found, made.expected(SWITCHES[switch], whole_reads=True))
+    clipped = rows_of(tmp_path, made.bam, made.with_loci, *switch.split())
+    assert {row.key for row in clipped} < {row.key for row in found}
 
 
 @pytest.mark.parametrize("threads", [1, 2])
@@ -165,13 +212,14 @@ def test_pipes(made: Made, tmp_path: Path) -> None:
 
 def test_without_loci_every_read_meets_every_haplotype(made: Made, tmp_path: Path) -> None:
     found = rows_of(tmp_path, made.bam, made.without_loci)
-    with pysam.AlignmentFile(str(made.bam)) as file:
-        records = [r for r in file if not r.flag & 0xF04 and r.query_sequence]
+    assert found == rows_of(tmp_path, made.bam, made.without_loci, "--whole-reads")
+    records = made.weighed
     names = [name for name, _, _ in made.haplotypes]
     keys = [(record.query_name, name) for record in records for name in names]
     assert [(row.read, row.haplotype) for row in found] == keys
     assert {row.locus for row in found} == {"."}
-    bound = {(r.read, r.haplotype): r for r in rows_of(tmp_path, made.bam, made.with_loci)}
+    whole = rows_of(tmp_path, made.bam, made.with_loci, "--whole-reads")
+    bound = {(row.read, row.haplotype): row for row in whole}
     both = [row for row in found if (row.read, row.haplotype) in bound]
     assert len(both) == len(bound) > 50
     assert all(row.likelihood == bound[row.read, row.haplotype].likelihood for row in both)
@@ -245,6 +293,28 @@ def test_what_is_left_out_is_said(
     assert (counts["unmapped"], counts["without_bases"]) == (unmapped, empty)
 
 
+def test_reads_without_bases_at_a_locus(
+    made: Made, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lost = 0
+    for record in made.weighed:
+        start, end, length = record.reference_start, record.reference_end, record.query_length
+        for locus in LOCI:
+            if start < locus[1] and end > locus[0]:
+                begin, stop = clip(start, record.cigarstring, length, locus)
+                lost += begin == stop
+    assert lost > 0
+    files = made.bam, made.with_loci
+    out = ("-o", tmp_path / "out.tsv", "--json", tmp_path / "run.json")
+    assert status_of(*files, *out, "--device", "cpu") == 0
+    said = f"hapgpu pairhmm: {lost} times a read is left out that has no bases at the locus"
+    assert said in capsys.readouterr().err.splitlines()
+    counts = json.loads((tmp_path / "run.json").read_text())["counts"]
+    assert counts["without_bases_at_locus"] == lost
+    assert status_of(*files, *out, "--whole-reads", "--device", "cpu") == 0
+    assert "no bases at the locus" not in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("option", ["-r", "-L"])
 def test_regions(made: Made, tmp_path: Path, option: str) -> None:
     (tmp_path / "targets.bed").write_text("chr\t25\t40\n")
@@ -269,8 +339,7 @@ def test_flags(made: Made, tmp_path: Path) -> None:
 def batch_text(made: Made) -> tuple[str, list[Row]]:
     """Write the meetings of reads and loci as text batches, and the rows to expect."""
     rows = [row for row in made.expected(Rules()) if row.locus != "chr:51-85"]
-    with pysam.AlignmentFile(str(made.bam)) as file:
-        reads = {r.query_name: prepare_record(r, Rules()) for r in file if r.query_qualities}
+    records = {record.query_name: record for record in made.weighed}
     text, ordered = "", []
     for start, end in (LOCI[0], LOCI[2]):
         within = [row for row in rows if row.locus == f"chr:{start + 1}-{end}"]
@@ -278,8 +347,10 @@ def batch_text(made: Made) -> tuple[str, list[Row]]:
         haplotypes = [bases for _, locus, bases in made.haplotypes if locus == (start, end)]
         text += f"{len(names)} {len(haplotypes)}\n"
         for name in names:
-            columns = ["".join(chr(q + 33) for q in column) for column in reads[name].qualities]
-            text += " ".join([reads[name].bases, *columns]) + "\n"
+            part = prepare_part(records[name], Rules(), (start, end))
+            assert part is not None
+            columns = ["".join(chr(q + 33) for q in column) for column in part.qualities]
+            text += " ".join([part.bases, *columns]) + "\n"
         text += "".join(f"{bases}\n" for bases in haplotypes)
         ordered += within
     return text, ordered

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import cupy
@@ -69,6 +70,7 @@ CASES = {
         2,
         ["--base-quality-score-threshold"],
     ),
+    "batches, whole reads": ("--batches good.in --whole-reads", 2, ["--whole-reads"]),
     "batches, cap": (
         "--batches good.in --disable-cap-base-qualities-to-map-quality",
         2,
@@ -121,6 +123,69 @@ def test_a_named_device_is_not_replaced(
     assert error.startswith("hapgpu pairhmm: error: ")
     assert error.count("\n") == 1
     assert not list(tmp_path.iterdir())
+
+
+@pytest.fixture
+def inputs(example: Path, tmp_path: Path) -> Path:
+    """Copy what a run reads, for tests that might destroy it."""
+    for name in ("reads.bam", "reads.bam.bai", "haplotypes.fa", "reference.fa", "good.in"):
+        shutil.copy(example / name, tmp_path)
+    shutil.copy(example / "reference.fa.fai", tmp_path)
+    (tmp_path / "targets.bed").write_text("chr20\t0\t10\n")
+    (tmp_path / "link.fa").symlink_to("haplotypes.fa")
+    return tmp_path
+
+
+ALIGNED = "reads.bam haplotypes.fa --reference reference.fa -L targets.bed"
+
+
+@pytest.mark.parametrize("option", ["-o", "--json"])
+@pytest.mark.parametrize(
+    ("arguments", "output"),
+    [
+        *((ALIGNED, name) for name in ("reads.bam", "reads.bam.bai", "haplotypes.fa", "./link.fa")),
+        *((ALIGNED, name) for name in ("reference.fa", "reference.fa.fai", "targets.bed")),
+        ("reads.bam link.fa", "haplotypes.fa"),
+        ("- haplotypes.fa", "haplotypes.fa"),
+        ("--batches good.in", "good.in"),
+    ],
+)
+def test_no_input_is_replaced(
+    inputs: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    option: str,
+    arguments: str,
+    output: str,
+) -> None:
+    monkeypatch.chdir(inputs)
+    before = {path: path.read_bytes() for path in inputs.iterdir()}
+    assert status_of(*arguments.split(), option, output, "--device", "cpu") == 2
+    line = error_of_command("pairhmm", capsys)
+    assert line.startswith(f"hapgpu pairhmm: error: {Path(output)} is read from")
+    assert {path: path.read_bytes() for path in inputs.iterdir()} == before
+
+
+def test_an_index_without_the_ending_of_its_file_is_not_replaced(
+    inputs: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(inputs)
+    (inputs / "reads.bam.bai").rename("reads.bai")
+    assert status_of("reads.bam", "haplotypes.fa", "-o", "reads.bai", "--device", "cpu") == 2
+    assert "reads.bai is read from" in error_of_command("pairhmm", capsys)
+
+
+@pytest.mark.parametrize("arguments", ["reads.bam haplotypes.fa", "--batches good.in"])
+def test_one_file_for_two_outputs(
+    inputs: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    arguments: str,
+) -> None:
+    monkeypatch.chdir(inputs)
+    assert status_of(*arguments.split(), "-o", "out", "--json", inputs / "out") == 2
+    assert "both the output and the statistics" in error_of_command("pairhmm", capsys)
+    assert not (inputs / "out").exists()
 
 
 @pytest.mark.parametrize("place", ["missing_folder/out.tsv", "."])

@@ -185,6 +185,50 @@ def test_likelihoods_that_tell_nothing_are_ties(tmp_path: Path, names: tuple[str
     assert chosen_by(tmp_path, fasta, line, *BY_LIKELIHOOD).columns[2] == names[0]
 
 
+def placed_line(position: int, cigar: str, bases: str, qualities: Sequence[int]) -> str:
+    """Return a read at a 1-based position."""
+    columns = sam_line(bases, qualities).split("\t")
+    columns[3], columns[5] = str(position), cigar
+    return "\t".join(columns)
+
+
+LOCUS = " chr:21-66"  # of both haplotypes
+
+
+def test_reads_are_clipped_to_the_locus(tmp_path: Path) -> None:
+    """Bases beyond the locus do not count, with or without soft clips; the read stays whole."""
+    # Only the tail resembles the tail of the second haplotype, which lies behind the locus.
+    tail = "GGCATTACGCAGGTACCTTA"
+    haplotypes = {"second": LEFT + SECOND + RIGHT + tail, "first": LEFT + FIRST + RIGHT}
+    fasta = write_haplotypes(tmp_path, haplotypes, LOCUS)
+    bases = (LEFT + FIRST + RIGHT)[4:] + tail
+    for cigar in ("62M", "42M20S"):
+        line = placed_line(25, cigar, bases, [40] * 62)
+        assert chosen_by(tmp_path, fasta, line).columns[2] == "second"
+        record = chosen_by(tmp_path, fasta, line, *BY_LIKELIHOOD)
+        assert record.columns[2] == "first"
+        assert record.columns[9] == bases
+
+
+def test_a_read_at_two_loci(tmp_path: Path) -> None:
+    """It is written where its alignment has more bases, be the fewer ones at the other likelier."""
+    fasta = tmp_path / "haplotypes.fa"
+    near, far = LEFT + FIRST + RIGHT, "TTGACGGATACCATGCAGTA"
+    fasta.write_text(f">far chr:67-86\n{far}\n>near chr:21-66\n{near}\n")
+    bases = (near[:30] + "G" + near[31:] + far)[20:58]  # 26 bases at the first, 12 at the second
+    line = placed_line(41, "38M", bases, [40] * 38)
+    assert chosen_by(tmp_path, fasta, line, *BY_LIKELIHOOD).columns[2] == "near"
+    line = placed_line(59, "38M", bases, [40] * 38)
+    assert chosen_by(tmp_path, fasta, line, *BY_LIKELIHOOD).columns[2] == "far"
+
+
+def test_a_locus_that_the_read_lacks(tmp_path: Path) -> None:
+    """A read without bases at the locus counts with all of them."""
+    fasta = write_haplotypes(tmp_path, HAPLOTYPES, " chr:30-40")
+    line = placed_line(2, f"19M20D{len(READ) - 19}M", READ, flat((AT + 5, 20)))
+    assert chosen_by(tmp_path, fasta, line, *BY_LIKELIHOOD).columns[2] == "second"
+
+
 def test_orientation_of_unmapped_reads(tmp_path: Path) -> None:
     """The reversed read is weighed with its qualities reversed; MAPQ and tags do not count."""
     fasta = write_haplotypes(tmp_path, HAPLOTYPES)

@@ -32,8 +32,7 @@ def _line(random: Random, name: str, reference: str, start: int, *, all_kinds: b
         for base in reference[start : start + length]
     )
     qualities = "".join(chr(33 + random.randint(2, 60)) for _ in bases)
-    gap = random.choice(["", "", "3D", "40N"])
-    cigar = f"{length // 2}M{gap}{length - length // 2}M" if gap and length > 1 else f"{length}M"
+    cigar = _cigar(random, length)
     flag = random.choice(FLAGS) if all_kinds else 0
     tags = _tags(random, length)
     if all_kinds and random.random() < 0.1:
@@ -41,6 +40,18 @@ def _line(random: Random, name: str, reference: str, start: int, *, all_kinds: b
     mapping_quality = random.choice(MAPPING_QUALITIES)
     line = f"{name}\t{flag}\tchr\t{start + 1}\t{mapping_quality}\t{cigar}\t*\t0\t0"
     return f"{line}\t{bases}\t{qualities}\t{tags}".rstrip("\t")
+
+
+def _cigar(random: Random, length: int) -> str:
+    """Align so many bases with a gap, an insertion and soft clips, each now and then."""
+    left, right, inserted = (random.choice([0, 0, random.randint(1, 4)]) for _ in range(3))
+    aligned = length - left - right - inserted
+    if aligned < 2:
+        return f"{length}M"
+    gap = random.choice(["", "", "3D", "60N"])
+    middle = [f"{aligned // 2}M", f"{inserted}I", gap, f"{aligned - aligned // 2}M"]
+    parts = [f"{left}S", *middle, f"{right}S"]
+    return "".join(part for part in parts if part and not part.startswith("0"))
 
 
 def _tags(random: Random, length: int) -> str:

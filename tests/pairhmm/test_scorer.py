@@ -18,6 +18,7 @@ from hapgpu.io.reads import open_reads
 from hapgpu.pairhmm.qualities import QualityOptions
 from hapgpu.pairhmm.scorer import Scored, Scorer, ScorerOptions
 from hapgpu.realign.haplotypes import HaplotypeSet, read_haplotypes
+from tests.pairhmm.clipping_oracle import clip, prepare_part
 from tests.pairhmm.made_reads import random_reads, write_sam
 from tests.pairhmm.preparation_oracle import (
     Rules,
@@ -27,7 +28,9 @@ from tests.pairhmm.preparation_oracle import (
 )
 
 TOLERANCE = 1e-5
-OPTIONS = ScorerOptions(QualityOptions(), normalize=False, require_flags=0, exclude_flags=0xF00)
+OPTIONS = ScorerOptions(
+    QualityOptions(), normalize=False, whole_reads=False, require_flags=0, exclude_flags=0xF00
+)
 # The second overlaps the first and the third, and the haplotypes of the loci take turns.
 LOCI = ((20, 60), (50, 85), (80, 120), (180, 210))
 READS = 90
@@ -49,24 +52,31 @@ class Input:
         scorer = Scorer(self.haplotypes, self.header, options, CpuDevice(2), "reads.sam")
         return scorer(self.reads if reads is None else reads)
 
-    def expected(self, *, with_loci: bool, normalize: bool) -> list[Row]:
+    def expected(self, *, normalize: bool, whole_reads: bool) -> list[Row]:
         """Return what has to come out, read by read in plain Python."""
         rows: list[Row] = []
         with pysam.AlignmentFile(str(self.path)) as records:
             for record in records:
-                rows += self._rows_of(record, with_loci=with_loci, normalize=normalize)
+                rows += self._rows_of(record, normalize=normalize, whole_reads=whole_reads)
         return rows
 
     def _rows_of(
-        self, record: pysam.AlignedSegment, *, with_loci: bool, normalize: bool
+        self, record: pysam.AlignedSegment, *, normalize: bool, whole_reads: bool
     ) -> list[Row]:
         if record.flag & 0xF04 or not record.query_sequence:
             return []
-        read = prepare_record(record, Rules())
         start, end = record.reference_start, record.reference_end
         values: dict[str, float] = {}
-        for place in LOCI if with_loci else [None]:
+        for place in LOCI if self.haplotypes.loci else [None]:
             if place and not (start < place[1] and end > place[0]):
+                continue
+            is_whole = place is None or whole_reads
+            read = (
+                prepare_record(record, Rules())
+                if is_whole
+                else prepare_part(record, Rules(), place)
+            )
+            if read is None:
                 continue
             met = {name: bases for name, locus, bases in self.rows if place in {locus, None}}
             likelihoods = [read.likelihood(bases) for bases in met.values()]
@@ -115,16 +125,45 @@ def rows_of(scored: Scored, haplotypes: HaplotypeSet) -> list[Row]:
     ]
 
 
+@pytest.mark.parametrize("whole_reads", [False, True])
 @pytest.mark.parametrize("normalize", [False, True])
-def test_as_one_by_one(made: Input, normalize: bool) -> None:
-    scored = made.score(replace(OPTIONS, normalize=normalize))
-    found = rows_of(scored, made.haplotypes)
-    expected = made.expected(with_loci=bool(made.haplotypes.loci), normalize=normalize)
+def test_as_one_by_one(made: Input, normalize: bool, whole_reads: bool) -> None:
+    options = replace(OPTIONS, normalize=normalize, whole_reads=whole_reads)
+    found = rows_of(made.score(options), made.haplotypes)
+    expected = made.expected(normalize=normalize, whole_reads=whole_reads)
     assert [row[:3] for row in found] == [row[:3] for row in expected]
     assert len(found) > READS / 3
     np.testing.assert_allclose(
         [row[3] for row in found], [row[3] for row in expected], rtol=0, atol=TOLERANCE
     )
+
+
+def test_reads_are_clipped_to_loci_only(made: Input) -> None:
+    clipped, whole = (made.score(replace(OPTIONS, whole_reads=is_on)) for is_on in (False, True))
+    best = [scored.likelihoods.max() for scored in (clipped, whole)]
+    if made.haplotypes.loci:
+        assert clipped.counts["cells"] < whole.counts["cells"]
+        assert best[0] != best[1]
+    else:
+        assert rows_of(clipped, made.haplotypes) == rows_of(whole, made.haplotypes)
+
+
+def test_reads_without_bases_at_a_locus(made: Input) -> None:
+    scored = made.score(OPTIONS)
+    lost = 0
+    with pysam.AlignmentFile(str(made.path)) as file:
+        for record in file:
+            if record.flag & 0xF04 or not record.query_sequence:
+                continue
+            start, end, length = record.reference_start, record.reference_end, record.query_length
+            for locus in LOCI:
+                if start < locus[1] and end > locus[0]:
+                    begin, stop = clip(start, record.cigarstring, length, locus)
+                    lost += begin == stop
+    assert scored.counts["without_bases_at_locus"] == (lost if made.haplotypes.loci else 0)
+    assert lost > 0
+    whole = made.score(replace(OPTIONS, whole_reads=True))
+    assert whole.counts["without_bases_at_locus"] == 0
 
 
 def test_what_is_left_out_is_counted(made: Input) -> None:

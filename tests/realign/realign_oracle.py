@@ -18,6 +18,7 @@ from hapgpu.pairhmm.reference import likelihood_reference
 from hapgpu.realign.reference import Alignment, align_reference
 from hapgpu.realign.scoring import PRESETS, Overhang, Scoring
 from tests.pairhmm import preparation_oracle as hmm
+from tests.pairhmm.clipping_oracle import clip
 from tests.realign import gatk_projection as gatk
 
 REPLACED = {"AS", "XS", "NM", "MD", "OC", "OP"}
@@ -101,6 +102,12 @@ class Read:
         contig, first, end = locus
         return self.columns[2] == contig and start < end and start + max(length, 1) > first
 
+    def part_at(self, locus: tuple[str, int, int] | None) -> tuple[int, int]:
+        """Return the bases that the alignment has within a locus, half-open."""
+        if locus is None or not self.is_mapped:
+            return 0, len(self.bases)
+        return clip(int(self.columns[3]) - 1, self.columns[5], len(self.bases), locus[1:])
+
     def orientations(self) -> Iterator[tuple[str, str, int]]:
         """Yield bases and qualities as they may be aligned, and what that does to the flag."""
         yield self.bases, self.columns[10], 0
@@ -149,7 +156,9 @@ def expected(line: str, haplotypes: Sequence[Haplotype], rules: Rules) -> list[R
     length = len(read.bases) - leading - trailing
     if length < 1:
         return [_elsewhere(read, rules)]
-    placed = [_placed(read, h, leading, length, rules) for h in candidates]
+    whole = slice(leading, leading + length)
+    parts = _parts(read, candidates, whole, rules)
+    placed = [_placed(read, h, whole, p, rules) for h, p in zip(candidates, parts, strict=True)]
     scores = [p.alignment.score for p in placed]
     worst = max(p.value for p in placed) - TIES * rules.by_likelihood
     best = next(k for k, p in enumerate(placed) if p.value >= worst)
@@ -199,24 +208,54 @@ def score_of(bases: str, cigar: gatk.Cigar, start: int, reference: str, scoring:
     return score
 
 
-def _placed(read: Read, haplotype: Haplotype, leading: int, length: int, rules: Rules) -> Placed:
+def _parts(
+    read: Read, candidates: Sequence[Haplotype], whole: slice, rules: Rules
+) -> list[slice | None]:
+    """Return what of a read is weighed with each candidate; None at loci with fewer of its bases.
+
+    A read without bases at any locus counts with all of them.
+    """
+    if rules.on_reference:
+        return [whole] * len(candidates)
+    parts = [read.part_at(haplotype.locus) for haplotype in candidates]
+    most = max(end - start for start, end in parts)
+    if most == 0:
+        return [whole] * len(candidates)
+    return [slice(start, end) if end - start == most else None for start, end in parts]
+
+
+def _placed(
+    read: Read, haplotype: Haplotype, within: slice, part: slice | None, rules: Rules
+) -> Placed:
     best: Placed | None = None
-    within = slice(leading, leading + length)
     for bases, qualities, turned in read.orientations():
         alignment = aligned(haplotype.bases, bases[within], rules.scoring)
         value: float = alignment.score
         if rules.by_likelihood:
-            prepared = _prepared(read, bases, qualities)
-            value = likelihood(tuple(column[within] for column in prepared), haplotype.bases)
+            value = _likelihood(read, haplotype, bases, qualities, part, rules)
         if best is None or value > best.value:
             best = Placed(haplotype, bases, qualities, turned, alignment, value)
     assert best is not None
     return best
 
 
-def _prepared(read: Read, bases: str, qualities: str) -> tuple[tuple[int, ...], ...]:
+def _likelihood(
+    read: Read, haplotype: Haplotype, bases: str, qualities: str, part: slice | None, rules: Rules
+) -> float:
+    """Weigh a part of a read: prepared by itself, or, on the reference, with its soft clips."""
+    if part is None:
+        return -np.inf
+    prepared = (
+        tuple(column[part] for column in _prepared(read, bases, qualities, slice(None)))
+        if rules.on_reference
+        else _prepared(read, bases[part], qualities[part], part)
+    )
+    return likelihood(prepared, haplotype.bases)
+
+
+def _prepared(read: Read, bases: str, qualities: str, part: slice) -> tuple[tuple[int, ...], ...]:
     """Return letters and the four qualities; an unmapped read has no MAPQ and no tags."""
-    tags = {text[:2]: text[5:] for text in read.columns[11:] if read.is_mapped}
+    tags = {text[:2]: text[5:][part] for text in read.columns[11:] if read.is_mapped}
     phred = [ord(letter) - 33 for letter in qualities]
     cap = int(read.columns[4]) if read.is_mapped else 255
     indels = tags.get("BI"), tags.get("BD")
