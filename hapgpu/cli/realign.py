@@ -28,7 +28,14 @@ from hapgpu.cli.options import (
     Verbose,
 )
 from hapgpu.cli.progress import choose_progress
-from hapgpu.cli.run import announce, given_regions, report, worker_devices
+from hapgpu.cli.run import (
+    announce,
+    check_outputs,
+    given_regions,
+    report,
+    with_indexes,
+    worker_devices,
+)
 from hapgpu.device import resolve_devices
 from hapgpu.errors import UsageError
 from hapgpu.io.header import SamHeader
@@ -173,6 +180,8 @@ def realign(
         with_reference={"--always": always, "--loci-only": loci_only, "--write-index": write_index},
         write_all=write_all,
     )
+    inputs = (reads, haplotypes, reference, targets_file)
+    check_outputs(with_indexes(path for path in inputs if path is not None), output, json)
     devices, chosen = resolve_devices(device, threads=threads, gpu_memory=gpu_mem)
     options = RealignOptions(
         resolve_scoring(scoring),

@@ -14,7 +14,7 @@ from hapgpu.realign.queries import Clips
 
 @dataclass(frozen=True, slots=True)
 class ClipVariants:
-    """v variants of n reads, those of a read together, the one with the most bases first.
+    """v variants of n reads, those of a read together, the one with the fewest bases first.
 
     Attributes
     ----------
@@ -44,8 +44,8 @@ class ClipVariants:
         counts = ends.prod(axis=0)
         offsets = offsets_of(counts)
         read = np.repeat(np.arange(counts.size), counts)
-        number = np.arange(read.size) - offsets[read]
-        # Of four, the second keeps the clip at the end, the third the one at the start.
+        number = counts[read] - 1 - (np.arange(read.size) - offsets[read])
+        # Of four, 0 is without clips, 1 keeps the one at the end, 2 the one at the start.
         has_trailing = ends[1][read] > 1
         keeps_trailing = has_trailing & (number & 1 > 0)
         keeps_leading = np.where(has_trailing, number >> 1, number) > 0

@@ -10,11 +10,13 @@ from numpy.typing import NDArray
 
 from hapgpu.batch import ReadBatch
 from hapgpu.device import Device
+from hapgpu.pairhmm.clipping import ReadParts
 from hapgpu.pairhmm.likelihoods import log10_likelihoods
 from hapgpu.pairhmm.meetings import LocusHaplotypes, Meetings
-from hapgpu.pairhmm.qualities import QualityOptions, check_base_qualities, prepared_reads
+from hapgpu.pairhmm.qualities import QualityOptions, check_base_qualities, prepared_parts
 from hapgpu.realign.candidates import Candidates
 from hapgpu.realign.extension import ExtendedHaplotypes
+from hapgpu.realign.haplotypes import HaplotypeSet
 
 _REMEDY: Final = "use --best-by score, or leave the read out"
 
@@ -56,12 +58,12 @@ class ExtendedLikelihoods:
         """
         check_base_qualities(reads, self.source, _REMEDY)
         leading, trailing = clips
-        # Qualities depend on repeats, which may reach into the clips.
-        prepared = prepared_reads(reads, QualityOptions(), self.source).gather(
-            reads.bases.offsets[:-1] + leading, reads.bases.lengths - leading - trailing
-        )
         # The haplotypes on one window are those of one locus, with the same flanks.
-        haplotypes = LocusHaplotypes.of(extended.sequences, extended.windows)
+        by_window = HaplotypeSet((), extended.sequences, (), extended.windows)
+        haplotypes = LocusHaplotypes.of(by_window)
         meetings = Meetings.of(Candidates(candidates.offsets, rows), haplotypes)
+        ends = (reads.bases.lengths - trailing)[meetings.reads]
+        parts = ReadParts(meetings.reads, leading[meetings.reads].astype(np.int64), ends)
+        prepared = prepared_parts(reads, parts, QualityOptions(), self.source)
         batch = meetings.hmm_batch(prepared, haplotypes)
         return meetings.in_candidate_order(log10_likelihoods(batch, self.device))

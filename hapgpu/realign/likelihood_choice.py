@@ -14,16 +14,11 @@ from hapgpu.pairhmm.batch import HmmReads
 from hapgpu.pairhmm.clipping import ReadParts
 from hapgpu.pairhmm.likelihoods import log10_likelihoods
 from hapgpu.pairhmm.meetings import LocusHaplotypes, Meetings
-from hapgpu.pairhmm.qualities import (
-    QualityOptions,
-    check_base_qualities,
-    prepared_parts,
-    prepared_reads,
-)
+from hapgpu.pairhmm.qualities import QualityOptions, check_base_qualities, prepared_parts
 from hapgpu.realign.align import score_pairs
 from hapgpu.realign.candidates import Candidates
 from hapgpu.realign.haplotypes import HaplotypeSet
-from hapgpu.realign.queries import Clips, Queries
+from hapgpu.realign.queries import Queries
 from hapgpu.realign.scoring import Overhang, Scoring
 from hapgpu.realign.select import (
     ScoredCandidates,
@@ -71,8 +66,6 @@ class LikelihoodChoice:
         candidates: Candidates,
         reads: ReadBatch,
         queries: Queries,
-        bases: Ragged,
-        clips: Clips | None,
     ) -> ScoredCandidates:
         """Choose the first of the likeliest candidates of each read.
 
@@ -87,10 +80,6 @@ class LikelihoodChoice:
             The reads.
         queries
             The reads in their orientations.
-        bases
-            uint8 text with the rows of `queries`: what is aligned of each, and likely or not.
-        clips
-            What it is without, or None for reads that are clipped to their loci.
 
         Raises
         ------
@@ -103,14 +92,11 @@ class LikelihoodChoice:
         as_tried = self._as_tried(rows, reads, queries)
         of_rows = tried.without(~of_choices).of_reads_with_any()
         likelihoods = np.zeros(len(tried), dtype=np.float64)
-        likelihoods[np.repeat(of_choices, tried.counts)] = (
-            self._at_best_locus(of_rows, as_tried)
-            if clips is None
-            else self._without_clips(of_rows, as_tried, clips.leading, rows, bases)
-        )
+        rows_tried = np.repeat(of_choices, tried.counts)
+        likelihoods[rows_tried] = self._at_best_locus(of_rows, as_tried)
         chosen, likelihoods = better_orientations(candidates, queries, likelihoods)
         best = first_of_best(candidates, likelihoods, INFORMATIVE)
-        scores = self._scores(candidates, chosen, bases)
+        scores = self._scores(candidates, chosen, queries.bases)
         return ScoredCandidates(candidates, chosen, best, second_scores(candidates, scores, best))
 
     def _as_tried(self, rows: NDArray[np.int64], reads: ReadBatch, queries: Queries) -> ReadBatch:
@@ -150,20 +136,6 @@ class LikelihoodChoice:
         likelihoods[rows] = self._likelihoods(competing, prepared)
         return likelihoods
 
-    def _without_clips(
-        self,
-        candidates: Candidates,
-        reads: ReadBatch,
-        leading: NDArray[np.int32],
-        rows: NDArray[np.int64],
-        bases: Ragged,
-    ) -> NDArray[np.float64]:
-        """float64[c]: of what is aligned of reads at all of their loci."""
-        meetings = Meetings.of(candidates, self._by_locus)
-        prepared = prepared_reads(reads, QualityOptions(), self._source)
-        aligned = _aligned_of(prepared, leading, rows, bases)
-        return self._likelihoods(meetings, aligned.take(meetings.reads))
-
     def _likelihoods(self, meetings: Meetings, reads: HmmReads) -> NDArray[np.float64]:
         """float64[c]: of what is weighed of the read of each meeting, in candidate order."""
         batch = meetings.hmm_batch(reads, self._by_locus)
@@ -199,13 +171,3 @@ def _most_bases(parts: ReadParts, reads: int) -> NDArray[np.int64]:
     most = np.zeros(reads, dtype=np.int64)
     np.maximum.at(most, parts.reads, parts.lengths)
     return most[parts.reads]
-
-
-def _aligned_of(
-    reads: HmmReads, leading: NDArray[np.int32], rows: NDArray[np.int64], bases: Ragged
-) -> HmmReads:
-    """Keep what is aligned of rows of the queries; those reversed had no clips."""
-    begins = reads.bases.offsets[:-1].copy()
-    stored = rows < leading.size
-    begins[stored] += leading[rows[stored]]
-    return reads.gather(begins, bases.lengths_of(rows))

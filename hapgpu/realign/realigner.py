@@ -135,6 +135,7 @@ class Realigner:
         self._source = source
         self._finder = CandidateFinder(haplotypes, header, source)
         self._contig_names = Ragged.from_sequences(header.reference_names)
+        self._by_likelihood = self._likelihood_choice(haplotypes)
         self._extender = None
         if placement is not None:
             self._extender = Extender(placement.haplotypes, placement.reference, header)
@@ -194,13 +195,21 @@ class Realigner:
         haplotypes: HaplotypeSet,
     ) -> ScoredCandidates:
         """Choose the best candidate of each read."""
-        bases, scoring = queries.bases, self._options.scoring
         if self._options.best_by is BestBy.LIKELIHOOD:
-            choose = LikelihoodChoice(haplotypes, scoring, self._device, self._source)
-            return choose(candidates, reads, queries, bases, None)
+            is_given = haplotypes is self._haplotypes
+            choose = self._by_likelihood if is_given else self._likelihood_choice(haplotypes)
+            return choose(candidates, reads, queries)
         return score_candidates(
-            candidates, queries, bases, haplotypes.sequences, scoring, self._device
+            candidates,
+            queries,
+            queries.bases,
+            haplotypes.sequences,
+            self._options.scoring,
+            self._device,
         )
+
+    def _likelihood_choice(self, haplotypes: HaplotypeSet) -> LikelihoodChoice:
+        return LikelihoodChoice(haplotypes, self._options.scoring, self._device, self._source)
 
     def _align(self, scored: ScoredCandidates, bases: Ragged, sequences: Ragged) -> _Aligned:
         """Align each read with its best candidate, or with all."""
