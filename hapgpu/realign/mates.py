@@ -15,7 +15,7 @@ from hapgpu.batch import Ragged, ReadBatch
 from hapgpu.jit import njit
 from hapgpu.realign.cigar import cigar_text, reference_lengths
 from hapgpu.realign.move_hits import MoveHits
-from hapgpu.realign.moves import NOT_MOVED, Moves
+from hapgpu.realign.moves import NOT_MOVED, Moves, MoveTable
 from hapgpu.realign.tags import replace_texts, text_values
 from hapgpu.rows import Rows, row_of, rows_of
 
@@ -26,7 +26,9 @@ _ZERO, _NINE = b"09"
 _SPANNING = b"MDN=X"
 
 
-def with_new_mates(before: ReadBatch, after: ReadBatch, hits: MoveHits, moves: Moves) -> ReadBatch:
+def with_new_mates(
+    before: ReadBatch, after: ReadBatch, hits: MoveHits, table: MoveTable
+) -> ReadBatch:
     """Bring mate fields up to date.
 
     Parameters
@@ -37,7 +39,7 @@ def with_new_mates(before: ReadBatch, after: ReadBatch, hits: MoveHits, moves: M
         The same, those that have moved with their new alignments.
     hits
         Their moves, and those of their mates.
-    moves
+    table
         All moves.
 
     Returns
@@ -47,7 +49,7 @@ def with_new_mates(before: ReadBatch, after: ReadBatch, hits: MoveHits, moves: M
     and strand, of which `MQ` and flag 0x20 tell, do not change.
     """
     has_mate = hits.mates != NOT_MOVED
-    mates = moves.take(hits.mates[has_mate])
+    mates = table.take(hits.mates[has_mate])
     mate_positions = before.mate_positions.copy()
     mate_positions[has_mate] = mates.positions
     # A mate without a position of its own is where the mapped read is.
@@ -62,7 +64,7 @@ def with_new_mates(before: ReadBatch, after: ReadBatch, hits: MoveHits, moves: M
         before.positions == before.mate_positions
     )
     positions[follows] = mate_positions[follows]
-    ends = _FivePrimeEnds.of(before, after, hits, moves)
+    ends = _FivePrimeEnds.of(before, after, has_mate, mates)
     tags = replace_texts(after.tags, "MC", has_mate, cigar_text(mates.cigars))
     return replace(
         after,
@@ -90,16 +92,15 @@ class _FivePrimeEnds:
 
     @classmethod
     def of(
-        cls, before: ReadBatch, after: ReadBatch, hits: MoveHits, moves: Moves
+        cls, before: ReadBatch, after: ReadBatch, has_mate: NDArray[np.bool_], mates: Moves
     ) -> _FivePrimeEnds:
+        """Take what records tell, and for rows of a mask what is known of their moved mates."""
         old, new = _five_prime(before), _five_prime(after)
         mate_old = _mates_said_to_be_at(before, old)
         mate_new = mate_old.copy()
-        has_mate = hits.mates != NOT_MOVED
-        mates = hits.mates[has_mate]
-        is_reverse = moves.flags[mates] & _REVERSE > 0
-        mate_old[has_mate] = np.where(is_reverse, moves.old_ends[mates], moves.old_positions[mates])
-        mate_new[has_mate] = np.where(is_reverse, moves.ends[mates], moves.positions[mates])
+        is_reverse = mates.flags & _REVERSE > 0
+        mate_old[has_mate] = np.where(is_reverse, mates.old_ends, mates.old_positions)
+        mate_new[has_mate] = np.where(is_reverse, mates.ends, mates.positions)
         together = before.reference_ids == before.mate_reference_ids
         together &= before.flags & (_UNMAPPED | _MATE_UNMAPPED) == 0
         return cls(old, new, mate_old, mate_new, together & (mate_old != _UNKNOWN))

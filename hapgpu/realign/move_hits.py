@@ -64,10 +64,10 @@ def find_moves(block: RecordBlock, table: MoveTable, pool: Pool) -> MoveHits:
     )
 
     def find(start: int, stop: int) -> None:
-        _find(block.data, block.layout, start, stop, table.index, hits)
+        for index, first in zip(table.indexes, table.starts.tolist(), strict=False):
+            _find(block.data, block.layout, (start, stop), index, first, hits)
 
-    if len(table):
-        pool.over_rows(find, count)
+    pool.over_rows(find, count)
     return hits
 
 
@@ -75,12 +75,13 @@ def find_moves(block: RecordBlock, table: MoveTable, pool: Pool) -> MoveHits:
 def _find(
     data: NDArray[np.uint8],
     layout: Layout,
-    start: int,
-    stop: int,
+    rows: tuple[int, int],
     index: MoveIndex,
+    first: int,
     hits: MoveHits,
 ) -> None:
-    for row in range(start, stop):
+    """Look up rows of a block in one run, whose moves have the numbers from `first` on."""
+    for row in range(rows[0], rows[1]):
         at = layout.starts[row]
         flag = load_u16(data, at + 18)
         name = at + FIXED_BYTES
@@ -88,14 +89,18 @@ def _find(
         if not flag & _UNMAPPED:
             position = load_i32(data, at + 8)
             end = position + _span(data, layout.cigar_starts[row], layout.cigar_lengths[row])
-            hits.own[row] = find_own(index, hashed, flag, load_i32(data, at + 4), position, end)
+            own = find_own(index, hashed, flag, load_i32(data, at + 4), position, end)
+            if own != NOT_MOVED:
+                hits.own[row] = first + own
         if flag & _PAIRED:
             contig, position = load_i32(data, at + 24), load_i32(data, at + 28)
-            hits.mates[row] = find_mate(index, hashed, flag, contig, position)
+            mate = find_mate(index, hashed, flag, contig, position)
+            if mate != NOT_MOVED:
+                hits.mates[row] = first + mate
         if has_sibling(index, hashed, flag):
             tags = layout.tag_starts[row]
             tags_end = at + 4 + load_i32(data, at)
-            hits.has_siblings[row] = find_field(data, tags, tags_end, _SA) >= 0
+            hits.has_siblings[row] |= find_field(data, tags, tags_end, _SA) >= 0
 
 
 @njit

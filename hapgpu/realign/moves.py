@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import tempfile
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Final, NamedTuple, Self
+from os import SEEK_END
+from typing import IO, Any, Final, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hapgpu.batch import Ragged
+from hapgpu.batch import Ragged, offsets_of
+from hapgpu.errors import OutputError
 from hapgpu.io.byte_access import Integer, hash_of
 from hapgpu.jit import njit, njit_inlined
 from hapgpu.rows import Rows, read_only, rows_of
 
 NOT_MOVED: Final = -1
+
+_MOVES_IN_MEMORY = 1_000_000
+_ALIGNMENT: Final = 8
 
 _NEVER_ALIKE: Final = 0x900  # secondary and supplementary records are nobody's mate
 
@@ -95,6 +101,27 @@ class Moves:
             cigars=Ragged.concatenate([part.cigars for part in parts]),
         )
 
+    def with_columns(self, change: Callable[[NDArray[Any]], NDArray[Any]]) -> Moves:
+        """Replace each array by what a function returns for it."""
+
+        def changed(rows: Ragged) -> Ragged:
+            return Ragged(change(rows.data), change(rows.offsets))
+
+        return Moves(
+            name_hashes=change(self.name_hashes),
+            flags=change(self.flags),
+            reference_ids=change(self.reference_ids),
+            old_positions=change(self.old_positions),
+            old_ends=change(self.old_ends),
+            positions=change(self.positions),
+            ends=change(self.ends),
+            scores=change(self.scores),
+            second_scores=change(self.second_scores),
+            edit_distances=change(self.edit_distances),
+            mismatches=changed(self.mismatches),
+            cigars=changed(self.cigars),
+        )
+
     def take(self, rows: NDArray[np.int64]) -> Self:
         """Gather moves by their numbers."""
         return type(self)(
@@ -114,7 +141,7 @@ class Moves:
 
 
 class MoveIndex(NamedTuple):
-    """The columns of a `MoveTable` by which reads are found, for compiled code.
+    """The columns of a run of moves by which reads are found, for compiled code.
 
     Attributes
     ----------
@@ -133,44 +160,127 @@ class MoveIndex(NamedTuple):
     old_positions: NDArray[np.int32]
     old_ends: NDArray[np.int32]
 
+    @classmethod
+    def of(cls, moves: Moves) -> Self:
+        """Index moves that are sorted by the hash of the name."""
+        bits = max(1, len(moves).bit_length())
+        shift = np.uint64(64 - bits)
+        tops = (moves.name_hashes >> shift).astype(np.int64)
+        return cls(
+            np.searchsorted(tops, np.arange(2**bits + 1)),
+            shift,
+            read_only(moves.name_hashes),
+            read_only(moves.flags),
+            read_only(moves.reference_ids),
+            read_only(moves.old_positions),
+            read_only(moves.old_ends),
+        )
+
 
 class MoveTable:
-    """All moves of a run, sorted by the hash of the read's name.
-
-    Takes about 100 bytes per move.
+    """All moves of a run of the program, in runs that are sorted by the hash of the read's name.
 
     Attributes
     ----------
-    moves
-        The moves, sorted.
-    index
-        What they are found by.
+    indexes
+        What the moves of each run are found by.
+    starts
+        int64[runs + 1]: the moves of run k have the numbers from `starts[k]` on.
     most_left
         How many bases, at most, a read starts before its old position.
     """
 
-    def __init__(self, parts: Sequence[Moves]) -> None:
-        moves = Moves.concatenate([*parts, Moves.none()])
-        # By more than the hash, so that the table does not depend on batches.
-        keys = (moves.flags, moves.old_positions, moves.reference_ids, moves.name_hashes)
-        self.moves = moves.take(np.lexsort(keys))
-        bits = max(1, len(moves).bit_length())
-        shift = np.uint64(64 - bits)
-        tops = (self.moves.name_hashes >> shift).astype(np.int64)
-        self.index = MoveIndex(
-            np.searchsorted(tops, np.arange(2**bits + 1)),
-            shift,
-            read_only(self.moves.name_hashes),
-            read_only(self.moves.flags),
-            read_only(self.moves.reference_ids),
-            read_only(self.moves.old_positions),
-            read_only(self.moves.old_ends),
-        )
-        shifts = self.moves.old_positions - self.moves.positions
-        self.most_left = max(0, int(shifts.max(initial=0)))
+    def __init__(self, runs: Sequence[Moves]) -> None:
+        self._runs = list(runs)
+        self.indexes = [MoveIndex.of(run) for run in runs]
+        self.starts = offsets_of([len(run) for run in runs])
+        self.most_left = max([0, *(_most_left(run) for run in runs)])
 
     def __len__(self) -> int:
-        return len(self.moves)
+        return int(self.starts[-1])
+
+    def take(self, rows: NDArray[np.int64]) -> Moves:
+        """Gather moves by their numbers."""
+        run = np.searchsorted(self.starts, rows, side="right") - 1
+        order = np.argsort(run, kind="stable")
+        parts = [moves.take(rows[run == k] - self.starts[k]) for k, moves in enumerate(self._runs)]
+        back = np.empty_like(order)
+        back[order] = np.arange(order.size)
+        return Moves.concatenate([*parts, Moves.none()]).take(back)
+
+    def of_name(self, hashed: np.uint64) -> Moves:
+        """Return the moves of all records whose name has a hash."""
+        found = [
+            np.arange(*np.searchsorted(moves.name_hashes, [hashed, hashed + np.uint64(1)])) + start
+            for moves, start in zip(self._runs, self.starts[:-1], strict=True)
+        ]
+        return self.take(np.concatenate([np.empty(0, dtype=np.int64), *found]))
+
+
+class MoveCollector:
+    """Collects moves as they are found, in bounded memory.
+
+    A million moves take about 100 MB. Each further million waits in an unnamed temporary file,
+    which is gone with this process, and is mapped into memory.
+    """
+
+    def __init__(self) -> None:
+        self._parts: list[Moves] = []
+        self._count = 0
+        self._runs: list[Moves] = []
+
+    def add(self, moves: Moves) -> None:
+        """Take the moves of a batch.
+
+        Raises
+        ------
+        OutputError
+            There is no room for a temporary file.
+        """
+        self._parts.append(moves)
+        self._count += len(moves)
+        if self._count >= _MOVES_IN_MEMORY:
+            self._runs.append(_mapped(_sorted(self._parts)))
+            self._parts, self._count = [], 0
+
+    def table(self) -> MoveTable:
+        """Return all moves."""
+        last = [_sorted(self._parts)] if self._count else []
+        return MoveTable([*self._runs, *last])
+
+
+def _sorted(parts: Sequence[Moves]) -> Moves:
+    """Sort by more than the hash, so that the order does not depend on batches."""
+    moves = Moves.concatenate(parts)
+    keys = (moves.old_ends, moves.flags, moves.old_positions, moves.reference_ids)
+    return moves.take(np.lexsort((*keys, moves.name_hashes)))
+
+
+def _most_left(moves: Moves) -> int:
+    return int((moves.old_positions - moves.positions).max(initial=0))
+
+
+def _mapped(moves: Moves) -> Moves:
+    """Move the columns of moves to a temporary file."""
+    try:
+        with tempfile.TemporaryFile() as file:
+            return moves.with_columns(lambda column: _mapped_column(file, column))
+    except OSError as error:
+        raise OutputError(
+            f"cannot write a temporary file to {tempfile.gettempdir()}: {error.strerror or error};"
+            " set TMPDIR to a folder with more room"
+        ) from error
+
+
+def _mapped_column(file: IO[bytes], column: NDArray[Any]) -> NDArray[Any]:
+    if not column.size:
+        return column
+    start = file.seek(0, SEEK_END)
+    start = file.seek(-(-start // _ALIGNMENT) * _ALIGNMENT)
+    column.tofile(file)
+    file.flush()
+    mapped = np.memmap(file, dtype=column.dtype, mode="r", offset=start, shape=column.shape)
+    return np.asarray(mapped)
 
 
 def name_hashes(names: Ragged) -> NDArray[np.uint64]:

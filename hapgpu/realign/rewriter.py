@@ -100,17 +100,15 @@ class Rewriter:
         return Rewritten(block, with_replaced(block, rows, records), moved, rows.size)
 
     def _rewritten(self, reads: ReadBatch, hits: MoveHits) -> ReadBatch:
-        moves = self._table.moves
-        moved = self._moved(reads, hits.own, moves)
-        paired = with_new_mates(reads, moved, hits, moves)
-        return replace(
-            paired, tags=with_new_siblings(paired, hits, moves, self._header.reference_names)
-        )
+        moved = self._moved(reads, hits.own)
+        paired = with_new_mates(reads, moved, hits, self._table)
+        contigs = self._header.reference_names
+        return replace(paired, tags=with_new_siblings(paired, hits, self._table, contigs))
 
-    def _moved(self, reads: ReadBatch, own: NDArray[np.int64], moves: Moves) -> ReadBatch:
+    def _moved(self, reads: ReadBatch, own: NDArray[np.int64]) -> ReadBatch:
         """Give the reads that have moved their alignments, and the fields that tell of them."""
         has_moved = own != NOT_MOVED
-        new = moves.take(own[has_moved])
+        new = self._table.take(own[has_moved])
         positions = reads.positions.copy()
         positions[has_moved] = new.positions
         return replace(

@@ -3,7 +3,7 @@
 To the reference, the first pass reads the records at the loci and finds out which reads move. The
 second reads all records and writes them: those of moved reads with their new alignments, those of
 their mates, wherever these are, with mate fields that fit. Between the passes only the moves are
-kept, about 100 bytes each.
+kept: about 100 bytes each, a million of them in memory, the others in temporary files.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from hapgpu.pipeline import run_pipeline
 from hapgpu.progress import Progress
 from hapgpu.realign.haplotypes import HaplotypeSet
 from hapgpu.realign.mover import Moved, Mover
-from hapgpu.realign.moves import Moves, MoveTable
+from hapgpu.realign.moves import MoveCollector, MoveTable
 from hapgpu.realign.placement import Placement, place_haplotypes
 from hapgpu.realign.realigner import Realigned, Realigner, RealignOptions
 from hapgpu.realign.rewriter import Rewriter, Rewritten, WrittenReads
@@ -302,10 +302,10 @@ def _find_moves(
     name: str,
 ) -> MoveTable:
     """Make the first pass."""
-    found: list[Moves] = []
+    found = MoveCollector()
 
     def keep(moved: Moved) -> int:
-        found.append(moved.moves)
+        found.add(moved.moves)
         for what, number in moved.counts.items():
             resources.statistics.count(what, number)
         return moved.counts["reads"]
@@ -315,7 +315,7 @@ def _find_moves(
         Mover(placement, source.header, options, device, name) for device in resources.workers
     ]
     resources.pipe("realign", _split(source.batches(), placement.haplotypes), movers, keep)
-    return MoveTable(found)
+    return found.table()
 
 
 def _rewrite(

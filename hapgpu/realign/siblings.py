@@ -9,7 +9,7 @@ import numpy as np
 from hapgpu.batch import Ragged, ReadBatch
 from hapgpu.realign.cigar import cigar_strings
 from hapgpu.realign.move_hits import MoveHits
-from hapgpu.realign.moves import Moves, name_hashes
+from hapgpu.realign.moves import Moves, MoveTable, name_hashes
 from hapgpu.realign.tags import replace_texts, text_values
 
 _REVERSE: Final = 0x10
@@ -18,7 +18,7 @@ _FIELDS: Final = 6  # rname,pos,strand,CIGAR,mapQ,NM
 
 
 def with_new_siblings(
-    reads: ReadBatch, hits: MoveHits, moves: Moves, contigs: tuple[str, ...]
+    reads: ReadBatch, hits: MoveHits, table: MoveTable, contigs: tuple[str, ...]
 ) -> Ragged:
     """Return the optional fields of n records, with `SA` up to date.
 
@@ -30,8 +30,8 @@ def with_new_siblings(
         The records.
     hits
         Tells which have an `SA` field and a sibling that has moved.
-    moves
-        All moves, sorted by the hash of the name.
+    table
+        All moves.
     contigs
         Names of the @SQ lines.
     """
@@ -39,14 +39,12 @@ def with_new_siblings(
     if not rows.size:
         return reads.tags
     some = reads.take(rows)
-    hashes = name_hashes(some.names)
-    begins = np.searchsorted(moves.name_hashes, hashes, side="left")
-    ends = np.searchsorted(moves.name_hashes, hashes, side="right")
     texts = []
-    for row, text in enumerate(text_values(some.tags, "SA")):
-        of_name = np.arange(begins[row], ends[row])
-        is_sibling = (moves.flags[of_name] ^ some.flags[row]) & _SEGMENT == 0
-        texts.append(_updated(text.tobytes(), moves.take(of_name[is_sibling]), contigs))
+    old = zip(name_hashes(some.names), some.flags, text_values(some.tags, "SA"), strict=True)
+    for hashed, flag, text in old:
+        moves = table.of_name(hashed)
+        siblings = moves.take(np.flatnonzero((moves.flags ^ flag) & _SEGMENT == 0))
+        texts.append(_updated(text.tobytes(), siblings, contigs))
     return replace_texts(reads.tags, "SA", hits.has_siblings, Ragged.from_sequences(texts))
 
 
