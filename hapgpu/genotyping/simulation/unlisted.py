@@ -37,12 +37,12 @@ class Unlisted:
 
 
 class _Row(NamedTuple):
-    """One variant: start, alleles and genotype; unlisted ones sort behind listed ones."""
+    """One variant, and the site of the list that it is; none for what the list lacks."""
 
     start: int
-    is_unlisted: bool
     alleles: tuple[str, ...]
     genotype: tuple[int, ...]
+    site: int | None = None
 
 
 def with_unlisted(
@@ -79,17 +79,17 @@ def with_unlisted(
     rows = []
     for site, beside in enumerate(unlisted):
         genotype = tuple(listed.genotypes[site].tolist())
-        rows.append(_Row(int(listed.starts[site]), False, tuple(listed.texts(site)), genotype))
+        rows.append(_Row(int(listed.starts[site]), tuple(listed.texts(site)), genotype, site))
         carriers = tuple(int((allele > 0) == beside.on_alternative) for allele in genotype)
         rows += drawing.beside(site, beside, within, carriers)
-    rows.sort(key=lambda row: row[:2])
+    rows.sort(key=lambda row: row.start)
     variants = PhasedVariants.from_rows(
         [row.start for row in rows],
         [row.alleles for row in rows],
         [row.genotype for row in rows],
         listed.ploidy,
     )
-    return variants, np.array([not row.is_unlisted for row in rows], dtype=np.bool_)
+    return variants, np.array([row.site is not None for row in rows], dtype=np.bool_)
 
 
 class _Drawing:
@@ -131,7 +131,7 @@ class _Drawing:
         start = low + int(self._rng.choice(places))
         old = self._text[start : start + size]
         self._take(start, start + size)
-        yield _Row(self._first + start, True, (old, self._changed(old, indel)), carriers)
+        yield _Row(self._first + start, (old, self._changed(old, indel)), carriers)
 
     def _changed(self, old: str, indel: int) -> str:
         if indel:
