@@ -16,7 +16,7 @@ from hapgpu.rows import Rows, read_only, rows_of
 _WORST_DIFFERENCE_IF_POOR: Final = -1.5
 """Of a part that no haplotype explains: a third of such fragments still make a genotype 0/1."""
 _WORST_DIFFERENCE_IF_FAR: Final = -1.0
-_FAR: Final = -20.0
+_FAR: Final = -24.0
 """Below this, log10, a part has more than about four bases that no haplotype has."""
 
 
@@ -29,7 +29,7 @@ def evidence_of(
 
     The best haplotype of a part is better than any other by at most 4.5, as in GATK; by at most
     1.5 where no haplotype explains the part (`is_well_modelled`; GATK drops such reads), and by at
-    most 1 where its best likelihood is below -20, too. What such a part has beyond all haplotypes
+    most 1 where its best likelihood is below -24, too. What such a part has beyond all haplotypes
     costs it the same with each of them, so that they are compared as before.
 
     Mates are read from one molecule: it made both, so their likelihoods multiply, but its origin

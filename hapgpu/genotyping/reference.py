@@ -78,7 +78,7 @@ def _trust_reference(best: float, length: int) -> float:
     """Return by how much a part of a read may prefer one haplotype to another, log10."""
     if best >= -4.0 * min(2.0, math.ceil(0.02 * length)):
         return _WORST_DIFFERENCE
-    return 1.5 if best >= -20.0 else 1.0
+    return 1.5 if best >= -24.0 else 1.0
 
 
 def _capped(likelihoods: NDArray[np.float64], trust: float) -> NDArray[np.float64]:

@@ -28,7 +28,7 @@ class Fragment(NamedTuple):
 @st.composite
 def fragments_at_loci(draw: st.DrawFn) -> tuple[list[int], list[Fragment]]:
     counts = draw(st.lists(st.integers(1, 4), min_size=1, max_size=3))
-    values = st.one_of(st.floats(-25.0, 0.0), st.sampled_from([-math.inf, -20.0, -8.0, -4.0]))
+    values = st.one_of(st.floats(-30.0, 0.0), st.sampled_from([-math.inf, -24.0, -8.0, -4.0]))
     fragments = []
     for locus in sorted(draw(st.lists(st.integers(0, len(counts) - 1), max_size=6))):
         lengths = draw(st.lists(st.integers(1, 160), min_size=1, max_size=3))
@@ -123,7 +123,7 @@ def test_all_parts_of_a_fragment_count() -> None:
 
 @pytest.mark.parametrize(
     ("best", "length", "trust"),
-    [(-8.0, 100, 4.5), (-8.1, 100, 1.5), (-20.0, 100, 1.5), (-20.1, 100, 1.0), (-4.1, 50, 1.5)],
+    [(-8.0, 100, 4.5), (-8.1, 100, 1.5), (-24.0, 100, 1.5), (-24.1, 100, 1.0), (-4.1, 50, 1.5)],
 )
 def test_the_worse_a_part_is_explained_the_less_it_tells(
     best: float, length: int, trust: float

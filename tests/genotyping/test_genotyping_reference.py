@@ -76,7 +76,7 @@ def test_a_part_that_nothing_explains_counts_for_less() -> None:
     assert fragment_reference([poor, good], [50, 50]) == pytest.approx([-5.5, -8.0])
     assert fragment_reference([poor, good], [51, 50]) == pytest.approx([-5.5, -10.0])
     assert fragment_reference([poor], [50]) == pytest.approx([-4.5, -6.0])
-    assert fragment_reference([poor - 16.0], [50]) == pytest.approx([-20.5, -21.5])
+    assert fragment_reference([poor - 20.0], [50]) == pytest.approx([-24.5, -25.5])
     assert fragment_reference([poor, poor], [50, 50]) == pytest.approx([-9.0, -10.5])
 
 
