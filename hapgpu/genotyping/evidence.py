@@ -14,10 +14,12 @@ from hapgpu.pairhmm.normalize import WORST_DIFFERENCE, best_of, is_well_modelled
 from hapgpu.rows import Rows, read_only, rows_of
 
 _WORST_DIFFERENCE_IF_POOR: Final = -1.5
-"""Of a part that no haplotype explains: a third of such fragments still make a genotype 0/1."""
+"""Of a part that no haplotype explains: among others, it takes a fifth of such fragments to make
+a genotype 0/1, not a fifteenth."""
 _WORST_DIFFERENCE_IF_FAR: Final = -1.0
+"""Likewise, it takes nearly a third."""
 _FAR: Final = -24.0
-"""Below this, log10, a part has more than about four bases that no haplotype has."""
+"""Below this, log10, a part has more than about four good bases that no haplotype has."""
 
 
 def evidence_of(
