@@ -53,6 +53,8 @@ _DEFAULT: Final = GenotypeOptions()
 
 _TOLD: Final = {
     "without_mapping_quality": "reads are left out whose mapping quality is not known (255)",
+    "low_mapping_quality": "reads are left out: mapped with less than --min-mapping-quality",
+    "poorly_modelled_fragments": "fragments fit no haplotype: they count in full in DP and AD only",
     "no_calls": "genotypes are missing: no read tells them",
     "symbolic_alleles": "symbolic or missing alleles, without a sequence: no read speaks for them",
     "capped_loci": "loci have too many combinations of alleles: some were left out",

@@ -19,7 +19,7 @@ as FASTA. To genotype,
    `read_rules`), and `samples` whose they are,
 8. `windows`: the part of each read that a locus is to see, with `fragments` mates side by side,
 9. `hapgpu.pairhmm`: the likelihood of each part given each haplotype,
-10. `evidence`: parts that tell nothing left out, mates taken together,
+10. `evidence`: how far each part is trusted, mates taken together,
 11. `likelihoods`: of each genotype at each site (`genotype_order`), from the fragments that reach
     far enough (`reaches`); `priors` and `calls`: the genotypes,
 12. `call_text` and `hapgpu.io.vcf_writer`: calls to lines.

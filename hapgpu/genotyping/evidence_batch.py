@@ -81,12 +81,16 @@ class Evidence:
     cover
         int64 rows, f of them: pairs (start, end) of the reference positions that the parts of the
         fragment cover, one pair after the other.
+    is_explained
+        bool[f]: whether a haplotype explains at least one of the parts
+        (`hapgpu.pairhmm.normalize.is_well_modelled`).
     """
 
     loci: NDArray[np.int64]
     samples: NDArray[np.int32]
     likelihoods: Ragged
     cover: Ragged
+    is_explained: NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)

@@ -112,8 +112,8 @@ class Genotyper:
         calls = calls_of(likelihoods, batch, self._options.prior, self._options.ploidy)
         counts = {
             "haplotypes": len(batch.haplotypes.sequences),
-            "fragments": windows.fragment_offsets.size - 1,
-            "poorly_modelled_fragments": windows.fragment_offsets.size - 1 - evidence.loci.size,
+            "fragments": evidence.loci.size,
+            "poorly_modelled_fragments": int((~evidence.is_explained).sum()),
             "likelihoods": hmm.pairs,
             "cells": hmm.cells,
             "calls": int((calls.qualities >= 0).sum()),

@@ -1,7 +1,7 @@
 """Genotyping of one site of one sample in its textbook form: the oracle of the fast code.
 
-The rules are GATK's: AlleleLikelihoods (cap and filter of reads) and GenotypeLikelihoodCalculator;
-which fragments count is our own (`hapgpu.genotyping.reaches`).
+The rules are GATK's: AlleleLikelihoods (cap of reads) and GenotypeLikelihoodCalculator. Our own are
+which fragments count (`hapgpu.genotyping.reaches`), and that those count for less that GATK drops.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def genotypes_reference(alleles: int, ploidy: int) -> Iterator[tuple[int, ...]]:
 
 def fragment_reference(
     parts: Sequence[NDArray[np.float64]], lengths: Sequence[int]
-) -> NDArray[np.float64] | None:
+) -> NDArray[np.float64]:
     """Compute log10 P(fragment | haplotype) from its parts, at least one.
 
     Parameters
@@ -65,18 +65,27 @@ def fragment_reference(
 
     Returns
     -------
-    float64[H]; None where no haplotype explains any of the parts.
+    float64[H], finite.
     """
-    explained = [
-        _capped(part)
-        for part, length in zip(parts, lengths, strict=True)
-        if part.max() >= -4.0 * min(2.0, math.ceil(0.02 * length))
+    trusts = [
+        _trust_reference(part.max(), length) for part, length in zip(parts, lengths, strict=True)
     ]
-    return _capped(np.sum(explained, axis=0)) if explained else None
+    total = sum(_capped(part, trust) for part, trust in zip(parts, trusts, strict=True))
+    return _capped(np.asarray(total), max(trusts))
 
 
-def _capped(likelihoods: NDArray[np.float64]) -> NDArray[np.float64]:
-    capped: NDArray[np.float64] = np.maximum(likelihoods, likelihoods.max() - _WORST_DIFFERENCE)
+def _trust_reference(best: float, length: int) -> float:
+    """Return by how much a part of a read may prefer one haplotype to another, log10."""
+    if best >= -4.0 * min(2.0, math.ceil(0.02 * length)):
+        return _WORST_DIFFERENCE
+    return 1.5 if best >= -24.0 else 1.0
+
+
+def _capped(likelihoods: NDArray[np.float64], trust: float) -> NDArray[np.float64]:
+    best = likelihoods.max()
+    if best == -math.inf:
+        return np.zeros_like(likelihoods)
+    capped: NDArray[np.float64] = np.maximum(likelihoods, best - trust)
     return capped
 
 

@@ -261,7 +261,8 @@ def test_reads_that_are_no_evidence(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert call.samples[0]["AD"] == "0,3"
     _, *said = capsys.readouterr().err.splitlines()
     assert said == [
-        "hapgpu genotype: 3 reads are left out whose mapping quality is not known (255)"
+        "hapgpu genotype: 3 reads are left out whose mapping quality is not known (255)",
+        "hapgpu genotype: 4 reads are left out: mapped with less than --min-mapping-quality",
     ]
     counts = json.loads(report.read_text())["counts"]
     assert counts["reads"] == len(reads)
@@ -340,6 +341,59 @@ def test_regions(
     calls = calls_of(tmp_path, *example, *options)
     assert [call.position for call in calls] == expected
     assert all(call.genotype() == TRUTH[call.position] for call in calls)
+
+
+@pytest.mark.parametrize(
+    "unlisted", [(), (141,), (130, 141), (128, 143, 152, 189), (147, 149, 153)]
+)
+def test_reads_with_unlisted_variants_count(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], unlisted: tuple[int, ...]
+) -> None:
+    """As seen in real data: 25 reads show REF, and 14 an ALT with SNVs beside that are not listed.
+
+    No read is lost to the pileup, and the run says how many are explained by no haplotype.
+    """
+    reads = [*pileup("0" * 25, "a"), *(changed(read, unlisted) for read in pileup("1" * 14, "b"))]
+    out, report = tmp_path / "out.vcf", tmp_path / "run.json"
+    inputs = (
+        write_sam(tmp_path / "reads.sam", reads),
+        write_reference(tmp_path, BASES, CONTIG),
+        write_sites(tmp_path / "sites.vcf", [f"{SITE} {REF} {ALT}"]),
+    )
+    assert status_of(*inputs, "-o", out, "--json", report) == 0
+    (call,) = calls_in(out.read_text())
+    (sample,) = call.samples
+    assert (sample["GT"], sample["DP"], sample["AD"]) == ("0/1", "39", "25,14")
+    assert int(sample["GQ"]) > 60
+    poor = 14 if len(unlisted) > 1 else 0
+    _, *said = capsys.readouterr().err.splitlines()
+    assert said == [
+        "hapgpu genotype: 14 fragments fit no haplotype: they count in full in DP and AD only"
+    ] * (poor > 0)
+    counts = json.loads(report.read_text())["counts"]
+    assert (counts["fragments"], counts["poorly_modelled_fragments"]) == (39, poor)
+
+
+def changed(read: Read, positions: tuple[int, ...]) -> Read:
+    """Replace the bases of a read from position 101 on at some positions."""
+    bases = list(read.bases)
+    for position in positions:
+        bases[position - 101] = "C" if bases[position - 101] in "AT" else "A"
+    return read._replace(bases="".join(bases))
+
+
+def test_a_few_reads_from_elsewhere_make_no_genotype(tmp_path: Path) -> None:
+    """A fifth of the reads has ALT, but so much besides that they may be of another place."""
+    elsewhere = tuple(range(105, 200, 10))
+    reads = [*pileup("0" * 32, "a"), *(changed(read, elsewhere) for read in pileup("1" * 8, "b"))]
+    inputs = (
+        write_sam(tmp_path / "reads.sam", reads),
+        write_reference(tmp_path, BASES, CONTIG),
+        write_sites(tmp_path / "sites.vcf", [f"{SITE} {REF} {ALT}"]),
+    )
+    (call,) = calls_of(tmp_path, *inputs)
+    (sample,) = call.samples
+    assert (sample["GT"], sample["DP"], sample["AD"]) == ("0/0", "40", "32,8")
 
 
 def test_its_own_output_as_sites(example: tuple[Path, Path, Path], tmp_path: Path) -> None:

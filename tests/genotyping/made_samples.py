@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
 import pysam
 
+from hapgpu.batch import ReadBatch
 from hapgpu.genotyping.simulation.fragments import ReadModel
 from hapgpu.genotyping.simulation.phased_variants import PhasedVariants, vcf_text
 from hapgpu.genotyping.simulation.sample import sample_header, simulated_reads
@@ -15,19 +17,20 @@ from hapgpu.io.records import open_writer
 from tests.genotyping.made_references import slice_of
 
 
-class MadeSample(NamedTuple):
-    """The files of a sample, and what it carries; the kind of each variant."""
+class SampleFiles(NamedTuple):
+    """Reads, reference and sites, as `hapgpu genotype` takes them."""
 
     reads: Path
     reference: Path
     sites: Path
+
+
+class MadeSample(NamedTuple):
+    """The files of a sample, and what it carries; the kind of each variant."""
+
+    files: SampleFiles
     variants: PhasedVariants
     kinds: list[VariantKind]
-
-    @property
-    def files(self) -> tuple[Path, Path, Path]:
-        """Reads, reference and sites, as `hapgpu genotype` takes them."""
-        return self.reads, self.reference, self.sites
 
 
 def made_sample(folder: Path, text: str, ploidy: int, depth: float, seed: int = 1) -> MadeSample:
@@ -35,15 +38,22 @@ def made_sample(folder: Path, text: str, ploidy: int, depth: float, seed: int = 
 
     Its genotypes are drawn with equal probability.
     """
-    reference, header = slice_of(text), sample_header("NA1", "chr1", len(text))
+    reference = slice_of(text)
     variants, kinds = drawn_variants(reference, ploidy, VariantModel(spacing=150), seed)
-    fasta, sites, bam = (folder / name for name in ("made.fa", "sites.vcf", "reads.bam"))
+    reads = simulated_reads(reference, variants, "NA1", ReadModel(depth=depth * ploidy), seed)
+    return MadeSample(written_sample(folder, text, variants, reads), variants, kinds)
+
+
+def written_sample(
+    folder: Path, text: str, sites: PhasedVariants, reads: Iterable[ReadBatch]
+) -> SampleFiles:
+    """Write a reference of one contig, a list of sites, and the reads of sample NA1, sorted."""
+    fasta, vcf, bam = (folder / name for name in ("made.fa", "sites.vcf", "reads.bam"))
     fasta.write_text(f">chr1\n{text}\n")
     pysam.faidx(str(fasta))
-    sites.write_text(vcf_text(variants, "chr1", len(text)))
-    model = ReadModel(depth=depth * ploidy)
-    with open_writer(str(bam), header) as writer:
-        for batch in simulated_reads(reference, variants, "NA1", model, seed):
+    vcf.write_text(vcf_text(sites, "chr1", len(text)))
+    with open_writer(str(bam), sample_header("NA1", "chr1", len(text))) as writer:
+        for batch in reads:
             writer.write(batch)
     pysam.index(str(bam))
-    return MadeSample(bam, fasta, sites, variants, kinds)
+    return SampleFiles(bam, fasta, vcf)

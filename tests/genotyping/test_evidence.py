@@ -28,7 +28,7 @@ class Fragment(NamedTuple):
 @st.composite
 def fragments_at_loci(draw: st.DrawFn) -> tuple[list[int], list[Fragment]]:
     counts = draw(st.lists(st.integers(1, 4), min_size=1, max_size=3))
-    values = st.one_of(st.floats(-12.0, 0.0), st.just(-math.inf), st.just(-8.0))
+    values = st.one_of(st.floats(-30.0, 0.0), st.sampled_from([-math.inf, -24.0, -8.0, -4.0]))
     fragments = []
     for locus in sorted(draw(st.lists(st.integers(0, len(counts) - 1), max_size=6))):
         lengths = draw(st.lists(st.integers(1, 160), min_size=1, max_size=3))
@@ -61,21 +61,13 @@ def evidence_of_fragments(counts: Sequence[int], fragments: Sequence[Fragment]) 
 def test_fragments_equal_the_textbook_form(made: tuple[list[int], list[Fragment]]) -> None:
     counts, fragments = made
     evidence = evidence_of_fragments(counts, fragments)
-    expected = [
-        (fragment.locus, number, likelihoods)
-        for number, fragment in enumerate(fragments)
-        if (
-            likelihoods := fragment_reference(
-                [np.array(row) for row in fragment.likelihoods], fragment.lengths
-            )
-        )
-        is not None
-    ]
-    assert evidence.loci.tolist() == [locus for locus, _, _ in expected]
-    assert evidence.samples.tolist() == [number for _, number, _ in expected]
-    assert len(evidence.likelihoods) == len(evidence.cover) == len(expected)
-    for row, (_, _, likelihoods) in zip(evidence.likelihoods, expected, strict=True):
-        assert row == pytest.approx(likelihoods, rel=1e-12, abs=1e-12)
+    assert evidence.loci.tolist() == [fragment.locus for fragment in fragments]
+    assert evidence.samples.tolist() == list(range(len(fragments)))
+    assert len(evidence.likelihoods) == len(evidence.cover) == len(fragments)
+    for row, fragment in zip(evidence.likelihoods, fragments, strict=True):
+        parts = [np.array(values) for values in fragment.likelihoods]
+        expected = fragment_reference(parts, fragment.lengths)
+        assert row == pytest.approx(expected, rel=1e-12, abs=1e-12)
 
 
 @settings(deadline=None)
@@ -83,21 +75,82 @@ def test_fragments_equal_the_textbook_form(made: tuple[list[int], list[Fragment]
 def test_likelihoods_are_finite_and_near_their_best(
     made: tuple[list[int], list[Fragment]],
 ) -> None:
-    for row in evidence_of_fragments(*made).likelihoods:
+    evidence = evidence_of_fragments(*made)
+    for row, is_explained in zip(evidence.likelihoods, evidence.is_explained, strict=True):
         assert np.isfinite(row).all()
-        assert row.max() - row.min() <= 4.5 + 1e-12
+        assert row.max() - row.min() <= (4.5 if is_explained else 1.5) + 1e-12
 
 
-def test_a_fragment_covers_what_its_explained_parts_cover() -> None:
+@settings(deadline=None)
+@given(fragments_at_loci(), st.floats(-30.0, 0.0))
+def test_what_no_haplotype_has_changes_no_preference(
+    made: tuple[list[int], list[Fragment]], unlisted: float
+) -> None:
+    """It costs the same with each haplotype: the best stays the best, by no more than before."""
+    counts, fragments = made
+    with_unlisted = [
+        fragment._replace(likelihoods=[[v + unlisted for v in row] for row in fragment.likelihoods])
+        for fragment in fragments
+        if len(fragment.lengths) == 1
+    ]
+    alone = [fragment for fragment in fragments if len(fragment.lengths) == 1]
+    before = evidence_of_fragments(counts, alone).likelihoods
+    after = evidence_of_fragments(counts, with_unlisted).likelihoods
+    for one, other in zip(before, after, strict=True):
+        assert (other.max() - other <= one.max() - one + 1e-9).all()
+        assert (other.max() - other >= np.minimum(one.max() - one, 1.0) - 1e-9).all()
+
+
+def test_all_parts_of_a_fragment_count() -> None:
     fragments = [
         Fragment(0, [100, 100, 100], [[-1.0, -2.0], [-9.0, -8.5], [-3.0, -0.5]]),
         Fragment(0, [100], [[-9.0, -10.0]]),
         Fragment(0, [100], [[-7.0, -8.0]]),
     ]
     evidence = evidence_of_fragments([2], fragments)
-    assert evidence.samples.tolist() == [0, 2]
-    assert [row.tolist() for row in evidence.cover] == [[0, 7, 2000, 2007], [4000, 4007]]
-    assert [row.tolist() for row in evidence.likelihoods] == [[-4.0, -2.5], [-7.0, -8.0]]
+    assert evidence.is_explained.tolist() == [True, False, True]
+    assert [row.tolist() for row in evidence.cover] == [
+        [0, 7, 1000, 1007, 2000, 2007],
+        [3000, 3007],
+        [4000, 4007],
+    ]
+    assert [row.tolist() for row in evidence.likelihoods] == [
+        [-13.0, -11.0],
+        [-9.0, -10.0],
+        [-7.0, -8.0],
+    ]
+
+
+@pytest.mark.parametrize(
+    ("best", "length", "trust"),
+    [(-8.0, 100, 4.5), (-8.1, 100, 1.5), (-24.0, 100, 1.5), (-24.1, 100, 1.0), (-4.1, 50, 1.5)],
+)
+def test_the_worse_a_part_is_explained_the_less_it_tells(
+    best: float, length: int, trust: float
+) -> None:
+    (row,) = evidence_of_fragments([2], [Fragment(0, [length], [[best, -200.0]])]).likelihoods
+    assert row.tolist() == pytest.approx([best, best - trust])
+
+
+def test_two_mates_that_nothing_explains_tell_no_more_than_one() -> None:
+    poor = [[-9.0, -20.0], [-10.0, -30.0]]
+    (row,) = evidence_of_fragments([2], [Fragment(0, [100, 100], poor)]).likelihoods
+    assert row.tolist() == [-19.0, -20.5]
+
+
+def test_a_poor_mate_adds_its_part_to_a_good_one() -> None:
+    mates = [[-1.0, -3.0], [-9.0, -20.0]]
+    (row,) = evidence_of_fragments([2], [Fragment(0, [100, 100], mates)]).likelihoods
+    assert row.tolist() == [-10.0, -13.5]
+
+
+def test_a_part_that_is_impossible_tells_nothing() -> None:
+    mates = [[-1.0, -3.0], [-math.inf, -math.inf]]
+    both, alone = evidence_of_fragments(
+        [2], [Fragment(0, [100, 100], mates), Fragment(0, [100], mates[1:])]
+    ).likelihoods
+    assert both.tolist() == [-1.0, -3.0]
+    assert alone[0] == alone[1]
 
 
 def test_a_second_mate_does_not_make_a_fragment_surer_than_one_read_can_be() -> None:

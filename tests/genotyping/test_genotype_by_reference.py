@@ -243,8 +243,7 @@ def evidence_at(locus: Locus, reads: Sequence[Read]) -> list[Evidence]:
         part = read.part_at(locus)
         if part is not None:
             value, length = forward(part[0], locus.haplotypes), len(part[0].bases)
-            if fragment_reference([value], [length]) is not None:
-                fragments[read.segment.query_name].append((value, length, part[1]))
+            fragments[read.segment.query_name].append((value, length, part[1]))
     parts = [tuple(zip(*fragment, strict=True)) for fragment in fragments.values()]
     likelihoods = np.array([fragment_reference(values, lengths) for values, lengths, _ in parts])
     covers = [cover for _, _, cover in parts]

@@ -71,12 +71,22 @@ def test_mates_are_multiplied_and_capped_together() -> None:
     assert fragment_reference(mates, [101, 101]) == pytest.approx([-3.0, -4.5, -7.5])
 
 
-def test_a_part_that_nothing_explains_is_left_out() -> None:
-    poor, good = np.array([-4.5, -4.25]), np.array([-1.0, -2.0])
-    assert fragment_reference([poor, good], [50, 50]) == pytest.approx([-1.0, -2.0])
-    assert fragment_reference([poor, good], [51, 50]) == pytest.approx([-5.5, -6.25])
-    assert fragment_reference([poor], [50]) is None
-    assert fragment_reference([np.array([-math.inf, -math.inf])], [150]) is None
+def test_a_part_that_nothing_explains_counts_for_less() -> None:
+    poor, good = np.array([-4.5, -14.25]), np.array([-1.0, -2.0])
+    assert fragment_reference([poor, good], [50, 50]) == pytest.approx([-5.5, -8.0])
+    assert fragment_reference([poor, good], [51, 50]) == pytest.approx([-5.5, -10.0])
+    assert fragment_reference([poor], [50]) == pytest.approx([-4.5, -6.0])
+    assert fragment_reference([poor - 20.0], [50]) == pytest.approx([-24.5, -25.5])
+    assert fragment_reference([poor, poor], [50, 50]) == pytest.approx([-9.0, -10.5])
+
+
+def test_a_part_that_is_impossible_tells_nothing() -> None:
+    impossible = np.array([-math.inf, -math.inf])
+    assert fragment_reference([impossible], [150]).tolist() == [0.0, 0.0]
+    assert fragment_reference([impossible, np.array([-1.0, -2.0])], [150, 50]).tolist() == [
+        -1.0,
+        -2.0,
+    ]
 
 
 def test_an_allele_is_as_likely_as_its_best_haplotype() -> None:

@@ -119,6 +119,7 @@ def likelihoods_of(case: Case) -> SiteLikelihoods:
         np.array([fragment.sample for fragment in case.fragments], dtype=np.int32),
         rows_of_values([fragment.likelihoods for fragment in case.fragments], np.float64),
         rows_of_values(covers, np.int64),
+        np.ones(len(case.fragments), dtype=np.bool_),
     )
     return site_likelihoods(evidence, batch, table, case.samples, case.ploidy)
 

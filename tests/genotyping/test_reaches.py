@@ -86,6 +86,7 @@ def evidence_at(loci: Sequence[Locus]) -> Evidence:
         Ragged.from_lengths(
             np.array([edge for row in cover for edge in row], dtype=np.int64), list(map(len, cover))
         ),
+        np.ones(len(rows), dtype=np.bool_),
     )
 
 

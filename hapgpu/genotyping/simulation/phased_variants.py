@@ -72,6 +72,19 @@ class PhasedVariants:
         first, last = self.allele_offsets[[variant, variant + 1]]
         return [self.alleles[row].tobytes().decode() for row in range(first, last)]
 
+    def take(self, rows: NDArray[np.int64]) -> PhasedVariants:
+        """Gather variants; in ascending order, as the result is to be."""
+        counts = np.diff(self.allele_offsets)[rows]
+        allele_rows = Ragged.gather(
+            np.arange(len(self.alleles)), self.allele_offsets[:-1][rows], counts
+        ).data
+        return PhasedVariants(
+            self.starts[rows],
+            self.alleles.take(allele_rows),
+            offsets_of(counts),
+            self.genotypes[rows],
+        )
+
     def tiled(self, period: int, times: int) -> PhasedVariants:
         """Repeat all variants, each time `period` bases further on."""
         shifts = np.repeat(np.arange(times) * period, len(self))
