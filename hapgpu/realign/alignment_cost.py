@@ -21,6 +21,8 @@ from hapgpu.realign.cigar import (
 from hapgpu.realign.scoring import Scoring
 from hapgpu.rows import Rows, row_of, rows_of
 
+NO_REFERENCE: Final = -1
+
 INCOMPARABLE: Final = -1
 """Cost of an alignment that skips, pads, lacks bases or leaves its reference."""
 
@@ -61,7 +63,7 @@ def alignment_costs(
     references
         uint8 text.
     reference_index
-        int32[n], the reference of each read.
+        int32[n], the reference of each read; an alignment with `NO_REFERENCE` is incomparable.
     scoring
         The weights.
     """
@@ -90,6 +92,9 @@ def _weigh_rows(
     out: AlignmentCosts,
 ) -> None:
     for row in range(alignments.positions.size):
+        if alignments.reference_index[row] == NO_REFERENCE:
+            out.costs[row] = INCOMPARABLE
+            continue
         out.scores[row], out.costs[row] = _weigh(
             row_of(alignments.bases, row),
             row_of(alignments.cigars, row),

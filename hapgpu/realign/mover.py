@@ -13,7 +13,12 @@ from hapgpu.batch import AlignmentBatch, PairBatch, ReadBatch, offsets_of
 from hapgpu.device import Device
 from hapgpu.io.header import SamHeader
 from hapgpu.realign.align import align_pairs, score_pairs
-from hapgpu.realign.alignment_cost import INCOMPARABLE, AlignmentCosts, alignment_costs
+from hapgpu.realign.alignment_cost import (
+    INCOMPARABLE,
+    NO_REFERENCE,
+    AlignmentCosts,
+    alignment_costs,
+)
 from hapgpu.realign.candidates import CandidateFinder, Candidates
 from hapgpu.realign.cigar import reference_lengths
 from hapgpu.realign.clip_ends import are_same_alignments, clip_end_insertions
@@ -72,6 +77,20 @@ class _Contenders:
 
 
 @dataclass(frozen=True, slots=True)
+class _Scored:
+    """c candidates of n reads: int64[n] how many each has, their scores and their variants."""
+
+    counts: NDArray[np.int64]
+    scores: NDArray[np.int32]
+    variants: NDArray[np.int64]
+
+    def take(self, mask: NDArray[np.bool_]) -> _Scored:
+        """Keep the candidates of some of the reads."""
+        kept = np.repeat(mask, self.counts)
+        return _Scored(self.counts[mask], self.scores[kept], self.variants[kept])
+
+
+@dataclass(frozen=True, slots=True)
 class _Best:
     """For n reads, the row among the extended haplotypes, the variant, and the second score."""
 
@@ -126,18 +145,19 @@ class Mover:
         InputError
             A record is damaged, or a read that has to choose by likelihood lacks qualities.
         """
-        counts = {"reads": len(reads)}
-        reads = reads.take(chosen_reads(reads, self._options))
-        without_bases = reads.bases.lengths == 0
-        counts["without_bases"] = int(without_bases.sum())
-        reads = reads.take(~without_bases & (reads.cigars.lengths > 0))
-        candidates = self._finder.find(reads)
-        reads = reads.take(candidates.counts > 0)
-        counts["at_loci"] = len(reads)
-        contenders = self._contenders(reads, candidates.of_reads_with_any())
-        moves = self._moves(contenders) if len(contenders.reads) else Moves.none()
-        counts["realigned"] = len(moves)
-        return Moved(moves, counts)
+        excluded = self._options.exclude_flags | _UNMAPPED
+        chosen = reads.has_flags(self._options.require_flags, excluded) & (reads.positions >= 0)
+        without_bases = chosen & (reads.bases.lengths == 0)
+        usable = chosen & ~without_bases & (reads.cigars.lengths > 0)
+        candidates = self._finder.find(reads).without(~usable)
+        moves = self._moves(self._contenders(reads, candidates)) if len(candidates) else None
+        counts = {
+            "reads": len(reads),
+            "without_bases": int(without_bases.sum()),
+            "at_loci": int((candidates.counts > 0).sum()),
+            "realigned": len(moves) if moves else 0,
+        }
+        return Moved(moves or Moves.none(), counts)
 
     def _contenders(self, reads: ReadBatch, candidates: Candidates) -> _Contenders:
         """Extend the haplotypes to the reads, and leave out reads that cannot move.
@@ -148,13 +168,15 @@ class Mover:
         clips = clips_of(reads, self._source)
         needed = self._extender.flanks_needed(reads, clips, candidates.reads, candidates.haplotypes)
         extended, rows = self._extender.extend(candidates.haplotypes, needed)
-        window = extended.windows[rows[candidates.offsets[:-1]]]
+        has_any = candidates.counts > 0
+        windows = np.full(len(reads), NO_REFERENCE, dtype=np.int32)
+        windows[has_any] = extended.windows[rows[candidates.offsets[:-1][has_any]]]
         old = alignment_costs(
             reads.bases,
             reads.cigars,
-            reads.positions - extended.reference_starts[window],
+            reads.positions - extended.reference_starts[windows],
             extended.references,
-            window,
+            windows,
             self._options.scoring,
         )
         least = INCOMPARABLE if self._options.always else 0
@@ -163,11 +185,17 @@ class Mover:
 
     def _moves(self, contenders: _Contenders) -> Moves:
         bases = contenders.reads.bases
+        if not len(bases):
+            return Moves.none()
         if self._options.always:
             variants = ClipVariants.whole(bases)
         else:
             variants = ClipVariants.of(bases, contenders.clips)
-        best = self._best(contenders, variants)
+        scored = self._scored(contenders, variants)
+        if not self._options.always:
+            promising = self._promising(contenders, scored)
+            contenders, scored = contenders.take(promising), scored.take(promising)
+        best = self._best(contenders, scored, variants)
         pairs = PairBatch(
             contenders.extended.sequences, variants.bases, best.rows, best.variants.astype(np.int32)
         )
@@ -176,21 +204,37 @@ class Mover:
         moving = self._moving(contenders, best, alignments, projections)
         return _moves_of(contenders, best, alignments.scores, projections, moving)
 
-    def _best(self, contenders: _Contenders, variants: ClipVariants) -> _Best:
-        """Choose the haplotype and the variant of each read, the first of equally good ones."""
-        candidates = contenders.candidates
-        reads = candidates.reads
+    def _scored(self, contenders: _Contenders, variants: ClipVariants) -> _Scored:
+        """Score all candidates with all variants of their reads; the first of the best counts."""
+        reads = contenders.candidates.reads
         tried = np.diff(variants.offsets)[reads]
         options = Candidates(offsets_of(tried), np.repeat(contenders.rows, tried))
-        option_variants = np.arange(len(options)) + np.repeat(
-            variants.offsets[reads] - options.offsets[:-1], tried
+        first = np.repeat(variants.offsets[reads] - options.offsets[:-1], tried)
+        option_variants = np.arange(len(options)) + first
+        pairs = PairBatch(
+            contenders.extended.sequences,
+            variants.bases,
+            options.haplotypes,
+            option_variants.astype(np.int32),
         )
-        scores = self._option_scores(options, option_variants, candidates, contenders, variants)
-        best_option = first_of_best(options, scores)
-        candidate_scores = scores[best_option]
-        best = first_of_best(candidates, candidate_scores)
-        chosen = option_variants[best_option]
-        best_variants = chosen[best]
+        scores = score_pairs(pairs, self._options.scoring, Overhang.SOFTCLIP, self._device)
+        best = first_of_best(options, scores)
+        return _Scored(contenders.candidates.counts, scores[best], option_variants[best])
+
+    def _promising(self, contenders: _Contenders, scored: _Scored) -> NDArray[np.bool_]:
+        """bool[n]: which reads some haplotype explains better than the old alignment does."""
+        best = np.maximum.reduceat(scored.scores, contenders.candidates.offsets[:-1])
+        perfect = self._options.scoring.match * contenders.reads.bases.lengths
+        result: NDArray[np.bool_] = (best > contenders.old.scores) & (
+            best >= self._options.min_score * perfect
+        )
+        return result
+
+    def _best(self, contenders: _Contenders, scored: _Scored, variants: ClipVariants) -> _Best:
+        """Choose the haplotype of each read, the first of equally good ones."""
+        candidates = contenders.candidates
+        best = first_of_best(candidates, scored.scores)
+        chosen = scored.variants[best]
         if self._options.best_by is BestBy.LIKELIHOOD:
             # All haplotypes are weighed by the bases that the best by score explains.
             likelihoods = self._likelihoods(
@@ -198,37 +242,11 @@ class Mover:
                 candidates,
                 contenders.rows,
                 contenders.extended,
-                (variants.leading[best_variants], variants.trailing[best_variants]),
+                (variants.leading[chosen], variants.trailing[chosen]),
             )
             best = first_of_best(candidates, likelihoods, INFORMATIVE)
-        return _Best(
-            contenders.rows[best],
-            best_variants,
-            second_scores(candidates, candidate_scores, best),
-        )
-
-    def _option_scores(
-        self,
-        options: Candidates,
-        option_variants: NDArray[np.int64],
-        candidates: Candidates,
-        contenders: _Contenders,
-        variants: ClipVariants,
-    ) -> NDArray[np.int32]:
-        """int32[options]; 0 for a read that has no choice, whose alignment tells its score."""
-        of_read = np.bincount(candidates.reads, weights=options.counts)
-        has_choice = np.repeat(of_read[candidates.reads] > 1, options.counts)
-        pairs = PairBatch(
-            contenders.extended.sequences,
-            variants.bases,
-            options.haplotypes[has_choice],
-            option_variants[has_choice].astype(np.int32),
-        )
-        scores = np.zeros(len(options), dtype=np.int32)
-        scores[has_choice] = score_pairs(
-            pairs, self._options.scoring, Overhang.SOFTCLIP, self._device
-        )
-        return scores
+        seconds = second_scores(candidates, scored.scores, best)
+        return _Best(contenders.rows[best], chosen, seconds)
 
     def _projected(
         self,
@@ -259,7 +277,7 @@ class Mover:
         alignments: AlignmentBatch,
         projections: Projections,
     ) -> NDArray[np.bool_]:
-        """bool[n]: which reads the new alignment explains at least as well as the old one did.
+        """bool[n]: which reads the new alignment explains better than the old one did.
 
         Where it differs from the reference by more than the old one, it has to explain that much
         better.
@@ -287,16 +305,10 @@ class Mover:
         )
         gains = alignments.scores - old.scores
         growth = new.costs - old.costs
-        paid = gains >= _PRICE * (options.scoring.match - options.scoring.mismatch) * growth
-        as_good = (gains >= 0) & paid & (growth <= _MOST_GROWTH)
-        result: NDArray[np.bool_] = moving & as_good & (new.costs != INCOMPARABLE)
+        price = _PRICE * (options.scoring.match - options.scoring.mismatch)
+        better = (gains > 0) & (gains >= price * growth) & (growth <= _MOST_GROWTH)
+        result: NDArray[np.bool_] = moving & better & (new.costs != INCOMPARABLE)
         return result
-
-
-def chosen_reads(reads: ReadBatch, options: RealignOptions) -> NDArray[np.bool_]:
-    """bool[n]: which reads are realigned where they overlap a locus: mapped, by their flags."""
-    excluded = options.exclude_flags | _UNMAPPED
-    return reads.has_flags(options.require_flags, excluded) & (reads.reference_ids >= 0)
 
 
 def _moves_of(
