@@ -64,7 +64,10 @@ class LikelihoodRun:
 
 @dataclass(frozen=True, slots=True)
 class ReadSelection:
-    """Where reads come from, and which of them count."""
+    """Where reads come from, and which of them count.
+
+    The reference is that of CRAM, and of the flanks of extended haplotypes.
+    """
 
     path: str
     reference: Path | None
@@ -110,7 +113,7 @@ def score_reads(
                 " of aligned reads: map them to BAM first"
             )
         scorers = [
-            Scorer(haplotypes, source.header, options, device, reads.path)
+            Scorer(haplotypes, source.header, options, device, reads.path, reads.reference)
             for device in worker_devices(run.devices)
         ]
         with OutputFile(run.output) as output:

@@ -36,6 +36,9 @@ from hapgpu.stats import RunStatistics
 EXAMPLES: Final = """Reads of an indexed BAM, given the haplotypes of some loci:
 hapgpu pairhmm sample.bam haplotypes.fa -o likelihoods.tsv
 
+Whole reads, given haplotypes extended by the reference:
+hapgpu pairhmm sample.bam haplotypes.fa --reference ref.fa -o likelihoods.tsv
+
 PCR-free reads, a row per read, values as GATK's genotyper gets them:
 hapgpu pairhmm sample.bam haplotypes.fa --pcr-model none --normalize --matrix -o matrix.tsv
 
@@ -67,6 +70,7 @@ _LEFT_OUT: Final = {
     "unmapped": "unmapped reads are left out",
     "without_bases": "reads without bases are left out",
     "without_bases_at_locus": "times a read is left out that has no bases at the locus",
+    "spliced": "spliced reads are left out: extended haplotypes have the introns",
     "poorly_modelled": "times a read is left out that no haplotype of the locus explains",
 }
 
@@ -119,7 +123,7 @@ def pairhmm(
         bool,
         typer.Option(
             "--whole-reads",
-            help="Do not clip reads to their loci: all bases count, soft clips too.",
+            help="Do not clip reads, nor extend haplotypes: all bases count, soft clips too.",
             rich_help_panel=_LIKELIHOODS,
         ),
     ] = False,
@@ -177,7 +181,10 @@ def pairhmm(
     reference: Annotated[
         Path | None,
         typer.Option(
-            "--reference", metavar="FASTA", help="Reference by which CRAM was compressed."
+            "--reference",
+            metavar="FASTA",
+            help="Extend haplotypes with loci by this reference instead of clipping reads; also "
+            "the reference of CRAM.",
         ),
     ] = None,
     require_flags: RequireFlags = 0,
@@ -196,8 +203,8 @@ def pairhmm(
     """Compute log10 P(read | haplotype) by the pair-HMM of GATK HaplotypeCaller.
 
     Each read meets the haplotypes of the loci that it overlaps, or all haplotypes if they have no
-    loci. It is clipped to each locus by its alignment, and its qualities are prepared, as GATK
-    does. Unmapped reads are left out.
+    loci. It is clipped to each locus by its alignment, as GATK does; with --reference, haplotypes
+    are extended instead. Its qualities are prepared as in GATK. Unmapped reads are left out.
     """
     set_up_messages("pairhmm", quiet=quiet, verbose=verbose, debug=debug)
     _check_input(context, batches, haplotypes)

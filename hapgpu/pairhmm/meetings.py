@@ -12,6 +12,7 @@ from hapgpu.batch import Ragged, ReadBatch, offsets_of
 from hapgpu.pairhmm.batch import HmmBatch, HmmReads
 from hapgpu.pairhmm.clipping import ReadParts, clipped_parts
 from hapgpu.realign.candidates import Candidates
+from hapgpu.realign.extension import ExtendedHaplotypes
 from hapgpu.realign.haplotypes import HaplotypeSet
 
 _Value = TypeVar("_Value", np.bool_, np.float64)
@@ -49,6 +50,14 @@ class LocusHaplotypes:
         starts = np.array([locus.start for locus in haplotypes.loci], dtype=np.int64)
         ends = np.array([locus.end for locus in haplotypes.loci], dtype=np.int64)
         return cls(index, members, Ragged(upper, sequences.offsets), starts, ends)
+
+    @classmethod
+    def of_windows(cls, extended: ExtendedHaplotypes) -> Self:
+        """Group haplotypes with flanks by window: those of one locus with the same flanks.
+
+        Without starts and ends, for reads are not clipped to a window, which reaches beyond them.
+        """
+        return cls.of(HaplotypeSet((), extended.sequences, (), extended.windows))
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Final
 
 import numpy as np
@@ -18,7 +19,10 @@ from hapgpu.pairhmm.meetings import LocusHaplotypes, Meetings
 from hapgpu.pairhmm.normalize import is_well_modelled, normalized
 from hapgpu.pairhmm.qualities import QualityOptions, check_base_qualities, prepared_parts
 from hapgpu.realign.candidates import CandidateFinder, Candidates
+from hapgpu.realign.cigar import skipped_lengths
+from hapgpu.realign.extension import Extender
 from hapgpu.realign.haplotypes import HaplotypeSet
+from hapgpu.realign.queries import clips_of
 
 _REMEDY: Final = "give it some, or leave it out"
 _UNMAPPED: Final = 4
@@ -37,7 +41,8 @@ class ScorerOptions:
         Keep likelihoods within 4.5 of the best of their read and locus, and leave out reads
         where no haplotype of the locus explains them.
     whole_reads
-        Weigh all bases of a read at each of its loci, instead of those aligned within the locus.
+        Weigh all bases of a read at each of its loci, instead of those aligned within the locus;
+        haplotypes are not extended either.
     require_flags, exclude_flags
         Flags that a read must all have, and none of which it may have.
     """
@@ -89,11 +94,15 @@ class Scorer:
         Where to compute.
     source
         Name of the input, for errors.
+    reference
+        FASTA with its index: haplotypes with loci are extended by its bases as far as each read
+        reaches, and reads are not clipped. Then not to be shared between threads.
 
     Raises
     ------
     InputError
-        A locus lies on a contig that the header does not have.
+        A locus lies on a contig that the header does not have; or the reference cannot be read,
+        lacks a contig, or ends before a locus.
     """
 
     def __init__(
@@ -103,23 +112,28 @@ class Scorer:
         options: ScorerOptions,
         device: Device,
         source: str,
+        reference: Path | None = None,
     ) -> None:
         self._haplotypes = LocusHaplotypes.of(haplotypes)
         self._options = options
         self._device = device
         self._source = source
         self._finder = CandidateFinder(haplotypes, header, source)
+        self._extender: Extender | None = None
+        if reference is not None and haplotypes.loci and not options.whole_reads:
+            self._extender = Extender(haplotypes, reference, header)
 
     def __call__(self, reads: ReadBatch) -> Scored:
         """Score reads; those that the flags or the loci leave out are not in the result.
 
         Neither are unmapped reads, whose orientation is unknown, and reads without bases, be it at
-        their loci only.
+        their loci only; nor spliced reads where haplotypes are extended.
 
         Raises
         ------
         InputError
-            A read has no base qualities, or a tag `BI` or `BD` that does not fit its bases.
+            A read has no base qualities, a tag `BI` or `BD` that does not fit its bases, or fewer
+            bases than its CIGAR clips; or the reference is damaged.
         """
         counts = {"reads": len(reads)}
         wanted = reads.has_flags(self._options.require_flags, self._options.exclude_flags)
@@ -129,19 +143,26 @@ class Scorer:
         counts |= {"unmapped": int(unmapped.sum()), "without_bases": int(empty.sum())}
         reads = reads.take(~unmapped & ~empty)
         candidates = self._finder.find(reads)
+        if self._extender is not None:
+            # Extended haplotypes have the introns that spliced reads lack.
+            spliced = (skipped_lengths(reads.cigars) > 0) & (candidates.counts > 0)
+            counts["spliced"] = int(spliced.sum())
+            candidates = candidates.without(spliced)
         reads = reads.take(candidates.counts > 0)
         return self._scored(reads, candidates.of_reads_with_any(), counts)
 
     def _scored(self, reads: ReadBatch, candidates: Candidates, counts: dict[str, int]) -> Scored:
         """Score reads, each with at least one candidate."""
         check_base_qualities(reads, self._source, _REMEDY)
-        meetings = Meetings.of(candidates, self._haplotypes)
-        parts = self._parts(reads, meetings)
+        haplotypes, met = self._extended(reads, candidates)
+        meetings = Meetings.of(met, haplotypes)
+        parts = self._parts(reads, meetings, haplotypes)
         if not (has_bases := parts.lengths > 0).all():
-            candidates = candidates.take(meetings.candidates_of(has_bases))
-            meetings, parts = Meetings.of(candidates, self._haplotypes), parts.take(has_bases)
+            kept = meetings.candidates_of(has_bases)
+            candidates, met = candidates.take(kept), met.take(kept)
+            meetings, parts = Meetings.of(met, haplotypes), parts.take(has_bases)
         prepared = prepared_parts(reads, parts, self._options.qualities, self._source)
-        batch = meetings.hmm_batch(prepared, self._haplotypes)
+        batch = meetings.hmm_batch(prepared, haplotypes)
         values = log10_likelihoods(batch, self._device)
         kept = np.ones(len(candidates), dtype=np.bool_)
         counts["without_bases_at_locus"] = int((~has_bases).sum())
@@ -162,11 +183,27 @@ class Scorer:
             counts,
         )
 
-    def _parts(self, reads: ReadBatch, meetings: Meetings) -> ReadParts:
+    def _extended(
+        self, reads: ReadBatch, candidates: Candidates
+    ) -> tuple[LocusHaplotypes, Candidates]:
+        """Return the haplotypes that reads meet, and the candidates as rows of them.
+
+        Where haplotypes are extended, there is a row for each with each pair of flanks.
+        """
+        if self._extender is None:
+            return self._haplotypes, candidates
+        clips = clips_of(reads, self._source)
+        needed = self._extender.flanks_needed(reads, clips, candidates.reads, candidates.haplotypes)
+        extended, rows = self._extender.extend(candidates.haplotypes, needed)
+        return LocusHaplotypes.of_windows(extended), Candidates(candidates.offsets, rows)
+
+    def _parts(
+        self, reads: ReadBatch, meetings: Meetings, haplotypes: LocusHaplotypes
+    ) -> ReadParts:
         """Return what is weighed of the read of each meeting; it may have no bases."""
         if self._options.whole_reads:
             return meetings.whole_reads(reads)
-        return meetings.clipped_reads(reads, self._haplotypes)
+        return meetings.clipped_reads(reads, haplotypes)
 
 
 def _mates(flags: NDArray[np.uint16]) -> NDArray[np.uint8]:

@@ -96,6 +96,11 @@ def deletion_lengths(cigars: Ragged) -> NDArray[np.int64]:
     return _sums(cigars, _set_of(DELETION))
 
 
+def skipped_lengths(cigars: Ragged) -> NDArray[np.int64]:
+    """int64[n]: the bases of the reference that each CIGAR skips, as over introns."""
+    return _sums(cigars, _set_of(SKIP))
+
+
 @njit
 def length_of(element: int) -> int:
     """Length of a CIGAR element."""

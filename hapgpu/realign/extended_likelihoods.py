@@ -16,7 +16,6 @@ from hapgpu.pairhmm.meetings import LocusHaplotypes, Meetings
 from hapgpu.pairhmm.qualities import QualityOptions, check_base_qualities, prepared_parts
 from hapgpu.realign.candidates import Candidates
 from hapgpu.realign.extension import ExtendedHaplotypes
-from hapgpu.realign.haplotypes import HaplotypeSet
 
 _REMEDY: Final = "use --best-by score, or leave the read out"
 
@@ -58,9 +57,7 @@ class ExtendedLikelihoods:
         """
         check_base_qualities(reads, self.source, _REMEDY)
         leading, trailing = clips
-        # The haplotypes on one window are those of one locus, with the same flanks.
-        by_window = HaplotypeSet((), extended.sequences, (), extended.windows)
-        haplotypes = LocusHaplotypes.of(by_window)
+        haplotypes = LocusHaplotypes.of_windows(extended)
         meetings = Meetings.of(Candidates(candidates.offsets, rows), haplotypes)
         ends = (reads.bases.lengths - trailing)[meetings.reads]
         parts = ReadParts(meetings.reads, leading[meetings.reads].astype(np.int64), ends)

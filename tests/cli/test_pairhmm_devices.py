@@ -51,6 +51,11 @@ def test_example(example: Path, tmp_path: Path, options: list[str]) -> None:
     assert_same_table(tmp_path, *files, *options, least=1000)
 
 
+def test_extended_haplotypes(example: Path, tmp_path: Path) -> None:
+    files = example / "reads.bam", example / "haplotypes.fa"
+    assert_same_table(tmp_path, *files, "--reference", example / "reference.fa", least=1000)
+
+
 @pytest.mark.parametrize("options", [[], ["--matrix"]], ids=" ".join)
 def test_human(data_dir: Path, tmp_path: Path, options: list[str]) -> None:
     data = data_dir / "illumina_na12878"
