@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
 """Write a small data set: a reference, haplotypes, sites, short and long reads of a diploid sample.
 
-The sample carries a different haplotype on each of its two chromosomes at three loci: SNPs, a
-deletion, and a dinucleotide repeat. Its reads look like those of an Illumina run that a common
-mapper has aligned: qualities that fall along the read, errors as often as the qualities say, rare
-indel errors, soft clips instead of gaps near the ends of reads, foreign tails, duplicates. There
-are amplicon reads of one locus, too, and long reads with one error in twenty bases.
+The sample carries a different haplotype on each of its two chromosomes at four loci: SNPs, a
+deletion, a dinucleotide repeat, and a deletion of 50 bases between SNPs, where the mapper clips
+reads rather than open the gap. Its reads look like those of an Illumina run that bwa mem has
+aligned: qualities that fall along the read, errors as often as the qualities say, rare indel
+errors, soft clips where an alignment does not pay, foreign tails, duplicates. There are amplicon
+reads of one locus, too, and long reads with one error in twenty bases. `sites.vcf` lists the sites
+of the first three loci.
 
 The same files are written on every run.
 """
@@ -34,8 +36,13 @@ LONG_READS = 60
 LONG_READ_LENGTH = 4_000
 LONG_READ_QUALITY = 13  # one error in twenty bases
 UNCARRIED_SNP = 5_250  # a site at which the sample is like the reference
-SHORTEST_ANCHOR = 12  # a mapper clips rather than open a gap this close to the end of a read
+HIDDEN_DELETION = (17_675, 50)
+HIDDEN_PAIRS = 30
+SNP_DISTANCES = (28, 41, 49, 58, 70), (33, 44, 52, 61, 69)  # left of the deletion, right of it
 COMPLEMENT = str.maketrans("ACGT", "TGCA")
+
+# The weights of bwa mem. The bonus is for an alignment that reaches the end of the read.
+MATCH, MISMATCH, GAP_OPEN, GAP_EXTEND, END_BONUS = 1, -4, -6, -1, 5
 
 INSERTED = -1  # the place of a base that the reference does not have
 CMATCH, CINS, CDEL, CSOFT_CLIP = 0, 1, 2, 4
@@ -96,9 +103,9 @@ def main() -> None:
     write_fasta(folder / "reference.fa", {CONTIG: reference})
     pysam.faidx(str(folder / "reference.fa"))
     write_fasta(folder / "haplotypes.fa", haplotypes(reference, loci))
-    write_sites(folder / "sites.vcf", reference, loci)
+    write_sites(folder / "sites.vcf", reference, loci[:3])
     first, second = (sample_chromosome(reference, loci, which) for which in (1, 2))
-    write_bam(folder / "reads.bam", random, [first, second], loci)
+    write_bam(folder / "reads.bam", random, reference, [first, second], loci)
     write_fastq(folder / "reads.fastq.gz", folder / "reads.bam")
 
     alleles = {f"allele{n}": seq for n, seq in enumerate(locus_sequences(reference, loci[1]), 1)}
@@ -115,10 +122,14 @@ def make_reference(random: Random) -> str:
 
 
 def make_loci(reference: str) -> list[Locus]:
-    """Choose the three loci: SNPs, a deletion, a repeat."""
+    """Choose the four loci: SNPs, a deletion, a repeat, a deletion between SNPs."""
     snps = [substitute(reference, position) for position in (5_120, 5_205, 5_290)]
     deletion = Edit(10_190, 18, "")
     repeat = REPEAT[0]
+    start, length = HIDDEN_DELETION
+    left = [substitute(reference, start - 1 - distance) for distance in SNP_DISTANCES[0][::-1]]
+    right = [substitute(reference, start + length + distance) for distance in SNP_DISTANCES[1]]
+    hidden = [*left, Edit(start, length, ""), *right]
     return [
         Locus(5_000, {"ref": [], "snps": snps, "snp": snps[:1]}),
         Locus(10_000, {"ref": [], "deletion": [deletion]}),
@@ -126,6 +137,7 @@ def make_loci(reference: str) -> list[Locus]:
             15_000,
             {"ref": [], "longer": [Edit(repeat, 0, "CACACA")], "shorter": [Edit(repeat, 4, "")]},
         ),
+        Locus(17_500, {"ref": [], "hidden": hidden, "hidden2": hidden[:-1]}),
     ]
 
 
@@ -282,26 +294,62 @@ def true_alignment(places: Sequence[int]) -> tuple[int, Cigar]:
     return first, cigar
 
 
-def clip_start(position: int, cigar: Cigar) -> tuple[int, Cigar]:
-    """Clip what stands before the first anchor that a mapper would accept."""
-    clipped = 0
-    while cigar[0][0] != CMATCH or (cigar[0][1] < SHORTEST_ANCHOR and len(cigar) > 1):
-        operation, length = cigar[0]
-        clipped += length if operation != CDEL else 0
-        position += length if operation != CINS else 0
-        cigar = cigar[1:]
-    return position, [(CSOFT_CLIP, clipped), *cigar] if clipped else cigar
+def mapped(read: Read, reference: str) -> tuple[int, Cigar]:
+    """Align as bwa mem does: at the true place, but clipped where that scores more.
+
+    Of a split alignment, only the better part is kept.
+    """
+    begin, end = best_stretch(read, reference)
+    first, last = read.places[begin], read.places[end - 1]
+    before = extension(read.bases[:begin][::-1], reference[:first][::-1])
+    after = extension(read.bases[end:], reference[last + 1 :])
+    places = [*range(first - before, first), *read.places[begin:end]]
+    places += range(last + 1, last + 1 + after)
+    position, cigar = true_alignment(places)
+    clips = begin - before, len(read.bases) - end - after
+    leading, trailing = ([(CSOFT_CLIP, length)] if length else [] for length in clips)
+    return position, [*leading, *cigar, *trailing]
 
 
-def mapped(places: Sequence[int]) -> tuple[int, Cigar]:
-    """Align as a mapper does, that knows the truth but clips near the ends."""
-    position, cigar = clip_start(*true_alignment(places))
-    _, backwards = clip_start(0, cigar[::-1]) if cigar[0][0] != CSOFT_CLIP else (0, cigar[::-1])
-    return position, backwards[::-1]
+def best_stretch(read: Read, reference: str) -> tuple[int, int]:
+    """Return the part of a read whose true alignment scores best: from, to."""
+    best = score = begin = 0
+    stretch = (0, 0)
+    last = INSERTED
+    for position, (base, place) in enumerate(zip(read.bases, read.places, strict=True)):
+        if place == INSERTED:
+            opens = position and read.places[position - 1] != INSERTED
+            score += GAP_EXTEND + (GAP_OPEN if opens else 0)
+            continue
+        deleted = place - last - 1 if last != INSERTED else 0
+        score += GAP_OPEN + GAP_EXTEND * deleted if deleted else 0
+        if score <= 0 or last == INSERTED:
+            score, begin = 0 if position else END_BONUS, position
+        score += MATCH if base == reference[place] else MISMATCH
+        last = place
+        reached = score + (END_BONUS if position == len(read.bases) - 1 else 0)
+        if reached > best:
+            best, stretch = reached, (begin, position + 1)
+    return stretch
+
+
+def extension(bases: str, reference: str) -> int:
+    """Return how many clipped bases align without a gap, from the alignment outwards."""
+    best = score = length = 0
+    for count, (base, expected) in enumerate(zip(bases, reference, strict=False), 1):
+        score += MATCH if base == expected else MISMATCH
+        reached = score + (END_BONUS if count == len(bases) else 0)
+        if reached > best:
+            best, length = reached, count
+    return length
 
 
 def write_bam(
-    path: Path, random: Random, chromosomes: Sequence[Template], loci: Sequence[Locus]
+    path: Path,
+    random: Random,
+    reference: str,
+    chromosomes: Sequence[Template],
+    loci: Sequence[Locus],
 ) -> None:
     """Write read pairs from around the loci, sorted and indexed."""
     header = pysam.AlignmentHeader.from_dict(
@@ -311,13 +359,14 @@ def write_bam(
             "RG": [{"ID": "run1", "SM": "sample", "LB": "library", "PL": "ILLUMINA"}],
         }
     )
+    # Random numbers of their own, so that reads at the other loci do not depend on these.
+    hidden = Random(5)  # noqa: S311
+    sources = [(random, loci[:3])] * PAIRS + [(hidden, loci[3:])] * HIDDEN_PAIRS
     unsorted = path.with_suffix(".unsorted.bam")
     with pysam.AlignmentFile(str(unsorted), "wb", header=header) as out:
-        for number in range(PAIRS):
-            template = random.choice(chromosomes)
-            for record in make_pair(
-                random, template, random.choice(loci), f"pair{number:04d}", header
-            ):
+        for number, (source, choice) in enumerate(sources):
+            fragment = source.choice(chromosomes), source.choice(choice)
+            for record in make_pair(source, *fragment, f"pair{number:04d}", reference, header):
                 out.write(record)
     pysam.sort("--no-PG", "-o", str(path), str(unsorted))
     pysam.index(str(path))
@@ -335,33 +384,36 @@ def write_fastq(path: Path, bam: Path) -> None:
 
 
 def make_pair(
-    random: Random, template: Template, locus: Locus, name: str, header: pysam.AlignmentHeader
+    random: Random,
+    template: Template,
+    locus: Locus,
+    name: str,
+    reference: str,
+    header: pysam.AlignmentHeader,
 ) -> tuple[pysam.AlignedSegment, pysam.AlignedSegment]:
     """Sequence both ends of a fragment that lies about a locus."""
     length = max(READ_LENGTH + 20, round(random.gauss(350, 45)))
     start = random.randrange(locus.start - 300, locus.end)
     left = sequence_read(random, template, start, reverse=False)
     right = sequence_read(random, template, start + length - READ_LENGTH - 10, reverse=True)
-    left_is_first = random.random() < 0.5
+    flags = (FIRST, SECOND) if random.random() < 0.5 else (SECOND, FIRST)
     shared = PAIRED | PROPER | (DUPLICATE if random.random() < 0.02 else 0)
     records = (
-        make_record(
-            left, name, shared | MATE_REVERSE | (FIRST if left_is_first else SECOND), header
-        ),
-        make_record(right, name, shared | REVERSE | (SECOND if left_is_first else FIRST), header),
+        make_record(left, name, shared | MATE_REVERSE | flags[0], reference, header),
+        make_record(right, name, shared | REVERSE | flags[1], reference, header),
     )
     join_mates(*records)
     return records
 
 
 def make_record(
-    read: Read, name: str, flag: int, header: pysam.AlignmentHeader
+    read: Read, name: str, flag: int, reference: str, header: pysam.AlignmentHeader
 ) -> pysam.AlignedSegment:
     """Turn a read into a BAM record."""
     record = pysam.AlignedSegment(header)
     record.query_name, record.flag, record.reference_id = name, flag, 0
     record.query_sequence, record.query_qualities = read.bases, array("B", read.qualities)
-    record.reference_start, record.cigartuples = mapped(read.places)
+    record.reference_start, record.cigartuples = mapped(read, reference)
     record.mapping_quality = 60
     record.set_tag("RG", "run1")
     return record

@@ -51,12 +51,16 @@ def test_sites_make_the_haplotypes(example: Path) -> None:
         sites = list(file)
     haplotypes = read_fasta(example / "haplotypes.fa")
     carried: set[tuple[int, str]] = set()
+    last_site = max(site.stop for site in sites)
     with ReferenceFasta(example / "reference.fa") as reference:
         for name, description, sequence in zip(
             haplotypes.names, haplotypes.descriptions, haplotypes.sequences, strict=True
         ):
             _, locus = parse_locus(name, description)
             assert locus is not None
+            if locus.start > last_site:
+                assert name.startswith("locus4_")
+                continue
             within = [site for site in sites if locus.start <= site.start < locus.end]
             window = reference.fetch(locus).decode()
             made = {
@@ -88,7 +92,7 @@ def test_reads_are_pairs_that_fit_the_reference(example: Path) -> None:
         reference = fasta.fetch("chr20")
         records = list(reads)
     assert set(Counter((r.query_name, r.is_read1) for r in records).values()) == {1}
-    assert len(records) == 2000
+    assert len(records) == 2060
     operations: set[int] = set()
     for record in records:
         pairs = record.get_aligned_pairs(matches_only=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -26,6 +27,10 @@ def blocks(text: str, language: str, use: str) -> list[str]:
     return [block for block in found if re.search(use, block)]
 
 
+(FIRST,) = blocks(README, "sh", "make_example")
+(REALIGN,) = blocks(README, "sh", "^hapgpu realign example/.*--reference")
+SHOWN = re.findall(r"```sh\n((?:samtools tview|bcftools) [^`]*)```\n\n```\n([^`]*)```", README)
+DELETION = "17675"
 TABLE, MATRIX, BATCHES = blocks(README, "sh", "pairhmm ")
 (GENOTYPE,) = blocks(README, "sh", "hapgpu genotype example/")
 (HAPLOTYPES,) = blocks(README, "sh", "hapgpu haplotypes example/")
@@ -53,6 +58,53 @@ def output_of(command: str, folder: Path) -> list[str]:
         check=True,
     )
     return run.stdout.splitlines()
+
+
+@pytest.fixture(scope="module")
+def realigned(folder: Path) -> Path:
+    """Run the first command of the README, from the installation of hapgpu on."""
+    command = FIRST.split("example && ", maxsplit=1)[1]
+    assert command.strip() == REALIGN.strip()
+    assert output_of(command, folder) == []
+    return folder
+
+
+def test_realigned_bam_is_whole_and_indexed(realigned: Path) -> None:
+    with (
+        pysam.AlignmentFile(str(realigned / "example" / "reads.bam")) as before,
+        pysam.AlignmentFile(str(realigned / "realigned.bam")) as after,
+    ):
+        assert after.check_index()
+        old, new = [*before], [*after]
+        locus = [*after.fetch("chr20", 17_500, 17_900)]
+    assert sorted((r.query_name, r.flag) for r in new) == sorted(
+        (r.query_name, r.flag) for r in old
+    )
+    assert [r.reference_start for r in new] == sorted(r.reference_start for r in new)
+    assert sum("50D" in r.cigarstring and r.has_tag("OC") for r in locus) > 5
+    assert not any("50D" in r.cigarstring for r in old)
+
+
+@pytest.mark.parametrize(("command", "shown"), SHOWN, ids=["tview", "tview-2", "call", "call-2"])
+def test_what_is_shown(realigned: Path, command: str, shown: str) -> None:
+    """The picture and the calls, as the programs print them."""
+    program = command.split(maxsplit=1)[0]
+    if not shutil.which(program):
+        pytest.skip(f"no {program}")
+    printed = [line.rstrip() for line in output_of(command, realigned)]
+    if program == "samtools":
+        assert printed == shown.splitlines()
+    else:
+        calls = {line.split()[0]: line.split()[-1] for line in printed}
+        assert calls == {line.split()[0]: line.split()[-1] for line in shown.splitlines()}
+
+
+def test_deletion_is_missed_before_and_found_after() -> None:
+    before, after = (shown.splitlines() for command, shown in SHOWN if "bcftools" in command)
+    assert not any(line.startswith(DELETION) for line in before)
+    assert [line for line in after if line not in before] == after[-1:]
+    assert after[-1].startswith(DELETION)
+    assert after[-1].endswith(" 1/1")
 
 
 def test_line_per_read_and_haplotype(folder: Path) -> None:
