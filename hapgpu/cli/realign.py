@@ -56,7 +56,7 @@ EXAMPLES: Final = """Reads of an indexed BAM, to the haplotypes of some loci:
 hapgpu realign sample.bam haplotypes.fa -o realigned.bam
 
 The same in the coordinates of the reference:
-hapgpu realign sample.bam haplotypes.fa --reference ref.fa -u | samtools sort -o realigned.bam
+hapgpu realign sample.bam haplotypes.fa --reference ref.fa -o realigned.bam --write-index
 
 Amplicons, each read to every allele:
 hapgpu realign reads.fastq.gz alleles.fa -o amplicons.bam"""
@@ -65,7 +65,7 @@ hapgpu realign reads.fastq.gz alleles.fa -o amplicons.bam"""
 _EXCLUDED_FLAGS: Final = 0xF00
 _MIN_SCORE: Final = 0.2
 _REALIGNMENT: Final = "Alignment"
-_NOT_ALIGNED: Final = {"without_bases": "reads have no bases to align and are written unmapped"}
+_NOT_ALIGNED: Final = {"without_bases": "reads have no bases to align"}
 
 
 def realign(
@@ -115,8 +115,8 @@ def realign(
             metavar="SHARE",
             min=0,
             max=1,
-            help="Write a read unmapped if its best score is below this share of the score of a "
-            "perfect alignment of all its bases.",
+            help="Write a read unmapped, or with --reference as it was, if it scores less than this "
+            "share of a perfect alignment.",
             rich_help_panel=_REALIGNMENT,
         ),
     ] = _MIN_SCORE,

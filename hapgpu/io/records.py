@@ -94,7 +94,7 @@ def open_writer(
     """
     chosen = output_format(path, format, uncompressed=uncompressed)
     if write_index and (chosen == "sam" or path == "-"):
-        raise UsageError("--write-index needs a file to index: give -o FILE.bam or -o FILE.cram")
+        raise UsageError("--write-index needs a BAM or CRAM file: give -o FILE.bam or -o FILE.cram")
     if chosen == "sam":
         return _SamWriter(path, header, threads)
     if chosen == "bam":

@@ -27,6 +27,9 @@ INCOMPARABLE: Final = -1
 """Cost of an alignment that skips, pads, lacks bases or leaves its reference."""
 
 
+_LONGEST_GAP: Final = 12  # longer ones count as this: a long deletion is one event, too
+
+
 class AlignmentCosts(NamedTuple):
     """n alignments weighed.
 
@@ -35,7 +38,8 @@ class AlignmentCosts(NamedTuple):
     scores
         int64[n]: under the weights of the aligner, clipped bases not counted.
     costs
-        int64[n]: mismatches, inserted, deleted and soft-clipped bases; or `INCOMPARABLE`.
+        int64[n]: mismatches, inserted, deleted and soft-clipped bases, of a gap 12 at most; or
+        `INCOMPARABLE`.
     """
 
     scores: NDArray[np.int64]
@@ -132,7 +136,7 @@ def _weigh(
             on_reference += length
         elif operation in (INSERTION, DELETION):
             score += gap_open + (length - 1) * gap_extend
-            cost += length
+            cost += min(length, _LONGEST_GAP)
             on_read += length if operation == INSERTION else 0
             on_reference += length if operation == DELETION else 0
         elif operation == SOFT_CLIP:
