@@ -193,19 +193,35 @@ class Mover:
         best_variants = chosen[best]
         if self._options.best_by is BestBy.LIKELIHOOD:
             # All haplotypes are weighed by the bases that the best by score explains.
-            likelihoods = self._likelihoods(
-                contenders.reads,
-                candidates,
-                contenders.rows,
-                contenders.extended,
-                (variants.leading[best_variants], variants.trailing[best_variants]),
-            )
-            best = first_of_best(candidates, likelihoods, INFORMATIVE)
+            clips = variants.leading[best_variants], variants.trailing[best_variants]
+            best = self._likeliest(contenders, clips)
         return _Best(
             contenders.rows[best],
             best_variants,
             second_scores(candidates, candidate_scores, best),
         )
+
+    def _likeliest(
+        self, contenders: _Contenders, clips: tuple[NDArray[np.int32], NDArray[np.int32]]
+    ) -> NDArray[np.int64]:
+        """int64[n]: the first of the likeliest candidates; a read with only one needs no weighing.
+
+        `clips` are int32[n] each: bases at the start and at the end that are not weighed.
+        """
+        candidates = contenders.candidates
+        has_choice = candidates.counts > 1
+        weighed = np.repeat(has_choice, candidates.counts)
+        likelihoods = np.zeros(len(candidates), dtype=np.float64)
+        if weighed.any():
+            leading, trailing = clips
+            likelihoods[weighed] = self._likelihoods(
+                contenders.reads.take(has_choice),
+                candidates.without(~has_choice).of_reads_with_any(),
+                contenders.rows[weighed],
+                contenders.extended,
+                (leading[has_choice], trailing[has_choice]),
+            )
+        return first_of_best(candidates, likelihoods, INFORMATIVE)
 
     def _option_scores(
         self,
