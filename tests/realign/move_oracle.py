@@ -44,6 +44,7 @@ class Loci:
     """Haplotypes that align with the reference under their loci, and the reference."""
 
     def __init__(self, haplotypes: Sequence[Haplotype], reference: Path) -> None:
+        self.reference = reference
         self.bases = Bases(reference)
         self.haplotypes = [h for h in haplotypes if self._lies_on_reference(h)]
 
