@@ -185,6 +185,8 @@ def apart_from_mates(record: Record) -> Record:
     columns = list(record.columns)
     columns[1] = str(int(columns[1]) & ~2)
     columns[7:9] = "", ""
+    if int(columns[1]) & 4:  # it moves along
+        columns[3] = ""
     return Record(tuple(columns), frozenset(x for x in record.fields if x[:2] not in OF_PAIRS))
 
 

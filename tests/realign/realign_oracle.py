@@ -241,9 +241,7 @@ def placed_at(read: Read, haplotype: Haplotype, part: slice | None, rules: Rules
     return best
 
 
-def prepared(
-    read: Read, bases: str, qualities: str, part: slice
-) -> tuple[tuple[int, ...], ...]:
+def prepared(read: Read, bases: str, qualities: str, part: slice) -> tuple[tuple[int, ...], ...]:
     """Return letters and the four qualities of a part of a read, as if there was nothing else.
 
     An unmapped read has no MAPQ and no tags.
