@@ -207,6 +207,15 @@ def test_unsorted_reads_are_not_indexed(
     assert list(tmp_path.iterdir()) == [reads]
 
 
+def test_fastq_is_not_indexed(
+    example: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    reads = example / "amplicons.fastq.gz"
+    assert on_reference(example, reads, "--write-index", "-o", tmp_path / "out.bam") == 2
+    assert "FASTQ" in error_of_command("realign", capsys)
+    assert not list(tmp_path.iterdir())
+
+
 def test_reads_that_are_not_sorted_as_they_say(
     example: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
