@@ -130,9 +130,7 @@ def moves(draw: st.DrawFn) -> list[tuple[Place, Place]]:
 
 @settings(max_examples=150, deadline=None)
 @given(moves(), st.lists(st.integers(0, 40), max_size=6))
-def test_moved_records_are_sorted_again(
-    places: list[tuple[Place, Place]], cuts: list[int]
-) -> None:
+def test_moved_records_are_sorted_again(places: list[tuple[Place, Place]], cuts: list[int]) -> None:
     """As a stable sort would do it, whatever the blocks; none of them may be missing."""
     names = [f"r{k}" for k in range(len(places))]
     keeper = OrderKeeper(9, "reads.bam")
