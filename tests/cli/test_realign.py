@@ -426,7 +426,7 @@ def test_records_that_are_out_of_the_ordinary(
     for record, other in zip(found, wanted, strict=True):
         assert record == other
     reference = ("--reference", example.reference)
-    for options, rules in (([], rules), (["--always"], Rules(excluded=0, always=True))):
+    for options, moving in (([], rules), (["--always"], Rules(excluded=0, always=True))):
         found = records(sam_of(tmp_path, sam, example.fasta, "-F", "0", *reference, *options))
         for line, record in zip(lines, found, strict=True):
-            assert record == expected_on_reference(line, example.loci, rules)
+            assert record == expected_on_reference(line, example.loci, moving)

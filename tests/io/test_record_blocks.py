@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import struct
 from collections.abc import Sequence
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -137,7 +138,7 @@ def test_moved_records_are_sorted_again(places: list[tuple[Place, Place]], cuts:
     bounds = sorted({0, len(places), *(cut for cut in cuts if cut < len(places))})
     bounds.insert(1, bounds[1])  # a block without records
     written = []
-    for begin, end in zip(bounds, bounds[1:], strict=False):
+    for begin, end in pairwise(bounds):
         some = range(begin, end)
         old, new = (block_of([record(names[k], places[k][w]) for k in some]) for w in (0, 1))
         ready = keeper.put(old, new)

@@ -199,7 +199,7 @@ def _moved(read: Read, loci: Loci, rules: Rules) -> Record | None:
     if projected is None:
         return None
     start, inner = projected
-    cigar = _clipped(read, best.variant, inner, rules)
+    cigar = _clipped(read, best.variant, inner)
     if not rules.always:
         start, cigar = _without_end_insertions(start, cigar)
     if (start, _plain(cigar)) == (int(read.columns[3]) - 1, _plain(read.cigar)):
@@ -233,7 +233,10 @@ def _best(read: Read, loci: Loci, rules: Rules) -> Best:
     candidates = loci.of(read)
     longer = [extended(h, flanks_for(read, h, loci), loci.bases) for h in candidates]
     variants = [_best_variant(read, x, rules) for x in longer]
-    scores = [aligned(x.bases, v.bases, rules.scoring).score for x, v in zip(longer, variants)]
+    scores = [
+        aligned(x.bases, v.bases, rules.scoring).score
+        for x, v in zip(longer, variants, strict=True)
+    ]
     best = scores.index(max(scores))
     variant = variants[best]
     if rules.by_likelihood and len(candidates) > 1:
@@ -277,7 +280,7 @@ def _projected(
     return on.start + start, projected
 
 
-def _clipped(read: Read, variant: Variant, inner: gatk.Cigar, rules: Rules) -> gatk.Cigar:
+def _clipped(read: Read, variant: Variant, inner: gatk.Cigar) -> gatk.Cigar:
     hard = [[part for part in clips if part[1] == "H"] for clips in read.clips]
     soft = [[(n, "S")] * (n > 0) for n in (variant.leading, variant.trailing)]
     return [*hard[0], *soft[0], *inner, *soft[1], *hard[1]]

@@ -161,7 +161,7 @@ def expected(line: str, haplotypes: Sequence[Haplotype], rules: Rules) -> list[R
         return [_unmapped(read)]
     others = scores[:best] + scores[best + 1 :]
     return [
-        _written(read, p, rules, max(others) if others and k == best else None, 0x100 * (k != best))
+        _written(read, p, max(others) if others and k == best else None, 0x100 * (k != best))
         for k, p in enumerate(placed)
         if rules.write_all or k == best
     ]
@@ -266,9 +266,7 @@ def _unmapped(read: Read) -> Record:
     return Record((*columns, "*", "0", "0", *read.columns[9:11]), frozenset(fields))
 
 
-def _written(
-    read: Read, placed: Placed, rules: Rules, second_score: int | None, secondary: int
-) -> Record:
+def _written(read: Read, placed: Placed, second_score: int | None, secondary: int) -> Record:
     _, start, cigar = placed.alignment
     flag = (_without_mate(read.flag) & ~4) ^ placed.turned | secondary
     quality = read.columns[4] if read.is_mapped else "255"

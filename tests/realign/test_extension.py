@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from pathlib import Path
 from random import Random
@@ -139,7 +140,7 @@ def needed_by(world: World, reads: list[Row]) -> list[list[tuple[int, int, int]]
     columns = (candidates.haplotypes, *needed)
     whole = list(zip(*(column.tolist() for column in columns), strict=True))
     bounds = candidates.offsets.tolist()
-    return [whole[begin:end] for begin, end in zip(bounds, bounds[1:], strict=False)]
+    return [whole[begin:end] for begin, end in itertools.pairwise(bounds)]
 
 
 @settings(max_examples=60, deadline=None)

@@ -142,8 +142,13 @@ def test_what_a_record_has_to_share_with_its_move() -> None:
     move = Move("read", 1 | FIRST, 0, 100, 90)
     table = MoveTable([moves_of([move])])
     changes = [
-        {}, {"name": "reads"}, {"flag": 1 | SECOND}, {"contig": 1}, {"old": 101}, {"flag": 1 | 4 | FIRST},
-    ]  # fmt: skip
+        {},
+        {"name": "reads"},
+        {"flag": 1 | SECOND},
+        {"flag": 1 | 4 | FIRST},
+        {"contig": 1},
+        {"old": 101},
+    ]
     rows = [move._replace(**change).row() for change in changes]
     longer = move.row()
     rows.append(Row(**{**longer.__dict__, "cigar": ((0, 5), (2, 1), (0, 5))}))
