@@ -176,14 +176,15 @@ def test_an_inserted_end_is_clipped(tmp_path: Path) -> None:
 
 
 def test_likelihood_of_what_the_score_explains(tmp_path: Path) -> None:
-    """Clipped bases that fit one haplotype a little better do not count for it."""
+    """Clipped bases of which one haplotype has some do not count for it."""
     bases, text = with_deletion(6, 4)
     end = AT + len(text) - BEFORE + 6
-    clip = bases[end] + "".join(FOR_EACH[x] for x in bases[end + 1 : end + 5])
+    clip = "".join(FOR_EACH[x] for x in bases[end : end + 10])
     one = allele_without(bases, 6)
     site, near = AT - 20 - LOCUS[0], end - 6 - LOCUS[0]
-    other = one[:site] + FOR_EACH[one[site]] + one[site + 1 : near] + clip[:3] + one[near + 3 :]
-    read = (AT - BEFORE, f"{len(text)}M5S", text + clip)
+    other = one[:site] + FOR_EACH[one[site]] + one[site + 1 : near] + clip[:6] + one[near + 6 :]
+    read = (AT - BEFORE, f"{len(text)}M10S", text + clip)
     record = moved(tmp_path, bases, [other, one], read, "--best-by", "likelihood")
-    assert record.columns[5] == f"{BEFORE}M6D{len(text) - BEFORE}M5S"
-    assert {f"AS:i:{10 * len(text)}", f"XS:i:{10 * len(text) - 25}"} <= record.fields
+    assert record.columns[5] == f"{BEFORE}M6D{len(text) - BEFORE}M10S"
+    # The other one has six of the ten clipped bases, which pay for an insertion of four.
+    assert {f"AS:i:{10 * len(text)}", f"XS:i:{10 * len(text) - 25 + 60 - 45}"} <= record.fields
