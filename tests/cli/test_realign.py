@@ -154,7 +154,7 @@ def test_reference_coordinates(
     reference = ("--reference", sample.reference)
     found = body(sam_of(tmp_path, sample.bam, sample.fasta, *reference, *options))
     assert len(found) == len(sample.lines)
-    chosen = contenders_of(sample, found, rules, 8 if rules.by_likelihood else 24)
+    chosen = contenders_of(sample, found, rules, 6 if rules.by_likelihood else 12)
     moved = 0
     for line, other in matched(sample.lines, found):
         if contender(line, sample.loci, rules) is None:

@@ -41,24 +41,39 @@ OF_PAIRS = {"MC", "SA"}
 
 
 class Loci:
-    """Haplotypes that align with the reference under their loci, and the reference."""
+    """Haplotypes and the reference; those that do not align with it count for nothing."""
 
     def __init__(self, haplotypes: Sequence[Haplotype], reference: Path) -> None:
         self.reference = reference
         self.bases = Bases(reference)
-        self.haplotypes = [h for h in haplotypes if self._lies_on_reference(h)]
+        self._given = haplotypes
+        self._intervals = {h.locus for h in haplotypes if h.locus}
+        self._aligned: dict[str, bool] = {}
+
+    @property
+    def haplotypes(self) -> list[Haplotype]:
+        return [h for h in self._given if self._lies_on_reference(h)]
+
+    def are_near(self, read: Read) -> bool:
+        return any(read.overlaps(locus) for locus in self._intervals)
 
     def of(self, read: Read) -> list[Haplotype]:
-        return [h for h in self.haplotypes if h.locus and read.overlaps(h.locus)]
+        near = (h for h in self._given if h.locus and read.overlaps(h.locus))
+        return [h for h in near if self._lies_on_reference(h)]
 
     def longest_deletion(self, locus: tuple[str, int, int]) -> int:
         """Return by how much the shortest haplotype of a locus is shorter than the reference."""
-        lengths = [len(h.bases) for h in self.haplotypes if h.locus == locus]
+        there = (h for h in self._given if h.locus == locus)
+        lengths = [len(h.bases) for h in there if self._lies_on_reference(h)]
         return max(0, locus[2] - locus[1] - min(lengths))
 
     def _lies_on_reference(self, haplotype: Haplotype) -> bool:
-        placed = extended(haplotype, (FLANK, FLANK), self.bases)
-        return haplotype_cigar(placed.window, placed.bases) is not None
+        """Look at a haplotype when it is needed: their alignment takes long."""
+        if haplotype.name not in self._aligned:
+            placed = extended(haplotype, (FLANK, FLANK), self.bases)
+            cigar = haplotype_cigar(placed.window, placed.bases)
+            self._aligned[haplotype.name] = cigar is not None
+        return self._aligned[haplotype.name]
 
 
 class Extended(NamedTuple):
@@ -160,7 +175,7 @@ def contender(line: str, loci: Loci, rules: Rules) -> Read | None:
     read = Read(line.rstrip("\n").split("\t"))
     if not (rules.choose(read.flag) and read.is_mapped and read.bases and read.cigar):
         return None
-    if not loci.of(read):
+    if not loci.are_near(read):
         return None
     old = _as_it_was(read, loci, rules)
     return read if old is not None and (old.differences or rules.always) else None
@@ -191,6 +206,8 @@ def apart_from_mates(record: Record) -> Record:
 
 
 def _moved(read: Read, loci: Loci, rules: Rules) -> Record | None:
+    if not loci.of(read):
+        return None
     best = _best(read, loci, rules)
     alignment = aligned(best.extended.bases, best.variant.bases, rules.scoring)
     if not is_enough(alignment.score, read, rules):
