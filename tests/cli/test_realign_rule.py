@@ -188,3 +188,32 @@ def test_likelihood_of_what_the_score_explains(tmp_path: Path) -> None:
     assert record.columns[5] == f"{BEFORE}M6D{len(text) - BEFORE}M10S"
     # The other one has six of the ten clipped bases, which pay for an insertion of four.
     assert {f"AS:i:{10 * len(text)}", f"XS:i:{10 * len(text) - 25 + 60 - 45}"} <= record.fields
+
+
+@pytest.mark.parametrize("is_sorted", [False, True])
+def test_an_unmapped_mate_moves_along(tmp_path: Path, is_sorted: bool) -> None:
+    """To where the clipped bases of its mate begin."""
+    bases, text = with_deletion(6, 4)
+    alleles, old = [allele_without(bases, 6)], f"5S{len(text) - 5}M"
+    start = AT - BEFORE + 1
+    moved(tmp_path, bases, alleles, (start + 4, old, text))
+    ends = ("chr", start + 5, 60, old), ("chr", start + 5, 0, "*")
+    columns = [
+        ("r", flag, *end, "=", start + 5, 0, text, "I" * len(text))
+        for flag, end in zip((73, 133), ends, strict=True)
+    ]
+    between = ("s", 0, "chr", start + 2, 60, "4M", "*", 0, 0, "ACGT", "IIII")
+    lines = ["\t".join(map(str, x)) for x in (between, *columns)]
+    heading = "@HD\tVN:1.6\tSO:coordinate\n" * is_sorted
+    sam = tmp_path / "reads.sam"
+    sam.write_text(f"{heading}@SQ\tSN:chr\tLN:{LENGTH}\n" + "".join(f"{x}\n" for x in lines))
+    reference = ("--reference", tmp_path / "ref.fa")
+    found = records(sam_of(tmp_path, sam, tmp_path / "haplotypes.fa", *reference))
+    rest = found[:-1] if is_sorted else found[1:]
+    assert [r.columns[0] for r in found] == (["r", "r", "s"] if is_sorted else ["s", "r", "r"])
+    assert [r.columns[1:5] for r in rest] == [
+        ("73", "chr", str(start), "60"),
+        ("133", "chr", str(start), "0"),
+    ]
+    assert [r.columns[6:9] for r in rest] == [("=", str(start), "0")] * 2
+    assert not rest[1].fields
