@@ -29,13 +29,15 @@ class OrderKeeper:
         self._last = np.int64(-1)
 
     def put(self, block: RecordBlock, moved: RecordBlock) -> RecordBlock:
-        """Take records, as they were and as they are now; return those that can be written.
+        """Take any records, as they were and as they are now; return those that can be written.
 
         Raises
         ------
         InputError
             The records as they were are not sorted.
         """
+        if not len(block):
+            return moved
         old = block.places
         before = np.concatenate(([self._last], old[:-1]))
         if (old < before).any():

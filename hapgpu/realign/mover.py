@@ -194,6 +194,8 @@ class Mover:
         scored = self._scored(contenders, variants)
         if not self._options.always:
             promising = self._promising(contenders, scored)
+            if not promising.any():
+                return Moves.none()
             contenders, scored = contenders.take(promising), scored.take(promising)
         best = self._best(contenders, scored, variants)
         pairs = PairBatch(
@@ -237,16 +239,32 @@ class Mover:
         chosen = scored.variants[best]
         if self._options.best_by is BestBy.LIKELIHOOD:
             # All haplotypes are weighed by the bases that the best by score explains.
-            likelihoods = self._likelihoods(
-                contenders.reads,
-                candidates,
-                contenders.rows,
-                contenders.extended,
-                (variants.leading[chosen], variants.trailing[chosen]),
-            )
-            best = first_of_best(candidates, likelihoods, INFORMATIVE)
+            clips = variants.leading[chosen], variants.trailing[chosen]
+            best = self._likeliest(contenders, clips)
         seconds = second_scores(candidates, scored.scores, best)
         return _Best(contenders.rows[best], chosen, seconds)
+
+    def _likeliest(
+        self, contenders: _Contenders, clips: tuple[NDArray[np.int32], NDArray[np.int32]]
+    ) -> NDArray[np.int64]:
+        """int64[n]: the first of the likeliest candidates; a read with only one needs no weighing.
+
+        `clips` are int32[n] each: bases at the start and at the end that are not weighed.
+        """
+        candidates = contenders.candidates
+        has_choice = candidates.counts > 1
+        weighed = np.repeat(has_choice, candidates.counts)
+        likelihoods = np.zeros(len(candidates), dtype=np.float64)
+        if weighed.any():
+            leading, trailing = clips
+            likelihoods[weighed] = self._likelihoods(
+                contenders.reads.take(has_choice),
+                candidates.without(~has_choice).of_reads_with_any(),
+                contenders.rows[weighed],
+                contenders.extended,
+                (leading[has_choice], trailing[has_choice]),
+            )
+        return first_of_best(candidates, likelihoods, INFORMATIVE)
 
     def _projected(
         self,

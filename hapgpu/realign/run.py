@@ -201,6 +201,11 @@ def realign_to_reference(
         with opener.open(reads.regions or haplotypes.loci) as source:
             if source.is_fastq:
                 _refuse_regions(reads)
+                if output.write_index:
+                    raise UsageError(
+                        f"--write-index needs sorted reads, and {file.name} is FASTQ;"
+                        " sort the output and run: samtools index"
+                    )
                 _realign_fastq(resources, source, haplotypes, reference, options, output)
                 return
             if output.write_index and not source.is_sorted:

@@ -62,20 +62,17 @@ def key(record: Record) -> tuple[str, int]:
     return record.columns[0], int(record.columns[1]) & 0xC0
 
 
-def haplotypes_of(path: Path, reference: Path | None = None) -> list[Haplotype]:
+def haplotypes_of(path: Path) -> list[Haplotype]:
     """Read haplotypes under headers such as `>name chr20:101-500`, or without loci."""
     found = []
     with pysam.FastxFile(str(path)) as fasta:
         for entry in fasta:
-            locus, window = None, ""
+            locus = None
             if ":" in (entry.comment or ""):
                 contig, _, interval = entry.comment.partition(":")
                 first, last = map(int, interval.split("-"))
                 locus = (contig, first - 1, last)
-            if locus and reference:
-                with pysam.FastaFile(str(reference)) as bases:
-                    window = bases.fetch(*locus).upper()
-            found.append(Haplotype(entry.name, entry.sequence, locus, window))
+            found.append(Haplotype(entry.name, entry.sequence, locus))
     return found
 
 

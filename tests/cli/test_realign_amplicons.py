@@ -6,6 +6,7 @@ import json
 import shutil
 import subprocess
 from pathlib import Path
+from random import Random
 
 import pysam
 import pytest
@@ -23,7 +24,9 @@ from tests.cli.realign_command import (
     sam_of,
     with_mismatches_of_samtools,
 )
+from tests.realign.move_oracle import Loci, expected_of_fastq
 from tests.realign.realign_oracle import (
+    COMPLEMENTS,
     Haplotype,
     Read,
     Record,
@@ -132,7 +135,7 @@ def test_reads_against_a_viral_genome(data_dir: Path, tmp_path: Path) -> None:
 def test_fastq_and_loci(example: Path, tmp_path: Path) -> None:
     """Reads that have no place yet meet the haplotypes of every locus."""
     lines = fastq_lines(example / "amplicons.fastq.gz")
-    bound = haplotypes_of(example / "haplotypes.fa", example / "reference.fa")
+    bound = haplotypes_of(example / "haplotypes.fa")
     free = [Haplotype(h.name, h.bases) for h in bound]
     fasta = tmp_path / "free.fa"
     fasta.write_text("".join(f">{h.name}\n{h.bases}\n" for h in free))
@@ -140,12 +143,40 @@ def test_fastq_and_loci(example: Path, tmp_path: Path) -> None:
     found = sam_of(tmp_path, reads, example / "haplotypes.fa")
     assert found == sam_of(tmp_path, reads, fasta)
     assert_as_expected(records(found), lines, free, range(0, 200, 99))
-    on_reference = records(
-        sam_of(tmp_path, reads, example / "haplotypes.fa", "--reference", example / "reference.fa")
-    )
-    for record in on_reference:
-        assert chosen(record) == "chr20"
-        assert 9_990 < int(record.columns[3]) < 10_050
+
+
+@pytest.mark.parametrize("by_likelihood", [False, True])
+def test_fastq_on_the_reference(example: Path, tmp_path: Path, by_likelihood: bool) -> None:
+    """Junk and reads that hang over the haplotypes are among them; all come out."""
+    random = Random(11)  # noqa: S311  (the same data on every run)
+    reference = example / "reference.fa"
+    fasta = tmp_path / "few.fa"
+    few = haplotypes_of(example / "haplotypes.fa")[:8:3]
+    fasta.write_text("".join(fasta_entry(h) for h in few))
+    loci = Loci(few, reference)
+    contig, start, end = loci.haplotypes[0].locus or ("", 0, 0)
+    bases = loci.bases.fetch(contig, start - 200, end + 200)
+    near = [bases[at : at + 90] for at in (60, 150, 230, len(bases) - 160, len(bases) - 100)]
+    near += [h.bases[k : k + 80] for h in few for k in (0, 100)]
+    near += [text[::-1].translate(COMPLEMENTS) for text in near[::2]]
+    junk = ["".join(random.choices("ACGT", k=70)) for _ in range(2)]
+    fastq = tmp_path / "reads.fastq"
+    entries = [f"@r{n}\n{x}\n+\n{'I' * len(x)}\n" for n, x in enumerate([*near, *junk])]
+    fastq.write_text("".join(entries))
+    options = ["--best-by", "likelihood"] * by_likelihood
+    found = records(sam_of(tmp_path, fastq, fasta, "--reference", reference, *options))
+    rules = Rules(by_likelihood=by_likelihood)
+    for line, record in zip(fastq_lines(fastq), found, strict=True):
+        assert record == expected_of_fastq(line, loci, rules)
+    unmapped = [record.columns[0] for record in found if chosen(record) == "*"]
+    assert set(unmapped) >= {f"r{len(near)}", f"r{len(near) + 1}"}
+    assert len(unmapped) < len(near) / 2
+
+
+def fasta_entry(haplotype: Haplotype) -> str:
+    assert haplotype.locus is not None
+    contig, start, end = haplotype.locus
+    return f">{haplotype.name} {contig}:{start + 1}-{end}\n{haplotype.bases}\n"
 
 
 def test_pipeline_of_processes(example: Path, tmp_path: Path) -> None:

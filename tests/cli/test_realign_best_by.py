@@ -6,9 +6,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from random import Random
 
+import pysam
 import pytest
 
 from tests.cli.realign_command import (
+    body,
     haplotypes_of,
     lines_of,
     make_example,
@@ -17,6 +19,7 @@ from tests.cli.realign_command import (
     status_of,
 )
 from tests.cli.small_reads import write_small_reads
+from tests.realign.move_oracle import Loci, expected_on_reference
 from tests.realign.realign_oracle import COMPLEMENTS, Record, Rules, expected
 
 BY_LIKELIHOOD = ("--best-by", "likelihood")
@@ -28,6 +31,10 @@ FIRST, SECOND = "ACGTCA", "CCGTCT"
 HAPLOTYPES = {"first": LEFT + FIRST + RIGHT, "second": LEFT + SECOND + RIGHT}
 READ = LEFT[4:] + "CCGTCA" + RIGHT[:-4]
 AT = len(LEFT) - 4  # where the read's base is the second's, and five on the first's
+
+
+def lines_in(folder: Path) -> list[str]:
+    return body((folder / "reads.sam").read_text().splitlines())
 
 
 def with_indel_qualities(line: str, random: Random) -> str:
@@ -47,27 +54,30 @@ def small(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     return folder
 
 
-@pytest.mark.parametrize("on_reference", [False, True])
 @pytest.mark.parametrize("write_all", [False, True])
-def test_small_reads(
-    small: Path,
-    tmp_path: Path,
-    on_reference: bool,
-    write_all: bool,
-) -> None:
-    haplotypes = haplotypes_of(small / "haplotypes.fa", small / "reference.fa")
+def test_small_reads(small: Path, tmp_path: Path, write_all: bool) -> None:
+    haplotypes = haplotypes_of(small / "haplotypes.fa")
     options = ["--all"] * write_all
-    if on_reference:
-        options += ["--reference", str(small / "reference.fa")]
-    rules = Rules(by_likelihood=True, write_all=write_all, on_reference=on_reference)
+    rules = Rules(by_likelihood=True, write_all=write_all)
     arguments = (small / "reads.sam", small / "haplotypes.fa", *options)
     found = records(sam_of(tmp_path, *arguments, *BY_LIKELIHOOD))
-    lines = (small / "reads.sam").read_text().splitlines()[1:]
-    wanted = [record for line in lines for record in expected(line, haplotypes, rules)]
+    wanted = [record for line in lines_in(small) for record in expected(line, haplotypes, rules)]
     assert len(found) == len(wanted) > SMALL_READS / 3
     for record, other in zip(found, wanted, strict=True):
         assert record == other
     assert found != records(sam_of(tmp_path, *arguments))
+
+
+@pytest.mark.parametrize("always", [False, True])
+def test_small_reads_on_the_reference(small: Path, tmp_path: Path, always: bool) -> None:
+    loci = Loci(haplotypes_of(small / "haplotypes.fa"), small / "reference.fa")
+    rules = Rules(by_likelihood=True, always=always)
+    arguments = (small / "reads.sam", small / "haplotypes.fa", "--reference", loci.reference)
+    options = ["--always"] * always
+    found = records(sam_of(tmp_path, *arguments, *options, *BY_LIKELIHOOD))
+    for line, record in zip(lines_in(small), found, strict=True):
+        assert record == expected_on_reference(line, loci, rules)
+    assert found != records(sam_of(tmp_path, *arguments, *options))
 
 
 def test_reads_of_a_locus(tmp_path: Path) -> None:
@@ -286,16 +296,23 @@ def test_threads_change_nothing(small: Path, tmp_path: Path) -> None:
     assert sam_of(tmp_path, *arguments, threads=1) == sam_of(tmp_path, *arguments, threads=3)
 
 
-def test_reads_without_qualities(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize("on_reference", [False, True])
+def test_reads_without_qualities(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], on_reference: bool
+) -> None:
     """They are in the way only where there is a choice."""
-    columns = sam_line(READ, flat()).split("\t")
+    columns = placed_line(25, f"{len(READ)}M", READ, flat()).split("\t")
     columns[10] = "*"
     sam = tmp_path / "reads.sam"
     sam.write_text("@SQ\tSN:chr\tLN:100\n" + "\t".join(columns) + "\n")
-    arguments = ("-q", "--device", "cpu", "-o", tmp_path / "out.sam", *BY_LIKELIHOOD)
-    alone = write_haplotypes(tmp_path, {"only": HAPLOTYPES["second"]})
+    reference = tmp_path / "reference.fa"
+    reference.write_text(f">chr\n{'ACGGT' * 4}{LEFT}TAGCAT{RIGHT}{'TGCCA' * 7}\n")
+    pysam.faidx(str(reference))
+    arguments = ["-q", "--device", "cpu", "-o", tmp_path / "out.sam", *BY_LIKELIHOOD]
+    arguments += ["--reference", reference] if on_reference else []
+    alone = write_haplotypes(tmp_path, {"only": HAPLOTYPES["second"]}, LOCUS)
     assert status_of(sam, alone, *arguments) == 0
-    assert status_of(sam, write_haplotypes(tmp_path, HAPLOTYPES), *arguments) == 1
+    assert status_of(sam, write_haplotypes(tmp_path, HAPLOTYPES, LOCUS), *arguments) == 1
     said = capsys.readouterr().err
     assert len(said.splitlines()) == 1
     assert all(part in said for part in ("reads.sam", "'read'", "no base qualities", "--best-by"))

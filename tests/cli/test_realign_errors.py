@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -125,15 +126,107 @@ def test_output_that_was_there_survives_an_error(example: Path, tmp_path: Path) 
     assert list(tmp_path.iterdir()) == [out]
 
 
-def test_input_is_not_overwritten_before_it_is_read(example: Path, tmp_path: Path) -> None:
-    """The output may take the place of the input."""
-    reads = tmp_path / "reads.bam"
-    reads.write_bytes((example / "reads.bam").read_bytes())
-    files = reads, example / "alleles.fa"
-    assert status_of(*files, "-q", "--device", "cpu", "-o", reads) == 0
-    pysam.quickcheck(str(reads))
-    with pysam.AlignmentFile(str(reads)) as file:
-        assert file.references[0] == "allele1"
+@pytest.mark.parametrize("option", ["-o", "--json"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("reads.bam", "reads.bam.bai", "haplotypes.fa", "reference.fa", "reference.fa.fai"),
+        "targets.bed",
+    ],
+)
+def test_an_input_is_not_replaced(
+    example: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], option: str, name: str
+) -> None:
+    for file in ("reads.bam", "reads.bam.bai", "haplotypes.fa", "reference.fa", "reference.fa.fai"):
+        shutil.copy(example / file, tmp_path)
+    (tmp_path / "targets.bed").write_text("chr20\t0\t10\n")
+    before = (tmp_path / name).read_bytes()
+    given = [tmp_path / "reads.bam", tmp_path / "haplotypes.fa"]
+    options = ["--reference", tmp_path / "reference.fa", "-L", tmp_path / "targets.bed"]
+    assert status_of(*given, *options, "-q", option, tmp_path / name) == 2
+    assert f"{name} is read from" in capsys.readouterr().err
+    assert (tmp_path / name).read_bytes() == before
+
+
+WITH_REFERENCE = ("--always", "--loci-only", "--write-index")
+
+
+@pytest.mark.parametrize("option", WITH_REFERENCE)
+def test_options_of_the_reference_need_it(
+    example: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], option: str
+) -> None:
+    out = tmp_path / "out.bam"
+    assert status_of(example / "reads.bam", example / "haplotypes.fa", option, "-o", out) == 2
+    line = error_of_command("realign", capsys)
+    assert option in line
+    assert "--reference" in line
+    assert not list(tmp_path.iterdir())
+
+
+def on_reference(example: Path, reads: Path, *options: str | Path) -> int:
+    reference = ("--reference", example / "reference.fa")
+    return status_of(reads, example / "haplotypes.fa", *reference, "--device", "cpu", *options)
+
+
+def test_every_candidate_is_for_haplotypes(
+    example: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert on_reference(example, example / "reads.bam", "--all", "-o", tmp_path / "out.bam") == 2
+    line = error_of_command("realign", capsys)
+    assert "--all" in line
+    assert "--reference" in line
+
+
+@pytest.mark.parametrize("out", ["out.sam", "out", "-"])
+def test_what_cannot_be_indexed(
+    example: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    out: str,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    options = ["-O", "bam"] if out == "-" else []
+    assert on_reference(example, example / "reads.bam", "--write-index", "-o", out, *options) == 2
+    assert "--write-index" in error_of_command("realign", capsys)
+    assert not list(tmp_path.iterdir())
+
+
+def test_unsorted_reads_are_not_indexed(
+    example: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    reads = tmp_path / "reads.sam"
+    options = ("-h", "--no-PG", "-o", str(reads), str(example / "reads.bam"))
+    pysam.view(*options, catch_stdout=False)
+    reads.write_text(reads.read_text().replace("SO:coordinate", "SO:unsorted"))
+    out = tmp_path / "out.bam"
+    assert on_reference(example, reads, "--write-index", "-o", out) == 2
+    line = error_of_command("realign", capsys)
+    assert "samtools sort" in line
+    assert "reads.sam" in line
+    assert list(tmp_path.iterdir()) == [reads]
+
+
+def test_fastq_is_not_indexed(
+    example: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    reads = example / "amplicons.fastq.gz"
+    assert on_reference(example, reads, "--write-index", "-o", tmp_path / "out.bam") == 2
+    assert "FASTQ" in error_of_command("realign", capsys)
+    assert not list(tmp_path.iterdir())
+
+
+def test_reads_that_are_not_sorted_as_they_say(
+    example: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pysam.AlignmentFile(str(example / "reads.bam")) as file:
+        header, lines = str(file.header), [r.to_string() for r in file.fetch(until_eof=True)]
+    reads = tmp_path / "reads.sam"
+    reads.write_text(header + "\n".join([lines[-1], *lines[:-1], ""]))
+    assert on_reference(example, reads, "-o", tmp_path / "out.bam") == 1
+    line = error_of_command("realign", capsys)
+    assert "reads.sam is not sorted" in line
+    assert list(tmp_path.iterdir()) == [reads]
 
 
 @pytest.mark.parametrize("reads", ["reads.bam", "-"])

@@ -98,3 +98,20 @@ def test_names_that_sam_allows() -> None:
     names = ["HLA*01:01", "chr1", "a=b", "1", "x|y.z#1", "a@b;c"]
     lengths = [9] * len(names)
     assert SamHeader.from_text("").with_references(names, lengths).reference_names == tuple(names)
+
+
+@pytest.mark.parametrize(
+    ("text", "is_sorted"),
+    [
+        (TEXT, True),
+        (TEXT.replace("SO:coordinate", "SO:unsorted"), False),
+        (TEXT.replace("SO:coordinate", "SO:queryname"), False),
+        (TEXT.replace("SO:coordinate\t", ""), False),
+        (TEXT.replace("@HD", "@CO"), False),
+        ("@HD\tVN:1.6\tSO:coordinate", True),
+        ("@CO\tSO:coordinate\n", False),
+        ("", False),
+    ],
+)
+def test_sort_order_is_what_the_first_line_says(text: str, is_sorted: bool) -> None:
+    assert SamHeader.from_text(text).is_coordinate_sorted == is_sorted

@@ -254,6 +254,40 @@ def test_cram(cram: tuple[Path, Path], tmp_path: Path, feed: Feed) -> None:
         read(lonely, reference=reference)
 
 
+@pytest.mark.parametrize("extension", ["bam", "cram"])
+def test_files_without_an_index(
+    small_bam: Path, cram: tuple[Path, Path], tmp_path: Path, extension: str
+) -> None:
+    """Where none is needed, the file is read from end to end; an index says that it is sorted."""
+    path, reference = (small_bam if extension == "bam" else cram[0]), cram[1]
+    regions = [Region("chr1", 100, 140), Region("chr1", 30_000, 30_001)]
+    options = {"reference": reference, "regions": regions}
+    lonely = tmp_path / path.name
+    lonely.write_bytes(path.read_bytes())
+    wanted = read(path, **options)
+    assert len(wanted) == 9
+    assert read(path, **options, needs_index=False) == wanted
+    assert read(lonely, **options, needs_index=False) == wanted
+    with pytest.raises(InputError, match="run: samtools index"):
+        read(lonely, **options)
+    for file, is_sorted in ((path, True), (lonely, False)):
+        with open_reads(str(file), reference=reference) as source:
+            assert source.is_sorted == is_sorted
+
+
+def test_the_name_of_an_input(small_bam: Path) -> None:
+    lonely = small_bam.with_name("absent.bam")
+    with pytest.raises(InputError, match=r"^cannot read standard input: "):
+        open_reads(str(lonely), name="standard input")
+
+
+def test_blocks_hold_the_bytes_of_the_file(small_bam: Path) -> None:
+    with open_reads(str(small_bam), batch_bases=20_000) as source:
+        stored = b"".join(block.packed().data.tobytes() for block in source.blocks())
+    assert gzip.decompress(small_bam.read_bytes()).endswith(stored)
+    assert len(stored) > 4000 * 80
+
+
 def test_fastq(tmp_path: Path, feed: Feed) -> None:
     text = b"@a\nACGT\n+\nIIII\n@b\nAC\n+\nI!\n"
     plain, zipped = tmp_path / "reads.x", tmp_path / "reads.y"

@@ -5,7 +5,7 @@ The rules are those of `samtools fixmate`, written down anew: nothing here comes
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
@@ -230,12 +230,18 @@ def fixmate(path: Path, out: Path, reference: Path | None = None) -> Path:
 
 
 def fixmate_changes(path: Path, folder: Path, reference: Path | None = None) -> Changes:
-    """Return what `samtools fixmate` changes in a file; the order of tags is no change."""
+    """Return what `samtools fixmate` changes in a file; the order of tags is no change.
+
+    Of a name with more than two primary records it pairs any two: such names are left out.
+    """
     out = folder / f"{path.name}.fixmate.bam"
-    before = _by_key(read_records(fixmate(path, out, reference)))
-    after = _by_key(read_records(out))
+    records = read_records(fixmate(path, out, reference))
+    times = Counter(record.name for record in records if record.is_primary)
+    before, after = _by_key(records), _by_key(read_records(out))
     changes: Changes = {}
     for key, record in before.items():
+        if times[record.name] > 2:
+            continue
         if key not in after:
             changes[key] = {"record": "lost"}
         elif changed := dict(_differences(record, after[key])):

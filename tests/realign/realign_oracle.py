@@ -1,7 +1,8 @@
 """What `hapgpu realign` has to write, read by read, on the lines of SAM: an oracle for the tests.
 
-Shares no code with hapgpu but the textbook aligner and the textbook pair-HMM. Records are lists of
-the columns of SAM text.
+In the coordinates of the haplotypes; those of the reference are in `move_oracle`. Shares no code
+with hapgpu but the textbook aligner and the textbook pair-HMM. Records are lists of the columns of
+SAM text.
 """
 
 from __future__ import annotations
@@ -21,7 +22,8 @@ from tests.pairhmm import preparation_oracle as hmm
 from tests.pairhmm.clipping_oracle import clip
 from tests.realign import gatk_projection as gatk
 
-REPLACED = {"AS", "XS", "NM", "MD", "OC", "OP"}
+REPLACED = {"AS", "XS", "NM", "MD"}
+OF_OLD_ALIGNMENT = {"OC", "OP", "OA"}
 OF_MATES = {"MC", "MQ", "ms", "SA"}
 TIES = 0.2  # between log10 likelihoods, as GATK has it
 COMPLEMENTS = str.maketrans("ACGTMRWSYKVHDBN", "TGCAKYWSRMBDHVN")
@@ -29,12 +31,11 @@ COMPLEMENTS = str.maketrans("ACGTMRWSYKVHDBN", "TGCAKYWSRMBDHVN")
 
 @dataclass(frozen=True)
 class Haplotype:
-    """A haplotype; with a locus, 0-based and half-open, and the reference's bases there."""
+    """A haplotype; with a locus, 0-based and half-open."""
 
     name: str
     bases: str
     locus: tuple[str, int, int] | None = None
-    window: str = ""
 
 
 @dataclass(frozen=True)
@@ -45,9 +46,12 @@ class Rules:
     by_likelihood: bool = False
     min_score: float = 0.2
     write_all: bool = False
+    always: bool = False
     required: int = 0
     excluded: int = 0xF00
-    on_reference: bool = False
+
+    def choose(self, flag: int) -> bool:
+        return flag & self.required == self.required and not flag & self.excluded
 
 
 class Record(NamedTuple):
@@ -139,37 +143,38 @@ def likelihood(columns: tuple[tuple[int, ...], ...], haplotype: str) -> float:
     return likelihood_reference(*arrays, hmm.array_of(haplotype.upper()))
 
 
-@cache
-def haplotype_cigar(window: str, bases: str) -> gatk.Cigar | None:
-    return gatk.calculate_cigar(window, bases, PRESETS["haplotype-to-reference"], Overhang.SOFTCLIP)
-
-
 def expected(line: str, haplotypes: Sequence[Haplotype], rules: Rules) -> list[Record]:
     """Return the records that the read of a line of SAM becomes; none where it is left out."""
     read = Read(line.rstrip("\n").split("\t"))
-    if read.flag & rules.required != rules.required or read.flag & rules.excluded:
+    if not rules.choose(read.flag):
         return []
     candidates = [h for h in haplotypes if h.locus is None or read.overlaps(h.locus)]
     if not candidates:
         return []
-    leading, trailing = read.soft_clips if rules.on_reference else (0, 0)
-    length = len(read.bases) - leading - trailing
-    if length < 1:
-        return [_elsewhere(read, rules)]
-    whole = slice(leading, leading + length)
-    parts = _parts(read, candidates, whole, rules)
-    placed = [_placed(read, h, whole, p, rules) for h, p in zip(candidates, parts, strict=True)]
+    if not read.bases:
+        return [_unmapped(read)]
+    parts = _parts(read, candidates)
+    placed = [placed_at(read, h, p, rules) for h, p in zip(candidates, parts, strict=True)]
     scores = [p.alignment.score for p in placed]
-    worst = max(p.value for p in placed) - TIES * rules.by_likelihood
-    best = next(k for k, p in enumerate(placed) if p.value >= worst)
-    if scores[best] < rules.min_score * rules.scoring.match * length:
-        return [_elsewhere(read, rules)]
+    best = first_of_best([p.value for p in placed], rules)
+    if not is_enough(scores[best], read, rules):
+        return [_unmapped(read)]
     others = scores[:best] + scores[best + 1 :]
     return [
-        _written(read, p, rules, max(others) if others and k == best else None, 0x100 * (k != best))
+        _written(read, p, max(others) if others and k == best else None, 0x100 * (k != best))
         for k, p in enumerate(placed)
         if rules.write_all or k == best
     ]
+
+
+def first_of_best(values: Sequence[float], rules: Rules) -> int:
+    """Choose the first of equally good candidates; likelihoods that are near tell nothing."""
+    worst = max(values) - TIES * rules.by_likelihood
+    return next(k for k, value in enumerate(values) if value >= worst)
+
+
+def is_enough(score: int, read: Read, rules: Rules) -> bool:
+    return score >= rules.min_score * rules.scoring.match * len(read.bases)
 
 
 def edit_tags(bases: str, cigar: gatk.Cigar, start: int, reference: str) -> tuple[int, str]:
@@ -208,135 +213,95 @@ def score_of(bases: str, cigar: gatk.Cigar, start: int, reference: str, scoring:
     return score
 
 
-def _parts(
-    read: Read, candidates: Sequence[Haplotype], whole: slice, rules: Rules
-) -> list[slice | None]:
+def _parts(read: Read, candidates: Sequence[Haplotype]) -> list[slice | None]:
     """Return what of a read is weighed with each candidate; None at loci with fewer of its bases.
 
     A read without bases at any locus counts with all of them.
     """
-    if rules.on_reference:
-        return [whole] * len(candidates)
     parts = [read.part_at(haplotype.locus) for haplotype in candidates]
     most = max(end - start for start, end in parts)
     if most == 0:
-        return [whole] * len(candidates)
+        return [slice(0, len(read.bases))] * len(candidates)
     return [slice(start, end) if end - start == most else None for start, end in parts]
 
 
-def _placed(
-    read: Read, haplotype: Haplotype, within: slice, part: slice | None, rules: Rules
-) -> Placed:
+def placed_at(read: Read, haplotype: Haplotype, part: slice | None, rules: Rules) -> Placed:
+    """Align a whole read, in its better orientation; None cannot be the best by likelihood."""
     best: Placed | None = None
     for bases, qualities, turned in read.orientations():
-        alignment = aligned(haplotype.bases, bases[within], rules.scoring)
+        alignment = aligned(haplotype.bases, bases, rules.scoring)
         value: float = alignment.score
         if rules.by_likelihood:
-            value = _likelihood(read, haplotype, bases, qualities, part, rules)
+            value = -np.inf
+            if part is not None:
+                value = likelihood(prepared(read, bases, qualities, part), haplotype.bases)
         if best is None or value > best.value:
             best = Placed(haplotype, bases, qualities, turned, alignment, value)
     assert best is not None
     return best
 
 
-def _likelihood(
-    read: Read, haplotype: Haplotype, bases: str, qualities: str, part: slice | None, rules: Rules
-) -> float:
-    """Weigh a part of a read: prepared by itself, or, on the reference, with its soft clips."""
-    if part is None:
-        return -np.inf
-    prepared = (
-        tuple(column[part] for column in _prepared(read, bases, qualities, slice(None)))
-        if rules.on_reference
-        else _prepared(read, bases[part], qualities[part], part)
-    )
-    return likelihood(prepared, haplotype.bases)
+def prepared(read: Read, bases: str, qualities: str, part: slice) -> tuple[tuple[int, ...], ...]:
+    """Return letters and the four qualities of a part of a read, as if there was nothing else.
 
-
-def _prepared(read: Read, bases: str, qualities: str, part: slice) -> tuple[tuple[int, ...], ...]:
-    """Return letters and the four qualities; an unmapped read has no MAPQ and no tags."""
+    An unmapped read has no MAPQ and no tags.
+    """
     tags = {text[:2]: text[5:][part] for text in read.columns[11:] if read.is_mapped}
-    phred = [ord(letter) - 33 for letter in qualities]
+    phred = [ord(letter) - 33 for letter in qualities[part]]
     cap = int(read.columns[4]) if read.is_mapped else 255
     indels = tags.get("BI"), tags.get("BD")
-    columns = hmm.prepare(bases, phred, cap, indels, hmm.Rules()).qualities
-    return tuple(map(tuple, (bases.encode(), *columns)))
+    columns = hmm.prepare(bases[part], phred, cap, indels, hmm.Rules()).qualities
+    return tuple(map(tuple, (bases[part].encode(), *columns)))
 
 
 def _without_mate(flag: int) -> int:
     return flag & ~(0x2 | 0x8 | 0x20)
 
 
-def _elsewhere(read: Read, rules: Rules) -> Record:
-    """Leave a read without a sensible alignment where it was on the reference, or unmap it."""
-    name, _, contig, position, quality, cigar = read.columns[:6]
-    if rules.on_reference:
-        columns = [name, str(_without_mate(read.flag)), contig, position, quality, cigar]
-        fields = [text for text in read.columns[11:] if text[:2] not in OF_MATES]
-    else:
-        flag = (_without_mate(read.flag) | 4) & ~(0x100 | 0x800)
-        columns = [name, str(flag), "*", "0", "0", "*"]
-        fields = [*_other_fields(read), *_original(read)]
+def _unmapped(read: Read) -> Record:
+    """Leave a read without a sensible alignment out of the haplotypes."""
+    flag = (_without_mate(read.flag) | 4) & ~(0x100 | 0x800)
+    columns = [read.columns[0], str(flag), "*", "0", "0", "*"]
+    fields = [*_other_fields(read), *original_fields(read)]
     return Record((*columns, "*", "0", "0", *read.columns[9:11]), frozenset(fields))
 
 
-def _written(
-    read: Read, placed: Placed, rules: Rules, second_score: int | None, secondary: int
-) -> Record:
-    located = _on_reference(read, placed) if rules.on_reference else _on_haplotype(placed)
-    if located is None:
-        return _elsewhere(read, rules)
-    contig, start, cigar, sequence, sequence_start = located
+def _written(read: Read, placed: Placed, second_score: int | None, secondary: int) -> Record:
+    _, start, cigar = placed.alignment
     flag = (_without_mate(read.flag) & ~4) ^ placed.turned | secondary
     quality = read.columns[4] if read.is_mapped else "255"
-    distance, mismatches = edit_tags(placed.bases, cigar, start - sequence_start, sequence)
     fields = [
         *_other_fields(read),
-        *_original(read),
-        f"AS:i:{placed.alignment.score}",
-        f"NM:i:{distance}",
-        f"MD:Z:{mismatches}",
+        *original_fields(read),
+        *score_fields(placed.alignment.score, second_score),
+        *edit_fields(placed.bases, cigar, start, placed.haplotype.bases),
     ]
-    if second_score is not None:
-        fields.append(f"XS:i:{second_score}")
-    columns = (read.columns[0], str(flag), contig, str(start + 1), quality, gatk.spell(cigar))
+    name = placed.haplotype.name
+    columns = (read.columns[0], str(flag), name, str(start + 1), quality, gatk.spell(cigar))
     return Record((*columns, "*", "0", "0", placed.bases, placed.qualities), frozenset(fields))
 
 
-def _on_haplotype(placed: Placed) -> tuple[str, int, gatk.Cigar, str, int]:
-    _, offset, cigar = placed.alignment
-    return placed.haplotype.name, offset, cigar, placed.haplotype.bases, 0
+def score_fields(score: int, second_score: int | None) -> list[str]:
+    return [f"AS:i:{score}", *([] if second_score is None else [f"XS:i:{second_score}"])]
 
 
-def _on_reference(read: Read, placed: Placed) -> tuple[str, int, gatk.Cigar, str, int] | None:
-    haplotype = placed.haplotype
-    to_reference = haplotype_cigar(haplotype.window, haplotype.bases)
-    assert haplotype.locus is not None
-    assert to_reference is not None
-    contig, window_start, _ = haplotype.locus
-    leading, trailing = read.soft_clips
-    _, offset, cigar = placed.alignment
-    try:
-        start, projected = gatk.project(
-            placed.bases[leading : len(placed.bases) - trailing],
-            cigar,
-            offset,
-            to_reference,
-            haplotype.window,
-        )
-    except gatk.GatkError:
-        return None
-    whole = [*read.clips[0], *projected, *read.clips[1]]
-    return contig, window_start + start, whole, haplotype.window, window_start
+def edit_fields(bases: str, cigar: gatk.Cigar, start: int, reference: str) -> list[str]:
+    distance, mismatches = edit_tags(bases, cigar, start, reference)
+    return [f"NM:i:{distance}", f"MD:Z:{mismatches}"]
 
 
 def _other_fields(read: Read) -> list[str]:
-    assert not any(text.startswith("OA:") for text in read.columns[11:])
-    return [text for text in read.columns[11:] if text[:2] not in REPLACED | OF_MATES]
+    replaced = replaced_fields(read)
+    return [text for text in read.columns[11:] if text[:2] not in replaced | OF_MATES]
 
 
-def _original(read: Read) -> list[str]:
-    """OC, OP and OA; its NM is left out where the read did not state it."""
+def replaced_fields(read: Read) -> set[str]:
+    """Return the names of fields that a new alignment replaces; an unmapped read has no old one."""
+    return REPLACED | OF_OLD_ALIGNMENT if read.is_mapped else REPLACED
+
+
+def original_fields(read: Read) -> list[str]:
+    """OC, OP and OA, after earlier ones; its NM is left out where the read did not state it."""
     if not read.is_mapped:
         return []
     _, _, contig, position, quality, cigar = read.columns[:6]
@@ -344,4 +309,5 @@ def _original(read: Read) -> list[str]:
     distances = [text[5:] for text in read.columns[11:] if text.startswith("NM:i:")]
     distance = distances[0] if distances else ""
     place = f"{contig},{position},{strand},{cigar},{quality},{distance};"
-    return [f"OC:Z:{cigar}", f"OP:i:{position}", f"OA:Z:{place}"]
+    earlier = "".join(text[5:] for text in read.columns[11:] if text.startswith("OA:Z:"))
+    return [f"OC:Z:{cigar}", f"OP:i:{position}", f"OA:Z:{earlier}{place}"]
