@@ -116,8 +116,8 @@ def moves(draw: st.DrawFn) -> list[tuple[Place, Place]]:
     """Sorted places, some of which move on their contig, at most 9 to the left."""
     places = draw(
         st.lists(
-            st.one_of(st.tuples(st.sampled_from([0, 1]), st.integers(0, 60)), st.just(NOWHERE)),
-            min_size=1,
+            st.one_of(st.tuples(st.sampled_from([0, 1]), st.integers(0, 25)), st.just(NOWHERE)),
+            min_size=12,
             max_size=40,
         )
     )
