@@ -115,7 +115,7 @@ def realign(
             metavar="SHARE",
             min=0,
             max=1,
-            help="Write a read unmapped, or with --reference as it was, if it scores less than this "
+            help="Write a read unmapped, with --reference as it was, if it scores less than this "
             "share of a perfect alignment.",
             rich_help_panel=_REALIGNMENT,
         ),

@@ -76,6 +76,11 @@ class Extender:
     header
         The header of the reads.
 
+    Attributes
+    ----------
+    contig_lengths
+        Bases of the contigs of the loci in the reference.
+
     Raises
     ------
     InputError
@@ -86,10 +91,11 @@ class Extender:
         self._haplotypes = haplotypes
         self._fasta = ReferenceFasta(reference)
         loci = haplotypes.loci
+        self.contig_lengths = {x.contig: self._fasta.length_under(x) for x in loci}
         self._contig_names = [locus.contig for locus in loci]
         self._starts = np.array([locus.start for locus in loci], dtype=np.int64)
         self._ends = np.array([locus.end for locus in loci], dtype=np.int64)
-        self._contig_lengths = np.array([self._fasta.length_under(locus) for locus in loci])
+        self._contig_lengths = np.array([self.contig_lengths[locus.contig] for locus in loci])
         self._contigs = np.array([header.reference_id(x.contig) for x in loci], dtype=np.int32)
         lost = (self._ends - self._starts)[haplotypes.locus_index] - haplotypes.sequences.lengths
         self._shrink = np.zeros(len(loci), dtype=np.int64)

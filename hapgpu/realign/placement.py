@@ -85,6 +85,7 @@ def place_haplotypes(
             message = f"the header of the reads has no contig '{locus.contig}'{hint}"
             raise InputError(message)
     extender = Extender(haplotypes, reference, header)
+    _compare_lengths(haplotypes, extender.contig_lengths, header, reference)
     parts = list(_placed_parts(len(haplotypes), extender, device))
     cigars = Ragged.concatenate([cigars for cigars, _, _ in parts])
     flanks = np.concatenate([flanks for _, flanks, _ in parts], axis=1)
@@ -95,6 +96,22 @@ def place_haplotypes(
         message = f"no haplotype aligns with its locus in {reference}: is it the right reference?"
         raise InputError(message)
     return Placement(haplotypes.take(kept), reference, cigars.take(kept), flanks[:, kept])
+
+
+def _compare_lengths(
+    haplotypes: HaplotypeSet, lengths: dict[str, int], header: SamHeader, reference: Path
+) -> None:
+    """Warn of contigs that are not as long in the reference as the header of the reads says."""
+    in_header = dict(zip(header.reference_names, header.reference_lengths, strict=True))
+    for contig in dict.fromkeys(locus.contig for locus in haplotypes.loci):
+        if lengths[contig] != in_header[contig]:
+            logger.warning(
+                "%s: %s has %d bases, but %d in the header of the reads; is it the right file?",
+                reference,
+                contig,
+                lengths[contig],
+                in_header[contig],
+            )
 
 
 def _placed_parts(

@@ -168,7 +168,7 @@ def realign_to_haplotypes(
     regions = reads.regions or haplotypes.loci or None
     with open_reads(reads.path, threads=resources.io_threads, regions=regions) as source:
         if source.is_fastq:
-            _refuse_regions(reads)
+            _refuse_for_fastq(reads, options, output)
             haplotypes = haplotypes.without_loci()
         lengths = [int(length) for length in haplotypes.sequences.lengths]
         header = source.header.with_references(haplotypes.names, lengths)
@@ -200,12 +200,7 @@ def realign_to_reference(
         opener = _Opener(file, resources.io_threads, reference)
         with opener.open(reads.regions or haplotypes.loci) as source:
             if source.is_fastq:
-                _refuse_regions(reads)
-                if output.write_index:
-                    raise UsageError(
-                        f"--write-index needs sorted reads, and {file.name} is FASTQ;"
-                        " sort the output and run: samtools index"
-                    )
+                _refuse_for_fastq(reads, options, output)
                 _realign_fastq(resources, source, haplotypes, reference, options, output)
                 return
             if output.write_index and not source.is_sorted:
@@ -360,6 +355,14 @@ def _split(batches: Iterable[ReadBatch], haplotypes: HaplotypeSet) -> Iterator[R
         yield from batch.split(size)
 
 
-def _refuse_regions(reads: ReadSelection) -> None:
-    if reads.regions:
-        raise UsageError(f"{reads.path}: FASTQ has no positions; drop -r and -L")
+def _refuse_for_fastq(reads: ReadSelection, options: RealignOptions, output: OutputOptions) -> None:
+    """Refuse options that need alignments."""
+    given = {
+        "-r and -L": bool(reads.regions),
+        "--loci-only": output.loci_only,
+        "--always": options.always,
+        "--write-index": output.write_index,
+    }
+    for name, is_given in given.items():
+        if is_given:
+            raise UsageError(f"{reads.path}: FASTQ has no alignments; drop {name}")

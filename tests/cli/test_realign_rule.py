@@ -76,8 +76,10 @@ def allele_without(bases: str, deleted: int) -> str:
         pytest.param(6, 4, True, id="gain 100, growth 2"),
         pytest.param(7, 4, False, id="gain 100, growth 3"),
         pytest.param(15, 10, True, id="gain 250, growth 5"),
-        pytest.param(17, 11, False, id="gain 275, growth 6"),
-        pytest.param(18, 12, False, id="gain 300, growth 6: enough, but more than 5"),
+        pytest.param(12, 7, False, id="gain 175, growth 5"),
+        pytest.param(12, 8, True, id="gain 200, growth 4"),
+        pytest.param(25, 7, False, id="a gap of 25 counts as 12: gain 175, growth 5"),
+        pytest.param(25, 8, True, id="a gap of 25 counts as 12: gain 200, growth 4"),
         pytest.param(4, 6, True, id="gain 150, fewer differences"),
     ],
 )

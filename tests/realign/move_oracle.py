@@ -37,6 +37,7 @@ FLANK = 64
 ROOM = 32
 PRICE = 2
 MOST_GROWTH = 5
+LONGEST_GAP = 12  # longer ones count as this
 OF_PAIRS = {"MC", "SA"}
 
 
@@ -161,7 +162,8 @@ def explained(
             differences += length - equal
         elif op in "ID":
             score += scoring.gap_open + (length - 1) * scoring.gap_extend
-        differences += length if op in "IDS" else 0
+        differences += length if op == "S" else 0
+        differences += min(length, LONGEST_GAP) if op in "ID" else 0
         on_read += length if op in gatk.ON_READ else 0
         at += length if op in gatk.ON_REFERENCE else 0
     return Explained(score, differences) if on_read == len(bases) else None
@@ -242,7 +244,7 @@ def _moved(read: Read, loci: Loci, rules: Rules) -> Record | None:
 def _is_paid(gain: int, old: Explained, new: Explained, rules: Rules) -> bool:
     growth = new.differences - old.differences
     price = PRICE * (rules.scoring.match - rules.scoring.mismatch)
-    return gain >= 0 and gain >= price * growth and growth <= MOST_GROWTH
+    return gain > 0 and gain >= price * growth and growth <= MOST_GROWTH
 
 
 def _best(read: Read, loci: Loci, rules: Rules) -> Best:

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
-from hypothesis import given, settings
+import pytest
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from hapgpu.batch import Ragged
 from hapgpu.io.decode import encoded
 from hapgpu.io.header import SamHeader
 from hapgpu.io.pool import Pool
+from hapgpu.realign import moves as moves_module
 from hapgpu.realign.move_hits import MoveHits, find_moves
-from hapgpu.realign.moves import NOT_MOVED, Moves, MoveTable, name_hashes
+from hapgpu.realign.moves import NOT_MOVED, MoveCollector, Moves, MoveTable, name_hashes
 from tests.io.sam_oracle import Row, batch_of
 
 HEADER = SamHeader.from_references(["one", "two"], [10_000, 10_000])
@@ -79,24 +81,49 @@ MOVES = st.lists(
 )
 
 
+def table_of(parts: Sequence[Moves]) -> MoveTable:
+    collector = MoveCollector()
+    for part in parts:
+        collector.add(part)
+    return collector.table()
+
+
+@pytest.fixture(params=[3, 1_000_000], ids=["runs in files", "one run"], autouse=True)
+def moves_in_memory(request: pytest.FixtureRequest) -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(moves_module, "_MOVES_IN_MEMORY", request.param)
+        yield
+
+
+def all_of(table: MoveTable) -> Moves:
+    """Return all moves, sorted as one run would be."""
+    moves = table.take(np.arange(len(table)))
+    keys = (moves.old_ends, moves.flags, moves.old_positions, moves.reference_ids)
+    return moves.take(np.lexsort((*keys, moves.name_hashes)))
+
+
 def columns_of(moves: Moves) -> list[list[object]]:
     fixed = [getattr(moves, name) for name in ("name_hashes", "flags", "old_positions", "scores")]
     ragged = [[bytes(row) for row in rows] for rows in (moves.mismatches, moves.cigars)]
     return [*(column.tolist() for column in (*fixed, moves.positions, moves.ends)), *ragged]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(
+    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 @given(MOVES, st.randoms(use_true_random=False))
 def test_table_does_not_depend_on_batches(some: list[Move], random: object) -> None:
-    table = MoveTable([moves_of(some)])
+    table = table_of([moves_of(some)])
     shuffled = list(some)
     random.shuffle(shuffled)  # type: ignore[attr-defined]
     cut = random.randint(0, len(some))  # type: ignore[attr-defined]
     parts = [moves_of(shuffled[:cut]), Moves.none(), moves_of(shuffled[cut:])]
-    other = MoveTable(parts)
-    assert columns_of(table.moves) == columns_of(other.moves)
-    for column, same in zip(table.index, other.index, strict=True):
-        assert np.array_equal(column, same)
+    other = table_of(parts)
+    assert columns_of(all_of(table)) == columns_of(all_of(other))
+    for move in some:
+        hashed = name_hashes(Ragged.from_sequences([move.name]))[0]
+        same_name = [x.new for x in some if x.name == move.name]
+        assert sorted(other.of_name(hashed).positions.tolist()) == sorted(same_name)
     assert len(table) == len(some)
     assert table.most_left == max([0, *(move.old - move.new for move in some)])
 
@@ -106,13 +133,16 @@ def hits_of(rows: list[Row], table: MoveTable, threads: int = 1) -> MoveHits:
         return find_moves(encoded(batch_of(rows), HEADER, pool), table, pool)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(
+    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 @given(MOVES, MOVES, st.integers(0, 3), st.booleans(), st.sampled_from([1, 3]))
 def test_lookups_as_in_a_dictionary(
     some: list[Move], others: list[Move], mate: int, has_sa: bool, threads: int
 ) -> None:
     """Of moved and of other records, with a mate that may have moved."""
-    table = MoveTable([moves_of(some)])
+    table = table_of([moves_of(some[:9]), moves_of(some[9:])])
+    everything = table.take(np.arange(len(table)))
     asked = [*some, *others]
     hits = hits_of([move.row((0, mate), has_sa=has_sa) for move in asked], table, threads)
     own = {move[:4]: move for move in some}
@@ -121,7 +151,7 @@ def test_lookups_as_in_a_dictionary(
         wanted = own.get(move[:4])
         assert (found[0] is None) == (wanted is None)
         if wanted:
-            assert table.moves.positions[found[0]] == wanted.new
+            assert everything.positions[found[0]] == wanted.new
         mates = [
             other
             for other in some
@@ -133,14 +163,14 @@ def test_lookups_as_in_a_dictionary(
         if not move.flag & 1 or not mates:
             assert found[1] is None
         else:
-            assert table.moves.positions[found[1]] in {other.new for other in mates}
+            assert everything.positions[found[1]] in {other.new for other in mates}
         of_read = [x for x in some if x.name == move.name and not (x.flag ^ move.flag) & SEGMENT]
         assert hits.has_siblings[row] == (has_sa and bool(of_read))
 
 
 def test_what_a_record_has_to_share_with_its_move() -> None:
     move = Move("read", 1 | FIRST, 0, 100, 90)
-    table = MoveTable([moves_of([move])])
+    table = table_of([moves_of([move])])
     changes = [
         {},
         {"name": "reads"},
@@ -157,7 +187,7 @@ def test_what_a_record_has_to_share_with_its_move() -> None:
 
 def test_an_empty_table() -> None:
     for parts in ([], [Moves.none()], [Moves.none(), Moves.none()]):
-        table = MoveTable(parts)
+        table = table_of(parts)
         assert len(table) == 0
         assert table.most_left == 0
         hits = hits_of([Move("read", 1, 0, 5, 5).row(has_sa=True)], table)
