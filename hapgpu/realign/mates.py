@@ -15,7 +15,8 @@ from hapgpu.batch import Ragged, ReadBatch
 from hapgpu.jit import njit
 from hapgpu.realign.cigar import cigar_text, reference_lengths
 from hapgpu.realign.move_hits import MoveHits
-from hapgpu.realign.moves import NOT_MOVED, Moves, MoveTable
+from hapgpu.realign.move_table import NOT_MOVED, MoveTable
+from hapgpu.realign.moves import Moves
 from hapgpu.realign.tags import replace_texts, text_values
 from hapgpu.rows import Rows, row_of, rows_of
 

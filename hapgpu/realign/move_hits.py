@@ -14,15 +14,15 @@ from hapgpu.io.record_block import RecordBlock
 from hapgpu.io.record_layout import Layout
 from hapgpu.io.tag_fields import find_field, name_number
 from hapgpu.jit import njit
-from hapgpu.realign.moves import (
+from hapgpu.realign.move_table import (
     NOT_MOVED,
     MoveIndex,
     MoveTable,
     find_mate,
     find_own,
     has_sibling,
-    name_hash,
 )
+from hapgpu.realign.moves import name_hash
 
 _PAIRED, _UNMAPPED = 1, 4
 _SA: Final = name_number("SA")

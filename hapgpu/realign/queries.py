@@ -128,16 +128,6 @@ def with_hard_clips(
     return Ragged(joined.data.view(np.uint32), joined.offsets // 4)
 
 
-def without_soft_clips(bases: Ragged, clips: Clips) -> Ragged:
-    """Cut the soft-clipped bases off; rows beyond those of the clips are left whole."""
-    leading, trailing = (np.zeros(len(bases), dtype=np.int64) for _ in range(2))
-    leading[: clips.leading.size] = clips.leading
-    trailing[: clips.trailing.size] = clips.trailing
-    return Ragged.gather(
-        bases.data, bases.offsets[:-1] + leading, bases.lengths - leading - trailing
-    )
-
-
 @njit
 def _write_reversed(rows: Rows, translation: NDArray[np.uint8], out: NDArray[np.uint8]) -> None:
     """Write each row from its end to its start, translating its bytes."""

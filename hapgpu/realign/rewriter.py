@@ -16,7 +16,8 @@ from hapgpu.io.pool import Pool
 from hapgpu.io.record_block import RecordBlock, with_replaced
 from hapgpu.realign.mates import with_new_mates
 from hapgpu.realign.move_hits import MoveHits, find_moves
-from hapgpu.realign.moves import NOT_MOVED, Moves, MoveTable
+from hapgpu.realign.move_table import NOT_MOVED, MoveTable
+from hapgpu.realign.moves import Moves
 from hapgpu.realign.select import NO_SCORE
 from hapgpu.realign.siblings import with_new_siblings
 from hapgpu.realign.tags import NewTags, rewrite_tags

@@ -28,15 +28,15 @@ from hapgpu.io.reread import RereadableInput, rereadable
 from hapgpu.pipeline import run_pipeline
 from hapgpu.progress import Progress
 from hapgpu.realign.haplotypes import HaplotypeSet
+from hapgpu.realign.move_table import MoveCollector, MoveTable
 from hapgpu.realign.mover import Moved, Mover
-from hapgpu.realign.moves import MoveCollector, MoveTable
 from hapgpu.realign.placement import Placement, place_haplotypes
 from hapgpu.realign.realigner import Realigned, Realigner, RealignOptions
 from hapgpu.realign.rewriter import Rewriter, Rewritten, WrittenReads
 from hapgpu.stats import RunStatistics
 
 _PAIRS_PER_BATCH: Final = 400_000  # pairs take memory too: batches get smaller with more of them
-_REWRITERS: Final = 3
+_REWRITERS: Final = 2  # they wait for the reader: more only take memory
 
 _In = TypeVar("_In")
 _Out = TypeVar("_Out")

@@ -9,7 +9,8 @@ import numpy as np
 from hapgpu.batch import Ragged, ReadBatch
 from hapgpu.realign.cigar import cigar_strings
 from hapgpu.realign.move_hits import MoveHits
-from hapgpu.realign.moves import Moves, MoveTable, name_hashes
+from hapgpu.realign.move_table import MoveTable
+from hapgpu.realign.moves import Moves, name_hashes
 from hapgpu.realign.tags import replace_texts, text_values
 
 _REVERSE: Final = 0x10

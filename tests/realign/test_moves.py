@@ -14,9 +14,10 @@ from hapgpu.batch import Ragged
 from hapgpu.io.decode import encoded
 from hapgpu.io.header import SamHeader
 from hapgpu.io.pool import Pool
-from hapgpu.realign import moves as moves_module
+from hapgpu.realign import move_table
 from hapgpu.realign.move_hits import MoveHits, find_moves
-from hapgpu.realign.moves import NOT_MOVED, MoveCollector, Moves, MoveTable, name_hashes
+from hapgpu.realign.move_table import NOT_MOVED, MoveCollector, MoveTable
+from hapgpu.realign.moves import Moves, name_hashes
 from tests.io.sam_oracle import Row, batch_of
 
 HEADER = SamHeader.from_references(["one", "two"], [10_000, 10_000])
@@ -91,7 +92,7 @@ def table_of(parts: Sequence[Moves]) -> MoveTable:
 @pytest.fixture(params=[3, 1_000_000], ids=["runs in files", "one run"], autouse=True)
 def moves_in_memory(request: pytest.FixtureRequest) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(moves_module, "_MOVES_IN_MEMORY", request.param)
+        patch.setattr(move_table, "_MOVES_IN_MEMORY", request.param)
         yield
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from hapgpu.batch import ReadBatch
 from hapgpu.errors import InputError
-from hapgpu.realign.queries import clips_of, queries_of, without_soft_clips
+from hapgpu.realign.queries import clips_of, queries_of
 from tests.io.sam_oracle import Row, batch_of
 
 OPERATIONS = "MIDNSHP=X"
@@ -61,15 +61,6 @@ def test_soft_clips() -> None:
     pairs = list(zip(clips.leading.tolist(), clips.trailing.tolist(), strict=True))
     assert pairs[:7] == [(0, 0), (2, 0), (0, 3), (2, 3), (0, 0), (0, 0), (0, 0)]
     assert [sum(pair) for pair in pairs[7:]] == [10, 10]
-    assert texts(without_soft_clips(reads.bases, clips)) == [
-        "ACGTACGTAC",
-        "GTACGTAC",
-        "ACGTACG",
-        "GTACG",
-        *["ACGTACGTAC"] * 3,
-        "",
-        "",
-    ]
 
 
 def test_clips_of_unmapped_reads_mean_nothing() -> None:
