@@ -281,6 +281,7 @@ class Mover:
             self._placement.place(contenders.extended),
             variants.leading[best.variants],
             variants.trailing[best.variants],
+            clip_ends=not self._options.always,
         )
         cigars, positions = projections.cigars, projections.positions
         if not self._options.always:

@@ -22,6 +22,7 @@ from hapgpu.realign.cigar import (
     cigar_strings,
     consumes_query,
     consumes_reference,
+    is_alignment,
     length_of,
     operation_of,
     parse_cigar,
@@ -154,6 +155,8 @@ def project_alignments(
     haplotypes: PlacedHaplotypes,
     leading_clips: NDArray[np.int32],
     trailing_clips: NDArray[np.int32],
+    *,
+    clip_ends: bool = False,
 ) -> Projections:
     """Project alignments of reads with haplotypes onto the reference.
 
@@ -169,6 +172,9 @@ def project_alignments(
         The haplotypes and their loci.
     leading_clips, trailing_clips
         int32[n], soft clips to be put back around each CIGAR; 0 for none.
+    clip_ends
+        Soft-clip what is inserted at the ends of a read, which GATK leaves there. That has to
+        come before indels are left-aligned: a part of an insertion may go elsewhere than all of it.
     """
     positions, data, offsets = _project_rows(
         rows_of(reads),
@@ -180,8 +186,8 @@ def project_alignments(
             rows_of(haplotypes.references),
             haplotypes.reference_starts,
         ),
-        leading_clips,
-        trailing_clips,
+        (leading_clips, trailing_clips),
+        clip_ends,
     )
     cigars = Ragged(data, offsets)
     return Projections(positions, cigars, cigars.lengths > 0)
@@ -213,7 +219,7 @@ class _Loci(NamedTuple):
 
 
 class _Workspace(NamedTuple):
-    """CIGARs in the making."""
+    """CIGARs in the making; int64[2], bases that were inserted at the ends and are clipped."""
 
     read: CigarBuilder
     haplotype: CigarBuilder
@@ -221,6 +227,7 @@ class _Workspace(NamedTuple):
     trimmed: CigarBuilder
     composed: CigarBuilder
     aligner: LeftAligner
+    end_insertions: NDArray[np.int64]
 
 
 @njit
@@ -235,6 +242,7 @@ def _new_workspace(read_elements: int, haplotype_elements: int) -> _Workspace:
         new_builder(composed),
         new_builder(composed),
         new_left_aligner(composed),
+        np.zeros(2, dtype=np.int64),
     )
 
 
@@ -243,8 +251,8 @@ def _project_rows(
     reads: Rows,
     alignments: _Alignments,
     loci: _Loci,
-    leading_clips: NDArray[np.int32],
-    trailing_clips: NDArray[np.int32],
+    clips: tuple[NDArray[np.int32], NDArray[np.int32]],
+    clip_ends: bool,  # noqa: FBT001 (Numba takes no keywords)
 ) -> tuple[NDArray[np.int64], NDArray[np.uint32], NDArray[np.int64]]:
     count = alignments.starts.size
     positions = np.full(count, _FAILED, dtype=np.int64)
@@ -265,13 +273,16 @@ def _project_rows(
                 row_of(alignments.cigars, row),
                 alignments.starts[row],
                 row_of(loci.references, locus),
+                clip_ends,
                 work,
             )
         end = offsets[row]
         if start != _FAILED:
             middle = built(work.aligner.result)
             out = with_room(out, end + middle.size + 2)
-            end = write_cigar(out, end, leading_clips[row], middle, trailing_clips[row], SOFT_CLIP)
+            leading = clips[0][row] + work.end_insertions[0]
+            trailing = clips[1][row] + work.end_insertions[1]
+            end = write_cigar(out, end, leading, middle, trailing, SOFT_CLIP)
         if end > offsets[row]:
             positions[row] = loci.reference_starts[locus] + loci.starts[haplotype] + start
         offsets[row + 1] = end
@@ -284,6 +295,7 @@ def _project(
     cigar: NDArray[np.uint32],
     start: int,
     reference: NDArray[np.uint8],
+    clip_ends: bool,  # noqa: FBT001 (Numba takes no keywords)
     work: _Workspace,
 ) -> int:
     """Leave a read's CIGAR in the workspace, where its haplotype's is; return its start."""
@@ -299,9 +311,33 @@ def _project(
         return _FAILED
     if not compose_cigars(work.composed, built(work.read), built(work.trimmed)):
         return _FAILED
-    if not left_align(work.aligner, built(work.composed), reference_start, reference, read):
+    composed = built(work.composed)
+    work.end_insertions[:] = 0
+    if clip_ends:
+        first, last, deleted = _measure_ends(composed, work.end_insertions)
+        composed = composed[first:last]
+        reference_start += deleted
+        leading, trailing = work.end_insertions
+        read = read[leading : read.size - trailing]
+    if composed.size == 0 or not left_align(
+        work.aligner, composed, reference_start, reference, read
+    ):
         return _FAILED
     return int(reference_start + work.aligner.result.state[LEADING_REMOVED])
+
+
+@njit
+def _measure_ends(cigar: NDArray[np.int64], inserted: NDArray[np.int64]) -> tuple[int, int, int]:
+    """Return where a CIGAR is without indels at its ends, and the bases deleted at its start."""
+    first, last, deleted = 0, cigar.size, 0
+    while first < last and not is_alignment(operation_of(cigar[first])):
+        inserted[0] += length_of(cigar[first]) * consumes_query(operation_of(cigar[first]))
+        deleted += length_of(cigar[first]) * consumes_reference(operation_of(cigar[first]))
+        first += 1
+    while last > first and not is_alignment(operation_of(cigar[last - 1])):
+        inserted[1] += length_of(cigar[last - 1]) * consumes_query(operation_of(cigar[last - 1]))
+        last -= 1
+    return first, last, deleted
 
 
 @njit

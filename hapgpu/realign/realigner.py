@@ -314,7 +314,13 @@ def _on_reference(
     whole = bases.take(aligned.queries)
     none = np.zeros(len(whole), dtype=np.int32)
     projections = project_alignments(
-        whole, aligned.alignments, aligned.haplotypes, placement.place(extended), none, none
+        whole,
+        aligned.alignments,
+        aligned.haplotypes,
+        placement.place(extended),
+        none,
+        none,
+        clip_ends=True,
     )
     cigars, positions = clip_end_insertions(projections.cigars, projections.positions)
     windows = extended.windows[aligned.haplotypes]

@@ -181,18 +181,44 @@ def normalize(ref: str, r: list[int], read: str, q: list[int], most: int) -> tup
 
 
 def project(
-    read: str, to_haplotype: Cigar, offset: int, haplotype_cigar: Cigar, reference: str
+    read: str,
+    to_haplotype: Cigar,
+    offset: int,
+    haplotype_cigar: Cigar,
+    reference: str,
+    *,
+    clip_ends: bool = False,
 ) -> tuple[int, Cigar]:
-    """Do as createReadAlignedToRef after its alignment: start on the reference, and CIGAR."""
+    """Do as createReadAlignedToRef after its alignment: start on the reference, and CIGAR.
+
+    Other than GATK, what is inserted at the ends may be clipped before indels are left-aligned.
+    """
     sw = tidy(to_haplotype)[0]
     padded = tidy([*tidy(haplotype_cigar, keep_ends=True)[0], (1000, "M")])[0]
     start = start_on_reference(padded, offset)
     haplotype_to_reference = trim(padded, offset, span(padded, ON_READ) - 1)[0]
     composed = compose(sw, haplotype_to_reference)
+    leading, trailing = (0, 0) if not clip_ends else inserted_ends(composed)
+    if clip_ends:
+        places = [k for k, (_, op) in enumerate(composed) if op == "M"]
+        if not places:
+            raise GatkError("nothing is aligned")
+        start += span(composed[: places[0]], "D")
+        composed = composed[places[0] : places[-1] + 1]
+    read = read[leading : len(read) - trailing]
     aligned, removed, _ = left_align(composed, reference, read, start)
     if span(aligned, ON_READ) != len(read):
         raise GatkError("CIGAR length is not the read length")
-    return start + removed, aligned
+    clips = [[(n, "S")] * (n > 0) for n in (leading, trailing)]
+    return start + removed, [*clips[0], *aligned, *clips[1]]
+
+
+def inserted_ends(cigar: Cigar) -> tuple[int, int]:
+    """Return the inserted bases before the first and after the last aligned one."""
+    places = [k for k, (_, op) in enumerate(cigar) if op == "M"]
+    if not places:
+        return 0, 0
+    return span(cigar[: places[0]], "I"), span(cigar[places[-1] + 1 :], "I")
 
 
 def calculate_cigar(

@@ -293,7 +293,9 @@ def _projected(
     _, offset, to_haplotype = aligned(on.bases, bases, rules.scoring)
     whole = [(left, "M"), *cigar, (right, "M")]
     try:
-        start, projected = gatk.project(bases, to_haplotype, offset, whole, on.window)
+        start, projected = gatk.project(
+            bases, to_haplotype, offset, whole, on.window, clip_ends=not rules.always
+        )
     except gatk.GatkError:
         return None
     return on.start + start, projected
