@@ -151,7 +151,7 @@ def test_fastq_on_the_reference(example: Path, tmp_path: Path, by_likelihood: bo
     random = Random(11)  # noqa: S311  (the same data on every run)
     reference = example / "reference.fa"
     fasta = tmp_path / "few.fa"
-    few = haplotypes_of(example / "haplotypes.fa")[:8:3]
+    few = haplotypes_of(example / "haplotypes.fa")[:8:4]
     fasta.write_text("".join(fasta_entry(h) for h in few))
     loci = Loci(few, reference)
     contig, start, end = loci.haplotypes[0].locus or ("", 0, 0)
