@@ -360,7 +360,7 @@ def write_bam(
         }
     )
     # Random numbers of their own, so that reads at the other loci do not depend on these.
-    hidden = Random(5)  # noqa: S311
+    hidden = Random(5)  # noqa: S311  (the same data on every run)
     sources = [(random, loci[:3])] * PAIRS + [(hidden, loci[3:])] * HIDDEN_PAIRS
     unsorted = path.with_suffix(".unsorted.bam")
     with pysam.AlignmentFile(str(unsorted), "wb", header=header) as out:

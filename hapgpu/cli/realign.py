@@ -181,7 +181,11 @@ def realign(
         write_all=write_all,
     )
     inputs = (reads, haplotypes, reference, targets_file)
-    check_outputs(with_indexes(path for path in inputs if path is not None), output, json)
+    read = with_indexes(path for path in inputs if path is not None)
+    check_outputs(read, output, json)
+    if write_index and output is not None:
+        for kind in ("csi", "crai"):
+            check_outputs(read, Path(f"{output}.{kind}"), json)
     devices, chosen = resolve_devices(device, threads=threads, gpu_memory=gpu_mem)
     options = RealignOptions(
         resolve_scoring(scoring),

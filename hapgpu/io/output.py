@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import secrets
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
@@ -142,3 +142,12 @@ def write_json(path: str | Path, value: object) -> None:
     """
     with OutputFile(path) as output:
         output.write(json.dumps(value, indent=2).encode() + b"\n")
+
+
+def drop_indexes(path: str, suffixes: Sequence[str], written: Path) -> None:
+    """Remove indexes beside a name and, of a link, beside its target, for `written` to come."""
+    for name in (path, Path(path).resolve()):
+        for suffix in suffixes:
+            index = Path(f"{name}{suffix}")
+            # The link stays by which the index is written elsewhere.
+            (index.resolve() if index == written else index).unlink(missing_ok=True)

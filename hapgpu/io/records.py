@@ -16,13 +16,14 @@ from hapgpu.io.decode import decoded
 from hapgpu.io.encode import encode_records
 from hapgpu.io.header import SamHeader
 from hapgpu.io.htslib import silent_htslib
-from hapgpu.io.output import OutputFile
+from hapgpu.io.output import OutputFile, drop_indexes
 from hapgpu.io.pooled_output import PooledOutput
 from hapgpu.io.record_block import RecordBlock
 from hapgpu.io.sam import format_records
 from hapgpu.io.samtools import ConvertedOutput
 
 FORMATS: Final = ("sam", "bam", "cram")
+_INDEX_SUFFIXES: Final = (".bai", ".csi", ".crai")
 
 
 class RecordWriter(Protocol):
@@ -153,12 +154,13 @@ class _BamWriter(_Writer):
     ) -> None:
         super().__init__(path, header, threads)
         self._blocks = BgzfWriter(self._output, self._pool, compressed=compressed)
-        self._index_path = f"{path}.{self._index_kind}" if write_index else None
+        self._path = path
+        self._write_index = write_index
         self._index: OutputFile | None = None
 
     def _begin(self) -> None:
-        if self._index_path:
-            self._index = OutputFile(self._index_path)
+        if self._write_index:
+            self._index = OutputFile(f"{self._path}.{self._index_kind}")
         self._blocks.write(memoryview(encode_header(self._header)))
 
     def write(self, batch: ReadBatch) -> None:
@@ -184,9 +186,14 @@ class _BamWriter(_Writer):
             raise OutputError(f"cannot write {self._index.name}: {said}") from error
 
     def _commit(self) -> None:
+        if not self._index:
+            super()._commit()
+            return
+        # In this order there is never an index beside a file that it was not made of.
+        with self._index.reporting():
+            drop_indexes(self._path, _INDEX_SUFFIXES, Path(self._index.name))
         super()._commit()
-        if self._index:
-            self._index.commit()
+        self._index.commit()
 
     def _close(self) -> None:
         super()._close()

@@ -11,7 +11,7 @@ import pysam
 from hapgpu.errors import OutputError, UsageError
 from hapgpu.io.bgzf_writer import BgzfWriter
 from hapgpu.io.htslib import silent_htslib
-from hapgpu.io.output import OutputFile
+from hapgpu.io.output import OutputFile, drop_indexes
 from hapgpu.io.pooled_output import PooledOutput
 
 _LONGEST_OF_TBI: Final = 2**29
@@ -93,7 +93,7 @@ class VcfWriter(PooledOutput):
             return
         # In this order there is never an index beside a file that it was not made of.
         with self._index.reporting():
-            _drop_indexes(self._path, Path(self._index.name))
+            drop_indexes(self._path, _INDEX_SUFFIXES, Path(self._index.name))
         super()._commit()
         self._index.commit()
 
@@ -119,12 +119,3 @@ def _build_index(data: OutputFile, index: OutputFile, *, is_csi: bool) -> None:
             f"cannot write {index.name}: the disk is full, or INFO of a record has an END that no"
             " contig reaches"
         ) from error
-
-
-def _drop_indexes(path: str, written: Path) -> None:
-    """Remove indexes beside a name and, of a link, beside its target, for `written` to come."""
-    for name in (path, Path(path).resolve()):
-        for suffix in _INDEX_SUFFIXES:
-            index = Path(f"{name}{suffix}")
-            # The link stays by which the index is written elsewhere.
-            (index.resolve() if index == written else index).unlink(missing_ok=True)

@@ -42,7 +42,7 @@ _MOST_GROWTH: Final = 5
 
 @dataclass(frozen=True, slots=True)
 class Moved:
-    """Moves of the reads of a batch, and what was counted: reads, moved and why others stayed."""
+    """Moves of the reads of a batch, and numbers of reads by what became of them."""
 
     moves: Moves
     counts: Mapping[str, int]

@@ -44,11 +44,10 @@ class WrittenReads:
 
 @dataclass(frozen=True, slots=True)
 class Rewritten:
-    """n records as they were and as they are now, and how many have moved or changed."""
+    """n records as they were and as they are now, and how many have changed."""
 
     before: RecordBlock
     after: RecordBlock
-    moved: int
     changed: int
 
 
@@ -93,12 +92,11 @@ class Rewriter:
         hits = find_moves(block, self._table, self._pool)
         concerned = hits.concerned
         rows = np.flatnonzero(concerned)
-        moved = int((hits.own != NOT_MOVED).sum())
         if not rows.size:
-            return Rewritten(block, block, 0, 0)
+            return Rewritten(block, block, 0)
         reads = decoded(block.take(rows), self._pool)
         records = encoded(self._rewritten(reads, hits.take(concerned)), self._header, self._pool)
-        return Rewritten(block, with_replaced(block, rows, records), moved, rows.size)
+        return Rewritten(block, with_replaced(block, rows, records), rows.size)
 
     def _rewritten(self, reads: ReadBatch, hits: MoveHits) -> ReadBatch:
         moved = self._moved(reads, hits.own)

@@ -201,7 +201,9 @@ def realign_to_reference(
         with opener.open(reads.regions or haplotypes.loci) as source:
             if source.is_fastq:
                 _refuse_for_fastq(reads, options, output)
-                _realign_fastq(resources, source, haplotypes, reference, options, output)
+                make = _maker_for_fastq(resources, haplotypes, reference, options, file.name)
+                with output.open(make.header, resources.io_threads, reference) as writer:
+                    _realign(resources, source, make, writer)
                 return
             if output.write_index and not source.is_sorted:
                 raise UsageError(
@@ -258,22 +260,19 @@ class _RealignerMaker:
         )
 
 
-def _realign_fastq(
+def _maker_for_fastq(
     resources: Resources,
-    source: ReadSource,
     haplotypes: HaplotypeSet,
     reference: Path,
     options: RealignOptions,
-    output: OutputOptions,
-) -> None:
-    """Realign reads without alignments, which come with no header, to the reference."""
+    name: str,
+) -> _RealignerMaker:
+    """Place the haplotypes for reads without alignments, which come with no header."""
     with ReferenceFasta(reference) as fasta:
         header = SamHeader.from_references(tuple(fasta.lengths), tuple(fasta.lengths.values()))
     placement = place_haplotypes(haplotypes, reference, header, resources.workers[0])
     anywhere = placement.haplotypes.without_loci()
-    make = _RealignerMaker(anywhere, placement, header, options, "the reads")
-    with output.open(header, resources.io_threads, reference) as writer:
-        _realign(resources, source, make, writer)
+    return _RealignerMaker(anywhere, placement, header, options, name)
 
 
 def _realign(

@@ -6,6 +6,7 @@ import re
 import struct
 from collections.abc import Sequence
 from itertools import pairwise
+from random import Random
 
 import numpy as np
 import pytest
@@ -64,11 +65,11 @@ RECORDS = st.lists(
 
 @settings(max_examples=40, deadline=None)
 @given(RECORDS, st.randoms(use_true_random=False))
-def test_chosen_records_are_packed(rows: list[Row], random: object) -> None:
+def test_chosen_records_are_packed(rows: list[Row], random: Random) -> None:
     block = block_of(rows)
     assert block.packed() is block
-    order = [k for k in range(len(rows)) if random.random() < 0.6]  # type: ignore[attr-defined]
-    random.shuffle(order)  # type: ignore[attr-defined]
+    order = [k for k in range(len(rows)) if random.random() < 0.6]
+    random.shuffle(order)
     some = block.take(np.array(order, dtype=np.int64))
     packed = some.packed()
     assert b"".join(stored(packed)) == packed.data.tobytes()
@@ -90,9 +91,9 @@ def test_blocks_are_put_behind_each_other(parts: list[list[Row]]) -> None:
 
 @settings(max_examples=40, deadline=None)
 @given(RECORDS, RECORDS, st.randoms(use_true_random=False))
-def test_some_records_are_replaced(rows: list[Row], others: list[Row], random: object) -> None:
+def test_some_records_are_replaced(rows: list[Row], others: list[Row], random: Random) -> None:
     others = others[: len(rows)]
-    at = sorted(random.sample(range(len(rows)), len(others)))  # type: ignore[attr-defined]
+    at = sorted(random.sample(range(len(rows)), len(others)))
     found = with_replaced(block_of(rows), np.array(at), block_of(others))
     wanted = list(rows)
     for k, other in zip(at, others, strict=True):

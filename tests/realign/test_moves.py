@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from random import Random
 from typing import NamedTuple
 
 import numpy as np
@@ -113,11 +114,11 @@ def columns_of(moves: Moves) -> list[list[object]]:
     max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 @given(MOVES, st.randoms(use_true_random=False))
-def test_table_does_not_depend_on_batches(some: list[Move], random: object) -> None:
+def test_table_does_not_depend_on_batches(some: list[Move], random: Random) -> None:
     table = table_of([moves_of(some)])
     shuffled = list(some)
-    random.shuffle(shuffled)  # type: ignore[attr-defined]
-    cut = random.randint(0, len(some))  # type: ignore[attr-defined]
+    random.shuffle(shuffled)
+    cut = random.randint(0, len(some))
     parts = [moves_of(shuffled[:cut]), Moves.none(), moves_of(shuffled[cut:])]
     other = table_of(parts)
     assert columns_of(all_of(table)) == columns_of(all_of(other))
