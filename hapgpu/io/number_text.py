@@ -23,6 +23,7 @@ _FEWEST_DIGITS: Final = 6
 _MOST_DIGITS: Final = 9
 # A decimal of nine digits is computed with an error of a few 1e-16; float32 is spaced by 6e-8.
 _DOUBT: Final = 1e-14
+_LARGEST_EXACT: Final = 2.0**53
 _POWERS: Final = np.array([float(f"1e{k}") for k in range(60)])
 
 
@@ -63,6 +64,8 @@ def _scaled(value: float, power: Integer) -> float:
 def _reads_back(value: np.float32, mantissa: Integer, power: Integer) -> bool:
     """Tell whether mantissa * 10**power is read as this float32 beyond doubt."""
     decimal = _scaled(float(mantissa), power)
+    if power >= 0 and decimal < _LARGEST_EXACT:
+        return bool(np.float32(decimal) == value)  # also halfway between two float32
     low, high = np.float32(decimal * (1.0 - _DOUBT)), np.float32(decimal * (1.0 + _DOUBT))
     return bool(low == value and high == value)
 

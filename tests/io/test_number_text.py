@@ -41,6 +41,7 @@ def test_integers(value: int) -> None:
 @example(0.1)
 @example(999999.5)
 @example(9999995.0)
+@example(80689904.0)
 def test_floats_read_back(value: float) -> None:
     text = float_text(value)
     assert np.float32(float(text)).tobytes() == np.float32(value).tobytes()
