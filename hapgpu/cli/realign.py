@@ -172,7 +172,9 @@ def realign(
 
     Each read is aligned to the haplotypes of the loci that it overlaps, or to all haplotypes if
     they have no loci, and written at the best; on a tie, at the first in the file. Mapped reads
-    keep their orientation; unmapped reads and FASTQ are tried in both.
+    keep their orientation; unmapped reads and FASTQ are tried in both. With --reference the whole
+    file is written: reads that a haplotype explains better move, their mates' fields follow, and
+    all other records stay as they are.
     """
     set_up_messages("realign", quiet=quiet, verbose=verbose, debug=debug)
     _check_options(
