@@ -21,6 +21,8 @@ from pathlib import Path
 from threading import Lock
 from typing import Final
 
+from hapgpu import leftovers
+
 logger = logging.getLogger(__name__)
 
 _DIGEST_BYTES: Final = 32
@@ -170,7 +172,9 @@ def _is_open_to_others(state: os.stat_result) -> bool:
 def _write_whole(path: Path, content: bytes) -> None:
     temporary = path.with_name(f".{path.name}.{os.getpid()}.{os.urandom(4).hex()}.tmp")
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
-    descriptor = os.open(temporary, flags, _FILE_MODE)
+    with leftovers.steady():
+        descriptor = os.open(temporary, flags, _FILE_MODE)
+        number = leftovers.register(temporary.unlink)
     try:
         with os.fdopen(descriptor, "wb") as file:
             file.write(content)
@@ -179,6 +183,8 @@ def _write_whole(path: Path, content: bytes) -> None:
         with suppress(OSError):
             temporary.unlink()
         raise
+    finally:
+        leftovers.forget(number)
 
 
 def mark_used(path: Path | None) -> None:

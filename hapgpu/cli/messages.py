@@ -14,7 +14,7 @@ from typing import Any, Final, NoReturn, cast
 import typer
 
 from hapgpu.cli.signals import wait_if_ending
-from hapgpu.errors import HapgpuError, OutputError, UsageError
+from hapgpu.errors import DeviceError, HapgpuError, OutputError, UsageError
 
 INTERRUPTED: Final = 130
 BROKEN_PIPE: Final = 141
@@ -35,6 +35,14 @@ def set_up_messages(command: str, *, quiet: bool, verbose: bool, debug: bool) ->
     logger.propagate = False
     chosen = [logging.DEBUG] * debug + [logging.INFO] * verbose + [logging.ERROR] * quiet
     logger.setLevel(chosen[0] if chosen else logging.WARNING)
+    if not debug and sys.unraisablehook is sys.__unraisablehook__:
+        sys.unraisablehook = _leave_out_cuda
+
+
+def _leave_out_cuda(unraisable: sys.UnraisableHookArgs) -> None:
+    """Pass over what a lost GPU makes CuPy's objects say at their end: it is told by an error."""
+    if unraisable.exc_value is None or not _is_of_cuda(unraisable.exc_value):
+        sys.__unraisablehook__(unraisable)
 
 
 @contextmanager
@@ -101,6 +109,8 @@ def _explain(error: BaseException) -> tuple[int, str]:
             explained = INTERRUPTED, ""
         case BrokenPipeError():
             explained = BROKEN_PIPE, ""
+        case _ if _is_of_cuda(error):
+            explained = DeviceError.exit_code, f"the GPU failed: {error}"
         case MemoryError():
             explained = 1, "not enough memory; fewer threads (-t) need less"
         case OSError():
@@ -113,6 +123,11 @@ def _explain(error: BaseException) -> tuple[int, str]:
             what = f"unexpected {type(error).__name__}: {error}"
             explained = 1, f"{what} (please run it again with --debug and report what it prints)"
     return explained
+
+
+def _is_of_cuda(error: BaseException) -> bool:
+    """Whether CuPy raised an error, which is not imported here for that."""
+    return type(error).__module__.partition(".")[0] in {"cupy", "cupy_backends"}
 
 
 def _usage(error: Any) -> str:

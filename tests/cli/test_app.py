@@ -153,6 +153,16 @@ def test_status_of_each_kind_of_error(error: BaseException, status: int) -> None
     assert explain(error)[0] == status
 
 
+def test_status_of_what_cuda_reports() -> None:
+    cupy = pytest.importorskip("cupy")
+    lost = cupy.cuda.runtime.CUDARuntimeError(700)
+    full = cupy.cuda.memory.OutOfMemoryError(1, 1)
+    for error in (lost, full):
+        status, message = explain(error)
+        assert status == 3
+        assert message.startswith("the GPU failed: ")
+
+
 def test_closed_output_is_quiet(faulty: list[str]) -> None:
     code = "for i in range(10**6): print(i)"
     with subprocess.Popen(
