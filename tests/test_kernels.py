@@ -332,6 +332,18 @@ def test_launches_on_a_gpu_are_checked(cache: Path) -> None:
         assert values.tolist() == [2 * k for k in range(100)]
 
 
+@pytest.mark.gpu
+@pytest.mark.parametrize("length", [0, 100, 1000])
+def test_a_damaged_cache_on_a_gpu(cache: Path, length: int) -> None:
+    load_kernel.cache_clear()
+    assert smoke_test(0) is None
+    (file,) = kept_in(cache)
+    file.write_bytes(file.read_bytes()[:length])
+    load_kernel.cache_clear()
+    assert smoke_test(0) is None
+    load_kernel.cache_clear()
+
+
 def test_usage_without_a_report_is_an_error() -> None:
     with pytest.raises(DeviceError, match="did not report"):
         usage(kernels.Compiled(b"", "k", "no such line"))
