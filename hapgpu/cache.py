@@ -115,7 +115,7 @@ def keep(path: Path | None, label: str, content: bytes) -> None:
     if path is None:
         return
     try:
-        path.parent.mkdir(mode=_FOLDER_MODE, parents=True, exist_ok=True)
+        _make_folder(path.parent)
         _write_whole(path, _digest(label) + _digest(label, content) + content)
     except OSError as error:
         _warn_of(path.parent, error)
@@ -167,6 +167,14 @@ def is_open_to_others(path: Path) -> bool:
 
 def _is_open_to_others(state: os.stat_result) -> bool:
     return state.st_uid not in {0, os.geteuid()} or bool(state.st_mode & _WRITABLE_BY_OTHERS)
+
+
+def _make_folder(folder: Path) -> None:
+    """Make a folder and those above it; unlike `mkdir`, with the mode for all of them."""
+    if not folder.is_dir():
+        if folder.parent != folder:
+            _make_folder(folder.parent)
+        folder.mkdir(mode=_FOLDER_MODE, exist_ok=True)
 
 
 def _write_whole(path: Path, content: bytes) -> None:
@@ -231,6 +239,6 @@ def probe(folder: Path) -> None:
     OSError
         They cannot.
     """
-    folder.mkdir(mode=_FOLDER_MODE, parents=True, exist_ok=True)
+    _make_folder(folder)
     with tempfile.TemporaryFile(dir=folder) as file:
         file.write(bytes(_PROBE_BYTES))
