@@ -91,16 +91,15 @@ def take(path: Path | None, label: str) -> bytes | None:
         _once.warn(f"there is no folder to keep compiled code in: {_without(path)}")
         return None
     try:
-        content = _read_trusted(path)
+        content = _read_trusted(path, _digest(label))
     except FileNotFoundError:
         return None
     except OSError as error:
         _warn_of(path.parent, error)
         return None
-    purpose, digest = content[:_DIGEST_BYTES], content[_DIGEST_BYTES : 2 * _DIGEST_BYTES]
-    if purpose != _digest(label):
+    if content is None:
         return None
-    body = content[2 * _DIGEST_BYTES :]
+    digest, body = content[:_DIGEST_BYTES], content[_DIGEST_BYTES:]
     if digest == _digest(label, body):
         return body
     warn_of_damage(path)
@@ -147,8 +146,14 @@ def _digest(label: str, content: bytes = b"") -> bytes:
     return digest.digest()
 
 
-def _read_trusted(path: Path) -> bytes:
-    """Read a file that nobody but the user and root can have written, else raise OSError."""
+def _read_trusted(path: Path, begin: bytes) -> bytes | None:
+    """Return what follows the right beginning of a file; None if it begins in another way.
+
+    Raises
+    ------
+    OSError
+        It cannot be read, or others than the user and root can have written it.
+    """
     # Not to wait for a pipe that somebody has put there.
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     with os.fdopen(descriptor, "rb") as file:
@@ -157,7 +162,7 @@ def _read_trusted(path: Path) -> bytes:
             raise PermissionError(errno.EPERM, f"{path.name} is not a file")
         if _is_open_to_others(state):
             raise PermissionError(errno.EPERM, f"other users can write {path.name}")
-        return file.read()
+        return file.read() if file.read(len(begin)) == begin else None
 
 
 def is_open_to_others(path: Path) -> bool:
