@@ -118,5 +118,4 @@ def _explain(error: BaseException) -> tuple[int, str]:
 def _usage(error: Any) -> str:
     """Return what Typer says of a command line, and where its options are listed."""
     command = error.ctx.command_path if error.ctx else "hapgpu"
-    message = error.format_message().rstrip(".")
-    return f"{message[:1].lower()}{message[1:]}; run: {command} --help"
+    return f"{error.format_message().rstrip('.')}; run: {command} --help"
