@@ -44,7 +44,7 @@ from hapgpu.cli.chain_options import (
     YesNo,
     chosen_options,
 )
-from hapgpu.cli.files import OUTPUT, STATISTICS, CommandFiles, Read
+from hapgpu.cli.files import FASTA_INDEXES, OUTPUT, STATISTICS, CommandFiles, Read
 from hapgpu.cli.messages import set_up_messages
 from hapgpu.cli.minimap2_numbers import OneOrTwo
 from hapgpu.cli.options import (
@@ -58,7 +58,7 @@ from hapgpu.cli.options import (
     Verbose,
 )
 from hapgpu.cli.progress import choose_progress
-from hapgpu.cli.run import announce, report
+from hapgpu.cli.run import announce, report, require_inputs
 from hapgpu.device import Device, resolve_devices
 from hapgpu.errors import UsageError
 from hapgpu.io.output import OutputFile
@@ -78,7 +78,7 @@ hapgpu chain --anchors anchors.npz -o chains.npz --json statistics.json"""
 FILES: Final = CommandFiles(
     reads=(
         Read("anchors"),
-        Read("reference", (f".*{SUFFIX}",)),
+        Read("reference", (*FASTA_INDEXES, f".*{SUFFIX}")),
         Read("reads", standard=True),
     ),
     writes=(OUTPUT, STATISTICS),
@@ -210,6 +210,7 @@ def chain(
         },
     )
     _check_given(reference, reads, anchors, paf=paf)
+    require_inputs(path for path in (anchors, reference, *(reads or ())) if path is not None)
     devices, chosen = resolve_devices(device, threads=threads, gpu_memory=gpu_mem)
     announce("chain", chosen, quiet=quiet)
     statistics = RunStatistics("chain", sys.argv, [d.name for d in devices], threads)

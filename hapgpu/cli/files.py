@@ -12,11 +12,10 @@ import os
 import stat
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from glob import escape
 from pathlib import Path
 from typing import Any, Final, ParamSpec, TypeAlias, TypeVar
 
-from hapgpu.errors import InputError, OutputError, UsageError
+from hapgpu.errors import OutputError, UsageError
 
 STANDARD: Final = "-"
 ALIGNMENT_INDEXES: Final = (".bai", ".csi", ".crai")
@@ -25,6 +24,7 @@ VARIANT_INDEXES: Final = (".tbi", ".csi")
 
 Values: TypeAlias = Mapping[str, Any]
 _Identity: TypeAlias = tuple[int, int] | str
+_Owner: TypeAlias = tuple[str, str]  # kind and name
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
 
@@ -57,6 +57,8 @@ class Read:
 
     def with_indexes(self, path: str) -> Iterator[str]:
         """Yield a file and its indexes that are there."""
+        from glob import escape  # noqa: PLC0415  (help is to come at once)
+
         yield path
         file = Path(path)
         for stem in (file.name, file.stem):
@@ -115,14 +117,12 @@ class CommandFiles:
 
         Raises
         ------
-        InputError
-            An input does not exist.
         UsageError
             Standard input cannot be taken, an output is an input, or two outputs are one.
         OutputError
             An output cannot be a file.
         """
-        self._check_inputs(values)
+        self._check_standard_input(values)
         taken = dict(self._inputs(values))
         for written in self.writes:
             path = written.path(values)
@@ -131,51 +131,32 @@ class CommandFiles:
                 for suffix in ("", *(written.beside if path != STANDARD else ())):
                     _claim(f"{path}{suffix}", taken)
 
-    def _check_inputs(self, values: Values) -> None:
-        from_standard = 0
-        for read in self.reads:
-            for path in read.paths(values):
-                if path != STANDARD:
-                    _check_exists(path)
-                elif not read.standard:
-                    raise UsageError(f"{_shown(read)} cannot be standard input (-); give a file")
-                else:
-                    from_standard += 1
-        if from_standard > 1:
+    def checked_before(self, command: Callable[_P, _R]) -> Callable[_P, _R]:
+        """Return a command that begins with this check; its signature is kept."""
+
+        @functools.wraps(command)
+        def checked(*args: _P.args, **kwargs: _P.kwargs) -> _R:
+            self.check(kwargs)
+            return command(*args, **kwargs)
+
+        return checked
+
+    def _check_standard_input(self, values: Values) -> None:
+        given = [read for read in self.reads for path in read.paths(values) if path == STANDARD]
+        for read in given:
+            if not read.standard:
+                name = read.parameter.upper().replace("_", "-")
+                raise UsageError(f"{name} cannot be standard input (-); give a file")
+        if len(given) > 1:
             raise UsageError("standard input (-) can be read only once")
 
-    def _inputs(self, values: Values) -> Iterator[tuple[_Identity, str]]:
+    def _inputs(self, values: Values) -> Iterator[tuple[_Identity, _Owner]]:
         for read in self.reads:
             for path in read.paths(values):
                 for name in [path] if path == STANDARD else read.with_indexes(path):
                     if (identity := _identity(name, 0)) is not None:
                         shown = "standard input" if name == STANDARD else name
-                        yield identity, f"the input {shown}"
-
-
-def with_files_checked(command: Callable[_P, _R], files: CommandFiles) -> Callable[_P, _R]:
-    """Return a command that begins with the check of its files."""
-
-    @functools.wraps(command)
-    def checked(*args: _P.args, **kwargs: _P.kwargs) -> _R:
-        files.check(kwargs)
-        return command(*args, **kwargs)
-
-    return checked
-
-
-def _shown(read: Read) -> str:
-    return read.parameter.upper().replace("_", "-")
-
-
-def _check_exists(path: str) -> None:
-    try:
-        os.stat(path)  # noqa: PTH116  (the error tells more than `exists` does)
-    except FileNotFoundError:
-        raise InputError(f"{path}: no such file") from None
-    except (OSError, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) else error
-        raise InputError(f"{path}: cannot be read: {reason}") from error
+                        yield identity, ("input", shown)
 
 
 def _check_place(path: str) -> None:
@@ -187,15 +168,17 @@ def _check_place(path: str) -> None:
         raise OutputError(f"cannot write {path}: it is a folder")
 
 
-def _claim(path: str, taken: dict[_Identity, str]) -> None:
+def _claim(path: str, taken: dict[_Identity, _Owner]) -> None:
     """Note what an output is, unless an input or another output is the same."""
     identity = _identity(path, 1)
     if identity is None:
         return
     name = "standard output" if path == STANDARD else path
     if identity in taken:
-        raise UsageError(f"{name}: is also {taken[identity]}; write to another file")
-    taken[identity] = f"the output {name}"
+        kind, other = taken[identity]
+        which = "" if other == name else f", {other}"
+        raise UsageError(f"{name}: is also an {kind}{which}; write to another file")
+    taken[identity] = "output", name
 
 
 def _identity(path: str, standard: int) -> _Identity | None:

@@ -34,7 +34,7 @@ from hapgpu.cli.options import (
     Verbose,
 )
 from hapgpu.cli.progress import choose_progress
-from hapgpu.cli.run import announce, given_regions, report
+from hapgpu.cli.run import announce, given_regions, report, require_inputs
 from hapgpu.device import resolve_devices
 from hapgpu.genotyping.genotyper import MOST_PLOIDY, GenotypeOptions
 from hapgpu.genotyping.priors import Prior
@@ -154,6 +154,7 @@ def genotype(
     """
     set_up_messages("genotype", quiet=quiet, verbose=verbose, debug=debug)
     inputs = GenotypeInputs(reads, reference, sites, given_regions(regions, targets_file))
+    require_inputs([*reads, reference, sites])
     devices, chosen = resolve_devices(device, threads=threads, gpu_memory=gpu_mem)
     announce("genotype", chosen, quiet=quiet)
     statistics = RunStatistics("genotype", sys.argv, [d.name for d in devices], threads)

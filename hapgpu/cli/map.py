@@ -13,7 +13,7 @@ from typing import Annotated, Final
 import typer
 
 import hapgpu
-from hapgpu.cli.files import OUTPUT, STATISTICS, CommandFiles, Read
+from hapgpu.cli.files import FASTA_INDEXES, OUTPUT, STATISTICS, CommandFiles, Read
 from hapgpu.cli.messages import set_up_messages
 from hapgpu.cli.options import (
     Debug,
@@ -28,7 +28,7 @@ from hapgpu.cli.options import (
     Verbose,
 )
 from hapgpu.cli.progress import choose_progress
-from hapgpu.cli.run import announce, report
+from hapgpu.cli.run import announce, report, require_inputs
 from hapgpu.device import resolve_devices
 from hapgpu.fmindex.files import SUFFIX
 from hapgpu.fmindex.hits import LEAST_READ_BASES, SearchOptions
@@ -51,7 +51,11 @@ The best hits only, sorted:
 hapgpu map reference.fa reads.fq.gz --best --rg '@RG\tID:1\tSM:a' | samtools sort -o best.bam"""
 
 FILES: Final = CommandFiles(
-    reads=(Read("reference", (SUFFIX,)), Read("reads", standard=True), Read("index")),
+    reads=(
+        Read("reference", (*FASTA_INDEXES, SUFFIX)),
+        Read("reads", standard=True),
+        Read("index"),
+    ),
     writes=(OUTPUT, STATISTICS),
 )
 
@@ -171,6 +175,7 @@ def map(  # noqa: A001  (the name of the command)
     """
     set_up_messages("map", quiet=quiet, verbose=verbose, debug=debug)
     group = parse_read_group(read_group) if read_group is not None else None
+    require_inputs([reference, *reads])
     devices, chosen = resolve_devices(device, threads=threads, gpu_memory=gpu_mem)
     announce("map", chosen, quiet=quiet)
     statistics = RunStatistics("map", sys.argv, [d.name for d in devices], threads)

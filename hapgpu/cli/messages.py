@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import errno
-import logging
 import os
 import sys
-import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from typing import Any, Final, NoReturn, cast
+from typing import TYPE_CHECKING, Any, Final, NoReturn, cast
 
 import typer
 
 from hapgpu.cli.signals import wait_if_ending
 from hapgpu.errors import DeviceError, HapgpuError, OutputError, UsageError
+
+if TYPE_CHECKING:
+    import logging
 
 INTERRUPTED: Final = 130
 BROKEN_PIPE: Final = 141
@@ -28,8 +29,11 @@ def set_up_messages(command: str, *, quiet: bool, verbose: bool, debug: bool) ->
     Warnings are shown, with `quiet` only errors, with `verbose` what is being done, with `debug`
     everything.
     """
+    import logging  # noqa: PLC0415  (help, which needs none, is to come at once)
+
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(logging.Formatter(f"hapgpu {command}: %(message)s"))
+    handler.addFilter(_make_printable)
     logger = logging.getLogger("hapgpu")
     logger.handlers = [handler]
     logger.propagate = False
@@ -43,6 +47,19 @@ def _leave_out_cuda(unraisable: sys.UnraisableHookArgs) -> None:
     """Pass over what a lost GPU makes CuPy's objects say at their end: it is told by an error."""
     if unraisable.exc_value is None or not _is_of_cuda(unraisable.exc_value):
         sys.__unraisablehook__(unraisable)
+
+
+def _make_printable(record: logging.LogRecord) -> bool:
+    record.msg, record.args = _printable(record.getMessage()), ()
+    return True
+
+
+def _printable(text: str) -> str:
+    """Return one line: names come from inputs, and a terminal obeys some characters."""
+    characters = " ".join(text.split())
+    return "".join(
+        c if c.isprintable() else c.encode("unicode_escape").decode() for c in characters
+    )
 
 
 @contextmanager
@@ -83,6 +100,8 @@ def _written_out() -> Iterator[None]:
 def _leave(program: str, error: BaseException, *, debug: bool) -> NoReturn:
     wait_if_ending()
     if debug:
+        import traceback  # noqa: PLC0415  (as above)
+
         traceback.print_exception(error)
     status, message = explain(error)
     if message:
@@ -98,7 +117,7 @@ def _leave(program: str, error: BaseException, *, debug: bool) -> NoReturn:
 def explain(error: BaseException) -> tuple[int, str]:
     """Return the exit status for an error, and the line that tells it; empty for none."""
     status, message = _explain(error)
-    return status, " ".join(message.split())
+    return status, _printable(message)
 
 
 def _explain(error: BaseException) -> tuple[int, str]:
@@ -133,5 +152,4 @@ def _is_of_cuda(error: BaseException) -> bool:
 def _usage(error: Any) -> str:
     """Return what Typer says of a command line, and where its options are listed."""
     command = error.ctx.command_path if error.ctx else "hapgpu"
-    message = error.format_message().rstrip(".")
-    return f"{message[:1].lower()}{message[1:]}; run: {command} --help"
+    return f"{error.format_message().rstrip('.')}; run: {command} --help"

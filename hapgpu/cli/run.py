@@ -9,7 +9,9 @@ from pathlib import Path
 from typing import Final
 
 from hapgpu.batch import ReadBatch
+from hapgpu.cli.files import STANDARD
 from hapgpu.device import CpuDevice, Device
+from hapgpu.errors import InputError
 from hapgpu.io.regions import EVERYTHING, RegionChoice, parse_region, read_bed
 from hapgpu.jit import is_first_run
 from hapgpu.stats import RunStatistics
@@ -28,6 +30,19 @@ def announce(command: str, device: str, *, quiet: bool) -> None:
         sys.stderr.write(
             f"hapgpu {command}: the first run compiles for this machine; later ones start sooner\n"
         )
+
+
+def require_inputs(paths: Iterable[str | Path]) -> None:
+    """Make sure, before anything takes its time, that all inputs are there.
+
+    Raises
+    ------
+    InputError
+        One is not; `-` is.
+    """
+    for path in map(str, paths):
+        if path != STANDARD and not Path(path).exists():
+            raise InputError(f"{path}: no such file")
 
 
 def worker_devices(devices: Sequence[Device]) -> list[Device]:

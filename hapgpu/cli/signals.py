@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import threading
+import time
 from contextlib import suppress
 from typing import Final
 
@@ -13,6 +14,7 @@ from hapgpu import leftovers
 STATUS: Final = {signal.SIGINT: 130, signal.SIGTERM: 143, signal.SIGHUP: 129}
 """The exit status by the signal that ends a run: 128 and its number, as shells have it."""
 
+_MOMENTS: Final = 1.0  # seconds
 _arrived = threading.Event()
 
 
@@ -55,9 +57,8 @@ def _note(_number: int, _frame: object) -> None:
 def _wait_and_end(reading: int, program: str) -> None:
     number = _next_signal(reading)
     if leftovers.has_result():
-        # It was over but for moments, and its result is there: a status that denies this would
-        # be wrong. Only who insists ends it.
-        number = _next_signal(reading)
+        # Over but for moments, most likely, and the result is there, which the status would deny.
+        time.sleep(_MOMENTS)
     _arrived.set()
     leftovers.clear_up()
     if number != signal.SIGINT:  # who presses Ctrl-C knows

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -12,6 +11,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from hapgpu import leftovers
 from hapgpu.device import CpuDevice, Device, usable_cpus
 from hapgpu.genotyping.benchmark_files import CONTIG, READ_MODEL, SimulatedFiles, simulated_files
 from hapgpu.genotyping.genotyper import GenotypeOptions, LikelihoodsOf
@@ -98,7 +98,7 @@ def benchmark_genotype(device: Device, reference: Path, copies: int = 1) -> Iter
         So many copies are longer than what BAM can hold.
     """
     threads = device.threads if isinstance(device, CpuDevice) else usable_cpus()
-    with tempfile.TemporaryDirectory() as folder:
+    with leftovers.temporary_folder() as folder:
         files = simulated_files(Path(folder), reference, copies, threads)
         data = f"{reference.name} x{copies}, {READ_MODEL.depth:.0f}x"
         for run in _runs(files, device, threads):

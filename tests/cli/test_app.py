@@ -85,6 +85,11 @@ def test_usage_errors(arguments: list[str]) -> None:
             1,
             "hapgpu doctor: error: x.bam: cut short",
         ),
+        (
+            "from hapgpu.errors import InputError; raise InputError('x\\x1b[31m\\x7f\\udc80')",
+            1,
+            "hapgpu doctor: error: x\\x1b[31m\\x7f\\udc80",
+        ),
         ("open('absent.bam')", 1, "hapgpu doctor: error: absent.bam: No such file or directory"),
         (
             "raise ValueError('odd')",
