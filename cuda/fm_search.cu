@@ -264,7 +264,8 @@ extern "C" __global__ void __launch_bounds__(256) end_reads(
 }
 
 // A thread per hit: writes it to its place among the hits of its read. Those of reads with more
-// than `most` are left as they are, and noted.
+// than `most` are left as they are, and noted. Equal ones, which only an index that was not made as
+// it should be leads to, stay in their order: each place is written.
 extern "C" __global__ void __launch_bounds__(256) order_hits(
     const Word* hits, const int* hit_reads, long long count, const long long* offsets, int reads,
     int most, Word* ordered, int* has_more, int flags
@@ -278,7 +279,9 @@ extern "C" __global__ void __launch_bounds__(256) order_hits(
         *has_more = 1;
     } else if (end - begin > 1) {
         rank = 0;
-        for (long long other = begin; other < end; ++other) rank += hits[other] < hit;
+        for (long long other = begin; other < end; ++other) {
+            rank += hits[other] < hit || (hits[other] == hit && other < at);
+        }
     }
     ordered[begin + rank] = hit;
 }
