@@ -38,7 +38,8 @@ __device__ inline unsigned spread(unsigned bits) {
 }
 
 // A thread per piece of a strand of a read: its rows, from the jump table on base by base until
-// few are left or the piece ends, and where in the read their suffixes begin.
+// few are left or the piece ends, and where in the read their suffixes begin. No piece has rows
+// beyond the last one, whatever the jump table says, which is not checked at loading.
 template <int kStrands, int kPieces>
 __global__ void __launch_bounds__(256) seed(
     const Occurrences* occurrences, int occurrence_blocks, unsigned primary, const unsigned* jump,
@@ -66,8 +67,8 @@ __global__ void __launch_bounds__(256) seed(
             const unsigned high = reversed_plane(read, 1, place, depth);
             const unsigned word = spread(low) | spread(high) << 1;
             const int unused = 2 * (jump_length - depth);
-            first = jump[word << unused];
-            last = jump[(word + 1) << unused];
+            last = min(jump[(word + 1) << unused], jump[jump_entries - 1]);
+            first = min(jump[word << unused], last);
             for (int steps = 0; place > begin; ++steps) {
                 const unsigned rows = last - first;
                 if (rows <= kFewRows || (rows <= kSomeRows && steps >= kManySteps)) break;

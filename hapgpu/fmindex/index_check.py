@@ -2,11 +2,11 @@
 
 What is checked is all that keeps a search within its arrays and lets it end: sizes; that the
 counts of `occurrences` are those of its symbols, so that a step from a row leads to a row, and
-from a later row to no earlier one; that `jump` rises to the number of rows; and that the ranks of
-samples are those of their marks. Two things are left to the search, which costs it nothing: a
-position that it finds is compared with the reference only if the window lies within it, and a walk
-to a sample ends after `SAMPLING` steps. An index may still be made for another reference than it
-tells of; hits are windows of the bases that it holds.
+from a later row to no earlier one; and that the ranks of samples are those of their marks. Three
+things are left to the search, which does not notice them beside its waiting for memory: it takes
+no rows from `jump` that are not there, compares a read with the reference at a position only if
+the window lies within it, and ends a walk to a sample after `SAMPLING` steps. The right ones are
+found in the right index only; but hits are always windows of the bases that it holds.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from hapgpu.fmindex.index_data import (
     SuffixSamples,
 )
 from hapgpu.fmindex.layout import MOST_JUMP
-from hapgpu.io.chunk_checks import holds_everywhere, never_falls
+from hapgpu.io.chunk_checks import holds_everywhere
 from hapgpu.io.header import MAX_REFERENCE_LENGTH, is_reference_name
 from hapgpu.jit import njit
 from hapgpu.rows import read_only
@@ -75,13 +75,7 @@ def _are_bases(bases: ReferenceBases, total: int) -> bool:
 
 
 def _is_jump_table(jump: NDArray[np.uint32], length: int) -> bool:
-    return (
-        1 <= length <= MOST_JUMP
-        and jump.size == 4**length + 1
-        and jump[0] == 0
-        and jump[-1] > 0
-        and never_falls(jump)
-    )
+    return 1 <= length <= MOST_JUMP and jump.size == 4**length + 1 and jump[0] == 0 and jump[-1] > 0
 
 
 def _are_occurrences(occurrences: NDArray[np.uint32], rows: int) -> bool:

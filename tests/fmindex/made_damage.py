@@ -68,4 +68,12 @@ def misleading(index: IndexData, seed: int) -> IndexData:
         suffixes = SuffixSamples(marks, ranks.astype(np.uint32), positions)
     else:
         suffixes = generator.integers(0, 8, size + 1).astype(np.uint32)  # each of them often
-    return replace(index, occurrences=occurrence_blocks(symbols, size, np), suffixes=suffixes)
+    jump = generator.integers(0, 2**32, index.jump.size).astype(np.uint32)
+    jump[::2] %= size + 2
+    jump[[0, -1]] = 0, size + 1
+    return replace(
+        index,
+        occurrences=occurrence_blocks(symbols, size, np),
+        jump=jump,
+        suffixes=suffixes,
+    )
