@@ -68,7 +68,8 @@ def all_memory() -> Iterator[None]:
 
 
 def environment(**variables: str) -> dict[str, str]:
-    return {**os.environ, "PYTHONPATH": str(ROOT), **variables}
+    path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
+    return {**os.environ, "PYTHONPATH": path, **variables}
 
 
 def started(command: list[str], run: Run, inputs: Path, output: Path) -> subprocess.Popen[str]:
