@@ -11,8 +11,11 @@ _SYMBOL = "<TELOMERE>"
 
 
 def is_telomere(record: VcfRecord, length: int | None) -> bool:
-    """Tell whether a record lies at POS 0 or, of a contig of N bases, at N + 1 (VCF 4.3, 1.6.1)."""
-    return record.start < 0 or record.start == length
+    """Tell whether a record lies at POS 0 or, of a contig of N bases, at N + 1 (VCF 4.3, 1.6.1).
+
+    A record at N + 1 that states a base there is none: it belongs to another reference.
+    """
+    return record.start < 0 or (record.start == length and not record.reference.strip("N"))
 
 
 def with_empty_telomeres(records: Sequence[VcfRecord], length: int) -> list[VcfRecord]:

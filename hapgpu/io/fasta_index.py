@@ -113,8 +113,8 @@ class FastaIndexCheck:
             fits = False
         if not fits:
             raise InputError(
-                f"{self._fasta}.fai: does not fit {self._fasta} at {name}; run: samtools faidx"
-                f" {self._fasta}"
+                f"{self._fasta}.fai: made of another file, or {self._fasta} has changed since, at"
+                f" {name}; run: samtools faidx {self._fasta}"
             )
 
     def _fits(self, file: BinaryIO, name: bytes, entry: FastaEntry) -> bool:

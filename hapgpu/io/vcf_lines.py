@@ -72,17 +72,15 @@ def _text_lines(stream: BufferedIOBase) -> Generator[str]:
 def _bcf_file(path: str | Path, inflated: BufferedIOBase, name: str) -> Iterator[BinaryIO]:
     """Give what htslib reads by itself: a file of BGZF, or else an inflated copy.
 
-    htslib gets the open file, never its name: it would take some names for URLs, and part others.
+    htslib gets the descriptor, never the name: it would take some names for URLs, and part others.
     """
     if str(path) == "-" or not Path(path).is_file():
         with unnamed_copy(inflated, name) as copy:
             yield copy
         return
-    # Unbuffered: htslib goes on where its descriptor is.
-    with Path(path).open("rb", buffering=0) as file:
+    with Path(path).open("rb") as file:
         if is_bgzf(file.read(_BGZF_HEAD_BYTES)):
-            file.seek(0)
-            yield cast("BinaryIO", file)
+            yield file
             return
     with unnamed_copy(inflated, name) as copy:
         yield copy
@@ -91,7 +89,7 @@ def _bcf_file(path: str | Path, inflated: BufferedIOBase, name: str) -> Iterator
 def _bcf_lines(stream: BinaryIO, name: str) -> Generator[str]:
     try:
         with silent_htslib():
-            file = pysam.VariantFile(stream)
+            file = pysam.VariantFile(f"/proc/self/fd/{stream.fileno()}")
         with file:
             yield from StringIO(str(file.header), newline="\n")
             while lines := _next_records(file):
