@@ -15,7 +15,7 @@ from hapgpu.io.bgzf_writer import BgzfWriter
 from hapgpu.io.decode import decoded
 from hapgpu.io.encode import encode_records
 from hapgpu.io.header import SamHeader
-from hapgpu.io.htslib import silent_htslib
+from hapgpu.io.htslib import INDEX_DELIMITER, is_parted, silent_htslib
 from hapgpu.io.output import OutputFile, drop_indexes
 from hapgpu.io.pooled_output import PooledOutput
 from hapgpu.io.record_block import RecordBlock
@@ -96,6 +96,10 @@ def open_writer(
     chosen = output_format(path, format, uncompressed=uncompressed)
     if write_index and (chosen == "sam" or path == "-"):
         raise UsageError("--write-index needs a BAM or CRAM file: give -o FILE.bam or -o FILE.cram")
+    if write_index and is_parted(path):
+        raise UsageError(
+            f"{path}: htslib parts names at '{INDEX_DELIMITER}' and cannot index it; rename it"
+        )
     if chosen == "sam":
         return _SamWriter(path, header, threads)
     if chosen == "bam":

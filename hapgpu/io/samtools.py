@@ -17,6 +17,7 @@ from threading import Thread
 from typing import IO, BinaryIO, Final, cast
 
 from hapgpu.errors import InputError, OutputError
+from hapgpu.io.htslib import INDEX_DELIMITER, is_parted
 from hapgpu.io.output import OutputFile
 from hapgpu.io.regions import Region
 from hapgpu.io.sam_fault import NO_RECORD, fault_of_line
@@ -29,7 +30,6 @@ _OF_FILES: Final = re.compile(r"error (reading|closing) file|error closing|fail 
 """Says no more than that samtools failed, with the name that it was given."""
 _WARNING: Final = "[W::"
 _STANDARD_INPUT: Final = "/proc/self/fd/0"
-_PARTING: Final = "##idx##"
 _COPY_BYTES: Final = 1 << 16
 _WRITE: Final = {"bam": "-b", "cram": "-C"}
 
@@ -227,8 +227,8 @@ def _rewound(stream: BinaryIO) -> int:
 
 def _whole(reference: Path) -> Path:
     """Return the absolute name of a reference, which samtools takes for no URL."""
-    if _PARTING in str(reference):
-        raise InputError(f"{reference}: samtools parts names at '{_PARTING}'; rename the file")
+    if is_parted(reference):
+        raise InputError(f"{reference}: samtools parts names at '{INDEX_DELIMITER}'; rename it")
     return reference.absolute()
 
 

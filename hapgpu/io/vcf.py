@@ -117,8 +117,13 @@ class VcfSource:
             raise InputError(f"{name}, line {line}: {fault}") from None
         self._first_number = 1 if is_bcf else line + 1
 
-    def records(self) -> Iterator[VcfRecord]:
+    def records(self, *, for_vcf: bool = False) -> Iterator[VcfRecord]:
         """Read the records, once, in file order.
+
+        Parameters
+        ----------
+        for_vcf
+            Refuse contigs that VCF does not allow: `bcftools` could not read them again.
 
         Raises
         ------
@@ -136,7 +141,9 @@ class VcfSource:
                     return
                 record = _record(place, line, samples)
                 if record.contig != contig:
-                    contig = _allowed_contig(record.contig)
+                    contig = record.contig
+                    if for_vcf:
+                        _check_contig(contig)
                     if contig in seen:
                         raise _unsorted(f"{_shown(contig)} comes again after another contig")
                     seen.add(contig)
@@ -228,13 +235,12 @@ def _record(place: str, line: str, samples: int) -> VcfRecord:
     )
 
 
-def _allowed_contig(name: str) -> str:
+def _check_contig(name: str) -> None:
     if not REFERENCE_NAME.fullmatch(name):
         raise _MalformedError(
             f"CHROM {_shown(name)} is a name that VCF does not allow; rename the contig, here and"
             " in the reference"
         )
-    return name
 
 
 def _start(position: str) -> int:

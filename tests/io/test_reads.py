@@ -259,6 +259,16 @@ def test_a_header_with_a_length_that_is_none(tmp_path: Path, length: str) -> Non
     assert len(str(caught.value)) < 400
 
 
+@pytest.mark.parametrize("compress", [bytes, gzip.compress])
+def test_bam_without_bgzip(
+    small_bam: Path, tmp_path: Path, compress: Callable[[bytes], bytes]
+) -> None:
+    path = tmp_path / "a.bam"
+    path.write_bytes(compress(gzip.decompress(small_bam.read_bytes())))
+    with pytest.raises(InputError, match=r"a\.bam: BAM .* bgzip; run: samtools view .*a\.bam$"):
+        read(path)
+
+
 def test_truncated_sam_in_blocks(small_bam: Path, tmp_path: Path, feed: Feed) -> None:
     text, packed = tmp_path / "a.sam", tmp_path / "a.sam.gz"
     text.write_text(pysam.samtools.view("-h", "--no-PG", str(small_bam)))

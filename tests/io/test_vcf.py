@@ -465,7 +465,12 @@ def test_any_bcf_from_standard_input(tmp_path: Path, written: Callable[[str], Pa
 @pytest.mark.parametrize("contig", ["<1", "chr,1", "*1", "=1", "chr(1)", "chr 1", '"1"'])
 def test_contigs_that_vcf_does_not_allow(written: Callable[[str], Path], contig: str) -> None:
     path = written(vcf_text(RECORD, RECORD.replace("chr1", contig)))
-    assert fault_of(path).startswith(f"{path}, line 10: CHROM '{contig}' is a name that VCF does")
+    assert len(records_of(path)) == 2
+    with (
+        open_vcf(path) as source,
+        pytest.raises(InputError, match=r"line 10: CHROM .* is a name that VCF does not allow"),
+    ):
+        list(source.records(for_vcf=True))
 
 
 def test_a_named_pipe(tmp_path: Path, written: Callable[[str], Path]) -> None:
