@@ -3,25 +3,24 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO, Final, cast
+from typing import BinaryIO, Final, NamedTuple, cast
 
 import numpy as np
 from isal import igzip, isal_zlib
 
 from hapgpu.errors import InputError
 from hapgpu.io.bgzf import is_bgzf
-from hapgpu.io.position_text import parse_position
+from hapgpu.io.position_text import LAST_POSITION
 
-_COLUMNS: Final = 5
+_NUMBERS: Final = 4
+_MOST_DIGITS: Final = 4 * 19
 _LONGEST_HEADER: Final = 1 << 16
 _BGZF_HEAD_BYTES: Final = 18
 _DAMAGED: Final = (OSError, EOFError, cast("type[Exception]", isal_zlib.error))
 
 
-@dataclass(frozen=True, slots=True)
-class FastaEntry:
+class FastaEntry(NamedTuple):
     """Where a sequence lies in its file.
 
     Attributes
@@ -61,7 +60,7 @@ def read_fai(fasta: Path) -> dict[str, FastaEntry]:
     entries = {}
     for number, line in enumerate(text.split("\n")[: -1 if text.endswith("\n") else None], 1):
         name, *numbers = line.rstrip("\r").split("\t")
-        entry = _entry(numbers)
+        entry = _entry(numbers[:_NUMBERS])
         if not name or name in entries or entry is None:
             raise InputError(
                 f"{index}, line {number}: no name and four numbers of a contig; run: samtools"
@@ -72,13 +71,15 @@ def read_fai(fasta: Path) -> dict[str, FastaEntry]:
 
 
 def _entry(numbers: list[str]) -> FastaEntry | None:
-    if len(numbers) < _COLUMNS - 1 or len(numbers[1]) > len(str(2**63)):
+    digits = "".join(numbers)  # an assembly may have a million lines: one look at each
+    if len(numbers) != _NUMBERS or not (digits.isascii() and digits.isdecimal() and all(numbers)):
         return None
-    length, line_bases, line_width = (parse_position(numbers[column]) for column in (0, 2, 3))
-    if length is None or line_bases is None or line_width is None or not numbers[1].isdecimal():
+    if len(digits) > _MOST_DIGITS:
         return None
-    has_lines = 0 < line_bases < line_width or length <= line_bases
-    return FastaEntry(length, int(numbers[1]), line_bases, line_width) if has_lines else None
+    entry = FastaEntry(*map(int, numbers))
+    has_lines = 0 < entry.line_bases < entry.line_width or entry.length <= entry.line_bases
+    is_small = max(entry.length, entry.line_width) <= LAST_POSITION and entry.offset < 2**62
+    return entry if has_lines and is_small else None
 
 
 class FastaIndexCheck:

@@ -11,7 +11,7 @@ from typing import Final, Self
 
 from hapgpu.errors import InputError
 from hapgpu.io.header import REFERENCE_NAME
-from hapgpu.io.position_text import LAST_POSITION, parse_position
+from hapgpu.io.position_text import LAST_POSITION, MOST_DIGITS, parse_position
 from hapgpu.io.shown import shown
 from hapgpu.io.text_kind import looks_like
 from hapgpu.io.vcf_lines import FIRST_LINE_CHARACTERS, vcf_lines
@@ -244,7 +244,9 @@ def _check_contig(name: str) -> None:
 
 
 def _start(position: str) -> int:
-    number = parse_position(position)
+    # Most positions are short: those need no closer look, which would take its time.
+    is_short = len(position) < MOST_DIGITS and position.isascii() and position.isdecimal()
+    number = int(position) if is_short else parse_position(position)
     if number is None:
         raise _MalformedError(
             f"POS {_shown(position)} is no whole number from 0 to {LAST_POSITION}"
