@@ -43,11 +43,12 @@ def ranges_of(path: Path, intervals: Intervals) -> list[VirtualRange]:
     """
     index = find_index(path, ("bai", "csi"))
     try:
-        found = _merged(_loaded(index, FileState.of(index)).chunks(intervals))
+        bins = _loaded(index, FileState.of(index))
+        found = _merged(bins.chunks(intervals))
     except (struct.error, ValueError) as error:
         raise InputError(f"{index}: damaged ({error}); run: samtools index {path}") from None
-    if found and found[-1].end >> 16 > FileState.of(path).size:
-        raise index_mismatch(index, path, f"it leads beyond the end of {path}")
+    if not bins.may_be_of(FileState.of(path).size):
+        raise index_mismatch(index, path, f"its records end elsewhere than {path}")
     return found
 
 

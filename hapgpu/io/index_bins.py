@@ -27,6 +27,7 @@ _CSI_MAGIC: Final = b"CSI\1"
 _MAX_BINNED_BITS: Final = 62
 _LEAST_REFERENCE_BYTES: Final = 4
 _PSEUDO_CHUNKS: Final = 2
+_MOST_BEHIND: Final = 1 << 17
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,7 +196,18 @@ class BinIndex:
         if len(data) - end not in (0, OFFSET_BYTES):  # the number of reads without a place
             raise ValueError("too long")
         self._columns = compact(columns)
+        self._end = int(self._columns.chunks[:, 1].max(initial=0)) >> 16
+        self._is_whole = data[end:] == bytes(OFFSET_BYTES)
         self._checked: set[int] = set()
+
+    def may_be_of(self, size: int) -> bool:
+        """Tell whether a file of so many bytes may end where the records of this index do.
+
+        If none lies without a place behind them, there is no more than their last block and empty
+        ones.
+        """
+        rest = size - self._end
+        return rest >= 0 and (rest <= _MOST_BEHIND or not self._is_whole)
 
     def chunks(self, intervals: Intervals) -> NDArray[np.int64]:
         """int64[n, 2]: virtual offsets of chunks that hold all records overlapping intervals."""

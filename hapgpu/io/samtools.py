@@ -187,7 +187,8 @@ class ConvertedInput:
         name, path = self._source.name, self._source.path
         if self._source.format is not ReadFormat.SAM:
             said = failure.reason or "samtools cannot read it"
-            return InputError(f"{name}: {said}; run: samtools quickcheck, and check the reference")
+            remedy = "check its index and its reference; run: samtools quickcheck, samtools index"
+            return InputError(f"{name}: {said}; {remedy} {name}")
         if path and failure.line is None:
             failure = self._failure_by_line() or failure
         if failure.line is None:

@@ -268,6 +268,24 @@ def test_index_of_the_file_before_it_was_sorted(tmp_path: Path) -> None:
             read(after, [Region(*region)])
 
 
+def test_an_index_that_leads_nowhere_is_refused(tmp_path: Path) -> None:
+    """The region has no reads by the index; but those of the file are others."""
+    header = SamHeader.from_references(list(LENGTHS), list(LENGTHS.values()))
+    rows = [row for row in scattered_rows() if row.reference == 0]
+    many, few = tmp_path / "many.bam", tmp_path / "few.bam"
+    for path, written in (many, rows * 3), (few, rows[:3]):
+        with open_writer(str(path), header, uncompressed=True) as writer:
+            writer.write(batch_of(sorted(written, key=lambda row: row.position)))
+        pysam.samtools.index(str(path))
+    indexes = [Path(f"{path}.bai") for path in (many, few)]
+    contents = [index.read_bytes() for index in indexes]
+    for path, index, content in zip((many, few), indexes, contents[::-1], strict=True):
+        assert read(path, [Region("2", 0, 100)]) == []
+        index.write_bytes(content)
+        with pytest.raises(InputError, match=rf"^{index}: made of another file .*index {path}$"):
+            read(path, [Region("2", 0, 100)])
+
+
 def test_index_of_another_file(indexed: Path, tmp_path: Path) -> None:
     copy, index, content = _alone(indexed, tmp_path)
     index.write_bytes(content)
