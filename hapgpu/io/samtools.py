@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import os
-import re
 import select
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
-from itertools import islice
 from pathlib import Path
 from threading import Thread
 from typing import IO, BinaryIO, Final, cast
@@ -21,44 +18,13 @@ from hapgpu.io.htslib import INDEX_DELIMITER, is_parted
 from hapgpu.io.output import OutputFile
 from hapgpu.io.regions import Region
 from hapgpu.io.sam_fault import NO_RECORD, fault_of_line
+from hapgpu.io.samtools_failure import SamtoolsFailure
 from hapgpu.io.sniff import ReadFormat, ReadInput
 
 _COMMAND = Path(__file__).with_name("samtools_command.py")
-_ORIGIN = re.compile(r"\[[EW]::\w+\] |\[main_samview\] |samtools view: ")
-_LINE: Final = re.compile(r"Parse error at line (\d+)")
-_OF_FILES: Final = re.compile(r"error (reading|closing) file|error closing|fail to read the header")
-"""Says no more than that samtools failed, with the name that it was given."""
-_WARNING: Final = "[W::"
 _STANDARD_INPUT: Final = "/proc/self/fd/0"
 _COPY_BYTES: Final = 1 << 16
 _WRITE: Final = {"bam": "-b", "cram": "-C"}
-
-
-@dataclass(frozen=True, slots=True)
-class _Failure:
-    """What a samtools that failed has said, at least a line."""
-
-    lines: tuple[str, ...]
-
-    def __str__(self) -> str:
-        return _joined(self.lines)
-
-    @property
-    def reason(self) -> str:
-        """Why an input cannot be read; empty if all lines just say that it cannot."""
-        return _joined(
-            line for line in self.lines if not (line.startswith(_WARNING) or _OF_FILES.search(line))
-        )
-
-    @property
-    def line(self) -> int | None:
-        """The line of SAM at which it failed; only one thread alone counts lines."""
-        found = _LINE.search("\n".join(self.lines))
-        return int(found[1]) if found else None
-
-
-def _joined(lines: Iterable[str]) -> str:
-    return "; ".join(islice((_ORIGIN.sub("", line).strip() for line in lines), 2))
 
 
 class _Samtools:
@@ -81,14 +47,14 @@ class _Samtools:
     def output(self) -> IO[bytes]:
         return cast("IO[bytes]", self._process.stdout)
 
-    def failure(self) -> _Failure | None:
+    def failure(self) -> SamtoolsFailure | None:
         """Wait for the end; return what went wrong, or None."""
         if self._process.wait() == 0:
             return None
         self._messages.seek(0)
         said = self._messages.read().decode("utf-8", "replace").splitlines()
         lines = tuple(line for line in said if line.strip())
-        return _Failure(lines or (f"samtools ended with status {self._process.returncode}",))
+        return SamtoolsFailure(lines or (f"samtools ended with status {self._process.returncode}",))
 
     def close(self) -> None:
         """End it, whatever it is doing."""
@@ -182,7 +148,7 @@ class ConvertedInput:
         if not self._feeder.is_alive():
             self._source.stream.close()
 
-    def _fault(self, failure: _Failure, records: int) -> InputError:
+    def _fault(self, failure: SamtoolsFailure, records: int) -> InputError:
         """Return the error that names the line, if the input is SAM and can be read again."""
         name, path = self._source.name, self._source.path
         if self._source.format is not ReadFormat.SAM:
@@ -201,7 +167,7 @@ class ConvertedInput:
             said = fault_of_line(path, failure.line, said)
         return InputError(f"{name}, line {failure.line}: {said}; correct or remove the line")
 
-    def _failure_by_line(self) -> _Failure | None:
+    def _failure_by_line(self) -> SamtoolsFailure | None:
         """Read the file again by one thread: only then does samtools count lines."""
         arguments = ["-u", "-o", os.devnull, "-"]
         again = _Samtools(arguments, _rewound(self._source.stream), subprocess.DEVNULL)
