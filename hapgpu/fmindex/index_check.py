@@ -28,7 +28,8 @@ from hapgpu.fmindex.index_data import (
 )
 from hapgpu.fmindex.layout import MOST_JUMP
 from hapgpu.io.chunk_checks import holds_everywhere
-from hapgpu.io.header import MAX_REFERENCE_LENGTH, is_reference_name
+from hapgpu.io.header import is_reference_name
+from hapgpu.io.position_text import LAST_POSITION
 from hapgpu.jit import njit
 from hapgpu.rows import read_only
 
@@ -57,7 +58,7 @@ def _are_contigs(contigs: Contigs) -> bool:
         and offsets[0] == 0
         and bool((offsets[:-1] < offsets[1:]).all())
         and 0 < offsets[-1] <= MOST_BASES
-        and bool((np.diff(offsets) <= MAX_REFERENCE_LENGTH).all())
+        and bool((np.diff(offsets) <= LAST_POSITION).all())
         and all(map(is_reference_name, names))
     )
 

@@ -103,7 +103,7 @@ class GenotypeSession:
         Each span is for one worker: as a rule it is read where it is gone through, see
         `AlignedReads.at`. `count` is told of sites and loci, see `locus_batches`.
         """
-        records = within(self._vcf.records(), self._regions, self.contigs)
+        records = within(self._vcf.records(for_vcf=True), self._regions, self.contigs)
         return self._reads.at(
             locus_batches(records, self._reference, _RULES, self._vcf.name, count)
         )

@@ -219,5 +219,11 @@ def _inflate_block(deflated: memoryview, block: _Block, name: str) -> bytes:
     return data
 
 
+class DamagedBlockError(InputError):
+    """A block is not what was written, by its own checksum: no index can be to blame."""
+
+
 def _damaged(name: str, offset: int) -> InputError:
-    return InputError(f"{name} is damaged: the block at byte {offset} is not what was written")
+    return DamagedBlockError(
+        f"{name} is damaged: the block at byte {offset} is not what was written"
+    )

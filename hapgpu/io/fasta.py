@@ -13,6 +13,7 @@ import pysam
 from hapgpu.batch import Ragged
 from hapgpu.errors import InputError
 from hapgpu.io.compressed import open_inflated
+from hapgpu.io.fasta_index import FastaIndexCheck, read_fai
 from hapgpu.io.htslib import silent_htslib
 from hapgpu.io.regions import Region, contig_hint
 
@@ -158,7 +159,7 @@ class ReferenceFasta:
     Raises
     ------
     InputError
-        The file or its index is missing, or cannot be read.
+        The file or its index is missing, or cannot be read, or the index is malformed.
     """
 
     def __init__(self, path: str | Path) -> None:
@@ -167,17 +168,19 @@ class ReferenceFasta:
             raise InputError(f"{path}: no such file")
         if not Path(f"{path}.fai").is_file():
             raise InputError(f"{path}: the index {path}.fai is missing; run: samtools faidx {path}")
+        self._entries = read_fai(self.path)
+        self._unchecked = set(self._entries)
         try:
             with silent_htslib():
-                self._file = pysam.FastaFile(str(path))
+                # An absolute name is never taken for a URL.
+                self._file = pysam.FastaFile(str(self.path.absolute()))
         except (OSError, ValueError) as error:
             raise InputError(
                 f"{path}: cannot be read as an indexed FASTA, plain or compressed by bgzip:"
                 f" {error}; run: samtools faidx {path}"
             ) from error
-        self.lengths: dict[str, int] = dict(
-            zip(self._file.references, self._file.lengths, strict=True)
-        )
+        self._index_check = FastaIndexCheck(self.path)
+        self.lengths: dict[str, int] = {name: entry.length for name, entry in self._entries.items()}
 
     def length_under(self, region: Region) -> int:
         """Return the length of a region's contig.
@@ -203,9 +206,11 @@ class ReferenceFasta:
         Raises
         ------
         InputError
-            The contig is unknown, the region ends beyond it, or the file is damaged.
+            The contig is unknown, the region ends beyond it, the index is of another file, or the
+            file is damaged.
         """
         self.length_under(region)
+        self._check(region.contig)
         try:
             with silent_htslib():
                 bases: str = self._file.fetch(region.contig, region.start, region.end)
@@ -217,6 +222,12 @@ class ReferenceFasta:
                 f" another file; run: samtools faidx {self.path}"
             )
         return bases.encode("ascii")
+
+    def _check(self, contig: str) -> None:
+        """Make sure, once, that the index is right about a contig: else its bases were others."""
+        if contig in self._unchecked:
+            self._index_check(contig, self._entries[contig])
+            self._unchecked.discard(contig)
 
     def close(self) -> None:
         """Close the file."""

@@ -9,11 +9,12 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from hapgpu.errors import InputError
+from hapgpu.io.position_text import LAST_POSITION, parse_position
+from hapgpu.io.shown import shown
 
 SAM_VERSION = "1.6"
-MAX_REFERENCE_LENGTH = 2**31 - 1
 
-# Section 1.2.1 of the SAM specification.
+# Section 1.2.1 of the SAM specification and, the same, 1.4.7 of that of VCF 4.3.
 _REFERENCE_NAME = re.compile(r"[0-9A-Za-z!#$%&+./:;?@^_|~-][0-9A-Za-z!#$%&*+./:;=?@^_|~-]*")
 
 
@@ -138,7 +139,7 @@ class SamHeader:
 
 
 def is_reference_name(name: str) -> bool:
-    """Tell whether SAM allows a name for a reference sequence."""
+    """Tell whether SAM, and VCF, allow a name for a reference sequence."""
     return _REFERENCE_NAME.fullmatch(name) is not None
 
 
@@ -153,9 +154,13 @@ def _reference_length(fields: dict[str, str]) -> int:
     name, length = fields.get("SN"), fields.get("LN", "")
     if not name:
         raise InputError("the header has an @SQ line without a name (SN)")
-    if not (length.isascii() and length.isdigit() and 1 <= int(length) <= MAX_REFERENCE_LENGTH):
-        raise InputError(f"the header's @SQ line for {name} has no valid length (LN)")
-    return int(length)
+    bases = parse_position(length)
+    if not bases:
+        raise InputError(
+            f"the header's @SQ line for {name} has no valid length: LN is '{shown(length)}',"
+            f" expected 1 to {LAST_POSITION}; correct it (samtools reheader)"
+        )
+    return bases
 
 
 def _square_lines(names: Sequence[str], lengths: Sequence[int]) -> list[str]:

@@ -1,11 +1,21 @@
-"""What the library below pysam prints."""
+"""Peculiarities of the library below pysam."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
 
 import pysam
+
+INDEX_DELIMITER: Final = "##idx##"
+"""At this, htslib parts a name into that of a file and that of its index."""
+
+
+def is_parted(path: str | Path) -> bool:
+    """Tell whether htslib would not find a file of this name."""
+    return INDEX_DELIMITER in str(path)
 
 
 @contextmanager

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import struct
 from collections.abc import Sequence
 from functools import lru_cache
@@ -20,6 +21,9 @@ from hapgpu.io.pool import Pool
 
 _GZIP_MAGIC: Final = b"\x1f\x8b"
 _MOST_KEPT: Final = 16
+_SECOND: Final = 10**9  # in nanoseconds
+
+logger = logging.getLogger(__name__)
 
 
 def ranges_of(path: Path, intervals: Intervals) -> list[VirtualRange]:
@@ -39,13 +43,24 @@ def ranges_of(path: Path, intervals: Intervals) -> list[VirtualRange]:
     """
     index = find_index(path, ("bai", "csi"))
     try:
-        return _merged(_loaded(index, FileState.of(index)).chunks(intervals))
-    except (struct.error, ValueError):
-        raise InputError(f"the index {index} is damaged; run: samtools index {path}") from None
+        bins = _loaded(index, FileState.of(index))
+        found = _merged(bins.chunks(intervals))
+    except (struct.error, ValueError) as error:
+        raise InputError(f"{index}: damaged ({error}); run: samtools index {path}") from None
+    if not bins.may_be_of(FileState.of(path).size):
+        raise index_mismatch(index, path, f"its records end elsewhere than {path}")
+    return found
+
+
+def index_mismatch(index: Path, path: Path, why: object) -> InputError:
+    """Return the error for an index that leads to places where its file has no records."""
+    return InputError(f"{index}: made of another file ({why}); run: samtools index {path}")
 
 
 def find_index(path: Path, kinds: Sequence[str]) -> Path:
     """Return X.bam.bai or X.bai, or in their place the first of the other kinds that exists.
+
+    An index older than its file is told of by a warning.
 
     Raises
     ------
@@ -55,7 +70,20 @@ def find_index(path: Path, kinds: Sequence[str]) -> Path:
     found = _index_beside(path, kinds)
     if found is None:
         raise InputError(f"{path} has no index; run: samtools index {path}")
+    _tell_age(found, FileState.of(found), path, FileState.of(path))
     return found
+
+
+@lru_cache(_MOST_KEPT)
+def _tell_age(index: Path, index_state: FileState, path: Path, state: FileState) -> None:
+    """Warn, once, where samtools does: in whole seconds, the index was written before its file."""
+    if index_state.written // _SECOND < state.written // _SECOND:
+        logger.warning(
+            "%s: older than %s; if that was changed since, run: samtools index %s",
+            index,
+            path,
+            path,
+        )
 
 
 def has_index(path: Path, kinds: Sequence[str]) -> bool:

@@ -4,24 +4,30 @@ from __future__ import annotations
 
 import struct
 from dataclasses import dataclass
-from typing import Final, NamedTuple, Self
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hapgpu.batch import offsets_of
-from hapgpu.io.byte_access import Integer, load_i32, load_u32
+from hapgpu.io.index_check import ReferenceBins, check_bins
+from hapgpu.io.index_columns import (
+    BAI_HEAD,
+    CSI_HEAD,
+    OFFSET_BYTES,
+    IndexColumns,
+    compact,
+    read_columns,
+)
 from hapgpu.io.overlap import Intervals
-from hapgpu.jit import njit
 from hapgpu.rows import read_only
 
 _BAI_MAGIC: Final = b"BAI\1"
 _CSI_MAGIC: Final = b"CSI\1"
 _MAX_BINNED_BITS: Final = 62
 _LEAST_REFERENCE_BYTES: Final = 4
-_BAI_HEAD, _CSI_HEAD = 8, 16
-_CHUNK_BYTES: Final = 16
-_OFFSET_BYTES: Final = 8
+_PSEUDO_CHUNKS: Final = 2
+_MOST_BEHIND: Final = 1 << 17
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,49 +42,17 @@ class Binning:
         """How many bits a position has at most."""
         return self.min_shift + 3 * self.depth
 
+    def leaves_of(self, numbers: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Return the first leaf below each of ascending bins, and the end of the leaves."""
+        tops = np.array([self.first(level) for level in range(self.depth + 1)], dtype=np.int64)
+        levels = np.searchsorted(tops, numbers, side="right") - 1
+        shifts = 3 * (self.depth - levels)
+        places = numbers - tops[levels]
+        return places << shifts, (places + 1) << shifts
+
     def first(self, level: int) -> int:
         """Return the number of the first bin of a level; that of the root is 0."""
         return int((8**level - 1) // 7)
-
-
-class _Columns(NamedTuple):
-    """An index as it is read: b bins, c chunks and l linear offsets of r references.
-
-    Attributes
-    ----------
-    bin_offsets, linear_offsets
-        int64[r + 1]: where those of each reference begin.
-    numbers, floors
-        int64[b].
-    chunk_offsets
-        int64[b + 1]: where the chunks of each bin begin.
-    chunks
-        int64[c, 2].
-    linear
-        int64[l].
-    """
-
-    bin_offsets: NDArray[np.int64]
-    linear_offsets: NDArray[np.int64]
-    numbers: NDArray[np.int64]
-    floors: NDArray[np.int64]
-    chunk_offsets: NDArray[np.int64]
-    chunks: NDArray[np.int64]
-    linear: NDArray[np.int64]
-
-    @classmethod
-    def empty(cls, size: int, references: int) -> Self:
-        """Make room for what an index of so many bytes may hold."""
-        bins = size // _BAI_HEAD
-        return cls(
-            bin_offsets=np.zeros(references + 1, dtype=np.int64),
-            linear_offsets=np.zeros(references + 1, dtype=np.int64),
-            numbers=np.empty(bins, dtype=np.int64),
-            floors=np.zeros(bins, dtype=np.int64),
-            chunk_offsets=np.zeros(bins + 1, dtype=np.int64),
-            chunks=np.empty((size // _CHUNK_BYTES, 2), dtype=np.int64),
-            linear=np.empty(size // _OFFSET_BYTES, dtype=np.int64),
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,6 +98,41 @@ class _Bins:
         chunks = self.chunks[rows]
         floors, ceilings = self._floors(binning, first), self._ceilings(binning, last)
         return chunks[(chunks[:, 1] > floors[runs]) & (chunks[:, 0] < ceilings[runs])]
+
+    def of_records(self, binning: Binning) -> ReferenceBins:
+        """Return what is to fit each other.
+
+        Raises
+        ------
+        ValueError
+            There is a bin of another number than the tree and the pseudo-bin have.
+        """
+        behind = binning.first(binning.depth + 1)
+        own = slice(int(np.searchsorted(self.numbers, behind)))
+        numbers, counts = self.numbers[own], self.chunk_counts[own]
+        firsts, ends = binning.leaves_of(numbers)
+        return ReferenceBins(
+            numbers,
+            counts,
+            self.chunks[_spread(self.chunk_starts[own], counts)],
+            firsts,
+            ends,
+            self.floors[own],
+            self.linear,
+            self._whole(behind + 1),
+            binning.first(binning.depth) - 1,
+        )
+
+    def _whole(self, pseudo_bin: int) -> tuple[int, int] | None:
+        """Return where the records begin and end, which the first chunk of the pseudo-bin says."""
+        place = int(np.searchsorted(self.numbers, pseudo_bin - 1))
+        others = self.numbers[place:].tolist()
+        if not others:
+            return None
+        if others != [pseudo_bin] or self.chunk_counts[place] != _PSEUDO_CHUNKS:
+            raise ValueError("impossible bins")
+        begin, end = self.chunks[self.chunk_starts[place]].tolist()
+        return begin, end
 
     def _floors(self, binning: Binning, leaves: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return for each leaf an offset before which no record that overlaps it begins."""
@@ -179,18 +188,38 @@ class BinIndex:
         (self._references,) = struct.unpack_from("<i", data, at)
         if not 0 <= self._references <= len(data) // _LEAST_REFERENCE_BYTES:
             raise ValueError("impossible number of references")
-        columns = _Columns.empty(len(data), self._references)
+        columns = IndexColumns.empty(len(data), self._references)
         text = read_only(np.frombuffer(data, dtype=np.uint8))
-        if not _read(text, at + 4, _CSI_HEAD if is_csi else _BAI_HEAD, columns):
+        end = read_columns(text, at + 4, CSI_HEAD if is_csi else BAI_HEAD, columns)
+        if end < 0:
             raise ValueError("cut short, or a negative number")
-        self._columns = _compact(columns)
+        if len(data) - end not in (0, OFFSET_BYTES):  # the number of reads without a place
+            raise ValueError("too long")
+        self._columns = compact(columns)
+        self._end = int(self._columns.chunks[:, 1].max(initial=0)) >> 16
+        self._is_whole = data[end:] == bytes(OFFSET_BYTES)
+        self._checked: set[int] = set()
+
+    def may_be_of(self, size: int) -> bool:
+        """Tell whether a file of so many bytes may end where the records of this index do.
+
+        If none lies without a place behind them, there is no more than their last block and empty
+        ones.
+        """
+        rest = size - self._end
+        return rest >= 0 and (rest <= _MOST_BEHIND or not self._is_whole)
 
     def chunks(self, intervals: Intervals) -> NDArray[np.int64]:
         """int64[n, 2]: virtual offsets of chunks that hold all records overlapping intervals."""
+        if self._references >= intervals.offsets.size:
+            raise ValueError("more contigs than the file has")
         found = [np.empty((0, 2), dtype=np.int64)]
         references = min(self._references, intervals.offsets.size - 1)
         for reference in np.flatnonzero(np.diff(intervals.offsets[: references + 1])).tolist():
             bins = self._bins(reference)
+            if reference not in self._checked:
+                check_bins(bins.of_records(self._binning))
+                self._checked.add(reference)
             if bins.numbers.size:
                 wanted = slice(*intervals.offsets[reference : reference + 2])
                 starts, ends = intervals.starts[wanted], intervals.ends[wanted]
@@ -231,95 +260,3 @@ def _spread(starts: NDArray[np.int64], counts: NDArray[np.int64]) -> NDArray[np.
     """Return `starts[0]` and the numbers behind it, `counts[0]` of them, and so on."""
     offsets = offsets_of(counts)
     return np.repeat(starts - offsets[:-1], counts) + np.arange(offsets[-1])
-
-
-def _compact(columns: _Columns) -> _Columns:
-    """Let go of the room that was not needed."""
-    bins, linear = int(columns.bin_offsets[-1]), int(columns.linear_offsets[-1])
-    return columns._replace(
-        numbers=columns.numbers[:bins].copy(),
-        floors=columns.floors[:bins].copy(),
-        chunk_offsets=columns.chunk_offsets[: bins + 1].copy(),
-        chunks=columns.chunks[: columns.chunk_offsets[bins]].copy(),
-        linear=columns.linear[:linear].copy(),
-    )
-
-
-@njit
-def _load_i64(data: NDArray[np.uint8], at: Integer) -> Integer:
-    return load_u32(data, at) | load_i32(data, at + 4) << 32
-
-
-@njit
-def _count_at(data: NDArray[np.uint8], at: Integer) -> Integer:
-    """Read a count; -1 if there is none."""
-    return max(load_i32(data, at), -1) if at + 4 <= data.size else -1
-
-
-@njit
-def _read_chunks(
-    data: NDArray[np.uint8], at: Integer, count: Integer, row: Integer, chunks: NDArray[np.int64]
-) -> bool:
-    """Fill in chunks from a row on; False if they are none."""
-    if count < 0 or count > (data.size - at) // _CHUNK_BYTES:
-        return False
-    for k in range(count):
-        begin = _load_i64(data, at + _CHUNK_BYTES * k)
-        end = _load_i64(data, at + _CHUNK_BYTES * k + _OFFSET_BYTES)
-        if begin < 0 or end < 0:
-            return False
-        chunks[row + k, 0], chunks[row + k, 1] = begin, end
-    return True
-
-
-@njit
-def _read_bins(
-    data: NDArray[np.uint8], at: Integer, head: Integer, row: Integer, out: _Columns
-) -> tuple[Integer, Integer]:
-    """Fill in the bins of a reference from a row on; return what lies behind, the place -1 if bad.
-
-    A bin has a head of 8 bytes, in CSI of 16: its number, in CSI its floor, and how many chunks.
-    """
-    numbers, floors, offsets, chunks = out.numbers, out.floors, out.chunk_offsets, out.chunks
-    count = _count_at(data, at)
-    at += 4
-    for _ in range(count):
-        own = _count_at(data, at + head - 4)
-        if own < 0 or not _read_chunks(data, at + head, own, offsets[row], chunks):
-            return -1, row
-        numbers[row] = load_u32(data, at)
-        if head == _CSI_HEAD:
-            floors[row] = _load_i64(data, at + 4)
-        offsets[row + 1] = offsets[row] + own
-        at += head + _CHUNK_BYTES * own
-        row += 1
-    return (at if count >= 0 else -1), row
-
-
-@njit
-def _read_linear(
-    data: NDArray[np.uint8], at: Integer, row: Integer, linear: NDArray[np.int64]
-) -> tuple[Integer, Integer]:
-    """Fill in the floors of leaves from a row on; return what lies behind, the place -1 if bad."""
-    count = _count_at(data, at)
-    at += 4
-    if count < 0 or count > (data.size - at) // _OFFSET_BYTES:
-        return -1, row
-    for k in range(count):
-        linear[row + k] = _load_i64(data, at + _OFFSET_BYTES * k)
-    return at + _OFFSET_BYTES * count, row + count
-
-
-@njit
-def _read(data: NDArray[np.uint8], at: Integer, head: Integer, out: _Columns) -> bool:
-    """Fill in the columns; False if the index is damaged."""
-    bins: Integer = np.int64(0)
-    leaves: Integer = np.int64(0)
-    for reference in range(out.bin_offsets.size - 1):
-        at, bins = _read_bins(data, at, head, bins, out)
-        if at >= 0 and head != _CSI_HEAD:
-            at, leaves = _read_linear(data, at, leaves, out.linear)
-        if at < 0:
-            return False
-        out.bin_offsets[reference + 1], out.linear_offsets[reference + 1] = bins, leaves
-    return True

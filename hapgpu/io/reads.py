@@ -13,12 +13,12 @@ from typing import Final, Protocol, Self, cast
 
 from hapgpu.batch import ReadBatch
 from hapgpu.errors import InputError
-from hapgpu.io.bgzf import BgzfReader
+from hapgpu.io.bgzf import BgzfReader, DamagedBlockError
 from hapgpu.io.decode import decoded, read_blocks
 from hapgpu.io.fastq import read_fastq
 from hapgpu.io.file_state import FileState
 from hapgpu.io.header import SamHeader
-from hapgpu.io.index import find_index, has_index, ranges_of
+from hapgpu.io.index import find_index, has_index, index_mismatch, ranges_of
 from hapgpu.io.overlap import Intervals
 from hapgpu.io.pool import Pool
 from hapgpu.io.record_block import RecordBlock
@@ -189,9 +189,11 @@ class _BamSource(_Closing):
         self._pool = Pool(threads)
         reader = BgzfReader(source.stream, source.name, self._pool)
         self._intervals = None
+        self._index: Path | None = None
         if source.path and regions is not None and uses_index:
             self.header = _header_of(source.path, FileState.of(source.path))
             self._intervals = Intervals.from_regions(regions, self.header, source.name)
+            self._index = find_index(source.path, _INDEX_KINDS[source.format])
             pieces = reader.pieces_of(ranges_of(source.path, self._intervals))
             self._buffer = RecordBuffer(pieces, source.name)
             return
@@ -208,13 +210,18 @@ class _BamSource(_Closing):
         return (decoded(block, self._pool) for block in self.blocks())
 
     def blocks(self) -> Iterator[RecordBlock]:
-        return read_blocks(
-            self._buffer,
-            len(self.header.reference_names),
-            self._batch_bases,
-            self._pool,
-            self._intervals,
-        )
+        references = len(self.header.reference_names)
+        try:
+            yield from read_blocks(
+                self._buffer, references, self._batch_bases, self._pool, self._intervals
+            )
+        except DamagedBlockError:
+            raise
+        except InputError as error:
+            if self._index is None or self._source.path is None:
+                raise
+            why = f"or {error}"
+            raise index_mismatch(self._index, self._source.path, why) from error
 
     def close(self) -> None:
         self._pool.close()
@@ -252,11 +259,12 @@ class _ConvertedSource(_Closing):
         self._source = source
         self._batch_bases = batch_bases
         self._pool = Pool(threads)
-        sought = None
+        self._records = 0
+        sought, index = None, None
         if source.path and source.format is ReadFormat.CRAM and uses_index:
-            find_index(source.path, _INDEX_KINDS[source.format])
+            index = find_index(source.path, _INDEX_KINDS[source.format])
             sought = regions
-        self._input = ConvertedInput(source, threads, reference, sought)
+        self._input = ConvertedInput(source, threads, reference, sought, index)
         try:
             pieces = BgzfReader(self._input.stream, source.name, self._pool).pieces()
             self._buffer = RecordBuffer(pieces, source.name)
@@ -277,15 +285,14 @@ class _ConvertedSource(_Closing):
         return (decoded(block, self._pool) for block in self.blocks())
 
     def blocks(self) -> Iterator[RecordBlock]:
+        references = len(self.header.reference_names)
         with self._blaming_samtools():
-            yield from read_blocks(
-                self._buffer,
-                len(self.header.reference_names),
-                self._batch_bases,
-                self._pool,
-                self._intervals,
-            )
-        self._input.check()
+            for block in read_blocks(
+                self._buffer, references, self._batch_bases, self._pool, self._intervals
+            ):
+                self._records += len(block)
+                yield block
+        self._input.check(self._records)
 
     @contextmanager
     def _blaming_samtools(self) -> Iterator[None]:
@@ -293,7 +300,7 @@ class _ConvertedSource(_Closing):
         try:
             yield
         except InputError:
-            self._input.check()
+            self._input.check(self._records)
             raise
 
     def close(self) -> None:

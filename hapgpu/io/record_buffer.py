@@ -94,14 +94,22 @@ def take_header(buffer: RecordBuffer) -> SamHeader:
     if buffer.take(len(MAGIC)) != MAGIC:
         raise InputError(f"{buffer.name} is not a BAM file")
     text = _text(buffer.take(_count(buffer, "text length", _MAX_TEXT_BYTES)))
+    header = _header(text, buffer.name)  # which tells more of a bad length than the list does
     names, lengths = [], []
     for _ in range(_count(buffer, "number of references", 2**31 - 1)):
         names.append(_text(buffer.take(_count(buffer, "reference name length", _MAX_NAME_BYTES))))
         lengths.append(_count(buffer, "reference length", 2**31 - 1))
     try:
-        return _agreed(SamHeader.from_text(text), tuple(names), tuple(lengths))
+        return _agreed(header, tuple(names), tuple(lengths))
     except InputError as error:
         raise InputError(f"{buffer.name}: {error}") from None
+
+
+def _header(text: str, name: str) -> SamHeader:
+    try:
+        return SamHeader.from_text(text)
+    except InputError as error:
+        raise InputError(f"{name}: {error}") from None
 
 
 def _agreed(header: SamHeader, names: tuple[str, ...], lengths: tuple[int, ...]) -> SamHeader:

@@ -6,8 +6,6 @@ from pathlib import Path, PurePath
 from types import TracebackType
 from typing import Final, Protocol, Self
 
-import pysam
-
 from hapgpu.batch import ReadBatch
 from hapgpu.errors import OutputError, UsageError
 from hapgpu.io.bam import encode_header
@@ -15,12 +13,12 @@ from hapgpu.io.bgzf_writer import BgzfWriter
 from hapgpu.io.decode import decoded
 from hapgpu.io.encode import encode_records
 from hapgpu.io.header import SamHeader
-from hapgpu.io.htslib import silent_htslib
+from hapgpu.io.htslib import INDEX_DELIMITER, is_parted
 from hapgpu.io.output import OutputFile, drop_indexes
 from hapgpu.io.pooled_output import PooledOutput
 from hapgpu.io.record_block import RecordBlock
 from hapgpu.io.sam import format_records
-from hapgpu.io.samtools import ConvertedOutput
+from hapgpu.io.samtools import ConvertedOutput, index_alignments
 
 FORMATS: Final = ("sam", "bam", "cram")
 _INDEX_SUFFIXES: Final = (".bai", ".csi", ".crai")
@@ -96,6 +94,10 @@ def open_writer(
     chosen = output_format(path, format, uncompressed=uncompressed)
     if write_index and (chosen == "sam" or path == "-"):
         raise UsageError("--write-index needs a BAM or CRAM file: give -o FILE.bam or -o FILE.cram")
+    if write_index and is_parted(path):
+        raise UsageError(
+            f"{path}: htslib parts names at '{INDEX_DELIMITER}' and cannot index it; rename it"
+        )
     if chosen == "sam":
         return _SamWriter(path, header, threads)
     if chosen == "bam":
@@ -176,14 +178,9 @@ class _BamWriter(_Writer):
     def _build_index(self) -> None:
         if self._index is None:
             return
-        kind = [] if self._index_kind == "crai" else ["-c"]
-        data, index = map(str, (self._output.staged(), self._index.staged()))
-        try:
-            with silent_htslib():
-                pysam.samtools.index(*kind, "-@", str(self._pool.threads - 1), "-o", index, data)
-        except pysam.SamtoolsError as error:
-            said = str(error.args[0]).partition("stderr=")[2].strip() or "samtools index failed"
-            raise OutputError(f"cannot write {self._index.name}: {said}") from error
+        data, index = self._output.staged(), self._index.staged()
+        if failure := index_alignments(data, index, self._index_kind, self._pool.threads):
+            raise OutputError(f"cannot write {self._index.name}: {failure}")
 
     def _commit(self) -> None:
         if not self._index:

@@ -3,43 +3,50 @@
 from __future__ import annotations
 
 import os
-import re
 import select
 import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from threading import Thread
 from typing import IO, BinaryIO, Final, cast
 
 from hapgpu import leftovers
 from hapgpu.errors import InputError, OutputError
+from hapgpu.io.htslib import INDEX_DELIMITER, is_parted
 from hapgpu.io.output import OutputFile
 from hapgpu.io.regions import Region
-from hapgpu.io.sniff import ReadInput
+from hapgpu.io.sam_fault import NO_RECORD, fault_of_line
+from hapgpu.io.samtools_failure import SamtoolsFailure
+from hapgpu.io.sniff import ReadFormat, ReadInput
 
 _COMMAND = Path(__file__).with_name("samtools_command.py")
-_ORIGIN = re.compile(r"\[[EW]::\w+\] |samtools view: ")
+_STANDARD_INPUT: Final = "/proc/self/fd/0"
 _COPY_BYTES: Final = 1 << 16
 _WRITE: Final = {"bam": "-b", "cram": "-C"}
 
 
 class _Samtools:
-    """A running `samtools view`."""
+    """A running samtools: a command and its arguments."""
 
     def __init__(self, arguments: Sequence[str | Path], stdin: int | None, stdout: int) -> None:
-        self._messages = tempfile.TemporaryFile()  # noqa: SIM115 (closed by `close`)
+        self._stack = ExitStack()
+        self._messages = tempfile.TemporaryFile()  # noqa: SIM115 (the stack closes it)
+        self._stack.callback(self._messages.close)
+        # pysam makes files there, which a process that is killed does not remove.
+        folder = self._stack.enter_context(leftovers.temporary_folder())
         with leftovers.steady():
             self._process = subprocess.Popen(  # noqa: S603 (a list of arguments, no shell)
                 [sys.executable, "-P", _COMMAND, *arguments],
                 stdin=stdin,
                 stdout=stdout,
                 stderr=self._messages,
+                env={**os.environ, "TMPDIR": str(folder)},
                 process_group=0,  # Ctrl-C is for this process, which then ends samtools
             )
-            self._leftover = leftovers.register(self._process.kill)
+            self._leftover = leftovers.register(self._end)
 
     @property
     def input(self) -> IO[bytes]:
@@ -49,23 +56,27 @@ class _Samtools:
     def output(self) -> IO[bytes]:
         return cast("IO[bytes]", self._process.stdout)
 
-    def failure(self) -> str | None:
-        """Wait for the end; return what went wrong in one line, or None."""
+    def failure(self) -> SamtoolsFailure | None:
+        """Wait for the end; return what went wrong, or None."""
         if self._process.wait() == 0:
             return None
         self._messages.seek(0)
-        lines = self._messages.read().decode("utf-8", "replace").splitlines()
-        said = [_ORIGIN.sub("", line).strip() for line in lines if line.strip()]
-        return "; ".join(said[:2]) or f"samtools ended with status {self._process.returncode}"
+        said = self._messages.read().decode("utf-8", "replace").splitlines()
+        lines = tuple(line for line in said if line.strip())
+        return SamtoolsFailure(lines or (f"samtools ended with status {self._process.returncode}",))
 
     def close(self) -> None:
         """End it, whatever it is doing."""
-        self._process.kill()
+        self._end()
         leftovers.forget(self._leftover)
-        for stream in (self._process.stdin, self._process.stdout, self._messages):
+        for stream in (self._process.stdin, self._process.stdout):
             if stream:
                 with suppress(OSError):
                     stream.close()
+        self._stack.close()
+
+    def _end(self) -> None:
+        self._process.kill()
         self._process.wait()
 
 
@@ -82,6 +93,13 @@ class ConvertedInput:
         FASTA by which CRAM was compressed.
     regions
         Leave out records elsewhere, through the index; for CRAM in a file only.
+    index
+        Of that file.
+
+    Raises
+    ------
+    InputError
+        The name of the reference is one that samtools would part.
     """
 
     def __init__(
@@ -90,18 +108,22 @@ class ConvertedInput:
         threads: int,
         reference: Path | None,
         regions: Sequence[Region] | None,
+        index: Path | None = None,
     ) -> None:
         self._source = source
         self._is_closed = True
         self._bed = _bed_file(regions) if regions is not None else None
-        arguments: list[str | Path] = ["-u", "--no-PG", "-@", str(threads - 1)]
+        arguments: list[str | Path] = ["view", "-u", "--no-PG", "-@", str(threads - 1)]
         if reference:
-            arguments += ["-T", reference]
-        if self._bed:
-            # By its number in this process: it has no name that could be left behind.
-            arguments += ["-M", "-L", f"/proc/{os.getpid()}/fd/{self._bed.fileno()}"]
-        arguments += ["--", source.path or "-"]
-        stdin = subprocess.DEVNULL if source.path else subprocess.PIPE
+            arguments += ["-T", _whole(reference)]
+        if self._bed and index:
+            # samtools never gets the name of the file: it would take some names for URLs, and
+            # part others. By this one it may seek, and finds no index. The regions have no name.
+            regions_file = f"/proc/{os.getpid()}/fd/{self._bed.fileno()}"
+            arguments += ["-M", "-L", regions_file, "-X", _STANDARD_INPUT, index.absolute()]
+        else:
+            arguments += ["-"]
+        stdin = _rewound(source.stream) if source.path else subprocess.PIPE
         self._samtools = _Samtools(arguments, stdin, subprocess.PIPE)
         self._feeder = Thread(target=self._feed, daemon=True)
         if not source.path:
@@ -112,8 +134,13 @@ class ConvertedInput:
         """The BAM."""
         return cast("BinaryIO", self._samtools.output)
 
-    def check(self) -> None:
+    def check(self, records: int) -> None:
         """Wait for the end of samtools.
+
+        Parameters
+        ----------
+        records
+            How many have come, for messages.
 
         Raises
         ------
@@ -121,7 +148,7 @@ class ConvertedInput:
             It failed, or the stream that it was fed lacks its end.
         """
         if failure := self._samtools.failure():
-            raise InputError(f"cannot read {self._source.name}: {failure}")
+            raise self._fault(failure, records)
         if not self._source.path:
             self._feeder.join()
         if not self._is_closed:
@@ -136,6 +163,34 @@ class ConvertedInput:
         if not self._feeder.is_alive():
             self._source.stream.close()
 
+    def _fault(self, failure: SamtoolsFailure, records: int) -> InputError:
+        """Return the error that names the line, if the input is SAM and can be read again."""
+        name, path = self._source.name, self._source.path
+        if self._source.format is not ReadFormat.SAM:
+            said = failure.reason or "samtools cannot read it"
+            remedy = "check its index and its reference; run: samtools quickcheck, samtools index"
+            return InputError(f"{name}: {said}; {remedy} {name}")
+        if path and failure.line is None:
+            failure = self._failure_by_line() or failure
+        if failure.line is None:
+            place = f", after record {records}" if records else ""
+            said = failure.reason or NO_RECORD
+            remedy = "correct the header" if path else "run: samtools view -c, which names the line"
+            return InputError(f"{name}{place}: {said}; {remedy}")
+        said = failure.reason or NO_RECORD
+        if path:
+            said = fault_of_line(path, failure.line, said)
+        return InputError(f"{name}, line {failure.line}: {said}; correct or remove the line")
+
+    def _failure_by_line(self) -> SamtoolsFailure | None:
+        """Read the file again by one thread: only then does samtools count lines."""
+        arguments = ["view", "-u", "-o", os.devnull, "-"]
+        again = _Samtools(arguments, _rewound(self._source.stream), subprocess.DEVNULL)
+        try:
+            return again.failure()
+        finally:
+            again.close()
+
     def _feed(self) -> None:
         last = b""
         # ValueError: the stream was closed meanwhile, because samtools had failed.
@@ -144,6 +199,19 @@ class ConvertedInput:
                 sink.write(data)
                 last = (last + data)[-len(self._source.closing) :]
         self._is_closed = last.endswith(self._source.closing)
+
+
+def _rewound(stream: BinaryIO) -> int:
+    """Return the descriptor of a file, which stands at its beginning."""
+    os.lseek(stream.fileno(), 0, os.SEEK_SET)
+    return stream.fileno()
+
+
+def _whole(reference: Path) -> Path:
+    """Return the absolute name of a reference, which samtools takes for no URL."""
+    if is_parted(reference):
+        raise InputError(f"{reference}: samtools parts names at '{INDEX_DELIMITER}'; rename it")
+    return reference.absolute()
 
 
 def _bed_file(regions: Sequence[Region]) -> IO[str]:
@@ -176,9 +244,9 @@ class ConvertedOutput:
         reference: Path | None = None,
     ) -> None:
         self._target = f"{output.name} as {format.upper()}"
-        arguments: list[str | Path] = [_WRITE[format], "--no-PG", "-@", str(threads - 1)]
+        arguments: list[str | Path] = ["view", _WRITE[format], "--no-PG", "-@", str(threads - 1)]
         if reference and format == "cram":
-            arguments += ["-T", reference]
+            arguments += ["-T", _whole(reference)]
         self._descriptor = output.fileno()
         self._samtools = _Samtools([*arguments, "-"], subprocess.PIPE, self._descriptor)
 
@@ -215,6 +283,35 @@ class ConvertedOutput:
     def close(self) -> None:
         """End samtools."""
         self._samtools.close()
+
+
+def index_alignments(data: Path, index: Path, kind: str, threads: int) -> str | None:
+    """Index a BAM or CRAM file that is complete.
+
+    Parameters
+    ----------
+    data
+        Sorted.
+    index
+        The file to write.
+    kind
+        `csi` of BAM or `crai` of CRAM.
+    threads
+        CPU threads of samtools.
+
+    Returns
+    -------
+    str or None
+        What went wrong, if it did.
+    """
+    options = ["-c"] if kind == "csi" else []
+    arguments = ["index", *options, "-@", str(threads - 1), "-o", index, data]
+    samtools = _Samtools(arguments, subprocess.DEVNULL, subprocess.DEVNULL)
+    try:
+        failure = samtools.failure()
+        return failure and str(failure)
+    finally:
+        samtools.close()
 
 
 def _has_no_reader(descriptor: int) -> bool:

@@ -1,21 +1,21 @@
-"""`samtools view` as a process of its own: `python samtools_command.py ARGUMENTS`.
+"""Samtools as a process of its own: `python samtools_command.py COMMAND ARGUMENTS`.
 
-pysam holds the interpreter's lock for as long as samtools runs, so that a pipe between it and
-this interpreter would never move.
+pysam holds the interpreter's lock for as long as samtools runs: a pipe between it and this
+interpreter would never move, and a signal would have to wait.
 """
 
 from __future__ import annotations
 
 import sys
 
-from pysam import SamtoolsError
-from pysam.samtools import view
+from pysam import SamtoolsError, samtools
 
 
 def main() -> None:
-    """Run `samtools view`; a failure goes to standard error and into the exit status."""
+    """Run a command; a failure goes to standard error and into the exit status."""
+    command, *arguments = sys.argv[1:]
     try:
-        view(*sys.argv[1:], catch_stdout=False)
+        getattr(samtools, command)(*arguments, catch_stdout=False)
     except SamtoolsError as error:
         sys.exit(str(error.args[0]).partition("stderr=")[2])
 

@@ -138,9 +138,12 @@ def _recognise(head: bytes, name: str) -> ReadFormat:
     is_gzip = head.startswith(_GZIP)
     text = _first_inflated(head, name) if is_gzip else head
     kind = looks_like(text)
-    if kind == "BAM" and is_gzip:
+    if kind == "BAM":
         if not is_bgzf(head):
-            raise InputError(f"{name} is BAM compressed by gzip: compress it by bgzip instead")
+            raise InputError(
+                f"{name}: BAM that is not compressed by bgzip; run: samtools view -b -o"
+                f" OUT.bam {name}"
+            )
         return ReadFormat.BAM
     if kind == "CRAM" and not is_gzip:
         return ReadFormat.CRAM

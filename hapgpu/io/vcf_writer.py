@@ -10,7 +10,7 @@ import pysam
 
 from hapgpu.errors import OutputError, UsageError
 from hapgpu.io.bgzf_writer import BgzfWriter
-from hapgpu.io.htslib import silent_htslib
+from hapgpu.io.htslib import INDEX_DELIMITER, is_parted, silent_htslib
 from hapgpu.io.output import OutputFile, drop_indexes
 from hapgpu.io.pooled_output import PooledOutput
 
@@ -40,7 +40,7 @@ class VcfWriter(PooledOutput):
     Raises
     ------
     UsageError
-        The name asks for BCF.
+        The name asks for BCF, or is one that htslib cannot index.
     OutputError
         The output cannot be made, written or indexed.
     """
@@ -52,6 +52,10 @@ class VcfWriter(PooledOutput):
         if suffix == ".bcf":
             raise UsageError(
                 f"{path}: BCF is not written: write .vcf.gz and run: bcftools view -Ob"
+            )
+        if suffix in _BGZF_SUFFIXES and is_parted(path):
+            raise UsageError(
+                f"{path}: htslib parts names at '{INDEX_DELIMITER}' and cannot index it; rename it"
             )
         super().__init__(path, threads)
         self._path = path

@@ -79,10 +79,10 @@ def _write_sites(folder: Path) -> None:
         "far_beyond": ["301 A G"],
         "unsorted": [f"{SITE + 1} {BASES[SITE]} .", RECORD],
         "no_bases": [f"{SITE} {REF} {ALT}X"],
-        "zero": ["0 A G"],
         "columns": [RECORD, "151 A"],
     }.items():
         write_sites(folder / f"{name}.vcf", records)
+    write_sites(folder / "comma.vcf", [RECORD], contig="chr,1")
     write_sites(folder / "prefix.vcf", [RECORD], contig="1")
     write_sites(folder / "chr2.vcf", [RECORD], contig="chr2")
     lines = good.read_text().splitlines()
@@ -102,7 +102,7 @@ CASES = {
     "unsorted sites": ("reads.bam ref.fa unsorted.vcf", 1, ["line 4", "bcftools sort"]),
     "a contig again": ("reads.bam ref.fa again.vcf", 1, ["again.vcf, line 5", "bcftools sort"]),
     "no bases": ("reads.bam ref.fa no_bases.vcf", 1, ["no_bases.vcf, line 3", "ALT"]),
-    "position 0": ("reads.bam ref.fa zero.vcf", 1, ["zero.vcf, line 3", "POS"]),
+    "no contig's name": ("reads.bam ref.fa comma.vcf", 1, ["comma.vcf, line 3", "'chr,1'"]),
     "few columns": ("reads.bam ref.fa columns.vcf", 1, ["columns.vcf, line 4", "columns"]),
     "no column line": ("reads.bam ref.fa header.vcf", 1, ["header.vcf is cut short", "#CHROM"]),
     "no sites": ("reads.bam ref.fa empty.vcf", 1, ["empty.vcf is empty"]),

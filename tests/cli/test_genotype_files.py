@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pysam
+import pysam.bcftools
 import pytest
 
 from tests.cli.genotype_command import (
@@ -20,6 +21,7 @@ from tests.cli.genotype_command import (
     CONTIG,
     REF,
     SITE,
+    Read,
     calls_in,
     calls_of,
     header_of,
@@ -340,3 +342,22 @@ def test_others_can_read_it(
         done = subprocess.run(arguments, capture_output=True, check=True)
         said = done.stderr.decode().splitlines()
         assert [line for line in said if not line.startswith("Lines   total/")] == []
+
+
+def test_records_at_telomeres_are_passed_through(tmp_path: Path) -> None:
+    """They have no base that a read could show; bcftools reads and finds them."""
+    reference = write_reference(tmp_path, BASES, CONTIG)
+    whole = [Read(f"r{k}", 1, BASES, f"{len(BASES)}M") for k in range(9)]
+    reads = write_sam(tmp_path / "reads.sam", whole)
+    end = len(BASES) + 1
+    inner = f"{SITE} {REF} {ALT}"
+    records = ["0 N .[13:123[", "0 N A", "0 NN .", inner, f"{end} N <DEL>,C", f"{end} N ]2:9]."]
+    out = tmp_path / "out.vcf.gz"
+    sites = write_sites(tmp_path / "sites.vcf", records)
+    assert status_of(reads, reference, sites, "-q", "-o", out) == 0
+    calls = calls_in(pysam.bcftools.view("--no-version", str(out)))
+    assert [f"{call.position} {call.reference} {call.alternatives}" for call in calls] == records
+    missing = ["./."] * 3
+    assert [call.genotype() for call in calls] == [*missing, "0/0", *missing[:2]]
+    found = pysam.bcftools.view("-H", "-r", f"{CONTIG}:{end}-{end}", str(out)).splitlines()
+    assert len(found) == 2

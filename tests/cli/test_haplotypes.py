@@ -339,3 +339,19 @@ def test_real_sites(data_dir: Path, tmp_path: Path) -> None:
     # Two of them may read the same, of which one is named.
     assert single <= expected
     assert len(expected - single) <= 2
+
+
+def test_records_at_telomeres_are_left_out_and_counted(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    reference = write_reference(tmp_path)
+    end = len(BASES) + 1
+    records = ["0 N .[13:123[", "0 N A", "13 T G", f"{end} N <DEL>", f"{end} N A,C"]
+    path, counts = tmp_path / "out.fa", tmp_path / "counts.json"
+    calls = write_calls(tmp_path, records)
+    assert status_of(reference, calls, "-o", path, "--json", counts) == 0
+    assert json.loads(counts.read_text())["counts"]["telomere_records"] == 4
+    assert "4 records lie at a telomere" in capsys.readouterr().err
+    alone = haplotypes_of(tmp_path, reference, write_calls(tmp_path, ["13 T G"]))
+    assert path.read_text() == (tmp_path / "haplotypes.fa").read_text()
+    assert len(alone) == 2

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gzip
 import re
+from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 
 import pysam
@@ -131,6 +133,58 @@ def test_reference_without_index(tmp_path: Path) -> None:
         ReferenceFasta(tmp_path / "absent.fa")
 
 
+LINES = {"plain": "\n", "returns": "\r\n", "blanks": " \n", "bgzf": "\n"}
+
+
+@pytest.mark.parametrize("form", LINES)
+def test_no_bit_of_an_index_changes_bases(tmp_path: Path, form: str) -> None:
+    """Of lines of any shape; compressed ones are found by the .gzi."""
+    end = LINES[form]
+    sequences = {f"c{k}": ("ACGTTGCAAC" * 20)[k : k + 40 * k] for k in range(1, 5)}
+    lines = [
+        line
+        for name, bases in sequences.items()
+        for line in (f">{name} x", *(bases[at : at + 15] for at in range(0, len(bases), 15)))
+    ]
+    packing = "bgzf" if form == "bgzf" else "plain"
+    path = write(tmp_path / "r.fa", "".join(line + end for line in lines), packing)
+    pysam.faidx(str(path))
+    index = Path(f"{path}.fai")
+    content = index.read_bytes()
+    expected = {name: bases.encode() for name, bases in sequences.items()}
+    assert bases_of(path, expected) == expected
+    for bit in range(0, 8 * len(content), 3):
+        flipped = bytearray(content)
+        flipped[bit // 8] ^= 1 << bit % 8
+        index.write_bytes(flipped)
+        with suppress(InputError):
+            assert bases_of(path, expected) == expected
+
+
+def bases_of(path: Path, sequences: Mapping[str, bytes]) -> dict[str, bytes]:
+    with ReferenceFasta(path) as reference:
+        ends = {name: max(reference.lengths.get(name, 1), 1) for name in sequences}
+        return {name: reference.fetch(Region(name, 0, end)) for name, end in ends.items()}
+
+
+@pytest.mark.parametrize("name", ["a##idx##b.fa", "data:,x.fa", "http:x.fa"])
+def test_references_under_names_that_htslib_would_take_for_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path(name).write_text(">c\nACGT\n")
+    Path(f"{name}.fai").write_text("c\t4\t3\t4\t5\n")
+    assert bases_of(Path(name), {"c": b""}) == {"c": b"ACGT"}
+
+
+@pytest.mark.parametrize("length", ["99999999999999999999", "2147483648", "-5", "x", ""])
+def test_an_index_with_a_length_that_is_none(tmp_path: Path, length: str) -> None:
+    path = write(tmp_path / "r.fa", ">chr1\nACGT\n")
+    (tmp_path / "r.fa.fai").write_text(f"chr1\t{length}\t6\t4\t5\n")
+    with pytest.raises(InputError, match=r"r\.fa\.fai, line 1: .*; run: samtools faidx .*r\.fa$"):
+        ReferenceFasta(path)
+
+
 def test_reference_with_the_index_of_another(tmp_path: Path) -> None:
     path = write(tmp_path / "r.fa", ">chr1\nACGT\n")
     (tmp_path / "r.fa.fai").write_text("chr1\t400\t6\t60\t61\n")
@@ -163,6 +217,13 @@ def test_locus(name: str, description: str, expected: tuple[str, Region | None])
 def test_haplotype_of_the_reverse_strand_is_refused() -> None:
     with pytest.raises(InputError, match="reverse strand"):
         parse_locus("alt::chr20:100-500(-)", "")
+
+
+@pytest.mark.parametrize("end", ["2147483648", "9" * 20, "9" * 5000])
+@pytest.mark.parametrize(("name", "description"), [("alt", "chr20:1-{}"), ("alt::chr20:1-{}", "")])
+def test_a_locus_that_no_contig_reaches(name: str, description: str, end: str) -> None:
+    with pytest.raises(InputError, match=r"haplotype 'alt.*goes beyond 2,147,483,647"):
+        parse_locus(name.format(end), description.format(end))
 
 
 @given(st.integers(0, 10**8), st.integers(1, 10**5))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gzip
+import os
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -178,7 +180,7 @@ def test_an_index_that_changes_is_read_anew(indexed: Path, tmp_path: Path) -> No
     index.write_bytes(content)
     found = read(copy, region)
     index.write_bytes(content[:100])
-    with pytest.raises(InputError, match=rf"{index.name} is (damaged|truncated)"):
+    with pytest.raises(InputError, match=rf"{index.name}(: damaged| is truncated)"):
         read(copy, region)
     index.write_bytes(content)
     assert read(copy, region) == found
@@ -203,6 +205,85 @@ def test_an_index_is_read_once(indexed: Path, monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(BinIndex, "__init__", None)
     with ThreadPoolExecutor(4) as pool:
         assert list(pool.map(lambda _: read(indexed, region), range(8))) == [expected] * 8
+
+
+@pytest.mark.parametrize("kind", ["bai", "csi"])
+def test_no_bit_of_an_index_loses_reads(indexed: Path, tmp_path: Path, kind: str) -> None:
+    """Where bins and chunks do not fit each other any more, the index is refused."""
+    copy, index = tmp_path / "copy.bam", tmp_path / f"copy.bam.{kind}"
+    copy.write_bytes(indexed.read_bytes())
+    pysam.samtools.index("-c" if kind == "csi" else "-b", str(copy))
+    content = index.read_bytes()
+    if kind == "csi":
+        content = gzip.decompress(content)
+    regions = [[Region("chr1", 0, 10**6)], [Region("2", 1000, 90_000)], [Region("2", 0, 5)]]
+    expected = [count(copy, region) for region in regions]
+    random = np.random.default_rng(4)
+    refused = 0
+    for _ in range(300):
+        flipped = bytearray(content)
+        flipped[random.integers(len(content))] ^= 1 << random.integers(8)
+        index.write_bytes(flipped)
+        try:
+            assert [count(copy, region) for region in regions] == expected
+        except InputError as error:
+            refused += 1
+            assert f"run: samtools index {copy}" in str(error)  # noqa: PT017 (not all is damage)
+    assert refused > 150
+
+
+def count(path: Path, regions: list[Region]) -> int:
+    with open_reads(str(path), regions=regions) as source:
+        return sum(len(block) for block in source.blocks())
+
+
+def test_an_older_index_is_told_of_once(
+    indexed: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    copy, index, content = _alone(indexed, tmp_path)
+    index.write_bytes(content)
+    region = [Region("2", 1000, 2000)]
+    written = copy.stat().st_mtime
+    for age, warnings in (0, 0), (-10, 1):
+        os.utime(index, (written + age, written + age))
+        caplog.clear()
+        assert read(copy, region) == read(copy, region)
+        assert len(caplog.messages) == warnings
+    assert caplog.messages[0].startswith(f"{index}: older than {copy}; ")
+    assert caplog.messages[0].endswith(f"run: samtools index {copy}")
+
+
+def test_index_of_the_file_before_it_was_sorted(tmp_path: Path) -> None:
+    header = SamHeader.from_references(list(LENGTHS), list(LENGTHS.values()))
+    rows = scattered_rows()
+    before, after = tmp_path / "before.bam", tmp_path / "after.bam"
+    for path, written in (before, rows), (after, rows[::3]):
+        with open_writer(str(path), header) as writer:
+            writer.write(batch_of(written))
+    pysam.samtools.index(str(before))
+    (tmp_path / "after.bam.bai").write_bytes((tmp_path / "before.bam.bai").read_bytes())
+    message = rf"after\.bam\.bai: made of another file .*; run: samtools index {after}$"
+    for region in ("chr1", 500_000, 700_000), ("2", 0, 300_000):
+        with pytest.raises(InputError, match=message):
+            read(after, [Region(*region)])
+
+
+def test_an_index_that_leads_nowhere_is_refused(tmp_path: Path) -> None:
+    """The region has no reads by the index; but those of the file are others."""
+    header = SamHeader.from_references(list(LENGTHS), list(LENGTHS.values()))
+    rows = [row for row in scattered_rows() if row.reference == 0]
+    many, few = tmp_path / "many.bam", tmp_path / "few.bam"
+    for path, written in (many, rows * 3), (few, rows[:3]):
+        with open_writer(str(path), header, uncompressed=True) as writer:
+            writer.write(batch_of(sorted(written, key=lambda row: row.position)))
+        pysam.samtools.index(str(path))
+    indexes = [Path(f"{path}.bai") for path in (many, few)]
+    contents = [index.read_bytes() for index in indexes]
+    for path, index, content in zip((many, few), indexes, contents[::-1], strict=True):
+        assert read(path, [Region("2", 0, 100)]) == []
+        index.write_bytes(content)
+        with pytest.raises(InputError, match=rf"^{index}: made of another file .*index {path}$"):
+            read(path, [Region("2", 0, 100)])
 
 
 def test_index_of_another_file(indexed: Path, tmp_path: Path) -> None:

@@ -180,6 +180,95 @@ def test_sam_and_gzipped_sam(small_bam: Path, tmp_path: Path, feed: Feed, thread
         assert source.header.text == HEADER.text
 
 
+FAULTS: dict[str, tuple[int, str, str]] = {
+    "flag": (1, "x", "FLAG is 'x', expected a whole number from 0 to 65535"),
+    "position": (3, "9" * 30, "POS is '9"),
+    "mapping quality": (4, "999", "MAPQ is '999', expected a whole number from 0 to 255"),
+    "cigar": (5, "30Q", "CIGAR"),
+    "cigar length": (5, "3M", "length"),
+    "template": (8, "1x", "TLEN is '1x', expected a whole number"),
+    "qualities": (10, "II", "SEQ has 30 bases, but QUAL 2 qualities"),
+    "nul": (0, "a\0b", "it holds a NUL byte"),
+    "columns": (4, "60\n", "5 columns found, at least 11 expected"),
+    "blank": (0, "\nr", "it is blank"),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_bad_line_of_sam_is_named(
+    small_bam: Path, tmp_path: Path, feed: Feed, fault: str
+) -> None:
+    lines = pysam.samtools.view("-h", "--no-PG", str(small_bam)).splitlines(keepends=True)
+    column, value, message = FAULTS[fault]
+    number = len(lines) - 1000
+    fields = lines[number - 1].split("\t")
+    fields[column] = value
+    lines[number - 1] = "\t".join(fields)
+    plain, packed = tmp_path / "a.sam", tmp_path / "a.sam.gz"
+    plain.write_text("".join(lines))
+    packed.write_bytes(gzip.compress(plain.read_bytes()))
+    for path, threads in (plain, 1), (plain, 3), (packed, 2):
+        with pytest.raises(InputError) as caught:
+            read(path, threads=threads)
+        said = str(caught.value)
+        assert said.startswith(f"{path}, line {number}: ")
+        assert message in said
+        assert said.count(path.name) == 1
+        assert said.endswith("; correct or remove the line")
+    feed(plain.read_bytes())
+    with pytest.raises(InputError, match=rf"^standard input, line {number}: "):
+        read("-")
+    feed(plain.read_bytes())
+    with pytest.raises(InputError, match=r"^standard input.*view -c, which names the line$"):
+        read("-", threads=2)
+
+
+@pytest.mark.parametrize("name", ["a##idx##b", "data:,x", "http:x", "file:x"])
+@pytest.mark.parametrize("extension", ["sam", "bam", "cram"])
+def test_names_that_htslib_would_take_for_others(
+    small_bam: Path,
+    cram: tuple[Path, Path],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    name: str,
+    extension: str,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    path = Path(f"{name}.{extension}")
+    if extension == "sam":
+        path.write_text(pysam.samtools.view("-h", "--no-PG", str(small_bam)))
+    else:
+        source, index = (small_bam, "bai") if extension == "bam" else (cram[0], "crai")
+        path.write_bytes(source.read_bytes())
+        Path(f"{path}.{index}").write_bytes(Path(f"{source}.{index}").read_bytes())
+    regions = [Region("chr1", 100, 140)]
+    for chosen in None, regions:
+        expected = read(
+            small_bam if extension != "cram" else cram[0], reference=cram[1], regions=chosen
+        )
+        found = read(path, reference=cram[1], regions=chosen)
+        assert [row.name for row in found] == [row.name for row in expected]
+
+
+@pytest.mark.parametrize("length", ["99999999999999999999", "2147483648", "9" * 5000, "0"])
+def test_a_header_with_a_length_that_is_none(tmp_path: Path, length: str) -> None:
+    path = tmp_path / "a.sam"
+    path.write_text(f"@SQ\tSN:chr1\tLN:{length}\nr\t4\t*\t0\t0\t*\t*\t0\t0\tA\tI\n")
+    with pytest.raises(InputError, match=r"^[^;]*a\.sam: .*LN") as caught:
+        read(path)
+    assert len(str(caught.value)) < 400
+
+
+@pytest.mark.parametrize("compress", [bytes, gzip.compress])
+def test_bam_without_bgzip(
+    small_bam: Path, tmp_path: Path, compress: Callable[[bytes], bytes]
+) -> None:
+    path = tmp_path / "a.bam"
+    path.write_bytes(compress(gzip.decompress(small_bam.read_bytes())))
+    with pytest.raises(InputError, match=r"a\.bam: BAM .* bgzip; run: samtools view .*a\.bam$"):
+        read(path)
+
+
 def test_truncated_sam_in_blocks(small_bam: Path, tmp_path: Path, feed: Feed) -> None:
     text, packed = tmp_path / "a.sam", tmp_path / "a.sam.gz"
     text.write_text(pysam.samtools.view("-h", "--no-PG", str(small_bam)))

@@ -210,13 +210,20 @@ def test_lines_with_the_wrong_columns(
 
 
 @pytest.mark.parametrize(
-    "position", ["0", "-5", "+5", "5.0", "1_0", " 5", "x", "\u0665", "2147483648", "1" * 5000]
+    "position", ["-5", "+5", "5.0", "1_0", " 5", "x", "\u0665", "2147483648", "1" * 5000]
 )
 def test_positions_that_are_none(written: Callable[[str], Path], position: str) -> None:
     message = fault_of(written(vcf_text(RECORD.replace("\t5\t", f"\t{position}\t"))))
     assert "line 9: POS " in message
-    assert "is no whole number from 1 to 2147483647" in message
+    assert "is no whole number from 0 to 2147483647" in message
     assert len(message) < 300
+
+
+def test_telomeres(written: Callable[[str], Path]) -> None:
+    zero = RECORD.replace("\t5\t", "\t0\t")
+    assert [record.start for record in records_of(written(vcf_text(zero, zero, RECORD)))] == [
+        *(-1, -1, 4)
+    ]
 
 
 def test_the_last_position(written: Callable[[str], Path]) -> None:
@@ -327,7 +334,7 @@ def bam_bytes() -> bytes:
         (b"chr1\t5\t9\n", "does not begin with ##fileformat=VCFv4"),
         (b"A" * 1_000_000, "does not begin with ##fileformat=VCFv4"),
         (b"##fileformat=VCFv4.2" + b"A" * 1_000_000, "only VCFv4 can be read"),
-        (b"BCF, said the text\n", "is damaged or no BCF"),
+        (b"BCF, said the text\n", ": damaged or no BCF; copy it again"),
         (gzip.compress(vcf_text(RECORD).encode())[:-12], "is cut short"),
         (gzip.compress(vcf_text(RECORD).encode()) + b"\x1f\x8bxxxxxxxxxxxxxxxxxxx", "damaged"),
     ],
@@ -425,9 +432,45 @@ def test_standard_input(tmp_path: Path, written: Callable[[str], Path]) -> None:
     text = vcf_text(*many_records(9000))
     assert read_stdin(text.encode()) == f"{len(HEADER)} 9000"
     assert read_stdin(forms["bgzf"].read_bytes()) == f"{len(HEADER)} 9000"
-    assert "pipe it as VCF, through bcftools view" in read_stdin(forms["bcf"].read_bytes())
+    assert read_stdin(forms["bcf"].read_bytes()) == f"{len(HEADER)} 9000"
     assert read_stdin(b"") == "standard input is empty: VCF or BCF expected"
     assert read_stdin((text + "chr1\n").encode()).startswith("standard input, line 9009: ")
+
+
+@pytest.mark.parametrize("compress", [bytes, gzip.compress])
+@pytest.mark.parametrize("name", ["inflated.bcf", "a##idx##b.bcf", "data:,x.bcf", "http:x.bcf"])
+def test_bcf_without_bgzip_and_under_names_that_htslib_would_part(
+    tmp_path: Path,
+    written: Callable[[str], Path],
+    monkeypatch: pytest.MonkeyPatch,
+    compress: Callable[[bytes], bytes],
+    name: str,
+) -> None:
+    inflated = gzip.decompress(compressed_forms(tmp_path, written)["bcf"].read_bytes())
+    monkeypatch.chdir(tmp_path)
+    Path(name).write_bytes(compress(inflated))
+    expected = records_of("calls.vcf")
+    assert [record.columns for record in records_of(name)] == [each.columns for each in expected]
+    Path(name).write_bytes(compress(inflated)[: len(compress(inflated)) // 2])
+    assert "copy it again" in fault_of(name)
+
+
+def test_any_bcf_from_standard_input(tmp_path: Path, written: Callable[[str], Path]) -> None:
+    data = gzip.decompress(compressed_forms(tmp_path, written)["bcf"].read_bytes())
+    assert read_stdin(data) == f"{len(HEADER)} 9000"
+    assert read_stdin(gzip.compress(data)) == f"{len(HEADER)} 9000"
+    assert read_stdin(gzip.compress(data)[:-12]).startswith("standard input: the compressed file")
+
+
+@pytest.mark.parametrize("contig", ["<1", "chr,1", "*1", "=1", "chr(1)", "chr 1", '"1"'])
+def test_contigs_that_vcf_does_not_allow(written: Callable[[str], Path], contig: str) -> None:
+    path = written(vcf_text(RECORD, RECORD.replace("chr1", contig)))
+    assert len(records_of(path)) == 2
+    with (
+        open_vcf(path) as source,
+        pytest.raises(InputError, match=r"line 10: CHROM .* is a name that VCF does not allow"),
+    ):
+        list(source.records(for_vcf=True))
 
 
 def test_a_named_pipe(tmp_path: Path, written: Callable[[str], Path]) -> None:
