@@ -5,79 +5,25 @@ from __future__ import annotations
 import os
 import select
 import subprocess
-import sys
 import tempfile
 from collections.abc import Sequence
-from contextlib import ExitStack, suppress
+from contextlib import suppress
 from pathlib import Path
 from threading import Thread
 from typing import IO, BinaryIO, Final, cast
 
-from hapgpu import leftovers
 from hapgpu.errors import InputError, OutputError
 from hapgpu.io.htslib import INDEX_DELIMITER, is_parted
 from hapgpu.io.output import OutputFile
 from hapgpu.io.regions import Region
 from hapgpu.io.sam_fault import NO_RECORD, fault_of_line
 from hapgpu.io.samtools_failure import SamtoolsFailure
+from hapgpu.io.samtools_process import Samtools
 from hapgpu.io.sniff import ReadFormat, ReadInput
 
-_COMMAND = Path(__file__).with_name("samtools_command.py")
 _STANDARD_INPUT: Final = "/proc/self/fd/0"
 _COPY_BYTES: Final = 1 << 16
 _WRITE: Final = {"bam": "-b", "cram": "-C"}
-
-
-class _Samtools:
-    """A running samtools: a command and its arguments."""
-
-    def __init__(self, arguments: Sequence[str | Path], stdin: int | None, stdout: int) -> None:
-        self._stack = ExitStack()
-        self._messages = tempfile.TemporaryFile()  # noqa: SIM115 (the stack closes it)
-        self._stack.callback(self._messages.close)
-        # pysam makes files there, which a process that is killed does not remove.
-        folder = self._stack.enter_context(leftovers.temporary_folder())
-        with leftovers.steady():
-            self._process = subprocess.Popen(  # noqa: S603 (a list of arguments, no shell)
-                [sys.executable, "-P", _COMMAND, *arguments],
-                stdin=stdin,
-                stdout=stdout,
-                stderr=self._messages,
-                env={**os.environ, "TMPDIR": str(folder)},
-                process_group=0,  # Ctrl-C is for this process, which then ends samtools
-            )
-            self._leftover = leftovers.register(self._end)
-
-    @property
-    def input(self) -> IO[bytes]:
-        return cast("IO[bytes]", self._process.stdin)
-
-    @property
-    def output(self) -> IO[bytes]:
-        return cast("IO[bytes]", self._process.stdout)
-
-    def failure(self) -> SamtoolsFailure | None:
-        """Wait for the end; return what went wrong, or None."""
-        if self._process.wait() == 0:
-            return None
-        self._messages.seek(0)
-        said = self._messages.read().decode("utf-8", "replace").splitlines()
-        lines = tuple(line for line in said if line.strip())
-        return SamtoolsFailure(lines or (f"samtools ended with status {self._process.returncode}",))
-
-    def close(self) -> None:
-        """End it, whatever it is doing."""
-        self._end()
-        leftovers.forget(self._leftover)
-        for stream in (self._process.stdin, self._process.stdout):
-            if stream:
-                with suppress(OSError):
-                    stream.close()
-        self._stack.close()
-
-    def _end(self) -> None:
-        self._process.kill()
-        self._process.wait()
 
 
 class ConvertedInput:
@@ -124,7 +70,7 @@ class ConvertedInput:
         else:
             arguments += ["-"]
         stdin = _rewound(source.stream) if source.path else subprocess.PIPE
-        self._samtools = _Samtools(arguments, stdin, subprocess.PIPE)
+        self._samtools = Samtools(arguments, stdin, subprocess.PIPE)
         self._feeder = Thread(target=self._feed, daemon=True)
         if not source.path:
             self._feeder.start()
@@ -185,7 +131,7 @@ class ConvertedInput:
     def _failure_by_line(self) -> SamtoolsFailure | None:
         """Read the file again by one thread: only then does samtools count lines."""
         arguments = ["view", "-u", "-o", os.devnull, "-"]
-        again = _Samtools(arguments, _rewound(self._source.stream), subprocess.DEVNULL)
+        again = Samtools(arguments, _rewound(self._source.stream), subprocess.DEVNULL)
         try:
             return again.failure()
         finally:
@@ -248,7 +194,7 @@ class ConvertedOutput:
         if reference and format == "cram":
             arguments += ["-T", _whole(reference)]
         self._descriptor = output.fileno()
-        self._samtools = _Samtools([*arguments, "-"], subprocess.PIPE, self._descriptor)
+        self._samtools = Samtools([*arguments, "-"], subprocess.PIPE, self._descriptor)
 
     def write(self, data: bytes | memoryview) -> None:
         """Append bytes of SAM or BAM.
@@ -305,13 +251,13 @@ def index_alignments(data: Path, index: Path, kind: str, threads: int) -> str | 
         What went wrong, if it did.
     """
     options = ["-c"] if kind == "csi" else []
-    arguments = ["index", *options, "-@", str(threads - 1), "-o", index, data]
-    samtools = _Samtools(arguments, subprocess.DEVNULL, subprocess.DEVNULL)
+    arguments = ["index", *options, "-@", str(threads - 1), "-o", str(index), str(data)]
+    samtools = Samtools(arguments, subprocess.DEVNULL, subprocess.DEVNULL)
     try:
         failure = samtools.failure()
-        return failure and str(failure)
     finally:
         samtools.close()
+    return None if failure is None else str(failure)
 
 
 def _has_no_reader(descriptor: int) -> bool:
