@@ -31,7 +31,9 @@ _MOST_PART: Final = 1 << 28
 _PARTS_PER_THREAD: Final = 4
 
 
-def build_index(path: str | Path, options: SketchOptions, threads: int) -> MinimizerIndex:
+def build_index(
+    path: str | Path, options: SketchOptions, threads: int, name: str | None = None
+) -> MinimizerIndex:
     """Make the minimizer index of a reference.
 
     Parameters
@@ -42,6 +44,8 @@ def build_index(path: str | Path, options: SketchOptions, threads: int) -> Minim
         The minimizers to find.
     threads
         At least 1; the index does not depend on it.
+    name
+        Of the file, for messages; the path if not given.
 
     Raises
     ------
@@ -49,11 +53,10 @@ def build_index(path: str | Path, options: SketchOptions, threads: int) -> Minim
         The file cannot be read or is not FASTA, or a sequence is too long.
     """
     with Pool(threads) as pool:
-        records = read_fasta(path, allow_empty=True)
+        records = read_fasta(path, name=name, allow_empty=True, max_bases=MOST_BASES)
         digest = pool.submit(digest_fasta, path)
-        _check_lengths(path, records)
         parts = _sketch_records(records, options, pool)
-        _check_hits(path, parts)
+        _check_hits(name or str(path), parts)
         mixed, hits = group_by_hash(parts, pool)
         del parts
         entries, directory, bits = table_of(mixed)
@@ -71,21 +74,11 @@ def build_index(path: str | Path, options: SketchOptions, threads: int) -> Minim
     )
 
 
-def _check_lengths(path: str | Path, records: FastaRecords) -> None:
-    lengths = records.sequences.lengths
-    if lengths.max() > MOST_BASES:
-        name = records.names[int(lengths.argmax())]
-        raise InputError(
-            f"{path}: '{name}' has {lengths.max():,} bases, and a sequence of a minimizer index"
-            f" has at most {MOST_BASES:,}: split it"
-        )
-
-
-def _check_hits(path: str | Path, parts: Sequence[Part]) -> None:
+def _check_hits(name: str, parts: Sequence[Part]) -> None:
     hits = sum(part.minimizers.keys.size for part in parts)
     if hits > MOST_HITS:
         limit = f"a minimizer index holds at most {MOST_HITS:,}"
-        raise InputError(f"{path}: {hits:,} minimizers, but {limit}: choose a larger -w")
+        raise InputError(f"{name}: {hits:,} minimizers, but {limit}: choose a larger -w")
 
 
 def _sketch_records(records: FastaRecords, options: SketchOptions, pool: Pool) -> list[Part]:

@@ -22,7 +22,7 @@ from hapgpu.fmindex.index_data import (
 )
 from hapgpu.io.fasta import FastaRecords, read_fasta
 from hapgpu.io.fasta_digest import digest_fasta
-from hapgpu.io.header import SamHeader
+from hapgpu.io.header import MAX_REFERENCE_LENGTH, SamHeader
 from hapgpu.rows import read_only
 
 _LETTERS_AT_A_TIME: Final = 1 << 26
@@ -32,7 +32,9 @@ _IS_STRANGE: Final = ~np.isin(
 )
 
 
-def build_index(path: str | Path, device: Device, *, low_memory: bool = False) -> IndexData:
+def build_index(
+    path: str | Path, device: Device, *, low_memory: bool = False, name: str | None = None
+) -> IndexData:
     """Make the index of a reference.
 
     Parameters
@@ -44,6 +46,8 @@ def build_index(path: str | Path, device: Device, *, low_memory: bool = False) -
         Where to compute; the index does not depend on it.
     low_memory
         Whether to keep only samples of the suffix array.
+    name
+        Of the file, for messages; the path if not given.
 
     Returns
     -------
@@ -57,7 +61,7 @@ def build_index(path: str | Path, device: Device, *, low_memory: bool = False) -
     DeviceError
         The memory of the GPU does not suffice, or the GPU failed.
     """
-    reference = _read(path)
+    reference = _read(path, name or str(path))
     if isinstance(device, CudaDevice):
         return _build_on_gpu(reference, device, low_memory=low_memory)
     index = _assemble(reference, np, suffix_array.sort_suffixes, low_memory=low_memory)
@@ -68,33 +72,33 @@ def build_index(path: str | Path, device: Device, *, low_memory: bool = False) -
 class _Reference:
     """A FASTA file that may be indexed; `letters` is its text, uint8[p], end to end."""
 
-    path: str | Path
+    name: str
     contigs: Contigs
     letters: NDArray[np.uint8]
     fasta_bytes: int
     fasta_sha256: bytes
 
 
-def _read(path: str | Path) -> _Reference:
-    records = read_fasta(path)
+def _read(path: str | Path, name: str) -> _Reference:
+    records = read_fasta(path, name=name, max_bases=MAX_REFERENCE_LENGTH)
     letters, offsets = records.sequences.data, records.sequences.offsets
     if letters.size > MOST_BASES:
         limit = f"an index holds at most {MOST_BASES:,}"
-        raise InputError(f"{path}: {letters.size:,} bases, but {limit}: split the reference")
-    _check_contigs(path, records)
-    _check_letters(path, records)
-    return _Reference(path, Contigs(records.names, offsets), letters, *digest_fasta(path))
+        raise InputError(f"{name}: {letters.size:,} bases, but {limit}: split the reference")
+    _check_contigs(name, records)
+    _check_letters(name, records)
+    return _Reference(name, Contigs(records.names, offsets), letters, *digest_fasta(path))
 
 
-def _check_contigs(path: str | Path, records: FastaRecords) -> None:
+def _check_contigs(name: str, records: FastaRecords) -> None:
     """Refuse now what could not be written into the header of the mapped reads."""
     try:
         SamHeader.from_references(records.names, records.sequences.lengths.tolist())
     except InputError as error:
-        raise InputError(f"{path}: {error}") from None
+        raise InputError(f"{name}: {error}") from None
 
 
-def _check_letters(path: str | Path, records: FastaRecords) -> None:
+def _check_letters(name: str, records: FastaRecords) -> None:
     """Refuse proteins: letters that stand for no nucleotide, U and the X of masked bases aside."""
     letters, offsets = records.sequences.data, records.sequences.offsets
     for start in range(0, letters.size, _LETTERS_AT_A_TIME):
@@ -103,7 +107,7 @@ def _check_letters(path: str | Path, records: FastaRecords) -> None:
             place = start + int(strange.argmax())
             contig = int(np.searchsorted(offsets, place, side="right")) - 1
             raise InputError(
-                f"{path}: '{chr(letters[place])}' in '{records.names[contig]}', base "
+                f"{name}: '{chr(letters[place])}' in '{records.names[contig]}', base "
                 f"{place - int(offsets[contig]) + 1:,}, is no nucleotide: give a DNA reference"
             )
 
@@ -123,7 +127,7 @@ def _assemble(
     text, runs = encoding.text_of(codes), layout.find_runs(codes, xp)
     del letters, padded, codes
     if not text.size:
-        raise InputError(f"{reference.path}: there is no A, C, G or T in it: nothing to index")
+        raise InputError(f"{reference.name}: there is no A, C, G or T in it: nothing to index")
     suffixes = sort_suffixes(text)
     symbols, primary = layout.transform(text, suffixes, xp)
     jump_length = layout.jump_length_for(text.size)

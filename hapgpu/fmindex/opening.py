@@ -13,7 +13,9 @@ from hapgpu.fmindex.index_data import IndexData
 logger = logging.getLogger(__name__)
 
 
-def open_index(fasta: Path, device: Device, path: Path | None = None) -> IndexData:
+def open_index(
+    fasta: Path, device: Device, path: Path | None = None, name: str | None = None
+) -> IndexData:
     """Load the index of a reference, or build it where none lies beside the FASTA file.
 
     Parameters
@@ -24,6 +26,8 @@ def open_index(fasta: Path, device: Device, path: Path | None = None) -> IndexDa
         Where the index is built, if it has to be.
     path
         Where it lies; by default beside the FASTA file. One that is named has to exist.
+    name
+        Of the FASTA file, for messages; its path if not given.
 
     Raises
     ------

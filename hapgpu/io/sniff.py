@@ -6,12 +6,12 @@ import sys
 import zlib
 from dataclasses import dataclass
 from enum import Enum, auto
-from io import SEEK_END, BufferedReader, RawIOBase
+from io import BufferedReader, RawIOBase
 from pathlib import Path
 from typing import Any, BinaryIO, Final, cast
 
 from hapgpu.errors import InputError
-from hapgpu.io.bgzf import EOF_BLOCK, is_bgzf
+from hapgpu.io.bgzf import EOF_BLOCK, ends_closed, is_bgzf
 from hapgpu.io.text_kind import looks_like
 
 _HEAD_BYTES: Final = 1 << 16
@@ -119,8 +119,7 @@ def _recognised(stream: BinaryIO, name: str, path: Path | None) -> ReadInput:
         rejoined = BufferedReader(_Rejoined(head, stream, name), _HEAD_BYTES)
         return ReadInput(name, None, cast("BinaryIO", rejoined), found, closing)
     source = ReadInput(name, path, stream, found, closing)
-    stream.seek(max(stream.seek(0, SEEK_END) - len(closing), 0))
-    if stream.read(len(closing)) != closing:
+    if not ends_closed(stream, closing):
         raise source.truncated()
     stream.seek(0)
     return source
