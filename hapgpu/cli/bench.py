@@ -32,6 +32,7 @@ from hapgpu.cli.bench_tables import (
     realign_table,
 )
 from hapgpu.cli.chain_options import Preset
+from hapgpu.cli.files import FASTA_INDEXES, STATISTICS, CommandFiles, Read
 from hapgpu.cli.messages import set_up_messages
 from hapgpu.cli.options import Debug, DeviceName, GpuMemory, Json, Threads
 from hapgpu.device import Device, resolve_devices
@@ -51,6 +52,16 @@ hapgpu bench chain --reference ref.fa --bases 200m --read-length 50k
 
 Genotyping of a simulated sample, from BAM to VCF, ten times side by side:
 hapgpu bench genotype --reference ref.fa --copies 10"""
+
+FILES: Final = CommandFiles(
+    reads=(
+        Read("batches", standard=True),
+        Read("reference", (*FASTA_INDEXES, ".*hgx", ".*hgm")),
+        Read("reads", standard=True),
+        Read("anchors"),
+    ),
+    writes=(STATISTICS,),
+)
 
 
 def bench(

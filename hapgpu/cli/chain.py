@@ -13,7 +13,7 @@ import typer
 
 from hapgpu.chaining.chained import ChainedBlock
 from hapgpu.chaining.chainer import block_transfer, chainers_for
-from hapgpu.chaining.files import default_index_path
+from hapgpu.chaining.files import SUFFIX
 from hapgpu.chaining.index_data import MinimizerIndex
 from hapgpu.chaining.opening import open_index
 from hapgpu.chaining.options import MapOptions
@@ -44,6 +44,7 @@ from hapgpu.cli.chain_options import (
     YesNo,
     chosen_options,
 )
+from hapgpu.cli.files import FASTA_INDEXES, OUTPUT, STATISTICS, CommandFiles, Read
 from hapgpu.cli.messages import set_up_messages
 from hapgpu.cli.minimap2_numbers import OneOrTwo
 from hapgpu.cli.options import (
@@ -57,9 +58,9 @@ from hapgpu.cli.options import (
     Verbose,
 )
 from hapgpu.cli.progress import choose_progress
-from hapgpu.cli.run import announce, check_outputs, report
+from hapgpu.cli.run import announce, report, require_inputs
 from hapgpu.device import Device, resolve_devices
-from hapgpu.errors import InputError, UsageError
+from hapgpu.errors import UsageError
 from hapgpu.io.output import OutputFile
 from hapgpu.io.read_blocks import read_blocks
 from hapgpu.pipeline import run_pipeline
@@ -74,7 +75,14 @@ hapgpu chain -x map-hifi --secondary=no reference.fa reads.fq.gz > reads.paf
 Anchors of another program, and how many predecessors they may have:
 hapgpu chain --anchors anchors.npz -o chains.npz --json statistics.json"""
 
-_STANDARD_INPUT: Final = "-"
+FILES: Final = CommandFiles(
+    reads=(
+        Read("anchors"),
+        Read("reference", (*FASTA_INDEXES, f".*{SUFFIX}")),
+        Read("reads", standard=True),
+    ),
+    writes=(OUTPUT, STATISTICS),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,8 +209,8 @@ def chain(
             "prints_unmapped": paf_no_hit,
         },
     )
-    inputs = _inputs(reference, reads, anchors, paf=paf)
-    check_outputs([*inputs, *_kept_index(reference, options)], output, json)
+    _check_given(reference, reads, anchors, paf=paf)
+    require_inputs(path for path in (anchors, reference, *(reads or ())) if path is not None)
     devices, chosen = resolve_devices(device, threads=threads, gpu_memory=gpu_mem)
     announce("chain", chosen, quiet=quiet)
     statistics = RunStatistics("chain", sys.argv, [d.name for d in devices], threads)
@@ -215,27 +223,14 @@ def chain(
     report(statistics, json)
 
 
-def _inputs(
+def _check_given(
     reference: Path | None, reads: Sequence[str] | None, anchors: Path | None, *, paf: bool
-) -> list[str]:
-    """Return what is read; refuse, before anything takes its time, what cannot be."""
+) -> None:
+    """Refuse a command line that does not name what is to be chained."""
     if anchors is not None and (reference is not None or paf):
         raise UsageError("--anchors takes neither a reference and reads nor --paf")
     if anchors is None and not reads:
         raise UsageError("a reference and reads are needed: hapgpu chain REF.fa READS.fq")
-    if _STANDARD_INPUT in {str(reference), str(anchors)}:
-        raise UsageError("only reads can come from standard input (-)")
-    paths = [str(path) for path in (anchors, reference, *(reads or ())) if path is not None]
-    if paths.count(_STANDARD_INPUT) > 1:
-        raise UsageError("standard input (-) can be read only once")
-    for path in paths:
-        if path != _STANDARD_INPUT and not Path(path).exists():
-            raise InputError(f"{path}: no such file")
-    return paths
-
-
-def _kept_index(reference: Path | None, options: MapOptions) -> list[Path]:
-    return [default_index_path(reference, options.sketch)] if reference else []
 
 
 def _map(job: _Job, sink: _Sink, *, quiet: bool) -> None:

@@ -14,6 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from hapgpu.cache import cache_directory
+from hapgpu.cli.files import CommandFiles
 from hapgpu.cli.messages import set_up_messages
 from hapgpu.cli.options import Debug, DeviceName
 from hapgpu.device import (
@@ -28,6 +29,8 @@ from hapgpu.errors import DeviceError
 from hapgpu.kernels import smoke_test
 
 EXAMPLES: Final = "Example: hapgpu doctor --device cuda:0 && hapgpu realign --device cuda:0 ..."
+
+FILES: Final = CommandFiles()
 
 _GIB: Final = 1 << 30
 

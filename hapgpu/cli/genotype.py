@@ -9,6 +9,17 @@ from typing import Annotated, Final
 
 import typer
 
+from hapgpu.cli.files import (
+    ALIGNMENT_INDEXES,
+    FASTA_INDEXES,
+    STANDARD,
+    STATISTICS,
+    VARIANT_INDEXES,
+    CommandFiles,
+    Read,
+    Written,
+    standard_output,
+)
 from hapgpu.cli.messages import set_up_messages
 from hapgpu.cli.options import (
     Debug,
@@ -23,15 +34,8 @@ from hapgpu.cli.options import (
     Verbose,
 )
 from hapgpu.cli.progress import choose_progress
-from hapgpu.cli.run import (
-    announce,
-    check_outputs,
-    given_regions,
-    report,
-    with_indexes,
-)
+from hapgpu.cli.run import announce, given_regions, report, require_inputs
 from hapgpu.device import resolve_devices
-from hapgpu.errors import InputError, UsageError
 from hapgpu.genotyping.genotyper import MOST_PLOIDY, GenotypeOptions
 from hapgpu.genotyping.priors import Prior
 from hapgpu.genotyping.session import GenotypeInputs, GenotypeSession
@@ -46,7 +50,16 @@ Two samples together, one region, PCR-free libraries, sure genotypes only:
 hapgpu genotype a.bam b.bam reference.fa sites.vcf.gz -r chr20:10,000,000-11,000,000 \
 --pcr-model none | bcftools view -i 'GQ>20'"""
 
-_STANDARD: Final = "-"
+FILES: Final = CommandFiles(
+    reads=(
+        Read("reads", ALIGNMENT_INDEXES, standard=True),
+        Read("reference", FASTA_INDEXES),
+        Read("sites", VARIANT_INDEXES, standard=True),
+        Read("targets_file"),
+    ),
+    writes=(Written("output", VARIANT_INDEXES, standard_output), STATISTICS),
+)
+
 _MOST_MAPPING_QUALITY: Final = 255
 _GENOTYPING: Final = "Genotyping"
 _DEFAULT: Final = GenotypeOptions()
@@ -141,7 +154,7 @@ def genotype(
     """
     set_up_messages("genotype", quiet=quiet, verbose=verbose, debug=debug)
     inputs = GenotypeInputs(reads, reference, sites, given_regions(regions, targets_file))
-    _check_paths(inputs, targets_file, output, json)
+    require_inputs([*reads, reference, sites])
     devices, chosen = resolve_devices(device, threads=threads, gpu_memory=gpu_mem)
     announce("genotype", chosen, quiet=quiet)
     statistics = RunStatistics("genotype", sys.argv, [d.name for d in devices], threads)
@@ -150,23 +163,10 @@ def genotype(
         write_genotypes(
             session,
             devices,
-            str(output or _STANDARD),
+            str(output or STANDARD),
             statistics,
             threads=threads,
             command_line=shlex.join(["hapgpu", *sys.argv[1:]]),
             progress=choose_progress("hapgpu genotype", quiet=quiet, unit="sites"),
         )
     report(statistics, json, _TOLD)
-
-
-def _check_paths(
-    inputs: GenotypeInputs, targets_file: Path | None, output: Path | None, json: Path | None
-) -> None:
-    """Refuse, before anything takes its time, what cannot be read or must not be written."""
-    paths = [*inputs.reads, str(inputs.reference), inputs.sites]
-    if paths.count(_STANDARD) > 1 or str(inputs.reference) == _STANDARD:
-        raise UsageError("standard input (-) can be either reads or sites, once")
-    for path in paths:
-        if path != _STANDARD and not Path(path).exists():
-            raise InputError(f"{path}: no such file")
-    check_outputs(with_indexes([*paths, *([targets_file] if targets_file else [])]), output, json)

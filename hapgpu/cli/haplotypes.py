@@ -9,10 +9,18 @@ from typing import Annotated, Final
 
 import typer
 
+from hapgpu.cli.files import (
+    FASTA_INDEXES,
+    OUTPUT,
+    STATISTICS,
+    VARIANT_INDEXES,
+    CommandFiles,
+    Read,
+)
 from hapgpu.cli.messages import set_up_messages
 from hapgpu.cli.options import Debug, Json, Output, Quiet, SiteRegions, SiteTargetsFile, Verbose
 from hapgpu.cli.progress import choose_progress
-from hapgpu.cli.run import check_outputs, given_regions, report
+from hapgpu.cli.run import given_regions, report
 from hapgpu.device import CpuDevice
 from hapgpu.genotyping.haplotype_text import HaplotypeText
 from hapgpu.genotyping.locus_batch import LocusBatch
@@ -31,6 +39,15 @@ hapgpu realign sample.bam haplotypes.fa --reference reference.fa -o realigned.ba
 
 Of some of the variants:
 hapgpu haplotypes reference.fa calls.vcf.gz -r chr20:10000001-10050000 -o haplotypes.fa"""
+
+FILES: Final = CommandFiles(
+    reads=(
+        Read("reference", FASTA_INDEXES),
+        Read("calls", VARIANT_INDEXES, standard=True),
+        Read("targets_file"),
+    ),
+    writes=(OUTPUT, STATISTICS),
+)
 
 _FLANK: Final = 100
 _MOST_FLANK: Final = 10_000
@@ -92,10 +109,6 @@ def haplotypes(
     header and the alleles that the haplotype has in place of REF.
     """
     set_up_messages("haplotypes", quiet=quiet, verbose=verbose, debug=debug)
-    inputs: list[str | Path] = [reference, Path(f"{reference}.fai"), calls]
-    if targets_file is not None:
-        inputs.append(targets_file)
-    check_outputs(inputs, output, json)
     statistics = RunStatistics("haplotypes", sys.argv, [CpuDevice(1).name], 1)
     for what in _TOLD:
         statistics.count(what, 0)

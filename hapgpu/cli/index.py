@@ -16,9 +16,17 @@ from hapgpu.chaining import files as minimizer_files
 from hapgpu.chaining.index_data import MinimizerIndex
 from hapgpu.chaining.options import SketchOptions
 from hapgpu.cli.chain_options import Compressed, Kmer, Preset, Window, chosen_sketch
+from hapgpu.cli.files import (
+    FASTA_INDEXES,
+    STATISTICS,
+    CommandFiles,
+    Read,
+    Values,
+    Written,
+)
 from hapgpu.cli.messages import set_up_messages
 from hapgpu.cli.options import Debug, DeviceName, Json, Quiet, Verbose
-from hapgpu.cli.run import announce, check_outputs, refuse_one_for_both, with_indexes
+from hapgpu.cli.run import announce
 from hapgpu.device import CpuDevice, resolve_devices, usable_cpus
 from hapgpu.errors import UsageError
 from hapgpu.fmindex.build import build_index
@@ -34,6 +42,21 @@ hapgpu index --low-memory reference.fa
 
 The minimizers beside the reference, where hapgpu chain -x map-hifi finds them:
 hapgpu index --minimizers -x map-hifi reference.fa"""
+
+
+def _path(values: Values) -> Path:
+    """Return where the index is written if no name is given."""
+    reference = values["reference"]
+    if not values.get("minimizers"):
+        return default_index_path(reference)
+    given = {"k": values["kmer"], "w": values["window"], "is_hpc": values["hpc"] or None}
+    return minimizer_files.default_index_path(reference, chosen_sketch(values["preset"], given))
+
+
+FILES: Final = CommandFiles(
+    reads=(Read("reference", FASTA_INDEXES),),
+    writes=(Written("output", default=_path), STATISTICS),
+)
 
 logger = logging.getLogger(__name__)
 
@@ -107,7 +130,6 @@ def index(
     to the reference: after a change of the reference, run this again.
     """
     set_up_messages("index", quiet=quiet, verbose=verbose, debug=debug)
-    check_outputs(with_indexes([reference]), output, json)
     if minimizers:
         given: dict[str, object] = {
             "--low-memory": low_memory,
@@ -120,7 +142,6 @@ def index(
         given = {"-x": preset, "-k": kmer, "-w": window, "-H": hpc, "-t": threads}
         _refuse(given, "this is for minimizers: add --minimizers")
         job = _fm_job(reference, output, device, low_memory=low_memory)
-    refuse_one_for_both(job.path, json)
     announce("index", job.announcement, quiet=quiet)
     statistics = _run(job, reference)
     if json is not None:

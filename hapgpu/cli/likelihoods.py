@@ -19,7 +19,7 @@ from hapgpu.io.hmm_tables import LIKELIHOOD_HEADER, likelihood_matrix, likelihoo
 from hapgpu.io.output import OutputFile
 from hapgpu.io.pool import MOST_IO_THREADS
 from hapgpu.io.reads import open_reads
-from hapgpu.io.regions import Region
+from hapgpu.io.regions import RegionChoice
 from hapgpu.pairhmm.batch import HmmBatch
 from hapgpu.pairhmm.likelihoods import log10_likelihoods
 from hapgpu.pairhmm.scorer import Scored, Scorer, ScorerOptions
@@ -71,7 +71,7 @@ class ReadSelection:
 
     path: str
     reference: Path | None
-    regions: list[Region]
+    regions: RegionChoice
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +105,7 @@ def score_reads(
         threads=min(run.threads, MOST_IO_THREADS),
         batch_bases=_bases_per_batch(haplotypes),
         reference=reads.reference,
-        regions=reads.regions or haplotypes.loci or None,
+        regions=reads.regions.or_else(haplotypes.loci),
     ) as source:
         if source.is_fastq:
             raise InputError(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
@@ -13,6 +13,7 @@ from typing import Annotated, Final
 import typer
 
 import hapgpu
+from hapgpu.cli.files import FASTA_INDEXES, OUTPUT, STATISTICS, CommandFiles, Read
 from hapgpu.cli.messages import set_up_messages
 from hapgpu.cli.options import (
     Debug,
@@ -27,10 +28,9 @@ from hapgpu.cli.options import (
     Verbose,
 )
 from hapgpu.cli.progress import choose_progress
-from hapgpu.cli.run import announce, check_outputs, report, with_indexes
+from hapgpu.cli.run import announce, report, require_inputs
 from hapgpu.device import resolve_devices
-from hapgpu.errors import InputError, UsageError
-from hapgpu.fmindex.files import default_index_path
+from hapgpu.fmindex.files import SUFFIX
 from hapgpu.fmindex.hits import LEAST_READ_BASES, SearchOptions
 from hapgpu.fmindex.index_data import IndexData
 from hapgpu.fmindex.mapped import MappedBlock
@@ -50,9 +50,17 @@ hapgpu index reference.fa && hapgpu map reference.fa reads_1.fq.gz reads_2.fq.gz
 The best hits only, sorted:
 hapgpu map reference.fa reads.fq.gz --best --rg '@RG\tID:1\tSM:a' | samtools sort -o best.bam"""
 
+FILES: Final = CommandFiles(
+    reads=(
+        Read("reference", (*FASTA_INDEXES, SUFFIX)),
+        Read("reads", standard=True),
+        Read("index"),
+    ),
+    writes=(OUTPUT, STATISTICS),
+)
+
 logger = logging.getLogger(__name__)
 
-_STANDARD_INPUT: Final = "-"
 _MAPPING: Final = "Mapping"
 _COUNTS: Final = ("reads", "mapped", "hits", "records", "cut", "short")
 
@@ -167,9 +175,7 @@ def map(  # noqa: A001  (the name of the command)
     """
     set_up_messages("map", quiet=quiet, verbose=verbose, debug=debug)
     group = parse_read_group(read_group) if read_group is not None else None
-    _check_inputs(reference, reads)
-    read = with_indexes([reference, index or default_index_path(reference), *reads])
-    check_outputs(read, output, json)
+    require_inputs([reference, *reads])
     devices, chosen = resolve_devices(device, threads=threads, gpu_memory=gpu_mem)
     announce("map", chosen, quiet=quiet)
     statistics = RunStatistics("map", sys.argv, [d.name for d in devices], threads)
@@ -205,15 +211,6 @@ def map(  # noqa: A001  (the name of the command)
         )
     _warn(statistics.counts)
     report(statistics, json)
-
-
-def _check_inputs(reference: Path, reads: Sequence[str]) -> None:
-    """Refuse, before anything takes its time, what cannot be read."""
-    if reads.count(_STANDARD_INPUT) > 1:
-        raise UsageError("standard input (-) can be read only once")
-    for path in (str(reference), *reads):
-        if path != _STANDARD_INPUT and not Path(path).exists():
-            raise InputError(f"{path}: no such file")
 
 
 def _header(index: IndexData, group: ReadGroup | None, *, with_pg: bool) -> SamHeader:

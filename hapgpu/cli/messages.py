@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 import errno
-import functools
 import logging
 import os
 import sys
-import threading
 import traceback
-from collections.abc import Callable
-from typing import Final, NoReturn, TypeVar
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import Any, Final, NoReturn, cast
 
 import typer
 
-from hapgpu.errors import HapgpuError, OutputError
-
-_Return = TypeVar("_Return")
+from hapgpu.cli.signals import wait_if_ending
+from hapgpu.errors import HapgpuError, OutputError, UsageError
 
 INTERRUPTED: Final = 130
 BROKEN_PIPE: Final = 141
+_UsageFault: Final = cast("type[Exception]", typer.BadParameter.__base__)
 _DISK_FULL: Final = (errno.ENOSPC, errno.EDQUOT)
 
 
@@ -38,67 +37,85 @@ def set_up_messages(command: str, *, quiet: bool, verbose: bool, debug: bool) ->
     logger.setLevel(chosen[0] if chosen else logging.WARNING)
 
 
-def guarded(program: str, run: Callable[..., _Return], *, debug: bool) -> Callable[..., _Return]:
-    """Return `run`, with every error turned into one line and the exit status of its kind.
+@contextmanager
+def faults_explained(program: str, *, debug: bool) -> Iterator[None]:
+    """Turn every error within into one line and the exit status of its kind.
 
     Parameters
     ----------
     program
         What the line begins with, such as `hapgpu realign`.
-    run
-        The function of a subcommand, whose signature is kept.
     debug
         Whether to show where an error came from.
     """
-
-    @functools.wraps(run)
-    def guarded_run(*args: object, **kwargs: object) -> _Return:
-        try:
-            result = run(*args, **kwargs)
-            sys.stdout.flush()
-        except (typer.Exit, typer.Abort):
+    try:
+        with _written_out():
+            yield
+    except SystemExit as end:
+        if not isinstance(end.__context__, BrokenPipeError):
             raise
-        except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001  (told to the user)
-            if debug:
-                traceback.print_exc()
-            _leave(program, error)
-        return result
-
-    return guarded_run
+        _leave(program, end.__context__, debug=debug)  # rich makes a status of its own of it
+    except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001  (told to the user)
+        _leave(program, error, debug=debug)
 
 
-def _leave(program: str, error: BaseException) -> NoReturn:
+@contextmanager
+def _written_out() -> Iterator[None]:
+    """Write out standard output at the end, which Typer's options may bring about."""
+    status = 0
+    try:
+        yield
+    except typer.Exit as end:
+        status = end.exit_code
+    sys.stdout.flush()
+    if status:
+        raise SystemExit(status)
+
+
+def _leave(program: str, error: BaseException, *, debug: bool) -> NoReturn:
+    wait_if_ending()
+    if debug:
+        traceback.print_exception(error)
     status, message = explain(error)
     if message:
         sys.stderr.write(f"{program}: error: {message}\n")
-        sys.stderr.flush()
-    if status == BROKEN_PIPE or any(thread.daemon for thread in threading.enumerate()):
-        # Text that waits for a closed pipe, or a reader that waits for standard input, would
-        # make the interpreter's own end fail.
-        os._exit(status)
-    raise SystemExit(status)
+    with suppress(Exception):  # the first error is the one that counts
+        sys.stdout.flush()
+    sys.stderr.flush()
+    # Nothing that the interpreter does at its end could help any more, and much could fail: text
+    # waits for a closed pipe, a thread for standard input, a GPU was lost.
+    os._exit(status)
 
 
 def explain(error: BaseException) -> tuple[int, str]:
     """Return the exit status for an error, and the line that tells it; empty for none."""
+    status, message = _explain(error)
+    return status, " ".join(message.split())
+
+
+def _explain(error: BaseException) -> tuple[int, str]:
     match error:
         case HapgpuError():
-            return error.exit_code, _one_line(str(error))
+            explained = error.exit_code, str(error)
         case KeyboardInterrupt():
-            return INTERRUPTED, ""
+            explained = INTERRUPTED, ""
         case BrokenPipeError():
-            return BROKEN_PIPE, ""
+            explained = BROKEN_PIPE, ""
         case MemoryError():
-            return 1, "not enough memory; fewer threads (-t) need less"
+            explained = 1, "not enough memory; fewer threads (-t) need less"
         case OSError():
             place = f"{error.filename}: " if error.filename else ""
             status = OutputError.exit_code if error.errno in _DISK_FULL else 1
-            return status, _one_line(f"{place}{error.strerror or error}")
-    return 1, _one_line(
-        f"unexpected {type(error).__name__}: {error}"
-        " (please run it again with --debug and report what it prints)"
-    )
+            explained = status, f"{place}{error.strerror or error}"
+        case _UsageFault():
+            explained = UsageError.exit_code, _usage(error)
+        case _:
+            what = f"unexpected {type(error).__name__}: {error}"
+            explained = 1, f"{what} (please run it again with --debug and report what it prints)"
+    return explained
 
 
-def _one_line(text: str) -> str:
-    return " ".join(text.split())
+def _usage(error: Any) -> str:
+    """Return what Typer says of a command line, and where its options are listed."""
+    command = error.ctx.command_path if error.ctx else "hapgpu"
+    return f"{error.format_message().rstrip('.')}; run: {command} --help"

@@ -8,6 +8,14 @@ from typing import Annotated, Final
 
 import typer
 
+from hapgpu.cli.files import (
+    ALIGNMENT_INDEXES,
+    FASTA_INDEXES,
+    OUTPUT,
+    STATISTICS,
+    CommandFiles,
+    Read,
+)
 from hapgpu.cli.likelihoods import LikelihoodRun, ReadSelection, score_batches, score_reads
 from hapgpu.cli.messages import set_up_messages
 from hapgpu.cli.options import (
@@ -24,7 +32,7 @@ from hapgpu.cli.options import (
     Threads,
     Verbose,
 )
-from hapgpu.cli.run import announce, check_outputs, given_regions, report, with_indexes
+from hapgpu.cli.run import announce, given_regions, report
 from hapgpu.device import resolve_devices
 from hapgpu.errors import UsageError
 from hapgpu.pairhmm.pcr_model import PcrModel
@@ -44,6 +52,17 @@ hapgpu pairhmm sample.bam haplotypes.fa --pcr-model none --normalize --matrix -o
 
 Reads with qualities and haplotypes in text batches:
 hapgpu pairhmm --batches 10s.in -o likelihoods.tsv"""
+
+FILES: Final = CommandFiles(
+    reads=(
+        Read("reads", ALIGNMENT_INDEXES, standard=True),
+        Read("haplotypes"),
+        Read("batches", standard=True),
+        Read("reference", FASTA_INDEXES),
+        Read("targets_file"),
+    ),
+    writes=(OUTPUT, STATISTICS),
+)
 
 # Secondary, QC-fail, duplicate, supplementary: what GATK does not look at either.
 _EXCLUDED_FLAGS: Final = 0xF00
@@ -208,8 +227,6 @@ def pairhmm(
     """
     set_up_messages("pairhmm", quiet=quiet, verbose=verbose, debug=debug)
     _check_input(context, batches, haplotypes)
-    inputs = (reads, haplotypes, reference, batches, targets_file)
-    check_outputs(with_indexes(path for path in inputs if path is not None), output, json)
     devices, chosen = resolve_devices(device, threads=threads, gpu_memory=gpu_mem)
     statistics = RunStatistics("pairhmm", sys.argv, [d.name for d in devices], threads)
     run = LikelihoodRun(devices, threads, output, quiet, statistics)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+from typing import Final
+
 from rich.console import Console
 from rich.progress import (
     BarColumn,
@@ -13,6 +16,11 @@ from rich.progress import (
 from rich.progress import (
     Progress as RichBar,
 )
+
+from hapgpu import leftovers
+
+_TAKEN_AWAY: Final = b"\r\x1b[2K\x1b[?25h"
+"""Clears the line and shows the cursor: rich itself could wait for the thread that is ended."""
 
 
 class BarProgress:
@@ -37,12 +45,14 @@ class BarProgress:
             console=Console(stderr=True),
             transient=True,
         )
+        self._leftover = -1
         self._task = self._bar.add_task(title, start=False, total=None, rate="-")
 
     def start(self, total: int | None) -> None:
         """Show the bar."""
         self._bar.update(self._task, total=total)
         self._bar.start_task(self._task)
+        self._leftover = leftovers.register(lambda: os.write(2, _TAKEN_AWAY))
         self._bar.start()
 
     def advance(self, count: int) -> None:
@@ -54,3 +64,4 @@ class BarProgress:
     def finish(self) -> None:
         """Take the bar away."""
         self._bar.stop()
+        leftovers.forget(self._leftover)

@@ -9,6 +9,15 @@ from typing import Annotated, Final
 import typer
 
 import hapgpu
+from hapgpu.cli.files import (
+    ALIGNMENT_INDEXES,
+    FASTA_INDEXES,
+    STATISTICS,
+    CommandFiles,
+    Read,
+    Written,
+    standard_output,
+)
 from hapgpu.cli.messages import set_up_messages
 from hapgpu.cli.options import (
     Debug,
@@ -28,14 +37,7 @@ from hapgpu.cli.options import (
     Verbose,
 )
 from hapgpu.cli.progress import choose_progress
-from hapgpu.cli.run import (
-    announce,
-    check_outputs,
-    given_regions,
-    report,
-    with_indexes,
-    worker_devices,
-)
+from hapgpu.cli.run import announce, given_regions, report, worker_devices
 from hapgpu.device import resolve_devices
 from hapgpu.errors import UsageError
 from hapgpu.io.header import SamHeader
@@ -60,6 +62,16 @@ hapgpu realign sample.bam haplotypes.fa --reference ref.fa -o realigned.bam --wr
 
 Amplicons, each read to every allele:
 hapgpu realign reads.fastq.gz alleles.fa -o amplicons.bam"""
+
+FILES: Final = CommandFiles(
+    reads=(
+        Read("reads", ALIGNMENT_INDEXES, standard=True),
+        Read("haplotypes"),
+        Read("reference", FASTA_INDEXES),
+        Read("targets_file"),
+    ),
+    writes=(Written("output", ALIGNMENT_INDEXES, standard_output), STATISTICS),
+)
 
 # Secondary, QC-fail, duplicate, supplementary: what GATK does not look at either.
 _EXCLUDED_FLAGS: Final = 0xF00
@@ -182,12 +194,6 @@ def realign(
         with_reference={"--always": always, "--loci-only": loci_only, "--write-index": write_index},
         write_all=write_all,
     )
-    inputs = (reads, haplotypes, reference, targets_file)
-    read = with_indexes(path for path in inputs if path is not None)
-    check_outputs(read, output, json)
-    if write_index and output is not None:
-        for kind in ("csi", "crai"):
-            check_outputs(read, Path(f"{output}.{kind}"), json)
     devices, chosen = resolve_devices(device, threads=threads, gpu_memory=gpu_mem)
     options = RealignOptions(
         resolve_scoring(scoring),

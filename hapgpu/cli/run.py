@@ -9,16 +9,15 @@ from pathlib import Path
 from typing import Final
 
 from hapgpu.batch import ReadBatch
+from hapgpu.cli.files import STANDARD
 from hapgpu.device import CpuDevice, Device
-from hapgpu.errors import OutputError, UsageError
-from hapgpu.io.regions import Region, parse_region, read_bed
+from hapgpu.errors import InputError
+from hapgpu.io.regions import EVERYTHING, RegionChoice, parse_region, read_bed
 from hapgpu.jit import is_first_run
 from hapgpu.stats import RunStatistics
 
 logger = logging.getLogger(__name__)
 
-_STANDARD: Final = "-"
-_INDEXES: Final = ("fai", "gzi", "bai", "csi", "crai", "tbi")
 _WORKERS_PER_GPU: Final = 2  # one prepares and finishes batches while the other has the GPU
 
 
@@ -33,67 +32,17 @@ def announce(command: str, device: str, *, quiet: bool) -> None:
         )
 
 
-def refuse_to_replace(inputs: Iterable[str | Path], output: Path | None) -> None:
-    """Make sure that the output is none of the inputs, which it would replace at the end.
+def require_inputs(paths: Iterable[str | Path]) -> None:
+    """Make sure, before anything takes its time, that all inputs are there.
 
     Raises
     ------
-    UsageError
-        It is one of them, under whatever name.
+    InputError
+        One is not; `-` is.
     """
-    if output is None or not output.is_file():
-        return
-    for path in map(Path, inputs):
-        if path.exists() and path.samefile(output):
-            raise UsageError(f"{output} is read from: write to another file")
-
-
-def require_folder(path: Path | None) -> None:
-    """Make sure, before the work is done, that there is a folder for an output.
-
-    Raises
-    ------
-    OutputError
-        There is none.
-    """
-    if path is not None and not path.parent.is_dir():
-        raise OutputError(f"cannot write {path}: there is no folder {path.parent}")
-
-
-def with_indexes(paths: Iterable[str | Path]) -> list[str]:
-    """Return files that are read, and those that may be read with them; not standard input."""
-    files = [str(path) for path in paths if str(path) != _STANDARD]
-    stems = [str(Path(path).parent / Path(path).stem) for path in files]
-    return [*files, *(f"{path}.{kind}" for path in files + stems for kind in _INDEXES)]
-
-
-def check_outputs(inputs: Iterable[str | Path], output: Path | None, json: Path | None) -> None:
-    """Refuse, before anything takes its time, what cannot or must not be written.
-
-    Raises
-    ------
-    UsageError
-        An output is one of the inputs, or both are one file.
-    OutputError
-        There is no folder for one.
-    """
-    read = list(inputs)
-    for path in (output, json):
-        refuse_to_replace(read, path)
-        require_folder(path)
-    refuse_one_for_both(output, json)
-
-
-def refuse_one_for_both(output: Path | None, json: Path | None) -> None:
-    """Make sure that the output and the statistics go to two files.
-
-    Raises
-    ------
-    UsageError
-        Both are one file.
-    """
-    if output is not None and json is not None and output.resolve() == json.resolve():
-        raise UsageError(f"{json} cannot take both the output and the statistics")
+    for path in map(str, paths):
+        if path != STANDARD and not Path(path).exists():
+            raise InputError(f"{path}: no such file")
 
 
 def worker_devices(devices: Sequence[Device]) -> list[Device]:
@@ -105,8 +54,8 @@ def worker_devices(devices: Sequence[Device]) -> list[Device]:
     ]
 
 
-def given_regions(texts: Sequence[str] | None, targets_file: Path | None) -> list[Region]:
-    """Return the regions of -r and -L.
+def given_regions(texts: Sequence[str] | None, targets_file: Path | None) -> RegionChoice:
+    """Return the regions of -r and -L: everything without either.
 
     Raises
     ------
@@ -115,8 +64,13 @@ def given_regions(texts: Sequence[str] | None, targets_file: Path | None) -> lis
     InputError
         The file cannot be read or is no BED.
     """
+    if not texts and targets_file is None:
+        return EVERYTHING
     regions = [parse_region(text) for text in texts or ()]
-    return regions + (read_bed(targets_file) if targets_file is not None else [])
+    regions += read_bed(targets_file) if targets_file is not None else []
+    if not regions:
+        logger.warning("%s: holds no region, so nothing is chosen", targets_file)
+    return RegionChoice(tuple(regions))
 
 
 def report(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -14,6 +13,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
+from hapgpu import leftovers
 from hapgpu.device import CpuDevice, CudaDevice, Device
 from hapgpu.errors import InputError
 from hapgpu.fmindex import cpu
@@ -157,7 +157,7 @@ def _data(device: Device, reference: Path | None, reads: str | None, copies: int
 
 
 def _random_index(device: Device) -> IndexData:
-    with tempfile.TemporaryDirectory() as folder:
+    with leftovers.temporary_folder() as folder:
         path = Path(folder, "random.fa")
         path.write_bytes(b">random\n" + random_reference(_RANDOM_BASES).tobytes() + b"\n")
         return build_index(path, device)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -12,12 +11,13 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from hapgpu import leftovers
 from hapgpu.device import CpuDevice, Device, usable_cpus
 from hapgpu.genotyping.benchmark_files import CONTIG, READ_MODEL, SimulatedFiles, simulated_files
 from hapgpu.genotyping.genotyper import GenotypeOptions, LikelihoodsOf
 from hapgpu.genotyping.session import GenotypeInputs, GenotypeSession
 from hapgpu.genotyping.vcf_run import PAIR_HMM, write_genotypes
-from hapgpu.io.regions import Region
+from hapgpu.io.regions import EVERYTHING, Region, RegionChoice
 from hapgpu.io.vcf import open_vcf
 from hapgpu.pairhmm.batch import HmmBatch
 from hapgpu.stats import RunStatistics
@@ -98,7 +98,7 @@ def benchmark_genotype(device: Device, reference: Path, copies: int = 1) -> Iter
         So many copies are longer than what BAM can hold.
     """
     threads = device.threads if isinstance(device, CpuDevice) else usable_cpus()
-    with tempfile.TemporaryDirectory() as folder:
+    with leftovers.temporary_folder() as folder:
         files = simulated_files(Path(folder), reference, copies, threads)
         data = f"{reference.name} x{copies}, {READ_MODEL.depth:.0f}x"
         for run in _runs(files, device, threads):
@@ -135,16 +135,16 @@ class _Run:
     def _output(self) -> Path:
         return self.files.sites.with_name("genotypes.vcf.gz")
 
-    def _first_sites(self) -> Sequence[Region]:
+    def _first_sites(self) -> RegionChoice:
         last = int(self.files.starts[:_FIRST_SITES][-1])
-        return (Region(CONTIG, 0, last + 1),)
+        return RegionChoice((Region(CONTIG, 0, last + 1),))
 
-    def _opened(self, regions: Sequence[Region] = ()) -> GenotypeSession:
+    def _opened(self, regions: RegionChoice = EVERYTHING) -> GenotypeSession:
         files = self.files
         inputs = GenotypeInputs((str(files.reads),), files.reference, str(files.sites), regions)
         return GenotypeSession(inputs, _OPTIONS, self.threads)
 
-    def _genotype(self, regions: Sequence[Region] = ()) -> RunStatistics:
+    def _genotype(self, regions: RegionChoice = EVERYTHING) -> RunStatistics:
         statistics = RunStatistics("bench", (_COMMAND,), (self.device.name,), self.threads)
         with self._opened(regions) as session:
             write_genotypes(

@@ -6,24 +6,24 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from hapgpu.errors import UsageError
-from hapgpu.io.regions import Region, contig_hint, merge_regions
+from hapgpu.io.regions import Region, RegionChoice, contig_hint, merge_regions
 from hapgpu.io.vcf import VcfRecord
 
 
 def within(
-    records: Iterable[VcfRecord], regions: Sequence[Region], contigs: Mapping[str, int]
+    records: Iterable[VcfRecord], choice: RegionChoice, contigs: Mapping[str, int]
 ) -> Iterator[VcfRecord]:
-    """Return the records whose REF overlaps a region; all records if there are no regions.
+    """Return the records that are chosen by where their REF lies.
 
     Raises
     ------
     UsageError
         The contig of a region is none of `contigs`.
     """
-    if not regions:
+    if choice.regions is None:
         return iter(records)
     merged: dict[str, list[Region]] = {}
-    for region in merge_regions(regions):
+    for region in merge_regions(choice.regions):
         if region.contig not in contigs:
             hint = contig_hint(region.contig, contigs)
             raise UsageError(f"region {region}: no contig '{region.contig}' in the reference{hint}")

@@ -19,7 +19,7 @@ from hapgpu.genotyping.locus_batches import Count, LocusRules, locus_batches, un
 from hapgpu.genotyping.read_rules import ReadRules
 from hapgpu.genotyping.record_selection import within
 from hapgpu.io.fasta import ReferenceFasta
-from hapgpu.io.regions import Region
+from hapgpu.io.regions import EVERYTHING, RegionChoice
 from hapgpu.io.vcf import open_vcf
 from hapgpu.pairhmm.likelihoods import log10_likelihoods
 
@@ -52,13 +52,13 @@ class GenotypeInputs:
     sites
         Name of a VCF or BCF file; `-` is standard input.
     regions
-        Only sites that overlap one of these, all if there are none.
+        Which sites are chosen by where they lie.
     """
 
     reads: Sequence[str]
     reference: Path
     sites: str
-    regions: Sequence[Region] = ()
+    regions: RegionChoice = EVERYTHING
 
 
 class GenotypeSession:

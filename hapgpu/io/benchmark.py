@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from hapgpu import leftovers
 from hapgpu.batch import Ragged, ReadBatch
 from hapgpu.io.header import SamHeader
 from hapgpu.io.reads import open_reads
@@ -43,7 +43,7 @@ def benchmark_io(threads: int, seconds: float = 3.0) -> dict[str, float]:
     """
     batch = simulated_reads(_BATCH_READS)
     header = SamHeader.from_references(["chr20"], [_REFERENCE_LENGTH])
-    with tempfile.TemporaryDirectory() as folder:
+    with leftovers.temporary_folder() as folder:
         path = str(Path(folder, "reads.bam"))
 
         def encode() -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import BinaryIO, Self
 
+from hapgpu import leftovers
 from hapgpu.errors import OutputError
 
 _BUFFER_BYTES = 1 << 20
@@ -20,8 +21,8 @@ class OutputFile:
     """A binary output: a file, or standard output.
 
     A regular file is written beside its target under a temporary name. Leaving the context
-    gives it its name; leaving it with an exception removes it. Pipes and devices are
-    written directly. A broken pipe is raised as it is.
+    gives it its name; leaving it with an exception removes it, and so does the end of the process
+    by a signal. Pipes and devices are written directly. A broken pipe is raised as it is.
 
     Parameters
     ----------
@@ -39,6 +40,7 @@ class OutputFile:
         self.name = "standard output" if standard else str(path)
         self._target: Path | None = None
         self._temporary: Path | None = None
+        self._leftover = -1
         with self.reporting():
             self._stream = sys.stdout.buffer if standard else self._open(Path(str(path)))
         self._is_standard = standard
@@ -50,7 +52,9 @@ class OutputFile:
             return path.open("wb", buffering=_BUFFER_BYTES)
         self._target = path.resolve()
         temporary = self._target.with_name(f".{path.name[:200]}.{secrets.token_hex(4)}.tmp")
-        stream = temporary.open("x+b", buffering=_BUFFER_BYTES)
+        with leftovers.steady():
+            stream = temporary.open("x+b", buffering=_BUFFER_BYTES)
+            self._leftover = leftovers.register(temporary.unlink)
         self._temporary = temporary
         return stream
 
@@ -85,7 +89,10 @@ class OutputFile:
                 return
             self._stream.close()
             if self._temporary and self._target:
-                self._temporary.replace(self._target)
+                with leftovers.steady():
+                    self._temporary.replace(self._target)
+                    leftovers.forget(self._leftover)
+                    leftovers.note_result()
                 self._temporary = None
 
     def discard(self) -> None:
@@ -95,6 +102,7 @@ class OutputFile:
                 self._stream.close()
         if self._temporary:
             self._temporary.unlink(missing_ok=True)
+            leftovers.forget(self._leftover)
             self._temporary = None
 
     @property

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gzip
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -40,6 +40,31 @@ class Region:
     def overlaps(self, other: Region) -> bool:
         """Tell whether the two regions have a base in common."""
         return self.contig == other.contig and self.start < other.end and other.start < self.end
+
+
+@dataclass(frozen=True, slots=True)
+class RegionChoice:
+    """What was asked for: everything, or what overlaps one of some regions, of which may be none.
+
+    Attributes
+    ----------
+    regions
+        None for everything.
+    """
+
+    regions: tuple[Region, ...] | None
+
+    @property
+    def is_everything(self) -> bool:
+        """Whether no choice was made."""
+        return self.regions is None
+
+    def or_else(self, loci: Sequence[Region]) -> Sequence[Region] | None:
+        """Return the regions to be read: those chosen, or else the loci, or None for everything."""
+        return self.regions if self.regions is not None else loci or None
+
+
+EVERYTHING: Final = RegionChoice(None)
 
 
 def parse_region(text: str, lengths: Mapping[str, int] | None = None) -> Region:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import select
 import subprocess
@@ -13,6 +14,7 @@ from pathlib import Path
 from threading import Thread
 from typing import IO, BinaryIO, Final, cast
 
+from hapgpu import leftovers
 from hapgpu.errors import InputError, OutputError
 from hapgpu.io.output import OutputFile
 from hapgpu.io.regions import Region
@@ -29,12 +31,15 @@ class _Samtools:
 
     def __init__(self, arguments: Sequence[str | Path], stdin: int | None, stdout: int) -> None:
         self._messages = tempfile.TemporaryFile()  # noqa: SIM115 (closed by `close`)
-        self._process = subprocess.Popen(  # noqa: S603 (a list of arguments, no shell)
-            [sys.executable, "-P", _COMMAND, *arguments],
-            stdin=stdin,
-            stdout=stdout,
-            stderr=self._messages,
-        )
+        with leftovers.steady():
+            self._process = subprocess.Popen(  # noqa: S603 (a list of arguments, no shell)
+                [sys.executable, "-P", _COMMAND, *arguments],
+                stdin=stdin,
+                stdout=stdout,
+                stderr=self._messages,
+                process_group=0,  # Ctrl-C is for this process, which then ends samtools
+            )
+            self._leftover = leftovers.register(self._process.kill)
 
     @property
     def input(self) -> IO[bytes]:
@@ -56,6 +61,7 @@ class _Samtools:
     def close(self) -> None:
         """End it, whatever it is doing."""
         self._process.kill()
+        leftovers.forget(self._leftover)
         for stream in (self._process.stdin, self._process.stdout, self._messages):
             if stream:
                 with suppress(OSError):
@@ -92,7 +98,8 @@ class ConvertedInput:
         if reference:
             arguments += ["-T", reference]
         if self._bed:
-            arguments += ["-M", "-L", Path(self._bed.name)]
+            # By its number in this process: it has no name that could be left behind.
+            arguments += ["-M", "-L", f"/proc/{os.getpid()}/fd/{self._bed.fileno()}"]
         arguments += ["--", source.path or "-"]
         stdin = subprocess.DEVNULL if source.path else subprocess.PIPE
         self._samtools = _Samtools(arguments, stdin, subprocess.PIPE)
@@ -140,7 +147,7 @@ class ConvertedInput:
 
 
 def _bed_file(regions: Sequence[Region]) -> IO[str]:
-    file = tempfile.NamedTemporaryFile("w", suffix=".bed")  # noqa: SIM115 (closed by the caller)
+    file = tempfile.TemporaryFile("w")  # noqa: SIM115 (closed by the caller)
     file.writelines(f"{region.contig}\t{region.start}\t{region.end}\n" for region in regions)
     file.flush()
     return file

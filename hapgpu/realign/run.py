@@ -23,7 +23,7 @@ from hapgpu.io.pool import MOST_IO_THREADS, Pool
 from hapgpu.io.reads import ReadSource, open_reads
 from hapgpu.io.record_order import OrderKeeper
 from hapgpu.io.records import RecordWriter, open_writer
-from hapgpu.io.regions import Region
+from hapgpu.io.regions import Region, RegionChoice
 from hapgpu.io.reread import RereadableInput, rereadable
 from hapgpu.pipeline import run_pipeline
 from hapgpu.progress import Progress
@@ -99,11 +99,11 @@ class ReadSelection:
     path
         A file, or `-` for standard input.
     regions
-        Only reads that overlap one of these, if there are any.
+        Which reads are chosen by where they lie.
     """
 
     path: str
-    regions: Sequence[Region]
+    regions: RegionChoice
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,7 +165,7 @@ def realign_to_haplotypes(
     UsageError
         Reads of FASTQ are to be chosen by regions.
     """
-    regions = reads.regions or haplotypes.loci or None
+    regions = reads.regions.or_else(haplotypes.loci)
     with open_reads(reads.path, threads=resources.io_threads, regions=regions) as source:
         if source.is_fastq:
             _refuse_for_fastq(reads, options, output)
@@ -198,7 +198,7 @@ def realign_to_reference(
     """
     with rereadable(reads.path) as file:
         opener = _Opener(file, resources.io_threads, reference)
-        with opener.open(reads.regions or haplotypes.loci) as source:
+        with opener.open(reads.regions.or_else(haplotypes.loci)) as source:
             if source.is_fastq:
                 _refuse_for_fastq(reads, options, output)
                 make = _maker_for_fastq(resources, haplotypes, reference, options, file.name)
@@ -212,14 +212,13 @@ def realign_to_reference(
                 )
             table = _find_moves(resources, source, haplotypes, reference, options, file.name)
         written = WrittenReads()
-        regions: Sequence[Region] | None = reads.regions or None
-        if output.loci_only:
-            regions = haplotypes.loci
+        chosen = reads.regions.regions
+        regions = haplotypes.loci if output.loci_only else chosen
         with opener.open(regions) as source:
             if output.loci_only:
                 given = None
-                if reads.regions:
-                    given = Intervals.from_regions(reads.regions, source.header, file.name)
+                if chosen is not None:
+                    given = Intervals.from_regions(chosen, source.header, file.name)
                 written = WrittenReads(given, options.require_flags, options.exclude_flags)
             with output.open(source.header, resources.io_threads, reference) as writer:
                 _rewrite(resources, source, table, written, writer, file.name)
@@ -357,7 +356,7 @@ def _split(batches: Iterable[ReadBatch], haplotypes: HaplotypeSet) -> Iterator[R
 def _refuse_for_fastq(reads: ReadSelection, options: RealignOptions, output: OutputOptions) -> None:
     """Refuse options that need alignments."""
     given = {
-        "-r and -L": bool(reads.regions),
+        "-r and -L": not reads.regions.is_everything,
         "--loci-only": output.loci_only,
         "--always": options.always,
         "--write-index": output.write_index,

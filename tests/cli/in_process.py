@@ -13,7 +13,7 @@ from unittest.mock import patch
 
 import pytest
 
-from hapgpu.cli.app import main
+from hapgpu.cli.command_line import run
 
 
 @contextmanager
@@ -56,7 +56,7 @@ def status_of_command(command: str, *arguments: str | Path) -> int:
         patch.object(os, "_exit", sys.exit),
     ):
         try:
-            main()
+            run(sys.argv[1:])
         except SystemExit as end:
             return int(end.code or 0)
     return 0

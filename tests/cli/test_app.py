@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 import hapgpu
-from hapgpu.cli.app import COMMANDS
+from hapgpu.cli.command_line import COMMANDS
 from hapgpu.cli.messages import explain
 from hapgpu.errors import DeviceError, HapgpuError, InputError, OutputError, UsageError
 
@@ -32,7 +32,8 @@ def faulty(tmp_path: Path) -> list[str]:
     (tmp_path / "doctor.py").write_text(
         "from typing import Annotated\n"
         "import typer\n"
-        "EXAMPLES = ''\n"
+        "from hapgpu.cli.files import CommandFiles\n"
+        "EXAMPLES, FILES = '', CommandFiles()\n"
         "def doctor(code: str, debug: Annotated[bool, typer.Option()] = False) -> None:\n"
         "    exec(code)\n"
     )
@@ -114,7 +115,8 @@ def test_fault_while_options_are_read_is_one_line(faulty: list[str], tmp_path: P
         "from typing import Annotated\n"
         "import typer\n"
         "from hapgpu.errors import UsageError\n"
-        "EXAMPLES = ''\n"
+        "from hapgpu.cli.files import CommandFiles\n"
+        "EXAMPLES, FILES = '', CommandFiles()\n"
         "def refuse(text):\n"
         "    raise UsageError(f'no {text} here')\n"
         "def doctor(x: Annotated[str, typer.Option(parser=refuse)] = None) -> None:\n"
@@ -171,7 +173,9 @@ def test_full_disk(faulty: list[str]) -> None:
             [*faulty, "print(1)"], stdout=full, stderr=subprocess.PIPE, text=True, check=False
         )
     assert done.returncode == 4
-    assert done.stderr == "hapgpu doctor: error: No space left on device\n"
+    assert done.stderr == (
+        "hapgpu doctor: error: cannot write standard output: No space left on device\n"
+    )
 
 
 WAIT_FOR_INPUT = """

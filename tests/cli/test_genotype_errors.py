@@ -210,7 +210,7 @@ def test_an_input_is_not_replaced(
     before = (example / name).read_bytes()
     inputs = [example / file for file in ("reads.bam", "reads.sam", "ref.fa", "sites.vcf")]
     assert status_of(*inputs, option, example / name) == 2
-    assert f"{name} is read from" in capsys.readouterr().err
+    assert f"{name}: is also an input" in capsys.readouterr().err
     assert (example / name).read_bytes() == before
 
 
@@ -221,7 +221,7 @@ def test_targets_are_not_replaced(
     targets.write_text(f"{CONTIG}\t0\t10\n")
     inputs = [example / file for file in ("reads.bam", "ref.fa", "sites.vcf")]
     assert status_of(*inputs, "-L", targets, "-o", targets) == 2
-    assert "targets.bed is read from" in capsys.readouterr().err
+    assert "targets.bed: is also an input" in capsys.readouterr().err
 
 
 def test_output_and_statistics_are_two_files(
@@ -229,7 +229,7 @@ def test_output_and_statistics_are_two_files(
 ) -> None:
     inputs = [example / name for name in ("reads.bam", "ref.fa", "sites.vcf")]
     assert status_of(*inputs, "-q", "-o", tmp_path / "out", "--json", tmp_path / "out") == 2
-    assert "both the output and the statistics" in capsys.readouterr().err
+    assert "is also an output" in capsys.readouterr().err
     assert not list(tmp_path.iterdir())
 
 

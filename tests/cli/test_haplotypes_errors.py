@@ -95,7 +95,7 @@ def test_an_input_is_not_replaced(
     before = (example / name).read_bytes()
     inputs = [example / "ref.fa", example / "good.vcf", "-L", example / "targets.bed"]
     assert status_of(*inputs, option, example / name) == 2
-    assert f"{name} is read from" in capsys.readouterr().err
+    assert f"{name}: is also an input" in capsys.readouterr().err
     assert (example / name).read_bytes() == before
 
 
@@ -104,7 +104,7 @@ def test_output_and_statistics_are_two_files(
 ) -> None:
     inputs = example / "ref.fa", example / "good.vcf"
     assert status_of(*inputs, "-q", "-o", tmp_path / "out", "--json", tmp_path / "out") == 2
-    assert "both the output and the statistics" in capsys.readouterr().err
+    assert "is also an output" in capsys.readouterr().err
     assert not list(tmp_path.iterdir())
 
 

@@ -162,7 +162,7 @@ def test_no_input_is_replaced(
     before = {path: path.read_bytes() for path in inputs.iterdir()}
     assert status_of(*arguments.split(), option, output, "--device", "cpu") == 2
     line = error_of_command("pairhmm", capsys)
-    assert line.startswith(f"hapgpu pairhmm: error: {Path(output)} is read from")
+    assert line.startswith(f"hapgpu pairhmm: error: {Path(output)}: is also an input")
     assert {path: path.read_bytes() for path in inputs.iterdir()} == before
 
 
@@ -172,7 +172,7 @@ def test_an_index_without_the_ending_of_its_file_is_not_replaced(
     monkeypatch.chdir(inputs)
     (inputs / "reads.bam.bai").rename("reads.bai")
     assert status_of("reads.bam", "haplotypes.fa", "-o", "reads.bai", "--device", "cpu") == 2
-    assert "reads.bai is read from" in error_of_command("pairhmm", capsys)
+    assert "reads.bai: is also an input" in error_of_command("pairhmm", capsys)
 
 
 @pytest.mark.parametrize("arguments", ["reads.bam haplotypes.fa", "--batches good.in"])
@@ -184,7 +184,7 @@ def test_one_file_for_two_outputs(
 ) -> None:
     monkeypatch.chdir(inputs)
     assert status_of(*arguments.split(), "-o", "out", "--json", inputs / "out") == 2
-    assert "both the output and the statistics" in error_of_command("pairhmm", capsys)
+    assert "is also an output" in error_of_command("pairhmm", capsys)
     assert not (inputs / "out").exists()
 
 

@@ -144,7 +144,7 @@ def test_an_input_is_not_replaced(
     given = [tmp_path / "reads.bam", tmp_path / "haplotypes.fa"]
     options = ["--reference", tmp_path / "reference.fa", "-L", tmp_path / "targets.bed"]
     assert status_of(*given, *options, "-q", option, tmp_path / name) == 2
-    assert f"{name} is read from" in capsys.readouterr().err
+    assert f"{name}: is also an input" in capsys.readouterr().err
     assert (tmp_path / name).read_bytes() == before
 
 
