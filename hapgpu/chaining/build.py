@@ -18,6 +18,7 @@ from hapgpu.errors import InputError
 from hapgpu.io.fasta import FastaRecords, read_fasta
 from hapgpu.io.fasta_digest import digest_fasta
 from hapgpu.io.pool import Pool
+from hapgpu.io.reread import rereadable
 from hapgpu.rows import read_only
 
 MOST_BASES: Final = 2**31 - 1
@@ -31,32 +32,28 @@ _MOST_PART: Final = 1 << 28
 _PARTS_PER_THREAD: Final = 4
 
 
-def build_index(
-    path: str | Path, options: SketchOptions, threads: int, name: str | None = None
-) -> MinimizerIndex:
+def build_index(path: str | Path, options: SketchOptions, threads: int) -> MinimizerIndex:
     """Make the minimizer index of a reference.
 
     Parameters
     ----------
     path
-        FASTA, plain, gzip- or BGZF-compressed.
+        FASTA, plain, gzip- or BGZF-compressed, a file or a pipe.
     options
         The minimizers to find.
     threads
         At least 1; the index does not depend on it.
-    name
-        Of the file, for messages; the path if not given.
 
     Raises
     ------
     InputError
         The file cannot be read or is not FASTA, or a sequence is too long.
     """
-    with Pool(threads) as pool:
-        records = read_fasta(path, name=name, allow_empty=True, max_bases=MOST_BASES)
-        digest = pool.submit(digest_fasta, path)
+    with rereadable(str(path)) as file, Pool(threads) as pool:
+        records = read_fasta(file.path, name=file.name, allow_empty=True, max_bases=MOST_BASES)
+        digest = pool.submit(digest_fasta, file.path)
         parts = _sketch_records(records, options, pool)
-        _check_hits(name or str(path), parts)
+        _check_hits(file.name, parts)
         mixed, hits = group_by_hash(parts, pool)
         del parts
         entries, directory, bits = table_of(mixed)

@@ -23,6 +23,7 @@ from hapgpu.fmindex.index_data import (
 from hapgpu.io.fasta import FastaRecords, read_fasta
 from hapgpu.io.fasta_digest import digest_fasta
 from hapgpu.io.header import MAX_REFERENCE_LENGTH, SamHeader
+from hapgpu.io.reread import RereadableInput, rereadable
 from hapgpu.rows import read_only
 
 _LETTERS_AT_A_TIME: Final = 1 << 26
@@ -32,22 +33,18 @@ _IS_STRANGE: Final = ~np.isin(
 )
 
 
-def build_index(
-    path: str | Path, device: Device, *, low_memory: bool = False, name: str | None = None
-) -> IndexData:
+def build_index(path: str | Path, device: Device, *, low_memory: bool = False) -> IndexData:
     """Make the index of a reference.
 
     Parameters
     ----------
     path
-        FASTA, plain, gzip- or BGZF-compressed. A, C, G and T of either case are bases; no other
+        FASTA, plain, gzip- or BGZF-compressed, a file or a pipe. A, C, G and T of either case are bases; no other
         letter ever matches.
     device
         Where to compute; the index does not depend on it.
     low_memory
         Whether to keep only samples of the suffix array.
-    name
-        Of the file, for messages; the path if not given.
 
     Returns
     -------
@@ -61,7 +58,8 @@ def build_index(
     DeviceError
         The memory of the GPU does not suffice, or the GPU failed.
     """
-    reference = _read(path, name or str(path))
+    with rereadable(str(path)) as file:
+        reference = _read(file)
     if isinstance(device, CudaDevice):
         return _build_on_gpu(reference, device, low_memory=low_memory)
     index = _assemble(reference, np, suffix_array.sort_suffixes, low_memory=low_memory)
@@ -79,15 +77,16 @@ class _Reference:
     fasta_sha256: bytes
 
 
-def _read(path: str | Path, name: str) -> _Reference:
-    records = read_fasta(path, name=name, max_bases=MAX_REFERENCE_LENGTH)
+def _read(file: RereadableInput) -> _Reference:
+    name = file.name
+    records = read_fasta(file.path, name=name, max_bases=MAX_REFERENCE_LENGTH)
     letters, offsets = records.sequences.data, records.sequences.offsets
     if letters.size > MOST_BASES:
         limit = f"an index holds at most {MOST_BASES:,}"
         raise InputError(f"{name}: {letters.size:,} bases, but {limit}: split the reference")
     _check_contigs(name, records)
     _check_letters(name, records)
-    return _Reference(name, Contigs(records.names, offsets), letters, *digest_fasta(path))
+    return _Reference(name, Contigs(records.names, offsets), letters, *digest_fasta(file.path))
 
 
 def _check_contigs(name: str, records: FastaRecords) -> None:

@@ -13,9 +13,7 @@ from hapgpu.fmindex.index_data import IndexData
 logger = logging.getLogger(__name__)
 
 
-def open_index(
-    fasta: Path, device: Device, path: Path | None = None, name: str | None = None
-) -> IndexData:
+def open_index(fasta: Path, device: Device, path: Path | None = None) -> IndexData:
     """Load the index of a reference, or build it where none lies beside the FASTA file.
 
     Parameters
@@ -26,8 +24,6 @@ def open_index(
         Where the index is built, if it has to be.
     path
         Where it lies; by default beside the FASTA file. One that is named has to exist.
-    name
-        Of the FASTA file, for messages; its path if not given.
 
     Raises
     ------
