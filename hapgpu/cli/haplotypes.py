@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Final
 
@@ -27,6 +27,7 @@ from hapgpu.genotyping.locus_batch import LocusBatch
 from hapgpu.genotyping.locus_batches import LocusRules, locus_batches
 from hapgpu.genotyping.record_selection import within
 from hapgpu.genotyping.sites import has_sequence
+from hapgpu.genotyping.telomeres import is_telomere
 from hapgpu.io.fasta import ReferenceFasta
 from hapgpu.io.output import OutputFile
 from hapgpu.io.vcf import VcfRecord, open_vcf
@@ -56,6 +57,7 @@ _MOST_COMBINATIONS: Final = 64
 _TOLD: Final = {
     "symbolic_alleles": "symbolic alleles and breakends are left out",
     "spanned_alleles": "alleles are '*' and change nothing where they stand",
+    "telomere_records": "records lie at a telomere (POS 0 or beyond the contig) and are left out",
     "loci_without_alternatives": "loci are left out: no haplotype there differs from the reference",
     "cuts": f"times neighbours do not share a locus: they have over {_MOST_COMBINATIONS}"
     " combinations of alleles, or over 1000 records follow each other closely",
@@ -116,9 +118,8 @@ def haplotypes(
     rules = LocusRules(flank, flank, _MOST_COMBINATIONS, masks=False, phased=True)
     with ReferenceFasta(reference) as fasta, open_vcf(calls) as vcf:
         records = within(vcf.records(), chosen, fasta.lengths)
-        batches = locus_batches(
-            _with_sequences(records, statistics), fasta, rules, vcf.name, statistics.count
-        )
+        records = _with_sequences(records, fasta.lengths, statistics)
+        batches = locus_batches(records, fasta, rules, vcf.name, statistics.count)
         text = HaplotypeText(flank, statistics.count)
         progress = choose_progress("hapgpu haplotypes", quiet=quiet, unit="sites")
         with OutputFile(output) as out:
@@ -138,11 +139,15 @@ def _write(
         progress.finish()
 
 
-def _with_sequences(records: Iterable[VcfRecord], statistics: RunStatistics) -> Iterator[VcfRecord]:
+def _with_sequences(
+    records: Iterable[VcfRecord], lengths: Mapping[str, int], statistics: RunStatistics
+) -> Iterator[VcfRecord]:
     """Leave out records that change nothing: neighbours are not to share a locus across them."""
     for record in records:
         statistics.count("records", 1)
-        if any(map(has_sequence, record.alternatives)):
+        if is_telomere(record, lengths.get(record.contig)):
+            statistics.count("telomere_records", 1)
+        elif any(map(has_sequence, record.alternatives)):
             yield record
         else:
             spanned = record.alternatives.count("*")

@@ -22,7 +22,8 @@ from hapgpu.fmindex.index_data import (
 )
 from hapgpu.io.fasta import FastaRecords, read_fasta
 from hapgpu.io.fasta_digest import digest_fasta
-from hapgpu.io.header import MAX_REFERENCE_LENGTH, SamHeader
+from hapgpu.io.header import SamHeader
+from hapgpu.io.position_text import LAST_POSITION
 from hapgpu.io.reread import RereadableInput, rereadable
 from hapgpu.rows import read_only
 
@@ -79,7 +80,7 @@ class _Reference:
 
 def _read(file: RereadableInput) -> _Reference:
     name = file.name
-    records = read_fasta(file.path, name=name, max_bases=MAX_REFERENCE_LENGTH)
+    records = read_fasta(file.path, name=name, max_bases=LAST_POSITION)
     letters, offsets = records.sequences.data, records.sequences.offsets
     if letters.size > MOST_BASES:
         limit = f"an index holds at most {MOST_BASES:,}"

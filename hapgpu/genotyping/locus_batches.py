@@ -26,11 +26,14 @@ from hapgpu.genotyping.reference_check import (
 )
 from hapgpu.genotyping.sample_genotypes import genotypes_of
 from hapgpu.genotyping.sites import AlleleKind, Sites, sites_of
+from hapgpu.genotyping.telomeres import with_empty_telomeres
 from hapgpu.io.fasta import ReferenceFasta
 from hapgpu.io.vcf import VcfRecord
 
 _MOST_SITES: Final = 1000
 """Sites that follow each other closely are cut after so many, to bound memory."""
+
+_NO_LENGTH: Final = -1
 
 _LOCI_PER_BATCH: Final = 256
 _BASES_PER_BATCH: Final = 1_000_000
@@ -152,7 +155,8 @@ class _LocusStream:
     def batches(self, slab: RecordSlab) -> Iterator[LocusBatch]:
         """Yield the loci of the records, held and new, that are complete."""
         contig = slab.records[0].contig
-        sites = sites_of(self._held + slab.records)
+        length = self._reference.lengths.get(contig, _NO_LENGTH)
+        sites = sites_of(with_empty_telomeres(self._held + slab.records, length))
         check_places(sites, self._reference, self._source)
         bases = reference_slice(
             self._reference,

@@ -8,13 +8,14 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from hapgpu.errors import InputError
+from hapgpu.io.position_text import LAST_POSITION, parse_position
+from hapgpu.io.shown import shown
 
 SAM_VERSION = "1.6"
-MAX_REFERENCE_LENGTH = 2**31 - 1
 
-# Section 1.2.1 of the SAM specification.
 _SQUARE_LINE = re.compile("^@SQ\t.*$", re.MULTILINE)
-_REFERENCE_NAME = re.compile(r"[0-9A-Za-z!#$%&+./:;?@^_|~-][0-9A-Za-z!#$%&*+./:;=?@^_|~-]*")
+# Section 1.2.1 of the SAM specification and, the same, 1.4.7 of that of VCF 4.3.
+REFERENCE_NAME = re.compile(r"[0-9A-Za-z!#$%&+./:;?@^_|~-][0-9A-Za-z!#$%&*+./:;=?@^_|~-]*")
 
 
 @dataclass(frozen=True)
@@ -149,14 +150,18 @@ def _reference_length(fields: dict[str, str]) -> int:
     name, length = fields.get("SN"), fields.get("LN", "")
     if not name:
         raise InputError("the header has an @SQ line without a name (SN)")
-    if not (length.isascii() and length.isdigit() and 1 <= int(length) <= MAX_REFERENCE_LENGTH):
-        raise InputError(f"the header's @SQ line for {name} has no valid length (LN)")
-    return int(length)
+    bases = parse_position(length)
+    if not bases:
+        raise InputError(
+            f"the header's @SQ line for {name} has no valid length: LN is '{shown(length)}',"
+            f" expected 1 to {LAST_POSITION}; correct it (samtools reheader)"
+        )
+    return bases
 
 
 def _square_lines(names: Sequence[str], lengths: Sequence[int]) -> list[str]:
     for name in names:
-        if not _REFERENCE_NAME.fullmatch(name):
+        if not REFERENCE_NAME.fullmatch(name):
             raise InputError(f"SAM does not allow '{name}' as the name of a reference; rename it")
     return [f"@SQ\tSN:{name}\tLN:{size}" for name, size in zip(names, lengths, strict=True)]
 

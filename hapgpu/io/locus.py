@@ -5,9 +5,11 @@ from __future__ import annotations
 import re
 
 from hapgpu.errors import InputError
+from hapgpu.io.position_text import LAST_POSITION, parse_position
 from hapgpu.io.regions import Region
+from hapgpu.io.shown import shown
 
-_INTERVAL = re.compile(r"(?P<contig>\S+):(?P<start>[0-9,]{1,30})-(?P<end>[0-9,]{1,30})")
+_INTERVAL = re.compile(r"(?P<contig>\S+):(?P<start>[0-9,]+)-(?P<end>[0-9,]+)")
 
 
 def parse_locus(name: str, description: str) -> tuple[str, Region | None]:
@@ -28,9 +30,24 @@ def parse_locus(name: str, description: str) -> tuple[str, Region | None]:
     Raises
     ------
     InputError
-        The suffix says `(-)`: bedtools has reverse-complemented the sequence, and a haplotype at
-        a locus has to be in the orientation of the reference.
+        A position is above 2**31 - 1, which no contig reaches. Or the suffix says `(-)`: bedtools
+        has reverse-complemented the sequence, and a haplotype at a locus has to be in the
+        orientation of the reference.
     """
+    try:
+        return _parsed(name, description)
+    except _BeyondError as error:
+        raise InputError(
+            f"haplotype '{shown(name)}': its locus '{shown(str(error))}' goes beyond"
+            f" {LAST_POSITION:,}, the end of the longest contig; correct it"
+        ) from None
+
+
+class _BeyondError(Exception):
+    """An interval with a position that no contig has."""
+
+
+def _parsed(name: str, description: str) -> tuple[str, Region | None]:
     short, colons, suffix = name.rpartition("::")
     if colons and short and (region := _parse(suffix.removesuffix("(+)"), first=0)):
         return short, region
@@ -50,7 +67,12 @@ def _parse(word: str, first: int) -> Region | None:
     match = _INTERVAL.fullmatch(word)
     if match is None:
         return None
-    start, end = (match[side].replace(",", "") for side in ("start", "end"))
-    if not start or not end or int(start) < first or int(end) <= int(start) - first:
+    digits = [match[side].replace(",", "") for side in ("start", "end")]
+    if not all(digits):
         return None
-    return Region(match["contig"], int(start) - first, int(end))
+    start, end = map(parse_position, digits)
+    if start is None or end is None:
+        raise _BeyondError(word)
+    if start < first or end <= start - first:
+        return None
+    return Region(match["contig"], start - first, end)

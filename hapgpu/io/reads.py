@@ -252,11 +252,12 @@ class _ConvertedSource(_Closing):
         self._source = source
         self._batch_bases = batch_bases
         self._pool = Pool(threads)
-        sought = None
+        self._records = 0
+        sought, index = None, None
         if source.path and source.format is ReadFormat.CRAM and uses_index:
-            find_index(source.path, _INDEX_KINDS[source.format])
+            index = find_index(source.path, _INDEX_KINDS[source.format])
             sought = regions
-        self._input = ConvertedInput(source, threads, reference, sought)
+        self._input = ConvertedInput(source, threads, reference, sought, index)
         try:
             pieces = BgzfReader(self._input.stream, source.name, self._pool).pieces()
             self._buffer = RecordBuffer(pieces, source.name)
@@ -277,15 +278,14 @@ class _ConvertedSource(_Closing):
         return (decoded(block, self._pool) for block in self.blocks())
 
     def blocks(self) -> Iterator[RecordBlock]:
+        references = len(self.header.reference_names)
         with self._blaming_samtools():
-            yield from read_blocks(
-                self._buffer,
-                len(self.header.reference_names),
-                self._batch_bases,
-                self._pool,
-                self._intervals,
-            )
-        self._input.check()
+            for block in read_blocks(
+                self._buffer, references, self._batch_bases, self._pool, self._intervals
+            ):
+                self._records += len(block)
+                yield block
+        self._input.check(self._records)
 
     @contextmanager
     def _blaming_samtools(self) -> Iterator[None]:
@@ -293,7 +293,7 @@ class _ConvertedSource(_Closing):
         try:
             yield
         except InputError:
-            self._input.check()
+            self._input.check(self._records)
             raise
 
     def close(self) -> None:

@@ -107,6 +107,7 @@ def take_header(buffer: RecordBuffer) -> SamHeader:
     text = _text(buffer.take(size))
     size += _BYTES_BESIDE_LINE * text.count("\n")
     _check_size(buffer, size)
+    header = _header(text, buffer.name)  # which tells more of a bad length than the list does
     references: dict[str, int] = {}
     for _ in range(_count(buffer, "number of references", _MOST)):
         name_bytes = _count(buffer, "reference name length", _MAX_NAME_BYTES, least=1)
@@ -117,7 +118,6 @@ def take_header(buffer: RecordBuffer) -> SamHeader:
             raise InputError(f"{buffer.name} is damaged: its header lists {name!r} twice")
         references[name] = _count(buffer, "reference length", _MOST)
     try:
-        header = SamHeader.from_text(text)
         return _agreed(header, tuple(references), tuple(references.values()))
     except InputError as error:
         raise InputError(f"{buffer.name}: {error}") from None
@@ -126,6 +126,13 @@ def take_header(buffer: RecordBuffer) -> SamHeader:
 def _check_size(buffer: RecordBuffer, size: int) -> None:
     if size > buffer.max_record:
         raise too_long(f"{buffer.name}: the header", buffer.max_record)
+
+
+def _header(text: str, name: str) -> SamHeader:
+    try:
+        return SamHeader.from_text(text)
+    except InputError as error:
+        raise InputError(f"{name}: {error}") from None
 
 
 def _agreed(header: SamHeader, names: tuple[str, ...], lengths: tuple[int, ...]) -> SamHeader:

@@ -10,11 +10,13 @@ from pathlib import Path
 from typing import Final
 
 from hapgpu.errors import InputError, UsageError
+from hapgpu.io.position_text import LAST_POSITION, parse_position
+from hapgpu.io.shown import shown
 
-END_OF_CONTIG: Final = 2**31 - 1
+END_OF_CONTIG: Final = LAST_POSITION
 """The end of a region that runs to the end of a contig of unknown length; the limit of BAM."""
 
-_RANGE = re.compile(r"(?P<start>[0-9][0-9,]{0,30})?(?:-(?P<end>[0-9][0-9,]{0,30})?)?")
+_RANGE = re.compile(r"(?P<start>[0-9][0-9,]*)?(?:-(?P<end>[0-9][0-9,]*)?)?")
 _BED_COMMENTS = ("#", "track", "browser")
 
 
@@ -146,8 +148,8 @@ def _parse_range(interval: str, text: str) -> tuple[int, int | None]:
     match = _RANGE.fullmatch(interval)
     if match is None or not _is_range(interval):
         raise UsageError(f"region '{text}': expected contig:start-end")
-    start = _position(match["start"]) if match["start"] else 1
-    end = _position(match["end"]) if match["end"] else None
+    start = _position(match["start"], text) if match["start"] else 1
+    end = _position(match["end"], text) if match["end"] else None
     if start == 0 or end == 0:
         raise UsageError(f"region '{text}': positions count from 1")
     if end is not None and end < start:
@@ -155,8 +157,14 @@ def _parse_range(interval: str, text: str) -> tuple[int, int | None]:
     return start - 1, end
 
 
-def _position(digits: str) -> int:
-    return int(digits.replace(",", ""))
+def _position(digits: str, text: str) -> int:
+    position = parse_position(digits.replace(",", ""))
+    if position is None:
+        raise UsageError(
+            f"region '{shown(text)}': positions go up to {LAST_POSITION:,}, the end of the longest"
+            " contig"
+        )
+    return position
 
 
 def read_bed(path: str | Path) -> list[Region]:
@@ -192,16 +200,15 @@ def _parse_bed_line(line: str, place: str) -> Region:
     if len(fields) < 3:
         raise InputError(f"{place}: expected at least 3 columns (contig, start, end)")
     contig, start_text, end_text = fields[:3]
-    if not (_is_count(start_text) and _is_count(end_text)):
-        raise InputError(f"{place}: '{start_text}' and '{end_text}' are not a start and an end")
-    start, end = int(start_text), int(end_text)
+    start, end = parse_position(start_text), parse_position(end_text)
+    if start is None or end is None:
+        raise InputError(
+            f"{place}: '{shown(start_text)}' and '{shown(end_text)}' are not a start and an end,"
+            f" whole numbers from 0 to {LAST_POSITION}"
+        )
     if start >= end:
         raise InputError(f"{place}: the start, {start}, is not below the end, {end}")
     return Region(contig, start, end)
-
-
-def _is_count(text: str) -> bool:
-    return text.isascii() and text.isdigit() and len(text) <= len(str(END_OF_CONTIG))
 
 
 def merge_regions(regions: Iterable[Region]) -> list[Region]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import os
 import shutil
 import sys
@@ -9,7 +10,9 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
+from io import BufferedIOBase
 from pathlib import Path
+from typing import BinaryIO, cast
 
 from hapgpu.errors import InputError
 
@@ -45,18 +48,57 @@ def rereadable(path: str) -> Iterator[RereadableInput]:
         yield RereadableInput(path, path)
         return
     name = "standard input" if path == "-" else path
-    with tempfile.TemporaryFile() as copy:
-        try:
-            with nullcontext(sys.stdin.buffer) if path == "-" else Path(path).open("rb") as stream:
-                shutil.copyfileobj(stream, copy, _COPY_BYTES)
-            copy.flush()
-        except OSError as error:
-            raise InputError(
-                f"cannot copy {name} to {tempfile.gettempdir()}: {error.strerror or error};"
-                " give a file, or set TMPDIR to a folder with more room"
-            ) from error
+    with (
+        nullcontext(sys.stdin.buffer) if path == "-" else _opened(Path(path)) as stream,
+        unnamed_copy(stream, name) as copy,
+    ):
         # By its number in this process, so that samtools, which is one of its own, finds it too.
         yield RereadableInput(f"/proc/{os.getpid()}/fd/{copy.fileno()}", name)
+
+
+@contextmanager
+def unnamed_copy(stream: BinaryIO | BufferedIOBase, name: str) -> Iterator[BinaryIO]:
+    """Copy the rest of a stream to the folder of temporary files, where the copy has no name.
+
+    Parameters
+    ----------
+    stream
+        Read to its end.
+    name
+        Of it, for messages.
+
+    Yields
+    ------
+    The copy, at its beginning, for as long as the context lasts.
+
+    Raises
+    ------
+    InputError
+        The stream cannot be read, or there is no room for the copy.
+    """
+    with tempfile.TemporaryFile() as copy:
+        try:
+            shutil.copyfileobj(stream, copy, _COPY_BYTES)
+            copy.seek(0)
+        except gzip.BadGzipFile:  # an OSError, too, but of what is read
+            raise
+        except OSError as error:
+            raise _uncopied(name, error) from error
+        yield cast("BinaryIO", copy)
+
+
+def _opened(path: Path) -> BinaryIO:
+    try:
+        return path.open("rb")
+    except OSError as error:
+        raise _uncopied(str(path), error) from error
+
+
+def _uncopied(name: str, error: OSError) -> InputError:
+    return InputError(
+        f"{name}: cannot be copied to {tempfile.gettempdir()}: {error.strerror or error};"
+        " give a file, or set TMPDIR to a folder with more room"
+    )
 
 
 def _is_pipe(path: str) -> bool:

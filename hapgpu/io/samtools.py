@@ -8,8 +8,10 @@ import select
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from threading import Thread
 from typing import IO, BinaryIO, Final, cast
@@ -18,12 +20,46 @@ from hapgpu import leftovers
 from hapgpu.errors import InputError, OutputError
 from hapgpu.io.output import OutputFile
 from hapgpu.io.regions import Region
-from hapgpu.io.sniff import ReadInput
+from hapgpu.io.sam_fault import NO_RECORD, fault_of_line
+from hapgpu.io.sniff import ReadFormat, ReadInput
 
 _COMMAND = Path(__file__).with_name("samtools_command.py")
-_ORIGIN = re.compile(r"\[[EW]::\w+\] |samtools view: ")
+_ORIGIN = re.compile(r"\[[EW]::\w+\] |\[main_samview\] |samtools view: ")
+_LINE: Final = re.compile(r"Parse error at line (\d+)")
+_OF_FILES: Final = re.compile(r"error (reading|closing) file|error closing|fail to read the header")
+"""Says no more than that samtools failed, with the name that it was given."""
+_WARNING: Final = "[W::"
+_STANDARD_INPUT: Final = "/proc/self/fd/0"
+_PARTING: Final = "##idx##"
 _COPY_BYTES: Final = 1 << 16
 _WRITE: Final = {"bam": "-b", "cram": "-C"}
+
+
+@dataclass(frozen=True, slots=True)
+class _Failure:
+    """What a samtools that failed has said, at least a line."""
+
+    lines: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return _joined(self.lines)
+
+    @property
+    def reason(self) -> str:
+        """Why an input cannot be read; empty if all lines just say that it cannot."""
+        return _joined(
+            line for line in self.lines if not (line.startswith(_WARNING) or _OF_FILES.search(line))
+        )
+
+    @property
+    def line(self) -> int | None:
+        """The line of SAM at which it failed; only one thread alone counts lines."""
+        found = _LINE.search("\n".join(self.lines))
+        return int(found[1]) if found else None
+
+
+def _joined(lines: Iterable[str]) -> str:
+    return "; ".join(islice((_ORIGIN.sub("", line).strip() for line in lines), 2))
 
 
 class _Samtools:
@@ -49,14 +85,14 @@ class _Samtools:
     def output(self) -> IO[bytes]:
         return cast("IO[bytes]", self._process.stdout)
 
-    def failure(self) -> str | None:
-        """Wait for the end; return what went wrong in one line, or None."""
+    def failure(self) -> _Failure | None:
+        """Wait for the end; return what went wrong, or None."""
         if self._process.wait() == 0:
             return None
         self._messages.seek(0)
-        lines = self._messages.read().decode("utf-8", "replace").splitlines()
-        said = [_ORIGIN.sub("", line).strip() for line in lines if line.strip()]
-        return "; ".join(said[:2]) or f"samtools ended with status {self._process.returncode}"
+        said = self._messages.read().decode("utf-8", "replace").splitlines()
+        lines = tuple(line for line in said if line.strip())
+        return _Failure(lines or (f"samtools ended with status {self._process.returncode}",))
 
     def close(self) -> None:
         """End it, whatever it is doing."""
@@ -82,6 +118,13 @@ class ConvertedInput:
         FASTA by which CRAM was compressed.
     regions
         Leave out records elsewhere, through the index; for CRAM in a file only.
+    index
+        Of that file.
+
+    Raises
+    ------
+    InputError
+        The name of the reference is one that samtools would part.
     """
 
     def __init__(
@@ -90,18 +133,23 @@ class ConvertedInput:
         threads: int,
         reference: Path | None,
         regions: Sequence[Region] | None,
+        index: Path | None = None,
     ) -> None:
         self._source = source
         self._is_closed = True
         self._bed = _bed_file(regions) if regions is not None else None
         arguments: list[str | Path] = ["-u", "--no-PG", "-@", str(threads - 1)]
         if reference:
-            arguments += ["-T", reference]
-        if self._bed:
+            arguments += ["-T", _whole(reference)]
+        if self._bed and index:
             # By its number in this process: it has no name that could be left behind.
-            arguments += ["-M", "-L", f"/proc/{os.getpid()}/fd/{self._bed.fileno()}"]
-        arguments += ["--", source.path or "-"]
-        stdin = subprocess.DEVNULL if source.path else subprocess.PIPE
+            bed = f"/proc/{os.getpid()}/fd/{self._bed.fileno()}"
+            # samtools never gets the name of the file: it would take some names for URLs, and
+            # part others. By this one it may seek, and finds no index.
+            arguments += ["-M", "-L", bed, "-X", _STANDARD_INPUT, index.absolute()]
+        else:
+            arguments += ["-"]
+        stdin = _rewound(source.stream) if source.path else subprocess.PIPE
         self._samtools = _Samtools(arguments, stdin, subprocess.PIPE)
         self._feeder = Thread(target=self._feed, daemon=True)
         if not source.path:
@@ -112,8 +160,13 @@ class ConvertedInput:
         """The BAM."""
         return cast("BinaryIO", self._samtools.output)
 
-    def check(self) -> None:
+    def check(self, records: int) -> None:
         """Wait for the end of samtools.
+
+        Parameters
+        ----------
+        records
+            How many have come, for messages.
 
         Raises
         ------
@@ -121,7 +174,7 @@ class ConvertedInput:
             It failed, or the stream that it was fed lacks its end.
         """
         if failure := self._samtools.failure():
-            raise InputError(f"cannot read {self._source.name}: {failure}")
+            raise self._fault(failure, records)
         if not self._source.path:
             self._feeder.join()
         if not self._is_closed:
@@ -136,6 +189,33 @@ class ConvertedInput:
         if not self._feeder.is_alive():
             self._source.stream.close()
 
+    def _fault(self, failure: _Failure, records: int) -> InputError:
+        """Return the error that names the line, if the input is SAM and can be read again."""
+        name, path = self._source.name, self._source.path
+        if self._source.format is not ReadFormat.SAM:
+            said = failure.reason or "samtools cannot read it"
+            return InputError(f"{name}: {said}; run: samtools quickcheck, and check the reference")
+        if path and failure.line is None:
+            failure = self._failure_by_line() or failure
+        if failure.line is None:
+            place = f", after record {records}" if records else ""
+            said = failure.reason or NO_RECORD
+            remedy = "correct the header" if path else "run: samtools view -c, which names the line"
+            return InputError(f"{name}{place}: {said}; {remedy}")
+        said = failure.reason or NO_RECORD
+        if path:
+            said = fault_of_line(path, failure.line, said)
+        return InputError(f"{name}, line {failure.line}: {said}; correct or remove the line")
+
+    def _failure_by_line(self) -> _Failure | None:
+        """Read the file again by one thread: only then does samtools count lines."""
+        arguments = ["-u", "-o", os.devnull, "-"]
+        again = _Samtools(arguments, _rewound(self._source.stream), subprocess.DEVNULL)
+        try:
+            return again.failure()
+        finally:
+            again.close()
+
     def _feed(self) -> None:
         last = b""
         # ValueError: the stream was closed meanwhile, because samtools had failed.
@@ -144,6 +224,19 @@ class ConvertedInput:
                 sink.write(data)
                 last = (last + data)[-len(self._source.closing) :]
         self._is_closed = last.endswith(self._source.closing)
+
+
+def _rewound(stream: BinaryIO) -> int:
+    """Return the descriptor of a file, which stands at its beginning."""
+    os.lseek(stream.fileno(), 0, os.SEEK_SET)
+    return stream.fileno()
+
+
+def _whole(reference: Path) -> Path:
+    """Return the absolute name of a reference, which samtools takes for no URL."""
+    if _PARTING in str(reference):
+        raise InputError(f"{reference}: samtools parts names at '{_PARTING}'; rename the file")
+    return reference.absolute()
 
 
 def _bed_file(regions: Sequence[Region]) -> IO[str]:
@@ -178,7 +271,7 @@ class ConvertedOutput:
         self._target = f"{output.name} as {format.upper()}"
         arguments: list[str | Path] = [_WRITE[format], "--no-PG", "-@", str(threads - 1)]
         if reference and format == "cram":
-            arguments += ["-T", reference]
+            arguments += ["-T", _whole(reference)]
         self._descriptor = output.fileno()
         self._samtools = _Samtools([*arguments, "-"], subprocess.PIPE, self._descriptor)
 

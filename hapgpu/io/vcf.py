@@ -10,15 +10,15 @@ from types import TracebackType
 from typing import Final, Self
 
 from hapgpu.errors import InputError
+from hapgpu.io.header import REFERENCE_NAME
+from hapgpu.io.position_text import LAST_POSITION, parse_position
+from hapgpu.io.shown import shown
 from hapgpu.io.text_kind import looks_like
-from hapgpu.io.vcf_lines import FIRST_LINE_CHARACTERS, bcf_lines, text_lines
+from hapgpu.io.vcf_lines import FIRST_LINE_CHARACTERS, vcf_lines
 
 _FIXED_NAMES: Final = ["#CHROM", "POS", "ID", "REF", "ALT", "QUAL", "FILTER", "INFO"]
 _FIXED: Final = len(_FIXED_NAMES)
 _BASES: Final = "ACGTNRYSWKMBDHVacgtnryswkmbdhv"
-_LAST_POSITION: Final = 2**31 - 1
-_MOST_DIGITS: Final = len(str(_LAST_POSITION))
-_SHOWN_CHARACTERS: Final = 40
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ class VcfRecord:
     contig
         CHROM.
     start
-        0-based position of the first base of REF.
+        0-based position of the first base of REF; -1 for POS 0, the telomere before the first.
     reference
         REF, upper case.
     alternatives
@@ -63,18 +63,13 @@ def open_vcf(path: str | Path) -> VcfSource:
     Raises
     ------
     InputError
-        It cannot be read, is neither VCF nor BCF or a BCF from a pipe, or its header is malformed.
+        It cannot be read, is neither VCF nor BCF, or its header is malformed.
     """
     name = "standard input" if str(path) == "-" else str(path)
-    lines = text_lines(path, name)
+    lines = vcf_lines(path, name)
     try:
-        first = next(lines, "")
-        is_bcf = first.startswith("BCF")
-        if is_bcf:
-            lines.close()
-            lines = bcf_lines(path, name)
-            first = next(lines, "")
-        return VcfSource(name, first, lines, is_bcf=is_bcf)
+        is_bcf = next(lines) == "BCF"
+        return VcfSource(name, next(lines, ""), lines, is_bcf=is_bcf)
     except BaseException:
         lines.close()
         raise
@@ -141,7 +136,7 @@ class VcfSource:
                     return
                 record = _record(place, line, samples)
                 if record.contig != contig:
-                    contig = record.contig
+                    contig = _allowed_contig(record.contig)
                     if contig in seen:
                         raise _unsorted(f"{_shown(contig)} comes again after another contig")
                     seen.add(contig)
@@ -233,14 +228,22 @@ def _record(place: str, line: str, samples: int) -> VcfRecord:
     )
 
 
-def _start(position: str) -> int:
-    is_number = position.isdecimal() and position.isascii() and len(position) <= _MOST_DIGITS
-    start = int(position) - 1 if is_number else -1
-    if not 0 <= start < _LAST_POSITION:
+def _allowed_contig(name: str) -> str:
+    if not REFERENCE_NAME.fullmatch(name):
         raise _MalformedError(
-            f"POS {_shown(position)} is no whole number from 1 to {_LAST_POSITION}"
+            f"CHROM {_shown(name)} is a name that VCF does not allow; rename the contig, here and"
+            " in the reference"
         )
-    return start
+    return name
+
+
+def _start(position: str) -> int:
+    number = parse_position(position)
+    if number is None:
+        raise _MalformedError(
+            f"POS {_shown(position)} is no whole number from 0 to {LAST_POSITION}"
+        )
+    return number - 1
 
 
 def _alleles(alternatives: str) -> tuple[str, ...]:
@@ -283,6 +286,4 @@ def _unsorted(what: str) -> _MalformedError:
 
 
 def _shown(text: str) -> str:
-    """Quote a text, which may be long or hold any character."""
-    cut = text[:_SHOWN_CHARACTERS]
-    return repr(cut if cut == text else f"{cut}...")
+    return f"'{shown(text)}'"

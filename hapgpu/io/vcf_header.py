@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from hapgpu.errors import OutputError
+from hapgpu.io.header import REFERENCE_NAME
 
 _LEAST_VERSION: Final = (4, 3)
 _COLUMNS: Final = ("#CHROM", "POS", "ID", "REF", "ALT", "QUAL", "FILTER", "INFO", "FORMAT")
@@ -26,8 +27,6 @@ _VERSION_LINE: Final = re.compile(r"##fileformat=VCFv(\d+)\.(\d+)\s*")
 _IDENTITY: Final = re.compile(
     r'##([^=]+)=<(?:[^=,]+=(?:"(?:[^"\\]|\\.)*"|[^",]*),)*?\s*ID=([^,>]*)'
 )
-# Section 1.4.7 of the VCF 4.3 specification.
-_CONTIG_NAME: Final = re.compile(r"[0-9A-Za-z!#$%&+./:;?@^_|~-][0-9A-Za-z!#$%&*+./:;=?@^_|~-]*")
 _SAMPLE_NAME: Final = re.compile(r"[^\t\n\r\0]+")
 
 
@@ -106,7 +105,7 @@ def _with_contigs(lines: list[str], contigs: Mapping[str, int]) -> list[str]:
     added = [
         f"##contig=<ID={name},length={length}>"
         for name, length in contigs.items()
-        if name not in declared and _CONTIG_NAME.fullmatch(name)
+        if name not in declared and REFERENCE_NAME.fullmatch(name)
     ]
     return [*lines[:end], *added, *lines[end:]]
 

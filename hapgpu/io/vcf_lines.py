@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
-from io import StringIO, TextIOWrapper
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
+from io import BufferedIOBase, BufferedReader, StringIO, TextIOWrapper
 from itertools import islice
 from pathlib import Path
 from typing import BinaryIO, Final, cast
@@ -11,24 +12,28 @@ from typing import BinaryIO, Final, cast
 import pysam
 
 from hapgpu.errors import InputError
+from hapgpu.io.bgzf import is_bgzf
 from hapgpu.io.compressed import open_inflated
 from hapgpu.io.htslib import silent_htslib
+from hapgpu.io.reread import unnamed_copy
 
 FIRST_LINE_CHARACTERS: Final = 1 << 16
 
+_BCF: Final = b"BCF"
+_BGZF_HEAD_BYTES: Final = 18
 _RECORDS_AT_ONCE: Final = 1000
 
 
-def text_lines(path: str | Path, name: str) -> Generator[str]:
-    """Yield the lines of a text, which may be compressed.
+def vcf_lines(path: str | Path, name: str) -> Generator[str]:
+    """Yield the format, `VCF` or `BCF`, then the lines of a file, those of BCF as VCF has them.
 
-    Of the first, which of a file of another kind may be very long, no more than
+    Of the first line, which of a file of another kind may be very long, no more than
     `FIRST_LINE_CHARACTERS` are yielded at once.
 
     Parameters
     ----------
     path
-        A file, or `-` for standard input.
+        A file, plain or compressed, or `-` for standard input.
     name
         Of it, for messages.
 
@@ -38,43 +43,61 @@ def text_lines(path: str | Path, name: str) -> Generator[str]:
         It cannot be opened, or is damaged or cut short.
     """
     with open_inflated(path, name) as stream:
-        text = TextIOWrapper(cast("BinaryIO", stream), "utf-8", "surrogateescape", newline="\n")
-        try:
-            yield text.readline(FIRST_LINE_CHARACTERS)
-            # Of `text` itself, `yield from` would close what it reads, standard input perhaps.
-            yield from iter(text.readline, "")
-        finally:
-            text.detach()
+        if _is_bcf(stream):
+            yield "BCF"
+            with _bcf_file(path, stream, name) as file:
+                yield from _bcf_lines(file, name)
+        else:
+            yield "VCF"
+            yield from _text_lines(stream)
 
 
-def bcf_lines(path: str | Path, name: str) -> Generator[str]:
-    """Yield the lines that a BCF would have as VCF.
+def _is_bcf(stream: BufferedIOBase) -> bool:
+    # Of a pipe, fewer bytes than these may have come; no VCF begins with any of them.
+    head = cast("BufferedReader", stream).peek(len(_BCF))[: len(_BCF)]
+    return bool(head) and _BCF.startswith(head)
 
-    Parameters
-    ----------
-    path
-        A file.
-    name
-        Of it, for messages.
 
-    Raises
-    ------
-    InputError
-        It is no regular file, or is damaged or cut short.
+def _text_lines(stream: BufferedIOBase) -> Generator[str]:
+    text = TextIOWrapper(cast("BinaryIO", stream), "utf-8", "surrogateescape", newline="\n")
+    try:
+        yield text.readline(FIRST_LINE_CHARACTERS)
+        # Of `text` itself, `yield from` would close what it reads, standard input perhaps.
+        yield from iter(text.readline, "")
+    finally:
+        text.detach()
+
+
+@contextmanager
+def _bcf_file(path: str | Path, inflated: BufferedIOBase, name: str) -> Iterator[BinaryIO]:
+    """Give what htslib reads by itself: a file of BGZF, or else an inflated copy.
+
+    htslib gets the open file, never its name: it would take some names for URLs, and part others.
     """
-    if not Path(path).is_file():
-        raise InputError(
-            f"{name} is BCF, which is read from files only: pipe it as VCF, through bcftools view"
-        )
+    if str(path) == "-" or not Path(path).is_file():
+        with unnamed_copy(inflated, name) as copy:
+            yield copy
+        return
+    # Unbuffered: htslib goes on where its descriptor is.
+    with Path(path).open("rb", buffering=0) as file:
+        if is_bgzf(file.read(_BGZF_HEAD_BYTES)):
+            file.seek(0)
+            yield cast("BinaryIO", file)
+            return
+    with unnamed_copy(inflated, name) as copy:
+        yield copy
+
+
+def _bcf_lines(stream: BinaryIO, name: str) -> Generator[str]:
     try:
         with silent_htslib():
-            file = pysam.VariantFile(str(path))
+            file = pysam.VariantFile(stream)
         with file:
             yield from StringIO(str(file.header), newline="\n")
             while lines := _next_records(file):
                 yield from lines
     except (OSError, ValueError) as error:
-        raise InputError(f"{name} is damaged or no BCF: copy it again") from error
+        raise InputError(f"{name}: damaged or no BCF; copy it again") from error
 
 
 def _next_records(file: pysam.VariantFile) -> list[str]:

@@ -1,0 +1,73 @@
+"""What is wrong with a line of SAM that samtools cannot read."""
+
+from __future__ import annotations
+
+import re
+from itertools import islice
+from pathlib import Path
+from typing import Final
+
+from hapgpu.io.compressed import open_inflated
+from hapgpu.io.position_text import LAST_POSITION, parse_position
+from hapgpu.io.shown import shown
+
+_COLUMNS: Final = 11
+_NUMBERS: Final = (
+    ("FLAG", 1, 2**16 - 1),
+    ("POS", 3, LAST_POSITION),
+    ("MAPQ", 4, 255),
+    ("PNEXT", 7, LAST_POSITION),
+)
+_TEMPLATE_LENGTH: Final = re.compile(r"-?\d{1,10}", re.ASCII)
+_SEQUENCE, _QUALITIES = 9, 10
+NO_RECORD: Final = "no SAM record"
+
+
+def fault_of_line(path: Path, number: int, said: str) -> str:
+    """Say what is wrong with a line of a file.
+
+    Parameters
+    ----------
+    path
+        SAM, plain or compressed.
+    number
+        Of the line, from 1.
+    said
+        The reason that samtools gave, if this finds none.
+
+    Raises
+    ------
+    InputError
+        The file cannot be read any more.
+    """
+    with open_inflated(path, str(path)) as stream:
+        line = next(islice(stream, number - 1, None), b"")
+    text = line.decode("utf-8", "replace").rstrip("\r\n")
+    return _shape_fault(text) or _number_fault(text.split("\t")) or said
+
+
+def _shape_fault(text: str) -> str:
+    """Say what keeps a line from being a record at all."""
+    if not text.strip():
+        return "it is blank"
+    if "\0" in text:
+        return "it holds a NUL byte"
+    if text.startswith("@"):
+        return "a header line among the records"
+    columns = text.count("\t") + 1
+    if columns < _COLUMNS:
+        return f"{columns} columns found, at least {_COLUMNS} expected, separated by tabs"
+    return ""
+
+
+def _number_fault(fields: list[str]) -> str:
+    for name, column, most in _NUMBERS:
+        value = parse_position(fields[column])
+        if value is None or value > most:
+            return f"{name} is '{shown(fields[column])}', expected a whole number from 0 to {most}"
+    if not _TEMPLATE_LENGTH.fullmatch(fields[8]):
+        return f"TLEN is '{shown(fields[8])}', expected a whole number"
+    bases, qualities = len(fields[_SEQUENCE]), len(fields[_QUALITIES])
+    if fields[_QUALITIES] != "*" and bases != qualities:
+        return f"SEQ has {bases} bases, but QUAL {qualities} qualities"
+    return ""
