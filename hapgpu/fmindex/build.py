@@ -40,8 +40,8 @@ def build_index(path: str | Path, device: Device, *, low_memory: bool = False) -
     Parameters
     ----------
     path
-        FASTA, plain, gzip- or BGZF-compressed, a file or a pipe. A, C, G and T of either case are bases; no other
-        letter ever matches.
+        FASTA, plain, gzip- or BGZF-compressed, a file or a pipe. A, C, G and T of either case are
+        bases; no other letter ever matches.
     device
         Where to compute; the index does not depend on it.
     low_memory

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from io import BufferedReader, RawIOBase
 from pathlib import Path
-from typing import Any, Final, cast
+from typing import Any, BinaryIO, Final, cast
 
 from isal import isal_zlib
 
@@ -84,7 +84,7 @@ class _Members(RawIOBase):
     def __init__(self, stream: BufferedReader, name: str) -> None:
         self._source = _EndMarked(stream)
         self._name = name
-        self._inflater = isal_zlib._GzipReader(self._source, _READ_BYTES)  # noqa: SLF001
+        self._inflater = isal_zlib._GzipReader(cast("BinaryIO", self._source), _READ_BYTES)  # noqa: SLF001
         self._is_done = False
 
     def readable(self) -> bool:
@@ -93,9 +93,9 @@ class _Members(RawIOBase):
     def readinto(self, buffer: Any) -> int:
         if self._is_done:
             return 0
-        start: int = self._inflater.tell()
+        start = self._inflater.tell()
         try:
-            return cast("int", self._inflater.readinto(buffer))
+            return self._inflater.readinto(buffer)
         except _DAMAGED as error:
             if not (str(error).startswith("Not a gzipped file") and self._source.is_gzip):
                 if self._source.is_at_end:  # it went on in the mark
@@ -104,7 +104,7 @@ class _Members(RawIOBase):
             if str(_END_MARK[:2]) not in str(error):
                 raise trailing_bytes(self._name) from None
             self._is_done = True
-            return cast("int", self._inflater.tell()) - start
+            return self._inflater.tell() - start
 
 
 class _EndMarked(RawIOBase):

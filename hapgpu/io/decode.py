@@ -168,9 +168,7 @@ def _next_records(buffer: RecordBuffer, batch_bases: int, done: int) -> NDArray[
     while bases < batch_bases and at < max_bytes:
         window = buffer.window
         starts = np.empty((window.size - at) // FIXED_BYTES + 1, dtype=np.int64)
-        walked = walk_records(
-            window, at, batch_bases - bases, max_bytes, buffer.max_record, starts
-        )
+        walked = walk_records(window, at, batch_bases - bases, max_bytes, buffer.max_record, starts)
         count, added, at, fault = map(int, walked)
         found.append(starts[:count].copy())  # a view would keep all of them, piece by piece
         records += count
@@ -181,9 +179,7 @@ def _next_records(buffer: RecordBuffer, batch_bases: int, done: int) -> NDArray[
             raise _fault(buffer.name, records, fault)
         if bases < batch_bases and at < max_bytes and not buffer.extend():
             if at < window.size:
-                raise InputError(
-                    f"{buffer.name} is truncated: it ends within record {records + 1}"
-                )
+                raise InputError(f"{buffer.name} is truncated: it ends within record {records + 1}")
             break
     return np.concatenate(found)
 

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from io import BufferedReader
 from pathlib import Path
-from typing import Final, TypeAlias, cast
+from typing import Final, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -67,7 +66,7 @@ def read_blocks(
     """
     name = "standard input" if str(source) == "-" else str(source)
     with open_inflated(source, name) as stream:
-        head = cast("BufferedReader", stream).peek(_HEAD_BYTES)
+        head = stream.peek(_HEAD_BYTES)
         is_fasta = _is_fasta(head, name)
         with byte_source(stream, name, threads) as data:
             blocks = _Blocks(data, name, min(block_bytes, max_record), allocate, max_record)

@@ -51,9 +51,7 @@ def record_fault(
     return InputError(f"{record_label(file, number, text, marker)}: {reason}")
 
 
-def record_label(
-    file: str, number: int, text: NDArray[np.uint8], marker: bytes = b"@"
-) -> str:
+def record_label(file: str, number: int, text: NDArray[np.uint8], marker: bytes = b"@") -> str:
     """Say which record begins here; it is called by its name if it begins with the marker."""
     header = text[:100].tobytes().partition(b"\n")[0]
     name = header[1:].decode("ascii", "replace").split()[:1]

@@ -36,9 +36,7 @@ class RecordBuffer:
         Bytes of the longest record, and of the longest header, that the stream may have.
     """
 
-    def __init__(
-        self, pieces: Iterable[bytes], name: str, max_record: int = MAX_RECORD
-    ) -> None:
+    def __init__(self, pieces: Iterable[bytes], name: str, max_record: int = MAX_RECORD) -> None:
         self.name = name
         self.max_record = max_record
         self._pieces: Iterator[bytes] = iter(pieces)

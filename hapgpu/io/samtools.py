@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import resource
 import select
 import subprocess
 import sys
@@ -11,6 +12,7 @@ import tempfile
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from io import BufferedReader
 from itertools import islice
 from pathlib import Path
 from threading import Thread
@@ -19,8 +21,9 @@ from typing import IO, BinaryIO, Final, cast
 from hapgpu import leftovers
 from hapgpu.errors import InputError, OutputError
 from hapgpu.io.output import OutputFile
+from hapgpu.io.record_limit import too_long
 from hapgpu.io.regions import Region
-from hapgpu.io.sam_fault import NO_RECORD, fault_of_line
+from hapgpu.io.sam_fault import NO_RECORD, fault_of_line, too_long_part
 from hapgpu.io.sniff import ReadFormat, ReadInput
 
 _COMMAND = Path(__file__).with_name("samtools_command.py")
@@ -28,10 +31,13 @@ _ORIGIN = re.compile(r"\[[EW]::\w+\] |\[main_samview\] |samtools view: ")
 _LINE: Final = re.compile(r"Parse error at line (\d+)")
 _OF_FILES: Final = re.compile(r"error (reading|closing) file|error closing|fail to read the header")
 """Says no more than that samtools failed, with the name that it was given."""
+_NO_MEMORY: Final = re.compile(r"Cannot allocate memory|error closing .*: -12$")
 _WARNING: Final = "[W::"
 _STANDARD_INPUT: Final = "/proc/self/fd/0"
 _PARTING: Final = "##idx##"
 _COPY_BYTES: Final = 1 << 16
+_SAM_BYTES: Final = 1 << 28
+"""Memory for samtools to read SAM, beside the text of a line and the record that it becomes."""
 _WRITE: Final = {"bam": "-b", "cram": "-C"}
 
 
@@ -52,6 +58,11 @@ class _Failure:
         )
 
     @property
+    def is_of_memory(self) -> bool:
+        """Whether samtools had too little memory."""
+        return any(_NO_MEMORY.search(line) for line in self.lines)
+
+    @property
     def line(self) -> int | None:
         """The line of SAM at which it failed; only one thread alone counts lines."""
         found = _LINE.search("\n".join(self.lines))
@@ -63,9 +74,15 @@ def _joined(lines: Iterable[str]) -> str:
 
 
 class _Samtools:
-    """A running `samtools view`."""
+    """A running `samtools view`, with a limit to its memory if `most_bytes` is given."""
 
-    def __init__(self, arguments: Sequence[str | Path], stdin: int | None, stdout: int) -> None:
+    def __init__(
+        self,
+        arguments: Sequence[str | Path],
+        stdin: int | None,
+        stdout: int,
+        most_bytes: int | None = None,
+    ) -> None:
         self._messages = tempfile.TemporaryFile()  # noqa: SIM115 (closed by `close`)
         with leftovers.steady():
             self._process = subprocess.Popen(  # noqa: S603 (a list of arguments, no shell)
@@ -76,6 +93,10 @@ class _Samtools:
                 process_group=0,  # Ctrl-C is for this process, which then ends samtools
             )
             self._leftover = leftovers.register(self._process.kill)
+        if most_bytes is not None:
+            _, most = resource.prlimit(self._process.pid, resource.RLIMIT_DATA)
+            soft = most_bytes if most == resource.RLIM_INFINITY else min(most_bytes, most)
+            resource.prlimit(self._process.pid, resource.RLIMIT_DATA, (soft, most))
 
     @property
     def input(self) -> IO[bytes]:
@@ -136,6 +157,8 @@ class ConvertedInput:
         index: Path | None = None,
     ) -> None:
         self._source = source
+        is_sam = source.format is ReadFormat.SAM
+        self._most_bytes = _SAM_BYTES + 2 * source.max_record if is_sam else None
         self._is_closed = True
         self._bed = _bed_file(regions) if regions is not None else None
         arguments: list[str | Path] = ["-u", "--no-PG", "-@", str(threads - 1)]
@@ -150,7 +173,7 @@ class ConvertedInput:
         else:
             arguments += ["-"]
         stdin = _rewound(source.stream) if source.path else subprocess.PIPE
-        self._samtools = _Samtools(arguments, stdin, subprocess.PIPE)
+        self._samtools = _Samtools(arguments, stdin, subprocess.PIPE, self._most_bytes)
         self._feeder = Thread(target=self._feed, daemon=True)
         if not source.path:
             self._feeder.start()
@@ -159,6 +182,11 @@ class ConvertedInput:
     def stream(self) -> BinaryIO:
         """The BAM."""
         return cast("BinaryIO", self._samtools.output)
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether samtools has no more to give."""
+        return not cast("BufferedReader", self._samtools.output).peek(1)
 
     def check(self, records: int) -> None:
         """Wait for the end of samtools.
@@ -195,6 +223,13 @@ class ConvertedInput:
         if self._source.format is not ReadFormat.SAM:
             said = failure.reason or "samtools cannot read it"
             return InputError(f"{name}: {said}; run: samtools quickcheck, and check the reference")
+        if path and (part := too_long_part(path, self._source.max_record)):
+            return too_long(f"{name}, {part}", self._source.max_record)
+        if failure.is_of_memory:
+            return InputError(
+                f"{name}: too little memory for its lines; raise --max-record, or give fewer"
+                " threads (-t)"
+            )
         if path and failure.line is None:
             failure = self._failure_by_line() or failure
         if failure.line is None:
@@ -210,7 +245,8 @@ class ConvertedInput:
     def _failure_by_line(self) -> _Failure | None:
         """Read the file again by one thread: only then does samtools count lines."""
         arguments = ["-u", "-o", os.devnull, "-"]
-        again = _Samtools(arguments, _rewound(self._source.stream), subprocess.DEVNULL)
+        stdin = _rewound(self._source.stream)
+        again = _Samtools(arguments, stdin, subprocess.DEVNULL, self._most_bytes)
         try:
             return again.failure()
         finally:

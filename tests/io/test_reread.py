@@ -93,7 +93,9 @@ def test_no_room_for_a_copy(
     with path.open() as stream:
         monkeypatch.setattr(sys, "stdin", stream)
         with (
-            pytest.raises(InputError, match=r"standard input: cannot be copied to .*No space.*TMPDIR"),
+            pytest.raises(
+                InputError, match=r"standard input: cannot be copied to .*No space.*TMPDIR"
+            ),
             rereadable("-"),
         ):
             pass
