@@ -19,8 +19,8 @@ _DAMAGED: Final = (gzip.BadGzipFile, cast("type[Exception]", isal_zlib.error))
 _MAGIC: Final = b"\x1f\x8b"
 _READ_BYTES: Final = 1 << 19
 _BUFFER_BYTES: Final = 1 << 17
-_END_MARK: Final = b"\xffthe end of the file"
-"""As long as the header of a member at least, and not the beginning of one."""
+_HEADER_BYTES: Final = 10
+_TAIL_BYTES: Final = _HEADER_BYTES + len(EOF_BLOCK)
 
 
 @contextmanager
@@ -75,75 +75,62 @@ def _inflated(stream: BufferedReader, name: str) -> BufferedReader:
 
 
 class _Members(RawIOBase):
-    """The inflated members of a gzip file, to the end of the last one.
-
-    The inflater of isal refuses what follows the last member, together with what it has inflated
-    in the same call; its position tells how much that was.
-    """
+    """The inflated members of a gzip file, to the end of the last one."""
 
     def __init__(self, stream: BufferedReader, name: str) -> None:
-        self._source = _EndMarked(stream)
+        self._source = _Deflated(stream)
         self._name = name
         self._inflater = isal_zlib._GzipReader(cast("BinaryIO", self._source), _READ_BYTES)  # noqa: SLF001
-        self._is_done = False
 
     def readable(self) -> bool:
         return True
 
     def readinto(self, buffer: Any) -> int:
-        if self._is_done:
-            return 0
-        start = self._inflater.tell()
         try:
             return self._inflater.readinto(buffer)
-        except _DAMAGED as error:
-            if not (str(error).startswith("Not a gzipped file") and self._source.is_gzip):
-                if self._source.is_at_end:  # it went on in the mark
-                    raise EOFError from error
-                raise
-            if str(_END_MARK[:2]) not in str(error):
+        except gzip.BadGzipFile as error:
+            if self._source.is_gzip and str(error).startswith("Not a gzipped file"):
                 raise trailing_bytes(self._name) from None
-            self._is_done = True
-            return self._inflater.tell() - start
+            raise
+        except EOFError:
+            if self._source.ends_behind_member(self._inflater.tell()):
+                raise trailing_bytes(self._name) from None
+            raise
 
 
-class _EndMarked(RawIOBase):
-    """A stream with a mark behind its end.
-
-    Without it, the inflater would not tell few bytes behind the last member from a member that is
-    cut short.
-
-    Attributes
-    ----------
-    is_gzip
-        Whether it begins as a member does.
-    is_at_end
-        Whether the mark has been read.
-    """
+class _Deflated(RawIOBase):
+    """A stream that knows how it began and how it ended."""
 
     def __init__(self, stream: BufferedReader) -> None:
         self._stream = stream
         self._head = b""
-        self._mark = memoryview(_END_MARK)
+        self._tail = b""
 
     @property
     def is_gzip(self) -> bool:
+        """Whether it begins as a member does."""
         return self._head == _MAGIC
 
-    @property
-    def is_at_end(self) -> bool:
-        return len(self._mark) < len(_END_MARK)
+    def ends_behind_member(self, inflated: int) -> bool:
+        """Tell whether bytes follow the last member, too few to be the header of another one.
+
+        It ends with its inflated size, which is known if it is the only one or if the file is BGZF.
+        """
+        size = (inflated % 2**32).to_bytes(4, "little")
+        for count in range(1, _HEADER_BYTES):
+            member, behind = self._tail[:-count], self._tail[-count:]
+            if member.endswith((EOF_BLOCK, size)) and not _MAGIC.startswith(behind[:2]):
+                return True
+        return False
 
     def readable(self) -> bool:
         return True
 
     def readinto(self, buffer: Any) -> int:
         view = memoryview(buffer)
-        got = 0 if self.is_at_end else self._stream.readinto(view)
-        if not got:
-            got = min(len(view), len(self._mark))
-            view[:got] = self._mark[:got]
-            self._mark = self._mark[got:]
-        elif len(self._head) < len(_MAGIC):
+        got = self._stream.readinto(view)
+        if len(self._head) < len(_MAGIC):
             self._head += view[: min(got, len(_MAGIC) - len(self._head))]
+        if got:
+            self._tail = (self._tail + view[max(0, got - _TAIL_BYTES) : got])[-_TAIL_BYTES:]
         return got

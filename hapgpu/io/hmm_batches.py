@@ -70,8 +70,9 @@ def read_hmm_batches(
     ------
     InputError
         The file cannot be read, is cut short or holds no regions, or a line is malformed:
-        counts that are none, a region that is too long, too few or too many fields, fields of different length, a character
-        that is not printable. The message names the file and the line.
+        counts that are none, a region that is too long, too few or too many fields, fields of
+        different length, a character that is not printable. The message names the file and the
+        line.
     """
     name = "standard input" if path == "-" else path
     parser = _Parser(name)
@@ -98,9 +99,7 @@ def _bounded(batch: HmmBatch, cells: int) -> Iterator[HmmBatch]:
         start = stop
 
 
-def _whole_regions(
-    stream: BufferedIOBase, parser: _Parser, max_record: int
-) -> Iterator[HmmBatch]:
+def _whole_regions(stream: BufferedIOBase, parser: _Parser, max_record: int) -> Iterator[HmmBatch]:
     """Parse a stream text by text; what a text has of its last region goes to the next one."""
     rest = b""
     missing = 0
@@ -116,8 +115,8 @@ def _whole_regions(
                 yield batch
         if len(rest) > max_record:
             raise too_long(f"{parser.place}: the region that begins here", max_record)
-    if rest and not rest.endswith(b"\n"):
-        batch, end = parser.parse(rest + b"\n")
+    if rest:
+        batch, end = parser.parse(rest if rest.endswith(b"\n") else rest + b"\n")
         rest = rest[end:]
         if len(batch):
             yield batch

@@ -6,6 +6,7 @@ import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from io import TextIOWrapper
 from pathlib import Path
 from typing import Final
@@ -194,13 +195,13 @@ def read_bed(path: str | Path, max_record: int = MAX_RECORD) -> list[Region]:
 
 
 def _numbered_lines(path: str | Path, max_record: int) -> Iterator[tuple[int, str]]:
-    room = max_record
+    size = 0
     with open_inflated(path, str(path)) as stream:
         text = TextIOWrapper(stream, "utf-8")
         try:
-            for number, line in enumerate(iter(lambda: text.readline(room + 1), ""), start=1):
-                room -= len(line)
-                if room < 0:
+            for number, line in enumerate(iter(partial(text.readline, max_record + 1), ""), 1):
+                size += len(line)
+                if size > max_record:
                     raise too_long(str(path), max_record)
                 yield number, line
         except UnicodeDecodeError as error:
