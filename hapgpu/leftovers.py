@@ -6,14 +6,14 @@ undoes or forgets it itself; what ends a run in the middle, a signal, calls `cle
 
 from __future__ import annotations
 
-import shutil
-import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from itertools import count
-from pathlib import Path
 from threading import RLock
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 Undo: TypeAlias = Callable[[], object]
 
@@ -73,6 +73,10 @@ def clear_up() -> None:
 @contextmanager
 def temporary_folder() -> Iterator[Path]:
     """Make a folder that is removed, with all in it, when the context ends or the run does."""
+    import shutil  # noqa: PLC0415  (they take long, and the program begins with this module)
+    import tempfile  # noqa: PLC0415
+    from pathlib import Path  # noqa: PLC0415
+
     with steady():
         folder = Path(tempfile.mkdtemp(prefix="hapgpu."))
         number = register(lambda: shutil.rmtree(folder, ignore_errors=True))

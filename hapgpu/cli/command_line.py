@@ -10,7 +10,6 @@ import typer
 from typer.main import get_command
 
 import hapgpu
-from hapgpu.cli.files import with_files_checked
 from hapgpu.cli.messages import faults_explained
 
 COMMANDS: Final = {
@@ -65,7 +64,7 @@ def build_app(arguments: Sequence[str]) -> typer.Typer:
     for name, summary in COMMANDS.items():
         if name in arguments[:1]:
             module = import_module(f"hapgpu.cli.{name}")
-            command = with_files_checked(getattr(module, name), module.FILES)
+            command = module.FILES.checked_before(getattr(module, name))
             app.command(name, epilog=module.EXAMPLES)(command)
         else:
             app.command(name, help=summary)(_not_chosen)

@@ -12,7 +12,6 @@ import os
 import stat
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from glob import escape
 from pathlib import Path
 from typing import Any, Final, ParamSpec, TypeAlias, TypeVar
 
@@ -58,6 +57,8 @@ class Read:
 
     def with_indexes(self, path: str) -> Iterator[str]:
         """Yield a file and its indexes that are there."""
+        from glob import escape  # noqa: PLC0415  (help is to come at once)
+
         yield path
         file = Path(path)
         for stem in (file.name, file.stem):
@@ -130,6 +131,16 @@ class CommandFiles:
                 for suffix in ("", *(written.beside if path != STANDARD else ())):
                     _claim(f"{path}{suffix}", taken)
 
+    def checked_before(self, command: Callable[_P, _R]) -> Callable[_P, _R]:
+        """Return a command that begins with this check; its signature is kept."""
+
+        @functools.wraps(command)
+        def checked(*args: _P.args, **kwargs: _P.kwargs) -> _R:
+            self.check(kwargs)
+            return command(*args, **kwargs)
+
+        return checked
+
     def _check_standard_input(self, values: Values) -> None:
         given = [read for read in self.reads for path in read.paths(values) if path == STANDARD]
         for read in given:
@@ -146,17 +157,6 @@ class CommandFiles:
                     if (identity := _identity(name, 0)) is not None:
                         shown = "standard input" if name == STANDARD else name
                         yield identity, ("input", shown)
-
-
-def with_files_checked(command: Callable[_P, _R], files: CommandFiles) -> Callable[_P, _R]:
-    """Return a command that begins with the check of its files."""
-
-    @functools.wraps(command)
-    def checked(*args: _P.args, **kwargs: _P.kwargs) -> _R:
-        files.check(kwargs)
-        return command(*args, **kwargs)
-
-    return checked
 
 
 def _check_place(path: str) -> None:

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import errno
-import logging
 import os
 import sys
-import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Any, Final, NoReturn, cast
@@ -28,6 +26,8 @@ def set_up_messages(command: str, *, quiet: bool, verbose: bool, debug: bool) ->
     Warnings are shown, with `quiet` only errors, with `verbose` what is being done, with `debug`
     everything.
     """
+    import logging  # noqa: PLC0415  (help, which needs none, is to come at once)
+
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(logging.Formatter(f"hapgpu {command}: %(message)s"))
     logger = logging.getLogger("hapgpu")
@@ -75,6 +75,8 @@ def _written_out() -> Iterator[None]:
 def _leave(program: str, error: BaseException, *, debug: bool) -> NoReturn:
     wait_if_ending()
     if debug:
+        import traceback  # noqa: PLC0415  (as above)
+
         traceback.print_exception(error)
     status, message = explain(error)
     if message:
