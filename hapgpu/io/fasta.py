@@ -115,10 +115,7 @@ class ReferenceFasta:
 
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
-        if not self.path.is_file():
-            raise InputError(f"{path}: no such file")
-        if not Path(f"{path}.fai").is_file():
-            raise InputError(f"{path}: the index {path}.fai is missing; run: samtools faidx {path}")
+        _check_files(self.path)
         try:
             with silent_htslib():
                 self._file = pysam.FastaFile(str(path))
@@ -184,3 +181,17 @@ class ReferenceFasta:
         traceback: TracebackType | None,
     ) -> None:
         self.close()
+
+
+def _check_files(path: Path) -> None:
+    """Refuse what htslib could not read, or not within bounds."""
+    if path.exists() and not path.is_file() and not path.is_dir():
+        raise InputError(f"{path}: a pipe, of which no region can be read: give a file")
+    if not path.is_file():
+        raise InputError(f"{path}: no such file")
+    index, blocks = Path(f"{path}.fai"), Path(f"{path}.gzi")
+    if not index.is_file():
+        raise InputError(f"{path}: the index {index} is missing; run: samtools faidx {path}")
+    for file in (index, blocks):
+        if file.is_file() and file.stat().st_size > MAX_RECORD:
+            raise InputError(f"{file}: too large for an index; run: samtools faidx {path}")
