@@ -51,7 +51,10 @@ def chain_anchor_file(
     def chained(anchors: Anchors) -> AnchorChains:
         return chain_anchors(anchors, rules, device)
 
-    anchors = statistics.timed("read", load_anchors)(path, max_record)
+    def loaded(path: Path) -> Anchors:
+        return load_anchors(path, max_record)
+
+    anchors = statistics.timed("read", loaded)(path)
     result = statistics.timed("chain", chained)(anchors)
     statistics.count("reads", len(anchors))
     statistics.count("anchors", anchors.x.size)

@@ -89,7 +89,10 @@ class FastaText:
         stop = end if end >= 0 else len(text)
         self._header += text[at:stop]
         if len(self._header) > self._max_record:
-            raise too_long(f"{self._place()}: the header line", self._max_record)
+            what = f"{self._place()}: the header line"
+            if self._max_bases is not None:  # no option is for those
+                raise InputError(f"{what} has more than {self._max_record:,} bytes: shorten it")
+            raise too_long(what, self._max_record)
         if end >= 0:
             self._begin_record()
         return stop
