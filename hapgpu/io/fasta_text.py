@@ -120,7 +120,7 @@ class FastaText:
         lines = len(text) - len(joined)
         if not self.lengths:
             self._check_blank(text)
-        elif joined.isalpha() and not self._begun_line.endswith(b" "):
+        elif joined.isalpha() and len(self._begun_line) <= 1:
             ends = text.rfind(b"\n") + 1
             self._begun_line = b"A" if ends < len(text) else b""
             self._keep(joined)
@@ -151,7 +151,8 @@ class FastaText:
                     f" '{self._contig}' is no base"
                 )
             parts.append(bases)
-        self._begun_line = (b"A " if line[-1:].isspace() else b"A") if bases else b""
+        blanks = line[len(line.rstrip()) :]
+        self._begun_line = b"A" + blanks[:1] if bases else b""
         parts[0] = parts[0][len(begun.strip()) :]
         return b"".join(parts)
 
