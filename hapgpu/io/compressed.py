@@ -116,7 +116,7 @@ class _Deflated(RawIOBase):
 
         It ends with its inflated size, which is known if it is the only one or if the file is BGZF.
         """
-        size = (inflated % 2**32).to_bytes(4, "little")
+        size = (inflated % 2**32).to_bytes(4, "little") if inflated else EOF_BLOCK
         for count in range(1, _HEADER_BYTES):
             member, behind = self._tail[:-count], self._tail[-count:]
             if member.endswith((EOF_BLOCK, size)) and not _MAGIC.startswith(behind[:2]):
