@@ -4,6 +4,7 @@ typedef unsigned long long Word;
 
 constexpr int kWordBits = 64;
 constexpr Word kAllBits = ~0ull;
+constexpr int kSampling = 8;  // of so many text positions, one is kept in a sampled suffix array
 
 // A block of occurrences: counts of the four bases, low bits and high bits of 64 symbols.
 struct Occurrences {
@@ -29,7 +30,8 @@ __device__ inline unsigned preceded(
 }
 
 // The position of the suffix in a row, from the whole suffix array or, if there are `marks`, from
-// samples of it: walking back until a row is marked.
+// samples of it: walking back until a row is marked. No walk takes kSampling steps; one that does,
+// in an index that was not made as it should be, ends in row 0, which is marked.
 __device__ inline long long located(
     const Occurrences* occurrences, unsigned primary, const unsigned* suffixes, const Word* marks,
     const unsigned* mark_ranks, int mark_words, unsigned row
@@ -41,8 +43,7 @@ __device__ inline long long located(
         const Occurrences* block = occurrences + symbol / kWordBits;
         const int base = (int)(block->low >> symbol % kWordBits & 1)
             | (int)(block->high >> symbol % kWordBits & 1) << 1;
-        row = preceded(occurrences, primary, base, row);
-        ++steps;
+        row = ++steps < kSampling ? preceded(occurrences, primary, base, row) : 0;
     }
     const Word before = marks[row / kWordBits] & ((1ull << row % kWordBits) - 1);
     return (long long)suffixes[mark_ranks[row / kWordBits] + __popcll(before)] + steps;

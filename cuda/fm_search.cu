@@ -38,7 +38,8 @@ __device__ inline unsigned spread(unsigned bits) {
 }
 
 // A thread per piece of a strand of a read: its rows, from the jump table on base by base until
-// few are left or the piece ends, and where in the read their suffixes begin.
+// few are left or the piece ends, and where in the read their suffixes begin. No piece has rows
+// beyond the last one, whatever the jump table says, which is not checked at loading.
 template <int kStrands, int kPieces>
 __global__ void __launch_bounds__(256) seed(
     const Occurrences* occurrences, int occurrence_blocks, unsigned primary, const unsigned* jump,
@@ -66,8 +67,8 @@ __global__ void __launch_bounds__(256) seed(
             const unsigned high = reversed_plane(read, 1, place, depth);
             const unsigned word = spread(low) | spread(high) << 1;
             const int unused = 2 * (jump_length - depth);
-            first = jump[word << unused];
-            last = jump[(word + 1) << unused];
+            last = min(jump[(word + 1) << unused], jump[jump_entries - 1]);
+            first = min(jump[word << unused], last);
             for (int steps = 0; place > begin; ++steps) {
                 const unsigned rows = last - first;
                 if (rows <= kFewRows || (rows <= kSomeRows && steps >= kManySteps)) break;
@@ -264,7 +265,8 @@ extern "C" __global__ void __launch_bounds__(256) end_reads(
 }
 
 // A thread per hit: writes it to its place among the hits of its read. Those of reads with more
-// than `most` are left as they are, and noted.
+// than `most` are left as they are, and noted. Equal ones, which only an index that was not made as
+// it should be leads to, stay in their order: each place is written.
 extern "C" __global__ void __launch_bounds__(256) order_hits(
     const Word* hits, const int* hit_reads, long long count, const long long* offsets, int reads,
     int most, Word* ordered, int* has_more, int flags
@@ -278,7 +280,9 @@ extern "C" __global__ void __launch_bounds__(256) order_hits(
         *has_more = 1;
     } else if (end - begin > 1) {
         rank = 0;
-        for (long long other = begin; other < end; ++other) rank += hits[other] < hit;
+        for (long long other = begin; other < end; ++other) {
+            rank += hits[other] < hit || (hits[other] == hit && other < at);
+        }
     }
     ordered[begin + rank] = hit;
 }

@@ -6,6 +6,7 @@ import os
 from dataclasses import dataclass, field
 from typing import Any
 
+from hapgpu.cupy_cache import settle_cupy_cache
 from hapgpu.errors import DeviceError, UsageError
 
 MEMORY_SHARE = 0.8
@@ -81,6 +82,7 @@ def usable_cpus() -> int:
 
 def discover() -> DeviceReport:
     """Look for CuPy, its compiler, the driver and GPUs; never raises."""
+    settle_cupy_cache()
     try:
         import cupy  # noqa: PLC0415  (slow, and not installed everywhere)
     except Exception as error:  # noqa: BLE001  (a broken installation fails in many ways)

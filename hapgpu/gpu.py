@@ -6,7 +6,7 @@ import functools
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Final
 
 import cupy
 import numpy as np
@@ -14,6 +14,9 @@ from numpy.typing import NDArray
 
 from hapgpu.device import CudaDevice
 from hapgpu.errors import DeviceError
+
+OUT_OF_MEMORY: Final = MemoryError
+"""What CuPy raises where memory does not suffice: its own error is one, its sorts raise this."""
 
 _URGENT, _USUAL = -1, 0  # priorities of CUDA: the lower number comes first
 _thread = threading.local()
@@ -53,7 +56,7 @@ def explained(device: CudaDevice) -> Iterator[None]:
     """
     try:
         yield
-    except cupy.cuda.memory.OutOfMemoryError as error:
+    except OUT_OF_MEMORY as error:
         message = f"{device.name} has too little memory: use --device cpu"
         raise DeviceError(message) from error
     except (cupy.cuda.driver.CUDADriverError, cupy.cuda.runtime.CUDARuntimeError) as error:

@@ -5,11 +5,17 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Callable
-from contextlib import suppress
 from pathlib import Path
-from typing import TypeVar, cast
+from typing import Any, TypeVar, cast
 
-from hapgpu.cache import cache_directory
+import numba
+from numba import types
+from numba.extending import intrinsic
+
+from hapgpu import cache
+from hapgpu.compiled_cache import CheckedCache
+
+__all__ = ["intrinsic", "is_first_run", "njit", "njit_contracting", "njit_inlined", "types"]
 
 _PACKAGE = Path(__file__).parent
 _Function = TypeVar("_Function", bound=Callable[..., object])
@@ -18,37 +24,36 @@ _Function = TypeVar("_Function", bound=Callable[..., object])
 def _sources_digest() -> str:
     """Digest of all package sources.
 
-    Numba notices a change in the file of a cached function by its time and size, but not in the
-    files of the functions inlined into it; a folder per state of the package does.
+    A change in the file of a kept function is noticed by itself, but not one in the files of the
+    functions inlined into it; a folder per state of the package does.
     """
     digest = hashlib.sha256()
     for source in sorted(_PACKAGE.rglob("*.py")):
-        digest.update(str(source).encode())
+        digest.update(os.fsencode(source))
         digest.update(source.read_bytes())
     return digest.hexdigest()[:16]
 
 
-# Numba reads this at import; without it a read-only site-packages makes caching fail.
-os.environ.setdefault("NUMBA_CACHE_DIR", str(cache_directory() / "numba" / _sources_digest()))
+def _folder() -> Path | None:
+    """Return the folder of compiled functions, Numba's if the user has set one; None for none."""
+    if chosen := os.environ.get("NUMBA_CACHE_DIR"):
+        return Path(chosen)
+    folder = cache.cache_path("numba", _sources_digest())
+    cache.mark_used(folder)
+    return folder
 
-_CACHE = Path(os.environ["NUMBA_CACHE_DIR"])
 
-import numba  # noqa: E402  (the cache folder has to be set first)
-from numba import types  # noqa: E402  (as above)
-from numba.extending import intrinsic  # noqa: E402  (as above)
-
-__all__ = ["intrinsic", "is_first_run", "njit", "njit_contracting", "njit_inlined", "types"]
+_CACHE = _folder()
 
 
 def njit(function: _Function) -> _Function:
     """Compile `function` on its first call: no Python objects, no GIL, result cached on disk."""
-    return cast("_Function", numba.njit(nogil=True, cache=True)(function))
+    return _compiled(function)
 
 
 def njit_contracting(function: _Function) -> _Function:
     """Compile as `njit` does, and let a * b + c be rounded once where the CPU can do so."""
-    compiled = numba.njit(nogil=True, cache=True, fastmath={"contract"})(function)
-    return cast("_Function", compiled)
+    return _compiled(function, fastmath={"contract"})
 
 
 def njit_inlined(function: _Function) -> _Function:
@@ -56,15 +61,20 @@ def njit_inlined(function: _Function) -> _Function:
 
     Arrays are passed as seven words each: a call with a few of them can cost more than its work.
     """
-    return cast("_Function", numba.njit(nogil=True, cache=True, forceinline=True)(function))
+    return _compiled(function, forceinline=True)
+
+
+def _compiled(function: _Function, **options: Any) -> _Function:
+    compiled = numba.njit(nogil=True, **options)(function)
+    if compiled is not function:  # as with NUMBA_DISABLE_JIT
+        compiled._cache = CheckedCache(function, _CACHE)  # noqa: SLF001  (no other way, see there)
+    return cast("_Function", compiled)
 
 
 def is_first_run(command: str) -> bool:
     """Tell, once, that a command was not run before: its first calls will take seconds."""
-    mark = _CACHE / f"{command}.ran"
-    if mark.exists():
+    mark = _CACHE and _CACHE / f"{command}.ran"
+    if cache.take(mark, command) is not None:
         return False
-    with suppress(OSError):  # it is told again then
-        _CACHE.mkdir(parents=True, exist_ok=True)
-        mark.touch()
+    cache.keep(mark, command, b"")
     return True

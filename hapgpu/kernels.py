@@ -9,7 +9,6 @@ from __future__ import annotations
 import functools
 import hashlib
 import re
-import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,7 +17,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from hapgpu.cache import cache_directory
+from hapgpu import cache
 from hapgpu.errors import DeviceError
 
 OPTIONS = ("-std=c++17", "--ptxas-options=-v")
@@ -175,39 +174,30 @@ def load_kernel(kernel: Kernel, device: int) -> LoadedKernel:
     import cupy  # noqa: PLC0415  (slow, and not installed everywhere)
 
     with cupy.cuda.Device(device) as current:
-        architecture = f"sm_{current.compute_capability}"
-        cubin, lowered_name = _cached_cubin(kernel, architecture)
-        function = cupy.RawModule(path=str(cubin)).get_function(lowered_name)
+        cubin, lowered_name = _cached_cubin(kernel, f"sm_{current.compute_capability}")
+        module = cupy.cuda.function.Module()
+        module.load(cubin)
+        function = module.get_function(lowered_name)
         if kernel.shared_percent is not None:
-            function.preferred_shared_memory_carveout = kernel.shared_percent
+            attribute = cupy.cuda.driver.CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT
+            cupy.cuda.driver.funcSetAttribute(function.ptr, attribute, kernel.shared_percent)
         return LoadedKernel(kernel, function, device)
 
 
-def _cached_cubin(kernel: Kernel, architecture: str) -> tuple[Path, str]:
-    """Return the file of the compiled kernel and its name in it, compiling where it is not."""
+def _cached_cubin(kernel: Kernel, architecture: str) -> tuple[bytes, str]:
+    """Return a compiled kernel and its name in it, compiling where it is not in the cache."""
     from cupy.cuda import nvrtc  # noqa: PLC0415  (as above)
 
     key = repr((read_source(kernel.source), kernel.expression, OPTIONS, architecture))
-    digest = hashlib.sha256(f"{key}{nvrtc.getVersion()}".encode()).hexdigest()[:32]
-    cubin = cache_directory() / "kernels" / f"{digest}.cubin"
-    name = cubin.with_suffix(".name")
-    if not (cubin.is_file() and name.is_file()):
-        compiled = compile_kernel(kernel, architecture)
-        try:
-            cubin.parent.mkdir(parents=True, exist_ok=True)
-            _write_whole(name, compiled.lowered_name.encode())
-            _write_whole(cubin, compiled.cubin)
-        except OSError as error:
-            message = f"{cubin.parent}: {error.strerror}; set HAPGPU_CACHE_DIR to another folder"
-            raise DeviceError(message) from error
-    return cubin, name.read_text(encoding="utf-8")
-
-
-def _write_whole(path: Path, content: bytes) -> None:
-    """Write a file so that other processes see all of it or nothing."""
-    with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as file:
-        file.write(content)
-    Path(file.name).replace(path)
+    label = hashlib.sha256(f"{key}{nvrtc.getVersion()}".encode()).hexdigest()[:32]
+    path = cache.cache_path("kernels", f"{label}.kernel")
+    cache.mark_used(path)
+    if kept := cache.take(path, label):
+        name, _, cubin = kept.partition(b"\0")
+        return cubin, name.decode()
+    compiled = compile_kernel(kernel, architecture)
+    cache.keep(path, label, compiled.lowered_name.encode() + b"\0" + compiled.cubin)
+    return compiled.cubin, compiled.lowered_name
 
 
 @dataclass(frozen=True, slots=True)
@@ -247,7 +237,7 @@ class LoadedKernel:
         """Blocks of `threads` threads that one multiprocessor holds at a time."""
         from cupy.cuda import driver  # noqa: PLC0415  (as above)
 
-        function = self._function.kernel.ptr
+        function = self._function.ptr
         return int(driver.occupancyMaxActiveBlocksPerMultiprocessor(function, threads, 0))
 
     def launch(

@@ -16,6 +16,7 @@ from threading import Event, Semaphore, Thread
 from types import TracebackType
 from typing import Final, Generic, Self, TypeVar
 
+from hapgpu.errors import DeviceError
 from hapgpu.progress import NoProgress, Progress
 
 In = TypeVar("In")
@@ -75,8 +76,8 @@ def run_pipeline(
                 for result in stages.ordered():
                     watcher.advance(sink(result))
         else:
-            for batch in source:
-                watcher.advance(sink(workers[0](batch)))
+            for number, batch in enumerate(source):
+                watcher.advance(sink(_computed(workers[0], number, batch)))
     finally:
         watcher.finish()
 
@@ -95,6 +96,14 @@ def _attempt(step: Callable[[], Out]) -> Out | _Failure:
         return step()
     except BaseException as error:  # noqa: BLE001  (raised again in the calling thread)
         return _Failure(error)
+
+
+def _computed(worker: Callable[[In], Out], number: int, batch: In) -> Out:
+    """Send a batch through a worker; let the fault of a device say where in the input it was."""
+    try:
+        return worker(batch)
+    except DeviceError as error:
+        raise DeviceError(f"{error} (in batch {number + 1} of the input)") from error
 
 
 class _Stages(Generic[In, Out]):
@@ -156,7 +165,7 @@ class _Stages(Generic[In, Out]):
         if job is None or self._stopping.is_set():
             return False
         number, batch = job
-        self._results.put((number, _attempt(lambda: worker(batch))))
+        self._results.put((number, _attempt(lambda: _computed(worker, number, batch))))
         return True
 
     def ordered(self) -> Iterator[Out]:

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from hapgpu.errors import DeviceError
 from hapgpu.pipeline import batches_in_flight, run_pipeline
 
 
@@ -198,3 +199,12 @@ def test_error_while_the_reader_waits_for_input() -> None:
     for thread in threading.enumerate():
         if thread.name == "hapgpu-reader":
             thread.join(timeout=10)
+
+
+@pytest.mark.parametrize("threaded", [False, True])
+def test_the_fault_of_a_device_names_the_batch(*, threaded: bool) -> None:
+    written: list[int] = []
+    worker = fail_at(2, DeviceError("cuda:0 failed: an illegal memory access was encountered"))
+    with pytest.raises(DeviceError, match=r"^cuda:0 failed: .* \(in batch 3 of the input\)$"):
+        run_pipeline(range(9), [worker] * 2, sink_into(written), threaded=threaded)
+    assert written == [0, 1]

@@ -3,25 +3,22 @@
 from __future__ import annotations
 
 import re
-from operator import index as whole
 from pathlib import Path
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
-from hapgpu.chaining.build import MOST_BASES
-from hapgpu.chaining.grouping import LAST_KEY
+from hapgpu.chaining.index_check import is_sound
 from hapgpu.chaining.index_data import MinimizerIndex
-from hapgpu.chaining.options import LONGEST_KMER, WIDEST_WINDOW, SketchOptions
-from hapgpu.io.array_file import ArrayFormat, Arrays, Header
+from hapgpu.chaining.options import SketchOptions
+from hapgpu.io.array_file import ArrayFormat, Arrays
+from hapgpu.io.array_header import Header, bytes_of, flag_of, names_of, whole_of
 from hapgpu.io.fasta_digest import check_digest
 
 SUFFIX: Final = ".hgm"
 MAGIC: Final = b"\x89HGM\r\n\x1a\n"  # as of PNG: no text, and broken by a change of line ends
 VERSION: Final = 1
 
-_MOST_DIRECTORY_BITS: Final = 32
 _DEFAULT_NAME = re.compile(
     r"(?P<fasta>.+)\.k(?P<k>\d{1,2})w(?P<w>\d{1,3})(?P<hpc>H?)\.hgm", re.DOTALL
 )
@@ -59,14 +56,15 @@ def save_index(index: MinimizerIndex, path: str | Path) -> None:
 
 
 def load_index(path: str | Path) -> MinimizerIndex:
-    """Map an index into memory, read-only, and verify every byte of its arrays.
+    """Map an index into memory, read-only; verify every byte of its arrays, and their values.
 
     Raises
     ------
     InputError
-        The file is missing, is no index, is of another version, cut short or damaged.
+        The file is missing, is no index, is of another version, cut short or damaged, or its
+        arrays are not those of an index, whoever wrote them.
     """
-    return _FORMAT.load(path, _index_of, _is_consistent)
+    return _FORMAT.load(path, _index_of, is_sound)
 
 
 def is_index(path: Path) -> bool:
@@ -110,42 +108,16 @@ def _header_of(index: MinimizerIndex) -> Header:
 
 def _index_of(header: Header, arrays: Arrays) -> MinimizerIndex:
     return MinimizerIndex(
-        names=tuple(header["names"]),
+        names=names_of(header, "names"),
         lengths=arrays["lengths"],
-        sketch=SketchOptions(whole(header["k"]), whole(header["w"]), bool(header["hpc"])),
+        sketch=SketchOptions(whole_of(header, "k"), whole_of(header, "w"), flag_of(header, "hpc")),
         directory=arrays["directory"],
-        directory_bits=whole(header["directory_bits"]),
+        directory_bits=whole_of(header, "directory_bits"),
         entries=arrays["entries"],
         hits=arrays["hits"],
-        fasta_bytes=header["fasta_bytes"],
-        fasta_sha256=bytes.fromhex(header["fasta_sha256"]),
+        fasta_bytes=whole_of(header, "fasta_bytes"),
+        fasta_sha256=bytes_of(header, "fasta_sha256"),
     )
-
-
-def _is_consistent(index: MinimizerIndex) -> bool:
-    """Tell whether no look-up leaves an array or finds what is no sequence."""
-    lengths, directory, entries, bits = (
-        index.lengths, index.directory, index.entries, index.directory_bits
-    )  # fmt: skip
-    if not (1 <= index.sketch.k <= LONGEST_KMER and 1 <= index.sketch.w <= WIDEST_WINDOW):
-        return False
-    if lengths.size != len(index.names) or ((lengths < 0) | (lengths > MOST_BASES)).any():
-        return False
-    if not 1 <= bits <= _MOST_DIRECTORY_BITS or directory.size != 2**bits + 1:
-        return False
-    return (
-        entries.size >= 2
-        and entries.size % 2 == 0
-        and int(entries[-2]) == LAST_KEY
-        and _rises(directory, entries.size // 2 - 1)
-        and _rises(entries[1::2], index.hits.size)
-        and int(index.hits.max(initial=0)) >> 32 < lengths.size
-    )
-
-
-def _rises(places: NDArray[np.unsignedinteger], last: int) -> bool:
-    """Tell whether places never fall, from 0 on up to the last."""
-    return places[0] == 0 and int(places[-1]) == last and bool((places[:-1] <= places[1:]).all())
 
 
 def _remedy(path: Path) -> str:

@@ -11,7 +11,7 @@ from hapgpu.chaining.anchor_chains import AnchorChains, concatenated, pieces_of,
 from hapgpu.chaining.batches import Anchors, Chains
 from hapgpu.chaining.rules import ChainRules
 from hapgpu.device import CudaDevice
-from hapgpu.gpu import explained, thread_streams
+from hapgpu.gpu import OUT_OF_MEMORY, explained, thread_streams
 
 _ANCHORS_AT_A_TIME: Final = 1 << 27
 
@@ -43,7 +43,7 @@ def chain_on_gpu(anchors: Anchors, rules: ChainRules, device: CudaDevice) -> Anc
 def _chain_in_parts(anchors: Anchors, rules: ChainRules, device: int) -> list[AnchorChains]:
     try:
         return [_chain_piece(anchors, rules, device)]
-    except cupy.cuda.memory.OutOfMemoryError:
+    except OUT_OF_MEMORY:
         if len(anchors) < 2:  # CuPy has emptied its pool already
             raise
     middle = len(anchors) // 2

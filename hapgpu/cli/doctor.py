@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import tempfile
-from collections.abc import Iterator
+import os
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from hapgpu.cache import cache_directory
+from hapgpu.cache import cache_directory, probe
 from hapgpu.cli.files import CommandFiles
 from hapgpu.cli.messages import set_up_messages
 from hapgpu.cli.options import Debug, DeviceName
@@ -72,7 +72,7 @@ def find(report: DeviceReport, kernel_faults: dict[int, str | None]) -> Iterator
     """
     yield Finding("CPU threads", str(usable_cpus()))
     yield Finding("Numba", metadata.version("numba"))
-    yield _cache_finding(cache_directory())
+    yield from _cache_findings()
     yield _present("NVIDIA driver", _cuda_version(report.driver_version))
     yield _present(_cupy_distribution(), report.cupy_version)
     yield _present("NVRTC", report.nvrtc_version)
@@ -97,14 +97,23 @@ def _cupy_distribution() -> str:
     return next((name for name in names if name.startswith("cupy")), "CuPy")
 
 
-def _cache_finding(folder: Path) -> Finding:
+def _cache_findings() -> Iterator[Finding]:
+    """Tell whether compiled code can be kept, and of Numba's folder if the user has set one."""
+    yield _cache_finding("Cache", cache_directory, "HAPGPU_CACHE_DIR")
+    if chosen := os.environ.get("NUMBA_CACHE_DIR"):
+        yield _cache_finding("Cache of Numba", lambda: Path(chosen), "NUMBA_CACHE_DIR")
+
+
+def _cache_finding(item: str, find_folder: Callable[[], Path], variable: str) -> Finding:
+    place = ""
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=folder):
-            return Finding("Cache", str(folder))
+        folder = find_folder()
+        place = f"{folder}: "
+        probe(folder)
     except OSError as error:
-        advice = "set HAPGPU_CACHE_DIR to another folder"
-        return Finding("Cache", f"{folder}: {error.strerror}; {advice}", good=False)
+        advice = f"every run compiles anew; set {variable} to another folder"
+        return Finding(item, f"{place}{error.strerror or error}; {advice}", good=False)
+    return Finding(item, str(folder))
 
 
 def _gpu_finding(gpu: GpuReport) -> Finding:

@@ -7,12 +7,15 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from typing import Any, Final, NoReturn, cast
+from typing import TYPE_CHECKING, Any, Final, NoReturn, cast
 
 import typer
 
 from hapgpu.cli.signals import wait_if_ending
-from hapgpu.errors import HapgpuError, OutputError, UsageError
+from hapgpu.errors import DeviceError, HapgpuError, OutputError, UsageError
+
+if TYPE_CHECKING:
+    import logging
 
 INTERRUPTED: Final = 130
 BROKEN_PIPE: Final = 141
@@ -30,11 +33,33 @@ def set_up_messages(command: str, *, quiet: bool, verbose: bool, debug: bool) ->
 
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(logging.Formatter(f"hapgpu {command}: %(message)s"))
+    handler.addFilter(_make_printable)
     logger = logging.getLogger("hapgpu")
     logger.handlers = [handler]
     logger.propagate = False
     chosen = [logging.DEBUG] * debug + [logging.INFO] * verbose + [logging.ERROR] * quiet
     logger.setLevel(chosen[0] if chosen else logging.WARNING)
+    if not debug and sys.unraisablehook is sys.__unraisablehook__:
+        sys.unraisablehook = _leave_out_cuda
+
+
+def _leave_out_cuda(unraisable: sys.UnraisableHookArgs) -> None:
+    """Pass over what a lost GPU makes CuPy's objects say at their end: it is told by an error."""
+    if unraisable.exc_value is None or not _is_of_cuda(unraisable.exc_value):
+        sys.__unraisablehook__(unraisable)
+
+
+def _make_printable(record: logging.LogRecord) -> bool:
+    record.msg, record.args = _printable(record.getMessage()), ()
+    return True
+
+
+def _printable(text: str) -> str:
+    """Return one line: names come from inputs, and a terminal obeys some characters."""
+    characters = " ".join(text.split())
+    return "".join(
+        c if c.isprintable() else c.encode("unicode_escape").decode() for c in characters
+    )
 
 
 @contextmanager
@@ -92,7 +117,7 @@ def _leave(program: str, error: BaseException, *, debug: bool) -> NoReturn:
 def explain(error: BaseException) -> tuple[int, str]:
     """Return the exit status for an error, and the line that tells it; empty for none."""
     status, message = _explain(error)
-    return status, " ".join(message.split())
+    return status, _printable(message)
 
 
 def _explain(error: BaseException) -> tuple[int, str]:
@@ -103,6 +128,8 @@ def _explain(error: BaseException) -> tuple[int, str]:
             explained = INTERRUPTED, ""
         case BrokenPipeError():
             explained = BROKEN_PIPE, ""
+        case _ if _is_of_cuda(error):
+            explained = DeviceError.exit_code, f"the GPU failed: {error}"
         case MemoryError():
             explained = 1, "not enough memory; fewer threads (-t) need less"
         case OSError():
@@ -115,6 +142,11 @@ def _explain(error: BaseException) -> tuple[int, str]:
             what = f"unexpected {type(error).__name__}: {error}"
             explained = 1, f"{what} (please run it again with --debug and report what it prints)"
     return explained
+
+
+def _is_of_cuda(error: BaseException) -> bool:
+    """Whether CuPy raised an error, which is not imported here for that."""
+    return type(error).__module__.partition(".")[0] in {"cupy", "cupy_backends"}
 
 
 def _usage(error: Any) -> str:

@@ -121,7 +121,8 @@ class FMIndex:
         Raises
         ------
         InputError
-            The file cannot be read or is no index of this version.
+            The file cannot be read, is no index of this version, or is damaged: its checksums and
+            what keeps a search within its arrays are checked.
         """
         return cls(load_index(path))
 

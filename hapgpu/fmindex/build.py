@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
@@ -150,6 +151,8 @@ def _assemble(
 def _build_on_gpu(reference: _Reference, device: CudaDevice, *, low_memory: bool) -> IndexData:
     import cupy  # noqa: PLC0415  (only where a GPU is used: slow, and not installed everywhere)
 
+    from hapgpu.gpu import OUT_OF_MEMORY  # noqa: PLC0415  (as above)
+
     _check_memory(reference.letters.size, device)
 
     def sort_suffixes(text: Any) -> Any:
@@ -159,12 +162,13 @@ def _build_on_gpu(reference: _Reference, device: CudaDevice, *, low_memory: bool
         try:
             index = _assemble(reference, cupy, sort_suffixes, low_memory=low_memory)
             return _with_arrays(index, lambda array: read_only(cupy.asnumpy(array)))
-        except cupy.cuda.memory.OutOfMemoryError as error:
+        except OUT_OF_MEMORY as error:
             raise DeviceError(_lack_of_memory(reference.letters.size, device)) from error
         except (cupy.cuda.driver.CUDADriverError, cupy.cuda.runtime.CUDARuntimeError) as error:
             raise DeviceError(f"{device.name} failed: {error}") from error
         finally:
-            cupy.get_default_memory_pool().free_all_blocks()
+            with suppress(cupy.cuda.runtime.CUDARuntimeError):  # of a GPU that was lost before
+                cupy.get_default_memory_pool().free_all_blocks()
 
 
 def _check_memory(bases: int, device: CudaDevice) -> None:

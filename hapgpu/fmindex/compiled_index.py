@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hapgpu.bits import popcount
-from hapgpu.fmindex.index_data import IndexData, SuffixSamples
+from hapgpu.fmindex.index_data import SAMPLING, IndexData, SuffixSamples
 from hapgpu.io.byte_access import Integer
 from hapgpu.jit import njit, njit_inlined
 from hapgpu.rows import read_only
@@ -81,7 +81,11 @@ def preceded(
 def locate(
     index: CompiledIndex, rows: NDArray[np.uint64], places: NDArray[np.int64], count: Integer
 ) -> None:
-    """Find the positions of the suffixes in some rows."""
+    """Find the positions of the suffixes in some rows.
+
+    No walk to a sample takes `SAMPLING` steps. One that does, in an index that was not made as it
+    should be, ends in row 0, which is a sample.
+    """
     suffixes, marks, ranks, sampled = index.suffixes, index.marks, index.ranks, index.sampled
     counts, symbols, primary = index.counts, index.symbols, index.primary
     if marks.size == 0:
@@ -96,8 +100,9 @@ def locate(
             block = symbol >> np.uint64(6)
             low = (symbols[_4 * block + _2] >> (symbol & _63)) & _1
             high = (symbols[_4 * block + _3] >> (symbol & _63)) & _1
-            row = preceded(counts, symbols, primary, low, high, row)
             steps += 1
+            before = preceded(counts, symbols, primary, low, high, row)
+            row = before if steps < SAMPLING else np.uint64(0)
         word = row >> np.uint64(6)
-        before = popcount(marks[word] & ((_1 << (row & _63)) - _1))
-        places[k] = np.int64(sampled[np.uint64(ranks[word]) + before]) + steps
+        kept = popcount(marks[word] & ((_1 << (row & _63)) - _1))
+        places[k] = np.int64(sampled[np.uint64(ranks[word]) + kept]) + steps

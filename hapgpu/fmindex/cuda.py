@@ -23,7 +23,7 @@ from hapgpu.fmindex.kernels import (
     verify_kernel,
 )
 from hapgpu.fmindex.packing import PackedReads
-from hapgpu.gpu import explained, thread_streams
+from hapgpu.gpu import OUT_OF_MEMORY, explained, thread_streams
 from hapgpu.kernels import Kernel, load_kernel
 
 _THREADS: Final = 256
@@ -85,7 +85,7 @@ def _search_in_parts(
 ) -> list[HitBatch]:
     try:
         return [_search_packed(index, reads, options, device)]
-    except cupy.cuda.memory.OutOfMemoryError:
+    except OUT_OF_MEMORY:
         if len(reads) < 2:  # CuPy has emptied its pool already
             raise
     middle = len(reads) // 2

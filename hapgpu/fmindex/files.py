@@ -7,16 +7,15 @@ from typing import Final
 
 import numpy as np
 
-from hapgpu.fmindex.encoding import block_count
-from hapgpu.fmindex.index_data import BLOCK, Contigs, IndexData, ReferenceBases, SuffixSamples
-from hapgpu.io.array_file import ArrayFormat, Arrays, Header
+from hapgpu.fmindex.index_check import is_sound
+from hapgpu.fmindex.index_data import Contigs, IndexData, ReferenceBases, SuffixSamples
+from hapgpu.io.array_file import ArrayFormat, Arrays
+from hapgpu.io.array_header import Header, bytes_of, names_of, whole_of
 from hapgpu.io.fasta_digest import check_digest
 
 SUFFIX: Final = ".hgx"
 MAGIC: Final = b"\x89HGX\r\n\x1a\n"  # as of PNG: no text, and broken by a change of line ends
 VERSION: Final = 1
-
-_LONGEST_JUMP: Final = 16
 
 
 def default_index_path(fasta: str | Path) -> Path:
@@ -36,14 +35,15 @@ def save_index(index: IndexData, path: str | Path) -> None:
 
 
 def load_index(path: str | Path) -> IndexData:
-    """Map an index into memory, read-only, and verify every byte of its arrays.
+    """Map an index into memory, read-only; verify every byte of its arrays, and their values.
 
     Raises
     ------
     InputError
-        The file is missing, is no index, is of another version, cut short or damaged.
+        The file is missing, is no index, is of another version, cut short or damaged, or its
+        arrays are not those of an index, whoever wrote them.
     """
-    return _FORMAT.load(path, _index_of, _is_consistent)
+    return _FORMAT.load(path, _index_of, is_sound)
 
 
 def check_index_belongs(index: IndexData, index_path: str | Path, fasta: str | Path) -> None:
@@ -93,44 +93,21 @@ def _header_of(index: IndexData) -> Header:
 def _index_of(header: Header, arrays: Arrays) -> IndexData:
     suffixes = arrays.get("suffixes")
     return IndexData(
-        contigs=Contigs(tuple(header["contigs"]), arrays["contig_offsets"]),
+        contigs=Contigs(names_of(header, "contigs"), arrays["contig_offsets"]),
         bases=ReferenceBases(
             arrays["planes"], arrays["others"], arrays["letter_positions"], arrays["letters"]
         ),
         occurrences=arrays["occurrences"],
-        primary=header["primary"],
+        primary=whole_of(header, "primary"),
         jump=arrays["jump"],
-        jump_length=header["jump_length"],
+        jump_length=whole_of(header, "jump_length"),
         suffixes=SuffixSamples(
             arrays["sample_marks"], arrays["sample_ranks"], arrays["sample_positions"]
         )
         if suffixes is None
         else suffixes,
-        fasta_bytes=header["fasta_bytes"],
-        fasta_sha256=bytes.fromhex(header["fasta_sha256"]),
-    )
-
-
-def _is_consistent(index: IndexData) -> bool:
-    """Tell whether the sizes are such that no look-up leaves an array."""
-    offsets, bases, suffixes = index.contigs.offsets, index.bases, index.suffixes
-    if offsets.size != len(index.contigs.names) + 1 or offsets[0] or (np.diff(offsets) < 1).any():
-        return False
-    if index.jump_length > _LONGEST_JUMP or index.jump.size != 4**index.jump_length + 1:
-        return False
-    blocks, rows = block_count(int(offsets[-1])), int(index.jump[-1])
-    kept = (
-        suffixes.marks.size == suffixes.ranks.size == -(-rows // BLOCK)
-        if isinstance(suffixes, SuffixSamples)
-        else suffixes.size == rows
-    )
-    return (
-        kept
-        and bases.planes.size == 2 * blocks
-        and bases.others.size == blocks
-        and bases.letter_positions.size == bases.letters.size
-        and index.occurrences.size == 8 * ((rows - 1) // BLOCK + 1)
-        and 0 < index.primary < rows
+        fasta_bytes=whole_of(header, "fasta_bytes"),
+        fasta_sha256=bytes_of(header, "fasta_sha256"),
     )
 
 

@@ -13,7 +13,10 @@ import numpy as np
 from hapgpu.fmindex.encoding import OTHER, XpArray, chunks, pack_bits
 from hapgpu.fmindex.index_data import BLOCK, SAMPLING, SuffixSamples
 
-_LEAST_JUMP, _MOST_JUMP = 4, 14
+MOST_JUMP: Final = 14
+"""Bases of the words in a jump table, at most."""
+
+_LEAST_JUMP: Final = 4
 _JUMP_BYTES: Final = 64 << 20
 _JUMP_BYTES_PER_BASE: Final = 0.4
 
@@ -57,7 +60,7 @@ def jump_length_for(symbols: int) -> int:
     """
     most_bytes = max(_JUMP_BYTES, _JUMP_BYTES_PER_BASE * symbols)
     length = _LEAST_JUMP
-    while length < _MOST_JUMP and 4 ** (length + 1) <= min(symbols, most_bytes / 4):
+    while length < MOST_JUMP and 4 ** (length + 1) <= min(symbols, most_bytes / 4):
         length += 1
     return length
 

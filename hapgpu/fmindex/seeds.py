@@ -50,10 +50,12 @@ def find_seeds(
     """Fill in the seeds of some reads whose last bases occur, and return their number.
 
     The columns of a seed are its name, its first row, its number of rows, where in the read its
-    suffixes begin and may begin at most, and where the words of the strand begin.
+    suffixes begin and may begin at most, and where the words of the strand begin. No seed
+    has rows beyond the last one, whatever the jump table says, which is not checked at loading.
     """
     count: Integer = 0
     jump, jump_length = index.jump, np.int64(index.jump_length)
+    every_row = jump[jump.size - 1]
     for read in range(begin_read, end_read):
         length = np.int64(lengths[read])
         if length < LEAST_READ_BASES:
@@ -68,7 +70,7 @@ def find_seeds(
                 unused = np.uint64(2 * (jump_length - depth))
                 word = _jump_word(words, base, np.uint64(end - depth), np.uint64(depth))
                 first = np.int64(jump[word << unused])
-                rows = np.int64(jump[(word + _1) << unused]) - first
+                rows = np.int64(min(jump[(word + _1) << unused], every_row)) - first
                 seeds[count, NAME] = read << 2 | strand << 1 | piece
                 seeds[count, FIRST_ROW] = first
                 seeds[count, ROWS] = rows

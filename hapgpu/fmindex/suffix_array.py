@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import os
+from typing import Final
+
 import numpy as np
 import pydivsufsort
 from numpy.typing import NDArray
+from pydivsufsort.dll import libdivsufsort
+
+_OMP_PAUSE_SOFT: Final = 1  # as in omp.h
 
 
 def sort_suffixes(text: NDArray[np.uint8]) -> NDArray[np.uint32]:
@@ -23,3 +29,16 @@ def sort_suffixes(text: NDArray[np.uint8]) -> NDArray[np.uint32]:
     suffixes[0] = text.size
     suffixes[1:] = pydivsufsort.divsufsort(text)
     return suffixes
+
+
+def _end_threads() -> None:
+    """End the threads that OpenMP keeps for the next sort in this thread.
+
+    A process that is forked does not have them, and its first sort would wait for them for ever.
+    """
+    pause = getattr(libdivsufsort, "omp_pause_resource_all", None)  # not in a build without OpenMP
+    if pause is not None:
+        pause(_OMP_PAUSE_SOFT)
+
+
+os.register_at_fork(before=_end_threads)

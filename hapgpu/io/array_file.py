@@ -11,9 +11,10 @@ from __future__ import annotations
 import json
 import mmap
 import struct
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any, Final, NoReturn, TypeAlias, TypeVar
 
@@ -23,6 +24,7 @@ from numpy.typing import NDArray
 
 from hapgpu.device import usable_cpus
 from hapgpu.errors import InputError
+from hapgpu.io.array_header import Header, parsed_header, records_of, whole_of
 from hapgpu.io.output import OutputFile
 
 ALIGNMENT: Final = 64
@@ -30,8 +32,6 @@ PIECE_BYTES: Final = 1 << 26
 """So many bytes have a checksum of their own, so that several threads can verify an array."""
 
 Arrays: TypeAlias = dict[str, NDArray[Any]]
-Header: TypeAlias = dict[str, Any]
-
 _Content = TypeVar("_Content")
 _PRELUDE = struct.Struct("<8sIII")  # magic, version, size and CRC-32 of the header
 
@@ -106,10 +106,10 @@ class ArrayFormat:
         path
             Of the file.
         make
-            Makes of header and arrays what they hold; it may raise IndexError, KeyError, TypeError
-            and ValueError where they do not fit.
+            Makes of header and arrays what they hold; it raises KeyError where an array is
+            missing, and ValueError where the header does not hold what it should.
         is_consistent
-            Tells whether it can be used without leaving an array.
+            Tells whether it can be used without leaving an array, whatever its arrays hold.
 
         Raises
         ------
@@ -119,9 +119,11 @@ class ArrayFormat:
         content = self._map(Path(path))
         try:
             header, data = self._read_header(content, path)
-            made = make(header, self._find_arrays(header["arrays"], data))
+            made = make(header, self._find_arrays(header, data))
             fits = is_consistent(made)
-        except (IndexError, KeyError, TypeError, ValueError) as error:
+        except KeyError as error:
+            self._refuse(path, f"damaged (it has no array {error})", error)
+        except ValueError as error:
             self._refuse(path, f"damaged ({error})", error)
         if not fits:
             self._refuse(path, "damaged (its arrays do not fit each other)")
@@ -130,14 +132,15 @@ class ArrayFormat:
     def _directory(self, arrays: Arrays) -> Header:
         """Return the entries of the header on the arrays; offsets count from the first array."""
         entries, offset = [], 0
-        for name, array in arrays.items():
+        checksums = _checksums([array.view(np.uint8) for array in arrays.values()])
+        for (name, array), crc32 in zip(arrays.items(), checksums, strict=True):
             entries.append(
                 {
                     "name": name,
                     "dtype": np.dtype(self.dtypes[name]).str,
                     "offset": offset,
                     "items": array.size,
-                    "crc32": _checksums(array.view(np.uint8)),
+                    "crc32": crc32,
                 }
             )
             offset += array.nbytes + len(_filling(array.nbytes))
@@ -165,33 +168,52 @@ class ArrayFormat:
         if version != self.version:
             fault = f"an index of version {version}, and this hapgpu reads {self.version}"
             self._refuse(path, fault)
-        text = content[_PRELUDE.size : _PRELUDE.size + size].tobytes()
-        if isal_zlib.crc32(text) != checksum:
-            self._refuse(path, "cut short or damaged")
-        header = json.loads(text)
         start = _PRELUDE.size + size + len(_filling(_PRELUDE.size + size))
-        if content.size - start != header["data_bytes"]:
+        text = content[_PRELUDE.size : _PRELUDE.size + size].tobytes()
+        if start > content.size or isal_zlib.crc32(text) != checksum:
+            self._refuse(path, "cut short or damaged")
+        header = parsed_header(text)
+        if content.size - start != whole_of(header, "data_bytes"):
             self._refuse(path, "cut short or damaged")
         return header, content[start:]
 
-    def _find_arrays(self, entries: list[Header], data: NDArray[np.uint8]) -> Arrays:
+    def _find_arrays(self, header: Header, data: NDArray[np.uint8]) -> Arrays:
         """Return the arrays by name.
 
         Raises
         ------
-        KeyError, TypeError, ValueError
+        ValueError
             One of them is not as it was written.
         """
-        arrays: Arrays = {}
-        for entry in entries:
-            name, start = entry["name"], entry["offset"]
-            dtype = np.dtype(self.dtypes[name])
-            part = data[start : start + dtype.itemsize * entry["items"]]
-            if dtype.str != entry["dtype"] or _checksums(part) != entry["crc32"]:
+        entries = records_of(header, "arrays")
+        parts = self._find_parts(entries, data)
+        checksums = _checksums(parts.values())
+        for name, entry, found in zip(parts, entries, checksums, strict=True):
+            if entry.get("crc32") != found:
                 message = f"the checksum of its {name} is wrong"
                 raise ValueError(message)
-            arrays[name] = part.view(dtype)
-        return arrays
+        return {name: part.view(self.dtypes[name]) for name, part in parts.items()}
+
+    def _find_parts(
+        self, entries: list[Header], data: NDArray[np.uint8]
+    ) -> dict[str, NDArray[np.uint8]]:
+        """Return the bytes of the arrays by name, each where `_directory` puts it."""
+        parts: dict[str, NDArray[np.uint8]] = {}
+        offset = 0
+        for entry in entries:
+            name = entry.get("name")
+            if not isinstance(name, str) or name not in self.dtypes or name in parts:
+                message = "its header lists other arrays than there are"
+                raise ValueError(message)
+            dtype = np.dtype(self.dtypes[name])
+            size = dtype.itemsize * whole_of(entry, "items")
+            parts[name] = data[offset : max(offset + size, 0)]
+            here = {"dtype": dtype.str, "offset": offset}
+            if parts[name].size != size or here != {key: entry.get(key) for key in here}:
+                message = f"its header is wrong about its {name}"
+                raise ValueError(message)
+            offset += size + len(_filling(size))
+        return parts
 
     def _refuse(self, path: str | Path, fault: str, cause: Exception | None = None) -> NoReturn:
         """Raise an InputError that says how to make the file anew."""
@@ -203,8 +225,12 @@ def _filling(size: int) -> bytes:
     return bytes(-size % ALIGNMENT)
 
 
-def _checksums(data: NDArray[np.uint8]) -> list[int]:
-    """Return the CRC-32 of each piece."""
-    pieces = [data[at : at + PIECE_BYTES].data for at in range(0, data.size, PIECE_BYTES)]
+def _checksums(arrays: Iterable[NDArray[np.uint8]]) -> list[list[int]]:
+    """Return the CRC-32 of each piece of each array."""
+    pieces = [
+        [data[at : at + PIECE_BYTES].data for at in range(0, data.size, PIECE_BYTES)]
+        for data in arrays
+    ]
     with ThreadPoolExecutor(usable_cpus()) as pool:
-        return list(pool.map(isal_zlib.crc32, pieces))
+        found = pool.map(isal_zlib.crc32, chain.from_iterable(pieces))
+        return [list(islice(found, len(own))) for own in pieces]

@@ -10,7 +10,7 @@ import numpy as np
 
 from hapgpu.device import CudaDevice
 from hapgpu.errors import DeviceError
-from hapgpu.gpu import explained, thread_streams
+from hapgpu.gpu import OUT_OF_MEMORY, explained, thread_streams
 from hapgpu.io.halves import halves_of
 from hapgpu.io.read_block import ReadBlock
 from hapgpu.io.read_rules import ReadRules
@@ -59,7 +59,7 @@ def _in_parts(
 ) -> _Result:
     try:
         return do(block)
-    except cupy.cuda.memory.OutOfMemoryError as error:
+    except OUT_OF_MEMORY as error:
         _release(device)
         halves = halves_of(block)
         if len(halves) == 1:

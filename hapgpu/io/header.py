@@ -139,6 +139,11 @@ class SamHeader:
         return {name: place for place, name in enumerate(self.reference_names)}
 
 
+def is_reference_name(name: str) -> bool:
+    """Tell whether SAM allows a name for a reference sequence."""
+    return REFERENCE_NAME.fullmatch(name) is not None
+
+
 def fields_of(line: str) -> dict[str, str]:
     """Return the TAG:VALUE fields of a header line."""
     return {
@@ -161,7 +166,7 @@ def _reference_length(fields: dict[str, str]) -> int:
 
 def _square_lines(names: Sequence[str], lengths: Sequence[int]) -> list[str]:
     for name in names:
-        if not REFERENCE_NAME.fullmatch(name):
+        if not is_reference_name(name):
             raise InputError(f"SAM does not allow '{name}' as the name of a reference; rename it")
     return [f"@SQ\tSN:{name}\tLN:{size}" for name, size in zip(names, lengths, strict=True)]
 

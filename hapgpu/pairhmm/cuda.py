@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from hapgpu.batch import Ragged
 from hapgpu.device import CudaDevice, usable_cpus
 from hapgpu.errors import DeviceError
-from hapgpu.gpu import explained, pinned_array, thread_streams
+from hapgpu.gpu import OUT_OF_MEMORY, explained, pinned_array, thread_streams
 from hapgpu.pairhmm.batch import HmmBatch, HmmReads, is_uniform
 from hapgpu.pairhmm.cpu import exact_log10_likelihoods
 from hapgpu.pairhmm.piece_run import PieceRun
@@ -117,7 +117,7 @@ class _Flight:
         try:
             run = PieceRun(batch, likelihoods.size, self._device, streams, thread_staging(turn))
             self._unknown.append(run.launch(likelihoods, self._memory))
-        except cupy.cuda.memory.OutOfMemoryError:
+        except OUT_OF_MEMORY:
             return False
         self._started += 1
         return True

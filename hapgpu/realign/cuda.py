@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from hapgpu.batch import AlignmentBatch, PairBatch, Ragged
 from hapgpu.device import CudaDevice
 from hapgpu.errors import DeviceError
-from hapgpu.gpu import multiprocessors, thread_streams
+from hapgpu.gpu import OUT_OF_MEMORY, multiprocessors, thread_streams
 from hapgpu.kernels import Array, Kernel, LoadedKernel, Scalar, load_kernel
 from hapgpu.realign.geometry import (
     MOST_THREADS_PER_BLOCK,
@@ -199,7 +199,7 @@ def _compute(pairs: PairBatch, task: _Task) -> list[AlignmentBatch]:
         with cupy.cuda.Device(task.device.index), thread_streams(task.device.index, 1)[0]:
             if _fits(pairs, task.device):
                 return [_run(pairs, task, _RUNS_PER_CIGAR * len(pairs) + 1024)]
-    except cupy.cuda.memory.OutOfMemoryError:
+    except OUT_OF_MEMORY:
         cupy.get_default_memory_pool().free_all_blocks()
     except (cupy.cuda.driver.CUDADriverError, cupy.cuda.runtime.CUDARuntimeError) as error:
         message = f"{task.device.name} failed: {error}"

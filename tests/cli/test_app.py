@@ -85,6 +85,11 @@ def test_usage_errors(arguments: list[str]) -> None:
             1,
             "hapgpu doctor: error: x.bam: cut short",
         ),
+        (
+            "from hapgpu.errors import InputError; raise InputError('x\\x1b[31m\\x7f\\udc80')",
+            1,
+            "hapgpu doctor: error: x\\x1b[31m\\x7f\\udc80",
+        ),
         ("open('absent.bam')", 1, "hapgpu doctor: error: absent.bam: No such file or directory"),
         (
             "raise ValueError('odd')",
@@ -151,6 +156,16 @@ def test_fault_on_import_is_one_line(faulty: list[str], tmp_path: Path) -> None:
 )
 def test_status_of_each_kind_of_error(error: BaseException, status: int) -> None:
     assert explain(error)[0] == status
+
+
+def test_status_of_what_cuda_reports() -> None:
+    cupy = pytest.importorskip("cupy")
+    lost = cupy.cuda.runtime.CUDARuntimeError(700)
+    full = cupy.cuda.memory.OutOfMemoryError(1, 1)
+    for error in (lost, full):
+        status, message = explain(error)
+        assert status == 3
+        assert message.startswith("the GPU failed: ")
 
 
 def test_closed_output_is_quiet(faulty: list[str]) -> None:

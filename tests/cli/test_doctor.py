@@ -58,6 +58,28 @@ def test_gpu_that_runs_no_kernel(
         doctor(device="cuda:0")
 
 
+def test_cache_of_a_user_without_a_home(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse() -> Path:
+        raise RuntimeError
+
+    monkeypatch.setattr(Path, "home", refuse)
+    for name in ("HAPGPU_CACHE_DIR", "XDG_CACHE_HOME", "NUMBA_CACHE_DIR"):
+        monkeypatch.delenv(name, raising=False)
+    cache = next(finding for finding in find(NO_GPU, {}) if finding.item == "Cache")
+    assert not cache.good
+    assert "no home folder" in cache.state
+    assert "set HAPGPU_CACHE_DIR" in cache.state
+
+
+def test_cache_of_numba(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
+    cache = next(finding for finding in find(NO_GPU, {}) if finding.item == "Cache of Numba")
+    assert cache.good
+    monkeypatch.setenv("NUMBA_CACHE_DIR", "/proc/none")
+    cache = next(finding for finding in find(NO_GPU, {}) if finding.item == "Cache of Numba")
+    assert "set NUMBA_CACHE_DIR" in cache.state
+
+
 def test_cache_that_cannot_be_written(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     blocked = tmp_path / "file"
     blocked.touch()

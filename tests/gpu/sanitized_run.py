@@ -1,0 +1,39 @@
+"""One small run on a GPU for compute-sanitizer; see sanitize.sh.
+
+    python -m tests.gpu.sanitized_run NAME FOLDER
+
+The folder is filled with inputs if it is not there. A name is one of `tests.cli.gpu_runs.RUNS`;
+without one, the names are printed.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from tests.cli.gpu_runs import GPU, RUNS, make_inputs, status_of
+
+
+def sanitized_status(name: str, folder: Path) -> int:
+    """Do a run; return its status.
+
+    Each array is an allocation of its own: within the large ones of a pool the sanitizer would
+    take what lies beyond the end of an array for a part of it.
+    """
+    import cupy  # noqa: PLC0415  (only where there is a GPU)
+
+    cupy.cuda.set_allocator(None)
+    run = RUNS[name]
+    outputs = folder / "outputs"
+    outputs.mkdir(exist_ok=True)
+    return status_of(run, folder, run.output(outputs), GPU)
+
+
+if __name__ == "__main__":
+    if len(sys.argv) == 1:
+        sys.stdout.write(" ".join(RUNS) + "\n")
+    else:
+        inputs = Path(sys.argv[2])
+        if not inputs.is_dir():
+            make_inputs(inputs)
+        sys.exit(sanitized_status(sys.argv[1], inputs) if sys.argv[1] else 0)
