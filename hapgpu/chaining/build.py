@@ -18,6 +18,7 @@ from hapgpu.errors import InputError
 from hapgpu.io.fasta import FastaRecords, read_fasta
 from hapgpu.io.fasta_digest import digest_fasta
 from hapgpu.io.pool import Pool
+from hapgpu.io.reread import rereadable
 from hapgpu.rows import read_only
 
 MOST_BASES: Final = 2**31 - 1
@@ -37,7 +38,7 @@ def build_index(path: str | Path, options: SketchOptions, threads: int) -> Minim
     Parameters
     ----------
     path
-        FASTA, plain, gzip- or BGZF-compressed.
+        FASTA, plain, gzip- or BGZF-compressed, a file or a pipe.
     options
         The minimizers to find.
     threads
@@ -48,12 +49,11 @@ def build_index(path: str | Path, options: SketchOptions, threads: int) -> Minim
     InputError
         The file cannot be read or is not FASTA, or a sequence is too long.
     """
-    with Pool(threads) as pool:
-        records = read_fasta(path, allow_empty=True)
-        digest = pool.submit(digest_fasta, path)
-        _check_lengths(path, records)
+    with rereadable(str(path)) as file, Pool(threads) as pool:
+        records = read_fasta(file.path, name=file.name, allow_empty=True, max_bases=MOST_BASES)
+        digest = pool.submit(digest_fasta, file.path)
         parts = _sketch_records(records, options, pool)
-        _check_hits(path, parts)
+        _check_hits(file.name, parts)
         mixed, hits = group_by_hash(parts, pool)
         del parts
         entries, directory, bits = table_of(mixed)
@@ -71,21 +71,11 @@ def build_index(path: str | Path, options: SketchOptions, threads: int) -> Minim
     )
 
 
-def _check_lengths(path: str | Path, records: FastaRecords) -> None:
-    lengths = records.sequences.lengths
-    if lengths.max() > MOST_BASES:
-        name = records.names[int(lengths.argmax())]
-        raise InputError(
-            f"{path}: '{name}' has {lengths.max():,} bases, and a sequence of a minimizer index"
-            f" has at most {MOST_BASES:,}: split it"
-        )
-
-
-def _check_hits(path: str | Path, parts: Sequence[Part]) -> None:
+def _check_hits(name: str, parts: Sequence[Part]) -> None:
     hits = sum(part.minimizers.keys.size for part in parts)
     if hits > MOST_HITS:
         limit = f"a minimizer index holds at most {MOST_HITS:,}"
-        raise InputError(f"{path}: {hits:,} minimizers, but {limit}: choose a larger -w")
+        raise InputError(f"{name}: {hits:,} minimizers, but {limit}: choose a larger -w")
 
 
 def _sketch_records(records: FastaRecords, options: SketchOptions, pool: Pool) -> list[Part]:

@@ -16,6 +16,7 @@ from hapgpu.chaining.files import (
 from hapgpu.chaining.index_data import MinimizerIndex
 from hapgpu.chaining.options import SketchOptions
 from hapgpu.errors import InputError
+from hapgpu.io.reread import is_pipe
 
 logger = logging.getLogger(__name__)
 
@@ -44,9 +45,8 @@ def open_index(reference: Path, sketch: SketchOptions, threads: int) -> Minimize
     kept = default_index_path(reference, sketch)
     if not kept.exists():
         command = index_command(reference, sketch)
-        logger.warning(
-            "building the index of %s, for this run only: '%s' keeps it", reference, command
-        )
+        remedy = "" if is_pipe(str(reference)) else f": '{command}' keeps it"
+        logger.warning("building the index of %s, for this run only%s", reference, remedy)
         return build_index(reference, sketch, threads)
     index = load_index(kept)
     check_index_belongs(index, kept, reference)

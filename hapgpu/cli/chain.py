@@ -52,6 +52,7 @@ from hapgpu.cli.options import (
     DeviceName,
     GpuMemory,
     Json,
+    MaxRecord,
     Output,
     Quiet,
     Threads,
@@ -63,6 +64,7 @@ from hapgpu.device import Device, resolve_devices
 from hapgpu.errors import UsageError
 from hapgpu.io.output import OutputFile
 from hapgpu.io.read_blocks import read_blocks
+from hapgpu.io.record_limit import MAX_RECORD
 from hapgpu.pipeline import run_pipeline
 from hapgpu.stats import RunStatistics
 
@@ -94,6 +96,7 @@ class _Job:
     options: MapOptions
     devices: Sequence[Device]
     threads: int
+    max_record: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,6 +170,7 @@ def chain(
     threads: Threads,
     device: DeviceName = "auto",
     gpu_mem: GpuMemory = None,
+    max_record: MaxRecord = MAX_RECORD,
     quiet: Quiet = False,
     verbose: Verbose = False,
     debug: Debug = False,
@@ -216,9 +220,9 @@ def chain(
     statistics = RunStatistics("chain", sys.argv, [d.name for d in devices], threads)
     with OutputFile(output) as sink:
         if anchors is not None:
-            chain_anchor_file(anchors, sink, options, devices[0], statistics)
+            chain_anchor_file(anchors, sink, options, devices[0], statistics, max_record)
         elif reference is not None and reads:
-            job = _Job(reference, reads, options, devices, threads)
+            job = _Job(reference, reads, options, devices, threads, max_record)
             _map(job, _Sink(sink, statistics), quiet=quiet)
     report(statistics, json)
 
@@ -243,7 +247,8 @@ def _map(job: _Job, sink: _Sink, *, quiet: bool) -> None:
     chainers = chainers_for(job.devices, index, job.options)
     transfer = block_transfer(job.devices, job.threads)
     blocks = joined.from_iterable(
-        read_blocks(path, transfer.size, transfer.allocate, transfer.threads) for path in job.reads
+        read_blocks(path, transfer.size, transfer.allocate, transfer.threads, job.max_record)
+        for path in job.reads
     )
     run_pipeline(
         statistics.timed_source("read", blocks),

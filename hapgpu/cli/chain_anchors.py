@@ -26,6 +26,7 @@ def chain_anchor_file(
     options: MapOptions,
     device: Device,
     statistics: RunStatistics,
+    max_record: int,
 ) -> None:
     """Chain the anchors of a file, and write what comes of them as arrays of NumPy.
 
@@ -42,13 +43,18 @@ def chain_anchor_file(
         Where to compute.
     statistics
         Counts, and the ranges that predecessors lie in.
+    max_record
+        See `load_anchors`.
     """
     rules = chain_rules(options.chains, options.sketch.k)
 
     def chained(anchors: Anchors) -> AnchorChains:
         return chain_anchors(anchors, rules, device)
 
-    anchors = statistics.timed("read", load_anchors)(path)
+    def loaded(path: Path) -> Anchors:
+        return load_anchors(path, max_record)
+
+    anchors = statistics.timed("read", loaded)(path)
     result = statistics.timed("chain", chained)(anchors)
     statistics.count("reads", len(anchors))
     statistics.count("anchors", anchors.x.size)

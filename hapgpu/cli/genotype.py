@@ -26,6 +26,7 @@ from hapgpu.cli.options import (
     DeviceName,
     GpuMemory,
     Json,
+    MaxRecord,
     Output,
     Quiet,
     SiteRegions,
@@ -40,6 +41,7 @@ from hapgpu.genotyping.genotyper import MOST_PLOIDY, GenotypeOptions
 from hapgpu.genotyping.priors import Prior
 from hapgpu.genotyping.session import GenotypeInputs, GenotypeSession
 from hapgpu.genotyping.vcf_run import write_genotypes
+from hapgpu.io.record_limit import MAX_RECORD
 from hapgpu.pairhmm.pcr_model import PcrModel
 from hapgpu.stats import RunStatistics
 
@@ -140,6 +142,7 @@ def genotype(
     threads: Threads,
     device: DeviceName = "auto",
     gpu_mem: GpuMemory = None,
+    max_record: MaxRecord = MAX_RECORD,
     quiet: Quiet = False,
     verbose: Verbose = False,
     debug: Debug = False,
@@ -153,7 +156,8 @@ def genotype(
     left out.
     """
     set_up_messages("genotype", quiet=quiet, verbose=verbose, debug=debug)
-    inputs = GenotypeInputs(reads, reference, sites, given_regions(regions, targets_file))
+    chosen_sites = given_regions(regions, targets_file, max_record)
+    inputs = GenotypeInputs(reads, reference, sites, chosen_sites, max_record)
     require_inputs([*reads, reference, sites])
     devices, chosen = resolve_devices(device, threads=threads, gpu_memory=gpu_mem)
     announce("genotype", chosen, quiet=quiet)

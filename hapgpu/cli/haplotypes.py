@@ -18,7 +18,16 @@ from hapgpu.cli.files import (
     Read,
 )
 from hapgpu.cli.messages import set_up_messages
-from hapgpu.cli.options import Debug, Json, Output, Quiet, SiteRegions, SiteTargetsFile, Verbose
+from hapgpu.cli.options import (
+    Debug,
+    Json,
+    MaxRecord,
+    Output,
+    Quiet,
+    SiteRegions,
+    SiteTargetsFile,
+    Verbose,
+)
 from hapgpu.cli.progress import choose_progress
 from hapgpu.cli.run import given_regions, report
 from hapgpu.device import CpuDevice
@@ -30,6 +39,7 @@ from hapgpu.genotyping.sites import has_sequence
 from hapgpu.genotyping.telomeres import is_telomere
 from hapgpu.io.fasta import ReferenceFasta
 from hapgpu.io.output import OutputFile
+from hapgpu.io.record_limit import MAX_RECORD
 from hapgpu.io.vcf import VcfRecord, open_vcf
 from hapgpu.progress import Progress
 from hapgpu.stats import RunStatistics
@@ -98,6 +108,7 @@ def haplotypes(
     targets_file: SiteTargetsFile = None,
     output: Output = None,
     json: Json = None,
+    max_record: MaxRecord = MAX_RECORD,
     quiet: Quiet = False,
     verbose: Verbose = False,
     debug: Debug = False,
@@ -114,9 +125,9 @@ def haplotypes(
     statistics = RunStatistics("haplotypes", sys.argv, [CpuDevice(1).name], 1)
     for what in _TOLD:
         statistics.count(what, 0)
-    chosen = given_regions(regions, targets_file)
+    chosen = given_regions(regions, targets_file, max_record)
     rules = LocusRules(flank, flank, _MOST_COMBINATIONS, masks=False, phased=True)
-    with ReferenceFasta(reference) as fasta, open_vcf(calls) as vcf:
+    with ReferenceFasta(reference) as fasta, open_vcf(calls, max_record) as vcf:
         records = within(vcf.records(), chosen, fasta.lengths)
         records = _with_sequences(records, fasta.lengths, statistics)
         batches = locus_batches(records, fasta, rules, vcf.name, statistics.count)

@@ -32,6 +32,7 @@ from hapgpu.errors import UsageError
 from hapgpu.fmindex.build import build_index
 from hapgpu.fmindex.files import default_index_path, save_index
 from hapgpu.fmindex.index_data import IndexData
+from hapgpu.io.reread import is_pipe
 from hapgpu.stats import RunStatistics
 
 EXAMPLES: Final = """The FM index beside the reference, where hapgpu map finds it:
@@ -130,6 +131,8 @@ def index(
     to the reference: after a change of the reference, run this again.
     """
     set_up_messages("index", quiet=quiet, verbose=verbose, debug=debug)
+    if output is None and is_pipe(str(reference)):
+        raise UsageError(f"{reference} is a pipe, beside which no index is kept: add -o FILE")
     if minimizers:
         given: dict[str, object] = {
             "--low-memory": low_memory,

@@ -72,6 +72,7 @@ class ReadSelection:
     path: str
     reference: Path | None
     regions: RegionChoice
+    max_record: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +107,7 @@ def score_reads(
         batch_bases=_bases_per_batch(haplotypes),
         reference=reads.reference,
         regions=reads.regions.or_else(haplotypes.loci),
+        max_record=reads.max_record,
     ) as source:
         if source.is_fastq:
             raise InputError(
@@ -166,10 +168,11 @@ class _BatchSink:
         return len(batch.reads)
 
 
-def score_batches(run: LikelihoodRun, path: str, *, as_matrix: bool) -> None:
+def score_batches(run: LikelihoodRun, path: str, max_record: int, *, as_matrix: bool) -> None:
     """Score text batches and write a table."""
     with OutputFile(run.output) as output:
         if not as_matrix:
             output.write(LIKELIHOOD_HEADER)
         scorers = [_BatchScorer(device) for device in worker_devices(run.devices)]
-        run.pipe(read_hmm_batches(path), scorers, _BatchSink(output, as_matrix, run.statistics))
+        batches = read_hmm_batches(path, max_record=max_record)
+        run.pipe(batches, scorers, _BatchSink(output, as_matrix, run.statistics))

@@ -20,6 +20,7 @@ from hapgpu.cli.options import (
     DeviceName,
     GpuMemory,
     Json,
+    MaxRecord,
     NoPG,
     Output,
     OutputFmt,
@@ -40,6 +41,7 @@ from hapgpu.fmindex.read_group import ReadGroup, parse_read_group
 from hapgpu.fmindex.sam_options import SamOptions
 from hapgpu.io.header import SamHeader
 from hapgpu.io.read_blocks import read_blocks
+from hapgpu.io.record_limit import MAX_RECORD
 from hapgpu.io.sam_text import TextSink, open_sam_text
 from hapgpu.pipeline import run_pipeline
 from hapgpu.stats import RunStatistics
@@ -163,6 +165,7 @@ def map(  # noqa: A001  (the name of the command)
     threads: Threads,
     device: DeviceName = "auto",
     gpu_mem: GpuMemory = None,
+    max_record: MaxRecord = MAX_RECORD,
     quiet: Quiet = False,
     verbose: Verbose = False,
     debug: Debug = False,
@@ -200,7 +203,8 @@ def map(  # noqa: A001  (the name of the command)
         copying_threads=transfer.threads,
     ) as write:
         blocks = chain.from_iterable(
-            read_blocks(path, transfer.size, transfer.allocate, transfer.threads) for path in reads
+            read_blocks(path, transfer.size, transfer.allocate, transfer.threads, max_record)
+            for path in reads
         )
         run_pipeline(
             statistics.timed_source("read", blocks),

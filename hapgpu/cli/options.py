@@ -10,6 +10,7 @@ import typer
 
 from hapgpu.device import parse_memory, usable_cpus
 from hapgpu.errors import UsageError
+from hapgpu.io.record_limit import LARGEST_LIMIT
 
 _FLAG_NAMES: Final = (
     "PAIRED",
@@ -68,6 +69,15 @@ def _named_flag(name: str) -> int:
         known = ", ".join(_FLAG_NAMES)
         raise typer.BadParameter(f"'{name}' is neither a number nor one of {known}")
     return 1 << _FLAG_NAMES.index(name.upper())
+
+
+def _record_size(text: str | int) -> int:
+    if isinstance(text, int):  # the default
+        return text
+    size = _memory(text)
+    if size > LARGEST_LIMIT:
+        raise typer.BadParameter(f"{text} is more than {LARGEST_LIMIT:,} bytes, the most of BAM")
+    return size
 
 
 def _memory(text: str) -> int:
@@ -205,6 +215,18 @@ GpuMemory = Annotated[
         metavar="SIZE",
         parser=_memory,
         help="Memory to use on each GPU, such as 8G; otherwise 80% of what is free.",
+        rich_help_panel=_RESOURCES,
+    ),
+]
+
+MaxRecord = Annotated[
+    int,
+    typer.Option(
+        "--max-record",
+        metavar="SIZE",
+        parser=_record_size,
+        show_default="256M",
+        help="Refuse a longer record or header of an input, before it fills the memory.",
         rich_help_panel=_RESOURCES,
     ),
 ]

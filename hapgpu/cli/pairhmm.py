@@ -24,6 +24,7 @@ from hapgpu.cli.options import (
     ExcludeFlags,
     GpuMemory,
     Json,
+    MaxRecord,
     Output,
     Quiet,
     Regions,
@@ -35,6 +36,7 @@ from hapgpu.cli.options import (
 from hapgpu.cli.run import announce, given_regions, report
 from hapgpu.device import resolve_devices
 from hapgpu.errors import UsageError
+from hapgpu.io.record_limit import MAX_RECORD
 from hapgpu.pairhmm.pcr_model import PcrModel
 from hapgpu.pairhmm.qualities import LEAST_QUALITY, QualityOptions
 from hapgpu.pairhmm.scorer import ScorerOptions
@@ -78,6 +80,7 @@ _WITH_BATCHES: Final = frozenset(
         "threads",
         "device",
         "gpu_mem",
+        "max_record",
         "quiet",
         "verbose",
         "debug",
@@ -215,6 +218,7 @@ def pairhmm(
     threads: Threads,
     device: DeviceName = "auto",
     gpu_mem: GpuMemory = None,
+    max_record: MaxRecord = MAX_RECORD,
     quiet: Quiet = False,
     verbose: Verbose = False,
     debug: Debug = False,
@@ -232,7 +236,7 @@ def pairhmm(
     run = LikelihoodRun(devices, threads, output, quiet, statistics)
     announce("pairhmm", chosen, quiet=quiet)
     if batches is not None:
-        score_batches(run, batches, as_matrix=matrix)
+        score_batches(run, batches, max_record, as_matrix=matrix)
     elif reads is not None and haplotypes is not None:
         options = ScorerOptions(
             QualityOptions(
@@ -243,8 +247,12 @@ def pairhmm(
             require_flags,
             exclude_flags,
         )
-        chosen_reads = ReadSelection(reads, reference, given_regions(regions, targets_file))
-        score_reads(run, chosen_reads, read_haplotypes(haplotypes), options, as_matrix=matrix)
+        chosen_reads = ReadSelection(
+            reads, reference, given_regions(regions, targets_file, max_record), max_record
+        )
+        score_reads(
+            run, chosen_reads, read_haplotypes(haplotypes, max_record), options, as_matrix=matrix
+        )
     report(statistics, json, _LEFT_OUT)
 
 

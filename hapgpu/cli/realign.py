@@ -25,6 +25,7 @@ from hapgpu.cli.options import (
     ExcludeFlags,
     GpuMemory,
     Json,
+    MaxRecord,
     NoPG,
     Output,
     OutputFmt,
@@ -41,6 +42,7 @@ from hapgpu.cli.run import announce, given_regions, report, worker_devices
 from hapgpu.device import resolve_devices
 from hapgpu.errors import UsageError
 from hapgpu.io.header import SamHeader
+from hapgpu.io.record_limit import MAX_RECORD
 from hapgpu.realign.haplotypes import read_haplotypes
 from hapgpu.realign.realigner import RealignOptions
 from hapgpu.realign.run import (
@@ -176,6 +178,7 @@ def realign(
     threads: Threads,
     device: DeviceName = "auto",
     gpu_mem: GpuMemory = None,
+    max_record: MaxRecord = MAX_RECORD,
     quiet: Quiet = False,
     verbose: Verbose = False,
     debug: Debug = False,
@@ -204,13 +207,13 @@ def realign(
         require_flags,
         exclude_flags,
     )
-    haplotype_set = read_haplotypes(haplotypes)
+    haplotype_set = read_haplotypes(haplotypes, max_record)
     if reference is not None and not haplotype_set.loci:
         message = f"--reference needs haplotypes with loci, and {haplotypes} has none"
         raise UsageError(message)
     announce("realign", chosen, quiet=quiet)
     statistics = RunStatistics("realign", sys.argv, [d.name for d in devices], threads)
-    selection = ReadSelection(reads, given_regions(regions, targets_file))
+    selection = ReadSelection(reads, given_regions(regions, targets_file, max_record), max_record)
     resources = Resources(
         worker_devices(devices),
         threads,

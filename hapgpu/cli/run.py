@@ -54,7 +54,9 @@ def worker_devices(devices: Sequence[Device]) -> list[Device]:
     ]
 
 
-def given_regions(texts: Sequence[str] | None, targets_file: Path | None) -> RegionChoice:
+def given_regions(
+    texts: Sequence[str] | None, targets_file: Path | None, max_record: int
+) -> RegionChoice:
     """Return the regions of -r and -L: everything without either.
 
     Raises
@@ -62,12 +64,12 @@ def given_regions(texts: Sequence[str] | None, targets_file: Path | None) -> Reg
     UsageError
         A text is no region.
     InputError
-        The file cannot be read or is no BED.
+        The file cannot be read, is no BED or is longer than `max_record` bytes.
     """
     if not texts and targets_file is None:
         return EVERYTHING
     regions = [parse_region(text) for text in texts or ()]
-    regions += read_bed(targets_file) if targets_file is not None else []
+    regions += read_bed(targets_file, max_record) if targets_file is not None else []
     if not regions:
         logger.warning("%s: holds no region, so nothing is chosen", targets_file)
     return RegionChoice(tuple(regions))

@@ -24,6 +24,8 @@ from hapgpu.fmindex.index_data import (
 from hapgpu.io.fasta import FastaRecords, read_fasta
 from hapgpu.io.fasta_digest import digest_fasta
 from hapgpu.io.header import SamHeader
+from hapgpu.io.position_text import LAST_POSITION
+from hapgpu.io.reread import RereadableInput, rereadable
 from hapgpu.rows import read_only
 
 _LETTERS_AT_A_TIME: Final = 1 << 26
@@ -39,8 +41,8 @@ def build_index(path: str | Path, device: Device, *, low_memory: bool = False) -
     Parameters
     ----------
     path
-        FASTA, plain, gzip- or BGZF-compressed. A, C, G and T of either case are bases; no other
-        letter ever matches.
+        FASTA, plain, gzip- or BGZF-compressed, a file or a pipe. A, C, G and T of either case are
+        bases; no other letter ever matches.
     device
         Where to compute; the index does not depend on it.
     low_memory
@@ -58,7 +60,8 @@ def build_index(path: str | Path, device: Device, *, low_memory: bool = False) -
     DeviceError
         The memory of the GPU does not suffice, or the GPU failed.
     """
-    reference = _read(path)
+    with rereadable(str(path)) as file:
+        reference = _read(file)
     if isinstance(device, CudaDevice):
         return _build_on_gpu(reference, device, low_memory=low_memory)
     index = _assemble(reference, np, suffix_array.sort_suffixes, low_memory=low_memory)
@@ -69,33 +72,34 @@ def build_index(path: str | Path, device: Device, *, low_memory: bool = False) -
 class _Reference:
     """A FASTA file that may be indexed; `letters` is its text, uint8[p], end to end."""
 
-    path: str | Path
+    name: str
     contigs: Contigs
     letters: NDArray[np.uint8]
     fasta_bytes: int
     fasta_sha256: bytes
 
 
-def _read(path: str | Path) -> _Reference:
-    records = read_fasta(path)
+def _read(file: RereadableInput) -> _Reference:
+    name = file.name
+    records = read_fasta(file.path, name=name, max_bases=LAST_POSITION)
     letters, offsets = records.sequences.data, records.sequences.offsets
     if letters.size > MOST_BASES:
         limit = f"an index holds at most {MOST_BASES:,}"
-        raise InputError(f"{path}: {letters.size:,} bases, but {limit}: split the reference")
-    _check_contigs(path, records)
-    _check_letters(path, records)
-    return _Reference(path, Contigs(records.names, offsets), letters, *digest_fasta(path))
+        raise InputError(f"{name}: {letters.size:,} bases, but {limit}: split the reference")
+    _check_contigs(name, records)
+    _check_letters(name, records)
+    return _Reference(name, Contigs(records.names, offsets), letters, *digest_fasta(file.path))
 
 
-def _check_contigs(path: str | Path, records: FastaRecords) -> None:
+def _check_contigs(name: str, records: FastaRecords) -> None:
     """Refuse now what could not be written into the header of the mapped reads."""
     try:
         SamHeader.from_references(records.names, records.sequences.lengths.tolist())
     except InputError as error:
-        raise InputError(f"{path}: {error}") from None
+        raise InputError(f"{name}: {error}") from None
 
 
-def _check_letters(path: str | Path, records: FastaRecords) -> None:
+def _check_letters(name: str, records: FastaRecords) -> None:
     """Refuse proteins: letters that stand for no nucleotide, U and the X of masked bases aside."""
     letters, offsets = records.sequences.data, records.sequences.offsets
     for start in range(0, letters.size, _LETTERS_AT_A_TIME):
@@ -104,7 +108,7 @@ def _check_letters(path: str | Path, records: FastaRecords) -> None:
             place = start + int(strange.argmax())
             contig = int(np.searchsorted(offsets, place, side="right")) - 1
             raise InputError(
-                f"{path}: '{chr(letters[place])}' in '{records.names[contig]}', base "
+                f"{name}: '{chr(letters[place])}' in '{records.names[contig]}', base "
                 f"{place - int(offsets[contig]) + 1:,}, is no nucleotide: give a DNA reference"
             )
 
@@ -124,7 +128,7 @@ def _assemble(
     text, runs = encoding.text_of(codes), layout.find_runs(codes, xp)
     del letters, padded, codes
     if not text.size:
-        raise InputError(f"{reference.path}: there is no A, C, G or T in it: nothing to index")
+        raise InputError(f"{reference.name}: there is no A, C, G or T in it: nothing to index")
     suffixes = sort_suffixes(text)
     symbols, primary = layout.transform(text, suffixes, xp)
     jump_length = layout.jump_length_for(text.size)

@@ -9,6 +9,7 @@ from hapgpu.device import Device
 from hapgpu.fmindex.build import build_index
 from hapgpu.fmindex.files import check_index_belongs, default_index_path, load_index
 from hapgpu.fmindex.index_data import IndexData
+from hapgpu.io.reread import is_pipe
 
 logger = logging.getLogger(__name__)
 
@@ -34,9 +35,8 @@ def open_index(fasta: Path, device: Device, path: Path | None = None) -> IndexDa
     """
     source = path or default_index_path(fasta)
     if path is None and not source.exists():
-        logger.warning(
-            "building the index of %s, for this run only: 'hapgpu index %s' keeps it", fasta, fasta
-        )
+        remedy = "" if is_pipe(str(fasta)) else f": 'hapgpu index {fasta}' keeps it"
+        logger.warning("building the index of %s, for this run only%s", fasta, remedy)
         return build_index(fasta, device)
     index = load_index(source)
     check_index_belongs(index, source, fasta)

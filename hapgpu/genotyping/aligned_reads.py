@@ -24,6 +24,7 @@ from hapgpu.genotyping.samples import SampleTable
 from hapgpu.genotyping.sorted_reads import SortedReads
 from hapgpu.io.columns import ReadColumns
 from hapgpu.io.pool import MOST_IO_THREADS
+from hapgpu.io.record_limit import MAX_RECORD
 
 _MOST_BASES: Final = 8_000_000
 """Bases of reads of a span that are held before loci are handed out as soon as complete."""
@@ -58,6 +59,8 @@ class AlignedReads:
         Which reads are kept, and how far around a locus.
     most_bases
         How many bases a span may hold before loci are handed out in small numbers.
+    max_record
+        Bytes of the longest record, and of the longest header, that is read.
 
     Attributes
     ----------
@@ -80,6 +83,7 @@ class AlignedReads:
         reference: Path,
         rules: ReadRules,
         most_bases: int = _MOST_BASES,
+        max_record: int = MAX_RECORD,
     ) -> None:
         _check_distinct(paths)
         self._reference = reference
@@ -90,6 +94,7 @@ class AlignedReads:
             threads=1 + (min(threads, MOST_IO_THREADS) - 1) // len(paths),
             batch_bases=int(np.clip(most_bases // (4 * len(paths)), *_BATCH_BASES)),
             reference=reference,
+            max_record=max_record,
         )
         with ExitStack() as stack:
             self._inputs = []

@@ -14,6 +14,7 @@ from hapgpu.genotyping.read_rules import ReadFilter
 from hapgpu.genotyping.sorted_reads import SamplesOf, SortedReads
 from hapgpu.io.header import SamHeader
 from hapgpu.io.reads import ReadSource, open_reads
+from hapgpu.io.record_limit import MAX_RECORD
 from hapgpu.io.regions import Region, contig_hint
 from hapgpu.io.sniff import ReadFormat, open_input
 
@@ -33,11 +34,14 @@ class ReadingRules:
         Bases that are read at a time.
     reference
         FASTA by which CRAM was compressed.
+    max_record
+        Bytes of the longest record, and of the longest header, that is read.
     """
 
     threads: int
     batch_bases: int
     reference: Path
+    max_record: int = MAX_RECORD
 
 
 class AlignedInput(Protocol):
@@ -121,6 +125,7 @@ class IndexedInput:
             batch_bases=self._reading.batch_bases,
             reference=self._reading.reference,
             regions=regions,
+            max_record=self._reading.max_record,
         )
 
     def close(self) -> None:
@@ -139,6 +144,7 @@ class StreamedInput:
             threads=reading.threads,
             batch_bases=reading.batch_bases,
             reference=reading.reference,
+            max_record=reading.max_record,
         )
         self._reads: SortedReads | None = None
         self.header = self._source.header

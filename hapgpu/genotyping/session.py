@@ -19,6 +19,7 @@ from hapgpu.genotyping.locus_batches import Count, LocusRules, locus_batches, un
 from hapgpu.genotyping.read_rules import ReadRules
 from hapgpu.genotyping.record_selection import within
 from hapgpu.io.fasta import ReferenceFasta
+from hapgpu.io.record_limit import MAX_RECORD
 from hapgpu.io.regions import EVERYTHING, RegionChoice
 from hapgpu.io.vcf import open_vcf
 from hapgpu.pairhmm.likelihoods import log10_likelihoods
@@ -53,12 +54,15 @@ class GenotypeInputs:
         Name of a VCF or BCF file; `-` is standard input.
     regions
         Which sites are chosen by where they lie.
+    max_record
+        Bytes of the longest record, and of the longest header, that is read.
     """
 
     reads: Sequence[str]
     reference: Path
     sites: str
     regions: RegionChoice = EVERYTHING
+    max_record: int = MAX_RECORD
 
 
 class GenotypeSession:
@@ -86,10 +90,16 @@ class GenotypeSession:
         self._source = ", ".join(inputs.reads)
         with ExitStack() as stack:
             self._reference = stack.enter_context(ReferenceFasta(inputs.reference))
-            self._vcf = stack.enter_context(open_vcf(inputs.sites))
+            self._vcf = stack.enter_context(open_vcf(inputs.sites, inputs.max_record))
             rules = ReadRules(least_mapping_quality=options.least_mapping_quality, margin=MARGIN)
             self._reads = stack.enter_context(
-                AlignedReads(inputs.reads, threads=threads, reference=inputs.reference, rules=rules)
+                AlignedReads(
+                    inputs.reads,
+                    threads=threads,
+                    reference=inputs.reference,
+                    rules=rules,
+                    max_record=inputs.max_record,
+                )
             )
             self.contigs = self._reference.lengths
             self._reads.check_contigs(self.contigs)

@@ -6,6 +6,7 @@ import struct
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from io import SEEK_END
 from typing import BinaryIO, Final, cast
 
 from isal import isal_zlib
@@ -22,6 +23,7 @@ _GZIP_HEADER = struct.Struct("<4sIBBH")
 _SUBFIELD = struct.Struct("<2sHH")
 _FOOTER = struct.Struct("<II")
 _INFLATE_ERROR = cast("type[Exception]", isal_zlib.error)
+_MAX_TRAILING_BYTES = 1 << 20
 _READ_BYTES = 1 << 19
 _GROUP_BYTES = 1 << 19
 
@@ -29,6 +31,32 @@ _GROUP_BYTES = 1 << 19
 def is_bgzf(head: bytes) -> bool:
     """Tell whether a file that begins with these bytes is BGZF, rather than another gzip."""
     return head.startswith(_MAGIC) and head[12:14] == b"BC"
+
+
+def ends_closed(stream: BinaryIO, closing: bytes) -> bool:
+    """Tell whether a file has its closing bytes, if there are any; it is left at another position.
+
+    Up to a megabyte may follow them, unless it begins as a block does: that would be cut short.
+    """
+    if not closing:
+        return True
+    size = stream.seek(0, SEEK_END)
+    for room in (0, _MAX_TRAILING_BYTES):
+        stream.seek(max(size - len(closing) - room, 0))
+        _, found, behind = stream.read().rpartition(closing)
+        if found:
+            return not behind.lstrip(b"\0").startswith(_MAGIC)
+    return False
+
+
+def trailing_bytes(name: str) -> InputError:
+    """Return the error for a file in which something follows the compressed data.
+
+    It may be a block whose beginning is damaged: passing over it could lose data.
+    """
+    return InputError(
+        f"{name}: bytes that are no gzip follow the compressed data: cut them off, or copy it again"
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,10 +137,20 @@ class BgzfReader:
             last = (last + raw[max(0, used - len(EOF_BLOCK)) : used])[-len(EOF_BLOCK) :]
             offset += used
             raw = raw[used:]
+            if last == EOF_BLOCK and _is_other(raw, 0):
+                self._pass_zeros(raw)
+                return
         if raw:
             raise InputError(f"{self._name} is truncated: its last block is cut short")
         if last != EOF_BLOCK:
             raise InputError(f"{self._name} is truncated: its closing (EOF) block is missing")
+
+    def _pass_zeros(self, raw: bytes) -> None:
+        """Read what follows the closing block: nothing but zeros, as tapes have them."""
+        while raw:
+            if raw.strip(b"\0"):
+                raise trailing_bytes(self._name)
+            raw = self._read(_READ_BYTES)
 
     def _groups_of(self, part: VirtualRange) -> Iterator[tuple[bytes, list[_Block], int, int]]:
         """Yield the blocks of a range, with what to leave out of the first and the last."""
@@ -147,8 +185,11 @@ class BgzfReader:
 
 
 def _scan(raw: bytes, offset: int, name: str) -> tuple[list[_Block], int]:
-    """Find the whole blocks at the beginning of `raw`, and the number of bytes they take."""
-    blocks = []
+    """Find the whole blocks at the beginning of `raw`, and the number of bytes they take.
+
+    They end where something else follows an empty one.
+    """
+    blocks: list[_Block] = []
     at = 0
     while span := _block_span(raw, at, offset + at, name):
         start, end = span
@@ -160,7 +201,14 @@ def _scan(raw: bytes, offset: int, name: str) -> tuple[list[_Block], int]:
             raise _damaged(name, offset + at)
         blocks.append(_Block(start, stop, crc, inflated, offset + at))
         at = end
+        if not inflated and _is_other(raw, at):
+            break
     return blocks, at
+
+
+def _is_other(raw: bytes, at: int) -> bool:
+    """Tell whether bytes follow that no block begins with."""
+    return not _MAGIC.startswith(raw[at : at + len(_MAGIC)])
 
 
 def _block_span(raw: bytes, at: int, offset: int, name: str) -> tuple[int, int] | None:

@@ -22,10 +22,12 @@ from hapgpu.io.record_buffer import RecordBuffer
 from hapgpu.io.record_layout import (
     FAULTS,
     SOUND,
+    TOO_LONG,
     Layout,
     measure_records,
     walk_records,
 )
+from hapgpu.io.record_limit import too_long
 from hapgpu.jit import njit
 from hapgpu.rows import read_only
 
@@ -161,21 +163,23 @@ def _end_of(window: NDArray[np.uint8], start: int) -> int:
 def _next_records(buffer: RecordBuffer, batch_bases: int, done: int) -> NDArray[np.int64]:
     """Find the records of the next batch in the window, which grows until they are there."""
     found = [np.empty(0, dtype=np.int64)]
-    bases, at = 0, 0
+    records, bases, at = done, 0, 0
     max_bytes = _BYTES_PER_BASE * batch_bases
     while bases < batch_bases and at < max_bytes:
         window = buffer.window
         starts = np.empty((window.size - at) // FIXED_BYTES + 1, dtype=np.int64)
-        walked = walk_records(window, at, batch_bases - bases, max_bytes, starts)
+        walked = walk_records(window, at, batch_bases - bases, max_bytes, buffer.max_record, starts)
         count, added, at, fault = map(int, walked)
-        found.append(starts[:count])
+        found.append(starts[:count].copy())  # a view would keep all of them, piece by piece
+        records += count
         bases += added
+        if fault == TOO_LONG:
+            raise too_long(f"{buffer.name}: record {records + 1}", buffer.max_record)
         if fault != SOUND:
-            raise _fault(buffer.name, done + sum(map(len, found)), fault)
+            raise _fault(buffer.name, records, fault)
         if bases < batch_bases and at < max_bytes and not buffer.extend():
             if at < window.size:
-                record = done + sum(map(len, found)) + 1
-                raise InputError(f"{buffer.name} is truncated: it ends within record {record}")
+                raise InputError(f"{buffer.name} is truncated: it ends within record {records + 1}")
             break
     return np.concatenate(found)
 
@@ -227,6 +231,6 @@ def encoded(batch: ReadBatch, header: SamHeader, pool: Pool) -> RecordBlock:
     """
     data = read_only(encode_records(batch, header, pool))
     starts = np.empty(len(batch), dtype=np.int64)
-    walk_records(data, 0, _NO_LIMIT, _NO_LIMIT, starts)
+    walk_records(data, 0, _NO_LIMIT, _NO_LIMIT, _NO_LIMIT, starts)
     references = len(header.reference_names)
     return RecordBlock(data, _checked(data, starts, references, pool, "the output", 0))

@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import deque
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Final, Self
 
+import numpy as np
 import pysam
 
 from hapgpu.batch import Ragged
 from hapgpu.errors import InputError
 from hapgpu.io.compressed import open_inflated
 from hapgpu.io.fasta_index import FastaIndexCheck, read_fai
+from hapgpu.io.fasta_text import FastaText
 from hapgpu.io.htslib import silent_htslib
+from hapgpu.io.record_limit import MAX_RECORD
 from hapgpu.io.regions import Region, contig_hint
+from hapgpu.rows import read_only
+
+_MOST_UNCOUNTED: Final = 1 << 28
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,112 +46,58 @@ class FastaRecords:
         return len(self.names)
 
 
-def read_fasta(path: str | Path, *, allow_empty: bool = False) -> FastaRecords:
+def read_fasta(
+    path: str | Path,
+    *,
+    name: str | None = None,
+    allow_empty: bool = False,
+    max_record: int = MAX_RECORD,
+    max_bases: int | None = None,
+) -> FastaRecords:
     """Read a FASTA file, plain, gzip- or BGZF-compressed, into memory.
 
     Parameters
     ----------
     path
         Of the file.
+    name
+        For messages; the path if not given.
     allow_empty
         Whether a record may be without a sequence.
+    max_record
+        Bytes of the longest header line and of the longest sequence.
+    max_bases
+        Bases of the longest sequence of a reference, in place of `max_record`. Before more than
+        256 Mb of one are kept, they are counted, so the file has to be one that can be read twice.
 
     Raises
     ------
     InputError
         The file cannot be read, is empty or not FASTA, or a record has no name, no sequence where
-        that is not allowed, a name that occurred before, or a byte that is no letter (`*` and `-`
-        included).
+        that is not allowed, a name that occurred before, a byte that is no letter (`*` and `-`
+        included), or is too long.
     """
-    text = _Text(path)
-    names: list[str] = []
-    descriptions: list[str] = []
-    sequences: list[bytes] = []
-    for start, end in text.records():
-        bases = text.find(b"\n", start)
-        name, description = text.header(start, bases)
-        names.append(name)
-        descriptions.append(description)
-        sequences.append(text.sequence(bases, end, name))
-    _check_names(names, path)
-    if not (allow_empty or all(sequences)):
-        raise InputError(f"{path}: record '{names[sequences.index(b'')]}' has no sequence")
-    return FastaRecords(tuple(names), tuple(descriptions), Ragged.from_sequences(sequences))
-
-
-class _Text:
-    """A FASTA file in memory, and the means to say on which line something is wrong."""
-
-    def __init__(self, path: str | Path) -> None:
-        self._path = path
-        with open_inflated(path, str(path)) as stream:
-            data = stream.read()
-        if b"\r" in data:
-            data = data.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
-        self._data = data
-
-    def records(self) -> Iterator[tuple[int, int]]:
-        """Yield where each record begins and ends."""
-        start = 0 if self._data.startswith(b">") else self.find(b"\n>", 0) + 1
-        if self._data[:start].strip():
-            at = len(self._data) - len(self._data.lstrip())
-            raise InputError(
-                f"{self._place(at)}: not FASTA: expected a header line that starts with '>'"
-            )
-        while start < len(self._data):
-            end = self.find(b"\n>", start) + 1
-            yield start, end
-            start = end
-
-    def find(self, what: bytes, start: int) -> int:
-        """Return where this comes next, or the end of the file."""
-        at = self._data.find(what, start)
-        return at if at >= 0 else len(self._data)
-
-    def header(self, start: int, end: int) -> tuple[str, str]:
-        """Return name and description of the header line that lies here."""
-        try:
-            text = self._data[start + 1 : end].decode("utf-8")
-        except UnicodeDecodeError:
-            raise InputError(f"{self._place(start)}: the header line is not text") from None
-        if not text.strip() or text[0].isspace():
-            raise InputError(f"{self._place(start)}: the header line has no name after '>'")
-        name, *description = text.split(maxsplit=1)
-        return name, description[0].rstrip() if description else ""
-
-    def sequence(self, start: int, end: int, name: str) -> bytes:
-        """Join the lines that lie here."""
-        joined = self._data[start:end].translate(None, b"\n")
-        return joined if joined.isalpha() else self._stripped(start, end, name)
-
-    def _stripped(self, start: int, end: int, name: str) -> bytes:
-        """Join lines with blanks around them; refuse any other byte that is no letter."""
-        lines = []
-        at = start
-        for line in self._data[start:end].split(b"\n"):
-            bases = line.strip()
-            if bases and not bases.isalpha():
-                bad = next(byte for byte in bases if not bytes([byte]).isalpha())
-                raise InputError(
-                    f"{self._place(at)}: {chr(bad)!r} in the sequence of '{name}' is no base"
-                )
-            lines.append(bases)
-            at += len(line) + 1
-        return b"".join(lines)
-
-    def _place(self, at: int) -> str:
-        lines_before = self._data.count(b"\n", 0, at)
-        return f"{self._path}, line {lines_before + 1}"
-
-
-def _check_names(names: list[str], path: str | Path) -> None:
+    name = name or str(path)
+    text = FastaText(name, max_record, max_bases)
+    is_counted = max_bases is None
+    with open_inflated(path, name) as stream:
+        for bases in text.pieces(stream):
+            if bases > _MOST_UNCOUNTED and not is_counted:
+                _count(path, FastaText(name, max_record, max_bases, keeps_bases=False))
+                is_counted = True
+    names = tuple(text.descriptions)
     if not names:
-        raise InputError(f"{path}: no FASTA record in the file")
-    seen: set[str] = set()
-    for name in names:
-        if name in seen:
-            raise InputError(f"{path}: two records are named '{name}'; names must be unique")
-        seen.add(name)
+        raise InputError(f"{name}: no FASTA record in the file")
+    if not (allow_empty or all(text.lengths)):
+        raise InputError(f"{name}: record '{names[text.lengths.index(0)]}' has no sequence")
+    sequences = Ragged.from_lengths(read_only(np.frombuffer(text.bases, np.uint8)), text.lengths)
+    return FastaRecords(names, tuple(text.descriptions.values()), sequences)
+
+
+def _count(path: str | Path, text: FastaText) -> None:
+    """Read a file for its errors only."""
+    with open_inflated(path, text.name) as stream:
+        deque(text.pieces(stream), maxlen=0)
 
 
 class ReferenceFasta:
@@ -164,10 +116,7 @@ class ReferenceFasta:
 
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
-        if not self.path.is_file():
-            raise InputError(f"{path}: no such file")
-        if not Path(f"{path}.fai").is_file():
-            raise InputError(f"{path}: the index {path}.fai is missing; run: samtools faidx {path}")
+        _check_files(self.path)
         self._entries = read_fai(self.path)
         self._unchecked = set(self._entries)
         try:
@@ -243,3 +192,17 @@ class ReferenceFasta:
         traceback: TracebackType | None,
     ) -> None:
         self.close()
+
+
+def _check_files(path: Path) -> None:
+    """Refuse what htslib could not read, or not within bounds."""
+    if path.exists() and not path.is_file() and not path.is_dir():
+        raise InputError(f"{path}: a pipe, of which no region can be read: give a file")
+    if not path.is_file():
+        raise InputError(f"{path}: no such file")
+    index, blocks = Path(f"{path}.fai"), Path(f"{path}.gzi")
+    if not index.is_file():
+        raise InputError(f"{path}: the index {index} is missing; run: samtools faidx {path}")
+    for file in (index, blocks):
+        if file.is_file() and file.stat().st_size > MAX_RECORD:
+            raise InputError(f"{file}: too large for an index; run: samtools faidx {path}")

@@ -15,26 +15,31 @@ from hapgpu.errors import InputError
 from hapgpu.io.compressed import open_inflated
 from hapgpu.io.read_text import (
     BASE_BYTES,
-    LONGEST_RECORD,
     NAME_BYTES,
     NO_AT,
     NO_PLUS,
+    OTHER_NAME,
     PHRED,
     REASONS,
     UNEQUAL,
     WELL_FORMED,
     bad_character,
+    is_same_text,
     name_fault,
     record_fault,
+    record_label,
     without_mate,
 )
+from hapgpu.io.record_limit import MAX_RECORD, too_long
 from hapgpu.jit import njit
 
 UNMAPPED: Final = 4
 
 
 def read_fastq(
-    source: str | Path | BufferedReader, batch_bases: int = 8_000_000
+    source: str | Path | BufferedReader,
+    batch_bases: int = 8_000_000,
+    max_record: int = MAX_RECORD,
 ) -> Iterator[ReadBatch]:
     """Read FASTQ of four lines a record, plain, gzip- or BGZF-compressed, in file order.
 
@@ -47,21 +52,21 @@ def read_fastq(
         A path, `-` for standard input, or a binary stream, which is left open.
     batch_bases
         A batch holds about as many bases, or one longer read.
+    max_record
+        Bytes of the longest record that is read.
 
     Raises
     ------
     InputError
-        The file cannot be read or is cut short, or a record is malformed: no `@`, no `+`, no
-        name, a name that begins with `@` or has more than 254 characters, lengths that differ, a
-        byte that is no IUPAC base or no quality. The message names the file and the record.
+        The file cannot be read or is cut short, a record is too long or malformed: no `@`, no
+        `+`, no name, a name that begins with `@` or has more than 254 characters, a third line
+        that differs from the first, lengths that differ, a byte that is no IUPAC base or no
+        quality. The message names the file and the record.
     """
     label = _label(source)
-    first = 1
     with open_inflated(source, label) as stream:
-        for text in _whole_records(stream, 2 * batch_bases, label):
-            batch = _parse(text, first, label)
-            first += len(batch)
-            yield batch
+        for first, text in _whole_records(stream, 2 * batch_bases, label, max_record):
+            yield _parse(text, first, label)
 
 
 def _label(source: str | Path | BufferedReader) -> str:
@@ -70,30 +75,39 @@ def _label(source: str | Path | BufferedReader) -> str:
     return "standard input" if str(source) == "-" else str(source)
 
 
-def _whole_records(stream: BufferedIOBase, size: int, label: str) -> Iterator[bytes]:
-    """Cut a stream into texts of about `size` bytes that end where a record, or the file, ends."""
+def _whole_records(
+    stream: BufferedIOBase, size: int, label: str, max_record: int
+) -> Iterator[tuple[int, bytes]]:
+    """Cut a stream into texts of about `size` bytes that end where a record, or the file, ends.
+
+    Before each comes the number of its first record.
+    """
+    size = min(size, max_record)
     pending = stream.read(size)
     if pending and not pending.startswith(b"@"):
         raise InputError(f"{label}: not FASTQ: it does not start with '@'")
+    first = 1
     while pending:
-        cut = _end_of_last_record(pending)
-        if cut:
-            yield pending[:cut]
-            pending = pending[cut:]
-        chunk = stream.read(max(size, len(pending)))
+        records, end = _whole_part(pending)
+        if records:
+            yield first, pending[:end]
+            first += records
+            pending = pending[end:]
+        elif len(pending) > max_record:
+            raise too_long(record_label(label, first, np.frombuffer(pending, np.uint8)), max_record)
+        chunk = stream.read(min(max(size, len(pending)), max_record + 1 - len(pending)))
         if not chunk:
             break
         pending += chunk
-        if len(pending) > LONGEST_RECORD + size:
-            raise InputError(f"{label}: a record is longer than {LONGEST_RECORD:,} bytes")
     if pending.strip():
-        yield pending if pending.endswith(b"\n") else pending + b"\n"
+        yield first, pending if pending.endswith(b"\n") else pending + b"\n"
 
 
-def _end_of_last_record(text: bytes) -> int:
+def _whole_part(text: bytes) -> tuple[int, int]:
+    """Count the whole records that a text begins with, and their bytes."""
     newlines = _newlines(np.frombuffer(text, dtype=np.uint8))
     records = newlines.size // 4
-    return int(newlines[4 * records - 1]) + 1 if records else 0
+    return records, int(newlines[4 * records - 1]) + 1 if records else 0
 
 
 def _newlines(text: NDArray[np.uint8]) -> NDArray[np.int64]:
@@ -177,6 +191,8 @@ def _measure(
             return NO_AT, row
         if lengths[2] == 0 or text[starts[2]] != 43:  # +
             return NO_PLUS, row
+        if lengths[2] > 1 and not _repeats(text, starts, lengths):
+            return OTHER_NAME, row
         if lengths[1] != lengths[3]:
             return UNEQUAL, row
         name = starts[0] + 1
@@ -190,6 +206,16 @@ def _measure(
         spans[row, 3] = starts[3]
         spans[row, 4] = lengths[1]
     return WELL_FORMED, -1
+
+
+@njit
+def _repeats(
+    text: NDArray[np.uint8], starts: NDArray[np.int64], lengths: NDArray[np.int64]
+) -> bool:
+    """Tell whether the third line of a record is the first one, with + for @."""
+    if lengths[2] != lengths[0]:
+        return False
+    return bool(is_same_text(text, starts[0] + 1, starts[2] + 1, lengths[0] - 1))
 
 
 @njit

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -14,6 +13,7 @@ from hapgpu.io.shown import shown
 
 SAM_VERSION = "1.6"
 
+_SQUARE_LINE = re.compile("^@SQ\t.*$", re.MULTILINE)
 # Section 1.2.1 of the SAM specification and, the same, 1.4.7 of that of VCF 4.3.
 _REFERENCE_NAME = re.compile(r"[0-9A-Za-z!#$%&+./:;?@^_|~-][0-9A-Za-z!#$%&*+./:;=?@^_|~-]*")
 
@@ -45,13 +45,14 @@ class SamHeader:
         """
         if text and not text.endswith("\n"):
             text += "\n"
-        squares = [fields_of(line) for line in text.split("\n") if line.startswith("@SQ\t")]
-        names = tuple(fields.get("SN", "") for fields in squares)
-        lengths = tuple(_reference_length(fields) for fields in squares)
-        if len(set(names)) < len(names):
-            twice, _ = Counter(names).most_common(1)[0]
-            raise InputError(f"the header has two @SQ lines for {twice}")
-        return cls(text, names, lengths)
+        references: dict[str, int] = {}
+        for line in _SQUARE_LINE.finditer(text):
+            fields = fields_of(line[0])
+            length = _reference_length(fields)
+            if fields["SN"] in references:
+                raise InputError(f"the header has two @SQ lines for {fields['SN']}")
+            references[fields["SN"]] = length
+        return cls(text, tuple(references), tuple(references.values()))
 
     @classmethod
     def from_references(

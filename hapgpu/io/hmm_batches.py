@@ -28,9 +28,11 @@ from hapgpu.io.hmm_lines import (
     RegionLines,
     copy_fields,
 )
+from hapgpu.io.record_limit import MAX_RECORD, too_long
 from hapgpu.pairhmm.batch import HmmBatch, HmmReads, uniform_column
 
 _TEXT_BYTES: Final = 1 << 23
+_HEADER_BYTES: Final = 1 << 16
 _SHOWN_BYTES: Final = 40
 
 _COLUMNS = ("bases", "base qualities", "insertion qualities", "deletion qualities", "continuations")
@@ -41,7 +43,9 @@ _MEANING = {
 }
 
 
-def read_hmm_batches(path: str, *, batch_cells: int = 1 << 30) -> Iterator[HmmBatch]:
+def read_hmm_batches(
+    path: str, *, batch_cells: int = 1 << 30, max_record: int = MAX_RECORD
+) -> Iterator[HmmBatch]:
     """Read text batches, plain, gzip- or BGZF-compressed, in file order and bounded memory.
 
     Lines may end in blanks or a carriage return, fields may be separated by several blanks or
@@ -54,6 +58,8 @@ def read_hmm_batches(path: str, *, batch_cells: int = 1 << 30) -> Iterator[HmmBa
     batch_cells
         A batch holds whole regions of at most as many matrix cells, or one larger region; all of
         it came from about 8 MB of text, or from one longer region.
+    max_record
+        Bytes of the longest region that is read.
 
     Yields
     ------
@@ -64,14 +70,15 @@ def read_hmm_batches(path: str, *, batch_cells: int = 1 << 30) -> Iterator[HmmBa
     ------
     InputError
         The file cannot be read, is cut short or holds no regions, or a line is malformed:
-        counts that are none, too few or too many fields, fields of different length, a character
-        that is not printable. The message names the file and the line.
+        counts that are none, a region that is too long, too few or too many fields, fields of
+        different length, a character that is not printable. The message names the file and the
+        line.
     """
     name = "standard input" if path == "-" else path
     parser = _Parser(name)
     found = False
     with open_inflated(path, name) as stream:
-        for batch in _whole_regions(stream, parser):
+        for batch in _whole_regions(stream, parser, max_record):
             found = True
             yield from _bounded(batch, batch_cells)
     if not found:
@@ -92,22 +99,37 @@ def _bounded(batch: HmmBatch, cells: int) -> Iterator[HmmBatch]:
         start = stop
 
 
-def _whole_regions(stream: BufferedIOBase, parser: _Parser) -> Iterator[HmmBatch]:
+def _whole_regions(stream: BufferedIOBase, parser: _Parser, max_record: int) -> Iterator[HmmBatch]:
     """Parse a stream text by text; what a text has of its last region goes to the next one."""
     rest = b""
-    while chunk := stream.read(max(_TEXT_BYTES, len(rest))):
-        text = rest + chunk
-        batch, end = parser.parse(text)
-        rest = text[end:]
-        if len(batch):
-            yield batch
-    if rest and not rest.endswith(b"\n"):
-        batch, end = parser.parse(rest + b"\n")
+    missing = 0
+    least = min(_TEXT_BYTES, max_record)
+    while chunk := stream.read(min(max(least, len(rest)), max_record + 1 - len(rest))):
+        rest += chunk
+        missing -= chunk.count(b"\n")
+        if missing <= 0:
+            batch, end = parser.parse(rest)
+            rest = rest[end:]
+            missing = _missing_lines(rest)
+            if len(batch):
+                yield batch
+        if len(rest) > max_record:
+            raise too_long(f"{parser.place}: the region that begins here", max_record)
+    if rest:
+        batch, end = parser.parse(rest if rest.endswith(b"\n") else rest + b"\n")
         rest = rest[end:]
         if len(batch):
             yield batch
     if rest:
         parser.reject_cut(rest)
+
+
+def _missing_lines(region: bytes) -> int:
+    """Return how many lines lack to the first one of a region, or to all if that one is there."""
+    header, newline, _ = region[:_HEADER_BYTES].partition(b"\n")
+    if not newline:
+        return 1 - region.count(b"\n")
+    return 1 + sum(map(int, header.split())) - region.count(b"\n")
 
 
 class _Parser:
@@ -117,6 +139,11 @@ class _Parser:
         self._name = name
         self._text = np.empty(0, dtype=np.uint8)
         self._first_line = 1
+
+    @property
+    def place(self) -> str:
+        """The line behind the regions that have been parsed."""
+        return f"{self._name}: line {self._first_line}"
 
     def parse(self, text: bytes) -> tuple[HmmBatch, int]:
         """Return the whole regions that a text begins with, and the bytes that they take."""
@@ -132,7 +159,7 @@ class _Parser:
         """Raise the error for a file that ends in the middle of this region."""
         header = region.partition(b"\n")[0]
         raise InputError(
-            f"{self._name}: line {self._first_line}: the file ends within the region that begins"
+            f"{self.place}: the file ends within the region that begins"
             f" here with {_shown(header)}: copy it again, or correct the counts"
         )
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import logging
 import struct
-from collections.abc import Sequence
-from functools import lru_cache
+from collections.abc import Iterable, Sequence
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Final
 
@@ -18,10 +18,12 @@ from hapgpu.io.file_state import FileState
 from hapgpu.io.index_bins import BinIndex
 from hapgpu.io.overlap import Intervals
 from hapgpu.io.pool import Pool
+from hapgpu.io.record_limit import MAX_RECORD
 
 _GZIP_MAGIC: Final = b"\x1f\x8b"
 _MOST_KEPT: Final = 16
 _SECOND: Final = 10**9  # in nanoseconds
+_READ_BYTES: Final = 1 << 20
 
 logger = logging.getLogger(__name__)
 
@@ -106,13 +108,23 @@ def _loaded(index: Path, _state: FileState) -> BinIndex:
 
 def _contents(index: Path) -> bytes:
     try:
-        data = index.read_bytes()
+        with Pool(1) as pool, index.open("rb") as stream:
+            if stream.peek(1).startswith(_GZIP_MAGIC):
+                pieces = BgzfReader(stream, str(index), pool).pieces()
+            else:
+                pieces = iter(partial(stream.read, _READ_BYTES), b"")
+            return _joined(pieces, index)
     except OSError as error:
         raise InputError(f"cannot read {index}: {error.strerror or error}") from error
-    if not data.startswith(_GZIP_MAGIC):
-        return data
-    with Pool(1) as pool, index.open("rb") as stream:
-        return b"".join(BgzfReader(stream, str(index), pool).pieces())
+
+
+def _joined(pieces: Iterable[bytes], index: Path) -> bytes:
+    data = bytearray()
+    for piece in pieces:
+        data += piece
+        if len(data) > MAX_RECORD:
+            raise InputError(f"{index}: no index of reads is so large; make it again")
+    return bytes(data)
 
 
 def _merged(chunks: NDArray[np.int64]) -> list[VirtualRange]:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from io import BufferedReader
 from pathlib import Path
-from typing import Final, TypeAlias, cast
+from typing import Final, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +15,8 @@ from hapgpu.io.compressed import open_inflated
 from hapgpu.io.fasta_lines import LineJoiner
 from hapgpu.io.newlines import end_without_lines
 from hapgpu.io.read_block import ReadBlock
-from hapgpu.io.read_text import LONGEST_RECORD
+from hapgpu.io.read_text import record_label
+from hapgpu.io.record_limit import MAX_RECORD, too_long
 from hapgpu.io.text_kind import looks_like
 from hapgpu.rows import read_only
 
@@ -33,7 +33,11 @@ def _allocate(size: int) -> NDArray[np.uint8]:
 
 
 def read_blocks(
-    source: str | Path, block_bytes: int, allocate: Allocate = _allocate, threads: int = 1
+    source: str | Path,
+    block_bytes: int,
+    allocate: Allocate = _allocate,
+    threads: int = 1,
+    max_record: int = MAX_RECORD,
 ) -> Iterator[ReadBlock]:
     """Read FASTQ of four lines a record, or FASTA, plain, gzip- or BGZF-compressed, in file order.
 
@@ -51,19 +55,21 @@ def read_blocks(
         block is not touched again once the block has been handed out.
     threads
         That read a plain file on disk at the same time, at least 1.
+    max_record
+        Bytes of the longest record that is read, less than 2**31.
 
     Raises
     ------
     InputError
         The file cannot be read, is cut short, is empty, is neither FASTQ nor FASTA, or has a
-        record of 2**31 bytes or more.
+        record that is too long.
     """
     name = "standard input" if str(source) == "-" else str(source)
     with open_inflated(source, name) as stream:
-        head = cast("BufferedReader", stream).peek(_HEAD_BYTES)
+        head = stream.peek(_HEAD_BYTES)
         is_fasta = _is_fasta(head, name)
         with byte_source(stream, name, threads) as data:
-            blocks = _Blocks(data, name, min(block_bytes, LONGEST_RECORD), allocate)
+            blocks = _Blocks(data, name, min(block_bytes, max_record), allocate, max_record)
             yield from blocks.fasta() if is_fasta else blocks.fastq()
 
 
@@ -83,11 +89,14 @@ def _is_fasta(head: bytes, name: str) -> bool:
 class _Blocks:
     """The blocks of one file."""
 
-    def __init__(self, data: ByteSource, name: str, block_bytes: int, allocate: Allocate) -> None:
+    def __init__(
+        self, data: ByteSource, name: str, block_bytes: int, allocate: Allocate, max_record: int
+    ) -> None:
         self._data = data
         self._name = name
         self._block_bytes = block_bytes
         self._allocate = allocate
+        self._max_record = max_record
         self._first = 1
 
     def fastq(self) -> Iterator[ReadBlock]:
@@ -160,15 +169,15 @@ class _Blocks:
         return self._with_beginning(tail, size)
 
     def _larger(self, buffer: NDArray[np.uint8], used: int) -> NDArray[np.uint8]:
-        """Move a buffer, of which `used` bytes are filled, to one of twice its size."""
-        if buffer.size >= LONGEST_RECORD:
-            raise InputError(
-                f"{self._name}: record {self._first} is longer than {LONGEST_RECORD:,} bytes"
-            )
+        """Move a buffer, filled with `used` bytes of one record, to one of twice its size."""
+        if buffer.size >= self._max_record:
+            marker = buffer[:1].tobytes()
+            record = record_label(self._name, self._first, buffer[:used], marker)
+            raise too_long(record, self._max_record)
         return self._with_beginning(buffer[:used], 2 * buffer.size)
 
     def _with_beginning(self, beginning: NDArray[np.uint8], size: int) -> NDArray[np.uint8]:
-        size = min(size, LONGEST_RECORD)
+        size = min(size, self._max_record)
         buffer = self._allocate(size)[:size]
         buffer[: beginning.size] = beginning
         return buffer

@@ -28,6 +28,7 @@ from hapgpu.io.read_text import (
     UNEQUAL,
     WELL_FORMED,
     bad_character,
+    is_same_text,
     record_fault,
     without_mate,
 )
@@ -296,10 +297,7 @@ def _repeats(text: NDArray[np.uint8], line: int, first: int) -> bool:
         return True
     if length != _content_end(text, first, _line_end(text, first)) - first:
         return False
-    same = True
-    for k in range(length):
-        same &= bool(text[first + k] == text[line + k])
-    return same
+    return is_same_text(text, first, line, length)
 
 
 @njit

@@ -11,7 +11,6 @@ from hapgpu.errors import InputError
 from hapgpu.jit import njit
 
 LONGEST_NAME: Final = 254
-LONGEST_RECORD: Final = 2**31 - 1
 
 WELL_FORMED, NO_AT, NO_PLUS, UNEQUAL, NO_NAME, LONG_NAME, AT_NAME = range(7)
 NO_GREATER, OTHER_NAME, LONG_READ, CUT_SHORT, BAD_NAME, BAD_BASE, BAD_QUALITY = range(7, 14)
@@ -48,14 +47,16 @@ PHRED: Final = _table(_PRINTABLE, bytes(range(94)))
 def record_fault(
     file: str, number: int, text: NDArray[np.uint8], reason: str, marker: bytes = b"@"
 ) -> InputError:
-    """Return the error for a record, numbered from 1 in its file, whose text begins here.
+    """Return the error for a record, numbered from 1 in its file, whose text begins here."""
+    return InputError(f"{record_label(file, number, text, marker)}: {reason}")
 
-    It is called by its name if it begins with the marker.
-    """
+
+def record_label(file: str, number: int, text: NDArray[np.uint8], marker: bytes = b"@") -> str:
+    """Say which record begins here; it is called by its name if it begins with the marker."""
     header = text[:100].tobytes().partition(b"\n")[0]
     name = header[1:].decode("ascii", "replace").split()[:1]
     called = f" {name[0]!r}" if name and header.startswith(marker) else ""
-    return InputError(f"{file}: record {number}{called}: {reason}")
+    return f"{file}: record {number}{called}"
 
 
 def bad_character(byte: int, part: str) -> str:
@@ -70,6 +71,15 @@ def without_mate(text: NDArray[np.uint8], start: int, stop: int) -> int:
         stop - start > 2 and text[stop - 2] == 47 and (text[stop - 1] == 49 or text[stop - 1] == 50)
     )
     return stop - start - 2 if has_mate else stop - start
+
+
+@njit
+def is_same_text(text: NDArray[np.uint8], one: int, other: int, length: int) -> bool:
+    """Tell whether two parts of a text are the same."""
+    same = True
+    for k in range(length):
+        same &= bool(text[one + k] == text[other + k])
+    return same
 
 
 @njit

@@ -23,6 +23,7 @@ from hapgpu.io.overlap import Intervals
 from hapgpu.io.pool import Pool
 from hapgpu.io.record_block import RecordBlock
 from hapgpu.io.record_buffer import RecordBuffer, take_header
+from hapgpu.io.record_limit import MAX_RECORD
 from hapgpu.io.regions import Region
 from hapgpu.io.samtools import ConvertedInput
 from hapgpu.io.sniff import ReadFormat, ReadInput, open_input
@@ -90,6 +91,7 @@ def open_reads(
     regions: Sequence[Region] | None = None,
     needs_index: bool = True,
     name: str | None = None,
+    max_record: int = MAX_RECORD,
 ) -> ReadSource:
     """Open reads in BAM, CRAM, SAM or FASTQ, told apart by their first bytes.
 
@@ -111,14 +113,16 @@ def open_reads(
         Refuse a BAM or CRAM file that has regions but no index; otherwise read it from end to end.
     name
         What messages call the input; its path if not given.
+    max_record
+        Bytes of the longest record, and of the longest header, that is read.
 
     Raises
     ------
     InputError
-        The file cannot be read, is no file of reads or has no index, or its header is damaged
-        or lacks a region's contig.
+        The file cannot be read, is no file of reads or has no index, or its header is damaged,
+        too long, or lacks a region's contig.
     """
-    source = open_input(path, name)
+    source = open_input(path, name, max_record)
     try:
         if source.format is ReadFormat.FASTQ:
             return _FastqSource(source, batch_bases)
@@ -163,7 +167,8 @@ class _FastqSource(_Closing):
         self._batch_bases = batch_bases
 
     def batches(self) -> Iterator[ReadBatch]:
-        return read_fastq(cast("BufferedReader", self._source.stream), self._batch_bases)
+        stream = cast("BufferedReader", self._source.stream)
+        return read_fastq(stream, self._batch_bases, self._source.max_record)
 
     def blocks(self) -> Iterator[RecordBlock]:
         raise InputError(f"{self._source.name} is FASTQ: it holds no alignments")
@@ -191,13 +196,13 @@ class _BamSource(_Closing):
         self._intervals = None
         self._index: Path | None = None
         if source.path and regions is not None and uses_index:
-            self.header = _header_of(source.path, FileState.of(source.path))
+            self.header = _header_of(source.path, FileState.of(source.path), source.max_record)
             self._intervals = Intervals.from_regions(regions, self.header, source.name)
             self._index = find_index(source.path, _INDEX_KINDS[source.format])
             pieces = reader.pieces_of(ranges_of(source.path, self._intervals))
-            self._buffer = RecordBuffer(pieces, source.name)
+            self._buffer = RecordBuffer(pieces, source.name, source.max_record)
             return
-        self._buffer = RecordBuffer(reader.pieces(), source.name)
+        self._buffer = RecordBuffer(reader.pieces(), source.name, source.max_record)
         self.header = take_header(self._buffer)
         if regions is not None:
             self._intervals = Intervals.from_regions(regions, self.header, source.name)
@@ -234,13 +239,14 @@ def _is_sorted(source: ReadInput, header: SamHeader) -> bool:
 
 
 @lru_cache(_MOST_HEADERS_KEPT)
-def _header_of(path: Path, _state: FileState) -> SamHeader:
+def _header_of(path: Path, _state: FileState, max_record: int) -> SamHeader:
     """Read the header of a BAM file, once as long as the file stays the same.
 
     That of an assembly with thousands of contigs takes longer than the reads of a small region.
     """
     with path.open("rb") as stream, Pool(1) as pool:
-        return take_header(RecordBuffer(BgzfReader(stream, str(path), pool).pieces(), str(path)))
+        pieces = BgzfReader(stream, str(path), pool).pieces()
+        return take_header(RecordBuffer(pieces, str(path), max_record))
 
 
 class _ConvertedSource(_Closing):
@@ -267,7 +273,7 @@ class _ConvertedSource(_Closing):
         self._input = ConvertedInput(source, threads, reference, sought, index)
         try:
             pieces = BgzfReader(self._input.stream, source.name, self._pool).pieces()
-            self._buffer = RecordBuffer(pieces, source.name)
+            self._buffer = RecordBuffer(pieces, source.name, source.max_record)
             with self._blaming_samtools():
                 self.header = take_header(self._buffer)
             self._intervals = None
@@ -300,7 +306,8 @@ class _ConvertedSource(_Closing):
         try:
             yield
         except InputError:
-            self._input.check(self._records)
+            if self._input.has_ended:  # else it would wait for this reader
+                self._input.check(self._records)
             raise
 
     def close(self) -> None:

@@ -12,11 +12,15 @@ from numpy.typing import NDArray
 from hapgpu.errors import InputError
 from hapgpu.io.bam import MAGIC
 from hapgpu.io.header import SamHeader
+from hapgpu.io.record_limit import MAX_RECORD, too_long
 from hapgpu.rows import read_only
 
 _FIRST_CAPACITY: Final = 1 << 22
-_MAX_TEXT_BYTES: Final = 1 << 28
 _MAX_NAME_BYTES: Final = 1 << 16
+_BYTES_BESIDE_NAME: Final = 8
+_BYTES_BESIDE_LINE: Final = 64
+"""So many more does a short line take in memory, in which a header is held."""
+_MOST: Final = 2**31 - 1
 
 
 class RecordBuffer:
@@ -28,10 +32,13 @@ class RecordBuffer:
         The stream.
     name
         The file's name for messages.
+    max_record
+        Bytes of the longest record, and of the longest header, that the stream may have.
     """
 
-    def __init__(self, pieces: Iterable[bytes], name: str) -> None:
+    def __init__(self, pieces: Iterable[bytes], name: str, max_record: int = MAX_RECORD) -> None:
         self.name = name
+        self.max_record = max_record
         self._pieces: Iterator[bytes] = iter(pieces)
         self._data = np.empty(_FIRST_CAPACITY, dtype=np.uint8)
         self._begin = 0
@@ -89,20 +96,34 @@ def take_header(buffer: RecordBuffer) -> SamHeader:
     Raises
     ------
     InputError
-        It is no BAM file, or its header is cut short or contradicts itself.
+        It is no BAM file, or its header is cut short, too long or contradicts itself.
     """
     if buffer.take(len(MAGIC)) != MAGIC:
         raise InputError(f"{buffer.name} is not a BAM file")
-    text = _text(buffer.take(_count(buffer, "text length", _MAX_TEXT_BYTES)))
+    size = _count(buffer, "text length", _MOST)
+    _check_size(buffer, size)
+    text = _text(buffer.take(size))
+    size += _BYTES_BESIDE_LINE * text.count("\n")
+    _check_size(buffer, size)
     header = _header(text, buffer.name)  # which tells more of a bad length than the list does
-    names, lengths = [], []
-    for _ in range(_count(buffer, "number of references", 2**31 - 1)):
-        names.append(_text(buffer.take(_count(buffer, "reference name length", _MAX_NAME_BYTES))))
-        lengths.append(_count(buffer, "reference length", 2**31 - 1))
+    references: dict[str, int] = {}
+    for _ in range(_count(buffer, "number of references", _MOST)):
+        name_bytes = _count(buffer, "reference name length", _MAX_NAME_BYTES, least=1)
+        size += name_bytes + _BYTES_BESIDE_NAME
+        _check_size(buffer, size)
+        name = _text(buffer.take(name_bytes))
+        if name in references:
+            raise InputError(f"{buffer.name} is damaged: its header lists {name!r} twice")
+        references[name] = _count(buffer, "reference length", _MOST)
     try:
-        return _agreed(header, tuple(names), tuple(lengths))
+        return _agreed(header, tuple(references), tuple(references.values()))
     except InputError as error:
         raise InputError(f"{buffer.name}: {error}") from None
+
+
+def _check_size(buffer: RecordBuffer, size: int) -> None:
+    if size > buffer.max_record:
+        raise too_long(f"{buffer.name}: the header", buffer.max_record)
 
 
 def _header(text: str, name: str) -> SamHeader:
@@ -120,9 +141,9 @@ def _agreed(header: SamHeader, names: tuple[str, ...], lengths: tuple[int, ...])
     return header
 
 
-def _count(buffer: RecordBuffer, what: str, limit: int) -> int:
+def _count(buffer: RecordBuffer, what: str, limit: int, least: int = 0) -> int:
     value = int(struct.unpack("<i", buffer.take(4))[0])
-    if not 0 <= value <= limit:
+    if not least <= value <= limit:
         raise InputError(f"{buffer.name} is damaged: its header gives {value} as {what}")
     return value
 

@@ -19,10 +19,9 @@ from hapgpu.io.byte_access import Integer, load_i32, load_u16, load_u32
 from hapgpu.io.tag_fields import field_bytes
 from hapgpu.jit import njit
 
-MAX_RECORD_BYTES: Final = 1 << 28
-
 (
     SOUND,
+    TOO_LONG,
     BAD_SIZE,
     BAD_NAME,
     BAD_LENGTHS,
@@ -31,7 +30,7 @@ MAX_RECORD_BYTES: Final = 1 << 28
     BAD_CIGAR,
     UNEQUAL_CIGAR,
     BAD_TAG,
-) = range(9)
+) = range(10)
 
 FAULTS: Final = {
     BAD_SIZE: "its size is impossible",
@@ -104,6 +103,7 @@ def walk_records(
     begin: Integer,
     max_bases: Integer,
     max_bytes: Integer,
+    max_record: Integer,
     starts: NDArray[np.int64],
 ) -> tuple[Integer, Integer, Integer, Integer]:
     """Step from record to record until the buffer, `starts` or the room for bases is used up.
@@ -124,8 +124,10 @@ def walk_records(
     ):
         size = load_i32(data, at)
         base_count = load_i32(data, at + 20)
-        if size < FIXED_BYTES - 4 or size > MAX_RECORD_BYTES or base_count > size:
+        if size < FIXED_BYTES - 4 or base_count > size:
             return count, bases, at, BAD_SIZE
+        if size > max_record:
+            return count, bases, at, TOO_LONG
         if at + 4 + size > data.size:
             break
         starts[count] = at

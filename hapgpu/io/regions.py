@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-import gzip
 import re
+import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
+from io import TextIOWrapper
 from pathlib import Path
 from typing import Final
 
 from hapgpu.errors import InputError, UsageError
+from hapgpu.io.compressed import open_inflated
 from hapgpu.io.position_text import LAST_POSITION, parse_position
+from hapgpu.io.record_limit import MAX_RECORD, too_long
 from hapgpu.io.shown import shown
 
 END_OF_CONTIG: Final = LAST_POSITION
@@ -167,32 +171,43 @@ def _position(digits: str, text: str) -> int:
     return position
 
 
-def read_bed(path: str | Path) -> list[Region]:
-    """Read the intervals of a BED file, plain or gzip-compressed, in file order.
+def read_bed(path: str | Path, max_record: int = MAX_RECORD) -> list[Region]:
+    """Read the intervals of a BED file, plain or gzip-compressed, each once, in file order.
+
+    Parameters
+    ----------
+    path
+        Of the file; `-` is standard input.
+    max_record
+        Bytes of the longest file that is read: it is held as a whole.
 
     Raises
     ------
     InputError
-        The file cannot be read or a line is no BED interval; the message names the line.
+        The file cannot be read or is too long, or a line is no BED interval; the message names
+        the line.
     """
-    regions = []
-    for number, line in _numbered_lines(Path(path)):
+    regions: dict[Region, None] = {}  # each once: that takes less memory where they are repeated
+    for number, line in _numbered_lines(path, max_record):
         if line.strip() and not line.startswith(_BED_COMMENTS):
-            regions.append(_parse_bed_line(line, f"{path}, line {number}"))
-    return regions
+            regions[_parse_bed_line(line, f"{path}, line {number}")] = None
+    return list(regions)
 
 
-def _numbered_lines(path: Path) -> Iterator[tuple[int, str]]:
-    try:
-        with path.open("rb") as raw:
-            gzipped = raw.read(2) == b"\x1f\x8b"
-        opener = gzip.open if gzipped else open
-        with opener(path, "rt", encoding="utf-8") as stream:
-            yield from enumerate(stream, start=1)
-    except FileNotFoundError:
-        raise InputError(f"{path}: no such file") from None
-    except (EOFError, UnicodeDecodeError, OSError) as error:
-        raise InputError(f"{path}: cannot be read as BED: {error}") from error
+def _numbered_lines(path: str | Path, max_record: int) -> Iterator[tuple[int, str]]:
+    size = 0
+    with open_inflated(path, str(path)) as stream:
+        text = TextIOWrapper(stream, "utf-8")
+        try:
+            for number, line in enumerate(iter(partial(text.readline, max_record + 1), ""), 1):
+                size += len(line)
+                if size > max_record:
+                    raise too_long(str(path), max_record)
+                yield number, line
+        except UnicodeDecodeError as error:
+            raise InputError(f"{path}: cannot be read as BED: {error}") from error
+        finally:
+            text.detach()
 
 
 def _parse_bed_line(line: str, place: str) -> Region:
@@ -208,7 +223,7 @@ def _parse_bed_line(line: str, place: str) -> Region:
         )
     if start >= end:
         raise InputError(f"{place}: the start, {start}, is not below the end, {end}")
-    return Region(contig, start, end)
+    return Region(sys.intern(contig), start, end)
 
 
 def merge_regions(regions: Iterable[Region]) -> list[Region]:

@@ -44,7 +44,7 @@ def rereadable(path: str) -> Iterator[RereadableInput]:
     InputError
         A pipe cannot be read, or there is no room for the copy.
     """
-    if path != "-" and not _is_pipe(path):
+    if path != "-" and not is_pipe(path):
         yield RereadableInput(path, path)
         return
     name = "standard input" if path == "-" else path
@@ -101,6 +101,7 @@ def _uncopied(name: str, error: OSError) -> InputError:
     )
 
 
-def _is_pipe(path: str) -> bool:
+def is_pipe(path: str) -> bool:
+    """Tell whether a path is that of a pipe, or of anything else that is read once."""
     found = Path(path)
     return found.exists() and not found.is_file() and not found.is_dir()

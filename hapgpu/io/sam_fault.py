@@ -12,6 +12,7 @@ from hapgpu.io.position_text import LAST_POSITION, parse_position
 from hapgpu.io.shown import shown
 
 _COLUMNS: Final = 11
+_PART_BYTES: Final = 1 << 20
 _NUMBERS: Final = (
     ("FLAG", 1, 2**16 - 1),
     ("POS", 3, LAST_POSITION),
@@ -44,6 +45,39 @@ def fault_of_line(path: Path, number: int, said: str) -> str:
         line = next(islice(stream, number - 1, None), b"")
     text = line.decode("utf-8", "replace").rstrip("\r\n")
     return _shape_fault(text) or _number_fault(text.split("\t")) or said
+
+
+def too_long_part(path: Path, limit: int) -> str | None:
+    """Find the first line of a file that is longer than a limit, or a header that is.
+
+    Parameters
+    ----------
+    path
+        SAM, plain or compressed.
+    limit
+        In bytes.
+
+    Returns
+    -------
+    What it is, such as `line 3` or `the header`, or None.
+
+    Raises
+    ------
+    InputError
+        The file cannot be read any more.
+    """
+    line, size, header = 1, 0, 0
+    in_header = True
+    with open_inflated(path, str(path)) as stream:
+        while part := stream.readline(_PART_BYTES):
+            in_header = in_header and (size > 0 or part.startswith(b"@"))
+            size += len(part)
+            header += len(part) if in_header else 0
+            if size > limit or header > limit:
+                return f"line {line}" if size > limit else "the header"
+            if part.endswith(b"\n"):
+                line, size = line + 1, 0
+    return None
 
 
 def _shape_fault(text: str) -> str:

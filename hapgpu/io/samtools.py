@@ -8,6 +8,7 @@ import subprocess
 import tempfile
 from collections.abc import Sequence
 from contextlib import suppress
+from io import BufferedReader
 from pathlib import Path
 from threading import Thread
 from typing import IO, BinaryIO, Final, cast
@@ -15,14 +16,17 @@ from typing import IO, BinaryIO, Final, cast
 from hapgpu.errors import InputError, OutputError
 from hapgpu.io.htslib import INDEX_DELIMITER, is_parted
 from hapgpu.io.output import OutputFile
+from hapgpu.io.record_limit import too_long
 from hapgpu.io.regions import Region
-from hapgpu.io.sam_fault import NO_RECORD, fault_of_line
+from hapgpu.io.sam_fault import NO_RECORD, fault_of_line, too_long_part
 from hapgpu.io.samtools_failure import SamtoolsFailure
 from hapgpu.io.samtools_process import Samtools
 from hapgpu.io.sniff import ReadFormat, ReadInput
 
 _STANDARD_INPUT: Final = "/proc/self/fd/0"
 _COPY_BYTES: Final = 1 << 16
+_SAM_BYTES: Final = 1 << 28
+"""Memory for samtools to read SAM, beside the text of a line and the record that it becomes."""
 _WRITE: Final = {"bam": "-b", "cram": "-C"}
 
 
@@ -57,20 +61,23 @@ class ConvertedInput:
         index: Path | None = None,
     ) -> None:
         self._source = source
+        is_sam = source.format is ReadFormat.SAM
+        self._most_bytes = _SAM_BYTES + 2 * source.max_record if is_sam else None
         self._is_closed = True
         self._bed = _bed_file(regions) if regions is not None else None
         arguments: list[str | Path] = ["view", "-u", "--no-PG", "-@", str(threads - 1)]
         if reference:
             arguments += ["-T", _whole(reference)]
         if self._bed and index:
+            # By its number in this process: it has no name that could be left behind.
+            bed = f"/proc/{os.getpid()}/fd/{self._bed.fileno()}"
             # samtools never gets the name of the file: it would take some names for URLs, and
-            # part others. By this one it may seek, and finds no index. The regions have no name.
-            regions_file = f"/proc/{os.getpid()}/fd/{self._bed.fileno()}"
-            arguments += ["-M", "-L", regions_file, "-X", _STANDARD_INPUT, index.absolute()]
+            # part others. By this one it may seek, and finds no index.
+            arguments += ["-M", "-L", bed, "-X", _STANDARD_INPUT, index.absolute()]
         else:
             arguments += ["-"]
         stdin = _rewound(source.stream) if source.path else subprocess.PIPE
-        self._samtools = Samtools(arguments, stdin, subprocess.PIPE)
+        self._samtools = Samtools(arguments, stdin, subprocess.PIPE, self._most_bytes)
         self._feeder = Thread(target=self._feed, daemon=True)
         if not source.path:
             self._feeder.start()
@@ -79,6 +86,11 @@ class ConvertedInput:
     def stream(self) -> BinaryIO:
         """The BAM."""
         return cast("BinaryIO", self._samtools.output)
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether samtools has no more to give."""
+        return not cast("BufferedReader", self._samtools.output).peek(1)
 
     def check(self, records: int) -> None:
         """Wait for the end of samtools.
@@ -116,6 +128,13 @@ class ConvertedInput:
             said = failure.reason or "samtools cannot read it"
             remedy = "check its index and its reference; run: samtools quickcheck, samtools index"
             return InputError(f"{name}: {said}; {remedy} {name}")
+        if path and (part := too_long_part(path, self._source.max_record)):
+            return too_long(f"{name}, {part}", self._source.max_record)
+        if failure.is_of_memory:
+            return InputError(
+                f"{name}: too little memory for its lines; raise --max-record, or give fewer"
+                " threads (-t)"
+            )
         if path and failure.line is None:
             failure = self._failure_by_line() or failure
         if failure.line is None:
@@ -131,7 +150,8 @@ class ConvertedInput:
     def _failure_by_line(self) -> SamtoolsFailure | None:
         """Read the file again by one thread: only then does samtools count lines."""
         arguments = ["view", "-u", "-o", os.devnull, "-"]
-        again = Samtools(arguments, _rewound(self._source.stream), subprocess.DEVNULL)
+        stdin = _rewound(self._source.stream)
+        again = Samtools(arguments, stdin, subprocess.DEVNULL, self._most_bytes)
         try:
             return again.failure()
         finally:

@@ -12,6 +12,7 @@ _ORIGIN = re.compile(r"\[[EW]::\w+\] |\[main_samview\] |samtools view: ")
 _LINE: Final = re.compile(r"Parse error at line (\d+)")
 _OF_FILES: Final = re.compile(r"error (reading|closing) file|error closing|fail to read the header")
 """Says no more than that samtools failed, with the name that it was given."""
+_NO_MEMORY: Final = re.compile(r"Cannot allocate memory|error closing .*: -12$")
 _WARNING: Final = "[W::"
 
 
@@ -30,6 +31,11 @@ class SamtoolsFailure:
         return _joined(
             line for line in self.lines if not (line.startswith(_WARNING) or _OF_FILES.search(line))
         )
+
+    @property
+    def is_of_memory(self) -> bool:
+        """Whether samtools had too little memory."""
+        return any(_NO_MEMORY.search(line) for line in self.lines)
 
     @property
     def line(self) -> int | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 import subprocess
 import sys
 import tempfile
@@ -26,9 +27,17 @@ class Samtools:
         The command, such as `view`, and its own.
     stdin, stdout
         Descriptors, or what `subprocess` takes in their place.
+    most_bytes
+        Of memory that it may take, if that is limited.
     """
 
-    def __init__(self, arguments: Sequence[str | Path], stdin: int | None, stdout: int) -> None:
+    def __init__(
+        self,
+        arguments: Sequence[str | Path],
+        stdin: int | None,
+        stdout: int,
+        most_bytes: int | None = None,
+    ) -> None:
         self._stack = ExitStack()
         self._messages = tempfile.TemporaryFile()  # noqa: SIM115 (the stack closes it)
         self._stack.callback(self._messages.close)
@@ -44,6 +53,10 @@ class Samtools:
                 process_group=0,  # Ctrl-C is for this process, which then ends samtools
             )
             self._leftover = leftovers.register(self._end)
+        if most_bytes is not None:
+            _, most = resource.prlimit(self._process.pid, resource.RLIMIT_DATA)
+            soft = most_bytes if most == resource.RLIM_INFINITY else min(most_bytes, most)
+            resource.prlimit(self._process.pid, resource.RLIMIT_DATA, (soft, most))
 
     @property
     def input(self) -> IO[bytes]:

@@ -6,12 +6,13 @@ import sys
 import zlib
 from dataclasses import dataclass
 from enum import Enum, auto
-from io import SEEK_END, BufferedReader, RawIOBase
+from io import BufferedReader, RawIOBase
 from pathlib import Path
 from typing import Any, BinaryIO, Final, cast
 
 from hapgpu.errors import InputError
-from hapgpu.io.bgzf import EOF_BLOCK, is_bgzf
+from hapgpu.io.bgzf import EOF_BLOCK, ends_closed, is_bgzf
+from hapgpu.io.record_limit import MAX_RECORD
 from hapgpu.io.text_kind import looks_like
 
 _HEAD_BYTES: Final = 1 << 16
@@ -47,6 +48,8 @@ class ReadInput:
         What it holds.
     closing
         The bytes that a complete file ends with; none if its kind has no such mark.
+    max_record
+        Bytes of the longest record, and of the longest header, that is read from it.
     """
 
     name: str
@@ -54,6 +57,7 @@ class ReadInput:
     stream: BinaryIO
     format: ReadFormat
     closing: bytes
+    max_record: int
 
     def truncated(self) -> InputError:
         """Return the error for an input without its closing bytes."""
@@ -84,10 +88,10 @@ class _Rejoined(RawIOBase):
         super().close()
 
 
-def open_input(path: str, name: str | None = None) -> ReadInput:
+def open_input(path: str, name: str | None = None, max_record: int = MAX_RECORD) -> ReadInput:
     """Open a file of reads, or standard input if `path` is `-`, and recognise what it holds.
 
-    Messages call it `name`, or else by its path.
+    Messages call it `name`, or else by its path; `max_record` is for those who read it.
 
     Raises
     ------
@@ -95,20 +99,20 @@ def open_input(path: str, name: str | None = None) -> ReadInput:
         It cannot be opened, is empty, holds no reads, or is a file that lacks its end.
     """
     if path == "-":
-        return _recognised(sys.stdin.buffer, "standard input", None)
+        return _recognised(sys.stdin.buffer, "standard input", None, max_record)
     name = name or path
     try:
         stream = Path(path).open("rb")  # noqa: SIM115 (closed by the caller)
     except OSError as error:
         raise InputError(f"cannot read {name}: {error.strerror or error}") from error
     try:
-        return _recognised(stream, name, Path(path) if stream.seekable() else None)
+        return _recognised(stream, name, Path(path) if stream.seekable() else None, max_record)
     except BaseException:
         stream.close()
         raise
 
 
-def _recognised(stream: BinaryIO, name: str, path: Path | None) -> ReadInput:
+def _recognised(stream: BinaryIO, name: str, path: Path | None, max_record: int) -> ReadInput:
     try:
         head = stream.read(_HEAD_BYTES)
     except OSError as error:
@@ -117,10 +121,9 @@ def _recognised(stream: BinaryIO, name: str, path: Path | None) -> ReadInput:
     closing = _closing(head)
     if path is None:
         rejoined = BufferedReader(_Rejoined(head, stream, name), _HEAD_BYTES)
-        return ReadInput(name, None, cast("BinaryIO", rejoined), found, closing)
-    source = ReadInput(name, path, stream, found, closing)
-    stream.seek(max(stream.seek(0, SEEK_END) - len(closing), 0))
-    if stream.read(len(closing)) != closing:
+        return ReadInput(name, None, cast("BinaryIO", rejoined), found, closing, max_record)
+    source = ReadInput(name, path, stream, found, closing, max_record)
+    if not ends_closed(stream, closing):
         raise source.truncated()
     stream.seek(0)
     return source

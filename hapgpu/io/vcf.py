@@ -6,12 +6,14 @@ from collections import Counter
 from collections.abc import Generator, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from sys import getsizeof
 from types import TracebackType
 from typing import Final, Self
 
 from hapgpu.errors import InputError
 from hapgpu.io.header import is_reference_name
 from hapgpu.io.position_text import LAST_POSITION, MOST_DIGITS, parse_position
+from hapgpu.io.record_limit import MAX_RECORD, too_long
 from hapgpu.io.shown import shown
 from hapgpu.io.text_kind import looks_like
 from hapgpu.io.vcf_lines import FIRST_LINE_CHARACTERS, vcf_lines
@@ -52,24 +54,26 @@ class VcfRecord:
     genotypes: str
 
 
-def open_vcf(path: str | Path) -> VcfSource:
+def open_vcf(path: str | Path, max_record: int = MAX_RECORD) -> VcfSource:
     """Open a VCF, plain, gzip- or BGZF-compressed, or a BCF, told apart by their first bytes.
 
     Parameters
     ----------
     path
         A file, or `-` for standard input.
+    max_record
+        Bytes of the longest record, and of the header in memory, that is read.
 
     Raises
     ------
     InputError
-        It cannot be read, is neither VCF nor BCF, or its header is malformed.
+        It cannot be read, is neither VCF nor BCF, or its header is malformed or too long.
     """
     name = "standard input" if str(path) == "-" else str(path)
-    lines = vcf_lines(path, name)
+    lines = vcf_lines(path, name, max_record)
     try:
         is_bcf = next(lines) == "BCF"
-        return VcfSource(name, next(lines, ""), lines, is_bcf=is_bcf)
+        return VcfSource(name, next(lines, ""), lines, is_bcf=is_bcf, max_record=max_record)
     except BaseException:
         lines.close()
         raise
@@ -88,6 +92,8 @@ class VcfSource:
         The lines behind it; closed with this.
     is_bcf
         Whether the lines were made from a BCF, in which records are counted rather than lines.
+    max_record
+        Bytes that the lines of the header may take in memory.
 
     Attributes
     ----------
@@ -101,15 +107,23 @@ class VcfSource:
     Raises
     ------
     InputError
-        The header is malformed; the message names the line.
+        The header is malformed, in which case the message names the line, or too long.
     """
 
-    def __init__(self, name: str, first: str, lines: Generator[str], *, is_bcf: bool) -> None:
+    def __init__(
+        self,
+        name: str,
+        first: str,
+        lines: Generator[str],
+        *,
+        is_bcf: bool,
+        max_record: int = MAX_RECORD,
+    ) -> None:
         self.name = name
         self._lines = lines
         self._unit = "record" if is_bcf else "line"
         _check_first_line(first, name)
-        self.header, columns = self._take_header(first)
+        self.header, columns = self._take_header(first, max_record)
         line = len(self.header) + 1
         try:
             self.samples = _samples_of(columns)
@@ -169,14 +183,18 @@ class VcfSource:
     ) -> None:
         self.close()
 
-    def _take_header(self, first: str) -> tuple[tuple[str, ...], str]:
+    def _take_header(self, first: str, most_bytes: int) -> tuple[tuple[str, ...], str]:
         """Return the ## lines and the line behind them."""
         header = [first.rstrip("\r\n")]
+        size = 0
         for line in self._lines:
             text = line.rstrip("\r\n")
             if not text.startswith("##"):
                 return tuple(header), text
             header.append(text)
+            size += getsizeof(text)
+            if size > most_bytes:
+                raise too_long(f"{self.name}: the header", most_bytes)
         raise InputError(f"{self.name} is cut short: its header has no #CHROM line")
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
-from io import BufferedIOBase, BufferedReader, StringIO, TextIOWrapper
+from functools import partial
+from io import BufferedIOBase, BufferedReader, StringIO
 from itertools import islice
 from pathlib import Path
 from typing import BinaryIO, Final, cast
@@ -12,19 +13,22 @@ from typing import BinaryIO, Final, cast
 import pysam
 
 from hapgpu.errors import InputError
+from hapgpu.io.bcf_sizes import CheckedBcf
 from hapgpu.io.bgzf import is_bgzf
 from hapgpu.io.compressed import open_inflated
 from hapgpu.io.htslib import silent_htslib
+from hapgpu.io.record_limit import MAX_RECORD, too_long
 from hapgpu.io.reread import unnamed_copy
 
 FIRST_LINE_CHARACTERS: Final = 1 << 16
 
 _BCF: Final = b"BCF"
 _BGZF_HEAD_BYTES: Final = 18
+_CHECKED_BYTES: Final = 1 << 20
 _RECORDS_AT_ONCE: Final = 1000
 
 
-def vcf_lines(path: str | Path, name: str) -> Generator[str]:
+def vcf_lines(path: str | Path, name: str, max_record: int = MAX_RECORD) -> Generator[str]:
     """Yield the format, `VCF` or `BCF`, then the lines of a file, those of BCF as VCF has them.
 
     Of the first line, which of a file of another kind may be very long, no more than
@@ -36,20 +40,22 @@ def vcf_lines(path: str | Path, name: str) -> Generator[str]:
         A file, plain or compressed, or `-` for standard input.
     name
         Of it, for messages.
+    max_record
+        Bytes of the longest record, and of the header of BCF, that is read.
 
     Raises
     ------
     InputError
-        It cannot be opened, or is damaged or cut short.
+        It cannot be opened, or is damaged or cut short, or a record is too long.
     """
     with open_inflated(path, name) as stream:
         if _is_bcf(stream):
             yield "BCF"
-            with _bcf_file(path, stream, name) as file:
+            with _bcf_file(path, CheckedBcf(stream, name, max_record), name) as file:
                 yield from _bcf_lines(file, name)
         else:
             yield "VCF"
-            yield from _text_lines(stream)
+            yield from _text_lines(stream, name, max_record)
 
 
 def _is_bcf(stream: BufferedIOBase) -> bool:
@@ -58,31 +64,32 @@ def _is_bcf(stream: BufferedIOBase) -> bool:
     return bool(head) and _BCF.startswith(head)
 
 
-def _text_lines(stream: BufferedIOBase) -> Generator[str]:
-    text = TextIOWrapper(cast("BinaryIO", stream), "utf-8", "surrogateescape", newline="\n")
-    try:
-        yield text.readline(FIRST_LINE_CHARACTERS)
-        # Of `text` itself, `yield from` would close what it reads, standard input perhaps.
-        yield from iter(text.readline, "")
-    finally:
-        text.detach()
+def _text_lines(stream: BufferedIOBase, name: str, max_record: int) -> Generator[str]:
+    yield stream.readline(FIRST_LINE_CHARACTERS).decode("utf-8", "surrogateescape")
+    for number, line in enumerate(iter(partial(stream.readline, max_record + 1), b""), start=2):
+        if len(line) > max_record:
+            raise too_long(f"{name}, line {number}", max_record)
+        yield line.decode("utf-8", "surrogateescape")
 
 
 @contextmanager
-def _bcf_file(path: str | Path, inflated: BufferedIOBase, name: str) -> Iterator[BinaryIO]:
-    """Give what htslib reads by itself: a file of BGZF, or else an inflated copy.
+def _bcf_file(path: str | Path, inflated: CheckedBcf, name: str) -> Iterator[BinaryIO]:
+    """Give what htslib reads by itself: a file of BGZF, or else an inflated copy, once checked.
 
     htslib gets the descriptor, never the name: it would take some names for URLs, and part others.
     """
     if str(path) == "-" or not Path(path).is_file():
-        with unnamed_copy(inflated, name) as copy:
+        with unnamed_copy(cast("BinaryIO", inflated), name) as copy:
             yield copy
         return
     with Path(path).open("rb") as file:
         if is_bgzf(file.read(_BGZF_HEAD_BYTES)):
-            yield file
+            file.seek(0)
+            while inflated.read(_CHECKED_BYTES):
+                pass
+            yield cast("BinaryIO", file)
             return
-    with unnamed_copy(inflated, name) as copy:
+    with unnamed_copy(cast("BinaryIO", inflated), name) as copy:
         yield copy
 
 

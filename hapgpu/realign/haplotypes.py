@@ -13,6 +13,7 @@ from hapgpu.batch import Ragged
 from hapgpu.errors import InputError
 from hapgpu.io.fasta import read_fasta
 from hapgpu.io.locus import parse_locus
+from hapgpu.io.record_limit import MAX_RECORD
 from hapgpu.io.regions import Region
 
 
@@ -63,15 +64,22 @@ class HaplotypeSet:
         )
 
 
-def read_haplotypes(path: str | Path) -> HaplotypeSet:
+def read_haplotypes(path: str | Path, max_record: int = MAX_RECORD) -> HaplotypeSet:
     """Read haplotypes and, from their header lines, their loci (`parse_locus`).
+
+    Parameters
+    ----------
+    path
+        Of a FASTA file, plain, gzip- or BGZF-compressed.
+    max_record
+        Bytes of the longest header line and of the longest haplotype.
 
     Raises
     ------
     InputError
         The file is no FASTA, two haplotypes have one name, or some but not all have a locus.
     """
-    records = read_fasta(path)
+    records = read_fasta(path, max_record=max_record)
     try:
         parsed = [
             parse_locus(name, description)

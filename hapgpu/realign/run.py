@@ -100,10 +100,13 @@ class ReadSelection:
         A file, or `-` for standard input.
     regions
         Which reads are chosen by where they lie.
+    max_record
+        Bytes of the longest record, and of the longest header, that is read.
     """
 
     path: str
     regions: RegionChoice
+    max_record: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,7 +169,9 @@ def realign_to_haplotypes(
         Reads of FASTQ are to be chosen by regions.
     """
     regions = reads.regions.or_else(haplotypes.loci)
-    with open_reads(reads.path, threads=resources.io_threads, regions=regions) as source:
+    with open_reads(
+        reads.path, threads=resources.io_threads, regions=regions, max_record=reads.max_record
+    ) as source:
         if source.is_fastq:
             _refuse_for_fastq(reads, options, output)
             haplotypes = haplotypes.without_loci()
@@ -197,7 +202,7 @@ def realign_to_reference(
         Reads of FASTQ are to be chosen by regions, or unsorted ones to be indexed.
     """
     with rereadable(reads.path) as file:
-        opener = _Opener(file, resources.io_threads, reference)
+        opener = _Opener(file, resources.io_threads, reference, reads.max_record)
         with opener.open(reads.regions.or_else(haplotypes.loci)) as source:
             if source.is_fastq:
                 _refuse_for_fastq(reads, options, output)
@@ -231,6 +236,7 @@ class _Opener:
     file: RereadableInput
     threads: int
     reference: Path
+    max_record: int
 
     def open(self, regions: Sequence[Region] | None) -> ReadSource:
         return open_reads(
@@ -240,6 +246,7 @@ class _Opener:
             regions=regions,
             needs_index=False,
             name=self.file.name,
+            max_record=self.max_record,
         )
 
 

@@ -85,6 +85,29 @@ def test_round_trip(tmp_path: Path, rows: list[tuple[str, str]], width: int, new
     assert [bytes(row).decode() for row in records.sequences] == ["A", *(row[1] for row in rows)]
 
 
+@given(
+    st.text(st.sampled_from("\n\r> aACG*\t"), max_size=40),
+    st.sampled_from(["", ">", ">a\n"]),
+    st.integers(1, 9),
+)
+@settings(
+    deadline=None, max_examples=300, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+def test_pieces_do_not_matter(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, start: str, size: int
+) -> None:
+    path = write(tmp_path / "h.fa", start + text)
+    found = []
+    for piece in (1 << 20, size):
+        monkeypatch.setattr("hapgpu.io.fasta_text._PIECE_BYTES", piece)
+        try:
+            records = read_fasta(path, allow_empty=True)
+            found.append((records.names, records.descriptions, list(map(bytes, records.sequences))))
+        except InputError as error:
+            found.append(str(error))
+    assert found[0] == found[1]
+
+
 def test_unreadable_fasta(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"absent\.fa: no such file"):
         read_fasta(tmp_path / "absent.fa")

@@ -51,7 +51,7 @@ def test_reads_what_pysam_reads(data_dir: Path, name: str, batch_bases: int) -> 
 
 
 def test_reads_are_unmapped() -> None:
-    (batch,) = parse(b"@a/1 comment\nacgtn\n+\n!~5II\n@b\tx\n\n+b\n\n")
+    (batch,) = parse(b"@a/1 comment\nacgtn\n+\n!~5II\n@b\tx\n\n+b\tx\n\n")
     assert rows([batch]) == [("a", "ACGTN", [0, 93, 20, 40, 40]), ("b", "", [])]
     assert len(batch) == 2
     assert batch.flags.tolist() == [4, 4]

@@ -1,0 +1,129 @@
+"""References, haplotypes, regions and batches that come through a pipe are read as from a file."""
+
+from __future__ import annotations
+
+import gzip
+import os
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from tests.cli.in_process import error_of_command, status_of_command
+
+REFERENCE = ">one\n" + "ACGTTTGACAACGGATTACATTCCGAGT" * 40 + "\n"
+READS = "@r1\nACGTTTGACAACGGATTACA\n+\nIIIIIIIIIIIIIIIIIIII\n"
+SAM = (
+    "@SQ\tSN:one\tLN:1120\nr1\t0\tone\t1\t60\t20M\t*\t0\t0\tACGTTTGACAACGGATTACA\t"
+    + "I" * 20
+    + "\n"
+)
+BATCHES = "1 1\nACGT IIII IIII IIII ++++\nACGTA\n"
+FILES = {
+    "ref.fa": REFERENCE,
+    "r.fq": READS,
+    "r.sam": SAM,
+    "h.fa": ">h one:1-28\n" + REFERENCE[5:33] + "\n",
+    "x.bed": "one\t0\t100\n",
+    "b.in": BATCHES,
+}
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    for name, text in FILES.items():
+        (tmp_path / name).write_text(text)
+    return tmp_path
+
+
+@contextmanager
+def piped(path: Path) -> Iterator[str]:
+    """Give a name under which a file comes through a pipe, as `<(cat FILE)` does."""
+    reading, writing = os.pipe()
+
+    def feed() -> None:
+        with os.fdopen(writing, "wb") as stream:
+            stream.write(path.read_bytes())
+
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(feed)
+        try:
+            yield f"/dev/fd/{reading}"
+        finally:
+            os.close(reading)
+
+
+@pytest.mark.parametrize(
+    ("command", "piped_file"),
+    [
+        ("map ref.fa r.fq -o OUT --no-PG", "ref.fa"),
+        ("map ref.fa r.fq -o OUT --no-PG", "r.fq"),
+        ("chain ref.fa r.fq -o OUT", "ref.fa"),
+        ("index ref.fa -o OUT", "ref.fa"),
+        ("index --minimizers ref.fa -o OUT", "ref.fa"),
+        ("realign r.sam h.fa -o OUT --no-PG", "h.fa"),
+        ("realign r.sam h.fa -L x.bed -o OUT --no-PG", "x.bed"),
+        ("pairhmm r.sam h.fa -o OUT", "h.fa"),
+        ("pairhmm r.sam h.fa -L x.bed -o OUT", "x.bed"),
+        ("pairhmm --batches b.in -o OUT", "b.in"),
+    ],
+)
+def test_what_comes_through_a_pipe(folder: Path, command: str, piped_file: str) -> None:
+    results = []
+    for source in (folder / piped_file, None):
+        words = [
+            str(folder / word) if word in FILES and word != piped_file else word
+            for word in command.split()
+        ]
+        out = folder / "out.sam"
+        out.unlink(missing_ok=True)
+        device = [] if "--minimizers" in words or "index" in words else ["--device", "cpu"]
+        with piped(folder / piped_file) as pipe:
+            given = str(source or pipe)
+            words = [{"OUT": str(out), piped_file: given}.get(word, word) for word in words]
+            if source is not None:
+                (folder / piped_file).read_bytes()
+            assert status_of_command(*words, *device, "-q") == 0
+        results.append(out.read_bytes())
+    assert results[0] == results[1]
+
+
+def test_a_reference_that_is_read_by_region_is_a_file(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with piped(folder / "ref.fa") as pipe:
+        assert status_of_command("haplotypes", pipe, folder / "none.vcf", "-q") == 1
+    error = error_of_command("haplotypes", capsys)
+    assert "a pipe, of which no region can be read: give a file" in error
+
+
+def test_a_piped_reference_may_be_compressed(folder: Path) -> None:
+    packed = folder / "ref.fa.gz"
+    packed.write_bytes(gzip.compress(REFERENCE.encode()))
+    with piped(packed) as pipe:
+        assert status_of_command("index", pipe, "-o", folder / "x.hgx", "-q") == 0
+
+
+def test_an_index_of_a_pipe_needs_a_name(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with piped(folder / "ref.fa") as pipe:
+        assert status_of_command("index", pipe, "-q") == 2
+    assert "is a pipe, beside which no index is kept: add -o" in error_of_command("index", capsys)
+
+
+@pytest.mark.parametrize(
+    ("size", "status", "message"),
+    [
+        ("20", 1, "r.fq: record 1 'r1' is longer than 20 bytes; raise --max-record"),
+        ("0", 2, "--max-record"),
+        ("many", 2, "--max-record"),
+        ("2G", 2, "--max-record"),
+    ],
+)
+def test_the_limit_of_a_record(
+    folder: Path, size: str, status: int, message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    given = ["--max-record", size, "-o", folder / "x.sam", "--device", "cpu", "-q"]
+    assert status_of_command("map", folder / "ref.fa", folder / "r.fq", *given) == status
+    assert message in error_of_command("map", capsys)
