@@ -1,0 +1,27 @@
+"""What every fault has to end in, whatever the command."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.cli.in_process import only_error
+from tests.faults.commands import Command
+from tests.faults.running import Done
+
+
+def refused(done: Done, command: Command, status: int, *names: str) -> str:
+    """Return the one line of a run that ended with a status, which has one of the names."""
+    assert done.status == status, done
+    assert not done.out
+    line = only_error(command.subcommand, done.err)
+    assert any(name in line for name in names), line
+    return line
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    """Return the bytes of every file below a folder, by its name there."""
+    return {
+        str(path.relative_to(folder)): path.read_bytes()
+        for path in folder.rglob("*")
+        if path.is_file()
+    }
