@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import gzip
 from pathlib import Path
+
+import pysam
 
 from tests.cli.in_process import only_error
 from tests.faults.commands import Command
@@ -25,3 +28,15 @@ def contents(folder: Path) -> dict[str, bytes]:
         for path in folder.rglob("*")
         if path.is_file()
     }
+
+
+def plain(path: Path) -> bytes:
+    """Return what a file tells, however compressed, but for the command that has written it."""
+    if path.suffix in {".bam", ".cram"}:
+        reference = path.with_name("reference.fa")
+        data = pysam.view("-h", "--no-PG", "-T", str(reference), str(path)).encode()
+    else:
+        data = path.read_bytes()
+        data = gzip.decompress(data) if path.suffix == ".gz" else data
+    stamps = b"@PG", b"##hapgpu_genotypeCommand"
+    return b"\n".join(line for line in data.split(b"\n") if not line.startswith(stamps))

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from tests.faults.child import Children
+from tests.faults.commands import COMMANDS
 from tests.faults.inputs import make_inputs
 
 
@@ -22,3 +25,16 @@ def folder(inputs: Path, tmp_path: Path) -> Path:
     copies = tmp_path / "work"
     shutil.copytree(inputs, copies)
     return copies
+
+
+@pytest.fixture(scope="session")
+def children(inputs: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Children]:
+    """Give what runs commands in processes of their own."""
+    # The index is built by several threads, which do not outlive a fork.
+    warm_up = [
+        command.with_output(tmp_path_factory.mktemp("warm") / command.output)
+        for command in COMMANDS
+        if command.subcommand != "index"
+    ]
+    with Children(warm_up, inputs) as started:
+        yield started

@@ -9,9 +9,8 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
-from io import TextIOWrapper
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, TextIO
 from unittest.mock import patch
 
 from tests.cli.in_process import status_of_command
@@ -95,7 +94,7 @@ def _streams(*descriptors: int) -> Iterator[None]:
 
 @contextmanager
 def _python_streams() -> Iterator[None]:
-    files = [open(number, mode, closefd=False) for number, mode in enumerate("rww")]  # noqa: SIM115
+    files = [standard_stream(number) for number in range(3)]
     try:
         with (
             patch.object(sys, "stdin", files[0]),
@@ -108,7 +107,13 @@ def _python_streams() -> Iterator[None]:
             _close(file)
 
 
-def _close(file: TextIOWrapper) -> None:
+def standard_stream(number: int) -> TextIO:
+    """Return what Python makes of one of the first three descriptors when it starts."""
+    mode, buffering = (("r", -1), ("w", -1), ("w", 1))[number]
+    return open(number, mode, buffering, closefd=False)
+
+
+def _close(file: TextIO) -> None:
     """Close a stream, whose text may have no place to go any more."""
     with suppress(OSError):
         file.close()
