@@ -28,7 +28,7 @@ TELLING = {
     "help_of_realign": ["realign", "--help"],
     "version": ["--version"],
     "doctor": ["doctor"],
-    "bench": ["bench", "realign", "--device", "cpu"],
+    "bench": ["bench", "pairhmm", "--batches", "batches.in", "--device", "cpu"],
 }
 """Command lines that write text to standard output."""
 
@@ -76,9 +76,9 @@ def test_standard_output_that_nobody_reads(
 @pytest.mark.parametrize("fault", NO_STDOUT)
 @pytest.mark.parametrize("line", TELLING)
 def test_text_that_cannot_be_written(
-    tmp_path: Path, children: Children, line: str, fault: str
+    inputs: Path, children: Children, line: str, fault: str
 ) -> None:
-    done = children.run(TELLING[line], tmp_path, stdout=NO_STDOUT[fault])
+    done = children.run(TELLING[line], inputs, stdout=NO_STDOUT[fault])
     *_, told = done.err.splitlines()
     assert done.status == 4, done
     assert told.startswith("hapgpu")
@@ -86,8 +86,8 @@ def test_text_that_cannot_be_written(
 
 
 @pytest.mark.parametrize("line", TELLING)
-def test_text_that_nobody_reads(tmp_path: Path, children: Children, line: str) -> None:
-    done = children.run(TELLING[line], tmp_path, stdout=CLOSED_PIPE)
+def test_text_that_nobody_reads(inputs: Path, children: Children, line: str) -> None:
+    done = children.run(TELLING[line], inputs, stdout=CLOSED_PIPE)
     assert done.status in {0, 141}
     assert "error" not in done.err
 
@@ -95,8 +95,8 @@ def test_text_that_nobody_reads(tmp_path: Path, children: Children, line: str) -
 @pytest.mark.parametrize("fault", ["stdin_closed", "stderr_closed", "stderr_full", "stderr_unread"])
 @pytest.mark.parametrize("line", TELLING)
 def test_text_without_other_streams(
-    tmp_path: Path, children: Children, line: str, fault: str
+    inputs: Path, children: Children, line: str, fault: str
 ) -> None:
-    done = children.run(TELLING[line], tmp_path, **UNUSED[fault])
+    done = children.run(TELLING[line], inputs, **UNUSED[fault])
     assert done.status == 0, done
     assert done.out
