@@ -31,10 +31,16 @@ def contents(folder: Path) -> dict[str, bytes]:
 
 
 def plain(path: Path) -> bytes:
-    """Return what a file tells, however compressed, but for the command that has written it."""
+    """Return what a file tells, but for the command that has written it.
+
+    How CRAM is compressed, and where its index says that slices begin, differs from run to run.
+    """
     if path.suffix in {".bam", ".cram"}:
         reference = path.with_name("reference.fa")
         data = pysam.view("-h", "--no-PG", "-T", str(reference), str(path)).encode()
+    elif path.suffix == ".crai":
+        lines = gzip.decompress(path.read_bytes()).split(b"\n")
+        return b"\n".join(b"\t".join(line.split(b"\t")[:3]) for line in lines)
     else:
         data = path.read_bytes()
         data = gzip.decompress(data) if path.suffix == ".gz" else data

@@ -12,7 +12,7 @@ import resource
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
 from types import TracebackType
@@ -44,21 +44,26 @@ class Children:
         )
 
     def run(
-        self, words: Sequence[str], folder: Path, *, file_bytes: int | None = None, **streams: str
+        self,
+        words: Sequence[str],
+        folder: Path,
+        *,
+        limits: Mapping[str, int] | None = None,
+        **streams: str,
     ) -> Done:
         """Run a command line in a folder.
 
         Parameters
         ----------
-        file_bytes
-            Most bytes of a file that the run may write.
+        limits
+            Of the run, as in `resource`: `RLIMIT_FSIZE` and the number of bytes.
         streams
             What `stdin`, `stdout` and `stderr` are: a path, `CLOSED`, or `CLOSED_PIPE`, a pipe
             that nobody reads. Without, there is no input, and the others are in the result.
         """
         with tempfile.TemporaryDirectory() as kept:
             places = {"stdin": os.devnull, "stdout": f"{kept}/out", "stderr": f"{kept}/err"}
-            request = [words, str(folder), [*(places | streams).values()], file_bytes]
+            request = [words, str(folder), [*(places | streams).values()], limits or {}]
             assert self._server.stdin
             assert self._server.stdout
             self._server.stdin.write(json.dumps(request) + "\n")
@@ -99,15 +104,15 @@ def _serve(warm_up: Sequence[Sequence[str]]) -> None:
 
 
 def _become(
-    words: Sequence[str], folder: str, places: Sequence[str], file_bytes: int | None
+    words: Sequence[str], folder: str, places: Sequence[str], limits: Mapping[str, int]
 ) -> NoReturn:
     """Run a command line with other streams, as a process that was started with them."""
     os.chdir(folder)
     streams = [_set_stream(number, place) for number, place in enumerate(places)]
     sys.stdin, sys.stdout, sys.stderr = streams
     sys.__stdin__, sys.__stdout__, sys.__stderr__ = streams  # type: ignore[misc]
-    if file_bytes is not None:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (file_bytes, file_bytes))
+    for name, value in limits.items():
+        resource.setrlimit(getattr(resource, name), (value, value))
     sys.argv = ["hapgpu", *words]
     main()
     raise SystemExit

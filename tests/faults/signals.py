@@ -17,6 +17,7 @@ from tests.faults.commands import Command
 from tests.faults.running import run
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+STATISTICS = "run.json"
 _START = "import os; os.write({}, b'.'); from hapgpu.cli.app import main; main()"
 _ENDS_WITHIN = 120.0
 _CHILDREN_END_WITHIN = 5.0
@@ -68,12 +69,11 @@ def interrupt(command: Command, folder: Path, number: signal.Signals, moment: fl
 def _started(command: Command, folder: Path, temporary: str) -> subprocess.Popen[str]:
     """Start a command in a session of its own, and wait for its first statement."""
     reader, writer = os.pipe()
-    words = [*command.with_output(), "--json", "run.json", "-q"]
     environment = os.environ | {"TMPDIR": temporary}
     # With it, what waits in a buffer at the end of the interpreter goes unseen.
     environment.pop("PYTHONUNBUFFERED", None)
     process = subprocess.Popen(
-        [sys.executable, "-c", _START.format(writer), *words],
+        [sys.executable, "-c", _START.format(writer), *_words(command)],
         cwd=folder,
         env=environment | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
         pass_fds=[writer],
@@ -87,6 +87,10 @@ def _started(command: Command, folder: Path, temporary: str) -> subprocess.Popen
     assert os.read(reader, 1)
     os.close(reader)
     return process
+
+
+def _words(command: Command) -> list[str]:
+    return [*command.with_output(), "--json", STATISTICS, "-q"]
 
 
 def _processes_left(session: int) -> int:
@@ -123,7 +127,7 @@ def faults(
     found += [f"says {word}" for word in _BAD_WORDS if word in outcome.err]
     found += [f"leaves {name} in TMPDIR" for name in outcome.temporary]
     found += [f"leaves {outcome.processes} processes"] * bool(outcome.processes)
-    found += [f"makes {name}" for name in outcome.changes if name not in {*expected, "run.json"}]
+    found += [f"makes {name}" for name in outcome.changes if name not in {*expected, STATISTICS}]
     for name, data in expected.items():
         if name in outcome.changes:
             found += [f"{name} is not whole"] * (plain(folder / name) != data)
@@ -135,10 +139,10 @@ def faults(
 def whole_outputs(command: Command, folder: Path) -> dict[str, bytes]:
     """Run a command; return what it writes, and take it away."""
     before = contents(folder).keys()
-    done = run(command.with_output(), folder)
+    done = run(_words(command), folder)
     assert done.status == 0, done
     made = contents(folder).keys() - before
-    found = {name: plain(folder / name) for name in made}
+    found = {name: plain(folder / name) for name in made if name != STATISTICS}
     for name in made:
         (folder / name).unlink()
     return found

@@ -10,7 +10,7 @@ import pytest
 
 from hapgpu.io.bgzf import EOF_BLOCK
 from tests.faults.checks import contents, plain, refused
-from tests.faults.commands import COMMANDS, KINDS, Command, cells, roles
+from tests.faults.commands import COMMANDS, KINDS, Command, cells, roles, streamed
 from tests.faults.running import Done, run
 
 IS_ROOT = os.geteuid() == 0
@@ -147,6 +147,17 @@ def test_no_end_block(folder: Path, command: Command, role: str) -> None:
     file = command.inputs[role].name
     without_end_block(folder / file)
     fails(folder, command, file)
+
+
+@pytest.mark.parametrize("fault", ["empty", "garbage", "cut_in_middle", "last_byte"])
+@pytest.mark.parametrize(("command", "role"), cells(streamed()))
+def test_bad_standard_input(folder: Path, command: Command, role: str, fault: str) -> None:
+    path = folder / command.inputs[role].name
+    (FAULTS | CUTS)[fault](path)
+    before = contents(folder)
+    done = run(command.with_output(**{role: "-"}), folder, path)
+    refused(done, command, 1, "standard input")
+    assert contents(folder) == before
 
 
 @pytest.mark.parametrize("fault", INDEX_FAULTS)

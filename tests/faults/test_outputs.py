@@ -73,7 +73,7 @@ def test_read_only_folder(folder: Path, command: Command, option: str) -> None:
 def test_files_must_not_grow(folder: Path, children: Children, command: Command) -> None:
     name, words = older_output(folder, command)
     before = contents(folder)
-    refused(children.run(words, folder, file_bytes=FEW_BYTES), command, 4, name)
+    refused(children.run(words, folder, limits={"RLIMIT_FSIZE": FEW_BYTES}), command, 4, name)
     assert contents(folder) == before
 
 

@@ -8,6 +8,7 @@ import cupy
 import pytest
 
 from tests.faults.checks import contents, refused
+from tests.faults.child import Children
 from tests.faults.commands import COMMANDS, Command, each
 from tests.faults.running import Done, run
 
@@ -33,10 +34,18 @@ def test_options(inputs: Path, command: Command, options: list[str]) -> None:
     fails(inputs, command, 2, *options)
 
 
-@pytest.mark.parametrize("value", ["0", "-1", "many", "99999999999999999999"])
+@pytest.mark.parametrize("value", ["0", "-1", "many"])
 @pytest.mark.parametrize("command", each(WITH_THREADS))
 def test_threads(inputs: Path, command: Command, value: str) -> None:
     fails(inputs, command, 2, "-t", value)
+
+
+@pytest.mark.parametrize("command", each(WITH_THREADS))
+def test_countless_threads(inputs: Path, children: Children, command: Command) -> None:
+    """Limited, so that what starts them all nevertheless does not take the machine along."""
+    words = [*command.with_output("/dev/null"), "-t", "99999999999999999999"]
+    limits = {"RLIMIT_AS": 4 << 30, "RLIMIT_CPU": 20}
+    refused(children.run(words, inputs, limits=limits), command, 2, "-t")
 
 
 @pytest.mark.parametrize("value", ["nonsense", "cuda:", "cuda:x", "cpu:1", ""])
