@@ -43,7 +43,7 @@ def only_error(command: str, said: str) -> str:
     lines = [line for line in said.splitlines() if not re.match(notes, line)]
     assert len(lines) == 1, lines
     assert lines[0].startswith(f"hapgpu {command}: error: ")
-    assert "unexpected" not in lines[0]
+    assert "error: unexpected" not in lines[0]
     return lines[0]
 
 

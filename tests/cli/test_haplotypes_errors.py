@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import gzip
 from pathlib import Path
 
-import pysam
 import pysam.bcftools
 import pytest
 
-from hapgpu.io.bgzf import EOF_BLOCK
 from tests.cli.haplotypes_command import status_of, write_calls, write_reference
 from tests.cli.in_process import error_of_command
 
@@ -35,11 +32,6 @@ def example(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "with_contig.vcf").write_text(with_contig)
     bcf = str(folder / "other.bcf")
     pysam.bcftools.view("-Ob", "-o", bcf, str(folder / "with_contig.vcf"), catch_stdout=False)
-    good = folder / "good.vcf"
-    (folder / "cut.vcf.gz").write_bytes(gzip.compress(good.read_bytes())[:-12])
-    pysam.tabix_compress(str(good), str(folder / "whole.vcf.gz"))
-    whole = (folder / "whole.vcf.gz").read_bytes()
-    (folder / "no_end.vcf.gz").write_bytes(whole.removesuffix(EOF_BLOCK))
     return folder
 
 
@@ -51,13 +43,6 @@ CASES = {
     "no genotype": ("ref.fa genotype.vcf", 1, ["genotype.vcf, line 3", "'0/2'", "1 ALT"]),
     "another name": ("ref.fa prefix.vcf", 1, ["prefix.vcf, line 3", "'1'", "found 'chr1' instead"]),
     "missing index": ("no_index.fa good.vcf", 1, ["samtools faidx", "no_index.fa"]),
-    "missing reference": ("absent.fa good.vcf", 1, ["absent.fa: no such file"]),
-    "missing calls": ("ref.fa absent.vcf", 1, ["absent.vcf: no such file"]),
-    "calls cut short": ("ref.fa cut.vcf.gz", 1, ["cut.vcf.gz", "cut short"]),
-    "calls without end": ("ref.fa no_end.vcf.gz", 1, ["no_end.vcf.gz is truncated"]),
-    "the other way round": ("good.vcf ref.fa", 1, ["good.vcf"]),
-    "no calls": ("ref.fa ref.fa", 1, ["ref.fa", "FASTA", "VCF"]),
-    "bad region": ("ref.fa good.vcf -r chr1:9-1", 2, ["chr1:9-1"]),
     "unknown region": ("ref.fa good.vcf -r 1:5-9", 2, ["'1'", "found 'chr1' instead"]),
     "unknown target": ("ref.fa good.vcf -L prefix.bed", 2, ["'1'", "found 'chr1' instead"]),
     "bad targets": ("ref.fa good.vcf -L bad.bed", 1, ["bad.bed, line 1"]),
@@ -84,34 +69,3 @@ def test_one_line_and_a_status(
 def test_usage(example: Path, capsys: pytest.CaptureFixture[str], options: list[str]) -> None:
     assert status_of(example / "ref.fa", example / "good.vcf", *options) == 2
     assert options[0] in capsys.readouterr().err
-
-
-@pytest.mark.parametrize("option", ["-o", "--json"])
-@pytest.mark.parametrize("name", ["ref.fa", "ref.fa.fai", "good.vcf", "targets.bed"])
-def test_an_input_is_not_replaced(
-    example: Path, capsys: pytest.CaptureFixture[str], option: str, name: str
-) -> None:
-    (example / "targets.bed").write_text("chr1\t5\t20\n")
-    before = (example / name).read_bytes()
-    inputs = [example / "ref.fa", example / "good.vcf", "-L", example / "targets.bed"]
-    assert status_of(*inputs, option, example / name) == 2
-    assert f"{name}: is also an input" in capsys.readouterr().err
-    assert (example / name).read_bytes() == before
-
-
-def test_output_and_statistics_are_two_files(
-    example: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    inputs = example / "ref.fa", example / "good.vcf"
-    assert status_of(*inputs, "-q", "-o", tmp_path / "out", "--json", tmp_path / "out") == 2
-    assert "is also an output" in capsys.readouterr().err
-    assert not list(tmp_path.iterdir())
-
-
-@pytest.mark.parametrize("place", ["missing_folder/out.fa", "."])
-def test_output_that_cannot_be_written(
-    example: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], place: str
-) -> None:
-    inputs = example / "ref.fa", example / "good.vcf"
-    assert status_of(*inputs, "-q", "-o", tmp_path / place) == 4
-    assert capsys.readouterr().err.startswith("hapgpu haplotypes: error: cannot write ")

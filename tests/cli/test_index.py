@@ -90,18 +90,6 @@ def test_statistics(fasta: Path, sample: Sample, tmp_path: Path) -> None:
     assert {"build", "write", "total"} == set(statistics["seconds"])
 
 
-@pytest.mark.parametrize("option", ["-o", "--json"])
-@pytest.mark.parametrize("name", ["ref.fa", "link.fa"])
-def test_the_reference_is_not_replaced(
-    fasta: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str, option: str
-) -> None:
-    (tmp_path / "link.fa").symlink_to(fasta)
-    text = fasta.read_bytes()
-    assert status_of(fasta, option, tmp_path / name) == 2
-    assert "is also an input" in capsys.readouterr().err
-    assert fasta.read_bytes() == text
-
-
 @pytest.mark.parametrize(
     ("options", "name"),
     [
@@ -148,19 +136,6 @@ def test_a_reference_with_a_fault(
     assert line.startswith(f"hapgpu index: error: {path}")
     assert all(part in line for part in said), line
     assert list(tmp_path.iterdir()) == [path]
-
-
-def test_a_reference_that_is_not_there(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert status_of(tmp_path / "absent.fa", "-q") == 1
-    assert "absent.fa: no such file" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize("place", ["missing_folder/ref.hgx", "."])
-def test_output_that_cannot_be_written(
-    fasta: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], place: str
-) -> None:
-    assert status_of(fasta, "-q", "-o", tmp_path / place) == 4
-    assert capsys.readouterr().err.startswith("hapgpu index: error: cannot write ")
 
 
 def test_a_missing_folder_is_told_before_the_work(

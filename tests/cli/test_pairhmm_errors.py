@@ -5,7 +5,6 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-import cupy
 import pytest
 
 from tests.cli.in_process import error_of_command
@@ -17,13 +16,9 @@ from tests.cli.realign_command import make_example
 def example(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Make the example, and damaged files."""
     folder = make_example(tmp_path_factory.mktemp("example"))
-    bam = (folder / "reads.bam").read_bytes()
-    (folder / "no_index.bam").write_bytes(bam)
-    (folder / "cut.bam").write_bytes(bam[: len(bam) // 2])
     first = f">one chr20:101-140\n{'ACGT' * 10}\n"
     sam = "@SQ\tSN:chr20\tLN:20000\nr1\t0\tchr20\t105\t60\t4M\t*\t0\t0\tACGT\t"
     for name, text in {
-        "text.bam": "this is no alignment file\n",
         "bare.sam": f"{sam}*\n",
         "short.sam": f"{sam}IIII\tBI:Z:III\n",
         "one.fa": first,
@@ -40,22 +35,13 @@ def example(tmp_path_factory: pytest.TempPathFactory) -> Path:
 CASES = {
     "no input": ("", 2, ["READS", "HAPLOTYPES.fa", "--batches"]),
     "no haplotypes": ("reads.bam", 2, ["READS", "HAPLOTYPES.fa"]),
-    "missing reads": ("absent.bam one.fa", 1, ["absent.bam", "No such file"]),
-    "missing haplotypes": ("reads.bam absent.fa", 1, ["absent.fa: no such file"]),
-    "truncated reads": ("cut.bam alleles.fa", 1, ["cut.bam"]),
-    "not reads": ("text.bam alleles.fa", 1, ["text.bam"]),
-    "missing index": ("no_index.bam haplotypes.fa", 1, ["samtools index", "no_index.bam"]),
     "prefix of contig": ("reads.bam prefix.fa", 1, ["reads.bam", "found 'chr20' instead"]),
     "some loci": ("reads.bam mixed.fa", 1, ["mixed.fa", "'free'", "no locus"]),
     "FASTQ": ("amplicons.fastq.gz alleles.fa", 1, ["amplicons.fastq.gz is FASTQ", "map them"]),
     "no qualities": ("bare.sam one.fa", 1, ["bare.sam", "'r1'", "no base qualities"]),
     "short tag": ("short.sam one.fa", 1, ["short.sam", "'r1'", "BI", "4 qualities"]),
-    "bad region": ("reads.bam alleles.fa -r chr20:9-1", 2, ["chr20:9-1"]),
-    "missing targets": ("reads.bam alleles.fa -L absent.bed", 1, ["absent.bed"]),
-    "missing batches": ("--batches absent.in", 1, ["absent.in"]),
     "batches cut short": ("--batches cut.in", 1, ["cut.in"]),
     "batches malformed": ("--batches short.in", 1, ["short.in", "line 2"]),
-    "not batches": ("--batches one.fa", 1, ["one.fa", "line 1"]),
     "batches and reads": ("reads.bam --batches good.in", 2, ["--batches", "leave out READS"]),
     "batches, reads, haplotypes": ("reads.bam one.fa --batches good.in", 2, ["leave out READS"]),
     "batches and -f": ("--batches good.in -f 1", 2, ["--batches", "--require-flags"]),
@@ -76,7 +62,6 @@ CASES = {
         2,
         ["--disable-cap-base-qualities-to-map-quality"],
     ),
-    "unknown device": ("reads.bam alleles.fa --device tpu", 2, ["tpu"]),
 }
 
 
@@ -113,18 +98,6 @@ def test_usage(example: Path, capsys: pytest.CaptureFixture[str], options: list[
     assert options[0] in capsys.readouterr().err
 
 
-@pytest.mark.skipif(cupy.cuda.is_available(), reason="there is a GPU")
-def test_a_named_device_is_not_replaced(
-    example: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    files = example / "reads.bam", example / "alleles.fa"
-    assert status_of(*files, "--device", "cuda", "-o", tmp_path / "out.tsv") == 3
-    error = capsys.readouterr().err
-    assert error.startswith("hapgpu pairhmm: error: ")
-    assert error.count("\n") == 1
-    assert not list(tmp_path.iterdir())
-
-
 @pytest.fixture
 def inputs(example: Path, tmp_path: Path) -> Path:
     """Copy what a run reads, for tests that might destroy it."""
@@ -139,59 +112,10 @@ def inputs(example: Path, tmp_path: Path) -> Path:
 ALIGNED = "reads.bam haplotypes.fa --reference reference.fa -L targets.bed"
 
 
-@pytest.mark.parametrize("option", ["-o", "--json"])
-@pytest.mark.parametrize(
-    ("arguments", "output"),
-    [
-        *((ALIGNED, name) for name in ("reads.bam", "reads.bam.bai", "haplotypes.fa", "./link.fa")),
-        *((ALIGNED, name) for name in ("reference.fa", "reference.fa.fai", "targets.bed")),
-        ("reads.bam link.fa", "haplotypes.fa"),
-        ("- haplotypes.fa", "haplotypes.fa"),
-        ("--batches good.in", "good.in"),
-    ],
-)
-def test_no_input_is_replaced(
-    inputs: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-    option: str,
-    arguments: str,
-    output: str,
-) -> None:
-    monkeypatch.chdir(inputs)
-    before = {path: path.read_bytes() for path in inputs.iterdir()}
-    assert status_of(*arguments.split(), option, output, "--device", "cpu") == 2
-    line = error_of_command("pairhmm", capsys)
-    assert line.startswith(f"hapgpu pairhmm: error: {Path(output)}: is also an input")
-    assert {path: path.read_bytes() for path in inputs.iterdir()} == before
-
-
 def test_an_index_without_the_ending_of_its_file_is_not_replaced(
     inputs: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(inputs)
     (inputs / "reads.bam.bai").rename("reads.bai")
     assert status_of("reads.bam", "haplotypes.fa", "-o", "reads.bai", "--device", "cpu") == 2
-    assert "reads.bai: is also an input" in error_of_command("pairhmm", capsys)
-
-
-@pytest.mark.parametrize("arguments", ["reads.bam haplotypes.fa", "--batches good.in"])
-def test_one_file_for_two_outputs(
-    inputs: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-    arguments: str,
-) -> None:
-    monkeypatch.chdir(inputs)
-    assert status_of(*arguments.split(), "-o", "out", "--json", inputs / "out") == 2
-    assert "is also an output" in error_of_command("pairhmm", capsys)
-    assert not (inputs / "out").exists()
-
-
-@pytest.mark.parametrize("place", ["missing_folder/out.tsv", "."])
-def test_output_that_cannot_be_written(
-    example: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], place: str
-) -> None:
-    files = example / "reads.bam", example / "alleles.fa"
-    assert status_of(*files, "-q", "--device", "cpu", "-o", tmp_path / place) == 4
-    assert capsys.readouterr().err.startswith("hapgpu pairhmm: error: cannot write ")
+    assert "reads.bai is read from" in error_of_command("pairhmm", capsys)

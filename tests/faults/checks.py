@@ -1,0 +1,48 @@
+"""What every fault has to end in, whatever the command."""
+
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+
+import pysam
+
+from tests.cli.in_process import only_error
+from tests.faults.commands import Command
+from tests.faults.running import Done
+
+
+def refused(done: Done, command: Command, status: int, *names: str) -> str:
+    """Return the one line of a run that ended with a status, which has one of the names."""
+    assert done.status == status, done
+    assert not done.out
+    line = only_error(command.subcommand, done.err)
+    assert any(name in line for name in names), line
+    return line
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    """Return the bytes of every file below a folder, by its name there."""
+    return {
+        str(path.relative_to(folder)): path.read_bytes()
+        for path in folder.rglob("*")
+        if path.is_file()
+    }
+
+
+def plain(path: Path) -> bytes:
+    """Return what a file tells, but for the command that has written it.
+
+    How CRAM is compressed, and where its index says that slices begin, differs from run to run.
+    """
+    if path.suffix in {".bam", ".cram"}:
+        reference = path.with_name("reference.fa")
+        data = pysam.view("-h", "--no-PG", "-T", str(reference), str(path)).encode()
+    elif path.suffix == ".crai":
+        lines = gzip.decompress(path.read_bytes()).split(b"\n")
+        return b"\n".join(b"\t".join(line.split(b"\t")[:3]) for line in lines)
+    else:
+        data = path.read_bytes()
+        data = gzip.decompress(data) if path.suffix == ".gz" else data
+    stamps = b"@PG", b"##hapgpu_genotypeCommand"
+    return b"\n".join(line for line in data.split(b"\n") if not line.startswith(stamps))

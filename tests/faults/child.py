@@ -1,0 +1,137 @@
+"""Runs of the command line in processes of their own.
+
+Each is a fork of one process that has imported and run all commands before: that takes a fifth of
+the time of a new one, and it ends as any interpreter does.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from importlib import import_module
+from pathlib import Path
+from types import TracebackType
+from typing import Any, NoReturn, Self
+
+from hapgpu.cli.app import COMMANDS, main
+from tests.cli.in_process import status_of_command
+from tests.faults.running import Done, standard_stream
+
+CLOSED, CLOSED_PIPE = "closed", "closed pipe"
+_MODES = (os.O_RDONLY, os.O_WRONLY | os.O_CREAT, os.O_WRONLY | os.O_CREAT)
+
+
+class Children:
+    """Starts runs, one after the other; a context manager.
+
+    Parameters
+    ----------
+    warm_up
+        Command lines to run before the first.
+    """
+
+    def __init__(self, warm_up: Sequence[Sequence[str]], folder: Path) -> None:
+        command = [sys.executable, "-m", "tests.faults.child", json.dumps(warm_up)]
+        pipe = subprocess.PIPE
+        environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+        self._server = subprocess.Popen(
+            command, stdin=pipe, stdout=pipe, text=True, cwd=folder, env=environment
+        )
+
+    def run(
+        self,
+        words: Sequence[str],
+        folder: Path,
+        *,
+        limits: Mapping[str, int] | None = None,
+        **streams: str,
+    ) -> Done:
+        """Run a command line in a folder.
+
+        Parameters
+        ----------
+        limits
+            Of the run, as in `resource`: `RLIMIT_FSIZE` and the number of bytes.
+        streams
+            What `stdin`, `stdout` and `stderr` are: a path, `CLOSED`, or `CLOSED_PIPE`, a pipe
+            that nobody reads. Without, there is no input, and the others are in the result.
+        """
+        with tempfile.TemporaryDirectory() as kept:
+            places = {"stdin": os.devnull, "stdout": f"{kept}/out", "stderr": f"{kept}/err"}
+            request = [words, str(folder), [*(places | streams).values()], limits or {}]
+            assert self._server.stdin
+            assert self._server.stdout
+            self._server.stdin.write(json.dumps(request) + "\n")
+            self._server.stdin.flush()
+            status = int(self._server.stdout.readline())
+            out, err = (
+                Path(places[name]).read_bytes() if name not in streams else b""
+                for name in ("stdout", "stderr")
+            )
+        return Done(status, out, err.decode())
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._server.communicate()
+
+
+def _serve(warm_up: Sequence[Sequence[str]]) -> None:
+    """Fork a run for each line of standard input; answer with its exit status."""
+    for name in COMMANDS:
+        import_module(f"hapgpu.cli.{name}")
+    for words in warm_up:
+        status_of_command(*words)
+    requests, answers = os.fdopen(os.dup(0)), os.fdopen(os.dup(1), "w")
+    for line in requests:
+        if not (child := os.fork()):
+            requests.detach()
+            _become(*json.loads(line))
+        _, status = os.waitpid(child, 0)
+        answers.write(f"{os.waitstatus_to_exitcode(status)}\n")
+        answers.flush()
+
+
+def _become(
+    words: Sequence[str], folder: str, places: Sequence[str], limits: Mapping[str, int]
+) -> NoReturn:
+    """Run a command line with other streams, as a process that was started with them."""
+    os.chdir(folder)
+    streams = [_set_stream(number, place) for number, place in enumerate(places)]
+    sys.stdin, sys.stdout, sys.stderr = streams
+    sys.__stdin__, sys.__stdout__, sys.__stderr__ = streams  # type: ignore[misc]
+    for name, value in limits.items():
+        resource.setrlimit(getattr(resource, name), (value, value))
+    sys.argv = ["hapgpu", *words]
+    main()
+    raise SystemExit
+
+
+def _set_stream(number: int, place: str) -> Any:
+    """Make a place one of the standard streams; return what Python would make of it."""
+    if place == CLOSED:
+        os.close(number)
+        return None
+    if place == CLOSED_PIPE:
+        reader, writer = os.pipe()
+        os.close(reader)
+    else:
+        writer = os.open(place, _MODES[number])
+    os.dup2(writer, number)
+    os.close(writer)
+    return standard_stream(number)
+
+
+if __name__ == "__main__":
+    _serve(json.loads(sys.argv[1]))

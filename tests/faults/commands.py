@@ -1,0 +1,290 @@
+"""The command lines that every fault is tried on, as one table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import pytest
+from _pytest.mark import ParameterSet
+
+KINDS: Final = {
+    "bam": "reads.bam",
+    "cram": "reads.cram",
+    "fastq": "reads.fq.gz",
+    "fasta": "alleles.fa",
+    "vcf": "sites.vcf.gz",
+    "bcf": "sites.bcf",
+    "bed": "targets.bed",
+    "batches": "batches.in",
+    "npz": "anchors.npz",
+    "hgx": "kept.hgx",
+    "hgm": "kept.hgm",
+}
+"""A file of each kind."""
+
+
+@dataclass(frozen=True)
+class Input:
+    """A file that a command line names.
+
+    Attributes
+    ----------
+    name
+        Of the file.
+    kinds
+        Which of `KINDS` may stand here.
+    beside
+        Endings of the files beside it that are read, too.
+    standard
+        Whether `-` may stand here.
+    """
+
+    name: str
+    kinds: frozenset[str]
+    beside: tuple[str, ...] = ()
+    standard: bool = False
+
+    @property
+    def files(self) -> list[str]:
+        """The names of the file and of those beside it."""
+        return [self.name, *(f"{self.name}{ending}" for ending in self.beside)]
+
+
+@dataclass(frozen=True)
+class Command:
+    """A command line.
+
+    Attributes
+    ----------
+    line
+        Its words; `{role}` stands for the path of an input, which has no spaces within it.
+    inputs
+        Each input by its role.
+    output
+        Name for the output, whose ending decides on its format.
+    beside
+        Endings of the indexes that are written beside the output.
+    dropped
+        Endings of older indexes beside the output that are removed.
+    resources
+        Which of `-t` and `--device` there are.
+    selects
+        What `-r` and `-L` choose: reads, sites, or nothing where they are not taken.
+    to_stdout
+        Whether the output goes to standard output without `-o`.
+    """
+
+    name: str
+    line: str
+    inputs: Mapping[str, Input]
+    output: str
+    beside: tuple[str, ...] = ()
+    dropped: tuple[str, ...] = ()
+    resources: tuple[str, ...] = ("-t", "--device")
+    selects: str = ""
+    to_stdout: bool = True
+
+    @property
+    def subcommand(self) -> str:
+        return self.line.split()[0]
+
+    @property
+    def files(self) -> list[str]:
+        """The names of all files that are read."""
+        return [file for given in self.inputs.values() for file in given.files]
+
+    def words(self, **replaced: str | Path) -> list[str]:
+        """Return the command line, with other paths for some roles, to compute on the CPU."""
+        names = {role: given.name for role, given in self.inputs.items()} | replaced
+        resources = {"-t": ["-t", "2"], "--device": ["--device", "cpu"]}
+        chosen = [word for option in self.resources for word in resources[option]]
+        return [*(word.format(**names) for word in self.line.split()), *chosen]
+
+    def with_output(self, output: str | Path = "", **replaced: str | Path) -> list[str]:
+        """Return the command line with `-o`."""
+        return [*self.words(**replaced), "-o", str(output or self.output)]
+
+
+def _input(name: str, kinds: str, *beside: str, standard: bool = False) -> Input:
+    return Input(name, frozenset(kinds.split()), beside, standard)
+
+
+_BAM = _input("reads.bam", "bam cram", ".bai", standard=True)
+_ALIGNED = _input("reads.bam", "bam cram fastq", ".bai", standard=True)
+_CRAM = _input("reads.cram", "bam cram fastq", ".crai", standard=True)
+_AMPLICONS = _input("amplicons.fq.gz", "bam cram fastq", standard=True)
+_SHORT = _input("reads.fq.gz", "fastq fasta", standard=True)
+_LONG = _input("long.fq.gz", "fastq fasta", standard=True)
+_HAPLOTYPES = _input("haplotypes.fa", "fasta")
+_ALLELES = _input("alleles.fa", "fasta")
+_BARE = _input("reference.fa", "fasta")
+_REFERENCE = _input("reference.fa", "fasta", ".fai")
+_BGZIPPED = _input("reference.fa.gz", "fasta", ".fai", ".gzi")
+_SITES = _input("sites.vcf.gz", "vcf bcf", ".tbi", standard=True)
+_TARGETS = _input("targets.bed", "bed")
+_FM_INDEX = _input("kept.hgx", "hgx")
+_MINIMIZERS = _input("kept.hgm", "hgm fasta")
+
+_REALIGN_ALL = "realign {reads} {haplotypes} --reference {reference}"
+_ON_REFERENCE = {"reads": _ALIGNED, "haplotypes": _HAPLOTYPES, "reference": _REFERENCE}
+_AT_TARGETS = {"haplotypes": _HAPLOTYPES, "targets": _TARGETS}
+
+COMMANDS: Final = (
+    Command(
+        "realign",
+        "realign {reads} {haplotypes} -L {targets}",
+        {"reads": _ALIGNED, **_AT_TARGETS},
+        "out.sam",
+        selects="reads",
+    ),
+    Command("realign_reference", _REALIGN_ALL, _ON_REFERENCE, "out.bam", selects="reads"),
+    Command(
+        "realign_write_index",
+        f"{_REALIGN_ALL} --write-index",
+        _ON_REFERENCE,
+        "out.bam",
+        beside=(".csi",),
+        dropped=(".bai", ".crai"),
+        to_stdout=False,
+    ),
+    Command(
+        "realign_cram",
+        f"{_REALIGN_ALL} --write-index",
+        {**_ON_REFERENCE, "reads": _CRAM},
+        "out.cram",
+        beside=(".crai",),
+        dropped=(".bai", ".csi"),
+        to_stdout=False,
+    ),
+    Command(
+        "realign_fastq",
+        "realign {reads} {haplotypes}",
+        {"reads": _AMPLICONS, "haplotypes": _ALLELES},
+        "out.sam",
+    ),
+    Command(
+        "pairhmm",
+        "pairhmm {reads} {haplotypes} -L {targets}",
+        {"reads": _BAM, **_AT_TARGETS},
+        "out.tsv",
+        selects="reads",
+    ),
+    Command(
+        "pairhmm_reference",
+        "pairhmm {reads} {haplotypes} --reference {reference}",
+        {**_ON_REFERENCE, "reads": _BAM},
+        "out.tsv",
+        selects="reads",
+    ),
+    Command(
+        "pairhmm_batches",
+        "pairhmm --batches {batches}",
+        {"batches": _input("batches.in", "batches", standard=True)},
+        "out.tsv",
+    ),
+    Command(
+        "haplotypes",
+        "haplotypes {reference} {sites} -L {targets}",
+        {"reference": _REFERENCE, "sites": _SITES, "targets": _TARGETS},
+        "out.fa",
+        resources=(),
+        selects="sites",
+    ),
+    Command(
+        "genotype",
+        "genotype {reads} {reference} {sites} -L {targets}",
+        {"reads": _BAM, "reference": _REFERENCE, "sites": _SITES, "targets": _TARGETS},
+        "out.vcf",
+        selects="sites",
+    ),
+    Command(
+        "genotype_bgzip",
+        "genotype {reads} {reference} {sites}",
+        {"reads": _BAM, "reference": _BGZIPPED, "sites": _SITES},
+        "out.vcf.gz",
+        beside=(".tbi",),
+        dropped=(".csi",),
+        selects="sites",
+        to_stdout=False,
+    ),
+    Command(
+        "index",
+        "index {reference}",
+        {"reference": _BARE},
+        "out.hgx",
+        resources=("--device",),
+        to_stdout=False,
+    ),
+    Command(
+        "index_minimizers",
+        "index --minimizers {reference}",
+        {"reference": _BARE},
+        "out.hgm",
+        resources=("-t",),
+        to_stdout=False,
+    ),
+    Command(
+        "map",
+        "map {reference} {reads}",
+        {"reference": _input("reference.fa", "fasta", ".hgx"), "reads": _SHORT},
+        "out.sam",
+    ),
+    Command(
+        "map_index",
+        "map {reference} {reads} --index {index}",
+        {"reference": _BARE, "reads": _SHORT, "index": _FM_INDEX},
+        "out.bam",
+    ),
+    Command(
+        "chain",
+        "chain {reference} {reads}",
+        {"reference": _input("reference.fa", "fasta hgm", ".k15w10.hgm"), "reads": _LONG},
+        "out.paf",
+    ),
+    Command(
+        "chain_index",
+        "chain {reference} {reads}",
+        {"reference": _MINIMIZERS, "reads": _LONG},
+        "out.paf",
+    ),
+    Command(
+        "chain_anchors",
+        "chain --anchors {anchors}",
+        {"anchors": _input("anchors.npz", "npz")},
+        "out.npz",
+    ),
+)
+
+
+def cells(rows: Iterable[tuple[Command, str]]) -> list[ParameterSet]:
+    """Return the parameters of a test that runs over rows of `roles`, `files` or `streamed`."""
+    return [pytest.param(command, what, id=f"{command.name}-{what}") for command, what in rows]
+
+
+def each(commands: Iterable[Command] = COMMANDS) -> list[ParameterSet]:
+    """Return the parameters of a test that runs over commands."""
+    return [pytest.param(command, id=command.name) for command in commands]
+
+
+def roles() -> Iterator[tuple[Command, str]]:
+    """Yield every command with each role of an input."""
+    for command in COMMANDS:
+        for role in command.inputs:
+            yield command, role
+
+
+def files() -> Iterator[tuple[Command, str]]:
+    """Yield every command with each file that it reads, indexes too."""
+    for command in COMMANDS:
+        for file in command.files:
+            yield command, file
+
+
+def streamed() -> Iterator[tuple[Command, str]]:
+    """Yield every command with each role for which `-` may stand."""
+    for command, role in roles():
+        if command.inputs[role].standard:
+            yield command, role

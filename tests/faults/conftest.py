@@ -1,0 +1,40 @@
+"""Inputs of all commands, made once, and a copy of them per test."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.faults.child import Children
+from tests.faults.commands import COMMANDS
+from tests.faults.inputs import make_inputs
+
+
+@pytest.fixture(scope="session")
+def inputs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Folder of all inputs; nothing may be written there."""
+    return make_inputs(tmp_path_factory.mktemp("inputs"), tmp_path_factory.mktemp("example"))
+
+
+@pytest.fixture
+def folder(inputs: Path, tmp_path: Path) -> Path:
+    """Folder of copies of all inputs."""
+    copies = tmp_path / "work"
+    shutil.copytree(inputs, copies)
+    return copies
+
+
+@pytest.fixture(scope="session")
+def children(inputs: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Children]:
+    """Give what runs commands in processes of their own."""
+    # The index is built by several threads, which do not outlive a fork.
+    warm_up = [
+        command.with_output(tmp_path_factory.mktemp("warm") / command.output)
+        for command in COMMANDS
+        if command.subcommand != "index"
+    ]
+    with Children(warm_up, inputs) as started:
+        yield started

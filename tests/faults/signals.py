@@ -1,0 +1,159 @@
+"""Runs that a signal is sent to, and what they leave behind."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.faults.checks import contents, plain
+from tests.faults.commands import Command
+from tests.faults.running import run
+
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+STATISTICS = "run.json"
+_START = "import os; os.write({}, b'.'); from hapgpu.cli.app import main; main()"
+_ENDS_WITHIN = 120.0
+_CHILDREN_END_WITHIN = 5.0
+_BAD_WORDS = ("Traceback", "unexpected", "Exception ignored", "Error:")
+
+
+@dataclass(frozen=True)
+class Interrupted:
+    """What came of a run that a signal was sent to.
+
+    Attributes
+    ----------
+    status
+        As a shell shows it: 128 and the number of a signal that ended the process.
+    err
+        What it has said.
+    changes
+        The files that it has made or changed, by name.
+    temporary
+        Names of what is left in the folder for temporary files.
+    processes
+        How many of its processes are left.
+    """
+
+    status: int
+    err: str
+    changes: Mapping[str, bytes]
+    temporary: list[str]
+    processes: int
+
+
+def interrupt(command: Command, folder: Path, number: signal.Signals, moment: float) -> Interrupted:
+    """Run a command in a folder, and send a signal so many seconds after its first statement."""
+    before = contents(folder)
+    with tempfile.TemporaryDirectory() as temporary:
+        with _started(command, folder, temporary) as process:
+            time.sleep(moment)
+            process.send_signal(number)
+            _, err = process.communicate(timeout=_ENDS_WITHIN)
+            processes = _processes_left(process.pid)
+        left = [path.name for path in Path(temporary).iterdir()]
+    after = contents(folder)
+    changes = {name: data for name, data in after.items() if before.get(name) != data}
+    changes |= dict.fromkeys(before.keys() - after.keys(), b"")
+    status = process.returncode
+    return Interrupted(status if status >= 0 else 128 - status, err, changes, left, processes)
+
+
+def _started(command: Command, folder: Path, temporary: str) -> subprocess.Popen[str]:
+    """Start a command in a session of its own, and wait for its first statement."""
+    reader, writer = os.pipe()
+    environment = os.environ | {"TMPDIR": temporary}
+    # With it, what waits in a buffer at the end of the interpreter goes unseen.
+    environment.pop("PYTHONUNBUFFERED", None)
+    process = subprocess.Popen(
+        [sys.executable, "-c", _START.format(writer), *_words(command)],
+        cwd=folder,
+        env=environment | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+        pass_fds=[writer],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    os.close(writer)
+    assert os.read(reader, 1)
+    os.close(reader)
+    return process
+
+
+def _words(command: Command) -> list[str]:
+    return [*command.with_output(), "--json", STATISTICS, "-q"]
+
+
+def _processes_left(session: int) -> int:
+    """Return how many processes of a session do not end by themselves, and end them."""
+    ends = time.monotonic() + _CHILDREN_END_WITHIN
+    while (left := [*_processes_of(session)]) and time.monotonic() < ends:
+        time.sleep(0.05)
+    for process in left:
+        os.kill(process, signal.SIGKILL)
+    return len(left)
+
+
+def _processes_of(session: int) -> Iterator[int]:
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            _, _, fields = stat.read_text().rpartition(") ")
+        except OSError:  # it has ended
+            continue
+        state, _, _, of_process, *_ = fields.split()
+        if int(of_process) == session and state != "Z":
+            yield int(stat.parent.name)
+
+
+def faults(
+    outcome: Interrupted, number: signal.Signals, expected: Mapping[str, bytes], folder: Path
+) -> list[str]:
+    """Return what is wrong with what is left of a run.
+
+    A file that is there has to be whole; after a run that was not interrupted all of them are.
+    """
+    found = []
+    if outcome.status not in {0, 128 + number}:
+        found.append(f"status {outcome.status}")
+    found += [f"says {word}" for word in _BAD_WORDS if word in outcome.err]
+    found += [f"leaves {name} in TMPDIR" for name in outcome.temporary]
+    found += [f"leaves {outcome.processes} processes"] * bool(outcome.processes)
+    found += [f"makes {name}" for name in outcome.changes if name not in {*expected, STATISTICS}]
+    for name, data in expected.items():
+        if name in outcome.changes:
+            found += [f"{name} is not whole"] * (plain(folder / name) != data)
+        elif not outcome.status:
+            found.append(f"no {name}")
+    return found
+
+
+def whole_outputs(command: Command, folder: Path) -> dict[str, bytes]:
+    """Run a command; return what it writes, and take it away."""
+    before = contents(folder).keys()
+    done = run(_words(command), folder)
+    assert done.status == 0, done
+    made = contents(folder).keys() - before
+    found = {name: plain(folder / name) for name in made if name != STATISTICS}
+    for name in made:
+        (folder / name).unlink()
+    return found
+
+
+def seconds_of(command: Command, folder: Path) -> float:
+    """Return how long a run takes from its first statement, and leave its outputs in place."""
+    with (
+        tempfile.TemporaryDirectory() as temporary,
+        _started(command, folder, temporary) as process,
+    ):
+        start = time.monotonic()
+        process.communicate()
+        return time.monotonic() - start

@@ -1,0 +1,102 @@
+"""Results do not depend on threads, devices, batches, or how the inputs come."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from threading import Thread
+
+import pytest
+
+from hapgpu.cli import likelihoods
+from hapgpu.genotyping import aligned_reads, locus_batches
+from hapgpu.realign import run as realign_run
+from tests.faults.checks import plain
+from tests.faults.commands import COMMANDS, Command, cells, each, streamed
+from tests.faults.running import run
+
+SMALL_BATCHES = {
+    "realign": [(realign_run, "_PAIRS_PER_BATCH", 7)],
+    "pairhmm": [
+        (likelihoods, "_CELLS_PER_BATCH", 1),
+        (likelihoods, "_BASES_PER_BATCH", 300),
+        (likelihoods, "_VALUES_PER_BATCH", 7),
+    ],
+    "genotype": [
+        (aligned_reads, "_BATCH_BASES", (300, 600)),
+        (locus_batches, "_LOCI_PER_BATCH", 1),
+        (locus_batches, "_BASES_PER_BATCH", 1),
+    ],
+    "haplotypes": [(locus_batches, "_LOCI_PER_BATCH", 1), (locus_batches, "_BASES_PER_BATCH", 1)],
+}
+"""What bounds the batches of a subcommand, and a small bound."""
+
+
+@contextmanager
+def a_pipe(path: Path) -> Iterator[int]:
+    """Give the end of a pipe through which a file comes."""
+    reader, writer = os.pipe()
+
+    def write() -> None:
+        with os.fdopen(writer, "wb") as out:
+            out.write(path.read_bytes())
+
+    thread = Thread(target=write)
+    thread.start()
+    try:
+        yield reader
+    finally:
+        os.close(reader)
+        thread.join()
+
+
+def result(folder: Path, command: Command, *options: str, **replaced: str) -> bytes:
+    done = run([*command.with_output(**replaced), *options], folder)
+    assert done.status == 0, done
+    return plain(folder / command.output)
+
+
+@pytest.mark.parametrize("threads", ["1", "5"])
+@pytest.mark.parametrize("command", each(c for c in COMMANDS if "-t" in c.resources))
+def test_threads(folder: Path, command: Command, threads: str) -> None:
+    assert result(folder, command, "-t", threads) == result(folder, command)
+
+
+@pytest.mark.parametrize("command", each(c for c in COMMANDS if c.subcommand in SMALL_BATCHES))
+def test_batches(folder: Path, command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    expected = result(folder, command)
+    for module, name, value in SMALL_BATCHES[command.subcommand]:
+        monkeypatch.setattr(module, name, value)
+    assert result(folder, command) == expected
+
+
+@pytest.mark.parametrize("through", ["file", "pipe"])
+@pytest.mark.parametrize(("command", "role"), cells(streamed()))
+def test_standard_input(folder: Path, command: Command, role: str, through: str) -> None:
+    expected = result(folder, command)
+    path = folder / command.inputs[role].name
+    words = command.with_output(**{role: "-"})
+    if through == "pipe":
+        with a_pipe(path) as stdin:
+            done = run(words, folder, stdin)
+    else:
+        done = run(words, folder, path)
+    assert done.status == 0, done
+    assert plain(folder / command.output) == expected
+
+
+@pytest.mark.parametrize("command", each(c for c in COMMANDS if c.to_stdout))
+def test_standard_output(folder: Path, command: Command) -> None:
+    """The ending of a name decides on the format where there is one."""
+    (folder / "from_stdout").write_bytes(run(command.words(), folder).out)
+    done = run(command.with_output("to_file"), folder)
+    assert done.status == 0, done
+    assert plain(folder / "from_stdout") == plain(folder / "to_file")
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("command", each(c for c in COMMANDS if "--device" in c.resources))
+def test_devices(folder: Path, command: Command) -> None:
+    assert result(folder, command, "--device", "cuda") == result(folder, command)

@@ -1,0 +1,102 @@
+"""Standard streams that are closed, full, or pipes that nobody reads."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.faults.checks import plain, refused
+from tests.faults.child import CLOSED, CLOSED_PIPE, Children
+from tests.faults.commands import COMMANDS, Command, cells, each, streamed
+from tests.faults.running import run
+
+TO_STDOUT = [command for command in COMMANDS if command.to_stdout]
+ALL_CLOSED = {"stdin": CLOSED, "stdout": CLOSED, "stderr": CLOSED}
+UNUSED = {
+    "stdin_closed": {"stdin": CLOSED},
+    "stdout_closed": {"stdout": CLOSED},
+    "stderr_closed": {"stderr": CLOSED},
+    "all_closed": ALL_CLOSED,
+    "stderr_full": {"stderr": "/dev/full"},
+    "stderr_unread": {"stderr": CLOSED_PIPE},
+}
+"""Streams that a run to a file can do without."""
+NO_STDOUT = {"closed": CLOSED, "full": "/dev/full"}
+TELLING = {
+    "help": ["--help"],
+    "help_of_realign": ["realign", "--help"],
+    "version": ["--version"],
+    "doctor": ["doctor"],
+    "bench": ["bench", "pairhmm", "--batches", "batches.in", "--device", "cpu"],
+}
+"""Command lines that write text to standard output."""
+
+
+@pytest.mark.parametrize("fault", UNUSED)
+@pytest.mark.parametrize("command", each())
+def test_a_stream_that_is_not_needed(
+    folder: Path, children: Children, command: Command, fault: str
+) -> None:
+    assert run(command.with_output(), folder).status == 0
+    expected = plain(folder / command.output)
+    (folder / command.output).unlink()
+    done = children.run([*command.with_output(), "--json", "run.json"], folder, **UNUSED[fault])
+    assert done.status == 0, done
+    assert plain(folder / command.output) == expected
+    assert (folder / "run.json").read_bytes().endswith(b"}\n")
+
+
+@pytest.mark.parametrize(("command", "role"), cells(streamed()))
+def test_standard_input_that_is_needed(
+    folder: Path, children: Children, command: Command, role: str
+) -> None:
+    done = children.run(command.with_output(**{role: "-"}), folder, stdin=CLOSED)
+    refused(done, command, 1, "standard input")
+    assert not (folder / command.output).exists()
+
+
+@pytest.mark.parametrize("fault", NO_STDOUT)
+@pytest.mark.parametrize("command", each(TO_STDOUT))
+def test_standard_output_that_is_needed(
+    folder: Path, children: Children, command: Command, fault: str
+) -> None:
+    done = children.run(command.words(), folder, stdout=NO_STDOUT[fault])
+    refused(done, command, 4, "cannot write standard output")
+
+
+@pytest.mark.parametrize("command", each(TO_STDOUT))
+def test_standard_output_that_nobody_reads(
+    folder: Path, children: Children, command: Command
+) -> None:
+    done = children.run([*command.words(), "-q"], folder, stdout=CLOSED_PIPE)
+    assert (done.status, done.err) == (141, "")
+
+
+@pytest.mark.parametrize("fault", NO_STDOUT)
+@pytest.mark.parametrize("line", TELLING)
+def test_text_that_cannot_be_written(
+    inputs: Path, children: Children, line: str, fault: str
+) -> None:
+    done = children.run(TELLING[line], inputs, stdout=NO_STDOUT[fault])
+    *_, told = done.err.splitlines()
+    assert done.status == 4, done
+    assert told.startswith("hapgpu")
+    assert "error: cannot write standard output" in told
+
+
+@pytest.mark.parametrize("line", TELLING)
+def test_text_that_nobody_reads(inputs: Path, children: Children, line: str) -> None:
+    done = children.run(TELLING[line], inputs, stdout=CLOSED_PIPE)
+    assert done.status in {0, 141}
+    assert "error" not in done.err
+
+
+@pytest.mark.parametrize("fault", ["stdin_closed", "stderr_closed", "stderr_full", "stderr_unread"])
+@pytest.mark.parametrize("line", TELLING)
+def test_text_without_other_streams(
+    inputs: Path, children: Children, line: str, fault: str
+) -> None:
+    done = children.run(TELLING[line], inputs, **UNUSED[fault])
+    assert done.status == 0, done
+    assert done.out
