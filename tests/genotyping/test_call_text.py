@@ -163,7 +163,7 @@ def expected_line(record: VcfRecord, calls: Calls, site: int) -> str:
     )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(cases())
 def test_lines_are_those_of_plain_python(case: tuple[list[VcfRecord], Calls]) -> None:
     records, calls = case
@@ -177,7 +177,7 @@ def write_vcf(path: Path, records: list[VcfRecord], calls: Calls) -> None:
     path.write_bytes(header + call_lines(batch_of(records), calls))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(case=cases())
 def test_pysam_reads_the_same_values(
     case: tuple[list[VcfRecord], Calls], tmp_path_factory: pytest.TempPathFactory
