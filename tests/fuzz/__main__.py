@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import faulthandler
 import os
+import signal
 import sys
 import tempfile
 from pathlib import Path
@@ -85,6 +86,7 @@ def _replay(path: Path, target: str | None, folder: Path) -> int:
 
 def main() -> int:
     """Return the exit status: 1 if something was found."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))  # and end workers
     given = _arguments()
     memory = Path("/dev/shm")  # noqa: S108  (its folders have names of their own)
     with tempfile.TemporaryDirectory(dir=memory if memory.is_dir() else None) as folder:

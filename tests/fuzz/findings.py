@@ -24,7 +24,7 @@ class Findings:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._kinds: Counter[tuple[str, str]] = Counter()
+        self._kinds = Counter(_kind_of(path) for path in folder.glob("*.txt"))
 
     def add(self, target: str, seed: int, data: bytes, fault: Fault) -> None:
         """Keep an input and what is wrong with it, as `TARGET-SEED.input` and `.txt`."""
@@ -35,6 +35,11 @@ class Findings:
         path = self._folder / f"{target}-{seed}.input"
         path.write_bytes(data)
         path.with_suffix(".txt").write_text(f"{fault.kind}\n{fault.text}\n", errors="replace")
+
+
+def _kind_of(path: Path) -> tuple[str, str]:
+    """Return the target and the kind of a finding, by its text."""
+    return target_of(path.with_suffix(".input")), path.read_text().partition("\n")[0]
 
 
 def target_of(path: Path) -> str:
@@ -53,9 +58,8 @@ def target_of(path: Path) -> str:
 
 
 def summary(folder: Path) -> list[str]:
-    """Return a line for each kind of finding and target, with the first of its files."""
+    """Return what is known of the first finding of each kind, target by target."""
     firsts: dict[tuple[str, str], Path] = {}
     for path in sorted(folder.glob("*.txt")):
-        kind = path.read_text().partition("\n")[0]
-        firsts.setdefault((target_of(path.with_suffix(".input")), kind), path)
-    return [f"{target}: {kind}: {path}" for (target, kind), path in sorted(firsts.items())]
+        firsts.setdefault(_kind_of(path), path)
+    return [f"{path.with_suffix('.input')}: {path.read_text()}" for path in firsts.values()]

