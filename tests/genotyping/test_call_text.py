@@ -234,7 +234,7 @@ def test_missing_calls() -> None:
 
 def test_hundreds_of_alleles_and_samples() -> None:
     records = [record_of(5, alternatives_of(300), ".", "PASS", "DP=1")]
-    calls = calls_of([301], 200, 2, 1)
+    calls = calls_of([301], 40, 2, 1)
     text = call_lines(batch_of(records), calls).decode()
     assert text == expected_line(records[0], calls, 0) + "\n"
     assert calls.genotypes.max() > 255

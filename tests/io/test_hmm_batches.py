@@ -198,7 +198,7 @@ EDITS = st.lists(
 )
 
 
-@settings(max_examples=600)
+@settings(max_examples=250)
 @given(regions=REGIONS, edits=EDITS, text_bytes=st.integers(1, 300))
 def test_any_text_is_read_right_or_refused(
     regions: list[Region], edits: list[tuple[int, int, bytes]], text_bytes: int
