@@ -7,7 +7,7 @@ import os
 import runpy
 import subprocess
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import IO, Any, NoReturn, Self
 
@@ -23,9 +23,9 @@ class SerialExecutor:
     def __exit__(self, *_error: object) -> None: ...
 
     @staticmethod
-    def map(function: Callable[..., Any], *arguments: Iterable[Any]) -> list[Any]:
+    def map(function: Callable[..., Any], *arguments: Iterable[Any]) -> Iterator[Any]:
         """Call the function for each argument."""
-        return list(map(function, *arguments))
+        return map(function, *arguments)
 
 
 class ForkedScript:
