@@ -32,11 +32,18 @@ class ForkedScript:
     """A process that runs a Python script, given as `[python, "-P", script, *arguments]`.
 
     It takes a fiftieth of the time that a new interpreter does, and has those parts of
-    `subprocess.Popen` that `hapgpu.io.samtools` uses.
+    `subprocess.Popen` that `hapgpu.io.samtools` uses. It stays in the group of processes that a
+    worker is ended with.
     """
 
     def __init__(
-        self, arguments: Sequence[str | Path], *, stdin: Any, stdout: Any, stderr: Any
+        self,
+        arguments: Sequence[str | Path],
+        *,
+        stdin: Any,
+        stdout: Any,
+        stderr: Any,
+        process_group: int | None = None,  # noqa: ARG002
     ) -> None:
         theirs, self.stdin, self.stdout = [-1, -1, stderr.fileno()], None, None
         own: list[IO[bytes]] = []
