@@ -6,8 +6,28 @@ import os
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from hapgpu.device import discover
+
+# One profile for all property tests. How long an example takes says nothing about hapgpu: first
+# calls compile, and machines are loaded; so no deadlines, and no check of how quickly examples are
+# made, nor of how large they are. Folders and corpora that a test does not change may be shared by
+# its examples. A test must not suppress a check of its own: that would bring the others back.
+# Examples differ from run to run, on CI too: a suite that tries the same ones for ever finds
+# nothing new, and the blob that is printed with a failure brings its example back.
+settings.register_profile(
+    "hapgpu",
+    deadline=None,
+    derandomize=False,
+    print_blob=True,
+    suppress_health_check=[
+        HealthCheck.too_slow,
+        HealthCheck.data_too_large,
+        HealthCheck.function_scoped_fixture,
+    ],
+)
+settings.load_profile("hapgpu")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

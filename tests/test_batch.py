@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from hapgpu.batch import AlignmentBatch, PairBatch, Ragged, ReadBatch, offsets_of
@@ -43,7 +43,6 @@ def test_text_is_ascii() -> None:
         Ragged.from_sequences(["é"])
 
 
-@settings(deadline=None)  # the first call compiles
 @given(SOME_ROWS, st.data())
 def test_take_by_row_numbers(rows: list[bytes], data: st.DataObject) -> None:
     numbers = data.draw(st.lists(st.integers(0, len(rows) - 1), max_size=20))
@@ -52,7 +51,6 @@ def test_take_by_row_numbers(rows: list[bytes], data: st.DataObject) -> None:
     assert as_list(taken) == [rows[number] for number in numbers]
 
 
-@settings(deadline=None)  # the first call compiles
 @given(ROWS, st.data())
 def test_take_by_mask(rows: list[bytes], data: st.DataObject) -> None:
     mask = data.draw(st.lists(st.booleans(), min_size=len(rows), max_size=len(rows)))
@@ -72,7 +70,6 @@ def test_slice_shares_memory(rows: list[bytes], data: st.DataObject) -> None:
     assert not part.data.size or np.shares_memory(part.data, ragged.data)
 
 
-@settings(deadline=None)  # the first call compiles
 @given(st.binary(min_size=1, max_size=30), st.data())
 def test_gather_takes_rows_from_anywhere(content: bytes, data: st.DataObject) -> None:
     bounds = st.tuples(st.integers(0, len(content)), st.integers(0, len(content))).map(sorted)
@@ -195,7 +192,6 @@ def sequences(pairs: PairBatch) -> list[tuple[bytes, bytes]]:
     ]
 
 
-@settings(deadline=None)  # the first call compiles
 @given(PAIRS)
 def test_compact_keeps_pairs_and_drops_the_rest(pairs: list[tuple[int, int]]) -> None:
     batch = pair_batch(pairs)
@@ -209,7 +205,6 @@ def test_compact_keeps_pairs_and_drops_the_rest(pairs: list[tuple[int, int]]) ->
     assert list(lengths) == expected
 
 
-@settings(deadline=None)  # the first call compiles
 @given(PAIRS.filter(len), st.data())
 def test_take_pairs(pairs: list[tuple[int, int]], data: st.DataObject) -> None:
     rows = data.draw(st.lists(st.integers(0, len(pairs) - 1), max_size=10))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
@@ -23,7 +23,6 @@ def loaded(data: NDArray[np.uint8], at: int) -> int:
     return load_u64(data.ctypes.data + at)
 
 
-@settings(deadline=None)  # the first call compiles
 @given(WORDS)
 def test_words(word: int) -> None:
     digits = f"{word:064b}"
@@ -35,7 +34,6 @@ def test_words(word: int) -> None:
     )
 
 
-@settings(deadline=None)  # as above
 @given(st.binary(min_size=8, max_size=40), st.data())
 def test_loads_need_no_alignment(text: bytes, data: st.DataObject) -> None:
     at = data.draw(st.integers(0, len(text) - 8))

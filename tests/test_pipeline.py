@@ -56,7 +56,7 @@ def fail_at(bad: int, error: BaseException) -> Callable[[int], int]:
 
 
 @given(st.integers(0, 40), st.integers(1, 5), st.integers())
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_order_under_random_delays(batches: int, workers: int, seed: int) -> None:
     delays = random.Random(seed)  # noqa: S311  (reproducible delays, not secrets)
 

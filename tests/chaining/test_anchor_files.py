@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hapgpu.chaining.anchor_files import load_anchors
@@ -140,9 +140,7 @@ def test_an_array_that_is_none(tmp_path: Path) -> None:
 
 
 @given(st.data())
-@settings(
-    deadline=None, max_examples=300, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(max_examples=300)
 def test_random_damage(tmp_path: Path, data: st.DataObject) -> None:
     path = save(tmp_path / "anchors.npz")
     content = bytearray(path.read_bytes())

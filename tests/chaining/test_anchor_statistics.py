@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from hapgpu.chaining.anchor_statistics import predecessor_ranges, range_statistics
@@ -38,7 +38,6 @@ KEYS = st.tuples(st.booleans(), st.sampled_from([0, 1, 2**31 - 1]), POSITIONS).m
 )
 
 
-@settings(deadline=None)  # the first call compiles
 @given(st.lists(st.lists(KEYS, max_size=80), max_size=4), st.sampled_from([1, 3, 20, 5000]))
 def test_made_anchors(reads: list[list[int]], most: int) -> None:
     ranges = predecessor_ranges(anchors_of(reads), replace(RULES, max_iterations=most))

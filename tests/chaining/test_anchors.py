@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from hapgpu.chaining.anchors import expand_anchors
@@ -47,7 +47,6 @@ HITS = st.dictionaries(st.integers(0, 5), st.lists(HIT, min_size=1, unique=True)
 ROWS = st.lists(st.tuples(st.integers(0, 6), st.integers(5, 7), st.booleans()), max_size=40)
 
 
-@settings(deadline=None)  # the first call compiles
 @given(HITS, st.lists(ROWS, max_size=3))
 def test_made_reads(hits: dict[int, list[int]], rows: list[list[tuple[int, int, bool]]]) -> None:
     reads = [

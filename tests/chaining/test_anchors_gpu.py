@@ -63,7 +63,7 @@ ROWS = st.lists(
 )
 
 
-@settings(deadline=None, max_examples=60)  # the first call compiles
+@settings(max_examples=60)
 @given(
     st.lists(ROWS, max_size=6),
     st.integers(0, 9),

@@ -94,13 +94,13 @@ LIMITS = st.builds(
 
 
 @given(walks(), LIMITS)
-@settings(deadline=None, max_examples=300)
+@settings(max_examples=300)
 def test_any_scores(made: tuple[list[list[Anchor]], list[Scores]], options: ChainOptions) -> None:
     check(*made, options)
 
 
 @given(made_reads(), LIMITS)
-@settings(deadline=None, max_examples=200)
+@settings(max_examples=200)
 def test_scores_of_chains(reads: list[list[Anchor]], options: ChainOptions) -> None:
     scores = [chain_oracle.chain_scores(read, options, 15) for read in reads]
     check(reads, scores, options)

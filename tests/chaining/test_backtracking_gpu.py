@@ -68,7 +68,7 @@ def test_real_scores(data_dir: Path, name: str, column: str) -> None:
     check(anchors, scores, ChainOptions(min_count=1, min_score=15))
 
 
-@settings(deadline=None, max_examples=100)  # the first call compiles
+@settings(max_examples=100)
 @given(
     st.integers(0, 99),
     st.lists(st.sampled_from([0, 1, 2, 31, 64, 65, 100, 1000]), max_size=5),

@@ -43,13 +43,13 @@ def test_minimap2(data_dir: Path, name: str, max_skip: int, column: str) -> None
 
 
 @given(made_reads(), EVERY_OPTION, st.sampled_from([5, 15, 28]))
-@settings(deadline=None, max_examples=300)
+@settings(max_examples=300)
 def test_tiny_reads(reads: list[list[Anchor]], options: ChainOptions, k: int) -> None:
     check(reads, options, k)
 
 
 @given(colinear_reads(), EVERY_OPTION)
-@settings(deadline=None, max_examples=100)
+@settings(max_examples=100)
 def test_noisy_diagonals(reads: list[list[Anchor]], options: ChainOptions) -> None:
     check(reads, options)
 

@@ -79,13 +79,13 @@ def test_minimap2(data_dir: Path, name: str, copies: int, max_skip: int, column:
 
 
 @given(made_reads(), EVERY_OPTION, st.sampled_from([5, 15, 28]))
-@settings(deadline=None, max_examples=200)
+@settings(max_examples=200)
 def test_tiny_reads(reads: list[list[Anchor]], options: ChainOptions, k: int) -> None:
     check(to_batch(reads), chain_rules(options, k))
 
 
 @given(colinear_reads(), EVERY_OPTION)
-@settings(deadline=None, max_examples=100)
+@settings(max_examples=100)
 def test_noisy_diagonals(reads: list[list[Anchor]], options: ChainOptions) -> None:
     check(to_batch(reads), chain_rules(options, 15))
 

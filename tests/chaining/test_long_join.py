@@ -55,13 +55,13 @@ def split(read: list[Anchor], parts: int) -> list[Chain]:
 
 
 @given(made_reads(), EVERY_JOIN, st.integers(2, 4), st.sampled_from([500, 2000, 20_000]))
-@settings(deadline=None, max_examples=150)
+@settings(max_examples=150)
 def test_any_anchors(reads: list[list[Anchor]], numbers: Join, parts: int, length: int) -> None:
     check([split(read, parts) for read in reads], [length] * len(reads), numbers)
 
 
 @given(colinear_reads(), EVERY_JOIN, st.sampled_from([5, 15, 28]))
-@settings(deadline=None, max_examples=100)
+@settings(max_examples=100)
 def test_noisy_diagonals(reads: list[list[Anchor]], numbers: Join, k: int) -> None:
     check([split(read, 2) for read in reads], [5000] * len(reads), numbers, k)
 

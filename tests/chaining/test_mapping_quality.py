@@ -80,7 +80,7 @@ REGION = st.fixed_dictionaries(
 
 
 @given(st.lists(st.lists(REGION, min_size=1, max_size=4), max_size=4), st.integers(0, 10_000))
-@settings(deadline=None, max_examples=200)
+@settings(max_examples=200)
 def test_qualities_of_primaries(reads: list[list[dict[str, int]]], repeats: int) -> None:
     for read in reads:
         for number, region in enumerate(read):
@@ -112,7 +112,6 @@ def test_scores_and_the_logarithm_of_c() -> None:
 
 
 @given(st.integers(0, 500), st.integers(1, 500), st.floats(3, 255, width=32))
-@settings(deadline=None)
 def test_divergence(matched: int, expected: int, span: float) -> None:
     region = {"score": 100, "count": 5, "matched": matched, "expected": expected}
     found = assess(regions_of([[region]], [0], span), 40).divergences

@@ -63,7 +63,7 @@ def assert_is_index_of(index: MinimizerIndex, sequences: Sequence[str]) -> None:
     assert (index.hits.dtype, index.lengths.dtype) == (np.uint64, np.int64)
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(
     sequences=st.lists(
         st.text("ACGT", max_size=100) | st.text("ACGTN", max_size=60) | st.text("AC", max_size=60),

@@ -41,7 +41,7 @@ def sequences(draw: st.DrawFn, longest: int = 300) -> str:
     return ("".join(letter * stretch for letter in text) * repeats)[: 5 * longest]
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(rows=st.lists(sequences(), max_size=4), options=OPTIONS)
 def test_small_sequences(rows: list[str], options: SketchOptions) -> None:
     assert sketch_all(rows, options) == [minimizers_of(row, options) for row in rows]
@@ -93,7 +93,7 @@ def key_of(kmer: str) -> int:
     return mix(number, 2 * len(kmer)) << 8 | len(kmer)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(
     text=st.text(st.sampled_from("ACGT"), min_size=30, max_size=120)
     | st.text(st.sampled_from("AC"), min_size=30, max_size=120),
@@ -119,7 +119,7 @@ def test_they_are_the_least_of_each_window(text: str, k: int, w: int) -> None:
         assert place & 1 == (kmer != canonical(kmer))
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(
     runs=st.lists(st.tuples(st.sampled_from("ACGT"), st.integers(1, 12)), max_size=80),
     k=st.sampled_from([3, 4, 5]),
@@ -138,7 +138,7 @@ def test_compressed_kmers_end_with_runs_and_span_them(
         assert key & 255 == sum(lengths[last - k + 1 : last + 1])
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(text=st.text("ACGT", max_size=100), k=st.sampled_from([3, 4, 5]), w=st.integers(1, 8))
 def test_compressed_sequences_have_the_minimizers_of_what_is_left(
     text: str, k: int, w: int

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
@@ -114,7 +114,6 @@ def plain_line(name: str, length: int, row: Row, repeats: int) -> str:
 
 
 @given(st.tuples(ROWS, ROWS), st.booleans(), st.booleans())
-@settings(deadline=None)
 def test_lines(reads: tuple[list[Row], list[Row]], secondary: bool, unmapped: bool) -> None:
     options = replace(RegionOptions(), prints_secondary=secondary, prints_unmapped=unmapped)
     lines = put_paf(

@@ -26,7 +26,6 @@ def check(keys: list[int], around: int = 0) -> None:
     assert list(zip(columns.tolist(), numbers.tolist(), strict=True)) == expected
 
 
-@settings(deadline=None)  # the first call compiles
 @given(
     st.lists(st.integers(0, 2**64 - 1), min_size=1, max_size=12, unique=True),
     st.integers(0, 400),
@@ -37,7 +36,7 @@ def test_few_distinct_keys(distinct: list[int], size: int, around: int, random: 
     check(random.choices(distinct, k=size), around)
 
 
-@settings(deadline=None, max_examples=50)
+@settings(max_examples=50)
 @given(
     st.lists(st.sampled_from(range(0, 64, 8)), min_size=1, max_size=8, unique=True),
     st.integers(1, 256),

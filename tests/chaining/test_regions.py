@@ -107,7 +107,7 @@ def batch_of(reads: Sequence[Read]) -> tuple[Chains, Seeds]:
     st.sampled_from([0, 1, 5]),
     st.sampled_from([20, 5000]),
 )
-@settings(deadline=None, max_examples=150)
+@settings(max_examples=150)
 def test_regions_are_those_of_the_reference(
     batch: list[Read],
     mask_level: float,
@@ -246,7 +246,6 @@ def test_all_chains_have_no_parents() -> None:
 
 
 @given(st.lists(st.binary(min_size=0, max_size=20), max_size=5), st.booleans())
-@settings(deadline=None)
 def test_name_hashes(names: list[bytes], uses_names: bool) -> None:
     text = np.frombuffer(b"".join(names), dtype=np.uint8)
     sizes = np.array([len(name) for name in names], dtype=np.int32)

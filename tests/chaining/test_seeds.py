@@ -79,7 +79,7 @@ def made_reads(draw: st.DrawFn) -> tuple[list[Read], dict[int, list[int]]]:
     return reads, hits
 
 
-@settings(deadline=None, max_examples=150)  # the first call compiles
+@settings(max_examples=150)
 @given(
     made_reads(),
     st.integers(1, 8),
@@ -93,7 +93,6 @@ def test_made_reads(
     check(*made, cutoff, options)
 
 
-@settings(deadline=None)
 @given(st.sets(HASHES, max_size=300), st.sets(HASHES, max_size=20), st.integers(1, 12))
 def test_lookup(indexed: set[int], others: set[int], bits: int) -> None:
     hits = {hash_: list(range(1 + hash_ % 3)) for hash_ in indexed}

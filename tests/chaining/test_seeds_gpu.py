@@ -73,7 +73,7 @@ def made_reads(seed: int, kinds: int, count: int) -> tuple[list[Read], dict[int,
 
 
 @pytest.mark.gpu
-@settings(deadline=None, max_examples=200)
+@settings(max_examples=200)
 @given(
     seed=st.integers(0, 2**32),
     kinds=st.sampled_from([1, 3, 8, 40, 300]),

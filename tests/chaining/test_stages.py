@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hapgpu.chaining.batches import Chains
@@ -23,9 +23,7 @@ from tests.chaining.made_cases import CASES, Case, fasta_of, made_sequences
 from tests.chaining.stage_runs import Compiled, Plain
 
 stage = settings(
-    deadline=None,  # the first call compiles
     max_examples=60,
-    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 
 

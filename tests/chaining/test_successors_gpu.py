@@ -41,7 +41,7 @@ def test_minimap2(data_dir: Path, name: str) -> None:
     st.sampled_from([0, 10, 60, 1000, 5000]),
     st.sampled_from([0, 5, 80, 500]),
 )
-@settings(deadline=None, max_examples=200)
+@settings(max_examples=200)
 def test_made_reads(reads: list[list[Anchor]], max_gap: int, bandwidth: int) -> None:
     options = ChainOptions(max_gap=max_gap, bandwidth=bandwidth, max_skip=UNLIMITED_SKIP)
     batch, rules = to_batch(reads), chain_rules(options, 15)

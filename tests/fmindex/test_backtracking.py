@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from hapgpu.device import CpuDevice, CudaDevice
@@ -161,7 +161,6 @@ def references_with_reads(draw: st.DrawFn, letters: str) -> tuple[list[str], lis
 
 @pytest.mark.parametrize("letters", ["A", "AC", "AT", "ACGT"])
 def test_tiny_references(letters: str, tmp_path: Path) -> None:
-    @settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
     @given(references_with_reads(letters))
     def check(case: tuple[list[str], list[str]]) -> None:
         assert_as_edits_and_hits(*case, tmp_path / "tiny.fa")

@@ -67,7 +67,7 @@ def test_arrays_are_as_defined(contigs: list[str], low_memory: bool) -> None:
     Oracle(contigs).check(index_of(contigs, low_memory=low_memory))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(contigs=REFERENCES, low_memory=st.booleans(), chunk=st.sampled_from([64, 128, 1 << 20]))
 def test_arrays_of_any_reference_in_chunks_of_any_size(
     contigs: list[str], low_memory: bool, chunk: int
@@ -76,7 +76,7 @@ def test_arrays_of_any_reference_in_chunks_of_any_size(
         Oracle(contigs).check(index_of(contigs, low_memory=low_memory))
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(
     st.one_of(
         st.sampled_from(["A", "T", "AC", "ACGT"]).flatmap(

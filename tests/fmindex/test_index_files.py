@@ -72,7 +72,7 @@ def refusal(path: Path, content: bytes) -> str:
     return message
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(contigs=REFERENCES, low_memory=st.booleans())
 def test_round_trip(
     tmp_path_factory: pytest.TempPathFactory, contigs: list[str], low_memory: bool

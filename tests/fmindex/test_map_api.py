@@ -111,7 +111,7 @@ def _mutated(seed: int) -> str:
     return text[::-1].translate(COMPLEMENTS) if random.random() < 0.5 else text
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.lists(st.integers(0, 10**9).map(_mutated), max_size=20))
 def test_any_reads(index: hapgpu.FMIndex, reads: list[str]) -> None:
     assert rows_of(index.map(reads, device="cpu")) == expected_rows(reads, SearchOptions())

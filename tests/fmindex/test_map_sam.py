@@ -66,7 +66,7 @@ def parsed(case: Case, lines: list[str]) -> Iterator[pysam.AlignedSegment]:
     return (pysam.AlignedSegment.fromstring(line, header) for line in lines)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(seed=SEEDS, options=OPTIONS, has_qualities=st.booleans())
 def test_lines_and_counts_are_those_of_a_plain_formatter(
     seed: int, options: SamOptions, has_qualities: bool
@@ -79,7 +79,7 @@ def test_lines_and_counts_are_those_of_a_plain_formatter(
     assert told == counts(case, options)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(seed=SEEDS)
 @example(seed=0)
 def test_reference_is_read_back_from_records(seed: int) -> None:
@@ -108,7 +108,7 @@ def edits(record: pysam.AlignedSegment, window: str) -> int:
     return found
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(seed=SEEDS, options=OPTIONS)
 def test_every_line_is_sam(seed: int, options: SamOptions) -> None:
     """Pysam takes each line and writes it as it was."""

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from hapgpu.device import CpuDevice, CudaDevice
@@ -99,7 +99,6 @@ def references_with_reads(draw: st.DrawFn, letters: str) -> tuple[list[str], lis
 
 @pytest.mark.parametrize("letters", ["A", "AC", "AT", "ACN", "ACGT", "ACGTNR"])
 def test_tiny_references(letters: str, tmp_path: Path) -> None:
-    @settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
     @given(references_with_reads(letters), st.sampled_from(EVERY_OPTION), st.booleans())
     def check(case: tuple[list[str], list[str]], options: SearchOptions, low_memory: bool) -> None:
         contigs, reads = case

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
@@ -47,7 +47,6 @@ def expected(read: str, strand: int) -> str:
     return bases.translate(COMPLEMENT)[::-1] if strand else bases
 
 
-@settings(deadline=None)  # the first call compiles
 @given(READS, st.sampled_from(["", "A", "\n", "NNNNNNNNN"]))
 def test_both_strands(reads: list[str], between: str) -> None:
     packed = pack_reads(*in_text(reads, between))

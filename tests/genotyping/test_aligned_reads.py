@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 import pysam
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hapgpu.batch import Ragged, offsets_of
@@ -312,9 +312,7 @@ def made_loci(draw: st.DrawFn) -> list[Interval]:
     return loci
 
 
-@settings(
-    max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(max_examples=50)
 @given(
     first=made_loci(),
     second=made_loci(),
@@ -425,9 +423,7 @@ def test_counts_do_not_depend_on_spans(
     )
 
 
-@settings(
-    max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(max_examples=25)
 @given(loci=made_loci(), size=st.integers(1, 4), most_batches=st.integers(1, 3))
 def test_a_read_at_several_spans_is_counted_once(
     made: tuple[Path, Path],

@@ -84,7 +84,7 @@ def test_by_hand(text: str, records: list[VcfRecord], expected: list[list[int]])
 
 
 @given(references_and_records(), st.integers(0, 2))
-@settings(deadline=None, max_examples=200)
+@settings(max_examples=200)
 def test_tell_what_is_carried_and_what_is_deleted(
     case: tuple[str, list[VcfRecord]], distance: int
 ) -> None:

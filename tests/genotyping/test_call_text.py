@@ -163,7 +163,7 @@ def expected_line(record: VcfRecord, calls: Calls, site: int) -> str:
     )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(cases())
 def test_lines_are_those_of_plain_python(case: tuple[list[VcfRecord], Calls]) -> None:
     records, calls = case
@@ -177,7 +177,7 @@ def write_vcf(path: Path, records: list[VcfRecord], calls: Calls) -> None:
     path.write_bytes(header + call_lines(batch_of(records), calls))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(case=cases())
 def test_pysam_reads_the_same_values(
     case: tuple[list[VcfRecord], Calls], tmp_path_factory: pytest.TempPathFactory
@@ -234,7 +234,7 @@ def test_missing_calls() -> None:
 
 def test_hundreds_of_alleles_and_samples() -> None:
     records = [record_of(5, alternatives_of(300), ".", "PASS", "DP=1")]
-    calls = calls_of([301], 200, 2, 1)
+    calls = calls_of([301], 40, 2, 1)
     text = call_lines(batch_of(records), calls).decode()
     assert text == expected_line(records[0], calls, 0) + "\n"
     assert calls.genotypes.max() > 255

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from hapgpu.batch import Ragged
@@ -43,7 +43,6 @@ def calls(
     return calls_of(weighed, batch, prior, ploidy)
 
 
-@settings(deadline=None)
 @given(st.data(), st.sampled_from(Prior), st.integers(1, 4), st.integers(1, 3))
 def test_calls_equal_the_textbook_form(
     data: st.DataObject, prior: Prior, ploidy: int, samples: int

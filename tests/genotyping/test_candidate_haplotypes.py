@@ -161,7 +161,7 @@ def test_by_hand(
 
 
 @given(references_and_records(most_records=8), st.integers(1, 40))
-@settings(deadline=None, max_examples=200)
+@settings(max_examples=200)
 def test_every_allele_alone_is_kept(case: tuple[str, list[VcfRecord]], most: int) -> None:
     text, records = case
     found = dict(of_sites(text, *records, most=most))

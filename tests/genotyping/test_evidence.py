@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from hapgpu.batch import offsets_of
@@ -56,7 +56,6 @@ def evidence_of_fragments(counts: Sequence[int], fragments: Sequence[Fragment]) 
     )
 
 
-@settings(deadline=None)
 @given(fragments_at_loci())
 def test_fragments_equal_the_textbook_form(made: tuple[list[int], list[Fragment]]) -> None:
     counts, fragments = made
@@ -70,7 +69,6 @@ def test_fragments_equal_the_textbook_form(made: tuple[list[int], list[Fragment]
         assert row == pytest.approx(expected, rel=1e-12, abs=1e-12)
 
 
-@settings(deadline=None)
 @given(fragments_at_loci())
 def test_likelihoods_are_finite_and_near_their_best(
     made: tuple[list[int], list[Fragment]],
@@ -81,7 +79,6 @@ def test_likelihoods_are_finite_and_near_their_best(
         assert row.max() - row.min() <= (4.5 if is_explained else 1.5) + 1e-12
 
 
-@settings(deadline=None)
 @given(fragments_at_loci(), st.floats(-30.0, 0.0))
 def test_what_no_haplotype_has_changes_no_preference(
     made: tuple[list[int], list[Fragment]], unlisted: float

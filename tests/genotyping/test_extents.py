@@ -30,7 +30,7 @@ def other_spellings(text: str, changed: str) -> list[tuple[int, int]]:
 
 
 @given(references_and_records(), st.integers(0, 5))
-@settings(deadline=None, max_examples=200)
+@settings(max_examples=200)
 def test_cover_every_other_spelling(case: tuple[str, list[VcfRecord]], start: int) -> None:
     text, records = case
     moved = [record(start + one.start, one.reference, *one.alternatives) for one in records]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pysam
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hapgpu.genotyping.haplotype_text import HaplotypeText
@@ -18,9 +18,7 @@ from hapgpu.realign.haplotypes import read_haplotypes
 from tests.genotyping.made_records import references_and_records
 
 
-@settings(
-    deadline=None, max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(max_examples=60)
 @given(
     drawn=references_and_records(most_records=8),
     flank=st.integers(0, 12),

@@ -59,7 +59,7 @@ def _side(alleles: list[list[int]], blocks: list[int], block: int) -> st.SearchS
 
 
 @given(cases(), st.integers(0, 9), st.integers(1, 12), st.sets(st.integers(0, 30)), st.data())
-@settings(deadline=None, max_examples=300)
+@settings(max_examples=300)
 def test_of_any_carriers(
     case: tuple[str, list[VcfRecord], list[list[list[list[int]]]]],
     flank: int,

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
@@ -142,7 +142,6 @@ def fragments_counting(case: Case, locus: int, sample: int, site: int) -> NDArra
     return np.array(rows).reshape(len(rows), len(case.carried[locus]))
 
 
-@settings(deadline=None)
 @given(cases())
 def test_likelihoods_equal_the_textbook_form(case: Case) -> None:
     computed = likelihoods_of(case)

@@ -64,7 +64,7 @@ def cut(sites: list[int], extents: list[Extent], counts: list[int], most: int) -
     st.integers(0, 4),
     st.integers(1, 70),
 )
-@settings(deadline=None, max_examples=200)
+@settings(max_examples=200)
 def test_follow_the_rule(sites: list[tuple[int, int, int, int]], distance: int, most: int) -> None:
     sites.sort()
     extents = [(start - left, start + right) for start, left, right, _ in sites]

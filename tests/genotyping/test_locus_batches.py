@@ -9,7 +9,7 @@ from random import Random
 
 import pysam
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from hapgpu.errors import InputError, UsageError
@@ -279,7 +279,6 @@ def test_codes_for_several_bases_become_what_ref_has_for_them(small: Path) -> No
     assert found == {"ACANC", "AGANC"}
 
 
-@settings(deadline=None)
 @given(
     starts=st.lists(st.tuples(st.sampled_from("ab"), st.integers(0, 50)), max_size=20),
     regions=st.lists(

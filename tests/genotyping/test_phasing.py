@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pysam
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from hapgpu.errors import InputError
@@ -105,7 +105,6 @@ def chromosomes(records: Sequence[VcfRecord], meant: Sequence[Meant]) -> set[fro
     return possible
 
 
-@settings(deadline=None)
 @given(drawn=records_with_genotypes())
 def test_carriers_have_what_genotypes_leave_possible(
     drawn: tuple[list[VcfRecord], list[list[Meant]]],
@@ -119,7 +118,6 @@ def test_carriers_have_what_genotypes_leave_possible(
     assert contradictions == 0
 
 
-@settings(deadline=None)
 @given(drawn=records_with_genotypes())
 def test_unphased_combinations_are_no_more_than_the_counts_say(
     drawn: tuple[list[VcfRecord], list[list[Meant]]],
@@ -133,7 +131,6 @@ def test_unphased_combinations_are_no_more_than_the_counts_say(
         assert len(chromosomes(records, of_sample)) <= prod(counts.tolist()) * sides
 
 
-@settings(deadline=None)
 @given(drawn=records_with_genotypes())
 def test_without_samples_every_allele_is_an_option(
     drawn: tuple[list[VcfRecord], list[list[Meant]]],

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
@@ -110,7 +110,6 @@ def counting_alone(
     return chosen
 
 
-@settings(deadline=None)
 @given(st.data(), st.integers(1, 3))
 def test_reaches_choose_the_fragments_of_the_textbook_form(
     data: st.DataObject, samples: int

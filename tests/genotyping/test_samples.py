@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from hapgpu.errors import InputError
@@ -44,7 +44,6 @@ GROUPS = st.dictionaries(
 ).filter(len)
 
 
-@settings(deadline=None)  # the first call compiles
 @given(groups=st.lists(GROUPS, min_size=1, max_size=3), data=st.data())
 def test_a_read_is_of_the_sample_of_its_group(
     groups: list[dict[str, str]], data: st.DataObject

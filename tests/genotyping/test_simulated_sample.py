@@ -110,7 +110,7 @@ def test_a_part_of_a_copy_is_that_part_of_the_whole(variants: PhasedVariants) ->
     np.testing.assert_array_equal(whole.places[first:behind], part.places[low:high])
 
 
-@settings(deadline=None, max_examples=100)
+@settings(max_examples=100)
 @given(
     text=st.text("AC", min_size=30, max_size=30),
     at=st.integers(1, 24),
@@ -366,7 +366,7 @@ def test_models_that_make_no_sense_are_refused(wrong: dict[str, float]) -> None:
         ReadModel(**wrong)
 
 
-@settings(deadline=None, max_examples=100)
+@settings(max_examples=100)
 @given(st.text("ACN", max_size=40))
 def test_tandem_runs_are_those_that_a_regular_expression_finds(text: str) -> None:
     runs = tandem_runs(slice_of(text).bases, 3)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 
 from hapgpu.genotyping.choices import choices_of_sites
 from hapgpu.genotyping.locus_batch import Choices, Loci
@@ -40,7 +40,6 @@ def test_by_hand() -> None:
 
 
 @given(references_and_records(most_records=9))
-@settings(deadline=None)
 def test_each_allele_with_a_sequence(case: tuple[str, list[VcfRecord]]) -> None:
     _, records = case
     expected: list[list[list[int]]] = [[[]] for _ in records]

@@ -9,7 +9,7 @@ from typing import Self
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
@@ -117,7 +117,6 @@ def sorted_rows(draw: st.DrawFn) -> list[Row]:
     return [read(str(k), *place, draw(cigars)) for k, place in enumerate(places)]
 
 
-@settings(deadline=None)
 @given(
     rows=sorted_rows(),
     cuts=st.lists(st.integers(1, 8), min_size=30, max_size=30),

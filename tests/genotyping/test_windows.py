@@ -176,7 +176,7 @@ LOCI = st.lists(
 )
 
 
-@settings(deadline=None, max_examples=300)  # the first call compiles
+@settings(max_examples=300)
 @given(
     rows=st.lists(st.tuples(READS, st.integers(0, 1)), max_size=10),
     loci=st.one_of(LOCI, LOCI.map(sorted)),

@@ -43,7 +43,7 @@ def check(value: float) -> None:
     assert re.fullmatch(r"-?(0|[1-9]\d*)(\.\d*[1-9])?(e[+-]\d\d+)?", text)
 
 
-@settings(max_examples=3000, deadline=None)
+@settings(max_examples=3000)
 @given(st.floats(allow_nan=False, allow_infinity=False).filter(bool))
 @example(LARGEST)
 @example(LEAST_NORMAL)
@@ -58,7 +58,7 @@ def test_any_magnitude(value: float) -> None:
     check(value)
 
 
-@settings(max_examples=3000, deadline=None)
+@settings(max_examples=3000)
 @given(st.floats(-10000, 0, exclude_max=True))
 def test_likelihoods(value: float) -> None:
     check(value)
@@ -84,7 +84,7 @@ def test_powers_of_ten_and_their_neighbours() -> None:
             assert Decimal(decimal_text(power)) == Decimal(f"1e{exponent}")
 
 
-@settings(max_examples=2000, deadline=None)
+@settings(max_examples=2000)
 @given(st.integers(-(10**10) + 1, 10**10 - 1), st.integers(0, 9))
 def test_ten_digits_come_back(mantissa: int, places: int) -> None:
     written = Decimal(mantissa).scaleb(-places)

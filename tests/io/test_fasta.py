@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pysam
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from hapgpu.errors import InputError
@@ -73,7 +73,6 @@ def test_white_space_around_lines(tmp_path: Path) -> None:
     st.integers(1, 15),
     st.sampled_from(["\n", "\r\n", "\r"]),
 )
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_round_trip(tmp_path: Path, rows: list[tuple[str, str]], width: int, newline: str) -> None:
     lines = [">first", "A"]
     for number, (description, bases) in enumerate(rows):

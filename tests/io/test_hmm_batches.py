@@ -152,7 +152,7 @@ REGIONS = st.lists(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(
     regions=REGIONS,
     text_bytes=st.integers(1, 300),
@@ -171,7 +171,7 @@ def test_round_trip(
     assert all(batch.cells <= batch_cells or len(batch) == 1 for batch in batches)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(
     regions=REGIONS,
     newline=st.sampled_from([b"\n", b"\r\n", b" \n", b"\t \r\n"]),
@@ -198,7 +198,7 @@ EDITS = st.lists(
 )
 
 
-@settings(max_examples=600, deadline=None)
+@settings(max_examples=250)
 @given(regions=REGIONS, edits=EDITS, text_bytes=st.integers(1, 300))
 def test_any_text_is_read_right_or_refused(
     regions: list[Region], edits: list[tuple[int, int, bytes]], text_bytes: int

@@ -35,7 +35,7 @@ def near(text: str, value: float) -> bool:
     return math.isclose(float(text), value, rel_tol=5.0001e-10)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(SHAPES, st.sampled_from([0, 7, 999_999, 10**12]), st.lists(VALUES, min_size=1, max_size=20))
 def test_table(shapes: list[tuple[int, int]], first: int, drawn: list[float]) -> None:
     batch = batch_of(shapes)
@@ -51,7 +51,7 @@ def test_table(shapes: list[tuple[int, int]], first: int, drawn: list[float]) ->
     assert all(near(line.split("\t")[3], v) for line, v in zip(lines, likelihoods, strict=True))
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(SHAPES, st.lists(VALUES, min_size=1, max_size=20))
 def test_matrix(shapes: list[tuple[int, int]], drawn: list[float]) -> None:
     batch = batch_of(shapes)

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pysam
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hapgpu.errors import InputError
@@ -91,7 +91,7 @@ def regions(draw: st.DrawFn) -> Region:
     return Region(contig, start, min(start + size, LENGTHS[contig]))
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=60)
 @given(
     chosen=st.lists(regions(), max_size=5),
     threads=st.sampled_from([1, 2]),

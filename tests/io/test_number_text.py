@@ -23,7 +23,6 @@ def float_text(value: float) -> str:
     return out[: put_float(out, 0, np.float32(value))].tobytes().decode()
 
 
-@settings(deadline=None)
 @given(st.integers(-(2**63) + 1, 2**63 - 1))
 @example(0)
 @example(-1)
@@ -32,7 +31,7 @@ def test_integers(value: int) -> None:
     assert integer_text(value) == str(value)
 
 
-@settings(max_examples=3000, deadline=None)
+@settings(max_examples=3000)
 @given(st.floats(width=32, allow_nan=False))
 @example(float(np.float32(1e-45)))
 @example(float(np.float32(1.1754942e-38)))

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pysam
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
@@ -64,9 +64,7 @@ READS = st.lists(
     min_size=1,
     max_size=10,
 )
-IN_A_FOLDER = settings(
-    deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=150
-)
+IN_A_FOLDER = settings(max_examples=150)
 
 
 @IN_A_FOLDER

@@ -54,7 +54,6 @@ NEWLINES = st.sampled_from(["\n", "\r\n"])
 BLANKS = st.sampled_from(["", "\n", "\n \n\t\n"])
 
 
-@settings(deadline=None)  # the first call compiles
 @given(READS, NEWLINES, BLANKS, st.randoms(use_true_random=False))
 def test_fastq_round_trip(
     reads: list[tuple[str, str, str, str, bool]], newline: str, blank: str, random: object
@@ -71,7 +70,6 @@ def test_fastq_round_trip(
     assert parse((text + blank).encode()) == written
 
 
-@settings(deadline=None)
 @given(READS, NEWLINES)
 def test_fasta_round_trip(reads: list[tuple[str, str, str, str, bool]], newline: str) -> None:
     text = "".join(
@@ -111,7 +109,7 @@ def is_well_formed(text: bytes) -> bool:
     )
 
 
-@settings(max_examples=1000, deadline=None)
+@settings(max_examples=1000)
 @given(
     st.integers(0, 70),
     st.sampled_from(b"\n\r\t @+>/A*!~\x00\x0b\x1b\x1f\x7f\x80\xffEe"),

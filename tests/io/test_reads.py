@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 import pysam
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hapgpu.errors import InputError
@@ -106,7 +106,7 @@ def test_real_bam_is_what_pysam_says(data_dir: Path, threads: int, batch_bases: 
             assert batch_rows(source.batches()) == rows_of_file(path)
 
 
-@settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=100)
 @given(
     reads=st.lists(rows(), max_size=8),
     threads=st.sampled_from([1, 2]),
@@ -447,7 +447,7 @@ def test_truncation_anywhere_is_noticed(small_bam: Path, feed: Feed, threads: in
             read("-", threads=threads)
 
 
-@settings(max_examples=200, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=200)
 @given(data=st.data(), threads=st.sampled_from([1, 2]))
 def test_flipped_bytes_are_noticed_or_harmless(
     small_bam: Path, tmp_path_factory: pytest.TempPathFactory, data: st.DataObject, threads: int
@@ -470,7 +470,7 @@ def block(data: bytes) -> bytes:
     return EOF_BLOCK[:16] + struct.pack("<H", len(body) + 17) + body
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=300)
 @given(data=st.data())
 def test_records_with_hostile_fields_never_crash(
     small_bam: Path, tmp_path_factory: pytest.TempPathFactory, data: st.DataObject

@@ -63,7 +63,7 @@ RECORDS = st.lists(
 )
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(RECORDS, st.randoms(use_true_random=False))
 def test_chosen_records_are_packed(rows: list[Row], random: Random) -> None:
     block = block_of(rows)
@@ -79,7 +79,7 @@ def test_chosen_records_are_packed(rows: list[Row], random: Random) -> None:
     assert packed.sizes.tolist() == [len(x) for x in stored(some)]
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.lists(RECORDS, min_size=1, max_size=4))
 def test_blocks_are_put_behind_each_other(parts: list[list[Row]]) -> None:
     blocks = [block_of(rows) for rows in parts]
@@ -89,7 +89,7 @@ def test_blocks_are_put_behind_each_other(parts: list[list[Row]]) -> None:
     assert rows_in(whole) == [row for rows in parts for row in rows]
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(RECORDS, RECORDS, st.randoms(use_true_random=False))
 def test_some_records_are_replaced(rows: list[Row], others: list[Row], random: Random) -> None:
     others = others[: len(rows)]
@@ -130,7 +130,7 @@ def moves(draw: st.DrawFn) -> list[tuple[Place, Place]]:
     ]
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(moves(), st.lists(st.integers(0, 40), max_size=6))
 def test_moved_records_are_sorted_again(places: list[tuple[Place, Place]], cuts: list[int]) -> None:
     """As a stable sort would do it, whatever the blocks; none of them may be missing."""

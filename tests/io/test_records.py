@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pysam
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hapgpu.batch import ReadBatch
@@ -81,7 +81,7 @@ def test_real_bam_as_sam_is_what_samtools_prints(
         assert text.read_text() == pysam.samtools.view("-h", "--no-PG", str(source))
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=150)
 @given(reads=st.lists(rows(), max_size=8), threads=st.sampled_from([1, 2]))
 def test_any_reads_survive_bam(
     tmp_path_factory: pytest.TempPathFactory, reads: list[Row], threads: int
@@ -96,7 +96,7 @@ def test_any_reads_survive_bam(
     assert text.read_text() == pysam.samtools.view("-h", "--no-PG", str(path))
 
 
-@settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=100)
 @given(reads=st.lists(rows(), min_size=1, max_size=8))
 def test_bins_are_those_of_htslib(
     tmp_path_factory: pytest.TempPathFactory, reads: list[Row]

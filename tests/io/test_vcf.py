@@ -14,7 +14,7 @@ from pathlib import Path
 import pysam
 import pysam.bcftools
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hapgpu.errors import InputError
@@ -144,7 +144,7 @@ def sorted_lines(draw: st.DrawFn) -> list[str]:
     return lines
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=60)
 @given(sorted_lines())
 def test_any_records_are_those_of_pysam_in_every_form(tmp_path: Path, lines: list[str]) -> None:
     text = vcf_text(*lines, samples=("s",))

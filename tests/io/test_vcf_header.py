@@ -53,7 +53,7 @@ def read(lines: list[str], folder: Path) -> pysam.VariantHeader:
         return file.header
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(LINES)
 def test_other_lines_stay_in_order(lines: list[str]) -> None:
     extended = lines_of([VERSION, *lines])
@@ -64,7 +64,7 @@ def test_other_lines_stay_in_order(lines: list[str]) -> None:
     assert len(extended) == len(set(extended))
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(lines=LINES)
 def test_pysam_reads_what_calls_need(
     lines: list[str], tmp_path_factory: pytest.TempPathFactory

@@ -88,7 +88,7 @@ def test_by_hand(cigar: str, interval: Interval, bases: str) -> None:
     assert end - begin == len(bases)
 
 
-@settings(max_examples=1500, deadline=None)
+@settings(max_examples=500)
 @given(READS, INTERVALS)
 @example([ShortRead("r", 0, "1M1S0M")], [(0, 1)])
 @example([ShortRead("r", 10, "5M3S5M")], [(12, 15), (12, 16)])

@@ -52,13 +52,13 @@ def mixed_batch() -> HmmBatch:
     return make_batch([random_region(rng, longest) for longest in (5, 40, 40, 90, 200) * 6])
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(batches(15))
 def test_agrees_with_the_reference(batch: HmmBatch) -> None:
     _assert_close(log10_likelihoods(batch, _ONE), log10_likelihoods_reference(batch), _TOLERANCE)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(batches(150))
 def test_agrees_with_logarithms(batch: HmmBatch) -> None:
     _assert_close(log10_likelihoods(batch, _ONE), log_space_likelihoods(batch), _TOLERANCE)

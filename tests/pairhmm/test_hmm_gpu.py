@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
@@ -121,7 +121,7 @@ def test_real_reads(data_dir: Path, name: str) -> None:
     assert_close(on_gpu(batch), plain_likelihoods(batch), USUAL_TOLERANCE)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(batches(60))
 def test_short_extremes(batch: HmmBatch) -> None:
     assert_close(log10_likelihoods(batch, GPU), log_space_likelihoods(batch))
@@ -137,7 +137,7 @@ def extreme_batch(seed: int) -> HmmBatch:
     return make_batch([(reads[:1], [genome(rng, int(rng.integers(1, 2501)))])])
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=40)
 @given(st.integers(0, 2**32 - 1).map(extreme_batch))
 def test_long_extremes(batch: HmmBatch) -> None:
     assert_close(log10_likelihoods(batch, GPU), log_space_likelihoods(batch))

@@ -193,7 +193,6 @@ any_batch = st.builds(
 )
 
 
-@settings(deadline=None)
 @given(any_batch, st.integers(1, 5000), st.integers(1, 200))
 @example(make_batch(ODD_REGIONS), 1, 1)
 def test_pieces_are_the_batch(batch: HmmBatch, most_cells: int, most_bases: int) -> None:
@@ -205,7 +204,6 @@ def test_pieces_are_the_batch(batch: HmmBatch, most_cells: int, most_bases: int)
             assert piece.reads.bases.data.size <= most_bases
 
 
-@settings(deadline=None)
 @given(any_batch)
 def test_regions_within_bounds_are_not_cut(batch: HmmBatch) -> None:
     regions = [batch.slice(k, k + 1) for k in range(len(batch))]
@@ -215,7 +213,6 @@ def test_regions_within_bounds_are_not_cut(batch: HmmBatch) -> None:
     assert sum(len(piece) for piece in pieces) == len(batch)
 
 
-@settings(deadline=None)
 @given(any_batch)
 def test_halves_are_the_batch(batch: HmmBatch) -> None:
     halves = halves_of(batch)
@@ -259,7 +256,6 @@ def test_slices_of_a_batch(data: st.DataObject) -> None:
     )
 
 
-@settings(deadline=None)
 @given(st.lists(any_batch, min_size=1, max_size=4))
 def test_concatenated_batches(parts: list[HmmBatch]) -> None:
     whole = HmmBatch.concatenate(parts)

@@ -107,21 +107,21 @@ def _haplotypes(longest: int) -> st.SearchStrategy[bytes]:
     return st.lists(st.sampled_from(b"ACGNac"), min_size=1, max_size=longest).map(bytes)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(_reads(4), _haplotypes(4))
 def test_likelihood_is_the_sum_over_all_alignments(read: Read, haplotype: bytes) -> None:
     expected = _log10(_Alignments(read, haplotype).sum_of_paths())
     assert _likelihood(read, haplotype) == pytest.approx(min(expected, 0.0), abs=1e-11)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(_reads(9), _haplotypes(9))
 def test_likelihood_agrees_with_exact_arithmetic(read: Read, haplotype: bytes) -> None:
     expected = _log10(_Alignments(read, haplotype).sum_backward())
     assert _likelihood(read, haplotype) == pytest.approx(min(expected, 0.0), abs=1e-11)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(batches(12))
 def test_fast_oracle_agrees_and_pairs_are_in_order(batch) -> None:
     expected = [

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from hapgpu.batch import Ragged
@@ -30,7 +30,6 @@ def counts_of(*reads: str) -> list[list[int]]:
 
 
 @given(st.lists(TEXT, max_size=5))
-@settings(deadline=None)
 def test_as_gatk_defines_them(reads: list[str]) -> None:
     for read, counts in zip(reads, counts_of(*reads), strict=True):
         assert counts[:-1] == [repeat_count(read, at) for at in range(len(read) - 1)]

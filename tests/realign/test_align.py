@@ -10,7 +10,7 @@ from itertools import product
 import cupy
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, example, given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from hapgpu.batch import AlignmentBatch, PairBatch, Ragged
@@ -192,7 +192,7 @@ BASES = st.sampled_from([b"A", b"AC", b"ACGTN"]).flatmap(
 WEIGHT = st.integers(-6, 6) | st.integers(-3000, 3000)
 
 
-@settings(deadline=None, max_examples=100, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=100)
 @given(
     st.lists(st.tuples(BASES, BASES), min_size=1, max_size=8),
     st.builds(Scoring, WEIGHT, WEIGHT, WEIGHT, WEIGHT) | st.sampled_from(SCORINGS),
@@ -209,7 +209,7 @@ LARGE_WEIGHT = st.integers(-LARGEST_WEIGHT, LARGEST_WEIGHT) | st.sampled_from(
 )
 
 
-@settings(deadline=None, max_examples=200)
+@settings(max_examples=200)
 @given(
     st.tuples(BASES, BASES),
     st.builds(Scoring, LARGE_WEIGHT, LARGE_WEIGHT, LARGE_WEIGHT, LARGE_WEIGHT),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from hapgpu.batch import Ragged
@@ -61,7 +61,6 @@ def lists_of(candidates: Candidates) -> list[list[int]]:
     return [haplotypes.tolist() for haplotypes in rows]
 
 
-@settings(deadline=None)
 @given(loci=st.lists(REGIONS, min_size=1, max_size=12), reads=st.lists(ROWS, max_size=12))
 def test_reads_meet_the_haplotypes_they_overlap(loci: list[Region], reads: list[Row]) -> None:
     finder = CandidateFinder(haplotypes_at(loci), HEADER, "x.bam")

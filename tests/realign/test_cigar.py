@@ -8,7 +8,7 @@ from itertools import product
 import numpy as np
 import pysam
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from hapgpu.batch import Ragged
@@ -52,7 +52,6 @@ def build(text: str, *, keep_ends: bool = False) -> tuple[str, int, int] | None:
     return spelled, int(builder.state[LEADING_REMOVED]), int(builder.state[TRAILING_REMOVED])
 
 
-@settings(deadline=None)
 @given(st.lists(CIGARS, min_size=1, max_size=5))
 def test_text_and_lengths_as_pysam(cigars: list[gatk.Cigar]) -> None:
     texts = [gatk.spell(cigar) or "*" for cigar in cigars]
@@ -172,7 +171,6 @@ def test_builder_refuses_disorder(text: str) -> None:
     assert build(text) is None
 
 
-@settings(deadline=None)
 @given(
     st.lists(st.tuples(st.integers(0, 3), st.sampled_from("MMIIDDSH=X")), max_size=8), st.booleans()
 )

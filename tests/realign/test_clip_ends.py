@@ -34,7 +34,6 @@ def clips(leading: list[int], trailing: list[int]) -> Clips:
     return Clips(*columns, *(np.zeros_like(column) for column in columns))
 
 
-@settings(deadline=None)
 @given(
     st.lists(
         st.tuples(
@@ -102,7 +101,6 @@ INNER = st.lists(st.tuples(st.integers(1, 5), st.sampled_from("MID")), max_size=
 ENDS = st.sampled_from(["", "2S", "3H", "1H4S"])
 
 
-@settings(deadline=None)
 @given(INNER, ENDS, ENDS)
 def test_insertions_at_any_ends(inner: gatk.Cigar, left: str, right: str) -> None:
     trailing = "".join(re.findall(r"\d+\D", right)[::-1])
@@ -146,7 +144,6 @@ ANY_CIGAR = st.lists(
 )
 
 
-@settings(deadline=None)
 @given(ANY_CIGAR, ANY_CIGAR)
 def test_any_alignments_are_compared(one: gatk.Cigar, other: gatk.Cigar) -> None:
     position = np.zeros(1, dtype=np.int32)
@@ -156,7 +153,7 @@ def test_any_alignments_are_compared(one: gatk.Cigar, other: gatk.Cigar) -> None
     assert found[0] == (_plain(one) == _plain(other))
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(
     st.text("ACN", min_size=1, max_size=12),
     ANY_CIGAR,

@@ -87,7 +87,7 @@ CANDIDATES = st.lists(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(CANDIDATES)
 def test_rows_are_haplotypes_between_reference_bases(
     world: World, candidates: list[tuple[int, int, int]]
@@ -143,7 +143,7 @@ def needed_by(world: World, reads: list[Row]) -> list[list[tuple[int, int, int]]
     return [whole[begin:end] for begin, end in itertools.pairwise(bounds)]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.lists(READS, min_size=1, max_size=6))
 def test_flanks_depend_on_the_read_alone(world: World, reads: list[Row]) -> None:
     assert needed_by(world, reads) == [needed_by(world, [one])[0] for one in reads]
@@ -181,7 +181,7 @@ def test_haplotypes_are_placed_between_flanks(world: World, placement: Placement
         assert cigar == haplotype_cigar(bases[start - left : end + right], haplotype.join(around))
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(CANDIDATES)
 def test_longer_flanks_change_no_gap(
     world: World, placement: Placement, candidates: list[tuple[int, int, int]]
@@ -202,7 +202,6 @@ ELEMENTS = st.lists(
 ).map(lambda elements: [e for k, e in enumerate(elements) if not k or elements[k - 1][1] != e[1]])
 
 
-@settings(deadline=None)
 @given(st.lists(st.tuples(ELEMENTS, st.integers(0, 3), st.integers(0, 3)), max_size=5))
 def test_matches_around_cigars(rows: list[tuple[list[tuple[int, str]], int, int]]) -> None:
     parsed = [parse_cigar("".join(f"{n}{op}" for n, op in elements)) for elements, _, _ in rows]

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hapgpu.batch import Ragged
@@ -110,9 +110,7 @@ def columns_of(moves: Moves) -> list[list[object]]:
     return [*(column.tolist() for column in (*fixed, moves.positions, moves.ends)), *ragged]
 
 
-@settings(
-    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(max_examples=60)
 @given(MOVES, st.randoms(use_true_random=False))
 def test_table_does_not_depend_on_batches(some: list[Move], random: Random) -> None:
     table = table_of([moves_of(some)])
@@ -135,9 +133,7 @@ def hits_of(rows: list[Row], table: MoveTable, threads: int = 1) -> MoveHits:
         return find_moves(encoded(batch_of(rows), HEADER, pool), table, pool)
 
 
-@settings(
-    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(max_examples=60)
 @given(MOVES, MOVES, st.integers(0, 3), st.booleans(), st.sampled_from([1, 3]))
 def test_lookups_as_in_a_dictionary(
     some: list[Move], others: list[Move], mate: int, has_sa: bool, threads: int

@@ -223,7 +223,7 @@ def as_gatk(case: tuple[str, gatk.Cigar, int, gatk.Cigar, str]) -> tuple[int, st
     return 1000 + start, gatk.spell([(3, "S"), *cigar])
 
 
-@settings(deadline=None, max_examples=150)
+@settings(max_examples=150)
 @given(st.lists(any_projection(), min_size=1, max_size=8))
 def test_projection_of_anything_as_gatk(
     cases: list[tuple[str, gatk.Cigar, int, gatk.Cigar, str]],
@@ -270,7 +270,7 @@ def repetitive(draw: st.DrawFn) -> str:
     )
 
 
-@settings(deadline=None, max_examples=150)
+@settings(max_examples=150)
 @given(st.data())
 def test_haplotype_cigars_as_gatk(data: st.DataObject) -> None:
     references = [data.draw(repetitive()) for _ in range(3)]
@@ -352,7 +352,7 @@ def assert_left_aligned(cigar: gatk.Cigar, start: int, reference: str, read: str
         on_read += length if op in gatk.ON_READ else 0
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(st.data())
 def test_reads_of_haplotypes(data: st.DataObject) -> None:
     reference = data.draw(repetitive())
@@ -375,7 +375,7 @@ def test_reads_of_haplotypes(data: st.DataObject) -> None:
     assert_left_aligned(spelled, start, reference, read)
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(st.data())
 def test_left_alignment_spells_the_same_alignment(data: st.DataObject) -> None:
     """Moving indels changes neither the mismatches nor the balance of bases."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from hapgpu.batch import ReadBatch
@@ -36,7 +36,6 @@ READS = st.builds(
 )
 
 
-@settings(deadline=None)
 @given(st.lists(READS, max_size=9))
 def test_unmapped_reads_are_tried_in_both_orientations(rows: list[Row]) -> None:
     queries = queries_of(batch_of(rows))

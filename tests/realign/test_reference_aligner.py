@@ -161,7 +161,7 @@ def total(cigar: Cigar, operations: str) -> int:
     return sum(length for length, operation in cigar if operation in operations)
 
 
-@settings(deadline=None, max_examples=3000)
+@settings(max_examples=1000)
 @given(TINY, TINY, ANY_SCORING, OVERHANGS)
 @example("AC", "CA", Scoring(0, 0, 0, 0), IGNORE)
 @example("AAC", "CAAA", Scoring(-1, 2, 1, 1), SOFTCLIP)
@@ -173,7 +173,7 @@ def test_best_of_all_alignments(
     assert align(reference, query, scoring, overhang) == expected
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(TINY, st.data(), ANY_SCORING, st.sampled_from([SOFTCLIP, IGNORE]))
 def test_exact_substrings(
     reference: str, data: st.DataObject, scoring: Scoring, overhang: Overhang
@@ -205,7 +205,7 @@ def score_of(reference: str, query: str, alignment: Alignment, scoring: Scoring)
     return score
 
 
-@settings(deadline=None, max_examples=300)
+@settings(max_examples=300)
 @given(SHORT, SHORT, SENSIBLE, st.sampled_from([SOFTCLIP, INDEL, LEADING_INDEL]))
 def test_cigar_accounts_for_score_and_bases(
     reference: str, query: str, scoring: Scoring, overhang: Overhang
@@ -231,7 +231,7 @@ def test_cigar_accounts_for_score_and_bases(
         assert cigar[-1][1] != "S" or reference_end == len(reference)
 
 
-@settings(deadline=None, max_examples=100)
+@settings(max_examples=100)
 @given(SHORT, SHORT, SENSIBLE)
 def test_ignored_overhangs_are_clipped_ones_counted_as_aligned(
     reference: str, query: str, scoring: Scoring
@@ -244,7 +244,7 @@ def test_ignored_overhangs_are_clipped_ones_counted_as_aligned(
     assert align(reference, query, scoring, IGNORE) == (score, *expected)
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(SHORT, SHORT, SENSIBLE, OVERHANGS)
 def test_a_common_divisor_changes_nothing(
     reference: str, query: str, scoring: Scoring, overhang: Overhang

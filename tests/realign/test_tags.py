@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pysam
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hapgpu.batch import Ragged, ReadBatch
@@ -24,9 +24,7 @@ HEADER = pysam.AlignmentHeader.from_dict(
     {"SQ": [{"SN": "chr20", "LN": 64000000}, {"SN": "a,b", "LN": 2**31 - 1}]}
 )
 NAMES = Ragged.from_sequences(HEADER.references)
-IN_TEMPORARY_FOLDER = settings(
-    deadline=None, max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+IN_TEMPORARY_FOLDER = settings(max_examples=40)
 
 
 def aux_of_bam(path: Path) -> Iterator[bytes]:

@@ -1,0 +1,65 @@
+"""What was found, kept so that it can be replayed."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from pathlib import Path
+from typing import Final
+
+from tests.fuzz.execution import Fault
+
+_MOST_KEPT: Final = 3
+_NAME: Final = re.compile(r"(?P<target>[a-z-]+)-(?P<seed>[0-9]+)\.input")
+
+
+class Findings:
+    """Inputs that were found, in a folder: a few of each kind.
+
+    Parameters
+    ----------
+    folder
+        Made with the first of them.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._kinds = Counter(_kind_of(path) for path in folder.glob("*.txt"))
+
+    def add(self, target: str, seed: int, data: bytes, fault: Fault) -> None:
+        """Keep an input and what is wrong with it, as `TARGET-SEED.input` and `.txt`."""
+        self._kinds[target, fault.kind] += 1
+        if self._kinds[target, fault.kind] > _MOST_KEPT:
+            return
+        self._folder.mkdir(parents=True, exist_ok=True)
+        path = self._folder / f"{target}-{seed}.input"
+        path.write_bytes(data)
+        path.with_suffix(".txt").write_text(f"{fault.kind}\n{fault.text}\n", errors="replace")
+
+
+def _kind_of(path: Path) -> tuple[str, str]:
+    """Return the target and the kind of a finding, by its text."""
+    return target_of(path.with_suffix(".input")), path.read_text().partition("\n")[0]
+
+
+def target_of(path: Path) -> str:
+    """Return the target of a kept input.
+
+    Raises
+    ------
+    ValueError
+        The name does not tell.
+    """
+    found = _NAME.fullmatch(path.name)
+    if found is None:
+        message = f"{path}: expected a file named TARGET-SEED.input"
+        raise ValueError(message)
+    return found["target"]
+
+
+def summary(folder: Path) -> list[str]:
+    """Return what is known of the first finding of each kind, target by target."""
+    firsts: dict[tuple[str, str], Path] = {}
+    for path in sorted(folder.glob("*.txt")):
+        firsts.setdefault(_kind_of(path), path)
+    return [f"{path.with_suffix('.input')}: {path.read_text()}" for path in firsts.values()]

@@ -1,0 +1,143 @@
+"""Where a target runs: files of the corpus, and room for an input and an output."""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib import import_module
+from pathlib import Path
+from typing import Any, Final
+
+from tests.fuzz.corpus import Corpus
+
+_ON_CPU: Final = {"device": "cpu", "threads": 1}
+_COMPUTING: Final = {"realign", "pairhmm", "genotype", "map", "chain"}
+_LAST: Final = 0xFFFF
+
+
+class LeftoverError(Exception):
+    """A command has left a file behind."""
+
+
+class Place:
+    """A folder for inputs and outputs, which is empty between executions.
+
+    Parameters
+    ----------
+    corpus
+        What inputs are read with.
+    folder
+        Exists, in memory if possible.
+    """
+
+    def __init__(self, corpus: Corpus, folder: Path) -> None:
+        self.corpus = corpus
+        self._inputs, self._outputs = folder / "in", folder / "out"
+        for made in (self._inputs, self._outputs):
+            made.mkdir()
+        self._count = 0
+
+    @property
+    def output(self) -> Path:
+        return self._outputs / "out"
+
+    def known(self, name: str) -> Path:
+        """Return a file that stays as it is."""
+        return self.corpus.folder / name
+
+    @contextmanager
+    def file(self, data: bytes, suffix: str, **beside: bytes) -> Iterator[Path]:
+        """Write an input under a name of its own: what is known of files is kept by name.
+
+        Further files lie beside it, by the ends of their names.
+        """
+        self._count += 1
+        path = self._inputs / f"{self._count}.{suffix}"
+        files = {path: data} | {Path(f"{path}.{end}"): part for end, part in beside.items()}
+        for each, content in files.items():
+            each.write_bytes(content)
+        try:
+            yield path
+        finally:
+            for each in self._inputs.iterdir():
+                each.unlink()
+
+    @contextmanager
+    def link(self, name: str, **beside: bytes) -> Iterator[Path]:
+        """Lay a known file beside others."""
+        self._count += 1
+        path = self._inputs / f"{self._count}{Path(name).suffix}"
+        path.symlink_to(self.known(name))
+        for end, content in beside.items():
+            Path(f"{path}.{end}").write_bytes(content)
+        try:
+            yield path
+        finally:
+            for each in self._inputs.iterdir():
+                each.unlink()
+
+    def run(self, command: str, **arguments: Any) -> bytes:
+        """Run the function of a command; return its output.
+
+        Raises
+        ------
+        LeftoverError
+            It has left more than its output, or an output although it failed.
+        """
+        function = getattr(import_module(f"hapgpu.cli.{command}"), command)
+        computing = _ON_CPU if command in _COMPUTING else {}
+        try:
+            function(**arguments, **computing, output=self.output, quiet=True)
+            return self.output.read_bytes()
+        except Exception:
+            self._clear(())
+            raise
+        finally:
+            self._clear((self.output,))
+
+    def _clear(self, expected: tuple[Path, ...]) -> None:
+        found = list(self._outputs.iterdir())
+        for path in found:
+            path.unlink()
+        if left := [path.name for path in found if path not in expected]:
+            raise LeftoverError(", ".join(left))
+
+
+def covering_index(bam: bytes) -> bytes:
+    """Return a BAI by which each region is all of a BAM file, damaged or not."""
+    blocks = [(0, b"")]
+    try:
+        at = 0
+        while at < len(bam):
+            (size,) = struct.unpack_from("<H", bam, at + 16)
+            inflated = zlib.decompress(bam[at + 18 : at + size - 7], -15)
+            blocks.append((at, inflated))
+            at += size + 1
+        start, references = _first_record(b"".join(content for _, content in blocks))
+    except (struct.error, zlib.error, ValueError):
+        start, references = 0, 1
+    begin, end = _virtual(blocks, start), blocks[-1][0] << 16 | min(len(blocks[-1][1]), _LAST)
+    one = struct.pack("<iIiQQi", 1, 0, 1, begin, max(begin, end), 0)
+    return struct.pack("<4si", b"BAI\1", references) + one * references
+
+
+def _first_record(data: bytes) -> tuple[int, int]:
+    """Return where the records begin behind a header, and the number of its references."""
+    (text,) = struct.unpack_from("<i", data, 4)
+    (references,) = struct.unpack_from("<i", data, 8 + text)
+    if not 0 <= references <= 1000:
+        raise ValueError
+    at = 12 + text
+    for _ in range(references):
+        at += 8 + struct.unpack_from("<i", data, at)[0]
+    return at, references
+
+
+def _virtual(blocks: list[tuple[int, bytes]], at: int) -> int:
+    for offset, content in blocks:
+        if at < len(content):
+            return offset << 16 | max(at, 0)
+        at -= len(content)
+    return blocks[-1][0] << 16

@@ -1,0 +1,35 @@
+"""Which target and which seed come when."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+_RUN: Final = 50
+"""So many executions of a target follow each other."""
+
+
+@dataclass(frozen=True, slots=True)
+class Schedule:
+    """The executions of one of several workers.
+
+    Attributes
+    ----------
+    targets
+        Their names; each comes as often as the others.
+    seed
+        The first.
+    worker, workers
+        Which one of how many it is.
+    """
+
+    targets: tuple[str, ...]
+    seed: int
+    worker: int
+    workers: int
+
+    def at(self, number: int) -> tuple[int, int]:
+        """Return the target, by its place, and the seed of an execution, counted from 0."""
+        turns, within = divmod(number, _RUN)
+        rounds, target = divmod(turns, len(self.targets))
+        return target, self.seed + (rounds * _RUN + within) * self.workers + self.worker

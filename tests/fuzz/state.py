@@ -1,0 +1,65 @@
+"""What a worker is doing, in memory that its parent sees, also after the worker has died."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+
+ACCEPTED, REFUSED, FAULTY, SLOWEST, TAKEN = range(5)
+"""Of a target: numbers of executions, and milliseconds of the slowest and microseconds of all."""
+
+_NEXT, _STARTED = range(2)
+_COLUMNS: Final = 5
+
+
+class State:
+    """Numbers shared through a file.
+
+    Parameters
+    ----------
+    path
+        Of the file.
+    targets
+        How many there are.
+    is_new
+        Whether to begin with zeros.
+    """
+
+    def __init__(self, path: Path, targets: int, *, is_new: bool = False) -> None:
+        size = 2 + targets * _COLUMNS
+        mode = "w+" if is_new else "r+"
+        self._values = np.memmap(path, dtype=np.int64, mode=mode, shape=(size,))
+        self.counts = self._values[2:].reshape(targets, _COLUMNS)
+
+    @property
+    def number(self) -> int:
+        """How many executions have begun."""
+        return int(self._values[_NEXT])
+
+    def begin(self) -> None:
+        """Note that an execution begins."""
+        self._values[_NEXT] += 1
+        self._values[_STARTED] = time.monotonic_ns()
+
+    def end(self, target: int, outcome: int) -> None:
+        """Note how an execution went."""
+        taken = (time.monotonic_ns() - int(self._values[_STARTED])) // 1000
+        self._values[_STARTED] = 0
+        row = self.counts[target]
+        row[outcome] += 1
+        row[SLOWEST] = max(row[SLOWEST], taken // 1000)
+        row[TAKEN] += taken
+
+    def interrupted(self) -> bool:
+        """Tell whether an execution has begun and not ended; it counts as ended from now on."""
+        was_running = bool(self._values[_STARTED])
+        self._values[_STARTED] = 0
+        return was_running
+
+    def running_seconds(self) -> float:
+        """Return for how long an execution has been running, 0 for none."""
+        started = int(self._values[_STARTED])
+        return (time.monotonic_ns() - started) / 1e9 if started else 0.0

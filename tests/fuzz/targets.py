@@ -1,0 +1,247 @@
+"""What is fuzzed: each target takes the bytes of a file through a reader and what works behind it.
+
+A target returns, or raises a HapgpuError, whatever the bytes are. What it accepts is compared with
+an oracle where that costs little.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType, SimpleNamespace
+from typing import Any, Final
+
+from hapgpu.realign.haplotypes import read_haplotypes
+from tests.fuzz.fields import Document
+from tests.fuzz.formats import array_file, bam, bam_index, bcf, cram, gzipped, npz, text
+from tests.fuzz.oracles import can_be_vcf, check_records, check_variants
+from tests.fuzz.place import Place
+from tests.fuzz.read_targets import (
+    Run,
+    bam_records,
+    chain_reads,
+    converted,
+    fastq_records,
+    genotype,
+    genotype_bam,
+    index_of,
+    map_reads,
+    pairhmm,
+    pairhmm_bam,
+    pairhmm_bam_by_index,
+    realign_bam,
+    realign_bam_by_reference,
+    realign_fastq,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A reader, and the format of what it reads.
+
+    Attributes
+    ----------
+    seeds
+        Name of the valid files to begin with, in the corpus.
+    format
+        Has `split` and `join`; for text a pair of them.
+    run
+        Takes the bytes of a file.
+    """
+
+    seeds: str
+    format: ModuleType | SimpleNamespace
+    run: Run
+
+
+def _reference(command: str, **arguments: Any) -> Run:
+    """Return the target of a reference that is read whole, or by an index made for it."""
+
+    def run(place: Place, data: bytes) -> None:
+        others = {name: use(place) for name, use in arguments.items()}
+        fai = place.known("reference.fa.fai").read_bytes()
+        with place.file(data, "fa", fai=fai) as path:
+            place.run(command, reference=path, **others)
+
+    return run
+
+
+def _fai(command: str, **arguments: Any) -> Run:
+    def run(place: Place, data: bytes) -> None:
+        others = {name: use(place) for name, use in arguments.items()}
+        with place.link("reference.fa", fai=data) as path:
+            place.run(command, reference=path, **others)
+
+    return run
+
+
+def _known(name: str) -> Callable[[Place], Path]:
+    return lambda place: place.known(name)
+
+
+def _text_of(name: str) -> Callable[[Place], str]:
+    return lambda place: str(place.known(name))
+
+
+def _texts_of(name: str) -> Callable[[Place], list[str]]:
+    return lambda place: [str(place.known(name))]
+
+
+def realign_to_haplotypes(place: Place, data: bytes) -> None:
+    with place.file(data, "fa") as path:
+        out = place.run("realign", reads=str(place.known("reads.bam")), haplotypes=path)
+    check_records(out, place)
+
+
+def realign_by_haplotypes(place: Place, data: bytes) -> None:
+    with place.file(data, "fa") as path:
+        place.run(
+            "realign",
+            reads=str(place.known("reads.bam")),
+            haplotypes=path,
+            reference=place.known("reference.fa"),
+        )
+
+
+def pairhmm_haplotypes(place: Place, data: bytes) -> None:
+    with place.file(data, "fa") as path:
+        pairhmm(place, reads=str(place.known("reads.bam")), haplotypes=path)
+
+
+def haplotypes_of_variants(suffix: str) -> Run:
+    """Return the target of variants whose haplotypes are read as `realign` reads them."""
+
+    def run(place: Place, data: bytes) -> None:
+        with place.file(data, suffix) as path:
+            out = place.run("haplotypes", reference=place.known("reference.fa"), calls=str(path))
+        if out:
+            with place.file(out, "fa") as path:
+                read_haplotypes(path)
+
+    return run
+
+
+def genotypes_of_variants(suffix: str) -> Run:
+    """Return the target of variants that are genotyped."""
+
+    def run(place: Place, data: bytes) -> None:
+        with place.file(data, suffix) as path:
+            out = genotype(place, [str(place.known("reads.bam"))], path)
+            is_sound = can_be_vcf(path, place)
+        if is_sound:
+            check_variants(out, place)
+
+    return run
+
+
+def pairhmm_bed(place: Place, data: bytes) -> None:
+    with place.file(data, "bed") as path:
+        _by_regions(place, targets_file=path)
+
+
+def haplotypes_bed(place: Place, data: bytes) -> None:
+    with place.file(data, "bed") as path:
+        _variants_by_regions(place, targets_file=path)
+
+
+def pairhmm_regions(place: Place, data: bytes) -> None:
+    _by_regions(place, regions=data.decode("utf-8", "surrogateescape").split("\n")[:-1])
+
+
+def haplotypes_regions(place: Place, data: bytes) -> None:
+    _variants_by_regions(place, regions=data.decode("utf-8", "surrogateescape").split("\n")[:-1])
+
+
+def _by_regions(place: Place, **regions: Any) -> None:
+    reads = str(place.known("reads.bam"))
+    pairhmm(place, reads=reads, haplotypes=place.known("loci.fa"), **regions)
+
+
+def _variants_by_regions(place: Place, **regions: Any) -> None:
+    calls = str(place.known("sites.vcf"))
+    place.run("haplotypes", reference=place.known("reference.fa"), calls=calls, **regions)
+
+
+def map_by_index(place: Place, data: bytes) -> None:
+    with place.file(data, "hgx") as path:
+        out = place.run(
+            "map",
+            reference=place.known("reference.fa"),
+            reads=[str(place.known("reads.fq"))],
+            index=path,
+        )
+    check_records(out, place)
+
+
+def chain_by_index(place: Place, data: bytes) -> None:
+    with place.file(data, "hgm") as path:
+        place.run("chain", reference=path, reads=[str(place.known("reads.fq"))])
+
+
+def chain_anchors(place: Place, data: bytes) -> None:
+    with place.file(data, "npz") as path:
+        place.run("chain", anchors=path)
+
+
+def pairhmm_batches(place: Place, data: bytes) -> None:
+    with place.file(data, "in") as path:
+        pairhmm(place, batches=str(path))
+
+
+def lines(count: int) -> SimpleNamespace:
+    """Return the format of texts with so many lines to a record."""
+    return SimpleNamespace(split=text.splitter(count), join=text.join)
+
+
+_VARIANTS: Final = {"calls": _text_of("sites.vcf")}
+_READS: Final = {"reads": _texts_of("reads.fq")}
+_MOVED: Final = {"reads": _text_of("reads.bam"), "haplotypes": _known("loci.fa")}
+
+TARGETS: Final = {
+    "bam-records": Target("bam", bam, bam_records),
+    "bam-realign": Target("bam", bam, realign_bam),
+    "bam-reference": Target("bam", bam, realign_bam_by_reference),
+    "bam-pairhmm": Target("bam", bam, pairhmm_bam),
+    "bam-indexed": Target("bam", bam, pairhmm_bam_by_index),
+    "bam-genotype": Target("bam", bam, genotype_bam),
+    "bai": Target("bai", bam_index, index_of("bai")),
+    "csi": Target("csi", bam_index, index_of("csi")),
+    "cram": Target("cram", cram, converted("cram")),
+    "sam": Target("sam", lines(1), converted("sam")),
+    "fastq-records": Target("fastq", lines(4), fastq_records),
+    "fastq-realign": Target("fastq", lines(4), realign_fastq),
+    "fastq-map": Target("fastq", lines(4), map_reads),
+    "fastq-chain": Target("fastq", lines(4), chain_reads),
+    "fasta-map": Target("reads-fasta", lines(2), map_reads),
+    "fasta-chain": Target("reads-fasta", lines(2), chain_reads),
+    "reference-map": Target("fasta", lines(1), _reference("map", **_READS)),
+    "reference-chain": Target("fasta", lines(1), _reference("chain", **_READS)),
+    "reference-haplotypes": Target("fasta", lines(1), _reference("haplotypes", **_VARIANTS)),
+    "reference-realign": Target("fasta", lines(1), _reference("realign", **_MOVED)),
+    "fai-haplotypes": Target("fai", lines(1), _fai("haplotypes", **_VARIANTS)),
+    "fai-realign": Target("fai", lines(1), _fai("realign", **_MOVED)),
+    "haplotypes-realign": Target("haplotypes", lines(1), realign_to_haplotypes),
+    "haplotypes-reference": Target("haplotypes", lines(1), realign_by_haplotypes),
+    "haplotypes-pairhmm": Target("haplotypes", lines(1), pairhmm_haplotypes),
+    "vcf-haplotypes": Target("vcf", lines(1), haplotypes_of_variants("vcf")),
+    "vcf-genotype": Target("vcf", lines(1), genotypes_of_variants("vcf")),
+    "bcf-haplotypes": Target("bcf", bcf, haplotypes_of_variants("bcf")),
+    "bcf-genotype": Target("bcf", bcf, genotypes_of_variants("bcf")),
+    "bed-reads": Target("bed", lines(1), pairhmm_bed),
+    "bed-sites": Target("bed", lines(1), haplotypes_bed),
+    "regions-reads": Target("regions", lines(1), pairhmm_regions),
+    "regions-sites": Target("regions", lines(1), haplotypes_regions),
+    "hgx": Target("hgx", array_file, map_by_index),
+    "hgm": Target("hgm", array_file, chain_by_index),
+    "npz": Target("npz", npz, chain_anchors),
+    "batches": Target("batches", lines(1), pairhmm_batches),
+    "gzip-fastq": Target("gzipped", gzipped, fastq_records),
+    "gzip-map": Target("gzipped", gzipped, map_reads),
+    "gzip-bam": Target("bam", gzipped, bam_records),
+}
+
+
+def documents(target: Target, seeds: list[bytes]) -> list[Document]:
+    """Return the valid files of a target as mutation sees them."""
+    return [target.format.split(seed) for seed in seeds]

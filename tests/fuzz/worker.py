@@ -1,0 +1,66 @@
+"""A process that executes inputs until it is ended, or one of them ends it."""
+
+from __future__ import annotations
+
+import faulthandler
+import json
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from tests.fuzz.corpus import Corpus, load_corpus
+from tests.fuzz.execution import Bench
+from tests.fuzz.findings import Findings
+from tests.fuzz.place import Place
+from tests.fuzz.schedule import Schedule
+from tests.fuzz.state import ACCEPTED, FAULTY, REFUSED, State
+
+
+class Worker:
+    """Executes what a schedule says."""
+
+    def __init__(
+        self, corpus: Corpus, place: Place, schedule: Schedule, findings: Findings
+    ) -> None:
+        self._corpus = corpus
+        self._place = place
+        self._schedule = schedule
+        self._findings = findings
+        self._benches: dict[str, Bench] = {}
+
+    def run(self, state: State, executions: int) -> None:
+        """Execute up to a number of inputs, from where the state is."""
+        while state.number < executions:
+            number = state.number
+            target, seed = self._schedule.at(number)
+            bench = self._bench(self._schedule.targets[target])
+            state.begin()
+            data = bench.make(seed)
+            accepted, fault = bench.execute(data)
+            if fault is not None:
+                self._findings.add(bench.name, seed, data, fault)
+            state.end(target, FAULTY if fault else ACCEPTED if accepted else REFUSED)
+
+    def _bench(self, name: str) -> Bench:
+        if name not in self._benches:
+            self._benches[name] = Bench(name, self._corpus, self._place)
+            self._benches[name].warm_up()
+        return self._benches[name]
+
+
+def main(job: dict[str, Any]) -> None:
+    """Work on a job as `tests.fuzz.campaign` gives it."""
+    faulthandler.enable()
+    schedule = Schedule(tuple(job["targets"]), job["seed"], job["worker"], job["workers"])
+    state = State(Path(job["state"]), len(schedule.targets))
+    with tempfile.TemporaryDirectory(dir=job["folder"]) as folder:
+        corpus = load_corpus(Path(job["corpus"]))
+        worker = Worker(
+            corpus, Place(corpus, Path(folder)), schedule, Findings(Path(job["findings"]))
+        )
+        worker.run(state, job["executions"])
+
+
+if __name__ == "__main__":
+    main(json.loads(sys.argv[1]))
