@@ -18,7 +18,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, NoReturn, Self
 
-from hapgpu.cli.app import COMMANDS, main
+from hapgpu.cli.app import main
+from hapgpu.cli.command_line import COMMANDS
 from tests.cli.in_process import status_of_command
 from tests.faults.running import Done, standard_stream
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pysam
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hapgpu.errors import InputError
@@ -89,9 +89,7 @@ def test_round_trip(tmp_path: Path, rows: list[tuple[str, str]], width: int, new
     st.sampled_from(["", ">", ">a\n"]),
     st.integers(1, 9),
 )
-@settings(
-    deadline=None, max_examples=300, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(max_examples=300)
 def test_pieces_do_not_matter(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, start: str, size: int
 ) -> None:
