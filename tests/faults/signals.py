@@ -18,7 +18,10 @@ from tests.faults.running import run
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 STATISTICS = "run.json"
-_START = "import os; os.write({}, b'.'); from hapgpu.cli.app import main; main()"
+_START = (
+    "import os, sys; sys.argv[0] = 'hapgpu'; os.write({}, b'.');"  # the name is in the header
+    "from hapgpu.cli.app import main; main()"
+)
 _ENDS_WITHIN = 120.0
 _CHILDREN_END_WITHIN = 5.0
 _BAD_WORDS = ("Traceback", "unexpected", "Exception ignored", "Error:")
