@@ -25,7 +25,7 @@ from hapgpu.cli.files import (
     Written,
 )
 from hapgpu.cli.messages import set_up_messages
-from hapgpu.cli.options import Debug, DeviceName, Json, Quiet, Verbose
+from hapgpu.cli.options import MOST_THREADS, Debug, DeviceName, Json, Quiet, Verbose
 from hapgpu.cli.run import announce
 from hapgpu.device import CpuDevice, resolve_devices, usable_cpus
 from hapgpu.errors import UsageError
@@ -116,6 +116,7 @@ def index(
             "--threads",
             "-@",
             min=1,
+            max=MOST_THREADS,
             show_default="usable CPUs",
             help="Number of CPU threads that find minimizers.",
             rich_help_panel="Devices and threads",

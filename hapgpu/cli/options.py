@@ -26,6 +26,7 @@ _FLAG_NAMES: Final = (
     "DUP",
     "SUPPLEMENTARY",
 )
+MOST_THREADS: Final = 4096  # more than machines have: a slip of the finger takes all memory
 _ALL_FLAGS: Final = 0xFFFF
 
 _OUTPUT = "Output"
@@ -193,6 +194,7 @@ Threads = Annotated[
         "--threads",
         "-@",
         min=1,
+        max=MOST_THREADS,
         default_factory=usable_cpus,
         show_default="usable CPUs",
         help="Number of CPU threads.",

@@ -67,6 +67,8 @@ def read_fai(fasta: Path) -> dict[str, FastaEntry]:
                 f" faidx {fasta}"
             )
         entries[name] = entry
+    if not entries:
+        raise InputError(f"{index}: lists no contig; run: samtools faidx {fasta}")
     return entries
 
 

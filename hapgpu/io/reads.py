@@ -14,6 +14,7 @@ from typing import Final, Protocol, Self, cast
 from hapgpu.batch import ReadBatch
 from hapgpu.errors import InputError
 from hapgpu.io.bgzf import BgzfReader, DamagedBlockError
+from hapgpu.io.cram_index import has_entries
 from hapgpu.io.decode import decoded, read_blocks
 from hapgpu.io.fastq import read_fastq
 from hapgpu.io.file_state import FileState
@@ -268,8 +269,9 @@ class _ConvertedSource(_Closing):
         self._records = 0
         sought, index = None, None
         if source.path and source.format is ReadFormat.CRAM and uses_index:
-            index = find_index(source.path, _INDEX_KINDS[source.format])
-            sought = regions
+            found = find_index(source.path, _INDEX_KINDS[source.format])
+            if has_entries(found, source.path):
+                sought, index = regions, found
         self._input = ConvertedInput(source, threads, reference, sought, index)
         try:
             pieces = BgzfReader(self._input.stream, source.name, self._pool).pieces()

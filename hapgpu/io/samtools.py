@@ -61,6 +61,7 @@ class ConvertedInput:
         index: Path | None = None,
     ) -> None:
         self._source = source
+        self._reference = reference
         is_sam = source.format is ReadFormat.SAM
         self._most_bytes = _SAM_BYTES + 2 * source.max_record if is_sam else None
         self._is_closed = True
@@ -126,8 +127,10 @@ class ConvertedInput:
         name, path = self._source.name, self._source.path
         if self._source.format is not ReadFormat.SAM:
             said = failure.reason or "samtools cannot read it"
-            remedy = "check its index and its reference; run: samtools quickcheck, samtools index"
-            return InputError(f"{name}: {said}; {remedy} {name}")
+            place = self._reference or "its reference"
+            return InputError(
+                f"{name}: {said}; check {place} and its index, and run: samtools quickcheck {name}"
+            )
         if path and (part := too_long_part(path, self._source.max_record)):
             return too_long(f"{name}, {part}", self._source.max_record)
         if failure.is_of_memory:

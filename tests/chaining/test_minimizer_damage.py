@@ -36,7 +36,7 @@ def chained(index: MinimizerIndex) -> list[list[str]]:
     return [line.split("\t") for line in lines.tobytes().decode("ascii").splitlines()]
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(data=st.data())
 def test_any_values(
     tmp_path_factory: pytest.TempPathFactory, usual: MinimizerIndex, data: st.DataObject

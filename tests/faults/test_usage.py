@@ -67,7 +67,9 @@ def test_no_arguments(inputs: Path, command: Command) -> None:
     refused(run([command.subcommand], inputs), command, 2, "error")
 
 
-@pytest.mark.parametrize("value", ["chrUn:1-9", "chr20:9-1", "chr20:30000-30001"])
+@pytest.mark.parametrize("value", ["chrUn:1-9", "chr20:9-1"])
 @pytest.mark.parametrize("command", each(command for command in COMMANDS if command.selects))
 def test_regions(inputs: Path, command: Command, value: str) -> None:
-    fails(inputs, command, 2, "-r", value)
+    # Where reads are chosen, their header lacks the contig, as it may lack that of a haplotype.
+    is_of_reads = value.startswith("chrUn") and command.subcommand in {"realign", "pairhmm"}
+    fails(inputs, command, 1 if is_of_reads else 2, "-r", value)

@@ -100,7 +100,7 @@ def test_every_count_and_every_rank(tmp_path: Path) -> None:
                 reloaded(with_array(SAMPLED, name, flipped(place, 1)), tmp_path)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(data=st.data(), index=st.sampled_from([FULL, SAMPLED]))
 def test_any_values(
     tmp_path_factory: pytest.TempPathFactory, data: st.DataObject, index: IndexData

@@ -7,7 +7,7 @@ import os
 import runpy
 import subprocess
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any, NoReturn, Self
 
@@ -43,6 +43,7 @@ class ForkedScript:
         stdin: Any,
         stdout: Any,
         stderr: Any,
+        env: Mapping[str, str] | None = None,  # noqa: ARG002
         process_group: int | None = None,  # noqa: ARG002
     ) -> None:
         theirs, self.stdin, self.stdout = [-1, -1, stderr.fileno()], None, None

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from hapgpu.errors import InputError
@@ -72,7 +72,6 @@ def test_few_bytes_behind_the_data_are_no_cut(
 
 
 @given(st.sampled_from(list(PACKED)), st.data())
-@settings(deadline=None)
 def test_every_cut_is_a_cut(packed: str, data: st.DataObject) -> None:
     whole = PACKED[packed]
     size = data.draw(st.integers(3, len(whole) - 1))

@@ -18,7 +18,7 @@ import numpy as np
 import pysam.bcftools
 import pysam.samtools
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hapgpu.chaining.anchor_files import load_anchors
@@ -130,9 +130,7 @@ def write(folder: Path, reader: Reader, sizes: Sequence[int]) -> str:
 
 @pytest.mark.parametrize("kind", READERS)
 @given(data=st.data())
-@settings(
-    deadline=None, max_examples=12, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(max_examples=12)
 def test_a_limit_refuses_or_changes_nothing(tmp_path: Path, kind: str, data: st.DataObject) -> None:
     reader = READERS[kind]
     sizes = data.draw(st.lists(st.integers(1, 400), min_size=1, max_size=9))
