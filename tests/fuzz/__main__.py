@@ -43,11 +43,13 @@ def _arguments() -> argparse.Namespace:
 
 def _environment(*, checks_bounds: bool) -> dict[str, str]:
     """Return that of workers; code with and without checks must not share a cache."""
-    if not checks_bounds:
-        return dict(os.environ)
-    cache = Path(os.environ.get("NUMBA_CACHE_DIR", Path.home() / ".cache" / "hapgpu" / "numba"))
-    checked = cache.with_name(f"{cache.name}-checked")
-    return dict(os.environ) | {"NUMBA_BOUNDSCHECK": "1", "NUMBA_CACHE_DIR": str(checked)}
+    environment = dict(os.environ)
+    if checks_bounds:
+        environment["NUMBA_BOUNDSCHECK"] = "1"
+        environment.setdefault("HAPGPU_CACHE_DIR", str(Path.home() / ".cache" / "hapgpu"))
+        for name in {"HAPGPU_CACHE_DIR", "NUMBA_CACHE_DIR"} & environment.keys():
+            environment[name] += "-checked"
+    return environment
 
 
 def _table(targets: tuple[str, ...], counts: NDArray[np.int64]) -> str:
