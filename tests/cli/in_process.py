@@ -17,7 +17,7 @@ from hapgpu.cli.command_line import run
 
 
 @contextmanager
-def _messages_as_before() -> Iterator[None]:
+def messages_as_before() -> Iterator[None]:
     """Undo what a command does to the logger of the package."""
     logger = logging.getLogger("hapgpu")
     before = logger.handlers, logger.propagate, logger.level
@@ -39,7 +39,8 @@ def only_error(command: str, said: str) -> str:
 
     There may be a line of progress, if compiling took its time.
     """
-    notes = rf"hapgpu {command}: (device:|building the index|[0-9,]+ (of [0-9,]+ )?(reads|sites), )"
+    notes = rf"hapgpu {command}: (device:|building the index|\S+: older than |"
+    notes += r"[0-9,]+ (of [0-9,]+ )?(reads|sites), )"
     lines = [line for line in said.splitlines() if not re.match(notes, line)]
     assert len(lines) == 1, lines
     assert lines[0].startswith(f"hapgpu {command}: error: ")
@@ -50,7 +51,7 @@ def only_error(command: str, said: str) -> str:
 def status_of_command(command: str, *arguments: str | Path) -> int:
     """Run a subcommand; return its exit status."""
     with (
-        _messages_as_before(),
+        messages_as_before(),
         patch.object(sys, "argv", ["hapgpu", command, *map(str, arguments)]),
         # The command leaves at once where a thread still waits for input; not so these tests.
         patch.object(os, "_exit", sys.exit),

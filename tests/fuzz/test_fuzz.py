@@ -11,6 +11,7 @@ from threading import Event, Thread
 import pytest
 
 from hapgpu.errors import InputError
+from tests.cli.in_process import messages_as_before
 from tests.fuzz import execution
 from tests.fuzz.corpus import Corpus, make_corpus
 from tests.fuzz.execution import Bench, Fault
@@ -21,6 +22,12 @@ from tests.fuzz.schedule import Schedule
 from tests.fuzz.targets import TARGETS
 
 _SLOW = {"cram", "sam"}  # these fork
+
+
+@pytest.fixture(autouse=True)
+def _messages() -> Iterator[None]:
+    with messages_as_before():
+        yield
 
 
 @pytest.fixture(scope="module")
