@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING
-
+TYPE_CHECKING = False  # as in `typing`, whose import is the longest that a program would begin with
 if TYPE_CHECKING:
     from hapgpu.chaining.anchor_chains import AnchorChains
     from hapgpu.chaining.anchor_files import load_anchors
@@ -66,10 +64,12 @@ _MODULES = {
 
 
 def __getattr__(name: str) -> object:
+    from importlib import import_module  # noqa: PLC0415  (as above)
+
     if name not in _MODULES:
         message = f"module 'hapgpu' has no attribute '{name}'"
         raise AttributeError(message)
-    return getattr(importlib.import_module(_MODULES[name]), name)
+    return getattr(import_module(_MODULES[name]), name)
 
 
 def __dir__() -> list[str]:

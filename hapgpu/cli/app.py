@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+import signal
+
+# Ctrl-C ends the process without a word from here on, until its handlers are there.
+if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
 import sys
 from typing import Final, NoReturn
 

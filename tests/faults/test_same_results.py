@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -99,4 +100,12 @@ def test_standard_output(folder: Path, command: Command) -> None:
 @pytest.mark.gpu
 @pytest.mark.parametrize("command", each(c for c in COMMANDS if "--device" in c.resources))
 def test_devices(folder: Path, command: Command) -> None:
-    assert result(folder, command, "--device", "cuda") == result(folder, command)
+    there, here = result(folder, command, "--device", "cuda"), result(folder, command)
+    if command.subcommand == "pairhmm":
+        there, here = rounded(there), rounded(here)
+    assert there == here
+
+
+def rounded(table: bytes) -> bytes:
+    """Return a table whose likelihoods have as many digits as single precision gives."""
+    return re.sub(rb"-?[0-9]+\.[0-9]+", lambda found: b"%.3f" % float(found[0]), table)
