@@ -1,7 +1,7 @@
 """What a run would leave behind if it ended here and now: temporary files and child processes.
 
 Whoever makes such a thing registers how it is undone. A run that comes to its end, or to an error,
-undoes or forgets it itself; what ends a run in the middle, a signal, calls `clear_up`.
+undoes or forgets it itself as far as it can; who ends the process in the middle calls `clear_up`.
 """
 
 from __future__ import annotations
@@ -60,14 +60,15 @@ def has_result() -> bool:
 
 
 def clear_up() -> None:
-    """Undo all that is registered, the latest first, and never let go of the lock.
+    """Undo all that is registered, the latest first.
 
-    The caller ends the process: nothing may be made or named any more.
+    Who ends the process after it does both within `steady`: nothing can be made or named between.
     """
-    _lock.acquire()
-    for undo in reversed(_registered.values()):
-        with suppress(Exception):  # the others are undone all the same
-            undo()
+    with _lock:
+        while _registered:
+            _, undo = _registered.popitem()
+            with suppress(Exception):  # the others are undone all the same
+                undo()
 
 
 @contextmanager

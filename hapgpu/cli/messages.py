@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn, cast
 
 import typer
 
+from hapgpu import leftovers
 from hapgpu.cli.signals import wait_if_ending
 from hapgpu.errors import DeviceError, HapgpuError, OutputError, UsageError
 
@@ -111,7 +112,9 @@ def _leave(program: str, error: BaseException, *, debug: bool) -> NoReturn:
     sys.stderr.flush()
     # Nothing that the interpreter does at its end could help any more, and much could fail: text
     # waits for a closed pipe, a thread for standard input, a GPU was lost.
-    os._exit(status)
+    with leftovers.steady():
+        leftovers.clear_up()
+        os._exit(status)
 
 
 def explain(error: BaseException) -> tuple[int, str]:

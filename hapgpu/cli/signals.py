@@ -7,7 +7,7 @@ import signal
 import threading
 import time
 from contextlib import suppress
-from typing import Final
+from typing import Final, NoReturn
 
 from hapgpu import leftovers
 
@@ -60,7 +60,12 @@ def _wait_and_end(reading: int, program: str) -> None:
         # Over but for moments, most likely, and the result is there, which the status would deny.
         time.sleep(_MOMENTS)
     _arrived.set()
-    leftovers.clear_up()
+    with leftovers.steady():
+        leftovers.clear_up()
+        _end(number, program)
+
+
+def _end(number: int, program: str) -> NoReturn:
     if number != signal.SIGINT:  # who presses Ctrl-C knows
         with suppress(OSError):
             os.write(2, f"{program}: stopped by {signal.Signals(number).name}\n".encode())

@@ -41,7 +41,6 @@ _VARIANTS: Final = VariantModel(
 _PLOIDY: Final = 2
 _LEAST_BASES: Final = 5000
 _LONGEST_CONTIG: Final = 2**31 - 1  # of BAM
-_LONGEST_OF_BAI: Final = 2**29
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,13 +155,11 @@ def _write_reads(
     path: Path, batches: Iterable[ReadBatch], period: int, copies: int, threads: int
 ) -> None:
     """Write the reads of a tile once for each copy, and index them."""
-    length = period * copies
-    with open_writer(str(path), sample_header(SAMPLE, CONTIG, length), threads=threads) as writer:
+    header = sample_header(SAMPLE, CONTIG, period * copies)
+    with open_writer(str(path), header, threads=threads, write_index=True) as writer:
         for copy in range(copies):
             for batch in batches:
                 writer.write(_shifted(batch, copy * period))
-    index = ["-c"] if length > _LONGEST_OF_BAI else []
-    pysam.index(*index, "-@", str(threads - 1), str(path))
 
 
 def _shifted(reads: ReadBatch, by: int) -> ReadBatch:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import secrets
 import sys
 from collections.abc import Iterator, Sequence
@@ -15,6 +16,8 @@ from hapgpu import leftovers
 from hapgpu.errors import OutputError
 
 _BUFFER_BYTES = 1 << 20
+_STANDARD_OUTPUT = 1
+_MOST_LINKS = 40
 
 
 class OutputFile:
@@ -22,7 +25,8 @@ class OutputFile:
 
     A regular file is written beside its target under a temporary name. Leaving the context
     gives it its name; leaving it with an exception removes it, and so does the end of the process
-    by a signal. Pipes and devices are written directly. A broken pipe is raised as it is.
+    by a signal. Pipes, devices and descriptors (`/dev/stdout`, `/dev/fd/3`) are written directly.
+    A broken pipe is raised as it is.
 
     Parameters
     ----------
@@ -36,13 +40,19 @@ class OutputFile:
     """
 
     def __init__(self, path: str | Path | None) -> None:
-        standard = path is None or str(path) == "-"
+        descriptor = None if path is None else _descriptor_of(Path(path))
+        standard = path is None or str(path) == "-" or descriptor == _STANDARD_OUTPUT
         self.name = "standard output" if standard else str(path)
         self._target: Path | None = None
         self._temporary: Path | None = None
         self._leftover = -1
         with self.reporting():
-            self._stream = sys.stdout.buffer if standard else self._open(Path(str(path)))
+            if standard:
+                self._stream: BinaryIO = sys.stdout.buffer
+            elif descriptor is not None:
+                self._stream = os.fdopen(os.dup(descriptor), "wb", buffering=_BUFFER_BYTES)
+            else:
+                self._stream = self._open(Path(str(path)))
         self._is_standard = standard
 
     def _open(self, path: Path) -> BinaryIO:
@@ -138,6 +148,20 @@ class OutputFile:
         except BaseException:
             self.discard()
             raise
+
+
+def _descriptor_of(path: Path) -> int | None:
+    """Return the descriptor of this process that a path such as `/dev/stdout` leads to.
+
+    What it stands for may be a file with content before and behind: that is not to be replaced.
+    """
+    for _ in range(_MOST_LINKS):
+        if path.parent.resolve() == Path(f"/proc/{os.getpid()}/fd") and path.name.isdecimal():
+            return int(path.name)
+        if not path.is_symlink():
+            return None
+        path = path.parent / path.readlink()
+    return None
 
 
 def write_json(path: str | Path, value: object) -> None:

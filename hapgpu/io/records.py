@@ -6,6 +6,7 @@ from pathlib import Path, PurePath
 from types import TracebackType
 from typing import Final, Protocol, Self
 
+from hapgpu import leftovers
 from hapgpu.batch import ReadBatch
 from hapgpu.errors import OutputError, UsageError
 from hapgpu.io.bam import encode_header
@@ -186,11 +187,13 @@ class _BamWriter(_Writer):
         if not self._index:
             super()._commit()
             return
-        # In this order there is never an index beside a file that it was not made of.
-        with self._index.reporting():
-            drop_indexes(self._path, _INDEX_SUFFIXES, Path(self._index.name))
-        super()._commit()
-        self._index.commit()
+        # In this order there is never an index beside a file that it was not made of; and one step
+        # for signals, after which both are there.
+        with leftovers.steady():
+            with self._index.reporting():
+                drop_indexes(self._path, _INDEX_SUFFIXES, Path(self._index.name))
+            super()._commit()
+            self._index.commit()
 
     def _close(self) -> None:
         super()._close()

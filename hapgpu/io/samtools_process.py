@@ -9,10 +9,12 @@ import sys
 import tempfile
 from collections.abc import Sequence
 from contextlib import ExitStack, suppress
+from functools import partial
 from pathlib import Path
 from typing import IO, Final, cast
 
 from hapgpu import leftovers
+from hapgpu.errors import InputError
 from hapgpu.io.samtools_failure import SamtoolsFailure
 
 _COMMAND: Final = Path(__file__).with_name("samtools_command.py")
@@ -38,25 +40,38 @@ class Samtools:
         stdout: int,
         most_bytes: int | None = None,
     ) -> None:
-        self._stack = ExitStack()
-        self._messages = tempfile.TemporaryFile()  # noqa: SIM115 (the stack closes it)
-        self._stack.callback(self._messages.close)
-        # pysam makes files there, which a process that is killed does not remove.
-        folder = self._stack.enter_context(leftovers.temporary_folder())
+        with ExitStack() as stack:
+            self._messages = tempfile.TemporaryFile()  # noqa: SIM115 (the stack closes it)
+            stack.callback(self._messages.close)
+            # pysam makes files there, which a process that is killed does not remove.
+            folder = stack.enter_context(leftovers.temporary_folder())
+            self._process, leftover = self._start(arguments, stdin, stdout, folder)
+            stack.callback(leftovers.forget, leftover)
+            stack.callback(self._end)
+            if most_bytes is not None:
+                _limit(self._process.pid, most_bytes)
+            self._stack = stack.pop_all()
+
+    def _start(
+        self, arguments: Sequence[str | Path], stdin: int | None, stdout: int, folder: Path
+    ) -> tuple[subprocess.Popen[bytes], int]:
+        """Start it; return it, and the number of its registration."""
         with leftovers.steady():
-            self._process = subprocess.Popen(  # noqa: S603 (a list of arguments, no shell)
-                [sys.executable, "-P", _COMMAND, *arguments],
-                stdin=stdin,
-                stdout=stdout,
-                stderr=self._messages,
-                env={**os.environ, "TMPDIR": str(folder)},
-                process_group=0,  # Ctrl-C is for this process, which then ends samtools
-            )
-            self._leftover = leftovers.register(self._end)
-        if most_bytes is not None:
-            _, most = resource.prlimit(self._process.pid, resource.RLIMIT_DATA)
-            soft = most_bytes if most == resource.RLIM_INFINITY else min(most_bytes, most)
-            resource.prlimit(self._process.pid, resource.RLIMIT_DATA, (soft, most))
+            try:
+                process = subprocess.Popen(  # noqa: S603 (a list of arguments, no shell)
+                    [sys.executable, "-P", _COMMAND, *arguments],
+                    stdin=stdin,
+                    stdout=stdout,
+                    stderr=self._messages,
+                    env={**os.environ, "TMPDIR": str(folder)},
+                    process_group=0,  # Ctrl-C is for this process, which then ends samtools
+                )
+            except OSError as error:
+                raise InputError(
+                    f"samtools cannot be started: {error.strerror or error}; free memory, or raise"
+                    " the number of processes (ulimit -u)"
+                ) from error
+            return process, leftovers.register(partial(_kill, process))
 
     @property
     def input(self) -> IO[bytes]:
@@ -79,14 +94,23 @@ class Samtools:
 
     def close(self) -> None:
         """End it, whatever it is doing."""
-        self._end()
-        leftovers.forget(self._leftover)
+        self._stack.close()
+
+    def _end(self) -> None:
+        _kill(self._process)
         for stream in (self._process.stdin, self._process.stdout):
             if stream:
                 with suppress(OSError):
                     stream.close()
-        self._stack.close()
 
-    def _end(self) -> None:
-        self._process.kill()
-        self._process.wait()
+
+def _kill(process: subprocess.Popen[bytes]) -> None:
+    process.kill()
+    process.wait()
+
+
+def _limit(process: int, most_bytes: int) -> None:
+    """Limit the memory of a process, if it is not limited to less."""
+    _, most = resource.prlimit(process, resource.RLIMIT_DATA)
+    soft = most_bytes if most == resource.RLIM_INFINITY else min(most_bytes, most)
+    resource.prlimit(process, resource.RLIMIT_DATA, (soft, most))

@@ -8,6 +8,7 @@ from typing import Final
 
 import pysam
 
+from hapgpu import leftovers
 from hapgpu.errors import OutputError, UsageError
 from hapgpu.io.bgzf_writer import BgzfWriter
 from hapgpu.io.htslib import INDEX_DELIMITER, is_parted, silent_htslib
@@ -95,11 +96,13 @@ class VcfWriter(PooledOutput):
         if not self._index:
             super()._commit()
             return
-        # In this order there is never an index beside a file that it was not made of.
-        with self._index.reporting():
-            drop_indexes(self._path, _INDEX_SUFFIXES, Path(self._index.name))
-        super()._commit()
-        self._index.commit()
+        # In this order there is never an index beside a file that it was not made of; and one step
+        # for signals, after which both are there.
+        with leftovers.steady():
+            with self._index.reporting():
+                drop_indexes(self._path, _INDEX_SUFFIXES, Path(self._index.name))
+            super()._commit()
+            self._index.commit()
 
     def _close(self) -> None:
         super()._close()

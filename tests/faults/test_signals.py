@@ -1,12 +1,21 @@
-"""A signal at a random moment of each command; `signal_run` tries more of them."""
+"""Signals, at a random moment of each command and in the middle of work.
+
+`signal_run` tries more moments.
+"""
 
 from __future__ import annotations
 
+import os
+import signal
+import subprocess
+import sys
+import time
 from pathlib import Path
 from random import Random
 
 import pytest
 
+from tests.faults.checks import contents
 from tests.faults.commands import COMMANDS, Command
 from tests.faults.signals import SIGNALS, faults, interrupt, whole_outputs
 
@@ -21,3 +30,36 @@ def test_nothing_is_left(folder: Path, number: int) -> None:
     moment = Random(number).uniform(0, _SECONDS)  # noqa: S311  (a moment, not a secret)
     outcome = interrupt(command, folder, sent, moment)
     assert not faults(outcome, sent, expected, folder), outcome
+
+
+@pytest.mark.parametrize(
+    ("sent", "output"),
+    [(signal.SIGINT, "out.sam"), (signal.SIGTERM, "out.bam"), (signal.SIGHUP, "out.bam")],
+)
+def test_an_output_that_was_begun(
+    folder: Path, tmp_path_factory: pytest.TempPathFactory, sent: signal.Signals, output: str
+) -> None:
+    """While it waits for reads, with an output begun and, for BAM, a child at work."""
+    before = contents(folder)
+    temporary = tmp_path_factory.mktemp("temporary")
+    command = [sys.executable, "-c", "from hapgpu.cli.app import main; main()"]
+    words = ["map", "reference.fa", "-", "-o", output, "-q", "--device", "cpu"]
+    with subprocess.Popen(
+        [*command, *words],
+        cwd=folder,
+        env=os.environ | {"TMPDIR": str(temporary), "PYTHONPATH": os.pathsep.join(sys.path)},
+        stdin=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        while process.poll() is None and not [*folder.glob(f".{output}.*.tmp")]:
+            time.sleep(0.01)
+        assert process.poll() is None
+        assert output == "out.sam" or [*temporary.iterdir()]
+        process.send_signal(sent)
+        assert process.wait() == 128 + sent
+        assert process.stderr
+        said = process.stderr.read()
+    assert said == ("" if sent == signal.SIGINT else f"hapgpu map: stopped by {sent.name}\n")
+    assert contents(folder) == before
+    assert not [*temporary.iterdir()]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
 from pathlib import Path
 
@@ -102,3 +103,32 @@ def test_a_broken_pipe_is_let_through(monkeypatch: pytest.MonkeyPatch) -> None:
             write()
         sys.stdout.detach().detach().close()
         monkeypatch.setattr(sys, "stdout", stdout)
+
+
+@pytest.mark.parametrize("name", ["/dev/stdout", "/dev/fd/1", "/proc/self/fd/1", "link"])
+def test_a_file_behind_a_descriptor_is_appended_to(tmp_path: Path, name: str) -> None:
+    """`>> log` and `-o /dev/stdout`: what was in the file stays, and what follows comes behind."""
+    (tmp_path / "link").symlink_to("/dev/stdout")
+    log = tmp_path / "log"
+    log.write_text("before\n")
+    code = (
+        "import sys\n"
+        "from hapgpu.io.output import OutputFile\n"
+        "with OutputFile(sys.argv[1]) as output: output.write(b'here\\n')\n"
+    )
+    with log.open("a") as file:
+        for text in ("here\n", ""):
+            command = [sys.executable, "-c", code if text else "print('behind')", name]
+            subprocess.run(command, stdout=file, cwd=tmp_path, check=True)
+    assert log.read_text() == "before\nhere\nbehind\n"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["link", "log"]
+
+
+def test_another_descriptor_is_written_to(tmp_path: Path) -> None:
+    with (tmp_path / "file").open("w+b") as file:
+        file.write(b"before ")
+        file.flush()
+        with OutputFile(f"/dev/fd/{file.fileno()}") as output:
+            output.write(b"here")
+        file.write(b" behind")
+    assert (tmp_path / "file").read_bytes() == b"before here behind"
