@@ -9,10 +9,13 @@ import subprocess
 import sys
 import textwrap
 import tracemalloc
+from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
+from io import BufferedIOBase, BytesIO
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pysam.bcftools
@@ -23,6 +26,7 @@ from hypothesis import strategies as st
 
 from hapgpu.chaining.anchor_files import load_anchors
 from hapgpu.errors import InputError
+from hapgpu.io.bcf_sizes import CheckedBcf
 from hapgpu.io.bgzf import EOF_BLOCK
 from hapgpu.io.fasta import read_fasta
 from hapgpu.io.fastq import read_fastq
@@ -243,6 +247,17 @@ def test_sizes_that_bcf_claims(tmp_path: Path, size: int) -> None:
                 list(vcf.records())
 
 
+@pytest.mark.parametrize("piece", [1, 7, 1 << 20])
+@pytest.mark.parametrize("number", [2**20, 2**31 - 1, 10**30])
+def test_numbers_that_the_header_of_bcf_claims(number: int, piece: int) -> None:
+    header = VCF_HEADER.encode().replace(b"##contig=<ID=chr1", b"##contig=<IDX=%d,ID=chr1" % number)
+    assert str(number).encode() in header
+    stream = BytesIO(b"BCF\2\2" + struct.pack("<I", len(header)) + header)
+    checked = CheckedBcf(cast("BufferedIOBase", stream), "x.bcf", 1 << 20)
+    with pytest.raises(InputError, match=r"x.bcf: the header numbers a contig .* \(IDX\)"):
+        deque(iter(partial(checked.read, piece), b""), maxlen=0)
+
+
 def test_the_header_of_a_vcf_counts_as_it_lies_in_memory(tmp_path: Path) -> None:
     path = tmp_path / "lines.vcf"
     path.write_text(VCF_HEADER.replace("#CHROM", "##x\n" * 1000 + "#CHROM"))
@@ -300,6 +315,7 @@ import numpy as np
 from hapgpu.errors import InputError
 from tests.io.test_max_record import READERS, SAM_HEADER, VCF_HEADER
 from tests.io.bgzf_blocks import block
+from hapgpu.io.bcf_sizes import CheckedBcf
 from hapgpu.io.bgzf import EOF_BLOCK
 from hapgpu.io.record_limit import MAX_RECORD
 
