@@ -56,7 +56,7 @@ class Read:
         return [str(path) for path in (value if isinstance(value, list | tuple) else [value])]
 
     def with_indexes(self, path: str) -> Iterator[str]:
-        """Yield a file and its indexes that are there."""
+        """Yield a file, its indexes that are there, and of CRAM the references that it names."""
         from glob import escape  # noqa: PLC0415  (help is to come at once)
 
         yield path
@@ -64,6 +64,11 @@ class Read:
         for stem in (file.name, file.stem):
             for suffix in self.indexes:
                 yield from map(str, file.parent.glob(escape(stem) + suffix))
+        if self.indexes == ALIGNMENT_INDEXES and file.is_file():
+            from hapgpu.io.cram_references import named_references  # noqa: PLC0415  (as above)
+
+            for reference in named_references(file):
+                yield from (reference, *(f"{reference}{suffix}" for suffix in FASTA_INDEXES))
 
 
 @dataclass(frozen=True, slots=True)

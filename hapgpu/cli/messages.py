@@ -136,7 +136,7 @@ def _explain(error: BaseException) -> tuple[int, str]:
         case MemoryError():
             explained = 1, "not enough memory; fewer threads (-t) need less"
         case OSError():
-            place = f"{error.filename}: " if error.filename else ""
+            place = f"{error.filename}: " if error.filename else _lost_folder()
             status = OutputError.exit_code if error.errno in _DISK_FULL else 1
             explained = status, f"{place}{error.strerror or error}"
         case _UsageFault():
@@ -145,6 +145,15 @@ def _explain(error: BaseException) -> tuple[int, str]:
             what = f"unexpected {type(error).__name__}: {error}"
             explained = 1, f"{what} (please run it again with --debug and report what it prints)"
     return explained
+
+
+def _lost_folder() -> str:
+    """Return the words for a working folder that was removed, where it was."""
+    try:
+        os.getcwd()  # noqa: PTH109  (no object is needed)
+    except OSError:
+        return "the working folder is gone; change to another one: "
+    return ""
 
 
 def _is_of_cuda(error: BaseException) -> bool:

@@ -40,13 +40,14 @@ class OutputFile:
     """
 
     def __init__(self, path: str | Path | None) -> None:
-        descriptor = None if path is None else _descriptor_of(Path(path))
-        standard = path is None or str(path) == "-" or descriptor == _STANDARD_OUTPUT
+        standard = path is None or str(path) == "-"
         self.name = "standard output" if standard else str(path)
         self._target: Path | None = None
         self._temporary: Path | None = None
         self._leftover = -1
         with self.reporting():
+            descriptor = _STANDARD_OUTPUT if standard else _descriptor_of(Path(str(path)))
+            standard = descriptor == _STANDARD_OUTPUT
             if standard:
                 self._stream: BinaryIO = sys.stdout.buffer
             elif descriptor is not None:

@@ -247,7 +247,8 @@ class ConvertedOutput:
         if failure := self._samtools.failure():
             if _has_no_reader(self._descriptor):
                 raise BrokenPipeError
-            raise OutputError(f"cannot write {self._target}: {failure}")
+            reason = failure.reason or "samtools could not write it; is the disk full?"
+            raise OutputError(f"cannot write {self._target}: {reason}")
 
     def close(self) -> None:
         """End samtools."""

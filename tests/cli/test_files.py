@@ -7,10 +7,19 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, get_type_hints
 
+import pysam.samtools
 import pytest
 
 from hapgpu.cli.command_line import COMMANDS
-from hapgpu.cli.files import STATISTICS, CommandFiles, Read, Written, standard_output
+from hapgpu.cli.files import (
+    ALIGNMENT_INDEXES,
+    OUTPUT,
+    STATISTICS,
+    CommandFiles,
+    Read,
+    Written,
+    standard_output,
+)
 from hapgpu.errors import OutputError, UsageError
 
 FILES = CommandFiles(
@@ -111,3 +120,20 @@ def test_standard_input_where_it_cannot_be(values: dict[str, Any], words: str) -
 def test_a_place_where_nothing_can_be_written(output: str) -> None:
     with pytest.raises(OutputError, match=f"cannot write {output}: "):
         FILES.check({"reads": "r.bam", "output": output})
+
+
+def test_a_reference_that_only_the_cram_names_is_an_input(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without --reference, samtools takes the one in the header (UR)."""
+    monkeypatch.chdir(tmp_path)
+    fasta, sam = tmp_path / "f.fa", tmp_path / "r.sam"
+    fasta.write_text(f">a\n{'ACGT' * 10}\n")
+    sam.write_text("@SQ\tSN:a\tLN:40\nr\t0\ta\t1\t60\t4M\t*\t0\t0\tACGT\tIIII\n")
+    pysam.samtools.view("-C", "-T", str(fasta), "-o", "r.cram", str(sam), catch_stdout=False)
+    reads = Read("reads", ALIGNMENT_INDEXES)
+    files = CommandFiles(reads=(reads,), writes=(OUTPUT, STATISTICS))
+    for output in ("f.fa", "f.fa.fai"):
+        with pytest.raises(UsageError, match=rf"^{output}: is also an input"):
+            files.check({"reads": "r.cram", "output": output})
+    files.check({"reads": "r.cram", "output": "r.sam"})
