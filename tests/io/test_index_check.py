@@ -27,7 +27,7 @@ def read(path: Path, regions: list[Region]) -> list[Row]:
 
 
 def placed(name: str, position: int, *, is_mapped: bool) -> Row:
-    """Make a read at a place, in one leaf: htslib's bin of it is not joined to its parent's."""
+    """Make a read of 20 bases at a place."""
     cigar = ((0, 20),) if is_mapped else ()
     flag = 0 if is_mapped else 4
     return Row(name, flag, 0, position, 60, cigar, -1, -1, 0, "A" * 20, None, ())
