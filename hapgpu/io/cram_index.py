@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import lru_cache
 from pathlib import Path
 from typing import Final
@@ -13,8 +14,13 @@ from hapgpu.io.record_limit import MAX_RECORD
 
 _MOST_KEPT: Final = 16
 _FIELDS: Final = 6  # contig, start, span, offset of the container, of the slice in it, its bytes
+_NUMBER: Final = re.compile(rb"-?[0-9]{1,19}")
 _MOST_BEHIND: Final = 1 << 12
-"""Bytes of a container's header, which offsets of slices leave out, and of the closing block."""
+"""Bytes of a container's header, which offsets of slices leave out, and of the closing container.
+
+The header takes up to 56 bytes and 5 more for each slice (its landmark), the closing container 38:
+there is room for 800 slices in a container. samtools and htsjdk write one, unless told otherwise.
+"""
 
 
 def has_entries(index: Path, path: Path) -> bool:
@@ -51,7 +57,7 @@ def _last_end(index: Path, _state: FileState, path: Path) -> int | None:
 
 def _end(line: bytes) -> int | None:
     fields = line.split(b"\t")
-    if len(fields) != _FIELDS or not all(field.lstrip(b"-").isdigit() for field in fields):
+    if len(fields) != _FIELDS or not all(map(_NUMBER.fullmatch, fields)):
         return None
     offset, within, size = (int(field) for field in fields[3:])
     return offset + within + size

@@ -15,7 +15,10 @@ from hapgpu.io.position_text import LAST_POSITION
 
 _NUMBERS: Final = 4
 _MOST_DIGITS: Final = 4 * 19
-_LONGEST_HEADER: Final = 1 << 16
+_PIECE_BYTES: Final = 1 << 16
+"""Read at once: what an index claims must not decide on memory."""
+_MOST_BLOCK_BYTES: Final = 1 << 16
+_MOST_OFFSET: Final = 1 << 62
 _BGZF_HEAD_BYTES: Final = 18
 _DAMAGED: Final = (OSError, EOFError, cast("type[Exception]", isal_zlib.error))
 
@@ -80,7 +83,7 @@ def _entry(numbers: list[str]) -> FastaEntry | None:
         return None
     entry = FastaEntry(*map(int, numbers))
     has_lines = 0 < entry.line_bases < entry.line_width or entry.length <= entry.line_bases
-    is_small = max(entry.length, entry.line_width) <= LAST_POSITION and entry.offset < 2**62
+    is_small = max(entry.length, entry.line_width) <= LAST_POSITION and entry.offset < _MOST_OFFSET
     return entry if has_lines and is_small else None
 
 
@@ -121,19 +124,40 @@ class FastaIndexCheck:
             )
 
     def _fits(self, file: BinaryIO, name: bytes, entry: FastaEntry) -> bool:
-        before = min(entry.offset, _LONGEST_HEADER)
-        header = self._read(file, entry.offset - before, before)
-        line = header[header.rfind(b"\n", 0, -1) + 1 :]
-        if line[-1:] != b"\n" or line[1:].split(maxsplit=1)[:1] != [name]:
+        if not self._has_name(file, name, entry.offset):
             return False
         if entry.length == 0:
-            return self._read(file, entry.offset, _LONGEST_HEADER).lstrip()[:1] in (b"", b">")
+            return self._is_last(file, entry.offset)
         last = entry.offset_of(entry.length - 1)
-        end = self._read(file, last, 1 + entry.line_width)
-        following = end[1:].lstrip()[:1]
-        is_last = following == b">" or (not following and len(end) <= entry.line_width)
-        is_end = end[:1].strip() and end[1:2].strip() == b""
-        return bool(is_end) and is_last and self._has_lines(file, entry)
+        end = self._read(file, last, 2)
+        is_end = end[:1].strip() and not end[1:].strip()
+        return bool(is_end) and self._is_last(file, last + 1) and self._has_lines(file, entry)
+
+    def _has_name(self, file: BinaryIO, name: bytes, offset: int) -> bool:
+        """Tell whether a header line with this name ends before an offset."""
+        if offset == 0 or self._read(file, offset - 1, 1) != b"\n":
+            return False
+        start = self._line_start(file, offset - 1)
+        line = self._read(file, start, min(len(name) + 2, offset - start))
+        return line[1:].split(maxsplit=1)[:1] == [name]
+
+    def _line_start(self, file: BinaryIO, end: int) -> int:
+        """Return where the line begins whose end lies here."""
+        while end > 0:
+            begin = max(end - _PIECE_BYTES, 0)
+            found = self._read(file, begin, end - begin).rfind(b"\n")
+            if found >= 0:
+                return begin + found + 1
+            end = begin
+        return 0
+
+    def _is_last(self, file: BinaryIO, offset: int) -> bool:
+        """Tell whether only white space lies between an offset and the next header, or the end."""
+        while piece := self._read(file, offset, _PIECE_BYTES):
+            if following := piece.lstrip():
+                return following[:1] == b">"
+            offset += len(piece)
+        return True
 
     def _has_lines(self, file: BinaryIO, entry: FastaEntry) -> bool:
         """Tell whether the first line, and the last but one, ends where the entry says."""
@@ -145,22 +169,27 @@ class FastaIndexCheck:
         )
 
     def _ends_line(self, file: BinaryIO, entry: FastaEntry, end: int) -> bool:
-        text = self._read(file, end - entry.line_width, entry.line_width)
-        return (
-            text.endswith(b"\n")
-            and len(text) == entry.line_width
-            and len(text.rstrip()) == entry.line_bases
-        )
+        """Tell whether a line ends here, with as many bytes behind its last base as there are."""
+        behind = entry.line_width - entry.line_bases
+        text = self._read(file, end - behind - 1, min(1 + behind, _PIECE_BYTES))
+        is_end = text[:1].strip() and not text[1:].strip()
+        return bool(is_end) and self._read(file, end - 1, 1) == b"\n"
 
     def _read(self, file: BinaryIO, offset: int, size: int) -> bytes:
+        """Read at most so many bytes, few: less at the end only."""
         if self._blocks is None:
             file.seek(offset)
             return file.read(size)
         starts, places = self._blocks
         block = bisect_right(starts, offset) - 1
+        before = offset - starts[block]
+        if before > _MOST_BLOCK_BYTES and block + 1 < len(starts):
+            raise EOFError
         file.seek(places[block])
         with igzip.IGzipFile(fileobj=file) as inflated:
-            return bytes(inflated.read(offset - starts[block] + size)[offset - starts[block] :])
+            while before > 0 and (passed := len(inflated.read(min(before, _PIECE_BYTES)))):
+                before -= passed
+            return b"" if before else bytes(inflated.read(size))
 
 
 def _blocks_of(index: Path) -> tuple[list[int], list[int]]:
@@ -169,7 +198,9 @@ def _blocks_of(index: Path) -> tuple[list[int], list[int]]:
         numbers = np.fromfile(index, dtype="<u8")
     except OSError as error:
         raise InputError(f"{index}: cannot be read: {error.strerror or error}") from error
-    if numbers.size != 2 * int(numbers[:1].sum()) + 1:
+    rows = numbers[1:].reshape(-1, 2) if numbers.size % 2 else numbers[:0].reshape(-1, 2)
+    is_sorted = (rows < _MOST_OFFSET).all() and (rows[1:] >= rows[:-1]).all()
+    if numbers.size != 2 * int(numbers[:1].sum()) + 1 or not is_sorted:
         raise InputError(f"{index}: damaged; run: bgzip -r {index.with_suffix('')}")
     places, starts = numbers[1::2].tolist(), numbers[2::2].tolist()
     return [0, *starts], [0, *places]

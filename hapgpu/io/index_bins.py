@@ -96,8 +96,11 @@ class _Bins:
         rows = _spread(self.chunk_starts[bins], self.chunk_counts[bins])
         runs = np.repeat(runs, self.chunk_counts[bins])
         chunks = self.chunks[rows]
-        floors, ceilings = self._floors(binning, first), self._ceilings(binning, last)
-        return chunks[(chunks[:, 1] > floors[runs]) & (chunks[:, 0] < ceilings[runs])]
+        # The floors of leaves may be those of mapped reads only (see `index_check`): unmapped ones
+        # lie right before. The leaf before makes one damaged floor harmless, as floors rise.
+        floors = self._floors(binning, np.maximum(first - 1, 0))
+        ceilings = self._ceilings(binning, last)
+        return chunks[(chunks[:, 1] >= floors[runs]) & (chunks[:, 0] < ceilings[runs])]
 
     def of_records(self, binning: Binning) -> ReferenceBins:
         """Return what is to fit each other.
@@ -204,10 +207,11 @@ class BinIndex:
         """Tell whether a file of so many bytes may end where the records of this index do.
 
         If none lies without a place behind them, there is no more than their last block and empty
-        ones.
+        ones. Without records there is the header, of any size.
         """
         rest = size - self._end
-        return rest >= 0 and (rest <= _MOST_BEHIND or not self._is_whole)
+        has_end = self._is_whole and self._columns.chunks.size > 0
+        return rest >= 0 and (rest <= _MOST_BEHIND or not has_end)
 
     def chunks(self, intervals: Intervals) -> NDArray[np.int64]:
         """int64[n, 2]: virtual offsets of chunks that hold all records overlapping intervals."""

@@ -71,7 +71,7 @@ def make_corpus(folder: Path) -> Corpus:
         "npz": [_anchors(with_others=with_others) for with_others in (False, True)],
         "gzipped": _gzipped(fastq(contigs, 3).encode()),
     }
-    seeds |= _alignments(folder, contigs) | _indexes(folder, reference)
+    seeds |= _alignments(folder, contigs) | _indexes(folder, reference) | _compressed(reference)
     seeds["bcf"] = [_bcf(folder, text) for text in seeds["vcf"]]
     return Corpus(folder, seeds)
 
@@ -129,6 +129,8 @@ def _alignments(folder: Path, contigs: dict[str, str]) -> dict[str, list[bytes]]
             kind = f"cram,{options}"
             pysam.view("--no-PG", "-O", kind, "-o", str(cram), str(path), catch_stdout=False)
             crams.append(cram.read_bytes())
+    (folder / "reads.cram").write_bytes(crams[0])
+    pysam.index(str(folder / "reads.cram"))
     bam = folder / "reads.bam"
     pysam.index(str(bam))
     pysam.index("-c", "-o", str(folder / "reads.csi"), str(bam))
@@ -138,7 +140,19 @@ def _alignments(folder: Path, contigs: dict[str, str]) -> dict[str, list[bytes]]
         "cram": crams,
         "bai": [(folder / "reads.bam.bai").read_bytes()],
         "csi": [(folder / "reads.csi").read_bytes()],
+        "crai": [(folder / "reads.cram.crai").read_bytes()],
     }
+
+
+def _compressed(reference: Path) -> dict[str, list[bytes]]:
+    """Make a reference of several BGZF blocks, with its two indexes."""
+    path = Path(f"{reference}.gz")
+    data = reference.read_bytes()
+    blocks = [bgzf_block(data[at : at + 300]) for at in range(0, len(data), 300)]
+    path.write_bytes(b"".join([*blocks, EOF_BLOCK]))
+    pysam.faidx(str(path))
+    fai, gzi = (Path(f"{path}.{end}").read_bytes() for end in ("fai", "gzi"))
+    return {"fai-compressed": [fai], "gzi": [gzi]}
 
 
 def _indexes(folder: Path, reference: Path) -> dict[str, list[bytes]]:

@@ -7,6 +7,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, Final
 
+from hapgpu.io.cram_index import has_entries
 from hapgpu.io.fastq import read_fastq
 from hapgpu.io.reads import open_reads
 from tests.fuzz.oracles import (
@@ -89,6 +90,12 @@ def index_of(kind: str) -> Run:
             pairhmm(place, reads=str(path), haplotypes=place.known("loci.fa"))
 
     return run
+
+
+def cram_index(place: Place, data: bytes) -> None:
+    """Check an index only: what samtools reads by it takes a process of its own."""
+    with place.link("reads.cram", crai=data) as path:
+        has_entries(Path(f"{path}.crai"), path)
 
 
 def converted(suffix: str) -> Run:

@@ -14,7 +14,18 @@ from typing import Any, Final
 
 from hapgpu.realign.haplotypes import read_haplotypes
 from tests.fuzz.fields import Document
-from tests.fuzz.formats import array_file, bam, bam_index, bcf, cram, gzipped, npz, text
+from tests.fuzz.formats import (
+    array_file,
+    bam,
+    bam_index,
+    bcf,
+    crai,
+    cram,
+    gzi,
+    gzipped,
+    npz,
+    text,
+)
 from tests.fuzz.oracles import can_be_vcf, check_records, check_variants
 from tests.fuzz.place import Place
 from tests.fuzz.read_targets import (
@@ -22,6 +33,7 @@ from tests.fuzz.read_targets import (
     bam_records,
     chain_reads,
     converted,
+    cram_index,
     fastq_records,
     genotype,
     genotype_bam,
@@ -68,9 +80,21 @@ def _reference(command: str, **arguments: Any) -> Run:
 
 
 def _fai(command: str, **arguments: Any) -> Run:
+    return _beside("fai", (), "reference.fa", command, arguments)
+
+
+def _of_compressed(mutated: str, other: str) -> Run:
+    """Return the target of one of the two indexes of a reference that bgzip has compressed."""
+    return _beside(mutated, (other,), "reference.fa.gz", "haplotypes", _VARIANTS)
+
+
+def _beside(
+    mutated: str, more: tuple[str, ...], reference: str, command: str, arguments: dict[str, Any]
+) -> Run:
     def run(place: Place, data: bytes) -> None:
         others = {name: use(place) for name, use in arguments.items()}
-        with place.link("reference.fa", fai=data) as path:
+        beside = {end: place.known(f"{reference}.{end}").read_bytes() for end in more}
+        with place.link(reference, **beside, **{mutated: data}) as path:
             place.run(command, reference=path, **others)
 
     return run
@@ -208,6 +232,7 @@ TARGETS: Final = {
     "bai": Target("bai", bam_index, index_of("bai")),
     "csi": Target("csi", bam_index, index_of("csi")),
     "cram": Target("cram", cram, converted("cram")),
+    "crai": Target("crai", crai, cram_index),
     "sam": Target("sam", lines(1), converted("sam")),
     "fastq-records": Target("fastq", lines(4), fastq_records),
     "fastq-realign": Target("fastq", lines(4), realign_fastq),
@@ -221,6 +246,8 @@ TARGETS: Final = {
     "reference-realign": Target("fasta", lines(1), _reference("realign", **_MOVED)),
     "fai-haplotypes": Target("fai", lines(1), _fai("haplotypes", **_VARIANTS)),
     "fai-realign": Target("fai", lines(1), _fai("realign", **_MOVED)),
+    "fai-compressed": Target("fai-compressed", lines(1), _of_compressed("fai", "gzi")),
+    "gzi": Target("gzi", gzi, _of_compressed("gzi", "fai")),
     "haplotypes-realign": Target("haplotypes", lines(1), realign_to_haplotypes),
     "haplotypes-reference": Target("haplotypes", lines(1), realign_by_haplotypes),
     "haplotypes-pairhmm": Target("haplotypes", lines(1), pairhmm_haplotypes),

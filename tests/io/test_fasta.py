@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import re
+import tracemalloc
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -210,6 +211,50 @@ def test_reference_with_the_index_of_another(tmp_path: Path) -> None:
     (tmp_path / "r.fa.fai").write_text("chr1\t400\t6\t60\t61\n")
     with ReferenceFasta(path) as reference, pytest.raises(InputError, match="another file"):
         reference.fetch(Region("chr1", 100, 200))
+
+
+VALID = {
+    "blank lines": ">a\nA\n\n\n\n>b\nAC\nG\n\n\n\n\n\n\n",
+    "many blank lines": ">a\nA\n" + "\n" * 200_000 + ">b\nACG\n" + "\r\n" * 40_000,
+    "long header": f">a\nA\n>b {'x' * 200_000}\nACG\n",
+    "long header first": f">a {'x' * 200_000}\nA\n>b\nACG\n",
+    "long lines": f">a\nA\n>b\nACG{'T' * 200_000}\n>c\n{'N' * 200_000}\n",
+    "long blanks": f">a\nA\n>b\nAC{' ' * 70_000}\nG\n",
+    "no bases": ">a\nA\n>none\n\n\n>b\nACG",
+}
+
+
+@pytest.mark.parametrize("packing", ["plain", "bgzf"])
+@pytest.mark.parametrize("text", VALID.values(), ids=VALID)
+def test_references_that_samtools_accepts(tmp_path: Path, text: str, packing: str) -> None:
+    path = write(tmp_path / "r.fa", text, packing)
+    pysam.faidx(str(path))
+    with ReferenceFasta(path) as reference:
+        assert reference.fetch(Region("b", 0, 3)) == b"ACG"
+        assert reference.fetch(Region("a", 0, 1)) == b"A"
+
+
+def test_a_few_bases_are_not_a_contig_read(tmp_path: Path) -> None:
+    """Sequences that stand on one line."""
+    path = write(tmp_path / "r.fa", "".join(f">{name}\n{'ACGT' * 10**6}\n" for name in "abc"))
+    pysam.faidx(str(path))
+    with ReferenceFasta(path) as reference:
+        tracemalloc.start()
+        assert reference.fetch(Region("b", 5, 15)) == b"CGTACGTACG"
+        _, peak = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+    assert peak < 1 << 19
+
+
+@pytest.mark.parametrize("packing", ["plain", "bgzf"])
+@pytest.mark.parametrize("offset", [0, 1, 2, 9, 70_000, 10**12, 2**62 - 1])
+@pytest.mark.parametrize("width", [5, 2**31 - 1])
+def test_an_offset_beyond_the_file(tmp_path: Path, packing: str, offset: int, width: int) -> None:
+    path = write(tmp_path / "r.fa", ">c\n" + "ACGT\n" * 40_000, packing)
+    pysam.faidx(str(path))
+    Path(f"{path}.fai").write_text(f"c\t160000\t{offset}\t4\t{width}\n")
+    with ReferenceFasta(path) as reference, pytest.raises(InputError, match="another file"):
+        reference.fetch(Region("c", 5, 15))
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,20 @@
+"""CRAI: gzip around lines of numbers; records are lines, fields numbers and what parts them."""
+
+from __future__ import annotations
+
+import gzip
+from random import Random
+
+from tests.fuzz.fields import Document
+from tests.fuzz.formats import text
+from tests.fuzz.formats.framing import inflated
+
+
+def split(data: bytes) -> Document:
+    """Cut an index into its lines."""
+    return text.splitter(1)(inflated(data))
+
+
+def join(document: Document, random: Random) -> bytes:
+    """Return the index, compressed anew."""
+    return gzip.compress(text.join(document, random), mtime=0)
