@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Iterator
 from dataclasses import dataclass
-from itertools import chain
 from pathlib import Path
 from sys import getsizeof
 from types import TracebackType
@@ -72,7 +71,7 @@ def open_vcf(path: str | Path, max_record: int = MAX_RECORD) -> VcfSource:
     name = "standard input" if str(path) == "-" else str(path)
     lines = vcf_lines(path, name, max_record)
     try:
-        is_bcf = next(lines) == ["BCF"]
+        is_bcf = next(lines) == "BCF"
         return VcfSource(name, lines, is_bcf=is_bcf, max_record=max_record)
     except BaseException:
         lines.close()
@@ -87,7 +86,7 @@ class VcfSource:
     name
         Of the file, for messages.
     lines
-        Its lines, some at a time; closed with this.
+        Its lines; closed with this.
     is_bcf
         Whether the lines were made from a BCF, in which records are counted rather than lines.
     max_record
@@ -111,16 +110,15 @@ class VcfSource:
     def __init__(
         self,
         name: str,
-        lines: Generator[Sequence[str]],
+        lines: Generator[str],
         *,
         is_bcf: bool,
         max_record: int = MAX_RECORD,
     ) -> None:
         self.name = name
-        self._source = lines
-        self._lines = chain.from_iterable(lines)
+        self._lines = lines
         self._unit = "record" if is_bcf else "line"
-        first = next(self._lines, "")
+        first = next(lines, "")
         _check_first_line(first, name)
         self.header, columns = self._take_header(first, max_record)
         line = len(self.header) + 1
@@ -169,7 +167,7 @@ class VcfSource:
 
     def close(self) -> None:
         """Close the file."""
-        self._source.close()
+        self._lines.close()
 
     def __enter__(self) -> Self:
         return self

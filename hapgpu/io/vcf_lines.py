@@ -28,14 +28,11 @@ _RECORDS_AT_ONCE: Final = 1000
 _TEXT_BYTES: Final = 1 << 16
 
 
-def vcf_lines(
-    path: str | Path, name: str, max_record: int = MAX_RECORD
-) -> Generator[Sequence[str]]:
+def vcf_lines(path: str | Path, name: str, max_record: int = MAX_RECORD) -> Generator[str]:
     """Yield the format, `VCF` or `BCF`, then the lines of a file, those of BCF as VCF has them.
 
-    They come many at a time, with or without their newlines; the format and the first line come
-    alone. Of that, which of a file of another kind may be very long, no more than
-    `FIRST_LINE_CHARACTERS` are yielded at once.
+    They come with or without their newlines. Of the first, which of a file of another kind may be
+    very long, no more than `FIRST_LINE_CHARACTERS` are yielded at once.
 
     Parameters
     ----------
@@ -53,12 +50,14 @@ def vcf_lines(
     """
     with open_inflated(path, name) as stream:
         if _is_bcf(stream):
-            yield ["BCF"]
+            yield "BCF"
             with _bcf_file(path, CheckedBcf(stream, name, max_record), name) as file:
-                yield from _bcf_lines(file, name)
+                for lines in _bcf_lines(file, name):
+                    yield from lines
         else:
-            yield ["VCF"]
-            yield from _text_lines(stream, name, max_record)
+            yield "VCF"
+            for lines in _text_lines(stream, name, max_record):
+                yield from lines
 
 
 def _is_bcf(stream: BufferedReader) -> bool:
@@ -113,9 +112,7 @@ def _bcf_lines(stream: BinaryIO, name: str) -> Generator[Sequence[str]]:
         with silent_htslib():
             file = pysam.VariantFile(f"/proc/self/fd/{stream.fileno()}")
         with file:
-            first, *others = str(file.header).split("\n")
-            yield [first]
-            yield others[:-1]
+            yield str(file.header).split("\n")[:-1]
             while lines := _next_records(file):
                 yield lines
     except (OSError, ValueError) as error:
