@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack
 from functools import lru_cache
 from io import BufferedReader
 from pathlib import Path
@@ -13,7 +12,9 @@ from typing import Final, Protocol, Self, cast
 
 from hapgpu.batch import ReadBatch
 from hapgpu.errors import InputError
+from hapgpu.io.alignment_input import INDEX_KINDS, Closing, is_sorted
 from hapgpu.io.bgzf import BgzfReader, DamagedBlockError
+from hapgpu.io.converted_reads import ConvertedSource
 from hapgpu.io.cram_index import has_entries
 from hapgpu.io.decode import decoded, read_blocks
 from hapgpu.io.fastq import read_fastq
@@ -26,15 +27,9 @@ from hapgpu.io.record_block import RecordBlock
 from hapgpu.io.record_buffer import RecordBuffer, take_header
 from hapgpu.io.record_limit import MAX_RECORD
 from hapgpu.io.regions import Region
-from hapgpu.io.samtools import ConvertedInput
 from hapgpu.io.sniff import ReadFormat, ReadInput, open_input
 
 _MOST_HEADERS_KEPT: Final = 16
-_INDEX_KINDS: Final = {
-    ReadFormat.BAM: ("bai", "csi"),
-    ReadFormat.CRAM: ("crai", "csi"),
-    ReadFormat.SAM: (),
-}
 
 
 class ReadSource(Protocol):
@@ -124,41 +119,29 @@ def open_reads(
         too long, or lacks a region's contig.
     """
     source = open_input(path, name, max_record)
+    if source.format is ReadFormat.FASTQ:
+        return _FastqSource(source, batch_bases)
     try:
-        if source.format is ReadFormat.FASTQ:
-            return _FastqSource(source, batch_bases)
-        uses_index = source.path is not None and regions is not None
-        if source.path and uses_index and not needs_index:
-            uses_index = has_index(source.path, _INDEX_KINDS[source.format])
-        if source.format is ReadFormat.BAM:
-            return _BamSource(source, threads, batch_bases, regions, uses_index=uses_index)
-        return _ConvertedSource(
-            source, threads, batch_bases, reference, regions, uses_index=uses_index
-        )
+        index = _index_of(source, needs_index=needs_index) if regions is not None else None
     except BaseException:
         source.stream.close()
         raise
+    if source.format is ReadFormat.BAM:
+        return _BamSource(source, threads, batch_bases, regions, index)
+    return ConvertedSource(source, threads, batch_bases, reference, regions, index)
 
 
-class _Closing(ABC):
-    """A context manager that closes what its class names in `close`."""
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
-
-    @abstractmethod
-    def close(self) -> None: ...
+def _index_of(source: ReadInput, *, needs_index: bool) -> Path | None:
+    """Find the index by which records of regions are found, if there is one of use."""
+    kinds = INDEX_KINDS[source.format]
+    if not (source.path and kinds) or not (needs_index or has_index(source.path, kinds)):
+        return None
+    index = find_index(source.path, kinds)
+    is_of_use = source.format is ReadFormat.BAM or has_entries(index, source.path)
+    return index if is_of_use else None
 
 
-class _FastqSource(_Closing):
+class _FastqSource(Closing):
     is_fastq = True
     is_sorted = False
 
@@ -178,7 +161,7 @@ class _FastqSource(_Closing):
         self._source.stream.close()
 
 
-class _BamSource(_Closing):
+class _BamSource(Closing):
     is_fastq = False
 
     def __init__(
@@ -187,30 +170,31 @@ class _BamSource(_Closing):
         threads: int,
         batch_bases: int,
         regions: Sequence[Region] | None,
-        *,
-        uses_index: bool,
+        index: Path | None,
     ) -> None:
         self._source = source
         self._batch_bases = batch_bases
-        self._pool = Pool(threads)
-        reader = BgzfReader(source.stream, source.name, self._pool)
         self._intervals = None
-        self._index: Path | None = None
-        if source.path and regions is not None and uses_index:
-            self.header = _header_of(source.path, FileState.of(source.path), source.max_record)
-            self._intervals = Intervals.from_regions(regions, self.header, source.name)
-            self._index = find_index(source.path, _INDEX_KINDS[source.format])
-            pieces = reader.pieces_of(ranges_of(source.path, self._intervals))
-            self._buffer = RecordBuffer(pieces, source.name, source.max_record)
-            return
-        self._buffer = RecordBuffer(reader.pieces(), source.name, source.max_record)
-        self.header = take_header(self._buffer)
-        if regions is not None:
-            self._intervals = Intervals.from_regions(regions, self.header, source.name)
+        self._index = index
+        with ExitStack() as stack:
+            stack.callback(source.stream.close)
+            self._pool = stack.enter_context(Pool(threads))
+            reader = BgzfReader(source.stream, source.name, self._pool)
+            if source.path and regions is not None and index:
+                self.header = _header_of(source.path, FileState.of(source.path), source.max_record)
+                self._intervals = Intervals.from_regions(regions, self.header, source.name)
+                pieces = reader.pieces_of(ranges_of(source.path, self._intervals))
+                self._buffer = RecordBuffer(pieces, source.name, source.max_record)
+            else:
+                self._buffer = RecordBuffer(reader.pieces(), source.name, source.max_record)
+                self.header = take_header(self._buffer)
+                if regions is not None:
+                    self._intervals = Intervals.from_regions(regions, self.header, source.name)
+            self._stack = stack.pop_all()
 
     @property
     def is_sorted(self) -> bool:
-        return _is_sorted(self._source, self.header)
+        return is_sorted(self._source, self.header)
 
     def batches(self) -> Iterator[ReadBatch]:
         return (decoded(block, self._pool) for block in self.blocks())
@@ -230,13 +214,7 @@ class _BamSource(_Closing):
             raise index_mismatch(self._index, self._source.path, why) from error
 
     def close(self) -> None:
-        self._pool.close()
-        self._source.stream.close()
-
-
-def _is_sorted(source: ReadInput, header: SamHeader) -> bool:
-    indexed = source.path is not None and has_index(source.path, _INDEX_KINDS[source.format])
-    return header.is_coordinate_sorted or indexed
+        self._stack.close()
 
 
 @lru_cache(_MOST_HEADERS_KEPT)
@@ -248,70 +226,3 @@ def _header_of(path: Path, _state: FileState, max_record: int) -> SamHeader:
     with path.open("rb") as stream, Pool(1) as pool:
         pieces = BgzfReader(stream, str(path), pool).pieces()
         return take_header(RecordBuffer(pieces, str(path), max_record))
-
-
-class _ConvertedSource(_Closing):
-    is_fastq = False
-
-    def __init__(
-        self,
-        source: ReadInput,
-        threads: int,
-        batch_bases: int,
-        reference: Path | None,
-        regions: Sequence[Region] | None,
-        *,
-        uses_index: bool,
-    ) -> None:
-        self._source = source
-        self._batch_bases = batch_bases
-        self._pool = Pool(threads)
-        self._records = 0
-        sought, index = None, None
-        if source.path and source.format is ReadFormat.CRAM and uses_index:
-            found = find_index(source.path, _INDEX_KINDS[source.format])
-            if has_entries(found, source.path):
-                sought, index = regions, found
-        self._input = ConvertedInput(source, threads, reference, sought, index)
-        try:
-            pieces = BgzfReader(self._input.stream, source.name, self._pool).pieces()
-            self._buffer = RecordBuffer(pieces, source.name, source.max_record)
-            with self._blaming_samtools():
-                self.header = take_header(self._buffer)
-            self._intervals = None
-            if regions is not None:
-                self._intervals = Intervals.from_regions(regions, self.header, source.name)
-        except BaseException:
-            self.close()
-            raise
-
-    @property
-    def is_sorted(self) -> bool:
-        return _is_sorted(self._source, self.header)
-
-    def batches(self) -> Iterator[ReadBatch]:
-        return (decoded(block, self._pool) for block in self.blocks())
-
-    def blocks(self) -> Iterator[RecordBlock]:
-        references = len(self.header.reference_names)
-        with self._blaming_samtools():
-            for block in read_blocks(
-                self._buffer, references, self._batch_bases, self._pool, self._intervals
-            ):
-                self._records += len(block)
-                yield block
-        self._input.check(self._records)
-
-    @contextmanager
-    def _blaming_samtools(self) -> Iterator[None]:
-        """Let a failure of samtools explain the damage that it leaves behind."""
-        try:
-            yield
-        except InputError:
-            if self._input.has_ended:  # else it would wait for this reader
-                self._input.check(self._records)
-            raise
-
-    def close(self) -> None:
-        self._input.close()
-        self._pool.close()

@@ -7,7 +7,7 @@ import select
 import subprocess
 import tempfile
 from collections.abc import Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from io import BufferedReader
 from pathlib import Path
 from threading import Thread
@@ -36,7 +36,7 @@ class ConvertedInput:
     Parameters
     ----------
     source
-        The file, or the stream that is fed to samtools.
+        The file, or the stream that is fed to samtools; closed with this, or if this fails.
     threads
         CPU threads of samtools.
     reference
@@ -65,23 +65,27 @@ class ConvertedInput:
         is_sam = source.format is ReadFormat.SAM
         self._most_bytes = _SAM_BYTES + 2 * source.max_record if is_sam else None
         self._is_closed = True
-        self._bed = _bed_file(regions) if regions is not None else None
-        arguments: list[str | Path] = ["view", "-u", "--no-PG", "-@", str(threads - 1)]
-        if reference:
-            arguments += ["-T", _whole(reference)]
-        if self._bed and index:
-            # By its number in this process: it has no name that could be left behind.
-            bed = f"/proc/{os.getpid()}/fd/{self._bed.fileno()}"
-            # samtools never gets the name of the file: it would take some names for URLs, and
-            # part others. By this one it may seek, and finds no index.
-            arguments += ["-M", "-L", bed, "-X", _STANDARD_INPUT, index.absolute()]
-        else:
-            arguments += ["-"]
-        stdin = _rewound(source.stream) if source.path else subprocess.PIPE
-        self._samtools = Samtools(arguments, stdin, subprocess.PIPE, self._most_bytes)
         self._feeder = Thread(target=self._feed, daemon=True)
-        if not source.path:
-            self._feeder.start()
+        with ExitStack() as stack:
+            stack.callback(self._close_source)
+            bed = stack.enter_context(_bed_file(regions)) if regions is not None else None
+            arguments: list[str | Path] = ["view", "-u", "--no-PG", "-@", str(threads - 1)]
+            if reference:
+                arguments += ["-T", _whole(reference)]
+            if bed and index:
+                # By its number in this process: it has no name that could be left behind.
+                name = f"/proc/{os.getpid()}/fd/{bed.fileno()}"
+                # samtools never gets the name of the file: it would take some names for URLs, and
+                # part others. By this one it may seek, and finds no index.
+                arguments += ["-M", "-L", name, "-X", _STANDARD_INPUT, index.absolute()]
+            else:
+                arguments += ["-"]
+            stdin = _rewound(source.stream) if source.path else subprocess.PIPE
+            self._samtools = Samtools(arguments, stdin, subprocess.PIPE, self._most_bytes)
+            stack.callback(self._samtools.close)
+            if not source.path:
+                self._feeder.start()
+            self._stack = stack.pop_all()
 
     @property
     def stream(self) -> BinaryIO:
@@ -115,9 +119,9 @@ class ConvertedInput:
 
     def close(self) -> None:
         """End samtools and close the source."""
-        self._samtools.close()
-        if self._bed:
-            self._bed.close()
+        self._stack.close()
+
+    def _close_source(self) -> None:
         # A feeder that waits for more input holds the stream; closing that would wait too.
         if not self._feeder.is_alive():
             self._source.stream.close()

@@ -14,13 +14,12 @@ from hapgpu.errors import InputError
 from hapgpu.io.header import is_reference_name
 from hapgpu.io.position_text import LAST_POSITION, MOST_DIGITS, parse_position
 from hapgpu.io.record_limit import MAX_RECORD, too_long
-from hapgpu.io.shown import shown
 from hapgpu.io.text_kind import looks_like
+from hapgpu.io.vcf_alleles import BASES, MalformedError, alternative_alleles, quoted
 from hapgpu.io.vcf_lines import FIRST_LINE_CHARACTERS, vcf_lines
 
 _FIXED_NAMES: Final = ["#CHROM", "POS", "ID", "REF", "ALT", "QUAL", "FILTER", "INFO"]
 _FIXED: Final = len(_FIXED_NAMES)
-_BASES: Final = "ACGTNRYSWKMBDHVacgtnryswkmbdhv"
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +72,7 @@ def open_vcf(path: str | Path, max_record: int = MAX_RECORD) -> VcfSource:
     lines = vcf_lines(path, name, max_record)
     try:
         is_bcf = next(lines) == "BCF"
-        return VcfSource(name, next(lines, ""), lines, is_bcf=is_bcf, max_record=max_record)
+        return VcfSource(name, lines, is_bcf=is_bcf, max_record=max_record)
     except BaseException:
         lines.close()
         raise
@@ -86,10 +85,8 @@ class VcfSource:
     ----------
     name
         Of the file, for messages.
-    first
-        Its first line, or the beginning of it.
     lines
-        The lines behind it; closed with this.
+        Its lines; closed with this.
     is_bcf
         Whether the lines were made from a BCF, in which records are counted rather than lines.
     max_record
@@ -113,7 +110,6 @@ class VcfSource:
     def __init__(
         self,
         name: str,
-        first: str,
         lines: Generator[str],
         *,
         is_bcf: bool,
@@ -122,12 +118,13 @@ class VcfSource:
         self.name = name
         self._lines = lines
         self._unit = "record" if is_bcf else "line"
+        first = next(lines, "")
         _check_first_line(first, name)
         self.header, columns = self._take_header(first, max_record)
         line = len(self.header) + 1
         try:
             self.samples = _samples_of(columns)
-        except _MalformedError as fault:
+        except MalformedError as fault:
             raise InputError(f"{name}, line {line}: {fault}") from None
         self._first_number = 1 if is_bcf else line + 1
 
@@ -150,21 +147,21 @@ class VcfSource:
         for number, line in enumerate(self._lines, self._first_number):
             place = f"{self._unit} {number}"
             try:
-                if line.isspace():
-                    _check_rest(self._lines)
-                    return
                 record = _record(place, line, samples)
                 if record.contig != contig:
                     contig = record.contig
                     if for_vcf:
                         _check_contig(contig)
                     if contig in seen:
-                        raise _unsorted(f"{_shown(contig)} comes again after another contig")
+                        raise _unsorted(f"{quoted(contig)} comes again after another contig")
                     seen.add(contig)
                 elif record.start < last:
                     raise _unsorted(f"POS {record.start + 1} follows {last + 1}")
-            except _MalformedError as fault:
-                raise InputError(f"{self.name}, {place}: {fault}") from None
+            except MalformedError as fault:
+                if line.strip():
+                    raise InputError(f"{self.name}, {place}: {fault}") from None
+                self._check_rest(place)
+                return
             last = record.start
             yield record
 
@@ -183,6 +180,11 @@ class VcfSource:
     ) -> None:
         self.close()
 
+    def _check_rest(self, place: str) -> None:
+        """Check that the lines behind a blank one are blank, too."""
+        if any(line.strip() for line in self._lines):
+            raise InputError(f"{self.name}, {place}: a blank line among the records: remove it")
+
     def _take_header(self, first: str, most_bytes: int) -> tuple[tuple[str, ...], str]:
         """Return the ## lines and the line behind them."""
         header = [first.rstrip("\r\n")]
@@ -198,17 +200,13 @@ class VcfSource:
         raise InputError(f"{self.name} is cut short: its header has no #CHROM line")
 
 
-class _MalformedError(Exception):
-    """What is wrong with a line, and the remedy."""
-
-
 def _check_first_line(line: str, name: str) -> None:
     if line.startswith("##fileformat=VCFv4") and len(line) < FIRST_LINE_CHARACTERS:
         return
     if not line:
         raise InputError(f"{name} is empty: VCF or BCF expected")
     if line.startswith("##fileformat=VCF"):
-        raise InputError(f"{name}, line 1: {_shown(line.rstrip())}: only VCFv4 can be read")
+        raise InputError(f"{name}, line 1: {quoted(line.rstrip())}: only VCFv4 can be read")
     kind = "FASTA" if line.startswith(">") else looks_like(line.encode("utf-8", "surrogateescape"))
     found = f"looks like {kind}" if kind else "does not begin with ##fileformat=VCFv4"
     raise InputError(f"{name} {found}: VCF or BCF expected")
@@ -217,16 +215,16 @@ def _check_first_line(line: str, name: str) -> None:
 def _samples_of(columns: str) -> tuple[str, ...]:
     names = columns.split("\t")
     if names[:_FIXED] != _FIXED_NAMES or names[_FIXED : _FIXED + 1] not in ([], ["FORMAT"]):
-        raise _MalformedError(
+        raise MalformedError(
             "expected a ## line, or #CHROM POS ID REF ALT QUAL FILTER INFO, and FORMAT and samples"
-            f" if there are any, separated by tabs; found {_shown(columns)}"
+            f" if there are any, separated by tabs; found {quoted(columns)}"
         )
     samples = names[_FIXED + 1 :]
     if "" in samples:
-        raise _MalformedError("the name of a sample is empty: run: bcftools reheader")
+        raise MalformedError("the name of a sample is empty: run: bcftools reheader")
     if len(set(samples)) < len(samples):
         twice, _ = Counter(samples).most_common(1)[0]
-        raise _MalformedError(f"two samples are named {_shown(twice)}: run: bcftools reheader")
+        raise MalformedError(f"two samples are named {quoted(twice)}: run: bcftools reheader")
     return tuple(samples)
 
 
@@ -234,29 +232,35 @@ def _record(place: str, line: str, samples: int) -> VcfRecord:
     fields = line.rstrip("\r\n").split("\t", _FIXED)
     columns = tuple(fields[:_FIXED])
     if len(columns) < _FIXED or "" in columns:
-        raise _MalformedError(
+        raise MalformedError(
             "expected the columns CHROM to INFO, separated by tabs, none of them empty"
         )
     # As in htslib, columns that the header does not announce are passed over.
     genotypes = fields[_FIXED] if samples and len(fields) > _FIXED else ""
     if genotypes.count("\t") != samples:
         found = len(line.split("\t"))
-        raise _MalformedError(
+        raise MalformedError(
             f"{found} columns found, {_FIXED + 1 + samples} expected by the header"
         )
     contig, position, _, reference, alternatives = columns[:5]
     start = _start(position)
-    if reference.strip(_BASES):
-        raise _MalformedError(f"REF {_shown(reference)} is not made of bases")
+    if reference.strip(BASES):
+        raise MalformedError(f"REF {quoted(reference)} is not made of bases")
     return VcfRecord(
-        place, contig, start, reference.upper(), _alleles(alternatives), columns, genotypes
+        place,
+        contig,
+        start,
+        reference.upper(),
+        alternative_alleles(alternatives),
+        columns,
+        genotypes,
     )
 
 
 def _check_contig(name: str) -> None:
     if not is_reference_name(name):
-        raise _MalformedError(
-            f"CHROM {_shown(name)} is a name that VCF does not allow; rename the contig, here and"
+        raise MalformedError(
+            f"CHROM {quoted(name)} is a name that VCF does not allow; rename the contig, here and"
             " in the reference"
         )
 
@@ -266,50 +270,9 @@ def _start(position: str) -> int:
     is_short = len(position) < MOST_DIGITS and position.isascii() and position.isdecimal()
     number = int(position) if is_short else parse_position(position)
     if number is None:
-        raise _MalformedError(
-            f"POS {_shown(position)} is no whole number from 0 to {LAST_POSITION}"
-        )
+        raise MalformedError(f"POS {quoted(position)} is no whole number from 0 to {LAST_POSITION}")
     return number - 1
 
 
-def _alleles(alternatives: str) -> tuple[str, ...]:
-    if not alternatives.strip(_BASES):
-        return (alternatives.upper(),)
-    if alternatives == ".":
-        return ()
-    return tuple(map(_allele, alternatives.split(",")))
-
-
-def _allele(text: str) -> str:
-    if not text:
-        raise _MalformedError("an allele in ALT is empty")
-    if not text.strip(_BASES):
-        return text.upper()
-    if not _has_no_sequence(text):
-        raise _MalformedError(
-            f"ALT {_shown(text)} is neither made of bases nor *, a symbolic allele or a breakend"
-        )
-    return text
-
-
-def _has_no_sequence(allele: str) -> bool:
-    """Tell whether an allele is `*`, a symbol, a breakend or missing (VCF 4.3, 1.6.1 and 5.4)."""
-    if allele == "*" or "[" in allele or "]" in allele:
-        return True
-    if allele.startswith("<"):
-        return allele.endswith(">") and len(allele) > len("<>")
-    return allele.startswith(".") or allele.endswith(".")
-
-
-def _check_rest(lines: Iterator[str]) -> None:
-    """Check that blank lines are the last ones."""
-    if not all(line.isspace() for line in lines):
-        raise _MalformedError("a blank line among the records: remove it")
-
-
-def _unsorted(what: str) -> _MalformedError:
-    return _MalformedError(f"{what}: the records are not sorted; run: bcftools sort")
-
-
-def _shown(text: str) -> str:
-    return f"'{shown(text)}'"
+def _unsorted(what: str) -> MalformedError:
+    return MalformedError(f"{what}: the records are not sorted; run: bcftools sort")

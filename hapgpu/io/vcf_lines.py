@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
-from functools import partial
-from io import BufferedIOBase, BufferedReader, StringIO
+from io import BufferedReader
 from itertools import islice
 from pathlib import Path
 from typing import BinaryIO, Final, cast
@@ -26,13 +25,14 @@ _BCF: Final = b"BCF"
 _BGZF_HEAD_BYTES: Final = 18
 _CHECKED_BYTES: Final = 1 << 20
 _RECORDS_AT_ONCE: Final = 1000
+_TEXT_BYTES: Final = 1 << 16
 
 
 def vcf_lines(path: str | Path, name: str, max_record: int = MAX_RECORD) -> Generator[str]:
     """Yield the format, `VCF` or `BCF`, then the lines of a file, those of BCF as VCF has them.
 
-    Of the first line, which of a file of another kind may be very long, no more than
-    `FIRST_LINE_CHARACTERS` are yielded at once.
+    They come with or without their newlines. Of the first, which of a file of another kind may be
+    very long, no more than `FIRST_LINE_CHARACTERS` are yielded at once.
 
     Parameters
     ----------
@@ -52,24 +52,38 @@ def vcf_lines(path: str | Path, name: str, max_record: int = MAX_RECORD) -> Gene
         if _is_bcf(stream):
             yield "BCF"
             with _bcf_file(path, CheckedBcf(stream, name, max_record), name) as file:
-                yield from _bcf_lines(file, name)
+                for lines in _bcf_lines(file, name):
+                    yield from lines
         else:
             yield "VCF"
-            yield from _text_lines(stream, name, max_record)
+            for lines in _text_lines(stream, name, max_record):
+                yield from lines
 
 
-def _is_bcf(stream: BufferedIOBase) -> bool:
+def _is_bcf(stream: BufferedReader) -> bool:
     # Of a pipe, fewer bytes than these may have come; no VCF begins with any of them.
-    head = cast("BufferedReader", stream).peek(len(_BCF))[: len(_BCF)]
+    head = stream.peek(len(_BCF))[: len(_BCF)]
     return bool(head) and _BCF.startswith(head)
 
 
-def _text_lines(stream: BufferedIOBase, name: str, max_record: int) -> Generator[str]:
-    yield stream.readline(FIRST_LINE_CHARACTERS).decode("utf-8", "surrogateescape")
-    for number, line in enumerate(iter(partial(stream.readline, max_record + 1), b""), start=2):
-        if len(line) > max_record:
-            raise too_long(f"{name}, line {number}", max_record)
-        yield line.decode("utf-8", "surrogateescape")
+def _text_lines(stream: BufferedReader, name: str, max_record: int) -> Generator[Sequence[str]]:
+    yield [_text(stream.readline(FIRST_LINE_CHARACTERS))]
+    number = 2
+    while part := stream.read1(min(_TEXT_BYTES, max_record)):
+        lines, newline, beginning = part.rpartition(b"\n")
+        number += part.count(b"\n")
+        if newline:
+            yield _text(lines).split("\n")
+        if beginning:
+            line = beginning + stream.readline(max_record + 1 - len(beginning))
+            if len(line) > max_record:
+                raise too_long(f"{name}, line {number}", max_record)
+            number += 1
+            yield [_text(line)]
+
+
+def _text(line: bytes) -> str:
+    return line.decode("utf-8", "surrogateescape")
 
 
 @contextmanager
@@ -93,14 +107,14 @@ def _bcf_file(path: str | Path, inflated: CheckedBcf, name: str) -> Iterator[Bin
         yield copy
 
 
-def _bcf_lines(stream: BinaryIO, name: str) -> Generator[str]:
+def _bcf_lines(stream: BinaryIO, name: str) -> Generator[Sequence[str]]:
     try:
         with silent_htslib():
             file = pysam.VariantFile(f"/proc/self/fd/{stream.fileno()}")
         with file:
-            yield from StringIO(str(file.header), newline="\n")
+            yield str(file.header).split("\n")[:-1]
             while lines := _next_records(file):
-                yield from lines
+                yield lines
     except (OSError, ValueError) as error:
         raise InputError(f"{name}: damaged or no BCF; copy it again") from error
 
