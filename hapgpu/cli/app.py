@@ -21,10 +21,10 @@ def main() -> NoReturn:
     """Run the command line of this process and end with its status."""
     secure_standard_streams()
     end_on_signals(" ".join(["hapgpu", *(name for name in sys.argv[1:2] if name.isalpha())]))
+    _keep_objects()
     # Imports Typer: a signal cannot wait for that.
     from hapgpu.cli.command_line import run  # noqa: PLC0415
 
-    _keep_objects()
     run(sys.argv[1:])
 
 

@@ -163,6 +163,11 @@ def _groups_of(header: SamHeader, name: str) -> dict[str, str]:
         identifier, sample = fields.get("ID", ""), fields.get("SM", "")
         if not identifier:
             raise InputError(f"{name}: an @RG line has no ID: mend it (samtools reheader)")
+        if sample.isspace():
+            raise InputError(
+                f"{name}: the sample (SM) of read group '{identifier}' is blank, which VCF does not"
+                " allow: name it (samtools reheader)"
+            )
         if groups.setdefault(identifier, sample) != sample:
             raise InputError(
                 f"{name}: read group '{identifier}' has two @RG lines with different samples (SM):"

@@ -17,7 +17,10 @@ _INDEX: Final = re.compile(rb"IDX=(\d{1,20})")
 _INDEX_BYTES: Final = 24  # that it takes
 _USUAL_INDEX: Final = 1 << 20
 """A number that needs no justification: htslib allocates as many entries as the largest says."""
-_RECORD_SIZES: Final = struct.Struct("<II")  # what samples share, and what is theirs
+_RECORD_SIZES: Final = struct.Struct("<II20xI")
+"""What samples share, and what is theirs; and behind five other fields how many they are."""
+_RECORD_PRELUDE: Final = 8
+_SAMPLES: Final = (1 << 24) - 1
 
 
 class CheckedBcf(RawIOBase):
@@ -60,21 +63,29 @@ class CheckedBcf(RawIOBase):
         if self._records < 0 and not _MAGIC.startswith(text[: len(_MAGIC)]):
             self._skipped = sys.maxsize  # htslib refuses it
             return
-        sizes = _HEADER_SIZE if self._records < 0 else _RECORD_SIZES
-        while at + sizes.size <= len(text):
-            size = sum(sizes.unpack_from(text, at))
+        if self._records < 0 and len(text) >= _HEADER_SIZE.size:
+            size = _HEADER_SIZE.unpack_from(text)[0]
+            self._check_size(size, "the header")
+            self._records = 0
+            at = self._header_bytes = self._header_left = _HEADER_SIZE.size + size
+        while self._records >= 0 and at + _RECORD_SIZES.size <= len(text):
+            shared, own, samples = _RECORD_SIZES.unpack_from(text, at)
             self._records += 1
-            if size > self._max_record:
-                what = f"record {self._records}" if self._records else "the header"
-                raise too_long(f"{self._name}: {what}", self._max_record)
-            if not self._records:
-                self._header_bytes = self._header_left = size + sizes.size
-            at += sizes.size + size
-            sizes = _RECORD_SIZES
+            self._check_size(shared + own, f"record {self._records}")
+            if samples & _SAMPLES > self._header_bytes:  # which names each of them
+                raise InputError(
+                    f"{self._name}: record {self._records} claims {samples & _SAMPLES:,} samples,"
+                    " which the header does not name; copy it again"
+                )
+            at += _RECORD_PRELUDE + shared + own
         if self._header_left:
             self._check_indexes(text)
         self._pending = text[at:]
         self._skipped = max(at - len(text), 0)
+
+    def _check_size(self, size: int, what: str) -> None:
+        if size > self._max_record:
+            raise too_long(f"{self._name}: {what}", self._max_record)
 
     def _check_indexes(self, text: bytes) -> None:
         """Look at the numbers that the lines of the header give to contigs and tags."""

@@ -30,7 +30,7 @@ _GROUP_BYTES = 1 << 19
 
 def is_bgzf(head: bytes) -> bool:
     """Tell whether a file that begins with these bytes is BGZF, rather than another gzip."""
-    return head.startswith(_MAGIC) and head[12:14] == b"BC"
+    return head.startswith(_MAGIC) and head[12:16] == b"BC\2\0"
 
 
 def ends_closed(stream: BinaryIO, closing: bytes) -> bool:

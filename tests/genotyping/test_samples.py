@@ -128,6 +128,7 @@ def test_reads_of_no_known_sample(groups: tuple[str, ...], read: ShortRead, mess
         ([header_of(":a")], "one.bam: an @RG line has no ID"),
         ([header_of(), header_of("1:one")], "one.bam names no sample, .* 'one'"),
         ([header_of("1:two"), header_of()], "two.bam names no sample, .* 'two'"),
+        ([header_of("1: ")], "the sample .SM. of read group '1' is blank"),
     ],
 )
 def test_headers_that_do_not_tell_samples_apart(headers: list[SamHeader], message: str) -> None:

@@ -234,7 +234,7 @@ def test_sizes_that_bcf_claims(tmp_path: Path, size: int) -> None:
     header = VCF_HEADER.encode() + b"\0"
     for content, what in {
         b"BCF\2\2" + struct.pack("<I", size): "the header",
-        b"BCF\2\2" + struct.pack("<I", len(header)) + header + struct.pack("<II", 24, size): (
+        b"BCF\2\2" + struct.pack("<I", len(header)) + header + struct.pack("<II24x", 24, size): (
             "record 1"
         ),
     }.items():
@@ -245,6 +245,16 @@ def test_sizes_that_bcf_claims(tmp_path: Path, size: int) -> None:
                 open_vcf(path) as vcf,
             ):
                 list(vcf.records())
+
+
+@pytest.mark.parametrize("piece", [1, 7, 1 << 20])
+def test_samples_that_a_record_of_bcf_claims(piece: int) -> None:
+    header = VCF_HEADER.encode()
+    content = b"BCF\2\2" + struct.pack("<I", len(header)) + header
+    content += 2 * struct.pack("<II20xI", 24, 0, 0) + struct.pack("<II20xI", 24, 0, 2**24 - 1)
+    checked = CheckedBcf(cast("BufferedIOBase", BytesIO(content)), "x.bcf", 1 << 20)
+    with pytest.raises(InputError, match=r"x.bcf: record 3 claims 16,777,215 samples"):
+        deque(iter(partial(checked.read, piece), b""), maxlen=0)
 
 
 @pytest.mark.parametrize("piece", [1, 7, 1 << 20])
