@@ -118,4 +118,4 @@ def test_an_index_without_the_ending_of_its_file_is_not_replaced(
     monkeypatch.chdir(inputs)
     (inputs / "reads.bam.bai").rename("reads.bai")
     assert status_of("reads.bam", "haplotypes.fa", "-o", "reads.bai", "--device", "cpu") == 2
-    assert "reads.bai is read from" in error_of_command("pairhmm", capsys)
+    assert "reads.bai: is also an input" in error_of_command("pairhmm", capsys)
