@@ -12,6 +12,7 @@ import os
 import stat
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from glob import escape
 from pathlib import Path
 from typing import Any, Final, ParamSpec, TypeAlias, TypeVar
 
@@ -57,15 +58,14 @@ class Read:
 
     def with_indexes(self, path: str) -> Iterator[str]:
         """Yield a file, its indexes that are there, and of CRAM the references that it names."""
-        from glob import escape  # noqa: PLC0415  (help is to come at once)
-
         yield path
         file = Path(path)
         for stem in (file.name, file.stem):
             for suffix in self.indexes:
                 yield from map(str, file.parent.glob(escape(stem) + suffix))
         if self.indexes == ALIGNMENT_INDEXES and file.is_file():
-            from hapgpu.io.cram_references import named_references  # noqa: PLC0415  (as above)
+            # Imports pysam, which some commands do without.
+            from hapgpu.io.cram_references import named_references  # noqa: PLC0415
 
             for reference in named_references(file):
                 yield from (reference, *(f"{reference}{suffix}" for suffix in FASTA_INDEXES))
