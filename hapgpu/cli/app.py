@@ -8,6 +8,8 @@ import signal
 if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
+import atexit
+import gc
 import sys
 from typing import Final, NoReturn
 
@@ -34,8 +36,5 @@ def _keep_objects() -> None:
     The compiler's many objects live as long as the process: to look through them again and again
     while it loads, and once more at the end, would take a third of a second.
     """
-    import atexit  # noqa: PLC0415
-    import gc  # noqa: PLC0415
-
     gc.set_threshold(_OBJECTS_BETWEEN_COLLECTIONS)
     atexit.register(gc.freeze)

@@ -192,7 +192,7 @@ def _identity(path: str, standard: int) -> _Identity | None:
     Terminals, sockets and the null device can be read and written at once.
     """
     try:
-        found = os.fstat(standard) if path == STANDARD else os.stat(path)  # noqa: PTH116
+        found = os.fstat(standard) if path == STANDARD else os.stat(path)  # noqa: PTH116  (as fstat)
     except OSError:
         return None if path == STANDARD else os.path.realpath(path)
     is_kept = stat.S_ISREG(found.st_mode) or stat.S_ISFIFO(found.st_mode)
