@@ -4,17 +4,17 @@ from __future__ import annotations
 
 TYPE_CHECKING = False  # as in `typing`, whose import is the longest that a program would begin with
 if TYPE_CHECKING:
-    from hapgpu.chaining.anchor_chains import AnchorChains
-    from hapgpu.chaining.anchor_files import load_anchors
+    from hapgpu.chaining.anchors.files import load_anchors
     from hapgpu.chaining.api import chain
     from hapgpu.chaining.batches import Anchors, Chains
     from hapgpu.chaining.options import ChainOptions
-    from hapgpu.fmindex.api import FMIndex, Hits
+    from hapgpu.chaining.run.anchor_chains import AnchorChains
     from hapgpu.genotyping.api import Genotypes, genotype
+    from hapgpu.mapping.api import FMIndex, Hits
     from hapgpu.pairhmm.api import pair_hmm, pair_hmm_batches
-    from hapgpu.realign.anchor import haplotype_cigar
     from hapgpu.realign.api import Alignments, align
-    from hapgpu.realign.project import realign_to_reference
+    from hapgpu.realign.projection.haplotype_cigars import haplotype_cigar
+    from hapgpu.realign.projection.project import realign_to_reference
     from hapgpu.realign.scoring import Overhang, Scoring
 
 __version__ = "0.1.0"
@@ -43,21 +43,21 @@ __all__ = [
 # Resolved on first use: importing hapgpu imports nothing heavy.
 _MODULES = {
     "Alignments": "hapgpu.realign.api",
-    "AnchorChains": "hapgpu.chaining.anchor_chains",
+    "AnchorChains": "hapgpu.chaining.run.anchor_chains",
     "Anchors": "hapgpu.chaining.batches",
     "ChainOptions": "hapgpu.chaining.options",
     "Chains": "hapgpu.chaining.batches",
-    "FMIndex": "hapgpu.fmindex.api",
+    "FMIndex": "hapgpu.mapping.api",
     "Genotypes": "hapgpu.genotyping.api",
-    "Hits": "hapgpu.fmindex.api",
+    "Hits": "hapgpu.mapping.api",
     "align": "hapgpu.realign.api",
     "chain": "hapgpu.chaining.api",
     "genotype": "hapgpu.genotyping.api",
-    "haplotype_cigar": "hapgpu.realign.anchor",
-    "load_anchors": "hapgpu.chaining.anchor_files",
+    "haplotype_cigar": "hapgpu.realign.projection.haplotype_cigars",
+    "load_anchors": "hapgpu.chaining.anchors.files",
     "pair_hmm": "hapgpu.pairhmm.api",
     "pair_hmm_batches": "hapgpu.pairhmm.api",
-    "realign_to_reference": "hapgpu.realign.project",
+    "realign_to_reference": "hapgpu.realign.projection.project",
     "Overhang": "hapgpu.realign.scoring",
     "Scoring": "hapgpu.realign.scoring",
 }

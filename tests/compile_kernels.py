@@ -16,11 +16,17 @@ from importlib import import_module
 import numpy as np
 
 import hapgpu
-from hapgpu.fmindex import kernels as fmindex
-from hapgpu.kernels import Kernel, Usage, compile_kernel, source_directory, usage
-from hapgpu.pairhmm.kernels import forward_kernel
-from hapgpu.pairhmm.layouts import COLUMNS
-from hapgpu.realign.cuda import MOST_COLUMNS, kernel_for
+from hapgpu.mapping.search import kernels as fmindex
+from hapgpu.pairhmm.launch.kernels import forward_kernel
+from hapgpu.pairhmm.launch.layouts import COLUMNS
+from hapgpu.realign.align.cuda import MOST_COLUMNS, kernel_for
+from hapgpu.runtime.gpu.launch import (
+    Kernel,
+    Usage,
+    compile_kernel,
+    source_directory,
+    usage,
+)
 
 ARCHITECTURES = ("sm_70", "sm_75", "sm_80", "sm_86", "sm_89", "sm_90", "sm_100", "sm_120")
 _GLOBAL = re.compile(r"__global__ void(?:\s+__launch_bounds__\([^)]*\))?\s+(\w+)\(")
@@ -54,9 +60,10 @@ def templated_kernels() -> Iterator[Kernel]:
 def forgotten(kernels: list[Kernel]) -> list[str]:
     """Name the kernels in the sources that are not among those given."""
     known = {(kernel.source, kernel.expression.partition("<")[0]) for kernel in kernels}
+    folder = source_directory()
     written = [
-        (path.name, name)
-        for path in sorted(source_directory().glob("*.cu"))
+        (str(path.relative_to(folder)), name)
+        for path in sorted(folder.rglob("*.cu"))
         for name in _GLOBAL.findall(path.read_text(encoding="utf-8"))
     ]
     return [f"{source}: {name}" for source, name in written if (source, name) not in known]

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-from hapgpu.device import discover
+from hapgpu.runtime.devices import discover
 
 # One profile for all property tests. How long an example takes says nothing about hapgpu: first
 # calls compile, and machines are loaded; so no deadlines, and no check of how quickly examples are

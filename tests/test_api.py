@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import hapgpu
-from hapgpu.batch import Ragged
+from hapgpu.arrays.ragged import Ragged
 from hapgpu.errors import DeviceError, InputError, UsageError
 
 HEAVY = ("numpy", "numba", "cupy", "pysam", "isal", "typer", "rich", "tqdm")

@@ -11,9 +11,9 @@ from pathlib import Path
 import pysam
 import pytest
 
-from hapgpu.io.fasta import ReferenceFasta, read_fasta
-from hapgpu.io.fastq import read_fastq
-from hapgpu.io.locus import parse_locus
+from hapgpu.haplotypes.pairing.locus_header import parse_locus
+from hapgpu.io.fastx.fastq import read_fastq
+from hapgpu.io.genome.fasta import ReferenceFasta, read_fasta
 
 SCRIPT = Path(__file__).resolve().parent.parent / "examples" / "make_example.py"
 

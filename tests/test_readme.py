@@ -13,7 +13,7 @@ import numpy as np
 import pysam
 import pytest
 
-from hapgpu.pairhmm.reference import likelihood_reference
+from hapgpu.pairhmm.forward.reference import likelihood_reference
 
 ROOT = Path(__file__).resolve().parent.parent
 README = (ROOT / "README.md").read_text()

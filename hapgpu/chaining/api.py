@@ -8,15 +8,16 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from hapgpu.chaining import backtracking, cpu
-from hapgpu.chaining.anchor_chains import AnchorChains, concatenated, pieces_of
+from hapgpu.chaining.anchors.checks import checked_anchors
 from hapgpu.chaining.batches import Anchors
+from hapgpu.chaining.chains import cpu as chains_cpu
 from hapgpu.chaining.options import LONGEST_KMER, WIDEST_BAND, ChainOptions
-from hapgpu.chaining.ready_anchors import checked_anchors
-from hapgpu.chaining.rules import ChainRules, chain_rules
-from hapgpu.device import CudaDevice, Device, resolve_devices
+from hapgpu.chaining.parameters import ChainRules, chain_rules
+from hapgpu.chaining.run.anchor_chains import AnchorChains, concatenated, pieces_of
+from hapgpu.chaining.scores import cpu
 from hapgpu.errors import UsageError
-from hapgpu.io.pool import Pool
+from hapgpu.runtime.devices import CudaDevice, Device, resolve_devices
+from hapgpu.runtime.pool import Pool
 
 _ANCHORS_ON_CPU: Final = 1 << 18
 _LARGEST: Final = 2**31 - 1
@@ -93,7 +94,7 @@ def _check_number(name: str, value: object, least: int, largest: int) -> None:
 def chain_anchors(anchors: Anchors, rules: ChainRules, device: Device) -> AnchorChains:
     """Chain checked anchors on a device, whose threads it uses if it is the CPU."""
     if isinstance(device, CudaDevice):
-        from hapgpu.chaining.ready_anchors_cuda import chain_on_gpu  # noqa: PLC0415  (imports CuPy)
+        from hapgpu.chaining.run.anchors_cuda import chain_on_gpu  # noqa: PLC0415  (imports CuPy)
 
         return chain_on_gpu(anchors, rules, device)
     with Pool(device.threads) as pool:
@@ -104,5 +105,5 @@ def chain_anchors(anchors: Anchors, rules: ChainRules, device: Device) -> Anchor
 
 def _chain_piece(anchors: Anchors, rules: ChainRules) -> AnchorChains:
     scores = cpu.chain_scores(anchors, rules)
-    chains = backtracking.trace_chains(anchors, scores, rules)
+    chains = chains_cpu.trace_chains(anchors, scores, rules)
     return AnchorChains(scores.scores, scores.predecessors, chains)

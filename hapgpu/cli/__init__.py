@@ -1,1 +1,1 @@
-"""The command line: one module per subcommand, imported only when it is chosen."""
+"""The command line: `app` is the process, `command_line` its subcommands."""

@@ -13,8 +13,8 @@ import gc
 import sys
 from typing import Final, NoReturn
 
-from hapgpu.cli.signals import end_on_signals
-from hapgpu.cli.streams import secure_standard_streams
+from hapgpu.cli.terminal.signals import end_on_signals
+from hapgpu.cli.terminal.streams import secure_standard_streams
 
 _OBJECTS_BETWEEN_COLLECTIONS: Final = 100_000
 

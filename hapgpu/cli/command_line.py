@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from importlib import import_module
+from types import ModuleType
 from typing import Annotated, Final, NoReturn
 
 import typer
 from typer.main import get_command
 
 import hapgpu
-from hapgpu.cli.messages import faults_explained
+from hapgpu.cli.terminal.messages import faults_explained
 
 COMMANDS: Final = {
     "realign": "Align reads to haplotypes, exactly as GATK does.",
@@ -25,8 +26,8 @@ COMMANDS: Final = {
 }
 """Each subcommand with its line of help.
 
-Subcommand `x` is the function `x` of the module `hapgpu.cli.x`; `FILES` of that module says which
-files it reads and writes; the text `EXAMPLES`, in paragraphs, stands at the end of its help.
+Subcommand `x` is the function `x` of its module; `FILES` of that module says which files it reads
+and writes; the text `EXAMPLES`, in paragraphs, stands at the end of its help.
 """
 
 
@@ -63,12 +64,18 @@ def build_app(arguments: Sequence[str]) -> typer.Typer:
     app.callback()(_hapgpu)
     for name, summary in COMMANDS.items():
         if name in arguments[:1]:
-            module = import_module(f"hapgpu.cli.{name}")
+            module = command_module(name)
             command = module.FILES.checked_before(getattr(module, name))
             app.command(name, epilog=module.EXAMPLES)(command)
         else:
             app.command(name, help=summary)(_not_chosen)
     return app
+
+
+def command_module(name: str) -> ModuleType:
+    """Return the module of a subcommand."""
+    place = "bench.group" if name == "bench" else f"commands.{name}"
+    return import_module(f"hapgpu.cli.{place}")
 
 
 def _not_chosen() -> None:

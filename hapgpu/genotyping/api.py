@@ -13,16 +13,16 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from hapgpu.batch import Ragged
-from hapgpu.device import resolve_devices, usable_cpus
+from hapgpu.arrays.ragged import Ragged
 from hapgpu.errors import UsageError
-from hapgpu.genotyping.evidence_batch import Calls, LocusReads
+from hapgpu.genotyping.batches import Calls, LocusReads
+from hapgpu.genotyping.calls.priors import Prior
 from hapgpu.genotyping.genotyper import MOST_PLOIDY, Genotyped, GenotypeOptions, Genotyper
-from hapgpu.genotyping.priors import Prior
 from hapgpu.genotyping.session import GenotypeInputs, GenotypeSession
-from hapgpu.io.vcf import VcfRecord
-from hapgpu.pairhmm.pcr_model import PcrModel
-from hapgpu.pipeline import run_pipeline
+from hapgpu.io.vcf.records import VcfRecord
+from hapgpu.pairhmm.qualities.pcr_model import PcrModel
+from hapgpu.runtime.devices import resolve_devices, usable_cpus
+from hapgpu.runtime.pipeline import run_pipeline
 
 _Path = str | PathLike[str]
 _Kind = TypeVar("_Kind", bound=StrEnum)

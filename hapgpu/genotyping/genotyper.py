@@ -9,18 +9,22 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from hapgpu.batch import ReadBatch, offsets_of
-from hapgpu.genotyping.allele_table import allele_table
-from hapgpu.genotyping.calls import calls_of
-from hapgpu.genotyping.evidence import evidence_of
-from hapgpu.genotyping.evidence_batch import Calls, LocusReads, ReadWindows
-from hapgpu.genotyping.likelihoods import site_likelihoods
-from hapgpu.genotyping.locus_batch import LocusBatch
-from hapgpu.genotyping.priors import Prior
-from hapgpu.genotyping.windows import windows_of
-from hapgpu.pairhmm.batch import HmmBatch
-from hapgpu.pairhmm.pcr_model import PcrModel
-from hapgpu.pairhmm.qualities import QualityOptions, check_base_qualities, prepared_reads
+from hapgpu.arrays.ragged import ReadBatch, offsets_of
+from hapgpu.genotyping.batches import Calls, LocusReads, ReadWindows
+from hapgpu.genotyping.calls.genotypes import calls_of
+from hapgpu.genotyping.calls.likelihoods import site_likelihoods
+from hapgpu.genotyping.calls.priors import Prior
+from hapgpu.genotyping.evidence.clipped_reads import windows_of
+from hapgpu.genotyping.evidence.fragment_likelihoods import evidence_of
+from hapgpu.haplotypes.batches import LocusBatch
+from hapgpu.haplotypes.candidates.allele_table import allele_table
+from hapgpu.pairhmm.batches import HmmBatch
+from hapgpu.pairhmm.qualities.pcr_model import PcrModel
+from hapgpu.pairhmm.qualities.prepare import (
+    QualityOptions,
+    check_base_qualities,
+    prepared_reads,
+)
 
 MARGIN: Final = 60
 """Bases of a read that count on either side of a locus."""
@@ -33,7 +37,7 @@ _LEAST_BASES: Final = 10
 _REMEDY: Final = "give it some, or leave it out"
 
 LikelihoodsOf = Callable[[HmmBatch], NDArray[np.float64]]
-"""`hapgpu.pairhmm.likelihoods.log10_likelihoods` on some device."""
+"""`hapgpu.pairhmm.forward.dispatch.log10_likelihoods` on some device."""
 
 
 @dataclass(frozen=True, slots=True)

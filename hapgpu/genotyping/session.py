@@ -11,18 +11,18 @@ from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
 
-from hapgpu.device import CpuDevice, Device
-from hapgpu.genotyping.aligned_reads import AlignedReads
-from hapgpu.genotyping.evidence_batch import LocusReads
+from hapgpu.genotyping.batches import LocusReads
 from hapgpu.genotyping.genotyper import MARGIN, GenotypeOptions, Genotyper, LikelihoodsOf
-from hapgpu.genotyping.locus_batches import Count, LocusRules, locus_batches, uncounted
-from hapgpu.genotyping.read_rules import ReadRules
-from hapgpu.genotyping.record_selection import within
-from hapgpu.io.fasta import ReferenceFasta
-from hapgpu.io.record_limit import MAX_RECORD
-from hapgpu.io.regions import EVERYTHING, RegionChoice
-from hapgpu.io.vcf import open_vcf
-from hapgpu.pairhmm.likelihoods import log10_likelihoods
+from hapgpu.genotyping.reads.aligned_reads import AlignedReads
+from hapgpu.genotyping.reads.filters import ReadRules
+from hapgpu.haplotypes.locus_batches import Count, LocusRules, locus_batches, uncounted
+from hapgpu.haplotypes.sites.record_selection import within
+from hapgpu.io.files.record_limit import MAX_RECORD
+from hapgpu.io.genome.fasta import ReferenceFasta
+from hapgpu.io.genome.regions import EVERYTHING, RegionChoice
+from hapgpu.io.vcf.records import open_vcf
+from hapgpu.pairhmm.forward.dispatch import log10_likelihoods
+from hapgpu.runtime.devices import CpuDevice, Device
 
 _RULES: Final = LocusRules(
     distance=MARGIN, flank=MARGIN + 40, most_combinations=64, masks=True, phased=False
@@ -33,7 +33,7 @@ _LEAST_WORKERS: Final = 4
 """Of a GPU: fewer leave it idle while they prepare what it computes."""
 
 Timed = Callable[[str, LikelihoodsOf], LikelihoodsOf]
-"""`hapgpu.stats.RunStatistics.timed`, for instance."""
+"""`hapgpu.runtime.statistics.RunStatistics.timed`, for instance."""
 
 
 def _untimed(_stage: str, step: LikelihoodsOf) -> LikelihoodsOf:

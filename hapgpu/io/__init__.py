@@ -1,1 +1,1 @@
-"""Files in and out: columns of reads from BAM, SAM, CRAM and FASTQ, and back."""
+"""Files in and out: alignments, VCF, FASTQ, FASTA and array files to columns, and back."""

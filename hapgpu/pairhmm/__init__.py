@@ -1,1 +1,12 @@
-"""Likelihoods of reads given haplotypes: the forward algorithm of GATK's pair-HMM."""
+"""Likelihoods of reads given haplotypes: the forward algorithm of GATK's pair-HMM.
+
+The stages, in the order of the data:
+
+- `text_batches`, or `reads`: pairs of reads and haplotypes, from text or from alignments,
+- `qualities`: GATK's preparation of qualities,
+- `launch`, `forward`: the forward algorithm,
+- `normalize`: likelihoods capped as GATK caps them.
+
+`batches` holds pairs as arrays, `model` the parameters. `run` writes tables, `api` is
+`hapgpu.pair_hmm`.
+"""

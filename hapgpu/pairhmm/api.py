@@ -8,12 +8,12 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from hapgpu.device import Device, resolve_devices
+from hapgpu.arrays.sequences import Sequences
 from hapgpu.errors import HapgpuError, UsageError
 from hapgpu.pairhmm.arguments import PairHmmInput, Qualities, hmm_batch
-from hapgpu.pairhmm.batch import HmmBatch
-from hapgpu.pairhmm.likelihoods import log10_likelihoods
-from hapgpu.sequences import Sequences
+from hapgpu.pairhmm.batches import HmmBatch
+from hapgpu.pairhmm.forward.dispatch import log10_likelihoods
+from hapgpu.runtime.devices import Device, resolve_devices
 
 # Together these keep a GPU busy for longer than a call takes, and little in memory.
 _CELLS_AT_ONCE: Final = 2_000_000_000

@@ -8,10 +8,10 @@ from typing import Any, Final, TypeGuard
 import numpy as np
 from numpy.typing import NDArray
 
-from hapgpu.batch import Ragged
+from hapgpu.arrays.ragged import Ragged
+from hapgpu.arrays.sequences import Sequences, first_row, has_rows, sequence_rows
 from hapgpu.errors import InputError, UsageError
-from hapgpu.pairhmm.batch import HmmBatch, HmmReads, uniform_column
-from hapgpu.sequences import Sequences, first_row, has_rows, sequence_rows
+from hapgpu.pairhmm.batches import HmmBatch, HmmReads, uniform_column
 
 Qualities = int | Sequence[int | bytes | Sequence[int] | NDArray[Any]] | NDArray[Any] | Ragged
 """Phred numbers: one for all bases, one or a row per read, or a Ragged with the reads' rows."""

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from hapgpu.batch import AlignmentBatch, PairBatch, Ragged
-from hapgpu.device import resolve_devices
+from hapgpu.arrays.ragged import AlignmentBatch, PairBatch, Ragged
+from hapgpu.cigar.encoding import cigar_strings
 from hapgpu.errors import InputError, UsageError
-from hapgpu.realign.align import align_pairs
-from hapgpu.realign.cigar import cigar_strings
+from hapgpu.realign.align.dispatch import align_pairs
 from hapgpu.realign.scoring import Overhang, Scoring, resolve_overhang, resolve_scoring
+from hapgpu.runtime.devices import resolve_devices
 
 
 @dataclass(frozen=True, slots=True)

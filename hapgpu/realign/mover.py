@@ -9,31 +9,31 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from hapgpu.batch import AlignmentBatch, PairBatch, ReadBatch, offsets_of
-from hapgpu.device import Device
-from hapgpu.io.header import SamHeader
-from hapgpu.realign.align import align_pairs, score_pairs
-from hapgpu.realign.alignment_cost import (
+from hapgpu.arrays.ragged import AlignmentBatch, PairBatch, ReadBatch, offsets_of
+from hapgpu.cigar.encoding import reference_lengths
+from hapgpu.cigar.mismatches import mismatch_tags
+from hapgpu.haplotypes.pairing.pairs import CandidateFinder, Candidates
+from hapgpu.io.bam.header import SamHeader
+from hapgpu.realign.align.dispatch import align_pairs, score_pairs
+from hapgpu.realign.moves.alignment_costs import (
     INCOMPARABLE,
     NO_REFERENCE,
     AlignmentCosts,
     alignment_costs,
 )
-from hapgpu.realign.candidates import CandidateFinder, Candidates
-from hapgpu.realign.cigar import reference_lengths
-from hapgpu.realign.clip_ends import are_same_alignments, clip_end_insertions
-from hapgpu.realign.clip_variants import ClipVariants
-from hapgpu.realign.extended_likelihoods import ExtendedLikelihoods
-from hapgpu.realign.extension import ExtendedHaplotypes, Extender
-from hapgpu.realign.likelihood_choice import INFORMATIVE
-from hapgpu.realign.mismatches import mismatch_tags
-from hapgpu.realign.moves import Moves, name_hashes
-from hapgpu.realign.placement import Placement
-from hapgpu.realign.project import Projections, project_alignments
-from hapgpu.realign.queries import Clips, clips_of, with_hard_clips
+from hapgpu.realign.moves.moves import Moves, name_hashes
+from hapgpu.realign.projection.clip_ends import are_same_alignments, clip_end_insertions
+from hapgpu.realign.projection.placement import Placement
+from hapgpu.realign.projection.project import Projections, project_alignments
+from hapgpu.realign.queries.clip_variants import ClipVariants
+from hapgpu.realign.queries.extended_haplotypes import ExtendedHaplotypes, Extender
+from hapgpu.realign.queries.queries import Clips, clips_of, with_hard_clips
 from hapgpu.realign.realigner import RealignOptions
 from hapgpu.realign.scoring import Overhang
-from hapgpu.realign.select import BestBy, first_of_best, second_scores
+from hapgpu.realign.selection.by_likelihood import INFORMATIVE
+from hapgpu.realign.selection.by_score import BestBy, first_of_best, second_scores
+from hapgpu.realign.selection.extended_likelihoods import ExtendedLikelihoods
+from hapgpu.runtime.devices import Device
 
 _UNMAPPED: Final = 4
 _PRICE: Final = 2  # mismatches that a further difference has to explain

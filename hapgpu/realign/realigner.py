@@ -8,22 +8,31 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from hapgpu.batch import AlignmentBatch, PairBatch, Ragged, ReadBatch
-from hapgpu.device import Device
-from hapgpu.io.header import SamHeader
-from hapgpu.realign.align import align_pairs
-from hapgpu.realign.candidates import CandidateFinder, Candidates
-from hapgpu.realign.clip_ends import clip_end_insertions
-from hapgpu.realign.extension import GAP_ROOM, ExtendedHaplotypes, Extender
-from hapgpu.realign.haplotypes import HaplotypeSet
-from hapgpu.realign.likelihood_choice import LikelihoodChoice
-from hapgpu.realign.mismatches import mismatch_tags
-from hapgpu.realign.placement import Placement
-from hapgpu.realign.project import project_alignments
-from hapgpu.realign.queries import Queries, queries_of
-from hapgpu.realign.records import NewAlignments, realigned_records
+from hapgpu.arrays.ragged import AlignmentBatch, PairBatch, Ragged, ReadBatch
+from hapgpu.cigar.mismatches import mismatch_tags
+from hapgpu.haplotypes.pairing.haplotype_set import HaplotypeSet
+from hapgpu.haplotypes.pairing.pairs import CandidateFinder, Candidates
+from hapgpu.io.bam.header import SamHeader
+from hapgpu.realign.align.dispatch import align_pairs
+from hapgpu.realign.projection.clip_ends import clip_end_insertions
+from hapgpu.realign.projection.placement import Placement
+from hapgpu.realign.projection.project import project_alignments
+from hapgpu.realign.queries.extended_haplotypes import (
+    GAP_ROOM,
+    ExtendedHaplotypes,
+    Extender,
+)
+from hapgpu.realign.queries.queries import Queries, queries_of
+from hapgpu.realign.records.build import NewAlignments, realigned_records
 from hapgpu.realign.scoring import Overhang, Scoring
-from hapgpu.realign.select import NO_SCORE, BestBy, ScoredCandidates, score_candidates
+from hapgpu.realign.selection.by_likelihood import LikelihoodChoice
+from hapgpu.realign.selection.by_score import (
+    NO_SCORE,
+    BestBy,
+    ScoredCandidates,
+    score_candidates,
+)
+from hapgpu.runtime.devices import Device
 
 _Number = TypeVar("_Number", np.int32, np.int64)
 

@@ -13,27 +13,27 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, TypeVar
 
-from hapgpu.batch import ReadBatch
-from hapgpu.device import CpuDevice, Device
+from hapgpu.arrays.ragged import ReadBatch
 from hapgpu.errors import UsageError
-from hapgpu.io.fasta import ReferenceFasta
-from hapgpu.io.header import SamHeader
-from hapgpu.io.overlap import Intervals
-from hapgpu.io.pool import MOST_IO_THREADS, Pool
-from hapgpu.io.reads import ReadSource, open_reads
-from hapgpu.io.record_order import OrderKeeper
-from hapgpu.io.records import RecordWriter, open_writer
-from hapgpu.io.regions import Region, RegionChoice
-from hapgpu.io.reread import RereadableInput, rereadable
-from hapgpu.pipeline import run_pipeline
-from hapgpu.progress import Progress
-from hapgpu.realign.haplotypes import HaplotypeSet
-from hapgpu.realign.move_table import MoveCollector, MoveTable
+from hapgpu.haplotypes.pairing.haplotype_set import HaplotypeSet
+from hapgpu.io.alignments.reader import ReadSource, open_reads
+from hapgpu.io.alignments.record_order import OrderKeeper
+from hapgpu.io.alignments.writer import RecordWriter, open_writer
+from hapgpu.io.bam.header import SamHeader
+from hapgpu.io.bam.overlap import Intervals
+from hapgpu.io.files.reread import RereadableInput, rereadable
+from hapgpu.io.genome.fasta import ReferenceFasta
+from hapgpu.io.genome.regions import Region, RegionChoice
 from hapgpu.realign.mover import Moved, Mover
-from hapgpu.realign.placement import Placement, place_haplotypes
+from hapgpu.realign.moves.move_table import MoveCollector, MoveTable
+from hapgpu.realign.projection.placement import Placement, place_haplotypes
 from hapgpu.realign.realigner import Realigned, Realigner, RealignOptions
-from hapgpu.realign.rewriter import Rewriter, Rewritten, WrittenReads
-from hapgpu.stats import RunStatistics
+from hapgpu.realign.rewriting.rewriter import Rewriter, Rewritten, WrittenReads
+from hapgpu.runtime.devices import CpuDevice, Device
+from hapgpu.runtime.pipeline import run_pipeline
+from hapgpu.runtime.pool import MOST_IO_THREADS, Pool
+from hapgpu.runtime.progress import Progress
+from hapgpu.runtime.statistics import RunStatistics
 
 _PAIRS_PER_BATCH: Final = 400_000  # pairs take memory too: batches get smaller with more of them
 _REWRITERS: Final = 2  # they wait for the reader: more only take memory

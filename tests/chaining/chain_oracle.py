@@ -10,13 +10,14 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from hypothesis import strategies as st
 
+from hapgpu.chaining.anchors import reference
 from hapgpu.chaining.batches import Anchors, Chains
+from hapgpu.chaining.chains import reference as chains_reference
+from hapgpu.chaining.join.reference import joined
 from hapgpu.chaining.options import ChainOptions
-from hapgpu.chaining.reference import anchors as reference
-from hapgpu.chaining.reference import chains, scores
-from hapgpu.chaining.reference.join import joined
-from hapgpu.chaining.reference.order import sort_ascending
-from hapgpu.chaining.rules import JoinRules, chain_rules, join_rules
+from hapgpu.chaining.parameters import JoinRules, chain_rules, join_rules
+from hapgpu.chaining.scores import reference as scores_reference
+from hapgpu.chaining.sort.reference import sort_ascending
 
 STRAND: Final = 1 << 31
 """Of a sequence, where a read lies reverse-complemented on it."""
@@ -78,23 +79,30 @@ def plain(anchor: Anchor) -> reference.Anchor:
 
 def chain_scores(anchors: Sequence[Anchor], options: ChainOptions, k: int) -> Scores:
     """Score the anchors of one read, which are in order."""
-    found = scores.chain_scores([*map(plain, anchors)], chain_rules(options, k), k)
+    found = scores_reference.chain_scores([*map(plain, anchors)], chain_rules(options, k), k)
     return found.scores, found.predecessors
 
 
 def trace(anchors: Sequence[Anchor], found: Scores, options: ChainOptions) -> list[Chain]:
     """Trace the chains of one read."""
     rules = chain_rules(options, k=15)  # which only tells what gaps cost
-    return [*map(_made, chains.chains_of([*map(plain, anchors)], scores.Scores(*found), rules))]
+    return [
+        *map(
+            _made,
+            chains_reference.chains_of(
+                [*map(plain, anchors)], scores_reference.Scores(*found), rules
+            ),
+        )
+    ]
 
 
 def join(given: list[Chain], length: int, numbers: Join, k: int) -> list[Chain]:
     """Join the chains of one read over long gaps."""
-    read = [chains.Chain(chain.score, [*map(plain, chain.anchors)]) for chain in given]
+    read = [chains_reference.Chain(chain.score, [*map(plain, chain.anchors)]) for chain in given]
     return [*map(_made, joined(read, length, numbers.rules(k), k))]
 
 
-def _made(chain: chains.Chain) -> Chain:
+def _made(chain: chains_reference.Chain) -> Chain:
     return Chain(chain.score, [Anchor(a.x >> 32, *a[2:5]) for a in chain.anchors])
 
 

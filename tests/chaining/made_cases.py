@@ -16,7 +16,7 @@ from hapgpu.chaining.options import (
     SeedOptions,
     SketchOptions,
 )
-from hapgpu.chaining.rules import JoinRules, join_rules
+from hapgpu.chaining.parameters import JoinRules, join_rules
 
 Named = tuple[str, bytes]
 

@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hapgpu.chaining.batches import Minimizers
-from hapgpu.chaining.index_data import MinimizerIndex
+from hapgpu.chaining.index.minimizer_index import MinimizerIndex
+from hapgpu.chaining.index.reference import Hit, Index
 from hapgpu.chaining.options import SketchOptions
-from hapgpu.chaining.reference.index import Hit, Index
-from hapgpu.chaining.reference.sketch import Minimizer
+from hapgpu.chaining.sketch.reference import Minimizer
 
 MIX = 0x9E3779B97F4A7C15
 

@@ -7,10 +7,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from hapgpu.batch import Ragged
-from hapgpu.chaining import minimizers
+from hapgpu.arrays.ragged import Ragged
 from hapgpu.chaining.options import SketchOptions
-from hapgpu.chaining.reference import sketch as reference
+from hapgpu.chaining.sketch import cpu as sketch_cpu
+from hapgpu.chaining.sketch import reference
 
 
 class Minimizer(NamedTuple):
@@ -32,7 +32,7 @@ def sketch_all(sequences: list[str], options: SketchOptions) -> list[list[Minimi
     """Find the minimizers of each sequence by the compiled stage."""
     rows = Ragged.from_sequences(sequences)
     starts, lengths = rows.offsets[:-1].astype(np.int32), rows.lengths.astype(np.int32)
-    found = minimizers.sketch(rows.data, starts, lengths, options)
+    found = sketch_cpu.sketch(rows.data, starts, lengths, options)
     assert found.keys.size == found.places.size == found.offsets[-1]
     pairs = list(map(Minimizer, found.keys.tolist(), found.places.tolist()))
     bounds = found.offsets.tolist()

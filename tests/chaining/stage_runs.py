@@ -8,27 +8,34 @@ from pathlib import Path
 
 import numpy as np
 
-from hapgpu.batch import Ragged
-from hapgpu.chaining.anchors import expand_anchors
-from hapgpu.chaining.backtracking import trace_chains
-from hapgpu.chaining.batches import Anchors, Chains, ChainScores, Minimizers, Regions, Seeds
-from hapgpu.chaining.build import build_index, repeat_cutoff
-from hapgpu.chaining.cpu import chain_scores
-from hapgpu.chaining.index_data import MinimizerIndex
-from hapgpu.chaining.long_join import join_chains
-from hapgpu.chaining.minimizers import sketch
-from hapgpu.chaining.reference import anchors as plain_anchors
-from hapgpu.chaining.reference import chains as plain_chains
-from hapgpu.chaining.reference import join as plain_join
-from hapgpu.chaining.reference import paf as plain_paf
-from hapgpu.chaining.reference import scores as plain_scores
-from hapgpu.chaining.reference import seeds as plain_seeds
-from hapgpu.chaining.reference.index import Index, cutoff_of, index_of
-from hapgpu.chaining.reference.regions import Region
-from hapgpu.chaining.reference.sketch import Minimizer, minimizers_of
-from hapgpu.chaining.regions import make_regions, name_hashes
-from hapgpu.chaining.rules import chain_rules
-from hapgpu.chaining.seeds import find_seeds
+from hapgpu.arrays.ragged import Ragged
+from hapgpu.chaining.anchors import reference as plain_anchors
+from hapgpu.chaining.anchors.cpu import expand_anchors
+from hapgpu.chaining.batches import (
+    Anchors,
+    Chains,
+    ChainScores,
+    Minimizers,
+    Regions,
+    Seeds,
+)
+from hapgpu.chaining.chains import reference as plain_chains
+from hapgpu.chaining.chains.cpu import trace_chains
+from hapgpu.chaining.index.build import build_index, repeat_cutoff
+from hapgpu.chaining.index.minimizer_index import MinimizerIndex
+from hapgpu.chaining.index.reference import Index, cutoff_of, index_of
+from hapgpu.chaining.join import reference as plain_join
+from hapgpu.chaining.join.cpu import join_chains
+from hapgpu.chaining.mappings.cpu import make_regions, name_hashes
+from hapgpu.chaining.mappings.reference import Region
+from hapgpu.chaining.parameters import chain_rules
+from hapgpu.chaining.run import reference as plain_paf
+from hapgpu.chaining.scores import reference as plain_scores
+from hapgpu.chaining.scores.cpu import chain_scores
+from hapgpu.chaining.seeds import reference as plain_seeds
+from hapgpu.chaining.seeds.cpu import find_seeds
+from hapgpu.chaining.sketch.cpu import sketch
+from hapgpu.chaining.sketch.reference import Minimizer, minimizers_of
 from tests.chaining.made_cases import Case, fasta_of
 
 

@@ -14,7 +14,7 @@ import pytest
 
 import hapgpu
 from hapgpu.cli.command_line import COMMANDS
-from hapgpu.cli.messages import explain
+from hapgpu.cli.terminal.messages import explain
 from hapgpu.errors import DeviceError, HapgpuError, InputError, OutputError, UsageError
 
 REPORT = "(please run it again with --debug and report what it prints)"
@@ -32,7 +32,7 @@ def faulty(tmp_path: Path) -> list[str]:
     (tmp_path / "doctor.py").write_text(
         "from typing import Annotated\n"
         "import typer\n"
-        "from hapgpu.cli.files import CommandFiles\n"
+        "from hapgpu.cli.options.files import CommandFiles\n"
         "EXAMPLES, FILES = '', CommandFiles()\n"
         "def doctor(code: str, debug: Annotated[bool, typer.Option()] = False) -> None:\n"
         "    exec(code)\n"
@@ -120,7 +120,7 @@ def test_fault_while_options_are_read_is_one_line(faulty: list[str], tmp_path: P
         "from typing import Annotated\n"
         "import typer\n"
         "from hapgpu.errors import UsageError\n"
-        "from hapgpu.cli.files import CommandFiles\n"
+        "from hapgpu.cli.options.files import CommandFiles\n"
         "EXAMPLES, FILES = '', CommandFiles()\n"
         "def refuse(text):\n"
         "    raise UsageError(f'no {text} here')\n"
@@ -195,7 +195,7 @@ def test_full_disk(faulty: list[str]) -> None:
 
 WAIT_FOR_INPUT = """
 import sys
-from hapgpu.pipeline import run_pipeline
+from hapgpu.runtime.pipeline import run_pipeline
 def work(line):
     {action}
 run_pipeline(sys.stdin.buffer, [work], len)

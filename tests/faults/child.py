@@ -13,13 +13,12 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
-from importlib import import_module
 from pathlib import Path
 from types import TracebackType
 from typing import Any, NoReturn, Self
 
 from hapgpu.cli.app import main
-from hapgpu.cli.command_line import COMMANDS
+from hapgpu.cli.command_line import COMMANDS, command_module
 from tests.cli.in_process import status_of_command
 from tests.faults.running import Done, standard_stream
 
@@ -91,7 +90,7 @@ class Children:
 def _serve(warm_up: Sequence[Sequence[str]]) -> None:
     """Fork a run for each line of standard input; answer with its exit status."""
     for name in COMMANDS:
-        import_module(f"hapgpu.cli.{name}")
+        command_module(name)
     for words in warm_up:
         status_of_command(*words)
     requests, answers = os.fdopen(os.dup(0)), os.fdopen(os.dup(1), "w")

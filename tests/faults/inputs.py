@@ -11,7 +11,7 @@ import pysam
 import pysam.bcftools
 
 from tests.cli.in_process import status_of_command
-from tests.cli.realign_command import make_example
+from tests.cli.realign.command import make_example
 
 PAIR_STEP = 12
 FASTQ_READS, AMPLICONS, LONG_READS = 60, 30, 5

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from hapgpu.io.bgzf import EOF_BLOCK
+from hapgpu.io.bgzf.reader import EOF_BLOCK
 from tests.faults.checks import contents, plain, refused
 from tests.faults.commands import COMMANDS, KINDS, Command, cells, roles, streamed
 from tests.faults.running import Done, run

@@ -11,8 +11,9 @@ from threading import Thread
 
 import pytest
 
-from hapgpu.cli import likelihoods
-from hapgpu.genotyping import aligned_reads, locus_batches
+from hapgpu.genotyping.reads import aligned_reads
+from hapgpu.haplotypes import locus_batches
+from hapgpu.pairhmm import run as pairhmm_run
 from hapgpu.realign import run as realign_run
 from tests.faults.checks import plain
 from tests.faults.commands import COMMANDS, Command, cells, each, streamed
@@ -21,9 +22,9 @@ from tests.faults.running import run
 SMALL_BATCHES = {
     "realign": [(realign_run, "_PAIRS_PER_BATCH", 7)],
     "pairhmm": [
-        (likelihoods, "_CELLS_PER_BATCH", 1),
-        (likelihoods, "_BASES_PER_BATCH", 300),
-        (likelihoods, "_VALUES_PER_BATCH", 7),
+        (pairhmm_run, "_CELLS_PER_BATCH", 1),
+        (pairhmm_run, "_BASES_PER_BATCH", 300),
+        (pairhmm_run, "_VALUES_PER_BATCH", 7),
     ],
     "genotype": [
         (aligned_reads, "_BATCH_BASES", (300, 600)),

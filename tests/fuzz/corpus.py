@@ -13,19 +13,11 @@ import numpy as np
 import pysam
 import pysam.bcftools
 
-from hapgpu.chaining.build import build_index as build_minimizers
-from hapgpu.chaining.files import default_index_path, save_index
+from hapgpu.chaining.index.build import build_index as build_minimizers
+from hapgpu.chaining.index.files import default_index_path, save_index
 from hapgpu.chaining.options import SketchOptions
-from hapgpu.fmindex.api import FMIndex
-from tests.fuzz.corpus_text import (
-    BATCHES,
-    BEDS,
-    REGIONS,
-    fastq,
-    haplotypes,
-    sam,
-    vcf,
-)
+from hapgpu.mapping.api import FMIndex
+from tests.fuzz.corpus_text import BATCHES, BEDS, REGIONS, fastq, haplotypes, sam, vcf
 from tests.fuzz.formats.framing import EOF_BLOCK, bgzf_block
 
 _LETTERS: Final = "ACGT"

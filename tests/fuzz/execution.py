@@ -15,9 +15,10 @@ from random import Random
 from typing import Final
 from unittest.mock import patch
 
-from hapgpu.cli.messages import explain
+from hapgpu.cli.terminal.messages import explain
 from hapgpu.errors import HapgpuError
-from hapgpu.io import array_file, samtools
+from hapgpu.io.alignments.samtools import convert as samtools_convert
+from hapgpu.io.array_files import array_file
 from tests.fuzz.corpus import Corpus
 from tests.fuzz.fields import Document
 from tests.fuzz.mutation import any_of, damaged, mutate
@@ -109,7 +110,7 @@ class Bench:
         before = set(threading.enumerate())
         with (
             warnings.catch_warnings(),
-            patch.object(samtools.subprocess, "Popen", ForkedScript),
+            patch.object(samtools_convert.subprocess, "Popen", ForkedScript),
             patch.object(array_file, "ThreadPoolExecutor", SerialExecutor, create=True),
         ):
             warnings.simplefilter("error", RuntimeWarning)

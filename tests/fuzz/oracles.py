@@ -9,8 +9,8 @@ from typing import Final
 import numpy as np
 import pysam
 
-from hapgpu.batch import ReadBatch
-from hapgpu.io.htslib import silent_htslib
+from hapgpu.arrays.ragged import ReadBatch
+from hapgpu.io.files.htslib import silent_htslib
 from tests.fuzz.place import Place
 
 _REFUSED: Final = (OSError, ValueError, NotImplementedError)

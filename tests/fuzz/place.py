@@ -6,10 +6,10 @@ import struct
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
-from importlib import import_module
 from pathlib import Path
 from typing import Any, Final
 
+from hapgpu.cli.command_line import command_module
 from tests.fuzz.corpus import Corpus
 
 _ON_CPU: Final = {"device": "cpu", "threads": 1}
@@ -86,7 +86,7 @@ class Place:
         LeftoverError
             It has left more than its output, or an output although it failed.
         """
-        function = getattr(import_module(f"hapgpu.cli.{command}"), command)
+        function = getattr(command_module(command), command)
         computing = _ON_CPU if command in _COMPUTING else {}
         try:
             function(**arguments, **computing, output=self.output, quiet=True)

@@ -7,9 +7,9 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, Final
 
-from hapgpu.io.cram_index import has_entries
-from hapgpu.io.fastq import read_fastq
-from hapgpu.io.reads import open_reads
+from hapgpu.io.alignments.index.crai import has_entries
+from hapgpu.io.alignments.reader import open_reads
+from hapgpu.io.fastx.fastq import read_fastq
 from tests.fuzz.oracles import (
     as_fastq,
     can_be_text,

@@ -32,8 +32,8 @@ class ForkedScript:
     """A process that runs a Python script, given as `[python, "-P", script, *arguments]`.
 
     It takes a fiftieth of the time that a new interpreter does, and has those parts of
-    `subprocess.Popen` that `hapgpu.io.samtools` uses. It stays in the group of processes that a
-    worker is ended with.
+    `subprocess.Popen` that `hapgpu.io.alignments.samtools` uses. It stays in the group of
+    processes that a worker is ended with.
     """
 
     def __init__(

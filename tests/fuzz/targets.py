@@ -12,7 +12,7 @@ from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any, Final
 
-from hapgpu.realign.haplotypes import read_haplotypes
+from hapgpu.haplotypes.pairing.haplotype_set import read_haplotypes
 from tests.fuzz.fields import Document
 from tests.fuzz.formats import (
     array_file,

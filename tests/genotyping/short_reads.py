@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hapgpu.batch import Ragged, ReadBatch
+from hapgpu.arrays.ragged import Ragged, ReadBatch
 
 ELEMENT = re.compile(r"(\d+)([MIDNSHP=X])")
 

@@ -10,7 +10,7 @@ import pysam
 import pytest
 
 from hapgpu import genotype
-from hapgpu.io.vcf import VcfRecord
+from hapgpu.io.vcf.records import VcfRecord
 
 NO_EVIDENCE = 0xF04
 LEAST_MAPPING_QUALITY = 20

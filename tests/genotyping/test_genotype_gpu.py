@@ -9,11 +9,11 @@ from typing import NamedTuple
 
 import pytest
 
-from hapgpu.device import discover
-from tests.cli.genotype_command import Call, calls_in
+from hapgpu.runtime.devices import discover
+from tests.cli.genotype.command import Call, calls_in
 from tests.cli.in_process import status_of_command
-from tests.genotyping.made_references import random_text
-from tests.genotyping.made_samples import made_sample
+from tests.haplotypes.made_references import random_text
+from tests.simulation.made_samples import made_sample
 
 pytestmark = pytest.mark.gpu
 

@@ -10,9 +10,9 @@ import pytest
 from numpy.typing import NDArray
 
 from hapgpu.genotyping.api import Genotypes, genotype
-from hapgpu.genotyping.simulation.variants import VariantKind
-from tests.genotyping.made_references import random_text
-from tests.genotyping.made_samples import made_sample
+from hapgpu.simulation.variants import VariantKind
+from tests.haplotypes.made_references import random_text
+from tests.simulation.made_samples import made_sample
 
 TEXT = random_text(40_000, 11)
 REPEATS = {VariantKind.REPEAT, VariantKind.MULTI_REPEAT}

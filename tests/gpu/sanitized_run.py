@@ -2,8 +2,8 @@
 
     python -m tests.gpu.sanitized_run NAME FOLDER
 
-The folder is filled with inputs if it is not there. A name is one of `tests.cli.gpu_runs.RUNS`;
-without one, the names are printed.
+The folder is filled with inputs if it is not there. A name is one of `RUNS` in
+`tests.cli.devices.gpu_runs`; without one, the names are printed.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from tests.cli.gpu_runs import GPU, RUNS, make_inputs, status_of
+from tests.cli.devices.gpu_runs import GPU, RUNS, make_inputs, status_of
 
 
 def sanitized_status(name: str, folder: Path) -> int:

@@ -12,7 +12,7 @@ import numpy as np
 import pysam
 from hypothesis import strategies as st
 
-from hapgpu.batch import Ragged, ReadBatch
+from hapgpu.arrays.ragged import Ragged, ReadBatch
 
 TagValue = str | int | float | array
 QUERY_OPERATIONS = (0, 1, 4, 7, 8)

@@ -24,17 +24,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hapgpu.chaining.anchor_files import load_anchors
+from hapgpu.chaining.anchors.files import load_anchors
 from hapgpu.errors import InputError
-from hapgpu.io.bcf_sizes import CheckedBcf
-from hapgpu.io.bgzf import EOF_BLOCK
-from hapgpu.io.fasta import read_fasta
-from hapgpu.io.fastq import read_fastq
-from hapgpu.io.hmm_batches import read_hmm_batches
-from hapgpu.io.read_blocks import read_blocks
-from hapgpu.io.reads import open_reads
-from hapgpu.io.regions import read_bed
-from hapgpu.io.vcf import open_vcf
+from hapgpu.io.alignments.reader import open_reads
+from hapgpu.io.bgzf.reader import EOF_BLOCK
+from hapgpu.io.fastx.fastq import read_fastq
+from hapgpu.io.fastx.read_blocks import read_blocks
+from hapgpu.io.genome.fasta import read_fasta
+from hapgpu.io.genome.regions import read_bed
+from hapgpu.io.vcf.bcf_sizes import CheckedBcf
+from hapgpu.io.vcf.records import open_vcf
+from hapgpu.pairhmm.text_batches.reader import read_hmm_batches
 from tests.io.bgzf_blocks import block
 
 SAM_HEADER = "@HD\tVN:1.6\n@SQ\tSN:chr1\tLN:100000\n"
@@ -293,8 +293,8 @@ def test_arrays_of_anchors(tmp_path: Path) -> None:
 def test_a_sequence_of_a_reference_is_counted_before_it_is_kept(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("hapgpu.io.fasta._MOST_UNCOUNTED", 100)
-    monkeypatch.setattr("hapgpu.io.fasta_text._PIECE_BYTES", 50)
+    monkeypatch.setattr("hapgpu.io.genome.fasta._MOST_UNCOUNTED", 100)
+    monkeypatch.setattr("hapgpu.io.genome.fasta_text._PIECE_BYTES", 50)
     path = tmp_path / "ref.fa"
     path.write_text(f">one\n{'ACGT' * 40}\n>two\nACGT\n")
     assert read_fasta(path, max_bases=160).sequences.lengths.tolist() == [160, 4]
@@ -325,9 +325,9 @@ import numpy as np
 from hapgpu.errors import InputError
 from tests.io.test_max_record import READERS, SAM_HEADER, VCF_HEADER
 from tests.io.bgzf_blocks import block
-from hapgpu.io.bcf_sizes import CheckedBcf
-from hapgpu.io.bgzf import EOF_BLOCK
-from hapgpu.io.record_limit import MAX_RECORD
+from hapgpu.io.vcf.bcf_sizes import CheckedBcf
+from hapgpu.io.bgzf.reader import EOF_BLOCK
+from hapgpu.io.files.record_limit import MAX_RECORD
 
 folder = Path(sys.argv[1])
 GIGABYTES = 3 << 30

@@ -13,8 +13,8 @@ import numpy as np
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from hapgpu.batch import Ragged
-from hapgpu.pairhmm.batch import HmmBatch, HmmReads
+from hapgpu.arrays.ragged import Ragged
+from hapgpu.pairhmm.batches import HmmBatch, HmmReads
 
 Read = tuple[bytes, bytes, bytes, bytes, bytes]
 """Bases, then base, insertion, deletion and gap continuation qualities as Phred bytes."""

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import pysam
 
-from hapgpu.pairhmm.reference import likelihood_reference
+from hapgpu.pairhmm.forward.reference import likelihood_reference
 
 # Quality of a gap open by the number of copies of the repeat, 0 to 20, as GATK's formula gives it.
 LIMITS = {

@@ -18,7 +18,7 @@ import pysam
 import pytest
 from numpy.typing import NDArray
 
-from tests.cli.pairhmm_command import Row, rows_of
+from tests.cli.pairhmm.command import Row, rows_of
 from tests.pairhmm.truth_sites import TruthSite, truth_sites, write_haplotypes
 
 READ_LENGTHS = {"NA12878": 101, "HG002": 148}

@@ -21,7 +21,12 @@ from pathlib import Path
 
 import pysam
 
-from tests.realign.mate_claims import Changes, fixmate, fixmate_changes, new_fixmate_changes
+from tests.realign.mate_claims import (
+    Changes,
+    fixmate,
+    fixmate_changes,
+    new_fixmate_changes,
+)
 from tests.realign.record_claims import (
     EXCLUDED,
     Comparison,

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from itertools import groupby
 
-from hapgpu.realign.reference import align_reference
+from hapgpu.realign.align.reference import align_reference
 from hapgpu.realign.scoring import PRESETS, Overhang, Scoring
 
 Cigar = list[tuple[int, str]]

@@ -15,8 +15,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from hapgpu.pairhmm.reference import likelihood_reference
-from hapgpu.realign.reference import Alignment, align_reference
+from hapgpu.pairhmm.forward.reference import likelihood_reference
+from hapgpu.realign.align.reference import Alignment, align_reference
 from hapgpu.realign.scoring import PRESETS, Overhang, Scoring
 from tests.pairhmm import preparation_oracle as hmm
 from tests.pairhmm.clipping_oracle import clip

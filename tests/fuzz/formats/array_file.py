@@ -1,4 +1,4 @@
-"""Files of arrays (`hapgpu.io.array_file`): records are entries of the header, and arrays."""
+"""Array files (`hapgpu.io.array_files`): records are entries of the header, and arrays."""
 
 from __future__ import annotations
 

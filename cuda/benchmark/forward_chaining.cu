@@ -1,0 +1,46 @@
+// Best chains that end at each anchor, by forward transformation (mm2-ax, Sadasivan et al. 2023):
+// an anchor with its score updates those behind it.
+
+#include "chaining/scores/pair_score.cuh"
+
+// Scores and predecessors of all anchors; a block of threads a read.
+extern "C" __global__ void __launch_bounds__(1024) update_successors(
+    const Word* x, const Word* y, const long long* offsets, const unsigned short* penalties,
+    int* scores, int* predecessors, long long anchors, int reads, int entries, int max_distance_x,
+    int max_distance_y, int bandwidth, int max_iterations
+) {
+    const Rules rules = {(unsigned)max_distance_x, (unsigned)max_distance_y, bandwidth, penalties};
+    const int thread = threadIdx.x, threads = blockDim.x;
+    for (int read = blockIdx.x; read < reads; read += gridDim.x) {
+        const long long first = offsets[read];
+        const int length = (int)(offsets[read + 1] - first);
+        const Word *own_x = x + first, *own_y = y + first;
+        int *own_scores = scores + first, *own_predecessors = predecessors + first;
+        const auto follows = [&](int later, int earlier) {
+            return own_x[later] >> 32 == own_x[earlier] >> 32
+                && own_x[later] - own_x[earlier] <= rules.max_distance_x;
+        };
+        for (int i = thread; i < length; i += threads) {
+            own_scores[i] = (int)(own_y[i] >> 32 & 255);
+            own_predecessors[i] = -1;
+        }
+        __syncthreads();
+        for (int i = 0; i + 1 < length; ++i) {
+            if (!follows(i + 1, i)) continue;
+            const Anchor anchor = anchor_of(own_x[i], own_y[i]);
+            const int score = own_scores[i];
+            const int end = (int)min((long long)length, (long long)i + 1 + max_iterations);
+            for (int j = i + 1 + thread; j < end && follows(j, i); j += threads) {
+                const Link step = link(rules, anchor_of(own_x[j], own_y[j]), anchor);
+                if (!step.is_valid) continue;
+                // A nearer predecessor wins if equal; to begin a chain wins against an equal one.
+                const int threshold = own_scores[j] + (own_predecessors[j] < 0);
+                if (step.gain + score >= threshold) {
+                    own_scores[j] = step.gain + score;
+                    own_predecessors[j] = i;
+                }
+            }
+            __syncthreads();
+        }
+    }
+}

@@ -1,0 +1,161 @@
+// The near predecessors of an anchor that is chained over long gaps: all within a short distance,
+// the nearest in the read first.
+
+#include "chaining/join/anchors.cuh"
+
+constexpr int kListSlack = 64;  // entries that are out of reach before they are dropped
+constexpr int kMoves = 4;       // of 32 entries at a time
+
+__device__ inline unsigned lower_lanes() { return (1u << lane_id()) - 1; }
+
+// Largest value of this lane and the lower ones.
+__device__ inline int lanes_max(int value) {
+    for (int distance = 1; distance < kWarpLanes; distance *= 2) {
+        const int lower = __shfl_up_sync(kAllLanes, value, distance);
+        if (lane_id() >= distance) value = max(value, lower);
+    }
+    return value;
+}
+
+// Candidates near the current anchor on the reference, ascending by position in the read and
+// index; some that are out of reach by now may be among them.
+struct NearList {
+    Word *shared_keys, *far_keys;
+    Word* keys;  // one of these
+    int size;
+
+    __device__ void move(Word* to) {
+        for (int at = lane_id(); at < size; at += kWarpLanes) to[at] = keys[at];
+        keys = to;
+        __syncwarp();
+    }
+
+    // How many keys are below one; by a search for 32 at a time.
+    __device__ int count_below(Word key) const {
+        int begin = 0;
+        for (int left = size; left > 0;) {
+            const int stride = (left + kWarpLanes - 1) / kWarpLanes;
+            const int offset = (lane_id() + 1) * stride - 1;
+            const bool is_below = offset < left && keys[begin + offset] < key;
+            const int below = __popc(__ballot_sync(kAllLanes, is_below)) * stride;
+            begin += below;
+            left = min(left - below, stride - 1);
+        }
+        return begin;
+    }
+
+    __device__ void insert(Word key) {
+        if (keys == shared_keys && size == kNearKeys) move(far_keys);
+        const int place = count_below(key);
+        for (int end = size; end > place; end -= kMoves * kWarpLanes) {
+            Word moved[kMoves];
+#pragma unroll
+            for (int k = 0; k < kMoves; ++k) {
+                const int at = end - 1 - k * kWarpLanes - lane_id();
+                moved[k] = at >= place ? keys[at] : 0;
+            }
+            __syncwarp();
+#pragma unroll
+            for (int k = 0; k < kMoves; ++k) {
+                const int at = end - 1 - k * kWarpLanes - lane_id();
+                if (at >= place) keys[at + 1] = moved[k];
+            }
+        }
+        __syncwarp();
+        if (lane_id() == 0) keys[place] = key;
+        ++size;
+        __syncwarp();
+    }
+
+    // Drops the anchors before `first`.
+    __device__ void drop(int first) {
+        int kept = 0;
+        for (int base = 0; base < size; base += kWarpLanes) {
+            const int at = base + lane_id();
+            const Word key = at < size ? keys[at] : 0;
+            const bool stays = at < size && (int)(unsigned)key >= first;
+            const unsigned staying = __ballot_sync(kAllLanes, stays);
+            if (stays) keys[kept + __popc(staying & lower_lanes())] = key;
+            kept += __popc(staying);
+            __syncwarp();
+        }
+        size = kept;
+        if (keys == far_keys && size <= kNearKeys / 2) move(shared_keys);
+    }
+};
+
+__device__ inline Word near_key(int position, int index) { return (Word)position << 32 | index; }
+
+// What the rule of skipping makes of 32 candidates, the first in the lowest lane: marked ones add
+// to `skipped`, new best ones take from it. Returns the lanes up to where it exceeds the most.
+__device__ inline unsigned lanes_before_stop(
+    unsigned marked, unsigned improving, int most, int& skipped
+) {
+    if (!improving && skipped + __popc(marked) <= most) {
+        skipped += __popc(marked);
+        return kAllLanes;
+    }
+    for (unsigned events = marked | improving; events; events &= events - 1) {
+        const unsigned event = events & -events;
+        if (improving & event) {
+            skipped = max(skipped - 1, 0);
+        } else if (++skipped > most) {
+            return event - 1;
+        }
+    }
+    return kAllLanes;
+}
+
+// The best chain that ends at an anchor, so far.
+struct Best {
+    int score, predecessor;
+};
+
+// Looks through the near candidates from `first` on one by one, as far as order matters, from the
+// nearest in the read on.
+__device__ inline Best search_near(
+    const JoinArrays& arrays, Recent& recent, const NearList& list, int i, unsigned x, int position,
+    int first, const JoinRules& rules, Best best
+) {
+    const bool is_recent = i - first < kRecent;
+    const Node* nodes = is_recent ? recent.nodes : arrays.nodes;
+    int* marks = is_recent ? recent.marks : arrays.marks;
+    const unsigned slots = is_recent ? kRecent - 1 : ~0u;  // bits of an index
+    const int least = position - rules.inner_distance;
+    int skipped = 0;
+    for (int end = list.count_below(near_key(position, 0)); end > 0; end -= kWarpLanes) {
+        const int at = end - 1 - lane_id();
+        const Word key = at >= 0 ? list.keys[at] : 0;
+        const int here = (int)(key >> 32), j = (int)(unsigned)key;
+        const bool is_far = at < 0 || here < least;
+        bool counts = !is_far && j >= first;
+        int score = 0, predecessor = -1;
+        if (counts) {
+            const Node node = nodes[j & slots];
+            const Step step = step_between(node, here, x, position, rules);
+            counts = step.difference <= rules.bandwidth;
+            score = node.score + step.gain;
+            predecessor = node.predecessor;
+        }
+        // Only candidates that come later can be marked here.
+        if (counts && predecessor >= first) marks[predecessor & slots] = i;
+        __syncwarp();
+        const bool is_marked = counts && marks[j & slots] == i;
+        const unsigned marked = __ballot_sync(kAllLanes, is_marked);
+        unsigned improving = 0;
+        if (__any_sync(kAllLanes, counts && score > best.score)) {
+            const int highest = lanes_max(counts ? max(score, best.score) : best.score);
+            int before = __shfl_up_sync(kAllLanes, highest, 1);
+            if (lane_id() == 0) before = best.score;
+            improving = __ballot_sync(kAllLanes, highest > before);
+        }
+        const unsigned valid = lanes_before_stop(marked, improving, rules.max_skip, skipped);
+        if (improving & valid) {
+            const int lane = 31 - __clz(improving & valid);
+            best.score = __shfl_sync(kAllLanes, score, lane);
+            best.predecessor = __shfl_sync(kAllLanes, j, lane);
+        }
+        if (valid != kAllLanes || __any_sync(kAllLanes, is_far)) break;
+    }
+    return best;
+}

@@ -1,0 +1,128 @@
+// Best chains over long gaps that end at each anchor; hapgpu/chaining/join/scores_cpu.py does the same.
+
+#include "chaining/join/far.cuh"
+#include "chaining/join/near.cuh"
+#include "chaining/scores/segment_queue.cuh"
+
+constexpr int kThreads = 128, kWarps = kThreads / kWarpLanes;
+
+// Position in the read of an anchor before the i-th.
+__device__ inline int position_of(const JoinArrays& arrays, const Recent& recent, int at, int i) {
+    return i - at < kRecent ? recent.positions[at % kRecent] : query_position(arrays.y[at]);
+}
+
+// The score, and what is not lost by lying near: the bits of a positive double.
+__device__ inline long long rank_of(int score, int x, int position, double half_slope) {
+    const double sum = (double)((long long)x + position);
+    return __double_as_longlong(__dadd_rn((double)score, __dmul_rn(half_slope, sum)));
+}
+
+// Scores of all anchors of a segment, the first of which has that place in the read; by a warp.
+__device__ inline void score_segment(
+    const JoinArrays& arrays, Recent& recent, int count, int place, const JoinRules& rules
+) {
+    for (int at = lane_id(); at < kRecent; at += kWarpLanes) recent.marks[at] = -1;
+    Window far(arrays.x, count, rules.max_distance), near(arrays.x, count, rules.inner_distance);
+    Ceilings ceilings{arrays.ceilings, arrays.old_ceilings, count / kWarpLanes,
+                      query_bins(arrays.y, count), kNoRank, kNoRank, kNoRank};
+    NearList list{recent.near_keys, arrays.near_keys, recent.near_keys, 0};
+    NewestBlock newest{0, 0, kNoRank};
+    Word lane_x = 0, lane_y = 0;
+    Best lane_best{0, -1};
+    int visible = 0;  // behind the last candidate: all before have a smaller x
+    Word visible_x = arrays.x[0];
+    for (int i = 0; i < count; ++i) {
+        const int turn = i % kWarpLanes;
+        if (turn == 0) {
+            if (i + lane_id() < count) {
+                lane_x = arrays.x[i + lane_id()];
+                lane_y = arrays.y[i + lane_id()];
+                arrays.marks[i + lane_id()] = -1;
+            }
+            newest = {i, query_position(lane_y), kNoRank};
+        }
+        const Word x = __shfl_sync(kAllLanes, lane_x, turn);
+        const Word y = __shfl_sync(kAllLanes, lane_y, turn);
+        if (x != visible_x) {
+            for (; visible < i; ++visible) {
+                list.insert(near_key(position_of(arrays, recent, visible, i), visible));
+            }
+            visible_x = x;
+        }
+        const int position = query_position(y), span = (int)(y >> 32 & 255);
+        const int least = visible - rules.most_candidates;
+        const int first = max(far.begin(x), least), near_first = max(near.begin(x), least);
+        if (list.size > 2 * (visible - near_first) + kListSlack) list.drop(near_first);
+
+        Best best{span, -1};
+        const Reach reach{first, visible, (long long)position - rules.max_distance, position,
+                          place == 0};
+        const int j = first < visible ? best_ranked(arrays, recent, ceilings, newest, reach) : -1;
+        if (j >= 0) {
+            const Node node = i - j < kRecent ? recent.nodes[j % kRecent] : arrays.nodes[j];
+            const int before = position_of(arrays, recent, j, i);
+            const Step step = step_between(node, before, (unsigned)x, position, rules);
+            const int score = node.score + step.gain;
+            if (step.difference <= rules.bandwidth && score > best.score) best = {score, j};
+            if (!step.is_exact) {
+                best = search_near(
+                    arrays, recent, list, i, (unsigned)x, position, near_first, rules, best);
+            }
+        }
+        const long long rank = rank_of(best.score, (int)x, position, rules.half_slope);
+        ceilings.add(position, rank);
+        if (lane_id() == turn) {
+            newest.rank = rank;
+            lane_best = {best.score, best.predecessor < 0 ? -1 : best.predecessor + place};
+            const Node node{(unsigned)x, span, best.score, best.predecessor};
+            arrays.nodes[i] = recent.nodes[i % kRecent] = node;
+            recent.ranks[i % kRecent] = rank;
+            recent.positions[i % kRecent] = position;
+        }
+        const bool is_complete = turn == kWarpLanes - 1;
+        if (is_complete) ceilings.complete(i / kWarpLanes);
+        if ((is_complete || i == count - 1) && lane_id() <= turn) {
+            const int at = i - turn + lane_id();
+            arrays.scores[at] = lane_best.score;
+            arrays.predecessors[at] = lane_best.predecessor;
+            arrays.ranks[at] = newest.rank;
+        }
+        __syncwarp();
+    }
+}
+
+// Segments of a bin that a warp takes at a time.
+__device__ inline unsigned group_size(int bin) { return bin < 3 ? 16 : bin < 5 ? 4 : 1; }
+
+// Scores and predecessors of all anchors in the segments that `list_segments` found, the longest
+// first; a warp a segment. The other arrays are for work.
+extern "C" __global__ void __launch_bounds__(kThreads, 5) score_joined(
+    const Word* x, const Word* y, const Segment* segments, const unsigned* counts,
+    const unsigned short* penalties, int* scores, int* predecessors, int* nodes, int* marks,
+    long long* ranks, long long* ceilings, long long* old_ceilings, Word* near_keys,
+    unsigned* taken, long long anchors, long long capacity, int bins, int one, int max_distance,
+    int inner_distance, int most_candidates, int bandwidth, double half_slope, int max_skip
+) {
+    __shared__ unsigned short near_penalties[kSharedPenalties];
+    for (int at = threadIdx.x; at < min(bandwidth + 1, kSharedPenalties); at += kThreads) {
+        near_penalties[at] = penalties[at];
+    }
+    const JoinRules rules{max_distance, inner_distance, most_candidates, bandwidth, max_skip,
+                          half_slope, penalties, near_penalties};
+    const JoinArrays arrays{x, y, scores, predecessors, (Node*)nodes, marks, ranks, ceilings,
+                            old_ceilings, near_keys};
+    __shared__ Recent recent[kWarps];
+    __shared__ Bin shelf[kWarpLanes];
+    if (threadIdx.x < kWarpLanes) {
+        shelf[lane_id()] = bin_of_lane(counts, anchors, bins, group_size(lane_id()));
+    }
+    __syncthreads();
+    SegmentQueue queue{segments, shelf, taken};
+    for (Group group = queue.next(); group.count; group = queue.next()) {
+        for (unsigned at = 0; at < group.count; ++at) {
+            const Segment segment = group.segments[at];
+            score_segment(arrays.from(segment.begin), recent[threadIdx.x / kWarpLanes],
+                          segment.length, segment.place, rules);
+        }
+    }
+}

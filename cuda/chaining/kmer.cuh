@@ -1,0 +1,35 @@
+// K-mers as minimap2 takes them (Li 2018): the smaller strand, its bits mixed.
+
+using Entry = unsigned long long;
+
+// A k-mer as slots hold it: (hash << 8 | span) - 1, so that what follows is never a k-mer's.
+constexpr Entry kBroken = ~0ull;      // fewer than k bases since an ambiguous one or the start
+constexpr Entry kUnused = ~0ull - 1;  // runs of bases that take more than kLongestSpan bases
+constexpr int kSpanBits = 8;
+constexpr int kLongestSpan = 255;
+constexpr int kAmbiguous = 4;
+constexpr unsigned long long kMix = 0x9e3779b97f4a7c15;  // as in hapgpu/chaining/index/minimizer_index.py
+
+// 0 to 3 for A, C, G, T or U of either case, 4 for every other byte.
+__device__ inline int base_code(unsigned byte) {
+    constexpr unsigned kLetters = 1u << ('A' - 'A') | 1u << ('C' - 'A') | 1u << ('G' - 'A') |
+                                  1u << ('T' - 'A') | 1u << ('U' - 'A');
+    const unsigned letter = (byte & ~0x20u) - 'A';
+    const bool is_base = letter < 26 && (kLetters >> letter & 1);
+    return is_base ? (byte >> 1 & 3) ^ (byte >> 2 & 1) : kAmbiguous;
+}
+
+// Invertible on numbers below 2**(2k), after T. Wang.
+__device__ inline unsigned long long mixed(unsigned long long kmer, unsigned long long mask) {
+    kmer = (~kmer + (kmer << 21)) & mask;
+    kmer ^= kmer >> 24;
+    kmer = kmer * 265 & mask;
+    kmer ^= kmer >> 14;
+    kmer = kmer * 21 & mask;
+    kmer ^= kmer >> 28;
+    return (kmer + (kmer << 31)) & mask;
+}
+
+__device__ inline Entry entry_of(unsigned long long kmer, int k, int span) {
+    return (mixed(kmer, (1ull << 2 * k) - 1) << kSpanBits | span) - 1;
+}

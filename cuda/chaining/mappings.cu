@@ -1,0 +1,398 @@
+// Chains of reads turned into regions; hapgpu/chaining/mappings/cpu.py does the same.
+
+#include "common/binary_search.cuh"
+#include "chaining/sort/radix_order.cuh"
+
+namespace {
+
+using Word = unsigned long long;
+
+constexpr int kWarpsPerBlock = 4;
+constexpr unsigned kSalt = 11;
+
+// Columns of the table of chains: hapgpu/chaining/mappings/columns.py.
+enum Column {
+    kScore, kCount, kSequence, kIsReverse, kQueryStart, kQueryEnd, kTargetStart, kTargetEnd, kChain
+};
+
+__device__ inline int thread_id() { return blockIdx.x * blockDim.x + threadIdx.x; }
+__device__ inline int thread_count() { return gridDim.x * blockDim.x; }
+__device__ inline int warp_id() { return thread_id() / kWarpLanes; }
+__device__ inline int warp_count() { return thread_count() / kWarpLanes; }
+__device__ inline unsigned lower_lanes() { return (1u << lane_id()) - 1; }
+__device__ inline int query_position(Word y) { return (int)y; }
+__device__ inline int target_position(Word x) { return (int)x; }
+__device__ inline int span_of(Word y) { return (int)(y >> 32) & 0xff; }
+
+__device__ inline int warp_sum(int value) {
+    for (int distance = kWarpLanes / 2; distance; distance /= 2) {
+        value += __shfl_xor_sync(kAllLanes, value, distance);
+    }
+    return value;
+}
+
+// Thomas Wang's mixes of 32 and 64 bits.
+__device__ inline unsigned mixed(unsigned key) {
+    key += ~(key << 15);
+    key ^= key >> 10;
+    key += key << 3;
+    key ^= key >> 6;
+    key += ~(key << 11);
+    return key ^ key >> 16;
+}
+
+__device__ inline Word mixed(Word key) {
+    key = ~key + (key << 21);
+    key ^= key >> 24;
+    key *= 265;
+    key ^= key >> 14;
+    key *= 21;
+    key ^= key >> 28;
+    return key + (key << 31);
+}
+
+// Rows of one read in the table.
+struct Rows {
+    int* table;
+    long long stride, begin;
+
+    __device__ int& at(Column column, int row) const {
+        return table[column * stride + begin + row];
+    }
+};
+
+}  // namespace
+
+// What decides between equal chains of a read; a thread a read.
+extern "C" __global__ void __launch_bounds__(32 * kWarpsPerBlock) hash_names(
+    const unsigned char* text, long long text_bytes, const int* name_starts,
+    const int* name_lengths, const int* lengths, int uses_names, unsigned* hashes, int reads
+) {
+    for (int read = thread_id(); read < reads; read += thread_count()) {
+        const int begin = name_starts[read], end = uses_names ? begin + name_lengths[read] : begin;
+        unsigned hash = 0;
+        for (int at = begin; at < end; ++at) hash = 31 * hash + text[at];
+        hashes[read] = mixed(hash ^ (mixed((unsigned)lengths[read]) + mixed(kSalt)));
+    }
+}
+
+// Fills the table with the chains of each read, that of the best score first; a warp a read.
+extern "C" __global__ void __launch_bounds__(32 * kWarpsPerBlock, 8) sort_chains(
+    const Word* x, const Word* y, long long anchors, const long long* anchor_offsets,
+    const int* scores, int chains, const long long* offsets, const int* lengths,
+    const unsigned* hashes, int reads, Word* keys, unsigned* order, int* table
+) {
+    __shared__ RadixScratch scratch[kWarpsPerBlock];
+    for (int read = warp_id(); read < reads; read += warp_count()) {
+        const long long begin = offsets[read];
+        const int count = (int)(offsets[read + 1] - begin);
+        for (int k = lane_id(); k < count; k += kWarpLanes) {
+            const long long first = anchor_offsets[begin + k];
+            const Word size = anchor_offsets[begin + k + 1] - first;
+            const Word drawn = mixed((mixed(x[first]) + mixed(y[first])) ^ hashes[read]);
+            keys[begin + k] = ((Word)scores[begin + k] << 32 | size) ^ (unsigned)drawn;
+            order[begin + k] = k;
+        }
+        __syncwarp();
+        radix_order(keys + begin, order + begin, count, scratch[threadIdx.x / kWarpLanes]);
+        __syncwarp();
+        const Rows rows{table, chains, begin};
+        for (int row = lane_id(); row < count; row += kWarpLanes) {
+            const long long chain = begin + order[begin + count - 1 - row];
+            const long long first = anchor_offsets[chain], behind = anchor_offsets[chain + 1];
+            const int span = span_of(y[first]);
+            const int start = query_position(y[first]) + 1 - span;
+            const int end = query_position(y[behind - 1]) + 1;
+            const bool is_reverse = x[first] >> 63;
+            rows.at(kScore, row) = scores[chain];
+            rows.at(kCount, row) = (int)(behind - first);
+            rows.at(kSequence, row) = (int)(x[first] << 1 >> 33);
+            rows.at(kIsReverse, row) = is_reverse;
+            rows.at(kQueryStart, row) = is_reverse ? lengths[read] - end : start;
+            rows.at(kQueryEnd, row) = is_reverse ? lengths[read] - start : end;
+            rows.at(kTargetStart, row) = max(target_position(x[first]) + 1 - span, 0);
+            rows.at(kTargetEnd, row) = target_position(x[behind - 1]) + 1;
+            rows.at(kChain, row) = (int)chain;
+        }
+    }
+}
+
+namespace {
+
+// How much of an interval lies in disjoint other ones.
+__device__ inline int covered_length(const int2* covered, int count, int start, int end) {
+    int length = 0;
+    for (int k = lane_id(); k < count; k += kWarpLanes) {
+        length += max(min(end, covered[k].y) - max(start, covered[k].x), 0);
+    }
+    return warp_sum(length);
+}
+
+// Adds an interval to disjoint ones; those that it meets become one with it. Returns their number.
+__device__ inline int add_interval(int2* covered, int count, int start, int end) {
+    int kept = 0, low = start, high = end;
+    for (int base = 0; base < count; base += kWarpLanes) {
+        const int k = base + lane_id();
+        const int2 other = k < count ? covered[k] : int2{start, end};
+        const bool stays = other.x > end || other.y < start;
+        const unsigned staying = __ballot_sync(kAllLanes, stays);
+        __syncwarp();
+        if (stays) {
+            covered[kept + __popc(staying & lower_lanes())] = other;
+        } else {
+            low = min(low, other.x);
+            high = max(high, other.y);
+        }
+        kept += __popc(staying);
+        __syncwarp();
+    }
+    low = warp_min(low);
+    high = warp_max(high);
+    if (lane_id() == 0) covered[kept] = {low, high};
+    __syncwarp();
+    return kept + 1;
+}
+
+// Whether a region overlaps a primary so much that it is secondary to it.
+__device__ inline bool is_masked(
+    int start, int end, int primary_start, int primary_end, int uncovered, float mask_level
+) {
+    const int overlap = min(end, primary_end) - max(start, primary_start);
+    if (overlap <= 0) return false;
+    const int length = end - start, primary_length = primary_end - primary_start;
+    const float covered_share = __fdiv_rn(overlap, min(length, primary_length));
+    const float uncovered_share = __fdiv_rn(uncovered, max(length, primary_length));
+    return __fsub_rn(covered_share, uncovered_share) > mask_level;
+}
+
+// The first of the primaries that masks a region; -1 if none does.
+__device__ inline int masking_primary(
+    Rows rows, const int* primaries, int count, int start, int end, int uncovered,
+    float mask_level
+) {
+    for (int base = 0; base < count; base += kWarpLanes) {
+        const int k = base + lane_id();
+        const int primary = k < count ? primaries[k] : -1;
+        const bool masks = k < count
+            && is_masked(start, end, rows.at(kQueryStart, primary), rows.at(kQueryEnd, primary),
+                         uncovered, mask_level);
+        const unsigned masking = __ballot_sync(kAllLanes, masks);
+        if (masking) return __shfl_sync(kAllLanes, primary, __ffs(masking) - 1);
+    }
+    return -1;
+}
+
+}  // namespace
+
+// The parent of each chain, and what the primaries know of the others, which is 0 before; a warp a
+// read.
+extern "C" __global__ void __launch_bounds__(32 * kWarpsPerBlock) find_parents(
+    int* table, int chains, const long long* offsets, int reads, float mask_level, int* covered,
+    int* primaries, int* parents, int* second_scores, int* rivals
+) {
+    for (int read = warp_id(); read < reads; read += warp_count()) {
+        const long long begin = offsets[read];
+        const int count = (int)(offsets[read + 1] - begin);
+        const Rows rows{table, chains, begin};
+        int2* const intervals = (int2*)covered + begin;
+        int interval_count = 0, primary_count = 0;
+        for (int row = 0; row < count; ++row) {
+            const int start = rows.at(kQueryStart, row), end = rows.at(kQueryEnd, row);
+            const int length = covered_length(intervals, interval_count, start, end);
+            int parent = -1;
+            if (length) {
+                parent = masking_primary(rows, primaries + begin, primary_count, start, end,
+                                         end - start - length, mask_level);
+            }
+            if (lane_id() == 0) {
+                parents[begin + row] = parent < 0 ? row : parent;
+                if (parent < 0) {
+                    primaries[begin + primary_count] = row;
+                } else {
+                    int& second = second_scores[begin + parent];
+                    second = max(second, rows.at(kScore, row));
+                    rivals[begin + parent] += rows.at(kCount, row) >= rows.at(kCount, parent);
+                }
+            }
+            if (parent < 0) {
+                ++primary_count;
+                interval_count = add_interval(intervals, interval_count, start, end);
+            }
+            __syncwarp();
+        }
+    }
+}
+
+namespace {
+
+// Whether a region scores nearly as much as its parent.
+__device__ inline bool is_near(Rows rows, int row, int parent, float score_ratio, int near_score) {
+    const int score = rows.at(kScore, row), best = rows.at(kScore, parent);
+    return (float)score >= __fmul_rn(best, score_ratio) || score + near_score >= best;
+}
+
+__device__ inline bool is_same_place(Rows rows, int row, int parent) {
+    constexpr Column kPlace[] = {kQueryStart, kQueryEnd, kSequence, kTargetStart, kTargetEnd};
+    bool is_same = true;
+    for (const Column column : kPlace) {
+        is_same &= rows.at(column, row) == rows.at(column, parent);
+    }
+    return is_same;
+}
+
+}  // namespace
+
+// Lists the rows of each read to keep, and their parents among them; a thread a read.
+extern "C" __global__ void __launch_bounds__(32 * kWarpsPerBlock) select_rows(
+    int* table, int chains, const long long* offsets, int reads, const int* parents,
+    int keeps_all, float score_ratio, int most_secondary, int near_score, int strand_score,
+    int* kept, int* places, int* numbers, unsigned char* is_retained, long long* counts
+) {
+    if (thread_id() == 0) counts[0] = 0;
+    for (int read = thread_id(); read < reads; read += thread_count()) {
+        const long long begin = offsets[read];
+        const int count = (int)(offsets[read + 1] - begin);
+        const Rows rows{table, chains, begin};
+        int kept_count = 0, secondary = 0;
+        for (int row = 0; row < count; ++row) {
+            const int parent = parents[begin + row];
+            bool keeps = keeps_all || parent == row, retains = false;
+            if (!keeps && secondary < most_secondary) {
+                // minimap2 moves kept regions up in place and looks the parent up where it was.
+                const int other = parent < kept_count ? kept[begin + parent] : parent;
+                if (is_near(rows, row, other, score_ratio, near_score)) {
+                    keeps = !is_same_place(rows, row, other);
+                } else {
+                    keeps = retains = rows.at(kScore, row) > strand_score
+                        && rows.at(kIsReverse, row) != rows.at(kIsReverse, other);
+                }
+                secondary += keeps;
+            }
+            if (!keeps) continue;
+            places[begin + row] = kept_count;
+            kept[begin + kept_count] = row;
+            numbers[begin + kept_count] = parent < 0 ? -1 : places[begin + parent];
+            is_retained[begin + kept_count] = retains;
+            ++kept_count;
+        }
+        counts[read + 1] = kept_count;
+    }
+}
+
+// Mean span of the seeds of each read; a warp a read.
+extern "C" __global__ void __launch_bounds__(32 * kWarpsPerBlock) average_spans(
+    const unsigned char* spans, long long seeds, const long long* offsets, int reads, float* means
+) {
+    for (int read = warp_id(); read < reads; read += warp_count()) {
+        const long long begin = offsets[read], end = offsets[read + 1];
+        unsigned sum = 0;  // at most k for each base of the read
+        for (long long seed = begin + lane_id(); seed < end; seed += kWarpLanes) {
+            sum += spans[seed];
+        }
+        sum = warp_sum(sum);
+        if (lane_id() == 0) means[read] = __fdiv_rn(sum, max(end - begin, 1ll));
+    }
+}
+
+namespace {
+
+// The first seed of a read at a position or behind it.
+__device__ inline long long first_seed(
+    const unsigned* places, long long low, long long high, int position
+) {
+    while (low < high) {
+        const long long middle = low + (high - low) / 2;
+        if ((int)(places[middle] >> 1) < position) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    return low;
+}
+
+// Where the k-mer of an anchor ends in the read on its forward strand.
+__device__ inline int forward_position(Word x, Word y, int length) {
+    const int position = query_position(y);
+    return x >> 63 ? length - 2 - position + span_of(y) : position;
+}
+
+// Columns of the regions of a batch: hapgpu/chaining/mappings/cuda.py.
+enum RegionColumn {
+    kScores, kCounts, kSequences, kQueryStarts, kQueryEnds, kTargetStarts, kTargetEnds, kMatches,
+    kLengths, kParents, kSecondScores, kRivals, kMatched, kExpected
+};
+
+struct RegionTable {
+    int* columns;
+    long long stride;
+
+    __device__ int& at(RegionColumn column, int region) const {
+        return columns[column * stride + region];
+    }
+};
+
+}  // namespace
+
+// Fills the columns of the regions to report; a warp a region. All anchors of a chain are seeds of
+// the read, so that those under it that are not in it follow from where its first and last stand.
+extern "C" __global__ void __launch_bounds__(32 * kWarpsPerBlock) measure_regions(
+    const Word* x, const Word* y, long long anchors, const long long* anchor_offsets, int chains,
+    const long long* offsets, const int* lengths, int reads, int* table, const int* kept,
+    const int* numbers, const unsigned char* is_retained, const int* second_scores,
+    const int* rivals, const unsigned* places, long long seeds, const long long* seed_offsets,
+    const float* means, const int* sequence_lengths, int sequences, const long long* region_offsets,
+    int* columns, unsigned char* is_reverse, unsigned char* region_is_retained, int regions
+) {
+    const RegionTable out{columns, regions};
+    for (int region = warp_id(); region < regions; region += warp_count()) {
+        const int read = count_at_most(region_offsets + 1, reads, region);
+        const long long begin = offsets[read];
+        const long long slot = begin + region - region_offsets[read];
+        const Rows rows{table, chains, begin};
+        const int row = kept[slot];
+        const int chain = rows.at(kChain, row);
+        const long long first = anchor_offsets[chain], behind = anchor_offsets[chain + 1];
+        int matches = 0, columns_aligned = 0;
+        for (long long k = first + 1 + lane_id(); k < behind; k += kWarpLanes) {
+            const int on_target = target_position(x[k]) - target_position(x[k - 1]);
+            const int on_query = query_position(y[k]) - query_position(y[k - 1]);
+            matches += min(min(on_target, on_query), span_of(y[k]));
+            columns_aligned += max(on_target, on_query);
+        }
+        matches = warp_sum(matches);
+        columns_aligned = warp_sum(columns_aligned);
+        if (lane_id()) continue;
+
+        out.at(kScores, region) = rows.at(kScore, row);
+        out.at(kCounts, region) = rows.at(kCount, row);
+        out.at(kSequences, region) = rows.at(kSequence, row);
+        out.at(kQueryStarts, region) = rows.at(kQueryStart, row);
+        out.at(kQueryEnds, region) = rows.at(kQueryEnd, row);
+        out.at(kTargetStarts, region) = rows.at(kTargetStart, row);
+        out.at(kTargetEnds, region) = rows.at(kTargetEnd, row);
+        out.at(kMatches, region) = span_of(y[first]) + matches;
+        out.at(kLengths, region) = span_of(y[first]) + columns_aligned;
+        out.at(kParents, region) = numbers[slot];
+        out.at(kSecondScores, region) = second_scores[begin + row];
+        out.at(kRivals, region) = rivals[begin + row];
+        is_reverse[region] = x[first] >> 63;
+        region_is_retained[region] = is_retained[slot];
+
+        const int length = lengths[read], query_start = rows.at(kQueryStart, row);
+        const int target_start = rows.at(kTargetStart, row);
+        const int target_rest =
+            sequence_lengths[rows.at(kSequence, row)] - rows.at(kTargetEnd, row);
+        const long long seed_begin = seed_offsets[read], seed_end = seed_offsets[read + 1];
+        const long long one_end = first_seed(
+            places, seed_begin, seed_end, forward_position(x[first], y[first], length));
+        const long long other_end = first_seed(
+            places, seed_begin, seed_end, forward_position(x[behind - 1], y[behind - 1], length));
+        const float mean = means[read];
+        out.at(kMatched, region) = (int)(behind - first);
+        // Not the end of the region in the read: minimap2 compares its start here too.
+        out.at(kExpected, region) = (int)(max(one_end, other_end) - min(one_end, other_end)) + 1
+            + (query_start > mean && target_start > mean)
+            + (length - query_start > mean && target_rest > mean);
+    }
+}

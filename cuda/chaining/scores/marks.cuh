@@ -1,0 +1,30 @@
+// Marks on the predecessors of one anchor, made by a warp.
+
+#include "common/warp.cuh"
+
+// A bit for each rank, 32 to a word; none is set between walks.
+struct Marks {
+    unsigned* words;
+    int farthest = 0;  // rank that this lane has marked
+
+    __device__ explicit Marks(unsigned* words) : words(words) {}
+
+    __device__ void set(int rank) {
+        atomicOr(&words[(unsigned)rank / kWarpLanes], 1u << (unsigned)rank % kWarpLanes);
+        farthest = max(farthest, rank);
+    }
+
+    // Of the ranks from a multiple of 32 on; those that lanes have set before a `__syncwarp`.
+    __device__ unsigned chunk(int first_rank) const {
+        return *(const volatile unsigned*)&words[first_rank / kWarpLanes];
+    }
+
+    // By the whole warp.
+    __device__ void clear() {
+        const int last_word = warp_max(farthest) / kWarpLanes;
+        __syncwarp();
+        for (int word = lane_id(); word <= last_word; word += kWarpLanes) words[word] = 0;
+        __syncwarp();
+        farthest = 0;
+    }
+};

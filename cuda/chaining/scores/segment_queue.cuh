@@ -1,0 +1,53 @@
+// Segments shared out among the warps of a grid as these become free, the longest first.
+
+#include "chaining/scores/pair_score.cuh"
+
+// A bin of segments, taken in groups. Groups are counted from those of the last bin on.
+struct Bin {
+    long long begin;  // in the list of segments
+    unsigned count, group_size, groups, first_group;
+
+    __device__ bool holds(unsigned group) const {
+        return group >= first_group && group - first_group < groups;
+    }
+};
+
+// The bin with the number of the lane, of which a warp takes so many segments at a time.
+__device__ inline Bin bin_of_lane(
+    const unsigned* counts, long long anchors, int bins, unsigned group_size
+) {
+    const unsigned count = lane_id() < bins ? counts[lane_id()] : 0;
+    const unsigned groups = (count + group_size - 1) / group_size;
+    unsigned first_group = 0;
+    for (int bin = 1; bin < bins; ++bin) {
+        const unsigned others = __shfl_sync(kAllLanes, groups, bin);
+        if (bin > lane_id()) first_group += others;
+    }
+    return {bin_begin(anchors, lane_id()), count, group_size, groups, first_group};
+}
+
+// Segments of one bin.
+struct Group {
+    const Segment* segments;
+    unsigned count;
+    int bin;
+};
+
+struct SegmentQueue {
+    const Segment* segments;
+    const Bin* shelf;  // shared; by number
+    unsigned* taken;   // 0 at first
+
+    // The next group, with no segments if none is left. Called by all lanes of a warp.
+    __device__ Group next() {
+        unsigned group = 0;
+        if (lane_id() == 0) group = atomicAdd(taken, 1u);
+        group = __shfl_sync(kAllLanes, group, 0);
+        const unsigned found = __ballot_sync(kAllLanes, shelf[lane_id()].holds(group));
+        if (!found) return {segments, 0, 0};
+        const int number = __ffs(found) - 1;
+        const Bin bin = shelf[number];
+        const unsigned first = (group - bin.first_group) * bin.group_size;
+        return {segments + bin.begin + first, min(bin.group_size, bin.count - first), number};
+    }
+};

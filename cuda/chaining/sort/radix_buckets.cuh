@@ -1,0 +1,126 @@
+// Elements by one byte of their keys: how many have each digit, and where they go.
+
+#include "common/warp.cuh"
+
+constexpr int kDigitBits = 8;
+constexpr int kBuckets = 1 << kDigitBits;
+constexpr int kInsertionSize = 64;
+constexpr int kRadixWindow = 4 * kInsertionSize;  // three are in use, but a power of two is fast
+constexpr int kDigitsAhead = 7;
+constexpr int kMostStrays = 2 * kWarpLanes;
+
+// Digits of the next elements of a bucket, from the low bits up; above the last stands a 1.
+using DigitQueue = unsigned long long;
+constexpr DigitQueue kNoDigits = 1;
+
+struct alignas(16) RadixBucket {
+    int head, end;  // elements that were not lifted yet
+    DigitQueue digits;
+};
+
+// Of one warp, in shared memory.
+union RadixScratch {
+    struct {
+        RadixBucket buckets[kBuckets];
+        unsigned filled[kBuckets / kWarpLanes];  // a bit for each bucket: has it any elements?
+        int sources[kWarpLanes];                 // from where the walk lifted elements
+        int targets[kWarpLanes];                 // and where it dropped the ones before, or -1
+        unsigned char visited[kWarpLanes];       // in which buckets
+    };
+    int strays[kMostStrays];  // a ring
+    struct {
+        unsigned long long keys[kRadixWindow];
+        unsigned values[kRadixWindow];
+    };
+};
+
+struct RadixPairs {
+    unsigned long long* keys;
+    unsigned* values;
+};
+
+__device__ inline int key_digit(unsigned long long key, int shift) {
+    return static_cast<int>(key >> shift) & (kBuckets - 1);
+}
+
+// What is above the digit; all of it may be.
+__device__ inline unsigned long long key_prefix(unsigned long long key, int shift) {
+    return key >> shift >> kDigitBits;
+}
+
+// Sum over the lower lanes.
+__device__ inline int lanes_before(int count) {
+    int sum = count;
+    for (int distance = 1; distance < kWarpLanes; distance *= 2) {
+        const int lower = __shfl_up_sync(kAllLanes, sum, distance);
+        if (lane_id() >= distance) sum += lower;
+    }
+    return sum - count;
+}
+
+// Counts the digits, into `end`; true if there is more than one.
+__device__ inline bool count_digits(
+    const unsigned long long* keys, int begin, int end, int shift, RadixScratch& scratch
+) {
+    for (int bucket = lane_id(); bucket < kBuckets; bucket += kWarpLanes) {
+        scratch.buckets[bucket].end = 0;
+    }
+    __syncwarp();
+    for (int i = begin + lane_id(); i < end; i += kWarpLanes) {
+        atomicAdd(&scratch.buckets[key_digit(keys[i], shift)].end, 1);
+    }
+    __syncwarp();
+    const bool differ = scratch.buckets[key_digit(keys[begin], shift)].end < end - begin;
+    __syncwarp();
+    return differ;
+}
+
+// Looks up digits until so many are known as a queue can hold.
+__device__ inline void look_ahead(const unsigned long long* keys, int shift, RadixBucket& bucket) {
+    const int known = (63 - __clzll(bucket.digits)) / kDigitBits;
+    const int wanted = min(bucket.end - bucket.head, kDigitsAhead);
+    unsigned long long ahead[kDigitsAhead];
+#pragma unroll
+    for (int k = 0; k < kDigitsAhead; ++k) {  // no load waits for another
+        ahead[k] = k >= known && k < wanted ? keys[bucket.head + k] : 0;
+    }
+    DigitQueue digits = bucket.digits ^ kNoDigits << known * kDigitBits;
+#pragma unroll
+    for (int k = 0; k < kDigitsAhead; ++k) {
+        digits |= static_cast<DigitQueue>(key_digit(ahead[k], shift)) << k * kDigitBits;
+    }
+    bucket.digits = digits | kNoDigits << wanted * kDigitBits;
+}
+
+// From the counts of digits to buckets that have all of their elements yet; returns how many have
+// any.
+__device__ inline int place_buckets(
+    const unsigned long long* keys, int begin, int shift, RadixScratch& scratch
+) {
+    int before = begin, filled_buckets = 0;
+    for (int base = 0; base < kBuckets; base += kWarpLanes) {
+        RadixBucket& bucket = scratch.buckets[base + lane_id()];
+        const int count = bucket.end;
+        const unsigned filled = __ballot_sync(kAllLanes, count > 0);
+        if (lane_id() == 0) scratch.filled[base / kWarpLanes] = filled;
+        filled_buckets += __popc(filled);
+        bucket.head = before + lanes_before(count);
+        bucket.end = bucket.head + count;
+        bucket.digits = kNoDigits;
+        before = __shfl_sync(kAllLanes, bucket.end, kWarpLanes - 1);
+        look_ahead(keys, shift, bucket);
+    }
+    __syncwarp();
+    return filled_buckets;
+}
+
+// The first bucket with elements from this one on, `kBuckets` if there is none.
+__device__ inline int next_filled(const RadixScratch& scratch, int bucket) {
+    unsigned above = ~0u << bucket % kWarpLanes;
+    for (int word = bucket / kWarpLanes; word < kBuckets / kWarpLanes; ++word) {
+        const unsigned bits = scratch.filled[word] & above;
+        if (bits) return word * kWarpLanes + __ffs(bits) - 1;
+        above = ~0u;
+    }
+    return kBuckets;
+}

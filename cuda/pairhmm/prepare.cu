@@ -1,0 +1,311 @@
+// What the forward kernel of the pair-HMM (pairhmm/forward.cu) reads: masks of haplotypes, constants of
+// read rows, and the list of pairs by size.
+
+#include "pairhmm/masks.cuh"
+#include "common/warp.cuh"
+
+namespace {
+
+constexpr int kOther = 4;
+constexpr float kMostExtending = 0.34f;
+constexpr int kLengthBins = 1024;
+constexpr int kExactBins = 512;  // read lengths up to here have a bin each
+
+__device__ inline int letter_code(unsigned char base) {
+    return base == 'A' ? 0 : base == 'C' ? 1 : base == 'G' ? 2 : base == 'T' ? 3 : kOther;
+}
+
+// First row of `offsets[0..n]` that begins behind `value`, less one: the row that holds it.
+__device__ inline int row_holding(const int* offsets, int n, int value) {
+    int low = 0, high = n;
+    while (high - low > 1) {
+        int middle = (low + high) / 2;
+        if (offsets[middle] <= value) low = middle; else high = middle;
+    }
+    return low;
+}
+
+// Bin of a read length; long reads come first, so that short ones fill the gaps at the end.
+__device__ inline int length_bin(int length) {
+    int bin = length;
+    if (length >= kExactBins) {
+        int octave = 31 - __clz(length / kExactBins);
+        int within = (length >> octave) / (kExactBins / 16) - 16;  // 16 bins an octave
+        bin = min(kExactBins + octave * 16 + within, kLengthBins - 1);
+    }
+    return kLengthBins - 1 - bin;
+}
+
+// The haplotypes of a region in runs of one layout; `forced`, if not negative, is that of all.
+struct Runs {
+    const int* layouts;
+    int end, forced;
+
+    __device__ Runs(const int* layouts, int end, int forced)
+        : layouts(layouts), end(end), forced(forced) {}
+
+    __device__ int layout_of(int haplotype) const {
+        return forced < 0 ? layouts[haplotype] : forced;
+    }
+    __device__ int end_of_run(int first) const {
+        int last = first + 1;
+        while (last < end && layout_of(last) == layout_of(first)) ++last;
+        return last;
+    }
+};
+
+// The qualities of all reads, and the probability that each of them stands for.
+struct Qualities {
+    const unsigned char *base, *insertion, *deletion, *extend;
+    bool is_uniform;  // one gap continuation for all rows
+    const double* probabilities;
+};
+
+// Probabilities of one read row (hapgpu/pairhmm/forward/coefficients.py). Only `gain`, of which many are
+// multiplied, has to be precise.
+struct RowModel {
+    float insertion, deletion, extend, error, correct, alpha, beta;
+    double gain;
+
+    __device__ RowModel(const Qualities& qualities, int row) {
+        double open_insertion = qualities.probabilities[qualities.insertion[row]];
+        double open_deletion = qualities.probabilities[qualities.deletion[row]];
+        double wrong = qualities.probabilities[qualities.base[row]];
+        double stay = fmax(0.0, 1.0 - (open_insertion + open_deletion));
+        insertion = (float)open_insertion;
+        deletion = (float)open_deletion;
+        extend = (float)qualities.probabilities[qualities.extend[qualities.is_uniform ? 0 : row]];
+        error = (float)wrong;
+        correct = (float)(1.0 - wrong);
+        alpha = (float)stay;
+        beta = 1.0f - extend;
+        gain = stay * (1.0 - wrong);
+    }
+};
+
+// What the constants of a row take from the row above it.
+struct RowAbove {
+    float opened_insertion, deletion, extend;  // delta / g, zeta, eps
+
+    // Of the lane to the left; lane 0 gets `before`, which becomes that of the last lane.
+    __device__ RowAbove from_left(RowAbove& before) const {
+        RowAbove left = {__shfl_up_sync(kAllLanes, opened_insertion, 1),
+                         __shfl_up_sync(kAllLanes, deletion, 1),
+                         __shfl_up_sync(kAllLanes, extend, 1)};
+        if (lane_id() == 0) left = before;
+        before = {__shfl_sync(kAllLanes, opened_insertion, kWarpLanes - 1),
+                  __shfl_sync(kAllLanes, deletion, kWarpLanes - 1),
+                  __shfl_sync(kAllLanes, extend, kWarpLanes - 1)};
+        return left;
+    }
+};
+
+// Bounds by how much a normalised probability can grow on its way to the sum. A unit of M becomes
+// at most the product over the rows below of r' (1 + c / (1 - eps) + k delta / g), r' = max(1, r),
+// where k bounds what a unit of I, in the same measure, is worth in units of M.
+struct Growth {
+    bool is_regular = true;
+    float log_rows = 0.0f, insertions = 0.0f;
+    float most_insertion = 0.0f, most_opening = 1.0f, most_extending = 0.0f;
+
+    __device__ void add(float4 coefficient, float mismatch, float insertion, const RowModel& model,
+                        float entering, bool is_first_row) {
+        float rise = fmaxf(1.0f, mismatch), extend = model.extend;
+        float least = fminf(coefficient.x, mismatch);
+        if (!is_first_row) {
+            least = fminf(least, fminf(coefficient.y, fminf(coefficient.z, coefficient.w)));
+        }
+        is_regular &= (float)model.gain > 0.0f && extend <= 0.5f && least >= 1e-37f;
+        if (rise > 1.0f) log_rows += logf(rise);
+        log_rows += 2.0f * coefficient.z;  // as eps is at most 1/2
+        insertions += insertion;
+        most_insertion = fmaxf(most_insertion, insertion);
+        most_opening = fmaxf(most_opening, rise * entering);
+        most_extending = fmaxf(most_extending, extend * insertion / model.insertion);
+    }
+
+    // Over all lanes of the warp.
+    __device__ float most() const {
+        float sum = log_rows, opened = insertions;
+        float insertion = most_insertion, opening = most_opening, extending = most_extending;
+        for (int distance = kWarpLanes / 2; distance; distance /= 2) {
+            sum += __shfl_xor_sync(kAllLanes, sum, distance);
+            opened += __shfl_xor_sync(kAllLanes, opened, distance);
+            insertion = fmaxf(insertion, __shfl_xor_sync(kAllLanes, insertion, distance));
+            opening = fmaxf(opening, __shfl_xor_sync(kAllLanes, opening, distance));
+            extending = fmaxf(extending, __shfl_xor_sync(kAllLanes, extending, distance));
+        }
+        // Beyond that, float32 rounds for too long along an insertion.
+        bool is_bounded = __all_sync(kAllLanes, is_regular) && extending <= kMostExtending;
+        if (!is_bounded) return __int_as_float(0x7f800000);
+        float worth = opening / (1.0f - extending);
+        return expf(sum + worth * opened) * fmaxf(1.0f, worth * insertion);
+    }
+};
+
+}  // namespace
+
+// One bit per column, letter and haplotype: set where a read base of that letter differs.
+// Haplotypes of `columns` columns a lane have masks of [word][letter][lane]. A warp per haplotype.
+extern "C" __global__ void prepare_haplotypes(
+    const unsigned char* bases, const int* offsets, const int* layouts, const int* mask_starts,
+    const int* layout_columns, const int* layout_lanes, unsigned* masks, int base_count, int count,
+    int layout_count, int mask_words) {
+    int haplotype = (blockIdx.x * blockDim.x + threadIdx.x) / kWarpLanes;
+    if (haplotype >= count) return;
+    int begin = offsets[haplotype], length = offsets[haplotype + 1] - begin;
+    int layout = layouts[haplotype];
+    int columns = layout_columns[layout], lanes = layout_lanes[layout], lane = lane_id();
+    if (lane >= lanes) return;
+    unsigned* out = masks + mask_starts[haplotype] + lane;
+    for (int first = 0; first < columns; first += kColumnsPerWord) {
+        unsigned differs[kLetters] = {};
+        for (int k = first; k < min(first + kColumnsPerWord, columns); ++k) {
+            int column = lane * columns + k;
+            unsigned char base = column < length ? bases[begin + column] : 'N';
+            if (base == 'N') continue;
+            int own = letter_code(base);
+            for (int letter = 0; letter < kLetters; ++letter) {
+                differs[letter] |= (unsigned)(letter != own) << bit_of(k);
+            }
+        }
+        for (int letter = 0; letter < kLetters; ++letter, out += lanes) *out = differs[letter];
+    }
+}
+
+// The constants of each row (`Row` in pairhmm/forward.cu) and what a read needs besides: the product of g,
+// the factor of I in the sum of the last row, and the least sum to be trusted, infinite where the
+// normalised recurrence cannot be used. A warp per read.
+extern "C" __global__ void prepare_reads(
+    const unsigned char* bases, const unsigned char* base_qualities,
+    const unsigned char* insertion_qualities, const unsigned char* deletion_qualities,
+    const unsigned char* gap_continuations, const int* offsets, const double* probabilities,
+    float4* coefficients, float2* emissions, double* matching,
+    float* last_insertions, float* thresholds, int base_count, int continuation_count, int count,
+    int byte_values, int longest_read, float threshold, float trusted_growth) {
+    int read = (blockIdx.x * blockDim.x + threadIdx.x) / kWarpLanes;
+    if (read >= count) return;
+    const Qualities qualities = {base_qualities, insertion_qualities, deletion_qualities,
+                                 gap_continuations, continuation_count == 1,
+                                 probabilities};
+    int begin = offsets[read], end = offsets[read + 1];
+    if (end - begin > longest_read) return;  // its pairs are listed as exact ones
+    Growth growth;
+    double product = 1.0;
+    // What enters the first row stands in I of row 0 (pairhmm/forward.cu): a is as if opened there were 1.
+    RowAbove before = {1.0f, 0.0f, 0.0f};
+    for (int first = begin; first < end; first += kWarpLanes) {
+        int row = min(first + lane_id(), end - 1);
+        RowModel model(qualities, row);
+        float entering = model.beta / model.alpha;
+        RowAbove own = {model.insertion / (float)model.gain, model.deletion, model.extend};
+        RowAbove above = own.from_left(before);
+        if (first + lane_id() >= end) break;
+        float extending = row == begin ? 0.0f : model.extend / model.insertion;
+        float4 coefficient = {entering * above.opened_insertion,
+                              extending * above.opened_insertion,
+                              entering * above.deletion, above.extend};
+        coefficients[row] = coefficient;
+        unsigned char base = bases[row];
+        float mismatch = base == 'N' ? 1.0f : model.error / (3.0f * model.correct);
+        int letter = letter_code(base);
+        emissions[row] = {mismatch, __int_as_float(letter % kLetters * kMaskStride)};
+        if (row == end - 1) last_insertions[read] = own.opened_insertion;
+        growth.add(coefficient, mismatch, own.opened_insertion, model, entering, row == begin);
+        growth.is_regular &= letter != kOther || base == 'N';
+        product *= model.gain;
+    }
+    __syncwarp();
+    for (int distance = kWarpLanes / 2; distance; distance /= 2) {
+        product *= __shfl_xor_sync(kAllLanes, product, distance);
+    }
+    growth.is_regular &= product > 1e-290;
+    float most = growth.most();
+    if (lane_id() == 0) {
+        matching[read] = product;
+        thresholds[read] = threshold * fmaxf(1.0f, most / trusted_growth);
+    }
+}
+
+// How many pairs there are of each layout and bin of read lengths. Also turns the products of
+// prepare_reads into their logarithms. A thread per read.
+extern "C" __global__ void count_pairs(const int* read_offsets, const int* region_reads,
+                                       const int* region_haplotypes, const int* layouts,
+                                       double* log10_matching, int* bins, int reads, int regions, int haplotypes,
+                                       int bin_count, int longest_read, int exact_layout) {
+    int read = blockIdx.x * blockDim.x + threadIdx.x;
+    if (read >= reads) return;
+    log10_matching[read] = log10(log10_matching[read]);
+    int region = row_holding(region_reads, regions, read);
+    int length = read_offsets[read + 1] - read_offsets[read], bin = length_bin(length);
+    const Runs all(layouts, region_haplotypes[region + 1], length > longest_read ? exact_layout : -1);
+    for (int haplotype = region_haplotypes[region]; haplotype < all.end;) {
+        int first = haplotype, layout = all.layout_of(first);
+        haplotype = all.end_of_run(first);
+        atomicAdd(&bins[layout * kLengthBins + bin], haplotype - first);
+    }
+}
+
+// Turns the counts of all bins into the places where they begin, layout by layout, and tells where
+// the pairs of each layout begin and how many they are. One block; a thread has neighbouring bins.
+extern "C" __global__ void __launch_bounds__(kLengthBins)
+    place_bins(int* bins, int* layout_starts, int* layout_pairs, int layout_count, int bin_count) {
+    __shared__ int totals[kWarpLanes];
+    const int warp = threadIdx.x / kWarpLanes, first = threadIdx.x * layout_count;
+    int count = 0;
+    for (int bin = first; bin < first + layout_count; ++bin) count += bins[bin];
+    int sum = count;
+    for (int distance = 1; distance < kWarpLanes; distance *= 2) {
+        int left = __shfl_up_sync(kAllLanes, sum, distance);
+        if (lane_id() >= distance) sum += left;
+    }
+    if (lane_id() == kWarpLanes - 1) totals[warp] = sum;
+    __syncthreads();
+    int place = sum - count;
+    for (int k = 0; k < warp; ++k) place += totals[k];
+    for (int bin = first; bin < first + layout_count; ++bin) {
+        int here = bins[bin];
+        bins[bin] = place;
+        place += here;
+    }
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        int end = 0;
+        for (int k = 0; k < kWarpLanes; ++k) end += totals[k];
+        for (int layout = layout_count - 1; layout >= 0; --layout) {
+            layout_starts[layout] = bins[layout * kLengthBins];
+            layout_pairs[layout] = end - layout_starts[layout];
+            end = layout_starts[layout];
+        }
+    }
+}
+
+// Lists the pairs by layout and read length: first row, rows, masks and columns; read, haplotype and
+// place of the result. Those of the last layout are not for `forward` but for the list of exact
+// pairs.
+extern "C" __global__ void list_pairs(const int* read_offsets, const int* region_reads,
+                                      const int* region_haplotypes, const int* region_pairs,
+                                      const int* layouts, const int* mask_starts,
+                                      const int* haplotype_offsets, int* bins, int4* pairs,
+                                      int* exact_pairs, int* exact_count, int reads, int regions, int haplotypes,
+                                      int bin_count, int pair_count, int one, int longest_read,
+                                      int exact_layout) {
+    int read = blockIdx.x * blockDim.x + threadIdx.x;
+    if (read >= reads) return;
+    int region = row_holding(region_reads, regions, read);
+    int length = read_offsets[read + 1] - read_offsets[read], bin = length_bin(length);
+    int begin = region_haplotypes[region];
+    const Runs all(layouts, region_haplotypes[region + 1], length > longest_read ? exact_layout : -1);
+    int result = region_pairs[region] + (read - region_reads[region]) * (all.end - begin);
+    for (int haplotype = begin; haplotype < all.end;) {
+        int first = haplotype, layout = all.layout_of(first);
+        haplotype = all.end_of_run(first);
+        int place = atomicAdd(&bins[layout * kLengthBins + bin], haplotype - first);
+        for (int k = first; k < haplotype; ++k, ++place) {
+            int width = haplotype_offsets[k + 1] - haplotype_offsets[k];
+            pairs[2 * place] = {read_offsets[read], length, mask_starts[k], width};
+            pairs[2 * place + 1] = {read, k, result + k - begin, 0};
+            if (layout == exact_layout) exact_pairs[atomicAdd(exact_count, 1)] = place;
+        }
+    }
+}

@@ -1,0 +1,446 @@
+// Semi-global affine alignment with traceback, as GATK's SmithWatermanJavaAligner computes it
+// (Ren et al. 2019, BMC Genomics 20:184, eq. 1-3; tie rules of GATK).
+//
+// A group of neighbouring lanes of a warp fills the matrix of one pair. A lane owns a slot of
+// kColumns neighbouring columns (query bases), or one less: the first slots are the short ones,
+// so that the last column is always the last register of the last slot. It keeps the row above in
+// registers and works one row (reference base) behind the lane to its left, from which it gets
+// what comes in by shuffle. Queries of more slots than a group has lanes are filled in stripes
+// from left to right; what leaves a stripe is kept for the next one.
+//
+// Scores carry four tag bits below them, so that taking a maximum also applies GATK's priority
+// (diagonal, insertion, deletion; extending a gap before opening one) and says what won:
+//     8  the diagonal                       4  an insertion
+//     2  this insertion was extended        1  this deletion was extended
+// The four bits of a cell are all that the traceback needs: the length of a gap is 1 + the number
+// of consecutive extended cells behind it. A lane packs the bits of eight rows of one column into
+// a word; the words of a warp lie side by side, so that whole lines are written.
+
+#include "common/cigar.cuh"
+#include "common/warp.cuh"
+
+namespace {
+
+enum Overhang : int { kSoftclip = 0, kIndel = 1, kLeadingIndel = 2, kIgnore = 3 };
+
+constexpr int kTagBits = 4;
+constexpr int kTagMask = (1 << kTagBits) - 1;
+constexpr int kDiagonal = 8, kInsertion = 4, kInsertionExtended = 2, kDeletionExtended = 1;
+constexpr int kSource = kDiagonal | kInsertion;
+constexpr int kRowsPerWord = 8;
+
+// GATK's bounds (scoring.py): the score of a gap not opened yet, and the lowest score of a cell.
+constexpr int kUnreachable = -(1 << 30);
+constexpr int kLowestScore = -100000000;
+constexpr int kNoScore = -2147483647 - 1;
+
+// Arithmetic on tagged scores. 32 bits hold them while no score exceeds 2^25; 64 bits hold all.
+template <typename Score>
+struct Tagged;
+
+template <>
+struct Tagged<int> {
+    static constexpr int unreachable = kUnreachable;
+    static __device__ int add_max(int a, int b, int c) { return __viaddmax_s32(a, b, c); }
+    static __device__ int floored(int best) { return best; }  // no score comes near the floor
+};
+
+template <>
+struct Tagged<long long> {
+    static constexpr long long unreachable = (long long)kUnreachable * (1 << kTagBits);
+    static __device__ long long add_max(long long a, long long b, long long c) {
+        return max(a + b, c);
+    }
+    static __device__ long long floored(long long best) {
+        // The direction stays: only what is above the tag is raised.
+        return max(best, (long long)kLowestScore * (1 << kTagBits) + (best & kTagMask));
+    }
+};
+
+// What a step through the matrix adds. All but the border's weights are shifted by the tag and
+// carry its bits; they come ready from the host, so that they stay operands of single instructions.
+template <typename Score>
+struct Steps {
+    Score match, mismatch;  // diagonal, from a score that has gap_open added
+    Score gap_open, insertion_extend, deletion_extend;
+    int border_open, border_extend;  // 0 where ends are free
+
+    // Score of the cell at a position along the first row or column, + gap_open.
+    __device__ Score opened_border(int position) const {
+        int score = position == 0 ? 0 : border_open + (position - 1) * border_extend;
+        return (Score)score * (1 << kTagBits) + gap_open;
+    }
+    __device__ int closed(Score opened) const { return (int)((opened - gap_open) >> kTagBits); }
+};
+
+// The lanes of a warp that work on one pair.
+struct Group {
+    int lanes, lane, number, count;
+
+    __device__ explicit Group(int group_lanes)
+        : lanes(group_lanes),
+          lane(lane_id() & (group_lanes - 1)),
+          number(lane_id() / group_lanes),
+          count(kWarpLanes / group_lanes) {}
+
+    // The bits of this group's lanes out of a ballot, lowest lane first.
+    __device__ unsigned own_bits(unsigned ballot) const {
+        unsigned all = lanes == kWarpLanes ? kAllLanes : (1u << lanes) - 1;
+        return ballot >> (number * lanes) & all;
+    }
+};
+
+struct Pair {
+    const unsigned char* reference;
+    const unsigned char* query;
+    int rows, columns;  // lengths of reference and query; 0 where a group has no pair
+};
+
+// Which columns (0-based) a slot owns.
+template <int kColumns>
+struct Slots {
+    int short_ones;
+
+    __device__ Slots(int columns, int slots) : short_ones(slots * kColumns - columns) {}
+
+    __device__ bool is_short(int slot) const { return slot < short_ones; }
+    __device__ int first_column(int slot) const {
+        return slot * kColumns - min(slot, short_ones);
+    }
+    __device__ int slot_of(int column) const {
+        if constexpr (kColumns == 1) {
+            return column;
+        } else {
+            int in_short = short_ones * (kColumns - 1);
+            return column < in_short ? column / (kColumns - 1)
+                                     : short_ones + (column - in_short) / kColumns;
+        }
+    }
+};
+
+// Memory of one warp, reused from pair to pair.
+template <typename Score>
+struct Scratch {
+    unsigned* directions;  // [stripe][step / 8][register][lane of the warp]
+    int* last_row;         // [stripe][register][lane of the warp], scores
+    Score* borders;        // [row][group][2], opened score and insertion that leave a stripe
+    unsigned* runs;        // [group][run capacity]
+    int blocks_per_stripe;
+};
+
+struct EndCell {
+    int score, row, column;  // 1-based
+};
+
+__device__ inline int without_tag(int tagged) { return tagged & ~kTagMask; }
+__device__ inline long long without_tag(long long tagged) {
+    return tagged & ~(long long)kTagMask;
+}
+
+// Shifts the four direction bits of a cell into a word, from above.
+__device__ inline unsigned append_direction(unsigned word, unsigned best, unsigned insertion,
+                                            unsigned deletion) {
+    unsigned bits = (best & kSource) | (insertion & ~kSource);
+    bits = (deletion & kDeletionExtended) | (bits & ~kDeletionExtended);
+    return __funnelshift_r(word, bits, 4);  // takes the four lowest bits, whatever is above them
+}
+
+// Fills one stripe for every group of the warp and follows the best end of the last column.
+template <int kColumns, typename Score, bool kTrace>
+__device__ void fill_stripe(const Pair& pair, const Steps<Score>& step, int overhang,
+                            const Group& group, const Scratch<Score>& scratch, int stripe,
+                            int stripes, int steps, EndCell& end) {
+    using Tag = Tagged<Score>;
+    const Slots<kColumns> slots(pair.columns, stripes * group.lanes);
+    const int slot = stripe * group.lanes + group.lane;
+    const int first_column = slots.first_column(slot);
+    const bool is_short = slots.is_short(slot);
+    const bool is_first_lane = group.lane == 0;
+    const bool owns_last_column = slot == stripes * group.lanes - 1;
+    const bool keeps_border = stripe + 1 < stripes && group.lane == group.lanes - 1;
+    const bool keeps_last_row = overhang == kSoftclip || overhang == kIgnore;
+
+    unsigned bases[(kColumns + 3) / 4] = {};  // query bases, four in a word
+    Score opened[kColumns];   // score in the row above + gap_open, no tag
+    Score deletion[kColumns]; // deletion score in the row above, no tag
+    unsigned word[kColumns];  // directions of the last eight rows
+#pragma unroll
+    for (int c = 0; c < kColumns; ++c) {
+        int column = first_column + c;
+        if (column < pair.columns) bases[c / 4] |= (unsigned)pair.query[column] << (8 * (c % 4));
+        opened[c] = step.opened_border(column + 1);
+        deletion[c] = Tag::unreachable;
+        word[c] = 0;
+    }
+    Score left_above = step.opened_border(first_column);
+    Score right_opened = 0, right_insertion = Tag::unreachable;
+    Score* border = scratch.borders + 2 * group.number;
+    unsigned next_base = pair.rows > 0 ? pair.reference[0] : 0;
+
+#pragma unroll(kTrace ? 2 : 1)
+    for (int s = 0; s < steps; ++s) {
+        const int row = s - group.lane;  // 0-based
+        Score left = __shfl_up_sync(kAllLanes, right_opened, 1, group.lanes);
+        Score insertion = __shfl_up_sync(kAllLanes, right_insertion, 1, group.lanes);
+        if (is_first_lane) {
+            if (stripe == 0) {
+                left = step.opened_border(row + 1);
+                insertion = Tag::unreachable;
+            } else if (row < pair.rows) {
+                left = border[2 * group.count * row];
+                insertion = border[2 * group.count * row + 1];
+            }
+        }
+        if (row >= 0) {
+            // Rows below the last are filled as well, to no effect: the words stay in step.
+            const unsigned reference_base = next_base * 0x01010101u;
+            if (row + 1 < pair.rows) next_base = pair.reference[row + 1];
+            Score diagonal = left_above;
+            left_above = left;
+            Score previous_left = left, previous_insertion = insertion;
+#pragma unroll
+            for (int c = 0; c < kColumns; ++c) {
+                const Score above = opened[c];
+                const unsigned differs = (bases[c / 4] ^ reference_base) & 0xffu << (8 * (c % 4));
+                const Score through = diagonal + (differs ? step.mismatch : step.match);
+                const Score down = Tag::add_max(deletion[c], step.deletion_extend, above);
+                const Score right = Tag::add_max(insertion, step.insertion_extend, left);
+                const Score best =
+                    Tag::floored(max(Tag::add_max(right, kInsertion, through), down));
+                if constexpr (kTrace) {
+                    word[c] = append_direction(word[c], (unsigned)best, (unsigned)right,
+                                               (unsigned)down);
+                }
+                previous_left = left;
+                previous_insertion = insertion;
+                insertion = without_tag(right);
+                deletion[c] = without_tag(down);
+                left = without_tag(best) + step.gap_open;
+                opened[c] = left;
+                diagonal = above;
+            }
+            right_opened = is_short ? previous_left : left;
+            right_insertion = is_short ? previous_insertion : insertion;
+
+            if (row < pair.rows) {
+                if (owns_last_column) {
+                    const int score = step.closed(left);
+                    if (score >= end.score || overhang == kIndel) {
+                        end.score = score;
+                        end.row = row + 1;
+                    }
+                }
+                if (keeps_border) {
+                    border[2 * group.count * row] = right_opened;
+                    border[2 * group.count * row + 1] = right_insertion;
+                }
+                if (keeps_last_row && row == pair.rows - 1) {
+#pragma unroll
+                    for (int c = 0; c < kColumns; ++c) {
+                        scratch.last_row[(stripe * kColumns + c) * kWarpLanes + lane_id()] =
+                            step.closed(opened[c]);
+                    }
+                }
+            }
+        }
+        if (kTrace && s % kRowsPerWord == kRowsPerWord - 1) {
+            unsigned* block =
+                scratch.directions +
+                ((long long)stripe * scratch.blocks_per_stripe + s / kRowsPerWord) *
+                    (kColumns * kWarpLanes);
+#pragma unroll
+            for (int c = 0; c < kColumns; ++c) block[c * kWarpLanes + lane_id()] = word[c];
+        }
+    }
+    __syncwarp();
+}
+
+// Whether cell a of the last row ends a better alignment than cell b: GATK takes the higher score,
+// then the cell nearer to the main diagonal, then the one further left.
+__device__ inline bool ends_better(const EndCell& a, const EndCell& b) {
+    if (a.score != b.score) return a.score > b.score;
+    int distance_a = abs(a.row - a.column), distance_b = abs(b.row - b.column);
+    return distance_a != distance_b ? distance_a < distance_b : a.column < b.column;
+}
+
+// The best end cell of the last column and, where ends are free, of the last row.
+template <int kColumns, typename Score>
+__device__ EndCell find_end(const Pair& pair, int overhang, const Group& group,
+                            const Scratch<Score>& scratch, int stripes, EndCell end) {
+    end.score = __shfl_sync(kAllLanes, end.score, group.lanes - 1, group.lanes);
+    end.row = __shfl_sync(kAllLanes, end.row, group.lanes - 1, group.lanes);
+    end.column = pair.columns;
+    if (overhang == kIndel || overhang == kLeadingIndel) return end;
+
+    const Slots<kColumns> slots(pair.columns, stripes * group.lanes);
+    EndCell best = {kNoScore, pair.rows, pair.columns};
+    for (int stripe = 0; stripe < stripes; ++stripe) {
+        const int slot = stripe * group.lanes + group.lane;
+        const int width = kColumns - slots.is_short(slot);
+        for (int c = 0; c < width; ++c) {
+            EndCell cell = {scratch.last_row[(stripe * kColumns + c) * kWarpLanes + lane_id()],
+                            pair.rows, slots.first_column(slot) + c + 1};
+            if (ends_better(cell, best)) best = cell;
+        }
+    }
+    for (int distance = group.lanes / 2; distance > 0; distance /= 2) {
+        EndCell other = {__shfl_xor_sync(kAllLanes, best.score, distance), pair.rows,
+                         __shfl_xor_sync(kAllLanes, best.column, distance)};
+        if (ends_better(other, best)) best = other;
+    }
+    const bool nearer = abs(best.row - best.column) < abs(end.row - end.column);
+    return best.score > end.score || (best.score == end.score && nearer) ? best : end;
+}
+
+// Follows the directions from the end cell; leaves the CIGAR, last run first, in the writer.
+// The lanes of a group look at as many cells ahead at a time, along the diagonal or along a gap.
+template <int kColumns, typename Score>
+__device__ int trace_back(const Pair& pair, int overhang, const Group& group,
+                          const Scratch<Score>& scratch, int stripes, const EndCell& end,
+                          RunWriter& writer) {
+    const Slots<kColumns> slots(pair.columns, stripes * group.lanes);
+    const bool writes = group.lane == 0;
+    int row = end.row, column = end.column;  // 1-based
+    int gap = kDiagonal;                     // or kInsertion or 0: the gap at hand, a deletion
+    if (overhang == kSoftclip) writer.add(pair.columns - column, kS, writes);
+    if (overhang == kIgnore) writer.add(pair.columns - column, kM, writes);
+
+    while (__any_sync(kAllLanes, row > 0 && column > 0)) {
+        const bool active = row > 0 && column > 0;
+        const int cell_row = gap == kInsertion ? row : row - group.lane;
+        const int cell_column = gap == 0 ? column : column - group.lane;
+        int bits = -1;
+        if (active && cell_row > 0 && cell_column > 0) {
+            const int slot = slots.slot_of(cell_column - 1);
+            const int register_number = cell_column - 1 - slots.first_column(slot);
+            const int stripe = slot / group.lanes, lane = slot & (group.lanes - 1);
+            const int s = cell_row - 1 + lane;
+            const long long block =
+                (long long)stripe * scratch.blocks_per_stripe + s / kRowsPerWord;
+            const unsigned word =
+                scratch.directions[(block * kColumns + register_number) * kWarpLanes +
+                                   group.number * group.lanes + lane];
+            bits = word >> (4 * (s % kRowsPerWord)) & kTagMask;
+        }
+        const int wanted = gap == kDiagonal    ? kDiagonal
+                           : gap == kInsertion ? kInsertionExtended
+                                               : kDeletionExtended;
+        const bool goes_on = bits >= 0 && (bits & wanted);
+        const unsigned stops = ~group.own_bits(__ballot_sync(kAllLanes, goes_on));
+        const int run = min(group.lanes, __ffs(stops) == 0 ? kWarpLanes : __ffs(stops) - 1);
+        // The source of the first cell that does not go on along the diagonal.
+        const int here = __shfl_sync(kAllLanes, bits, 0, group.lanes);
+        if (!active) continue;
+        if (gap == kDiagonal) {
+            writer.add(run, kM, writes);
+            row -= run;
+            column -= run;
+            if (run == 0) gap = here & kInsertion;
+        } else if (gap == kInsertion) {
+            // The cell behind the last extended one belongs to the gap as well: it opened it.
+            const int length = min(run == group.lanes ? run : run + 1, column);
+            writer.add(length, kI, writes);
+            column -= length;
+            if (run < group.lanes) gap = kDiagonal;
+        } else {
+            const int length = min(run == group.lanes ? run : run + 1, row);
+            writer.add(length, kD, writes);
+            row -= length;
+            if (run < group.lanes) gap = kDiagonal;
+        }
+    }
+    if (overhang == kSoftclip) {
+        writer.add(column, kS, writes);
+        writer.flush(writes);
+        return row;
+    }
+    if (overhang == kIgnore) {
+        writer.length += column;  // the first run, whatever its operation
+        writer.flush(writes);
+        return row - column;
+    }
+    writer.add(row, kD, writes);
+    if (row == 0) writer.add(column, kI, writes);
+    writer.flush(writes);
+    return 0;
+}
+
+}  // namespace
+
+// Aligns pairs; warps take the groups of pairs in turn, so any number of blocks will do.
+//
+// Pair p joins the sequences reference_index[p] and query_index[p]; all queries of a launch have
+// more than group_lanes * stripes * (kColumns - 1) and at most group_lanes * stripes * kColumns
+// bases. A warp's scratch memory has its sections (Scratch) at the given numbers of words.
+// scores[p] is the best score in the unit of the weights. With kTrace, offsets[p] is the 0-based
+// start in the reference and the CIGAR lies at pool[cigar_starts[p]], cigar_counts[p] runs long;
+// where pool_used ends up above pool_capacity, the pool was too small and nothing in it is valid.
+template <int kColumns, typename Score, bool kTrace>
+__global__ void __launch_bounds__(128, 2)
+align(const unsigned char* references, const int* reference_offsets,
+      const unsigned char* queries, const int* query_offsets, const int* reference_index,
+      const int* query_index, int /* reference bases */, int /* references */,
+      int /* query bases */, int /* queries */, int pairs, Score match, Score mismatch,
+      Score gap_open, Score insertion_extend, Score deletion_extend, int border_open,
+      int border_extend, int overhang, int group_lanes, int stripes, int blocks_per_stripe,
+      unsigned* scratch_memory, long long /* scratch words */, long long words_per_warp,
+      long long last_row_at, long long borders_at, long long runs_at, int run_capacity,
+      int* scores, int* offsets, int* cigar_starts, int* cigar_counts, unsigned* pool,
+      int pool_capacity, unsigned long long* pool_used, int /* 1 */) {
+    const Steps<Score> step = {match,           mismatch,    gap_open,     insertion_extend,
+                               deletion_extend, border_open, border_extend};
+    const Group group(group_lanes);
+    const int warp = (blockIdx.x * blockDim.x + threadIdx.x) / kWarpLanes;
+    const int warps = gridDim.x * blockDim.x / kWarpLanes;
+    unsigned* memory = scratch_memory + words_per_warp * warp;
+    const Scratch<Score> scratch = {
+        memory, reinterpret_cast<int*>(memory + last_row_at),
+        reinterpret_cast<Score*>(memory + borders_at),
+        memory + runs_at + (long long)group.number * run_capacity, blocks_per_stripe};
+
+    for (int first = warp * group.count; first < pairs; first += warps * group.count) {
+        const int p = first + group.number;
+        Pair pair = {references, queries, 0, 0};
+        if (p < pairs) {
+            const int r = reference_index[p], q = query_index[p];
+            pair = {references + reference_offsets[r], queries + query_offsets[q],
+                    reference_offsets[r + 1] - reference_offsets[r],
+                    query_offsets[q + 1] - query_offsets[q]};
+        }
+        int rows = pair.rows;
+        for (int distance = kWarpLanes / 2; distance > 0; distance /= 2) {
+            rows = max(rows, __shfl_xor_sync(kAllLanes, rows, distance));
+        }
+        const int steps =
+            (rows + group.lanes - 1 + kRowsPerWord - 1) / kRowsPerWord * kRowsPerWord;
+
+        EndCell end = {kNoScore, 0, 0};
+        for (int stripe = 0; stripe < stripes; ++stripe) {
+            fill_stripe<kColumns, Score, kTrace>(pair, step, overhang, group, scratch, stripe,
+                                                 stripes, steps, end);
+        }
+        end = find_end<kColumns>(pair, overhang, group, scratch, stripes, end);
+        if (p < pairs && group.lane == 0) scores[p] = end.score;
+        if constexpr (kTrace) {
+            RunWriter writer(scratch.runs);
+            const int offset =
+                trace_back<kColumns>(pair, overhang, group, scratch, stripes, end, writer);
+            int start = 0;
+            if (p < pairs && group.lane == 0) {
+                start = (int)min(atomicAdd(pool_used, (unsigned long long)writer.count),
+                                 (unsigned long long)pool_capacity);
+                offsets[p] = offset;
+                cigar_starts[p] = start;
+                cigar_counts[p] = writer.count;
+            }
+            start = __shfl_sync(kAllLanes, start, 0, group.lanes);
+            __syncwarp();
+            if (p < pairs && start + writer.count <= pool_capacity) {
+                for (int k = group.lane; k < writer.count; k += group.lanes) {
+                    pool[start + k] = scratch.runs[writer.count - 1 - k];
+                }
+            }
+            __syncwarp();
+        }
+    }
+}

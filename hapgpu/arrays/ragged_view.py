@@ -1,0 +1,71 @@
+"""A Ragged within compiled functions, and places among ascending numbers."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hapgpu.arrays.bytes import Integer
+from hapgpu.arrays.ragged import Ragged
+from hapgpu.runtime.jit import njit, njit_inlined
+
+
+class Rows(NamedTuple):
+    """The columns of a Ragged, to be read."""
+
+    data: NDArray[Any]
+    offsets: NDArray[np.int64]
+
+
+def read_only(array: NDArray[Any]) -> NDArray[Any]:
+    """View an array read-only, so that functions are compiled for one kind of array only."""
+    view = array.view()
+    view.flags.writeable = False
+    return view
+
+
+def rows_of(ragged: Ragged) -> Rows:
+    """Hand a Ragged to compiled code."""
+    return Rows(read_only(ragged.data), read_only(ragged.offsets))
+
+
+@njit
+def row_of(rows: Rows, row: int) -> NDArray[Any]:
+    """Return one row, sharing memory."""
+    return rows.data[rows.offsets[row] : rows.offsets[row + 1]]
+
+
+@njit
+def longest_row(rows: Rows) -> int:
+    """Return the length of the longest row; 0 if there is none."""
+    longest = 0
+    for row in range(rows.offsets.size - 1):
+        length = rows.offsets[row + 1] - rows.offsets[row]
+        longest = max(longest, length)
+    return longest
+
+
+@njit
+def with_room(out: NDArray[Any], needed: int) -> NDArray[Any]:
+    """Return `out`, or a copy with spare room if it is smaller than needed."""
+    if needed <= out.size:
+        return out
+    larger = np.empty(max(needed, 2 * out.size), dtype=out.dtype)
+    for k in range(out.size):  # a slice would take four times as long to compile
+        larger[k] = out[k]
+    return larger
+
+
+@njit_inlined
+def last_at_most(values: NDArray[np.int64], count: Integer, value: Integer) -> Integer:
+    """Return the place of the last of `count` ascending values up to `value`; -1 if none is."""
+    low, high = np.int64(0), np.int64(count)
+    while low < high:
+        middle = (low + high) >> 1
+        if values[middle] <= value:
+            low = middle + 1
+        else:
+            high = middle
+    return low - 1

@@ -1,0 +1,129 @@
+"""The arrays of a batch of reads as compiled functions take them."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hapgpu.arrays.ragged import Ragged, ReadBatch, offsets_of
+
+
+class ReadColumns(NamedTuple):
+    """The columns of a `ReadBatch`, each ragged one as its data and its offsets.
+
+    The rows of `qualities` are those of `bases`.
+    """
+
+    flags: NDArray[np.uint16]
+    reference_ids: NDArray[np.int32]
+    positions: NDArray[np.int32]
+    mapping_qualities: NDArray[np.uint8]
+    mate_reference_ids: NDArray[np.int32]
+    mate_positions: NDArray[np.int32]
+    template_lengths: NDArray[np.int32]
+    names: NDArray[np.uint8]
+    name_offsets: NDArray[np.int64]
+    cigars: NDArray[np.uint32]
+    cigar_offsets: NDArray[np.int64]
+    bases: NDArray[np.uint8]
+    base_offsets: NDArray[np.int64]
+    qualities: NDArray[np.uint8]
+    tags: NDArray[np.uint8]
+    tag_offsets: NDArray[np.int64]
+
+    @classmethod
+    def empty(
+        cls,
+        name_lengths: NDArray[np.int32],
+        cigar_lengths: NDArray[np.int32],
+        base_counts: NDArray[np.int32],
+        tag_lengths: NDArray[np.int32],
+    ) -> ReadColumns:
+        """Make room for reads whose parts have these lengths, one row each."""
+        rows = name_lengths.size
+        names, cigars = offsets_of(name_lengths), offsets_of(cigar_lengths)
+        bases, tags = offsets_of(base_counts), offsets_of(tag_lengths)
+        return cls(
+            flags=np.empty(rows, dtype=np.uint16),
+            reference_ids=np.empty(rows, dtype=np.int32),
+            positions=np.empty(rows, dtype=np.int32),
+            mapping_qualities=np.empty(rows, dtype=np.uint8),
+            mate_reference_ids=np.empty(rows, dtype=np.int32),
+            mate_positions=np.empty(rows, dtype=np.int32),
+            template_lengths=np.empty(rows, dtype=np.int32),
+            names=np.empty(int(names[-1]), dtype=np.uint8),
+            name_offsets=names,
+            cigars=np.empty(int(cigars[-1]), dtype=np.uint32),
+            cigar_offsets=cigars,
+            bases=np.empty(int(bases[-1]), dtype=np.uint8),
+            base_offsets=bases,
+            qualities=np.empty(int(bases[-1]), dtype=np.uint8),
+            tags=np.empty(int(tags[-1]), dtype=np.uint8),
+            tag_offsets=tags,
+        )
+
+    @classmethod
+    def from_batch(cls, batch: ReadBatch) -> ReadColumns:
+        """Take the columns of a batch, read-only, checked to have the same number of rows.
+
+        Raises
+        ------
+        ValueError
+            Columns differ in their number of rows, or bases and qualities in their lengths.
+        """
+        if not np.array_equal(batch.bases.offsets, batch.qualities.offsets):
+            raise ValueError("the rows of bases and qualities differ in length")
+        columns = cls(
+            flags=_frozen(batch.flags, np.uint16),
+            reference_ids=_frozen(batch.reference_ids, np.int32),
+            positions=_frozen(batch.positions, np.int32),
+            mapping_qualities=_frozen(batch.mapping_qualities, np.uint8),
+            mate_reference_ids=_frozen(batch.mate_reference_ids, np.int32),
+            mate_positions=_frozen(batch.mate_positions, np.int32),
+            template_lengths=_frozen(batch.template_lengths, np.int32),
+            names=_frozen(batch.names.data, np.uint8),
+            name_offsets=_frozen(batch.names.offsets, np.int64),
+            cigars=_frozen(batch.cigars.data, np.uint32),
+            cigar_offsets=_frozen(batch.cigars.offsets, np.int64),
+            bases=_frozen(batch.bases.data, np.uint8),
+            base_offsets=_frozen(batch.bases.offsets, np.int64),
+            qualities=_frozen(batch.qualities.data, np.uint8),
+            tags=_frozen(batch.tags.data, np.uint8),
+            tag_offsets=_frozen(batch.tags.offsets, np.int64),
+        )
+        offsets = (
+            columns.name_offsets,
+            columns.cigar_offsets,
+            columns.base_offsets,
+            columns.tag_offsets,
+        )
+        rows = [*(column.size for column in columns[:7]), *(each.size - 1 for each in offsets)]
+        if set(rows) != {len(batch)}:
+            raise ValueError("the columns of a batch differ in their number of rows")
+        return columns
+
+    def to_batch(self) -> ReadBatch:
+        """Put the columns, which are not copied, into a batch."""
+        return ReadBatch(
+            names=Ragged(self.names, self.name_offsets),
+            flags=self.flags,
+            reference_ids=self.reference_ids,
+            positions=self.positions,
+            mapping_qualities=self.mapping_qualities,
+            cigars=Ragged(self.cigars, self.cigar_offsets),
+            mate_reference_ids=self.mate_reference_ids,
+            mate_positions=self.mate_positions,
+            template_lengths=self.template_lengths,
+            bases=Ragged(self.bases, self.base_offsets),
+            qualities=Ragged(self.qualities, self.base_offsets),
+            tags=Ragged(self.tags, self.tag_offsets),
+        )
+
+
+def _frozen(column: NDArray[Any], dtype: type[np.generic]) -> NDArray[Any]:
+    """View a column read-only, so that functions are compiled for one kind of array only."""
+    view = np.ascontiguousarray(column, dtype=dtype).view()
+    view.flags.writeable = False
+    return view

@@ -1,0 +1,1 @@
+"""What `hapgpu bench` runs: one module per method."""

@@ -1,0 +1,1 @@
+"""Published methods that hapgpu is compared with; no command uses them."""

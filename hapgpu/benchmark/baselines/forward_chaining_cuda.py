@@ -1,0 +1,88 @@
+"""Best chains by forward transformation, on a GPU (`cuda/benchmark/forward_chaining.cu`).
+
+The method of mm2-ax (Sadasivan et al. 2023): no predecessor is skipped, and each anchor updates
+the scores of those that may follow it.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import cupy
+import numpy as np
+
+from hapgpu.chaining.batches import Anchors, ChainScores
+from hapgpu.chaining.parameters import ChainRules
+from hapgpu.chaining.scores.segments_cuda import ANCHOR_ARRAYS, OFFSETS, SCORE_ARRAYS
+from hapgpu.runtime.gpu.launch import Array, Kernel, Scalar, load_kernel
+
+_THREADS: Final = 128  # as in the paper
+_MOST_BLOCKS: Final = 2**20
+_LARGEST: Final = 2**31 - 1
+
+_SIZES: Final = (
+    "reads",
+    "entries",
+    "max_distance_x",
+    "max_distance_y",
+    "bandwidth",
+    "max_iterations",
+)
+UPDATE_SUCCESSORS: Final = Kernel(
+    "benchmark/forward_chaining.cu",
+    "update_successors",
+    (
+        *ANCHOR_ARRAYS,
+        OFFSETS,
+        Array("penalties", np.uint16, "entries"),
+        *SCORE_ARRAYS,
+        Scalar("anchors", np.int64),
+        *(Scalar(name, np.int32) for name in _SIZES),
+    ),
+)
+
+
+def successor_scores(anchors: Anchors, rules: ChainRules) -> ChainScores:
+    """Find the best chain that ends at each anchor, visiting all predecessors.
+
+    The result is that of `cuda.chain_scores` with `UNLIMITED_SKIP`, if no anchor has more than
+    `rules.max_iterations` predecessors within reach; beyond those minimap2 looks at one more, the
+    one that scores highest, which this method does not.
+
+    Parameters
+    ----------
+    anchors
+        As for `cuda.chain_scores`.
+    rules
+        Of chaining; `max_skip` is not used.
+
+    Returns
+    -------
+    ChainScores
+        On the device.
+    """
+    total = int(anchors.x.size)
+    scores = ChainScores(cupy.empty(total, dtype=np.int32), cupy.empty(total, dtype=np.int32))
+    if not total:
+        return scores
+    penalties = cupy.asarray(rules.penalties)
+    load_kernel(UPDATE_SUCCESSORS, cupy.cuda.Device().id).launch(
+        min(len(anchors), _MOST_BLOCKS),
+        _THREADS,
+        (
+            anchors.x,
+            anchors.y,
+            anchors.offsets,
+            penalties,
+            scores.scores,
+            scores.predecessors,
+            total,
+            len(anchors),
+            penalties.size,
+            min(rules.max_distance_x, _LARGEST),
+            min(rules.max_distance_x, rules.max_distance_y, _LARGEST),
+            rules.bandwidth,
+            min(max(rules.max_iterations, 0), _LARGEST),
+        ),
+    )
+    return scores

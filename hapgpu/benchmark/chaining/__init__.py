@@ -1,0 +1,1 @@
+"""Benchmarks of chaining: whole reads, single stages, ready-made anchors, kernels alone."""

@@ -1,0 +1,150 @@
+"""How fast likelihoods are computed: what `hapgpu bench pairhmm` measures."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hapgpu.arrays.ragged import Ragged
+from hapgpu.pairhmm.batches import HmmBatch, HmmReads, uniform_column
+from hapgpu.pairhmm.forward.dispatch import log10_likelihoods
+from hapgpu.pairhmm.text_batches.reader import read_hmm_batches
+from hapgpu.runtime.devices import CpuDevice, Device
+
+SHAPES = ((64, 64), (128, 128), (256, 256), (512, 512), (150, 350))
+"""Read and haplotype lengths."""
+
+REGION_SEQUENCES = 32
+"""Reads, and haplotypes, of a made-up region."""
+
+_VARIANT_RATE = 0.01
+_ERROR_RATE = 0.005
+_QUALITIES = ((20, 40), (40, 45), (40, 45), (10, 10))  # lowest and highest of each kind
+_GPU_CELLS = 5e10
+_CPU_CELLS = 3e8
+_GPU_REPEATS = 9
+_CPU_REPEATS = 3
+_WHOLE_CALL = "whole call"
+
+
+@dataclass(frozen=True, slots=True)
+class Measurement:
+    """One line of the benchmark: `seconds` for all matrix cells of the data."""
+
+    device: str
+    what: str
+    data: str
+    cells: int
+    seconds: float
+
+    @property
+    def gcups(self) -> float:
+        """Matrix cells per second, in 1e9; every cell of every pair counts."""
+        return self.cells / self.seconds / 1e9
+
+
+def random_regions(count: int, read_length: int, haplotype_length: int, seed: int = 1) -> HmmBatch:
+    """Make regions of 32 reads and 32 haplotypes, a read out of each haplotype.
+
+    Haplotypes of a region differ in 1 % of their bases, reads in 0.5 % from theirs; a read that
+    is longer than its haplotype repeats it. Qualities differ from base to base.
+    """
+    rng = np.random.default_rng(seed)
+    letters = np.frombuffer(b"ACGT", dtype=np.uint8)
+    sequences = count * REGION_SEQUENCES
+    genomes = rng.choice(letters, (count, haplotype_length))
+    haplotypes = np.repeat(genomes, REGION_SEQUENCES, axis=0)
+    _substitute(haplotypes, _VARIANT_RATE, rng)
+    starts = rng.integers(0, max(1, haplotype_length - read_length + 1), sequences)
+    columns = (starts[:, None] + np.arange(read_length)) % haplotype_length
+    reads = np.take_along_axis(haplotypes, columns, axis=1)
+    _substitute(reads, _ERROR_RATE, rng)
+    of_regions = np.arange(count + 1) * REGION_SEQUENCES
+    qualities = (
+        uniform_column(rng.integers(*limits, reads.size, dtype=np.uint8, endpoint=True))
+        for limits in _QUALITIES
+    )
+    return HmmBatch(
+        HmmReads(Ragged.from_lengths(reads.ravel(), [read_length] * sequences), *qualities),
+        Ragged.from_lengths(haplotypes.ravel(), [haplotype_length] * sequences),
+        of_regions,
+        of_regions,
+    )
+
+
+def _substitute(bases: NDArray[np.uint8], rate: float, rng: np.random.Generator) -> None:
+    differs = rng.random(bases.shape, dtype=np.float32) < rate
+    letters = np.frombuffer(b"ACGT", dtype=np.uint8)
+    bases[differs] = rng.choice(letters, int(differs.sum()))
+
+
+def benchmark_pairhmm(device: Device) -> Iterator[Measurement]:
+    """Measure the pair-HMM for each shape, on regions made for it.
+
+    On a GPU the float32 kernels alone and whole calls, transfers included, from usual and from
+    pinned memory; on the CPU whole calls, with one thread and with all.
+    """
+    for read_length, haplotype_length in SHAPES:
+        cells = _CPU_CELLS if isinstance(device, CpuDevice) else _GPU_CELLS
+        of_region = REGION_SEQUENCES**2 * read_length * haplotype_length
+        batch = random_regions(max(1, int(cells / of_region)), read_length, haplotype_length)
+        data = f"{read_length} x {haplotype_length}"
+        if not isinstance(device, CpuDevice):
+            from hapgpu.pairhmm.forward.cuda import forward_seconds  # noqa: PLC0415  (as for `cuda` itself)
+
+            seconds = forward_seconds(batch, device, _GPU_REPEATS)
+            yield Measurement(device.name, "kernels", data, batch.cells, seconds)
+        yield from _whole_calls(batch, data, device)
+
+
+def benchmark_regions(path: str, copies: int, device: Device) -> Iterator[Measurement]:
+    """Measure whole calls with the regions of a file of text batches, repeated.
+
+    Parameters
+    ----------
+    path
+        Text batches; `-` for standard input.
+    copies
+        How often all regions are repeated, at least once.
+    device
+        A GPU, or the CPU: with one thread and with all.
+
+    Raises
+    ------
+    InputError
+        If the file cannot be read.
+    """
+    regions = HmmBatch.concatenate(list(read_hmm_batches(path)))
+    batch = HmmBatch.concatenate([regions] * copies)
+    return _whole_calls(batch, f"{Path(path).name} x{copies}", device)
+
+
+def _whole_calls(batch: HmmBatch, data: str, device: Device) -> Iterator[Measurement]:
+    if isinstance(device, CpuDevice):
+        for threads in sorted({1, device.threads}):
+            used = CpuDevice(threads)
+            seconds = _median_seconds(batch, used)
+            yield Measurement(used.name, _WHOLE_CALL, data, batch.cells, seconds)
+        return
+    from hapgpu.pairhmm.forward.cuda import in_pinned_memory  # noqa: PLC0415  (as above)
+
+    seconds = _median_seconds(batch, device)
+    yield Measurement(device.name, _WHOLE_CALL, data, batch.cells, seconds)
+    seconds = _median_seconds(in_pinned_memory(batch), device)
+    yield Measurement(device.name, f"{_WHOLE_CALL}, pinned input", data, batch.cells, seconds)
+
+
+def _median_seconds(batch: HmmBatch, device: Device) -> float:
+    """Time of a call: the median of several, after one that nobody times."""
+    log10_likelihoods(batch, device)
+    seconds = []
+    for _ in range(_CPU_REPEATS if isinstance(device, CpuDevice) else _GPU_REPEATS):
+        begin = time.perf_counter()
+        log10_likelihoods(batch, device)
+        seconds.append(time.perf_counter() - begin)
+    return float(np.median(seconds))

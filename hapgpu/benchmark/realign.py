@@ -1,0 +1,112 @@
+"""How fast pairs are aligned: what `hapgpu bench realign` measures."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from hapgpu.arrays.ragged import PairBatch, Ragged
+from hapgpu.realign.align.dispatch import align_pairs, score_pairs
+from hapgpu.realign.scoring import PRESETS, Overhang
+from hapgpu.runtime.devices import CpuDevice, Device
+
+SHAPES = ((100, 350), (150, 350), (250, 500), (400, 400))
+"""Read and haplotype lengths."""
+
+_ERROR_RATE = 0.005
+_GPU_CELLS = 4e9
+_CPU_CELLS = 5e8
+_GPU_REPEATS = 9
+_CPU_REPEATS = 3
+_SCORING = PRESETS["read-to-haplotype"]
+
+
+@dataclass(frozen=True, slots=True)
+class Measurement:
+    """One line of the benchmark; `seconds` for `pairs` of read_length x haplotype_length."""
+
+    device: str
+    what: str
+    read_length: int
+    haplotype_length: int
+    pairs: int
+    seconds: float
+
+    @property
+    def pairs_per_second(self) -> float:
+        """Pairs aligned per second."""
+        return self.pairs / self.seconds
+
+    @property
+    def gcups(self) -> float:
+        """Matrix cells per second, in 1e9; every cell of every pair is computed."""
+        return self.pairs_per_second * self.read_length * self.haplotype_length / 1e9
+
+
+def random_pairs(count: int, read_length: int, haplotype_length: int, seed: int = 1) -> PairBatch:
+    """Make random haplotypes, each with a read out of it in which 0.5 % of the bases differ."""
+    rng = np.random.default_rng(seed)
+    letters = np.frombuffer(b"ACGT", dtype=np.uint8)
+    haplotypes = rng.choice(letters, (count, haplotype_length))
+    starts = rng.integers(0, max(1, haplotype_length - read_length + 1), count)
+    columns = (starts[:, None] + np.arange(read_length)) % haplotype_length
+    reads = np.take_along_axis(haplotypes, columns, axis=1)
+    differs = rng.random(reads.shape) < _ERROR_RATE
+    reads[differs] = rng.choice(letters, int(differs.sum()))
+    rows = np.arange(count, dtype=np.int32)
+    return PairBatch(
+        Ragged.from_lengths(haplotypes.ravel(), [haplotype_length] * count),
+        Ragged.from_lengths(reads.ravel(), [read_length] * count),
+        rows,
+        rows,
+    )
+
+
+def benchmark_realign(device: Device) -> Iterator[Measurement]:
+    """Measure alignment and scoring for each shape, overhangs soft-clipped.
+
+    On a GPU the kernels alone and whole calls, transfers included; on the CPU whole calls, with
+    one thread and with all.
+    """
+    for read_length, haplotype_length in SHAPES:
+        cells = _CPU_CELLS if isinstance(device, CpuDevice) else _GPU_CELLS
+        count = int(cells / (read_length * haplotype_length))
+        pairs = random_pairs(count, read_length, haplotype_length)
+        for name, what, seconds in _timings(pairs, device):
+            yield Measurement(name, what, read_length, haplotype_length, count, seconds)
+
+
+def _timings(pairs: PairBatch, device: Device) -> Iterator[tuple[str, str, float]]:
+    if isinstance(device, CpuDevice):
+        for threads in sorted({1, device.threads}):
+            used = CpuDevice(threads)
+            for what, call in (("align", align_pairs), ("score", score_pairs)):
+                yield used.name, what, _median_seconds(call, pairs, used, _CPU_REPEATS)
+        return
+    from hapgpu.realign.align.cuda import kernel_seconds  # noqa: PLC0415  (only where a GPU is used)
+
+    for what, with_trace in (("align, kernels", True), ("score, kernels", False)):
+        seconds = kernel_seconds(
+            pairs, _SCORING, Overhang.SOFTCLIP, device, with_trace=with_trace, repeats=_GPU_REPEATS
+        )
+        yield device.name, what, seconds
+    yield (
+        device.name,
+        "align, whole call",
+        _median_seconds(align_pairs, pairs, device, _GPU_REPEATS),
+    )
+
+
+def _median_seconds(
+    call: Callable[..., object], pairs: PairBatch, device: Device, repeats: int
+) -> float:
+    call(pairs.take(np.arange(min(len(pairs), 200))), _SCORING, Overhang.SOFTCLIP, device)
+    seconds = []
+    for _ in range(repeats):
+        begin = time.perf_counter()
+        call(pairs, _SCORING, Overhang.SOFTCLIP, device)
+        seconds.append(time.perf_counter() - begin)
+    return float(np.median(seconds))

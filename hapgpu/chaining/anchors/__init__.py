@@ -1,0 +1,1 @@
+"""Seeds to sorted anchors; anchors from files, checked."""

@@ -1,0 +1,98 @@
+"""Anchors: every hit of every seed, sorted along the reference."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hapgpu.arrays.ragged_view import read_only
+from hapgpu.chaining.batches import SPAN_SHIFT, TANDEM, Anchors, Seeds
+from hapgpu.chaining.index.minimizer_index import MinimizerIndex
+from hapgpu.chaining.sort.cpu import radix_sort
+from hapgpu.runtime.jit import njit
+
+_0, _1, _2, _32, _63 = map(np.uint64, (0, 1, 2, 32, 63))
+_LOW_HALF = np.uint64(2**32 - 1)
+_SPAN_SHIFT, _TANDEM = map(np.uint64, (SPAN_SHIFT, TANDEM))
+
+
+def expand_anchors(index: MinimizerIndex, seeds: Seeds, lengths: NDArray[np.int32]) -> Anchors:
+    """Make the anchors of n reads, of each read sorted by x, equal ones as minimap2 leaves them.
+
+    Parameters
+    ----------
+    seeds
+        Of n reads, found in this index.
+    lengths
+        int32[n]: bases of the reads.
+    """
+    offsets = np.empty_like(seeds.offsets)
+    _count(read_only(seeds.hit_counts), read_only(seeds.offsets), offsets)
+    x = np.empty(offsets[-1], dtype=np.uint64)
+    y = np.empty(offsets[-1], dtype=np.uint64)
+    _expand(
+        read_only(index.hits),
+        read_only(seeds.places),
+        read_only(seeds.spans),
+        read_only(seeds.is_tandem),
+        read_only(seeds.first_hits),
+        read_only(seeds.hit_counts),
+        read_only(seeds.offsets),
+        read_only(lengths),
+        x,
+        y,
+    )
+    _sort_reads(x, y, read_only(offsets))
+    return Anchors(x, y, offsets)
+
+
+@njit
+def _count(
+    hit_counts: NDArray[np.int32], seed_offsets: NDArray[np.int64], offsets: NDArray[np.int64]
+) -> None:
+    """Find where the anchors of each read begin."""
+    total = np.int64(0)
+    for read in range(offsets.size - 1):
+        offsets[read] = total
+        for seed in range(np.uint64(seed_offsets[read]), np.uint64(seed_offsets[read + 1])):
+            total += hit_counts[seed]
+    offsets[offsets.size - 1] = total
+
+
+@njit
+def _expand(
+    hits: NDArray[np.uint64],
+    places: NDArray[np.uint32],
+    spans: NDArray[np.uint8],
+    is_tandem: NDArray[np.uint8],
+    first_hits: NDArray[np.int64],
+    hit_counts: NDArray[np.int32],
+    offsets: NDArray[np.int64],
+    lengths: NDArray[np.int32],
+    x: NDArray[np.uint64],
+    y: NDArray[np.uint64],
+) -> None:
+    """Write the anchors of each seed in the order of its hits, seed by seed."""
+    anchor = _0
+    for read in range(lengths.size):
+        length = np.uint64(lengths[read])
+        for seed in range(np.uint64(offsets[read]), np.uint64(offsets[read + 1])):
+            place = np.uint64(places[seed])
+            span = np.uint64(spans[seed])
+            flags = span << _SPAN_SHIFT | (_TANDEM if is_tandem[seed] else _0)
+            forward = flags | place >> _1
+            reverse = flags | (length + span - (place >> _1) - _2)
+            first = np.uint64(first_hits[seed])
+            for hit in range(first, first + np.uint64(hit_counts[seed])):
+                target = hits[hit]
+                is_reverse = (target ^ place) & _1
+                x[anchor] = is_reverse << _63 | target >> _32 << _32 | (target & _LOW_HALF) >> _1
+                y[anchor] = reverse if is_reverse else forward
+                anchor += _1
+
+
+@njit
+def _sort_reads(x: NDArray[np.uint64], y: NDArray[np.uint64], offsets: NDArray[np.int64]) -> None:
+    """Sort the anchors of each read by x."""
+    for read in range(offsets.size - 1):
+        radix_sort(x, y, offsets[read], offsets[read + 1])

@@ -1,0 +1,78 @@
+"""Files of ready-made anchors."""
+
+from __future__ import annotations
+
+from math import prod
+from pathlib import Path
+from typing import Any, Final, cast
+from zipfile import ZipFile
+
+import numpy as np
+from numpy.lib.npyio import NpzFile
+from numpy.typing import NDArray
+
+from hapgpu.chaining.anchors.checks import checked_anchors
+from hapgpu.chaining.batches import Anchors
+from hapgpu.errors import InputError, UsageError
+from hapgpu.io.files.record_limit import MAX_RECORD, too_long
+
+_COLUMNS: Final = ("x", "y", "offsets")
+_MOST_INFLATION: Final = 100
+_HEADER_READERS: Final = {
+    (1, 0): np.lib.format.read_array_header_1_0,
+    (2, 0): np.lib.format.read_array_header_2_0,
+}
+
+
+def load_anchors(path: str | Path, max_record: int = MAX_RECORD) -> Anchors:
+    """Load anchors from a .npz file with the arrays `x`, `y` and `offsets` of `Anchors`.
+
+    Others in the file are left alone.
+
+    Parameters
+    ----------
+    path
+        Of the file.
+    max_record
+        Bytes that an array may have that inflates to more than a hundred times its size.
+
+    Raises
+    ------
+    InputError
+        The file cannot be read, or does not hold anchors.
+    """
+    try:
+        return checked_anchors(*_load_columns(path, max_record))
+    except (InputError, UsageError) as error:
+        raise InputError(f"{path}: {error}") from error
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read ({error.strerror or error})") from error
+    except Exception as error:  # (NumPy and zipfile fail in many ways where a file is damaged)
+        raise InputError(f"{path}: is damaged or no .npz file ({error})") from error
+
+
+def _load_columns(path: str | Path, max_record: int) -> list[NDArray[Any]]:
+    """Read the columns; Python objects in the file are never unpickled."""
+    with Path(path).open("rb") as file, NpzFile(file, allow_pickle=False) as arrays:
+        missing = [name for name in _COLUMNS if name not in arrays]
+        if missing:
+            raise InputError(f"has no array '{missing[0]}': give x, y and offsets")
+        for name in _COLUMNS:
+            _check_size(cast("ZipFile", arrays.zip), name, max_record)
+        return [arrays[name] for name in _COLUMNS]
+
+
+def _check_size(file: ZipFile, name: str, max_record: int) -> None:
+    """Refuse an array that is not as large as it says, or that nobody would have stored so."""
+    entry = file.getinfo(f"{name}.npy" if f"{name}.npy" in file.namelist() else name)
+    if entry.file_size > max(max_record, _MOST_INFLATION * entry.compress_size):
+        raise too_long(f"array '{name}', inflated,", max_record)
+    with file.open(entry) as array:
+        version = np.lib.format.read_magic(array)
+        read_header = _HEADER_READERS.get(version)
+        if read_header is None:
+            raise InputError(f"array '{name}' has format {version}, expected 1.0 or 2.0")
+        shape, _, dtype = read_header(array)
+        is_whole = prod(shape) * dtype.itemsize == entry.file_size - array.tell()
+        if not (is_whole or dtype.hasobject):  # objects are refused by NumPy
+            raise InputError(f"array '{name}' does not have the {prod(shape):,} items that it says")

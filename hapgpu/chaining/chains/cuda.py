@@ -1,0 +1,164 @@
+"""Chains from the scores of their anchors, on a GPU (`cuda/chaining/chains.cu`)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+import cupy
+import numpy as np
+
+from hapgpu.chaining.batches import Anchors, Chains, ChainScores
+from hapgpu.chaining.parameters import ChainRules
+from hapgpu.runtime.gpu.launch import Array, Kernel, Scalar
+from hapgpu.runtime.gpu.work_queue import QUEUE, WARP, launch_threads, work_queue
+
+_THREADS: Final = 128  # of a block, as in the source
+
+_X = Array("x", np.uint64, "anchors")
+_OFFSETS = Array("offsets", np.int64, "reads", extra=1)
+_SORTED = (Array("keys", np.uint64, "anchors"), Array("values", np.uint32, "anchors"))
+_PATH = Array("path", np.int32, "anchors")
+_FOUND = (_PATH, *(Array(name, np.int32, "anchors") for name in ("chain_ends", "chain_scores")))
+_FIRST_PLACES = Array("first_places", np.int64, "chains")
+_ANCHOR_OFFSETS = Array("anchor_offsets", np.int64, "chains", extra=1)
+
+
+def _sizes(*names: str) -> tuple[Scalar, ...]:
+    return tuple(Scalar(name, np.int32) for name in names)
+
+
+TRACE_CHAINS: Final = Kernel(
+    "chaining/chains.cu",
+    "trace_chains",
+    (
+        Array("scores", np.int32, "anchors"),
+        Array("predecessors", np.int32, "anchors"),
+        _OFFSETS,
+        *QUEUE,
+        *_SORTED,
+        Array("used", np.uint8, "anchors"),
+        *_FOUND,
+        Array("chain_counts", np.int64, "reads", extra=1),
+        Array("anchor_counts", np.int64, "reads", extra=1),
+        *_sizes("anchors", "reads", "one", "max_drop", "min_count", "min_score"),
+    ),
+)
+ORDER_CHAINS: Final = Kernel(
+    "chaining/chains.cu",
+    "order_chains",
+    (
+        _X,
+        _OFFSETS,
+        *QUEUE,
+        *_SORTED,
+        *_FOUND,
+        Array("chain_offsets", np.int64, "reads", extra=1),
+        Array("kept_offsets", np.int64, "reads", extra=1),
+        _FIRST_PLACES,
+        _ANCHOR_OFFSETS,
+        Array("kept_scores", np.int32, "chains"),
+        *_sizes("anchors", "reads", "one", "chains"),
+    ),
+)
+GATHER_CHAINS: Final = Kernel(
+    "chaining/chains.cu",
+    "gather_chains",
+    (
+        _X,
+        Array("y", np.uint64, "anchors"),
+        _OFFSETS,
+        _PATH,
+        _FIRST_PLACES,
+        _ANCHOR_OFFSETS,
+        Array("kept_x", np.uint64, "kept"),
+        Array("kept_y", np.uint64, "kept"),
+        *_sizes("anchors", "reads", "chains", "kept"),
+    ),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """Chains in the order in which they are found, as the kernels exchange them.
+
+    `listed` are path, ends and scores; the counts are those of read i at i + 1.
+    """
+
+    listed: tuple[Any, ...]
+    chain_counts: Any
+    anchor_counts: Any
+
+
+def trace_chains(anchors: Anchors, scores: ChainScores, rules: ChainRules) -> Chains:
+    """Find the chains of n reads as `hapgpu.chaining.chains.cpu.trace_chains` does.
+
+    Works on the current stream of the current device, and waits for it.
+
+    Parameters
+    ----------
+    anchors, scores
+        Of n reads, on the device; fewer than 2**31 anchors.
+    rules
+        Of which `bandwidth`, `min_count` and `min_score` matter.
+
+    Raises
+    ------
+    cupy.cuda.memory.OutOfMemoryError
+        The device has too little memory for the batch.
+    """
+    count = anchors.x.size
+    if not count:
+        none, nothing = (cupy.empty(0, dtype=dtype) for dtype in (np.uint64, np.int32))
+        offsets = cupy.zeros(len(anchors) + 1, dtype=np.int64)
+        return Chains(none, none, cupy.zeros(1, dtype=np.int64), nothing, offsets)
+    room = (cupy.empty(count, dtype=np.uint64), cupy.empty(count, dtype=np.uint32))
+    order, taken = work_queue(anchors.offsets)
+    found = _find_chains(anchors, scores, rules, (order, taken), room)
+    return _ordered_chains(anchors, found, (order, cupy.zeros_like(taken)), room)
+
+
+def _find_chains(
+    anchors: Anchors,
+    scores: ChainScores,
+    rules: ChainRules,
+    queue: tuple[Any, ...],
+    room: tuple[Any, ...],
+) -> _Found:
+    reads, count = len(anchors), anchors.x.size
+    found = _Found(
+        tuple(cupy.empty(count, dtype=np.int32) for _ in _FOUND),
+        cupy.zeros(reads + 1, dtype=np.int64),
+        cupy.zeros(reads + 1, dtype=np.int64),
+    )
+    arguments = (
+        *(scores.scores, scores.predecessors, anchors.offsets, *queue, *room),
+        *(cupy.zeros(count, dtype=np.uint8), *found.listed),
+        *(found.chain_counts, found.anchor_counts, count, reads, 1),
+        *(rules.bandwidth, rules.min_count, rules.min_score),
+    )
+    launch_threads(TRACE_CHAINS, _THREADS, reads * WARP, arguments)
+    return found
+
+
+def _ordered_chains(
+    anchors: Anchors, found: _Found, queue: tuple[Any, ...], room: tuple[Any, ...]
+) -> Chains:
+    reads, count = len(anchors), anchors.x.size
+    offsets, kept_offsets = cupy.cumsum(found.chain_counts), cupy.cumsum(found.anchor_counts)
+    chains, kept = int(offsets[-1]), int(kept_offsets[-1])
+    first_places = cupy.empty(chains, dtype=np.int64)
+    anchor_offsets = cupy.zeros(chains + 1, dtype=np.int64)
+    scores = cupy.empty(chains, dtype=np.int32)
+    x, y = (cupy.empty(kept, dtype=np.uint64) for _ in range(2))
+    listing = (
+        *(anchors.x, anchors.offsets, *queue, *room, *found.listed, offsets, kept_offsets),
+        *(first_places, anchor_offsets, scores, count, reads, 1, chains),
+    )
+    launch_threads(ORDER_CHAINS, _THREADS, reads * WARP, listing)
+    gathering = (
+        *(anchors.x, anchors.y, anchors.offsets, found.listed[0], first_places, anchor_offsets),
+        *(x, y, count, reads, chains, kept),
+    )
+    launch_threads(GATHER_CHAINS, _THREADS, kept, gathering)
+    return Chains(x, y, anchor_offsets, scores, offsets)

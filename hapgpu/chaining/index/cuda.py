@@ -1,0 +1,76 @@
+"""A minimizer index in the memory of a GPU."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import cupy
+import numpy as np
+
+from hapgpu.chaining.index.minimizer_index import MinimizerIndex
+from hapgpu.chaining.options import SketchOptions
+from hapgpu.runtime.devices import CudaDevice
+from hapgpu.runtime.gpu.resident import ResidentCopies
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DeviceMinimizerIndex:
+    """The arrays of a `MinimizerIndex` on one GPU.
+
+    Attributes
+    ----------
+    lengths
+        int32[n]: of the n reference sequences.
+    sketch
+        What the minimizers were made with.
+    directory, directory_bits, entries, hits
+        As of `MinimizerIndex`.
+    """
+
+    lengths: Any
+    sketch: SketchOptions
+    directory: Any
+    directory_bits: int
+    entries: Any
+    hits: Any
+
+    @property
+    def distinct(self) -> int:
+        """Number of distinct minimizers."""
+        return int(self.entries.size) // 2 - 1
+
+
+def index_bytes(index: MinimizerIndex) -> int:
+    """Bytes that an index takes on a GPU."""
+    arrays = (index.directory, index.entries, index.hits)
+    return sum(array.nbytes for array in arrays) + 4 * index.lengths.size
+
+
+def resident_index(index: MinimizerIndex, device: CudaDevice) -> DeviceMinimizerIndex:
+    """Return an index on a device, copied there once for as long as the index is in use.
+
+    Raises
+    ------
+    DeviceError
+        It does not fit.
+    """
+    return _copies.on(index, device)
+
+
+def _copied(index: MinimizerIndex) -> DeviceMinimizerIndex:
+    return DeviceMinimizerIndex(
+        lengths=cupy.asarray(index.lengths.astype(np.int32)),
+        sketch=index.sketch,
+        directory=_on_device(index.directory),
+        directory_bits=index.directory_bits,
+        entries=_on_device(index.entries),
+        hits=_on_device(index.hits),
+    )
+
+
+def _on_device(array: Any) -> Any:
+    return cupy.asarray(np.ascontiguousarray(array))
+
+
+_copies = ResidentCopies("the minimizer index", index_bytes, _copied, "use --device cpu")

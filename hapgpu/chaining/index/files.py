@@ -1,0 +1,144 @@
+"""Files of minimizer indexes."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+
+from hapgpu.chaining.index.checks import is_sound
+from hapgpu.chaining.index.minimizer_index import MinimizerIndex
+from hapgpu.chaining.options import SketchOptions
+from hapgpu.io.array_files.array_file import ArrayFormat, Arrays
+from hapgpu.io.array_files.header import Header, bytes_of, flag_of, names_of, whole_of
+from hapgpu.io.genome.fasta_digest import check_digest
+
+SUFFIX: Final = ".hgm"
+MAGIC: Final = b"\x89HGM\r\n\x1a\n"  # as of PNG: no text, and broken by a change of line ends
+VERSION: Final = 1
+
+_DEFAULT_NAME = re.compile(
+    r"(?P<fasta>.+)\.k(?P<k>\d{1,2})w(?P<w>\d{1,3})(?P<hpc>H?)\.hgm", re.DOTALL
+)
+
+
+def default_index_path(fasta: str | Path, sketch: SketchOptions) -> Path:
+    """Return where the index of a FASTA file lies: beside it, the minimizers in its name."""
+    return Path(f"{fasta}.k{sketch.k}w{sketch.w}{'H' * sketch.is_hpc}{SUFFIX}")
+
+
+def index_command(fasta: str | Path, sketch: SketchOptions, target: Path | None = None) -> str:
+    """Return the command that makes an index, by default at its default place."""
+    plain = SketchOptions()
+    return "".join(
+        [
+            "hapgpu index --minimizers",
+            f" -k {sketch.k}" if sketch.k != plain.k else "",
+            f" -w {sketch.w}" if sketch.w != plain.w else "",
+            " -H" if sketch.is_hpc else "",
+            f" {fasta}",
+            f" -o {target}" if target and target != default_index_path(fasta, sketch) else "",
+        ]
+    )
+
+
+def save_index(index: MinimizerIndex, path: str | Path) -> None:
+    """Write an index, whole or not at all.
+
+    Raises
+    ------
+    OutputError
+        The file cannot be written.
+    """
+    _FORMAT.save(path, _header_of(index), _arrays_of(index))
+
+
+def load_index(path: str | Path) -> MinimizerIndex:
+    """Map an index into memory, read-only; verify every byte of its arrays, and their values.
+
+    Raises
+    ------
+    InputError
+        The file is missing, is no index, is of another version, cut short or damaged, or its
+        arrays are not those of an index, whoever wrote them.
+    """
+    return _FORMAT.load(path, _index_of, is_sound)
+
+
+def is_index(path: Path) -> bool:
+    """Tell whether a file is a minimizer index, damaged or not."""
+    return path.is_file() and _FORMAT.is_format_of(path)  # nothing is taken out of a pipe
+
+
+def check_index_belongs(index: MinimizerIndex, index_path: Path, fasta: Path) -> None:
+    """Make sure that an index was made of a FASTA file as it is now.
+
+    Raises
+    ------
+    InputError
+        It was not, or the FASTA file cannot be read.
+    """
+    made_of = index.fasta_bytes, index.fasta_sha256
+    check_digest(fasta, made_of, index_path, index_command(fasta, index.sketch, index_path))
+
+
+def _arrays_of(index: MinimizerIndex) -> Arrays:
+    return {
+        "lengths": index.lengths,
+        "directory": index.directory,
+        "entries": index.entries,
+        "hits": index.hits,
+    }
+
+
+def _header_of(index: MinimizerIndex) -> Header:
+    """Return what `_index_of` reads."""
+    return {
+        "names": index.names,
+        "k": index.sketch.k,
+        "w": index.sketch.w,
+        "hpc": index.sketch.is_hpc,
+        "directory_bits": index.directory_bits,
+        "fasta_bytes": index.fasta_bytes,
+        "fasta_sha256": index.fasta_sha256.hex(),
+    }
+
+
+def _index_of(header: Header, arrays: Arrays) -> MinimizerIndex:
+    return MinimizerIndex(
+        names=names_of(header, "names"),
+        lengths=arrays["lengths"],
+        sketch=SketchOptions(whole_of(header, "k"), whole_of(header, "w"), flag_of(header, "hpc")),
+        directory=arrays["directory"],
+        directory_bits=whole_of(header, "directory_bits"),
+        entries=arrays["entries"],
+        hits=arrays["hits"],
+        fasta_bytes=whole_of(header, "fasta_bytes"),
+        fasta_sha256=bytes_of(header, "fasta_sha256"),
+    )
+
+
+def _remedy(path: Path) -> str:
+    """Return the command that makes an index anew."""
+    named = _DEFAULT_NAME.fullmatch(str(path))
+    if named and Path(named["fasta"]).is_file():
+        sketch = SketchOptions(int(named["k"]), int(named["w"]), bool(named["hpc"]))
+        return index_command(named["fasta"], sketch)
+    may_be_replaced = path.suffix == SUFFIX or not path.exists()  # not a file given by mistake
+    return "hapgpu index --minimizers REF.fa" + (f" -o {path}" if may_be_replaced else "")
+
+
+_FORMAT: Final = ArrayFormat(
+    what="minimizer index of hapgpu",
+    magic=MAGIC,
+    version=VERSION,
+    dtypes={
+        "lengths": np.int64,
+        "directory": np.uint32,
+        "entries": np.uint64,
+        "hits": np.uint64,
+    },
+    remedy=_remedy,
+)

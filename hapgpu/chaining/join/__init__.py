@@ -1,0 +1,1 @@
+"""Chains joined over long gaps."""

@@ -1,0 +1,163 @@
+"""Chains of a read joined over long gaps: their anchors are chained once more.
+
+Of minimap2 since 2.19 (Li 2021, Bioinformatics 37:4572).
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hapgpu.arrays.bytes import Integer
+from hapgpu.arrays.ragged_view import read_only
+from hapgpu.chaining.batches import Chains
+from hapgpu.chaining.chains.cpu import (
+    ChainColumns,
+    ChainLimits,
+    chain_columns,
+    filled_chains,
+    trace_read,
+    tracing_space,
+)
+from hapgpu.chaining.join.scores_cpu import JoinNumbers, join_space, score_joins
+from hapgpu.chaining.parameters import JoinRules
+from hapgpu.chaining.scores.pair_score import PREDECESSOR, SCORE
+from hapgpu.chaining.sort.cpu import radix_sort
+from hapgpu.runtime.jit import njit, njit_inlined
+
+_LEAST_UNCHAINED: Final = 1000
+_LEAST_SHARE: Final = np.float32(0.1)
+
+
+def join_chains(chains: Chains, lengths: NDArray[np.int32], rules: JoinRules) -> Chains:
+    """Join the chains of each read that has several, in one thread.
+
+    Parameters
+    ----------
+    chains
+        Of n reads.
+    lengths
+        int32[n], bases of the reads.
+    rules
+        How.
+
+    Returns
+    -------
+    The chains of the reads, new ones where a read had several: joined ones may be cut elsewhere.
+    """
+    limits = ChainLimits(rules.bandwidth, rules.min_count, rules.min_score)
+    columns = chain_columns(chains.x.size, chains.scores.size, limits)
+    offsets = np.zeros(chains.offsets.size, dtype=np.int64)
+    numbers = JoinNumbers(
+        rules.max_distance,
+        rules.inner_distance,
+        rules.most_candidates,
+        0.5 * rules.slope,
+        rules.max_skip,
+    )
+    given = ChainColumns(
+        read_only(chains.x),
+        read_only(chains.y),
+        read_only(chains.anchor_offsets),
+        read_only(chains.scores),
+    )
+    penalties = rules.penalties.astype(np.int32)
+    _join_reads(
+        given,
+        read_only(chains.offsets),
+        read_only(lengths),
+        penalties,
+        numbers,
+        limits,
+        columns,
+        offsets,
+    )
+    return filled_chains(columns, offsets)
+
+
+@njit
+def _join_reads(
+    given: ChainColumns,
+    given_offsets: NDArray[np.int64],
+    lengths: NDArray[np.int32],
+    penalties: NDArray[np.int32],
+    numbers: JoinNumbers,
+    limits: ChainLimits,
+    columns: ChainColumns,
+    offsets: NDArray[np.int64],
+) -> None:
+    """Append the chains of each read, joined or as they are."""
+    given_x, given_y, anchor_offsets = given.x, given.y, given.anchor_offsets
+    longest: Integer = np.int64(0)
+    for read in range(lengths.size):
+        begin = anchor_offsets[given_offsets[read]]
+        longest = max(longest, anchor_offsets[given_offsets[read + 1]] - begin)
+    x = np.empty(longest, dtype=np.uint64)
+    y = np.empty(longest, dtype=np.uint64)
+    scores = np.empty(longest, dtype=np.int32)
+    predecessors = np.empty(longest, dtype=np.int32)
+    space, tracing = join_space(longest), tracing_space(longest)
+    table = space.table
+    for read in range(lengths.size):
+        first, behind = given_offsets[read], given_offsets[read + 1]
+        if not _is_to_join(given_y, anchor_offsets, first, behind, lengths[read]):
+            offsets[read + 1] = _copy_chains(given, first, behind, columns, offsets[read])
+            continue
+        begin = np.uint64(anchor_offsets[first])
+        count = np.int64(anchor_offsets[behind] - anchor_offsets[first])
+        for k in range(np.uint64(count)):
+            x[k], y[k] = given_x[begin + k], given_y[begin + k]
+        radix_sort(x, y, 0, count)
+        score_joins(x, y, count, penalties, numbers, space)
+        for k in range(np.uint64(count)):
+            scores[k], predecessors[k] = table[SCORE, k], table[PREDECESSOR, k]
+        offsets[read + 1] = trace_read(
+            x,
+            y,
+            scores,
+            predecessors,
+            np.uint64(0),
+            np.uint64(count),
+            limits,
+            tracing,
+            columns,
+            offsets[read],
+        )
+
+
+@njit_inlined
+def _is_to_join(
+    y: NDArray[np.uint64],
+    anchor_offsets: NDArray[np.int64],
+    first: Integer,
+    behind: Integer,
+    length: Integer,
+) -> bool:
+    """Tell whether a read has several chains and the first does not cover just all of it."""
+    if behind - first < 2:
+        return False
+    start = np.int32(y[anchor_offsets[first]])
+    end = np.int32(y[anchor_offsets[first + 1] - 1])
+    covered = np.int64(end) - np.int64(start)
+    return bool(
+        np.int64(length) - covered > _LEAST_UNCHAINED
+        or np.float32(covered) > np.float32(length) * _LEAST_SHARE
+    )
+
+
+@njit_inlined
+def _copy_chains(
+    given: ChainColumns, first: Integer, behind: Integer, columns: ChainColumns, chains: Integer
+) -> Integer:
+    """Append given chains as they are; returns how many there are then."""
+    given_x, given_y, given_offsets = given.x, given.y, given.anchor_offsets
+    out_x, out_y, offsets = columns.x, columns.y, columns.anchor_offsets
+    moved = offsets[chains] - given_offsets[first]
+    for anchor in range(given_offsets[first], given_offsets[behind]):
+        out_x[anchor + moved], out_y[anchor + moved] = given_x[anchor], given_y[anchor]
+    for chain in range(first, behind):
+        columns.scores[chains + chain - first] = given.scores[chain]
+        offsets[chains + chain - first + 1] = given_offsets[chain + 1] + moved
+    return chains + behind - first

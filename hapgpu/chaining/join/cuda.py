@@ -1,0 +1,205 @@
+"""Chains joined over long gaps on a GPU (`cuda/chaining/join/join.cu`); as `cpu`."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import cupy
+import numpy as np
+
+from hapgpu.chaining.batches import Anchors, Chains
+from hapgpu.chaining.chains.cuda import trace_chains
+from hapgpu.chaining.join.scores_cuda import score_joins
+from hapgpu.chaining.parameters import ChainRules, JoinRules
+from hapgpu.runtime.gpu.launch import Array, Kernel, Scalar
+from hapgpu.runtime.gpu.work_queue import QUEUE, WARP, launch_threads, work_queue
+
+_THREADS: Final = 128  # of a block, as in the source
+
+_X, _Y = Array("x", np.uint64, "anchors"), Array("y", np.uint64, "anchors")
+_ANCHORS = Scalar("anchors", np.int64)
+_CHAIN_ENDS = (Array("anchor_offsets", np.int64, "chains", 1), Scalar("chains", np.int32))
+_OFFSETS = Array("offsets", np.int64, "reads", 1)
+_READS = Scalar("reads", np.int32)
+_QUEUE = (*QUEUE, Scalar("one", np.int32))
+_JOINED_OFFSETS = Array("joined_offsets", np.int64, "reads", 1)
+
+COUNT_JOINED: Final = Kernel(
+    "chaining/join/join.cu",
+    "count_joined",
+    (
+        _Y,
+        _ANCHORS,
+        *_CHAIN_ENDS,
+        _OFFSETS,
+        Array("lengths", np.int32, "reads"),
+        _READS,
+        Array("counts", np.int64, "reads", 1),
+    ),
+)
+SORT_JOINED: Final = Kernel(
+    "chaining/join/join.cu",
+    "sort_joined",
+    (
+        _X,
+        _Y,
+        _ANCHORS,
+        *_CHAIN_ENDS,
+        _OFFSETS,
+        _READS,
+        _JOINED_OFFSETS,
+        *_QUEUE,
+        Array("joined_x", np.uint64, "joined"),
+        Array("joined_y", np.uint64, "joined"),
+        Array("places", np.uint32, "joined"),
+        Scalar("joined", np.int64),
+    ),
+)
+COUNT_MERGED: Final = Kernel(
+    "chaining/join/join.cu",
+    "count_merged",
+    (
+        *_CHAIN_ENDS,
+        _OFFSETS,
+        _READS,
+        _JOINED_OFFSETS,
+        Array("joined_anchor_offsets", np.int64, "joined_chains", 1),
+        Scalar("joined_chains", np.int32),
+        Array("joined_chain_offsets", np.int64, "reads", 1),
+        Array("chain_counts", np.int64, "reads", 1),
+        Array("anchor_counts", np.int64, "reads", 1),
+    ),
+)
+MERGE_CHAINS: Final = Kernel(
+    "chaining/join/join.cu",
+    "merge_chains",
+    (
+        *(_X, _Y, _ANCHORS),
+        Array("anchor_offsets", np.int64, "chains", 1),
+        Array("scores", np.int32, "chains"),
+        Scalar("chains", np.int32),
+        _OFFSETS,
+        _READS,
+        _JOINED_OFFSETS,
+        Array("joined_x", np.uint64, "joined_anchors"),
+        Array("joined_y", np.uint64, "joined_anchors"),
+        Scalar("joined_anchors", np.int64),
+        Array("joined_anchor_offsets", np.int64, "joined_chains", 1),
+        Array("joined_scores", np.int32, "joined_chains"),
+        Scalar("joined_chains", np.int32),
+        Array("joined_chain_offsets", np.int64, "reads", 1),
+        Array("merged_offsets", np.int64, "reads", 1),
+        Array("merged_begins", np.int64, "reads", 1),
+        Array("merged_x", np.uint64, "merged_anchors"),
+        Array("merged_y", np.uint64, "merged_anchors"),
+        Scalar("merged_anchors", np.int64),
+        Array("merged_anchor_offsets", np.int64, "merged_chains", 1),
+        Array("merged_scores", np.int32, "merged_chains"),
+        Scalar("merged_chains", np.int32),
+    ),
+)
+
+
+def join_chains(chains: Chains, lengths: Any, rules: JoinRules) -> Chains:
+    """Chain anew, over longer gaps, the anchors of the chains of each read that has several.
+
+    Works on the current stream of the chains' device, which has to be the current one. Reads
+    of which the first chain is all but the whole keep their chains.
+
+    Parameters
+    ----------
+    chains
+        Of n reads, on the device.
+    lengths
+        int32[n] on the device: bases of each read.
+    rules
+        How far apart the parts may be.
+
+    Returns
+    -------
+    Chains
+        On the device; the same object if no read has anything to join.
+    """
+    offsets = _joined_offsets(chains, lengths)
+    total = int(offsets[-1])
+    if not total:
+        return chains
+    anchors = _sorted_anchors(chains, offsets, total)
+    joined = trace_chains(anchors, score_joins(anchors, rules), _tracing_rules(rules))
+    return _merged(chains, joined, offsets)
+
+
+def _joined_offsets(chains: Chains, lengths: Any) -> Any:
+    """int64[n + 1]: where the anchors to be joined of each read begin among those of all."""
+    reads = lengths.size
+    counts = cupy.empty(reads + 1, dtype=np.int64)
+    arguments = (
+        *(chains.y, chains.y.size, chains.anchor_offsets, chains.scores.size, chains.offsets),
+        *(lengths, reads, counts),
+    )
+    launch_threads(COUNT_JOINED, _THREADS, reads, arguments)
+    return cupy.cumsum(counts)
+
+
+def _sorted_anchors(chains: Chains, offsets: Any, total: int) -> Anchors:
+    """Return the anchors of the reads to be joined, `total` in all, sorted by x."""
+    x, y = (cupy.empty(total, dtype=np.uint64) for _ in range(2))
+    reads = offsets.size - 1
+    arguments = (
+        *(chains.x, chains.y, chains.x.size, chains.anchor_offsets, chains.scores.size),
+        *(chains.offsets, reads, offsets, *work_queue(offsets), 1),
+        *(x, y, cupy.empty(total, dtype=np.uint32), total),
+    )
+    launch_threads(SORT_JOINED, _THREADS, reads * WARP, arguments)
+    return Anchors(x, y, offsets)
+
+
+def _tracing_rules(rules: JoinRules) -> ChainRules:
+    """Return what decides where joined chains end."""
+    return ChainRules(
+        max_distance_x=rules.max_distance,
+        max_distance_y=rules.max_distance,
+        bandwidth=rules.bandwidth,
+        penalties=rules.penalties,
+        max_skip=rules.max_skip,
+        max_iterations=rules.most_candidates,
+        min_count=rules.min_count,
+        min_score=rules.min_score,
+    )
+
+
+def _merged(chains: Chains, joined: Chains, joined_offsets: Any) -> Chains:
+    """Return the chains of each read: the joined ones if it had any anchors to join."""
+    reads = joined_offsets.size - 1
+    chain_counts, anchor_counts = (cupy.empty(reads + 1, dtype=np.int64) for _ in range(2))
+    arguments: tuple[Any, ...] = (
+        *(chains.anchor_offsets, chains.scores.size, chains.offsets, reads, joined_offsets),
+        *(joined.anchor_offsets, joined.scores.size, joined.offsets),
+        *(chain_counts, anchor_counts),
+    )
+    launch_threads(COUNT_MERGED, _THREADS, reads, arguments)
+    offsets, begins = cupy.cumsum(chain_counts), cupy.cumsum(anchor_counts)
+    count, total = int(offsets[-1]), int(begins[-1])
+    merged = Chains(
+        x=cupy.empty(total, dtype=np.uint64),
+        y=cupy.empty(total, dtype=np.uint64),
+        anchor_offsets=cupy.empty(count + 1, dtype=np.int64),
+        scores=cupy.empty(count, dtype=np.int32),
+        offsets=offsets,
+    )
+    arguments = (
+        *_columns(chains),
+        *(reads, joined_offsets),
+        *_columns(joined),
+        *(offsets, begins, merged.x, merged.y, total),
+        *(merged.anchor_offsets, merged.scores, count),
+    )
+    launch_threads(MERGE_CHAINS, _THREADS, reads * WARP, arguments)
+    return merged
+
+
+def _columns(chains: Chains) -> tuple[Any, ...]:
+    return (
+        *(chains.x, chains.y, chains.x.size, chains.anchor_offsets, chains.scores),
+        *(chains.scores.size, chains.offsets),
+    )

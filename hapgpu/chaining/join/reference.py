@@ -1,0 +1,121 @@
+"""Chains of a read joined over long gaps: their anchors are chained once more (Li 2021).
+
+Now anchors may be as far apart as `long_bandwidth`. Instead of all predecessors within that
+distance, one is tried: that for which the score would be highest if a gap cost nothing but its
+length. Those within a short distance are searched as before.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Sequence
+from typing import Final
+
+import numpy as np
+
+from hapgpu.chaining.anchors.reference import Anchor
+from hapgpu.chaining.chains.reference import Chain, chains_of
+from hapgpu.chaining.parameters import JoinRules
+from hapgpu.chaining.scores.reference import (
+    Scores,
+    Search,
+    first_in_reach,
+    gain,
+    gap_between,
+)
+from hapgpu.chaining.sort.reference import sort_ascending
+
+_LEAST_UNCHAINED: Final = 1000
+_LEAST_SHARE: Final = np.float32(0.1)
+
+
+def joined(chains: Sequence[Chain], length: int, rules: JoinRules, k: int) -> list[Chain]:
+    """Return new chains of the anchors of all chains of a read, or, where none is needed, these.
+
+    Parameters
+    ----------
+    length
+        Bases of the read.
+    rules
+        All but its penalties, which follow from `k`.
+    """
+    if len(chains) < 2:
+        return list(chains)
+    first = chains[0].anchors
+    covered = first[-1].query - first[0].query
+    is_short = np.float32(covered) <= np.float32(length) * _LEAST_SHARE
+    if length - covered <= _LEAST_UNCHAINED and is_short:
+        return list(chains)
+    anchors = [anchor for chain in chains for anchor in chain.anchors]
+    anchors = sort_ascending(anchors, key=lambda anchor: anchor.x)
+    return chains_of(anchors, join_scores(anchors, rules, k), rules)
+
+
+def join_scores(anchors: Sequence[Anchor], rules: JoinRules, k: int) -> Scores:
+    """Score the sorted anchors of a read (minimap2's `mg_lchain_rmq`)."""
+    scores: list[int] = []
+    predecessors: list[int] = []
+    priorities: list[float] = []
+    half_slope = 0.5 * float(np.float32(float(np.float32(0.8)) * 0.01 * k))
+    order = [anchor.x for anchor in anchors]
+    for anchor in anchors:
+        search = Search(anchor.span, rules.max_skip)
+        far = _far_candidates(order, anchors, anchor, rules)
+        if far:
+            j = max(far, key=priorities.__getitem__)
+            if gap_between(anchors[j], anchor) <= rules.bandwidth:
+                search.try_one(j, scores[j] + gain(anchors[j], anchor, k))
+            if not _continues(anchors[j], anchor):
+                for j in _near_candidates(order, anchors, anchor, rules):
+                    if gap_between(anchors[j], anchor) > rules.bandwidth:
+                        continue
+                    score = scores[j] + gain(anchors[j], anchor, k)
+                    if search.gives_up(j, score, predecessors[j]):
+                        break
+        scores.append(search.best)
+        predecessors.append(search.predecessor)
+        priorities.append(search.best + half_slope * (anchor.target + anchor.query))
+    return Scores(scores, predecessors)
+
+
+def _far_candidates(
+    order: Sequence[int], anchors: Sequence[Anchor], anchor: Anchor, rules: JoinRules
+) -> list[int]:
+    """Return the anchors within the long distance, by the read within less than it.
+
+    In minimap2's search tree anchor 0 of a read counts even where it ends beside this one in the
+    read, not before it.
+    """
+    query = anchor.query
+    return [
+        j
+        for j in _candidates(order, anchor, rules.max_distance, rules.most_candidates)
+        if query - rules.max_distance < anchors[j].query < query + (j == 0)
+    ]
+
+
+def _near_candidates(
+    order: Sequence[int], anchors: Sequence[Anchor], anchor: Anchor, rules: JoinRules
+) -> list[int]:
+    """Return the anchors within the short distance, the nearest in the read first."""
+    query = anchor.query
+    near = [
+        j
+        for j in _candidates(order, anchor, rules.inner_distance, rules.most_candidates)
+        if query - rules.inner_distance <= anchors[j].query < query
+    ]
+    return sorted(near, key=lambda j: (anchors[j].query, j), reverse=True)
+
+
+def _candidates(order: Sequence[int], anchor: Anchor, distance: int, most: int) -> range:
+    """Return the nearest anchors before this one on the reference, up to so many.
+
+    Anchors at the same place of the reference are not before each other.
+    """
+    behind = bisect_left(order, anchor.x)
+    return range(max(first_in_reach(order, anchor, distance), behind - most), behind)
+
+
+def _continues(before: Anchor, after: Anchor) -> bool:
+    """Tell whether two k-mers overlap, or touch, on one diagonal: then nothing can be better."""
+    return gap_between(before, after) == 0 and after.query - before.query <= before.span

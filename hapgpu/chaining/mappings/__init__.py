@@ -1,0 +1,1 @@
+"""Chains to primary and secondary mappings."""

@@ -1,0 +1,302 @@
+"""Chains of reads turned into regions: sorted, with parents, and those that are to be reported.
+
+The order, the coordinates and the estimates are those of minimap2 (Li 2018, Bioinformatics
+34:3094).
+"""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hapgpu.arrays.bytes import Integer
+from hapgpu.arrays.ragged_view import read_only
+from hapgpu.chaining.batches import Chains, Regions, Seeds
+from hapgpu.chaining.index.minimizer_index import MinimizerIndex
+from hapgpu.chaining.mappings.columns import (
+    CHAIN,
+    COLUMNS,
+    COUNT,
+    IS_REVERSE,
+    QUERY_END,
+    QUERY_START,
+    SCORE,
+    SEQUENCE,
+    TARGET_END,
+    TARGET_START,
+)
+from hapgpu.chaining.mappings.seed_counts import count_seeds, mean_spans
+from hapgpu.chaining.mappings.selection import Selected, all_regions, select_regions
+from hapgpu.chaining.options import ChainOptions, RegionOptions
+from hapgpu.chaining.sort.cpu import radix_sort
+from hapgpu.runtime.jit import njit, njit_inlined
+
+_SEED: Final = 11
+_HALF: Final = np.uint64(0xFFFFFFFF)
+_SPAN: Final = np.uint64(0xFF)
+_0, _1, _3, _6, _10, _11, _14, _15 = map(np.uint64, (0, 1, 3, 6, 10, 11, 14, 15))
+_16, _21, _24, _28, _31, _32, _63, _265 = map(np.uint64, (16, 21, 24, 28, 31, 32, 63, 265))
+
+
+class _ChainArrays(NamedTuple):
+    """`Chains` for compiled code."""
+
+    x: NDArray[np.uint64]
+    y: NDArray[np.uint64]
+    anchor_offsets: NDArray[np.int64]
+    scores: NDArray[np.int32]
+    offsets: NDArray[np.int64]
+
+
+def _arrays(chains: Chains) -> _ChainArrays:
+    return _ChainArrays(
+        read_only(chains.x),
+        read_only(chains.y),
+        read_only(chains.anchor_offsets),
+        read_only(chains.scores),
+        read_only(chains.offsets),
+    )
+
+
+@njit_inlined
+def _mix32(value: Integer) -> Integer:
+    """Thomas Wang's mix of 32 bits."""
+    key = value
+    key = (key + ~(key << _15)) & _HALF
+    key ^= key >> _10
+    key = (key + (key << _3)) & _HALF
+    key ^= key >> _6
+    key = (key + ~(key << _11)) & _HALF
+    return key ^ key >> _16
+
+
+@njit_inlined
+def _mix64(value: Integer) -> Integer:
+    """Thomas Wang's mix of 64 bits."""
+    key = value
+    key = ~key + (key << _21)
+    key ^= key >> _24
+    key *= _265
+    key ^= key >> _14
+    key *= _21
+    key ^= key >> _28
+    return key + (key << _31)
+
+
+@njit
+def _hash_names(
+    text: NDArray[np.uint8],
+    name_starts: NDArray[np.int32],
+    name_lengths: NDArray[np.int32],
+    lengths: NDArray[np.int32],
+    hashes: NDArray[np.uint32],
+) -> None:
+    """Hash the name and the number of bases of each read."""
+    salt = _mix32(np.uint64(_SEED))
+    for read in range(lengths.size):
+        hashed = _0
+        begin = np.uint64(name_starts[read])
+        for k in range(np.uint64(name_lengths[read])):
+            hashed = (_31 * hashed + np.uint64(text[begin + k])) & _HALF
+        salted = (_mix32(np.uint64(lengths[read])) + salt) & _HALF
+        hashes[read] = _mix32(hashed ^ salted)
+
+
+def name_hashes(
+    text: NDArray[np.uint8],
+    name_starts: NDArray[np.int32],
+    name_lengths: NDArray[np.int32],
+    lengths: NDArray[np.int32],
+    uses_names: bool,
+) -> NDArray[np.uint32]:
+    """Hash what decides between equal chains of a read.
+
+    Parameters
+    ----------
+    text
+        uint8: where the names lie.
+    name_starts, name_lengths
+        int32[n].
+    lengths
+        int32[n]: bases of each read.
+    uses_names
+        Reads of one length have different hashes only if so.
+
+    Returns
+    -------
+    uint32[n].
+    """
+    hashes = np.empty(lengths.size, dtype=np.uint32)
+    hashed_lengths = name_lengths if uses_names else np.zeros_like(name_lengths)
+    _hash_names(
+        read_only(text),
+        read_only(name_starts),
+        read_only(hashed_lengths),
+        read_only(lengths),
+        hashes,
+    )
+    return hashes
+
+
+@njit
+def _sort_chains(
+    chains: _ChainArrays,
+    hashes: NDArray[np.uint32],
+    keys: NDArray[np.uint64],
+    order: NDArray[np.uint64],
+) -> None:
+    """Set the chains of each read in descending order of score; a hash decides between equals."""
+    x, y, scores = chains.x, chains.y, chains.scores
+    anchor_offsets, offsets = chains.anchor_offsets, chains.offsets
+    for read in range(hashes.size):
+        hashed = np.uint64(hashes[read])
+        begin, end = offsets[read], offsets[read + 1]
+        for chain in range(begin, end):
+            first = anchor_offsets[chain]
+            count = np.uint64(anchor_offsets[chain + 1] - first)
+            drawn = _mix64(_mix64(x[first]) + _mix64(y[first]) ^ hashed) & _HALF
+            keys[chain] = (np.uint64(scores[chain]) << _32 | count) ^ drawn
+            order[chain] = np.uint64(chain)
+        radix_sort(keys, order, begin, end)
+        low, high = begin, end - 1
+        while low < high:
+            order[low], order[high] = order[high], order[low]
+            low += 1
+            high -= 1
+
+
+@njit
+def _locate(
+    chains: _ChainArrays,
+    order: NDArray[np.uint64],
+    lengths: NDArray[np.int32],
+    table: NDArray[np.int32],
+) -> None:
+    """Fill the table with where the sorted chains lie."""
+    x, y, scores = chains.x, chains.y, chains.scores
+    anchor_offsets, offsets = chains.anchor_offsets, chains.offsets
+    for read in range(lengths.size):
+        length = np.int64(lengths[read])
+        for row in range(offsets[read], offsets[read + 1]):
+            chain = order[row]
+            first, behind = anchor_offsets[chain], anchor_offsets[chain + _1]
+            last = behind - 1
+            span = np.int64(y[first] >> _32 & _SPAN)
+            start = np.int64(y[first] & _HALF) + 1 - span
+            end = np.int64(y[last] & _HALF) + 1
+            is_reverse = x[first] >> _63
+            table[SCORE, row] = scores[chain]
+            table[COUNT, row] = behind - first
+            table[SEQUENCE, row] = np.int64((x[first] << _1) >> (_32 + _1))
+            table[IS_REVERSE, row] = np.int64(is_reverse)
+            table[QUERY_START, row] = length - end if is_reverse else start
+            table[QUERY_END, row] = length - start if is_reverse else end
+            table[TARGET_START, row] = max(np.int64(x[first] & _HALF) + 1 - span, np.int64(0))
+            table[TARGET_END, row] = np.int64(x[last] & _HALF) + 1
+            table[CHAIN, row] = np.int64(chain)
+
+
+@njit
+def _measure(
+    chains: _ChainArrays,
+    selected: NDArray[np.int32],
+    matches: NDArray[np.int32],
+    block_lengths: NDArray[np.int32],
+) -> None:
+    """Estimate the bases that match and those of the alignment, from one anchor to the next."""
+    x, y, anchor_offsets = chains.x, chains.y, chains.anchor_offsets
+    for region in range(selected.size):
+        chain = selected[region]
+        first = np.uint64(anchor_offsets[chain])
+        matched = aligned = np.int64(y[first] >> _32 & _SPAN)
+        for k in range(first + _1, np.uint64(anchor_offsets[chain + 1])):
+            target = np.int64(x[k] & _HALF) - np.int64(x[k - _1] & _HALF)
+            query = np.int64(y[k] & _HALF) - np.int64(y[k - _1] & _HALF)
+            aligned += max(target, query)
+            matched += min(target, query, np.int64(y[k] >> _32 & _SPAN))
+        matches[region] = matched
+        block_lengths[region] = aligned
+
+
+def make_regions(
+    chains: Chains,
+    seeds: Seeds,
+    lengths: NDArray[np.int32],
+    name_hashes: NDArray[np.uint32],
+    index: MinimizerIndex,
+    chain_options: ChainOptions,
+    options: RegionOptions,
+) -> Regions:
+    """Turn the chains of n reads into the regions to report.
+
+    Parameters
+    ----------
+    chains
+        Of the reads.
+    seeds
+        Of the reads.
+    lengths
+        int32[n]: bases of each read.
+    name_hashes
+        uint32[n]: as the function of this name gives them.
+    index
+        Of the reference.
+    chain_options, options
+        What the user chose.
+
+    Returns
+    -------
+    Regions
+        With `all_chains` no region has a parent: `parents` is -1.
+    """
+    arrays = _arrays(chains)
+    count = chains.scores.size
+    order, keys = np.empty((2, count), dtype=np.uint64)
+    _sort_chains(arrays, read_only(name_hashes), keys, order)
+    table = np.empty((COLUMNS, count), dtype=np.int32)
+    _locate(arrays, read_only(order), read_only(lengths), table)
+    if options.all_chains:
+        selected = all_regions(table, chains.offsets)
+    else:
+        selected = select_regions(table, chains.offsets, index.sketch.k, chain_options, options)
+    return _regions_of(selected, chains, seeds, lengths, index.lengths)
+
+
+def _regions_of(
+    selected: Selected,
+    chains: Chains,
+    seeds: Seeds,
+    lengths: NDArray[np.int32],
+    sequence_lengths: NDArray[np.int64],
+) -> Regions:
+    """Measure what was selected."""
+    table = selected.table
+    matches, block_lengths = np.empty((2, table.shape[1]), dtype=np.int32)
+    _measure(_arrays(chains), read_only(table[CHAIN]), matches, block_lengths)
+    spans = mean_spans(seeds)
+    matched, expected = count_seeds(
+        chains, seeds, spans, table, selected.offsets, lengths, sequence_lengths
+    )
+    return Regions(
+        scores=table[SCORE],
+        counts=table[COUNT],
+        sequences=table[SEQUENCE],
+        is_reverse=table[IS_REVERSE].astype(np.uint8),
+        query_starts=table[QUERY_START],
+        query_ends=table[QUERY_END],
+        target_starts=table[TARGET_START],
+        target_ends=table[TARGET_END],
+        matches=matches,
+        lengths=block_lengths,
+        parents=selected.parents,
+        second_scores=selected.second_scores,
+        rivals=selected.rivals,
+        is_retained=selected.is_retained,
+        seeds_matched=matched,
+        seeds_expected=expected,
+        offsets=selected.offsets,
+        mean_spans=spans,
+        repeat_lengths=seeds.repeat_lengths,
+    )

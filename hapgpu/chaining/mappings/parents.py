@@ -1,0 +1,110 @@
+"""Which chains of a read are secondary to which others.
+
+A chain that lies, on the read, mostly within a better one is secondary to it. The rules are those
+of minimap2 2.30 (Li 2018, Bioinformatics 34:3094), float32 arithmetic included.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hapgpu.arrays.bytes import Integer
+from hapgpu.chaining.mappings.columns import COUNT, QUERY_END, QUERY_START, SCORE
+from hapgpu.runtime.jit import njit, njit_inlined
+
+
+@njit_inlined
+def _uncovered(
+    table: NDArray[np.int32],
+    row: Integer,
+    by_start: NDArray[np.int64],
+    primaries: Integer,
+) -> Integer:
+    """Return how much of the read under a region no primary covers; -1 if none overlaps.
+
+    The primaries are in ascending order of where they start.
+    """
+    start, end = np.int64(table[QUERY_START, row]), np.int64(table[QUERY_END, row])
+    uncovered = np.int64(0)
+    behind = start
+    overlaps = False
+    for k in range(primaries):
+        primary_start = np.int64(table[QUERY_START, by_start[k]])
+        primary_end = np.int64(table[QUERY_END, by_start[k]])
+        if primary_start >= end:
+            break
+        if primary_end > start:
+            overlaps = True
+            uncovered += max(primary_start - behind, np.int64(0))
+            behind = max(behind, min(primary_end, end))
+    return uncovered + end - behind if overlaps else np.int64(-1)
+
+
+@njit_inlined
+def _is_masked(
+    table: NDArray[np.int32],
+    row: Integer,
+    primary: Integer,
+    uncovered: Integer,
+    mask_level: np.float32,
+) -> bool:
+    """Tell whether a region overlaps a primary enough to be secondary to it."""
+    start, end = np.int64(table[QUERY_START, row]), np.int64(table[QUERY_END, row])
+    primary_start = np.int64(table[QUERY_START, primary])
+    primary_end = np.int64(table[QUERY_END, primary])
+    overlap = min(end, primary_end) - max(start, primary_start)
+    if overlap <= 0:
+        return False
+    shorter = min(end - start, primary_end - primary_start)
+    longer = max(end - start, primary_end - primary_start)
+    covered_share = np.float32(overlap) / np.float32(shorter)
+    return bool(covered_share - np.float32(uncovered) / np.float32(longer) > mask_level)
+
+
+@njit_inlined
+def _insert_by_start(
+    table: NDArray[np.int32], row: Integer, by_start: NDArray[np.int64], primaries: Integer
+) -> None:
+    start = table[QUERY_START, row]
+    place = np.int64(primaries)
+    while place > 0 and table[QUERY_START, by_start[place - 1]] > start:
+        by_start[place] = by_start[place - 1]
+        place -= 1
+    by_start[place] = row
+
+
+@njit
+def find_parents(
+    table: NDArray[np.int32],
+    offsets: NDArray[np.int64],
+    mask_level: np.float32,
+    parents: NDArray[np.int64],
+    second_scores: NDArray[np.int32],
+    rivals: NDArray[np.int32],
+) -> None:
+    """Set the parent of each region, as its row, and what the primaries know of the others."""
+    most = np.int64(0)
+    for read in range(offsets.size - 1):
+        most = max(most, offsets[read + 1] - offsets[read])
+    primary_rows = np.empty(most, dtype=np.int64)
+    by_start = np.empty(most, dtype=np.int64)
+    for read in range(offsets.size - 1):
+        primaries = np.int64(0)
+        for row in range(offsets[read], offsets[read + 1]):
+            second_scores[row] = rivals[row] = 0
+            parent = np.int64(row)
+            uncovered = _uncovered(table, row, by_start, primaries)
+            if uncovered >= 0:
+                for k in range(primaries):
+                    if _is_masked(table, row, primary_rows[k], uncovered, mask_level):
+                        parent = primary_rows[k]
+                        break
+            parents[row] = parent
+            if parent == row:
+                _insert_by_start(table, row, by_start, primaries)
+                primary_rows[primaries] = row
+                primaries += 1
+            else:
+                second_scores[parent] = max(second_scores[parent], table[SCORE, row])
+                rivals[parent] += table[COUNT, row] >= table[COUNT, parent]

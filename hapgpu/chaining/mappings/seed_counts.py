@@ -1,0 +1,185 @@
+"""How many of the seeds under a region are in its chain, from which its divergence follows."""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hapgpu.arrays.bytes import Integer
+from hapgpu.arrays.ragged_view import read_only
+from hapgpu.chaining.batches import Chains, Seeds
+from hapgpu.chaining.mappings.columns import (
+    CHAIN,
+    QUERY_START,
+    SEQUENCE,
+    TARGET_END,
+    TARGET_START,
+)
+from hapgpu.runtime.jit import njit, njit_inlined
+
+_HALF: Final = np.uint64(0xFFFFFFFF)
+_SPAN: Final = np.uint64(0xFF)
+_1, _32, _63 = map(np.uint64, (1, 32, 63))
+
+
+class _ChainArrays(NamedTuple):
+    """Part of `Chains`, for compiled code."""
+
+    x: NDArray[np.uint64]
+    y: NDArray[np.uint64]
+    anchor_offsets: NDArray[np.int64]
+
+
+class _SeedArrays(NamedTuple):
+    """Part of `Seeds`, for compiled code."""
+
+    places: NDArray[np.uint32]
+    offsets: NDArray[np.int64]
+    mean_spans: NDArray[np.float32]
+
+
+class _RegionArrays(NamedTuple):
+    """Regions of reads, and the lengths of what they lie on."""
+
+    table: NDArray[np.int32]
+    offsets: NDArray[np.int64]
+    read_lengths: NDArray[np.int32]
+    sequence_lengths: NDArray[np.int64]
+
+
+@njit
+def _average(
+    spans: NDArray[np.uint8], offsets: NDArray[np.int64], means: NDArray[np.float32]
+) -> None:
+    """Set the mean span of the seeds of each read, 0 where there are none."""
+    for read in range(means.size):
+        begin, end = np.uint64(offsets[read]), np.uint64(offsets[read + 1])
+        total = np.uint64(0)
+        for seed in range(begin, end):
+            total += np.uint64(spans[seed])
+        count = max(end - begin, _1)
+        means[read] = np.float32(total) / np.float32(count)
+
+
+def mean_spans(seeds: Seeds) -> NDArray[np.float32]:
+    """float32[n]: the mean span of the seeds of each read, 0 where there are none."""
+    means = np.empty(seeds.offsets.size - 1, dtype=np.float32)
+    _average(read_only(seeds.spans), read_only(seeds.offsets), means)
+    return means
+
+
+@njit_inlined
+def _first_at_least(
+    places: NDArray[np.uint32], begin: Integer, end: Integer, position: Integer
+) -> Integer:
+    """Return the first seed of a read at a position or behind it."""
+    low, high = np.uint64(begin), np.uint64(end)
+    while low < high:
+        middle = (low + high) >> _1
+        if np.int64(places[middle] >> 1) < position:
+            low = middle + _1
+        else:
+            high = middle
+    return low
+
+
+@njit
+def _count(
+    chains: _ChainArrays,
+    seeds: _SeedArrays,
+    regions: _RegionArrays,
+    matched: NDArray[np.int32],
+    expected: NDArray[np.int32],
+) -> None:
+    """Set the counts of each region, whose seeds are passed along with its anchors."""
+    x, y, anchor_offsets = chains.x, chains.y, chains.anchor_offsets
+    places, seed_offsets, means = seeds.places, seeds.offsets, seeds.mean_spans
+    table, offsets = regions.table, regions.offsets
+    read_lengths, sequence_lengths = regions.read_lengths, regions.sequence_lengths
+    for read in range(offsets.size - 1):
+        length, mean = np.int64(read_lengths[read]), means[read]
+        behind = np.uint64(seed_offsets[read + 1])
+        for region in range(offsets[read], offsets[read + 1]):
+            chain = table[CHAIN, region]
+            anchor, end = anchor_offsets[chain], anchor_offsets[chain + 1]
+            count = end - anchor
+            is_reverse = x[anchor] >> _63
+            step = np.int64(1)
+            if is_reverse:
+                anchor, step = end - 1, np.int64(-1)
+            position = _position(y[anchor], is_reverse, length)
+            seed = _first_at_least(places, seed_offsets[read], behind, position)
+            first = last = seed
+            found = np.int64(0)
+            while seed < behind:
+                if np.int64(places[seed] >> 1) == position:
+                    last = seed
+                    found += 1
+                    if found == count:
+                        break
+                    anchor += step
+                    position = _position(y[anchor], is_reverse, length)
+                seed += _1
+            table_end = np.int64(sequence_lengths[table[SEQUENCE, region]])
+            query_start = np.int64(table[QUERY_START, region])
+            total = np.int64(last - first) + 1
+            total += (query_start > mean) & (table[TARGET_START, region] > mean)
+            # Not the end of the region in the read: minimap2 compares its start here too.
+            total += (length - query_start > mean) & (table_end - table[TARGET_END, region] > mean)
+            matched[region] = found
+            expected[region] = total
+
+
+@njit_inlined
+def _position(y: Integer, is_reverse: Integer, length: Integer) -> Integer:
+    """Return where the k-mer of an anchor ends in the read on its forward strand."""
+    position = np.int64(y & _HALF)
+    if not is_reverse:
+        return position
+    return length - 2 - position + np.int64(y >> _32 & _SPAN)
+
+
+def count_seeds(
+    chains: Chains,
+    seeds: Seeds,
+    means: NDArray[np.float32],
+    table: NDArray[np.int32],
+    offsets: NDArray[np.int64],
+    read_lengths: NDArray[np.int32],
+    sequence_lengths: NDArray[np.int64],
+) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    """Count the seeds of reads that are in the chains of their regions, and that could be.
+
+    Parameters
+    ----------
+    chains, seeds
+        Of n reads.
+    means
+        float32[n]: as `mean_spans` gives them.
+    table, offsets
+        int32[COLUMNS, r] and int64[n + 1]: regions of the reads.
+    read_lengths, sequence_lengths
+        int32[n] and int64[t].
+
+    Returns
+    -------
+    int32[r], int32[r]
+        The seeds in the chain; those from its first to its last, and one more for each end at
+        which there is room for another.
+    """
+    matched, expected = np.empty((2, table.shape[1]), dtype=np.int32)
+    _count(
+        _ChainArrays(read_only(chains.x), read_only(chains.y), read_only(chains.anchor_offsets)),
+        _SeedArrays(read_only(seeds.places), read_only(seeds.offsets), read_only(means)),
+        _RegionArrays(
+            read_only(table),
+            read_only(offsets),
+            read_only(read_lengths),
+            read_only(sequence_lengths),
+        ),
+        matched,
+        expected,
+    )
+    return matched, expected

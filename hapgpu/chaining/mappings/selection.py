@@ -1,0 +1,215 @@
+"""Which of a read's regions are kept: primaries, and the best of those that are secondary.
+
+The rules are those of minimap2 2.30 (Li 2018, Bioinformatics 34:3094).
+"""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hapgpu.arrays.bytes import Integer
+from hapgpu.arrays.ragged import offsets_of
+from hapgpu.arrays.ragged_view import read_only
+from hapgpu.chaining.mappings.columns import (
+    IS_REVERSE,
+    QUERY_END,
+    QUERY_START,
+    SCORE,
+    SEQUENCE,
+    TARGET_END,
+    TARGET_START,
+)
+from hapgpu.chaining.mappings.parents import find_parents
+from hapgpu.chaining.options import ChainOptions, RegionOptions
+from hapgpu.runtime.jit import njit, njit_inlined
+
+STRAND_SHARE: Final = 0.8
+"""Share of the largest gap that a chain on the other strand has to score to be kept."""
+
+
+class Selected(NamedTuple):
+    """The regions of n reads that are kept.
+
+    Attributes
+    ----------
+    table
+        int32[COLUMNS, r].
+    offsets
+        int64[n + 1].
+    parents, second_scores, rivals, is_retained
+        As in `Regions`.
+    """
+
+    table: NDArray[np.int32]
+    offsets: NDArray[np.int64]
+    parents: NDArray[np.int32]
+    second_scores: NDArray[np.int32]
+    rivals: NDArray[np.int32]
+    is_retained: NDArray[np.uint8]
+
+
+class _Limits(NamedTuple):
+    """`RegionOptions` and what follows from the other options, for compiled code.
+
+    Attributes
+    ----------
+    score_ratio, most_secondary
+        As in `RegionOptions`.
+    near_score
+        Difference to the score of the parent up to which a chain is kept in any case.
+    strand_score
+        Score above which a chain on the other strand than its parent is kept.
+    """
+
+    score_ratio: np.float32
+    most_secondary: int
+    near_score: int
+    strand_score: int
+
+
+@njit_inlined
+def _is_near(table: NDArray[np.int32], row: Integer, parent: Integer, limits: _Limits) -> bool:
+    """Tell whether a region scores nearly as much as its parent."""
+    score, best = np.int64(table[SCORE, row]), np.int64(table[SCORE, parent])
+    least = np.float32(best) * limits.score_ratio
+    return bool(np.float32(score) >= least or score + limits.near_score >= best)
+
+
+@njit_inlined
+def _is_same_place(table: NDArray[np.int32], row: Integer, parent: Integer) -> bool:
+    return bool(
+        table[QUERY_START, row] == table[QUERY_START, parent]
+        and table[QUERY_END, row] == table[QUERY_END, parent]
+        and table[SEQUENCE, row] == table[SEQUENCE, parent]
+        and table[TARGET_START, row] == table[TARGET_START, parent]
+        and table[TARGET_END, row] == table[TARGET_END, parent]
+    )
+
+
+@njit
+def _select(
+    table: NDArray[np.int32],
+    offsets: NDArray[np.int64],
+    parents: NDArray[np.int64],
+    limits: _Limits,
+    kept: NDArray[np.int64],
+    is_retained: NDArray[np.uint8],
+    counts: NDArray[np.int64],
+) -> Integer:
+    """List the rows to keep, and count them for each read."""
+    total = np.int64(0)
+    for read in range(offsets.size - 1):
+        begin = total
+        secondary = np.int64(0)
+        for row in range(offsets[read], offsets[read + 1]):
+            is_retained[row] = 0
+            if parents[row] == row:
+                kept[total] = row
+                total += 1
+                continue
+            # minimap2 moves kept regions up in place and looks the parent up where it was.
+            place = begin + parents[row] - offsets[read]
+            parent = kept[place] if place < total else parents[row]
+            if secondary >= limits.most_secondary:
+                continue
+            if _is_near(table, row, parent, limits):
+                if _is_same_place(table, row, parent):
+                    continue
+            elif (
+                table[SCORE, row] > limits.strand_score
+                and table[IS_REVERSE, row] != table[IS_REVERSE, parent]
+            ):
+                is_retained[row] = 1
+            else:
+                continue
+            kept[total] = row
+            total += 1
+            secondary += 1
+        counts[read] = total - begin
+    return total
+
+
+@njit
+def _renumber(
+    kept: NDArray[np.int64],
+    offsets: NDArray[np.int64],
+    parents: NDArray[np.int64],
+    places: NDArray[np.int64],
+    numbers: NDArray[np.int32],
+) -> None:
+    """Set the parents of the kept regions, counted within their reads."""
+    for read in range(offsets.size - 1):
+        for region in range(offsets[read], offsets[read + 1]):
+            places[kept[region]] = region - offsets[read]
+            numbers[region] = places[parents[kept[region]]]
+
+
+def all_regions(table: NDArray[np.int32], offsets: NDArray[np.int64]) -> Selected:
+    """Keep all regions, without parents."""
+    count = table.shape[1]
+    zeros = np.zeros(count, dtype=np.int32)
+    return Selected(
+        table=table,
+        offsets=offsets,
+        parents=np.full(count, -1, dtype=np.int32),
+        second_scores=zeros,
+        rivals=zeros,
+        is_retained=np.zeros(count, dtype=np.uint8),
+    )
+
+
+def select_regions(
+    table: NDArray[np.int32],
+    offsets: NDArray[np.int64],
+    k: int,
+    chain_options: ChainOptions,
+    options: RegionOptions,
+) -> Selected:
+    """Find the parents of regions, and keep the primaries and the best of the others.
+
+    A region that is to be compared with its parent is compared with whatever minimap2 2.30 finds
+    in the parent's place: it moves up the regions it keeps within one array, and where it has
+    dropped a region before the parent, another may have taken its place.
+
+    Parameters
+    ----------
+    table
+        int32[COLUMNS, c]: the chains of n reads, of each read the best first.
+    offsets
+        int64[n + 1].
+    k
+        Bases of a k-mer.
+    chain_options, options
+        What the user chose. A `score_ratio` of 0 keeps all regions.
+    """
+    count = table.shape[1]
+    table, offsets = read_only(table), read_only(offsets)
+    parents = np.empty(count, dtype=np.int64)
+    second_scores, rivals = np.empty((2, count), dtype=np.int32)
+    find_parents(table, offsets, np.float32(options.mask_level), parents, second_scores, rivals)
+    parents = read_only(parents)
+    kept = np.arange(count, dtype=np.int64)
+    is_retained = np.zeros(count, dtype=np.uint8)
+    if options.score_ratio > 0:
+        limits = _Limits(
+            score_ratio=np.float32(options.score_ratio),
+            most_secondary=options.most_secondary,
+            near_score=2 * k,
+            strand_score=int(STRAND_SHARE * chain_options.max_gap),
+        )
+        counts = np.empty(offsets.size - 1, dtype=np.int64)
+        total = _select(table, offsets, parents, limits, kept, is_retained, counts)
+        kept, offsets = kept[:total], offsets_of(counts)
+    numbers = np.empty(kept.size, dtype=np.int32)
+    _renumber(read_only(kept), read_only(offsets), parents, np.empty_like(parents), numbers)
+    return Selected(
+        table=table[:, kept],
+        offsets=offsets,
+        parents=numbers,
+        second_scores=second_scores[kept],
+        rivals=rivals[kept],
+        is_retained=is_retained[kept],
+    )

@@ -1,0 +1,1 @@
+"""Mappings to lines of PAF."""

@@ -1,0 +1,274 @@
+"""Regions written as lines of PAF, as minimap2 2.30 writes them.
+
+The columns are those of https://lh3.github.io/minimap2/minimap2.html#10; the tags are tp, cm, s1,
+s2 (of a primary region), dv and rl.
+"""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hapgpu.arrays.bytes import Integer
+from hapgpu.arrays.ragged import Ragged
+from hapgpu.arrays.ragged_view import read_only
+from hapgpu.chaining.index.minimizer_index import MinimizerIndex
+from hapgpu.chaining.options import RegionOptions
+from hapgpu.chaining.quality.cpu import Mappings
+from hapgpu.io.fastx.spans import ReadSpans
+from hapgpu.io.text.fields import NEWLINE, TAB, put_count, put_tag, put_text, text_of
+from hapgpu.runtime.jit import njit, njit_inlined
+
+_FIXED_TEXT: Final = 256
+"""Characters of a line apart from names, at most."""
+_STRANDS: Final = text_of("+-")
+_TYPES: Final = text_of("SP")
+_NOWHERE: Final = text_of("\t0\t0\t*\t*\t0\t0\t0\t0\t0\t0")
+_TP: Final = text_of("\ttp:A:")
+_CM: Final = text_of("\tcm:i:")
+_S1: Final = text_of("\ts1:i:")
+_S2: Final = text_of("\ts2:i:")
+_DV: Final = text_of("\tdv:f:")
+_RL: Final = text_of("\trl:i:")
+_ZERO, _POINT = np.uint8(ord("0")), np.uint8(ord("."))
+_DECIMALS: Final = 4
+
+
+class Targets(NamedTuple):
+    """Sequences of the reference as lines name them.
+
+    Attributes
+    ----------
+    text
+        uint8: tab, name, tab, length, tab of each sequence, end to end.
+    offsets
+        int64[t + 1].
+    """
+
+    text: NDArray[np.uint8]
+    offsets: NDArray[np.int64]
+
+
+class _ReadArrays(NamedTuple):
+    """Part of `ReadSpans` and `Regions`, for compiled code."""
+
+    name_starts: NDArray[np.int32]
+    name_lengths: NDArray[np.int32]
+    lengths: NDArray[np.int32]
+    repeat_lengths: NDArray[np.int32]
+
+
+class _RegionArrays(NamedTuple):
+    """Part of `Regions`, for compiled code."""
+
+    scores: NDArray[np.int32]
+    counts: NDArray[np.int32]
+    sequences: NDArray[np.int32]
+    is_reverse: NDArray[np.uint8]
+    query_starts: NDArray[np.int32]
+    query_ends: NDArray[np.int32]
+    target_starts: NDArray[np.int32]
+    target_ends: NDArray[np.int32]
+    matches: NDArray[np.int32]
+    lengths: NDArray[np.int32]
+    second_scores: NDArray[np.int32]
+
+
+class _MappingArrays(NamedTuple):
+    """`Mappings` for compiled code, but for the regions."""
+
+    rows: NDArray[np.int64]
+    offsets: NDArray[np.int64]
+    is_primary: NDArray[np.bool_]
+    divergences: NDArray[np.float32]
+    qualities: NDArray[np.uint8]
+
+
+class _Wanted(NamedTuple):
+    """Which lines are written."""
+
+    secondary: bool
+    unmapped: bool
+
+
+class Lines(NamedTuple):
+    """Lines of PAF.
+
+    Attributes
+    ----------
+    text
+        uint8.
+    mapped
+        Reads that have a region.
+    lines, secondary
+        Regions that were written, and those of them that are not primary.
+    """
+
+    text: NDArray[np.uint8]
+    mapped: int
+    lines: int
+    secondary: int
+
+
+def targets_of(index: MinimizerIndex) -> Targets:
+    """Prepare what all blocks of reads need."""
+    described = Ragged.from_sequences(
+        f"\t{name}\t{length}\t".encode("utf-8", "surrogateescape")
+        for name, length in zip(index.names, index.lengths, strict=True)
+    )
+    return Targets(read_only(described.data), read_only(described.offsets))
+
+
+@njit_inlined
+def _put_name(
+    text: NDArray[np.uint8], start: Integer, length: Integer, out: NDArray[np.uint8], at: Integer
+) -> Integer:
+    begin, to = np.uint64(start), np.uint64(at)
+    for k in range(np.uint64(length)):
+        out[to + k] = text[begin + k]
+    return at + np.int64(length)
+
+
+@njit
+def _put_column(out: NDArray[np.uint8], at: Integer, value: Integer) -> Integer:
+    """Write a tab and a number."""
+    out[at] = TAB
+    return put_count(out, at + 1, value)
+
+
+@njit
+def _put_divergence(out: NDArray[np.uint8], at: Integer, divergence: np.float32) -> Integer:
+    """Write a share of 0 to 1 with four decimals, as C does, or `0`."""
+    at = put_text(out, at, _DV)
+    if divergence == 0:
+        out[at] = _ZERO
+        return at + 1
+    # The product is exact, so that halves are halves: those go to the even neighbour.
+    digits = np.int64(np.rint(np.float64(divergence) * 10**_DECIMALS))
+    for place in range(at + _DECIMALS + 1, at, -1):
+        if place == at + 1:
+            out[place] = _POINT
+        else:
+            out[place] = _ZERO + np.uint8(digits % 10)
+            digits //= 10
+    out[at] = _ZERO + np.uint8(digits)
+    return at + _DECIMALS + 2
+
+
+@njit
+def _put_lines(
+    text: NDArray[np.uint8],
+    reads: _ReadArrays,
+    regions: _RegionArrays,
+    mappings: _MappingArrays,
+    targets: Targets,
+    wanted: _Wanted,
+    out: NDArray[np.uint8],
+) -> tuple[Integer, Integer, Integer]:
+    """Write the lines of all reads; return their size, how many are of regions, and secondary."""
+    name_starts, name_lengths = reads.name_starts, reads.name_lengths
+    lengths, repeat_lengths = reads.lengths, reads.repeat_lengths
+    rows, offsets, is_primary = mappings.rows, mappings.offsets, mappings.is_primary
+    divergences, qualities = mappings.divergences, mappings.qualities
+    scores, counts, second_scores = regions.scores, regions.counts, regions.second_scores
+    sequences, is_reverse = regions.sequences, regions.is_reverse
+    query_starts, query_ends = regions.query_starts, regions.query_ends
+    target_starts, target_ends = regions.target_starts, regions.target_ends
+    matches, block_lengths = regions.matches, regions.lengths
+    target_text, target_offsets = targets.text, targets.offsets
+    at: Integer = np.int64(0)
+    lines = secondary = np.int64(0)
+    for read in range(lengths.size):
+        begin, end = offsets[read], offsets[read + 1]
+        if begin == end and wanted.unmapped:
+            at = _put_name(text, name_starts[read], name_lengths[read], out, at)
+            at = _put_column(out, at, lengths[read])
+            at = put_text(out, at, _NOWHERE)
+            at = put_tag(out, at, _RL, repeat_lengths[read])
+            out[at] = NEWLINE
+            at += 1
+        for row in range(begin, end):
+            if not (is_primary[row] or wanted.secondary):
+                continue
+            region = rows[row]
+            at = _put_name(text, name_starts[read], name_lengths[read], out, at)
+            at = _put_column(out, at, lengths[read])
+            at = _put_column(out, at, query_starts[region])
+            at = _put_column(out, at, query_ends[region])
+            out[at] = TAB
+            out[at + 1] = _STRANDS[is_reverse[region]]
+            target = target_offsets[sequences[region]]
+            size = target_offsets[sequences[region] + 1] - target
+            at = _put_name(target_text, target, size, out, at + 2)
+            at = put_count(out, at, target_starts[region])
+            at = _put_column(out, at, target_ends[region])
+            at = _put_column(out, at, matches[region])
+            at = _put_column(out, at, block_lengths[region])
+            at = _put_column(out, at, qualities[row])
+            at = put_text(out, at, _TP)
+            out[at] = _TYPES[np.int64(is_primary[row])]
+            at = put_tag(out, at + 1, _CM, counts[region])
+            at = put_tag(out, at, _S1, scores[region])
+            if is_primary[row]:
+                at = put_tag(out, at, _S2, second_scores[region])
+            at = _put_divergence(out, at, divergences[row])
+            at = put_tag(out, at, _RL, repeat_lengths[read])
+            out[at] = NEWLINE
+            at += 1
+            lines += 1
+            secondary += not is_primary[row]
+    return at, lines, secondary
+
+
+def put_paf(
+    text: NDArray[np.uint8],
+    spans: ReadSpans,
+    mappings: Mappings,
+    targets: Targets,
+    options: RegionOptions,
+) -> Lines:
+    """Write the regions of reads as lines of PAF.
+
+    Parameters
+    ----------
+    text
+        uint8: where the spans lie.
+    spans
+        n reads.
+    mappings
+        Of these reads.
+    targets
+        Of the index.
+    options
+        What the user chose.
+
+    Returns
+    -------
+    Lines
+        Those of each read in the order of its regions, reads in their own order. A line of a read
+        without regions, if wanted, is `mm_write_paf`'s: nothing but zeros, `*` and the tag rl.
+    """
+    regions = mappings.regions
+    reads = _ReadArrays(
+        read_only(spans.name_starts),
+        read_only(spans.name_lengths),
+        read_only(spans.lengths),
+        read_only(regions.repeat_lengths),
+    )
+    counts = np.diff(mappings.offsets)
+    longest_target = int(np.diff(targets.offsets).max(initial=0))
+    lines = np.maximum(counts, 1)
+    room = int((lines * (_FIXED_TEXT + longest_target + spans.name_lengths)).sum())
+    out = np.empty(room, dtype=np.uint8)
+    size, written, secondary = _put_lines(
+        read_only(text),
+        reads,
+        _RegionArrays(*(read_only(getattr(regions, name)) for name in _RegionArrays._fields)),
+        _MappingArrays(*(read_only(getattr(mappings, name)) for name in _MappingArrays._fields)),
+        targets,
+        _Wanted(options.prints_secondary, options.prints_unmapped),
+        out,
+    )
+    return Lines(out[:size], int(np.count_nonzero(counts)), int(written), int(secondary))

@@ -1,0 +1,1 @@
+"""Divergence and mapping quality of mappings."""

@@ -1,0 +1,194 @@
+"""How sure the regions of a read are: divergence, and mapping quality.
+
+The formulas are those of minimap2 (Li 2018, Bioinformatics 34:3094), in the precision in which it
+computes them. They are computed on the host for all devices: the logarithm is the C library's,
+as minimap2's is.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hapgpu.arrays.bytes import Integer
+from hapgpu.arrays.ragged import offsets_of
+from hapgpu.arrays.ragged_view import read_only
+from hapgpu.chaining.batches import Regions
+from hapgpu.runtime.jit import njit, njit_inlined
+
+MOST: Final = 60
+_ONE: Final = np.float32(1)
+_SCALE: Final = np.float32(40)
+_PHRED: Final = np.float32(4.343)
+_ROUNDING: Final = np.float32(0.499)
+_PER_SCORE: Final = np.float32(0.01)
+_PER_ANCHOR: Final = np.float32(0.1)
+_FULL_SCORE: Final = 100
+_FULL_COUNT: Final = 10
+_FAR: Final = np.float32(5)
+_NEAR: Final = np.float32(0.01)
+
+
+@dataclass(frozen=True, slots=True)
+class Mappings:
+    """Regions that are reported, with what there is to say of each.
+
+    Attributes
+    ----------
+    regions
+        Of n reads.
+    rows
+        int64[m]: those reported, ascending.
+    offsets
+        int64[n + 1], into `rows`.
+    is_primary
+        bool[m].
+    divergences
+        float32[m]: estimated share of the bases in which read and reference differ.
+    qualities
+        uint8[m]: 0 to `MOST`; 0 of what is not primary.
+    """
+
+    regions: Regions
+    rows: NDArray[np.int64]
+    offsets: NDArray[np.int64]
+    is_primary: NDArray[np.bool_]
+    divergences: NDArray[np.float32]
+    qualities: NDArray[np.uint8]
+
+
+class _RegionArrays(NamedTuple):
+    """Part of `Regions`, for compiled code."""
+
+    scores: NDArray[np.int32]
+    counts: NDArray[np.int32]
+    parents: NDArray[np.int32]
+    second_scores: NDArray[np.int32]
+    rivals: NDArray[np.int32]
+    is_retained: NDArray[np.uint8]
+    seeds_matched: NDArray[np.int32]
+    seeds_expected: NDArray[np.int32]
+    offsets: NDArray[np.int64]
+    mean_spans: NDArray[np.float32]
+    repeat_lengths: NDArray[np.int32]
+
+
+@njit
+def _estimate_divergences(regions: _RegionArrays, divergences: NDArray[np.float32]) -> None:
+    """Take each seed that is not in the chain as one with an error in any of its bases."""
+    offsets, mean_spans = regions.offsets, regions.mean_spans
+    matched, expected = regions.seeds_matched, regions.seeds_expected
+    for read in range(offsets.size - 1):
+        for region in range(offsets[read], offsets[read + 1]):
+            divergence = np.float32(0)
+            if matched[region] < expected[region]:
+                share = np.float64(matched[region]) / np.float64(expected[region])
+                divergence = np.float32(1.0 - math.pow(share, 1.0 / np.float64(mean_spans[read])))
+            divergences[region] = divergence
+
+
+@njit
+def _keep(
+    regions: _RegionArrays,
+    divergences: NDArray[np.float32],
+    rows: NDArray[np.int64],
+    counts: NDArray[np.int64],
+) -> Integer:
+    """List the regions to report: without those that diverge much more than their parents."""
+    offsets, parents, is_retained = regions.offsets, regions.parents, regions.is_retained
+    total = np.int64(0)
+    for read in range(offsets.size - 1):
+        begin = total
+        for region in range(offsets[read], offsets[read + 1]):
+            if is_retained[region]:
+                # minimap2 moves regions up in place and looks the parent up where it was.
+                place = begin + parents[region]
+                parent = rows[place] if place < total else offsets[read] + parents[region]
+                most = divergences[parent] * _FAR
+                if divergences[region] >= most and divergences[region] >= _NEAR:
+                    continue
+            rows[total] = region
+            total += 1
+        counts[read] = total - begin
+    return total
+
+
+@njit_inlined
+def _quality(
+    score: Integer,
+    count: Integer,
+    second_score: Integer,
+    rivals: Integer,
+    unique_share: np.float32,
+) -> Integer:
+    """Return the mapping quality of a primary region, in float32 as minimap2 does."""
+    enough = _ONE if score > _FULL_SCORE else _PER_SCORE * np.float32(score)
+    enough = np.float32(enough * unique_share)
+    enough_anchors = _ONE if count > _FULL_COUNT else _PER_ANCHOR * np.float32(count)
+    surety = min(enough, enough_anchors)
+    distance = np.float32(_ONE - np.float32(second_score) / np.float32(score))
+    scaled = np.float32(np.float32(surety * _SCALE) * distance)
+    quality = np.int64(np.float32(scaled * math.log(np.float32(score))))
+    quality -= np.int64(np.float32(_PHRED * math.log(np.float32(rivals + 1))) + _ROUNDING)
+    return min(max(quality, np.int64(0)), np.int64(MOST))
+
+
+@njit
+def _assess(
+    regions: _RegionArrays,
+    rows: NDArray[np.int64],
+    offsets: NDArray[np.int64],
+    least_score: Integer,
+    is_primary: NDArray[np.bool_],
+    qualities: NDArray[np.uint8],
+) -> None:
+    """Set which of the regions to report are primary, and their mapping qualities."""
+    scores, counts, parents = regions.scores, regions.counts, regions.parents
+    second_scores, rivals = regions.second_scores, regions.rivals
+    first_regions, repeat_lengths = regions.offsets, regions.repeat_lengths
+    for read in range(offsets.size - 1):
+        total = np.int64(0)
+        for row in range(offsets[read], offsets[read + 1]):
+            region = rows[row]
+            is_primary[row] = parents[region] == region - first_regions[read]
+            total += np.int64(scores[region]) * is_primary[row]
+        with_repeats = np.float32(max(total + repeat_lengths[read], 1))
+        unique_share = np.float32(np.float32(total) / with_repeats)
+        for row in range(offsets[read], offsets[read + 1]):
+            region = rows[row]
+            qualities[row] = 0
+            if is_primary[row]:
+                second_score = max(np.int64(second_scores[region]), np.int64(least_score))
+                qualities[row] = _quality(
+                    scores[region], counts[region], second_score, rivals[region], unique_share
+                )
+
+
+def assess(regions: Regions, least_score: int) -> Mappings:
+    """Estimate divergences and mapping qualities, and choose the regions to report.
+
+    Parameters
+    ----------
+    regions
+        Of n reads.
+    least_score
+        Of a chain, as the user chose it.
+    """
+    arrays = _RegionArrays(
+        *(read_only(getattr(regions, column)) for column in _RegionArrays._fields)
+    )
+    count = regions.scores.size
+    divergences = np.empty(count, dtype=np.float32)
+    _estimate_divergences(arrays, divergences)
+    rows = np.empty(count, dtype=np.int64)
+    counts = np.empty(regions.offsets.size - 1, dtype=np.int64)
+    rows = rows[: _keep(arrays, read_only(divergences), rows, counts)]
+    offsets = offsets_of(counts)
+    is_primary = np.empty(rows.size, dtype=np.bool_)
+    qualities = np.empty(rows.size, dtype=np.uint8)
+    _assess(arrays, read_only(rows), read_only(offsets), least_score, is_primary, qualities)
+    return Mappings(regions, rows, offsets, is_primary, divergences[rows], qualities)

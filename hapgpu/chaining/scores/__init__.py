@@ -1,0 +1,1 @@
+"""Anchors to best scores and predecessors, by dynamic programming."""

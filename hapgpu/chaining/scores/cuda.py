@@ -1,0 +1,126 @@
+"""Best chains that end at each anchor, on a GPU (`cuda/chaining/scores/scores.cu`); as `cpu`."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import cupy
+import numpy as np
+
+from hapgpu.chaining.batches import Anchors, ChainScores
+from hapgpu.chaining.parameters import ChainRules
+from hapgpu.chaining.scores.segments_cuda import (
+    ANCHOR_ARRAYS,
+    BINS,
+    SCORE_ARRAYS,
+    SEGMENT_ARRAYS,
+    Segments,
+    cut_into_segments,
+)
+from hapgpu.runtime.gpu.launch import Array, Kernel, Scalar, load_kernel
+from hapgpu.runtime.gpu.work_queue import persistent_blocks
+
+_THREADS: Final = 256
+_MOST_SHARED_PENALTIES: Final = 2048  # as in the source
+_MOST_SHARED_RANKS: Final = 5120  # so too
+_MORE_WORDS: Final = 8  # of marks, which a walk may look at behind the last
+_LARGEST: Final = 2**31 - 1
+
+
+def _kernel(*, is_shared: bool) -> Kernel:
+    """Return the kernel with penalties and marks in shared memory, or in that of the device."""
+    sizes = ("bins", "entries", "one", "max_distance_x", "max_distance_y", "bandwidth")
+    return Kernel(
+        "chaining/scores/scores.cu",
+        f"chain<{str(is_shared).lower()}>",
+        (
+            *ANCHOR_ARRAYS,
+            *SEGMENT_ARRAYS,
+            Array("penalties", np.uint16, "entries"),
+            *SCORE_ARRAYS,
+            Array("marks", np.uint32, "words"),
+            Array("taken", np.uint32, "one"),
+            Scalar("anchors", np.int64),
+            Scalar("capacity", np.int64),
+            Scalar("words", np.int64),
+            *(Scalar(name, np.int32) for name in (*sizes, "max_skip", "max_iterations")),
+        ),
+    )
+
+
+CHAIN_NEAR: Final = _kernel(is_shared=True)
+CHAIN_FAR: Final = _kernel(is_shared=False)
+
+
+def chain_scores(anchors: Anchors, rules: ChainRules) -> ChainScores:
+    """Find the best chain that ends at each anchor, as minimap2 2.30 does (`mg_lchain_dp`).
+
+    Anchors farther apart on the reference than neighbours in a chain may be cut a read into
+    segments. Short ones are chained by a thread, others by a warp, which compares 32 anchors with
+    one predecessor at a time, or, where predecessors may be skipped, one anchor with 32.
+
+    Works on the current stream of the anchors' device, which has to be the current one.
+
+    Parameters
+    ----------
+    anchors
+        Of a batch, on the device; less than 2**31 of a read.
+    rules
+        Of chaining.
+
+    Returns
+    -------
+    ChainScores
+        On the device; the same as on the CPU.
+
+    Raises
+    ------
+    cupy.cuda.memory.OutOfMemoryError
+        The batch does not fit.
+    """
+    total = int(anchors.x.size)
+    scores = ChainScores(cupy.empty(total, dtype=np.int32), cupy.empty(total, dtype=np.int32))
+    if total:
+        max_distance = min(rules.max_distance_x, _LARGEST)
+        segments = cut_into_segments(anchors, scores, max_distance)
+        chain_segments(anchors, segments, scores, rules)
+    return scores
+
+
+def chain_segments(
+    anchors: Anchors, segments: Segments, scores: ChainScores, rules: ChainRules
+) -> None:
+    """Set the scores and predecessors of all anchors that are in segments."""
+    total, device = int(anchors.x.size), cupy.cuda.Device().id
+    penalties = cupy.asarray(rules.penalties)
+    is_near = (
+        penalties.size <= _MOST_SHARED_PENALTIES and rules.max_iterations <= _MOST_SHARED_RANKS
+    )
+    words = 1 if is_near else total // 16 + _MORE_WORDS
+    loaded = load_kernel(CHAIN_NEAR if is_near else CHAIN_FAR, device)
+    loaded.launch(
+        persistent_blocks(loaded, _THREADS, device),
+        _THREADS,
+        (
+            anchors.x,
+            anchors.y,
+            segments.rows,
+            segments.counts,
+            penalties,
+            scores.scores,
+            scores.predecessors,
+            cupy.zeros(words, dtype=np.uint32),
+            cupy.zeros(1, dtype=np.uint32),
+            total,
+            segments.capacity,
+            words,
+            BINS,
+            penalties.size,
+            1,
+            min(rules.max_distance_x, _LARGEST),
+            min(rules.max_distance_x, rules.max_distance_y, _LARGEST),
+            rules.bandwidth,
+            min(max(rules.max_skip, 0), _LARGEST),
+            min(max(rules.max_iterations, 0), _LARGEST),
+        ),
+    )

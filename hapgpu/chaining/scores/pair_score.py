@@ -1,0 +1,56 @@
+"""The anchors of one read as columns, and what a chain gains from one anchor to another."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hapgpu.arrays.bytes import Integer
+from hapgpu.chaining.batches import SPAN_SHIFT
+from hapgpu.runtime.jit import njit_inlined
+
+# Rows of the table: where an anchor is, the best chain that ends there, and by which anchor it
+# was marked.
+TARGET, QUERY, SPAN, SCORE, PREDECESSOR, MARK, ROWS = range(7)
+
+NONE: Final = np.int32(-1)
+"""No predecessor, no mark."""
+
+_SPAN_BIT, _SPAN_MASK = np.uint64(SPAN_SHIFT), np.uint64(255)
+
+
+@njit_inlined
+def fill_table(
+    x: NDArray[np.uint64],
+    y: NDArray[np.uint64],
+    begin: Integer,
+    count: Integer,
+    table: NDArray[np.int32],
+) -> None:
+    """Set places and spans of `count` anchors from `begin` on, and their marks to `NONE`."""
+    for k in range(count):
+        table[TARGET, k] = np.int32(x[begin + k])
+        table[QUERY, k] = np.int32(y[begin + k])
+        table[SPAN, k] = np.int32(y[begin + k] >> _SPAN_BIT & _SPAN_MASK)
+        table[MARK, k] = NONE
+
+
+@njit_inlined
+def link(table: NDArray[np.int32], penalties: NDArray[np.int32], i: Integer, j: Integer) -> Any:
+    """Return the score of the best chain over anchor j to anchor i, the steps, and their gap.
+
+    Where the gap (by how many bases the two steps differ) has no penalty, the score means nothing.
+    There are no branches, so that a loop over j is vectorised.
+    """
+    target_step = np.int32(table[TARGET, i] - table[TARGET, j])
+    query_step = np.int32(table[QUERY, i] - table[QUERY, j])
+    shift = np.int32(target_step - query_step)
+    gap = np.uint32(-shift if shift < 0 else shift)
+    widest = np.uint32(penalties.size - 1)
+    cost = penalties[np.uint64(min(gap, widest))]
+    step = min(target_step, query_step)
+    gain = min(step, table[SPAN, j])
+    score = np.int32(np.int32(table[SCORE, j] + gain) - cost)
+    return score, target_step, query_step, gap

@@ -1,0 +1,1 @@
+"""Minimizers to seeds, without those that are too frequent or too repetitive."""

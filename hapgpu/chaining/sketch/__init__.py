@@ -1,0 +1,1 @@
+"""Bases to minimizers."""

@@ -1,0 +1,207 @@
+"""Minimizers of reads on a GPU (`cuda/chaining/sketch.cu`)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+import cupy
+import numpy as np
+
+from hapgpu.chaining.batches import Minimizers
+from hapgpu.chaining.options import SketchOptions
+from hapgpu.runtime.gpu.launch import Array, Kernel, Scalar
+from hapgpu.runtime.gpu.work_queue import WARP, launch_threads
+
+_THREADS: Final = 256
+
+_TEXT = Array("text", np.uint8, "text_bytes")
+_TEXT_BYTES = Scalar("text_bytes", np.int64)
+_STARTS = Array("starts", np.int32, "reads")
+_LENGTHS = Array("lengths", np.int32, "reads")
+_SLOTS = Array("slots", np.uint64, "total_slots")
+_SLOT_PLACES = Array("slot_places", np.uint32, "total_slots")
+_SLOT_OFFSETS = Array("slot_offsets", np.int64, "reads", 1)
+_SLOT_COUNTS = Array("slot_counts", np.int32, "reads")
+_TILE_OFFSETS = Array("tile_offsets", np.int32, "reads", 1)
+_COUNTS = Array("counts", np.int64, "tiles", 1)
+_FOUND = (
+    Array("offsets", np.int64, "tiles", 1),
+    Array("keys", np.uint64, "minimizers"),
+    Array("places", np.uint32, "minimizers"),
+)
+_MINIMIZERS = Scalar("minimizers", np.int64)
+_TOTAL_SLOTS = Scalar("total_slots", np.int64)
+
+
+def _sizes(*names: str) -> tuple[Scalar, ...]:
+    return tuple(Scalar(name, np.int32) for name in names)
+
+
+COUNT_TILES: Final = Kernel(
+    "chaining/sketch.cu",
+    "count_tiles",
+    (_SLOT_COUNTS, Array("tile_counts", np.int32, "reads", 1), *_sizes("reads")),
+)
+COUNT_IN_TEXT: Final = Kernel(
+    "chaining/sketch.cu",
+    "count_in_text",
+    (
+        *(_TEXT, _STARTS, _LENGTHS, _TILE_OFFSETS, _COUNTS),
+        *(_TEXT_BYTES, *_sizes("reads", "tiles", "k", "w")),
+    ),
+)
+WRITE_IN_TEXT: Final = Kernel(
+    "chaining/sketch.cu",
+    "write_in_text",
+    (
+        *(_TEXT, _STARTS, _LENGTHS, _TILE_OFFSETS, *_FOUND),
+        *(_TEXT_BYTES, *_sizes("reads", "tiles", "k", "w"), _MINIMIZERS),
+    ),
+)
+LIST_SLOTS: Final = Kernel(
+    "chaining/sketch.cu",
+    "list_slots",
+    (
+        *(_TEXT, _STARTS, _LENGTHS, _SLOT_OFFSETS, _SLOTS, _SLOT_PLACES, _SLOT_COUNTS),
+        *(_TEXT_BYTES, *_sizes("reads", "k", "is_hpc"), _TOTAL_SLOTS),
+    ),
+)
+COUNT_IN_SLOTS: Final = Kernel(
+    "chaining/sketch.cu",
+    "count_in_slots",
+    (
+        *(_SLOTS, _SLOT_OFFSETS, _SLOT_COUNTS, _TILE_OFFSETS, _COUNTS),
+        *(_TOTAL_SLOTS, *_sizes("reads", "tiles", "w")),
+    ),
+)
+WRITE_IN_SLOTS: Final = Kernel(
+    "chaining/sketch.cu",
+    "write_in_slots",
+    (
+        *(_SLOTS, _SLOT_PLACES, _SLOT_OFFSETS, _SLOT_COUNTS, _TILE_OFFSETS, *_FOUND),
+        *(_TOTAL_SLOTS, *_sizes("reads", "tiles", "w"), _MINIMIZERS),
+    ),
+)
+
+
+def sketch(text: Any, starts: Any, lengths: Any, options: SketchOptions) -> Minimizers:
+    """Find the minimizers of sequences, as `hapgpu.chaining.sketch.cpu.sketch` does.
+
+    Works on the current stream of the text's device, which has to be the current one, and waits
+    for it.
+
+    Parameters
+    ----------
+    text
+        uint8 on the device, below 2**31 bytes.
+    starts, lengths
+        int32[n] on the device: where each sequence begins in the text, and its bases.
+    options
+        Which k-mers are minimizers. With an even k or homopolymer compression 12 bytes a base
+        are needed besides the result.
+
+    Returns
+    -------
+    Minimizers
+        In arrays of CuPy.
+    """
+    if not lengths.size:
+        return Minimizers(
+            cupy.empty(0, dtype=np.uint64),
+            cupy.empty(0, dtype=np.uint32),
+            cupy.zeros(1, dtype=np.int64),
+        )
+    if options.is_hpc or options.k % 2 == 0:
+        return _sketch_slots(_listed_slots(text, starts, lengths, options), options)
+    return _sketch_text(text, starts, lengths, options)
+
+
+def _sketch_text(text: Any, starts: Any, lengths: Any, options: SketchOptions) -> Minimizers:
+    """Find minimizers where each base is a slot: k is odd, and runs count in full."""
+    reads = lengths.size
+    tile_offsets = _tile_offsets(lengths)
+    tiles = int(tile_offsets[-1])
+    where = (text, starts, lengths, tile_offsets)
+    sizes = (text.size, reads, tiles, options.k, options.w)
+    counts = cupy.empty(tiles + 1, dtype=np.int64)
+    launch_threads(COUNT_IN_TEXT, _THREADS, tiles * WARP, (*where, counts, *sizes))
+    found = _room(counts)
+    arguments = (*where, *found, *sizes, found[1].size)
+    launch_threads(WRITE_IN_TEXT, _THREADS, tiles * WARP, arguments)
+    return _of_reads(found, tile_offsets)
+
+
+@dataclass(frozen=True, slots=True)
+class _Slots:
+    """K-mers and places of none, in the order in which windows slide over them.
+
+    Attributes
+    ----------
+    entries
+        uint64[p], as in `cuda/chaining/kmer.cuh`.
+    places
+        uint32[p]: as in `Minimizers`.
+    offsets
+        int64[n + 1]: where the slots of each read begin; some at its end may be unused.
+    counts
+        int32[n].
+    """
+
+    entries: Any
+    places: Any
+    offsets: Any
+    counts: Any
+
+
+def _listed_slots(text: Any, starts: Any, lengths: Any, options: SketchOptions) -> _Slots:
+    reads = lengths.size
+    offsets = cupy.zeros(reads + 1, dtype=np.int64)
+    offsets[1:] = cupy.cumsum(lengths, dtype=np.int64)
+    total = int(offsets[-1])
+    slots = _Slots(
+        cupy.empty(total, dtype=np.uint64),
+        cupy.empty(total, dtype=np.uint32),
+        offsets,
+        cupy.empty(reads, dtype=np.int32),
+    )
+    columns = (starts, lengths, offsets, slots.entries, slots.places, slots.counts)
+    sizes = (text.size, reads, options.k, options.is_hpc, total)
+    launch_threads(LIST_SLOTS, _THREADS, reads * WARP, (text, *columns, *sizes))
+    return slots
+
+
+def _sketch_slots(slots: _Slots, options: SketchOptions) -> Minimizers:
+    reads = slots.counts.size
+    tile_offsets = _tile_offsets(slots.counts)
+    tiles = int(tile_offsets[-1])
+    where = (slots.offsets, slots.counts, tile_offsets)
+    sizes = (slots.entries.size, reads, tiles, options.w)
+    counts = cupy.empty(tiles + 1, dtype=np.int64)
+    launch_threads(
+        *(COUNT_IN_SLOTS, _THREADS, tiles * WARP), (slots.entries, *where, counts, *sizes)
+    )
+    found = _room(counts)
+    columns = (slots.entries, slots.places, *where, *found)
+    launch_threads(*(WRITE_IN_SLOTS, _THREADS, tiles * WARP), (*columns, *sizes, found[1].size))
+    return _of_reads(found, tile_offsets)
+
+
+def _tile_offsets(slot_counts: Any) -> Any:
+    """int32[n + 1]: the first tile of each read."""
+    reads = slot_counts.size
+    tile_counts = cupy.empty(reads + 1, dtype=np.int32)
+    launch_threads(COUNT_TILES, _THREADS, reads, (slot_counts, tile_counts, reads))
+    return cupy.cumsum(tile_counts, dtype=np.int32)
+
+
+def _room(counts: Any) -> tuple[Any, Any, Any]:
+    """Offsets of the tiles, and arrays for all keys and places."""
+    offsets = cupy.cumsum(counts, dtype=np.int64)
+    total = int(offsets[-1])
+    return offsets, cupy.empty(total, dtype=np.uint64), cupy.empty(total, dtype=np.uint32)
+
+
+def _of_reads(found: tuple[Any, Any, Any], tile_offsets: Any) -> Minimizers:
+    offsets, keys, places = found
+    return Minimizers(keys, places, offsets[tile_offsets])

@@ -1,0 +1,1 @@
+"""CIGARs: encoding, building, composition, left-alignment, NM and MD, parts of reads."""

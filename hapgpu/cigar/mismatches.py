@@ -1,0 +1,167 @@
+"""Differences between reads and the reference: the optional fields NM and MD."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hapgpu.arrays.bytes import Integer
+from hapgpu.arrays.ragged import Ragged
+from hapgpu.arrays.ragged_view import Rows, row_of, rows_of
+from hapgpu.cigar.encoding import (
+    DELETION,
+    INSERTION,
+    consumes_query,
+    consumes_reference,
+    deletion_lengths,
+    is_alignment,
+    length_of,
+    operation_of,
+)
+from hapgpu.io.text.numbers import put_integer
+from hapgpu.runtime.jit import njit
+
+_ANY_BASE = 15
+_NUMBER_AND_CARET = 12
+_CARET = ord("^")
+
+
+def _base_codes() -> NDArray[np.uint8]:
+    """Four-bit codes of bases as htslib reads them from text."""
+    codes = np.full(256, _ANY_BASE, dtype=np.uint8)
+    for code, letter in enumerate("=ACMGRSVTWYHKDBN"):
+        codes[[ord(letter), ord(letter.lower())]] = code
+    for letter, same in zip("Uu0123", "TTACGT", strict=True):
+        codes[ord(letter)] = codes[ord(same)]
+    return codes
+
+
+_BASE_CODES = _base_codes()
+_UPPER_CASE = np.frombuffer(bytes(range(256)).upper(), dtype=np.uint8)
+
+
+def mismatch_tags(
+    bases: Ragged,
+    cigars: Ragged,
+    positions: NDArray[np.int32],
+    references: Ragged,
+    reference_index: NDArray[np.int32],
+) -> tuple[NDArray[np.int32], Ragged]:
+    """Count and spell differences from the reference as `samtools calmd` does.
+
+    Parameters
+    ----------
+    bases
+        uint8 text, n rows: the reads, soft-clipped bases among them.
+    cigars
+        uint32 in BAM encoding, n rows.
+    positions
+        int32[n], 0-based.
+    references
+        uint8 text, upper or lower case.
+    reference_index
+        int32[n], the reference of each read; -1 for none.
+
+    Returns
+    -------
+    NM, int32[n], and MD, uint8 text. MD is empty, and NM 0, for reads without bases, reference
+    or position; what lies outside the reference is left out of both.
+    """
+    has_md = (bases.lengths > 0) & (reference_index >= 0) & (positions >= 0)
+    reads = _Reads(
+        rows_of(bases),
+        rows_of(cigars),
+        positions.astype(np.int64),
+        rows_of(references),
+        reference_index.astype(np.int64),
+    )
+    distances = np.zeros(len(bases), dtype=np.int32)
+    offsets = np.zeros(len(bases) + 1, dtype=np.int64)
+    deleted = np.minimum(deletion_lengths(cigars), references.lengths.max(initial=0))
+    # Two bytes a base, and a number more at the end and around each deletion.
+    most = 2 * bases.data.size + deleted.sum() + _NUMBER_AND_CARET * (len(bases) + cigars.data.size)
+    data = np.empty(int(most), dtype=np.uint8)
+    _write_mismatches(reads, has_md, data, offsets, distances)
+    return distances, Ragged(data[: offsets[-1]], offsets)
+
+
+class _Reads(NamedTuple):
+    """What is compared, for compiled code."""
+
+    bases: Rows
+    cigars: Rows
+    positions: NDArray[np.int64]
+    references: Rows
+    reference_index: NDArray[np.int64]
+
+
+@njit
+def _write_mismatches(
+    reads: _Reads,
+    has_md: NDArray[np.bool_],
+    out: NDArray[np.uint8],
+    offsets: NDArray[np.int64],
+    distances: NDArray[np.int32],
+) -> None:
+    for row in range(has_md.size):
+        end = offsets[row]
+        if has_md[row]:
+            end, distances[row] = _put_mismatches(
+                out,
+                end,
+                row_of(reads.bases, row),
+                row_of(reads.cigars, row),
+                reads.positions[row],
+                row_of(reads.references, reads.reference_index[row]),
+            )
+        offsets[row + 1] = end
+
+
+@njit
+def _put_mismatches(
+    out: NDArray[np.uint8],
+    end: Integer,
+    read: NDArray[np.uint8],
+    cigar: NDArray[np.uint32],
+    position: int,
+    reference: NDArray[np.uint8],
+) -> tuple[Integer, int]:
+    """Write MD; return its end and NM. Stops where read or reference ends, as calmd does."""
+    matched: Integer = np.int64(0)  # not a constant, for which put_integer is compiled anew
+    distance, on_read, on_reference = 0, 0, position
+    for element in cigar:
+        operation, length = operation_of(element), length_of(element)
+        there = length
+        if is_alignment(operation):
+            there = min(length, max(0, min(read.size - on_read, reference.size - on_reference)))
+            for k in range(there):
+                base, against = read[on_read + k], reference[on_reference + k]
+                if _matches(base, against):
+                    matched += 1
+                    continue
+                end = put_integer(out, end, matched)
+                out[end] = _UPPER_CASE[against]
+                end, matched, distance = end + 1, 0, distance + 1
+        elif operation == DELETION:
+            there = min(length, max(0, reference.size - on_reference))
+            end = put_integer(out, end, matched)
+            out[end] = _CARET
+            for k in range(there):
+                out[end + 1 + k] = _UPPER_CASE[reference[on_reference + k]]
+            end, matched, distance = end + 1 + there, 0, distance + there
+        elif operation == INSERTION:
+            distance += length
+        if there < length:
+            break
+        on_read += length if consumes_query(operation) else 0
+        on_reference += length if consumes_reference(operation) else 0
+    return put_integer(out, end, matched), distance
+
+
+@njit
+def _matches(base: int, reference_base: int) -> bool:
+    """Whether calmd takes two bases as equal: `=` always, N never."""
+    code = _BASE_CODES[base]
+    return bool(code == 0 or (code == _BASE_CODES[reference_base] and code != _ANY_BASE))

@@ -1,0 +1,1 @@
+"""`hapgpu bench`: a subcommand per method, and the tables they print."""

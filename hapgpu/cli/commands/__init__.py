@@ -1,0 +1,1 @@
+"""A module per subcommand: options in, method called, summary out."""

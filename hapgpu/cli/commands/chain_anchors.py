@@ -1,0 +1,79 @@
+"""`hapgpu chain --anchors`: ready-made anchors chained, with statistics of them."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from io import BytesIO
+from pathlib import Path
+
+import numpy as np
+
+from hapgpu.chaining.anchors.files import load_anchors
+from hapgpu.chaining.anchors.predecessor_ranges import range_statistics
+from hapgpu.chaining.api import chain_anchors
+from hapgpu.chaining.batches import Anchors
+from hapgpu.chaining.options import MapOptions
+from hapgpu.chaining.parameters import chain_rules
+from hapgpu.chaining.run.anchor_chains import AnchorChains
+from hapgpu.io.files.output import OutputFile
+from hapgpu.runtime.devices import Device
+from hapgpu.runtime.statistics import RunStatistics
+
+
+def chain_anchor_file(
+    path: Path,
+    output: OutputFile,
+    options: MapOptions,
+    device: Device,
+    statistics: RunStatistics,
+    max_record: int,
+) -> None:
+    """Chain the anchors of a file, and write what comes of them as arrays of NumPy.
+
+    Parameters
+    ----------
+    path
+        A .npz file that `load_anchors` reads.
+    output
+        Becomes a .npz file: `f` and `p` are the columns of `ChainScores`, `chain_…` those of
+        `Chains`.
+    options
+        Those for chains hold, and the length of k-mers.
+    device
+        Where to compute.
+    statistics
+        Counts, and the ranges that predecessors lie in.
+    max_record
+        See `load_anchors`.
+    """
+    rules = chain_rules(options.chains, options.sketch.k)
+
+    def chained(anchors: Anchors) -> AnchorChains:
+        return chain_anchors(anchors, rules, device)
+
+    def loaded(path: Path) -> Anchors:
+        return load_anchors(path, max_record)
+
+    anchors = statistics.timed("read", loaded)(path)
+    result = statistics.timed("chain", chained)(anchors)
+    statistics.count("reads", len(anchors))
+    statistics.count("anchors", anchors.x.size)
+    statistics.count("chains", result.chains.scores.size)
+    statistics.describe("predecessor_ranges", asdict(range_statistics(anchors, rules)))
+    output.write(_as_npz(result))
+
+
+def _as_npz(result: AnchorChains) -> memoryview:
+    chains = result.chains
+    file = BytesIO()
+    np.savez(
+        file,
+        f=result.scores,
+        p=result.predecessors,
+        chain_x=chains.x,
+        chain_y=chains.y,
+        chain_anchor_offsets=chains.anchor_offsets,
+        chain_scores=chains.scores,
+        chain_offsets=chains.offsets,
+    )
+    return file.getbuffer()

@@ -1,0 +1,132 @@
+"""`hapgpu doctor`: what there is on this machine, and what is missing."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from importlib import metadata
+from pathlib import Path
+from typing import Final
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from hapgpu.cli.options.common import Debug, DeviceName
+from hapgpu.cli.options.files import CommandFiles
+from hapgpu.cli.terminal.messages import set_up_messages
+from hapgpu.errors import DeviceError
+from hapgpu.runtime.cache import cache_directory, probe
+from hapgpu.runtime.devices import (
+    CudaDevice,
+    DeviceReport,
+    GpuReport,
+    discover,
+    resolve_devices,
+    usable_cpus,
+)
+from hapgpu.runtime.gpu.launch import smoke_test
+
+EXAMPLES: Final = "Example: hapgpu doctor --device cuda:0 && hapgpu realign --device cuda:0 ..."
+
+FILES: Final = CommandFiles()
+
+_GIB: Final = 1 << 30
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that hapgpu can use, how it stands, and whether it is as it should be."""
+
+    item: str
+    state: str
+    good: bool = True
+
+
+def doctor(*, device: DeviceName = "auto", debug: Debug = False) -> None:
+    """Show what hapgpu finds on this machine, and what is missing.
+
+    With --device, ends with status 3 if that device cannot be used.
+    """
+    set_up_messages("doctor", quiet=False, verbose=False, debug=debug)
+    report = discover()
+    kernel_faults = {gpu.index: smoke_test(gpu.index) for gpu in report.gpus}
+    Console(soft_wrap=True).print(_table([*find(report, kernel_faults)]))
+    devices, _ = resolve_devices(device)
+    for chosen in devices:
+        fault = kernel_faults.get(chosen.index) if isinstance(chosen, CudaDevice) else None
+        if fault and device != "auto":
+            raise DeviceError(f"{chosen.name} cannot be used: {fault}")
+
+
+def find(report: DeviceReport, kernel_faults: dict[int, str | None]) -> Iterator[Finding]:
+    """Yield what there is, in the order in which each builds upon the ones before.
+
+    Parameters
+    ----------
+    report
+        What the search for devices found.
+    kernel_faults
+        For each GPU, None or why a trivial kernel does not run on it.
+    """
+    yield Finding("CPU threads", str(usable_cpus()))
+    yield Finding("Numba", metadata.version("numba"))
+    yield from _cache_findings()
+    yield _present("NVIDIA driver", _cuda_version(report.driver_version))
+    yield _present(_cupy_distribution(), report.cupy_version)
+    yield _present("NVRTC", report.nvrtc_version)
+    for gpu in report.gpus:
+        yield _gpu_finding(gpu)
+        fault = kernel_faults[gpu.index]
+        yield Finding(f"cuda:{gpu.index} kernel", fault or "compiled and run", good=fault is None)
+    if report.problem:
+        yield Finding("GPU", f"not used: {report.problem}", good=False)
+
+
+def _present(item: str, version: str | None) -> Finding:
+    return Finding(item, version or "not found", good=version is not None)
+
+
+def _cuda_version(number: int | None) -> str | None:
+    return f"for CUDA {number // 1000}.{number % 1000 // 10}" if number else None
+
+
+def _cupy_distribution() -> str:
+    names = (distribution.name for distribution in metadata.distributions())
+    return next((name for name in names if name.startswith("cupy")), "CuPy")
+
+
+def _cache_findings() -> Iterator[Finding]:
+    """Tell whether compiled code can be kept, and of Numba's folder if the user has set one."""
+    yield _cache_finding("Cache", cache_directory, "HAPGPU_CACHE_DIR")
+    if chosen := os.environ.get("NUMBA_CACHE_DIR"):
+        yield _cache_finding("Cache of Numba", lambda: Path(chosen), "NUMBA_CACHE_DIR")
+
+
+def _cache_finding(item: str, find_folder: Callable[[], Path], variable: str) -> Finding:
+    place = ""
+    try:
+        folder = find_folder()
+        place = f"{folder}: "
+        probe(folder)
+    except OSError as error:
+        advice = f"every run compiles anew; set {variable} to another folder"
+        return Finding(item, f"{place}{error.strerror or error}; {advice}", good=False)
+    return Finding(item, str(folder))
+
+
+def _gpu_finding(gpu: GpuReport) -> Finding:
+    major, minor = gpu.compute_capability
+    memory = f"{gpu.memory_free / _GIB:.1f} of {gpu.memory_total / _GIB:.1f} GiB free"
+    return Finding(
+        f"cuda:{gpu.index}", f"{gpu.model}, compute capability {major}.{minor}, {memory}"
+    )
+
+
+def _table(findings: list[Finding]) -> Table:
+    table = Table(show_header=False, box=None)
+    for finding in findings:
+        mark = Text("ok", style="green") if finding.good else Text("--", style="yellow")
+        table.add_row(mark, Text(finding.item, style="bold"), Text(finding.state))
+    return table

@@ -1,0 +1,249 @@
+"""The options that subcommands share, as types to annotate their parameters with."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Final
+
+import typer
+
+from hapgpu.errors import UsageError
+from hapgpu.io.files.record_limit import LARGEST_LIMIT
+from hapgpu.runtime.devices import parse_memory, usable_cpus
+
+_FLAG_NAMES: Final = (
+    "PAIRED",
+    "PROPER_PAIR",
+    "UNMAP",
+    "MUNMAP",
+    "REVERSE",
+    "MREVERSE",
+    "READ1",
+    "READ2",
+    "SECONDARY",
+    "QCFAIL",
+    "DUP",
+    "SUPPLEMENTARY",
+)
+MOST_THREADS: Final = 4096  # more than machines have: a slip of the finger takes all memory
+_ALL_FLAGS: Final = 0xFFFF
+
+_OUTPUT = "Output"
+_SELECTION = "Which reads"
+_SITES = "Which sites"
+_RESOURCES = "Devices and threads"
+_MESSAGES = "Messages"
+
+
+class OutputFormat(StrEnum):
+    """Formats of alignments."""
+
+    SAM = "sam"
+    BAM = "bam"
+    CRAM = "cram"
+
+
+def parse_flags(text: str | int) -> int:
+    """Read SAM flags as samtools does: `1796`, `0x704`, `UNMAP,DUP`.
+
+    Typer also sends the default of an option through here, a number.
+
+    Raises
+    ------
+    typer.BadParameter
+        The text is neither a number below 65536 nor a list of names.
+    """
+    if isinstance(text, int):
+        return text
+    try:
+        value = int(text, 16 if text.lower().startswith("0x") else 10)
+    except ValueError:
+        return sum({_named_flag(name) for name in text.split(",")})
+    if not 0 <= value <= _ALL_FLAGS:
+        raise typer.BadParameter(f"flags {text} are not between 0 and {_ALL_FLAGS}")
+    return value
+
+
+def _named_flag(name: str) -> int:
+    if name.upper() not in _FLAG_NAMES:
+        known = ", ".join(_FLAG_NAMES)
+        raise typer.BadParameter(f"'{name}' is neither a number nor one of {known}")
+    return 1 << _FLAG_NAMES.index(name.upper())
+
+
+def _record_size(text: str | int) -> int:
+    if isinstance(text, int):  # the default
+        return text
+    size = _memory(text)
+    if size > LARGEST_LIMIT:
+        raise typer.BadParameter(f"{text} is more than {LARGEST_LIMIT:,} bytes, the most of BAM")
+    return size
+
+
+def _memory(text: str) -> int:
+    try:
+        return parse_memory(text)
+    except UsageError as error:
+        raise typer.BadParameter(str(error)) from error
+
+
+Output = Annotated[
+    Path | None,
+    typer.Option(
+        "-o",
+        "--output",
+        metavar="FILE",
+        help="Write here instead of to standard output.",
+        rich_help_panel=_OUTPUT,
+    ),
+]
+OutputFmt = Annotated[
+    OutputFormat | None,
+    typer.Option(
+        "-O",
+        "--output-fmt",
+        help="Format of the output; otherwise the extension of FILE decides, or SAM.",
+        rich_help_panel=_OUTPUT,
+    ),
+]
+Uncompressed = Annotated[
+    bool,
+    typer.Option(
+        "-u", "--uncompressed", help="Write BAM uncompressed, for pipes.", rich_help_panel=_OUTPUT
+    ),
+]
+NoPG = Annotated[
+    bool,
+    typer.Option("--no-PG", help="Add no @PG line to the header.", rich_help_panel=_OUTPUT),
+]
+Json = Annotated[
+    Path | None,
+    typer.Option(
+        "--json", metavar="FILE", help="Write run statistics as JSON.", rich_help_panel=_OUTPUT
+    ),
+]
+
+Regions = Annotated[
+    list[str] | None,
+    typer.Option(
+        "-r",
+        "--region",
+        metavar="CHR:START-END",
+        help="Only reads that overlap this region; may be given several times.",
+        rich_help_panel=_SELECTION,
+    ),
+]
+TargetsFile = Annotated[
+    Path | None,
+    typer.Option(
+        "-L",
+        "--targets-file",
+        metavar="BED",
+        help="Only reads that overlap a region of this BED file.",
+        rich_help_panel=_SELECTION,
+    ),
+]
+SiteRegions = Annotated[
+    list[str] | None,
+    typer.Option(
+        "-r",
+        "--region",
+        metavar="CHR:START-END",
+        help="Only sites whose REF overlaps this region; may be given several times.",
+        rich_help_panel=_SITES,
+    ),
+]
+SiteTargetsFile = Annotated[
+    Path | None,
+    typer.Option(
+        "-L",
+        "--targets-file",
+        metavar="BED",
+        help="Only sites whose REF overlaps a region of this BED file.",
+        rich_help_panel=_SITES,
+    ),
+]
+RequireFlags = Annotated[
+    int,
+    typer.Option(
+        "-f",
+        "--require-flags",
+        metavar="FLAGS",
+        parser=parse_flags,
+        help="Only reads with all of these SAM flags: 1796, 0x704 or UNMAP,DUP.",
+        rich_help_panel=_SELECTION,
+    ),
+]
+ExcludeFlags = Annotated[
+    int,
+    typer.Option(
+        "-F",
+        "--exclude-flags",
+        metavar="FLAGS",
+        parser=parse_flags,
+        help="Only reads with none of these SAM flags.",
+        rich_help_panel=_SELECTION,
+    ),
+]
+
+Threads = Annotated[
+    int,
+    typer.Option(
+        "-t",
+        "--threads",
+        "-@",
+        min=1,
+        max=MOST_THREADS,
+        default_factory=usable_cpus,
+        show_default="usable CPUs",
+        help="Number of CPU threads.",
+        rich_help_panel=_RESOURCES,
+    ),
+]
+DeviceName = Annotated[
+    str,
+    typer.Option(
+        "--device",
+        metavar="auto|cpu|cuda|cuda:0,1",
+        help="Where to compute; auto takes all GPUs, or else the CPU.",
+        rich_help_panel=_RESOURCES,
+    ),
+]
+GpuMemory = Annotated[
+    int | None,
+    typer.Option(
+        "--gpu-mem",
+        metavar="SIZE",
+        parser=_memory,
+        help="Memory to use on each GPU, such as 8G; otherwise 80% of what is free.",
+        rich_help_panel=_RESOURCES,
+    ),
+]
+
+MaxRecord = Annotated[
+    int,
+    typer.Option(
+        "--max-record",
+        metavar="SIZE",
+        parser=_record_size,
+        show_default="256M",
+        help="Refuse a longer record or header of an input, before it fills the memory.",
+        rich_help_panel=_RESOURCES,
+    ),
+]
+
+Quiet = Annotated[
+    bool,
+    typer.Option("-q", "--quiet", help="Say nothing but errors.", rich_help_panel=_MESSAGES),
+]
+Verbose = Annotated[
+    bool,
+    typer.Option("-v", "--verbose", help="Say what is being done.", rich_help_panel=_MESSAGES),
+]
+Debug = Annotated[
+    bool,
+    typer.Option(
+        "--debug", help="Say everything, and where errors come from.", rich_help_panel=_MESSAGES
+    ),
+]

@@ -1,0 +1,199 @@
+"""What a command reads and what it writes, declared once; from that follows what is refused.
+
+An input is never written over: neither by its own name nor through a link, neither it nor an index
+that is read with it, neither by an output nor by what is written beside that. Files are compared
+by what they are, not by what they are called; so are standard streams that are files.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import stat
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from glob import escape
+from pathlib import Path
+from typing import Any, Final, ParamSpec, TypeAlias, TypeVar
+
+from hapgpu.errors import OutputError, UsageError
+
+STANDARD: Final = "-"
+ALIGNMENT_INDEXES: Final = (".bai", ".csi", ".crai")
+FASTA_INDEXES: Final = (".fai", ".gzi")
+VARIANT_INDEXES: Final = (".tbi", ".csi")
+
+Values: TypeAlias = Mapping[str, Any]
+_Identity: TypeAlias = tuple[int, int] | str
+_Owner: TypeAlias = tuple[str, str]  # kind and name
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """A parameter that names files to be read.
+
+    Attributes
+    ----------
+    parameter
+        Of the command; its value is a path, several, or None.
+    indexes
+        Suffixes, which may hold wildcards, of files that are read with one, if they are there;
+        `x.bai` as well as `x.bam.bai` is taken to belong to `x.bam`.
+    standard
+        Whether `-` is standard input.
+    """
+
+    parameter: str
+    indexes: tuple[str, ...] = ()
+    standard: bool = False
+
+    def paths(self, values: Values) -> list[str]:
+        """Return the files that are given."""
+        value = values.get(self.parameter)
+        if value is None:
+            return []
+        return [str(path) for path in (value if isinstance(value, list | tuple) else [value])]
+
+    def with_indexes(self, path: str) -> Iterator[str]:
+        """Yield a file, its indexes that are there, and of CRAM the references that it names."""
+        yield path
+        file = Path(path)
+        for stem in (file.name, file.stem):
+            for suffix in self.indexes:
+                yield from map(str, file.parent.glob(escape(stem) + suffix))
+        if self.indexes == ALIGNMENT_INDEXES and file.is_file():
+            # Imports pysam, which some commands do without.
+            from hapgpu.io.alignments.cram_references import named_references  # noqa: PLC0415
+
+            for reference in named_references(file):
+                yield from (reference, *(f"{reference}{suffix}" for suffix in FASTA_INDEXES))
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """A parameter that names a file to be written.
+
+    Attributes
+    ----------
+    parameter
+        Of the command; its value is a path or None.
+    beside
+        Suffixes of files that may be written, or removed, with it.
+    default
+        Gives the path if the parameter is None: by default there is none, and nothing is written.
+    """
+
+    parameter: str
+    beside: tuple[str, ...] = ()
+    default: Callable[[Values], str | Path | None] = lambda _: None
+
+    def path(self, values: Values) -> str | None:
+        """Return the file that is written, `-` for standard output."""
+        value = values.get(self.parameter)
+        path = self.default(values) if value is None else value
+        return None if path is None else str(path)
+
+
+def standard_output(_values: Values) -> str:
+    """Return where an output goes that is given no name."""
+    return STANDARD
+
+
+OUTPUT: Final = Written("output", default=standard_output)
+STATISTICS: Final = Written("json")
+
+
+@dataclass(frozen=True, slots=True)
+class CommandFiles:
+    """The declaration of a command."""
+
+    reads: tuple[Read, ...] = ()
+    writes: tuple[Written, ...] = ()
+
+    def check(self, values: Values) -> None:
+        """Refuse, before anything takes its time, what cannot be read or must not be written.
+
+        Parameters
+        ----------
+        values
+            The parameters of the command, by name.
+
+        Raises
+        ------
+        UsageError
+            Standard input cannot be taken, an output is an input, or two outputs are one.
+        OutputError
+            An output cannot be a file.
+        """
+        self._check_standard_input(values)
+        taken = dict(self._inputs(values))
+        for written in self.writes:
+            path = written.path(values)
+            if path is not None:
+                _check_place(path)
+                for suffix in ("", *(written.beside if path != STANDARD else ())):
+                    _claim(f"{path}{suffix}", taken)
+
+    def checked_before(self, command: Callable[_P, _R]) -> Callable[_P, _R]:
+        """Return a command that begins with this check; its signature is kept."""
+
+        @functools.wraps(command)
+        def checked(*args: _P.args, **kwargs: _P.kwargs) -> _R:
+            self.check(kwargs)
+            return command(*args, **kwargs)
+
+        return checked
+
+    def _check_standard_input(self, values: Values) -> None:
+        given = [read for read in self.reads for path in read.paths(values) if path == STANDARD]
+        for read in given:
+            if not read.standard:
+                name = read.parameter.upper().replace("_", "-")
+                raise UsageError(f"{name} cannot be standard input (-); give a file")
+        if len(given) > 1:
+            raise UsageError("standard input (-) can be read only once")
+
+    def _inputs(self, values: Values) -> Iterator[tuple[_Identity, _Owner]]:
+        for read in self.reads:
+            for path in read.paths(values):
+                for name in [path] if path == STANDARD else read.with_indexes(path):
+                    if (identity := _identity(name, 0)) is not None:
+                        shown = "standard input" if name == STANDARD else name
+                        yield identity, ("input", shown)
+
+
+def _check_place(path: str) -> None:
+    if path == STANDARD:
+        return
+    if not Path(path).parent.is_dir():
+        raise OutputError(f"cannot write {path}: there is no folder {Path(path).parent}")
+    if Path(path).is_dir():
+        raise OutputError(f"cannot write {path}: it is a folder")
+
+
+def _claim(path: str, taken: dict[_Identity, _Owner]) -> None:
+    """Note what an output is, unless an input or another output is the same."""
+    identity = _identity(path, 1)
+    if identity is None:
+        return
+    name = "standard output" if path == STANDARD else path
+    if identity in taken:
+        kind, other = taken[identity]
+        which = "" if other == name else f", {other}"
+        raise UsageError(f"{name}: is also an {kind}{which}; write to another file")
+    taken[identity] = "output", name
+
+
+def _identity(path: str, standard: int) -> _Identity | None:
+    """Return what tells a file from all others, also through links; None if it is no file.
+
+    Terminals, sockets and the null device can be read and written at once.
+    """
+    try:
+        found = os.fstat(standard) if path == STANDARD else os.stat(path)  # noqa: PTH116  (as fstat)
+    except OSError:
+        return None if path == STANDARD else os.path.realpath(path)
+    is_kept = stat.S_ISREG(found.st_mode) or stat.S_ISFIFO(found.st_mode)
+    return (found.st_dev, found.st_ino) if is_kept or stat.S_ISBLK(found.st_mode) else None

@@ -1,0 +1,1 @@
+"""What the process shares with its terminal: streams, signals, messages, progress, summary."""

@@ -1,0 +1,1 @@
+"""Genotype likelihoods, priors, genotypes, and their lines of VCF."""

@@ -1,0 +1,130 @@
+"""How likely genotypes are before any read is seen."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from math import factorial
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hapgpu.arrays.ragged import Ragged, offsets_of
+from hapgpu.genotyping.calls.genotype_order import genotype_counts, genotype_table
+from hapgpu.haplotypes.sites.columns import Sites
+from hapgpu.io.vcf.records import VcfRecord
+
+_RARITY: Final = 0.145  # 1 / ln(1000): the spectrum 1/f of variants down to one in a thousand
+_CHROMOSOMES_OF_AF: Final = 100.0
+_MOST_CHROMOSOMES: Final = 2**31 - 1  # an Integer of VCF
+
+
+class Prior(StrEnum):
+    """What is taken for known of genotypes: nothing, or how common variation is."""
+
+    FLAT = "flat"
+    POPULATION = "population"
+
+
+def log10_priors(sites: Sites, prior: Prior, ploidy: int) -> Ragged:
+    """Compute the prior probabilities of the genotypes of each site; they sum to 1.
+
+    `flat`: all genotypes of a site are equally likely.
+
+    `population`: the P chromosomes are drawn from a population whose allele frequencies are
+    uncertain, a Dirichlet distribution with the weights w, 1 for REF and 0.145 for each ALT. With
+    one ALT its frequency f has the density 0.145 f**-0.855. That is close to what is known of a
+    site for being listed: neutral variants have frequencies in proportion to 1/f (Watterson 1975,
+    Ewens 1972), and 0.145 = 1 / ln(1000) is their density at f = 1 where they go down to one in a
+    thousand. Of two chromosomes one differs with probability 0.12 and both with 0.07.
+
+    Chromosomes that were seen already, as INFO tells by AC and AN, are added to the weights of
+    their alleles; without these, AF counts as AN chromosomes, or 100 without AN. With W the sum of
+    the weights, and c_a copies of allele a, which may be drawn in P! / prod c_a! orders (a Polya
+    urn),
+
+        P(genotype) = orders * prod over a of w_a (w_a + 1) ... (w_a + c_a - 1)
+                      / (W (W + 1) ... (W + P - 1)).
+
+    Parameters
+    ----------
+    sites
+        s sites.
+    prior
+        Which of them.
+    ploidy
+        Copies of the chromosome, P, at least 1.
+
+    Returns
+    -------
+    float64 rows, s of them: log10, a value for each genotype in the order of VCF 4.3; none for a
+    site with more than `MOST_GENOTYPES`.
+    """
+    allele_counts = np.diff(sites.allele_offsets)
+    counts = genotype_counts(allele_counts, ploidy)
+    if prior is Prior.FLAT:
+        alike = -np.log10(np.maximum(counts, 1))
+        return Ragged.from_lengths(np.repeat(alike, counts), counts)
+    offsets = offsets_of(counts)
+    values = np.empty(int(offsets[-1]), dtype=np.float64)
+    weights = _weights(sites)
+    for alleles in np.unique(allele_counts[counts > 0]):
+        table = genotype_table(int(alleles), ploidy)
+        rows = np.flatnonzero(allele_counts == alleles)[:, np.newaxis]
+        of_alleles = weights[sites.allele_offsets[rows] + np.arange(alleles)]
+        values[offsets[rows] + np.arange(len(table))] = _drawn(of_alleles, table)
+    return Ragged(values, offsets)
+
+
+def _drawn(weights: NDArray[np.float64], table: NDArray[np.int16]) -> NDArray[np.float64]:
+    """float64[n, G], log10, for n sites with the weights float64[n, A] of their alleles."""
+    ploidy = table.shape[1]
+    # For each copy, how many of those before it are of its allele.
+    before = np.column_stack(
+        [(table[:, :k] == table[:, k : k + 1]).sum(axis=1) for k in range(ploidy)]
+    )
+    orders = factorial(ploidy) / (before + 1).prod(axis=1)
+    steps = np.arange(ploidy)
+    grown = np.log10(weights[:, :, np.newaxis] + steps)
+    totals = np.log10(weights.sum(axis=1, keepdims=True) + steps).sum(axis=1, keepdims=True)
+    likely: NDArray[np.float64] = np.log10(orders) - totals
+    for copy in range(ploidy):
+        likely += grown[:, table[:, copy], before[:, copy]]
+    return likely
+
+
+def _weights(sites: Sites) -> NDArray[np.float64]:
+    """float64[a]: how much speaks for each allele before any read is seen."""
+    weights = np.full(sites.kinds.size, _RARITY)
+    weights[sites.allele_offsets[:-1]] = 1.0
+    offsets = sites.allele_offsets.tolist()
+    for site, record in enumerate(sites.records):
+        seen = _seen_chromosomes(record)
+        if seen is not None:
+            weights[offsets[site] : offsets[site + 1]] += seen
+    return weights
+
+
+def _seen_chromosomes(record: VcfRecord) -> list[float] | None:
+    """Return the chromosomes with REF and each ALT by AC and AN, else AF; None if INFO has none."""
+    info = record.columns[7]
+    if "AF=" not in info and "AC=" not in info:
+        return None
+    items = dict(item.partition("=")[::2] for item in info.split(";"))
+    alternatives = len(record.alternatives)
+    (total,) = _numbers(items.get("AN", ""), 1, _MOST_CHROMOSOMES) or [0.0]
+    counts = _numbers(items.get("AC", ""), alternatives, total) if total else []
+    if not counts:
+        total = total or _CHROMOSOMES_OF_AF
+        counts = [total * part for part in _numbers(items.get("AF", ""), alternatives, 1.0)]
+    return [max(total - sum(counts), 0.0), *counts] if counts else None
+
+
+def _numbers(text: str, count: int, most: float) -> list[float]:
+    """Return numbers from 0 to `most`; none if there are not as many, or not all are such."""
+    try:
+        numbers = [float(field) for field in text.split(",")]
+    except ValueError:
+        return []
+    is_sound = len(numbers) == count and all(0.0 <= number <= most for number in numbers)
+    return numbers if is_sound else []

@@ -1,0 +1,184 @@
+"""Genotyping of one site of one sample in its textbook form: the oracle of the fast code.
+
+The rules are GATK's: AlleleLikelihoods (cap of reads) and GenotypeLikelihoodCalculator. Our own
+are which fragments count (`hapgpu.genotyping.evidence.spanning`), and that those count for less
+that GATK drops.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+_WORST_DIFFERENCE = 4.5
+_CLEARLY_BETTER = 0.2
+_LEAST_SHARE_ACROSS = Fraction(1, 10)
+
+
+@dataclass(frozen=True, slots=True)
+class SiteCall:
+    """The genotype of one sample at one site, and how sure it is.
+
+    Attributes
+    ----------
+    genotype
+        Numbers of alleles, ascending.
+    quality
+        -10 log10 P(another genotype), neither rounded nor limited.
+    phred_likelihoods
+        Of each genotype, 0 for the best, not rounded.
+    reference_quality
+        -10 log10 P(homozygous REF), not rounded.
+    """
+
+    genotype: tuple[int, ...]
+    quality: float
+    phred_likelihoods: list[float]
+    reference_quality: float
+
+
+def genotypes_reference(alleles: int, ploidy: int) -> Iterator[tuple[int, ...]]:
+    """Yield genotypes in the order of VCF 4.3, section 1.6.2, by the recursion given there."""
+    for highest in range(alleles):
+        if ploidy == 1:
+            yield (highest,)
+        else:
+            for others in genotypes_reference(highest + 1, ploidy - 1):
+                yield (*others, highest)
+
+
+def fragment_reference(
+    parts: Sequence[NDArray[np.float64]], lengths: Sequence[int]
+) -> NDArray[np.float64]:
+    """Compute log10 P(fragment | haplotype) from its parts, at least one.
+
+    Parameters
+    ----------
+    parts
+        float64[H] each, log10 P(part | haplotype).
+    lengths
+        Bases of each part.
+
+    Returns
+    -------
+    float64[H], finite.
+    """
+    trusts = [
+        _trust_reference(part.max(), length) for part, length in zip(parts, lengths, strict=True)
+    ]
+    total = sum(_capped(part, trust) for part, trust in zip(parts, trusts, strict=True))
+    return _capped(np.asarray(total), max(trusts))
+
+
+def _trust_reference(best: float, length: int) -> float:
+    """Return by how much a part of a read may prefer one haplotype to another, log10."""
+    if best >= -4.0 * min(2.0, math.ceil(0.02 * length)):
+        return _WORST_DIFFERENCE
+    return 1.5 if best >= -24.0 else 1.0
+
+
+def _capped(likelihoods: NDArray[np.float64], trust: float) -> NDArray[np.float64]:
+    best = likelihoods.max()
+    if best == -math.inf:
+        return np.zeros_like(likelihoods)
+    capped: NDArray[np.float64] = np.maximum(likelihoods, best - trust)
+    return capped
+
+
+def counting_reference(
+    fragments: Sequence[Sequence[range]], site: int, extents: Sequence[range], shown: range
+) -> list[int]:
+    """Choose the fragments of one sample that count at one site of a locus.
+
+    Parameters
+    ----------
+    fragments
+        The positions that each of their parts covers, at the locus.
+    site
+        Which of the extents is its own.
+    extents
+        Of the sites of the locus.
+    shown
+        The positions that the haplotypes of the locus show.
+
+    Returns
+    -------
+    Rows of `fragments`, ascending.
+    """
+    stretch = set(extents[site])
+    for _ in extents:  # each time, one is joined that was not yet, or none ever will be
+        stretch.update(*(extent for extent in extents if not stretch.isdisjoint(extent)))
+    if len(stretch) > 1:
+        stretch |= {min(stretch) - 1, max(stretch) + 1} & set(shown)
+    across, partly = [], []
+    for fragment, parts in enumerate(fragments):
+        if any(stretch.issubset(part) for part in parts):
+            across.append(fragment)
+        if not all(set(extents[site]).isdisjoint(part) for part in parts):
+            partly.append(fragment)
+    return across if len(across) >= _LEAST_SHARE_ACROSS * len(partly) else partly
+
+
+def allele_likelihoods_reference(
+    fragments: NDArray[np.float64], carried: Sequence[int], alleles: int
+) -> NDArray[np.float64]:
+    """Compute log10 P(fragment | allele), float64[F, A].
+
+    Parameters
+    ----------
+    fragments
+        float64[F, H], log10 P(fragment | haplotype).
+    carried
+        The allele of each of the H haplotypes.
+    alleles
+        A, REF included.
+    """
+    likelihoods = np.empty((len(fragments), alleles))
+    likelihoods[:] = fragments.max(axis=1, keepdims=True) - _WORST_DIFFERENCE
+    for allele in set(carried):
+        carriers = [k for k, other in enumerate(carried) if other == allele]
+        likelihoods[:, allele] = fragments[:, carriers].max(axis=1)
+    return likelihoods
+
+
+def allele_depths_reference(likelihoods: NDArray[np.float64]) -> list[int]:
+    """Count the fragments that speak for each of at least two alleles, given float64[F, A]."""
+    depths = [0] * likelihoods.shape[1]
+    for of_alleles in likelihoods:
+        *_, second, best = np.sort(of_alleles)
+        if best - second > _CLEARLY_BETTER:
+            depths[int(of_alleles.argmax())] += 1
+    return depths
+
+
+def genotype_likelihoods_reference(likelihoods: NDArray[np.float64], ploidy: int) -> list[float]:
+    """Compute log10 P(fragments | genotype) of each genotype, given float64[F, A]."""
+    return [
+        sum(
+            math.log10(sum(10.0 ** of_alleles[allele] for allele in genotype) / ploidy)
+            for of_alleles in likelihoods
+        )
+        for genotype in genotypes_reference(likelihoods.shape[1], ploidy)
+    ]
+
+
+def call_reference(
+    likelihoods: Sequence[float], priors: Sequence[float], alleles: int, ploidy: int
+) -> SiteCall:
+    """Call a genotype from log10 likelihoods and log10 priors, in the order of VCF 4.3."""
+    joint = [likelihood + prior for likelihood, prior in zip(likelihoods, priors, strict=True)]
+    best = joint.index(max(joint))
+    relative = [10.0 ** (value - joint[best]) for value in joint]
+    others = math.fsum(relative[:best] + relative[best + 1 :]) / math.fsum(relative)
+    reference = joint[0] - joint[best] - math.log10(math.fsum(relative))
+    return SiteCall(
+        list(genotypes_reference(alleles, ploidy))[best],
+        -10.0 * math.log10(others) if others else math.inf,
+        [10.0 * (max(likelihoods) - value) for value in likelihoods],
+        -10.0 * reference,
+    )

@@ -1,0 +1,1 @@
+"""Aligned reads of all inputs at each group of loci, and their samples."""

@@ -1,0 +1,242 @@
+"""Whose reads are whose: the samples of the read groups of several files."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import PurePath
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hapgpu.arrays.bytes import Integer
+from hapgpu.arrays.ragged import Ragged, ReadBatch
+from hapgpu.arrays.ragged_view import Rows, read_only, rows_of
+from hapgpu.errors import InputError
+from hapgpu.io.bam.header import SamHeader, fields_of
+from hapgpu.io.bam.tags import HEAD_BYTES, field_bytes, find_field, name_number
+from hapgpu.runtime.jit import njit, njit_inlined
+
+_READ_GROUP: Final = name_number("RG")
+_TEXT: Final = ord("Z")
+_NO_GROUP, _UNKNOWN_GROUP, _NO_SAMPLE = -1, -2, -3
+
+
+@dataclass(frozen=True, slots=True)
+class SampleTable:
+    """The samples of several files of reads.
+
+    Attributes
+    ----------
+    names
+        In the order of the files and of their @RG lines.
+    files
+        The read groups of each file.
+    """
+
+    names: tuple[str, ...]
+    files: tuple[ReadGroups, ...]
+
+    @classmethod
+    def of(cls, headers: Sequence[SamHeader], names: Sequence[str]) -> SampleTable:
+        """Collect the samples (SM) that the @RG lines of files name.
+
+        A file without any is one sample, which has its name without folder and extension; standard
+        input is `sample`.
+
+        Parameters
+        ----------
+        headers, names
+            Of the files; `-` is standard input.
+
+        Raises
+        ------
+        InputError
+            An @RG line has no ID, or one ID has two samples; or a file without samples has the
+            name of a sample of another file.
+        """
+        groups = [_groups_of(header, name) for header, name in zip(headers, names, strict=True)]
+        samples = [
+            list(dict.fromkeys(filter(None, found.values()))) or [_sample_named_after(name)]
+            for found, name in zip(groups, names, strict=True)
+        ]
+        files_with = Counter(chain.from_iterable(samples))
+        numbers = {sample: number for number, sample in enumerate(files_with)}
+        files = []
+        for name, found, own in zip(names, groups, samples, strict=True):
+            if not any(found.values()) and files_with[own[0]] > 1:
+                raise InputError(
+                    f"{name} names no sample, and another file has sample '{own[0]}' too: give it"
+                    " a read group with a sample (samtools addreplacerg)"
+                )
+            files.append(ReadGroups.of(name, found, own, numbers))
+        return cls(tuple(numbers), tuple(files))
+
+    def samples_of(self, file: int, reads: ReadBatch) -> NDArray[np.int32]:
+        """Return the sample of each read, int32[n], by its tag RG.
+
+        Reads without the tag are of the sample of their file if it has only one.
+
+        Parameters
+        ----------
+        file
+            The place of the file that the reads are of.
+        reads
+            Reads with well-formed tags.
+
+        Raises
+        ------
+        InputError
+            The file has several samples and a read is without a read group; or a read is of a
+            group that the header lacks, or that has no sample while others have.
+        """
+        return self.files[file].samples_of(reads)
+
+
+@dataclass(frozen=True, slots=True)
+class ReadGroups:
+    """The read groups of one file.
+
+    Attributes
+    ----------
+    name
+        Of the file, for errors.
+    identifiers
+        uint8 text, g rows, ascending; none where the header names no sample: tags do not matter.
+    samples
+        int32[g], numbers of samples; negative where a group has none.
+    lone
+        The sample of the file; negative where it has several.
+    """
+
+    name: str
+    identifiers: Ragged
+    samples: NDArray[np.int32]
+    lone: int
+
+    @classmethod
+    def of(
+        cls, name: str, groups: Mapping[str, str], own: Sequence[str], numbers: Mapping[str, int]
+    ) -> ReadGroups:
+        """Look up the numbers of the samples of read groups; `own` are those of the file."""
+        known = groups if any(groups.values()) else {}
+        by_bytes = sorted((group.encode("utf-8", "surrogateescape"), group) for group in known)
+        samples = [numbers.get(known[group], _NO_SAMPLE) for _, group in by_bytes]
+        lone = numbers[own[0]] if len(own) == 1 else _NO_GROUP
+        table = np.array(samples, dtype=np.int32)
+        return cls(name, Ragged.from_sequences(text for text, _ in by_bytes), table, lone)
+
+    def samples_of(self, reads: ReadBatch) -> NDArray[np.int32]:
+        """As in `SampleTable`, for reads of this file."""
+        samples = np.full(len(reads), self.lone, dtype=np.int32)
+        if len(self.identifiers):
+            identifiers, groups = rows_of(self.identifiers), read_only(self.samples)
+            row = _look_up(rows_of(reads.tags), identifiers, groups, self.lone, samples)
+            if row >= 0:
+                raise self._fault(reads, row, samples[row])
+        return samples
+
+    def _fault(self, reads: ReadBatch, row: int, number: int) -> InputError:
+        read = f"{self.name}: read '{_shown(reads.names[row])}'"
+        if number == _NO_GROUP:
+            return InputError(
+                f"{read} has no read group (RG), and the header names several samples: give it one"
+                " (samtools addreplacerg -m orphan_only)"
+            )
+        begin, end = reads.tags.offsets[row : row + 2]
+        tags = read_only(reads.tags.data)
+        at = find_field(tags, begin, end, _READ_GROUP)
+        group = _shown(tags[at + HEAD_BYTES : at + field_bytes(tags, at, end) - 1])
+        lack = "names no sample (SM)" if number == _NO_SAMPLE else "is not in the header"
+        return InputError(
+            f"{read} is of read group '{group}', whose @RG line {lack}: mend it (samtools reheader)"
+        )
+
+
+def _groups_of(header: SamHeader, name: str) -> dict[str, str]:
+    """Return the sample of each read group of a header; empty where it has none."""
+    groups: dict[str, str] = {}
+    for fields in _group_lines(header):
+        identifier, sample = fields.get("ID", ""), fields.get("SM", "")
+        if not identifier:
+            raise InputError(f"{name}: an @RG line has no ID: mend it (samtools reheader)")
+        if sample.isspace():
+            raise InputError(
+                f"{name}: the sample (SM) of read group '{identifier}' is blank, which VCF does not"
+                " allow: name it (samtools reheader)"
+            )
+        if groups.setdefault(identifier, sample) != sample:
+            raise InputError(
+                f"{name}: read group '{identifier}' has two @RG lines with different samples (SM):"
+                " remove one (samtools reheader)"
+            )
+    return groups
+
+
+def _group_lines(header: SamHeader) -> Iterable[dict[str, str]]:
+    return (fields_of(line) for line in header.text.split("\n") if line.startswith("@RG\t"))
+
+
+def _sample_named_after(name: str) -> str:
+    """Return the name of a file without folder and extension; `sample` where that is nothing."""
+    stem = "" if name == "-" else PurePath(PurePath(name).name.removesuffix(".gz")).stem
+    return " ".join(stem.split()) or "sample"  # a tab would end a column of VCF
+
+
+def _shown(text: NDArray[np.uint8]) -> str:
+    return text.tobytes().decode("utf-8", errors="replace")
+
+
+@njit
+def _look_up(
+    tags: Rows,
+    identifiers: Rows,
+    group_samples: NDArray[np.int32],
+    lone: int,
+    samples: NDArray[np.int32],
+) -> int:
+    """Fill in the samples; stop at a read without one and return its row, else -1."""
+    data, offsets = tags.data, tags.offsets
+    texts, text_offsets = identifiers.data, identifiers.offsets
+    for row in range(samples.size):
+        end = offsets[row + 1]
+        at = find_field(data, offsets[row], end, _READ_GROUP)
+        if at < 0:
+            samples[row] = lone
+        else:
+            group: Integer = -1
+            if data[at + 2] == _TEXT:
+                length = field_bytes(data, at, end) - HEAD_BYTES - 1
+                group = _find_text(data, at + HEAD_BYTES, length, texts, text_offsets)
+            samples[row] = group_samples[group] if group >= 0 else _UNKNOWN_GROUP
+        if samples[row] < 0:
+            return row
+    return -1
+
+
+@njit_inlined
+def _find_text(
+    data: NDArray[np.uint8],
+    begin: Integer,
+    length: Integer,
+    texts: NDArray[np.uint8],
+    offsets: NDArray[np.int64],
+) -> Integer:
+    """Return the row of ascending texts that is `length` bytes of the data; -1 if none is."""
+    low, high = np.int64(0), np.int64(offsets.size - 1)
+    while low < high:
+        middle = (low + high) >> 1
+        text, text_length = offsets[middle], offsets[middle + 1] - offsets[middle]
+        same = np.int64(0)
+        while same < min(length, text_length) and data[begin + same] == texts[text + same]:
+            same += 1
+        if same == length == text_length:
+            return middle
+        if same < length and (same == text_length or data[begin + same] > texts[text + same]):
+            low = middle + 1
+        else:
+            high = middle
+    return -1

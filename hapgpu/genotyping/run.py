@@ -1,0 +1,124 @@
+"""The way from the sites of an open session to a VCF with their genotypes."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import hapgpu
+from hapgpu.genotyping.batches import LocusReads
+from hapgpu.genotyping.calls.vcf_lines import call_lines
+from hapgpu.genotyping.genotyper import Genotyper
+from hapgpu.genotyping.session import GenotypeSession
+from hapgpu.io.vcf.header import genotyped_header
+from hapgpu.io.vcf.writer import VcfWriter
+from hapgpu.runtime.devices import Device
+from hapgpu.runtime.pipeline import run_pipeline
+from hapgpu.runtime.pool import MOST_IO_THREADS
+from hapgpu.runtime.progress import Progress
+from hapgpu.runtime.statistics import RunStatistics
+
+PAIR_HMM: Final = "pair-HMM"
+"""The stage of the statistics that is the pair-HMM."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Lines:
+    """The lines of genotyped sites, their number, and what was done for them."""
+
+    text: bytes
+    sites: int
+    counts: Mapping[str, int]
+
+
+class _Worker:
+    """Genotypes spans of loci and writes out the lines of their sites."""
+
+    def __init__(self, genotyper: Genotyper, statistics: RunStatistics) -> None:
+        self._genotyper = genotyper
+        self._statistics = statistics
+        self._timed_lines = statistics.timed("genotype", self._lines)
+
+    def __call__(self, span: Iterable[LocusReads]) -> _Lines:
+        parts = [self._timed_lines(reads) for reads in self._statistics.timed_source("read", span)]
+        counts: Counter[str] = Counter()
+        for part in parts:
+            counts.update(part.counts)
+        return _Lines(
+            b"".join(part.text for part in parts), sum(part.sites for part in parts), counts
+        )
+
+    def _lines(self, reads: LocusReads) -> _Lines:
+        genotyped = self._genotyper(reads)
+        batch = genotyped.batch
+        return _Lines(call_lines(batch, genotyped.calls), len(batch.sites), genotyped.counts)
+
+
+@dataclass(frozen=True, slots=True)
+class _Sink:
+    """Writes lines and counts."""
+
+    output: VcfWriter
+    statistics: RunStatistics
+
+    def __call__(self, lines: _Lines) -> int:
+        self.output.write(lines.text)
+        for what, number in lines.counts.items():
+            self.statistics.count(what, number)
+        return lines.sites
+
+
+def write_genotypes(
+    session: GenotypeSession,
+    devices: Sequence[Device],
+    output: str,
+    statistics: RunStatistics,
+    *,
+    threads: int,
+    command_line: str,
+    progress: Progress | None = None,
+) -> None:
+    """Genotype all sites of a session.
+
+    Parameters
+    ----------
+    session
+        The inputs; all sites are read.
+    devices
+        What computes.
+    output
+        Name of the VCF, or `-`: see `VcfWriter`.
+    statistics
+        Told what was done, and how long each stage took.
+    threads
+        CPU threads; with one, everything is done in the calling one.
+    command_line
+        For the header.
+    progress
+        Told of the sites that are written.
+
+    Raises
+    ------
+    InputError
+        A site or a read is malformed.
+    OutputError
+        The VCF cannot be written.
+    """
+    header = genotyped_header(
+        session.header, session.contigs, session.samples, command_line, hapgpu.__version__
+    )
+    timed = statistics.timed
+    lengths = list(session.contigs.values())
+    with VcfWriter(output, header, lengths, min(threads, MOST_IO_THREADS)) as writer:
+        workers = session.genotypers(devices, timed)
+        run_pipeline(
+            statistics.timed_source("read", session.spans(statistics.count)),
+            [_Worker(genotyper, statistics) for genotyper in workers],
+            timed("write", _Sink(writer, statistics)),
+            progress=progress,
+            threaded=threads > 1,
+        )
+    for what, number in session.read_counts.items():
+        statistics.count(what, number)

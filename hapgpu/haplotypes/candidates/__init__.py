@@ -1,0 +1,1 @@
+"""Alleles combined to candidate haplotypes, phased or not, and their FASTA."""

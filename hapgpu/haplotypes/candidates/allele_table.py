@@ -1,0 +1,99 @@
+"""Which allele of each site of its locus a haplotype carries."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hapgpu.arrays.ragged import Ragged, offsets_of
+from hapgpu.arrays.ragged_view import Rows, read_only, rows_of
+from hapgpu.errors import InputError
+from hapgpu.haplotypes.batches import Haplotypes, Loci
+from hapgpu.haplotypes.sites.columns import AlleleKind, Sites
+from hapgpu.haplotypes.sites.trimmed_alleles import Edits, edits_of
+from hapgpu.runtime.jit import njit
+
+_MOST_ALLELES = 2**15
+
+
+def allele_table(sites: Sites, loci: Loci, haplotypes: Haplotypes) -> Ragged:
+    """Tell alleles of haplotypes by their numbers in a VCF: 0 for REF, 1 for the first ALT.
+
+    A haplotype that carries nothing at a site, but at another one a deletion that takes the
+    position of the site (its first base of REF), carries the `*` allele of the site if it has one.
+    The bases that a deletion takes are those of its trimmed REF behind as many as its trimmed ALT
+    has: never the anchor base that it shares with REF.
+
+    Returns
+    -------
+    int16 rows, one per haplotype, a value for each site of its locus.
+
+    Raises
+    ------
+    InputError
+        A site has more alleles than int16 can number.
+    """
+    counts = np.diff(sites.allele_offsets)
+    if counts.max(initial=0) > _MOST_ALLELES:
+        record = sites.records[int(counts.argmax())]
+        message = (
+            f"{record.contig}:{record.start + 1} has {counts.max()} alleles, more than the "
+            f"{_MOST_ALLELES} that can be told apart; leave out some"
+        )
+        raise InputError(message)
+    lengths = np.repeat(np.diff(loci.site_offsets), np.diff(haplotypes.offsets))
+    table = Ragged(np.zeros(int(lengths.sum()), dtype=np.int16), offsets_of(lengths))
+    _fill(
+        table.data,
+        table.offsets,
+        read_only(loci.site_offsets),
+        read_only(haplotypes.offsets),
+        rows_of(haplotypes.carried),
+        read_only(sites.starts),
+        read_only(sites.allele_offsets),
+        sites.allele_sites,
+        _spanned(sites),
+        edits_of(sites),
+    )
+    return table
+
+
+def _spanned(sites: Sites) -> NDArray[np.int16]:
+    """int16[s]: the number of the first `*` allele of each site, 0 for none."""
+    numbers = np.zeros(len(sites), dtype=np.int16)
+    rows = np.flatnonzero(sites.kinds == AlleleKind.SPANNED)[::-1]
+    of_row = sites.allele_sites[rows]
+    numbers[of_row] = rows - sites.allele_offsets[of_row]
+    return numbers
+
+
+@njit
+def _fill(
+    table: NDArray[np.int16],
+    offsets: NDArray[np.int64],
+    site_offsets: NDArray[np.int64],
+    haplotype_offsets: NDArray[np.int64],
+    carried: Rows,
+    site_starts: NDArray[np.int64],
+    allele_offsets: NDArray[np.int64],
+    allele_sites: NDArray[np.int64],
+    spanned: NDArray[np.int16],
+    edits: Edits,
+) -> None:
+    """Mark what deletions take, then write over it what stands at the sites themselves."""
+    for locus in range(site_offsets.size - 1):
+        first, last = site_offsets[locus], site_offsets[locus + 1]
+        for haplotype in range(haplotype_offsets[locus], haplotype_offsets[locus + 1]):
+            begin = offsets[haplotype] - first
+            carried_rows = range(carried.offsets[haplotype], carried.offsets[haplotype + 1])
+            for k in carried_rows:
+                row = carried.data[k]
+                start = edits.starts[row] + edits.text_ends[row] - edits.text_begins[row]
+                end = edits.ends[row]
+                for site in range(first, last if start < end else first):
+                    if start <= site_starts[site] < end:
+                        table[begin + site] = spanned[site]
+            for k in carried_rows:
+                row = carried.data[k]
+                site = allele_sites[row]
+                table[begin + site] = row - allele_offsets[site]

@@ -1,0 +1,27 @@
+"""What may stand together on a haplotype where nothing is known of genotypes."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from hapgpu.arrays.ragged import Ragged, offsets_of
+from hapgpu.haplotypes.batches import Choices, Loci
+from hapgpu.haplotypes.sites.columns import AlleleKind, Sites
+
+
+def choices_of_sites(sites: Sites, loci: Loci) -> Choices:
+    """Let each site have any of its alleles: one carrier per locus, with a group for each site.
+
+    The options of a site are REF, its base, and every ALT that has a sequence, in their order.
+    """
+    is_reference = np.zeros(sites.kinds.size, dtype=np.bool_)
+    is_reference[sites.allele_offsets[:-1]] = True
+    is_option = is_reference | (sites.kinds == AlleleKind.SEQUENCE)
+    rows = np.flatnonzero(is_option & ~is_reference).astype(np.int32)
+    option_ends = np.append(0, np.cumsum(is_option))
+    return Choices(
+        np.arange(len(loci)),
+        loci.site_offsets,
+        option_ends[sites.allele_offsets],
+        Ragged(rows, offsets_of(~is_reference[is_option])),
+    )

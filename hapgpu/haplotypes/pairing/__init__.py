@@ -1,0 +1,1 @@
+"""Haplotypes of a FASTA, and those that each read is compared with."""

@@ -1,0 +1,107 @@
+"""The haplotypes that reads are aligned to, and the loci that they are bound to."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hapgpu.arrays.ragged import Ragged
+from hapgpu.errors import InputError
+from hapgpu.haplotypes.pairing.locus_header import parse_locus
+from hapgpu.io.files.record_limit import MAX_RECORD
+from hapgpu.io.genome.fasta import read_fasta
+from hapgpu.io.genome.regions import Region
+
+
+@dataclass(frozen=True, slots=True)
+class HaplotypeSet:
+    """h haplotypes in the order of their file.
+
+    Attributes
+    ----------
+    names
+        Names, without loci.
+    sequences
+        uint8 text, h rows, as in the file.
+    loci
+        Each locus once; empty where haplotypes are not bound to any.
+    locus_index
+        int32[h], the locus of each haplotype; -1 for none.
+    """
+
+    names: tuple[str, ...]
+    sequences: Ragged
+    loci: tuple[Region, ...]
+    locus_index: NDArray[np.int32]
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    @property
+    def most_candidates(self) -> int:
+        """Largest number of haplotypes that a read within one locus meets."""
+        if not self.loci:
+            return len(self)
+        return int(np.bincount(self.locus_index).max())
+
+    def without_loci(self) -> HaplotypeSet:
+        """Unbind all haplotypes: reads without positions meet every one."""
+        return HaplotypeSet(self.names, self.sequences, (), np.full_like(self.locus_index, -1))
+
+    def take(self, rows: NDArray[np.int64]) -> HaplotypeSet:
+        """Keep some of the haplotypes, and the loci that they are bound to."""
+        loci = sorted({int(locus) for locus in self.locus_index[rows]})
+        numbers = {locus: number for number, locus in enumerate(loci)}
+        return HaplotypeSet(
+            tuple(self.names[row] for row in rows),
+            self.sequences.take(rows),
+            tuple(self.loci[locus] for locus in loci),
+            np.array([numbers[int(k)] for k in self.locus_index[rows]], dtype=np.int32),
+        )
+
+
+def read_haplotypes(path: str | Path, max_record: int = MAX_RECORD) -> HaplotypeSet:
+    """Read haplotypes and, from their header lines, their loci (`parse_locus`).
+
+    Parameters
+    ----------
+    path
+        Of a FASTA file, plain, gzip- or BGZF-compressed.
+    max_record
+        Bytes of the longest header line and of the longest haplotype.
+
+    Raises
+    ------
+    InputError
+        The file is no FASTA, two haplotypes have one name, or some but not all have a locus.
+    """
+    records = read_fasta(path, max_record=max_record)
+    try:
+        parsed = [
+            parse_locus(name, description)
+            for name, description in zip(records.names, records.descriptions, strict=True)
+        ]
+    except InputError as error:
+        message = f"{path}: {error}"
+        raise InputError(message) from error
+    names = tuple(name for name, _ in parsed)
+    loci = [locus for _, locus in parsed if locus is not None]
+    if len(set(names)) < len(names):
+        twice, _ = Counter(names).most_common(1)[0]
+        message = f"{path}: two haplotypes are called '{twice}'; give each a name of its own"
+        raise InputError(message)
+    if not loci:
+        return HaplotypeSet(names, records.sequences, (), np.full(len(names), -1, dtype=np.int32))
+    if unbound := next((name for name, locus in parsed if locus is None), None):
+        message = (
+            f"{path}: haplotype '{unbound}' has no locus while others have; "
+            f"write it as in '>{unbound} chr20:10000101-10000500', or leave out all loci"
+        )
+        raise InputError(message)
+    numbers = {locus: number for number, locus in enumerate(dict.fromkeys(loci))}
+    index = np.array([numbers[locus] for locus in loci], dtype=np.int32)
+    return HaplotypeSet(names, records.sequences, tuple(numbers), index)

@@ -1,0 +1,1 @@
+"""VCF records to sites, shift ranges and loci."""

@@ -1,0 +1,1 @@
+"""Aligned reads in any format: recognise, open, read, write."""

@@ -1,0 +1,120 @@
+"""Reads of SAM and CRAM as columnar batches."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+from hapgpu.arrays.ragged import ReadBatch
+from hapgpu.errors import InputError
+from hapgpu.io.alignments.formats import ReadInput
+from hapgpu.io.alignments.samtools.convert import ConvertedInput
+from hapgpu.io.alignments.source import Closing, is_sorted
+from hapgpu.io.bam.decode import decoded, read_blocks
+from hapgpu.io.bam.overlap import Intervals
+from hapgpu.io.bam.record_block import RecordBlock
+from hapgpu.io.bam.record_buffer import RecordBuffer, take_header
+from hapgpu.io.bgzf.reader import BgzfReader
+from hapgpu.io.genome.regions import Region
+from hapgpu.runtime.pool import Pool
+
+
+class ConvertedSource(Closing):
+    """Reads of SAM or CRAM, which samtools makes BAM of: a `ReadSource`.
+
+    Parameters
+    ----------
+    source
+        The file or the stream; closed with this, or if this fails.
+    threads
+        CPU threads used, and as many of samtools.
+    batch_bases
+        A batch ends with the read that reaches this number of bases.
+    reference
+        FASTA by which CRAM was compressed, if it needs one.
+    regions
+        Yield the records that overlap one of these only.
+    index
+        By which those of CRAM in a file are found, if it is to be used.
+
+    Raises
+    ------
+    InputError
+        The header is damaged, too long, or lacks a region's contig.
+    """
+
+    is_fastq = False
+
+    def __init__(
+        self,
+        source: ReadInput,
+        threads: int,
+        batch_bases: int,
+        reference: Path | None,
+        regions: Sequence[Region] | None,
+        index: Path | None,
+    ) -> None:
+        self._source = source
+        self._batch_bases = batch_bases
+        self._records = 0
+        with ExitStack() as stack:
+            self._pool = stack.enter_context(Pool(threads))
+            self._input = ConvertedInput(
+                source, threads, reference, regions if index else None, index
+            )
+            stack.callback(self._input.close)
+            pieces = BgzfReader(self._input.stream, source.name, self._pool).pieces()
+            self._buffer = RecordBuffer(pieces, source.name, source.max_record)
+            with self._blaming_samtools():
+                self.header = take_header(self._buffer)
+            self._intervals = None
+            if regions is not None:
+                self._intervals = Intervals.from_regions(regions, self.header, source.name)
+            self._stack = stack.pop_all()
+
+    @property
+    def is_sorted(self) -> bool:
+        """Whether the header, or an index beside the file, says that records are sorted."""
+        return is_sorted(self._source, self.header)
+
+    def batches(self) -> Iterator[ReadBatch]:
+        """Read the input, once; each batch owns its arrays.
+
+        Raises
+        ------
+        InputError
+            samtools cannot read it, or it is cut short.
+        """
+        return (decoded(block, self._pool) for block in self.blocks())
+
+    def blocks(self) -> Iterator[RecordBlock]:
+        """Read the input, once, as records; a block is valid until the next is asked for.
+
+        Raises
+        ------
+        InputError
+            samtools cannot read it, or it is cut short.
+        """
+        references = len(self.header.reference_names)
+        with self._blaming_samtools():
+            for block in read_blocks(
+                self._buffer, references, self._batch_bases, self._pool, self._intervals
+            ):
+                self._records += len(block)
+                yield block
+        self._input.check(self._records)
+
+    @contextmanager
+    def _blaming_samtools(self) -> Iterator[None]:
+        """Let a failure of samtools explain the damage that it leaves behind."""
+        try:
+            yield
+        except InputError:
+            if self._input.has_ended:  # else it would wait for this reader
+                self._input.check(self._records)
+            raise
+
+    def close(self) -> None:
+        """End samtools and the threads, and close the source."""
+        self._stack.close()

@@ -1,0 +1,172 @@
+"""What kind of file an input is, told by its first bytes."""
+
+from __future__ import annotations
+
+import sys
+import zlib
+from dataclasses import dataclass
+from enum import Enum, auto
+from io import BufferedReader, RawIOBase
+from pathlib import Path
+from typing import Any, BinaryIO, Final, cast
+
+from hapgpu.errors import InputError
+from hapgpu.io.bgzf.reader import EOF_BLOCK, ends_closed, is_bgzf
+from hapgpu.io.files.file_kind import looks_like
+from hapgpu.io.files.record_limit import MAX_RECORD
+
+_HEAD_BYTES: Final = 1 << 16
+_CRAM_3 = b"CRAM\3"
+_CRAM_3_EOF = bytes.fromhex(
+    "0f000000ffffffff0fe0454f4600000000010005bdd94f0001000606010001000100ee63014b"
+)
+_GZIP = b"\x1f\x8b"
+
+
+class ReadFormat(Enum):
+    """A kind of file that holds reads."""
+
+    BAM = auto()
+    CRAM = auto()
+    SAM = auto()
+    FASTQ = auto()
+
+
+@dataclass(frozen=True, slots=True)
+class ReadInput:
+    """An input that has been opened and recognised.
+
+    Attributes
+    ----------
+    name
+        For messages.
+    path
+        None for standard input and pipes.
+    stream
+        At the first byte; seekable if there is a path.
+    format
+        What it holds.
+    closing
+        The bytes that a complete file ends with; none if its kind has no such mark.
+    max_record
+        Bytes of the longest record, and of the longest header, that is read from it.
+    """
+
+    name: str
+    path: Path | None
+    stream: BinaryIO
+    format: ReadFormat
+    closing: bytes
+    max_record: int
+
+    def truncated(self) -> InputError:
+        """Return the error for an input without its closing bytes."""
+        return InputError(f"{self.name} is truncated: its closing (EOF) block is missing")
+
+
+class _Rejoined(RawIOBase):
+    """A stream, begun anew with the bytes that were read from it already."""
+
+    def __init__(self, head: bytes, rest: BinaryIO, name: str) -> None:
+        self._head = memoryview(head)
+        self._rest = rest
+        self.name = name
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        view = memoryview(buffer)
+        data = self._head[: len(view)] if self._head else self._rest.read(len(view))
+        view[: len(data)] = data
+        self._head = self._head[len(data) :]
+        return len(data)
+
+    def close(self) -> None:
+        if self._rest is not sys.stdin.buffer:
+            self._rest.close()
+        super().close()
+
+
+def open_input(path: str, name: str | None = None, max_record: int = MAX_RECORD) -> ReadInput:
+    """Open a file of reads, or standard input if `path` is `-`, and recognise what it holds.
+
+    Messages call it `name`, or else by its path; `max_record` is for those who read it.
+
+    Raises
+    ------
+    InputError
+        It cannot be opened, is empty, holds no reads, or is a file that lacks its end.
+    """
+    if path == "-":
+        return _recognised(sys.stdin.buffer, "standard input", None, max_record)
+    name = name or path
+    try:
+        stream = Path(path).open("rb")  # noqa: SIM115 (closed by the caller)
+    except OSError as error:
+        raise InputError(f"cannot read {name}: {error.strerror or error}") from error
+    try:
+        return _recognised(stream, name, Path(path) if stream.seekable() else None, max_record)
+    except BaseException:
+        stream.close()
+        raise
+
+
+def _recognised(stream: BinaryIO, name: str, path: Path | None, max_record: int) -> ReadInput:
+    try:
+        head = stream.read(_HEAD_BYTES)
+    except OSError as error:
+        raise InputError(f"cannot read {name}: {error.strerror or error}") from error
+    found = _recognise(head, name)
+    closing = _closing(head)
+    if path is None:
+        rejoined = BufferedReader(_Rejoined(head, stream, name), _HEAD_BYTES)
+        return ReadInput(name, None, cast("BinaryIO", rejoined), found, closing, max_record)
+    source = ReadInput(name, path, stream, found, closing, max_record)
+    if not ends_closed(stream, closing):
+        raise source.truncated()
+    stream.seek(0)
+    return source
+
+
+def _closing(head: bytes) -> bytes:
+    if is_bgzf(head):
+        return EOF_BLOCK
+    return _CRAM_3_EOF if head.startswith(_CRAM_3) else b""
+
+
+def _recognise(head: bytes, name: str) -> ReadFormat:
+    if not head:
+        raise InputError(f"{name} is empty: BAM, CRAM, SAM or FASTQ expected")
+    is_gzip = head.startswith(_GZIP)
+    text = _first_inflated(head, name) if is_gzip else head
+    kind = looks_like(text)
+    if kind == "BAM":
+        if not is_bgzf(head):
+            raise InputError(
+                f"{name}: BAM that is not compressed by bgzip; run: samtools view -b -o"
+                f" OUT.bam {name}"
+            )
+        return ReadFormat.BAM
+    if kind == "CRAM" and not is_gzip:
+        return ReadFormat.CRAM
+    if kind == "SAM":
+        return ReadFormat.SAM
+    if text.startswith(b"@"):
+        return ReadFormat.FASTQ
+    raise InputError(f"{name} {_guess(text, kind)}: BAM, CRAM, SAM or FASTQ expected")
+
+
+def _first_inflated(head: bytes, name: str) -> bytes:
+    try:
+        return zlib.decompressobj(zlib.MAX_WBITS | 16).decompress(head, _HEAD_BYTES)
+    except zlib.error:
+        raise InputError(f"{name} is damaged: it begins as gzip, but cannot be inflated") from None
+
+
+def _guess(text: bytes, kind: str | None) -> str:
+    if not text:
+        return "holds nothing"
+    if text.startswith(b">"):
+        return "looks like FASTA"
+    return f"looks like {kind}" if kind in {"VCF", "BCF"} else "is of an unknown kind"

@@ -1,0 +1,1 @@
+"""Indexes of BAM and CRAM (BAI, CSI, CRAI), checked against their files."""

@@ -1,0 +1,266 @@
+"""The bins of BAI and CSI indexes: which chunks of a BAM file may hold the records of intervals."""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hapgpu.arrays.ragged import offsets_of
+from hapgpu.arrays.ragged_view import read_only
+from hapgpu.io.alignments.index.bin_checks import ReferenceBins, check_bins
+from hapgpu.io.alignments.index.columns import (
+    BAI_HEAD,
+    CSI_HEAD,
+    OFFSET_BYTES,
+    IndexColumns,
+    compact,
+    read_columns,
+)
+from hapgpu.io.bam.overlap import Intervals
+
+_BAI_MAGIC: Final = b"BAI\1"
+_CSI_MAGIC: Final = b"CSI\1"
+_MAX_BINNED_BITS: Final = 62
+_LEAST_REFERENCE_BYTES: Final = 4
+_PSEUDO_CHUNKS: Final = 2
+_MOST_BEHIND: Final = 1 << 17
+
+
+@dataclass(frozen=True, slots=True)
+class Binning:
+    """The tree of bins: leaves of 2**min_shift bases, and `depth` levels of parents of eight."""
+
+    min_shift: int
+    depth: int
+
+    @property
+    def bits(self) -> int:
+        """How many bits a position has at most."""
+        return self.min_shift + 3 * self.depth
+
+    def leaves_of(self, numbers: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Return the first leaf below each of ascending bins, and the end of the leaves."""
+        tops = np.array([self.first(level) for level in range(self.depth + 1)], dtype=np.int64)
+        levels = np.searchsorted(tops, numbers, side="right") - 1
+        shifts = 3 * (self.depth - levels)
+        places = numbers - tops[levels]
+        return places << shifts, (places + 1) << shifts
+
+    def first(self, level: int) -> int:
+        """Return the number of the first bin of a level; that of the root is 0."""
+        return int((8**level - 1) // 7)
+
+
+@dataclass(frozen=True, slots=True)
+class _Bins:
+    """The bins of one reference sequence.
+
+    Attributes
+    ----------
+    numbers
+        int64[b], ascending.
+    floors
+        int64[b], in CSI: no record that overlaps the bin begins before this virtual offset.
+    chunk_starts, chunk_counts
+        int64[b]: the rows of `chunks` of each bin.
+    chunks
+        int64[c, 2]: virtual offsets of begin and end, of all references.
+    linear
+        int64[l], in BAI: the floors of leaves.
+    """
+
+    numbers: NDArray[np.int64]
+    floors: NDArray[np.int64]
+    chunk_starts: NDArray[np.int64]
+    chunk_counts: NDArray[np.int64]
+    chunks: NDArray[np.int64]
+    linear: NDArray[np.int64]
+
+    def overlapping(
+        self, binning: Binning, starts: NDArray[np.int64], ends: NDArray[np.int64]
+    ) -> NDArray[np.int64]:
+        """int64[n, 2]: the chunks that may hold records overlapping sorted, disjoint intervals."""
+        first, last = _runs(binning, starts, ends)
+        lows, highs = [], []
+        for level in range(binning.depth + 1):
+            shift = 3 * (binning.depth - level)
+            begin = binning.first(level)
+            lows.append(np.searchsorted(self.numbers, begin + (first >> shift)))
+            highs.append(np.searchsorted(self.numbers, begin + (last >> shift), side="right"))
+        low, counts = np.concatenate(lows), np.concatenate(highs) - np.concatenate(lows)
+        bins, runs = _spread(low, counts), np.repeat(np.arange(low.size) % first.size, counts)
+        rows = _spread(self.chunk_starts[bins], self.chunk_counts[bins])
+        runs = np.repeat(runs, self.chunk_counts[bins])
+        chunks = self.chunks[rows]
+        # The floors of leaves may be those of mapped reads only (see `index_check`): unmapped ones
+        # lie right before. The leaf before makes one damaged floor harmless, as floors rise.
+        floors = self._floors(binning, np.maximum(first - 1, 0))
+        ceilings = self._ceilings(binning, last)
+        return chunks[(chunks[:, 1] >= floors[runs]) & (chunks[:, 0] < ceilings[runs])]
+
+    def of_records(self, binning: Binning) -> ReferenceBins:
+        """Return what is to fit each other.
+
+        Raises
+        ------
+        ValueError
+            There is a bin of another number than the tree and the pseudo-bin have.
+        """
+        behind = binning.first(binning.depth + 1)
+        own = slice(int(np.searchsorted(self.numbers, behind)))
+        numbers, counts = self.numbers[own], self.chunk_counts[own]
+        firsts, ends = binning.leaves_of(numbers)
+        return ReferenceBins(
+            numbers,
+            counts,
+            self.chunks[_spread(self.chunk_starts[own], counts)],
+            firsts,
+            ends,
+            self.floors[own],
+            self.linear,
+            self._whole(behind + 1),
+            binning.first(binning.depth) - 1,
+        )
+
+    def _whole(self, pseudo_bin: int) -> tuple[int, int] | None:
+        """Return where the records begin and end, which the first chunk of the pseudo-bin says."""
+        place = int(np.searchsorted(self.numbers, pseudo_bin - 1))
+        others = self.numbers[place:].tolist()
+        if not others:
+            return None
+        if others != [pseudo_bin] or self.chunk_counts[place] != _PSEUDO_CHUNKS:
+            raise ValueError("impossible bins")
+        begin, end = self.chunks[self.chunk_starts[place]].tolist()
+        return begin, end
+
+    def _floors(self, binning: Binning, leaves: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return for each leaf an offset before which no record that overlaps it begins."""
+        if self.linear.size:
+            return self.linear[np.minimum(leaves, self.linear.size - 1)]
+        floors = np.zeros(leaves.size, dtype=np.int64)
+        for level in range(binning.depth + 1):  # the smallest bin that there is tells most
+            sought = binning.first(level) + (leaves >> 3 * (binning.depth - level))
+            place = np.minimum(np.searchsorted(self.numbers, sought), self.numbers.size - 1)
+            floors = np.where(self.numbers[place] == sought, self.floors[place], floors)
+        return floors
+
+    def _ceilings(self, binning: Binning, leaves: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return for each leaf an offset from which on all records begin behind it."""
+        behind = binning.first(binning.depth + 1)
+        begin = binning.first(binning.depth)
+        place = np.searchsorted(self.numbers, begin + leaves, side="right")
+        next_place = np.minimum(place, self.numbers.size - 1)
+        is_leaf = (place < self.numbers.size) & (self.numbers[next_place] < behind)
+        is_leaf &= self.chunk_counts[next_place] > 0
+        starts = np.where(is_leaf, self.chunk_starts[next_place], 0)
+        return np.where(is_leaf, self.chunks[starts, 0], np.iinfo(np.int64).max)
+
+
+class BinIndex:
+    """A BAI or CSI index; safe to use from several threads.
+
+    Parameters
+    ----------
+    data
+        The content of the index, inflated.
+
+    Raises
+    ------
+    ValueError
+        It is damaged, or no such index.
+    struct.error
+        It is cut short.
+    """
+
+    def __init__(self, data: bytes) -> None:
+        is_csi = data[:4] == _CSI_MAGIC
+        if not is_csi and data[:4] != _BAI_MAGIC:
+            raise ValueError("neither BAI nor CSI")
+        at = 4
+        self._binning = Binning(14, 5)
+        if is_csi:
+            min_shift, depth, more = struct.unpack_from("<iii", data, at)
+            self._binning = Binning(min_shift, depth)
+            at += 12 + more
+            if min(min_shift, depth, more) < 0 or self._binning.bits > _MAX_BINNED_BITS:
+                raise ValueError("impossible bins")
+        (self._references,) = struct.unpack_from("<i", data, at)
+        if not 0 <= self._references <= len(data) // _LEAST_REFERENCE_BYTES:
+            raise ValueError("impossible number of references")
+        columns = IndexColumns.empty(len(data), self._references)
+        text = read_only(np.frombuffer(data, dtype=np.uint8))
+        end = read_columns(text, at + 4, CSI_HEAD if is_csi else BAI_HEAD, columns)
+        if end < 0:
+            raise ValueError("cut short, or a negative number")
+        if len(data) - end not in (0, OFFSET_BYTES):  # the number of reads without a place
+            raise ValueError("too long")
+        self._columns = compact(columns)
+        self._end = int(self._columns.chunks[:, 1].max(initial=0)) >> 16
+        self._is_whole = data[end:] == bytes(OFFSET_BYTES)
+        self._checked: set[int] = set()
+
+    def may_be_of(self, size: int) -> bool:
+        """Tell whether a file of so many bytes may end where the records of this index do.
+
+        If none lies without a place behind them, there is no more than their last block and empty
+        ones. Without records there is the header, of any size.
+        """
+        rest = size - self._end
+        has_end = self._is_whole and self._columns.chunks.size > 0
+        return rest >= 0 and (rest <= _MOST_BEHIND or not has_end)
+
+    def chunks(self, intervals: Intervals) -> NDArray[np.int64]:
+        """int64[n, 2]: virtual offsets of chunks that hold all records overlapping intervals."""
+        if self._references >= intervals.offsets.size:
+            raise ValueError("more contigs than the file has")
+        found = [np.empty((0, 2), dtype=np.int64)]
+        references = min(self._references, intervals.offsets.size - 1)
+        for reference in np.flatnonzero(np.diff(intervals.offsets[: references + 1])).tolist():
+            bins = self._bins(reference)
+            if reference not in self._checked:
+                check_bins(bins.of_records(self._binning))
+                self._checked.add(reference)
+            if bins.numbers.size:
+                wanted = slice(*intervals.offsets[reference : reference + 2])
+                starts, ends = intervals.starts[wanted], intervals.ends[wanted]
+                found.append(bins.overlapping(self._binning, starts, ends))
+        return np.concatenate(found)
+
+    def _bins(self, reference: int) -> _Bins:
+        columns = self._columns
+        bins = slice(*columns.bin_offsets[reference : reference + 2])
+        order = np.argsort(columns.numbers[bins], kind="stable")
+        starts = columns.chunk_offsets[bins][order]
+        ends = columns.chunk_offsets[1:][bins][order]
+        linear = slice(*columns.linear_offsets[reference : reference + 2])
+        return _Bins(
+            columns.numbers[bins][order],
+            columns.floors[bins][order],
+            starts,
+            ends - starts,
+            columns.chunks,
+            columns.linear[linear],
+        )
+
+
+def _runs(
+    binning: Binning, starts: NDArray[np.int64], ends: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the first and the last leaf of runs of leaves that sorted intervals meet."""
+    limit = 1 << binning.bits
+    inside = starts < limit
+    first = starts[inside] >> binning.min_shift
+    last = (np.minimum(ends[inside], limit) - 1) >> binning.min_shift
+    is_apart = first[1:] > last[:-1] + 1
+    edge = np.ones(min(first.size, 1), dtype=np.bool_)
+    return first[np.concatenate([edge, is_apart])], last[np.concatenate([is_apart, edge])]
+
+
+def _spread(starts: NDArray[np.int64], counts: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return `starts[0]` and the numbers behind it, `counts[0]` of them, and so on."""
+    offsets = offsets_of(counts)
+    return np.repeat(starts - offsets[:-1], counts) + np.arange(offsets[-1])

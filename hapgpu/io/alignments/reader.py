@@ -1,0 +1,233 @@
+"""Reads of any format as columnar batches."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from functools import lru_cache
+from io import BufferedReader
+from pathlib import Path
+from types import TracebackType
+from typing import Final, Protocol, Self, cast
+
+from hapgpu.arrays.ragged import ReadBatch
+from hapgpu.errors import InputError
+from hapgpu.io.alignments.converted_reads import ConvertedSource
+from hapgpu.io.alignments.formats import ReadFormat, ReadInput, open_input
+from hapgpu.io.alignments.index.crai import has_entries
+from hapgpu.io.alignments.index.open import (
+    find_index,
+    has_index,
+    index_mismatch,
+    ranges_of,
+)
+from hapgpu.io.alignments.source import INDEX_KINDS, Closing, is_sorted
+from hapgpu.io.bam.decode import decoded, read_blocks
+from hapgpu.io.bam.header import SamHeader
+from hapgpu.io.bam.overlap import Intervals
+from hapgpu.io.bam.record_block import RecordBlock
+from hapgpu.io.bam.record_buffer import RecordBuffer, take_header
+from hapgpu.io.bgzf.reader import BgzfReader, DamagedBlockError
+from hapgpu.io.fastx.fastq import read_fastq
+from hapgpu.io.files.file_state import FileState
+from hapgpu.io.files.record_limit import MAX_RECORD
+from hapgpu.io.genome.regions import Region
+from hapgpu.runtime.pool import Pool
+
+_MOST_HEADERS_KEPT: Final = 16
+
+
+class ReadSource(Protocol):
+    """Reads in file order; a context manager.
+
+    Attributes
+    ----------
+    header
+        The file's header; that of FASTQ has no references.
+    is_fastq
+        Whether the reads come without alignments.
+    """
+
+    header: SamHeader
+    is_fastq: bool
+
+    @property
+    def is_sorted(self) -> bool:
+        """Whether the header, or an index beside the file, says that records are sorted."""
+
+    def batches(self) -> Iterator[ReadBatch]:
+        """Read the file, once; each batch owns its arrays.
+
+        Raises
+        ------
+        InputError
+            The file is damaged or cut short.
+        """
+
+    def blocks(self) -> Iterator[RecordBlock]:
+        """Read the file, once, as records; a block is valid until the next is asked for.
+
+        Raises
+        ------
+        InputError
+            The file is damaged or cut short.
+        """
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None: ...
+
+
+def open_reads(
+    path: str,
+    *,
+    threads: int = 1,
+    batch_bases: int = 4_000_000,
+    reference: Path | None = None,
+    regions: Sequence[Region] | None = None,
+    needs_index: bool = True,
+    name: str | None = None,
+    max_record: int = MAX_RECORD,
+) -> ReadSource:
+    """Open reads in BAM, CRAM, SAM or FASTQ, told apart by their first bytes.
+
+    Parameters
+    ----------
+    path
+        A file, or `-` for standard input.
+    threads
+        CPU threads used, the calling one among them.
+    batch_bases
+        A batch ends with the read that reaches this number of bases.
+    reference
+        FASTA by which CRAM was compressed, if it needs one.
+    regions
+        Yield the records that overlap one of these, each once, in file order. A BAM or CRAM
+        file is read through its index, SAM and standard input from end to end. The reads of
+        FASTQ lie nowhere: all are yielded.
+    needs_index
+        Refuse a BAM or CRAM file that has regions but no index; otherwise read it from end to end.
+    name
+        What messages call the input; its path if not given.
+    max_record
+        Bytes of the longest record, and of the longest header, that is read.
+
+    Raises
+    ------
+    InputError
+        The file cannot be read, is no file of reads or has no index, or its header is damaged,
+        too long, or lacks a region's contig.
+    """
+    source = open_input(path, name, max_record)
+    if source.format is ReadFormat.FASTQ:
+        return _FastqSource(source, batch_bases)
+    try:
+        index = _index_of(source, needs_index=needs_index) if regions is not None else None
+    except BaseException:
+        source.stream.close()
+        raise
+    if source.format is ReadFormat.BAM:
+        return _BamSource(source, threads, batch_bases, regions, index)
+    return ConvertedSource(source, threads, batch_bases, reference, regions, index)
+
+
+def _index_of(source: ReadInput, *, needs_index: bool) -> Path | None:
+    """Find the index by which records of regions are found, if there is one of use."""
+    kinds = INDEX_KINDS[source.format]
+    if not (source.path and kinds) or not (needs_index or has_index(source.path, kinds)):
+        return None
+    index = find_index(source.path, kinds)
+    is_of_use = source.format is ReadFormat.BAM or has_entries(index, source.path)
+    return index if is_of_use else None
+
+
+class _FastqSource(Closing):
+    is_fastq = True
+    is_sorted = False
+
+    def __init__(self, source: ReadInput, batch_bases: int) -> None:
+        self.header = SamHeader.from_references((), ())
+        self._source = source
+        self._batch_bases = batch_bases
+
+    def batches(self) -> Iterator[ReadBatch]:
+        stream = cast("BufferedReader", self._source.stream)
+        return read_fastq(stream, self._batch_bases, self._source.max_record)
+
+    def blocks(self) -> Iterator[RecordBlock]:
+        raise InputError(f"{self._source.name} is FASTQ: it holds no alignments")
+
+    def close(self) -> None:
+        self._source.stream.close()
+
+
+class _BamSource(Closing):
+    is_fastq = False
+
+    def __init__(
+        self,
+        source: ReadInput,
+        threads: int,
+        batch_bases: int,
+        regions: Sequence[Region] | None,
+        index: Path | None,
+    ) -> None:
+        self._source = source
+        self._batch_bases = batch_bases
+        self._intervals = None
+        self._index = index
+        with ExitStack() as stack:
+            stack.callback(source.stream.close)
+            self._pool = stack.enter_context(Pool(threads))
+            reader = BgzfReader(source.stream, source.name, self._pool)
+            if source.path and regions is not None and index:
+                self.header = _header_of(source.path, FileState.of(source.path), source.max_record)
+                self._intervals = Intervals.from_regions(regions, self.header, source.name)
+                pieces = reader.pieces_of(ranges_of(source.path, self._intervals))
+                self._buffer = RecordBuffer(pieces, source.name, source.max_record)
+            else:
+                self._buffer = RecordBuffer(reader.pieces(), source.name, source.max_record)
+                self.header = take_header(self._buffer)
+                if regions is not None:
+                    self._intervals = Intervals.from_regions(regions, self.header, source.name)
+            self._stack = stack.pop_all()
+
+    @property
+    def is_sorted(self) -> bool:
+        return is_sorted(self._source, self.header)
+
+    def batches(self) -> Iterator[ReadBatch]:
+        return (decoded(block, self._pool) for block in self.blocks())
+
+    def blocks(self) -> Iterator[RecordBlock]:
+        references = len(self.header.reference_names)
+        try:
+            yield from read_blocks(
+                self._buffer, references, self._batch_bases, self._pool, self._intervals
+            )
+        except DamagedBlockError:
+            raise
+        except InputError as error:
+            if self._index is None or self._source.path is None:
+                raise
+            why = f"or {error}"
+            raise index_mismatch(self._index, self._source.path, why) from error
+
+    def close(self) -> None:
+        self._stack.close()
+
+
+@lru_cache(_MOST_HEADERS_KEPT)
+def _header_of(path: Path, _state: FileState, max_record: int) -> SamHeader:
+    """Read the header of a BAM file, once as long as the file stays the same.
+
+    That of an assembly with thousands of contigs takes longer than the reads of a small region.
+    """
+    with path.open("rb") as stream, Pool(1) as pool:
+        pieces = BgzfReader(stream, str(path), pool).pieces()
+        return take_header(RecordBuffer(pieces, str(path), max_record))

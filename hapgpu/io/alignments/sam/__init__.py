@@ -1,0 +1,1 @@
+"""Text of SAM: lines to records, records to lines, tags."""

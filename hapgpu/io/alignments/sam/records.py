@@ -1,0 +1,202 @@
+"""Columns turned into lines of SAM text."""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hapgpu.arrays.bytes import Integer, copy_bytes
+from hapgpu.arrays.ragged import Ragged, ReadBatch, offsets_of
+from hapgpu.arrays.ragged_view import rows_of
+from hapgpu.arrays.read_columns import ReadColumns
+from hapgpu.io.alignments.sam.tags import put_tags
+from hapgpu.io.bam.constants import MISSING_QUALITY
+from hapgpu.io.bam.encode import check_writable
+from hapgpu.io.bam.header import SamHeader
+from hapgpu.io.text.numbers import put_integer
+from hapgpu.runtime.jit import njit
+from hapgpu.runtime.pool import Pool
+
+_TAB: Final = ord("\t")
+_STAR: Final = ord("*")
+_EQUALS: Final = ord("=")
+_NEWLINE: Final = ord("\n")
+_FIRST_QUALITY: Final = 33
+_LAST_QUALITY: Final = 126 - 33
+_OPERATIONS: Final = np.frombuffer(b"MIDNSHP=X", dtype=np.uint8)
+_NUMBERS_TEXT: Final = 100
+"""Characters of the numbers, tabs and stars of a line, at most."""
+_OPERATION_TEXT: Final = 10
+_TEXT_PER_TAG_BYTE: Final = 5
+
+
+class _Words(NamedTuple):
+    """Text that lines are made of.
+
+    Attributes
+    ----------
+    references, reference_offsets
+        uint8 names, end to end, and int64[n + 1].
+    operations
+        uint8[9]: the letters of the CIGAR operations.
+    """
+
+    references: NDArray[np.uint8]
+    reference_offsets: NDArray[np.int64]
+    operations: NDArray[np.uint8]
+
+
+@njit
+def _put_row_text(
+    data: NDArray[np.uint8],
+    offsets: NDArray[np.int64],
+    row: Integer,
+    out: NDArray[np.uint8],
+    at: Integer,
+) -> Integer:
+    """Write a row of ragged text, or a star if it is empty."""
+    length = offsets[row + 1] - offsets[row]
+    if length == 0:
+        out[at] = _STAR
+        return at + 1
+    copy_bytes(data, offsets[row], out, at, length)
+    return at + np.int64(length)
+
+
+@njit
+def _put_reference(
+    names: NDArray[np.uint8],
+    name_offsets: NDArray[np.int64],
+    reference: Integer,
+    out: NDArray[np.uint8],
+    at: Integer,
+) -> Integer:
+    if reference < 0:
+        out[at] = _STAR
+        return at + 1
+    return _put_row_text(names, name_offsets, reference, out, at)
+
+
+@njit
+def _put_cigar(
+    cigars: NDArray[np.uint32],
+    begin: Integer,
+    end: Integer,
+    letters: NDArray[np.uint8],
+    out: NDArray[np.uint8],
+    at: Integer,
+) -> Integer:
+    if begin == end:
+        out[at] = _STAR
+        return at + 1
+    for k in range(begin, end):
+        at = put_integer(out, at, np.int64(cigars[k] >> np.uint32(4)))
+        out[at] = letters[cigars[k] & np.uint32(15)]
+        at += 1
+    return at
+
+
+@njit
+def _put_qualities(
+    qualities: NDArray[np.uint8],
+    begin: Integer,
+    end: Integer,
+    out: NDArray[np.uint8],
+    at: Integer,
+) -> Integer:
+    if begin == end or qualities[begin] == MISSING_QUALITY:
+        out[at] = _STAR
+        return at + 1
+    source, to = np.uint64(begin), np.uint64(at)
+    for k in range(np.uint64(end - begin)):
+        quality = min(qualities[source + k], np.uint8(_LAST_QUALITY))
+        out[to + k] = quality + np.uint8(_FIRST_QUALITY)
+    return at + (end - begin)
+
+
+@njit
+def _put_separated(out: NDArray[np.uint8], at: Integer, value: Integer) -> Integer:
+    """Write a number between tabs."""
+    out[at] = _TAB
+    at = put_integer(out, at + 1, value)
+    out[at] = _TAB
+    return at + 1
+
+
+@njit
+def _put_lines(
+    columns: ReadColumns, start: int, stop: int, words: _Words, out: NDArray[np.uint8]
+) -> Integer:
+    """Write the lines of some rows; return the number of characters."""
+    names, name_offsets = words.references, words.reference_offsets
+    at: Integer = np.int64(0)
+    for row in range(start, stop):
+        at = _put_row_text(columns.names, columns.name_offsets, row, out, at)
+        at = _put_separated(out, at, np.int64(columns.flags[row]))
+        reference = np.int64(columns.reference_ids[row])
+        at = _put_reference(names, name_offsets, reference, out, at)
+        at = _put_separated(out, at, np.int64(columns.positions[row]) + 1)
+        at = put_integer(out, at, np.int64(columns.mapping_qualities[row]))
+        out[at] = _TAB
+        first, last = columns.cigar_offsets[row], columns.cigar_offsets[row + 1]
+        at = _put_cigar(columns.cigars, first, last, words.operations, out, at + 1)
+        out[at] = _TAB
+        mate = np.int64(columns.mate_reference_ids[row])
+        if mate >= 0 and mate == reference:
+            out[at + 1] = _EQUALS
+            at += 2
+        else:
+            at = _put_reference(names, name_offsets, mate, out, at + 1)
+        at = _put_separated(out, at, np.int64(columns.mate_positions[row]) + 1)
+        at = put_integer(out, at, np.int64(columns.template_lengths[row]))
+        out[at] = _TAB
+        at = _put_row_text(columns.bases, columns.base_offsets, row, out, at + 1)
+        out[at] = _TAB
+        first, last = columns.base_offsets[row], columns.base_offsets[row + 1]
+        at = _put_qualities(columns.qualities, first, last, out, at + 1)
+        first, last = columns.tag_offsets[row], columns.tag_offsets[row + 1]
+        at = put_tags(columns.tags, first, last, out, at)
+        out[at] = _NEWLINE
+        at += 1
+    return at
+
+
+def format_records(batch: ReadBatch, header: SamHeader, pool: Pool) -> list[NDArray[np.uint8]]:
+    """Write reads as lines of SAM.
+
+    Returns
+    -------
+    list of numpy.ndarray
+        uint8 text of consecutive slices of the batch.
+
+    Raises
+    ------
+    OutputError
+        A name is longer than 254 characters, or the header lacks a reference.
+    """
+    columns = ReadColumns.from_batch(batch)
+    check_writable(columns, header)
+    references = Ragged.from_sequences(
+        name.encode("utf-8", "surrogateescape") for name in header.reference_names
+    )
+    words = _Words(*rows_of(references), _OPERATIONS)
+    room = offsets_of(_most_text(columns, references))
+
+    def put(start: int, stop: int) -> NDArray[np.uint8]:
+        out = np.empty(int(room[stop] - room[start]), dtype=np.uint8)
+        end = _put_lines(columns, start, stop, words, out)
+        return out[:end]
+
+    return pool.over_rows(put, len(batch))
+
+
+def _most_text(columns: ReadColumns, references: Ragged) -> NDArray[np.int64]:
+    """int64[n]: characters that the line of each read takes at most."""
+    text = np.diff(columns.name_offsets)
+    text += _OPERATION_TEXT * np.diff(columns.cigar_offsets)
+    text += 2 * np.diff(columns.base_offsets)
+    text += _TEXT_PER_TAG_BYTE * np.diff(columns.tag_offsets)
+    longest = int(references.lengths.max(initial=1))
+    return text + (_NUMBERS_TEXT + 2 * longest)

@@ -1,0 +1,1 @@
+"""samtools as a child process, which converts SAM and CRAM."""

@@ -1,0 +1,116 @@
+"""samtools as a child of this process, which does not outlive it."""
+
+from __future__ import annotations
+
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from contextlib import ExitStack, suppress
+from functools import partial
+from pathlib import Path
+from typing import IO, Final, cast
+
+from hapgpu.errors import InputError
+from hapgpu.io.alignments.samtools.failure import SamtoolsFailure
+from hapgpu.runtime import leftovers
+
+_COMMAND: Final = Path(__file__).with_name("command.py")
+
+
+class Samtools:
+    """A running samtools.
+
+    Parameters
+    ----------
+    arguments
+        The command, such as `view`, and its own.
+    stdin, stdout
+        Descriptors, or what `subprocess` takes in their place.
+    most_bytes
+        Of memory that it may take, if that is limited.
+    """
+
+    def __init__(
+        self,
+        arguments: Sequence[str | Path],
+        stdin: int | None,
+        stdout: int,
+        most_bytes: int | None = None,
+    ) -> None:
+        with ExitStack() as stack:
+            self._messages = tempfile.TemporaryFile()  # noqa: SIM115 (the stack closes it)
+            stack.callback(self._messages.close)
+            # pysam makes files there, which a process that is killed does not remove.
+            folder = stack.enter_context(leftovers.temporary_folder())
+            self._process, leftover = self._start(arguments, stdin, stdout, folder)
+            stack.callback(leftovers.forget, leftover)
+            stack.callback(self._end)
+            if most_bytes is not None:
+                _limit(self._process.pid, most_bytes)
+            self._stack = stack.pop_all()
+
+    def _start(
+        self, arguments: Sequence[str | Path], stdin: int | None, stdout: int, folder: Path
+    ) -> tuple[subprocess.Popen[bytes], int]:
+        """Start it; return it, and the number of its registration."""
+        with leftovers.steady():
+            try:
+                process = subprocess.Popen(  # noqa: S603 (a list of arguments, no shell)
+                    [sys.executable, "-P", _COMMAND, *arguments],
+                    stdin=stdin,
+                    stdout=stdout,
+                    stderr=self._messages,
+                    env={**os.environ, "TMPDIR": str(folder)},
+                    process_group=0,  # Ctrl-C is for this process, which then ends samtools
+                )
+            except OSError as error:
+                raise InputError(
+                    f"samtools cannot be started: {error.strerror or error}; free memory, or raise"
+                    " the number of processes (ulimit -u)"
+                ) from error
+            return process, leftovers.register(partial(_kill, process))
+
+    @property
+    def input(self) -> IO[bytes]:
+        """The pipe to it."""
+        return cast("IO[bytes]", self._process.stdin)
+
+    @property
+    def output(self) -> IO[bytes]:
+        """The pipe from it."""
+        return cast("IO[bytes]", self._process.stdout)
+
+    def failure(self) -> SamtoolsFailure | None:
+        """Wait for the end; return what went wrong, or None."""
+        if self._process.wait() == 0:
+            return None
+        self._messages.seek(0)
+        said = self._messages.read().decode("utf-8", "replace").splitlines()
+        lines = tuple(line for line in said if line.strip())
+        return SamtoolsFailure(lines or (f"samtools ended with status {self._process.returncode}",))
+
+    def close(self) -> None:
+        """End it, whatever it is doing."""
+        self._stack.close()
+
+    def _end(self) -> None:
+        _kill(self._process)
+        for stream in (self._process.stdin, self._process.stdout):
+            if stream:
+                with suppress(OSError):
+                    stream.close()
+
+
+def _kill(process: subprocess.Popen[bytes]) -> None:
+    process.kill()
+    process.wait()
+
+
+def _limit(process: int, most_bytes: int) -> None:
+    """Limit the memory of a process, if it is not limited to less."""
+    _, most = resource.prlimit(process, resource.RLIMIT_DATA)
+    soft = most_bytes if most == resource.RLIM_INFINITY else min(most_bytes, most)
+    resource.prlimit(process, resource.RLIMIT_DATA, (soft, most))

@@ -1,0 +1,43 @@
+"""What the sources of reads in BAM, CRAM and SAM have in common."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from types import TracebackType
+from typing import Final, Self
+
+from hapgpu.io.alignments.formats import ReadFormat, ReadInput
+from hapgpu.io.alignments.index.open import has_index
+from hapgpu.io.bam.header import SamHeader
+
+INDEX_KINDS: Final = {
+    ReadFormat.BAM: ("bai", "csi"),
+    ReadFormat.CRAM: ("crai", "csi"),
+    ReadFormat.SAM: (),
+}
+"""The endings of the indexes that a file of each format may have."""
+
+
+class Closing(ABC):
+    """A context manager that closes what its class names in `close`."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    @abstractmethod
+    def close(self) -> None:
+        """Give back files, threads and processes."""
+
+
+def is_sorted(source: ReadInput, header: SamHeader) -> bool:
+    """Tell whether the header, or an index beside the file, says that records are sorted."""
+    indexed = source.path is not None and has_index(source.path, INDEX_KINDS[source.format])
+    return header.is_coordinate_sorted or indexed

@@ -1,0 +1,227 @@
+"""Columnar batches of reads written as SAM, BAM or CRAM."""
+
+from __future__ import annotations
+
+from pathlib import Path, PurePath
+from types import TracebackType
+from typing import Final, Protocol, Self
+
+from hapgpu.arrays.ragged import ReadBatch
+from hapgpu.errors import OutputError, UsageError
+from hapgpu.io.alignments.sam.records import format_records
+from hapgpu.io.alignments.samtools.convert import ConvertedOutput, index_alignments
+from hapgpu.io.bam.constants import encode_header
+from hapgpu.io.bam.decode import decoded
+from hapgpu.io.bam.encode import encode_records
+from hapgpu.io.bam.header import SamHeader
+from hapgpu.io.bam.record_block import RecordBlock
+from hapgpu.io.bgzf.writer import BgzfWriter
+from hapgpu.io.files.htslib import INDEX_DELIMITER, is_parted
+from hapgpu.io.files.output import OutputFile, drop_indexes
+from hapgpu.io.files.threaded_output import PooledOutput
+from hapgpu.runtime import leftovers
+
+FORMATS: Final = ("sam", "bam", "cram")
+_INDEX_SUFFIXES: Final = (".bai", ".csi", ".crai")
+
+
+class RecordWriter(Protocol):
+    """An output of reads; leaving its context with an exception discards it."""
+
+    def write(self, batch: ReadBatch) -> None:
+        """Append reads.
+
+        Raises
+        ------
+        OutputError
+            The output cannot be written, or a read cannot be said in its format.
+        """
+
+    def write_block(self, block: RecordBlock) -> None:
+        """Append records, in BAM byte for byte; they must not change any more.
+
+        Raises
+        ------
+        OutputError
+            The output cannot be written.
+        """
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None: ...
+
+
+def open_writer(
+    path: str,
+    header: SamHeader,
+    *,
+    format: str | None = None,  # noqa: A002 (the name of the option)
+    threads: int = 1,
+    uncompressed: bool = False,
+    reference: Path | None = None,
+    write_index: bool = False,
+) -> RecordWriter:
+    """Open an output for reads.
+
+    Parameters
+    ----------
+    path
+        A file, which appears when it is complete, or `-` for standard output.
+    header
+        Its header.
+    format
+        `sam`, `bam` or `cram`; by default what `uncompressed` or the extension of the path says.
+    threads
+        CPU threads used, the calling one among them.
+    uncompressed
+        Store BAM without compression, for a pipe; makes BAM the default format.
+    reference
+        FASTA by which CRAM is compressed.
+    write_index
+        Write an index beside the file, `.csi` of BAM, `.crai` of CRAM; records have to be sorted.
+
+    Raises
+    ------
+    UsageError
+        The format is unknown, or there is nothing that can be indexed.
+    OutputError
+        The output cannot be made.
+    """
+    chosen = output_format(path, format, uncompressed=uncompressed)
+    if write_index and (chosen == "sam" or path == "-"):
+        raise UsageError("--write-index needs a BAM or CRAM file: give -o FILE.bam or -o FILE.cram")
+    if write_index and is_parted(path):
+        raise UsageError(
+            f"{path}: htslib parts names at '{INDEX_DELIMITER}' and cannot index it; rename it"
+        )
+    if chosen == "sam":
+        return _SamWriter(path, header, threads)
+    if chosen == "bam":
+        compressed = not uncompressed
+        return _BamWriter(path, header, threads, compressed=compressed, write_index=write_index)
+    return _CramWriter(path, header, threads, reference, write_index=write_index)
+
+
+def output_format(
+    path: str,
+    format: str | None = None,  # noqa: A002 (the name of the option)
+    *,
+    uncompressed: bool = False,
+) -> str:
+    """Return the format that was asked for, or else what the arguments of `open_writer` say.
+
+    Raises
+    ------
+    UsageError
+        The format is unknown.
+    """
+    if format is not None and format not in FORMATS:
+        raise UsageError(f"unknown output format {format}: one of {', '.join(FORMATS)} expected")
+    extension = "bam" if uncompressed else PurePath(path).suffix.lstrip(".").lower()
+    return format or (extension if extension in FORMATS else "sam")
+
+
+class _Writer(PooledOutput):
+    """An output of alignments."""
+
+    def __init__(self, path: str, header: SamHeader, threads: int) -> None:
+        super().__init__(path, threads)
+        self._header = header
+
+
+class _SamWriter(_Writer):
+    def _begin(self) -> None:
+        self._output.write(self._header.text.encode("utf-8", "surrogateescape"))
+
+    def write(self, batch: ReadBatch) -> None:
+        for lines in format_records(batch, self._header, self._pool):
+            self._output.write(lines.data)
+
+    def write_block(self, block: RecordBlock) -> None:
+        self.write(decoded(block, self._pool))
+
+    def _finish(self) -> None:
+        """Write nothing more: no line is pending."""
+
+
+class _BamWriter(_Writer):
+    _index_kind = "csi"
+
+    def __init__(
+        self, path: str, header: SamHeader, threads: int, *, compressed: bool, write_index: bool
+    ) -> None:
+        super().__init__(path, header, threads)
+        self._blocks = BgzfWriter(self._output, self._pool, compressed=compressed)
+        self._path = path
+        self._write_index = write_index
+        self._index: OutputFile | None = None
+
+    def _begin(self) -> None:
+        if self._write_index:
+            self._index = OutputFile(f"{self._path}.{self._index_kind}")
+        self._blocks.write(memoryview(encode_header(self._header)))
+
+    def write(self, batch: ReadBatch) -> None:
+        self._blocks.write(encode_records(batch, self._header, self._pool).data)
+
+    def write_block(self, block: RecordBlock) -> None:
+        self._blocks.write(block.packed().data.data)
+
+    def _finish(self) -> None:
+        self._blocks.finish()
+        self._build_index()
+
+    def _build_index(self) -> None:
+        if self._index is None:
+            return
+        data, index = self._output.staged(), self._index.staged()
+        if failure := index_alignments(data, index, self._index_kind, self._pool.threads):
+            raise OutputError(f"cannot write {self._index.name}: {failure}")
+
+    def _commit(self) -> None:
+        if not self._index:
+            super()._commit()
+            return
+        # In this order there is never an index beside a file that it was not made of; and one step
+        # for signals, after which both are there.
+        with leftovers.steady():
+            with self._index.reporting():
+                drop_indexes(self._path, _INDEX_SUFFIXES, Path(self._index.name))
+            super()._commit()
+            self._index.commit()
+
+    def _close(self) -> None:
+        super()._close()
+        if self._index:
+            self._index.discard()
+
+
+class _CramWriter(_BamWriter):
+    _index_kind = "crai"
+
+    def __init__(
+        self,
+        path: str,
+        header: SamHeader,
+        threads: int,
+        reference: Path | None,
+        *,
+        write_index: bool,
+    ) -> None:
+        super().__init__(path, header, threads, compressed=False, write_index=write_index)
+        self._cram = ConvertedOutput(self._output, "cram", threads, reference)
+        self._blocks = BgzfWriter(self._cram, self._pool, compressed=False)
+
+    def _finish(self) -> None:
+        self._blocks.finish()
+        self._cram.finish()
+        self._build_index()
+
+    def _close(self) -> None:
+        self._cram.close()
+        super()._close()

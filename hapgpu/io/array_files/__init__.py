@@ -1,0 +1,1 @@
+"""Files of named arrays with a checked header: the container of an index."""

@@ -1,0 +1,236 @@
+"""Files of arrays: written whole, checked whole, and used where they lie.
+
+A file begins with a magic number, the version of its format, and the size and CRC-32 of a header
+in JSON; the arrays follow, each aligned to `ALIGNMENT` bytes. The header names them, with the
+CRC-32 of every piece of theirs, and holds what is no array. Nothing in it depends on when or
+where it was written.
+"""
+
+from __future__ import annotations
+
+import json
+import mmap
+import struct
+from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from itertools import chain, islice
+from pathlib import Path
+from typing import Any, Final, NoReturn, TypeAlias, TypeVar
+
+import numpy as np
+from isal import isal_zlib
+from numpy.typing import NDArray
+
+from hapgpu.errors import InputError
+from hapgpu.io.array_files.header import Header, parsed_header, records_of, whole_of
+from hapgpu.io.files.output import OutputFile
+from hapgpu.runtime.devices import usable_cpus
+
+ALIGNMENT: Final = 64
+PIECE_BYTES: Final = 1 << 26
+"""So many bytes have a checksum of their own, so that several threads can verify an array."""
+
+Arrays: TypeAlias = dict[str, NDArray[Any]]
+_Content = TypeVar("_Content")
+_PRELUDE = struct.Struct("<8sIII")  # magic, version, size and CRC-32 of the header
+
+
+@dataclass(frozen=True, slots=True)
+class ArrayFormat:
+    """A kind of file of arrays.
+
+    Attributes
+    ----------
+    what
+        What such a file is, with its article, for messages.
+    magic
+        Its first eight bytes, which no text begins with.
+    version
+        Of the header and the arrays.
+    dtypes
+        Those of all arrays there may be.
+    remedy
+        Gives the command that makes a file anew, by its path.
+    """
+
+    what: str
+    magic: bytes
+    version: int
+    dtypes: Mapping[str, type[np.generic]]
+    remedy: Callable[[Path], str]
+
+    def is_format_of(self, path: Path) -> bool:
+        """Tell whether a file, which may be missing, begins as those of this kind do."""
+        try:
+            with path.open("rb") as file:
+                return file.read(len(self.magic)) == self.magic
+        except OSError:
+            return False
+
+    def save(self, path: str | Path, header: Header, arrays: Arrays) -> None:
+        """Write a file, whole or not at all.
+
+        Parameters
+        ----------
+        path
+            Where; what lies there is replaced.
+        header
+            What JSON can hold, without the keys `arrays` and `data_bytes`.
+        arrays
+            One-dimensional, in the order in which they are to lie.
+
+        Raises
+        ------
+        OutputError
+            The file cannot be written.
+        """
+        text = json.dumps(header | self._directory(arrays), separators=(",", ":")).encode()
+        prelude = _PRELUDE.pack(self.magic, self.version, len(text), isal_zlib.crc32(text))
+        with OutputFile(path) as output:
+            output.write(prelude + text + _filling(len(prelude) + len(text)))
+            for array in arrays.values():
+                output.write(array.view(np.uint8).data)
+                output.write(_filling(array.nbytes))
+
+    def load(
+        self,
+        path: str | Path,
+        make: Callable[[Header, Arrays], _Content],
+        is_consistent: Callable[[_Content], bool],
+    ) -> _Content:
+        """Map a file into memory, read-only, and verify every byte of its arrays.
+
+        Parameters
+        ----------
+        path
+            Of the file.
+        make
+            Makes of header and arrays what they hold; it raises KeyError where an array is
+            missing, and ValueError where the header does not hold what it should.
+        is_consistent
+            Tells whether it can be used without leaving an array, whatever its arrays hold.
+
+        Raises
+        ------
+        InputError
+            The file is missing, of another kind or version, cut short or damaged.
+        """
+        content = self._map(Path(path))
+        try:
+            header, data = self._read_header(content, path)
+            made = make(header, self._find_arrays(header, data))
+            fits = is_consistent(made)
+        except KeyError as error:
+            self._refuse(path, f"damaged (it has no array {error})", error)
+        except ValueError as error:
+            self._refuse(path, f"damaged ({error})", error)
+        if not fits:
+            self._refuse(path, "damaged (its arrays do not fit each other)")
+        return made
+
+    def _directory(self, arrays: Arrays) -> Header:
+        """Return the entries of the header on the arrays; offsets count from the first array."""
+        entries, offset = [], 0
+        checksums = _checksums([array.view(np.uint8) for array in arrays.values()])
+        for (name, array), crc32 in zip(arrays.items(), checksums, strict=True):
+            entries.append(
+                {
+                    "name": name,
+                    "dtype": np.dtype(self.dtypes[name]).str,
+                    "offset": offset,
+                    "items": array.size,
+                    "crc32": crc32,
+                }
+            )
+            offset += array.nbytes + len(_filling(array.nbytes))
+        return {"data_bytes": offset, "arrays": entries}
+
+    def _map(self, path: Path) -> NDArray[np.uint8]:
+        """uint8: the bytes of a file, which are read when they are used."""
+        try:
+            with path.open("rb") as file:
+                if path.stat().st_size < _PRELUDE.size:
+                    self._refuse(path, f"no {self.what}")
+                return np.frombuffer(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ), np.uint8)
+        except FileNotFoundError:
+            self._refuse(path, "no such file")
+        except OSError as error:
+            raise InputError(f"{path}: cannot be read: {error.strerror}") from error
+
+    def _read_header(
+        self, content: NDArray[np.uint8], path: str | Path
+    ) -> tuple[Header, NDArray[np.uint8]]:
+        """Return the header and the bytes of the arrays."""
+        magic, version, size, checksum = _PRELUDE.unpack(content[: _PRELUDE.size].tobytes())
+        if magic != self.magic:
+            self._refuse(path, f"no {self.what}")
+        if version != self.version:
+            fault = f"an index of version {version}, and this hapgpu reads {self.version}"
+            self._refuse(path, fault)
+        start = _PRELUDE.size + size + len(_filling(_PRELUDE.size + size))
+        text = content[_PRELUDE.size : _PRELUDE.size + size].tobytes()
+        if start > content.size or isal_zlib.crc32(text) != checksum:
+            self._refuse(path, "cut short or damaged")
+        header = parsed_header(text)
+        if content.size - start != whole_of(header, "data_bytes"):
+            self._refuse(path, "cut short or damaged")
+        return header, content[start:]
+
+    def _find_arrays(self, header: Header, data: NDArray[np.uint8]) -> Arrays:
+        """Return the arrays by name.
+
+        Raises
+        ------
+        ValueError
+            One of them is not as it was written.
+        """
+        entries = records_of(header, "arrays")
+        parts = self._find_parts(entries, data)
+        checksums = _checksums(parts.values())
+        for name, entry, found in zip(parts, entries, checksums, strict=True):
+            if entry.get("crc32") != found:
+                message = f"the checksum of its {name} is wrong"
+                raise ValueError(message)
+        return {name: part.view(self.dtypes[name]) for name, part in parts.items()}
+
+    def _find_parts(
+        self, entries: list[Header], data: NDArray[np.uint8]
+    ) -> dict[str, NDArray[np.uint8]]:
+        """Return the bytes of the arrays by name, each where `_directory` puts it."""
+        parts: dict[str, NDArray[np.uint8]] = {}
+        offset = 0
+        for entry in entries:
+            name = entry.get("name")
+            if not isinstance(name, str) or name not in self.dtypes or name in parts:
+                message = "its header lists other arrays than there are"
+                raise ValueError(message)
+            dtype = np.dtype(self.dtypes[name])
+            size = dtype.itemsize * whole_of(entry, "items")
+            parts[name] = data[offset : max(offset + size, 0)]
+            here = {"dtype": dtype.str, "offset": offset}
+            if parts[name].size != size or here != {key: entry.get(key) for key in here}:
+                message = f"its header is wrong about its {name}"
+                raise ValueError(message)
+            offset += size + len(_filling(size))
+        return parts
+
+    def _refuse(self, path: str | Path, fault: str, cause: Exception | None = None) -> NoReturn:
+        """Raise an InputError that says how to make the file anew."""
+        raise InputError(f"{path}: {fault}; run: {self.remedy(Path(path))}") from cause
+
+
+def _filling(size: int) -> bytes:
+    """Return the zeros that follow `size` bytes up to the next aligned place."""
+    return bytes(-size % ALIGNMENT)
+
+
+def _checksums(arrays: Iterable[NDArray[np.uint8]]) -> list[list[int]]:
+    """Return the CRC-32 of each piece of each array."""
+    pieces = [
+        [data[at : at + PIECE_BYTES].data for at in range(0, data.size, PIECE_BYTES)]
+        for data in arrays
+    ]
+    with ThreadPoolExecutor(usable_cpus()) as pool:
+        found = pool.map(isal_zlib.crc32, chain.from_iterable(pieces))
+        return [list(islice(found, len(own))) for own in pieces]

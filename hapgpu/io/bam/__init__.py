@@ -1,0 +1,1 @@
+"""BAM: header, record layout, tags, decode, encode, overlap with regions."""

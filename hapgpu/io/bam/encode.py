@@ -1,0 +1,227 @@
+"""Columns turned into BAM records."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hapgpu.arrays.bytes import Integer, copy_bytes, store_32
+from hapgpu.arrays.ragged import ReadBatch, offsets_of
+from hapgpu.arrays.read_columns import ReadColumns
+from hapgpu.errors import OutputError
+from hapgpu.io.bam.constants import (
+    FIXED_BYTES,
+    LONG_CIGAR_TAG,
+    MAX_CIGAR_OPERATIONS,
+    MAX_NAME_BYTES,
+    NUCLEOTIDES,
+    REFERENCE_OPERATIONS,
+    SKIP,
+    SOFT_CLIP,
+    UNMAPPED,
+)
+from hapgpu.io.bam.header import SamHeader
+from hapgpu.runtime.jit import njit
+from hapgpu.runtime.pool import Pool
+
+_NAMELESS: Final = ord("*")
+_LONG_CIGAR_HEADER: Final = 8
+_ANY_BASE: Final = NUCLEOTIDES.index(b"N")
+_1 = np.uint64(1)
+_2 = np.uint64(2)
+
+
+def _nibbles() -> NDArray[np.uint8]:
+    """uint8[256]: the code of each letter, of either case; N for what is no nucleotide."""
+    table = np.full(256, _ANY_BASE, dtype=np.uint8)
+    for code, letter in enumerate(NUCLEOTIDES):
+        table[[letter, ord(chr(letter).lower())]] = code
+    return table
+
+
+_NIBBLES = _nibbles()
+
+
+@njit
+def _reference_span(cigars: NDArray[np.uint32], begin: Integer, end: Integer) -> Integer:
+    span: Integer = 0
+    for k in range(begin, end):
+        element = np.int64(cigars[k])
+        if REFERENCE_OPERATIONS >> (element & 15) & 1:
+            span += element >> 4
+    return span
+
+
+@njit
+def _bin(start: Integer, end: Integer) -> Integer:
+    """Return the smallest bin of the BAI tree that holds an interval."""
+    last = end - 1
+    if start >> 14 == last >> 14:
+        return 4681 + (start >> 14)
+    if start >> 17 == last >> 17:
+        return 585 + (start >> 17)
+    if start >> 20 == last >> 20:
+        return 73 + (start >> 20)
+    if start >> 23 == last >> 23:
+        return 9 + (start >> 23)
+    if start >> 26 == last >> 26:
+        return 1 + (start >> 26)
+    return 0
+
+
+@njit
+def _pack_bases(
+    bases: NDArray[np.uint8],
+    begin: Integer,
+    length: Integer,
+    nibbles: NDArray[np.uint8],
+    out: NDArray[np.uint8],
+    at: Integer,
+) -> None:
+    source = np.uint64(begin)
+    to = np.uint64(at)
+    for k in range(np.uint64(length // 2)):
+        high = nibbles[bases[source]]
+        low = nibbles[bases[source + _1]]
+        out[to + k] = high << np.uint8(4) | low
+        source += _2
+    if length % 2:
+        out[to + np.uint64(length // 2)] = nibbles[bases[source]] << np.uint8(4)
+
+
+@njit
+def _store_cigar(
+    cigars: NDArray[np.uint32], begin: Integer, end: Integer, out: NDArray[np.uint8], at: Integer
+) -> None:
+    for k in range(begin, end):
+        store_32(out, at + 4 * (k - begin), cigars[k])
+
+
+@njit
+def _store_name(
+    names: NDArray[np.uint8], begin: Integer, end: Integer, out: NDArray[np.uint8], at: Integer
+) -> Integer:
+    """Write a name, a star if it is empty, and its NUL; return its length with that."""
+    length = end - begin
+    if length == 0:
+        out[at] = _NAMELESS
+        length = 1
+    else:
+        copy_bytes(names, begin, out, at, length)
+    out[at + length] = 0
+    return length + 1
+
+
+# Helpers get the arrays that they need: handing them a whole tuple of arrays costs more than
+# their work.
+@njit
+def _store_records(
+    columns: ReadColumns,
+    start: int,
+    stop: int,
+    offsets: NDArray[np.int64],
+    out: NDArray[np.uint8],
+    nibbles: NDArray[np.uint8],
+) -> None:
+    for row in range(start, stop):
+        begin = offsets[row]
+        first, last = columns.name_offsets[row], columns.name_offsets[row + 1]
+        name_bytes = _store_name(columns.names, first, last, out, begin + FIXED_BYTES)
+        at = begin + FIXED_BYTES + name_bytes
+        first, last = columns.cigar_offsets[row], columns.cigar_offsets[row + 1]
+        span = _reference_span(columns.cigars, first, last)
+        base = columns.base_offsets[row]
+        bases = columns.base_offsets[row + 1] - base
+        operations = last - first
+        is_long = operations > MAX_CIGAR_OPERATIONS
+        if is_long:
+            operations = 2
+            store_32(out, at, bases << 4 | SOFT_CLIP)
+            store_32(out, at + 4, span << 4 | SKIP)
+        else:
+            _store_cigar(columns.cigars, first, last, out, at)
+        at += 4 * operations
+        _pack_bases(columns.bases, base, bases, nibbles, out, at)
+        at += (bases + 1) // 2
+        copy_bytes(columns.qualities, base, out, at, bases)
+        at += bases
+        tag = columns.tag_offsets[row]
+        tag_bytes = columns.tag_offsets[row + 1] - tag
+        copy_bytes(columns.tags, tag, out, at, tag_bytes)
+        if is_long:
+            at += tag_bytes
+            store_32(out, at, LONG_CIGAR_TAG)
+            store_32(out, at + 4, last - first)
+            _store_cigar(columns.cigars, first, last, out, at + _LONG_CIGAR_HEADER)
+        flag = np.int64(columns.flags[row])
+        position = np.int64(columns.positions[row])
+        covered = 0 if flag & UNMAPPED else span
+        number = _bin(position, position + max(covered, 1)) & 0xFFFF
+        quality = np.int64(columns.mapping_qualities[row])
+        store_32(out, begin, offsets[row + 1] - begin - 4)
+        store_32(out, begin + 4, columns.reference_ids[row])
+        store_32(out, begin + 8, position)
+        store_32(out, begin + 12, name_bytes | quality << 8 | number << 16)
+        store_32(out, begin + 16, operations | flag << 16)
+        store_32(out, begin + 20, bases)
+        store_32(out, begin + 24, columns.mate_reference_ids[row])
+        store_32(out, begin + 28, columns.mate_positions[row])
+        store_32(out, begin + 32, columns.template_lengths[row])
+
+
+def encode_records(batch: ReadBatch, header: SamHeader, pool: Pool) -> NDArray[np.uint8]:
+    """Write reads as BAM records, one after the other.
+
+    Returns
+    -------
+    numpy.ndarray
+        uint8.
+
+    Raises
+    ------
+    OutputError
+        A name is longer than 254 characters, or the header lacks a reference.
+    """
+    columns = ReadColumns.from_batch(batch)
+    check_writable(columns, header)
+    sizes = _record_sizes(columns)
+    offsets = offsets_of(sizes)
+    out = np.empty(int(offsets[-1]), dtype=np.uint8)
+
+    def store(start: int, stop: int) -> None:
+        _store_records(columns, start, stop, offsets, out, _NIBBLES)
+
+    pool.over_rows(store, len(batch))
+    return out
+
+
+def check_writable(columns: ReadColumns, header: SamHeader) -> None:
+    """Refuse what SAM and BAM cannot say.
+
+    Raises
+    ------
+    OutputError
+        A name is longer than 254 characters, or the header lacks a reference.
+    """
+    name_lengths = np.diff(columns.name_offsets)
+    if (name_lengths > MAX_NAME_BYTES).any():
+        row = int(np.argmax(name_lengths))
+        start = columns.name_offsets[row]
+        name = columns.names[start : start + 40].tobytes().decode("ascii", "replace")
+        raise OutputError(f"the read name {name}... is longer than {MAX_NAME_BYTES} characters")
+    references = len(header.reference_names)
+    for ids in (columns.reference_ids, columns.mate_reference_ids):
+        if ids.size and not -1 <= ids.min() <= ids.max() < references:
+            raise OutputError("a read lies on a reference that the output header does not have")
+
+
+def _record_sizes(columns: ReadColumns) -> NDArray[np.int64]:
+    names = np.maximum(np.diff(columns.name_offsets), 1) + 1
+    operations = np.diff(columns.cigar_offsets)
+    bases = np.diff(columns.base_offsets)
+    sizes = FIXED_BYTES + names + 4 * operations + (bases + 1) // 2 + bases
+    sizes += np.diff(columns.tag_offsets)
+    sizes[operations > MAX_CIGAR_OPERATIONS] += 2 * 4 + _LONG_CIGAR_HEADER
+    return np.asarray(sizes, dtype=np.int64)

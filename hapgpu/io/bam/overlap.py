@@ -1,0 +1,111 @@
+"""Which records overlap the regions that were asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hapgpu.arrays.bytes import Integer, load_i32, load_u16, load_u32
+from hapgpu.arrays.ragged import offsets_of
+from hapgpu.errors import InputError
+from hapgpu.io.bam.constants import REFERENCE_OPERATIONS, UNMAPPED
+from hapgpu.io.bam.header import SamHeader
+from hapgpu.io.bam.record_layout import Layout
+from hapgpu.io.genome.regions import Region, contig_hint
+from hapgpu.runtime.jit import njit
+
+
+@njit
+def _first_behind(
+    ends: NDArray[np.int64], low: Integer, high: Integer, position: Integer
+) -> Integer:
+    """Return the first interval of `low` to `high` that ends behind a position, or `high`."""
+    while low < high:
+        middle = (low + high) // 2
+        if ends[middle] > position:
+            high = middle
+        else:
+            low = middle + 1
+    return low
+
+
+@njit
+def _mark_overlaps(
+    data: NDArray[np.uint8],
+    layout: Layout,
+    offsets: NDArray[np.int64],
+    starts: NDArray[np.int64],
+    ends: NDArray[np.int64],
+    out: NDArray[np.bool_],
+) -> None:
+    for row in range(out.size):
+        at = layout.starts[row]
+        reference = load_i32(data, at + 4)
+        position = load_i32(data, at + 8)
+        out[row] = False
+        if reference < 0 or offsets[reference] == offsets[reference + 1]:
+            continue
+        span: Integer = 0
+        if not load_u16(data, at + 18) & UNMAPPED:
+            for k in range(layout.cigar_lengths[row]):
+                element = load_u32(data, layout.cigar_starts[row] + 4 * k)
+                if REFERENCE_OPERATIONS >> (element & 15) & 1:
+                    span += element >> 4
+        end = position + max(span, 1)
+        low, high = np.int64(offsets[reference]), np.int64(offsets[reference + 1])
+        first = _first_behind(ends, low, high, position)
+        out[row] = first < high and starts[first] < end
+
+
+@dataclass(frozen=True, slots=True)
+class Intervals:
+    """Regions of a header's references, sorted, with none that overlap or touch.
+
+    Attributes
+    ----------
+    offsets
+        int64[references + 1]: those of reference r are rows offsets[r] to offsets[r + 1].
+    starts, ends
+        int64[n], 0-based, half-open.
+    """
+
+    offsets: NDArray[np.int64]
+    starts: NDArray[np.int64]
+    ends: NDArray[np.int64]
+
+    @classmethod
+    def from_regions(cls, regions: Sequence[Region], header: SamHeader, name: str) -> Intervals:
+        """Look up the contigs of regions, sort and merge them.
+
+        Raises
+        ------
+        InputError
+            The header lacks a contig.
+        """
+        rows = sorted((_reference(r.contig, header, name), r.start, r.end) for r in regions)
+        merged: list[tuple[int, int, int]] = []
+        for reference, start, end in rows:
+            if merged and merged[-1][0] == reference and start <= merged[-1][2]:
+                merged[-1] = (reference, merged[-1][1], max(end, merged[-1][2]))
+            elif start < end:
+                merged.append((reference, start, end))
+        table = np.array(merged, dtype=np.int64).reshape(-1, 3)
+        counts = np.bincount(table[:, 0], minlength=len(header.reference_names))
+        return cls(offsets_of(counts), table[:, 1].copy(), table[:, 2].copy())
+
+    def overlapped(self, data: NDArray[np.uint8], layout: Layout) -> NDArray[np.bool_]:
+        """Tell which records overlap an interval; an unmapped one is as long as one base."""
+        out = np.empty(layout.starts.size, dtype=np.bool_)
+        _mark_overlaps(data, layout, self.offsets, self.starts, self.ends, out)
+        return out
+
+
+def _reference(contig: str, header: SamHeader, name: str) -> int:
+    found = header.reference_id(contig)
+    if found is None:
+        hint = contig_hint(contig, header.reference_names)
+        raise InputError(f"{name} has no contig '{contig}'{hint}")
+    return found

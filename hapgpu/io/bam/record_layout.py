@@ -1,0 +1,257 @@
+"""Where the parts of BAM records lie in a buffer, with every length checked."""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hapgpu.arrays.bytes import Integer, load_i32, load_u16, load_u32
+from hapgpu.io.bam.constants import (
+    FIXED_BYTES,
+    LAST_OPERATION,
+    LONG_CIGAR_TAG,
+    QUERY_OPERATIONS,
+    SKIP,
+    SOFT_CLIP,
+)
+from hapgpu.io.bam.tags import field_bytes
+from hapgpu.runtime.jit import njit
+
+(
+    SOUND,
+    TOO_LONG,
+    BAD_SIZE,
+    BAD_NAME,
+    BAD_LENGTHS,
+    BAD_REFERENCE,
+    BAD_POSITION,
+    BAD_CIGAR,
+    UNEQUAL_CIGAR,
+    BAD_TAG,
+) = range(10)
+
+FAULTS: Final = {
+    BAD_SIZE: "its size is impossible",
+    BAD_NAME: "its name is not closed",
+    BAD_LENGTHS: "its parts are longer than the record",
+    BAD_REFERENCE: "it lies on a reference that the header does not have",
+    BAD_POSITION: "its position is negative",
+    BAD_CIGAR: "its CIGAR has an unknown operation",
+    UNEQUAL_CIGAR: "its CIGAR and its sequence differ in length",
+    BAD_TAG: "a tag is of unknown type or runs over the end of the record",
+}
+
+
+class Layout(NamedTuple):
+    """Where the parts of n records lie; offsets are into one buffer.
+
+    Attributes
+    ----------
+    starts
+        int64[n]: offset of each record's `block_size`.
+    name_lengths, cigar_lengths, base_counts, tag_lengths
+        int32[n], without the NUL of the name and the tag that holds a long CIGAR.
+    cigar_starts, tag_starts
+        int64[n]: offsets of the CIGAR, be it in its place or in a tag, and of the first tag.
+    long_cigars
+        int64[n]: offset of the tag that holds a long CIGAR, or -1.
+    """
+
+    starts: NDArray[np.int64]
+    name_lengths: NDArray[np.int32]
+    cigar_lengths: NDArray[np.int32]
+    base_counts: NDArray[np.int32]
+    tag_lengths: NDArray[np.int32]
+    cigar_starts: NDArray[np.int64]
+    tag_starts: NDArray[np.int64]
+    long_cigars: NDArray[np.int64]
+
+    @classmethod
+    def empty(cls, starts: NDArray[np.int64]) -> Layout:
+        """Make room for the layout of the records that begin at `starts`."""
+        rows = starts.size
+        return cls(
+            starts,
+            name_lengths=np.empty(rows, dtype=np.int32),
+            cigar_lengths=np.empty(rows, dtype=np.int32),
+            base_counts=np.empty(rows, dtype=np.int32),
+            tag_lengths=np.empty(rows, dtype=np.int32),
+            cigar_starts=np.empty(rows, dtype=np.int64),
+            tag_starts=np.empty(rows, dtype=np.int64),
+            long_cigars=np.empty(rows, dtype=np.int64),
+        )
+
+    def take(self, rows: NDArray[np.bool_] | NDArray[np.int64]) -> Layout:
+        """Keep the rows where a mask is set, or rows by their numbers."""
+        return Layout._make(column[rows] for column in self)
+
+    def shifted(self, by: NDArray[np.int64]) -> Layout:
+        """Return where the parts are after each record was moved by so many bytes, int64[n]."""
+        return self._replace(
+            starts=self.starts + by,
+            cigar_starts=self.cigar_starts + by,
+            tag_starts=self.tag_starts + by,
+            long_cigars=np.where(self.long_cigars < 0, -1, self.long_cigars + by),
+        )
+
+
+@njit
+def walk_records(
+    data: NDArray[np.uint8],
+    begin: Integer,
+    max_bases: Integer,
+    max_bytes: Integer,
+    max_record: Integer,
+    starts: NDArray[np.int64],
+) -> tuple[Integer, Integer, Integer, Integer]:
+    """Step from record to record until the buffer, `starts` or the room for bases is used up.
+
+    Returns
+    -------
+    tuple of int
+        Records found, their bases, the offset behind the last, and a fault code for the next.
+    """
+    count = 0
+    bases = 0
+    at = begin
+    while (
+        at + FIXED_BYTES <= data.size
+        and count < starts.size
+        and bases < max_bases
+        and at < max_bytes
+    ):
+        size = load_i32(data, at)
+        base_count = load_i32(data, at + 20)
+        if size < FIXED_BYTES - 4 or base_count > size:
+            return count, bases, at, BAD_SIZE
+        if size > max_record:
+            return count, bases, at, TOO_LONG
+        if at + 4 + size > data.size:
+            break
+        starts[count] = at
+        count += 1
+        bases += max(base_count, 0)
+        at += 4 + size
+    return count, bases, at, SOUND
+
+
+@njit
+def _find_long_cigar(
+    data: NDArray[np.uint8], start: Integer, end: Integer
+) -> tuple[Integer, Integer]:
+    """Check all tags; return the offset of CG:B,I or -1, and a fault code."""
+    found: Integer = -1
+    at = start
+    while at < end:
+        size = field_bytes(data, at, end)
+        if size == 0:
+            return -1, BAD_TAG
+        if load_u32(data, at) == LONG_CIGAR_TAG:
+            found = at
+        at += size
+    return found, SOUND
+
+
+@njit
+def _cigar_fault(
+    data: NDArray[np.uint8], start: Integer, count: Integer, bases: Integer
+) -> Integer:
+    """Check that a CIGAR takes as many bases as the read has."""
+    total = 0
+    for k in range(count):
+        element = load_u32(data, start + 4 * k)
+        operation = element & 15
+        if operation > LAST_OPERATION:
+            return BAD_CIGAR
+        if QUERY_OPERATIONS >> operation & 1:
+            total += element >> 4
+    if count and bases and total != bases:
+        return UNEQUAL_CIGAR
+    return SOUND
+
+
+@njit
+def _is_placeholder(
+    data: NDArray[np.uint8], cigar: Integer, count: Integer, bases: Integer
+) -> bool:
+    """Tell whether a CIGAR is `<bases>S<reference bases>N`, which stands for one in CG."""
+    if count != 2:
+        return False
+    first = load_u32(data, cigar)
+    second = load_u32(data, cigar + 4)
+    return bool(first == (bases << 4 | SOFT_CLIP) and second & 15 == SKIP)
+
+
+@njit
+def _fixed_fault(data: NDArray[np.uint8], at: Integer, references: Integer) -> Integer:
+    """Check the fields of fixed size of a record."""
+    for field in (4, 24):
+        reference = load_i32(data, at + field)
+        if reference < -1 or reference >= references:
+            return BAD_REFERENCE
+        if load_i32(data, at + field + 4) < -1:
+            return BAD_POSITION
+    return SOUND
+
+
+@njit
+def measure_records(
+    data: NDArray[np.uint8], layout: Layout, start: Integer, stop: Integer, references: Integer
+) -> tuple[Integer, Integer]:
+    """Find and check the parts of the records start to stop; fills those rows of the layout.
+
+    Parameters
+    ----------
+    data
+        uint8: the buffer.
+    layout
+        Has the starts of the records.
+    start, stop
+        Rows.
+    references
+        How many reference sequences the header has.
+
+    Returns
+    -------
+    tuple of int
+        The row of the first faulty record and its fault code; -1 and `SOUND` without one.
+    """
+    for row in range(start, stop):
+        at = layout.starts[row]
+        end = at + 4 + load_i32(data, at)
+        name_bytes = np.int64(data[np.uint64(at + 12)])
+        operations = load_u16(data, at + 16)
+        bases = load_i32(data, at + 20)
+        cigar = at + FIXED_BYTES + name_bytes
+        tags = cigar + 4 * operations + (bases + 1) // 2 + bases
+        if bases < 0 or tags > end:
+            return row, BAD_LENGTHS
+        if name_bytes == 0 or data[np.uint64(cigar - 1)] != 0:
+            return row, BAD_NAME
+        fault = _fixed_fault(data, at, references)
+        if fault != SOUND:
+            return row, fault
+        long_cigar, fault = _find_long_cigar(data, tags, end)
+        if fault != SOUND:
+            return row, fault
+        tag_length = end - tags
+        tag_start = tags
+        if long_cigar >= 0 and _is_placeholder(data, cigar, operations, bases):
+            operations = load_i32(data, long_cigar + 4)
+            cigar = long_cigar + 8
+            tag_length -= 8 + 4 * operations
+        else:
+            long_cigar = -1
+        fault = _cigar_fault(data, cigar, operations, bases)
+        if fault != SOUND:
+            return row, fault
+        layout.name_lengths[row] = name_bytes - 1
+        layout.cigar_lengths[row] = operations
+        layout.base_counts[row] = bases
+        layout.tag_lengths[row] = tag_length
+        layout.cigar_starts[row] = cigar
+        layout.tag_starts[row] = tag_start
+        layout.long_cigars[row] = long_cigar
+    return -1, SOUND

@@ -1,0 +1,76 @@
+"""Optional fields of BAM records: their names, their types, and how far each reaches."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hapgpu.arrays.bytes import Integer, load_i32, load_u16
+from hapgpu.runtime.jit import njit
+
+HEAD_BYTES: Final = 3
+"""Bytes of a field before its value: two of the name, one of the type."""
+
+_ARRAY_HEAD_BYTES: Final = 8  # with the type and the number of the elements
+_CHARACTER, _TEXT, _HEX, _ARRAY = b"AZHB"
+
+
+def _value_widths() -> NDArray[np.int64]:
+    widths = np.zeros(256, dtype=np.int64)
+    for kinds, width in (("AcC", 1), ("sS", 2), ("iIf", 4)):
+        widths[list(kinds.encode())] = width
+    return widths
+
+
+VALUE_WIDTHS: Final = _value_widths()
+"""int64[256]: bytes that a value takes by its type; 0 where the type does not tell, or is none."""
+
+
+def name_number(name: str) -> int:
+    """Turn the two letters of a name into the number that `find_field` looks for."""
+    first, second = name.encode("ascii")
+    return first | second << 8
+
+
+@njit
+def field_bytes(data: NDArray[np.uint8], at: Integer, end: Integer) -> Integer:
+    """Return the bytes of the field at `at`; 0 if it is malformed or does not end before `end`."""
+    if at + HEAD_BYTES >= end:
+        return 0
+    kind = data[np.uint64(at + 2)]
+    size = 0
+    if kind in (_TEXT, _HEX):
+        close = at + HEAD_BYTES
+        while close < end and data[np.uint64(close)] != 0:
+            close += 1
+        size = close + 1 - at
+    elif kind == _ARRAY:
+        if at + _ARRAY_HEAD_BYTES > end:
+            return 0
+        count = load_i32(data, at + 4)
+        width = VALUE_WIDTHS[data[np.uint64(at + HEAD_BYTES)]]
+        if count < 0 or width == 0 or data[np.uint64(at + HEAD_BYTES)] == _CHARACTER:
+            return 0
+        size = _ARRAY_HEAD_BYTES + count * width
+    else:
+        width = VALUE_WIDTHS[kind]
+        if width == 0:
+            return 0
+        size = HEAD_BYTES + width
+    return size if at + size <= end else 0
+
+
+@njit
+def find_field(data: NDArray[np.uint8], begin: Integer, end: Integer, name: int) -> Integer:
+    """Return where the first field of a name begins, all fields before it being sound; or -1."""
+    at = begin
+    while at < end:
+        size = field_bytes(data, at, end)
+        if size == 0:
+            return -1
+        if load_u16(data, at) == name:
+            return at
+        at += size
+    return -1

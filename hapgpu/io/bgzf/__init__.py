@@ -1,0 +1,1 @@
+"""BGZF: reader and writer."""

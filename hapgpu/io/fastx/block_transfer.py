@@ -1,0 +1,61 @@
+"""How blocks of reads come into memory and what becomes of them leaves it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hapgpu.io.fastx.read_blocks import Allocate
+from hapgpu.runtime.devices import CudaDevice, Device
+
+_MOST_COPYING_THREADS: Final = 8  # more of them hardly copy more
+
+
+@dataclass(frozen=True, slots=True)
+class BlockTransfer:
+    """How blocks of reads are read, and what becomes of them is written.
+
+    Attributes
+    ----------
+    size
+        Of a block, in bytes.
+    allocate
+        Where its memory comes from.
+    threads
+        That read a file at the same time, and that write one.
+    """
+
+    size: int
+    allocate: Allocate
+    threads: int
+
+
+def transfer_for(
+    devices: Sequence[Device], threads: int, *, cpu_bytes: int, gpu_bytes: int
+) -> BlockTransfer:
+    """Return what suits the devices: the cache of a CPU, or the copies to a GPU.
+
+    Parameters
+    ----------
+    devices
+        At least one; all are CPUs, or all GPUs.
+    threads
+        That the user allows.
+    cpu_bytes, gpu_bytes
+        Size of a block on either kind of device.
+    """
+    if not isinstance(devices[0], CudaDevice):
+        return BlockTransfer(cpu_bytes, _unpinned, 1)
+    from hapgpu.runtime.gpu.context import pinned_array  # noqa: PLC0415  (imports CuPy)
+
+    return BlockTransfer(
+        gpu_bytes, lambda size: pinned_array(size, np.uint8), min(threads, _MOST_COPYING_THREADS)
+    )
+
+
+def _unpinned(size: int) -> NDArray[np.uint8]:
+    return np.empty(size, dtype=np.uint8)

@@ -1,0 +1,100 @@
+"""Blocks of reads on a GPU: how they come there, and what is done where memory is too small."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+import cupy
+import numpy as np
+
+from hapgpu.errors import DeviceError
+from hapgpu.io.fastx.cpu import parse_block
+from hapgpu.io.fastx.cuda import DeviceSpans, parse_text
+from hapgpu.io.fastx.halves import halves_of
+from hapgpu.io.fastx.limits import ReadRules
+from hapgpu.io.fastx.read_block import ReadBlock
+from hapgpu.runtime.devices import CudaDevice
+from hapgpu.runtime.gpu.context import OUT_OF_MEMORY, explained, thread_streams
+
+_Result = TypeVar("_Result")
+
+
+def limit_memory(device: CudaDevice) -> None:
+    """Let CuPy take no more memory of a device than the user allows."""
+    if device.memory_limit is not None:
+        with cupy.cuda.Device(device.index):
+            cupy.get_default_memory_pool().set_limit(size=device.memory_limit)
+
+
+def in_parts(
+    block: ReadBlock,
+    device: CudaDevice,
+    do: Callable[[ReadBlock], _Result],
+    join: Callable[[Sequence[_Result]], _Result],
+) -> _Result:
+    """Do something with a block of reads, or, if that does not fit, with its halves.
+
+    Parameters
+    ----------
+    device
+        Where it is done, on the stream of the calling thread.
+    do, join
+        What is done, and what makes one result of those of successive parts.
+
+    Raises
+    ------
+    DeviceError
+        A single read does not fit, or the device failed.
+    """
+    with explained(device):
+        return _in_parts(block, device, do, join)
+
+
+def _in_parts(
+    block: ReadBlock,
+    device: CudaDevice,
+    do: Callable[[ReadBlock], _Result],
+    join: Callable[[Sequence[_Result]], _Result],
+) -> _Result:
+    try:
+        return do(block)
+    except OUT_OF_MEMORY as error:
+        _release(device)
+        halves = halves_of(block)
+        if len(halves) == 1:
+            raise DeviceError(
+                f"{block.name}: record {block.first} does not fit into the memory of "
+                f"{device.name}: give it more (--gpu-mem), or use --device cpu"
+            ) from error
+    return join([_in_parts(half, device, do, join) for half in halves])
+
+
+def _release(device: CudaDevice) -> None:
+    """Give back what the pool of the calling thread's stream keeps."""
+    with cupy.cuda.Device(device.index):
+        thread_streams(device.index, 1)[0].synchronize()
+        cupy.get_default_memory_pool().free_all_blocks()
+
+
+def bring_to_device(
+    block: ReadBlock, rules: ReadRules, device: CudaDevice
+) -> tuple[Any, DeviceSpans]:
+    """Copy the text of a block to the current device, and find the reads in it.
+
+    Returns
+    -------
+    uint8 on the device, and where the reads lie in it.
+
+    Raises
+    ------
+    InputError
+        A record is malformed; the message names the file and the record.
+    """
+    text = cupy.empty(block.text.size, dtype=np.uint8)
+    text.set(block.text, stream=cupy.cuda.get_current_stream())
+    spans = parse_text(text, rules, is_fasta=block.is_fasta)
+    if spans is None:
+        parse_block(block, rules)
+        raise DeviceError(f"{device.name} refuses reads that the CPU accepts")
+    return text, spans

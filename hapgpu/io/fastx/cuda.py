@@ -1,0 +1,164 @@
+"""Reads found and checked in a text on a GPU (`cuda/io/fastx.cu`)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+import cupy
+import numpy as np
+
+from hapgpu.io.fastx.limits import ReadRules
+from hapgpu.io.fastx.spans import ReadSpans
+from hapgpu.runtime.gpu.launch import Array, Kernel, Scalar, load_kernel
+
+_THREADS: Final = 256
+_WARPS_PER_BLOCK: Final = _THREADS // 32
+_MOST_BLOCKS: Final = 4096
+_TILE_BYTES: Final = 1024  # as in the source
+
+_TEXT = Array("text", np.uint8, "size")
+_NEWLINES = Array("newlines", np.int32, "newline_count")
+
+
+def _sizes(*names: str) -> tuple[Scalar, ...]:
+    return tuple(Scalar(name, np.int32) for name in names)
+
+
+COUNT_NEWLINES: Final = Kernel(
+    "io/fastx.cu",
+    "count_newlines",
+    (_TEXT, Array("counts", np.int32, "tiles"), *_sizes("size", "tiles")),
+)
+LIST_NEWLINES: Final = Kernel(
+    "io/fastx.cu",
+    "list_newlines",
+    (_TEXT, Array("ends", np.int32, "tiles"), _NEWLINES, *_sizes("size", "tiles", "newline_count")),
+)
+FIND_READS: Final = Kernel(
+    "io/fastx.cu",
+    "find_reads",
+    (
+        _TEXT,
+        _NEWLINES,
+        Array("name_starts", np.int32, "reads"),
+        Array("name_lengths", np.int32, "reads"),
+        Array("base_starts", np.int32, "reads"),
+        Array("quality_starts", np.int32, "reads"),
+        Array("lengths", np.int32, "reads"),
+        Array("is_faulty", np.int32, "one"),
+        *_sizes("size", "newline_count", "reads", "one", "is_fasta"),
+        *_sizes("longest_name", "most_bases", "for_sam"),
+        Scalar("low_bases", np.uint64),
+        Scalar("high_bases", np.uint64),
+    ),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceSpans:
+    """What `ReadSpans` holds, in arrays of CuPy.
+
+    Attributes
+    ----------
+    name_starts, name_lengths, base_starts, quality_starts, lengths, has_qualities
+        As of `ReadSpans`.
+    """
+
+    name_starts: Any
+    name_lengths: Any
+    base_starts: Any
+    quality_starts: Any
+    lengths: Any
+    has_qualities: bool
+
+    def __len__(self) -> int:
+        return int(self.lengths.size)
+
+
+def parse_text(text: Any, rules: ReadRules, *, is_fasta: bool) -> DeviceSpans | None:
+    """Find and check all reads of a text, as `hapgpu.io.fastx.cpu.parse_block` does.
+
+    Works on the current stream of the text's device, which has to be the current one, and waits
+    for it twice.
+
+    Parameters
+    ----------
+    text
+        uint8 on the device, less than 2**31 bytes, ending with a newline.
+    rules
+        For the reads.
+    is_fasta
+        Whether it is FASTA of two lines a record; otherwise it is FASTQ of four.
+
+    Returns
+    -------
+    DeviceSpans | None
+        None if a record is malformed: `parse_block` raises the error that says what is wrong.
+    """
+    newlines = _newlines(text)
+    reads = newlines.size // (2 if is_fasta else 4)
+    columns = [cupy.empty(reads, dtype=np.int32) for _ in range(5)]
+    is_faulty = cupy.zeros(1, dtype=np.int32)
+    load_kernel(FIND_READS, text.device.id).launch(
+        _blocks(min(reads, _MOST_BLOCKS * _WARPS_PER_BLOCK)),
+        _THREADS,
+        (
+            text,
+            newlines,
+            *columns,
+            is_faulty,
+            text.size,
+            newlines.size,
+            reads,
+            1,
+            is_fasta,
+            rules.longest_name,
+            rules.most_bases,
+            rules.for_sam,
+            *rules.bit_masks(),
+        ),
+    )
+    if int(is_faulty[0]):
+        return None
+    return DeviceSpans(
+        name_starts=columns[0],
+        name_lengths=columns[1],
+        base_starts=columns[2],
+        quality_starts=columns[3],
+        lengths=columns[4],
+        has_qualities=not is_fasta,
+    )
+
+
+def spans_to_host(spans: DeviceSpans) -> ReadSpans:
+    """Copy spans from the device."""
+    return ReadSpans(
+        name_starts=cupy.asnumpy(spans.name_starts),
+        name_lengths=cupy.asnumpy(spans.name_lengths),
+        base_starts=cupy.asnumpy(spans.base_starts),
+        quality_starts=cupy.asnumpy(spans.quality_starts),
+        lengths=cupy.asnumpy(spans.lengths),
+        has_qualities=spans.has_qualities,
+    )
+
+
+def _newlines(text: Any) -> Any:
+    """int32 on the device: where the newlines are, ascending."""
+    device = text.device.id
+    tiles = max(-(-text.size // _TILE_BYTES), 1)
+    counts = cupy.empty(tiles, dtype=np.int32)
+    load_kernel(COUNT_NEWLINES, device).launch(
+        _blocks(tiles), _THREADS, (text, counts, text.size, tiles)
+    )
+    ends = cupy.cumsum(counts, dtype=np.int32)
+    newlines = cupy.empty(int(ends[-1]), dtype=np.int32)
+    load_kernel(LIST_NEWLINES, device).launch(
+        _blocks(tiles), _THREADS, (text, ends, newlines, text.size, tiles, newlines.size)
+    )
+    return newlines
+
+
+def _blocks(warps: int) -> int:
+    """Blocks that have so many warps; one at least."""
+    return max(-(-warps // _WARPS_PER_BLOCK), 1)

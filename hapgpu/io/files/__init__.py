@@ -1,0 +1,1 @@
+"""Files of any kind: sources, outputs, compression, state, kind."""

@@ -1,0 +1,1 @@
+"""Reference sequences: FASTA, its index and digest, and regions of it."""

@@ -1,0 +1,208 @@
+"""FASTA: haplotypes read whole, references by region through their index."""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Final, Self
+
+import numpy as np
+import pysam
+
+from hapgpu.arrays.ragged import Ragged
+from hapgpu.arrays.ragged_view import read_only
+from hapgpu.errors import InputError
+from hapgpu.io.files.compressed import open_inflated
+from hapgpu.io.files.htslib import silent_htslib
+from hapgpu.io.files.record_limit import MAX_RECORD
+from hapgpu.io.genome.fasta_index import FastaIndexCheck, read_fai
+from hapgpu.io.genome.fasta_text import FastaText
+from hapgpu.io.genome.regions import Region, contig_hint
+
+_MOST_UNCOUNTED: Final = 1 << 28
+
+
+@dataclass(frozen=True, slots=True)
+class FastaRecords:
+    """The n records of a FASTA file.
+
+    Attributes
+    ----------
+    names
+        The first word of each header line.
+    descriptions
+        What follows the name on its header line; empty where nothing does.
+    sequences
+        uint8 text, n rows, each byte as in the file (case and N kept).
+    """
+
+    names: tuple[str, ...]
+    descriptions: tuple[str, ...]
+    sequences: Ragged
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+
+def read_fasta(
+    path: str | Path,
+    *,
+    name: str | None = None,
+    allow_empty: bool = False,
+    max_record: int = MAX_RECORD,
+    max_bases: int | None = None,
+) -> FastaRecords:
+    """Read a FASTA file, plain, gzip- or BGZF-compressed, into memory.
+
+    Parameters
+    ----------
+    path
+        Of the file.
+    name
+        For messages; the path if not given.
+    allow_empty
+        Whether a record may be without a sequence.
+    max_record
+        Bytes of the longest header line and of the longest sequence.
+    max_bases
+        Bases of the longest sequence of a reference, in place of `max_record`. Before more than
+        256 Mb of one are kept, they are counted, so the file has to be one that can be read twice.
+
+    Raises
+    ------
+    InputError
+        The file cannot be read, is empty or not FASTA, or a record has no name, no sequence where
+        that is not allowed, a name that occurred before, a byte that is no letter (`*` and `-`
+        included), or is too long.
+    """
+    name = name or str(path)
+    text = FastaText(name, max_record, max_bases)
+    is_counted = max_bases is None
+    with open_inflated(path, name) as stream:
+        for bases in text.pieces(stream):
+            if bases > _MOST_UNCOUNTED and not is_counted:
+                _count(path, FastaText(name, max_record, max_bases, keeps_bases=False))
+                is_counted = True
+    names = tuple(text.descriptions)
+    if not names:
+        raise InputError(f"{name}: no FASTA record in the file")
+    if not (allow_empty or all(text.lengths)):
+        raise InputError(f"{name}: record '{names[text.lengths.index(0)]}' has no sequence")
+    sequences = Ragged.from_lengths(read_only(np.frombuffer(text.bases, np.uint8)), text.lengths)
+    return FastaRecords(names, tuple(text.descriptions.values()), sequences)
+
+
+def _count(path: str | Path, text: FastaText) -> None:
+    """Read a file for its errors only."""
+    with open_inflated(path, text.name) as stream:
+        deque(text.pieces(stream), maxlen=0)
+
+
+class ReferenceFasta:
+    """A reference with an index (`samtools faidx`), open for random access.
+
+    Parameters
+    ----------
+    path
+        FASTA, plain or BGZF-compressed, with its `.fai` (and `.gzi`) beside it.
+
+    Raises
+    ------
+    InputError
+        The file or its index is missing, or cannot be read, or the index is malformed.
+    """
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = Path(path)
+        _check_files(self.path)
+        self._entries = read_fai(self.path)
+        self._unchecked = set(self._entries)
+        try:
+            with silent_htslib():
+                # An absolute name is never taken for a URL.
+                self._file = pysam.FastaFile(str(self.path.absolute()))
+        except (OSError, ValueError) as error:
+            raise InputError(
+                f"{path}: cannot be read as an indexed FASTA, plain or compressed by bgzip:"
+                f" {error}; run: samtools faidx {path}"
+            ) from error
+        self._index_check = FastaIndexCheck(self.path)
+        self.lengths: dict[str, int] = {name: entry.length for name, entry in self._entries.items()}
+
+    def length_under(self, region: Region) -> int:
+        """Return the length of a region's contig.
+
+        Raises
+        ------
+        InputError
+            The contig is unknown, or the region ends beyond it.
+        """
+        length = self.lengths.get(region.contig)
+        if length is None:
+            hint = contig_hint(region.contig, self.lengths)
+            raise InputError(f"{self.path}: no contig '{region.contig}'{hint}")
+        if region.end > length:
+            raise InputError(
+                f"{self.path}: {region} ends beyond the {length:,} bases of its contig"
+            )
+        return length
+
+    def fetch(self, region: Region) -> bytes:
+        """Return the bases of a region as they are in the file, case and N kept.
+
+        Raises
+        ------
+        InputError
+            The contig is unknown, the region ends beyond it, the index is of another file, or the
+            file is damaged.
+        """
+        self.length_under(region)
+        self._check(region.contig)
+        try:
+            with silent_htslib():
+                bases: str = self._file.fetch(region.contig, region.start, region.end)
+        except (KeyError, OSError, ValueError):  # htslib may part the lines of an index otherwise
+            bases = ""
+        if len(bases) != region.end - region.start:
+            raise InputError(
+                f"{self.path}: {region} cannot be read: the file is damaged or its index is of"
+                f" another file; run: samtools faidx {self.path}"
+            )
+        return bases.encode("ascii")
+
+    def _check(self, contig: str) -> None:
+        """Make sure, once, that the index is right about a contig: else its bases were others."""
+        if contig in self._unchecked:
+            self._index_check(contig, self._entries[contig])
+            self._unchecked.discard(contig)
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+
+def _check_files(path: Path) -> None:
+    """Refuse what htslib could not read, or not within bounds."""
+    if path.exists() and not path.is_file() and not path.is_dir():
+        raise InputError(f"{path}: a pipe, of which no region can be read: give a file")
+    if not path.is_file():
+        raise InputError(f"{path}: no such file")
+    index, blocks = Path(f"{path}.fai"), Path(f"{path}.gzi")
+    if not index.is_file():
+        raise InputError(f"{path}: the index {index} is missing; run: samtools faidx {path}")
+    for file in (index, blocks):
+        if file.is_file() and file.stat().st_size > MAX_RECORD:
+            raise InputError(f"{file}: too large for an index; run: samtools faidx {path}")

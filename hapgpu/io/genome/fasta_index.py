@@ -1,0 +1,206 @@
+"""The index of a FASTA file (`.fai`), and whether it fits the file."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from pathlib import Path
+from typing import BinaryIO, Final, NamedTuple, cast
+
+import numpy as np
+from isal import igzip, isal_zlib
+
+from hapgpu.errors import InputError
+from hapgpu.io.bgzf.reader import is_bgzf
+from hapgpu.io.text.positions import LAST_POSITION
+
+_NUMBERS: Final = 4
+_MOST_DIGITS: Final = 4 * 19
+_PIECE_BYTES: Final = 1 << 16
+"""Read at once: what an index claims must not decide on memory."""
+_MOST_BLOCK_BYTES: Final = 1 << 16
+_MOST_OFFSET: Final = 1 << 62
+_BGZF_HEAD_BYTES: Final = 18
+_DAMAGED: Final = (OSError, EOFError, cast("type[Exception]", isal_zlib.error))
+
+
+class FastaEntry(NamedTuple):
+    """Where a sequence lies in its file.
+
+    Attributes
+    ----------
+    length
+        In bases.
+    offset
+        Of the first base, in bytes of the inflated file.
+    line_bases, line_width
+        Of each line but the last: its bases, and its bytes with the line end.
+    """
+
+    length: int
+    offset: int
+    line_bases: int
+    line_width: int
+
+    def offset_of(self, base: int) -> int:
+        """Return where a base lies."""
+        line, place = divmod(base, self.line_bases)
+        return self.offset + line * self.line_width + place
+
+
+def read_fai(fasta: Path) -> dict[str, FastaEntry]:
+    """Read the index of a FASTA file.
+
+    Raises
+    ------
+    InputError
+        It cannot be read, or a line is malformed.
+    """
+    index = f"{fasta}.fai"
+    try:
+        text = Path(index).read_text("utf-8", "surrogateescape")
+    except OSError as error:
+        raise InputError(f"{index}: cannot be read: {error.strerror or error}") from error
+    entries = {}
+    for number, line in enumerate(text.split("\n")[: -1 if text.endswith("\n") else None], 1):
+        name, *numbers = line.rstrip("\r").split("\t")
+        entry = _entry(numbers[:_NUMBERS])
+        if not name or name in entries or entry is None:
+            raise InputError(
+                f"{index}, line {number}: no name and four numbers of a contig; run: samtools"
+                f" faidx {fasta}"
+            )
+        entries[name] = entry
+    if not entries:
+        raise InputError(f"{index}: lists no contig; run: samtools faidx {fasta}")
+    return entries
+
+
+def _entry(numbers: list[str]) -> FastaEntry | None:
+    digits = "".join(numbers)  # an assembly may have a million lines: one look at each
+    if len(numbers) != _NUMBERS or not (digits.isascii() and digits.isdecimal() and all(numbers)):
+        return None
+    if len(digits) > _MOST_DIGITS:
+        return None
+    entry = FastaEntry(*map(int, numbers))
+    has_lines = 0 < entry.line_bases < entry.line_width or entry.length <= entry.line_bases
+    is_small = max(entry.length, entry.line_width) <= LAST_POSITION and entry.offset < _MOST_OFFSET
+    return entry if has_lines and is_small else None
+
+
+class FastaIndexCheck:
+    """Looks at a FASTA file where its index says that sequences begin and end.
+
+    Parameters
+    ----------
+    fasta
+        Plain, or compressed by bgzip with its `.gzi`.
+    """
+
+    def __init__(self, fasta: Path) -> None:
+        self._fasta = fasta
+        with fasta.open("rb") as file:
+            is_compressed = is_bgzf(file.read(_BGZF_HEAD_BYTES))
+        self._blocks = _blocks_of(Path(f"{fasta}.gzi")) if is_compressed else None
+
+    def __call__(self, name: str, entry: FastaEntry) -> None:
+        """Make sure that a sequence lies where its entry says.
+
+        There its name is before it, its first and last line end, and nothing of it follows.
+
+        Raises
+        ------
+        InputError
+            It does not.
+        """
+        try:
+            with self._fasta.open("rb") as file:
+                fits = self._fits(file, name.encode("utf-8", "surrogateescape"), entry)
+        except _DAMAGED:
+            fits = False
+        if not fits:
+            raise InputError(
+                f"{self._fasta}.fai: made of another file, or {self._fasta} has changed since, at"
+                f" {name}; run: samtools faidx {self._fasta}"
+            )
+
+    def _fits(self, file: BinaryIO, name: bytes, entry: FastaEntry) -> bool:
+        if not self._has_name(file, name, entry.offset):
+            return False
+        if entry.length == 0:
+            return self._is_last(file, entry.offset)
+        last = entry.offset_of(entry.length - 1)
+        end = self._read(file, last, 2)
+        is_end = end[:1].strip() and not end[1:].strip()
+        return bool(is_end) and self._is_last(file, last + 1) and self._has_lines(file, entry)
+
+    def _has_name(self, file: BinaryIO, name: bytes, offset: int) -> bool:
+        """Tell whether a header line with this name ends before an offset."""
+        if offset == 0 or self._read(file, offset - 1, 1) != b"\n":
+            return False
+        start = self._line_start(file, offset - 1)
+        line = self._read(file, start, min(len(name) + 2, offset - start))
+        return line[1:].split(maxsplit=1)[:1] == [name]
+
+    def _line_start(self, file: BinaryIO, end: int) -> int:
+        """Return where the line begins whose end lies here."""
+        while end > 0:
+            begin = max(end - _PIECE_BYTES, 0)
+            found = self._read(file, begin, end - begin).rfind(b"\n")
+            if found >= 0:
+                return begin + found + 1
+            end = begin
+        return 0
+
+    def _is_last(self, file: BinaryIO, offset: int) -> bool:
+        """Tell whether only white space lies between an offset and the next header, or the end."""
+        while piece := self._read(file, offset, _PIECE_BYTES):
+            if following := piece.lstrip():
+                return following[:1] == b">"
+            offset += len(piece)
+        return True
+
+    def _has_lines(self, file: BinaryIO, entry: FastaEntry) -> bool:
+        """Tell whether the first line, and the last but one, ends where the entry says."""
+        whole = (entry.length - 1) // entry.line_bases
+        return all(
+            self._ends_line(file, entry, entry.offset + line * entry.line_width)
+            for line in {1, whole}
+            if whole
+        )
+
+    def _ends_line(self, file: BinaryIO, entry: FastaEntry, end: int) -> bool:
+        """Tell whether a line ends here, with as many bytes behind its last base as there are."""
+        behind = entry.line_width - entry.line_bases
+        text = self._read(file, end - behind - 1, min(1 + behind, _PIECE_BYTES))
+        is_end = text[:1].strip() and not text[1:].strip()
+        return bool(is_end) and self._read(file, end - 1, 1) == b"\n"
+
+    def _read(self, file: BinaryIO, offset: int, size: int) -> bytes:
+        """Read at most so many bytes, few: less at the end only."""
+        if self._blocks is None:
+            file.seek(offset)
+            return file.read(size)
+        starts, places = self._blocks
+        block = bisect_right(starts, offset) - 1
+        before = offset - starts[block]
+        if before > _MOST_BLOCK_BYTES and block + 1 < len(starts):
+            raise EOFError
+        file.seek(places[block])
+        with igzip.IGzipFile(fileobj=file) as inflated:
+            while before > 0 and (passed := len(inflated.read(min(before, _PIECE_BYTES)))):
+                before -= passed
+            return b"" if before else bytes(inflated.read(size))
+
+
+def _blocks_of(index: Path) -> tuple[list[int], list[int]]:
+    """Return where blocks begin in the inflated file, and in the file."""
+    try:
+        numbers = np.fromfile(index, dtype="<u8")
+    except OSError as error:
+        raise InputError(f"{index}: cannot be read: {error.strerror or error}") from error
+    rows = numbers[1:].reshape(-1, 2) if numbers.size % 2 else numbers[:0].reshape(-1, 2)
+    is_sorted = (rows < _MOST_OFFSET).all() and (rows[1:] >= rows[:-1]).all()
+    if numbers.size != 2 * int(numbers[:1].sum()) + 1 or not is_sorted:
+        raise InputError(f"{index}: damaged; run: bgzip -r {index.with_suffix('')}")
+    places, starts = numbers[1::2].tolist(), numbers[2::2].tolist()
+    return [0, *starts], [0, *places]

@@ -1,0 +1,266 @@
+"""Regions of a reference: written as samtools takes them, or one per line of a BED file."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from io import TextIOWrapper
+from pathlib import Path
+from typing import Final
+
+from hapgpu.errors import InputError, UsageError
+from hapgpu.io.files.compressed import open_inflated
+from hapgpu.io.files.record_limit import MAX_RECORD, too_long
+from hapgpu.io.text.excerpt import shown
+from hapgpu.io.text.positions import LAST_POSITION, parse_position
+
+END_OF_CONTIG: Final = LAST_POSITION
+"""The end of a region that runs to the end of a contig of unknown length; the limit of BAM."""
+
+_RANGE = re.compile(r"(?P<start>[0-9][0-9,]*)?(?:-(?P<end>[0-9][0-9,]*)?)?")
+_BED_COMMENTS = ("#", "track", "browser")
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Region:
+    """Bases start to end of a contig, 0-based and half-open.
+
+    Attributes
+    ----------
+    contig
+        Name of the reference sequence.
+    start, end
+        0 <= start < end.
+    """
+
+    contig: str
+    start: int
+    end: int
+
+    def __str__(self) -> str:
+        return f"{self.contig}:{self.start + 1}-{self.end}"
+
+    def overlaps(self, other: Region) -> bool:
+        """Tell whether the two regions have a base in common."""
+        return self.contig == other.contig and self.start < other.end and other.start < self.end
+
+
+@dataclass(frozen=True, slots=True)
+class RegionChoice:
+    """What was asked for: everything, or what overlaps one of some regions, of which may be none.
+
+    Attributes
+    ----------
+    regions
+        None for everything.
+    """
+
+    regions: tuple[Region, ...] | None
+
+    @property
+    def is_everything(self) -> bool:
+        """Whether no choice was made."""
+        return self.regions is None
+
+    def or_else(self, loci: Sequence[Region]) -> Sequence[Region] | None:
+        """Return the regions to be read: those chosen, or else the loci, or None for everything."""
+        return self.regions if self.regions is not None else loci or None
+
+
+EVERYTHING: Final = RegionChoice(None)
+
+
+def parse_region(text: str, lengths: Mapping[str, int] | None = None) -> Region:
+    """Read a region as samtools does: `chr`, `chr:100`, `chr:100-200`, `chr:1,000-2,000`.
+
+    Positions are 1-based and both ends belong to the region. `chr:100` and `chr:100-` run to the
+    end of the contig, `chr:-200` starts at its beginning. A contig whose name holds a colon may
+    be put in braces: `{HLA-A*01:01}:5-90`.
+
+    Parameters
+    ----------
+    text
+        The region as the user wrote it.
+    lengths
+        Length of each contig that exists. Names are then looked up, so that colons in them are
+        understood, and the region ends at the end of its contig at the latest. Without it, an
+        open region ends at `END_OF_CONTIG`.
+
+    Raises
+    ------
+    UsageError
+        The text is no region, its contig does not exist, or it lies outside of it.
+    """
+    contig, interval = _split(text, lengths)
+    length = _length_of(contig, text, lengths)
+    if interval is None:
+        return Region(contig, 0, length)
+    start, end = _parse_range(interval, text)
+    if start >= length:
+        raise UsageError(f"region '{text}': {contig} is only {length:,} bases long")
+    return Region(contig, start, length if end is None else min(end, length))
+
+
+def _split(text: str, lengths: Mapping[str, int] | None) -> tuple[str, str | None]:
+    """Part a region into its contig and what follows the colon (None without one)."""
+    if text.startswith("{"):
+        contig, brace, rest = text[1:].partition("}")
+        if not brace or not contig or (rest and not rest.startswith(":")):
+            raise UsageError(f"region '{text}': expected {{contig}}:start-end")
+        return contig, rest[1:] if rest else None
+    contig, colon, interval = text.rpartition(":")
+    if not colon:
+        return text, None
+    whole_is_contig = text in lengths if lengths is not None else not _is_range(interval)
+    if not whole_is_contig:
+        return contig, interval
+    if lengths is not None and contig in lengths and _is_range(interval):
+        raise UsageError(
+            f"region '{text}' is ambiguous: write {{{text}}} or {{{contig}}}:{interval}"
+        )
+    return text, None
+
+
+def _length_of(contig: str, text: str, lengths: Mapping[str, int] | None) -> int:
+    if not contig:
+        raise UsageError(f"region '{text}': expected contig:start-end")
+    if lengths is None:
+        return END_OF_CONTIG
+    if contig not in lengths:
+        raise UsageError(
+            f"region '{text}': unknown contig '{contig}'{contig_hint(contig, lengths)}"
+        )
+    return lengths[contig]
+
+
+def contig_hint(contig: str, known: Iterable[str]) -> str:
+    """Return "; found 'chr20' instead" where only the chr prefix keeps a name from being known."""
+    other = contig.removeprefix("chr") if contig.startswith("chr") else f"chr{contig}"
+    return f"; found '{other}' instead" if other in set(known) else ""
+
+
+def _is_range(text: str) -> bool:
+    match = _RANGE.fullmatch(text)
+    return match is not None and (match["start"] is not None or match["end"] is not None)
+
+
+def _parse_range(interval: str, text: str) -> tuple[int, int | None]:
+    """Return the 0-based start and the end; None for the end of the contig."""
+    match = _RANGE.fullmatch(interval)
+    if match is None or not _is_range(interval):
+        raise UsageError(f"region '{text}': expected contig:start-end")
+    start = _position(match["start"], text) if match["start"] else 1
+    end = _position(match["end"], text) if match["end"] else None
+    if start == 0 or end == 0:
+        raise UsageError(f"region '{text}': positions count from 1")
+    if end is not None and end < start:
+        raise UsageError(f"region '{text}': the end lies before the start")
+    return start - 1, end
+
+
+def _position(digits: str, text: str) -> int:
+    position = parse_position(digits.replace(",", ""))
+    if position is None:
+        raise UsageError(
+            f"region '{shown(text)}': positions go up to {LAST_POSITION:,}, the end of the longest"
+            " contig"
+        )
+    return position
+
+
+def read_bed(path: str | Path, max_record: int = MAX_RECORD) -> list[Region]:
+    """Read the intervals of a BED file, plain or gzip-compressed, each once, in file order.
+
+    Parameters
+    ----------
+    path
+        Of the file; `-` is standard input.
+    max_record
+        Bytes of the longest file that is read: it is held as a whole.
+
+    Raises
+    ------
+    InputError
+        The file cannot be read or is too long, or a line is no BED interval; the message names
+        the line.
+    """
+    regions: dict[Region, None] = {}  # each once: that takes less memory where they are repeated
+    for number, line in _numbered_lines(path, max_record):
+        if line.strip() and not line.startswith(_BED_COMMENTS):
+            regions[_parse_bed_line(line, f"{path}, line {number}")] = None
+    return list(regions)
+
+
+def _numbered_lines(path: str | Path, max_record: int) -> Iterator[tuple[int, str]]:
+    size = 0
+    with open_inflated(path, str(path)) as stream:
+        text = TextIOWrapper(stream, "utf-8")
+        try:
+            for number, line in enumerate(iter(partial(text.readline, max_record + 1), ""), 1):
+                size += len(line)
+                if size > max_record:
+                    raise too_long(str(path), max_record)
+                yield number, line
+        except UnicodeDecodeError as error:
+            raise InputError(f"{path}: cannot be read as BED: {error}") from error
+        finally:
+            text.detach()
+
+
+def _parse_bed_line(line: str, place: str) -> Region:
+    fields = line.rstrip("\r\n").split("\t") if "\t" in line else line.split()
+    if len(fields) < 3:
+        raise InputError(f"{place}: expected at least 3 columns (contig, start, end)")
+    contig, start_text, end_text = fields[:3]
+    start, end = parse_position(start_text), parse_position(end_text)
+    if start is None or end is None:
+        raise InputError(
+            f"{place}: '{shown(start_text)}' and '{shown(end_text)}' are not a start and an end,"
+            f" whole numbers from 0 to {LAST_POSITION}"
+        )
+    if start >= end:
+        raise InputError(f"{place}: the start, {start}, is not below the end, {end}")
+    return Region(sys.intern(contig), start, end)
+
+
+def merge_regions(regions: Iterable[Region]) -> list[Region]:
+    """Join regions that overlap or touch.
+
+    The result is sorted by start within each contig; contigs keep the order in which they first
+    appear.
+    """
+    merged: list[Region] = []
+    for contig, members in _by_contig(regions).items():
+        start, end = members[0].start, members[0].end
+        for region in members[1:]:
+            if region.start > end:
+                merged.append(Region(contig, start, end))
+                start, end = region.start, region.end
+            end = max(end, region.end)
+        merged.append(Region(contig, start, end))
+    return merged
+
+
+def _common(first: list[Region], second: list[Region]) -> Iterator[Region]:
+    """Walk along two merged lists of one contig."""
+    i = j = 0
+    while i < len(first) and j < len(second):
+        a, b = first[i], second[j]
+        if a.overlaps(b):
+            yield Region(a.contig, max(a.start, b.start), min(a.end, b.end))
+        if a.end < b.end:
+            i += 1
+        else:
+            j += 1
+
+
+def _by_contig(regions: Iterable[Region]) -> dict[str, list[Region]]:
+    groups: dict[str, list[Region]] = {}
+    for region in regions:
+        groups.setdefault(region.contig, []).append(region)
+    for members in groups.values():
+        members.sort()
+    return groups

@@ -1,0 +1,1 @@
+"""Numbers and fields read and written as text."""

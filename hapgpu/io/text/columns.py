@@ -1,0 +1,64 @@
+"""Columns of text, put together from other columns row by row."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hapgpu.arrays.bytes import copy_bytes
+from hapgpu.arrays.ragged import Ragged, offsets_of
+from hapgpu.arrays.ragged_view import Rows, rows_of
+from hapgpu.io.text.numbers import put_integer
+from hapgpu.runtime.jit import njit
+
+_LONGEST_NUMBER = len(str(-(2**63)))
+
+
+def repeated(text: str, count: int) -> Ragged:
+    """Rows of the same text."""
+    data = np.tile(np.frombuffer(text.encode("ascii"), dtype=np.uint8), count)
+    return Ragged(data, np.arange(count + 1, dtype=np.int64) * len(text))
+
+
+def number_text(numbers: NDArray[np.int64]) -> Ragged:
+    """Numbers as rows of decimal text."""
+    data = np.empty(_LONGEST_NUMBER * numbers.size, dtype=np.uint8)
+    offsets = np.zeros(numbers.size + 1, dtype=np.int64)
+    _write_numbers(numbers, data, offsets)
+    return Ragged(data[: offsets[-1]], offsets)
+
+
+def side_by_side(columns: Sequence[Ragged]) -> Ragged:
+    """Join columns of uint8, at least one, all with the same number of rows."""
+    offsets = offsets_of(np.sum([column.lengths for column in columns], axis=0))
+    data = np.empty(int(offsets[-1]), dtype=np.uint8)
+    ends = offsets[:-1].copy()
+    for column in columns:
+        _append_rows(rows_of(column), data, ends)
+    return Ragged(data, offsets)
+
+
+def spread(column: Ragged, rows: NDArray[np.bool_]) -> Ragged:
+    """Put the rows of a column where a mask is set, and empty rows elsewhere."""
+    lengths = np.zeros(rows.size, dtype=np.int64)
+    lengths[rows] = column.lengths
+    return Ragged.from_lengths(column.data, lengths)
+
+
+@njit
+def _write_numbers(
+    numbers: NDArray[np.int64], out: NDArray[np.uint8], offsets: NDArray[np.int64]
+) -> None:
+    for row in range(numbers.size):
+        offsets[row + 1] = put_integer(out, offsets[row], numbers[row])
+
+
+@njit
+def _append_rows(rows: Rows, out: NDArray[np.uint8], ends: NDArray[np.int64]) -> None:
+    """Copy rows to where those before them ended."""
+    for row in range(ends.size):
+        length = rows.offsets[row + 1] - rows.offsets[row]
+        copy_bytes(rows.data, rows.offsets[row], out, ends[row], length)
+        ends[row] += length

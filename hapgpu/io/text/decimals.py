@@ -1,0 +1,137 @@
+"""Likelihoods written as decimal text within compiled functions."""
+
+from __future__ import annotations
+
+import math
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hapgpu.arrays.bytes import Integer, copy_bytes
+from hapgpu.io.text.numbers import put_integer
+from hapgpu.runtime.jit import njit
+
+DECIMAL_WIDTH: Final = 21
+"""No decimal takes more bytes: sign, `0.`, eight zeros and ten digits."""
+
+_DIGITS: Final = 10
+_LEAST_EXPONENT: Final = -9
+_MANTISSA_END: Final = np.int64(10**_DIGITS)
+_TEN: Final = np.uint64(10)  # unsigned: a signed division of Python's kind takes twice as long
+# log10(2) * 2**22: close enough for the power of two below any float64.
+_LOG10_OF_2: Final = np.int64(1262611)
+_LOG10_SHIFT: Final = 22
+_ZERO, _MINUS, _PLUS, _POINT, _EXPONENT = b"0-+.e"
+_NOT_A_NUMBER: Final = np.frombuffer(b"nan", dtype=np.uint8)
+_INFINITE: Final = np.frombuffer(b"inf", dtype=np.uint8)
+_GREATEST_POWER: Final = 308
+_POWERS: Final = np.array([float(f"1e{k}") for k in range(_GREATEST_POWER + 1)])
+
+
+@njit
+def put_decimal(out: NDArray[np.uint8], at: Integer, value: float) -> Integer:
+    """Write a number rounded to ten significant digits, without closing zeros.
+
+    What is written differs from the number by at most 0.50001 units of the tenth digit. There is
+    an exponent only below 1e-9 and from 1e10 on. Zero is `0`, whatever its sign.
+
+    Parameters
+    ----------
+    out
+        Has room for `DECIMAL_WIDTH` bytes from `at` on, which is not checked.
+    at
+        Where to write.
+    value
+        Any float64; not finite, it is written as `nan`, `inf` or `-inf`.
+
+    Returns
+    -------
+    int
+        The offset behind the number.
+    """
+    if math.isnan(value):
+        copy_bytes(_NOT_A_NUMBER, 0, out, at, 3)
+        return at + 3
+    if value == 0.0:
+        out[at] = _ZERO
+        return at + 1
+    if value < 0.0:
+        out[at] = _MINUS
+        at += 1
+        value = -value
+    if math.isinf(value):
+        copy_bytes(_INFINITE, 0, out, at, 3)
+        return at + 3
+    mantissa, exponent = _rounded(value)
+    if exponent < _LEAST_EXPONENT or exponent >= _DIGITS:
+        return _put_scientific(out, at, mantissa, exponent)
+    if exponent >= 0:
+        return _put_digits(out, at, mantissa, exponent + 1)
+    for k in range(1 - exponent):
+        out[at + k] = _ZERO
+    out[at + 1] = _POINT
+    return _put_digits(out, at + 1 - exponent, mantissa, 0)
+
+
+@njit
+def _rounded(value: float) -> tuple[Integer, Integer]:
+    """Return mantissa, of ten digits, and exponent of a positive number."""
+    exponent = (math.frexp(value)[1] - 1) * _LOG10_OF_2 >> _LOG10_SHIFT  # or one more
+    mantissa = _scaled(value, exponent)
+    if mantissa >= _MANTISSA_END:
+        exponent += 1
+        mantissa = _scaled(value, exponent)
+    return mantissa, exponent
+
+
+@njit
+def _scaled(value: float, exponent: Integer) -> Integer:
+    """Return value * 10**(9 - exponent) as the nearest integer."""
+    power = _DIGITS - 1 - exponent
+    if power < 0:
+        return np.int64(value / _POWERS[-power] + 0.5)
+    if power > _GREATEST_POWER:
+        value *= _POWERS[_GREATEST_POWER]
+        power -= _GREATEST_POWER
+    return np.int64(value * _POWERS[power] + 0.5)
+
+
+@njit
+def _put_scientific(
+    out: NDArray[np.uint8], at: Integer, mantissa: Integer, exponent: Integer
+) -> Integer:
+    at = _put_digits(out, at, mantissa, 1)
+    out[at] = _EXPONENT
+    out[at + 1] = _MINUS if exponent < 0 else _PLUS
+    size = -exponent if exponent < 0 else exponent
+    out[at + 2] = _ZERO
+    return put_integer(out, at + 2 + (size < 10), size)
+
+
+@njit
+def _put_digits(out: NDArray[np.uint8], at: Integer, mantissa: Integer, whole: Integer) -> Integer:
+    """Write a mantissa, the first `whole` of its ten digits before the decimal point.
+
+    Zeros that close the fraction are left out, and so is a point with nothing on one side.
+    """
+    mantissa = np.uint64(mantissa)
+    digits = _DIGITS
+    while digits > whole and mantissa % _TEN == 0:
+        mantissa //= _TEN
+        digits -= 1
+    has_point = 0 < whole < digits
+    end = at + digits + has_point
+    place = end
+    for _ in range(digits - whole):
+        place -= 1
+        out[place] = np.uint64(_ZERO) + mantissa % _TEN
+        mantissa //= _TEN
+    if has_point:
+        place -= 1
+        out[place] = _POINT
+    for _ in range(whole):
+        place -= 1
+        out[place] = np.uint64(_ZERO) + mantissa % _TEN
+        mantissa //= _TEN
+    return end

@@ -1,0 +1,143 @@
+"""Numbers written as decimal text within compiled functions.
+
+Each function writes to `out[at]` and on, without a check for room, and returns the offset behind
+what it wrote.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hapgpu.arrays.bytes import Integer
+from hapgpu.runtime.jit import njit
+
+_ZERO, _MINUS, _PLUS, _POINT, _EXPONENT = b"0-+.e"
+_NOT_A_NUMBER: Final = np.frombuffer(b"nan", dtype=np.uint8)
+_INFINITE: Final = np.frombuffer(b"inf", dtype=np.uint8)
+_ONE: Final = np.int64(1)  # no constant, for which functions are compiled anew
+_FEWEST_DIGITS: Final = 6
+_MOST_DIGITS: Final = 9
+# A decimal of nine digits is computed with an error of a few 1e-16; float32 is spaced by 6e-8.
+_DOUBT: Final = 1e-14
+_LARGEST_EXACT: Final = 2.0**53
+_POWERS: Final = np.array([float(f"1e{k}") for k in range(60)])
+
+
+@njit
+def put_integer(out: NDArray[np.uint8], at: Integer, value: Integer) -> Integer:
+    """Write an integer of at most 64 bits, greater than -2**63."""
+    value = np.int64(value)
+    if value < 0:
+        out[at] = _MINUS
+        at += 1
+        value = -value
+    digits = 1
+    rest = value // 10
+    while rest:
+        digits += 1
+        rest //= 10
+    place = at + digits
+    for _ in range(digits):
+        place -= 1
+        out[place] = _ZERO + value % 10
+        value //= 10
+    return at + digits
+
+
+@njit
+def _put_word(out: NDArray[np.uint8], at: Integer, word: NDArray[np.uint8]) -> Integer:
+    for k in range(word.size):
+        out[at + k] = word[k]
+    return at + word.size
+
+
+@njit
+def _scaled(value: float, power: Integer) -> float:
+    return float(value * _POWERS[power] if power >= 0 else value / _POWERS[-power])
+
+
+@njit
+def _reads_back(value: np.float32, mantissa: Integer, power: Integer) -> bool:
+    """Tell whether mantissa * 10**power is read as this float32 beyond doubt."""
+    decimal = _scaled(float(mantissa), power)
+    if power >= 0 and decimal < _LARGEST_EXACT:
+        return bool(np.float32(decimal) == value)  # also halfway between two float32
+    low, high = np.float32(decimal * (1.0 - _DOUBT)), np.float32(decimal * (1.0 + _DOUBT))
+    return bool(low == value and high == value)
+
+
+@njit
+def _decimal(value: np.float32) -> tuple[int, int, int]:
+    """Return mantissa, exponent and number of digits, the fewest from six that read back."""
+    exponent = math.floor(math.log10(np.float64(value)))
+    mantissa = 0
+    for digits in range(_FEWEST_DIGITS, _MOST_DIGITS + 1):
+        mantissa = round(_scaled(np.float64(value), digits - 1 - exponent))
+        if mantissa >= 10**digits:
+            exponent += 1
+            mantissa = round(_scaled(np.float64(value), digits - 1 - exponent))
+        elif mantissa < 10 ** (digits - 1):
+            exponent -= 1
+            mantissa = round(_scaled(np.float64(value), digits - 1 - exponent))
+        if _reads_back(value, mantissa, exponent - digits + 1):
+            return mantissa, exponent, digits
+    return mantissa, exponent, _MOST_DIGITS
+
+
+@njit
+def _put_digits(
+    out: NDArray[np.uint8], at: Integer, mantissa: Integer, digits: Integer, point: Integer
+) -> Integer:
+    """Write digits with the decimal point behind `point` of them."""
+    end = at + digits + (point < digits)
+    place = end
+    for k in range(digits - 1, -1, -1):
+        place -= 1
+        out[place] = _ZERO + mantissa % 10
+        mantissa //= 10
+        if k == point:
+            place -= 1
+            out[place] = _POINT
+    return end
+
+
+@njit
+def put_float(out: NDArray[np.uint8], at: Integer, value: np.float32) -> Integer:
+    """Write a float32 as C's `%g` does, with more than six digits where it takes them."""
+    if math.isnan(value):
+        return _put_word(out, at, _NOT_A_NUMBER)
+    if math.copysign(1.0, value) < 0:
+        out[at] = _MINUS
+        at += 1
+        value = -value
+    if math.isinf(value):
+        return _put_word(out, at, _INFINITE)
+    if value == 0:
+        out[at] = _ZERO
+        return at + 1
+    mantissa, exponent, precision = _decimal(value)
+    digits = precision
+    while mantissa % 10 == 0:
+        mantissa //= 10
+        digits -= 1
+    if exponent < -4 or exponent >= precision:
+        at = _put_digits(out, at, mantissa, digits, _ONE)
+        out[at] = _EXPONENT
+        out[at + 1] = _MINUS if exponent < 0 else _PLUS
+        out[at + 2] = _ZERO + abs(exponent) // 10
+        out[at + 3] = _ZERO + abs(exponent) % 10
+        return at + 4
+    if exponent < 0:
+        out[at] = _ZERO
+        out[at + 1] = _POINT
+        for k in range(-exponent - 1):
+            out[at + 2 + k] = _ZERO
+        return _put_digits(out, at + 1 - exponent, mantissa, digits, digits)
+    for _ in range(exponent + 1 - digits):
+        mantissa *= 10
+        digits += 1
+    return _put_digits(out, at, mantissa, digits, exponent + 1)

@@ -1,0 +1,1 @@
+"""VCF and BCF: header, lines, records, writer."""

@@ -1,0 +1,132 @@
+"""The header of a VCF of genotypes, made from that of the sites."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final
+
+from hapgpu.errors import OutputError
+from hapgpu.io.bam.header import is_reference_name
+
+_LEAST_VERSION: Final = (4, 3)
+_COLUMNS: Final = ("#CHROM", "POS", "ID", "REF", "ALT", "QUAL", "FILTER", "INFO", "FORMAT")
+_DEFINITIONS: Final = {
+    ("INFO", "DP"): ("1", "Integer", "Fragments of all samples that count at the site"),
+    ("FORMAT", "GT"): ("1", "String", "Genotype"),
+    ("FORMAT", "GQ"): ("1", "Integer", "Phred-scaled probability that the genotype is wrong"),
+    ("FORMAT", "DP"): ("1", "Integer", "Fragments that count at the site"),
+    ("FORMAT", "AD"): ("R", "Integer", "Fragments that speak for each allele"),
+    ("FORMAT", "PL"): ("G", "Integer", "Phred-scaled likelihoods of genotypes, the best being 0"),
+}
+"""Number, type and description of what calls are written as, by kind and ID."""
+
+_VERSION_LINE: Final = re.compile(r"##fileformat=VCFv(\d+)\.(\d+)\s*")
+# A value that comes before the ID may be quoted, and look like an ID within its quotes.
+_IDENTITY: Final = re.compile(
+    r'##([^=]+)=<(?:[^=,]+=(?:"(?:[^"\\]|\\.)*"|[^",]*),)*?\s*ID=([^,>]*)'
+)
+_SAMPLE_NAME: Final = re.compile(r"[^\t\n\r\0]+")
+
+
+def genotyped_header(
+    lines: Sequence[str],
+    contigs: Mapping[str, int],
+    samples: Sequence[str],
+    command_line: str,
+    version: str,
+) -> bytes:
+    """Extend the header of sites to that of their genotypes.
+
+    The lines stay in order. `##fileformat` is raised to VCFv4.3; definitions of the fields that
+    calls have take the place of others of the same ID; lines for the contigs that have none follow
+    the last `##contig`. Other definitions, program and command line come at the end, as
+    `bcftools` writes its own.
+
+    Parameters
+    ----------
+    lines
+        The `##` lines of the sites, without line ends.
+    contigs
+        Names and lengths of the reference's sequences. A name that VCF does not allow gets no line.
+    samples
+        Their names, in the order of the columns.
+    command_line
+        White space within it becomes single blanks.
+    version
+        Of hapgpu.
+
+    Returns
+    -------
+    bytes
+        All lines, the one that names the columns included, each closed by a newline.
+
+    Raises
+    ------
+    OutputError
+        A sample has a name that a VCF cannot hold, or that another one has.
+    """
+    _check_samples(samples)
+    command = " ".join(command_line.split())
+    extended = [
+        *_with_definitions(_with_contigs(_with_version(lines), contigs)),
+        f"##hapgpu_genotypeVersion={version}",
+        f"##hapgpu_genotypeCommand={command}",
+        "\t".join([*_COLUMNS, *samples]),
+    ]
+    return "".join(f"{line}\n" for line in extended).encode("utf-8", "surrogateescape")
+
+
+def _check_samples(samples: Sequence[str]) -> None:
+    remedy = "change SM in the @RG lines of the reads, or the file's name if it has none"
+    for name, count in Counter(samples).items():
+        if not _SAMPLE_NAME.fullmatch(name):
+            raise OutputError(f"a VCF cannot hold the sample name {name!r}: {remedy}")
+        if count > 1:
+            raise OutputError(f"{count} samples have the name {name!r}: {remedy}")
+
+
+def _with_version(lines: Iterable[str]) -> list[str]:
+    """Put a version that knows what calls are written as in front."""
+    lines = list(lines)
+    found = _VERSION_LINE.fullmatch(lines[0]) if lines else None
+    if found and (int(found[1]), int(found[2])) >= _LEAST_VERSION:
+        return lines
+    others = [line for line in lines if not line.startswith("##fileformat=")]
+    return ["##fileformat=VCFv{}.{}".format(*_LEAST_VERSION), *others]
+
+
+def _with_contigs(lines: list[str], contigs: Mapping[str, int]) -> list[str]:
+    identities = [_identity(line) for line in lines]
+    declared = {name for kind, name in identities if kind == "contig"}
+    last = max((k for k, (kind, _) in enumerate(identities) if kind == "contig"), default=None)
+    end = len(lines) if last is None else last + 1
+    added = [
+        f"##contig=<ID={name},length={length}>"
+        for name, length in contigs.items()
+        if name not in declared and is_reference_name(name)
+    ]
+    return [*lines[:end], *added, *lines[end:]]
+
+
+def _with_definitions(lines: Iterable[str]) -> list[str]:
+    """Put the definitions in place of the first of the same ID, or at the end."""
+    missing = {
+        (kind, name): f'##{kind}=<ID={name},Number={number},Type={value},Description="{text}">'
+        for (kind, name), (number, value, text) in _DEFINITIONS.items()
+    }
+    kept = []
+    for line in lines:
+        identity = _identity(line)
+        if identity not in _DEFINITIONS:
+            kept.append(line)
+        elif identity in missing:
+            kept.append(missing.pop(identity))
+    return [*kept, *missing.values()]
+
+
+def _identity(line: str) -> tuple[str, str]:
+    """Return kind and ID of a structured line, empty for others."""
+    found = _IDENTITY.match(line)
+    return (found[1], found[2]) if found else ("", "")

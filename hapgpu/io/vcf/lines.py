@@ -1,0 +1,124 @@
+"""Lines of VCF, of text as it is and of BCF as it would be."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import contextmanager
+from io import BufferedReader
+from itertools import islice
+from pathlib import Path
+from typing import BinaryIO, Final, cast
+
+import pysam
+
+from hapgpu.errors import InputError
+from hapgpu.io.bgzf.reader import is_bgzf
+from hapgpu.io.files.compressed import open_inflated
+from hapgpu.io.files.htslib import silent_htslib
+from hapgpu.io.files.record_limit import MAX_RECORD, too_long
+from hapgpu.io.files.reread import unnamed_copy
+from hapgpu.io.vcf.bcf_sizes import CheckedBcf
+
+FIRST_LINE_CHARACTERS: Final = 1 << 16
+
+_BCF: Final = b"BCF"
+_BGZF_HEAD_BYTES: Final = 18
+_CHECKED_BYTES: Final = 1 << 20
+_RECORDS_AT_ONCE: Final = 1000
+_TEXT_BYTES: Final = 1 << 16
+
+
+def vcf_lines(path: str | Path, name: str, max_record: int = MAX_RECORD) -> Generator[str]:
+    """Yield the format, `VCF` or `BCF`, then the lines of a file, those of BCF as VCF has them.
+
+    They come with or without their newlines. Of the first, which of a file of another kind may be
+    very long, no more than `FIRST_LINE_CHARACTERS` are yielded at once.
+
+    Parameters
+    ----------
+    path
+        A file, plain or compressed, or `-` for standard input.
+    name
+        Of it, for messages.
+    max_record
+        Bytes of the longest record, and of the header of BCF, that is read.
+
+    Raises
+    ------
+    InputError
+        It cannot be opened, or is damaged or cut short, or a record is too long.
+    """
+    with open_inflated(path, name) as stream:
+        if _is_bcf(stream):
+            yield "BCF"
+            with _bcf_file(path, CheckedBcf(stream, name, max_record), name) as file:
+                for lines in _bcf_lines(file, name):
+                    yield from lines
+        else:
+            yield "VCF"
+            for lines in _text_lines(stream, name, max_record):
+                yield from lines
+
+
+def _is_bcf(stream: BufferedReader) -> bool:
+    # Of a pipe, fewer bytes than these may have come; no VCF begins with any of them.
+    head = stream.peek(len(_BCF))[: len(_BCF)]
+    return bool(head) and _BCF.startswith(head)
+
+
+def _text_lines(stream: BufferedReader, name: str, max_record: int) -> Generator[Sequence[str]]:
+    yield [_text(stream.readline(FIRST_LINE_CHARACTERS))]
+    number = 2
+    while part := stream.read1(min(_TEXT_BYTES, max_record)):
+        lines, newline, beginning = part.rpartition(b"\n")
+        number += part.count(b"\n")
+        if newline:
+            yield _text(lines).split("\n")
+        if beginning:
+            line = beginning + stream.readline(max_record + 1 - len(beginning))
+            if len(line) > max_record:
+                raise too_long(f"{name}, line {number}", max_record)
+            number += 1
+            yield [_text(line)]
+
+
+def _text(line: bytes) -> str:
+    return line.decode("utf-8", "surrogateescape")
+
+
+@contextmanager
+def _bcf_file(path: str | Path, inflated: CheckedBcf, name: str) -> Iterator[BinaryIO]:
+    """Give what htslib reads by itself: a file of BGZF, or else an inflated copy, once checked.
+
+    htslib gets the descriptor, never the name: it would take some names for URLs, and part others.
+    """
+    if str(path) == "-" or not Path(path).is_file():
+        with unnamed_copy(cast("BinaryIO", inflated), name) as copy:
+            yield copy
+        return
+    with Path(path).open("rb") as file:
+        if is_bgzf(file.read(_BGZF_HEAD_BYTES)):
+            file.seek(0)
+            while inflated.read(_CHECKED_BYTES):
+                pass
+            yield cast("BinaryIO", file)
+            return
+    with unnamed_copy(cast("BinaryIO", inflated), name) as copy:
+        yield copy
+
+
+def _bcf_lines(stream: BinaryIO, name: str) -> Generator[Sequence[str]]:
+    try:
+        with silent_htslib():
+            file = pysam.VariantFile(f"/proc/self/fd/{stream.fileno()}")
+        with file:
+            yield str(file.header).split("\n")[:-1]
+            while lines := _next_records(file):
+                yield lines
+    except (OSError, ValueError) as error:
+        raise InputError(f"{name}: damaged or no BCF; copy it again") from error
+
+
+def _next_records(file: pysam.VariantFile) -> list[str]:
+    with silent_htslib():
+        return [str(record) for record in islice(file, _RECORDS_AT_ONCE)]

@@ -1,0 +1,251 @@
+"""The part of the Python API that maps reads."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import Final, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hapgpu.arrays.ragged import Ragged, offsets_of
+from hapgpu.arrays.sequences import Sequences, sequence_rows
+from hapgpu.cigar.encoding import cigar_strings
+from hapgpu.errors import InputError, UsageError
+from hapgpu.io.fastx.limits import SHORT_READS
+from hapgpu.mapping.index.build import build_index
+from hapgpu.mapping.index.files import load_index, save_index
+from hapgpu.mapping.index.fm_index import Contigs, IndexData
+from hapgpu.mapping.search import cpu
+from hapgpu.mapping.search.hits import INSERTION, UNGAPPED, HitBatch, SearchOptions
+from hapgpu.mapping.search.packed_reads import PackedReads, pack_reads
+from hapgpu.runtime.devices import CudaDevice, Device, resolve_devices
+from hapgpu.runtime.pool import Pool
+
+_BASES_ON_CPU: Final = 1 << 20
+_BASES_ON_GPU: Final = 1 << 28
+_BASES_PER_READ: Final = 64  # in addition to its own: reads take memory too
+_MOST_ERRORS: Final = 1
+_MATCH, _INSERT, _DELETE = range(3)  # operations of BAM
+
+
+@dataclass(frozen=True, slots=True)
+class Hits:
+    """The h hits of some reads: by read, and those of a read by distance, place and strand.
+
+    Attributes
+    ----------
+    read
+        int64[h], the number of the read, from 0.
+    contig
+        int32[h], into `contig_names`.
+    strand
+        uint8[h]: 0 forward, 1 reverse.
+    start, end
+        int64[h]: the window on the contig, 0-based, end excluded.
+    distance
+        uint8[h]: the number of errors.
+    cigar
+        Ragged uint32, h rows, in BAM encoding (length << 4 | operation), of the read as it lies
+        on the forward strand.
+    contig_names
+        As in the FASTA file.
+    """
+
+    read: NDArray[np.int64]
+    contig: NDArray[np.int32]
+    strand: NDArray[np.uint8]
+    start: NDArray[np.int64]
+    end: NDArray[np.int64]
+    distance: NDArray[np.uint8]
+    cigar: Ragged
+    contig_names: tuple[str, ...]
+
+    def __len__(self) -> int:
+        return self.read.size
+
+    def cigar_strings(self) -> list[str]:
+        """CIGARs as text."""
+        return cigar_strings(self.cigar)
+
+
+@dataclass(frozen=True, slots=True)
+class FMIndex:
+    """An FM index of a reference, in which reads are found.
+
+    Made by `build` or `load`.
+
+    Attributes
+    ----------
+    data
+        The arrays it consists of.
+    """
+
+    data: IndexData
+
+    @classmethod
+    def build(cls, path: str | Path, *, device: str = "auto", low_memory: bool = False) -> Self:
+        """Index a FASTA file, plain or gzip-compressed.
+
+        Parameters
+        ----------
+        path
+            The file.
+        device
+            `auto`, `cpu`, `cuda` or `cuda:N`; the index does not depend on it.
+        low_memory
+            Keep a sample of the suffix array: the index is less than half as large and slower.
+
+        Raises
+        ------
+        InputError
+            The file cannot be read or is not FASTA.
+        DeviceError
+            A named device cannot be used.
+        """
+        devices, _ = resolve_devices(device)
+        return cls(build_index(path, devices[0], low_memory=low_memory))
+
+    @classmethod
+    def load(cls, path: str | Path) -> Self:
+        """Load an index from the file that `save`, or `hapgpu index`, wrote.
+
+        Raises
+        ------
+        InputError
+            The file cannot be read, is no index of this version, or is damaged: its checksums and
+            what keeps a search within its arrays are checked.
+        """
+        return cls(load_index(path))
+
+    def save(self, path: str | Path) -> None:
+        """Write the index to a file, which appears when it is complete.
+
+        Raises
+        ------
+        OutputError
+            The file cannot be written.
+        """
+        save_index(self.data, path)
+
+    def map(
+        self,
+        reads: Sequences,
+        *,
+        errors: int = 1,
+        indels: bool = True,
+        forward_only: bool = False,
+        device: str = "auto",
+    ) -> Hits:
+        """Find every place where reads fit the reference with at most so many errors.
+
+        Parameters
+        ----------
+        reads
+            Sequences as text, or a Ragged of uint8 text. Upper and lower case are the same; a
+            letter other than A, C, G and T matches nothing. Reads of fewer than 10 bases have no
+            hits.
+        errors
+            0 or 1.
+        indels
+            Whether the error may be an inserted or deleted base.
+        forward_only
+            Whether to leave out the reverse strand.
+        device
+            `auto`, `cpu`, `cuda` or `cuda:N`; the hits do not depend on it. The first of several
+            is used.
+
+        Raises
+        ------
+        InputError
+            A read is not ASCII or longer than a million bases.
+        UsageError
+            An argument is of the wrong kind.
+        DeviceError
+            A named device cannot be used, has too little memory for one read, or fails.
+        """
+        if errors not in range(_MOST_ERRORS + 1):
+            message = f"errors={errors}: hits with 0 or 1 can be found"
+            raise UsageError(message)
+        rows = _rows(reads)
+        devices, _ = resolve_devices(device)
+        options = SearchOptions(errors, indels, forward_only)
+        found = _search(self.data, rows, options, devices[0])
+        return _hits(found, rows.lengths, self.data.contigs)
+
+
+def _rows(reads: Sequences) -> Ragged:
+    rows = sequence_rows(reads, "read")
+    if len(rows) and rows.lengths.max() > SHORT_READS.most_bases:
+        message = (
+            f"read {int(rows.lengths.argmax())} has more than {SHORT_READS.most_bases:,} bases"
+        )
+        raise InputError(message)
+    return rows
+
+
+def _search(index: IndexData, reads: Ragged, options: SearchOptions, device: Device) -> HitBatch:
+    if isinstance(device, CudaDevice):
+        from hapgpu.mapping.search import cuda  # noqa: PLC0415  (imports CuPy)
+
+        parts = [
+            cuda.search(index, _packed(rows), options, device)
+            for rows in _pieces(reads, _BASES_ON_GPU)
+        ]
+        return HitBatch.concatenate(parts)
+    with Pool(device.threads) as pool:
+        tasks = [
+            pool.submit(lambda rows: cpu.search(index, _packed(rows), options), rows)
+            for rows in _pieces(reads, _BASES_ON_CPU)
+        ]
+        return HitBatch.concatenate(pool.results(tasks))
+
+
+def _packed(reads: Ragged) -> PackedReads:
+    return pack_reads(
+        reads.data, reads.offsets[:-1].astype(np.int32), reads.lengths.astype(np.int32)
+    )
+
+
+def _pieces(reads: Ragged, bases: int) -> Iterator[Ragged]:
+    """Cut reads into pieces of about so many bases, short reads counting more than they have.
+
+    Without reads there is none.
+    """
+    ends = reads.offsets + _BASES_PER_READ * np.arange(len(reads) + 1)
+    cuts = np.unique(np.searchsorted(ends, np.arange(bases, ends[-1], bases))).tolist()
+    for start, stop in pairwise([0, *cuts, len(reads)]):
+        if start < stop:
+            yield reads.slice(start, stop)
+
+
+def _hits(found: HitBatch, lengths: NDArray[np.int64], contigs: Contigs) -> Hits:
+    reads = np.repeat(np.arange(lengths.size), np.diff(found.offsets))
+    starts = found.starts
+    contig = np.searchsorted(contigs.offsets, starts, side="right") - 1
+    start = starts - contigs.offsets[contig]
+    return Hits(
+        read=reads,
+        contig=contig.astype(np.int32),
+        strand=found.strands,
+        start=start,
+        end=start + lengths[reads] + found.kinds.astype(np.int64) - UNGAPPED,
+        distance=found.distances,
+        cigar=_cigars(found, lengths[reads]),
+        contig_names=contigs.names,
+    )
+
+
+def _cigars(found: HitBatch, lengths: NDArray[np.int64]) -> Ragged:
+    """Write the CIGAR of each hit of a read of the given length: matches, a gap, matches."""
+    kinds = found.kinds
+    gap = np.array([_INSERT, _MATCH, _DELETE])[kinds]
+    gap_length = (kinds != UNGAPPED).astype(np.int64)
+    before = np.where(kinds == UNGAPPED, 0, found.errors)
+    after = lengths - before - (kinds == INSERTION)
+    operations = np.stack([before << 4, gap_length << 4 | gap, after << 4 | _MATCH], axis=1)
+    present = np.stack([before, gap_length, after], axis=1) > 0
+    return Ragged(operations[present].astype(np.uint32), offsets_of(present.sum(axis=1)))

@@ -1,0 +1,207 @@
+"""An index made of a FASTA file, on the CPU or a GPU, with the same result."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hapgpu.arrays.ragged_view import read_only
+from hapgpu.errors import DeviceError, InputError
+from hapgpu.io.bam.header import SamHeader
+from hapgpu.io.files.reread import RereadableInput, rereadable
+from hapgpu.io.genome.fasta import FastaRecords, read_fasta
+from hapgpu.io.genome.fasta_digest import digest_fasta
+from hapgpu.io.text.positions import LAST_POSITION
+from hapgpu.mapping.index import bwt, encoding, prefix_doubling, suffix_array
+from hapgpu.mapping.index.fm_index import (
+    MOST_BASES,
+    Contigs,
+    IndexData,
+    ReferenceBases,
+    SuffixSamples,
+)
+from hapgpu.runtime.devices import CudaDevice, Device
+
+_LETTERS_AT_A_TIME: Final = 1 << 26
+_NUCLEOTIDES: Final = b"ACGTUNRYSWKMBDHVX"
+_IS_STRANGE: Final = ~np.isin(
+    np.arange(256, dtype=np.uint8), np.frombuffer(_NUCLEOTIDES + _NUCLEOTIDES.lower(), np.uint8)
+)
+
+
+def build_index(path: str | Path, device: Device, *, low_memory: bool = False) -> IndexData:
+    """Make the index of a reference.
+
+    Parameters
+    ----------
+    path
+        FASTA, plain, gzip- or BGZF-compressed, a file or a pipe. A, C, G and T of either case are
+        bases; no other letter ever matches.
+    device
+        Where to compute; the index does not depend on it.
+    low_memory
+        Whether to keep only samples of the suffix array.
+
+    Returns
+    -------
+    The index, its arrays read-only and in the memory of the host.
+
+    Raises
+    ------
+    InputError
+        The file cannot be read or is not FASTA, SAM does not allow the name of a contig, or
+        there are too many bases or none at all.
+    DeviceError
+        The memory of the GPU does not suffice, or the GPU failed.
+    """
+    with rereadable(str(path)) as file:
+        reference = _read(file)
+    if isinstance(device, CudaDevice):
+        return _build_on_gpu(reference, device, low_memory=low_memory)
+    index = _assemble(reference, np, suffix_array.sort_suffixes, low_memory=low_memory)
+    return _with_arrays(index, read_only)
+
+
+@dataclass(frozen=True, slots=True)
+class _Reference:
+    """A FASTA file that may be indexed; `letters` is its text, uint8[p], end to end."""
+
+    name: str
+    contigs: Contigs
+    letters: NDArray[np.uint8]
+    fasta_bytes: int
+    fasta_sha256: bytes
+
+
+def _read(file: RereadableInput) -> _Reference:
+    name = file.name
+    records = read_fasta(file.path, name=name, max_bases=LAST_POSITION)
+    letters, offsets = records.sequences.data, records.sequences.offsets
+    if letters.size > MOST_BASES:
+        limit = f"an index holds at most {MOST_BASES:,}"
+        raise InputError(f"{name}: {letters.size:,} bases, but {limit}: split the reference")
+    _check_contigs(name, records)
+    _check_letters(name, records)
+    return _Reference(name, Contigs(records.names, offsets), letters, *digest_fasta(file.path))
+
+
+def _check_contigs(name: str, records: FastaRecords) -> None:
+    """Refuse now what could not be written into the header of the mapped reads."""
+    try:
+        SamHeader.from_references(records.names, records.sequences.lengths.tolist())
+    except InputError as error:
+        raise InputError(f"{name}: {error}") from None
+
+
+def _check_letters(name: str, records: FastaRecords) -> None:
+    """Refuse proteins: letters that stand for no nucleotide, U and the X of masked bases aside."""
+    letters, offsets = records.sequences.data, records.sequences.offsets
+    for start in range(0, letters.size, _LETTERS_AT_A_TIME):
+        strange = _IS_STRANGE[letters[start : start + _LETTERS_AT_A_TIME]]
+        if strange.any():
+            place = start + int(strange.argmax())
+            contig = int(np.searchsorted(offsets, place, side="right")) - 1
+            raise InputError(
+                f"{name}: '{chr(letters[place])}' in '{records.names[contig]}', base "
+                f"{place - int(offsets[contig]) + 1:,}, is no nucleotide: give a DNA reference"
+            )
+
+
+def _assemble(
+    reference: _Reference,
+    xp: Any,
+    sort_suffixes: Callable[[Any], Any],
+    *,
+    low_memory: bool,
+) -> IndexData:
+    """Make the index in arrays of `xp`."""
+    letters = xp.asarray(reference.letters)
+    padded = encoding.encode(letters, xp)
+    bases = encoding.pack_bases(letters, padded, xp)
+    codes = encoding.unpadded(padded, letters.size)
+    text, runs = encoding.text_of(codes), bwt.find_runs(codes, xp)
+    del letters, padded, codes
+    if not text.size:
+        raise InputError(f"{reference.name}: there is no A, C, G or T in it: nothing to index")
+    suffixes = sort_suffixes(text)
+    symbols, primary = bwt.transform(text, suffixes, xp)
+    jump_length = bwt.jump_length_for(text.size)
+    total = reference.letters.size
+    return IndexData(
+        contigs=reference.contigs,
+        bases=bases,
+        occurrences=bwt.occurrence_blocks(symbols, text.size, xp),
+        primary=primary,
+        jump=bwt.jump_table(text, jump_length, xp),
+        jump_length=jump_length,
+        suffixes=bwt.sample(suffixes, runs, total, xp)
+        if low_memory
+        else bwt.to_positions(suffixes, runs, total, xp),
+        fasta_bytes=reference.fasta_bytes,
+        fasta_sha256=reference.fasta_sha256,
+    )
+
+
+def _build_on_gpu(reference: _Reference, device: CudaDevice, *, low_memory: bool) -> IndexData:
+    import cupy  # noqa: PLC0415  (only where a GPU is used: slow, and not installed everywhere)
+
+    from hapgpu.runtime.gpu.context import OUT_OF_MEMORY  # noqa: PLC0415  (as above)
+
+    _check_memory(reference.letters.size, device)
+
+    def sort_suffixes(text: Any) -> Any:
+        return prefix_doubling.sort_suffixes(text, cupy)
+
+    with cupy.cuda.Device(device.index):
+        try:
+            index = _assemble(reference, cupy, sort_suffixes, low_memory=low_memory)
+            return _with_arrays(index, lambda array: read_only(cupy.asnumpy(array)))
+        except OUT_OF_MEMORY as error:
+            raise DeviceError(_lack_of_memory(reference.letters.size, device)) from error
+        except (cupy.cuda.driver.CUDADriverError, cupy.cuda.runtime.CUDARuntimeError) as error:
+            raise DeviceError(f"{device.name} failed: {error}") from error
+        finally:
+            with suppress(cupy.cuda.runtime.CUDARuntimeError):  # of a GPU that was lost before
+                cupy.get_default_memory_pool().free_all_blocks()
+
+
+def _check_memory(bases: int, device: CudaDevice) -> None:
+    needed = bases * prefix_doubling.BYTES_PER_SYMBOL
+    if bases > prefix_doubling.MOST_SYMBOLS or needed > device.memory_budget():
+        raise DeviceError(_lack_of_memory(bases, device))
+
+
+def _lack_of_memory(bases: int, device: CudaDevice) -> str:
+    needed = bases * prefix_doubling.BYTES_PER_SYMBOL / 1e9
+    return (
+        f"{device.name} has too little free memory to index {bases:,} bases, which takes about"
+        f" {needed:.1f} GB: use --device cpu"
+    )
+
+
+def _with_arrays(index: IndexData, change: Callable[[Any], Any]) -> IndexData:
+    """Replace every array by what `change` makes of it."""
+    bases, suffixes = index.bases, index.suffixes
+    return replace(
+        index,
+        contigs=Contigs(index.contigs.names, change(index.contigs.offsets)),
+        bases=ReferenceBases(
+            change(bases.planes),
+            change(bases.others),
+            change(bases.letter_positions),
+            change(bases.letters),
+        ),
+        occurrences=change(index.occurrences),
+        jump=change(index.jump),
+        suffixes=SuffixSamples(
+            change(suffixes.marks), change(suffixes.ranks), change(suffixes.positions)
+        )
+        if isinstance(suffixes, SuffixSamples)
+        else change(suffixes),
+    )

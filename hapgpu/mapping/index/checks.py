@@ -1,0 +1,141 @@
+"""Whether the arrays of an FM index can be used, whoever wrote them.
+
+What is checked is all that keeps a search within its arrays and lets it end: sizes; that the
+counts of `occurrences` are those of its symbols, so that a step from a row leads to a row, and
+from a later row to no earlier one; and that the ranks of samples are those of their marks. Three
+things are left to the search, which does not notice them beside its waiting for memory: it takes
+no rows from `jump` that are not there, compares a read with the reference at a position only if
+the window lies within it, and ends a walk to a sample after `SAMPLING` steps. The right ones are
+found in the right index only; but hits are always windows of the bases that it holds.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hapgpu.arrays.bits import popcount
+from hapgpu.arrays.ragged_view import read_only
+from hapgpu.io.bam.header import is_reference_name
+from hapgpu.io.text.positions import LAST_POSITION
+from hapgpu.mapping.index.bwt import MOST_JUMP
+from hapgpu.mapping.index.encoding import block_count
+from hapgpu.mapping.index.fm_index import (
+    BLOCK,
+    MOST_BASES,
+    Contigs,
+    IndexData,
+    ReferenceBases,
+    SuffixSamples,
+)
+from hapgpu.runtime.chunk_checks import holds_everywhere
+from hapgpu.runtime.jit import njit
+
+_COUNTS = 8
+"""Numbers of a block of occurrences: its four counts, and its symbols."""
+
+_0, _1, _2, _3, _4, _5, _32, _64 = map(np.uint64, (0, 1, 2, 3, 4, 5, 32, 64))
+
+
+def is_sound(index: IndexData) -> bool:
+    """Tell whether no search leaves an array of an index or runs for ever."""
+    return (
+        _are_contigs(index.contigs)
+        and _are_bases(index.bases, int(index.contigs.offsets[-1]))
+        and _is_jump_table(index.jump, index.jump_length)
+        and _are_occurrences(index.occurrences, int(index.jump[-1]))
+        and 0 < index.primary < int(index.jump[-1])
+        and _are_suffixes(index.suffixes, int(index.jump[-1]), index.primary)
+    )
+
+
+def _are_contigs(contigs: Contigs) -> bool:
+    names, offsets = contigs.names, contigs.offsets
+    return (
+        offsets.size == len(names) + 1
+        and offsets[0] == 0
+        and bool((offsets[:-1] < offsets[1:]).all())
+        and 0 < offsets[-1] <= MOST_BASES
+        and bool((np.diff(offsets) <= LAST_POSITION).all())
+        and all(map(is_reference_name, names))
+    )
+
+
+def _are_bases(bases: ReferenceBases, total: int) -> bool:
+    blocks, positions, letters = block_count(total), bases.letter_positions, bases.letters
+    return (
+        bases.planes.size == 2 * blocks
+        and bases.others.size == blocks
+        and positions.size == letters.size
+        and (not positions.size or (positions[0] >= 0 and positions[-1] < total))
+        and bool((positions[:-1] < positions[1:]).all())
+        and bool(((ord("A") <= letters) & (letters <= ord("Z"))).all())
+    )
+
+
+def _is_jump_table(jump: NDArray[np.uint32], length: int) -> bool:
+    return 1 <= length <= MOST_JUMP and jump.size == 4**length + 1 and jump[0] == 0 and jump[-1] > 0
+
+
+def _are_occurrences(occurrences: NDArray[np.uint32], rows: int) -> bool:
+    """Tell whether each count is as the symbols before it say, up to the number of rows."""
+    symbols = rows - 1
+    blocks = symbols // BLOCK + 1
+    if occurrences.size != _COUNTS * blocks:
+        return False
+    words = read_only(occurrences.view(np.uint64))
+    low, high = int(words[-2]), int(words[-1])
+    every = (1 << symbols % BLOCK) - 1
+    of_base = (every & ~low & ~high, low & ~high, high & ~low, low & high)
+    ends = [int(occurrences[base - _COUNTS]) + of_base[base].bit_count() for base in range(4)]
+    return (
+        [1, *ends] == [*map(int, occurrences[:4]), rows]
+        and (low | high) <= every
+        and holds_everywhere(partial(_are_sums, words), blocks - 1)
+    )
+
+
+@njit
+def _are_sums(words: NDArray[np.uint64], start: int, stop: int) -> bool:
+    """Tell whether the counts behind some blocks are those before them and their symbols.
+
+    Two counts are added at a time. None runs over into the other: they begin and end as they
+    should, and what is added to a count is never more than the number of symbols.
+    """
+    differences = _0
+    for block in range(np.uint64(start), np.uint64(stop)):
+        at = _4 * block
+        low, high = words[at + _2], words[at + _3]
+        lows, highs, both = popcount(low), popcount(high), popcount(low & high)
+        first_two = (_64 - lows - highs + both) | (lows - both) << _32
+        last_two = (highs - both) | both << _32
+        differences |= (words[at] + first_two) ^ words[at + _4]
+        differences |= (words[at + _1] + last_two) ^ words[at + _5]
+    return bool(differences == _0)
+
+
+def _are_suffixes(suffixes: NDArray[np.uint32] | SuffixSamples, rows: int, primary: int) -> bool:
+    if not isinstance(suffixes, SuffixSamples):
+        return suffixes.size == rows
+    marks, ranks = read_only(suffixes.marks), read_only(suffixes.ranks)
+    if not marks.size == ranks.size == -(-rows // BLOCK):
+        return False
+    is_kept = [int(marks[row // BLOCK]) >> row % BLOCK & 1 for row in (0, primary)]
+    last = int(ranks[-1]) + int(marks[-1]).bit_count()
+    return (
+        all(is_kept)
+        and ranks[0] == 0
+        and suffixes.positions.size == last
+        and holds_everywhere(partial(_are_ranks, marks, ranks), ranks.size - 1)
+    )
+
+
+@njit
+def _are_ranks(marks: NDArray[np.uint64], ranks: NDArray[np.uint32], start: int, stop: int) -> bool:
+    """Tell whether ranks grow by the number of marks."""
+    for word in range(np.uint64(start), np.uint64(stop)):
+        if ranks[word] + popcount(marks[word]) != ranks[word + _1]:
+            return False
+    return True

@@ -1,0 +1,99 @@
+"""An FM index in the memory of a GPU."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import cupy
+import numpy as np
+from numpy.typing import NDArray
+
+from hapgpu.mapping.index.fm_index import IndexData, SuffixSamples
+from hapgpu.runtime.devices import CudaDevice
+from hapgpu.runtime.gpu.resident import ResidentCopies
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceIndex:
+    """The arrays of `IndexData` on one GPU, as arguments of kernels.
+
+    Attributes
+    ----------
+    occurrences
+        Blocks, their number, and the primary row.
+    jump
+        Table, length of its words, number of its entries.
+    suffixes
+        Suffix array or the positions of its samples and their number, then the marks, their
+        ranks and the number of words of marks, 0 where the suffix array is whole.
+    reference
+        Planes, other letters, number of blocks, contig offsets and number of contigs.
+    letters
+        Positions and letters of `ReferenceBases`.
+    """
+
+    occurrences: tuple[Any, ...]
+    jump: tuple[Any, ...]
+    suffixes: tuple[Any, ...]
+    reference: tuple[Any, ...]
+    letters: tuple[Any, Any]
+
+
+def index_bytes(index: IndexData) -> int:
+    """Bytes that an index takes on a GPU."""
+    bases, suffixes = index.bases, index.suffixes
+    arrays: list[NDArray[Any]] = [bases.planes, bases.others]
+    arrays += [bases.letter_positions, bases.letters]
+    arrays += [index.occurrences, index.jump, index.contigs.offsets]
+    if isinstance(suffixes, SuffixSamples):
+        arrays += [suffixes.marks, suffixes.ranks, suffixes.positions]
+    else:
+        arrays.append(suffixes)
+    return sum(array.nbytes for array in arrays)
+
+
+def resident_index(index: IndexData, device: CudaDevice) -> DeviceIndex:
+    """Return an index on a device, copied there once for as long as the index is in use.
+
+    Raises
+    ------
+    DeviceError
+        It does not fit.
+    """
+    return _copies.on(index, device)
+
+
+def _copied(index: IndexData) -> DeviceIndex:
+    nothing = cupy.empty(2, dtype=np.uint32)
+    bases, suffixes = index.bases, index.suffixes
+    marks: tuple[Any, ...] = (nothing.view(np.uint64), nothing, 0)
+    if isinstance(suffixes, SuffixSamples):
+        marks = (_on_device(suffixes.marks), _on_device(suffixes.ranks), suffixes.marks.size)
+        suffixes = suffixes.positions
+    return DeviceIndex(
+        occurrences=(
+            _on_device(index.occurrences),
+            index.occurrences.size // 8,
+            index.primary,
+        ),
+        jump=(_on_device(index.jump), index.jump_length, index.jump.size),
+        suffixes=(_on_device(suffixes), suffixes.size, *marks),
+        reference=(
+            _on_device(bases.planes),
+            _on_device(bases.others),
+            bases.others.size,
+            _on_device(index.contigs.offsets),
+            index.contigs.offsets.size - 1,
+        ),
+        letters=(_on_device(bases.letter_positions), _on_device(bases.letters)),
+    )
+
+
+def _on_device(array: Any) -> Any:
+    return cupy.asarray(np.ascontiguousarray(array))
+
+
+_copies = ResidentCopies(
+    "the index", index_bytes, _copied, "build it with --low-memory, or use --device cpu"
+)

@@ -1,0 +1,150 @@
+"""Files of the FM index."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+
+from hapgpu.io.array_files.array_file import ArrayFormat, Arrays
+from hapgpu.io.array_files.header import Header, bytes_of, names_of, whole_of
+from hapgpu.io.genome.fasta_digest import check_digest
+from hapgpu.mapping.index.checks import is_sound
+from hapgpu.mapping.index.fm_index import (
+    Contigs,
+    IndexData,
+    ReferenceBases,
+    SuffixSamples,
+)
+
+SUFFIX: Final = ".hgx"
+MAGIC: Final = b"\x89HGX\r\n\x1a\n"  # as of PNG: no text, and broken by a change of line ends
+VERSION: Final = 1
+
+
+def default_index_path(fasta: str | Path) -> Path:
+    """Return where the index of a FASTA file lies: beside it."""
+    return Path(f"{fasta}{SUFFIX}")
+
+
+def save_index(index: IndexData, path: str | Path) -> None:
+    """Write an index, whole or not at all.
+
+    Raises
+    ------
+    OutputError
+        The file cannot be written.
+    """
+    _FORMAT.save(path, _header_of(index), _arrays_of(index))
+
+
+def load_index(path: str | Path) -> IndexData:
+    """Map an index into memory, read-only; verify every byte of its arrays, and their values.
+
+    Raises
+    ------
+    InputError
+        The file is missing, is no index, is of another version, cut short or damaged, or its
+        arrays are not those of an index, whoever wrote them.
+    """
+    return _FORMAT.load(path, _index_of, is_sound)
+
+
+def check_index_belongs(index: IndexData, index_path: str | Path, fasta: str | Path) -> None:
+    """Make sure that an index was made of a FASTA file as it is now.
+
+    Raises
+    ------
+    InputError
+        It was not, or the FASTA file cannot be read.
+    """
+    target = "" if Path(index_path) == default_index_path(fasta) else f" -o {index_path}"
+    made_of = index.fasta_bytes, index.fasta_sha256
+    check_digest(fasta, made_of, index_path, f"hapgpu index {fasta}{target}")
+
+
+def _arrays_of(index: IndexData) -> Arrays:
+    bases, suffixes = index.bases, index.suffixes
+    arrays: Arrays = {
+        "contig_offsets": index.contigs.offsets,
+        "planes": bases.planes,
+        "others": bases.others,
+        "letter_positions": bases.letter_positions,
+        "letters": bases.letters,
+        "occurrences": index.occurrences,
+        "jump": index.jump,
+    }
+    if isinstance(suffixes, SuffixSamples):
+        arrays["sample_marks"] = suffixes.marks
+        arrays["sample_ranks"] = suffixes.ranks
+        arrays["sample_positions"] = suffixes.positions
+    else:
+        arrays["suffixes"] = suffixes
+    return arrays
+
+
+def _header_of(index: IndexData) -> Header:
+    """Return what `_index_of` reads."""
+    return {
+        "contigs": index.contigs.names,
+        "primary": index.primary,
+        "jump_length": index.jump_length,
+        "fasta_bytes": index.fasta_bytes,
+        "fasta_sha256": index.fasta_sha256.hex(),
+    }
+
+
+def _index_of(header: Header, arrays: Arrays) -> IndexData:
+    suffixes = arrays.get("suffixes")
+    return IndexData(
+        contigs=Contigs(names_of(header, "contigs"), arrays["contig_offsets"]),
+        bases=ReferenceBases(
+            arrays["planes"], arrays["others"], arrays["letter_positions"], arrays["letters"]
+        ),
+        occurrences=arrays["occurrences"],
+        primary=whole_of(header, "primary"),
+        jump=arrays["jump"],
+        jump_length=whole_of(header, "jump_length"),
+        suffixes=SuffixSamples(
+            arrays["sample_marks"], arrays["sample_ranks"], arrays["sample_positions"]
+        )
+        if suffixes is None
+        else suffixes,
+        fasta_bytes=whole_of(header, "fasta_bytes"),
+        fasta_sha256=bytes_of(header, "fasta_sha256"),
+    )
+
+
+def _remedy(path: Path) -> str:
+    """Return the command that makes an index anew."""
+    fasta = str(path).removesuffix(SUFFIX)
+    if fasta != str(path) and Path(fasta).is_file():
+        return f"hapgpu index {fasta}"
+    return "hapgpu index REF.fa" + (f" -o {path}" if _may_be_replaced(path) else "")
+
+
+def _may_be_replaced(path: Path) -> bool:
+    """Tell whether an index may be written here: a file of reads, given by mistake, is kept."""
+    return path.suffix == SUFFIX or not path.exists()
+
+
+_FORMAT: Final = ArrayFormat(
+    what="index of hapgpu",
+    magic=MAGIC,
+    version=VERSION,
+    dtypes={
+        "contig_offsets": np.int64,
+        "planes": np.uint64,
+        "others": np.uint64,
+        "letter_positions": np.int64,
+        "letters": np.uint8,
+        "occurrences": np.uint32,
+        "jump": np.uint32,
+        "suffixes": np.uint32,
+        "sample_marks": np.uint64,
+        "sample_ranks": np.uint32,
+        "sample_positions": np.uint32,
+    },
+    remedy=_remedy,
+)

@@ -1,0 +1,1 @@
+"""Blocks of reads to lines of SAM, one module per device."""

@@ -1,0 +1,284 @@
+"""Hits written as lines of SAM on the CPU."""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hapgpu.arrays.bytes import Integer
+from hapgpu.arrays.ragged_view import read_only
+from hapgpu.io.fastx.spans import ReadSpans
+from hapgpu.io.text.fields import NEWLINE, TAB, put_count, put_tag, put_text, text_of
+from hapgpu.mapping.sam.hit_fields import (
+    Placement,
+    distance_of,
+    placement_of,
+    put_cigar,
+    put_differences,
+    put_place,
+    reference_letter,
+)
+from hapgpu.mapping.sam.mapping_quality import MOST_COUNTED, TWO_BEST
+from hapgpu.mapping.sam.read_fields import ReadText, put_name, put_no_read, put_read
+from hapgpu.mapping.sam.sam_block import MappedBlock
+from hapgpu.mapping.sam.tables import SamTables, Wanted
+from hapgpu.mapping.search.hits import INSERTION, LEAST_READ_BASES, HitBatch
+from hapgpu.runtime.jit import njit, njit_inlined
+
+_REVERSE: Final = 16
+_SECONDARY: Final = 256
+_FIXED_TEXT: Final = 256
+"""Characters of a line apart from names, bases, qualities and read group, at most."""
+
+
+_NO_MATE: Final = text_of("\t*\t0\t0\t")
+_NO_PLACE: Final = text_of("4\t*\t0\t0\t*\t*\t0\t0\t")
+_NH: Final = text_of("\tNH:i:")
+_HI: Final = text_of("\tHI:i:")
+_X0: Final = text_of("\tX0:i:")
+_X1: Final = text_of("\tX1:i:")
+_XL: Final = text_of("\tXL:i:")
+
+
+class _Spans(NamedTuple):
+    """`ReadSpans` for compiled code."""
+
+    name_starts: NDArray[np.int32]
+    name_lengths: NDArray[np.int32]
+    base_starts: NDArray[np.int32]
+    quality_starts: NDArray[np.int32]
+    lengths: NDArray[np.int32]
+    has_qualities: bool
+
+
+class _Reported(NamedTuple):
+    """What is told of the hits of one read.
+
+    Attributes
+    ----------
+    best, second
+        Hits of the least distance and of the next.
+    hits
+        Hits that count, and how many `records` are written of them.
+    """
+
+    best: Integer
+    second: Integer
+    hits: Integer
+    records: Integer
+
+
+class _Counts(NamedTuple):
+    """As in `MappedBlock`, with the number of characters first."""
+
+    size: Integer
+    mapped: Integer
+    hits: Integer
+    records: Integer
+    cut: Integer
+    short: Integer
+
+
+@njit_inlined
+def _end_of_stratum(
+    hits: NDArray[np.uint64], begin: Integer, end: Integer, distance: Integer
+) -> Integer:
+    """Return the place of the first of a read's hits with a greater distance."""
+    low, high = np.int64(begin), np.int64(end)
+    while low < high:
+        middle = (low + high) >> 1
+        if distance_of(hits[middle]) <= distance:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@njit_inlined
+def _reported(hits: NDArray[np.uint64], begin: Integer, end: Integer, wanted: Wanted) -> _Reported:
+    if begin == end:
+        return _Reported(np.int64(0), np.int64(0), np.int64(0), np.int64(0))
+    least = distance_of(hits[begin])
+    end_of_best = _end_of_stratum(hits, begin, end, least)
+    end_of_second = _end_of_stratum(hits, end_of_best, end, least + 1)
+    count = np.int64((end_of_best if wanted.best else end) - begin)
+    records = min(count, np.int64(wanted.most_hits))
+    return _Reported(end_of_best - begin, end_of_second - end_of_best, count, records)
+
+
+@njit_inlined
+def _mapping_quality(qualities: NDArray[np.uint8], reported: _Reported) -> Integer:
+    if reported.best == 1:
+        return np.int64(qualities[min(reported.second, MOST_COUNTED)])
+    return np.int64(TWO_BEST if reported.best == 2 else 0)
+
+
+@njit
+def _room(
+    tables: SamTables,
+    spans: _Spans,
+    offsets: NDArray[np.int64],
+    hits: NDArray[np.uint64],
+    longest_name: int,
+) -> Integer:
+    """Return how many characters all lines take at most."""
+    name_lengths, lengths = spans.name_lengths, spans.lengths
+    line = _FIXED_TEXT + longest_name + tables.read_group.size
+    room = np.int64(0)
+    for read in range(lengths.size):
+        begin, end = offsets[read], offsets[read + 1]
+        reported = _reported(hits, begin, end, tables.wanted)
+        lines = max(reported.records, np.int64(1))
+        room += lines * (line + np.int64(name_lengths[read])) + 2 * np.int64(lengths[read])
+    return room
+
+
+@njit_inlined
+def _put_unmapped(
+    text: NDArray[np.uint8],
+    read: ReadText,
+    read_group: NDArray[np.uint8],
+    out: NDArray[np.uint8],
+    at: Integer,
+) -> Integer:
+    """Write the line of a read without hits."""
+    at = put_name(text, read, out, at)
+    at = put_text(out, at, _NO_PLACE)
+    at = put_read(text, read, 0, out, at)
+    at = put_text(out, at, read_group)
+    out[at] = NEWLINE
+    return at + 1
+
+
+@njit_inlined
+def _put_alignment(
+    hit: Placement, length: Integer, quality: Integer, out: NDArray[np.uint8], at: Integer
+) -> Integer:
+    """Write MAPQ, CIGAR and that there is no mate, with tabs around them."""
+    out[at] = TAB
+    at = put_count(out, at + 1, quality)
+    out[at] = TAB
+    at = put_cigar(hit, length, out, at + 1)
+    return put_text(out, at, _NO_MATE)
+
+
+@njit_inlined
+def _put_counts(
+    reported: _Reported, number: Integer, out: NDArray[np.uint8], at: Integer
+) -> Integer:
+    """Write the tags that tell of all hits of a read; `number` counts its records from 1."""
+    at = put_tag(out, at, _NH, reported.hits)
+    at = put_tag(out, at, _HI, number)
+    at = put_tag(out, at, _X0, reported.best)
+    at = put_tag(out, at, _X1, reported.second)
+    if reported.records < reported.hits:
+        at = put_tag(out, at, _XL, reported.records)
+    return at
+
+
+@njit
+def _put_reads(
+    tables: SamTables,
+    text: NDArray[np.uint8],
+    spans: _Spans,
+    offsets: NDArray[np.int64],
+    hits: NDArray[np.uint64],
+    out: NDArray[np.uint8],
+) -> _Counts:
+    """Write the lines of all reads."""
+    # Taken out of their tuples but once: within the loops Numba would count references to them.
+    contig_offsets, names, name_offsets = tables.contig_offsets, tables.names, tables.name_offsets
+    planes, others = tables.planes, tables.others
+    letter_positions, letters = tables.letter_positions, tables.letters
+    mapping_qualities, read_group = tables.mapping_qualities, tables.read_group
+    name_starts, name_lengths = spans.name_starts, spans.name_lengths
+    base_starts, quality_starts, lengths = spans.base_starts, spans.quality_starts, spans.lengths
+
+    at: Integer = np.int64(0)
+    mapped = hit_count = records = cut = short = np.int64(0)
+    for row in range(lengths.size):
+        read = ReadText(
+            np.int64(name_starts[row]),
+            np.int64(name_lengths[row]),
+            np.int64(base_starts[row]),
+            np.int64(quality_starts[row]),
+            np.int64(lengths[row]),
+            spans.has_qualities,
+        )
+        short += np.int64(read.length < LEAST_READ_BASES)
+        begin, end = offsets[row], offsets[row + 1]
+        if begin == end:
+            if tables.wanted.unmapped:
+                at = _put_unmapped(text, read, read_group, out, at)
+                records += 1
+            continue
+        reported = _reported(hits, begin, end, tables.wanted)
+        quality = _mapping_quality(mapping_qualities, reported)
+        mapped += 1
+        hit_count += reported.hits
+        records += reported.records
+        cut += np.int64(reported.records < reported.hits)
+        for k in range(reported.records):
+            hit = placement_of(hits[begin + k])
+            at = put_name(text, read, out, at)
+            at = put_count(out, at, _REVERSE * hit.strand + _SECONDARY * np.int64(k > 0))
+            out[at] = TAB
+            at = put_place(contig_offsets, names, name_offsets, hit.start, out, at + 1)
+            at = _put_alignment(hit, read.length, quality, out, at)
+            at = put_no_read(out, at) if k else put_read(text, read, hit.strand, out, at)
+            letter: Integer = np.int64(0)
+            if hit.distance > 0 and hit.kind != INSERTION:
+                error = hit.start + hit.error
+                letter = reference_letter(planes, others, letter_positions, letters, error)
+            at = put_differences(hit, read.length, letter, out, at)
+            at = _put_counts(reported, k + 1, out, at)
+            at = put_text(out, at, read_group)
+            out[at] = NEWLINE
+            at += 1
+    return _Counts(at, mapped, hit_count, records, cut, short)
+
+
+def format_records(
+    tables: SamTables, text: NDArray[np.uint8], spans: ReadSpans, hits: HitBatch
+) -> MappedBlock:
+    """Write the hits of a block of reads as lines of SAM.
+
+    Parameters
+    ----------
+    tables
+        Of the index that was searched and the options.
+    text
+        uint8: where the spans lie.
+    spans
+        n reads.
+    hits
+        Of these reads.
+
+    Returns
+    -------
+    MappedBlock
+        The records of each read in the order of its hits, reads in their own order.
+    """
+    columns = _Spans(
+        read_only(spans.name_starts),
+        read_only(spans.name_lengths),
+        read_only(spans.base_starts),
+        read_only(spans.quality_starts),
+        read_only(spans.lengths),
+        spans.has_qualities,
+    )
+    text, offsets, words = read_only(text), read_only(hits.offsets), read_only(hits.hits)
+    room = _room(tables, columns, offsets, words, tables.longest_name)
+    out = np.empty(int(room), dtype=np.uint8)
+    counts = _put_reads(tables, text, columns, offsets, words, out)
+    return MappedBlock(
+        text=out[: counts.size],
+        reads=len(spans),
+        mapped=int(counts.mapped),
+        hits=int(counts.hits),
+        records=int(counts.records),
+        cut=int(counts.cut),
+        short=int(counts.short),
+    )

@@ -1,0 +1,269 @@
+"""Hits written as lines of SAM on a GPU (`cuda/mapping/sam.cu`)."""
+
+from __future__ import annotations
+
+from typing import Any, Final, NamedTuple
+
+import cupy
+import numpy as np
+
+from hapgpu.io.fastx.cuda import DeviceSpans
+from hapgpu.mapping.index.cuda import DeviceIndex
+from hapgpu.mapping.sam.read_fields import COMPLEMENTS
+from hapgpu.mapping.sam.tables import SamTables
+from hapgpu.mapping.search.cuda import DeviceHits
+from hapgpu.runtime.gpu.context import multiprocessors
+from hapgpu.runtime.gpu.launch import Array, Kernel, Scalar, load_kernel
+
+_SOURCE: Final = "mapping/sam.cu"
+_THREADS: Final = 256
+_WRITING_THREADS: Final = 128  # kWarps of them in the source
+_BYTES: Final = 256
+
+_HITS = (Array("offsets", np.int64, "reads", 1), Array("hits", np.uint64, "hit_count"))
+_STRATA = (Array("best", np.int32, "reads"), Array("second", np.int32, "reads"))
+_RECORD_OFFSETS = Array("record_offsets", np.int64, "reads", 1)
+_READS_OF_RECORDS = Array("reads_of_records", np.int32, "records")
+_RECORDS = (_RECORD_OFFSETS, *_STRATA, _READS_OF_RECORDS)
+_CONTIG_OFFSETS = Array("contig_offsets", np.int64, "contigs", 1)
+_NAME_OFFSETS = Array("name_offsets", np.int64, "contigs", 1)
+_BASES = (
+    Array("planes", np.uint64, "blocks", width=2),
+    Array("others", np.uint64, "blocks"),
+    Array("letter_positions", np.int64, "listed"),
+    Array("letters", np.uint8, "listed"),
+)
+_MAPPING_QUALITIES = Array("mapping_qualities", np.uint8, "byte_values")
+
+
+def _spans(*names: str) -> tuple[Array, ...]:
+    return tuple(Array(name, np.int32, "reads") for name in names)
+
+
+def _small(*names: str) -> tuple[Scalar, ...]:
+    return tuple(Scalar(name, np.int32) for name in names)
+
+
+def _large(*names: str) -> tuple[Scalar, ...]:
+    return tuple(Scalar(name, np.int64) for name in names)
+
+
+COUNT_RECORDS = Kernel(
+    _SOURCE,
+    "count_records",
+    (
+        *_spans("lengths"),
+        *_HITS,
+        *_STRATA,
+        Array("record_counts", np.int64, "reads", 1),
+        Array("counts", np.uint64, "count_values"),
+        *_large("hit_count"),
+        *_small("reads", "count_values", "only_best", "unmapped"),
+        *_large("most_hits"),
+    ),
+)
+
+LIST_READS = Kernel(
+    _SOURCE,
+    "list_reads",
+    (_RECORD_OFFSETS, _READS_OF_RECORDS, *_small("reads"), *_large("records")),
+)
+
+MEASURE_LINES = Kernel(
+    _SOURCE,
+    "measure_lines",
+    (
+        *_spans("name_lengths", "lengths"),
+        *_HITS,
+        *_RECORDS,
+        _CONTIG_OFFSETS,
+        _NAME_OFFSETS,
+        *_BASES,
+        _MAPPING_QUALITIES,
+        Array("sizes", np.int64, "records", 1),
+        *_large("hit_count"),
+        *_small("reads"),
+        *_large("records"),
+        *_small("contigs", "blocks", "listed", "byte_values"),
+        *_small("has_qualities", "only_best", "read_group_size"),
+    ),
+)
+
+WRITE_LINES = Kernel(
+    _SOURCE,
+    "write_lines",
+    (
+        Array("text", np.uint8, "text_size"),
+        *_spans("name_starts", "name_lengths", "base_starts", "quality_starts", "lengths"),
+        *_HITS,
+        *_RECORDS,
+        _CONTIG_OFFSETS,
+        Array("contig_names", np.uint8, "contig_names_size"),
+        _NAME_OFFSETS,
+        *_BASES,
+        _MAPPING_QUALITIES,
+        Array("complements", np.uint8, "byte_values"),
+        Array("read_group", np.uint8, "read_group_size"),
+        Array("line_offsets", np.int64, "records", 1),
+        Array("lines", np.uint8, "lines_size"),
+        *_large("text_size", "hit_count"),
+        *_small("reads"),
+        *_large("records"),
+        *_small("contigs", "contig_names_size", "blocks", "listed", "byte_values"),
+        *_small("read_group_size"),
+        *_large("lines_size"),
+        *_small("has_qualities", "only_best"),
+    ),
+)
+
+
+class RecordCounts(NamedTuple):
+    """As in `hapgpu.mapping.sam.sam_block.MappedBlock`."""
+
+    mapped: int
+    hits: int
+    records: int
+    cut: int
+    short: int
+
+
+class _Records(NamedTuple):
+    """The records of a block: their `offsets` by read, and the read of each."""
+
+    offsets: Any
+    best: Any
+    second: Any
+    reads: Any
+
+
+class DeviceFormatter:
+    """Writes lines of SAM on one device: the same bytes as `hapgpu.mapping.sam.cpu`.
+
+    Parameters
+    ----------
+    tables
+        Of the index that is searched and the options.
+    index
+        That index, on the device.
+    device
+        Its number.
+    """
+
+    def __init__(self, tables: SamTables, index: DeviceIndex, device: int) -> None:
+        self._wanted = tables.wanted
+        self._device = device
+        planes, others, blocks, self._contig_offsets, self._contigs = index.reference
+        self._bases = (planes, others, *index.letters)
+        self._base_sizes = (blocks, index.letters[0].size)
+        with cupy.cuda.Device(device):
+            self._names = cupy.asarray(tables.names)
+            self._name_offsets = cupy.asarray(tables.name_offsets)
+            self._mapping_qualities = cupy.asarray(tables.mapping_qualities)
+            self._complements = cupy.asarray(COMPLEMENTS)
+            self._read_group = cupy.asarray(tables.read_group)
+            cupy.cuda.get_current_stream().synchronize()
+
+    def format(
+        self,
+        text: Any,
+        spans: DeviceSpans,
+        hits: DeviceHits,
+    ) -> tuple[Any, RecordCounts]:
+        """Write the hits of a block of reads, on the current stream.
+
+        Parameters
+        ----------
+        text
+            uint8 on the device: where the spans lie.
+        spans
+            n reads.
+        hits
+            Of these reads, each less than 2**31.
+
+        Returns
+        -------
+        lines
+            uint8 on the device.
+        counts
+            Of these reads.
+        """
+        if not len(spans):
+            return cupy.empty(0, dtype=np.uint8), RecordCounts(0, 0, 0, 0, 0)
+        records, counts = self._count(spans, hits)
+        if counts.records == 0:
+            return cupy.empty(0, dtype=np.uint8), counts
+        line_offsets = self._line_offsets(spans, hits, records)
+        return self._lines(text, spans, hits, records, line_offsets), counts
+
+    def _count(self, spans: DeviceSpans, hits: DeviceHits) -> tuple[_Records, RecordCounts]:
+        """Count what there is to write, and list it."""
+        reads = len(spans)
+        best, second = cupy.empty((2, reads), dtype=np.int32)
+        record_counts = cupy.empty(reads + 1, dtype=np.int64)
+        totals = cupy.zeros(len(RecordCounts._fields), dtype=np.uint64)
+        arrays = (spans.lengths, hits.offsets, hits.hits, best, second, record_counts, totals)
+        sizes = (hits.hits.size, reads, totals.size)
+        wanted = self._wanted
+        blocks = -(-reads // _THREADS)
+        load_kernel(COUNT_RECORDS, self._device).launch(
+            blocks,
+            _THREADS,
+            (*arrays, *sizes, wanted.best, wanted.unmapped, wanted.most_hits),
+        )
+        offsets = cupy.cumsum(record_counts)
+        counts = RecordCounts(*map(int, totals.get()))
+        reads_of_records = cupy.empty(counts.records, dtype=np.int32)
+        load_kernel(LIST_READS, self._device).launch(
+            blocks, _THREADS, (offsets, reads_of_records, reads, counts.records)
+        )
+        return _Records(offsets, best, second, reads_of_records), counts
+
+    def _line_offsets(self, spans: DeviceSpans, hits: DeviceHits, records: _Records) -> Any:
+        """int64[records + 1]: where lines begin, and where the last one ends."""
+        count = records.reads.size
+        sizes = cupy.empty(count + 1, dtype=np.int64)
+        arrays = (spans.name_lengths, spans.lengths, hits.offsets, hits.hits, *records)
+        reference = (self._contig_offsets, self._name_offsets, *self._bases)
+        load_kernel(MEASURE_LINES, self._device).launch(
+            -(-count // _THREADS),
+            _THREADS,
+            (
+                *arrays,
+                *reference,
+                self._mapping_qualities,
+                sizes,
+                *(hits.hits.size, len(spans), count),
+                *(self._contigs, *self._base_sizes, _BYTES),
+                *(spans.has_qualities, self._wanted.best, self._read_group.size),
+            ),
+        )
+        return cupy.cumsum(sizes)
+
+    def _lines(
+        self, text: Any, spans: DeviceSpans, hits: DeviceHits, records: _Records, line_offsets: Any
+    ) -> Any:
+        count = records.reads.size
+        lines = cupy.empty(int(line_offsets[-1]), dtype=np.uint8)
+        columns = (spans.name_starts, spans.name_lengths, spans.base_starts, spans.quality_starts)
+        reference = (self._contig_offsets, self._names, self._name_offsets, *self._bases)
+        kernel = load_kernel(WRITE_LINES, self._device)
+        most = multiprocessors(self._device) * kernel.blocks_per_multiprocessor(_WRITING_THREADS)
+        kernel.launch(
+            min(-(-count // _WRITING_THREADS), most),
+            _WRITING_THREADS,
+            (
+                text,
+                *columns,
+                spans.lengths,
+                *(hits.offsets, hits.hits),
+                *records,
+                *reference,
+                *(self._mapping_qualities, self._complements, self._read_group),
+                *(line_offsets, lines),
+                *(text.size, hits.hits.size, len(spans), count),
+                *(self._contigs, self._names.size),
+                *(*self._base_sizes, _BYTES, self._read_group.size),
+                *(lines.size, spans.has_qualities, self._wanted.best),
+            ),
+        )
+        return lines

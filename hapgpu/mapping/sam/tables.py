@@ -1,0 +1,94 @@
+"""What lines of SAM take from the index and the options, as arrays."""
+
+from __future__ import annotations
+
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hapgpu.arrays.ragged import Ragged
+from hapgpu.arrays.ragged_view import read_only
+from hapgpu.mapping.index.fm_index import IndexData
+from hapgpu.mapping.sam.mapping_quality import mapping_qualities
+from hapgpu.mapping.sam.options import SamOptions
+
+_NO_LIMIT: Final = 2**62
+
+
+class Wanted(NamedTuple):
+    """Which records are written: `SamOptions`, with far more than there are for all of them."""
+
+    best: bool
+    most_hits: int
+    unmapped: bool
+
+
+class SamTables(NamedTuple):
+    """Made once for an index and options, for compiled code; all arrays are read-only.
+
+    Attributes
+    ----------
+    contig_offsets
+        int64[c + 1]: the position of the first base of each contig, and the number of all bases.
+    names, name_offsets
+        uint8 contig names, end to end, and int64[c + 1].
+    planes, others, letter_positions, letters
+        As in `ReferenceBases`.
+    mapping_qualities
+        uint8[256]: `hapgpu.mapping.sam.mapping_quality.mapping_qualities`.
+    read_group
+        uint8: the tag RG with the tab before it; empty if there is none.
+    wanted
+        Which records.
+    """
+
+    contig_offsets: NDArray[np.int64]
+    names: NDArray[np.uint8]
+    name_offsets: NDArray[np.int64]
+    planes: NDArray[np.uint64]
+    others: NDArray[np.uint64]
+    letter_positions: NDArray[np.int64]
+    letters: NDArray[np.uint8]
+    mapping_qualities: NDArray[np.uint8]
+    read_group: NDArray[np.uint8]
+    wanted: Wanted
+
+    @property
+    def longest_name(self) -> int:
+        """Of the contigs, in characters."""
+        return int(np.diff(self.name_offsets).max(initial=1))
+
+
+def sam_tables(index: IndexData, options: SamOptions) -> SamTables:
+    """Prepare what all blocks of reads need."""
+    names = Ragged.from_sequences(
+        name.encode("utf-8", "surrogateescape") for name in index.contigs.names
+    )
+    bases = index.bases
+    return SamTables(
+        contig_offsets=_plain(index.contigs.offsets),
+        names=_plain(names.data),
+        name_offsets=_plain(names.offsets),
+        planes=_plain(bases.planes),
+        others=_plain(bases.others),
+        letter_positions=_plain(bases.letter_positions),
+        letters=_plain(bases.letters),
+        mapping_qualities=_plain(mapping_qualities()),
+        read_group=_plain(_read_group_text(options)),
+        wanted=Wanted(
+            best=options.best,
+            most_hits=_NO_LIMIT if options.most_hits is None else options.most_hits,
+            unmapped=options.unmapped,
+        ),
+    )
+
+
+def _plain(array: NDArray[Any]) -> NDArray[Any]:
+    """View any array, memory-mapped or not, as the one kind that functions are compiled for."""
+    return read_only(np.asarray(array))
+
+
+def _read_group_text(options: SamOptions) -> NDArray[np.uint8]:
+    text = "" if options.read_group is None else f"\tRG:Z:{options.read_group}"
+    return np.frombuffer(text.encode("utf-8", "surrogateescape"), dtype=np.uint8)

@@ -1,0 +1,1 @@
+"""Reads to hits: packed reads, seeds, candidates, hits."""

@@ -1,0 +1,151 @@
+"""Search on the CPU: seeds from the jump table, hits checked in the bases of the reference.
+
+A hit with one error has an exact half. The two halves of each read and strand (one piece, the
+whole read, where no error is allowed) are searched in the index, from the jump table on base by
+base until few rows are left; the place that each row stands for is compared base by base. A hit
+belongs to the half it has no error in, an exact one to the left half, so none comes twice.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hapgpu.arrays.bytes import Integer
+from hapgpu.arrays.ragged_view import read_only, with_room
+from hapgpu.mapping.index.cpu import CompiledIndex, compiled_index, locate
+from hapgpu.mapping.index.fm_index import IndexData
+from hapgpu.mapping.search.candidates import check_candidates
+from hapgpu.mapping.search.hits import HitBatch, SearchOptions
+from hapgpu.mapping.search.packed_reads import PackedReads
+from hapgpu.mapping.search.seeds import COLUMNS, FIRST_ROW, ROWS, extend_seeds, find_seeds
+from hapgpu.runtime.jit import njit
+
+_READS_AT_A_TIME = 256
+_CANDIDATES_AT_A_TIME = 2048
+
+
+def search(index: IndexData, reads: PackedReads, options: SearchOptions) -> HitBatch:
+    """Find all hits of reads, in one thread.
+
+    Parameters
+    ----------
+    index
+        Of the reference.
+    reads
+        Those with fewer than `LEAST_READ_BASES` get no hits.
+    options
+        Which hits.
+    """
+    offsets = np.zeros(len(reads) + 1, dtype=np.int64)
+    hits = _search_all(
+        compiled_index(index),
+        read_only(reads.words),
+        read_only(reads.word_offsets),
+        read_only(reads.lengths),
+        options.errors,
+        options.indels,
+        options.forward_only,
+        offsets,
+    )
+    return HitBatch(offsets, hits)
+
+
+@njit
+def _search_all(
+    index: CompiledIndex,
+    words: NDArray[np.uint64],
+    word_offsets: NDArray[np.int64],
+    lengths: NDArray[np.int32],
+    errors: Integer,
+    indels: bool,
+    forward_only: bool,
+    offsets: NDArray[np.int64],
+) -> NDArray[np.uint64]:
+    """Fill the offsets and return the hits.
+
+    Each step has a loop of its own over some hundred reads: so many loads from memory are under
+    way at a time, and the arrays are counted as in use once a loop instead of once a seed.
+    """
+    pieces = errors + 1
+    strands = 1 if forward_only else 2
+    seeds = np.empty((_READS_AT_A_TIME * strands * pieces + 1, COLUMNS), dtype=np.int64)
+    active = np.empty(seeds.shape[0], dtype=np.int64)
+    rows = np.empty(_CANDIDATES_AT_A_TIME, dtype=np.uint64)
+    places = np.empty(_CANDIDATES_AT_A_TIME, dtype=np.int64)
+    owners = np.empty(_CANDIDATES_AT_A_TIME, dtype=np.int64)
+    hits = np.empty(2 * lengths.size + 16, dtype=np.uint64)
+    counts = offsets[1:]
+    found: Integer = np.int64(0)
+    for begin in range(0, lengths.size, _READS_AT_A_TIME):
+        end = min(begin + _READS_AT_A_TIME, lengths.size)
+        count = find_seeds(index, words, word_offsets, lengths, begin, end, pieces, strands, seeds)
+        extend_seeds(index, words, seeds, count, active)
+        seed: Integer = np.int64(0)
+        row: Integer = np.int64(0)
+        while seed < count:
+            seed, row, filled = _take_rows(seeds, count, seed, row, rows, owners)
+            locate(index, rows, places, filled)
+            hits = with_room(hits, found + 2 * filled)
+            found = check_candidates(
+                index,
+                words,
+                lengths,
+                pieces,
+                indels,
+                seeds,
+                owners,
+                places,
+                filled,
+                hits,
+                found,
+                counts,
+            )
+    for read in range(lengths.size):
+        offsets[read + 1] += offsets[read]
+        _sort(hits, offsets[read], offsets[read + 1])
+    return hits[:found]
+
+
+@njit
+def _take_rows(
+    seeds: NDArray[np.int64],
+    count: Integer,
+    seed: Integer,
+    row: Integer,
+    rows: NDArray[np.uint64],
+    owners: NDArray[np.int64],
+) -> tuple[Integer, Integer, Integer]:
+    """Take rows from `row` of a seed on, until they are all taken or fill their array.
+
+    Returns where to go on, and how many were taken.
+    """
+    filled: Integer = np.int64(0)
+    while seed < count:
+        end = min(seeds[seed, ROWS], row + rows.size - filled)
+        for k in range(row, end):
+            rows[filled] = np.uint64(seeds[seed, FIRST_ROW] + k)
+            owners[filled] = seed
+            filled += 1
+        if end < seeds[seed, ROWS]:
+            return seed, end, filled
+        seed += 1
+        row = 0
+    return seed, row, filled
+
+
+@njit
+def _sort(values: NDArray[np.uint64], begin: Integer, end: Integer) -> None:
+    """Sort a part of an array (Shell's method with gaps of Ciura's kind)."""
+    gap = 1
+    while gap < (end - begin) // 3:
+        gap = 3 * gap + 1
+    while gap > 0:
+        for k in range(begin + gap, end):
+            value = values[k]
+            at = k
+            while at >= begin + gap and values[at - gap] > value:
+                values[at] = values[at - gap]
+                at -= gap
+            values[at] = value
+        gap //= 3

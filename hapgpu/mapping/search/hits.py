@@ -1,0 +1,103 @@
+"""Hits, each a number whose order is the order in which they are reported.
+
+From the highest bit: distance (2 bits), start (32 bits, a position of the index), strand (1 bit),
+kind (2 bits) and the place of the error in the read as it lies on the forward strand (27 bits).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hapgpu.arrays.ragged import offsets_of
+
+DISTANCE_SHIFT: Final = 62
+START_SHIFT: Final = 30
+STRAND_SHIFT: Final = 29
+KIND_SHIFT: Final = 27
+START_MASK: Final = 2**32 - 1
+KIND_MASK: Final = 3
+ERROR_MASK: Final = 2**27 - 1
+
+INSERTION, UNGAPPED, DELETION = range(3)
+"""Kinds: a window one base shorter than the read, as long, and one longer.
+
+`error` is the place, from 0 and in the read as it lies on the forward strand, of the mismatch or
+of the read base that is left out (the leftmost of equivalent ones), or the number of read bases
+before the reference base that is skipped (the least possible). Of an exact hit it is 0.
+"""
+
+LEAST_READ_BASES: Final = 10
+"""Shorter reads would fit nearly everywhere: they are not mapped."""
+
+
+@dataclass(frozen=True, slots=True)
+class SearchOptions:
+    """Which hits are wanted.
+
+    Attributes
+    ----------
+    errors
+        0 or 1.
+    indels
+        Whether the error may be a gap.
+    forward_only
+        Whether to leave out the reverse strand.
+    """
+
+    errors: int = 1
+    indels: bool = True
+    forward_only: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class HitBatch:
+    """The hits of n reads.
+
+    Attributes
+    ----------
+    offsets
+        int64[n + 1]: hits of read i are `hits[offsets[i]:offsets[i + 1]]`, in ascending order.
+    hits
+        uint64.
+    """
+
+    offsets: NDArray[np.int64]
+    hits: NDArray[np.uint64]
+
+    @classmethod
+    def concatenate(cls, parts: Sequence[HitBatch]) -> HitBatch:
+        """Put batches under each other; without any there are no reads."""
+        nothing = cls(np.zeros(1, dtype=np.int64), np.empty(0, dtype=np.uint64))
+        counts = [np.diff(part.offsets) for part in (nothing, *parts)]
+        hits = [part.hits for part in (nothing, *parts)]
+        return cls(offsets_of(np.concatenate(counts)), np.concatenate(hits))
+
+    @property
+    def distances(self) -> NDArray[np.uint8]:
+        """uint8, 0 or 1."""
+        return (self.hits >> np.uint64(DISTANCE_SHIFT)).astype(np.uint8)
+
+    @property
+    def starts(self) -> NDArray[np.int64]:
+        """int64: the first position of the window."""
+        return ((self.hits >> np.uint64(START_SHIFT)) & np.uint64(START_MASK)).astype(np.int64)
+
+    @property
+    def strands(self) -> NDArray[np.uint8]:
+        """uint8: 0 forward, 1 reverse."""
+        return ((self.hits >> np.uint64(STRAND_SHIFT)) & np.uint64(1)).astype(np.uint8)
+
+    @property
+    def kinds(self) -> NDArray[np.uint8]:
+        """uint8: INSERTION, UNGAPPED or DELETION; a window has read length + kind - 1 bases."""
+        return ((self.hits >> np.uint64(KIND_SHIFT)) & np.uint64(KIND_MASK)).astype(np.uint8)
+
+    @property
+    def errors(self) -> NDArray[np.int64]:
+        """int64: the place of the error in the read."""
+        return (self.hits & np.uint64(ERROR_MASK)).astype(np.int64)

@@ -1,0 +1,124 @@
+"""What the normalised recurrence multiplies by in each row, from the qualities of the reads.
+
+With delta, zeta and epsilon the probabilities of opening an insertion and a deletion and of
+continuing either, Q that of a wrong base, alpha = 1 - delta - zeta and beta = 1 - epsilon, GATK's
+recurrences are divided by m_i, the product of g_k = alpha_k (1 - Q_k) up to row i:
+M = m_i M', I = delta_i m_{i-1} I', D = zeta_i m_i D'. Then
+
+    M'(i, j) = L (M' + a I' + c D')(i-1, j-1)        L = 1 for a match, else r
+    I'(i, j) = M'(i-1, j) + b I'(i-1, j)
+    D'(i, j) = M'(i, j-1) + e D'(i, j-1)
+
+takes five operations a cell, and the likelihood is m_m times the sum of M' + w I' in the last
+row m, w = delta_m / g_m. Row 0 has e = 1 and D' = 1 / n; row 1 has a = b = 0.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hapgpu.pairhmm.forward.read_arrays import ReadRows
+from hapgpu.pairhmm.model import ANY_BASE, ERROR_PROBABILITIES
+from hapgpu.runtime.jit import njit
+
+FIELDS = 6
+A, B, C, E, R, LETTER = range(FIELDS)
+"""What the fields of a row are; the deletion's e is that of the row before."""
+
+_LONG_GAPS = 0.5
+"""Above this probability of continuing, gaps of hundreds of bases count, with as many roundings
+that all point the same way: not for float32."""
+
+_LEAST_FIELD = float(np.finfo(np.float32).tiny)
+
+_SMALL_PRODUCT = 1e-200
+"""Below this a product is put into its logarithm before it is 0."""
+
+
+class Coefficients(NamedTuple):
+    """The rows of reads, float64[bases, FIELDS], and what a read needs besides.
+
+    float64[reads]: `insertion_weights` w, `log10_matching` of m_m, and `growths`, the most by
+    which an M' or I' may have grown when it has become part of the sum; infinite for a read that
+    cannot be normalised.
+    """
+
+    rows: NDArray[np.float64]
+    insertion_weights: NDArray[np.float64]
+    log10_matching: NDArray[np.float64]
+    growths: NDArray[np.float64]
+
+
+def new_coefficients(reads: int, bases: int) -> Coefficients:
+    """Allocate the coefficients of reads."""
+    return Coefficients(np.empty((bases, FIELDS)), *(np.empty(reads) for _ in range(3)))
+
+
+@njit
+def letter_number(letter: int) -> float:
+    """Return a letter such that `x < y or x > y` tells a mismatch: N is not a number."""
+    return np.nan if letter == ANY_BASE else float(letter)
+
+
+@njit
+def set_coefficients(reads: ReadRows, first: int, last: int, coefficients: Coefficients) -> None:
+    """Fill in the coefficients of the reads `first` to `last`."""
+    for read in range(first, last):
+        begin, end = reads.offsets[read], reads.offsets[read + 1]
+        log10_matching, matching, g, is_normal = 0.0, 1.0, 1.0, True
+        for k in range(begin, end):
+            g, fits = _set_row(reads, begin, k, g, coefficients.rows[k])
+            is_normal = is_normal and fits
+            matching *= g
+            if matching < _SMALL_PRODUCT:
+                log10_matching += np.log10(matching)
+                matching = 1.0
+        weight = ERROR_PROBABILITIES[reads.insertion_qualities[end - 1]] / g
+        coefficients.insertion_weights[read] = weight
+        coefficients.log10_matching[read] = log10_matching + np.log10(matching)
+        coefficients.growths[read] = np.inf
+        if is_normal:
+            coefficients.growths[read] = _growth(coefficients.rows[begin:end], weight)
+
+
+@njit
+def _set_row(
+    reads: ReadRows, begin: int, k: int, previous_g: float, row: NDArray[np.float64]
+) -> tuple[float, bool]:
+    """Set a row; return its g, and whether float32 can hold the row."""
+    error = ERROR_PROBABILITIES[reads.base_qualities[k]]
+    insertion_open = ERROR_PROBABILITIES[reads.insertion_qualities[k]]
+    extend = ERROR_PROBABILITIES[reads.gap_continuations[k]]
+    stay = 1.0 - (insertion_open + ERROR_PROBABILITIES[reads.deletion_qualities[k]])
+    g = stay * (1.0 - error)
+    if stay <= 0.0 or g <= 0.0:
+        return 1.0, False
+    a, b, c, e = 0.0, 0.0, (1.0 - extend) / stay, 1.0
+    if k > begin:
+        previous_open = ERROR_PROBABILITIES[reads.insertion_qualities[k - 1]]
+        a = c * previous_open / previous_g
+        b = extend * previous_open / (insertion_open * previous_g)
+        c *= ERROR_PROBABILITIES[reads.deletion_qualities[k - 1]]
+        e = ERROR_PROBABILITIES[reads.gap_continuations[k - 1]]
+    r = error / (3.0 * (1.0 - error))
+    row[A], row[B], row[C], row[E], row[R] = a, b, c, e, r
+    row[LETTER] = letter_number(reads.bases[k])
+    return g, k == begin or min(a, b, c, e, r) >= _LEAST_FIELD
+
+
+@njit
+def _growth(rows: NDArray[np.float64], insertion_weight: float) -> float:
+    """Bound how much of the sum a unit of M' or I' of any row can become."""
+    match, insertion = 1.0, insertion_weight
+    growth = max(match, insertion)
+    for k in range(rows.shape[0] - 1, 0, -1):
+        through = match * max(1.0, rows[k, R])
+        if rows[k, E] > _LONG_GAPS:
+            return np.inf
+        match = through * (1.0 + rows[k, C] / (1.0 - rows[k, E])) + insertion
+        insertion = rows[k, A] * through + rows[k, B] * insertion
+        growth = max(growth, match, insertion)
+    return growth

@@ -1,0 +1,156 @@
+"""The pair-HMM on the CPU: many pairs of like size side by side, slices of them in threads."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hapgpu.arrays.ragged_view import rows_of
+from hapgpu.pairhmm.batches import HmmBatch
+from hapgpu.pairhmm.forward.coefficients import (
+    Coefficients,
+    new_coefficients,
+    set_coefficients,
+)
+from hapgpu.pairhmm.forward.exact import exact_likelihoods, new_columns
+from hapgpu.pairhmm.forward.lanes import LANES, Pairs, lane_likelihoods, new_lane_arrays
+from hapgpu.pairhmm.forward.read_arrays import ReadRows, read_rows_of
+from hapgpu.pairhmm.model import DOUBLE, FLOAT, FLOAT_LONGEST_READ, Precision
+from hapgpu.runtime.devices import CpuDevice
+
+_LIKE_ROWS = 8
+"""Read lengths that differ by less count as alike, so that haplotype lengths may be so too."""
+
+_SLICES = 8
+"""Slices of work for each thread, so that none waits long for the last."""
+
+_READS = 64
+"""Reads whose coefficients are worth a slice."""
+
+
+def log10_likelihoods(batch: HmmBatch, device: CpuDevice) -> NDArray[np.float64]:
+    """Compute log10 P(read | haplotype) by GATK's pair-HMM.
+
+    Each pair is computed by the normalised recurrence, in float32 or for long reads in float64.
+    What that is not to be trusted with is computed once more without bounds.
+
+    Parameters
+    ----------
+    batch
+        Reads and haplotypes, none of them empty.
+    device
+        Where to compute; the result does not depend on it.
+
+    Returns
+    -------
+    float64[batch.pairs], in the order of `HmmBatch`; none is above 0, -inf is probability 0.
+    """
+    forward = _Forward(batch, device.threads)
+    is_long = forward.read_lengths > FLOAT_LONGEST_READ
+    forward.fill_lanes(np.flatnonzero(forward.is_normal & is_long), DOUBLE)
+    forward.fill_lanes(np.flatnonzero(forward.is_normal & ~is_long), FLOAT)
+    forward.fill_exactly(np.flatnonzero(np.isnan(forward.likelihoods)))
+    likelihoods: NDArray[np.float64] = np.minimum(forward.likelihoods, 0.0)
+    return likelihoods
+
+
+def exact_log10_likelihoods(
+    batch: HmmBatch, rows: NDArray[np.int64], threads: int
+) -> NDArray[np.float64]:
+    """Compute some pairs, rows of a batch's likelihoods, however unlikely: float64[rows.size]."""
+    forward = _Forward(batch, threads)
+    forward.fill_exactly(rows)
+    likelihoods: NDArray[np.float64] = np.minimum(forward.likelihoods[rows], 0.0)
+    return likelihoods
+
+
+class _Forward:
+    """The forward algorithm over the pairs of a batch.
+
+    All [pairs]: `is_normal` tells where a read can be normalised, `read_lengths` are those of
+    the pairs' reads, `likelihoods` log10, NaN until known.
+    """
+
+    def __init__(self, batch: HmmBatch, threads: int) -> None:
+        self._threads = threads
+        self._reads = read_rows_of(batch.reads)
+        self._haplotypes = rows_of(batch.haplotypes)
+        self._coefficients = _coefficients(self._reads, threads)
+        self._pairs = _pairs(batch)
+        self._haplotype_lengths = batch.haplotypes.lengths_of(self._pairs.haplotypes)
+        self.read_lengths = batch.reads.bases.lengths_of(self._pairs.reads)
+        self.is_normal = np.isfinite(self._coefficients.growths)[self._pairs.reads]
+        self.likelihoods = np.full(self._pairs.reads.size, np.nan)
+
+    def fill_lanes(self, rows: NDArray[np.int64], precision: Precision) -> None:
+        """Write the likelihoods, of some rows, that the normalised recurrence is good for."""
+        like_lengths = self.read_lengths[rows] // _LIKE_ROWS
+        rows = rows[np.lexsort((self._haplotype_lengths[rows], like_lengths))[::-1]]
+
+        def fill(first: int, last: int) -> None:
+            part = rows[first:last]
+            self.likelihoods[part] = lane_likelihoods(
+                self._coefficients,
+                self._reads.offsets,
+                self._haplotypes,
+                self._pairs.take(part),
+                new_lane_arrays(
+                    int(self.read_lengths[part].max()),
+                    int(self._haplotype_lengths[part].max()),
+                    precision.dtype,
+                ),
+                precision.scale,
+                precision.threshold,
+            )
+
+        _run_slices(fill, rows.size, LANES, self._threads)
+
+    def fill_exactly(self, rows: NDArray[np.int64]) -> None:
+        """Write the likelihoods of some rows whatever they are."""
+
+        def fill(first: int, last: int) -> None:
+            part = rows[first:last]
+            columns = new_columns(int(self._haplotype_lengths[part].max()))
+            self.likelihoods[part] = exact_likelihoods(
+                self._reads, self._haplotypes, *self._pairs.take(part), columns
+            )
+
+        _run_slices(fill, rows.size, 1, self._threads)
+
+
+def _coefficients(reads: ReadRows, threads: int) -> Coefficients:
+    count = reads.offsets.size - 1
+    coefficients = new_coefficients(count, reads.bases.size)
+
+    def fill(first: int, last: int) -> None:
+        set_coefficients(reads, first, last, coefficients)
+
+    _run_slices(fill, count, _READS, threads)
+    return coefficients
+
+
+def _pairs(batch: HmmBatch) -> Pairs:
+    """Row numbers of the read and the haplotype of each pair."""
+    reads = np.diff(batch.read_offsets)
+    per_read = np.repeat(np.diff(batch.haplotype_offsets), reads)
+    read = np.repeat(np.arange(len(batch.reads)), per_read)
+    first_haplotypes = np.repeat(batch.haplotype_offsets[:-1], reads)
+    within = np.arange(read.size) - (np.cumsum(per_read) - per_read)[read]
+    return Pairs(read, first_haplotypes[read] + within)
+
+
+def _run_slices(task: Callable[[int, int], None], count: int, unit: int, threads: int) -> None:
+    """Do rows 0 to `count` in slices, multiples of `unit`, each thread taking the next one."""
+    slices = threads * _SLICES if threads > 1 else 1
+    size = max(-(-count // (slices * unit)), 1) * unit
+    firsts = range(0, count, size)
+    if len(firsts) <= 1:
+        for first in firsts:
+            task(first, count)
+        return
+    with ThreadPoolExecutor(min(threads, len(firsts))) as pool:
+        for future in [pool.submit(task, first, min(first + size, count)) for first in firsts]:
+            future.result()

@@ -1,0 +1,173 @@
+"""The pair-HMM on a GPU (`cuda/pairhmm*.cu`): pairs of like size side by side, pieces in flight."""
+
+from __future__ import annotations
+
+from types import TracebackType
+from typing import Self
+
+import cupy
+import numpy as np
+from numpy.typing import NDArray
+
+from hapgpu.arrays.ragged import Ragged
+from hapgpu.errors import DeviceError
+from hapgpu.pairhmm.batches import HmmBatch, HmmReads, is_uniform
+from hapgpu.pairhmm.forward.cpu import exact_log10_likelihoods
+from hapgpu.pairhmm.launch.piece_run import PieceRun
+from hapgpu.pairhmm.launch.pieces import halves_of, pieces_of
+from hapgpu.pairhmm.launch.staging import thread_staging
+from hapgpu.runtime.devices import CudaDevice, usable_cpus
+from hapgpu.runtime.gpu.context import (
+    OUT_OF_MEMORY,
+    explained,
+    pinned_array,
+    thread_streams,
+)
+
+_PIECE_CELLS = 9_000_000_000  # a few milliseconds, longer than the host takes for the next piece
+_PIECE_BASES = 1 << 25
+_PIECES_IN_FLIGHT = 3
+_STREAMS = 4  # on which the layouts of a piece run side by side
+_BYTES_PER_BASE = 29  # five columns, and the constants of a row
+_BYTES_PER_PAIR = 44
+_LARGEST_INDEX = 2**31 - 1
+
+
+def log10_likelihoods(batch: HmmBatch, device: CudaDevice) -> NDArray[np.float64]:
+    """Compute log10 P(read | haplotype) by GATK's pair-HMM.
+
+    Parameters
+    ----------
+    batch
+        At least one pair, of sequences that are not empty.
+    device
+        Where to compute.
+
+    Returns
+    -------
+    float64[batch.pairs], in the order of `HmmBatch`; none is above 0.
+
+    Raises
+    ------
+    DeviceError
+        If the memory of the device does not hold a single read with its haplotypes, or a launch
+        fails.
+    """
+    with explained(device), cupy.cuda.Device(device.index):
+        likelihoods: NDArray[np.float64] = pinned_array(batch.pairs, np.float64)
+        with _Flight(device) as flight:
+            done = 0
+            for piece in pieces_of(batch, _PIECE_CELLS, _PIECE_BASES):
+                begin, done = done, done + piece.pairs
+                flight.start(piece, likelihoods[begin:done])
+    if flight.has_unknown:
+        rows = np.flatnonzero(np.isnan(likelihoods))
+        likelihoods[rows] = exact_log10_likelihoods(batch, rows, usable_cpus())
+    return likelihoods
+
+
+class _Flight:
+    """Pieces on their way through a device, each on streams and staging memory of its own.
+
+    A piece waits in line behind the one that had the same streams, and takes its memory over.
+    Leaving the context waits for all: until then the device writes the likelihoods.
+    """
+
+    def __init__(self, device: CudaDevice) -> None:
+        self._device = device
+        self._memory = device.memory_budget() // _PIECES_IN_FLIGHT
+        self._streams = thread_streams(device.index, _PIECES_IN_FLIGHT, urgent=True)
+        self._forward_streams = thread_streams(device.index, _PIECES_IN_FLIGHT * _STREAMS)
+        self._started = 0
+        self._unknown: list[NDArray[np.int32]] = []
+
+    @property
+    def has_unknown(self) -> bool:
+        """Whether some likelihoods are beyond float64, and NaN; known once all is done."""
+        return any(flag[0] for flag in self._unknown)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        for stream in self._streams if error is None else self._streams + self._forward_streams:
+            stream.synchronize()
+
+    def start(self, batch: HmmBatch, likelihoods: NDArray[np.float64]) -> None:
+        """Start a piece, in halves where the memory of the device does not hold it."""
+        if not likelihoods.size:
+            return
+        if _fits(batch, likelihoods.size, self._memory) and (
+            self._starts(batch, likelihoods) or self._starts_alone(batch, likelihoods)
+        ):
+            return
+        halves = halves_of(batch)
+        if len(halves) == 1:
+            length, haplotypes = len(batch.reads.bases.data), len(batch.haplotypes)
+            message = f"{self._device.name} has too little memory for a read of {length:,} bases"
+            raise DeviceError(f"{message} and {haplotypes:,} haplotypes: use --device cpu")
+        for half in halves:
+            self.start(half, likelihoods[: half.pairs])
+            likelihoods = likelihoods[half.pairs :]
+
+    def _starts(self, batch: HmmBatch, likelihoods: NDArray[np.float64]) -> bool:
+        turn = self._started % _PIECES_IN_FLIGHT
+        forward_streams = self._forward_streams[turn * _STREAMS : (turn + 1) * _STREAMS]
+        streams = (self._streams[turn], forward_streams)
+        try:
+            run = PieceRun(batch, likelihoods.size, self._device, streams, thread_staging(turn))
+            self._unknown.append(run.launch(likelihoods, self._memory))
+        except OUT_OF_MEMORY:
+            return False
+        self._started += 1
+        return True
+
+    def _starts_alone(self, batch: HmmBatch, likelihoods: NDArray[np.float64]) -> bool:
+        for stream in self._streams:
+            stream.synchronize()
+        cupy.get_default_memory_pool().free_all_blocks()
+        return self._starts(batch, likelihoods)
+
+
+def _fits(batch: HmmBatch, pairs: int, memory: int) -> bool:
+    """Whether a piece takes at most half of the memory, and offsets fit 32 bits."""
+    bases = batch.reads.bases.data.size
+    size = _BYTES_PER_BASE * bases + _BYTES_PER_PAIR * pairs + 8 * batch.haplotypes.data.size
+    return (
+        size <= memory // 2 and max(bases, 2 * pairs, batch.haplotypes.data.size) <= _LARGEST_INDEX
+    )
+
+
+def in_pinned_memory(batch: HmmBatch) -> HmmBatch:
+    """Copy the columns of the reads to where the GPU reads them by itself, at the full rate."""
+    reads = batch.reads
+    bases, *qualities = (
+        column if is_uniform(column) else _pinned_copy(column)
+        for column in (reads.bases.data, *reads.qualities)
+    )
+    pinned = HmmReads(Ragged(bases, reads.bases.offsets), *qualities)
+    return HmmBatch(pinned, batch.haplotypes, batch.read_offsets, batch.haplotype_offsets)
+
+
+def _pinned_copy(column: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    copy = pinned_array(column.size, column.dtype)
+    copy[:] = column
+    return copy
+
+
+def forward_seconds(batch: HmmBatch, device: CudaDevice, repeats: int) -> float:
+    """Measure the float32 kernels alone: the median of some runs, all else already done.
+
+    The batch is computed as one piece, and has to fit the memory of the device.
+    """
+    with explained(device), cupy.cuda.Device(device.index):
+        stream = thread_streams(device.index, 1, urgent=True)[0]
+        streams = (stream, thread_streams(device.index, _STREAMS))
+        return PieceRun(batch, batch.pairs, device, streams, thread_staging(0)).forward_seconds(
+            repeats
+        )

@@ -1,0 +1,28 @@
+"""Reads with their qualities within compiled functions."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hapgpu.arrays.ragged_view import read_only
+from hapgpu.pairhmm.batches import HmmReads
+
+
+class ReadRows(NamedTuple):
+    """The columns of `HmmReads`, to be read."""
+
+    bases: NDArray[np.uint8]
+    base_qualities: NDArray[np.uint8]
+    insertion_qualities: NDArray[np.uint8]
+    deletion_qualities: NDArray[np.uint8]
+    gap_continuations: NDArray[np.uint8]
+    offsets: NDArray[np.int64]
+
+
+def read_rows_of(reads: HmmReads) -> ReadRows:
+    """Hand reads to compiled code."""
+    columns = (reads.bases.data, *reads.qualities, reads.bases.offsets)
+    return ReadRows(*(read_only(np.ascontiguousarray(column)) for column in columns))

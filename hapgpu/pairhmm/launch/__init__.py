@@ -1,0 +1,1 @@
+"""What `forward.cuda` launches: kernels, layouts, pieces, staging."""

@@ -1,0 +1,309 @@
+"""One piece of a batch on its way through a GPU: what is launched, in which order."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import cupy
+import numpy as np
+from numpy.typing import NDArray
+
+from hapgpu.arrays.ragged import offsets_of
+from hapgpu.pairhmm.batches import HmmBatch, is_uniform
+from hapgpu.pairhmm.launch.device_arrays import Inputs, Listed, Prepared
+from hapgpu.pairhmm.launch.kernels import (
+    COUNT_PAIRS,
+    EXACT,
+    LENGTH_BINS,
+    LIST_PAIRS,
+    PLACE_BINS,
+    PREPARE_HAPLOTYPES,
+    PREPARE_READS,
+    forward_kernel,
+)
+from hapgpu.pairhmm.launch.layouts import plan_layouts
+from hapgpu.pairhmm.launch.staging import Staging
+from hapgpu.pairhmm.model import (
+    ERROR_PROBABILITIES,
+    FLOAT_LONGEST_READ,
+    FLOAT_SCALE,
+    FLOAT_THRESHOLD,
+    TRUSTED_GROWTH,
+)
+from hapgpu.runtime.devices import CudaDevice
+from hapgpu.runtime.gpu.context import multiprocessors, pinned_array
+from hapgpu.runtime.gpu.launch import Kernel, load_kernel
+
+_WARPS_PER_MULTIPROCESSOR = 8
+_EXACT_WARPS_PER_MULTIPROCESSOR = 16
+_THREADS = 128
+_WARP = 32
+_EXACT_ROW_BYTES = 24
+
+
+class PieceRun:
+    """One piece on its way through the device."""
+
+    def __init__(
+        self,
+        batch: HmmBatch,
+        pairs: int,
+        device: CudaDevice,
+        streams: tuple[Any, Sequence[Any]],
+        staging: Staging,
+    ) -> None:
+        self._batch = batch
+        self._pairs = pairs
+        self._device = device
+        self._stream, self._forward_streams = streams
+        self._staging = staging
+        pairs_of_haplotype = np.repeat(
+            np.diff(batch.read_offsets), np.diff(batch.haplotype_offsets)
+        )
+        self._plan = plan_layouts(
+            batch.haplotypes.lengths,
+            pairs_of_haplotype,
+            _WARPS_PER_MULTIPROCESSOR * multiprocessors(device.index),
+        )
+        words = np.array([*(layout.mask_words for layout in self._plan.layouts), 0])
+        self._masks = offsets_of(words[self._plan.numbers])
+        self._mask_words = int(self._masks[-1])
+        continuations = batch.reads.gap_continuations
+        self._is_uniform = is_uniform(continuations)
+        self._continuations = continuations[:1] if self._is_uniform else continuations
+        self._pairs_of_layout = np.bincount(
+            self._plan.numbers, pairs_of_haplotype, len(self._plan.layouts) + 1
+        )
+
+    def launch(self, likelihoods: NDArray[np.float64], memory: int) -> NDArray[np.int32]:
+        """Start all that writes the likelihoods to pinned memory, float64[pairs].
+
+        `memory` bounds what the rows of very long haplotypes take, and the masks: bytes. Returns
+        one number that will not be 0 if likelihoods turn out to be beyond float64.
+        """
+        if 4 * self._mask_words > memory // 4:
+            raise cupy.cuda.memory.OutOfMemoryError(4 * self._mask_words, 0)
+        unknown: NDArray[np.int32] = pinned_array(1, np.int32)
+        with self._stream as stream:
+            inputs, prepared, listed = self._begin()
+            # Memory may run out up to here, but not once other streams are at work.
+            blocks, scratch = self._exact_scratch(memory)
+            self._forward(prepared, listed)
+            self._exact(inputs, listed, blocks, scratch)
+            listed.likelihoods.get(stream=stream, out=likelihoods, blocking=False)
+            listed.unknown.get(stream=stream, out=unknown, blocking=False)
+        return unknown
+
+    def forward_seconds(self, repeats: int) -> float:
+        """Measure the float32 kernels: the median time of some runs, in seconds."""
+        seconds = []
+        with self._stream as stream:
+            _, prepared, listed = self._begin()
+            for _ in range(repeats + 1):
+                listed.exact_count.fill(0)
+                begin = stream.record(cupy.cuda.Event())
+                self._forward(prepared, listed)
+                end = stream.record(cupy.cuda.Event())
+                end.synchronize()
+                seconds.append(cupy.cuda.get_elapsed_time(begin, end) / 1e3)
+        return float(np.median(seconds[1:]))
+
+    def _begin(self) -> tuple[Inputs, Prepared, Listed]:
+        """Start all that comes before the float32 kernels."""
+        inputs = self._upload()
+        prepared = self._prepare(inputs)
+        return inputs, prepared, self._list_pairs(inputs, prepared)
+
+    def _upload(self) -> Inputs:
+        batch, plan = self._batch, self._plan
+        arrays = self._staging.upload(
+            [
+                batch.reads.bases.data,
+                *batch.reads.qualities[:-1],
+                self._continuations,
+                batch.haplotypes.data,
+                ERROR_PROBABILITIES,
+            ],
+            [
+                batch.reads.bases.offsets,
+                batch.haplotypes.offsets,
+                batch.read_offsets,
+                batch.haplotype_offsets,
+                batch.pair_offsets,
+                plan.numbers,
+                self._masks,
+                np.array([*(layout.columns for layout in plan.layouts), 0]),
+                np.array([*(layout.lanes for layout in plan.layouts), 0]),
+            ],
+            self._stream,
+        )
+        return Inputs(tuple(arrays[:5]), *arrays[5:])
+
+    def _prepare(self, inputs: Inputs) -> Prepared:
+        """Compute what `forward` reads: constants of rows, values of reads, and masks."""
+        reads, bases = len(self._batch.reads), self._batch.reads.bases.data.size
+        haplotypes = len(self._batch.haplotypes)
+        prepared = Prepared.empty(bases, reads, self._mask_words)
+        self._launch_over(
+            PREPARE_HAPLOTYPES,
+            haplotypes * _WARP,
+            inputs.haplotypes,
+            inputs.haplotype_offsets,
+            inputs.layouts,
+            inputs.mask_starts,
+            inputs.layout_columns,
+            inputs.layout_lanes,
+            prepared.masks,
+            inputs.haplotypes.size,
+            haplotypes,
+            inputs.layout_columns.size,
+            self._mask_words,
+        )
+        self._launch_over(
+            PREPARE_READS,
+            reads * _WARP,
+            *inputs.reads,
+            inputs.read_offsets,
+            inputs.probabilities,
+            *prepared.rows_and_reads,
+            bases,
+            self._continuations.size,
+            reads,
+            inputs.probabilities.size,
+            FLOAT_LONGEST_READ,
+            FLOAT_THRESHOLD,
+            TRUSTED_GROWTH,
+        )
+        return prepared
+
+    def _list_pairs(self, inputs: Inputs, prepared: Prepared) -> Listed:
+        """List the pairs by layout and read length, and those that only `exact` can compute."""
+        reads, layouts = len(self._batch.reads), inputs.layout_lanes.size
+        listed = Listed.empty(self._pairs, layouts)
+        bins = cupy.zeros(layouts * LENGTH_BINS, dtype=np.int32)
+        regions = (inputs.read_offsets, inputs.region_reads, inputs.region_haplotypes)
+        sizes = (reads, len(self._batch), len(self._batch.haplotypes), bins.size)
+        kinds = (FLOAT_LONGEST_READ, layouts - 1)
+        self._launch_over(
+            COUNT_PAIRS,
+            reads,
+            *regions,
+            inputs.layouts,
+            prepared.log10_matching,
+            bins,
+            *sizes,
+            *kinds,
+        )
+        load_kernel(PLACE_BINS, self._device.index).launch(
+            1,
+            LENGTH_BINS,
+            (bins, listed.layout_starts, listed.layout_pairs, layouts, bins.size),
+        )
+        self._launch_over(
+            LIST_PAIRS,
+            reads,
+            *regions,
+            inputs.region_pairs,
+            inputs.layouts,
+            inputs.mask_starts,
+            inputs.haplotype_offsets,
+            bins,
+            listed.pairs,
+            listed.exact_pairs,
+            listed.exact_count,
+            *sizes,
+            self._pairs,
+            listed.exact_count.size,
+            *kinds,
+        )
+        return listed
+
+    def _forward(self, prepared: Prepared, listed: Listed) -> None:
+        """Launch the layouts side by side, so that one fills the idle ends of another."""
+        arguments = (
+            *prepared.rows_and_reads,
+            prepared.masks,
+            listed.pairs,
+            listed.layout_starts,
+            listed.layout_pairs,
+            listed.likelihoods,
+            listed.exact_pairs,
+            listed.exact_count,
+            self._batch.reads.bases.data.size,
+            len(self._batch.reads),
+            prepared.masks.size,
+            self._pairs,
+            listed.layout_pairs.size,
+            listed.exact_count.size,
+            0,  # the layout and its lanes differ from launch to launch
+            0,
+            ERROR_PROBABILITIES[self._continuations[0]],
+            FLOAT_SCALE,
+            np.log10(FLOAT_SCALE),
+        )
+        pairs = self._pairs_of_layout[:-1]
+        side = self._forward_streams[: pairs.size] if pairs.size > 1 else []
+        ready = self._stream.record() if side else None
+        for stream in side:
+            stream.wait_event(ready)
+        checked = None
+        for turn, number in enumerate(np.argsort(-pairs)[: np.count_nonzero(pairs)]):
+            layout = self._plan.layouts[number]
+            declared = forward_kernel(layout.columns, is_uniform=self._is_uniform)
+            kernel = load_kernel(declared, self._device.index)
+            checked = checked or kernel.check(arguments)
+            with side[turn % len(side)] if side else self._stream:
+                kernel.launch(
+                    -(-int(pairs[number]) // layout.groups),
+                    _WARP,
+                    checked,
+                    layout=number,
+                    lanes=layout.lanes,
+                )
+        for stream in side:
+            self._stream.wait_event(stream.record())
+
+    def _exact_scratch(self, memory: int) -> tuple[int, Any]:
+        """Return how many warps compute exact pairs, and memory for their rows."""
+        widest = int(self._batch.haplotypes.lengths.max())
+        blocks = min(
+            _EXACT_WARPS_PER_MULTIPROCESSOR * multiprocessors(self._device.index),
+            max(1, memory // (4 * _EXACT_ROW_BYTES * widest)),
+        )
+        return blocks, cupy.empty(3 * widest * blocks, dtype=np.float64)
+
+    def _exact(self, inputs: Inputs, listed: Listed, blocks: int, scratch: Any) -> None:
+        """Compute the pairs that were listed for it meanwhile; how many, only the device knows."""
+        load_kernel(EXACT, self._device.index).launch(
+            blocks,
+            _WARP,
+            (
+                *inputs.reads,
+                inputs.read_offsets,
+                inputs.haplotypes,
+                inputs.haplotype_offsets,
+                inputs.probabilities,
+                listed.pairs,
+                listed.exact_pairs,
+                listed.exact_count,
+                scratch,
+                listed.likelihoods,
+                listed.unknown,
+                inputs.reads[0].size,
+                self._continuations.size,
+                len(self._batch.reads),
+                inputs.haplotypes.size,
+                len(self._batch.haplotypes),
+                inputs.probabilities.size,
+                self._pairs,
+                listed.exact_count.size,
+                scratch.size,
+                scratch.size // (3 * blocks),
+            ),
+        )
+
+    def _launch_over(self, kernel: Kernel, threads: int, *arguments: Any) -> None:
+        """Launch with at least so many threads."""
+        blocks = -(-threads // _THREADS)
+        load_kernel(kernel, self._device.index).launch(blocks, _THREADS, arguments)

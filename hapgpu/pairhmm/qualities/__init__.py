@@ -1,0 +1,1 @@
+"""GATK's preparation of qualities, and its PCR model."""

@@ -1,0 +1,71 @@
+"""GATK's model of the indels that PCR makes in tandem repeats."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from enum import StrEnum
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hapgpu.arrays.ragged import Ragged
+from hapgpu.arrays.ragged_view import read_only
+from hapgpu.pairhmm.qualities.tandem_repeats import MAX_COPIES, repeat_counts
+from hapgpu.runtime.jit import njit
+
+_QUALITY_WITHOUT_REPEAT: Final = 40.0
+_LEAST_QUALITY: Final = 10
+_NO_LIMIT: Final = 255
+_LAST_BASE: Final = 0  # what `repeat_counts` has there, and nowhere else
+
+
+class PcrModel(StrEnum):
+    """How much PCR is suspected of, from not at all to most; GATK's `--pcr-indel-model`."""
+
+    NONE = "none"
+    CONSERVATIVE = "conservative"
+    AGGRESSIVE = "aggressive"
+    HOSTILE = "hostile"
+
+
+_RATE_FACTORS: Final = {PcrModel.CONSERVATIVE: 3, PcrModel.AGGRESSIVE: 2, PcrModel.HOSTILE: 1}
+
+
+def gap_open_limits(model: PcrModel) -> NDArray[np.uint8]:
+    """uint8[MAX_COPIES + 1]: the highest gap-open quality by the number of copies of a repeat."""
+    if model is PcrModel.NONE:
+        return np.full(MAX_COPIES + 1, _NO_LIMIT, dtype=np.uint8)
+    copies = np.arange(MAX_COPIES + 1)
+    lost = np.exp(copies / (_RATE_FACTORS[model] * np.pi)) - 1.0
+    rounded = np.floor(_QUALITY_WITHOUT_REPEAT - lost + 0.5)
+    return np.maximum(rounded, _LEAST_QUALITY).astype(np.uint8)
+
+
+def limit_gap_opens(qualities: Iterable[NDArray[np.uint8]], bases: Ragged, model: PcrModel) -> None:
+    """Lower gap-open qualities to what the model allows; the last base of a read keeps its own.
+
+    Parameters
+    ----------
+    qualities
+        uint8[bases.data.size] Phred each: kinds of gap-open qualities, changed in place.
+    bases
+        uint8 text of the reads.
+    model
+        The model.
+    """
+    if model is PcrModel.NONE:
+        return
+    limits = gap_open_limits(model)
+    limits[_LAST_BASE] = _NO_LIMIT
+    counts = repeat_counts(bases)
+    for kind in qualities:
+        _lower(kind, read_only(counts), read_only(limits))
+
+
+@njit
+def _lower(
+    qualities: NDArray[np.uint8], counts: NDArray[np.uint8], limits: NDArray[np.uint8]
+) -> None:
+    for k in range(qualities.size):
+        qualities[k] = min(qualities[k], limits[counts[k]])

@@ -1,0 +1,194 @@
+"""Reads as GATK HaplotypeCaller hands them to its pair-HMM."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hapgpu.arrays.ragged import Ragged, ReadBatch
+from hapgpu.arrays.ragged_view import Rows, read_only, rows_of
+from hapgpu.cigar.read_parts import ReadParts
+from hapgpu.errors import InputError
+from hapgpu.io.bam.constants import MISSING_QUALITY
+from hapgpu.pairhmm.batches import HmmReads
+from hapgpu.pairhmm.qualities.pcr_model import PcrModel, limit_gap_opens
+from hapgpu.pairhmm.qualities.tags import tag_qualities
+from hapgpu.runtime.jit import njit
+
+_NO_CAP: Final = 255
+LEAST_QUALITY: Final = 6
+"""What GATK takes for the lowest usable quality; worse ones become this."""
+
+
+@dataclass(frozen=True, slots=True)
+class QualityOptions:
+    """What the user may choose; the defaults are GATK's.
+
+    Attributes
+    ----------
+    gap_open
+        Phred, of insertions in reads without the tag `BI` and of deletions in reads without `BD`.
+    gap_continuation
+        Phred.
+    pcr_model
+        Limits the gap-open qualities in tandem repeats.
+    cap_by_mapping_quality
+        Whether no base is better than the mapping of its read.
+    base_quality_threshold
+        Base qualities below this become `LEAST_QUALITY`; Phred, at least that.
+    """
+
+    gap_open: int = 45
+    gap_continuation: int = 10
+    pcr_model: PcrModel = PcrModel.CONSERVATIVE
+    cap_by_mapping_quality: bool = True
+    base_quality_threshold: int = 18
+
+
+def prepared_reads(reads: ReadBatch, options: QualityOptions, source: str) -> HmmReads:
+    """Give reads the four qualities of the pair-HMM, by the rules of GATK HaplotypeCaller.
+
+    Soft-clipped bases stay.
+
+    Parameters
+    ----------
+    reads
+        Reads with bases and base qualities.
+    options
+        What the user chose.
+    source
+        Name of the input, for errors.
+
+    Raises
+    ------
+    InputError
+        A tag `BI` or `BD` does not hold one quality per base.
+    """
+    return _prepared(_Sequenced.of(reads, options.gap_open, source), options)
+
+
+def prepared_parts(
+    reads: ReadBatch, parts: ReadParts, options: QualityOptions, source: str
+) -> HmmReads:
+    """Prepare parts of reads, in their order, each as if it were the whole read.
+
+    Repeats end where a part ends, and its last base keeps its gap opens, as in GATK, which clips
+    reads before it prepares them.
+
+    Parameters
+    ----------
+    reads
+        Reads with bases and base qualities.
+    parts
+        Parts of them, each with bases.
+    options, source
+        As in `prepared_reads`.
+
+    Raises
+    ------
+    InputError
+        A tag `BI` or `BD` of a read does not hold one quality per base.
+    """
+    return _prepared(_Sequenced.of(reads, options.gap_open, source).take(parts), options)
+
+
+def check_base_qualities(reads: ReadBatch, source: str, remedy: str) -> None:
+    """Refuse reads without base qualities.
+
+    Parameters
+    ----------
+    reads
+        Reads with bases.
+    source
+        Name of the input, for the error.
+    remedy
+        What the user can do, for the error.
+
+    Raises
+    ------
+    InputError
+        A read has no base qualities.
+    """
+    first = reads.qualities.data[reads.qualities.offsets[:-1]]
+    missing = np.flatnonzero(first == MISSING_QUALITY)
+    if missing.size:
+        name = reads.names[missing[0]].tobytes().decode("ascii", errors="replace")
+        raise InputError(
+            f"{source}: read '{name}' has no base qualities, without which it has no likelihood;"
+            f" {remedy}"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Sequenced:
+    """n reads, or parts of them, with what their qualities are made of.
+
+    Attributes
+    ----------
+    bases
+        uint8 text, n rows.
+    qualities
+        uint8 Phred with the rows of `bases`.
+    gap_opens
+        uint8 Phred likewise, of insertions and of deletions; owned.
+    mapping_qualities
+        uint8[n].
+    """
+
+    bases: Ragged
+    qualities: Ragged
+    gap_opens: tuple[NDArray[np.uint8], NDArray[np.uint8]]
+    mapping_qualities: NDArray[np.uint8]
+
+    @classmethod
+    def of(cls, reads: ReadBatch, gap_open: int, source: str) -> _Sequenced:
+        insertions, deletions = (
+            tag_qualities(reads, name, gap_open, source) for name in ("BI", "BD")
+        )
+        return cls(reads.bases, reads.qualities, (insertions, deletions), reads.mapping_qualities)
+
+    def take(self, parts: ReadParts) -> _Sequenced:
+        starts = self.bases.offsets[parts.reads] + parts.starts
+        insertions, deletions = (
+            Ragged.gather(column, starts, parts.lengths).data for column in self.gap_opens
+        )
+        return _Sequenced(
+            Ragged.gather(self.bases.data, starts, parts.lengths),
+            Ragged.gather(self.qualities.data, starts, parts.lengths),
+            (insertions, deletions),
+            self.mapping_qualities[parts.reads],
+        )
+
+
+def _prepared(reads: _Sequenced, options: QualityOptions) -> HmmReads:
+    limit_gap_opens(reads.gap_opens, reads.bases, options.pcr_model)
+    insertions, deletions = (np.maximum(column, LEAST_QUALITY) for column in reads.gap_opens)
+    continuations = np.broadcast_to(np.uint8(options.gap_continuation), reads.bases.data.shape)
+    return HmmReads(
+        reads.bases, _base_qualities(reads, options), insertions, deletions, continuations
+    )
+
+
+def _base_qualities(reads: _Sequenced, options: QualityOptions) -> NDArray[np.uint8]:
+    caps = reads.mapping_qualities
+    if not options.cap_by_mapping_quality:
+        caps = np.full_like(caps, _NO_CAP)
+    believed = np.empty(reads.qualities.data.size, dtype=np.uint8)
+    _believe(rows_of(reads.qualities), read_only(caps), options.base_quality_threshold, believed)
+    return believed
+
+
+@njit
+def _believe(
+    qualities: Rows, caps: NDArray[np.uint8], threshold: int, out: NDArray[np.uint8]
+) -> None:
+    """Cap the base qualities of each read, and take those below the threshold for the least."""
+    data, offsets = qualities.data, qualities.offsets
+    for row in range(offsets.size - 1):
+        cap = caps[row]
+        for k in range(offsets[row], offsets[row + 1]):
+            quality = min(data[k], cap)
+            out[k] = quality if quality >= threshold else LEAST_QUALITY

@@ -1,0 +1,1 @@
+"""Likelihoods of aligned reads: pairs by locus, scorer, tables."""

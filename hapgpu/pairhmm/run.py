@@ -1,0 +1,182 @@
+"""The two runs behind `hapgpu pairhmm`: of aligned reads, and of text batches."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hapgpu.cli.terminal.progress import choose_progress
+from hapgpu.cli.terminal.summary import split_batches, worker_devices
+from hapgpu.errors import InputError
+from hapgpu.haplotypes.pairing.haplotype_set import HaplotypeSet
+from hapgpu.io.alignments.reader import open_reads
+from hapgpu.io.files.output import OutputFile
+from hapgpu.io.genome.regions import RegionChoice
+from hapgpu.pairhmm.batches import HmmBatch
+from hapgpu.pairhmm.forward.dispatch import log10_likelihoods
+from hapgpu.pairhmm.reads.scorer import Scored, Scorer, ScorerOptions
+from hapgpu.pairhmm.reads.tables import MatrixTable, PairTable, Table
+from hapgpu.pairhmm.text_batches.reader import read_hmm_batches
+from hapgpu.pairhmm.text_batches.tables import (
+    LIKELIHOOD_HEADER,
+    likelihood_matrix,
+    likelihood_table,
+)
+from hapgpu.runtime.devices import CpuDevice, Device
+from hapgpu.runtime.pipeline import run_pipeline
+from hapgpu.runtime.pool import MOST_IO_THREADS
+from hapgpu.runtime.statistics import RunStatistics
+
+_CELLS_PER_BATCH: Final = 10_000_000_000
+_BASES_PER_BATCH: Final = 4_000_000
+_VALUES_PER_BATCH: Final = 400_000  # a bound to the text of a batch
+
+_Batch = TypeVar("_Batch")
+_Result = TypeVar("_Result")
+
+
+@dataclass(frozen=True, slots=True)
+class LikelihoodRun:
+    """Where a run computes, where it writes and what it tells of itself."""
+
+    devices: list[Device]
+    threads: int
+    output: Path | None
+    quiet: bool
+    statistics: RunStatistics
+
+    def pipe(
+        self,
+        source: Iterable[_Batch],
+        workers: Sequence[Callable[[_Batch], _Result]],
+        sink: Callable[[_Result], int],
+    ) -> None:
+        """Send batches through the workers into the sink."""
+        run_pipeline(
+            self.statistics.timed_source("read", source),
+            [self.statistics.timed("score", worker) for worker in workers],
+            self.statistics.timed("write", sink),
+            progress=choose_progress("hapgpu pairhmm", quiet=self.quiet),
+            threaded=not isinstance(self.devices[0], CpuDevice),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class ReadSelection:
+    """Where reads come from, and which of them count.
+
+    The reference is that of CRAM, and of the flanks of extended haplotypes.
+    """
+
+    path: str
+    reference: Path | None
+    regions: RegionChoice
+    max_record: int
+
+
+@dataclass(frozen=True, slots=True)
+class _ReadSink:
+    """Writes the lines of scored reads and counts."""
+
+    output: OutputFile
+    table: Table
+    statistics: RunStatistics
+
+    def __call__(self, scored: Scored) -> int:
+        self.output.write(self.table.lines(scored).data)
+        for what, number in scored.counts.items():
+            self.statistics.count(what, number)
+        return scored.counts["reads"]
+
+
+def score_reads(
+    run: LikelihoodRun,
+    reads: ReadSelection,
+    haplotypes: HaplotypeSet,
+    options: ScorerOptions,
+    *,
+    as_matrix: bool,
+) -> None:
+    """Score aligned reads and write a table."""
+    table: Table = MatrixTable(haplotypes) if as_matrix else PairTable(haplotypes)
+    columns = len(haplotypes) if as_matrix else haplotypes.most_candidates
+    with open_reads(
+        reads.path,
+        threads=min(run.threads, MOST_IO_THREADS),
+        batch_bases=_bases_per_batch(haplotypes),
+        reference=reads.reference,
+        regions=reads.regions.or_else(haplotypes.loci),
+        max_record=reads.max_record,
+    ) as source:
+        if source.is_fastq:
+            raise InputError(
+                f"{reads.path} is FASTQ, and likelihoods need the orientation and mapping quality"
+                " of aligned reads: map them to BAM first"
+            )
+        scorers = [
+            Scorer(haplotypes, source.header, options, device, reads.path, reads.reference)
+            for device in worker_devices(run.devices)
+        ]
+        with OutputFile(run.output) as output:
+            output.write(table.header)
+            run.pipe(
+                split_batches(source.batches(), max(1, _VALUES_PER_BATCH // columns)),
+                scorers,
+                _ReadSink(output, table, run.statistics),
+            )
+
+
+def _bases_per_batch(haplotypes: HaplotypeSet) -> int:
+    """Return how many bases of reads make a batch, fewer for more and longer haplotypes."""
+    index = np.maximum(haplotypes.locus_index, 0)
+    columns = np.bincount(index, weights=haplotypes.sequences.lengths).max()
+    return max(1, min(_BASES_PER_BATCH, int(_CELLS_PER_BATCH // columns)))
+
+
+@dataclass(frozen=True, slots=True)
+class _BatchScorer:
+    """Computes the likelihoods of text batches on one device."""
+
+    device: Device
+
+    def __call__(self, batch: HmmBatch) -> tuple[HmmBatch, NDArray[np.float64]]:
+        return batch, log10_likelihoods(batch, self.device)
+
+
+@dataclass(slots=True)
+class _BatchSink:
+    """Writes the lines of scored text batches, numbered through the file, and counts."""
+
+    output: OutputFile
+    as_matrix: bool
+    statistics: RunStatistics
+    regions: int = 0
+
+    def __call__(self, scored: tuple[HmmBatch, NDArray[np.float64]]) -> int:
+        batch, likelihoods = scored
+        if self.as_matrix:
+            text = likelihood_matrix(batch, likelihoods)
+        else:
+            text = likelihood_table(self.regions, batch, likelihoods)
+        self.output.write(text.data)
+        self.regions += len(batch)
+        self.statistics.count("batches", len(batch))
+        self.statistics.count("reads", len(batch.reads))
+        self.statistics.count("likelihoods", batch.pairs)
+        self.statistics.count("cells", batch.cells)
+        return len(batch.reads)
+
+
+def score_batches(run: LikelihoodRun, path: str, max_record: int, *, as_matrix: bool) -> None:
+    """Score text batches and write a table."""
+    with OutputFile(run.output) as output:
+        if not as_matrix:
+            output.write(LIKELIHOOD_HEADER)
+        scorers = [_BatchScorer(device) for device in worker_devices(run.devices)]
+        batches = read_hmm_batches(path, max_record=max_record)
+        run.pipe(batches, scorers, _BatchSink(output, as_matrix, run.statistics))

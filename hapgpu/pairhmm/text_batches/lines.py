@@ -1,0 +1,184 @@
+"""The lines of pair-HMM text batches, measured and copied by compiled functions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hapgpu.arrays.bytes import Integer
+from hapgpu.runtime.jit import njit
+
+HEADER_FIELDS: Final = 2
+READ_FIELDS: Final = 5
+HAPLOTYPE_FIELDS: Final = 1
+MOST_ROWS: Final = 2**31 - 1
+PHRED_OFFSET: Final = 33
+HIGHEST_QUALITY: Final = 126 - PHRED_OFFSET
+
+_MOST_DIGITS: Final = 10
+_TAB, _NEWLINE, _RETURN, _BLANK, _ZERO, _NINE = b"\t\n\r 09"
+_WHOLE, _CUT, _BAD = range(3)
+
+
+@dataclass(frozen=True, slots=True)
+class RegionLines:
+    """Where the lines of whole regions lie in a text.
+
+    Attributes
+    ----------
+    counts
+        int64[2, regions]: numbers of reads and of haplotypes.
+    reads
+        int64[6, reads]: where the five fields of each begin, and their common length.
+    haplotypes
+        int64[2, haplotypes]: where each begins, and its length.
+    end
+        The bytes that the regions and the blank lines behind them take.
+    fault
+        Offset of the first malformed line behind the whole regions, -1 if there is none.
+    fields
+        The number of fields that this line should have.
+    """
+
+    counts: NDArray[np.int64]
+    reads: NDArray[np.int64]
+    haplotypes: NDArray[np.int64]
+    end: int
+    fault: int
+    fields: int
+
+    @classmethod
+    def measure(cls, text: NDArray[np.uint8]) -> RegionLines:
+        """Measure a uint8 text that begins with a region and ends with a newline, if not empty."""
+        lines = np.count_nonzero(text == _NEWLINE)
+        counts = np.empty((HEADER_FIELDS, lines), dtype=np.int64)
+        reads = np.empty((READ_FIELDS + 1, lines), dtype=np.int64)
+        haplotypes = np.empty((HAPLOTYPE_FIELDS + 1, lines), dtype=np.int64)
+        regions, end, fault, fields = _measure_regions(text, counts, reads, haplotypes)
+        counts = counts[:, :regions]
+        n, h = counts.sum(axis=1)
+        return cls(counts, reads[:, :n], haplotypes[:, :h], end, fault, fields)
+
+
+@njit
+def _measure_regions(
+    text: NDArray[np.uint8],
+    counts: NDArray[np.int64],
+    reads: NDArray[np.int64],
+    haplotypes: NDArray[np.int64],
+) -> tuple[int, int, int, int]:
+    """Fill the tables, of a column per line of the text; return regions, end, fault, fields."""
+    spans = np.empty((READ_FIELDS, 2), dtype=np.int64)
+    regions = first_read = first_haplotype = begin = 0
+    while begin < text.size:
+        found, at = _split(text, begin, spans)
+        if found == 0:
+            begin = at
+            continue
+        if found != HEADER_FIELDS:
+            return regions, begin, begin, HEADER_FIELDS
+        n, h = _number(text, spans[0, 0], spans[0, 1]), _number(text, spans[1, 0], spans[1, 1])
+        if n < 0 or h < 0:
+            return regions, begin, begin, HEADER_FIELDS
+        at, state = _measure_rows(text, at, n, reads, first_read, spans)
+        fields = READ_FIELDS
+        if state == _WHOLE:
+            at, state = _measure_rows(text, at, h, haplotypes, first_haplotype, spans)
+            fields = HAPLOTYPE_FIELDS
+        if state != _WHOLE:
+            return regions, begin, at if state == _BAD else -1, fields
+        counts[0, regions] = n
+        counts[1, regions] = h
+        regions += 1
+        first_read += n
+        first_haplotype += h
+        begin = at
+    return regions, begin, -1, HEADER_FIELDS
+
+
+@njit
+def _measure_rows(
+    text: NDArray[np.uint8],
+    at: int,
+    rows: int,
+    table: NDArray[np.int64],
+    first: int,
+    spans: NDArray[np.int64],
+) -> tuple[int, int]:
+    """Fill columns of a table from lines; return the offset of the line behind, or of a bad one."""
+    fields = table.shape[0] - 1
+    for row in range(first, first + rows):
+        if at == text.size:
+            return at, _CUT
+        found, behind = _split(text, at, spans)
+        if found != fields:
+            return at, _BAD
+        length = spans[0, 1] - spans[0, 0]
+        for k in range(fields):
+            table[k, row] = spans[k, 0]
+            if spans[k, 1] - spans[k, 0] != length:
+                return at, _BAD
+        table[fields, row] = length
+        at = behind
+    return at, _WHOLE
+
+
+@njit
+def _split(text: NDArray[np.uint8], at: int, spans: NDArray[np.int64]) -> tuple[int, int]:
+    """Find starts and ends of a line's first fields; return how many it has and the next line."""
+    found = 0
+    while True:
+        while _is_blank(text[at]):
+            at += 1
+        if text[at] == _NEWLINE:
+            return found, at + 1
+        start = at
+        while text[at] > _BLANK or not (_is_blank(text[at]) or text[at] == _NEWLINE):
+            at += 1
+        if found < spans.shape[0]:
+            spans[found, 0] = start
+            spans[found, 1] = at
+        found += 1
+
+
+@njit
+def _is_blank(character: Integer) -> bool:
+    return bool(character in (_BLANK, _TAB, _RETURN))
+
+
+@njit
+def _number(text: NDArray[np.uint8], start: Integer, stop: Integer) -> int:
+    """Read a number of rows; -1 if it is none."""
+    if stop - start > _MOST_DIGITS:
+        return -1
+    number = 0
+    for at in range(start, stop):
+        if text[at] < _ZERO or text[at] > _NINE:
+            return -1
+        number = 10 * number + text[at] - _ZERO
+    return number if number <= MOST_ROWS else -1
+
+
+@njit
+def copy_fields(
+    text: NDArray[np.uint8],
+    starts: NDArray[np.int64],
+    offsets: NDArray[np.int64],
+    base: np.uint8,
+    out: NDArray[np.uint8],
+) -> int:
+    """Copy printable fields less 33 plus `base`; return a row with another byte in it, or -1."""
+    offset = np.uint8(PHRED_OFFSET)
+    for row in range(starts.size):
+        source, target = np.uint64(starts[row]), np.uint64(offsets[row])
+        highest = np.uint8(0)
+        for k in range(np.uint64(offsets[row + 1]) - target):
+            quality = np.uint8(text[source + k] - offset)
+            highest = max(highest, quality)
+            out[target + k] = np.uint8(quality + base)
+        if highest > HIGHEST_QUALITY:
+            return row
+    return -1

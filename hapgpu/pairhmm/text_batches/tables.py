@@ -1,0 +1,131 @@
+"""Likelihoods of text batches as text: a line per pair, or a matrix per region."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hapgpu.arrays.bytes import Integer, copy_bytes
+from hapgpu.arrays.ragged_view import read_only
+from hapgpu.io.text.decimals import DECIMAL_WIDTH, put_decimal
+from hapgpu.io.text.numbers import put_integer
+from hapgpu.pairhmm.batches import HmmBatch
+from hapgpu.runtime.jit import njit
+
+LIKELIHOOD_HEADER: Final = b"batch\tread\thaplotype\tlog10_likelihood\n"
+"""The first line of a file of `likelihood_table`."""
+
+_INDEX_WIDTH: Final = 20
+_TAB, _NEWLINE, _BLANK = b"\t\n "
+
+
+def likelihood_table(
+    first_region: int, batch: HmmBatch, likelihoods: NDArray[np.float64]
+) -> NDArray[np.uint8]:
+    """Write a line per pair: region, read and haplotype, counted from 0, and the likelihood.
+
+    Parameters
+    ----------
+    first_region
+        Number of the batch's first region in its file; reads and haplotypes are counted within
+        their region.
+    batch
+        The pairs.
+    likelihoods
+        float64[batch.pairs], in the order of `HmmBatch`.
+
+    Returns
+    -------
+    uint8 text.
+    """
+    reads, haplotypes = np.diff(batch.read_offsets), np.diff(batch.haplotype_offsets)
+    largest = (first_region + len(batch), reads.max(initial=0), haplotypes.max(initial=0))
+    width = sum(len(f"{number}\t") for number in largest) + DECIMAL_WIDTH + 1
+    out = np.empty(batch.pairs * width, dtype=np.uint8)
+    size = _put_table(first_region, reads, haplotypes, read_only(likelihoods), out)
+    return out[:size]
+
+
+def likelihood_matrix(batch: HmmBatch, likelihoods: NDArray[np.float64]) -> NDArray[np.uint8]:
+    """Write a matrix per region: a line `R H`, then R lines of H likelihoods.
+
+    Parameters
+    ----------
+    batch
+        The pairs.
+    likelihoods
+        float64[batch.pairs], in the order of `HmmBatch`.
+
+    Returns
+    -------
+    uint8 text.
+    """
+    reads, haplotypes = np.diff(batch.read_offsets), np.diff(batch.haplotype_offsets)
+    header = len(f"{reads.max(initial=0)} {haplotypes.max(initial=0)}\n")
+    room = len(batch) * header + batch.pairs * (DECIMAL_WIDTH + 1) + int(reads.sum())
+    out = np.empty(room, dtype=np.uint8)
+    size = _put_matrices(reads, haplotypes, read_only(likelihoods), out)
+    return out[:size]
+
+
+@njit
+def _put_table(
+    first_region: int,
+    reads: NDArray[np.int64],
+    haplotypes: NDArray[np.int64],
+    likelihoods: NDArray[np.float64],
+    out: NDArray[np.uint8],
+) -> Integer:
+    """Write the lines of regions of so many reads and haplotypes; return their bytes."""
+    lead = np.empty(2 * _INDEX_WIDTH, dtype=np.uint8)
+    at: Integer = 0
+    pair = 0
+    for region in range(reads.size):
+        for read in range(reads[region]):
+            prefix = _put_index(lead, 0, first_region + region)
+            prefix = _put_index(lead, prefix, read)
+            for haplotype in range(haplotypes[region]):
+                copy_bytes(lead, 0, out, at, prefix)
+                at = _put_index(out, at + prefix, haplotype)
+                at = put_decimal(out, at, likelihoods[pair])
+                out[at] = _NEWLINE
+                at += 1
+                pair += 1
+    return at
+
+
+@njit
+def _put_index(out: NDArray[np.uint8], at: Integer, index: Integer) -> Integer:
+    at = put_integer(out, at, index)
+    out[at] = _TAB
+    return at + 1
+
+
+@njit
+def _put_matrices(
+    reads: NDArray[np.int64],
+    haplotypes: NDArray[np.int64],
+    likelihoods: NDArray[np.float64],
+    out: NDArray[np.uint8],
+) -> Integer:
+    """Write the matrices of regions of so many reads and haplotypes; return their bytes."""
+    at: Integer = 0
+    pair = 0
+    for region in range(reads.size):
+        at = put_integer(out, at, reads[region])
+        out[at] = _BLANK
+        at = put_integer(out, at + 1, haplotypes[region])
+        out[at] = _NEWLINE
+        at += 1
+        for _ in range(reads[region]):
+            for haplotype in range(haplotypes[region]):
+                if haplotype:
+                    out[at] = _BLANK
+                    at += 1
+                at = put_decimal(out, at, likelihoods[pair])
+                pair += 1
+            out[at] = _NEWLINE
+            at += 1
+    return at

@@ -1,0 +1,121 @@
+"""The aligner on the CPU: many pairs of like size side by side, groups of them in threads."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hapgpu.arrays.ragged import AlignmentBatch, PairBatch, Ragged
+from hapgpu.realign.align.lane_group import LaneGroup, Workspace
+from hapgpu.realign.scoring import Overhang, Scoring
+from hapgpu.runtime.devices import CpuDevice
+
+LANES = 128
+"""Pairs side by side; fewer lose to the compiler's checks around each inner loop."""
+
+WORKSPACE_BYTES = 48 << 20
+"""About what a thread may use for direction bits and kept rows."""
+
+
+def align_pairs(
+    pairs: PairBatch, scoring: Scoring, overhang: Overhang, device: CpuDevice
+) -> AlignmentBatch:
+    """Align pairs by GATK's recurrences (Ren et al. 2019, eq. 1-3, with GATK's tie rules).
+
+    Parameters
+    ----------
+    pairs
+        n pairs of non-empty sequences.
+    scoring, overhang
+        Weights and the treatment of query bases outside the reference.
+    device
+        Where to compute; the result does not depend on it.
+
+    Returns
+    -------
+    n alignments in the order of the pairs.
+    """
+    scores = np.empty(len(pairs), dtype=np.int32)
+    offsets = np.empty(len(pairs), dtype=np.int32)
+    groups = _groups(pairs)
+    cigars: list[Ragged] = [Ragged(np.empty(0, np.uint32), np.zeros(1, np.int64))] * len(groups)
+
+    def align(number: int, workspace: Workspace) -> None:
+        rows = groups[number]
+        lanes = LaneGroup(pairs.take(rows), scoring, overhang, workspace, with_directions=True)
+        scores[rows] = lanes.fill()
+        offsets[rows], cigars[number] = lanes.trace_back()
+
+    _run_groups(align, len(groups), device.threads)
+    order = np.empty(len(pairs), dtype=np.int64)
+    if groups:
+        order[np.concatenate(groups)] = np.arange(len(pairs))
+        ragged = Ragged.concatenate(cigars).take(order)
+    else:
+        ragged = Ragged(np.empty(0, np.uint32), np.zeros(1, np.int64))
+    return AlignmentBatch(scores, offsets, ragged)
+
+
+def score_pairs(
+    pairs: PairBatch, scoring: Scoring, overhang: Overhang, device: CpuDevice
+) -> NDArray[np.int32]:
+    """Return only the scores, int32[n], of `align_pairs`, in less time."""
+    scores = np.empty(len(pairs), dtype=np.int32)
+    groups = _groups(pairs)
+
+    def score(number: int, workspace: Workspace) -> None:
+        rows = groups[number]
+        lanes = LaneGroup(pairs.take(rows), scoring, overhang, workspace, with_directions=False)
+        scores[rows] = lanes.fill()
+
+    _run_groups(score, len(groups), device.threads)
+    return scores
+
+
+def _groups(pairs: PairBatch) -> list[NDArray[np.int64]]:
+    """Row numbers of the pairs to be filled side by side: of like size, the largest first."""
+    reference_lengths, query_lengths = pairs.reference_lengths, pairs.query_lengths
+    order = np.lexsort((reference_lengths, query_lengths))[::-1]
+    groups = []
+    start = 0
+    while start < order.size:
+        longest = order[start]
+        lanes = _lane_count(int(reference_lengths[longest]), int(query_lengths[longest]))
+        groups.append(order[start : start + lanes])
+        start += lanes
+    return groups
+
+
+def _lane_count(rows: int, columns: int) -> int:
+    """As many lanes as the workspace holds; fewer than LANES only for very long sequences."""
+    lanes = LANES
+    while lanes > 1 and _kept_rows_bytes(rows, columns, lanes) > WORKSPACE_BYTES // 2:
+        lanes //= 2
+    return lanes
+
+
+def _kept_rows_bytes(rows: int, columns: int, lanes: int) -> int:
+    """Memory of the rows kept for the second filling when it is balanced with the blocks."""
+    return int(2 * rows**0.5) * columns * lanes
+
+
+def _run_groups(task: Callable[[int, Workspace], None], count: int, threads: int) -> None:
+    """Do all groups, each thread taking the next one with a workspace of its own."""
+    numbers = iter(range(count))
+    if threads == 1 or count <= 1:
+        workspace = Workspace(WORKSPACE_BYTES)
+        for number in numbers:
+            task(number, workspace)
+        return
+
+    def work() -> None:
+        workspace = Workspace(WORKSPACE_BYTES)
+        for number in numbers:  # a range iterator hands out each number once, whatever the thread
+            task(number, workspace)
+
+    with ThreadPoolExecutor(min(threads, count)) as pool:
+        for future in [pool.submit(work) for _ in range(min(threads, count))]:
+            future.result()

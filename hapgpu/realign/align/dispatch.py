@@ -1,0 +1,95 @@
+"""Alignment of pair batches on any device, with what GATK does around its recurrences."""
+
+from __future__ import annotations
+
+from types import ModuleType
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hapgpu.arrays.ragged import AlignmentBatch, PairBatch, Ragged
+from hapgpu.errors import InputError
+from hapgpu.realign.scoring import Overhang, Scoring
+from hapgpu.runtime.devices import CpuDevice, Device
+
+
+def align_pairs(
+    pairs: PairBatch, scoring: Scoring, overhang: Overhang, device: Device
+) -> AlignmentBatch:
+    """Align pairs exactly as GATK's SmithWatermanJavaAligner does.
+
+    Parameters
+    ----------
+    pairs
+        n pairs.
+    scoring, overhang
+        Weights and the treatment of query bases outside the reference.
+    device
+        Where to compute; the result does not depend on it.
+
+    Returns
+    -------
+    n alignments in the order of the pairs.
+
+    Raises
+    ------
+    InputError
+        If a sequence is empty, or scores would not fit 32 bits.
+    """
+    if not len(pairs):
+        none = np.empty(0, dtype=np.int32)
+        return AlignmentBatch(none, none, Ragged.from_lengths(none.view(np.uint32), none))
+    _check(pairs, scoring, overhang)
+    alignments: AlignmentBatch = _backend(device).align_pairs(pairs, scoring, overhang, device)
+    if scoring.prefers_exact_match or not overhang.has_free_ends:
+        return alignments
+    return _with_exact_matches(pairs, scoring, alignments)
+
+
+def score_pairs(
+    pairs: PairBatch, scoring: Scoring, overhang: Overhang, device: Device
+) -> NDArray[np.int32]:
+    """Return only the scores, int32[n], of `align_pairs`, in less time."""
+    if not len(pairs) or (not scoring.prefers_exact_match and overhang.has_free_ends):
+        return align_pairs(pairs, scoring, overhang, device).scores
+    _check(pairs, scoring, overhang)
+    scores: NDArray[np.int32] = _backend(device).score_pairs(pairs, scoring, overhang, device)
+    return scores
+
+
+def _backend(device: Device) -> ModuleType:
+    if isinstance(device, CpuDevice):
+        from hapgpu.realign.align import cpu  # noqa: PLC0415  (only the kernels in use are loaded)
+
+        return cpu
+    from hapgpu.realign.align import cuda  # noqa: PLC0415  (as above)
+
+    return cuda
+
+
+def _check(pairs: PairBatch, scoring: Scoring, overhang: Overhang) -> None:
+    reference_lengths, query_lengths = pairs.reference_lengths, pairs.query_lengths
+    for what, lengths in (("reference", reference_lengths), ("query", query_lengths)):
+        if not lengths.min():
+            message = f"cannot align an empty sequence: {what} of pair {int(lengths.argmin())}"
+            raise InputError(message)
+    scoring.check_range(int(reference_lengths.max()), int(query_lengths.max()), overhang)
+
+
+def _with_exact_matches(
+    pairs: PairBatch, scoring: Scoring, alignments: AlignmentBatch
+) -> AlignmentBatch:
+    """Replace alignments of queries that occur in their reference, as GATK does.
+
+    Under odd weights (a match that does not pay, a gap that does) they are not the best.
+    """
+    scores, offsets = alignments.scores.copy(), alignments.offsets.copy()
+    cigars = list(alignments.cigars)
+    for row in range(len(pairs)):
+        reference = pairs.references[pairs.reference_index[row]].tobytes()
+        query = pairs.queries[pairs.query_index[row]].tobytes()
+        if (start := reference.rfind(query)) >= 0:
+            scores[row], offsets[row] = scoring.match * len(query), start
+            cigars[row] = np.array([len(query) << 4], dtype=np.uint32)
+    lengths = [cigar.size for cigar in cigars]
+    return AlignmentBatch(scores, offsets, Ragged.from_lengths(np.concatenate(cigars), lengths))

@@ -1,0 +1,262 @@
+# ruff: noqa: PLR0917, FBT001, FURB136  (Numba takes no keywords, and max() costs the vectors)
+"""The recurrences and the traceback of a group of pairs, each pair a lane of all arrays.
+
+The innermost axis is the lane, so that the compiler turns the recurrences of `reference.py` into
+vector instructions. Instead of step lengths a cell keeps four bits: where its best path came
+from, and whether its insertion and deletion were extended; the length of a gap is 1 + the number
+of consecutive extended cells behind it.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hapgpu.realign.scoring import Overhang
+from hapgpu.runtime.jit import njit
+
+# Direction bits of a cell; two columns share a byte, the odd one in the upper half.
+_INSERTION, _DELETION, _SOURCE = np.uint8(1), np.uint8(2), np.uint8(3)
+_INSERTION_EXTENDED, _DELETION_EXTENDED = np.uint8(4), np.uint8(8)
+_NO_BITS = np.uint8(0)
+
+_M, _I, _D = 0, 1, 2  # BAM operations
+
+_SOFTCLIP, _INDEL, _LEADING_INDEL, _IGNORE = (int(overhang) for overhang in Overhang)
+
+Array = NDArray[Any]
+
+
+class Weights(NamedTuple):
+    """Scoring in the type of the scores, with GATK's two bounds."""
+
+    match: Any
+    mismatch: Any
+    gap_open: Any
+    gap_extend: Any
+    unreachable: Any
+    lowest: Any
+
+
+class Pairs(NamedTuple):
+    """Sequences of a group as lanes: `references` [rows, lanes], `queries` [columns, lanes]."""
+
+    references: Array
+    queries: Array
+    reference_lengths: Array
+    query_lengths: Array
+
+
+class State(NamedTuple):
+    """The last row filled, and what runs along a row.
+
+    `scores` [columns + 1, lanes], `deletions` [columns, lanes], `insertions` and `diagonals`
+    [lanes].
+    """
+
+    scores: Array
+    deletions: Array
+    insertions: Array
+    diagonals: Array
+
+
+class Trace(NamedTuple):
+    """End cells, then the progress of the traceback; all [lanes] but `runs` [lanes, capacity].
+
+    `scores`, `rows` and `columns` are those of the best end cell; the traceback moves the two
+    latter. `gaps` is the gap that the next cell continues, _M if none; `runs` holds the CIGAR,
+    last run first, and `counts` its size.
+    """
+
+    scores: Array
+    rows: Array
+    columns: Array
+    gaps: Array
+    runs: Array
+    counts: Array
+
+
+@njit
+def pack_lanes(rows: Array, starts: Array, lengths: Array, lanes: Array) -> None:
+    """Write each row into its lane; what lies below a row's end is never looked at."""
+    for lane in range(lanes.shape[1]):
+        for k in range(lengths[lane]):
+            lanes[k, lane] = rows[starts[lane] + k]
+        for k in range(lengths[lane], lanes.shape[0]):
+            lanes[k, lane] = 0
+
+
+@njit
+def _border(position: int, weights: Weights, overhang: int) -> int:
+    """Score of the cell `position` steps along the first row or column."""
+    if position == 0 or overhang in (_SOFTCLIP, _IGNORE):
+        return 0
+    return int(weights.gap_open) + (position - 1) * int(weights.gap_extend)
+
+
+@njit
+def set_first_row(state: State, weights: Weights, overhang: int) -> None:
+    """Set the row before the first base of each reference."""
+    for j in range(state.scores.shape[0]):
+        border = _border(j, weights, overhang)
+        for lane in range(state.scores.shape[1]):
+            state.scores[j, lane] = border
+    for j in range(state.deletions.shape[0]):
+        for lane in range(state.deletions.shape[1]):
+            state.deletions[j, lane] = weights.unreachable
+
+
+@njit
+def _cell(
+    matches: bool,
+    diagonal: Any,
+    above: Any,
+    deletion: Any,
+    left: Any,
+    insertion: Any,
+    weights: Weights,
+    score_type: Any,
+) -> tuple[Any, Any, Any, Any]:
+    """Score, insertion, deletion and direction bits of one cell (`_fill` of reference.py)."""
+    through = score_type(diagonal + (weights.match if matches else weights.mismatch))
+    deletion_opened = score_type(above + weights.gap_open)
+    deletion = score_type(deletion + weights.gap_extend)
+    deletion_bit = _DELETION_EXTENDED if deletion >= deletion_opened else _NO_BITS
+    deletion = deletion if deletion >= deletion_opened else deletion_opened
+    insertion_opened = score_type(left + weights.gap_open)
+    insertion = score_type(insertion + weights.gap_extend)
+    insertion_bit = _INSERTION_EXTENDED if insertion >= insertion_opened else _NO_BITS
+    insertion = insertion if insertion >= insertion_opened else insertion_opened
+    gap = insertion if insertion >= deletion else deletion
+    source = _INSERTION if insertion >= deletion else _DELETION
+    source = _NO_BITS if through >= gap else source
+    score = through if through >= gap else gap
+    score = score if score >= weights.lowest else weights.lowest
+    return score, insertion, deletion, np.uint8(source | insertion_bit | deletion_bit)
+
+
+@njit
+def _start_row(state: State, i: int, weights: Weights, overhang: int) -> None:
+    border = _border(i + 1, weights, overhang)
+    for lane in range(state.insertions.shape[0]):
+        state.insertions[lane] = weights.unreachable
+        state.diagonals[lane] = state.scores[0, lane]
+        state.scores[0, lane] = border
+
+
+@njit
+def fill_rows(
+    pairs: Pairs,
+    state: State,
+    directions: Array | None,
+    trace: Trace,
+    weights: Weights,
+    overhang: int,
+    block: tuple[int, int],
+    find_ends: bool,
+) -> None:
+    """Fill the rows of a block; `directions` [row, column pair, lane], or None for scores only.
+
+    Two columns a step: with one, the compiler sees no vectors in it.
+    """
+    first, last = block
+    scores, deletions, insertions, diagonals = state
+    references, queries = pairs.references, pairs.queries
+    score_type = scores.dtype.type
+    lanes = references.shape[1]
+    for i in range(first, last):
+        _start_row(state, i, weights, overhang)
+        for j in range(0, queries.shape[0], 2):
+            for lane in range(lanes):
+                base = references[i, lane]
+                above, above_next = scores[j + 1, lane], scores[j + 2, lane]
+                score, insertion, deletion, bits = _cell(
+                    base == queries[j, lane],
+                    diagonals[lane],
+                    above,
+                    deletions[j, lane],
+                    scores[j, lane],
+                    insertions[lane],
+                    weights,
+                    score_type,
+                )
+                scores[j + 1, lane] = score
+                deletions[j, lane] = deletion
+                score, insertion, deletion, bits_next = _cell(
+                    base == queries[j + 1, lane],
+                    above,
+                    above_next,
+                    deletions[j + 1, lane],
+                    score,
+                    insertion,
+                    weights,
+                    score_type,
+                )
+                scores[j + 2, lane] = score
+                deletions[j + 1, lane] = deletion
+                insertions[lane] = insertion
+                diagonals[lane] = above_next
+                if directions is not None:
+                    both = np.uint8(bits | np.uint8(bits_next << np.uint8(4)))
+                    directions[i - first, j >> 1, lane] = both
+        if find_ends:
+            _find_ends(pairs, scores, trace, overhang, i + 1)
+
+
+@njit
+def _find_ends(pairs: Pairs, scores: Array, trace: Trace, overhang: int, row: int) -> None:
+    """Take the end cells of a filled row (1-based) into account (`_end_cell` of reference.py)."""
+    for lane in range(scores.shape[1]):
+        rows = pairs.reference_lengths[lane]
+        if row > rows:
+            continue
+        last_column = pairs.query_lengths[lane]
+        score = scores[last_column, lane]
+        if (row == rows) if overhang == _INDEL else (score >= trace.scores[lane]):
+            trace.scores[lane] = score
+            trace.rows[lane] = row
+        if row == rows and overhang in (_SOFTCLIP, _IGNORE):
+            _search_last_row(scores, trace, lane, row, last_column)
+
+
+@njit
+def _search_last_row(scores: Array, trace: Trace, lane: int, row: int, columns: int) -> None:
+    for j in range(1, columns + 1):
+        score = scores[j, lane]
+        nearer_diagonal = abs(row - j) < abs(trace.rows[lane] - trace.columns[lane])
+        if score > trace.scores[lane] or (score == trace.scores[lane] and nearer_diagonal):
+            trace.scores[lane] = score
+            trace.rows[lane] = row
+            trace.columns[lane] = j
+
+
+@njit
+def trace_block(trace: Trace, directions: Array, first: int) -> None:
+    """Follow the bits of each lane up to a border of its matrix, or of the block above."""
+    for lane in range(trace.rows.shape[0]):
+        row, column, gap = trace.rows[lane], trace.columns[lane], trace.gaps[lane]
+        while row > first and column > 0:
+            byte = directions[row - 1 - first, (column - 1) >> 1, lane]
+            bits = byte >> np.uint8(4) if column % 2 == 0 else byte
+            source = gap or bits & _SOURCE
+            operation = _M
+            if source == _INSERTION:
+                operation = _I
+                column -= 1
+                gap = _INSERTION if bits & _INSERTION_EXTENDED else _NO_BITS
+            elif source == _DELETION:
+                operation = _D
+                row -= 1
+                gap = _DELETION if bits & _DELETION_EXTENDED else _NO_BITS
+            else:
+                row -= 1
+                column -= 1
+            count = trace.counts[lane]
+            if count and trace.runs[lane, count - 1] & 15 == operation:
+                trace.runs[lane, count - 1] += np.uint32(1 << 4)
+            else:
+                trace.runs[lane, count] = np.uint32(1 << 4 | operation)
+                trace.counts[lane] = count + 1
+        trace.rows[lane], trace.columns[lane], trace.gaps[lane] = row, column, gap

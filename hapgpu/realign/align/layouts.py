@@ -1,0 +1,142 @@
+"""How pairs are laid out on the lanes of the CUDA aligner (`cuda/realign/align.cu`)."""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass
+
+WARP_LANES = 32
+MOST_THREADS_PER_BLOCK = 128
+MOST_WARPS_PER_BLOCK = MOST_THREADS_PER_BLOCK // WARP_LANES
+ROWS_PER_WORD = 8
+
+# Instructions of a lane per cell and per row, counted in the machine code for sm_90.
+_CELL_COST = 14.5
+_ROW_COST = 40
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Layout:
+    """Lanes that share a pair, columns that each lane holds in registers, and stripes.
+
+    Each of the `lanes * stripes` slots has `columns` or `columns - 1` columns of the query.
+    """
+
+    columns: int
+    lanes: int
+    stripes: int
+
+    @property
+    def groups(self) -> int:
+        """Pairs that a warp works on at a time."""
+        return WARP_LANES // self.lanes
+
+    def cost(self, rows: int) -> float:
+        """Lane instructions for a pair with `rows` reference bases."""
+        steps = (rows + self.lanes - 1) * self.stripes
+        return self.lanes * steps * (_CELL_COST * self.columns + _ROW_COST)
+
+
+@functools.cache
+def choose_layout(query_length: int, rows: int, most_columns: int) -> Layout:
+    """Pick the layout with the fewest instructions for a query against `rows` reference bases.
+
+    Parameters
+    ----------
+    query_length, rows
+        Bases of query and reference, at least 1.
+    most_columns
+        Columns that a lane can hold in registers.
+    """
+    layouts = [
+        _fit(query_length, lanes, most_columns)
+        for lanes in (1, 2, 4, 8, 16, 32)
+        if lanes == 1 or lanes <= query_length
+    ]
+    fitting = [layout for layout in layouts if layout.stripes == 1] or layouts[-1:]
+    return min(fitting, key=lambda layout: layout.cost(rows))
+
+
+def _fit(query_length: int, lanes: int, most_columns: int) -> Layout:
+    stripes = -(-query_length // (lanes * most_columns))
+    return Layout(-(-query_length // (lanes * stripes)), lanes, stripes)
+
+
+@dataclass(frozen=True, slots=True)
+class ScratchLayout:
+    """Sections of a warp's scratch memory, in 32-bit words from its start (`Scratch` there)."""
+
+    blocks_per_stripe: int
+    last_row_at: int
+    borders_at: int
+    runs_at: int
+    run_capacity: int
+    words: int
+
+
+def scratch_layout(
+    layout: Layout, rows: int, query_length: int, *, score_words: int, with_trace: bool
+) -> ScratchLayout:
+    """Lay out the scratch memory for pairs up to a size.
+
+    Parameters
+    ----------
+    layout
+        How the pairs are laid out on the lanes.
+    rows, query_length
+        Longest reference and query.
+    score_words
+        32-bit words of a score.
+    with_trace
+        Whether directions and CIGARs are kept.
+    """
+    blocks = -(-(rows + layout.lanes - 1) // ROWS_PER_WORD)
+    slots = layout.stripes * layout.columns * WARP_LANES
+    # Each insertion or match takes a column, each but the first deletion lies between two.
+    capacity = 2 * query_length + 4 if with_trace else 0
+    sizes = (
+        slots * blocks if with_trace else 0,
+        slots,
+        2 * score_words * layout.groups * rows if layout.stripes > 1 else 0,
+        layout.groups * capacity,
+    )
+    starts = [0]
+    for size in sizes:
+        starts.append(starts[-1] + -(-size // WARP_LANES) * WARP_LANES)
+    _, last_row_at, borders_at, runs_at, words = starts
+    return ScratchLayout(blocks, last_row_at, borders_at, runs_at, capacity, words)
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """Blocks of a launch, and warps in each."""
+
+    blocks: int
+    warps_per_block: int
+
+    @property
+    def warps(self) -> int:
+        """Warps of the launch; each needs scratch memory."""
+        return self.blocks * self.warps_per_block
+
+    @property
+    def threads_per_block(self) -> int:
+        """Threads in each block."""
+        return self.warps_per_block * WARP_LANES
+
+
+def choose_grid(needed: int, resident: int, affordable: int, multiprocessors: int) -> Grid:
+    """Take as many warps as there is work for, as run at a time, and as the memory allows.
+
+    Few warps are spread over the multiprocessors, one to a block; at least one warp is launched.
+
+    Parameters
+    ----------
+    needed, resident, affordable
+        Warps that have work, that run at a time, and that have scratch memory.
+    multiprocessors
+        Multiprocessors of the device.
+    """
+    warps = max(1, min(needed, resident, affordable))
+    per_block = min(max(1, warps // multiprocessors), MOST_WARPS_PER_BLOCK)
+    return Grid(warps // per_block, per_block)

@@ -1,0 +1,1 @@
+"""Reads that get a new alignment with the reference, and the table that finds them again."""

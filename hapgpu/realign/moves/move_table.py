@@ -1,0 +1,214 @@
+"""Moves found again, by name and by where the reads were."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Sequence
+from os import SEEK_END
+from typing import IO, Any, Final, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hapgpu.arrays.bytes import Integer
+from hapgpu.arrays.ragged import offsets_of
+from hapgpu.arrays.ragged_view import read_only
+from hapgpu.errors import OutputError
+from hapgpu.realign.moves.moves import Moves
+from hapgpu.runtime.jit import njit_inlined
+
+NOT_MOVED: Final = -1
+
+_MOVES_IN_MEMORY = 1_000_000
+_ALIGNMENT: Final = 8
+_NEVER_ALIKE: Final = 0x900  # secondary and supplementary records are nobody's mate
+
+
+class MoveIndex(NamedTuple):
+    """The columns of a run of moves by which reads are found, for compiled code.
+
+    Attributes
+    ----------
+    buckets
+        int64[2 ** k + 1]: moves whose name hash has the leading bits b are rows
+        `buckets[b]` to `buckets[b + 1]`.
+    shift
+        64 - k.
+    """
+
+    buckets: NDArray[np.int64]
+    shift: np.uint64
+    name_hashes: NDArray[np.uint64]
+    flags: NDArray[np.uint16]
+    reference_ids: NDArray[np.int32]
+    old_positions: NDArray[np.int32]
+    old_ends: NDArray[np.int32]
+
+    @classmethod
+    def of(cls, moves: Moves) -> Self:
+        """Index moves that are sorted by the hash of the name."""
+        bits = max(1, len(moves).bit_length())
+        shift = np.uint64(64 - bits)
+        tops = (moves.name_hashes >> shift).astype(np.int64)
+        return cls(
+            np.searchsorted(tops, np.arange(2**bits + 1)),
+            shift,
+            read_only(moves.name_hashes),
+            read_only(moves.flags),
+            read_only(moves.reference_ids),
+            read_only(moves.old_positions),
+            read_only(moves.old_ends),
+        )
+
+
+class MoveTable:
+    """All moves of a run of the program, in runs that are sorted by the hash of the read's name.
+
+    Attributes
+    ----------
+    indexes
+        What the moves of each run are found by.
+    starts
+        int64[runs + 1]: the moves of run k have the numbers from `starts[k]` on.
+    most_left
+        How many bases, at most, a read starts before its old position.
+    """
+
+    def __init__(self, runs: Sequence[Moves]) -> None:
+        self._runs = list(runs)
+        self.indexes = [MoveIndex.of(run) for run in runs]
+        self.starts = offsets_of([len(run) for run in runs])
+        self.most_left = max([0, *(_most_left(run) for run in runs)])
+
+    def __len__(self) -> int:
+        return int(self.starts[-1])
+
+    def take(self, rows: NDArray[np.int64]) -> Moves:
+        """Gather moves by their numbers."""
+        run = np.searchsorted(self.starts, rows, side="right") - 1
+        order = np.argsort(run, kind="stable")
+        parts = [moves.take(rows[run == k] - self.starts[k]) for k, moves in enumerate(self._runs)]
+        back = np.empty_like(order)
+        back[order] = np.arange(order.size)
+        return Moves.concatenate([*parts, Moves.none()]).take(back)
+
+    def of_name(self, hashed: np.uint64) -> Moves:
+        """Return the moves of all records whose name has a hash."""
+        found = [
+            np.arange(*np.searchsorted(moves.name_hashes, [hashed, hashed + np.uint64(1)])) + start
+            for moves, start in zip(self._runs, self.starts[:-1], strict=True)
+        ]
+        return self.take(np.concatenate([np.empty(0, dtype=np.int64), *found]))
+
+
+class MoveCollector:
+    """Collects moves as they are found, in bounded memory.
+
+    A million moves take about 100 MB. Each further million waits in an unnamed temporary file,
+    which is gone with this process, and is mapped into memory.
+    """
+
+    def __init__(self) -> None:
+        self._parts: list[Moves] = []
+        self._count = 0
+        self._runs: list[Moves] = []
+
+    def add(self, moves: Moves) -> None:
+        """Take the moves of a batch.
+
+        Raises
+        ------
+        OutputError
+            There is no room for a temporary file.
+        """
+        self._parts.append(moves)
+        self._count += len(moves)
+        if self._count >= _MOVES_IN_MEMORY:
+            self._runs.append(_mapped(_sorted(self._parts)))
+            self._parts, self._count = [], 0
+
+    def table(self) -> MoveTable:
+        """Return all moves."""
+        last = [_sorted(self._parts)] if self._count else []
+        return MoveTable([*self._runs, *last])
+
+
+def _sorted(parts: Sequence[Moves]) -> Moves:
+    """Sort by more than the hash, so that the order does not depend on batches."""
+    moves = Moves.concatenate(parts)
+    keys = (moves.old_ends, moves.flags, moves.old_positions, moves.reference_ids)
+    return moves.take(np.lexsort((*keys, moves.name_hashes)))
+
+
+def _most_left(moves: Moves) -> int:
+    return int((moves.old_positions - moves.positions).max(initial=0))
+
+
+def _mapped(moves: Moves) -> Moves:
+    """Move the columns of moves to a temporary file."""
+    try:
+        with tempfile.TemporaryFile() as file:
+            return moves.with_columns(lambda column: _mapped_column(file, column))
+    except OSError as error:
+        raise OutputError(
+            f"cannot write a temporary file to {tempfile.gettempdir()}: {error.strerror or error};"
+            " set TMPDIR to a folder with more room"
+        ) from error
+
+
+def _mapped_column(file: IO[bytes], column: NDArray[Any]) -> NDArray[Any]:
+    if not column.size:
+        return column
+    start = file.seek(0, SEEK_END)
+    start = file.seek(-(-start // _ALIGNMENT) * _ALIGNMENT)
+    column.tofile(file)
+    file.flush()
+    mapped = np.memmap(file, dtype=column.dtype, mode="r", offset=start, shape=column.shape)
+    return np.asarray(mapped)
+
+
+@njit_inlined
+def find_own(
+    index: MoveIndex, name: Integer, flag: Integer, reference: Integer, start: Integer, end: Integer
+) -> Integer:
+    """Return the move of a record that covers start to end, or `NOT_MOVED`."""
+    bucket = np.int64(name >> index.shift)
+    for row in range(index.buckets[bucket], index.buckets[bucket + 1]):
+        if (
+            index.name_hashes[row] == name
+            and index.flags[row] == flag
+            and index.old_positions[row] == start
+            and index.reference_ids[row] == reference
+            and index.old_ends[row] == end
+        ):
+            return row
+    return NOT_MOVED
+
+
+@njit_inlined
+def find_mate(
+    index: MoveIndex, name: Integer, flag: Integer, reference: Integer, start: Integer
+) -> Integer:
+    """Return the move of the mate of a record, which says that it starts there, or `NOT_MOVED`."""
+    bucket = np.int64(name >> index.shift)
+    for row in range(index.buckets[bucket], index.buckets[bucket + 1]):
+        other = np.int64(index.flags[row])
+        if (
+            index.name_hashes[row] == name
+            and (other ^ flag) & 0xC0
+            and not other & _NEVER_ALIKE
+            and index.old_positions[row] == start
+            and index.reference_ids[row] == reference
+        ):
+            return row
+    return NOT_MOVED
+
+
+@njit_inlined
+def has_sibling(index: MoveIndex, name: Integer, flag: Integer) -> bool:
+    """Tell whether a record of the same read, this one or another, has moved."""
+    found = False
+    bucket = np.int64(name >> index.shift)
+    for row in range(index.buckets[bucket], index.buckets[bucket + 1]):
+        found |= index.name_hashes[row] == name and not (index.flags[row] ^ flag) & 0xC0
+    return found

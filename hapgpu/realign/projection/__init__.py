@@ -1,0 +1,1 @@
+"""Haplotypes placed on the reference, and alignments carried over to it."""

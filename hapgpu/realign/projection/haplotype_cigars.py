@@ -1,0 +1,198 @@
+"""Haplotypes aligned from end to end with their reference, as GATK's calculateCigar does."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hapgpu.arrays.ragged import AlignmentBatch, PairBatch, Ragged
+from hapgpu.arrays.ragged_view import Rows, longest_row, row_of, rows_of, with_room
+from hapgpu.cigar.builder import (
+    COUNT,
+    LEADING_REMOVED,
+    TRAILING_REMOVED,
+    CigarBuilder,
+    add_element,
+    built,
+    new_builder,
+    start_cigar,
+)
+from hapgpu.cigar.compose import trim_cigar
+from hapgpu.cigar.encoding import (
+    DELETION,
+    MATCH,
+    SOFT_CLIP,
+    cigar_strings,
+    operation_of,
+    write_cigar,
+)
+from hapgpu.cigar.left_align import LeftAligner, left_align, new_left_aligner
+from hapgpu.errors import InputError
+from hapgpu.io.text.columns import repeated, side_by_side
+from hapgpu.realign.api import align, as_row
+from hapgpu.realign.scoring import Overhang, Scoring
+from hapgpu.runtime.jit import njit
+
+_PAD = 10
+_PAD_BASE = "N"
+_FAILED = -1
+
+
+def haplotype_cigar(
+    reference: str | bytes,
+    haplotype: str | bytes,
+    *,
+    scoring: str | Scoring = "haplotype-to-reference",
+    overhang: str | Overhang = "softclip",
+) -> str | None:
+    """CIGAR of a haplotype that starts and ends with its reference haplotype.
+
+    Parameters
+    ----------
+    reference, haplotype
+        The bases; one of them may be empty.
+    scoring, overhang
+        As for `align`.
+
+    Returns
+    -------
+    The CIGAR, with indels left-aligned and deletions at its ends kept; None if there is no
+    alignment from end to end (GATK's CigarUtils.calculateCigar).
+
+    Raises
+    ------
+    InputError
+        If both sequences are empty, or one is not ASCII text.
+    UsageError
+        If a name is unknown.
+    """
+    if not reference and not haplotype:
+        raise InputError("cannot align an empty haplotype with an empty reference")
+    row = np.zeros(1, dtype=np.int32)
+    pairs = PairBatch(as_row(reference, "reference"), as_row(haplotype, "haplotype"), row, row)
+    padded = pad_pairs(pairs)
+    alignments = align(
+        padded.references, padded.queries, scoring=scoring, overhang=overhang, device="cpu"
+    )
+    cigars, ok = anchor_haplotypes(
+        pairs, AlignmentBatch(alignments.score, alignments.offset, alignments.cigars)
+    )
+    return cigar_strings(cigars)[0] if ok[0] else None
+
+
+def pad_pairs(pairs: PairBatch) -> PairBatch:
+    """Put ten N before and after all sequences, which pins haplotypes to their references."""
+    return PairBatch(
+        _padded(pairs.references), _padded(pairs.queries), pairs.reference_index, pairs.query_index
+    )
+
+
+def anchor_haplotypes(
+    pairs: PairBatch, alignments: AlignmentBatch
+) -> tuple[Ragged, NDArray[np.bool_]]:
+    """Turn alignments of padded haplotypes into CIGARs from end to end of the reference.
+
+    Parameters
+    ----------
+    pairs
+        n pairs of a reference haplotype and a haplotype, without pads.
+    alignments
+        Those of `pad_pairs(pairs)`.
+
+    Returns
+    -------
+    CIGARs with indels left-aligned and deletions at the ends kept, and bool[n]: where there is
+    one (GATK's CigarUtils.calculateCigar).
+    """
+    data, offsets = _anchor_rows(
+        rows_of(pairs.references),
+        rows_of(pairs.queries),
+        pairs.reference_index,
+        pairs.query_index,
+        rows_of(alignments.cigars),
+        alignments.offsets,
+    )
+    cigars = Ragged(data, offsets)
+    return cigars, cigars.lengths > 0
+
+
+def _padded(sequences: Ragged) -> Ragged:
+    pads = repeated(_PAD_BASE * _PAD, len(sequences))
+    return side_by_side([pads, sequences, pads])
+
+
+@njit
+def _anchor_rows(
+    references: Rows,
+    haplotypes: Rows,
+    reference_index: NDArray[np.int32],
+    haplotype_index: NDArray[np.int32],
+    cigars: Rows,
+    starts: NDArray[np.int32],
+) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
+    count = starts.size
+    offsets = np.zeros(count + 1, dtype=np.int64)
+    out = np.empty(4 * count, dtype=np.uint32)
+    most = longest_row(cigars) + 1
+    trimmed, aligner = new_builder(most), new_left_aligner(most)
+    for row in range(count):
+        leading, trailing = _anchor(
+            row_of(cigars, row),
+            starts[row],
+            row_of(references, reference_index[row]),
+            row_of(haplotypes, haplotype_index[row]),
+            trimmed,
+            aligner,
+        )
+        offsets[row + 1] = offsets[row]
+        if leading != _FAILED:
+            middle = built(aligner.result)
+            out = with_room(out, offsets[row] + middle.size + 2)
+            offsets[row + 1] = write_cigar(out, offsets[row], leading, middle, trailing, DELETION)
+    return out[: offsets[-1]], offsets
+
+
+@njit
+def _anchor(
+    cigar: NDArray[np.uint32],
+    start: int,
+    reference: NDArray[np.uint8],
+    haplotype: NDArray[np.uint8],
+    trimmed: CigarBuilder,
+    aligner: LeftAligner,
+) -> tuple[int, int]:
+    """Leave a haplotype's CIGAR in the aligner; return the deletions before and after it."""
+    start_cigar(aligner.result)
+    if haplotype.size == 0:
+        return reference.size, 0
+    if _are_equal(reference, haplotype):
+        add_element(aligner.result, reference.size, MATCH)
+        return 0, 0
+    if start > 0 or _has_soft_clip(cigar):
+        return _FAILED, _FAILED
+    if not trim_cigar(trimmed, cigar, _PAD, _PAD + haplotype.size - 1):
+        return _FAILED, _FAILED
+    leading, trailing = trimmed.state[LEADING_REMOVED], trimmed.state[TRAILING_REMOVED]
+    if trailing > 0:
+        trimmed.elements[trimmed.state[COUNT]] = trailing << 4 | DELETION
+        trimmed.state[COUNT] += 1
+    if not left_align(aligner, built(trimmed), leading, reference, haplotype):
+        return _FAILED, _FAILED
+    state = aligner.result.state
+    return leading + state[LEADING_REMOVED], state[TRAILING_REMOVED]
+
+
+@njit
+def _has_soft_clip(cigar: NDArray[np.uint32]) -> bool:
+    is_clipped = False
+    for element in cigar:
+        is_clipped |= operation_of(element) == SOFT_CLIP
+    return is_clipped
+
+
+@njit
+def _are_equal(one: NDArray[np.uint8], other: NDArray[np.uint8]) -> bool:
+    are_equal = one.size == other.size
+    for k in range(min(one.size, other.size)):
+        are_equal &= one[k] == other[k]
+    return are_equal

@@ -1,0 +1,373 @@
+"""From alignments with haplotypes to alignments with the reference, as GATK HaplotypeCaller does.
+
+Follows AlignmentUtils.createReadAlignedToRef of GATK 4, odd rules included. Where GATK gives up
+or raises an error, a row is marked as not projected.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hapgpu.arrays.ragged import AlignmentBatch, Ragged
+from hapgpu.arrays.ragged_view import Rows, longest_row, row_of, rows_of, with_room
+from hapgpu.cigar.builder import (
+    LEADING_REMOVED,
+    CigarBuilder,
+    add_element,
+    add_elements,
+    built,
+    finish_cigar,
+    new_builder,
+    start_cigar,
+    start_pinned_cigar,
+)
+from hapgpu.cigar.compose import compose_cigars, trim_cigar
+from hapgpu.cigar.encoding import (
+    MATCH,
+    SOFT_CLIP,
+    cigar_strings,
+    consumes_query,
+    consumes_reference,
+    is_alignment,
+    length_of,
+    operation_of,
+    parse_cigar,
+    query_length,
+    query_lengths,
+    write_cigar,
+)
+from hapgpu.cigar.left_align import LeftAligner, left_align, new_left_aligner
+from hapgpu.errors import InputError
+from hapgpu.realign.api import align, as_row
+from hapgpu.runtime.jit import njit
+
+_HAPLOTYPE_OVERHANG = 1000  # reads may run this far over the end of their haplotype
+_FAILED = -1
+
+
+@dataclass(frozen=True, slots=True)
+class PlacedHaplotypes:
+    """h haplotypes and where they lie on the reference haplotypes of r loci.
+
+    Attributes
+    ----------
+    cigars
+        uint32 in BAM encoding, h rows: haplotype to reference haplotype.
+    starts
+        int64[h], added to the positions of reads: how far after the start of the locus the
+        reference haplotype begins (GATK's alignment start of the haplotype relative to the
+        reference; 0 where they begin together).
+    reference_index
+        int32[h], the locus of each haplotype.
+    references
+        uint8 text, r rows: the bases of the reference haplotypes.
+    reference_starts
+        int64[r], the position of the first base of each locus.
+    """
+
+    cigars: Ragged
+    starts: NDArray[np.int64]
+    reference_index: NDArray[np.int32]
+    references: Ragged
+    reference_starts: NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Projections:
+    """n reads on the reference.
+
+    Attributes
+    ----------
+    positions
+        int64[n], in the units of the starts of the loci; -1 where not projected.
+    cigars
+        uint32 in BAM encoding; no elements where not projected.
+    ok
+        bool[n], false where GATK would leave the read as it is.
+    """
+
+    positions: NDArray[np.int64]
+    cigars: Ragged
+    ok: NDArray[np.bool_]
+
+
+def realign_to_reference(
+    read: str | bytes,
+    haplotype: str | bytes,
+    haplotype_cigar: str,
+    reference_haplotype: str | bytes,
+    haplotype_start: int,
+    reference_start: int,
+) -> tuple[int, str] | None:
+    """Align a read to its haplotype and project it onto the reference.
+
+    Parameters
+    ----------
+    read, haplotype, reference_haplotype
+        The bases, those of the read without soft clips.
+    haplotype_cigar
+        The haplotype's alignment with the reference haplotype.
+    haplotype_start
+        GATK's alignment start of the haplotype relative to the reference.
+    reference_start
+        Position of the first base of the locus.
+
+    Returns
+    -------
+    Position, in the units of `reference_start`, and CIGAR with indels left-aligned; None where
+    GATK would leave the read as it is (AlignmentUtils.createReadAlignedToRef).
+
+    Raises
+    ------
+    InputError
+        If a sequence is empty or not ASCII text, or the CIGAR does not fit the haplotype.
+    """
+    reads = _bases(read, "read")
+    haplotypes = _bases(haplotype, "haplotype")
+    references = _bases(reference_haplotype, "reference haplotype")
+    elements = parse_cigar(haplotype_cigar)
+    cigars = Ragged.from_lengths(elements, [elements.size])
+    if query_lengths(cigars)[0] != haplotypes.lengths[0]:
+        message = (
+            f"haplotype CIGAR {haplotype_cigar} is for {query_lengths(cigars)[0]} bases, "
+            f"but the haplotype has {haplotypes.lengths[0]}"
+        )
+        raise InputError(message)
+    row = np.zeros(1, dtype=np.int32)
+    starts = np.array([[haplotype_start], [reference_start]], dtype=np.int64)
+    placed = PlacedHaplotypes(cigars, starts[0], row, references, starts[1])
+    alignments = align(haplotypes, reads, device="cpu")
+    batch = AlignmentBatch(alignments.score, alignments.offset, alignments.cigars)
+    projections = project_alignments(reads, batch, row, placed, row, row)
+    if not projections.ok[0]:
+        return None
+    return int(projections.positions[0]), cigar_strings(projections.cigars)[0]
+
+
+def project_alignments(
+    reads: Ragged,
+    alignments: AlignmentBatch,
+    haplotype_index: NDArray[np.int32],
+    haplotypes: PlacedHaplotypes,
+    leading_clips: NDArray[np.int32],
+    trailing_clips: NDArray[np.int32],
+    *,
+    clip_ends: bool = False,
+) -> Projections:
+    """Project alignments of reads with haplotypes onto the reference.
+
+    Parameters
+    ----------
+    reads
+        uint8 text, n rows: bases without soft clips.
+    alignments
+        n rows: those of the reads with their haplotypes, overhangs soft-clipped.
+    haplotype_index
+        int32[n], the haplotype of each read.
+    haplotypes
+        The haplotypes and their loci.
+    leading_clips, trailing_clips
+        int32[n], soft clips to be put back around each CIGAR; 0 for none.
+    clip_ends
+        Soft-clip what is inserted at the ends of a read, which GATK leaves there. That has to
+        come before indels are left-aligned: a part of an insertion may go elsewhere than all of it.
+    """
+    positions, data, offsets = _project_rows(
+        rows_of(reads),
+        _Alignments(rows_of(alignments.cigars), alignments.offsets, haplotype_index),
+        _Loci(
+            rows_of(haplotypes.cigars),
+            haplotypes.starts,
+            haplotypes.reference_index,
+            rows_of(haplotypes.references),
+            haplotypes.reference_starts,
+        ),
+        (leading_clips, trailing_clips),
+        clip_ends,
+    )
+    cigars = Ragged(data, offsets)
+    return Projections(positions, cigars, cigars.lengths > 0)
+
+
+def _bases(sequence: str | bytes, what: str) -> Ragged:
+    if not sequence:
+        message = f"the {what} is empty"
+        raise InputError(message)
+    return as_row(sequence, what)
+
+
+class _Alignments(NamedTuple):
+    """Alignments with haplotypes for compiled code."""
+
+    cigars: Rows
+    starts: NDArray[np.int32]
+    haplotypes: NDArray[np.int32]
+
+
+class _Loci(NamedTuple):
+    """PlacedHaplotypes for compiled code."""
+
+    cigars: Rows
+    starts: NDArray[np.int64]
+    reference_index: NDArray[np.int32]
+    references: Rows
+    reference_starts: NDArray[np.int64]
+
+
+class _Workspace(NamedTuple):
+    """CIGARs in the making; int64[2], bases that were inserted at the ends and are clipped."""
+
+    read: CigarBuilder
+    haplotype: CigarBuilder
+    padded: CigarBuilder
+    trimmed: CigarBuilder
+    composed: CigarBuilder
+    aligner: LeftAligner
+    end_insertions: NDArray[np.int64]
+
+
+@njit
+def _new_workspace(read_elements: int, haplotype_elements: int) -> _Workspace:
+    """Make room for CIGARs of so many elements; each step says how many more it may make."""
+    padded = haplotype_elements + 1
+    composed = read_elements + padded
+    return _Workspace(
+        new_builder(read_elements),
+        new_builder(haplotype_elements),
+        new_builder(padded),
+        new_builder(composed),
+        new_builder(composed),
+        new_left_aligner(composed),
+        np.zeros(2, dtype=np.int64),
+    )
+
+
+@njit
+def _project_rows(
+    reads: Rows,
+    alignments: _Alignments,
+    loci: _Loci,
+    clips: tuple[NDArray[np.int32], NDArray[np.int32]],
+    clip_ends: bool,  # noqa: FBT001 (Numba takes no keywords)
+) -> tuple[NDArray[np.int64], NDArray[np.uint32], NDArray[np.int64]]:
+    count = alignments.starts.size
+    positions = np.full(count, _FAILED, dtype=np.int64)
+    offsets = np.zeros(count + 1, dtype=np.int64)
+    out = np.empty(4 * count, dtype=np.uint32)
+    work = _new_workspace(longest_row(alignments.cigars), longest_row(loci.cigars))
+    padded_haplotype, has_cigar = -1, False
+    for row in range(count):
+        haplotype = alignments.haplotypes[row]
+        if haplotype != padded_haplotype:
+            padded_haplotype = haplotype
+            has_cigar = _pad_haplotype(row_of(loci.cigars, haplotype), work)
+        locus = loci.reference_index[haplotype]
+        start = _FAILED
+        if has_cigar:
+            start = _project(
+                row_of(reads, row),
+                row_of(alignments.cigars, row),
+                alignments.starts[row],
+                row_of(loci.references, locus),
+                clip_ends,
+                work,
+            )
+        end = offsets[row]
+        if start != _FAILED:
+            middle = built(work.aligner.result)
+            out = with_room(out, end + middle.size + 2)
+            leading = clips[0][row] + work.end_insertions[0]
+            trailing = clips[1][row] + work.end_insertions[1]
+            end = write_cigar(out, end, leading, middle, trailing, SOFT_CLIP)
+        if end > offsets[row]:
+            positions[row] = loci.reference_starts[locus] + loci.starts[haplotype] + start
+        offsets[row + 1] = end
+    return positions, out[: offsets[-1]], offsets
+
+
+@njit
+def _project(
+    read: NDArray[np.uint8],
+    cigar: NDArray[np.uint32],
+    start: int,
+    reference: NDArray[np.uint8],
+    clip_ends: bool,  # noqa: FBT001 (Numba takes no keywords)
+    work: _Workspace,
+) -> int:
+    """Leave a read's CIGAR in the workspace, where its haplotype's is; return its start."""
+    start_cigar(work.read)
+    add_elements(work.read, cigar)
+    if not finish_cigar(work.read):
+        return _FAILED
+    padded = built(work.padded)
+    reference_start = _reference_start(padded, start)
+    if reference_start == _FAILED:
+        return _FAILED
+    if not trim_cigar(work.trimmed, padded, start, query_length(padded) - 1):
+        return _FAILED
+    if not compose_cigars(work.composed, built(work.read), built(work.trimmed)):
+        return _FAILED
+    composed = built(work.composed)
+    work.end_insertions[:] = 0
+    if clip_ends:
+        first, last, deleted = _measure_ends(composed, work.end_insertions)
+        composed = composed[first:last]
+        reference_start += deleted
+        leading, trailing = work.end_insertions
+        read = read[leading : read.size - trailing]
+    if composed.size == 0 or not left_align(
+        work.aligner, composed, reference_start, reference, read
+    ):
+        return _FAILED
+    return int(reference_start + work.aligner.result.state[LEADING_REMOVED])
+
+
+@njit
+def _measure_ends(cigar: NDArray[np.int64], inserted: NDArray[np.int64]) -> tuple[int, int, int]:
+    """Return where a CIGAR is without indels at its ends, and the bases deleted at its start."""
+    first, last, deleted = 0, cigar.size, 0
+    while first < last and not is_alignment(operation_of(cigar[first])):
+        inserted[0] += length_of(cigar[first]) * consumes_query(operation_of(cigar[first]))
+        deleted += length_of(cigar[first]) * consumes_reference(operation_of(cigar[first]))
+        first += 1
+    while last > first and not is_alignment(operation_of(cigar[last - 1])):
+        inserted[1] += length_of(cigar[last - 1]) * consumes_query(operation_of(cigar[last - 1]))
+        last -= 1
+    return first, last, deleted
+
+
+@njit
+def _pad_haplotype(cigar: NDArray[np.uint32], work: _Workspace) -> bool:
+    start_pinned_cigar(work.haplotype)
+    add_elements(work.haplotype, cigar)
+    if not finish_cigar(work.haplotype):
+        return False
+    start_cigar(work.padded)
+    add_elements(work.padded, built(work.haplotype))
+    add_element(work.padded, _HAPLOTYPE_OVERHANG, MATCH)
+    return finish_cigar(work.padded)
+
+
+@njit
+def _reference_start(cigar: NDArray[np.int64], start: int) -> int:
+    """Where on the reference base `start` of the haplotype lies.
+
+    At an insertion, the base after it; between two elements, the end of the first.
+    """
+    if start == 0:
+        return 0
+    on_haplotype, on_reference = 0, 0
+    for element in cigar:
+        operation, length = operation_of(element), length_of(element)
+        if consumes_reference(operation):
+            on_reference += length
+        if consumes_query(operation):
+            on_haplotype += length
+        if on_haplotype >= start:
+            excess = on_haplotype - start if consumes_reference(operation) else 0
+            return on_reference - excess
+    return _FAILED

@@ -1,0 +1,233 @@
+"""Haplotypes extended by reference bases, as far as the reads at their loci reach."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hapgpu.arrays.bytes import copy_bytes
+from hapgpu.arrays.ragged import Ragged, ReadBatch, offsets_of
+from hapgpu.arrays.ragged_view import Rows, rows_of
+from hapgpu.cigar.encoding import reference_lengths
+from hapgpu.haplotypes.pairing.haplotype_set import HaplotypeSet
+from hapgpu.io.bam.header import SamHeader
+from hapgpu.io.genome.fasta import ReferenceFasta
+from hapgpu.io.genome.regions import Region
+from hapgpu.realign.queries.queries import Clips
+from hapgpu.runtime.jit import njit
+
+FLANK: Final = 64
+"""Flanks are multiples of this, so that few different ones are made, and at least this long."""
+
+GAP_ROOM: Final = 32  # for gaps that neither the read's old alignment nor its haplotype has
+_LONGEST_FLANK: Final = FLANK << 15
+_CLASS: Final = 0xFFFFFFFF  # the bits of a key that hold both flanks
+_APART: Final = 1 << 15  # windows nearer than this are fetched from the FASTA together
+
+
+@dataclass(frozen=True, slots=True)
+class ExtendedHaplotypes:
+    """e haplotypes with flanks, on w windows of the reference.
+
+    Attributes
+    ----------
+    haplotypes
+        int32[e], into the haplotypes that were extended.
+    sequences
+        uint8 text, e rows: the haplotypes between their flanks.
+    classes
+        int64[e]: equal where the same flanks were asked for.
+    flanks
+        int64[2, e]: bases of the reference before and after each haplotype, fewer at the ends of
+        contigs.
+    windows
+        int32[e], the window of each.
+    references
+        uint8 text, upper case, w rows: the reference under a locus, and its flanks.
+    reference_starts
+        int64[w], 0-based position of the first base of each window.
+    contigs
+        int32[w], into the @SQ lines of the reads' header.
+    """
+
+    haplotypes: NDArray[np.int32]
+    sequences: Ragged
+    classes: NDArray[np.int64]
+    flanks: NDArray[np.int64]
+    windows: NDArray[np.int32]
+    references: Ragged
+    reference_starts: NDArray[np.int64]
+    contigs: NDArray[np.int32]
+
+
+class Extender:
+    """Extends haplotypes at loci; not to be shared between threads.
+
+    Parameters
+    ----------
+    haplotypes
+        Haplotypes with loci.
+    reference
+        FASTA with its index.
+    header
+        The header of the reads.
+
+    Attributes
+    ----------
+    contig_lengths
+        Bases of the contigs of the loci in the reference.
+
+    Raises
+    ------
+    InputError
+        The reference cannot be read, lacks a contig, or ends before a locus.
+    """
+
+    def __init__(self, haplotypes: HaplotypeSet, reference: Path, header: SamHeader) -> None:
+        self._haplotypes = haplotypes
+        self._fasta = ReferenceFasta(reference)
+        loci = haplotypes.loci
+        self.contig_lengths = {x.contig: self._fasta.length_under(x) for x in loci}
+        self._contig_names = [locus.contig for locus in loci]
+        self._starts = np.array([locus.start for locus in loci], dtype=np.int64)
+        self._ends = np.array([locus.end for locus in loci], dtype=np.int64)
+        self._contig_lengths = np.array([self.contig_lengths[locus.contig] for locus in loci])
+        self._contigs = np.array([header.reference_id(x.contig) for x in loci], dtype=np.int32)
+        lost = (self._ends - self._starts)[haplotypes.locus_index] - haplotypes.sequences.lengths
+        self._shrink = np.zeros(len(loci), dtype=np.int64)
+        np.maximum.at(self._shrink, haplotypes.locus_index, lost)
+
+    def flanks_needed(
+        self,
+        reads: ReadBatch,
+        clips: Clips,
+        read_index: NDArray[np.int32],
+        haplotype_index: NDArray[np.int32],
+    ) -> NDArray[np.int64]:
+        """Return how far c candidates have to be extended for their reads, int64[2, c].
+
+        A read may be anchored at either end, its clips may belong to the alignment, and where the
+        haplotype has a deletion it reaches farther. What is needed depends on the read and the
+        locus only, so that results do not depend on the other reads of a batch.
+        """
+        starts = reads.positions.astype(np.int64) - clips.leading
+        ends = reads.positions + reference_lengths(reads.cigars) + clips.trailing
+        lengths = reads.bases.lengths
+        locus = self._haplotypes.locus_index[haplotype_index]
+        first = np.minimum(starts, ends - lengths)[read_index]
+        last = np.maximum(ends, starts + lengths)[read_index]
+        room = self._shrink[locus] + GAP_ROOM
+        return np.stack([self._starts[locus] - first + room, last - self._ends[locus] + room])
+
+    def extend(
+        self, haplotype_index: NDArray[np.int32], needed: NDArray[np.int64]
+    ) -> tuple[ExtendedHaplotypes, NDArray[np.int32]]:
+        """Extend haplotypes by at least `needed` bases, int64[2, c], or to the ends of the contig.
+
+        Returns
+        -------
+        Each haplotype once with each pair of flanks, in the order of the haplotypes; and int32[c],
+        where among them the candidates are.
+
+        Raises
+        ------
+        InputError
+            The reference is damaged.
+        """
+        units = np.clip(-(-needed // FLANK), 1, _LONGEST_FLANK // FLANK)
+        of_flanks = units[0] << 16 | units[1]
+        keys, rows = np.unique(
+            haplotype_index.astype(np.int64) << 32 | of_flanks, return_inverse=True
+        )
+        haplotypes = (keys >> 32).astype(np.int32)
+        locus = self._haplotypes.locus_index[haplotypes].astype(np.int64)
+        window_keys, windows = np.unique(locus << 32 | keys & _CLASS, return_inverse=True)
+        locus = window_keys >> 32
+        left = np.minimum((window_keys >> 16 & 0xFFFF) * FLANK, self._starts[locus])
+        right = (window_keys & 0xFFFF) * FLANK
+        right = np.minimum(right, self._contig_lengths[locus] - self._ends[locus])
+        starts, ends = self._starts[locus] - left, self._ends[locus] + right
+        references = self._fetched(locus, starts, ends)
+        flanks = np.stack([left, right])[:, windows]
+        extended = ExtendedHaplotypes(
+            haplotypes,
+            _joined(self._haplotypes.sequences, haplotypes, flanks, references, windows),
+            keys & _CLASS,
+            flanks,
+            windows.astype(np.int32),
+            references,
+            starts,
+            self._contigs[locus],
+        )
+        return extended, rows.astype(np.int32)
+
+    def _fetched(
+        self, locus: NDArray[np.int64], starts: NDArray[np.int64], ends: NDArray[np.int64]
+    ) -> Ragged:
+        """Fetch windows, neighbours together: a random access inflates 64 kb of a BGZF file."""
+        contigs = self._contigs[locus]
+        order = np.lexsort((starts, contigs))
+        stretches: list[bytes] = []
+        places = np.empty(locus.size, dtype=np.int64)
+        at = 0
+        for members in _stretches(order, contigs, starts, ends):
+            begin, end = int(starts[members].min()), int(ends[members].max())
+            contig = self._contig_names[locus[members[0]]]
+            # GATK reads references in upper case, whatever marks repeats in the file.
+            stretches.append(self._fasta.fetch(Region(contig, begin, end)).upper())
+            places[members] = at + starts[members] - begin
+            at += end - begin
+        data = np.frombuffer(b"".join(stretches), dtype=np.uint8)
+        return Ragged.gather(data, places, ends - starts)
+
+
+def _stretches(
+    order: NDArray[np.int64],
+    contigs: NDArray[np.int32],
+    starts: NDArray[np.int64],
+    ends: NDArray[np.int64],
+) -> list[NDArray[np.int64]]:
+    """Cut windows, in the order of contig and start, where the next one is far away."""
+    if not order.size:
+        return []
+    contig, start, end = contigs[order], starts[order], ends[order]
+    is_cut = (np.diff(contig) != 0) | (start[1:] - end[:-1] > _APART)
+    return np.split(order, np.flatnonzero(is_cut) + 1)
+
+
+def _joined(
+    sequences: Ragged,
+    haplotypes: NDArray[np.int32],
+    flanks: NDArray[np.int64],
+    references: Ragged,
+    windows: NDArray[np.int64],
+) -> Ragged:
+    lengths = sequences.lengths_of(haplotypes)
+    offsets = offsets_of(lengths + flanks.sum(axis=0))
+    data = np.empty(int(offsets[-1]), dtype=np.uint8)
+    _join(rows_of(sequences), rows_of(references), (haplotypes, windows), flanks, offsets, data)
+    return Ragged(data, offsets)
+
+
+@njit
+def _join(
+    sequences: Rows,
+    references: Rows,
+    index: tuple[NDArray[np.int32], NDArray[np.int64]],
+    flanks: NDArray[np.int64],
+    offsets: NDArray[np.int64],
+    out: NDArray[np.uint8],
+) -> None:
+    for row in range(offsets.size - 1):
+        left, right = flanks[0, row], flanks[1, row]
+        haplotype, window = index[0][row], index[1][row]
+        begin, end = offsets[row], offsets[row + 1]
+        copy_bytes(references.data, references.offsets[window], out, begin, left)
+        core = sequences.offsets[haplotype]
+        copy_bytes(sequences.data, core, out, begin + left, end - begin - left - right)
+        after = references.offsets[window + 1] - right
+        copy_bytes(references.data, after, out, end - right, right)

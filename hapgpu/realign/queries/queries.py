@@ -1,0 +1,161 @@
+"""What of a read is aligned: its bases, in one orientation or in both."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hapgpu.arrays.ragged import Ragged, ReadBatch
+from hapgpu.arrays.ragged_view import Rows, row_of, rows_of
+from hapgpu.cigar.encoding import length_of, operation_of
+from hapgpu.errors import InputError
+from hapgpu.io.text.columns import side_by_side
+from hapgpu.runtime.jit import njit
+
+_UNMAPPED = 4
+_SOFT_CLIP, _HARD_CLIP = 4, 5
+
+
+def _complements() -> NDArray[np.uint8]:
+    table = np.arange(256, dtype=np.uint8)
+    table[list(b"ACGTMRWSYKVHDBN")] = list(b"TGCAKYWSRMBDHVN")
+    return table
+
+
+_COMPLEMENTS = _complements()
+
+
+@dataclass(frozen=True, slots=True)
+class Queries:
+    """The n reads as the BAM stores them, then those of them that are tried reversed as well.
+
+    Attributes
+    ----------
+    bases, qualities
+        Reverse-complemented and reversed in the rows from n on.
+    reversed_row
+        int64[n], the row of the reversed read; -1 where a read keeps its orientation.
+    """
+
+    bases: Ragged
+    qualities: Ragged
+    reversed_row: NDArray[np.int64]
+
+
+def queries_of(reads: ReadBatch) -> Queries:
+    """Return mapped reads in the orientation of the BAM, unmapped ones in both."""
+    unmapped = np.flatnonzero(reads.flags & _UNMAPPED)
+    reversed_row = np.full(len(reads), -1, dtype=np.int64)
+    if not unmapped.size:
+        return Queries(reads.bases, reads.qualities, reversed_row)
+    reversed_row[unmapped] = len(reads) + np.arange(unmapped.size)
+    bases = _reversed(reads.bases.take(unmapped), _COMPLEMENTS)
+    qualities = _reversed(reads.qualities.take(unmapped), np.arange(256, dtype=np.uint8))
+    return Queries(
+        Ragged.concatenate([reads.bases, bases]),
+        Ragged.concatenate([reads.qualities, qualities]),
+        reversed_row,
+    )
+
+
+def _reversed(rows: Ragged, translation: NDArray[np.uint8]) -> Ragged:
+    data = np.empty_like(rows.data)
+    _write_reversed(rows_of(rows), translation, data)
+    return Ragged(data, rows.offsets)
+
+
+@dataclass(frozen=True, slots=True)
+class Clips:
+    """Clipped bases at both ends of n reads; int32[n] each, soft clips and hard clips."""
+
+    leading: NDArray[np.int32]
+    trailing: NDArray[np.int32]
+    leading_hard: NDArray[np.int32]
+    trailing_hard: NDArray[np.int32]
+
+    def take(self, rows: NDArray[np.bool_]) -> Clips:
+        """Keep the reads of a mask, bool[n]."""
+        return Clips(
+            self.leading[rows],
+            self.trailing[rows],
+            self.leading_hard[rows],
+            self.trailing_hard[rows],
+        )
+
+
+def clips_of(reads: ReadBatch, source: str) -> Clips:
+    """Read the clips from the CIGARs of mapped reads with bases; others have none that count.
+
+    Raises
+    ------
+    InputError
+        A read has fewer bases than its CIGAR clips.
+    """
+    count_for = (reads.flags & _UNMAPPED == 0) & (reads.bases.lengths > 0)
+    clips = Clips(*(np.zeros(len(reads), dtype=np.int32) for _ in range(4)))
+    _measure_clips(
+        rows_of(reads.cigars),
+        count_for,
+        (clips.leading, clips.trailing),
+        (clips.leading_hard, clips.trailing_hard),
+    )
+    too_long = np.flatnonzero(clips.leading + clips.trailing > reads.bases.lengths)
+    if too_long.size:
+        name = reads.names[too_long[0]].tobytes().decode("ascii", errors="replace")
+        message = f"{source}: read '{name}' has fewer bases than its CIGAR clips"
+        raise InputError(message)
+    return clips
+
+
+def with_hard_clips(
+    cigars: Ragged, leading: NDArray[np.int32], trailing: NDArray[np.int32]
+) -> Ragged:
+    """Put hard clips of int32[n] bases, 0 for none, around CIGARs; an empty one stays empty."""
+    if not (leading.any() or trailing.any()):
+        return cigars
+    there = cigars.lengths > 0
+    first, last = (np.where(there, clip, 0).astype(np.uint32) for clip in (leading, trailing))
+    columns = [
+        Ragged.from_lengths(first[first > 0] << 4 | _HARD_CLIP, first > 0),
+        cigars,
+        Ragged.from_lengths(last[last > 0] << 4 | _HARD_CLIP, last > 0),
+    ]
+    joined = side_by_side(
+        [Ragged(column.data.view(np.uint8), column.offsets * 4) for column in columns]
+    )
+    return Ragged(joined.data.view(np.uint32), joined.offsets // 4)
+
+
+@njit
+def _write_reversed(rows: Rows, translation: NDArray[np.uint8], out: NDArray[np.uint8]) -> None:
+    """Write each row from its end to its start, translating its bytes."""
+    for row in range(rows.offsets.size - 1):
+        first, last = rows.offsets[row], rows.offsets[row + 1] - 1
+        for k in range(first, last + 1):
+            out[k] = translation[rows.data[first + last - k]]
+
+
+@njit
+def _measure_clips(
+    cigars: Rows,
+    count_for: NDArray[np.bool_],
+    soft: tuple[NDArray[np.int32], NDArray[np.int32]],
+    hard: tuple[NDArray[np.int32], NDArray[np.int32]],
+) -> None:
+    for row in range(count_for.size):
+        cigar = row_of(cigars, row)
+        if not count_for[row]:
+            continue
+        first, last = 0, cigar.size - 1
+        while first <= last and operation_of(cigar[first]) == _HARD_CLIP:
+            hard[0][row] += length_of(cigar[first])
+            first += 1
+        while last > first and operation_of(cigar[last]) == _HARD_CLIP:
+            hard[1][row] += length_of(cigar[last])
+            last -= 1
+        if first <= last and operation_of(cigar[first]) == _SOFT_CLIP:
+            soft[0][row] = length_of(cigar[first])
+        if last > first and operation_of(cigar[last]) == _SOFT_CLIP:
+            soft[1][row] = length_of(cigar[last])

@@ -1,0 +1,1 @@
+"""New SAM records and their tags."""

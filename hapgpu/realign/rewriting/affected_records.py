@@ -1,0 +1,113 @@
+"""Which records of a block a run's moves concern: the moved ones, their mates, their siblings."""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hapgpu.arrays.bytes import Integer, load_i32, load_u16, load_u32
+from hapgpu.io.bam.constants import FIXED_BYTES, REFERENCE_OPERATIONS
+from hapgpu.io.bam.record_block import RecordBlock
+from hapgpu.io.bam.record_layout import Layout
+from hapgpu.io.bam.tags import find_field, name_number
+from hapgpu.realign.moves.move_table import (
+    NOT_MOVED,
+    MoveIndex,
+    MoveTable,
+    find_mate,
+    find_own,
+    has_sibling,
+)
+from hapgpu.realign.moves.moves import name_hash
+from hapgpu.runtime.jit import njit
+from hapgpu.runtime.pool import Pool
+
+_PAIRED, _UNMAPPED = 1, 4
+_SA: Final = name_number("SA")
+
+
+class MoveHits(NamedTuple):
+    """For n records, rows of the move table.
+
+    Attributes
+    ----------
+    own, mates
+        int64[n]: the move of the record, and that of its mate; or `NOT_MOVED`.
+    has_siblings
+        bool[n]: whether the record has an SA field and a record of the same read has moved.
+    """
+
+    own: NDArray[np.int64]
+    mates: NDArray[np.int64]
+    has_siblings: NDArray[np.bool_]
+
+    @property
+    def concerned(self) -> NDArray[np.bool_]:
+        """bool[n]: whether the record changes."""
+        moved: NDArray[np.bool_] = (self.own != NOT_MOVED) | (self.mates != NOT_MOVED)
+        return moved | self.has_siblings
+
+    def take(self, rows: NDArray[np.bool_]) -> MoveHits:
+        """Keep the records of a mask."""
+        return MoveHits(self.own[rows], self.mates[rows], self.has_siblings[rows])
+
+
+def find_moves(block: RecordBlock, table: MoveTable, pool: Pool) -> MoveHits:
+    """Look up the records of a block."""
+    count = len(block)
+    hits = MoveHits(
+        np.full(count, NOT_MOVED, dtype=np.int64),
+        np.full(count, NOT_MOVED, dtype=np.int64),
+        np.zeros(count, dtype=np.bool_),
+    )
+
+    def find(start: int, stop: int) -> None:
+        for index, first in zip(table.indexes, table.starts.tolist(), strict=False):
+            _find(block.data, block.layout, (start, stop), index, first, hits)
+
+    pool.over_rows(find, count)
+    return hits
+
+
+@njit
+def _find(
+    data: NDArray[np.uint8],
+    layout: Layout,
+    rows: tuple[int, int],
+    index: MoveIndex,
+    first: int,
+    hits: MoveHits,
+) -> None:
+    """Look up rows of a block in one run, whose moves have the numbers from `first` on."""
+    for row in range(rows[0], rows[1]):
+        at = layout.starts[row]
+        flag = load_u16(data, at + 18)
+        name = at + FIXED_BYTES
+        hashed = name_hash(data, name, name + layout.name_lengths[row])
+        if not flag & _UNMAPPED:
+            position = load_i32(data, at + 8)
+            end = position + _span(data, layout.cigar_starts[row], layout.cigar_lengths[row])
+            own = find_own(index, hashed, flag, load_i32(data, at + 4), position, end)
+            if own != NOT_MOVED:
+                hits.own[row] = first + own
+        if flag & _PAIRED:
+            contig, position = load_i32(data, at + 24), load_i32(data, at + 28)
+            mate = find_mate(index, hashed, flag, contig, position)
+            if mate != NOT_MOVED:
+                hits.mates[row] = first + mate
+        if has_sibling(index, hashed, flag):
+            tags = layout.tag_starts[row]
+            tags_end = at + 4 + load_i32(data, at)
+            hits.has_siblings[row] |= find_field(data, tags, tags_end, _SA) >= 0
+
+
+@njit
+def _span(data: NDArray[np.uint8], cigar: Integer, elements: Integer) -> Integer:
+    span: Integer = 0
+    for k in range(elements):
+        element = load_u32(data, cigar + 4 * k)
+        if REFERENCE_OPERATIONS >> (element & 15) & 1:
+            span += element >> 4
+    return span

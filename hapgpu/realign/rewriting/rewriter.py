@@ -1,0 +1,158 @@
+"""Records of the whole file after the moves of a run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hapgpu.arrays.ragged import Ragged, ReadBatch
+from hapgpu.errors import InputError
+from hapgpu.io.bam.decode import decoded, encoded
+from hapgpu.io.bam.header import SamHeader
+from hapgpu.io.bam.overlap import Intervals
+from hapgpu.io.bam.record_block import RecordBlock, with_replaced
+from hapgpu.realign.moves.move_table import NOT_MOVED, MoveTable
+from hapgpu.realign.moves.moves import Moves
+from hapgpu.realign.records.tags import NewTags, rewrite_tags
+from hapgpu.realign.rewriting.affected_records import MoveHits, find_moves
+from hapgpu.realign.rewriting.mates import with_new_mates
+from hapgpu.realign.rewriting.supplementary import with_new_siblings
+from hapgpu.realign.selection.by_score import NO_SCORE
+from hapgpu.runtime.pool import Pool
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenReads:
+    """Which records are written: those that overlap intervals, if any, and have such flags."""
+
+    intervals: Intervals | None = None
+    require_flags: int = 0
+    exclude_flags: int = 0
+
+    def of(self, block: RecordBlock) -> RecordBlock:
+        """Return the records of a block that are written."""
+        flags = block.flags
+        wanted = (flags & self.require_flags == self.require_flags) & (
+            flags & self.exclude_flags == 0
+        )
+        if self.intervals is not None:
+            wanted &= self.intervals.overlapped(block.data, block.layout)
+        return block if wanted.all() else block.take(wanted)
+
+
+@dataclass(frozen=True, slots=True)
+class Rewritten:
+    """n records as they were and as they are now, and how many have changed."""
+
+    before: RecordBlock
+    after: RecordBlock
+    changed: int
+
+
+class Rewriter:
+    """Gives records their new alignments, and what follows from those of other records.
+
+    Parameters
+    ----------
+    table
+        The moves.
+    header
+        The header of the input.
+    written
+        Which records are written.
+    pool
+        Looks up slices of a block.
+    source
+        Name of the input, for errors.
+    """
+
+    def __init__(
+        self, table: MoveTable, header: SamHeader, written: WrittenReads, pool: Pool, source: str
+    ) -> None:
+        self._table = table
+        self._header = header
+        self._written = written
+        self._pool = pool
+        self._source = source
+        self._contig_names = Ragged.from_sequences(
+            name.encode("utf-8", "surrogateescape") for name in header.reference_names
+        )
+
+    def __call__(self, block: RecordBlock) -> Rewritten:
+        """Rewrite the records of a block that change; the others stay byte for byte.
+
+        Raises
+        ------
+        InputError
+            The optional fields of a record are damaged.
+        """
+        block = self._written.of(block)
+        hits = find_moves(block, self._table, self._pool)
+        concerned = hits.concerned
+        rows = np.flatnonzero(concerned)
+        if not rows.size:
+            return Rewritten(block, block, 0)
+        reads = decoded(block.take(rows), self._pool)
+        records = encoded(self._rewritten(reads, hits.take(concerned)), self._header, self._pool)
+        return Rewritten(block, with_replaced(block, rows, records), rows.size)
+
+    def _rewritten(self, reads: ReadBatch, hits: MoveHits) -> ReadBatch:
+        moved = self._moved(reads, hits.own)
+        paired = with_new_mates(reads, moved, hits, self._table)
+        contigs = self._header.reference_names
+        return replace(paired, tags=with_new_siblings(paired, hits, self._table, contigs))
+
+    def _moved(self, reads: ReadBatch, own: NDArray[np.int64]) -> ReadBatch:
+        """Give the reads that have moved their alignments, and the fields that tell of them."""
+        has_moved = own != NOT_MOVED
+        new = self._table.take(own[has_moved])
+        positions = reads.positions.copy()
+        positions[has_moved] = new.positions
+        return replace(
+            reads,
+            positions=positions,
+            cigars=_replaced(reads.cigars, has_moved, new.cigars),
+            tags=self._tags(reads, has_moved, new),
+        )
+
+    def _tags(self, reads: ReadBatch, has_moved: NDArray[np.bool_], new: Moves) -> Ragged:
+        def spread(values: NDArray[np.int32]) -> NDArray[np.int32]:
+            column = np.full(len(reads), NO_SCORE, dtype=np.int32)
+            column[has_moved] = values
+            return column
+
+        second_scores = spread(new.second_scores)
+        tags, malformed = rewrite_tags(
+            reads,
+            ("AS", "XS", "NM", "MD"),
+            (),
+            NewTags(
+                changed=has_moved,
+                has_score=has_moved,
+                scores=spread(new.scores),
+                has_second_score=second_scores != NO_SCORE,
+                second_scores=second_scores,
+                has_mismatches=has_moved,
+                edit_distances=spread(new.edit_distances),
+                mismatches=_replaced(_empty_rows(len(reads)), has_moved, new.mismatches),
+                has_original=has_moved,
+            ),
+            self._contig_names,
+        )
+        if malformed.any():
+            name = reads.names[int(np.argmax(malformed))].tobytes().decode(errors="replace")
+            raise InputError(f"{self._source}: the optional fields of read '{name}' are damaged")
+        return tags
+
+
+def _replaced(rows: Ragged, mask: NDArray[np.bool_], others: Ragged) -> Ragged:
+    """Put the rows of another array where a mask is set."""
+    order = np.arange(len(rows))
+    order[mask] = len(rows) + np.arange(len(others))
+    return Ragged.concatenate([rows, others]).take(order)
+
+
+def _empty_rows(count: int) -> Ragged:
+    return Ragged(np.empty(0, dtype=np.uint8), np.zeros(count + 1, dtype=np.int64))

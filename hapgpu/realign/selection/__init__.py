@@ -1,0 +1,1 @@
+"""The haplotype that a read gets: by score, or by likelihood."""

@@ -1,0 +1,208 @@
+"""Which processors there are, which one the user means, and what it can hold."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+from typing import Any
+
+from hapgpu.errors import DeviceError, UsageError
+from hapgpu.runtime.cupy_cache import settle_cupy_cache
+
+MEMORY_SHARE = 0.8
+"""Share of the free memory of a GPU that is used unless the user sets a limit."""
+
+
+@dataclass(frozen=True, slots=True)
+class CpuDevice:
+    """The CPU, with the number of threads that may compute."""
+
+    threads: int = 1
+
+    @property
+    def name(self) -> str:
+        """How the device is told to the user."""
+        return f"CPU, {self.threads} thread{'s' if self.threads != 1 else ''}"
+
+
+@dataclass(frozen=True, slots=True)
+class CudaDevice:
+    """One GPU; `memory_limit` in bytes, or None for a share of what is free."""
+
+    index: int
+    model: str = "GPU"
+    memory_limit: int | None = None
+
+    @property
+    def name(self) -> str:
+        """How the device is told to the user."""
+        return f"cuda:{self.index} ({self.model})"
+
+    def memory_budget(self) -> int:
+        """Bytes that may be in use at once on this device."""
+        if self.memory_limit is not None:
+            return self.memory_limit
+        import cupy  # noqa: PLC0415  (only where a GPU is used: slow, and not installed everywhere)
+
+        with cupy.cuda.Device(self.index) as device:
+            free, _ = device.mem_info
+            pooled = cupy.get_default_memory_pool().free_bytes()
+        return int((free + pooled) * MEMORY_SHARE)
+
+
+Device = CpuDevice | CudaDevice
+
+
+@dataclass(frozen=True, slots=True)
+class GpuReport:
+    """What is known of one GPU; memory in bytes."""
+
+    index: int
+    model: str
+    compute_capability: tuple[int, int]
+    memory_total: int
+    memory_free: int
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceReport:
+    """What there is to compute with, and for what is missing, why."""
+
+    driver_version: int | None
+    cupy_version: str | None
+    nvrtc_version: str | None
+    gpus: list[GpuReport] = field(default_factory=list)
+    problem: str | None = None
+
+
+def usable_cpus() -> int:
+    """Count the CPUs that this process may run on."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def discover() -> DeviceReport:
+    """Look for CuPy, its compiler, the driver and GPUs; never raises."""
+    settle_cupy_cache()
+    try:
+        import cupy  # noqa: PLC0415  (slow, and not installed everywhere)
+    except Exception as error:  # noqa: BLE001  (a broken installation fails in many ways)
+        missing = f"CuPy cannot be imported ({error}); pip install cupy-cuda12x"
+        return DeviceReport(
+            driver_version=None, cupy_version=None, nvrtc_version=None, problem=missing
+        )
+    driver = int(cupy.cuda.runtime.driverGetVersion())
+    nvrtc, problem = _nvrtc_version(cupy)
+    gpus: list[GpuReport] = []
+    if not driver:
+        problem = "no NVIDIA driver was found"
+    else:
+        try:
+            count = cupy.cuda.runtime.getDeviceCount()
+            gpus = [_describe_gpu(cupy, index) for index in range(count)]
+        except cupy.cuda.runtime.CUDARuntimeError as error:
+            problem = f"the NVIDIA driver finds no usable GPU ({error})"
+    return DeviceReport(
+        driver_version=driver or None,
+        cupy_version=str(cupy.__version__),
+        nvrtc_version=nvrtc,
+        gpus=gpus,
+        problem=problem,
+    )
+
+
+def _nvrtc_version(cupy: Any) -> tuple[str | None, str | None]:
+    """Version of the kernel compiler, or None and why it cannot be loaded."""
+    try:
+        major, minor = cupy.cuda.nvrtc.getVersion()
+    except Exception as error:  # noqa: BLE001  (the loader of CUDA libraries fails in many ways)
+        first_line = str(error).strip().split("\n")[0]
+        return None, f"NVRTC cannot be loaded ({first_line}); pip install nvidia-cuda-nvrtc-cu12"
+    return f"{major}.{minor}", None
+
+
+def _describe_gpu(cupy: Any, index: int) -> GpuReport:
+    properties = cupy.cuda.runtime.getDeviceProperties(index)
+    with cupy.cuda.Device(index) as device:
+        free, total = device.mem_info
+    return GpuReport(
+        index=index,
+        model=properties["name"].decode(),
+        compute_capability=(properties["major"], properties["minor"]),
+        memory_total=total,
+        memory_free=free,
+    )
+
+
+def parse_memory(text: str) -> int:
+    """Turn `8G`, `500M` or a number of bytes into bytes."""
+    units = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
+    number = text.strip().upper().removesuffix("B").removesuffix("I")
+    unit = units.get(number[-1:], 0)
+    try:
+        size = int(float(number[:-1] if unit else number) * (unit or 1))
+    except (ValueError, OverflowError):
+        size = 0
+    if size <= 0:
+        message = f"'{text}' is not an amount of memory: write it as in 8G or 500M"
+        raise UsageError(message)
+    return size
+
+
+def resolve_devices(
+    text: str, *, threads: int | None = None, gpu_memory: int | None = None
+) -> tuple[list[Device], str]:
+    """Turn `auto`, `cpu`, `cuda` or `cuda:0,2` into devices.
+
+    `auto` takes all visible GPUs, or the CPU where there is none; a device that was named is
+    never replaced by another.
+
+    Parameters
+    ----------
+    text
+        What the user asked for.
+    threads
+        CPU threads; None is one per usable CPU.
+    gpu_memory
+        Bytes that may be in use on each GPU; None is a share of what is free.
+
+    Returns
+    -------
+    The devices, at least one, and a line that tells the user which and why.
+
+    Raises
+    ------
+    UsageError
+        If `text` names no kind of device.
+    DeviceError
+        If a named GPU cannot be used.
+    """
+    cpu = CpuDevice(threads or usable_cpus())
+    if text == "cpu":
+        return [cpu], f"device: {cpu.name}"
+    wanted = _gpu_indices(text)
+    report = discover()
+    if report.gpus and not report.problem:
+        models = {gpu.index: gpu.model for gpu in report.gpus}
+        indices = sorted(models) if wanted is None else wanted
+        if missing := [index for index in indices if index not in models]:
+            message = f"there is no GPU cuda:{missing[0]}: found cuda:0 to cuda:{len(models) - 1}"
+            raise DeviceError(message)
+        devices: list[Device] = [CudaDevice(i, models[i], gpu_memory) for i in indices]
+        return devices, f"device: {', '.join(device.name for device in devices)}"
+    problem = report.problem or "no GPU is visible"
+    if text == "auto":
+        return [cpu], f"device: {cpu.name} ({problem})"
+    message = f"device '{text}' cannot be used: {problem} (see: hapgpu doctor)"
+    raise DeviceError(message)
+
+
+def _gpu_indices(text: str) -> list[int] | None:
+    """Return the GPU numbers of `cuda:0,2`, or None for `cuda` and `auto`, which mean all."""
+    if text in {"auto", "cuda"}:
+        return None
+    kind, _, numbers = text.partition(":")
+    parts = numbers.split(",")
+    if kind != "cuda" or not all(part.isdecimal() for part in parts):
+        message = f"unknown device '{text}': give auto, cpu, cuda, cuda:0 or cuda:0,2"
+        raise UsageError(message)
+    return sorted({int(part) for part in parts})

@@ -1,0 +1,185 @@
+"""Reading, computing and writing at the same time, in order and in bounded memory.
+
+    source ──► reader thread ──► jobs ──► a thread per worker ──► results ──► sink
+                                                            (put back in order) (calling thread)
+
+What is done to a batch is the business of the callables; this module only runs them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import count
+from queue import SimpleQueue
+from threading import Event, Semaphore, Thread
+from types import TracebackType
+from typing import Final, Generic, Self, TypeVar
+
+from hapgpu.errors import DeviceError
+from hapgpu.runtime.progress import NoProgress, Progress
+
+In = TypeVar("In")
+Out = TypeVar("Out")
+
+_BATCHES_PER_WORKER: Final = 2
+_READER_GRACE_SECONDS: Final = 2.0
+
+
+def batches_in_flight(workers: int) -> int:
+    """Return how many batches exist at most between the source and the end of the sink."""
+    return _BATCHES_PER_WORKER * workers + 2
+
+
+def run_pipeline(
+    source: Iterable[In],
+    workers: Sequence[Callable[[In], Out]],
+    sink: Callable[[Out], int],
+    *,
+    progress: Progress | None = None,
+    total: int | None = None,
+    threaded: bool = True,
+) -> None:
+    """Send every batch of the source through a worker and into the sink, in order.
+
+    The source is read in a thread of its own, each worker is called in a thread of its own (one
+    worker per device; whichever is free takes the next batch), and the sink in the calling
+    thread. No more than `batches_in_flight(len(workers))` batches exist at any time.
+
+    Parameters
+    ----------
+    source
+        The batches.
+    workers
+        What is done to a batch, at least one; they have to give the same result.
+    sink
+        Writes a result; returns the number of reads in it.
+    progress
+        Told of each batch that was written.
+    total
+        The number of reads to come, if known.
+    threaded
+        False runs everything in the calling thread, with the first worker.
+
+    Raises
+    ------
+    BaseException
+        Whatever the source, a worker or the sink raised, once: the first in the order of the
+        batches, when all batches before it have been written. By then all threads have ended,
+        but for a reader that waits for a pipe to deliver; it ends with the next bytes.
+    """
+    watcher = progress or NoProgress()
+    watcher.start(total)
+    try:
+        if threaded:
+            with _Stages(source, workers) as stages:
+                for result in stages.ordered():
+                    watcher.advance(sink(result))
+        else:
+            for number, batch in enumerate(source):
+                watcher.advance(sink(_computed(workers[0], number, batch)))
+    finally:
+        watcher.finish()
+
+
+@dataclass(frozen=True, slots=True)
+class _Failure:
+    error: BaseException
+
+
+class _End:
+    """Stands behind the last batch."""
+
+
+def _attempt(step: Callable[[], Out]) -> Out | _Failure:
+    try:
+        return step()
+    except BaseException as error:  # noqa: BLE001  (raised again in the calling thread)
+        return _Failure(error)
+
+
+def _computed(worker: Callable[[In], Out], number: int, batch: In) -> Out:
+    """Send a batch through a worker; let the fault of a device say where in the input it was."""
+    try:
+        return worker(batch)
+    except DeviceError as error:
+        raise DeviceError(f"{error} (in batch {number + 1} of the input)") from error
+
+
+class _Stages(Generic[In, Out]):
+    """The reader and the workers, running while the `with` block lasts.
+
+    A ticket is needed to read a batch and comes back once it is written. That bounds the memory,
+    also when one worker is slow and the others run ahead, so the queues need no bound.
+    """
+
+    def __init__(self, source: Iterable[In], workers: Sequence[Callable[[In], Out]]) -> None:
+        self._source = iter(source)
+        self._tickets = Semaphore(batches_in_flight(len(workers)))
+        self._jobs: SimpleQueue[tuple[int, In] | None] = SimpleQueue()
+        self._results: SimpleQueue[tuple[int, Out | _End | _Failure]] = SimpleQueue()
+        self._stopping = Event()
+        self._reader = Thread(target=self._read, name="hapgpu-reader", daemon=True)
+        self._workers = [
+            Thread(target=self._work, args=(worker,), name=f"hapgpu-worker-{i}", daemon=True)
+            for i, worker in enumerate(workers)
+        ]
+
+    def __enter__(self) -> Self:
+        for thread in (self._reader, *self._workers):
+            thread.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._stopping.set()
+        self._tickets.release()
+        for _ in self._workers:
+            self._jobs.put(None)
+        for thread in self._workers:
+            thread.join()
+        self._reader.join(_READER_GRACE_SECONDS)
+
+    def _read(self) -> None:
+        for number in count():
+            self._tickets.acquire()
+            if self._stopping.is_set():
+                return
+            batch = _attempt(lambda: next(self._source, _End()))
+            if isinstance(batch, _End | _Failure):
+                self._results.put((number, batch))
+                return
+            self._jobs.put((number, batch))
+
+    def _work(self, worker: Callable[[In], Out]) -> None:
+        while self._work_once(worker):
+            pass
+
+    def _work_once(self, worker: Callable[[In], Out]) -> bool:
+        # A function of its own: no batch is kept alive while waiting for the next.
+        job = self._jobs.get()
+        if job is None or self._stopping.is_set():
+            return False
+        number, batch = job
+        self._results.put((number, _attempt(lambda: _computed(worker, number, batch))))
+        return True
+
+    def ordered(self) -> Iterator[Out]:
+        """Yield the results in the order of the source; raise the first error among them."""
+        waiting: dict[int, Out | _End | _Failure] = {}
+        for number in count():
+            while number not in waiting:
+                arrived, result = self._results.get()
+                waiting[arrived] = result
+            result = waiting.pop(number)
+            if isinstance(result, _Failure):
+                raise result.error
+            if isinstance(result, _End):
+                return
+            yield result
+            del result
+            self._tickets.release()

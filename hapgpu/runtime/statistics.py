@@ -1,0 +1,123 @@
+"""What a run did and how long each stage took, for machines to read."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from threading import Lock
+from typing import Final, TypeVar
+
+import hapgpu
+from hapgpu.io.files.output import write_json
+
+SCHEMA_VERSION: Final = 1
+
+In = TypeVar("In")
+Out = TypeVar("Out")
+
+
+class RunStatistics:
+    """Counts and stage times of one run; safe to use from all threads of a pipeline.
+
+    Parameters
+    ----------
+    command
+        The subcommand, such as `realign`.
+    command_line
+        The arguments that the program was started with, itself included.
+    devices
+        Names of the devices that did the work.
+    threads
+        The number of CPU threads.
+    """
+
+    def __init__(
+        self, command: str, command_line: Iterable[str], devices: Iterable[str], threads: int
+    ) -> None:
+        self._about = {
+            "schema_version": SCHEMA_VERSION,
+            "tool": "hapgpu",
+            "version": hapgpu.__version__,
+            "command": command,
+            "command_line": list(command_line),
+            "devices": list(devices),
+            "threads": threads,
+        }
+        self._counts: dict[str, int] = {}
+        self._seconds: dict[str, float] = {}
+        self._descriptions: dict[str, dict[str, object]] = {}
+        self._lock = Lock()
+        self._began = time.perf_counter()
+
+    def count(self, what: str, number: int) -> None:
+        """Add to one of the counts, such as `reads`."""
+        with self._lock:
+            self._counts[what] = self._counts.get(what, 0) + number
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """All counts so far."""
+        with self._lock:
+            return dict(self._counts)
+
+    @property
+    def seconds(self) -> dict[str, float]:
+        """The time spent in each stage so far, that of all threads together."""
+        with self._lock:
+            return dict(self._seconds)
+
+    def describe(self, what: str, description: dict[str, object]) -> None:
+        """Tell more of something than a count: a table of its own, in the place of one before."""
+        with self._lock:
+            self._descriptions[what] = description
+
+    def timed(self, stage: str, step: Callable[[In], Out]) -> Callable[[In], Out]:
+        """Return `step`, with the time spent in each call added to a stage."""
+
+        def timed_step(value: In) -> Out:
+            begin = time.perf_counter()
+            try:
+                return step(value)
+            finally:
+                self._spend(stage, begin)
+
+        return timed_step
+
+    def timed_source(self, stage: str, source: Iterable[Out]) -> Iterator[Out]:
+        """Yield what `source` yields, with the time it takes to do so added to a stage."""
+        items = iter(source)
+        while True:
+            begin = time.perf_counter()
+            try:
+                item = next(items)
+            except StopIteration:
+                return
+            finally:
+                self._spend(stage, begin)
+            yield item
+
+    def _spend(self, stage: str, begin: float) -> None:
+        with self._lock:
+            self._seconds[stage] = self._seconds.get(stage, 0.0) + time.perf_counter() - begin
+
+    def as_dict(self) -> dict[str, object]:
+        """Return all that is known so far; `seconds` holds each stage and `total`, the wall time.
+
+        Stages run side by side: their sum may be more than the total.
+        """
+        with self._lock:
+            seconds = {**self._seconds, "total": time.perf_counter() - self._began}
+            rounded = {stage: round(spent, 6) for stage, spent in seconds.items()}
+            counts = dict(self._counts)
+            return {**self._about, "counts": counts, **self._descriptions, "seconds": rounded}
+
+    def write(self, path: str | Path) -> None:
+        """Write `as_dict` as JSON.
+
+        Raises
+        ------
+        OutputError
+            The file cannot be written.
+        """
+        write_json(path, self.as_dict())

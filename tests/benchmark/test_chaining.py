@@ -1,0 +1,167 @@
+"""What `hapgpu bench chain` measures: that it is what chaining does, and that it is counted."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from hapgpu.arrays.ragged import Ragged
+from hapgpu.benchmark.chaining import reads as chaining_reads
+from hapgpu.benchmark.chaining.anchors import Method, benchmark_anchors
+from hapgpu.benchmark.chaining.stages import (
+    STAGES,
+    StagedChainer,
+    stage_seconds,
+    staged_cpu,
+)
+from hapgpu.chaining.index.build import build_index
+from hapgpu.chaining.index.minimizer_index import MinimizerIndex
+from hapgpu.chaining.options import MapOptions
+from hapgpu.chaining.run.cpu import CpuChainer
+from hapgpu.errors import InputError, UsageError
+from hapgpu.io.fastx.read_block import ReadBlock
+from hapgpu.runtime.devices import CpuDevice, CudaDevice, Device
+from hapgpu.simulation.long_reads import ReadModel, simulated_reads
+from tests.chaining.chain_oracle import Anchor, to_batch
+from tests.simulation.made_genomes import empty_text, made_reference
+
+JOINED = MapOptions()
+UNJOINED = replace(JOINED, chains=replace(JOINED.chains, joins=False))
+READ = [Anchor(0, place, place, 15) for place in range(30, 930, 3)]
+PAIRS = 300 * 299 // 2
+
+
+@pytest.fixture(scope="module")
+def reference() -> Ragged:
+    return made_reference(np.random.default_rng(5), 150_000, repeats=0.3)
+
+
+@pytest.fixture(scope="module")
+def fasta(reference: Ragged, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("made") / "made.fa"
+    records = (b">s%d\n%b\n" % (i, reference[i].tobytes()) for i in range(len(reference)))
+    path.write_bytes(b"".join(records))
+    return path
+
+
+@pytest.fixture(scope="module")
+def index(fasta: Path) -> MinimizerIndex:
+    return build_index(fasta, JOINED.sketch, 1)
+
+
+@pytest.fixture(scope="module")
+def blocks(reference: Ragged) -> list[ReadBlock]:
+    return list(simulated_reads(reference, 300_000, 300_000, empty_text, ReadModel(8000)))
+
+
+@pytest.fixture
+def anchor_file(tmp_path: Path) -> Path:
+    batch = to_batch([READ, []])
+    path = tmp_path / "anchors.npz"
+    np.savez(path, x=batch.x, y=batch.y, offsets=batch.offsets)
+    return path
+
+
+@pytest.mark.parametrize("options", [JOINED, UNJOINED])
+def test_stages_give_the_lines_of_the_chainer(
+    index: MinimizerIndex, blocks: list[ReadBlock], options: MapOptions
+) -> None:
+    staged = StagedChainer(index, options, staged_cpu(index))
+    chainer = CpuChainer(index, options)
+    for block in blocks:
+        lines = staged(block).text.tobytes()
+        assert lines == chainer(block).text.tobytes()
+        assert lines.count(b"\n") > 5
+
+
+def test_seconds_of_stages(index: MinimizerIndex, blocks: list[ReadBlock]) -> None:
+    device = staged_cpu(index)
+    joined = stage_seconds(StagedChainer(index, JOINED, device), blocks)
+    unjoined = stage_seconds(StagedChainer(index, UNJOINED, device), blocks)
+    assert tuple(joined) == tuple(unjoined) == STAGES
+    assert all(joined.values())
+    assert [stage for stage, seconds in unjoined.items() if not seconds] == ["join"]
+
+
+def test_reads(reference: Ragged, fasta: Path) -> None:
+    found = list(
+        chaining_reads.benchmark_reads(CpuDevice(2), fasta, JOINED, 200_000, ReadModel(5000))
+    )
+    assert [(line.device, line.what) for line in found] == [
+        ("CPU, 2 threads", "index"),
+        ("CPU, 1 thread", "text to lines"),
+        ("CPU, 2 threads", "text to lines"),
+        *(("CPU, 1 thread", stage) for stage in STAGES),
+    ]
+    assert found[0].count == reference.data.size
+    assert len({line.count for line in found[1:]}) == 1
+    assert found[1].count == pytest.approx(200_000, rel=0.1)
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_anchors(anchor_file: Path, threads: int) -> None:
+    found = list(benchmark_anchors(CpuDevice(threads), anchor_file, JOINED, copies=3))
+    assert [(line.device, line.what, line.unit, line.count) for line in found] == [
+        (CpuDevice(used).name, what, unit, 3 * count)
+        for what, counts in (
+            ("scores, all predecessors", {"anchors": len(READ), "pairs": PAIRS}),
+            ("scores, skip 25", {"anchors": len(READ)}),
+        )
+        for used in range(1, threads + 1)
+        for unit, count in counts.items()
+    ]
+    assert all(line.data == "anchors.npz x3" for line in found)
+
+
+def test_successors_need_a_gpu(anchor_file: Path) -> None:
+    with pytest.raises(UsageError, match="--device cuda"):
+        list(benchmark_anchors(CpuDevice(), anchor_file, JOINED, method=Method.SUCCESSOR))
+
+
+def test_no_anchors(tmp_path: Path) -> None:
+    batch = to_batch([[]])
+    path = tmp_path / "empty.npz"
+    np.savez(path, x=batch.x, y=batch.y, offsets=batch.offsets)
+    with pytest.raises(InputError, match="holds no anchors"):
+        list(benchmark_anchors(CpuDevice(), path, JOINED))
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("options", [JOINED, UNJOINED])
+def test_stages_on_the_gpu_give_the_lines_of_the_cpu(
+    index: MinimizerIndex, blocks: list[ReadBlock], options: MapOptions
+) -> None:
+    from hapgpu.benchmark.chaining.cuda import staged_on  # noqa: PLC0415  (needs CuPy)
+
+    chainer = CpuChainer(index, options)
+    with staged_on(CudaDevice(0), index, options) as staged:
+        for block in blocks:
+            assert staged(block).text.tobytes() == chainer(block).text.tobytes()
+
+
+@pytest.mark.gpu
+def test_reads_on_the_gpu(fasta: Path) -> None:
+    device = CudaDevice(0)
+    found = list(chaining_reads.benchmark_reads(device, fasta, JOINED, 200_000, ReadModel(5000)))
+    assert [line.what for line in found] == ["index", "text to lines", *STAGES]
+    assert {line.device for line in found[1:]} == {device.name}
+    assert all(line.seconds > 0 for line in found)
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize(
+    ("method", "measured"),
+    [
+        (Method.PREDECESSOR, ["scores, all predecessors"] * 2 + ["scores, skip 25"]),
+        (Method.SUCCESSOR, ["successors, all"] * 2),
+    ],
+)
+def test_anchors_on_the_gpu(anchor_file: Path, method: Method, measured: list[str]) -> None:
+    device: Device = CudaDevice(0)
+    found = list(benchmark_anchors(device, anchor_file, JOINED, copies=4, method=method))
+    assert [line.what for line in found] == measured
+    assert [line.count for line in found[:2]] == [4 * len(READ), 4 * PAIRS]
+    assert all(line.seconds > 0 for line in found)

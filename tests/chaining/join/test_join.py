@@ -1,0 +1,124 @@
+"""Chains joined over long gaps, against a plain search of every predecessor."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hapgpu.chaining.batches import Anchors
+from hapgpu.chaining.chains.cpu import trace_chains
+from hapgpu.chaining.join.cpu import join_chains
+from hapgpu.chaining.options import ChainOptions
+from hapgpu.chaining.parameters import chain_rules
+from hapgpu.chaining.scores.cpu import chain_scores
+from tests.chaining import chain_oracle
+from tests.chaining.chain_oracle import (
+    Anchor,
+    Chain,
+    Join,
+    chains_from_batch,
+    chains_to_batch,
+    colinear_reads,
+    made_reads,
+)
+
+EVERY_JOIN = st.builds(
+    Join,
+    max_distance=st.sampled_from([40, 300, 20_000]),
+    inner_distance=st.sampled_from([0, 10, 100, 1000]),
+    most_candidates=st.sampled_from([1, 5, 100_000]),
+    bandwidth=st.sampled_from([0, 30, 20_000]),
+    max_skip=st.sampled_from([0, 2, 25]),
+    min_count=st.integers(1, 3),
+    min_score=st.sampled_from([1, 40]),
+)
+
+
+def check(reads: list[list[Chain]], lengths: list[int], numbers: Join, k: int = 15) -> None:
+    found = join_chains(chains_to_batch(reads), np.array(lengths, dtype=np.int32), numbers.rules(k))
+    assert chains_from_batch(found) == [
+        chain_oracle.join(chains, length, numbers, k)
+        for chains, length in zip(reads, lengths, strict=True)
+    ]
+
+
+def split(read: list[Anchor], parts: int) -> list[Chain]:
+    """Make chains of a read whose anchors have increasing places, each from several of them."""
+    chains = [Chain(40, []) for _ in range(parts)]
+    for place, anchor in enumerate(read):
+        chains[place % parts].anchors.append(anchor)
+    return [chain for chain in chains if chain.anchors]
+
+
+@given(made_reads(), EVERY_JOIN, st.integers(2, 4), st.sampled_from([500, 2000, 20_000]))
+@settings(max_examples=150)
+def test_any_anchors(reads: list[list[Anchor]], numbers: Join, parts: int, length: int) -> None:
+    check([split(read, parts) for read in reads], [length] * len(reads), numbers)
+
+
+@given(colinear_reads(), EVERY_JOIN, st.sampled_from([5, 15, 28]))
+@settings(max_examples=100)
+def test_noisy_diagonals(reads: list[list[Anchor]], numbers: Join, k: int) -> None:
+    check([split(read, 2) for read in reads], [5000] * len(reads), numbers, k)
+
+
+@pytest.mark.parametrize("name", ["bacterial", "repeat_rich"])
+def test_real_anchors(data_dir: Path, name: str) -> None:
+    with np.load(data_dir / f"longread/chain/anchors_{name}.npz") as data:
+        anchors = Anchors(data["x"], data["y"], data["offsets"])
+    rules = chain_rules(ChainOptions(), 15)
+    chains = chains_from_batch(trace_chains(anchors, chain_scores(anchors, rules), rules))
+    few = [read for read in chains if sum(len(chain.anchors) for chain in read) < 800]
+    assert sum(len(read) > 1 for read in few) > 1
+    check(few, [100_000] * len(few), Join())
+
+
+@pytest.mark.parametrize(
+    ("length", "covered", "is_joined"),
+    [(1111, 111, False), (1111, 112, True), (1101, 100, True), (1100, 100, False)],
+)
+def test_which_reads_are_joined(length: int, covered: int, is_joined: bool) -> None:
+    first = [Anchor(0, 100 + step, 10 + step, 15) for step in (0, 50, covered)]
+    second = [Anchor(0, 400 + step, 300 + step, 15) for step in (0, 15, 30)]
+    chains = [Chain(45, first), Chain(45, second)]
+    found = join_chains(
+        chains_to_batch([chains, chains[:1]]),
+        np.array([length, length], dtype=np.int32),
+        Join().rules(15),
+    )
+    assert found.offsets.tolist() == ([0, 1, 2] if is_joined else [0, 2, 3])
+    check([chains, chains[:1]], [length, length], Join())
+
+
+def test_the_very_first_anchor_may_lie_beside() -> None:
+    """It is then the third one's predecessor, whose chain ends where it is taken already."""
+    read = [Anchor(0, 100, 50, 40), Anchor(0, 110, 20, 1), Anchor(0, 120, 50, 15)]
+    numbers = Join(min_count=1, min_score=1)
+    joined = chain_oracle.join(split(read, 2), 5000, numbers, 15)
+    assert [chain.anchors for chain in joined] == [[read[0]], [read[1]]]
+    check([split(read, 2)], [5000], numbers)
+
+
+@pytest.mark.parametrize("max_distance", [3000, 20_000])
+def test_a_read_that_goes_over_one_stretch_many_times(max_distance: int) -> None:
+    """Anchors near on the reference are then far off in the read."""
+    rng = np.random.default_rng(5)
+    passes = []
+    for begin in range(0, 40 * 1000, 1000):
+        steps = np.sort(rng.integers(0, 1000, 60)).tolist()
+        slips = rng.integers(-3, 4, 60).tolist()
+        anchors = {
+            50 + step: 50 + begin + step + slip for step, slip in zip(steps, slips, strict=True)
+        }
+        passes.append(Chain(40, [Anchor(0, *places, 15) for places in anchors.items()]))
+    assert sum(len(chain.anchors) for chain in passes) > 2000
+    check([passes], [45_000], Join(max_distance=max_distance))
+
+
+def test_no_reads_and_no_chains() -> None:
+    check([], [], Join())
+    check([[], []], [0, 100], Join())

@@ -1,0 +1,163 @@
+"""Divergences and mapping qualities against the formulas in NumPy's float32."""
+
+from __future__ import annotations
+
+import ctypes
+import ctypes.util
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hapgpu.chaining.batches import Regions
+from hapgpu.chaining.quality.cpu import MOST, assess
+
+F = np.float32
+
+
+def c_logarithm(value: int) -> np.float32:
+    library = ctypes.util.find_library("m")
+    if library is None:
+        pytest.skip("no C library")
+    function = ctypes.CDLL(library).logf
+    function.argtypes, function.restype = [ctypes.c_float], ctypes.c_float
+    return F(function(float(value)))
+
+
+def plain_quality(
+    score: int, count: int, second: int, rivals: int, total: int, repeats: int, least: int
+) -> int:
+    unique = F(total) / F(total + repeats)
+    enough = (F(1) if score > 100 else F(0.01) * F(score)) * unique
+    surety = min(enough, F(1) if count > 10 else F(0.1) * F(count))
+    x = F(max(second, least)) / F(score)
+    quality = int(F(F(surety * F(40)) * (F(1) - x)) * c_logarithm(score))
+    quality -= int(F(4.343) * c_logarithm(rivals + 1) + F(0.499))
+    return min(max(quality, 0), MOST)
+
+
+def regions_of(reads: list[list[dict[str, int]]], repeats: list[int], span: float = 15) -> Regions:
+    """Regions with these numbers, all others 0."""
+    rows = [region for read in reads for region in read]
+
+    def column(name: str, dtype: type = np.int32) -> np.ndarray[tuple[int], np.dtype[np.int32]]:
+        return np.array([row.get(name, 0) for row in rows], dtype=dtype)
+
+    zeros = np.zeros(len(rows), dtype=np.int32)
+    return Regions(
+        scores=column("score"),
+        counts=column("count"),
+        sequences=zeros,
+        is_reverse=column("is_reverse", np.uint8),
+        query_starts=zeros,
+        query_ends=zeros,
+        target_starts=zeros,
+        target_ends=zeros,
+        matches=zeros,
+        lengths=zeros,
+        parents=column("parent"),
+        second_scores=column("second"),
+        rivals=column("rivals"),
+        is_retained=column("is_retained", np.uint8),
+        seeds_matched=column("matched"),
+        seeds_expected=column("expected"),
+        offsets=np.concatenate([[0], np.cumsum([len(read) for read in reads])]).astype(np.int64),
+        mean_spans=np.full(len(reads), span, dtype=np.float32),
+        repeat_lengths=np.array(repeats, dtype=np.int32),
+    )
+
+
+REGION = st.fixed_dictionaries(
+    {
+        "score": st.integers(1, 200_000),
+        "count": st.integers(1, 30),
+        "second": st.integers(0, 200_000),
+        "rivals": st.integers(0, 50),
+    }
+)
+
+
+@given(st.lists(st.lists(REGION, min_size=1, max_size=4), max_size=4), st.integers(0, 10_000))
+@settings(max_examples=200)
+def test_qualities_of_primaries(reads: list[list[dict[str, int]]], repeats: int) -> None:
+    for read in reads:
+        for number, region in enumerate(read):
+            region["parent"] = number
+            region["second"] = min(region["second"], region["score"])
+    found = assess(regions_of(reads, [repeats] * len(reads)), 40)
+    expected = [
+        plain_quality(
+            *(region[name] for name in ("score", "count", "second", "rivals")),
+            sum(other["score"] for other in read),
+            repeats,
+            40,
+        )
+        for read in reads
+        for region in read
+    ]
+    assert found.qualities.tolist() == expected
+    assert found.is_primary.all()
+
+
+def test_scores_and_the_logarithm_of_c() -> None:
+    """Each score by itself: with a share of 1 the quality is 40 log(score) (1 - 40 / score)."""
+    scores = range(101, 3000, 7)
+    found = assess(
+        regions_of([[{"score": score, "count": 11}] for score in scores], [0] * len(scores)), 40
+    )
+    expected = [plain_quality(score, 11, 0, 0, score, 0, 40) for score in scores]
+    assert found.qualities.tolist() == expected
+
+
+@given(st.integers(0, 500), st.integers(1, 500), st.floats(3, 255, width=32))
+def test_divergence(matched: int, expected: int, span: float) -> None:
+    region = {"score": 100, "count": 5, "matched": matched, "expected": expected}
+    found = assess(regions_of([[region]], [0], span), 40).divergences
+    share = matched / expected
+    assert found.tolist() == [F(0) if share >= 1 else F(1 - math.pow(share, 1 / span))]
+
+
+def retained(matched: int, parent: int) -> dict[str, int]:
+    return {
+        "score": 5000,
+        "count": 50,
+        "is_retained": 1,
+        "parent": parent,
+        "matched": matched,
+        "expected": 100,
+    }
+
+
+def primary(number: int, matched: int = 90) -> dict[str, int]:
+    return {
+        "score": 9000,
+        "count": 90,
+        "parent": number,
+        "matched": matched,
+        "expected": 100,
+    }
+
+
+def test_what_diverges_far_more_than_its_parent_is_dropped() -> None:
+    read = [primary(0, 99), retained(5, 0), retained(98, 0), primary(3)]
+    found = assess(regions_of([read, [primary(0)]], [0, 0]), 40)
+    assert found.rows.tolist() == [0, 2, 3, 4]
+    assert found.offsets.tolist() == [0, 3, 4]
+    assert found.is_primary.tolist() == [True, False, True, True]
+    assert found.qualities.tolist()[1] == 0
+
+
+def test_a_moved_region_stands_for_the_parent() -> None:
+    """The first retained region is dropped: primary 2 moves up, and 3 stands in its place."""
+    read = [primary(0, 99), retained(5, 0), primary(2, 99), primary(3, 20), retained(5, 2)]
+    assert assess(regions_of([read], [0]), 40).rows.tolist() == [0, 2, 3, 4]
+
+
+def test_without_parents_nothing_is_primary() -> None:
+    read = [{"score": 500, "count": 20, "parent": -1}, {"score": 400, "count": 20, "parent": -1}]
+    found = assess(regions_of([read, []], [0, 7]), 40)
+    assert found.rows.tolist() == [0, 1]
+    assert not found.is_primary.any()
+    assert found.qualities.tolist() == [0, 0]

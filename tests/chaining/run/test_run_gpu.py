@@ -1,0 +1,128 @@
+"""Blocks of long reads chained on the GPU against the same on the CPU, text to text."""
+
+from __future__ import annotations
+
+import gzip
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from hapgpu.chaining.index.build import build_index
+from hapgpu.chaining.index.minimizer_index import MinimizerIndex
+from hapgpu.chaining.options import UNLIMITED_SKIP, MapOptions, preset
+from hapgpu.chaining.run.cpu import CpuChainer
+from hapgpu.errors import DeviceError, InputError
+from hapgpu.io.fastx.read_block import ReadBlock
+from hapgpu.runtime.devices import CudaDevice
+
+pytestmark = pytest.mark.gpu
+
+MIB = 1 << 20
+
+
+def block_of(reads: list[bytes]) -> ReadBlock:
+    text = b"".join(b">r%d\n%b\n" % (number, read) for number, read in enumerate(reads))
+    return ReadBlock(np.frombuffer(text, dtype=np.uint8), is_fasta=True, first=1, name="made.fa")
+
+
+def made_sequence(length: int, seed: int) -> bytes:
+    generator = np.random.default_rng(seed)
+    return np.frombuffer(b"ACGT", dtype=np.uint8)[generator.integers(0, 4, length)].tobytes()
+
+
+GENOME = made_sequence(60_000, seed=1)
+READS = [GENOME[start : start + 3000] for start in range(0, 57_000, 1000)]
+
+
+@pytest.fixture(scope="module")
+def index(tmp_path_factory: pytest.TempPathFactory) -> MinimizerIndex:
+    fasta = tmp_path_factory.mktemp("made") / "made.fa"
+    fasta.write_bytes(b">made\n" + GENOME + b"\n")
+    return build_index(fasta, MapOptions().sketch, 1)
+
+
+@pytest.fixture
+def limited() -> Iterator[Callable[[int], CudaDevice]]:
+    """Return the device with so many bytes more than are in use; take the limit back later."""
+    import cupy  # noqa: PLC0415  (only where there is a GPU)
+
+    pool = cupy.get_default_memory_pool()
+    pool.free_all_blocks()
+    yield lambda size: CudaDevice(0, memory_limit=pool.used_bytes() + size)
+    pool.set_limit(size=0)
+
+
+def check(index: MinimizerIndex, options: MapOptions, block: ReadBlock, device: CudaDevice) -> None:
+    from hapgpu.chaining.run.cuda import CudaChainer  # noqa: PLC0415  (needs CuPy)
+
+    expected = CpuChainer(index, options)(block)
+    found = CudaChainer(index, options, device)(block)
+    assert found.text.tobytes() == expected.text.tobytes()
+    assert found.counts() == expected.counts()
+
+
+def every_option(name: str) -> list[MapOptions]:
+    chosen = preset(name)
+    return [
+        chosen,
+        replace(
+            chosen,
+            chains=replace(chosen.chains, max_skip=UNLIMITED_SKIP, joins=False),
+            regions=replace(chosen.regions, all_chains=True),
+        ),
+    ]
+
+
+@pytest.mark.parametrize("name", ["map-ont", "map-pb", "map-hifi"])
+@pytest.mark.parametrize("variant", [0, 1])
+def test_real_reads(data_dir: Path, name: str, variant: int) -> None:
+    folder = data_dir / "longread/chain"
+    options = every_option(name)[variant]
+    with gzip.open(folder / "reads.fa.gz") as file:
+        reads = file.read().split(b"\n")[1::2]
+    whole = block_of([read for read in reads if read.isalpha()])
+    check(build_index(folder / "ref.fa.gz", options.sketch, 1), options, whole, CudaDevice(0))
+
+
+@pytest.mark.parametrize("reads", [[], [b""], [b"ACGT"], [b"", READS[0], b"N" * 500]])
+def test_few_reads(index: MinimizerIndex, reads: list[bytes]) -> None:
+    check(index, MapOptions(), block_of(reads), CudaDevice(0))
+
+
+def test_little_memory_splits_blocks(
+    index: MinimizerIndex,
+    limited: Callable[[int], CudaDevice],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    from hapgpu.io.fastx import blocks_cuda  # noqa: PLC0415  (needs CuPy)
+
+    splits = []
+    halves = blocks_cuda.halves_of
+    monkeypatch.setattr(
+        blocks_cuda, "halves_of", lambda block: splits.append(block.first) or halves(block)
+    )
+    check(index, MapOptions(), block_of(READS * 100), limited(24 * MIB))
+    assert splits
+
+
+def test_a_read_that_does_not_fit(
+    index: MinimizerIndex, limited: Callable[[int], CudaDevice]
+) -> None:
+    from hapgpu.chaining.run.cuda import CudaChainer  # noqa: PLC0415  (needs CuPy)
+
+    chainer = CudaChainer(index, MapOptions(), limited(2 * MIB))
+    with pytest.raises(DeviceError, match=r"made.fa: record 1 .*--gpu-mem"):
+        chainer(block_of([GENOME * 60]))
+
+
+def test_faults_are_told_as_on_the_cpu(index: MinimizerIndex) -> None:
+    from hapgpu.chaining.run.cuda import CudaChainer  # noqa: PLC0415  (needs CuPy)
+
+    block = ReadBlock(
+        np.frombuffer(b"@a\nAC\n+\nIII\n", np.uint8), is_fasta=False, first=7, name="bad.fq"
+    )
+    with pytest.raises(InputError, match=r"bad.fq: record 7 'a'"):
+        CudaChainer(index, MapOptions(), CudaDevice(0))(block)

@@ -1,0 +1,208 @@
+"""Each compiled stage on the CPU against the reference, on small sequences of every kind."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hapgpu.chaining.batches import Chains
+from hapgpu.chaining.chains.reference import Chain
+from hapgpu.chaining.mappings.reference import matches_and_length
+from hapgpu.chaining.options import ChainOptions, MapOptions, SketchOptions
+from hapgpu.chaining.quality.cpu import assess
+from hapgpu.chaining.run.cpu import CpuChainer
+from hapgpu.chaining.run.reference import paf_lines
+from hapgpu.io.fastx.read_block import ReadBlock
+from tests.chaining.made_cases import CASES, Case, fasta_of, made_sequences
+from tests.chaining.stage_runs import Compiled, Plain
+
+stage = settings(
+    max_examples=60,
+)
+
+
+def rows_of(offsets: Any, *columns: Any) -> list[list[Any]]:
+    """Return the rows of each read, as tuples if there are several columns."""
+    lists = [column.tolist() for column in columns]
+    rows = lists[0] if len(lists) == 1 else list(zip(*lists, strict=True))
+    return [rows[begin:end] for begin, end in pairwise(offsets.tolist())]
+
+
+def chain_rows(chains: Chains) -> list[list[tuple[int, list[tuple[int, int]]]]]:
+    anchors = rows_of(chains.anchor_offsets, chains.x, chains.y)
+    pairs = list(zip(chains.scores.tolist(), anchors, strict=True))
+    return [pairs[begin:end] for begin, end in pairwise(chains.offsets.tolist())]
+
+
+def plain_chain_rows(reads: list[list[Chain]]) -> list[list[tuple[int, list[tuple[int, int]]]]]:
+    return [
+        [(chain.score, [(anchor.x, anchor.y) for anchor in chain.anchors]) for chain in chains]
+        for chains in reads
+    ]
+
+
+@stage
+@given(CASES)
+def test_sketch(case: Case) -> None:
+    found = Compiled(case).minimizers
+    assert rows_of(found.offsets, found.keys, found.places) == [
+        [(m.hash << 8 | m.span, m.position << 1 | m.strand) for m in minimizers]
+        for minimizers in Plain(case).minimizers
+    ]
+
+
+@stage
+@given(CASES)
+def test_cutoff(case: Case) -> None:
+    assert Compiled(case).cutoff == Plain(case).cutoff
+
+
+@stage
+@given(CASES)
+def test_seeds(case: Case) -> None:
+    compiled = Compiled(case)
+    found = compiled.seeds
+    hits = compiled.index.hits.tolist()
+    assert rows_of(
+        found.offsets,
+        found.places,
+        found.spans,
+        found.is_tandem,
+        found.first_hits,
+        found.hit_counts,
+    ) == [
+        [
+            (
+                seed.minimizer.position << 1 | seed.minimizer.strand,
+                seed.minimizer.span,
+                int(seed.is_tandem),
+                first_of(seed.hits, hits),
+                len(seed.hits),
+            )
+            for seed in seeds.kept
+        ]
+        for seeds in Plain(case).seeds
+    ]
+    assert found.repeat_lengths.tolist() == [seeds.repeat_length for seeds in Plain(case).seeds]
+
+
+def first_of(hits: Any, table: list[int]) -> int:
+    """Return where the hits of a seed, each of which is there once, stand in the index."""
+    words = [hit.sequence << 32 | hit.position << 1 | hit.strand for hit in hits]
+    first = table.index(words[0])
+    assert table[first : first + len(words)] == words
+    return first
+
+
+@stage
+@given(CASES)
+def test_anchors(case: Case) -> None:
+    found = Compiled(case).anchors
+    assert rows_of(found.offsets, found.x, found.y) == [
+        [(anchor.x, anchor.y) for anchor in anchors] for anchors in Plain(case).anchors
+    ]
+
+
+@stage
+@given(CASES)
+def test_scores(case: Case) -> None:
+    compiled, plain = Compiled(case), Plain(case)
+    found, offsets = compiled.scores, compiled.anchors.offsets
+    assert rows_of(offsets, found.scores) == [scores.scores for scores in plain.scores]
+    assert rows_of(offsets, found.predecessors) == [scores.predecessors for scores in plain.scores]
+
+
+@stage
+@given(CASES)
+def test_chains(case: Case) -> None:
+    assert chain_rows(Compiled(case).chains) == plain_chain_rows(Plain(case).chains)
+
+
+@stage
+@given(CASES)
+def test_join(case: Case) -> None:
+    assert chain_rows(Compiled(case).joined) == plain_chain_rows(Plain(case).joined)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_join_where_it_joins(seed: int) -> None:
+    """Two distant parts of a reference, on one diagonal but for a gap, make one chain."""
+    case = gapped_case(seed)
+    compiled = Compiled(case)
+    before, after = compiled.chains, compiled.joined
+    assert before.offsets[-1] > after.offsets[-1]
+    assert chain_rows(after) == plain_chain_rows(Plain(case).joined)
+
+
+def gapped_case(seed: int) -> Case:
+    """Make a read that lacks a part of the reference, which is longer than the bandwidth."""
+    rng = np.random.default_rng(seed)
+    bases = bytes(rng.choice(np.frombuffer(b"ACGT", dtype=np.uint8), 600))
+    gap = int(rng.integers(40, 120))
+    turned = bytes.maketrans(b"ACGT", b"TGCA")
+    read = bases[50:250] + bases[250 + gap : 560]
+    if seed % 2:
+        read = read.translate(turned)[::-1]
+    options = MapOptions(
+        sketch=SketchOptions(9, 2 + seed % 4),
+        chains=ChainOptions(max_gap=100, bandwidth=20, long_bandwidth=400, min_score=20),
+    )
+    repeats = made_sequences(seed)[0]
+    return Case([*repeats, ("far", bases)], [("read", read)], options, inner_distance=60)
+
+
+@stage
+@given(CASES)
+def test_regions(case: Case) -> None:
+    compiled, plain = Compiled(case), Plain(case)
+    mappings = assess(compiled.regions, case.options.chains.min_score)
+    found, kept = mappings.regions, mappings.rows
+    columns = [
+        "scores counts sequences is_reverse query_starts query_ends target_starts target_ends",
+        "matches lengths second_scores rivals is_retained",
+    ]
+    assert rows_of(
+        mappings.offsets,
+        *(getattr(found, column)[kept] for column in " ".join(columns).split()),
+        mappings.is_primary,
+    ) == [
+        [
+            (
+                *(region.score, region.count, region.sequence, int(region.is_reverse)),
+                *(*region.query, *region.target, *matches_and_length(region.chain)),
+                *(region.second_score, region.rivals, int(region.is_retained)),
+                region.is_primary,
+            )
+            for region in regions
+        ]
+        for regions in plain.regions
+    ]
+
+
+@stage
+@given(CASES)
+def test_mapping_quality(case: Case) -> None:
+    mappings = assess(Compiled(case).regions, case.options.chains.min_score)
+    assert rows_of(mappings.offsets, mappings.qualities, mappings.divergences) == [
+        [(region.quality, float(region.divergence)) for region in regions]
+        for regions in Plain(case).regions
+    ]
+
+
+@stage
+@given(CASES, st.booleans())
+def test_lines(case: Case, joins: bool) -> None:
+    options = replace(case.options, chains=replace(case.options.chains, joins=joins))
+    compiled = Compiled(replace(case, options=options))
+    text = np.frombuffer(fasta_of(case.reads), dtype=np.uint8)
+    block = ReadBlock(text, is_fasta=True, first=1, name="reads.fa")
+    found = CpuChainer(compiled.index, options)(block)
+    assert found.text.tobytes().decode().splitlines() == list(
+        paf_lines(case.reads, Plain(case).index, options)
+    )

@@ -1,0 +1,81 @@
+"""Scores and predecessors of anchors, against minimap2's own and a plain search."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hapgpu.chaining.batches import Anchors
+from hapgpu.chaining.options import UNLIMITED_SKIP, ChainOptions
+from hapgpu.chaining.parameters import chain_rules
+from hapgpu.chaining.scores.cpu import chain_scores
+from tests.chaining import chain_oracle
+from tests.chaining.chain_oracle import Anchor, colinear_reads, made_reads, to_batch
+
+EVERY_OPTION = st.builds(
+    ChainOptions,
+    max_gap=st.sampled_from([0, 10, 60, 1000, 5000]),
+    bandwidth=st.sampled_from([0, 5, 80, 500]),
+    max_skip=st.sampled_from([0, 1, 3, 25, UNLIMITED_SKIP]),
+    max_iterations=st.sampled_from([0, 1, 4, 20, 5000]),
+)
+
+
+def check(reads: list[list[Anchor]], options: ChainOptions, k: int = 15) -> None:
+    found = chain_scores(to_batch(reads), chain_rules(options, k))
+    expected = [chain_oracle.chain_scores(read, options, k) for read in reads]
+    assert found.scores.tolist() == [score for f, _ in expected for score in f]
+    assert found.predecessors.tolist() == [j for _, p in expected for j in p]
+
+
+@pytest.mark.parametrize("name", ["bacterial", "repeat_rich"])
+@pytest.mark.parametrize(("max_skip", "column"), [(25, "skip25"), (UNLIMITED_SKIP, "inf")])
+def test_minimap2(data_dir: Path, name: str, max_skip: int, column: str) -> None:
+    with np.load(data_dir / f"longread/chain/anchors_{name}.npz") as data:
+        anchors = Anchors(data["x"], data["y"], data["offsets"])
+        found = chain_scores(anchors, chain_rules(ChainOptions(max_skip=max_skip), 15))
+        np.testing.assert_array_equal(found.scores, data[f"f_{column}"])
+        np.testing.assert_array_equal(found.predecessors, data[f"p_{column}"])
+
+
+@given(made_reads(), EVERY_OPTION, st.sampled_from([5, 15, 28]))
+@settings(max_examples=300)
+def test_tiny_reads(reads: list[list[Anchor]], options: ChainOptions, k: int) -> None:
+    check(reads, options, k)
+
+
+@given(colinear_reads(), EVERY_OPTION)
+@settings(max_examples=100)
+def test_noisy_diagonals(reads: list[list[Anchor]], options: ChainOptions) -> None:
+    check(reads, options)
+
+
+def test_more_predecessors_than_a_block() -> None:
+    generator = np.random.default_rng(7)
+    places = generator.integers(0, 3000, (700, 2)).tolist()
+    read = chain_oracle.in_order([Anchor(0, target, query, 15) for target, query in places])
+    check([read, [], read[:3]], ChainOptions(max_skip=UNLIMITED_SKIP))
+
+
+@pytest.mark.parametrize("max_skip", [0, UNLIMITED_SKIP])
+def test_the_best_out_of_reach_at_the_same_place(max_skip: int) -> None:
+    read = [Anchor(0, 100, 50, 40)] + [Anchor(0, 100, 52 + step, 15) for step in range(4)]
+    check([read], ChainOptions(max_skip=max_skip, max_iterations=1))
+
+
+def test_farthest_places() -> None:
+    far = 2**31 - 1
+    read = [Anchor(0, 0, far, 15), Anchor(0, 10, 0, 15), Anchor(0, far, far, 15)]
+    read += [Anchor(1, 0, far - 1, 15), Anchor(2**32 - 1, far, 0, 15)]
+    for max_skip in (25, UNLIMITED_SKIP):
+        check([read], ChainOptions(max_skip=max_skip, max_gap=far))
+
+
+def test_no_reads_and_no_anchors() -> None:
+    rules = chain_rules(ChainOptions(), 15)
+    assert chain_scores(to_batch([]), rules).scores.size == 0
+    assert chain_scores(to_batch([[], []]), rules).predecessors.size == 0

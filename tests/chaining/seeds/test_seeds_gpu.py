@@ -1,0 +1,162 @@
+"""Seeds on the GPU against those on the CPU: frequent and repetitive minimizers, real reads."""
+
+from __future__ import annotations
+
+import inspect
+from dataclasses import astuple, fields
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hapgpu.chaining.batches import Minimizers, Seeds
+from hapgpu.chaining.index.build import build_index, repeat_cutoff
+from hapgpu.chaining.index.minimizer_index import MinimizerIndex
+from hapgpu.chaining.options import SeedOptions, preset
+from hapgpu.chaining.seeds import cpu as on_cpu
+from hapgpu.chaining.sketch.cpu import sketch
+from hapgpu.io.fastx.cpu import parse_block
+from hapgpu.io.fastx.limits import LONG_READS
+from hapgpu.io.fastx.read_blocks import read_blocks
+from hapgpu.runtime.devices import CudaDevice
+from tests.chaining.made_index import index_of, lengths_of, minimizers_of
+
+Read = list[tuple[int, int, int]]
+
+
+def check(
+    index: MinimizerIndex, minimizers: Minimizers, lengths: Any, cutoff: int, options: SeedOptions
+) -> None:
+    cupy = pytest.importorskip("cupy")
+    from hapgpu.chaining.index.cuda import resident_index  # noqa: PLC0415  (as above)
+    from hapgpu.chaining.seeds import cuda as seeds_cuda  # noqa: PLC0415  (needs CuPy)
+
+    expected = on_cpu.find_seeds(index, minimizers, lengths, cutoff, options)
+    found = seeds_cuda.find_seeds(
+        resident_index(index, CudaDevice(0)),
+        Minimizers(*map(cupy.asarray, astuple(minimizers))),
+        cupy.asarray(lengths),
+        cutoff,
+        options,
+    )
+    for field in fields(Seeds):
+        actual, wanted = getattr(found, field.name), getattr(expected, field.name)
+        assert actual.dtype == wanted.dtype, field.name
+        np.testing.assert_array_equal(actual.get(), wanted, err_msg=field.name)
+
+
+def check_reads(
+    reads: list[Read], hits: dict[int, list[int]], cutoff: int, options: SeedOptions
+) -> None:
+    check(index_of(hits), minimizers_of(reads), lengths_of(reads), cutoff, options)
+
+
+def made_reads(seed: int, kinds: int, count: int) -> tuple[list[Read], dict[int, list[int]]]:
+    """Make reads of k-mers that often follow themselves, and hits for most of these."""
+    rng = np.random.default_rng(seed)
+    hashes = rng.integers(0, 2**56, kinds).tolist()
+    hits = {h: list(range(int(rng.integers(1, 30)))) for h in hashes if rng.random() < 0.8}
+    reads = []
+    for _ in range(count):
+        size = int(rng.choice([0, 1, 2, 31, 32, 33, 64, 700]))
+        places = np.cumsum(rng.choice([1, 2, 9, 50], size)).tolist()
+        kind = 0
+        read: Read = []
+        for place in places:
+            kind = kind if rng.random() < 0.5 else int(rng.integers(kinds))
+            read.append((hashes[kind], int(rng.integers(5, 7)), place << 1 | place % 2))
+        reads.append(read)
+    return reads, hits
+
+
+@pytest.mark.gpu
+@settings(max_examples=200)
+@given(
+    seed=st.integers(0, 2**32),
+    kinds=st.sampled_from([1, 3, 8, 40, 300]),
+    cutoff=st.sampled_from([1, 2, 5, 14, 4095]),
+    distance=st.sampled_from([0, 1, 7, 30, 500]),
+    fraction=st.sampled_from([0.0, 1e-6, 0.01, 0.1, 0.3]),
+)
+def test_made_reads(seed: int, kinds: int, cutoff: int, distance: int, fraction: float) -> None:
+    options = SeedOptions(occurrence_distance=distance, read_fraction=fraction)
+    check_reads(*made_reads(seed, kinds, 5), cutoff, options)
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("cutoff", [10, 4094, 4095, 5000])
+def test_hits_beyond_the_highest_number(cutoff: int) -> None:
+    hits = {1: [*range(4094)], 2: [*range(4095)], 3: [*range(4096)], 4: [0]}
+    reads = [[(h, 5, 20 * (k + 1)) for k, h in enumerate(row)] for row in ([4, 1, 2, 3, 4], [3])]
+    check_reads(reads, hits, cutoff, SeedOptions(occurrence_distance=1))
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("step", [1, 10, 100, 300])
+def test_long_run_of_repetitive_seeds(step: int) -> None:
+    hits = {h: [*range(11 + h % 5)] for h in range(1, 3000)}
+    order = np.random.default_rng(1).permutation(np.arange(1, 3000)).tolist()
+    read = [(h, 5, step * (k + 1) << 1) for k, h in enumerate(order)]
+    check_reads([read, read[:1], [], read[:200]], hits, 10, SeedOptions())
+
+
+@pytest.mark.gpu
+def test_many_frequent_keys() -> None:
+    """More keys than there are counters, some of them just at the limit."""
+    rng = np.random.default_rng(2)
+    hashes = np.concatenate([np.repeat(rng.integers(0, 2**50, 200), 15), np.arange(30_000)])
+    read = [(int(h), 5, (k + 5) << 1) for k, h in enumerate(rng.permutation(hashes))]
+    for fraction in (1e-6, 0.01):
+        for cutoff in (1, 14, 15):
+            check_reads([read, read[:3]], {1: [1]}, cutoff, SeedOptions(read_fraction=fraction))
+
+
+@pytest.mark.gpu
+def test_no_reads_and_no_hits() -> None:
+    check_reads([], {1: [2]}, 10, SeedOptions())
+    check_reads([[], [(1, 5, 20)], []], {}, 10, SeedOptions())
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("name", ["map-ont", "map-pb"])
+def test_real_reads(data_dir: Path, name: str) -> None:
+    folder, options = data_dir / "longread" / "chain", preset(name)
+    index = build_index(folder / "ref.fa.gz", options.sketch, 2)
+    (block,) = read_blocks(folder / "reads.fa.gz", 1 << 28)
+    spans = parse_block(block, LONG_READS)
+    lengths = spans.lengths
+    minimizers = sketch(block.text, spans.base_starts, lengths, options.sketch)
+    repetitive = SeedOptions(repetitive=3, occurrence_distance=50)
+    for seeds in (options.seeds, repetitive, SeedOptions(0.005, 2, 1_000_000, 0)):
+        check(index, minimizers, lengths, repeat_cutoff(index, seeds), seeds)
+
+
+@pytest.mark.parametrize("distance", [1, 2, 7, 499, 500, 1000, 2000, 123_456_789])
+def test_steps_of_runs(distance: int) -> None:
+    """They stand for minimap2's division, at every step and just before it."""
+    pytest.importorskip("cupy")
+    from hapgpu.chaining.seeds.cuda import steps_of_runs  # noqa: PLC0415  (needs CuPy)
+
+    steps = steps_of_runs(14, distance)
+    for bases in [0, *steps.tolist(), *(steps - 1).tolist(), 130 * distance, 2**31 - 2]:
+        if bases < 2**31 - 1:
+            assert (steps <= bases).sum() == min(int(bases / distance + 0.499), 128)
+
+
+def test_no_steps_where_all_are_dropped() -> None:
+    pytest.importorskip("cupy")
+    from hapgpu.chaining.seeds.cuda import steps_of_runs  # noqa: PLC0415  (needs CuPy)
+
+    assert not steps_of_runs(14, 0).size
+    assert not steps_of_runs(4095, 500).size
+
+
+def test_same_signature() -> None:
+    pytest.importorskip("cupy")
+    from hapgpu.chaining.seeds import cuda as seeds_cuda  # noqa: PLC0415  (needs CuPy)
+
+    own, other = inspect.signature(seeds_cuda.find_seeds), inspect.signature(on_cpu.find_seeds)
+    assert list(own.parameters) == list(other.parameters)

@@ -1,0 +1,190 @@
+"""Minimizers on the CPU: against the reference, and against what defines them."""
+
+from __future__ import annotations
+
+from itertools import groupby
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hapgpu.chaining.options import SketchOptions
+from hapgpu.chaining.sketch.cpu import sketch
+from hapgpu.chaining.sketch.kmers import SLOTS
+from hapgpu.chaining.sketch.reference import mix
+from tests.chaining.minimizer_oracle import minimizers_of, sketch_all
+
+COMPLEMENT = str.maketrans("ACGT", "TGCA")
+LETTERS = [
+    "ACGT",
+    "AC",  # repeats, homopolymers
+    "AT",  # palindromes
+    "ACGT" * 5 + "N",
+    "ACGTacgtUuNnRY*",
+    "A",
+]
+OPTIONS = st.builds(
+    SketchOptions,
+    k=st.sampled_from([1, 2, 3, 4, 5, 6, 15, 28]),
+    w=st.sampled_from([1, 2, 3, 5, 10, 40, 255]),
+    is_hpc=st.booleans(),
+)
+
+
+@st.composite
+def sequences(draw: st.DrawFn, longest: int = 300) -> str:
+    letters = draw(st.sampled_from(LETTERS))
+    text = draw(st.text(st.sampled_from(letters), max_size=longest))
+    stretch = draw(st.sampled_from([1, 1, 1, 2, 7, 60]))  # homopolymers
+    repeats = draw(st.sampled_from([1, 1, 1, 2, 5]))
+    return ("".join(letter * stretch for letter in text) * repeats)[: 5 * longest]
+
+
+@settings(max_examples=300)
+@given(rows=st.lists(sequences(), max_size=4), options=OPTIONS)
+def test_small_sequences(rows: list[str], options: SketchOptions) -> None:
+    assert sketch_all(rows, options) == [minimizers_of(row, options) for row in rows]
+
+
+def random_sequence(seed: int, length: int, letters: str = "ACGT") -> str:
+    rng = np.random.default_rng(seed)
+    return "".join(rng.choice(list(letters), length))
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        SketchOptions(),
+        SketchOptions(19, 19),
+        SketchOptions(14, 7),
+        SketchOptions(4, 30),
+        SketchOptions(19, 10, is_hpc=True),
+        SketchOptions(28, 255),
+    ],
+    ids=str,
+)
+def test_sequences_made_in_several_lots(options: SketchOptions) -> None:
+    plain = random_sequence(1, 5 * SLOTS)
+    rows = [plain[:length] for length in (SLOTS - 1, SLOTS, SLOTS + options.w + options.k, None)]
+    places = (1, SLOTS, 2 * SLOTS + 3, 4 * SLOTS, 5 * SLOTS - 1)
+    rows += [f"{plain[:place]}N{plain[place:]}" for place in places]
+    rows.append(random_sequence(2, 4 * SLOTS, "ACGT" * 40 + "N"))
+    assert sketch_all(rows, options) == [minimizers_of(row, options) for row in rows]
+
+
+def test_lengths_around_the_first_window() -> None:
+    options = SketchOptions(5, 4)
+    text = random_sequence(3, 40)
+    rows = [text[:length] for length in range(20)]
+    found = sketch_all(rows, options)
+    assert found == [minimizers_of(row, options) for row in rows]
+    assert [len(row) for row in found[:9]] == [0, 0, 0, 0, 0, 1, 1, 1, 1]
+
+
+def canonical(kmer: str) -> str:
+    return min(kmer, kmer.translate(COMPLEMENT)[::-1])  # A < C < G < T as 0 < 1 < 2 < 3
+
+
+def key_of(kmer: str) -> int:
+    number = 0
+    for letter in canonical(kmer):
+        number = 4 * number + "ACGT".index(letter)
+    return mix(number, 2 * len(kmer)) << 8 | len(kmer)
+
+
+@settings(max_examples=150)
+@given(
+    text=st.text(st.sampled_from("ACGT"), min_size=30, max_size=120)
+    | st.text(st.sampled_from("AC"), min_size=30, max_size=120),
+    k=st.sampled_from([1, 3, 5]),
+    w=st.integers(1, 8),
+)
+def test_they_are_the_least_of_each_window(text: str, k: int, w: int) -> None:
+    """Of all windows but those that overlap the first, which has rules of its own."""
+    keys = [key_of(text[at : at + k]) for at in range(len(text) - k + 1)]
+    windows = [range(first, first + w) for first in range(len(keys) - w + 1)]
+    least = [
+        {at for at in window if keys[at] == min(keys[i] for i in window)} for window in windows
+    ]
+    (found,) = sketch_all([text], SketchOptions(k, w))
+    places = [minimizer.place >> 1 for minimizer in found]
+    ends = {place - k + 1 for place in places}
+    assert places == sorted(set(places))
+    assert set().union(*least[w:]) <= ends
+    assert {at for at in ends if at >= w} <= set().union(*least)
+    for key, place in found:
+        kmer = text[(place >> 1) - k + 1 : (place >> 1) + 1]
+        assert key == key_of(kmer)
+        assert place & 1 == (kmer != canonical(kmer))
+
+
+@settings(max_examples=100)
+@given(
+    runs=st.lists(st.tuples(st.sampled_from("ACGT"), st.integers(1, 12)), max_size=80),
+    k=st.sampled_from([3, 4, 5]),
+    w=st.integers(1, 8),
+)
+def test_compressed_kmers_end_with_runs_and_span_them(
+    runs: list[tuple[str, int]], k: int, w: int
+) -> None:
+    text = "".join(letter * length for letter, length in runs)
+    lengths = [len(list(run)) for _, run in groupby(text)]
+    ends = np.cumsum(lengths) - 1
+    (found,) = sketch_all([text], SketchOptions(k, w, is_hpc=True))
+    for key, place in found:
+        last = int(np.searchsorted(ends, place >> 1))
+        assert ends[last] == place >> 1
+        assert key & 255 == sum(lengths[last - k + 1 : last + 1])
+
+
+@settings(max_examples=100)
+@given(text=st.text("ACGT", max_size=100), k=st.sampled_from([3, 4, 5]), w=st.integers(1, 8))
+def test_compressed_sequences_have_the_minimizers_of_what_is_left(
+    text: str, k: int, w: int
+) -> None:
+    """Doubled letters, since the span is part of the key."""
+    squeezed = "".join(letter for letter, _ in groupby(text))
+    doubled = "".join(letter * 2 for letter in squeezed)
+    (plain,) = sketch_all([squeezed], SketchOptions(k, w))
+    (compressed,) = sketch_all([doubled], SketchOptions(k, w, is_hpc=True))
+    assert [key >> 8 for key, _ in compressed] == [key >> 8 for key, _ in plain]
+    expected = [(2 * (place >> 1) + 1) << 1 | place & 1 for _, place in plain]
+    assert [place for _, place in compressed] == expected
+
+
+def test_spans_of_256_bases_are_left_out() -> None:
+    options = SketchOptions(3, 1, is_hpc=True)
+    for length, spans in ((253, [255]), (254, [])):
+        (found,) = sketch_all(["A" + "C" * length + "G"], options)
+        assert [minimizer.key & 255 for minimizer in found] == spans
+
+
+def test_case_and_uracil_make_no_difference() -> None:
+    text = random_sequence(4, 2000)
+    expected, lower, rna = sketch_all(
+        [text, text.lower(), text.replace("T", "U")], SketchOptions(15, 10)
+    )
+    assert expected == lower == rna
+
+
+def test_sequences_anywhere_in_the_text() -> None:
+    text = random_sequence(5, 3000)
+    starts, lengths = [2000, 0, 1500, 2999, 700], [1000, 900, 0, 1, 1300]
+    array = np.frombuffer(text.encode(), np.uint8)
+    found = sketch(
+        array, np.array(starts, np.int32), np.array(lengths, np.int32), SketchOptions(7, 5)
+    )
+    rows = [text[start : start + length] for start, length in zip(starts, lengths, strict=True)]
+    expected = [minimizers_of(row, SketchOptions(7, 5)) for row in rows]
+    assert found.offsets.tolist() == np.cumsum([0, *map(len, expected)]).tolist()
+    assert found.keys.tolist() == [minimizer.key for row in expected for minimizer in row]
+    assert found.places.tolist() == [minimizer.place for row in expected for minimizer in row]
+
+
+def test_no_sequences() -> None:
+    empty = np.empty(0, np.int32)
+    found = sketch(np.empty(0, np.uint8), empty, empty, SketchOptions())
+    assert found.keys.dtype == np.uint64
+    assert found.places.dtype == np.uint32
+    assert found.offsets.tolist() == [0]

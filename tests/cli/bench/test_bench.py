@@ -1,0 +1,377 @@
+"""`hapgpu bench` from end to end, on data too small to measure anything."""
+
+from __future__ import annotations
+
+import json
+import re
+import tempfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from hapgpu.benchmark import mapping, pairhmm
+from hapgpu.benchmark.chaining.stages import STAGES
+from tests.cli.in_process import status_of_command
+
+COLUMNS = ["device", "what", "data", "cells", "seconds", "GCUPS"]
+REGIONS = "2 1\nACGT IIII NNNN NNNN ++++\nAC II NN NN ++\nACGTAC\n"
+CELLS = 6 * 6
+
+MAP_COLUMNS = ["device", "what", "data", "reads", "hits", "seconds", "M reads/s"]
+GENOME = "TTGACCTAGGACATCAGCATTACGGATCCAGTCAAGT"
+READS = {
+    "exact": GENOME[5:30],
+    "mismatch": f"{GENOME[5:15]}{'A' if GENOME[15] != 'A' else 'C'}{GENOME[16:30]}",
+    "no_hit": "ACACACACACACACACACAC",
+}
+HITS = 2
+RESULTS = 4
+"""Of backtracking: the exact read, the same without its first and without its last base, and the
+one with a mismatch."""
+
+CHAIN_COLUMNS = ["device", "what", "data", "count", "unit", "seconds", "M/s"]
+LONG_GENOME = 30_000
+
+GENOTYPE_COLUMNS = ["device", "data", "sites", "reads", "cells", "seconds", "sites/s", "reads/s"]
+GENOTYPE_COLUMNS += ["GCUPS", "% wrong", "% kernels"]
+
+
+def status_of(*arguments: str | Path) -> int:
+    """Run the command in this process; return its exit status."""
+    return status_of_command("bench", *arguments)
+
+
+@pytest.fixture
+def regions(tmp_path: Path) -> Path:
+    path = tmp_path / "regions.in"
+    path.write_text(REGIONS)
+    return path
+
+
+@pytest.fixture
+def genome(tmp_path: Path) -> Path:
+    path = tmp_path / "genome.fa"
+    path.write_text(f">genome\n{GENOME}\n")
+    return path
+
+
+@pytest.fixture
+def reads(tmp_path: Path) -> Path:
+    path = tmp_path / "reads.fq"
+    path.write_text(
+        "".join(f"@{name}\n{read}\n+\n{'I' * len(read)}\n" for name, read in READS.items())
+    )
+    return path
+
+
+@pytest.fixture
+def long_genome(tmp_path: Path) -> Path:
+    path = tmp_path / "long.fa"
+    letters = np.random.default_rng(4).choice(list("ACGT"), LONG_GENOME)
+    path.write_text(f">long\n{''.join(letters)}\n")
+    return path
+
+
+@pytest.fixture
+def anchors(tmp_path: Path) -> Path:
+    """Ten anchors of one read, a base apart."""
+    path = tmp_path / "anchors.npz"
+    places = np.arange(50, 60, dtype=np.uint64)
+    np.savez(path, x=places, y=np.uint64(15 << 32) | places, offsets=np.array([0, 10]))
+    return path
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_regions_of_a_file(
+    regions: Path, tmp_path: Path, threads: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    statistics = tmp_path / "bench.json"
+    arguments = ("--batches", regions, "--copies", "7", "--device", "cpu", "-t", str(threads))
+    assert status_of("pairhmm", *arguments, "--json", statistics) == 0
+    header, *rows = [line.split("\t") for line in capsys.readouterr().out.splitlines()]
+    assert header == COLUMNS
+    assert [row[0] for row in rows] == ["CPU, 1 thread", "CPU, 2 threads"][:threads]
+    for row, line in zip(rows, json.loads(statistics.read_text()), strict=True):
+        assert row[1:3] == ["whole call", "regions.in x7"]
+        assert int(row[3]) == line["cells"] == 7 * CELLS
+        assert float(row[4]) == pytest.approx(line["seconds"], rel=1e-3)
+        assert float(row[5]) == pytest.approx(7 * CELLS / line["seconds"] / 1e9, rel=1e-3)
+
+
+def test_one_copy_unless_told(regions: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert status_of("pairhmm", "--batches", regions, "--device", "cpu", "-t", "1") == 0
+    *_, row = capsys.readouterr().out.splitlines()
+    assert row.split("\t")[2:4] == ["regions.in x1", str(CELLS)]
+
+
+def test_made_up_regions(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(pairhmm, "SHAPES", ((3, 5), (6, 4)))
+    monkeypatch.setattr(pairhmm, "_CPU_CELLS", 50_000)
+    assert status_of("pairhmm", "--device", "cpu", "-t", "1") == 0
+    header, *rows = [line.split("\t") for line in capsys.readouterr().out.splitlines()]
+    assert header == COLUMNS
+    assert [(row[2], int(row[3])) for row in rows] == [
+        ("3 x 5", 3 * 1024 * 15),
+        ("6 x 4", 2 * 1024 * 24),
+    ]
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_mapping_reads_of_a_file(
+    genome: Path, reads: Path, tmp_path: Path, threads: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    statistics = tmp_path / "bench.json"
+    files = ("--reference", genome, "--reads", reads, "--copies", "4")
+    options = ("--device", "cpu", "-t", str(threads), "--json", statistics)
+    assert status_of("map", *files, *options) == 0
+    header, *rows = [line.split("\t") for line in capsys.readouterr().out.splitlines()]
+    assert header == MAP_COLUMNS
+    assert [tuple(row[:2]) for row in rows] == [
+        (device, what)
+        for device in ("CPU, 1 thread", "CPU, 2 threads")[:threads]
+        for what in ("pack and search", "text to text")
+    ]
+    for row, line in zip(rows, json.loads(statistics.read_text()), strict=True):
+        assert row[2] == "genome.fa, reads.fq x4"
+        assert int(row[3]) == line["reads"] == 4 * len(READS)
+        assert int(row[4]) == line["hits"] == 4 * HITS
+        assert float(row[5]) == pytest.approx(line["seconds"], rel=1e-3)
+        assert float(row[6]) == pytest.approx(4e-6 * len(READS) / line["seconds"], rel=1e-3)
+
+
+def test_backtracking_the_beginning_of_a_file(
+    genome: Path,
+    reads: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setattr(mapping, "_CPU_BACKTRACKED_READS", 2 * len(READS))
+    files = ("--reference", genome, "--reads", reads, "--copies", "4")
+    options = ("--method", "backtracking", "--device", "cpu", "-t", "1")
+    assert status_of("map", *files, *options) == 0
+    _, *rows = [line.split("\t") for line in capsys.readouterr().out.splitlines()]
+    assert [row[1:5] for row in rows] == [
+        ["pack and search", "genome.fa, reads.fq x4", str(2 * len(READS)), str(2 * RESULTS)]
+    ]
+
+
+def test_mapping_with_the_index_beside_the_reference(
+    genome: Path, reads: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert status_of_command("index", genome, "--device", "cpu", "-q") == 0
+    files = ("--reference", genome, "--reads", reads)
+    assert status_of("map", *files, "--device", "cpu", "-t", "1") == 0
+    genome.write_text(genome.read_text().lower())
+    assert status_of("map", *files, "--device", "cpu", "-t", "1") == 1
+    assert "made of another FASTA file" in capsys.readouterr().err
+
+
+def test_mapping_made_up_reads(
+    genome: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(mapping, "_RANDOM_BASES", 20_000)
+    monkeypatch.setattr(mapping, "_CPU_READS", 300)
+    assert status_of("map", "--device", "cpu", "-t", "1") == 0
+    _, *rows = [line.split("\t") for line in capsys.readouterr().out.splitlines()]
+    assert [row[2:4] for row in rows] == [["random reference, simulated reads", "300"]] * 2
+    assert status_of("map", "--reference", genome, "--device", "cpu") == 1
+    assert "no contig has 100 bases in a row" in capsys.readouterr().err
+
+
+def test_chaining_simulated_reads(
+    long_genome: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    statistics = tmp_path / "bench.json"
+    reads = ("--bases", "100k", "--read-length", "2k", "--error", "0.05")
+    options = ("-x", "map-hifi", "--device", "cpu", "-t", "1", "--json", statistics)
+    assert status_of("chain", "--reference", long_genome, *reads, *options) == 0
+    header, *rows = [line.split("\t") for line in capsys.readouterr().out.splitlines()]
+    assert header == CHAIN_COLUMNS
+    assert [row[1] for row in rows] == ["index", "text to lines", *STAGES]
+    assert rows[0][2:4] == ["long.fa", str(LONG_GENOME)]
+    assert {row[2] for row in rows[1:]} == {"long.fa, 2,000-base reads, 0.05 errors"}
+    for row, line in zip(rows, json.loads(statistics.read_text()), strict=True):
+        assert row[0] == "CPU, 1 thread"
+        assert (int(row[3]), row[4]) == (line["count"], "bases")
+        assert float(row[5]) == pytest.approx(line["seconds"], rel=1e-3)
+        assert float(row[6]) == pytest.approx(line["count"] / line["seconds"] / 1e6, rel=1e-3)
+
+
+def test_chaining_anchors_of_a_file(anchors: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    options = ("--copies", "7", "--device", "cpu", "-t", "1")
+    assert status_of("chain", "--anchors", anchors, *options) == 0
+    header, *rows = [line.split("\t") for line in capsys.readouterr().out.splitlines()]
+    assert header == CHAIN_COLUMNS
+    assert [row[1:5] for row in rows] == [
+        ["scores, all predecessors", "anchors.npz x7", "70", "anchors"],
+        ["scores, all predecessors", "anchors.npz x7", str(7 * 10 * 9 // 2), "pairs"],
+        ["scores, skip 25", "anchors.npz x7", "70", "anchors"],
+    ]
+
+
+def test_genotyping_a_simulated_sample(
+    long_genome: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(temporary))
+    statistics = tmp_path / "bench.json"
+    arguments = ("--reference", long_genome, "--device", "cpu", "--json", statistics)
+    assert status_of("genotype", *arguments, "-t", "1") == 0
+    [single] = json.loads(statistics.read_text())
+    capsys.readouterr()
+    assert status_of("genotype", *arguments, "-t", "2", "--copies", "3") == 0
+    header, *rows = [line.split("\t") for line in capsys.readouterr().out.splitlines()]
+    assert header == GENOTYPE_COLUMNS
+    assert [row[:2] for row in rows] == [
+        ["CPU, 1 thread", "long.fa x3, 30x"],
+        ["CPU, 2 threads", "long.fa x3, 30x"],
+    ]
+    for row, line in zip(rows, json.loads(statistics.read_text()), strict=True):
+        assert (int(row[2]), int(row[3])) == (3 * single["sites"], 3 * single["reads"])
+        assert int(row[4]) == line["cells"] == 3 * single["cells"]
+        assert float(row[5]) == pytest.approx(line["seconds"], rel=1e-3)
+        assert float(row[7]) == pytest.approx(line["reads"] / line["seconds"], rel=1e-3)
+        assert float(row[9]) < 5
+        assert 0 < float(row[10]) < 100
+    assert not list(temporary.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["realign", "--batches", "x.in"], "--batches is for bench pairhmm, not for bench realign"),
+        (["io", "--batches", "x.in"], "--batches is for bench pairhmm, not for bench io"),
+        (["pairhmm", "--copies", "3"], "--copies repeats what a file holds"),
+        (["map", "--batches", "x.in"], "--batches is for bench pairhmm, not for bench map"),
+        (["pairhmm", "--reference", "x.fa"], "is for bench map or chain or genotype, not for"),
+        (["io", "--method", "fm"], "--method is for bench map or chain, not for bench io"),
+        (["map", "--reads", "x.fq"], "give it with --reference FASTA"),
+        (["map", "--reference", "x.fa", "--copies", "3"], "--copies repeats what a file holds"),
+        (["map", "--method", "bwa"], "--method"),
+        (["pairhmm", "--batches", "x.in", "--copies", "0"], "--copies"),
+        (["map", "--method", "successor"], "--method for bench map is fm or backtracking"),
+        (["map", "--bases", "1m"], "--bases is for bench chain, not for bench map"),
+        (["realign", "-x", "map-ont"], "--preset is for bench chain, not for bench realign"),
+        (["genotype"], "bench genotype simulates a sample: give --reference FASTA"),
+        (["genotype", "--reads", "x.fq"], "--reads is for bench map, not for bench genotype"),
+        (["chain"], "measures --reference FASTA or --anchors FILE.npz"),
+        (["chain", "--reference", "x.fa", "--anchors", "x.npz"], "FASTA or --anchors FILE.npz"),
+        (["chain", "--anchors", "x.npz", "--error", "0.1"], "--error is for reads"),
+        (["chain", "--reference", "x.fa", "--method", "successor"], "give --anchors"),
+        (["chain", "--anchors", "x.npz", "--method", "fm"], "is predecessor or successor"),
+        (["chain", "--anchors", "x.npz", "--method", "successor"], "needs a GPU"),
+        (["chain", "--reference", "x.fa", "--read-length", "99"], "at least 100 bases"),
+        (["chain", "--reference", "x.fa", "-x", "splice"], "-x splice"),
+    ],
+)
+def test_usage_errors(arguments: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert status_of(*arguments, "--device", "cpu") == 2
+    assert said in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("pairhmm", "--batches", "none.in"),
+        ("chain", "--reference", "none.in"),
+        ("genotype", "--reference", "none.in"),
+        ("chain", "--anchors", "none.in"),
+    ],
+)
+def test_a_missing_file(arguments: tuple[str, ...], capsys: pytest.CaptureFixture[str]) -> None:
+    assert status_of(*arguments, "--device", "cpu") == 1
+    error = capsys.readouterr().err
+    assert re.search(r"none\.in: (no such file|cannot be read \(No such file)", error)
+
+
+@pytest.mark.gpu
+def test_regions_of_a_file_on_the_gpu(regions: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert status_of("pairhmm", "--batches", regions, "--copies", "3", "--device", "cuda:0") == 0
+    _, *rows = (line.split("\t") for line in capsys.readouterr().out.splitlines())
+    assert [row[1] for row in rows] == ["whole call", "whole call, pinned input"]
+    assert {tuple(row[2:4]) for row in rows} == {("regions.in x3", str(3 * CELLS))}
+
+
+@pytest.mark.gpu
+def test_made_up_regions_on_the_gpu(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(pairhmm, "SHAPES", ((30, 50),))
+    monkeypatch.setattr(pairhmm, "_GPU_CELLS", 1e7)
+    assert status_of("pairhmm", "--device", "cuda:0") == 0
+    rows = [line.split("\t") for line in capsys.readouterr().out.splitlines()]
+    whole = ["whole call", "whole call, pinned input"]
+    assert [row[1] for row in rows] == ["what", "kernels", *whole]
+    assert all(float(row[5]) > 0.0 for row in rows[1:])
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize(
+    ("method", "expected"),
+    [
+        ("fm", [("pack and search, kernels", HITS), ("text to text", HITS)]),
+        ("backtracking", [("pack and search, kernels", RESULTS)]),
+    ],
+)
+def test_mapping_on_the_gpu(
+    genome: Path,
+    reads: Path,
+    method: str,
+    expected: list[tuple[str, int]],
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    files = ("--reference", genome, "--reads", reads, "--copies", "3")
+    assert status_of("map", *files, "--method", method, "--device", "cuda:0") == 0
+    _, *rows = (line.split("\t") for line in capsys.readouterr().out.splitlines())
+    assert [(row[1], int(row[3]), int(row[4])) for row in rows] == [
+        (what, 3 * len(READS), 3 * hits) for what, hits in expected
+    ]
+
+
+@pytest.mark.gpu
+def test_mapping_made_up_reads_on_the_gpu(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(mapping, "_RANDOM_BASES", 50_000)
+    monkeypatch.setattr(mapping, "_GPU_READS", 3000)
+    assert status_of("map", "--device", "cuda:0") == 0
+    _, *rows = (line.split("\t") for line in capsys.readouterr().out.splitlines())
+    assert [row[3] for row in rows] == ["3000"] * 2
+    assert len({row[4] for row in rows}) == 1
+
+
+@pytest.mark.gpu
+def test_chaining_on_the_gpu(long_genome: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    reads = ("--bases", "100k", "--read-length", "2k")
+    assert status_of("chain", "--reference", long_genome, *reads, "--device", "cuda:0") == 0
+    _, *rows = (line.split("\t") for line in capsys.readouterr().out.splitlines())
+    assert [row[1] for row in rows] == ["index", "text to lines", *STAGES]
+    assert all(row[0].startswith("cuda:0") for row in rows[1:])
+
+
+@pytest.mark.gpu
+def test_chaining_anchors_on_the_gpu(anchors: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert status_of("chain", "--anchors", anchors, "--device", "cuda:0") == 0
+    options = ("--method", "successor", "--device", "cuda:0")
+    assert status_of("chain", "--anchors", anchors, *options) == 0
+    rows = [line.split("\t") for line in capsys.readouterr().out.splitlines()]
+    assert [row[1] for row in rows if row[4] == "pairs"] == [
+        "scores, all predecessors",
+        "successors, all",
+    ]
+
+
+@pytest.mark.gpu
+def test_genotyping_on_the_gpu(long_genome: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert status_of("genotype", "--reference", long_genome, "--device", "cuda:0") == 0
+    _, row = (line.split("\t") for line in capsys.readouterr().out.splitlines())
+    assert row[0].startswith("cuda:0")
+    assert float(row[9]) < 5
+    assert 0 < float(row[10]) < 100

@@ -1,0 +1,81 @@
+"""`hapgpu chain` writes the same bytes on every device."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from hapgpu.chaining.run import cpu as run_cpu
+from tests.cli.chain.command import Sample, fastq_text, make_sample, status_of
+from tests.cli.in_process import status_of_command
+
+pytestmark = pytest.mark.gpu
+
+
+@pytest.fixture(scope="module")
+def sample(tmp_path_factory: pytest.TempPathFactory) -> Sample:
+    sample = make_sample(tmp_path_factory.mktemp("sample"))
+    assert status_of_command("index", "--minimizers", sample.fasta, "-q") == 0
+    return sample
+
+
+def assert_same_bytes(folder: Path, *arguments: str | Path) -> None:
+    written = []
+    for device in ("cpu", "cuda"):
+        path = folder / f"{device}.paf"
+        assert status_of(*arguments, "-q", "--device", device, "-o", path) == 0
+        written.append(path.read_bytes())
+    assert written[0] == written[1]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        "",
+        "-x map-pb",
+        "-x map-hifi --paf-no-hit",
+        "-k 14 -w 7 -e 0",
+        "-P --no-long-join",
+        "-N 50 -p 0.1 -U 20,100",
+        "--max-chain-skip=1000000000 -r 1k,5k -g 2k",
+        "--secondary=no --no-hash-name -M 0.7 --q-occ-frac 0",
+    ],
+)
+def test_sample(sample: Sample, tmp_path: Path, options: str) -> None:
+    assert_same_bytes(tmp_path, sample.fasta, sample.fastq, *options.split())
+
+
+@pytest.mark.parametrize("block", [1, 20_000])
+def test_small_blocks(
+    sample: Sample, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, block: int
+) -> None:
+    monkeypatch.setattr(run_cpu, "_GPU_BLOCK", block)
+    assert_same_bytes(tmp_path, sample.fasta, sample.fastq, sample.fastq)
+
+
+def test_a_malformed_read_is_told_alike(
+    sample: Sample, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "bad.fq"
+    path.write_text(f"{fastq_text(sample.reads)}@bad\nACGTACGTACGT\n+\nIIII\n")
+    told = []
+    for device in ("cpu", "cuda"):
+        options = ("-q", "--device", device, "-o", tmp_path / "out.paf")
+        assert status_of(sample.fasta, path, *options) == 1
+        told.append(capsys.readouterr().err)
+    assert told[0] == told[1]
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_anchors(data_dir: Path, tmp_path: Path) -> None:
+    path = data_dir / "longread" / "chain" / "anchors_repeat_rich.npz"
+    found = []
+    for device in ("cpu", "cuda"):
+        output = tmp_path / f"{device}.npz"
+        assert status_of("--anchors", path, "-q", "--device", device, "-o", output) == 0
+        with np.load(output) as arrays:
+            found.append(dict(arrays))
+    for name, column in found[0].items():
+        np.testing.assert_array_equal(found[1][name], column)

@@ -1,0 +1,51 @@
+"""hapgpu with a launch of a kernel that goes wrong; what it is given stands behind two arguments.
+
+    python -m tests.cli.devices.faulty_gpu address 17 map reference.fa reads.fq --device cuda
+
+The first is what goes wrong behind the launch that the second numbers: `address` writes where no
+memory is, `trap` stops the GPU, `nothing` only counts the launches and tells their number.
+"""
+
+from __future__ import annotations
+
+import atexit
+import sys
+from threading import Lock
+from typing import Any
+
+import cupy
+import numpy as np
+
+from hapgpu.cli.app import main
+from hapgpu.runtime.gpu.launch import LoadedKernel
+
+FAULTS = {
+    "address": 'extern "C" __global__ void fault(int* place) { *place = 1; }',
+    "trap": 'extern "C" __global__ void fault(int* place) { __trap(); }',
+}
+NOWHERE = np.uint64(16)
+
+_lock = Lock()
+_launches = 0
+
+
+def _break(kind: str, number: int) -> None:
+    launch = LoadedKernel.launch
+
+    def launch_and_fail(self: LoadedKernel, *arguments: Any, **scalars: Any) -> None:
+        global _launches  # noqa: PLW0603  (of all threads)
+        launch(self, *arguments, **scalars)
+        with _lock:
+            _launches += 1
+            is_faulty = _launches == number and kind in FAULTS
+        if is_faulty:
+            cupy.RawKernel(FAULTS[kind], "fault")((1,), (1,), (NOWHERE,))
+
+    LoadedKernel.launch = launch_and_fail  # type: ignore[method-assign]
+
+
+if __name__ == "__main__":
+    fault, at, *sys.argv[1:] = sys.argv[1:]
+    _break(fault, int(at))
+    atexit.register(lambda: sys.stderr.write(f"launches: {_launches}\n"))
+    main()

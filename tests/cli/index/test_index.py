@@ -1,0 +1,147 @@
+"""`hapgpu index` as a user runs it."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.cli.in_process import error_of_command, status_of_command
+from tests.cli.map.command import Sample, make_sample, sam_of
+
+
+def status_of(*arguments: str | Path) -> int:
+    return status_of_command("index", *arguments, "--device", "cpu")
+
+
+@pytest.fixture(scope="module")
+def sample(tmp_path_factory: pytest.TempPathFactory) -> Sample:
+    return make_sample(tmp_path_factory.mktemp("sample"))
+
+
+@pytest.fixture
+def fasta(sample: Sample, tmp_path: Path) -> Path:
+    path = tmp_path / "ref.fa"
+    path.write_bytes(sample.fasta.read_bytes())
+    return path
+
+
+def test_the_index_lies_beside_the_reference(
+    fasta: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert status_of(fasta) == 0
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err == "hapgpu index: device: CPU, 1 thread\n"
+    assert {path.name for path in tmp_path.iterdir()} == {"ref.fa", "ref.fa.hgx"}
+
+
+def test_quiet_says_nothing(fasta: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert status_of(fasta, "-q") == 0
+    captured = capsys.readouterr()
+    assert captured.out == captured.err == ""
+
+
+def test_the_same_file_on_every_run(fasta: Path, tmp_path: Path) -> None:
+    first, second = tmp_path / "first.hgx", tmp_path / "second.hgx"
+    assert status_of(fasta, "-o", first) == status_of(fasta, "-o", second) == 0
+    assert first.read_bytes() == second.read_bytes()
+
+
+def test_low_memory_is_smaller(fasta: Path, tmp_path: Path) -> None:
+    # Large enough that the arrays, not the rest of the file, decide.
+    fasta.write_text(f">one\n{'ACGTTGCATTAGACCA' * 4000}\n")
+    full, sampled = tmp_path / "full.hgx", tmp_path / "sampled.hgx"
+    assert status_of(fasta, "-o", full) == status_of(fasta, "-o", sampled, "--low-memory") == 0
+    assert sampled.stat().st_size < 0.6 * full.stat().st_size
+
+
+@pytest.mark.parametrize("kind", ["gz", "crlf", "one_line", "lower"])
+def test_however_the_reference_is_written(sample: Sample, tmp_path: Path, kind: str) -> None:
+    text = sample.fasta.read_text()
+    variants = {
+        "gz": gzip.compress(text.encode()),
+        "crlf": text.replace("\n", "\r\n").encode(),
+        "one_line": "".join(f">{n} x\n{b}\n" for n, b in sample.contigs.items()).encode(),
+        "lower": "".join(f">{n}\n{b.lower()}\n" for n, b in sample.contigs.items()).encode(),
+    }
+    path = tmp_path / f"reference.{kind}"
+    path.write_bytes(variants[kind])
+    assert status_of(sample.fasta, "-q", "-o", tmp_path / "expected.hgx") == status_of(path) == 0
+    expected = sam_of(tmp_path, sample.fasta, sample.fastq, "--index", tmp_path / "expected.hgx")
+    assert sam_of(tmp_path, path, sample.fastq) == expected
+
+
+def test_a_new_index_replaces_a_stale_one(fasta: Path, sample: Sample, tmp_path: Path) -> None:
+    assert status_of(fasta) == 0
+    fasta.write_text(f">other\n{sample.contigs['chr2']}\n")
+    assert status_of(fasta) == 0
+    header, *_ = sam_of(tmp_path, fasta, sample.fastq)[1:]
+    assert header == f"@SQ\tSN:other\tLN:{len(sample.contigs['chr2'])}"
+
+
+def test_statistics(fasta: Path, sample: Sample, tmp_path: Path) -> None:
+    assert status_of(fasta, "--json", tmp_path / "run.json") == 0
+    statistics = json.loads((tmp_path / "run.json").read_text())
+    bases = sum(map(len, sample.contigs.values()))
+    assert statistics["counts"] == {"contigs": 3, "bases": bases}
+    assert {"build", "write", "total"} == set(statistics["seconds"])
+
+
+@pytest.mark.parametrize(
+    ("options", "name"),
+    [
+        ([], "ref.fa.hgx"),
+        (["-o", "kept.hgx"], "kept.hgx"),
+        (["--minimizers", "-x", "map-hifi"], "ref.fa.k19w19.hgm"),
+    ],
+)
+def test_the_index_and_the_statistics_are_two_files(
+    fasta: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    options: list[str],
+    name: str,
+) -> None:
+    monkeypatch.chdir(fasta.parent)
+    assert status_of("ref.fa", *options, "--json", name) == 2
+    assert "is also an output" in error_of_command("index", capsys)
+    assert [path.name for path in fasta.parent.iterdir()] == ["ref.fa"]
+
+
+COMPRESSED = gzip.compress(b">one\nACGTACGTACGT\n" * 50)
+FAULTS = {
+    "empty": (b"", []),
+    "no header": (b"ACGTACGT\n", [">"]),
+    "no name": (b">\nACGTACGT\n", ["name"]),
+    "no sequence": (b">one\n>two\nACGT\n", ["one"]),
+    "name twice": (b">one\nACGT\n>one\nACGT\n", ["one"]),
+    "no letter": (b">one\nACGT*ACGT\n", ["'*'"]),
+    "cut gzip": (COMPRESSED[: len(COMPRESSED) // 2], ["cut short"]),
+    "name that SAM refuses": (b">a,b\nACGTACGTACGT\n", ["'a,b'", "rename"]),
+}
+
+
+@pytest.mark.parametrize("case", FAULTS)
+def test_a_reference_with_a_fault(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], case: str
+) -> None:
+    data, said = FAULTS[case]
+    path = tmp_path / "ref.fa"
+    path.write_bytes(data)
+    assert status_of(path, "-q") == 1
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith(f"hapgpu index: error: {path}")
+    assert all(part in line for part in said), line
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_missing_folder_is_told_before_the_work(
+    fasta: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert status_of(fasta, "-o", tmp_path / "absent" / "ref.hgx") == 4
+    told = capsys.readouterr().err
+    assert "there is no folder" in told
+    assert "device:" not in told

@@ -1,0 +1,94 @@
+"""`hapgpu index --minimizers` as a user runs it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from hapgpu.chaining.index.files import load_index
+from hapgpu.chaining.options import SketchOptions
+from tests.cli.in_process import status_of_command
+
+
+def status_of(*arguments: str | Path) -> int:
+    return status_of_command("index", *arguments)
+
+
+@pytest.fixture
+def fasta(tmp_path: Path) -> Path:
+    letters = np.random.default_rng(1).choice(list("ACGT"), 3000)
+    path = tmp_path / "ref.fa"
+    path.write_text(f">one\n{''.join(letters)}\n>two\nNNACGT\n", encoding="ascii")
+    return path
+
+
+@pytest.mark.parametrize(
+    ("options", "name", "sketch"),
+    [
+        ([], "ref.fa.k15w10.hgm", SketchOptions()),
+        (["-x", "map-hifi"], "ref.fa.k19w19.hgm", SketchOptions(19, 19)),
+        (["-x", "map-pb"], "ref.fa.k19w10H.hgm", SketchOptions(19, 10, is_hpc=True)),
+        (["-k", "14", "-w", "7", "-H"], "ref.fa.k14w7H.hgm", SketchOptions(14, 7, is_hpc=True)),
+        (["-x", "lr:hq", "-w", "5"], "ref.fa.k19w5.hgm", SketchOptions(19, 5)),
+    ],
+    ids=str,
+)
+def test_the_index_lies_beside_the_reference(
+    fasta: Path,
+    capsys: pytest.CaptureFixture[str],
+    options: list[str],
+    name: str,
+    sketch: SketchOptions,
+) -> None:
+    assert status_of("--minimizers", *options, "-t", "2", fasta) == 0
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err == "hapgpu index: device: CPU, 2 threads\n"
+    assert {path.name for path in fasta.parent.iterdir()} == {"ref.fa", name}
+    index = load_index(fasta.parent / name)
+    assert index.sketch == sketch
+    assert index.names == ("one", "two")
+
+
+def test_output_elsewhere_and_statistics(
+    fasta: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    target, report = tmp_path / "made", tmp_path / "run.json"
+    assert status_of("--minimizers", "-q", "-o", target, "--json", report, fasta) == 0
+    captured = capsys.readouterr()
+    assert captured.out == captured.err == ""
+    assert load_index(target).lengths.tolist() == [3000, 6]
+    assert json.loads(report.read_text())["counts"] == {"contigs": 2, "bases": 3006}
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["-x", "map-ont"], "-x: this is for minimizers: add --minimizers"),
+        (["-k", "15", "-H"], "-k -H: this is for minimizers: add --minimizers"),
+        (["-w", "10"], "-w: this is for minimizers: add --minimizers"),
+        (["-t", "1"], "-t: this is for minimizers: add --minimizers"),
+        (["--minimizers", "--low-memory"], "--low-memory: minimizers are found on the CPU"),
+        (["--minimizers", "--device", "cuda"], "--device cuda: minimizers are found on the CPU"),
+        (["--minimizers", "-x", "sr"], "-x sr: "),
+        (["--minimizers", "-k", "29"], "than or equal to 28"),
+    ],
+    ids=str,
+)
+def test_options_that_contradict(
+    fasta: Path, capsys: pytest.CaptureFixture[str], options: list[str], said: str
+) -> None:
+    assert status_of(*options, fasta) == 2
+    assert said in capsys.readouterr().err
+    assert list(fasta.parent.iterdir()) == [fasta]
+
+
+def test_a_reference_that_is_none(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert status_of("--minimizers", "-q", tmp_path / "absent.fa") == 1
+    assert "absent.fa: no such file" in capsys.readouterr().err
+    (tmp_path / "ref.fa").write_text("ACGT\n")
+    assert status_of("--minimizers", "-q", tmp_path / "ref.fa") == 1
+    assert "not FASTA" in capsys.readouterr().err

@@ -1,0 +1,102 @@
+"""`hapgpu pairhmm` and what rests on it say the same on every device."""
+
+from __future__ import annotations
+
+from itertools import chain
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.cli.pairhmm.command import status_of
+from tests.cli.realign import command as realign_command
+from tests.cli.realign.command import make_example
+from tests.pairhmm.truth_sites import truth_sites, write_haplotypes
+
+pytestmark = pytest.mark.gpu
+
+TOLERANCE = 1e-5
+
+
+@pytest.fixture(scope="module")
+def example(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    pytest.importorskip("cupy")
+    return make_example(tmp_path_factory.mktemp("devices") / "example")
+
+
+def rows_on(device: str, folder: Path, *arguments: str | Path) -> list[list[str]]:
+    path = folder / f"{device}.tsv"
+    assert status_of(*arguments, "-q", "--device", device, "-o", path) == 0
+    return [line.split() for line in path.read_text().splitlines()]
+
+
+def assert_same_table(folder: Path, *arguments: str | Path, least: int) -> None:
+    """Compare all fields; at least so many are numbers with a point, as likelihoods are."""
+    on_cpu, on_gpu = (rows_on(device, folder, *arguments) for device in ("cpu", "cuda"))
+    assert [len(row) for row in on_cpu] == [len(row) for row in on_gpu]
+    fields = list(zip(chain.from_iterable(on_cpu), chain.from_iterable(on_gpu), strict=True))
+    assert sum("." in field for field, _ in fields) >= least
+    differing = [pair for pair in fields if pair[0] != pair[1]]
+    expected, actual = np.array(differing, dtype=np.float64).reshape(-1, 2).T
+    np.testing.assert_allclose(actual, expected, rtol=0.0, atol=TOLERANCE)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [[], ["--matrix"], ["--normalize"], ["--pcr-model", "none", "--gap-open", "30"]],
+    ids=" ".join,
+)
+def test_example(example: Path, tmp_path: Path, options: list[str]) -> None:
+    files = example / "reads.bam", example / "haplotypes.fa"
+    assert_same_table(tmp_path, *files, *options, least=1000)
+
+
+def test_extended_haplotypes(example: Path, tmp_path: Path) -> None:
+    files = example / "reads.bam", example / "haplotypes.fa"
+    assert_same_table(tmp_path, *files, "--reference", example / "reference.fa", least=1000)
+
+
+@pytest.mark.parametrize("options", [[], ["--matrix"]], ids=" ".join)
+def test_human(data_dir: Path, tmp_path: Path, options: list[str]) -> None:
+    data = data_dir / "illumina_na12878"
+    truth = data / "NA12878.truth.dev.vcf.gz"
+    sites = truth_sites(data / "chr20.hg19.fa.gz", truth, flank=60)[::10]
+    fasta = write_haplotypes(tmp_path / "haplotypes.fa", sites)
+    assert_same_table(tmp_path, data / "NA12878.chr20.dev.bam", fasta, *options, least=500)
+
+
+@pytest.mark.parametrize("options", [[], ["--matrix"]], ids=" ".join)
+@pytest.mark.parametrize(("name", "pairs"), [("tiny.in", 332), ("10s.in", 3550)])
+def test_text_batches(
+    data_dir: Path, tmp_path: Path, name: str, pairs: int, options: list[str]
+) -> None:
+    path = data_dir / "pairhmm" / name
+    assert_same_table(tmp_path, "--batches", path, *options, least=pairs)
+
+
+def test_little_memory(data_dir: Path, tmp_path: Path) -> None:
+    options = ("--batches", data_dir / "pairhmm" / "10s.in", "--gpu-mem", "3M")
+    assert_same_table(tmp_path, *options, least=3550)
+
+
+def test_too_little_memory(
+    data_dir: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = data_dir / "pairhmm" / "10s.in"
+    arguments = ("--batches", path, "--gpu-mem", "1K", "--device", "cuda", "-q")
+    assert status_of(*arguments, "-o", tmp_path / "out.tsv") == 3
+    said = capsys.readouterr().err
+    assert len(said.splitlines()) == 1
+    assert "too little memory" in said
+
+
+@pytest.mark.parametrize("options", [[], ["--all"]], ids=" ".join)
+def test_realign_by_likelihood(example: Path, tmp_path: Path, options: list[str]) -> None:
+    files = example / "reads.bam", example / "haplotypes.fa"
+    written = []
+    for device in ("cpu", "cuda"):
+        path = tmp_path / f"{device}.sam"
+        fixed = ("--best-by", "likelihood", "--no-PG", "-o", path)
+        realign_command.realign(*files, *fixed, *options, device=device)
+        written.append(path.read_text())
+    assert written[0] == written[1]

@@ -1,0 +1,189 @@
+"""Priors are distributions, those that drawing chromosomes from an urn gives."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from hapgpu.genotyping.calls.priors import Prior, log10_priors
+from hapgpu.genotyping.calls.reference import genotypes_reference
+from hapgpu.haplotypes.sites.columns import sites_of
+from tests.haplotypes.made_sites import insertions, record_of
+
+ALTERNATIVES = st.lists(st.sampled_from(["C", "AC", "ACC", "*", "<DEL>", "G"]), max_size=4)
+
+
+def population(alternatives: list[str], info: str = ".", ploidy: int = 2) -> NDArray[np.float64]:
+    """Return the probabilities of the genotypes of one site."""
+    priors = log10_priors(sites_of([record_of(0, alternatives, info)]), Prior.POPULATION, ploidy)
+    probabilities: NDArray[np.float64] = 10.0 ** priors[0]
+    return probabilities
+
+
+@given(
+    st.lists(st.tuples(ALTERNATIVES, st.lists(st.floats(0.0, 1.0), max_size=4)), max_size=5),
+    st.sampled_from(Prior),
+    st.integers(1, 4),
+)
+def test_priors_sum_to_1_at_every_site(
+    sites: list[tuple[list[str], list[float]]], prior: Prior, ploidy: int
+) -> None:
+    records = [
+        record_of(site, alternatives, f"X;AF={','.join(map(str, frequencies))}")
+        for site, (alternatives, frequencies) in enumerate(sites)
+    ]
+    priors = log10_priors(sites_of(records), prior, ploidy)
+    assert priors.lengths.tolist() == [
+        math.comb(len(alternatives) + ploidy, ploidy) for alternatives, _ in sites
+    ]
+    for row in priors:
+        assert (10.0**row).sum() == pytest.approx(1.0, abs=1e-12)
+
+
+@given(ALTERNATIVES, st.integers(1, 4))
+def test_flat_means_that_all_genotypes_are_alike(alternatives: list[str], ploidy: int) -> None:
+    (row,) = log10_priors(sites_of([record_of(0, alternatives)]), Prior.FLAT, ploidy)
+    assert (row == row[0]).all()
+
+
+def urn(weights: Sequence[Fraction], ploidy: int) -> dict[tuple[int, ...], Fraction]:
+    """Draw alleles one after the other, each time putting one more of the drawn kind back.
+
+    Returns the probability of each draw, in its order.
+    """
+    chances = {}
+    for draw in itertools.product(range(len(weights)), repeat=ploidy):
+        urn, chances[draw] = list(weights), Fraction(1)
+        for allele in draw:
+            chances[draw] *= urn[allele] / sum(urn)
+            urn[allele] += 1
+    return chances
+
+
+def genotypes_drawn(weights: Sequence[Fraction], ploidy: int) -> list[float]:
+    """Return the probabilities of genotypes, in the order of VCF."""
+    genotypes = dict.fromkeys(genotypes_reference(len(weights), ploidy), Fraction(0))
+    for draw, chance in urn(weights, ploidy).items():
+        genotypes[tuple(sorted(draw))] += chance
+    return [float(chance) for chance in genotypes.values()]
+
+
+WEIGHTS = st.lists(st.fractions(Fraction(1, 1000), 1000), min_size=1, max_size=3)
+
+
+@given(WEIGHTS, st.integers(1, 4))
+def test_the_urn_is_a_distribution_in_which_order_does_not_matter(
+    weights: list[Fraction], ploidy: int
+) -> None:
+    chances = urn(weights, ploidy)
+    assert sum(chances.values()) == 1
+    assert all(chance == chances[tuple(sorted(draw))] for draw, chance in chances.items())
+
+
+@given(st.integers(0, 3), st.integers(1, 4))
+def test_chromosomes_are_drawn_from_an_urn(alternatives: int, ploidy: int) -> None:
+    weights = [Fraction(1), *[Fraction("0.145")] * alternatives]
+    expected = genotypes_drawn(weights, ploidy)
+    assert population(insertions(alternatives), ploidy=ploidy) == pytest.approx(expected, rel=1e-12)
+
+
+@given(st.lists(st.integers(0, 50), min_size=2, max_size=4), st.integers(1, 4))
+def test_chromosomes_that_were_seen_are_in_the_urn(seen: list[int], ploidy: int) -> None:
+    info = f"AC={','.join(map(str, seen[1:]))};AN={sum(seen)}"
+    fresh = [Fraction(1), *[Fraction("0.145")] * (len(seen) - 1)]
+    expected = genotypes_drawn([Fraction(a) + b for a, b in zip(seen, fresh, strict=True)], ploidy)
+    assert population(insertions(len(seen) - 1), info, ploidy) == pytest.approx(expected, rel=1e-12)
+
+
+@given(st.integers(1, 4), st.integers(0, 20), st.integers(0, 20))
+def test_frequencies_of_one_alt_follow_a_beta_distribution(
+    ploidy: int, references: int, variants: int
+) -> None:
+    """The density f**(0.145 - 1 + n) * (1 - f)**m has no pole in the variable f**0.145."""
+    nodes, widths = np.polynomial.legendre.leggauss(100)
+    frequency = ((nodes + 1.0) / 2.0) ** (1.0 / 0.145)
+    density = widths * frequency**variants * (1.0 - frequency) ** references
+    expected = [
+        math.comb(ploidy, copies)
+        * (density * frequency**copies * (1.0 - frequency) ** (ploidy - copies)).sum()
+        / density.sum()
+        for copies in range(ploidy + 1)
+    ]
+    info = f"AC={variants};AN={references + variants}"
+    assert population(["C"], info, ploidy) == pytest.approx(expected, rel=1e-9)
+
+
+def test_how_often_two_chromosomes_differ() -> None:
+    assert population(["C"]) == pytest.approx([0.81, 0.12, 0.07], abs=0.005)
+
+
+@pytest.mark.parametrize("allele", ["AC", "*", "<DEL>"])
+def test_the_kind_of_an_allele_does_not_matter(allele: str) -> None:
+    assert np.array_equal(population([allele]), population(["C"]))
+
+
+@given(st.lists(st.integers(1, 100), min_size=2, max_size=4), st.integers(1, 4))
+def test_many_chromosomes_make_it_hardy_weinberg(weights: list[int], ploidy: int) -> None:
+    frequencies = np.array(weights) / sum(weights)
+    expected = dict.fromkeys(genotypes_reference(len(weights), ploidy), 0.0)
+    for drawn in itertools.product(range(len(weights)), repeat=ploidy):
+        expected[tuple(sorted(drawn))] += math.prod(frequencies[list(drawn)])
+    info = f"AN=2147483647;AF={','.join(map(str, frequencies[1:]))}"
+    computed = population(insertions(len(weights) - 1), info, ploidy)
+    assert computed == pytest.approx(list(expected.values()), rel=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("info", "references", "variants"),
+    [
+        ("AF=0.25", 75, 25),
+        ("AF=0", 100, 0),
+        ("AF=1", 0, 100),
+        ("AN=8;AF=0.25", 6, 2),
+        ("AN=x;AF=0.25", 75, 25),
+        ("AN=-4;AF=0.25", 75, 25),
+        ("DP=3;AF=2.5e-1;AC=9;AN=10", 1, 9),
+        ("AC=1;AN=6", 5, 1),
+        ("AN=6;AC=1;AF=.", 5, 1),
+        ("AC=7;AN=6;AF=0.5", 3, 3),
+        ("AC=3;AF=0.25", 75, 25),
+        ("AC=0;AF=0.25", 75, 25),
+        ("AC=0;AN=0;AF=0.25", 75, 25),
+        ("AC=2;AN=2", 0, 2),
+        ("AC=0;AN=2000000000", 2_000_000_000, 0),
+    ],
+)
+def test_chromosomes_in_info(info: str, references: int, variants: int) -> None:
+    expected = genotypes_drawn([Fraction(1 + references), Fraction("0.145") + variants], 2)
+    assert population(["C"], info) == pytest.approx(expected, rel=1e-9)
+
+
+@pytest.mark.parametrize(
+    "info",
+    [
+        *("AF", "AF=", "AF=x", "AF=.", "AF=nan", "AF=inf", "AF=-0.1", "AF=1.5", "AF=0.1,0.2"),
+        *("MAF=0.2", "AN=4", "AC=1", "AC=.;AN=4", "AC=1,2;AN=9", "AC=3;AN=2", "AC=1;AN=inf"),
+        *("AC=1;AN=0", "AC=0;AN=0"),
+    ],
+)
+def test_info_without_sound_frequencies_counts_as_none(info: str) -> None:
+    assert np.array_equal(population(["C"], info), population(["C"]))
+
+
+def test_sites_with_too_many_genotypes_have_no_values() -> None:
+    sites = sites_of([record_of(0, insertions(20)), record_of(1, ["C"])])
+    for prior in Prior:
+        assert log10_priors(sites, prior, 4).lengths.tolist() == [0, 5]
+
+
+@pytest.mark.parametrize("prior", Prior)
+def test_no_sites(prior: Prior) -> None:
+    assert len(log10_priors(sites_of([]), prior, 2)) == 0

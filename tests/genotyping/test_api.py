@@ -1,0 +1,161 @@
+"""The part of the Python API that genotypes: the arrays are what the command writes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from hapgpu import genotype
+from hapgpu.errors import DeviceError, HapgpuError, InputError, UsageError
+from tests.cli.genotype.command import (
+    ALT,
+    BASES,
+    CONTIG,
+    OTHER,
+    REF,
+    SITE,
+    Call,
+    calls_of,
+    pileup,
+    write_bam,
+    write_sam,
+    write_sites,
+)
+from tests.cli.haplotypes.command import write_reference
+
+RECORDS = [
+    f"20 {BASES[19]} {'ACGT'.replace(BASES[19], '')[0]}",
+    f"{SITE} {REF} {ALT}",
+    f"{SITE} {REF} {OTHER},{ALT},<DEL>",
+    f"{SITE + 9} {BASES[SITE + 8]} .",
+    f"{SITE + 20} {BASES[SITE + 19 : SITE + 25]} {BASES[SITE + 19]},*",
+]
+ALLELES = np.array([2, 2, 4, 1, 3])
+
+
+@pytest.fixture(scope="module")
+def inputs(tmp_path_factory: pytest.TempPathFactory) -> tuple[list[Path], Path, Path]:
+    """Make two files of reads, of three samples together, a reference and sites."""
+    folder = tmp_path_factory.mktemp("inputs")
+    groups = {"a": "NA1", "b": "NA2"}
+    both = [*pileup("01" * 6, "a", group="a"), *pileup("1" * 5, "b", group="b")]
+    return (
+        [
+            write_bam(write_sam(folder / "both.sam", both, groups)),
+            write_sam(folder / "third.sam", pileup("000"), {"run1": "NA3"}),
+        ],
+        write_reference(folder, BASES, CONTIG),
+        write_sites(folder / "sites.vcf", RECORDS),
+    )
+
+
+def numbers(text: str) -> list[int]:
+    return [int(part) if part != "." else -1 for part in text.replace("/", ",").split(",")]
+
+
+def column(calls: Sequence[Call], field: str) -> list[list[int]]:
+    """Return the values of a field, site by site and sample by sample."""
+    return [numbers(sample[field]) for call in calls for sample in call.samples]
+
+
+@pytest.mark.parametrize("ploidy", [1, 2, 3, 4])
+def test_the_arrays_are_what_the_command_writes(
+    inputs: tuple[list[Path], Path, Path], tmp_path: Path, ploidy: int
+) -> None:
+    reads, reference, sites = inputs
+    calls = calls_of(tmp_path, *reads, reference, sites, "--ploidy", str(ploidy))
+    found = genotype(reads, reference, sites, ploidy=ploidy, device="cpu")
+    assert found.samples == ("NA1", "NA2", "NA3")
+    assert len(found) == len(found.sites) == len(calls) == len(RECORDS)
+    assert [" ".join(record.columns[i] for i in (1, 3, 4)) for record in found.sites] == RECORDS
+    assert found.genotypes.dtype == found.qualities.dtype == np.int16
+    assert found.genotypes.shape == (len(RECORDS), 3, ploidy)
+    assert found.qualities.shape == found.depths.shape == (len(RECORDS), 3)
+    assert found.genotypes.reshape(-1, ploidy).tolist() == column(calls, "GT")
+    assert found.qualities.reshape(-1, 1).tolist() == column(calls, "GQ")
+    assert found.depths.reshape(-1, 1).tolist() == column(calls, "DP")
+    assert [row.tolist() for row in found.allele_depths] == column(calls, "AD")
+    likelihoods = [row.tolist() or [-1] for row in found.phred_likelihoods]
+    assert likelihoods == column(calls, "PL")
+    for quality, call in zip(found.variant_qualities.tolist(), calls, strict=True):
+        assert (call.quality == ".") == math.isnan(quality)
+        assert call.quality == "." or abs(float(call.quality) - quality) <= 0.005001
+
+
+def test_values_are_consistent(inputs: tuple[list[Path], Path, Path]) -> None:
+    found = genotype(*inputs, device="cpu")
+    assert found.genotypes[1].tolist() == [[0, 1], [1, 1], [0, 0]]
+    assert found.genotypes[2].tolist() == [[0, 2], [2, 2], [0, 0]]
+    is_called = found.qualities >= 0
+    assert is_called.any(axis=1).tolist() == [False, True, True, False, True]
+    assert (found.genotypes[~is_called] == -1).all()
+    assert (np.diff(found.genotypes, axis=2) >= 0).all()
+    assert found.depths[1].tolist() == [12, 5, 3]
+    counts = np.repeat(ALLELES, 3)
+    assert found.allele_depths.lengths.tolist() == counts.tolist()
+    pairs = np.where(is_called.ravel(), counts * (counts + 1) // 2, 0)
+    assert found.phred_likelihoods.lengths.tolist() == pairs.tolist()
+    assert all(row.min() == 0 for row in found.phred_likelihoods if row.size)
+
+
+def test_one_file_needs_no_list(inputs: tuple[list[Path], Path, Path]) -> None:
+    (reads, _), reference, sites = inputs
+    in_list = genotype([reads], reference, sites, device="cpu")
+    for path in (reads, str(reads)):
+        alone = genotype(path, str(reference), str(sites), device="cpu")
+        assert alone.samples == ("NA1", "NA2")
+        assert alone.genotypes.tolist() == in_list.genotypes.tolist()
+        assert alone.phred_likelihoods.data.tolist() == in_list.phred_likelihoods.data.tolist()
+
+
+def test_options_count(inputs: tuple[list[Path], Path, Path], tmp_path: Path) -> None:
+    """As the command does, with options of the same names."""
+    reads, reference, sites = inputs
+    for name, value in [("prior", "flat"), ("pcr_model", "hostile")]:
+        calls = calls_of(tmp_path, *reads, reference, sites, f"--{name.replace('_', '-')}", value)
+        found = genotype(reads, reference, sites, device="cpu", **{name: value})
+        usual = genotype(reads, reference, sites, device="cpu")
+        assert found.qualities.reshape(-1, 1).tolist() == column(calls, "GQ")
+        assert found.variant_qualities.tolist() != usual.variant_qualities.tolist()
+
+
+def test_no_sites(inputs: tuple[list[Path], Path, Path], tmp_path: Path) -> None:
+    reads, reference, _ = inputs
+    none = write_sites(tmp_path / "none.vcf", [])
+    found = genotype(reads, reference, none, ploidy=3, device="cpu")
+    assert len(found) == 0
+    assert found.genotypes.shape == (0, 3, 3)
+    assert found.qualities.shape == found.depths.shape == (0, 3)
+    assert len(found.allele_depths) == len(found.phred_likelihoods) == 0
+    assert found.variant_qualities.shape == (0,)
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"ploidy": 5}, UsageError, "ploidy 5"),
+        ({"ploidy": 0}, UsageError, "ploidy 0"),
+        ({"prior": "strong"}, UsageError, "prior 'strong' is none of flat, population"),
+        ({"pcr_model": "friendly"}, UsageError, "PCR model 'friendly' is none of none, "),
+        ({"device": "tpu"}, UsageError, "unknown device 'tpu'"),
+        ({"device": "cuda:4000"}, DeviceError, "cuda:4000"),
+        ({"reads": "absent.bam"}, InputError, "absent.bam"),
+        ({"reads": []}, UsageError, "no reads are given"),
+        ({"reference": "absent.fa"}, InputError, "absent.fa"),
+        ({"sites": "absent.vcf"}, InputError, "absent.vcf"),
+    ],
+)
+def test_errors(
+    inputs: tuple[list[Path], Path, Path],
+    options: dict[str, object],
+    error: type[HapgpuError],
+    message: str,
+) -> None:
+    reads, reference, sites = inputs
+    given = {"reads": reads, "reference": reference, "sites": sites, "device": "cpu"} | options
+    with pytest.raises(error, match=message):
+        genotype(**given)

@@ -1,0 +1,115 @@
+"""Haplotype to allele: what a VCF would write for each haplotype at each site."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hapgpu.errors import InputError
+from hapgpu.haplotypes.candidates.allele_table import allele_table
+from hapgpu.haplotypes.candidates.haplotypes import haplotypes_of
+from hapgpu.haplotypes.candidates.unphased import choices_of_sites
+from hapgpu.haplotypes.sites.columns import sites_of
+from hapgpu.haplotypes.sites.loci import loci_of
+from hapgpu.haplotypes.sites.shift_ranges import extents_of
+from hapgpu.io.vcf.records import VcfRecord
+from tests.haplotypes.haplotype_oracle import edits_of
+from tests.haplotypes.made_records import record, references_and_records
+from tests.haplotypes.made_references import slice_of
+
+Carried = list[tuple[list[int], list[int]]]
+
+
+def carried_and_told(text: str, records: list[VcfRecord], distance: int = 1000) -> list[Carried]:
+    """Return what the haplotypes of each locus carry, and their numbers at the sites of it."""
+    reference, sites = slice_of(text), sites_of(records)
+    counts = np.diff(sites.allele_offsets)
+    loci = loci_of(extents_of(sites, reference), counts, distance, 10**6)
+    choices = choices_of_sites(sites, loci)
+    mask = np.empty(0, dtype=np.int64)
+    haplotypes = haplotypes_of(sites, loci, choices, reference, 3, 64, mask)
+    table = allele_table(sites, loci, haplotypes)
+    assert table.data.dtype == np.int16
+    both = [
+        (rows.tolist(), numbers.tolist())
+        for rows, numbers in zip(haplotypes.carried, table, strict=True)
+    ]
+    offsets = haplotypes.offsets
+    return [both[offsets[k] : offsets[k + 1]] for k in range(len(loci))]
+
+
+@pytest.mark.parametrize(
+    ("text", "records", "expected"),
+    [
+        ("ACGT", [record(1, "C", "T", "G")], [[0], [1], [2]]),
+        # A deletion takes the sites within, whether they can say so or not.
+        (
+            "ACGTAC",
+            [record(0, "ACG", "A"), record(1, "C", "T", "*"), record(2, "G", "T")],
+            [[0, 0, 0], [1, 2, 0], [0, 1, 0], [0, 0, 1], [0, 1, 1]],
+        ),
+        # Not those at its anchor base, nor those behind it.
+        (
+            "ACGTAC",
+            [record(0, "A", "T", "*"), record(0, "ACG", "A"), record(3, "T", "*", "C")],
+            [
+                [0, 0, 0],
+                [1, 0, 0],
+                [0, 1, 0],
+                [0, 0, 2],
+                [1, 1, 0],
+                [1, 0, 2],
+                [0, 1, 2],
+                [1, 1, 2],
+            ],
+        ),
+        # Where the anchor is the base behind, it takes the first.
+        ("ACGT", [record(0, "A", "*"), record(0, "AC", "C")], [[0, 0], [1, 1]]),
+        ("ACGT", [record(0, "ACG", "A"), record(1, "C", "*", "*")], [[0, 0], [1, 1]]),
+        # A deletion does not take its own site.
+        ("ACGT", [record(0, "ACG", "G", "*")], [[0], [1]]),
+        # What replaces CGT by A takes but GT.
+        (
+            "ACGTT",
+            [record(1, "CGT", "A"), record(1, "C", "*"), record(2, "G", "*"), record(3, "T", "*")],
+            [[0, 0, 0, 0], [1, 0, 1, 1]],
+        ),
+    ],
+)
+def test_by_hand(text: str, records: list[VcfRecord], expected: list[list[int]]) -> None:
+    [locus] = carried_and_told(text, records)
+    assert [numbers for _, numbers in locus] == expected
+
+
+@given(references_and_records(), st.integers(0, 2))
+@settings(max_examples=200)
+def test_tell_what_is_carried_and_what_is_deleted(
+    case: tuple[str, list[VcfRecord]], distance: int
+) -> None:
+    text, records = case
+    edits = edits_of(records)
+    first_rows = np.cumsum([0, *(1 + len(one.alternatives) for one in records)]).tolist()
+    first = 0
+    for locus in carried_and_told(text, records, distance):
+        for carried, numbers in locus:
+            mine = {edits[row].site: row - first_rows[edits[row].site] for row in carried}
+            taken = {
+                (position, edits[row].site)
+                for row in carried
+                for position in range(edits[row].start + len(edits[row].text), edits[row].end)
+            }
+            for site, number in enumerate(numbers, first):
+                is_taken = any(at == records[site].start and by != site for at, by in taken)
+                texts = ("", *records[site].alternatives)
+                spanned = texts.index("*") if is_taken and "*" in texts else 0
+                assert number == mine.get(site, spanned)
+        first += len(locus[0][1])
+    assert first == len(records)
+
+
+def test_more_alleles_than_can_be_numbered() -> None:
+    many = record(1, "C", *(["<DEL>"] * 2**15))
+    with pytest.raises(InputError, match="chr1:2 has 32769 alleles"):
+        carried_and_told("ACGT", [many])

@@ -1,0 +1,130 @@
+"""Haplotypes of loci against plain Python, of made up and of real sites."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pysam
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hapgpu.haplotypes.batches import Loci
+from hapgpu.haplotypes.candidates.haplotypes import haplotypes_of
+from hapgpu.haplotypes.candidates.unphased import choices_of_sites
+from hapgpu.haplotypes.sites.columns import sites_of
+from hapgpu.haplotypes.sites.loci import loci_of
+from hapgpu.haplotypes.sites.shift_ranges import extents_of
+from hapgpu.io.vcf.records import VcfRecord
+from tests.haplotypes import haplotype_oracle as oracle
+from tests.haplotypes.haplotype_lists import NO_MASK, choices_of, listed, one_locus
+from tests.haplotypes.made_records import record, references_and_records, sequence_rows
+from tests.haplotypes.made_references import slice_of
+
+
+@st.composite
+def cases(
+    draw: st.DrawFn,
+) -> tuple[str, list[VcfRecord], list[list[list[list[int]]]]]:
+    """Draw records, and carriers whose groups have sides of any alleles of their sites."""
+    text, records = draw(references_and_records())
+    alleles: list[list[int]] = [[] for _ in records]
+    for row, (site, _) in sequence_rows(records).items():
+        alleles[site].append(row)
+    carriers = []
+    for _ in range(draw(st.integers(0, 3))):
+        blocks = draw(st.lists(st.integers(0, 2), min_size=len(records), max_size=len(records)))
+        carriers.append(
+            [
+                draw(st.lists(_side(alleles, blocks, block), min_size=1, max_size=3))
+                for block in sorted(set(blocks))
+            ]
+        )
+    return text, records, carriers
+
+
+def _side(alleles: list[list[int]], blocks: list[int], block: int) -> st.SearchStrategy[list[int]]:
+    of_sites = [
+        st.sampled_from([[], *([row] for row in rows)])
+        for rows, other in zip(alleles, blocks, strict=True)
+        if other == block
+    ]
+    return st.tuples(*of_sites).map(lambda rows: sorted(itertools.chain(*rows)))
+
+
+@given(cases(), st.integers(0, 9), st.integers(1, 12), st.sets(st.integers(0, 30)), st.data())
+@settings(max_examples=300)
+def test_of_any_carriers(
+    case: tuple[str, list[VcfRecord], list[list[list[list[int]]]]],
+    flank: int,
+    most: int,
+    masked: set[int],
+    data: st.DataObject,
+) -> None:
+    text, records, carriers = case
+    offset = data.draw(st.integers(0, 3))
+    records = [record(offset + r.start, r.reference, *r.alternatives) for r in records]
+    reference = slice_of(text, offset)
+    sites, loci = one_locus(records, reference)
+    found = haplotypes_of(
+        sites,
+        loci,
+        choices_of(carriers),
+        reference,
+        flank,
+        most,
+        np.array(sorted(masked), np.int64),
+    )
+    window, start = shown(text, offset, loci, flank, masked)
+    assert (found.starts.tolist(), found.ends.tolist()) == ([start], [start + len(window)])
+    assert listed(found) == [oracle.haplotypes(window, start, records, carriers, most)]
+
+
+def shown(text: str, offset: int, loci: Loci, flank: int, masked: set[int]) -> tuple[str, int]:
+    """Return what the haplotypes of one locus show of the reference, and where that begins."""
+    first, last = int(loci.starts[0]), int(loci.ends[0])
+    letters = {
+        position: letter
+        for position, letter in enumerate(text, offset)
+        if first - flank <= position < last + flank
+    }
+    for side in (
+        {position for position in letters if position < first},
+        {position for position in letters if position >= last},
+    ):
+        if len(side & masked) <= len(side) / 2:
+            letters |= dict.fromkeys(side & masked, "N")
+    return "".join(letters.values()), min(letters)
+
+
+def test_of_real_sites(data_dir: Path) -> None:
+    folder = data_dir / "illumina_na12878"
+    with pysam.VariantFile(str(folder / "sites.dev.vcf.gz")) as file:
+        records = [record(one.start, one.ref or "", *(one.alts or ())) for one in file]
+    start, end = records[0].start - 2000, records[-1].start + 2000
+    with pysam.FastaFile(str(folder / "chr20.hg19.fa.gz")) as fasta:
+        text = fasta.fetch("chr20", start, end).upper()
+    reference, sites = slice_of(text, start), sites_of(records)
+    counts = np.diff(sites.allele_offsets)
+    loci = loci_of(extents_of(sites, reference), counts, 20, 64)
+    choices = choices_of_sites(sites, loci)
+    found = listed(haplotypes_of(sites, loci, choices, reference, 100, 64, NO_MASK))
+    assert len(records) > 150
+    assert max(np.diff(loci.site_offsets)) > 1
+    for locus, haplotypes in enumerate(found):
+        first, stop = loci.site_offsets[locus : locus + 2].tolist()
+        first_row = int(sites.allele_offsets[first])
+        window_start, window_end = int(loci.starts[locus]) - 100, int(loci.ends[locus]) + 100
+        groups = every_allele(records[first:stop])
+        window = text[window_start - start : window_end - start]
+        expected = oracle.haplotypes(window, window_start, records[first:stop], [groups], 64)
+        assert [(seq, [row - first_row for row in rows]) for seq, rows in haplotypes] == expected
+
+
+def every_allele(records: Sequence[VcfRecord]) -> list[list[list[int]]]:
+    groups: list[list[list[int]]] = [[[]] for _ in records]
+    for row, (site, _) in sequence_rows(records).items():
+        groups[site].append([row])
+    return groups

@@ -1,0 +1,52 @@
+"""Options of sites without genotypes."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import given
+
+from hapgpu.haplotypes.batches import Choices, Loci
+from hapgpu.haplotypes.candidates.unphased import choices_of_sites
+from hapgpu.haplotypes.sites.columns import sites_of
+from hapgpu.io.vcf.records import VcfRecord
+from tests.haplotypes.made_records import record, references_and_records, sequence_rows
+
+
+def choices(records: list[VcfRecord], site_offsets: list[int]) -> Choices:
+    nowhere = np.zeros(len(site_offsets) - 1, dtype=np.int64)
+    return choices_of_sites(sites_of(records), Loci(np.array(site_offsets), nowhere, nowhere))
+
+
+def listed(found: Choices) -> list[list[list[int]]]:
+    """Return what each option of each group puts in place of REF."""
+    rows = [row.tolist() for row in found.options]
+    offsets = found.option_offsets
+    return [rows[offsets[k] : offsets[k + 1]] for k in range(offsets.size - 1)]
+
+
+def test_by_hand() -> None:
+    found = choices(
+        [
+            record(3, "A", "C"),
+            record(4, "AC", "*", "A", "<DEL>", "ACC"),
+            record(9, "T"),
+            record(9, "T", "<INS>"),
+        ],
+        [0, 1, 4],
+    )
+    assert found.loci.tolist() == [0, 1]
+    assert found.group_offsets.tolist() == [0, 1, 4]
+    assert listed(found) == [[[], [1]], [[], [4], [6]], [[]], [[]]]
+
+
+@given(references_and_records(most_records=9))
+def test_each_allele_with_a_sequence(case: tuple[str, list[VcfRecord]]) -> None:
+    _, records = case
+    expected: list[list[list[int]]] = [[[]] for _ in records]
+    for row, (site, _) in sequence_rows(records).items():
+        expected[site].append([row])
+    assert listed(choices(records, [0, len(records)])) == expected
+
+
+def test_no_sites() -> None:
+    assert listed(choices([], [0])) == []

@@ -1,0 +1,76 @@
+"""Haplotype files: names, sequences, loci and the faults of each."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from hapgpu.errors import InputError
+from hapgpu.haplotypes.pairing.haplotype_set import HaplotypeSet, read_haplotypes
+from hapgpu.io.genome.regions import Region
+
+
+def read(folder: Path, *headers: str) -> HaplotypeSet:
+    path = folder / "haplotypes.fa"
+    bases = ("ACGT", "acgtn", "TTGA")
+    path.write_text("".join(f">{header}\n{bases[k % 3]}\n" for k, header in enumerate(headers)))
+    return read_haplotypes(path)
+
+
+def test_without_loci(tmp_path: Path) -> None:
+    haplotypes = read(tmp_path, "one", "two with words 12:30", "three::name")
+    assert haplotypes.names == ("one", "two", "three::name")
+    assert [bytes(row) for row in haplotypes.sequences] == [b"ACGT", b"acgtn", b"TTGA"]
+    assert haplotypes.loci == ()
+    assert haplotypes.locus_index.tolist() == [-1, -1, -1]
+    assert haplotypes.most_candidates == len(haplotypes) == 3
+
+
+def test_both_ways_to_write_a_locus(tmp_path: Path) -> None:
+    headers = (
+        "a chr20:10,001-10,400",
+        "b::chr20:10000-10400",
+        "c length=4 chr20:5-9 more",
+        "d::HLA-A*01:01:0-4(+)",
+    )
+    haplotypes = read(tmp_path, *headers)
+    first, second, third = (
+        Region("chr20", 10_000, 10_400),
+        Region("chr20", 4, 9),
+        Region("HLA-A*01:01", 0, 4),
+    )
+    assert haplotypes.names == ("a", "b", "c", "d")
+    assert haplotypes.loci == (first, second, third)
+    assert haplotypes.locus_index.tolist() == [0, 0, 1, 2]
+    assert haplotypes.most_candidates == 2
+
+
+def test_some_of_them(tmp_path: Path) -> None:
+    haplotypes = read(tmp_path, "a c:1-4", "b c:5-8", "c c:9-12", "d c:5-8")
+    left = haplotypes.take(np.array([3, 2]))
+    assert left.names == ("d", "c")
+    assert [bytes(row) for row in left.sequences] == [b"ACGT", b"TTGA"]
+    assert left.loci == (Region("c", 4, 8), Region("c", 8, 12))
+    assert left.locus_index.tolist() == [0, 1]
+
+
+@pytest.mark.parametrize(
+    ("headers", "said"),
+    [
+        (("a c:1-4", "b"), "haplotype 'b' has no locus while others have"),
+        (("a", "a"), "'a'"),
+        (("a::c:0-4", "a c:5-8"), "two haplotypes are called 'a'"),
+        (("a::c:0-4(-)",), "reverse strand"),
+        ((), "no FASTA record"),
+    ],
+)
+def test_faults(tmp_path: Path, headers: tuple[str, ...], said: str) -> None:
+    with pytest.raises(InputError, match=said):
+        read(tmp_path, *headers)
+
+
+def test_a_fault_names_the_file(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"haplotypes\.fa"):
+        read(tmp_path, "a::c:0-4(-)")

@@ -1,0 +1,313 @@
+"""Records as a stream of loci: what it holds back, cuts, masks and refuses."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from random import Random
+
+import pysam
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hapgpu.errors import InputError, UsageError
+from hapgpu.haplotypes import locus_batches as module
+from hapgpu.haplotypes.batches import LocusBatch
+from hapgpu.haplotypes.locus_batches import LocusRules, locus_batches
+from hapgpu.haplotypes.sites.loci import OVERLAPPING_FACTOR
+from hapgpu.haplotypes.sites.record_batches import SlabLimits
+from hapgpu.haplotypes.sites.record_selection import within
+from hapgpu.io.genome.fasta import ReferenceFasta
+from hapgpu.io.genome.regions import EVERYTHING, Region, RegionChoice
+from hapgpu.io.vcf.records import VcfRecord
+
+SITES_ONLY = LocusRules(distance=20, flank=60, most_combinations=16, masks=True, phased=False)
+PHASED = LocusRules(distance=100, flank=100, most_combinations=16, masks=False, phased=True)
+WHOLE_CONTIGS = SlabLimits(records=10**6, bases=10**9)
+SAMPLES = "GT:PS\t{}\t{}"
+GENOTYPES = ["0|1", "1|0:5", "0/1", "1/1", "0|0", ".", "1|1:5", "0|1:7"]
+
+
+def made_bases(seed: int, length: int) -> str:
+    random = Random(seed)  # noqa: S311  (the same data on every run)
+    return "".join(random.choices("ACGT", k=length))
+
+
+def made_contig(random: Random, length: int) -> str:
+    """Make bases with tandem repeats, one of them longer than an indel is moved."""
+    parts = []
+    while sum(map(len, parts)) < length:
+        parts += ["".join(random.choices("ACGT", k=200)), random.choice(["A", "CA", "GAT"]) * 15]
+    return "".join([*parts[: len(parts) // 2], "A" * 2500, *parts[len(parts) // 2 :]])
+
+
+def made_records(
+    random: Random, contig: str, bases: str, count: int, width: int
+) -> list[VcfRecord]:
+    """Make sites in clusters, SNVs for the most part."""
+    centres = [random.randrange(1000, len(bases) - 1000) for _ in range(1 + count // 8)]
+    centres.append(bases.index("A" * 2500) + 1300)
+    drawn = (random.choice(centres) + random.randint(-width, width) for _ in range(count))
+    starts = sorted(min(max(start, 0), len(bases) - 1) for start in drawn)
+    records = []
+    for line, start in enumerate(starts, start=2):
+        reference = bases[start : start + random.choice([1, 1, 1, 1, 2, 5, 30])]
+        alternatives = {
+            random.choice("ACGT")
+            if random.random() < 0.7 and len(reference) == 1
+            else reference[0] + "".join(random.choices("ACG", k=random.choice([0, 1, 2, 15])))
+            for _ in range(random.choice([1, 1, 2]))
+        } - {reference}
+        text = SAMPLES.format(*random.choices(GENOTYPES, k=2)) if alternatives else "GT\t0/0\t0/0"
+        records.append(
+            VcfRecord(f"line {line}", contig, start, reference, (*alternatives,), (), text)
+        )
+    return records
+
+
+def write_fasta(path: Path, contigs: dict[str, str]) -> Path:
+    path.write_text("".join(f">{name}\n{bases}\n" for name, bases in contigs.items()))
+    pysam.faidx(str(path))
+    return path
+
+
+@pytest.fixture(scope="module")
+def example(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[VcfRecord]]:
+    """Make two contigs and records on them, some hundred bases or thousands apart."""
+    random = Random(7)  # noqa: S311  (the same data on every run)
+    contigs = {name: made_contig(random, 20_000) for name in ("one", "two")}
+    path = write_fasta(tmp_path_factory.mktemp("reference") / "ref.fa", contigs)
+    records = []
+    for name, width in (("one", 150), ("two", 1500)):
+        records += made_records(random, name, contigs[name], 150, width)
+    return path, records
+
+
+def batches_of(
+    path: Path,
+    records: Iterable[VcfRecord],
+    rules: LocusRules = SITES_ONLY,
+    limits: SlabLimits = WHOLE_CONTIGS,
+    counts: Counter[str] | None = None,
+) -> list[LocusBatch]:
+    def count(what: str, number: int) -> None:
+        if counts is not None:
+            counts[what] += number
+
+    with ReferenceFasta(path) as reference:
+        return list(locus_batches(records, reference, rules, "calls.vcf", count, limits))
+
+
+def loci_in(batches: Sequence[LocusBatch]) -> Iterator[tuple[object, ...]]:
+    """Yield all that is known of each locus, whatever batch it is in."""
+    for batch in batches:
+        haplotypes = batch.haplotypes
+        for locus in range(len(batch.loci)):
+            alone = batch.slice(locus, locus + 1)
+            rows = range(haplotypes.offsets[locus], haplotypes.offsets[locus + 1])
+            yield (
+                batch.contig,
+                alone.sites.records,
+                *zip(alone.extents.starts.tolist(), alone.extents.ends.tolist(), strict=True),
+                (alone.loci.starts[0], alone.loci.ends[0]),
+                (alone.haplotypes.starts[0], alone.haplotypes.ends[0]),
+                [haplotypes.sequences[row].tobytes() for row in rows],
+                [row.tolist() for row in alone.haplotypes.carried],
+            )
+
+
+@pytest.mark.parametrize("rules", [SITES_ONLY, PHASED], ids=["sites only", "phased"])
+@pytest.mark.parametrize("most_sites", [1000, 7])
+def test_loci_do_not_depend_on_slabs(
+    example: tuple[Path, list[VcfRecord]],
+    monkeypatch: pytest.MonkeyPatch,
+    rules: LocusRules,
+    most_sites: int,
+) -> None:
+    monkeypatch.setattr(module, "_MOST_SITES", most_sites)
+    path, records = example
+    expected_counts: Counter[str] = Counter()
+    expected = list(loci_in(batches_of(path, records, rules, counts=expected_counts)))
+    assert [one for locus in expected for one in locus[1]] == records
+    for limits in (SlabLimits(1, 10**9), SlabLimits(10, 10**9), SlabLimits(10**6, 300)):
+        counts: Counter[str] = Counter()
+        assert list(loci_in(batches_of(path, records, rules, limits, counts))) == expected
+        assert counts == expected_counts
+
+
+def test_little_is_held_back(example: tuple[Path, list[VcfRecord]]) -> None:
+    path, records = example
+    contig = [one for one in records if one.contig == "one"]
+    read = 0
+
+    def counted() -> Iterator[VcfRecord]:
+        nonlocal read
+        for one in contig:
+            read += 1
+            yield one
+
+    done = 0
+    with ReferenceFasta(path) as reference:
+        limits = SlabLimits(records=4)
+        stream = locus_batches(counted(), reference, SITES_ONLY, "calls.vcf", limits=limits)
+        for batch in stream:
+            done += len(batch.sites)
+            last = batch.sites.records[-1].start
+            # A repeat is followed over 1000 bases, on either side.
+            waiting = [one for one in contig[done:read] if one.start > last + 4000]
+            assert len(waiting) <= 5
+    assert done == len(contig)
+
+
+def test_batches_are_bounded(tmp_path: Path) -> None:
+    bases = made_bases(1, 100_000) * 31
+    path = write_fasta(tmp_path / "ref.fa", {"far": bases, "near": bases[:100_000]})
+    far = [record_at(bases, start, "far") for start in range(50, len(bases) - 100, 6000)]
+    near = [record_at(bases, start, "near") for start in range(50, 99_900, 150)]
+    batches = batches_of(path, far + near)
+    assert sum(len(batch.loci) for batch in batches) == len(far) + len(near)
+    assert all(len(batch.loci) <= 256 for batch in batches)
+    assert all(batch.loci.ends[-1] - batch.loci.starts[0] <= 10**6 for batch in batches)
+    assert any(len(batch.loci) > 150 for batch in batches)
+
+
+def record_at(bases: str, start: int, contig: str = "chr1", genotypes: str = "") -> VcfRecord:
+    """Return an SNV."""
+    reference = bases[start]
+    alternative = "A" if reference != "A" else "C"
+    return VcfRecord("line 2", contig, start, reference, (alternative,), (), genotypes)
+
+
+def test_dense_sites_are_cut_after_a_thousand(tmp_path: Path) -> None:
+    bases = made_bases(2, 6000)
+    path = write_fasta(tmp_path / "ref.fa", {"chr1": bases})
+    records = [record_at(bases, start, genotypes="GT\t1/1") for start in range(100, 5100, 2)]
+    counts: Counter[str] = Counter()
+    batches = batches_of(path, records, PHASED, SlabLimits(), counts)
+    sizes = [len(locus[1]) for locus in loci_in(batches)]
+    assert sizes == [1000, 1000, 500]
+    assert counts["cuts"] == 2
+
+
+# 0-based positions: SNVs at 100 and 150, a deletion at 130, an MNV at 175.
+def test_snvs_of_other_loci_are_masked(tmp_path: Path) -> None:
+    bases = "ACGT" * 100
+    path = write_fasta(tmp_path / "ref.fa", {"chr1": bases})
+    records = [
+        record_at(bases, 100),
+        VcfRecord("line 3", "chr1", 130, bases[130:133], (bases[130],), (), ""),
+        record_at(bases, 150),
+        VcfRecord("line 4", "chr1", 175, bases[175:177], ("AA",), (), ""),
+        VcfRecord("line 5", "chr1", 220, bases[220], ("*",), (), ""),
+    ]
+    rules = LocusRules(distance=5, flank=50, most_combinations=64, masks=True, phased=False)
+    batches = batches_of(path, records, rules, SlabLimits(records=1))
+    shown = {}
+    for _, at, _, _, window, sequences, carried in loci_in(batches):
+        start = int(window[0])
+        shown[at[0].start] = {start + k for k, base in enumerate(sequences[0]) if base == ord("N")}
+        assert carried[0] == []
+    assert shown == {100: {150}, 130: {100, 150}, 150: {100}, 175: {150}, 220: set()}
+
+
+def test_capped_loci_are_counted(tmp_path: Path) -> None:
+    bases = "ACGT" * 100
+    path = write_fasta(tmp_path / "ref.fa", {"chr1": bases})
+    blocks = [f"GT:PS\t0|1:{k}" for k in range(6)]  # phased each for itself: 64 combinations
+    records = [record_at(bases, 100 + 9 * k, genotypes=text) for k, text in enumerate(blocks)]
+    for most, capped in ((16, 0), (15, 1), (2, 1), (1, 1)):
+        counts: Counter[str] = Counter()
+        rules = LocusRules(20, 20, most, masks=False, phased=True)
+        (locus,) = loci_in(batches_of(path, records, rules, counts=counts))
+        assert counts["capped_loci"] == capped
+        assert len(locus[-1]) == max(OVERLAPPING_FACTOR * most, 7)
+
+
+REFUSED = {
+    "another base": ("chr1", 4, "C", "T", "has C at chr1:5, where .*ref.fa has A"),
+    "a base of several": ("chr1", 4, "ACGA", "T", "has A at chr1:8, where .*ref.fa has T"),
+    "beyond the end": ("chr1", 6, "GTA", "G", "chr1:7 ends beyond the 8 bases"),
+    "far beyond the end": ("chr1", 5000, "G", "A", "chr1:5001 ends beyond the 8 bases"),
+    "no first of a code": ("codes", 0, "G", "T", "has G at codes:1, where .*ref.fa has R"),
+    "N for a base": ("chr1", 4, "N", "T", "has N at chr1:5, where .*ref.fa has A"),
+    "a base for N": ("codes", 3, "A", "T", "has A at codes:4, where .*ref.fa has N"),
+    "unknown contig": ("1", 4, "A", "T", "contig '1' is not in .*ref.fa; found 'chr1' instead"),
+}
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    contigs = {"chr1": "acgtACGT", "codes": "RYMNB"}
+    return write_fasta(tmp_path_factory.mktemp("small") / "ref.fa", contigs)
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_references_that_do_not_belong_together(small: Path, case: str) -> None:
+    contig, start, reference, alternative, said = REFUSED[case]
+    good = VcfRecord("line 11", contig, start, reference, (alternative,), (), "")
+    with pytest.raises(InputError, match=rf"calls\.vcf, line 11: .*{said}"):
+        batches_of(small, [good])
+
+
+@pytest.mark.parametrize(
+    ("contig", "start", "reference", "alternative"),
+    [
+        ("chr1", 0, "ACGT", "A"),
+        ("codes", 0, "ACA", "A"),
+        ("codes", 0, "NCN", "A"),
+        ("codes", 1, "YM", "A"),
+        ("codes", 3, "NC", "A"),
+        ("chr1", 4, "N", "<DEL>"),
+        ("chr1", 7, "T", "G"),
+    ],
+)
+def test_references_that_belong_together(
+    small: Path, contig: str, start: int, reference: str, alternative: str
+) -> None:
+    record = VcfRecord("line 11", contig, start, reference, (alternative,), (), "")
+    (batch,) = batches_of(small, [record])
+    assert batch.sites.records == (record,)
+
+
+def test_codes_for_several_bases_become_what_ref_has_for_them(small: Path) -> None:
+    """Else the haplotype of REF would match no read."""
+    record = VcfRecord("line 11", "codes", 1, "C", ("G",), (), "")
+    (batch,) = batches_of(small, [record])
+    found = {row.tobytes().decode() for row in batch.haplotypes.sequences}
+    assert found == {"ACANC", "AGANC"}
+
+
+@given(
+    starts=st.lists(st.tuples(st.sampled_from("ab"), st.integers(0, 50)), max_size=20),
+    regions=st.lists(
+        st.builds(
+            lambda contig, start, length: Region(contig, start, start + length),
+            st.sampled_from("abc"),
+            st.integers(0, 50),
+            st.integers(1, 20),
+        ),
+        max_size=6,
+    ),
+    length=st.integers(1, 12),
+)
+def test_records_within_regions(
+    starts: list[tuple[str, int]], regions: list[Region], length: int
+) -> None:
+    records = [VcfRecord("line 1", c, s, "A" * length, ("C",), (), "") for c, s in sorted(starts)]
+    expected = [
+        one
+        for one in records
+        if any(Region(one.contig, one.start, one.start + length).overlaps(r) for r in regions)
+    ]
+    assert (
+        list(within(records, RegionChoice(tuple(regions)), dict.fromkeys("abc", 100))) == expected
+    )
+
+
+def test_no_choice_selects_everything_and_unknown_contigs_are_refused() -> None:
+    records = [VcfRecord("line 1", "a", 1, "A", ("C",), (), "")]
+    assert list(within(records, EVERYTHING, {})) == records
+    with pytest.raises(UsageError, match=r"chr2:1-5.*'chr2'.*found '2' instead"):
+        within(records, RegionChoice((Region("chr2", 0, 5),)), {"2": 100})

@@ -1,0 +1,181 @@
+"""Records of BAM as bytes: chosen, joined, replaced, and put into order again."""
+
+from __future__ import annotations
+
+import re
+import struct
+from collections.abc import Sequence
+from itertools import pairwise
+from random import Random
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hapgpu.errors import InputError
+from hapgpu.io.alignments.record_order import OrderKeeper
+from hapgpu.io.bam.decode import decoded, encoded
+from hapgpu.io.bam.header import SamHeader
+from hapgpu.io.bam.record_block import RecordBlock, with_replaced
+from hapgpu.runtime.pool import Pool
+from tests.io.sam_oracle import Row, batch_of, batch_rows
+
+HEADER = SamHeader.from_references(["chr1", "chr2"], [2**29, 2**29])
+NOWHERE = (-1, -1)
+
+Place = tuple[int, int]
+
+
+def record(name: str, place: Place = (0, 99), bases: str = "ACGTN") -> Row:
+    cigar = ((0, len(bases)),) if bases else ()
+    qualities = tuple(range(len(bases))) or None
+    tags = (("NM", "C", 1), ("XZ", "Z", name * 3))
+    return Row(name, 0, *place, 60, cigar, -1, -1, 0, bases, qualities, tags)
+
+
+def block_of(rows: Sequence[Row]) -> RecordBlock:
+    with Pool(1) as pool:
+        return encoded(batch_of(rows), HEADER, pool)
+
+
+def stored(block: RecordBlock) -> list[bytes]:
+    """Return the bytes of each record, by its own `block_size`."""
+    data = block.data.tobytes()
+    starts = block.layout.starts.tolist()
+    return [data[at : at + 4 + struct.unpack_from("<i", data, at)[0]] for at in starts]
+
+
+def rows_in(block: RecordBlock) -> list[Row]:
+    with Pool(1) as pool:
+        return batch_rows([decoded(block, pool)])
+
+
+RECORDS = st.lists(
+    st.builds(
+        record,
+        st.text("abc", min_size=1, max_size=4),
+        st.sampled_from([(0, 5), (1, 0), NOWHERE]),
+        st.text("ACGTN", max_size=9),
+    ),
+    min_size=1,
+    max_size=8,
+)
+
+
+@settings(max_examples=40)
+@given(RECORDS, st.randoms(use_true_random=False))
+def test_chosen_records_are_packed(rows: list[Row], random: Random) -> None:
+    block = block_of(rows)
+    assert block.packed() is block
+    order = [k for k in range(len(rows)) if random.random() < 0.6]
+    random.shuffle(order)
+    some = block.take(np.array(order, dtype=np.int64))
+    packed = some.packed()
+    assert b"".join(stored(packed)) == packed.data.tobytes()
+    assert stored(packed) == stored(some) == [stored(block)[k] for k in order]
+    if order:
+        assert rows_in(packed) == [rows[k] for k in order]
+    assert packed.sizes.tolist() == [len(x) for x in stored(some)]
+
+
+@settings(max_examples=40)
+@given(st.lists(RECORDS, min_size=1, max_size=4))
+def test_blocks_are_put_behind_each_other(parts: list[list[Row]]) -> None:
+    blocks = [block_of(rows) for rows in parts]
+    whole = RecordBlock.concatenate(blocks)
+    assert whole.data.tobytes() == b"".join(block.data.tobytes() for block in blocks)
+    assert stored(whole) == [x for block in blocks for x in stored(block)]
+    assert rows_in(whole) == [row for rows in parts for row in rows]
+
+
+@settings(max_examples=40)
+@given(RECORDS, RECORDS, st.randoms(use_true_random=False))
+def test_some_records_are_replaced(rows: list[Row], others: list[Row], random: Random) -> None:
+    others = others[: len(rows)]
+    at = sorted(random.sample(range(len(rows)), len(others)))
+    found = with_replaced(block_of(rows), np.array(at), block_of(others))
+    wanted = list(rows)
+    for k, other in zip(at, others, strict=True):
+        wanted[k] = other
+    assert rows_in(found) == wanted
+    assert stored(found) == stored(block_of(wanted))
+
+
+def test_places_sort_as_coordinates() -> None:
+    places = [(0, 0), (0, 1), (0, 2**29 - 1), (1, 0), (1, 7), NOWHERE]
+    block = block_of([record("r", place) for place in places])
+    assert (np.diff(block.places) > 0).all()
+
+
+def sort_key(place: Place) -> tuple[int, int]:
+    return (2**31 if place[0] < 0 else place[0], place[1])
+
+
+@st.composite
+def moves(draw: st.DrawFn) -> list[tuple[Place, Place]]:
+    """Sorted places, some of which move on their contig, at most 9 to the left."""
+    places = draw(
+        st.lists(
+            st.one_of(st.tuples(st.sampled_from([0, 1]), st.integers(0, 25)), st.just(NOWHERE)),
+            min_size=12,
+            max_size=40,
+        )
+    )
+    places.sort(key=sort_key)
+    shifts = draw(st.lists(st.integers(-9, 20), min_size=len(places), max_size=len(places)))
+    return [
+        (place, (place[0], max(0, place[1] + shift)) if place[0] >= 0 else place)
+        for place, shift in zip(places, shifts, strict=True)
+    ]
+
+
+@settings(max_examples=150)
+@given(moves(), st.lists(st.integers(0, 40), max_size=6))
+def test_moved_records_are_sorted_again(places: list[tuple[Place, Place]], cuts: list[int]) -> None:
+    """As a stable sort would do it, whatever the blocks; none of them may be missing."""
+    names = [f"r{k}" for k in range(len(places))]
+    keeper = OrderKeeper(9, "reads.bam")
+    bounds = sorted({0, len(places), *(cut for cut in cuts if cut < len(places))})
+    bounds.insert(1, bounds[1])  # a block without records
+    written = []
+    for begin, end in pairwise(bounds):
+        some = range(begin, end)
+        old, new = (block_of([record(names[k], places[k][w]) for k in some]) for w in (0, 1))
+        ready = keeper.put(old, new)
+        written += stored(ready)
+    rest = keeper.rest()
+    written += stored(rest) if rest is not None else []
+    order = sorted(range(len(places)), key=lambda k: sort_key(places[k][1]))
+    assert written == stored(block_of([record(names[k], places[k][1]) for k in order]))
+
+
+def test_records_do_not_wait_for_long() -> None:
+    keeper = OrderKeeper(10, "reads.bam")
+    for start in range(0, 5000, 50):
+        block = block_of([record(f"r{start + k}", (0, start + k)) for k in range(50)])
+        ready = keeper.put(block, block)
+        assert len(ready) >= 39
+    rest = keeper.rest()
+    assert rest is not None
+    assert len(rest) == 10
+
+
+@pytest.mark.parametrize("blocks", [[[5, 9, 7]], [[5, 9], [7, 8]]])
+def test_unsorted_records_are_refused(blocks: list[list[int]]) -> None:
+    keeper = OrderKeeper(0, "reads.bam")
+
+    def put_all() -> None:
+        for starts in blocks:
+            block = block_of([record("r", (0, start)) for start in starts])
+            keeper.put(block, block)
+
+    with pytest.raises(InputError, match=re.escape("reads.bam is not sorted")):
+        put_all()
+
+
+def test_records_without_a_place_come_last() -> None:
+    keeper = OrderKeeper(0, "reads.bam")
+    block = block_of([record("r", NOWHERE), record("r", (0, 5))])
+    with pytest.raises(InputError, match="not sorted"):
+        keeper.put(block, block)

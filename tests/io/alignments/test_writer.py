@@ -1,0 +1,222 @@
+"""What is written reads back in pysam as the same reads."""
+
+from __future__ import annotations
+
+import io
+import sys
+from array import array
+from pathlib import Path
+
+import numpy as np
+import pysam
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hapgpu.arrays.ragged import ReadBatch
+from hapgpu.errors import OutputError, UsageError
+from hapgpu.io.alignments.reader import open_reads
+from hapgpu.io.alignments.writer import open_writer
+from hapgpu.io.bam.header import SamHeader
+from tests.io.sam_oracle import Row, batch_of, batch_rows, rows, rows_of_file
+
+HEADER = SamHeader.from_references(["chr1", "chr2"], [2**29, 2**30])
+THREADS = pytest.mark.parametrize("threads", [1, 2])
+
+
+def write(path: Path, batch: ReadBatch, **options: object) -> None:
+    with open_writer(str(path), HEADER, **options) as writer:
+        writer.write(batch)
+
+
+def plain_row(**changes: object) -> Row:
+    fields = {
+        "name": "read", "flag": 0, "reference": 0, "position": 99, "mapping_quality": 60,
+        "cigar": ((0, 5),), "mate_reference": -1, "mate_position": -1, "template_length": 0,
+        "bases": "ACGTN", "qualities": (0, 10, 40, 41, 93), "tags": (("NM", "C", 1),),
+    }  # fmt: skip
+    return Row(**(fields | changes))
+
+
+def bam_files(data_dir: Path) -> list[Path]:
+    files = sorted(data_dir.glob("**/*.bam"))
+    if not files:
+        pytest.skip(f"no BAM files in {data_dir}")
+    return files
+
+
+@THREADS
+def test_real_bam_is_copied_record_for_record(data_dir: Path, tmp_path: Path, threads: int) -> None:
+    for source in bam_files(data_dir):
+        for uncompressed in (False, True):
+            copy = tmp_path / "copy.bam"
+            with (
+                open_reads(str(source), threads=threads) as reads,
+                open_writer(
+                    str(copy), reads.header, threads=threads, uncompressed=uncompressed
+                ) as writer,
+            ):
+                for batch in reads.batches():
+                    writer.write(batch)
+            pysam.samtools.quickcheck(str(copy))
+            with pysam.AlignmentFile(str(source)) as old, pysam.AlignmentFile(str(copy)) as new:
+                assert str(new.header) == str(old.header)
+                for expected, found in zip(old, new, strict=True):
+                    assert found.compare(expected) == 0
+                    assert found.bin == expected.bin
+
+
+@THREADS
+def test_real_bam_as_sam_is_what_samtools_prints(
+    data_dir: Path, tmp_path: Path, threads: int
+) -> None:
+    for source in bam_files(data_dir):
+        text = tmp_path / "copy.sam"
+        with (
+            open_reads(str(source), threads=threads) as reads,
+            open_writer(str(text), reads.header, threads=threads) as writer,
+        ):
+            for batch in reads.batches():
+                writer.write(batch)
+        assert text.read_text() == pysam.samtools.view("-h", "--no-PG", str(source))
+
+
+@settings(max_examples=150)
+@given(reads=st.lists(rows(), max_size=8), threads=st.sampled_from([1, 2]))
+def test_any_reads_survive_bam(
+    tmp_path_factory: pytest.TempPathFactory, reads: list[Row], threads: int
+) -> None:
+    path = tmp_path_factory.getbasetemp() / "any.bam"
+    write(path, batch_of(reads), threads=threads)
+    assert rows_of_file(path) == reads
+    with open_reads(str(path), threads=threads) as source:
+        assert batch_rows(source.batches()) == reads
+    text = path.with_suffix(".sam")
+    write(text, batch_of(reads), threads=threads)
+    assert text.read_text() == pysam.samtools.view("-h", "--no-PG", str(path))
+
+
+@settings(max_examples=100)
+@given(reads=st.lists(rows(), min_size=1, max_size=8))
+def test_bins_are_those_of_htslib(
+    tmp_path_factory: pytest.TempPathFactory, reads: list[Row]
+) -> None:
+    path = tmp_path_factory.getbasetemp() / "bins.bam"
+    write(path, batch_of(reads))
+    with pysam.AlignmentFile(str(path)) as file:
+        for record in file:
+            stored = record.bin
+            record.reference_start = record.reference_start  # makes htslib compute the bin
+            assert stored == record.bin
+
+
+@THREADS
+@pytest.mark.parametrize("operations", [65535, 65536, 70001])
+def test_long_cigars(tmp_path: Path, threads: int, operations: int) -> None:
+    cigar = tuple((k % 2 * 2, 1) for k in range(operations))
+    bases = "A" * sum(operation == 0 for operation, _ in cigar)
+    long = plain_row(
+        cigar=cigar, bases=bases, qualities=None, tags=(("NM", "C", 1), ("XZ", "Z", "x"))
+    )
+    reads = [plain_row(), long, plain_row(name="after")]
+    path = tmp_path / "long.bam"
+    write(path, batch_of(reads), threads=threads)
+    assert rows_of_file(path) == reads
+    with open_reads(str(path), threads=threads) as source:
+        assert batch_rows(source.batches()) == reads
+    with (
+        pysam.AlignmentFile(str(path)) as old,
+        pysam.AlignmentFile(tmp_path / "p.bam", "wb", template=old) as new,
+    ):
+        for record in old:
+            new.write(record)
+    with open_reads(str(tmp_path / "p.bam"), threads=threads) as source:
+        assert batch_rows(source.batches()) == reads
+
+
+@THREADS
+def test_incompressible_and_empty_batches(tmp_path: Path, threads: int) -> None:
+    noise = np.random.default_rng(1).integers(-(2**31), 2**31, 60_000)
+    reads = [plain_row(tags=(("XB", "B", array("i", noise.tolist())),)) for _ in range(5)]
+    path = tmp_path / "noise.bam"
+    with open_writer(str(path), HEADER, threads=threads) as writer:
+        writer.write(batch_of([]))
+        writer.write(batch_of(reads))
+        writer.write(batch_of([]))
+    pysam.samtools.quickcheck(str(path))
+    assert rows_of_file(path) == reads
+
+
+def test_output_depends_neither_on_threads_nor_on_batches(tmp_path: Path) -> None:
+    reads = [plain_row(name=f"read{k}", position=k) for k in range(5000)]
+    write(tmp_path / "one.bam", batch_of(reads), threads=1)
+    with open_writer(str(tmp_path / "many.bam"), HEADER, threads=3) as writer:
+        for start in range(0, 5000, 700):
+            writer.write(batch_of(reads[start : start + 700]))
+    assert (tmp_path / "one.bam").read_bytes() == (tmp_path / "many.bam").read_bytes()
+
+
+def test_cram_reads_back(data_dir: Path, tmp_path: Path) -> None:
+    folder = data_dir / "amplicon" / "crispr_gol"
+    source, reference = folder / "gol.bam", folder / "gol_ref.fa"
+    if not source.exists():
+        pytest.skip(f"no {source}")
+    path = tmp_path / "copy.cram"
+    with (
+        open_reads(str(source)) as reads,
+        open_writer(str(path), reads.header, reference=reference, threads=2) as writer,
+    ):
+        for batch in reads.batches():
+            writer.write(batch)
+    with pysam.AlignmentFile(str(path), reference_filename=str(reference)) as file:
+        assert file.is_cram
+    with open_reads(str(path), reference=reference) as reads, open_reads(str(source)) as original:
+        found, expected = batch_rows(reads.batches()), batch_rows(original.batches())
+    assert [(r.name, r.bases, r.qualities, r.cigar) for r in found] == [
+        (r.name, r.bases, r.qualities, r.cigar) for r in expected
+    ]
+
+
+@pytest.mark.parametrize("extension", ["sam", "bam", "cram"])
+def test_an_exception_leaves_no_file(tmp_path: Path, extension: str) -> None:
+    path = tmp_path / f"out.{extension}"
+
+    def fail() -> None:
+        with open_writer(str(path), HEADER, threads=2) as writer:
+            writer.write(batch_of([plain_row()]))
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        fail()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_format_is_chosen_by_name_extension_or_compression(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def first_bytes(path: str, **options: object) -> bytes:
+        stdout = io.TextIOWrapper(io.BytesIO())
+        monkeypatch.setattr(sys, "stdout", stdout)
+        with open_writer(path, HEADER, **options) as writer:
+            writer.write(batch_of([plain_row()]))
+        return stdout.buffer.getvalue()[:4] or Path(path).read_bytes()[:4]
+
+    gzip, text = b"\x1f\x8b\x08\x04", b"@HD\t"
+    assert first_bytes(str(tmp_path / "a.bam")) == gzip
+    assert first_bytes(str(tmp_path / "a.sam")) == text
+    assert first_bytes(str(tmp_path / "a.bam"), format="sam") == text
+    assert first_bytes("-") == text
+    assert first_bytes("-", format="bam") == gzip
+    assert first_bytes("-", uncompressed=True) == gzip
+    with pytest.raises(UsageError, match="vcf"):
+        open_writer(str(tmp_path / "a.vcf"), HEADER, format="vcf")
+
+
+@pytest.mark.parametrize("extension", ["sam", "bam"])
+def test_what_sam_cannot_say_is_refused(tmp_path: Path, extension: str) -> None:
+    path = tmp_path / f"out.{extension}"
+    with pytest.raises(OutputError, match=r"nnnn.*254 characters"):
+        write(path, batch_of([plain_row(), plain_row(name="n" * 255)]))
+    with pytest.raises(OutputError, match="reference"):
+        write(path, batch_of([plain_row(reference=2)]))
+    assert not path.exists()

@@ -1,0 +1,54 @@
+"""Blocks of reads that do not fit into the memory of a GPU, which is stood in for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import chain
+from typing import Any
+
+import numpy as np
+import pytest
+
+from hapgpu.errors import DeviceError
+from hapgpu.io.fastx.read_block import ReadBlock
+from hapgpu.runtime.devices import CudaDevice
+
+GPU = CudaDevice(0, "stand-in")
+RECORDS = [b">r%d\n%b\n" % (number, b"ACGT" * number) for number in range(11)]
+Parts = list[tuple[int, bytes]]
+
+
+def block_of(records: Sequence[bytes]) -> ReadBlock:
+    text = np.frombuffer(b"".join(records), dtype=np.uint8)
+    return ReadBlock(text, is_fasta=True, first=1, name="made.fa")
+
+
+def in_parts_of(most_bytes: int, monkeypatch: pytest.MonkeyPatch, block: ReadBlock) -> Parts:
+    """Do what fails for more bytes; return the first record and the text of each part done."""
+    cupy: Any = pytest.importorskip("cupy")
+    from hapgpu.io.fastx import blocks_cuda  # noqa: PLC0415  (imports CuPy)
+
+    def do(part: ReadBlock) -> Parts:
+        if part.text.size > most_bytes:
+            raise cupy.cuda.memory.OutOfMemoryError(1, 1)
+        return [(part.first, part.text.tobytes())]
+
+    def join(parts: Sequence[Parts]) -> Parts:
+        return list(chain.from_iterable(parts))
+
+    monkeypatch.setattr(blocks_cuda, "_release", lambda _: None)
+    return blocks_cuda.in_parts(block, GPU, do, join)
+
+
+@pytest.mark.parametrize("most_bytes", [len(RECORDS[-1]), 60, 100, 1000])
+def test_halves_until_they_fit(monkeypatch: pytest.MonkeyPatch, most_bytes: int) -> None:
+    parts = in_parts_of(most_bytes, monkeypatch, block_of(RECORDS))
+    assert all(len(text) <= most_bytes for _, text in parts)
+    assert b"".join(text for _, text in parts) == b"".join(RECORDS)
+    for first, text in parts:
+        assert text.startswith(b">r%d\n" % (first - 1))
+
+
+def test_a_record_that_does_not_fit(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(DeviceError, match=r"made.fa: record 11 .*stand-in.*--gpu-mem"):
+        in_parts_of(len(RECORDS[-1]) - 1, monkeypatch, block_of(RECORDS))

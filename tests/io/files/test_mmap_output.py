@@ -1,0 +1,133 @@
+"""Bytes appended to a file by several threads: all of them, in order, or none."""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from hapgpu.errors import OutputError
+from hapgpu.io.alignments.sam import writer as sam_writer
+from hapgpu.io.alignments.sam.writer import open_sam_text
+from hapgpu.io.bam.header import SamHeader
+from hapgpu.io.files import mmap_output
+from hapgpu.io.files.mmap_output import MappedWriter
+from hapgpu.io.files.output import OutputFile
+
+PAGE = os.sysconf("SC_PAGE_SIZE")
+HEADER = SamHeader.from_references(["chr1"], [1000], "SO:unsorted")
+
+
+def made_pieces() -> list[bytes]:
+    """Pieces around the sizes of pages and of what one thread copies, in a random order."""
+    random = Random(7)  # noqa: S311  (reproducible data, not secrets)
+    sizes = [0, 1, 2, 63, *range(PAGE - 1, PAGE + 2), *range(3 * PAGE - 1, 3 * PAGE + 2), 99_999]
+    sizes += [random.randrange(30_000) for _ in range(40)]
+    random.shuffle(sizes)
+    return [random.randbytes(size) for size in sizes]
+
+
+def write(path: Path, pieces: Sequence[bytes], threads: int) -> None:
+    with OutputFile(path) as output, MappedWriter(output, threads) as writer:
+        for piece in pieces:
+            writer.write(memoryview(piece))
+
+
+def disk_with_room(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let files be reserved up to this size only."""
+    reserve = os.posix_fallocate
+
+    def limited(descriptor: int, offset: int, length: int) -> None:
+        if offset + length > size:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        reserve(descriptor, offset, length)
+
+    monkeypatch.setattr(os, "posix_fallocate", limited)
+
+
+@pytest.mark.parametrize("threads", [1, 3, 8])
+@pytest.mark.parametrize("copied_at_once", [1000, PAGE, 4 << 20])
+def test_all_bytes_in_order(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, threads: int, copied_at_once: int
+) -> None:
+    """What was reserved beyond the last byte is cut off."""
+    monkeypatch.setattr(mmap_output, "_PIECE_BYTES", copied_at_once)
+    pieces = made_pieces()
+    write(tmp_path / "out", pieces, threads)
+    assert (tmp_path / "out").read_bytes() == b"".join(pieces)
+
+
+@pytest.mark.parametrize("pieces", [[], [b""]])
+def test_nothing_written_is_an_empty_file(tmp_path: Path, pieces: list[bytes]) -> None:
+    write(tmp_path / "out", pieces, 2)
+    assert (tmp_path / "out").read_bytes() == b""
+
+
+def test_a_piece_may_be_changed_once_it_is_written(tmp_path: Path) -> None:
+    with OutputFile(tmp_path / "out") as output, MappedWriter(output, 3) as writer:
+        block = bytearray(5 * PAGE)
+        for letter in b"ab":
+            block[:] = bytes([letter]) * len(block)
+            writer.write(memoryview(block))
+    assert (tmp_path / "out").read_bytes() == b"a" * 5 * PAGE + b"b" * 5 * PAGE
+
+
+def test_a_full_disk_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    disk_with_room(10 * PAGE, monkeypatch)
+    path = tmp_path / "out"
+    with pytest.raises(OutputError, match=f"cannot write {path}: No space left on device"):
+        write(path, [bytes(4 * PAGE)] * 3, 2)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_disk_with_just_enough_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """More is reserved than is written, but only where there is room for it."""
+    disk_with_room(12 * PAGE, monkeypatch)
+    pieces = [bytes([letter]) * 4 * PAGE for letter in b"abc"]
+    write(tmp_path / "out", pieces, 2)
+    assert (tmp_path / "out").read_bytes() == b"".join(pieces)
+
+
+def test_an_error_discards_the_file(tmp_path: Path) -> None:
+    path = tmp_path / "out"
+    path.write_bytes(b"what was there")
+
+    def fail(writer: MappedWriter) -> None:
+        writer.write(memoryview(b"some bytes"))
+        raise KeyError
+
+    with pytest.raises(KeyError), OutputFile(path) as output, MappedWriter(output, 2) as writer:
+        fail(writer)
+    assert list(tmp_path.iterdir()) == [path]
+    assert path.read_bytes() == b"what was there"
+
+
+@pytest.mark.parametrize("threads", [1, 4])
+def test_sam_is_the_same_with_any_number_of_threads(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, threads: int
+) -> None:
+    made: list[int] = []
+
+    class Watched(MappedWriter):
+        def __init__(self, output: OutputFile, threads: int) -> None:
+            made.append(threads)
+            super().__init__(output, threads)
+
+    monkeypatch.setattr(sam_writer, "MappedWriter", Watched)
+    lines = [f"r{k}\t4\t*\t0\t0\t*\t*\t0\t0\tACGT\tIIII\n".encode() for k in range(500)]
+    path = tmp_path / "out.sam"
+    with open_sam_text(str(path), HEADER, copying_threads=threads) as sink:
+        for line in lines:
+            sink(memoryview(line))
+    assert path.read_bytes() == HEADER.text.encode() + b"".join(lines)
+    assert made == [4] * (threads > 1)
+
+
+def test_a_pipe_is_written_by_one_thread(capfdbinary: pytest.CaptureFixture[bytes]) -> None:
+    with open_sam_text("-", HEADER, copying_threads=4) as sink:
+        sink(memoryview(b"a line\n"))
+    assert capfdbinary.readouterr().out == HEADER.text.encode() + b"a line\n"

@@ -1,0 +1,519 @@
+"""Records of VCF and BCF, against pysam, and what is refused."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pysam
+import pysam.bcftools
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hapgpu.errors import InputError
+from hapgpu.io.vcf.records import VcfRecord, open_vcf
+
+COLUMNS = "#CHROM\tPOS\tID\tREF\tALT\tQUAL\tFILTER\tINFO"
+HEADER = (
+    "##fileformat=VCFv4.2",
+    '##FILTER=<ID=PASS,Description="All filters passed">',
+    "##contig=<ID=chr1,length=2147483647>",
+    "##contig=<ID=chr2,length=1000>",
+    '##INFO=<ID=DP,Number=1,Type=Integer,Description="Depth">',
+    '##FORMAT=<ID=GT,Number=1,Type=String,Description="Genotype">',
+    '##FORMAT=<ID=PS,Number=1,Type=Integer,Description="Phase set">',
+)
+RECORD = "chr1\t5\trs1\tA\tC\t50\tPASS\tDP=3"
+
+
+def vcf_text(*records: str, samples: tuple[str, ...] = ()) -> str:
+    columns = "\t".join([COLUMNS, *(["FORMAT", *samples] if samples else [])])
+    return "".join(f"{line}\n" for line in (*HEADER, columns, *records))
+
+
+def records_of(path: str | Path) -> list[VcfRecord]:
+    with open_vcf(path) as source:
+        return list(source.records())
+
+
+def write_bcf(source: Path, target: Path) -> None:
+    pysam.bcftools.view("--no-version", "-Ob", "-o", str(target), str(source), catch_stdout=False)
+
+
+def fault_of(path: str | Path) -> str:
+    with pytest.raises(InputError) as caught:
+        records_of(path)
+    message = str(caught.value)
+    assert "\n" not in message
+    assert message.startswith(str(path))
+    return message
+
+
+@pytest.fixture
+def written(tmp_path: Path) -> Callable[[str | bytes], Path]:
+    """Write a file, and return its path."""
+
+    def write(content: str | bytes) -> Path:
+        path = tmp_path / "calls.vcf"
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+        return path
+
+    return write
+
+
+def test_a_record_holds_what_its_line_says(written: Callable[[str], Path]) -> None:
+    lines = [
+        "chr1\t1\trs1;rs2\taCn\tg,<DEL>,*,A[chr2:7[,.C\t50.5\tq10;s50\tDP=3;H2\tGT:PS\t0|1:5\t./.",
+        "chr1\t1\t.\tA\t.\t.\t.\t.\tGT\t0\t0/0",
+        "chr2\t1000\t.\tr\ty\t.\tPASS\tDP=1\tGT\t1|1\t.",
+    ]
+    path = written(vcf_text(*lines, samples=("mother", "child")))
+    with open_vcf(path) as source:
+        assert source.header == HEADER
+        assert source.samples == ("mother", "child")
+        records = list(source.records())
+    assert [record.place for record in records] == ["line 9", "line 10", "line 11"]
+    assert [record.contig for record in records] == ["chr1", "chr1", "chr2"]
+    assert [record.start for record in records] == [0, 0, 999]
+    assert [record.reference for record in records] == ["ACN", "A", "R"]
+    assert [record.alternatives for record in records] == [
+        ("G", "<DEL>", "*", "A[chr2:7[", ".C"),
+        (),
+        ("Y",),
+    ]
+    assert ["\t".join([*record.columns, record.genotypes]) for record in records] == lines
+
+
+def test_without_samples_there_are_no_genotypes(written: Callable[[str], Path]) -> None:
+    announced = written(vcf_text(f"{RECORD}\tGT").replace(COLUMNS, f"{COLUMNS}\tFORMAT"))
+    assert [record.genotypes for record in records_of(announced)] == [""]
+    surplus = written(vcf_text(f"{RECORD}\tGT\t0/1"))
+    assert [record.genotypes for record in records_of(surplus)] == [""]
+
+
+def test_a_header_alone_has_no_records(written: Callable[[str], Path]) -> None:
+    assert records_of(written(vcf_text())) == []
+
+
+def test_line_ends_of_other_systems_and_at_the_end(written: Callable[[str], Path]) -> None:
+    text = vcf_text(f"{RECORD}\tGT\t0/1", samples=("s",))
+    expected = records_of(written(text))
+    with open_vcf(written(text.replace("\n", "\r\n"))) as source:
+        assert (source.header, source.samples) == (HEADER, ("s",))
+        assert list(source.records()) == expected
+    assert records_of(written(text + "\n\r\n\n")) == expected
+    assert records_of(written(text.rstrip("\n"))) == expected
+
+
+def test_bytes_that_are_no_utf_8_survive(written: Callable[[bytes], Path]) -> None:
+    line = b"##source=caf\xe9\xe2\x80\xa8"  # Latin 1, and a line separator of Unicode
+    text = vcf_text().encode() + b"chr1\t5\tcaf\xe9\tA\tC\t.\t.\tX=\xc3\xa9\xc2\x85\n"
+    path = written(text.replace(COLUMNS.encode(), line + b"\n" + COLUMNS.encode()))
+    with open_vcf(path) as source:
+        assert source.header[-1].encode("utf-8", "surrogateescape") == line
+        (record,) = source.records()
+    assert "\t".join(record.columns).encode("utf-8", "surrogateescape") == text.splitlines()[-1]
+
+
+BASES = st.text("ACGTNacgtn", min_size=1, max_size=5)
+ALTERNATIVES = st.one_of(
+    st.just("."),
+    st.lists(st.one_of(BASES, st.sampled_from(["*", "<DEL>", "]chr2:5]A"])), min_size=1).map(
+        ",".join
+    ),
+)
+
+
+@st.composite
+def sorted_lines(draw: st.DrawFn) -> list[str]:
+    lines = []
+    for contig, most in (("chr1", 2**31 - 1), ("chr2", 1000)):
+        for position in sorted(draw(st.lists(st.integers(1, most), max_size=4))):
+            alternatives = draw(ALTERNATIVES)
+            genotype = draw(st.sampled_from(["0/0", "0|0", "./.", "."]))
+            lines.append(
+                f"{contig}\t{position}\t.\t{draw(BASES)}\t{alternatives}\t.\tPASS\tDP=1\tGT\t{genotype}"
+            )
+    return lines
+
+
+@settings(max_examples=60)
+@given(sorted_lines())
+def test_any_records_are_those_of_pysam_in_every_form(tmp_path: Path, lines: list[str]) -> None:
+    text = vcf_text(*lines, samples=("s",))
+    plain, zipped, bcf = (tmp_path / name for name in ("plain.vcf", "zipped.vcf.gz", "b.bcf"))
+    plain.write_text(text)
+    zipped.write_bytes(gzip.compress(text.encode(), mtime=0))
+    with pysam.VariantFile(str(plain)) as file:
+        expected = [
+            (r.contig, r.start, r.ref.upper(), tuple(a.upper() for a in r.alts or ())) for r in file
+        ]
+    records = records_of(plain)
+    assert [
+        (r.contig, r.start, r.reference, tuple(a.upper() for a in r.alternatives)) for r in records
+    ] == expected
+    assert records_of(zipped) == records
+    write_bcf(plain, bcf)
+    with open_vcf(bcf) as source:
+        assert source.header == HEADER
+        assert source.samples == ("s",)
+        found = list(source.records())
+    assert [r.place for r in found] == [f"record {k + 1}" for k in range(len(lines))]
+    assert ["\t".join([*r.columns, r.genotypes]) for r in found] == lines
+
+
+def test_real_files_line_by_line(data_dir: Path) -> None:
+    for path in data_dir.glob("illumina_*/*.vcf.gz"):
+        with gzip.open(path, "rt") as stream:
+            lines = stream.read().splitlines()
+        with open_vcf(path) as source:
+            assert list(source.header) == [line for line in lines if line.startswith("##")]
+            records = list(source.records())
+        numbers = [k for k, line in enumerate(lines, 1) if not line.startswith("#")]
+        assert [record.place for record in records] == [f"line {number}" for number in numbers]
+        with pysam.VariantFile(str(path)) as file:
+            assert source.samples == tuple(file.header.samples)
+            for record, theirs in zip(records, file, strict=True):
+                assert (record.contig, record.start, record.reference, record.alternatives) == (
+                    (theirs.contig, theirs.start, theirs.ref, theirs.alts or ())
+                )
+        for record, number in zip(records, numbers, strict=True):
+            columns = [*record.columns, *([record.genotypes] if record.genotypes else [])]
+            assert "\t".join(columns) == lines[number - 1]
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("chr1\t5\t.\tA\tC\t.\t.", "columns CHROM to INFO, separated by tabs"),
+        (RECORD.replace("\t", " "), "columns CHROM to INFO, separated by tabs"),
+        ("chr1\t5\t\tA\tC\t.\t.\t.\tGT\t0/1", "none of them empty"),
+        (RECORD, "8 columns found, 10 expected by the header"),
+        (f"{RECORD}\tGT", "9 columns found, 10 expected by the header"),
+        (f"{RECORD}\tGT\t0/1\t0/1", "11 columns found, 10 expected by the header"),
+    ],
+)  # fmt: skip
+def test_lines_with_the_wrong_columns(
+    written: Callable[[str], Path], line: str, message: str
+) -> None:
+    path = written(vcf_text(f"{RECORD}\tGT\t0/1", line, samples=("s",)))
+    found = fault_of(path)
+    assert found.startswith(f"{path}, line 10: ")
+    assert message in found
+
+
+@pytest.mark.parametrize(
+    "position", ["-5", "+5", "5.0", "1_0", " 5", "x", "\u0665", "2147483648", "1" * 5000]
+)
+def test_positions_that_are_none(written: Callable[[str], Path], position: str) -> None:
+    message = fault_of(written(vcf_text(RECORD.replace("\t5\t", f"\t{position}\t"))))
+    assert "line 9: POS " in message
+    assert "is no whole number from 0 to 2147483647" in message
+    assert len(message) < 300
+
+
+def test_telomeres(written: Callable[[str], Path]) -> None:
+    zero = RECORD.replace("\t5\t", "\t0\t")
+    assert [record.start for record in records_of(written(vcf_text(zero, zero, RECORD)))] == [
+        *(-1, -1, 4)
+    ]
+
+
+def test_the_last_position(written: Callable[[str], Path]) -> None:
+    (record,) = records_of(written(vcf_text(RECORD.replace("\t5\t", "\t2147483647\t"))))
+    assert record.start == 2**31 - 2
+
+
+@pytest.mark.parametrize("reference", [".", "*", "<DEL>", "A,C", "AxC", "A C", "\u00c4", "A*"])
+def test_references_that_are_no_sequence(written: Callable[[str], Path], reference: str) -> None:
+    message = fault_of(written(vcf_text(RECORD.replace("\tA\t", f"\t{reference}\t"))))
+    assert f"line 9: REF {reference!r} is not made of bases" in message
+
+
+@pytest.mark.parametrize(
+    ("alternatives", "message"),
+    [
+        ("C,", "an allele in ALT is empty"),
+        (",C", "an allele in ALT is empty"),
+        ("C,,G", "an allele in ALT is empty"),
+        ("AxC", "'AxC' is neither"),
+        ("C,A C", "'A C' is neither"),
+        ("**", "'**' is neither"),
+        ("<DEL", "'<DEL' is neither"),
+        ("<>", "'<>' is neither"),
+        ("DEL>", "'DEL>' is neither"),
+        ("\u00c4", "'\u00c4' is neither"),
+    ],
+)
+def test_alternatives_that_are_no_alleles(
+    written: Callable[[str], Path], alternatives: str, message: str
+) -> None:
+    found = fault_of(written(vcf_text(RECORD.replace("\tC\t", f"\t{alternatives}\t"))))
+    assert f"line 9: {message}" in found or f"line 9: ALT {message}" in found
+
+
+@pytest.mark.parametrize(
+    ("places", "message"),
+    [
+        (["chr1\t5", "chr1\t5", "chr1\t4"], "line 11: POS 4 follows 5"),
+        (["chr1\t5", "chr2\t1", "chr1\t6"], "line 11: 'chr1' comes again after another contig"),
+    ],
+)
+def test_unsorted_records(written: Callable[[str], Path], places: list[str], message: str) -> None:
+    path = written(vcf_text(*(f"{place}\t.\tA\tC\t.\t.\t." for place in places)))
+    found = fault_of(path)
+    assert message in found
+    assert "run: bcftools sort" in found
+
+
+def test_unsorted_bcf_names_the_record(tmp_path: Path, written: Callable[[str], Path]) -> None:
+    plain = written(vcf_text(RECORD, RECORD.replace("\t5\t", "\t4\t")))
+    bcf = tmp_path / "unsorted.bcf"
+    write_bcf(plain, bcf)
+    assert fault_of(bcf).startswith(f"{bcf}, record 2: POS 4 follows 5")
+
+
+def test_records_in_front_of_a_fault_are_yielded(written: Callable[[str], Path]) -> None:
+    with open_vcf(written(vcf_text(RECORD, "chr1"))) as source:
+        records = source.records()
+        assert next(records).start == 4
+        with pytest.raises(InputError, match="line 10"):
+            next(records)
+
+
+def test_a_blank_line_among_the_records(written: Callable[[str], Path]) -> None:
+    assert "line 10: a blank line" in fault_of(written(vcf_text(RECORD, "", RECORD)))
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ((COLUMNS, COLUMNS.replace("\t", " ")), "line 8: expected a ## line, or #CHROM"),
+        ((COLUMNS, COLUMNS.replace("\t", ",")), "line 8: expected a ## line, or #CHROM"),
+        ((COLUMNS, COLUMNS.replace("ALT\t", "")), "line 8: expected a ## line, or #CHROM"),
+        ((COLUMNS, f"{COLUMNS}\ts"), "line 8: expected a ## line, or #CHROM"),
+        ((HEADER[3], HEADER[3][2:]), "line 4: expected a ## line, or #CHROM"),
+        ((HEADER[3], ""), "line 4: expected a ## line, or #CHROM"),
+        ((COLUMNS, f"{COLUMNS}\tFORMAT\ta\tb\ta"), "line 8: two samples are named 'a'"),
+        ((COLUMNS, f"{COLUMNS}\tFORMAT\ta\t"), "line 8: the name of a sample is empty"),
+        ((f"{COLUMNS}\n", ""), "is cut short: its header has no #CHROM line"),
+        (("VCFv4.2", "VCFv3.3"), "line 1: '##fileformat=VCFv3.3': only VCFv4 can be read"),
+        ((f"{HEADER[0]}\n", ""), "does not begin with ##fileformat=VCFv4"),
+    ],
+)
+def test_malformed_headers(
+    written: Callable[[str], Path], change: tuple[str, str], message: str
+) -> None:
+    assert message in fault_of(written(vcf_text().replace(*change)))
+
+
+def bam_bytes() -> bytes:
+    header = pysam.AlignmentHeader.from_references(["chr1"], [100])
+    stream = io.BytesIO()
+    stream.write(b"BAM\1")
+    stream.write(len(str(header)).to_bytes(4, "little") + str(header).encode())
+    return gzip.compress(stream.getvalue(), mtime=0)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", "is empty"),
+        (gzip.compress(b"", mtime=0), "is empty"),
+        (b">chr1\nACGT\n", "looks like FASTA"),
+        (b"@HD\tVN:1.6\n", "looks like SAM"),
+        (bam_bytes(), "looks like BAM"),
+        (b"CRAM\3\0", "looks like CRAM"),
+        (b"chr1\t5\t9\n", "does not begin with ##fileformat=VCFv4"),
+        (b"A" * 1_000_000, "does not begin with ##fileformat=VCFv4"),
+        (b"##fileformat=VCFv4.2" + b"A" * 1_000_000, "only VCFv4 can be read"),
+        (b"BCF, said the text\n", ": damaged or no BCF; copy it again"),
+        (gzip.compress(vcf_text(RECORD).encode())[:-12], "is cut short"),
+        (gzip.compress(vcf_text(RECORD).encode()) + b"\x1f\x8bxxxxxxxxxxxxxxxxxxx", "damaged"),
+    ],
+)
+def test_files_of_another_kind_or_damaged(
+    written: Callable[[bytes], Path], content: bytes, message: str
+) -> None:
+    found = fault_of(written(content))
+    assert message in found
+    assert len(found) < 300
+
+
+def test_files_that_cannot_be_opened(tmp_path: Path) -> None:
+    assert "no such file" in fault_of(tmp_path / "absent.vcf")
+    assert "cannot be read" in fault_of(tmp_path)
+
+
+def many_records(count: int) -> list[str]:
+    return [f"chr1\t{5 + k}\trs{k * k}\tA\tC\t50\tPASS\tDP={k}" for k in range(count)]
+
+
+def compressed_forms(tmp_path: Path, written: Callable[[str], Path]) -> dict[str, Path]:
+    plain = written(vcf_text(*many_records(9000)))
+    bgzf, bcf = tmp_path / "whole.vcf.gz", tmp_path / "whole.bcf"
+    pysam.tabix_compress(str(plain), str(bgzf))
+    write_bcf(plain, bcf)
+    return {"bgzf": bgzf, "bcf": bcf}
+
+
+@pytest.mark.parametrize("form", ["bgzf", "bcf"])
+def test_damage_within_a_compressed_file(
+    tmp_path: Path,
+    written: Callable[[str], Path],
+    capfd: pytest.CaptureFixture[str],
+    form: str,
+) -> None:
+    whole = compressed_forms(tmp_path, written)[form]
+    assert len(records_of(whole)) == 9000
+    data, closing = whole.read_bytes(), whole.read_bytes()[-28:]
+    assert len(data) > 40_000
+    path = tmp_path / "damaged"
+    path.write_bytes(data[: len(data) // 2])
+    assert "is truncated" in fault_of(path)
+    path.write_bytes(data[: len(data) // 2] + closing)
+    assert "damaged" in fault_of(path)
+    path.write_bytes(data[:-28])
+    assert "is truncated" in fault_of(path)
+    changed = bytearray(data)
+    changed[len(data) // 2] ^= 0xFF
+    path.write_bytes(changed)
+    assert "damaged" in fault_of(path)
+    assert capfd.readouterr().err == ""
+
+
+def test_a_file_may_be_left_half_read(tmp_path: Path, written: Callable[[str], Path]) -> None:
+    for path in compressed_forms(tmp_path, written).values():
+        with open_vcf(path) as source:
+            records = source.records()
+            assert next(records).start == 4
+        assert list(records) == []
+
+
+def test_errors_of_the_one_who_reads_are_left_alone(written: Callable[[str], Path]) -> None:
+    def consume() -> None:
+        with open_vcf(written(vcf_text(RECORD))) as source:
+            for _ in source.records():
+                raise BrokenPipeError
+
+    with pytest.raises(BrokenPipeError):
+        consume()
+
+
+READ_STDIN = """
+import sys
+from hapgpu.errors import InputError
+from hapgpu.io.vcf.records import open_vcf
+try:
+    with open_vcf("-") as source:
+        print(len(source.header), sum(1 for _ in source.records()))
+except InputError as error:
+    print(error)
+"""
+
+
+def read_stdin(data: bytes) -> str:
+    run = subprocess.run(
+        [sys.executable, "-c", READ_STDIN], input=data, capture_output=True, check=True
+    )
+    assert run.stderr == b""
+    return run.stdout.decode().strip()
+
+
+def test_standard_input(tmp_path: Path, written: Callable[[str], Path]) -> None:
+    forms = compressed_forms(tmp_path, written)
+    text = vcf_text(*many_records(9000))
+    assert read_stdin(text.encode()) == f"{len(HEADER)} 9000"
+    assert read_stdin(forms["bgzf"].read_bytes()) == f"{len(HEADER)} 9000"
+    assert read_stdin(forms["bcf"].read_bytes()) == f"{len(HEADER)} 9000"
+    assert read_stdin(b"") == "standard input is empty: VCF or BCF expected"
+    assert read_stdin((text + "chr1\n").encode()).startswith("standard input, line 9009: ")
+
+
+@pytest.mark.parametrize("compress", [bytes, gzip.compress])
+@pytest.mark.parametrize("name", ["inflated.bcf", "a##idx##b.bcf", "data:,x.bcf", "http:x.bcf"])
+def test_bcf_without_bgzip_and_under_names_that_htslib_would_part(
+    tmp_path: Path,
+    written: Callable[[str], Path],
+    monkeypatch: pytest.MonkeyPatch,
+    compress: Callable[[bytes], bytes],
+    name: str,
+) -> None:
+    inflated = gzip.decompress(compressed_forms(tmp_path, written)["bcf"].read_bytes())
+    monkeypatch.chdir(tmp_path)
+    Path(name).write_bytes(compress(inflated))
+    expected = records_of("calls.vcf")
+    assert [record.columns for record in records_of(name)] == [each.columns for each in expected]
+    Path(name).write_bytes(compress(inflated)[: len(compress(inflated)) // 2])
+    assert "copy it again" in fault_of(name)
+
+
+def test_any_bcf_from_standard_input(tmp_path: Path, written: Callable[[str], Path]) -> None:
+    data = gzip.decompress(compressed_forms(tmp_path, written)["bcf"].read_bytes())
+    assert read_stdin(data) == f"{len(HEADER)} 9000"
+    assert read_stdin(gzip.compress(data, mtime=0)) == f"{len(HEADER)} 9000"
+    assert read_stdin(gzip.compress(data, mtime=0)[:-12]).startswith(
+        "standard input: the compressed file"
+    )
+
+
+@pytest.mark.parametrize("contig", ["<1", "chr,1", "*1", "=1", "chr(1)", "chr 1", '"1"'])
+def test_contigs_that_vcf_does_not_allow(written: Callable[[str], Path], contig: str) -> None:
+    path = written(vcf_text(RECORD, RECORD.replace("chr1", contig)))
+    assert len(records_of(path)) == 2
+    with (
+        open_vcf(path) as source,
+        pytest.raises(InputError, match=r"line 10: CHROM .* is a name that VCF does not allow"),
+    ):
+        list(source.records(for_vcf=True))
+
+
+def test_a_named_pipe(tmp_path: Path, written: Callable[[str], Path]) -> None:
+    plain, pipe = written(vcf_text(RECORD)), tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with subprocess.Popen(f"cat {plain} > {pipe}", shell=True):  # noqa: S602 (our own paths)
+        assert [record.start for record in records_of(pipe)] == [4]
+
+
+READ_FIRST = """
+from hapgpu.io.vcf.records import open_vcf
+with open_vcf("-") as source:
+    print(next(source.records()).start, flush=True)
+"""
+
+
+def test_records_come_before_the_end_of_the_input() -> None:
+    command = [sys.executable, "-c", READ_FIRST]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as run:
+        assert run.stdin
+        assert run.stdout
+        run.stdin.write(vcf_text(RECORD).encode())
+        run.stdin.flush()
+        assert run.stdout.readline() == b"4\n"
+
+
+def test_htslib_may_speak_again(tmp_path: Path, written: Callable[[str], Path]) -> None:
+    before = pysam.set_verbosity(2)
+    try:
+        records_of(compressed_forms(tmp_path, written)["bcf"])
+        assert pysam.get_verbosity() == 2
+    finally:
+        pysam.set_verbosity(before)
+
+
+@pytest.mark.parametrize("name", ["a,b", "x y"])
+def test_names_of_samples_are_taken_as_they_are(written: Callable[[str], Path], name: str) -> None:
+    with open_vcf(written(vcf_text(samples=(name, "other")))) as source:
+        assert source.samples == (name, "other")
+
+
+def test_messages_show_no_more_than_is_needed(written: Callable[[str], Path]) -> None:
+    message = fault_of(written(vcf_text(RECORD.replace("\tA\t", f"\t{'A' * 9999}x\t"))))
+    assert re.search(r"REF 'A{40}\.\.\.' is not made of bases", message)

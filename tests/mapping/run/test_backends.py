@@ -1,0 +1,35 @@
+"""What the CPU and the GPU offer: the same functions, on the GPU with the device besides."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from hapgpu.mapping.run.cpu import CpuMapper
+from hapgpu.mapping.run.cuda import CudaMapper
+from hapgpu.mapping.search import cpu, cuda
+
+
+def parameters_and_result(function: Callable[..., Any]) -> tuple[dict[str, Any], Any]:
+    signature = inspect.signature(function)
+    annotations = {name: p.annotation for name, p in signature.parameters.items()}
+    return annotations, signature.return_annotation
+
+
+@pytest.mark.parametrize(
+    ("on_cpu", "on_gpu"), [(cpu.search, cuda.search), (CpuMapper.__init__, CudaMapper.__init__)]
+)
+def test_the_gpu_takes_a_device_besides(
+    on_cpu: Callable[..., Any], on_gpu: Callable[..., Any]
+) -> None:
+    parameters, result = parameters_and_result(on_cpu)
+    expected = {**parameters, "device": "CudaDevice"}
+    assert parameters_and_result(on_gpu) == (expected, result)
+    assert list(inspect.signature(on_gpu).parameters) == list(expected)
+
+
+def test_mappers_are_called_alike() -> None:
+    assert parameters_and_result(CpuMapper.__call__) == parameters_and_result(CudaMapper.__call__)

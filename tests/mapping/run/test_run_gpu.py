@@ -1,0 +1,121 @@
+"""Mapping on a GPU in small portions: little memory, few candidates at a time, many hits."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from hapgpu.errors import DeviceError, InputError
+from hapgpu.io.fastx.read_block import ReadBlock
+from hapgpu.mapping.index.build import build_index
+from hapgpu.mapping.index.fm_index import IndexData
+from hapgpu.mapping.run.cpu import CpuMapper
+from hapgpu.mapping.sam.options import SamOptions
+from hapgpu.mapping.search import cpu
+from hapgpu.mapping.search.hits import SearchOptions
+from hapgpu.runtime.devices import CpuDevice, CudaDevice
+from tests.mapping.made_reads import make_contigs, make_reads, write_fasta
+from tests.mapping.search_oracle import assert_same_hits, pack
+
+pytestmark = pytest.mark.gpu
+
+CONTIGS = make_contigs()
+READS = [read for group in make_reads(CONTIGS, each=20).values() for read in group]
+MIB = 1 << 20
+
+
+@pytest.fixture(scope="module")
+def index(tmp_path_factory: pytest.TempPathFactory) -> IndexData:
+    fasta = write_fasta(tmp_path_factory.mktemp("made") / "made.fa", CONTIGS)
+    return build_index(fasta, CpuDevice())
+
+
+@pytest.fixture
+def limited() -> Iterator[Callable[[int], CudaDevice]]:
+    """Return the device with so many bytes more than are in use; take the limit back later."""
+    import cupy  # noqa: PLC0415  (only where there is a GPU)
+
+    pool = cupy.get_default_memory_pool()
+    pool.free_all_blocks()
+    yield lambda size: CudaDevice(0, memory_limit=pool.used_bytes() + size)
+    pool.set_limit(size=0)
+
+
+def block_of(reads: list[str]) -> ReadBlock:
+    text = "".join(f"@r{k}\n{read}\n+\n{'I' * len(read)}\n" for k, read in enumerate(reads))
+    return ReadBlock(
+        np.frombuffer(text.encode(), dtype=np.uint8), is_fasta=False, first=1, name="made.fq"
+    )
+
+
+def test_few_candidates_at_a_time(index: IndexData, monkeypatch: pytest.MonkeyPatch) -> None:
+    from hapgpu.mapping.search import cuda  # noqa: PLC0415  (only where there is a GPU)
+
+    reads = pack(READS)
+    expected = cpu.search(index, reads, SearchOptions())
+    for few in (1, 100, 1000):
+        some = reads if few > 1 else pack(READS[:3])
+        monkeypatch.setattr(cuda, "_CANDIDATES_AT_A_TIME", few)
+        found = cuda.search(index, some, SearchOptions(), CudaDevice(0))
+        assert_same_hits(found, expected if few > 1 else cpu.search(index, some, SearchOptions()))
+
+
+def test_many_hits_of_a_read(index: IndexData, monkeypatch: pytest.MonkeyPatch) -> None:
+    from hapgpu.mapping.search import cuda  # noqa: PLC0415  (only where there is a GPU)
+
+    reads = pack(READS)
+    monkeypatch.setattr(cuda, "_RANKED_HITS", 3)
+    found = cuda.search(index, reads, SearchOptions(), CudaDevice(0))
+    assert_same_hits(found, cpu.search(index, reads, SearchOptions()))
+
+
+def test_little_memory_splits_blocks(
+    index: IndexData,
+    limited: Callable[[int], CudaDevice],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    from hapgpu.io.fastx import blocks_cuda  # noqa: PLC0415  (as above)
+    from hapgpu.mapping.run import cuda as run_cuda  # noqa: PLC0415  (only where there is a GPU)
+
+    block = block_of(READS * 60)
+    splits = []
+    halves = blocks_cuda.halves_of
+    monkeypatch.setattr(
+        blocks_cuda, "halves_of", lambda block: splits.append(block.first) or halves(block)
+    )
+    whole = CpuMapper(index, SearchOptions(), SamOptions())(block)
+    mapper = run_cuda.CudaMapper(index, SearchOptions(), SamOptions(), limited(24 * MIB))
+    found = mapper(block)
+    assert splits
+    assert found.text.tobytes() == whole.text.tobytes()
+    assert (found.reads, found.mapped, found.hits) == (whole.reads, whole.mapped, whole.hits)
+
+
+def test_a_read_that_does_not_fit(index: IndexData, limited: Callable[[int], CudaDevice]) -> None:
+    from hapgpu.mapping.run.cuda import CudaMapper  # noqa: PLC0415  (as above)
+
+    mapper = CudaMapper(index, SearchOptions(), SamOptions(), limited(2 * MIB))
+    with pytest.raises(DeviceError, match=r"made.fq: record 1 .*--gpu-mem"):
+        mapper(block_of(["ACGT" * 200_000]))
+
+
+def test_an_index_that_does_not_fit(tmp_path: Path) -> None:
+    from hapgpu.mapping.run.cuda import CudaMapper  # noqa: PLC0415  (as above)
+
+    fresh = build_index(write_fasta(tmp_path / "made.fa", CONTIGS), CpuDevice())
+    with pytest.raises(DeviceError, match="--low-memory"):
+        CudaMapper(fresh, SearchOptions(), SamOptions(), CudaDevice(0, memory_limit=1000))
+
+
+def test_faults_are_told_as_on_the_cpu(index: IndexData) -> None:
+    from hapgpu.mapping.run.cuda import CudaMapper  # noqa: PLC0415  (as above)
+
+    mapper = CudaMapper(index, SearchOptions(), SamOptions(), CudaDevice(0))
+    block = ReadBlock(
+        np.frombuffer(b"@a\nAC\n+\nIII\n", np.uint8), is_fasta=False, first=7, name="bad.fq"
+    )
+    with pytest.raises(InputError, match=r"bad.fq: record 7 'a'"):
+        mapper(block)

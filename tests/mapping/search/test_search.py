@@ -1,0 +1,147 @@
+"""The search in the index, against the textbook search: not a hit more or less, in order."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hapgpu.mapping.index.build import build_index
+from hapgpu.mapping.index.fm_index import IndexData
+from hapgpu.mapping.search import cpu
+from hapgpu.mapping.search.hits import LEAST_READ_BASES, SearchOptions
+from hapgpu.runtime.devices import CpuDevice, CudaDevice
+from tests.mapping.made_reads import (
+    make_contigs,
+    make_reads,
+    reverse_complement,
+    write_fasta,
+)
+from tests.mapping.search_oracle import EVERY_OPTION, Oracle, assert_same_hits, pack
+
+CONTIGS = make_contigs()
+GROUPS = make_reads(CONTIGS, each=40)
+READS = [read for group in GROUPS.values() for read in group]
+
+
+@pytest.fixture(scope="module", params=[False, True], ids=["full", "low_memory"])
+def index(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> IndexData:
+    path = write_fasta(tmp_path_factory.mktemp("reference") / "made.fa", CONTIGS)
+    return build_index(path, CpuDevice(), low_memory=request.param)
+
+
+@pytest.fixture(scope="module")
+def oracle() -> Oracle:
+    return Oracle(CONTIGS, READS)
+
+
+@pytest.mark.parametrize("options", EVERY_OPTION, ids=str)
+def test_made_reads(index: IndexData, oracle: Oracle, options: SearchOptions) -> None:
+    assert_same_hits(cpu.search(index, pack(READS), options), oracle.expected(options))
+
+
+def test_made_reads_have_hits_of_every_kind(oracle: Oracle) -> None:
+    batch = oracle.expected()
+    per_read = np.diff(batch.offsets)
+    assert per_read.max() > 1000
+    assert (per_read == 0).any()
+    seen = set(
+        zip(batch.distances.tolist(), batch.strands.tolist(), batch.kinds.tolist(), strict=True)
+    )
+    assert seen == {(d, s, k) for d, k in ((0, 1), (1, 0), (1, 1), (1, 2)) for s in (0, 1)}
+
+
+def test_hits_of_a_read_do_not_depend_on_the_others(index: IndexData, oracle: Oracle) -> None:
+    expected = oracle.expected()
+    for first in range(0, len(READS), 97):
+        found = cpu.search(index, pack(READS[first : first + 1]), SearchOptions())
+        np.testing.assert_array_equal(
+            found.hits, expected.hits[expected.offsets[first] : expected.offsets[first + 1]]
+        )
+
+
+def test_reads_too_short_and_no_reads(index: IndexData) -> None:
+    short = ["", "A", "A" * (LEAST_READ_BASES - 1)]
+    assert cpu.search(index, pack(short), SearchOptions()).offsets.tolist() == [0, 0, 0, 0]
+    assert cpu.search(index, pack([]), SearchOptions()).offsets.tolist() == [0]
+
+
+def sequences(letters: str, least: int, most: int) -> st.SearchStrategy[str]:
+    return st.text(letters, min_size=least, max_size=most)
+
+
+@st.composite
+def references_with_reads(draw: st.DrawFn, letters: str) -> tuple[list[str], list[str]]:
+    """Small contigs, with pieces of them and around their ends, edited up to twice."""
+    contigs = draw(
+        st.lists(sequences(letters, 1, 60), min_size=1, max_size=4).filter(
+            lambda contigs: any(set("ACGT") & set(contig) for contig in contigs)
+        )
+    )
+    text = "".join(contigs)
+    reads = []
+    for _ in range(draw(st.integers(1, 6))):
+        start = draw(st.integers(0, len(text)))
+        read = text[start : start + draw(st.integers(10, 40))]
+        for _ in range(draw(st.integers(0, 2))):
+            place = draw(st.integers(0, len(read)))
+            read = (
+                read[:place]
+                + draw(sequences(letters, 0, 1))
+                + read[place + draw(st.integers(0, 1)) :]
+            )
+        reads.append(reverse_complement(read) if draw(st.booleans()) else read)
+    return contigs, reads
+
+
+@pytest.mark.parametrize("letters", ["A", "AC", "AT", "ACN", "ACGT", "ACGTNR"])
+def test_tiny_references(letters: str, tmp_path: Path) -> None:
+    @given(references_with_reads(letters), st.sampled_from(EVERY_OPTION), st.booleans())
+    def check(case: tuple[list[str], list[str]], options: SearchOptions, low_memory: bool) -> None:
+        contigs, reads = case
+        path = write_fasta(tmp_path / "tiny.fa", contigs)
+        tiny = build_index(path, CpuDevice(), low_memory=low_memory)
+        expected = Oracle(contigs, reads).expected(options)
+        assert_same_hits(cpu.search(tiny, pack(reads), options), expected)
+
+    check()
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("options", EVERY_OPTION, ids=str)
+def test_made_reads_on_the_gpu(index: IndexData, options: SearchOptions) -> None:
+    from hapgpu.mapping.search import cuda  # noqa: PLC0415  (only where there is a GPU)
+
+    reads = pack(READS)
+    assert_same_hits(
+        cuda.search(index, reads, options, CudaDevice(0)), cpu.search(index, reads, options)
+    )
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("seed", range(20))
+def test_many_references_on_the_gpu(seed: int, tmp_path: Path) -> None:
+    from hapgpu.mapping.search import cuda  # noqa: PLC0415  (only where there is a GPU)
+
+    contigs = make_contigs(seed)
+    groups = make_reads(contigs, each=200, seed=seed)
+    reads = pack([read for group in groups.values() for read in group])
+    path = write_fasta(tmp_path / "made.fa", contigs)
+    small = build_index(path, CpuDevice(), low_memory=bool(seed % 2))
+    for options in EVERY_OPTION:
+        assert_same_hits(
+            cuda.search(small, reads, options, CudaDevice(0)), cpu.search(small, reads, options)
+        )
+
+
+@pytest.mark.gpu
+def test_no_reads_and_short_reads_on_the_gpu(index: IndexData) -> None:
+    from hapgpu.mapping.search import cuda  # noqa: PLC0415  (only where there is a GPU)
+
+    for reads in ([], [""], ["A" * (LEAST_READ_BASES - 1)]):
+        found = cuda.search(index, pack(reads), SearchOptions(), CudaDevice(0))
+        assert found.offsets.tolist() == [0] * (len(reads) + 1)
+        assert found.hits.dtype == np.uint64

@@ -1,0 +1,264 @@
+"""How batches of the pair-HMM are cut, and haplotypes laid out on lanes: what needs no GPU."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from hapgpu.pairhmm.batches import HmmBatch
+from hapgpu.pairhmm.launch.layouts import (
+    COLUMNS,
+    LANES,
+    LONGEST_HAPLOTYPE,
+    WARP_LANES,
+    Layout,
+    LayoutPlan,
+    plan_layouts,
+)
+from hapgpu.pairhmm.launch.pieces import halves_of, pieces_of
+from tests.pairhmm.hmm_oracle import Region, batches, make_batch, regions_of, uniform_read
+
+NO_HAPLOTYPES: Region = ([uniform_read(b"ACGT", 30, 45, 45, 10)], [])
+NO_READS: Region = ([], [b"ACG", b"T"])
+NEITHER: Region = ([], [])
+ODD_REGIONS = [NO_HAPLOTYPES, NO_READS, NEITHER]
+
+FEW_WARPS = 1
+MANY_WARPS = 8 * 132
+
+
+def integers(values: Sequence[int]) -> NDArray[np.int64]:
+    return np.array(values, dtype=np.int64)
+
+
+def plan(lengths: Sequence[int], pairs: int | Sequence[int], fewest_warps: int) -> LayoutPlan:
+    each = [pairs] * len(lengths) if isinstance(pairs, int) else pairs
+    return plan_layouts(integers(lengths), integers(each), fewest_warps)
+
+
+haplotype_lengths = st.lists(
+    st.one_of(
+        st.integers(1, 300),
+        st.integers(1, LONGEST_HAPLOTYPE + 100),
+        st.sampled_from([8, 9, LONGEST_HAPLOTYPE, LONGEST_HAPLOTYPE + 1, 10**6]),
+    ),
+    min_size=1,
+    max_size=40,
+)
+
+
+@given(haplotype_lengths, st.data(), st.sampled_from([FEW_WARPS, 100, MANY_WARPS]))
+def test_every_haplotype_has_a_layout_that_holds_it(
+    lengths: list[int], data: st.DataObject, fewest_warps: int
+) -> None:
+    counts = st.lists(st.integers(0, 100_000), min_size=len(lengths), max_size=len(lengths))
+    chosen = plan(lengths, data.draw(counts), fewest_warps)
+    assert chosen.numbers.dtype == np.int32
+    assert chosen.numbers.shape == (len(lengths),)
+    assert len(set(chosen.layouts)) == len(chosen.layouts)
+    for layout in chosen.layouts:
+        assert layout.columns in COLUMNS
+        assert layout.lanes in LANES
+    for length, number in zip(lengths, chosen.numbers.tolist(), strict=True):
+        if length > LONGEST_HAPLOTYPE:
+            assert number == len(chosen.layouts)
+        else:
+            assert length <= chosen.layouts[number].width
+
+
+def test_only_too_long_haplotypes() -> None:
+    chosen = plan([LONGEST_HAPLOTYPE + 1, 10**6], 1000, MANY_WARPS)
+    assert chosen.layouts == ()
+    assert chosen.numbers.tolist() == [0, 0]
+
+
+@pytest.mark.parametrize("length", [1, LONGEST_HAPLOTYPE])
+def test_a_single_haplotype(length: int) -> None:
+    for pairs in (1, 10**9):
+        chosen = plan([length], pairs, MANY_WARPS)
+        assert len(chosen.layouts) == 1
+        assert chosen.numbers.tolist() == [0]
+
+
+@given(haplotype_lengths, st.integers(1, 50))
+def test_small_inputs_share_one_layout(lengths: list[int], pairs: int) -> None:
+    chosen = plan(lengths, pairs, MANY_WARPS)
+    fitting = [length for length in lengths if length <= LONGEST_HAPLOTYPE]
+    assert len(chosen.layouts) == bool(fitting)
+    if fitting:
+        assert chosen.layouts[0].width >= max(fitting)
+
+
+@given(st.lists(st.integers(1, LONGEST_HAPLOTYPE), min_size=1, max_size=20), st.integers(1, 9))
+def test_fewer_pairs_get_more_lanes(lengths: list[int], pairs: int) -> None:
+    lanes = [plan(lengths, pairs, warps).layouts[0].lanes for warps in (400, 2000, 10_000)]
+    assert lanes == sorted(lanes)
+
+
+@settings(max_examples=30)
+@given(st.lists(st.integers(1, LONGEST_HAPLOTYPE), min_size=500, max_size=2000))
+def test_layouts_are_few(lengths: list[int]) -> None:
+    """Each but the widest has a share of the work that is worth a launch."""
+    chosen = plan(lengths, 10_000, MANY_WARPS)
+    work = np.bincount(chosen.numbers, integers(lengths), len(chosen.layouts))
+    assert chosen.layouts == tuple(sorted(chosen.layouts, key=lambda layout: layout.width))
+    assert (work[:-1] >= 0.01 * work.sum()).all()
+
+
+def test_rare_haplotypes_join_a_wider_layout() -> None:
+    chosen = plan([64] * 1000 + [10] + [250] * 1000, 10_000, MANY_WARPS)
+    assert len(chosen.layouts) == 2
+    assert chosen.numbers[1000] == chosen.numbers[0]
+
+
+@given(st.integers(1, LONGEST_HAPLOTYPE))
+def test_no_other_layout_is_cheaper(length: int) -> None:
+    chosen = plan([length], 10**9, MANY_WARPS)
+    fitting = [
+        layout
+        for columns in COLUMNS
+        for lanes in LANES
+        if (layout := Layout(columns, lanes)).width >= length
+    ]
+    assert chosen.layouts[0].cost == min(layout.cost for layout in fitting)
+
+
+@given(st.sampled_from(COLUMNS[:-1]), st.sampled_from(LANES[:-1]))
+def test_more_columns_or_lanes_cost_more(columns: int, lanes: int) -> None:
+    layout = Layout(columns, lanes)
+    wider = Layout(COLUMNS[COLUMNS.index(columns) + 1], lanes)
+    more_lanes = Layout(columns, 2 * lanes)
+    assert layout.cost < min(wider.cost, more_lanes.cost)
+    # The same width by more lanes: more rows to begin and end, and more of what a row costs.
+    if 2 * columns in COLUMNS:
+        assert Layout(2 * columns, lanes).cost < more_lanes.cost
+
+
+@pytest.mark.parametrize("lanes", LANES)
+def test_groups_fill_a_warp(lanes: int) -> None:
+    assert Layout(4, lanes).groups * lanes == WARP_LANES
+
+
+@given(st.sampled_from(COLUMNS), st.sampled_from(LANES))
+def test_masks_have_a_bit_for_each_letter_and_column(columns: int, lanes: int) -> None:
+    layout = Layout(columns, lanes)
+    assert 32 * layout.mask_words >= 4 * layout.width
+
+
+# Pieces and halves.
+
+
+def assert_same_reads(part: HmmBatch, whole: HmmBatch, first_read: int) -> None:
+    reads = whole.reads.slice(first_read, first_read + len(part.reads))
+    assert np.array_equal(part.reads.bases.data, reads.bases.data)
+    assert np.array_equal(part.reads.bases.offsets, reads.bases.offsets)
+    for column, expected in zip(part.reads.qualities, reads.qualities, strict=True):
+        assert np.array_equal(column, expected)
+
+
+def pairs_in(parts: Sequence[HmmBatch]) -> list[tuple[object, bytes]]:
+    """Read and haplotype of each likelihood, in order."""
+    return [
+        (read, haplotype)
+        for part in parts
+        for reads, haplotypes in regions_of(part)
+        for read in reads
+        for haplotype in haplotypes
+    ]
+
+
+def assert_are_the_batch(parts: Sequence[HmmBatch], batch: HmmBatch) -> None:
+    first_read = 0
+    for part in parts:
+        assert_same_reads(part, batch, first_read)
+        first_read += len(part.reads)
+    assert first_read == len(batch.reads)
+    assert sum(part.pairs for part in parts) == batch.pairs
+    assert sum(part.cells for part in parts) == batch.cells
+    assert pairs_in(parts) == pairs_in([batch])
+
+
+any_batch = st.builds(
+    lambda batch, odd, at: make_batch(
+        [*regions_of(batch)[:at], *odd, *regions_of(batch)[at:]],
+    ),
+    batches(30),
+    st.lists(st.sampled_from(ODD_REGIONS), max_size=4),
+    st.integers(0, 4),
+)
+
+
+@given(any_batch, st.integers(1, 5000), st.integers(1, 200))
+@example(make_batch(ODD_REGIONS), 1, 1)
+def test_pieces_are_the_batch(batch: HmmBatch, most_cells: int, most_bases: int) -> None:
+    pieces = list(pieces_of(batch, most_cells, most_bases))
+    assert_are_the_batch(pieces, batch)
+    for piece in pieces:
+        if len(piece.reads) > 1:
+            assert piece.cells <= most_cells
+            assert piece.reads.bases.data.size <= most_bases
+
+
+@given(any_batch)
+def test_regions_within_bounds_are_not_cut(batch: HmmBatch) -> None:
+    regions = [batch.slice(k, k + 1) for k in range(len(batch))]
+    most_cells = max(1, *(region.cells for region in regions))
+    most_bases = max(1, *(region.reads.bases.data.size for region in regions))
+    pieces = list(pieces_of(batch, most_cells, most_bases))
+    assert sum(len(piece) for piece in pieces) == len(batch)
+
+
+@given(any_batch)
+def test_halves_are_the_batch(batch: HmmBatch) -> None:
+    halves = halves_of(batch)
+    assert_are_the_batch(halves, batch)
+    is_cut = len(batch) > 1 or len(batch.reads) > 1
+    assert len(halves) == 1 + is_cut
+    for half in halves:
+        size = len(half) + len(half.reads)
+        assert not is_cut or size < len(batch) + len(batch.reads)
+
+
+# Batches.
+
+
+def batch_of_odd_regions() -> HmmBatch:
+    reads = [uniform_read(b"ACG", 30, 40, 41, 10), uniform_read(b"TTACG", 20, 42, 43, 9)]
+    return make_batch(
+        [NO_READS, (reads, [b"ACGT", b"AC", b"T"]), *ODD_REGIONS, (reads[:1], [b"A"])]
+    )
+
+
+def test_sizes_of_a_batch() -> None:
+    batch = batch_of_odd_regions()
+    assert len(batch) == 6
+    assert batch.pair_offsets.dtype == np.int64
+    assert batch.pair_offsets.tolist() == [0, 0, 6, 6, 6, 6, 7]
+    assert batch.pairs == 7
+    assert batch.cells == (3 + 5) * (4 + 2 + 1) + 3
+
+
+@given(st.data())
+def test_slices_of_a_batch(data: st.DataObject) -> None:
+    batch = batch_of_odd_regions()
+    start = data.draw(st.integers(0, len(batch)))
+    stop = data.draw(st.integers(start, len(batch)))
+    part = batch.slice(start, stop)
+    assert regions_of(part) == regions_of(batch)[start:stop]
+    assert part.pairs == batch.pair_offsets[stop] - batch.pair_offsets[start]
+    assert not part.reads.bases.data.size or np.shares_memory(
+        part.reads.bases.data, batch.reads.bases.data
+    )
+
+
+@given(st.lists(any_batch, min_size=1, max_size=4))
+def test_concatenated_batches(parts: list[HmmBatch]) -> None:
+    whole = HmmBatch.concatenate(parts)
+    assert regions_of(whole) == [region for part in parts for region in regions_of(part)]
+    assert whole.pairs == sum(part.pairs for part in parts)
+    assert whole.cells == sum(part.cells for part in parts)

@@ -1,0 +1,58 @@
+"""Tandem repeats along reads, against GATK's definition and by hand."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hapgpu.arrays.ragged import Ragged
+from hapgpu.pairhmm.qualities.tandem_repeats import repeat_counts
+from tests.pairhmm.preparation_oracle import repeat_count
+
+TEXT = st.one_of(
+    st.text("AC", max_size=60),
+    st.text("ACGTN", max_size=40),
+    # A repeat of a unit within other bases, and one that is cut by the ends of the read.
+    st.builds(
+        lambda before, unit, copies, behind: before + unit * copies + behind,
+        st.text("ACGT", max_size=9),
+        st.text("ACGT", min_size=1, max_size=9),
+        st.integers(1, 25),
+        st.text("ACGT", max_size=9),
+    ),
+)
+
+
+def counts_of(*reads: str) -> list[list[int]]:
+    bases = Ragged.from_sequences(reads)
+    return [row.tolist() for row in Ragged(repeat_counts(bases), bases.offsets)]
+
+
+@given(st.lists(TEXT, max_size=5))
+def test_as_gatk_defines_them(reads: list[str]) -> None:
+    for read, counts in zip(reads, counts_of(*reads), strict=True):
+        assert counts[:-1] == [repeat_count(read, at) for at in range(len(read) - 1)]
+        assert counts[-1:] == [0][: len(read)]
+
+
+@pytest.mark.parametrize(
+    ("read", "counts"),
+    [
+        ("", []),
+        ("A", [0]),
+        ("AC", [1, 0]),
+        ("AA", [2, 0]),
+        ("AAAA", [4, 4, 4, 0]),
+        # The example in GATK's source: at the fifth base the unit is C, four copies of it.
+        ("TTCTTCCCC", [2, 1, 2, 2, 4, 4, 4, 4, 0]),
+        # Behind the second A stands CACG: no unit stands there twice, so the count is that of C.
+        ("TACACACG", [3, 2, 3, 1, 1, 1, 1, 0]),
+        ("A" * 1000, [20] * 999 + [0]),
+        # A unit of nine bases is none: only CC and TT count.
+        ("ACCGTTAGT" * 2, [2, 2, 1, 2, 2, 1, 1, 1, 1, 2, 2, 1, 2, 2, 1, 1, 1, 0]),
+        ("NNN", [3, 3, 0]),
+    ],
+)
+def test_by_hand(read: str, counts: list[int]) -> None:
+    assert counts_of(read) == [counts]

@@ -1,0 +1,324 @@
+"""`hapgpu.pair_hmm` and `hapgpu.pair_hmm_batches` as a caller sees them."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator
+from itertools import repeat
+from math import log10
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+import hapgpu
+from hapgpu.arrays.ragged import Ragged
+from hapgpu.errors import DeviceError, InputError, UsageError
+from hapgpu.pairhmm import api
+from hapgpu.pairhmm.batches import HmmBatch, HmmReads
+from hapgpu.pairhmm.forward.dispatch import log10_likelihoods
+from hapgpu.pairhmm.forward.reference import likelihood_reference
+from hapgpu.runtime.devices import CpuDevice
+
+TOLERANCE = 1e-5
+READS = ["ACGTTACG", "ACGNACG", "T", "GGGGACGTACGTTT"]
+HAPLOTYPES = ["ACGTTACGTACG", "ACGTACG", "G"]
+BASE, INSERTION, DELETION, CONTINUATION = 30, 45, 40, 10
+
+Text = tuple[list[str], list[NDArray[np.uint8]], list[str]]
+
+
+def row(quality: int, bases: str) -> NDArray[np.uint8]:
+    return np.full(len(bases), quality, dtype=np.uint8)
+
+
+def flat(reads: list[str], haplotypes: list[str]) -> NDArray[np.float64]:
+    return hapgpu.pair_hmm(reads, BASE, INSERTION, DELETION, CONTINUATION, haplotypes, device="cpu")
+
+
+def batches_of(path: Path) -> Iterator[Text]:
+    """Read batches of text: R and H, R reads with four qualities each, H haplotypes."""
+    with path.open() as file:
+        for line in file:
+            reads, haplotypes = map(int, line.split())
+            words = [next(file).split() for _ in range(reads)]
+            columns = [
+                np.frombuffer("".join(w[k] for w in words).encode(), dtype=np.uint8) - 33
+                for k in range(1, 5)
+            ]
+            yield [w[0] for w in words], columns, [next(file).strip() for _ in range(haplotypes)]
+
+
+def arguments_of(batch: Text) -> tuple[Any, ...]:
+    """Give qualities as one array per read."""
+    reads, columns, haplotypes = batch
+    cuts = np.cumsum([len(read) for read in reads])[:-1]
+    return (reads, *(np.split(column, cuts) for column in columns), haplotypes)
+
+
+def hmm_batch_of(batch: Text) -> HmmBatch:
+    reads, columns, haplotypes = batch
+    return HmmBatch(
+        HmmReads(Ragged.from_sequences(reads), *columns),
+        Ragged.from_sequences(haplotypes),
+        np.array([0, len(reads)]),
+        np.array([0, len(haplotypes)]),
+    )
+
+
+@pytest.fixture(scope="module")
+def texts(data_dir: Path) -> list[Text]:
+    """All of tiny.in, and reads of 10s.in from each of its batches."""
+    folder = data_dir / "pairhmm"
+    thinned = []
+    for reads, columns, haplotypes in batches_of(folder / "10s.in"):
+        rows = np.arange(0, len(reads), 20)
+        lengths = Ragged.from_sequences(reads).offsets
+        thin = [Ragged(column, lengths).take(rows).data for column in columns]
+        thinned.append(([reads[k] for k in rows], thin, haplotypes))
+    return [*batches_of(folder / "tiny.in"), *thinned]
+
+
+def test_signature() -> None:
+    parameters = inspect.signature(hapgpu.pair_hmm).parameters
+    assert list(parameters) == [
+        "reads",
+        "base_qualities",
+        "insertion_qualities",
+        "deletion_qualities",
+        "gap_continuation",
+        "haplotypes",
+        "device",
+    ]
+    assert parameters["device"].kind is inspect.Parameter.KEYWORD_ONLY
+    assert parameters["device"].default == "auto"
+
+
+def test_values_are_those_of_the_reference() -> None:
+    found = flat(READS, HAPLOTYPES)
+    assert found.dtype == np.float64
+    assert found.shape == (len(READS), len(HAPLOTYPES))
+    for r, read in enumerate(READS):
+        bases = np.frombuffer(read.encode(), dtype=np.uint8)
+        columns = [row(q, read) for q in (BASE, INSERTION, DELETION, CONTINUATION)]
+        for h, haplotype in enumerate(HAPLOTYPES):
+            letters = np.frombuffer(haplotype.encode(), dtype=np.uint8)
+            expected = likelihood_reference(bases, *columns, letters)
+            assert found[r, h] == pytest.approx(expected, abs=TOLERANCE)
+
+
+def test_reads_that_match_all_the_way() -> None:
+    """A read of A against a longer haplotype of A: a formula of GATK's unit tests."""
+    for length, haplotype in ((1, 1), (2, 5), (5, 10), (10, 10)):
+        found = hapgpu.pair_hmm(["A" * length], 20, 100, 100, 100, ["A" * haplotype], device="cpu")
+        places = (haplotype - length + 1) / haplotype
+        assert found[0, 0] == pytest.approx(log10(places * 0.99**length), abs=1e-3)
+
+
+def test_every_way_to_give_qualities_is_the_same() -> None:
+    numbers = [20 + 5 * k for k in range(len(READS))]
+    rows = [row(q, read) for q, read in zip(numbers, READS, strict=True)]
+    columns = (INSERTION, DELETION, CONTINUATION, HAPLOTYPES)
+    expected = hapgpu.pair_hmm(READS, rows, *columns, device="cpu")
+    assert len(np.unique(expected[:, 0])) == len(READS)
+    for given in (
+        numbers,
+        tuple(numbers),
+        np.array(numbers),
+        [r.tolist() for r in rows],
+        [r.tobytes() for r in rows],
+        [r.astype(np.int64) for r in rows],
+        [numbers[0], rows[1].tolist(), rows[2].tobytes(), rows[3]],
+        Ragged.from_lengths(np.concatenate(rows), [r.size for r in rows]),
+        Ragged.from_lengths(np.concatenate(rows).astype(np.int32), [r.size for r in rows]),
+    ):
+        found = hapgpu.pair_hmm(READS, given, *columns, device="cpu")
+        assert found.tolist() == expected.tolist()
+
+
+def test_a_matrix_of_qualities() -> None:
+    reads, matrix = ["ACGT", "ACGA"], np.array([[20, 30, 40, 20], [30, 30, 20, 40]])
+    columns = (INSERTION, DELETION, CONTINUATION, HAPLOTYPES)
+    expected = hapgpu.pair_hmm(reads, list(matrix), *columns, device="cpu")
+    found = hapgpu.pair_hmm(reads, matrix, *columns, device="cpu")
+    assert found.tolist() == expected.tolist()
+
+
+@pytest.mark.parametrize("position", range(4))
+def test_each_quality_goes_to_its_place(position: int) -> None:
+    """A read with an insertion and one with a deletion, and qualities that are all different."""
+    read, haplotype = "ACGTTTTACGAC", "ACGTTACGGACT"
+    qualities = [30, 40, 45, 10]
+    qualities[position] += 7
+    found = hapgpu.pair_hmm([read], *qualities, [haplotype], device="cpu")
+    columns = [row(q, read) for q in qualities]
+    bases, letters = (np.frombuffer(s.encode(), dtype=np.uint8) for s in (read, haplotype))
+    expected = likelihood_reference(bases, *columns, letters)
+    assert found[0, 0] == pytest.approx(expected, abs=TOLERANCE)
+
+
+def test_text_bytes_and_ragged_are_the_same() -> None:
+    expected = flat(READS, HAPLOTYPES)
+    as_bytes = [read.encode() for read in READS], tuple(h.encode() for h in HAPLOTYPES)
+    as_ragged = Ragged.from_sequences(READS), Ragged.from_sequences(HAPLOTYPES)
+    for reads, haplotypes in (as_bytes, as_ragged, (READS, as_ragged[1])):
+        found = hapgpu.pair_hmm(
+            reads, BASE, INSERTION, DELETION, CONTINUATION, haplotypes, device="cpu"
+        )
+        assert found.tolist() == expected.tolist()
+
+
+@pytest.mark.parametrize(("reads", "haplotypes"), [([], HAPLOTYPES), (READS, []), ([], [])])
+def test_nobody_meets_anybody(reads: list[str], haplotypes: list[str]) -> None:
+    found = flat(reads, haplotypes)
+    assert found.shape == (len(reads), len(haplotypes))
+    assert found.dtype == np.float64
+
+
+def test_batches_of_text_give_what_the_whole_batch_gives(texts: list[Text]) -> None:
+    """Lists of arrays per read, fused or one by one, against columns without any Python."""
+    batch = HmmBatch.concatenate([hmm_batch_of(text) for text in texts])
+    expected = log10_likelihoods(batch, CpuDevice())
+    fused = list(hapgpu.pair_hmm_batches(map(arguments_of, texts), device="cpu"))
+    single = [hapgpu.pair_hmm(*arguments_of(text), device="cpu") for text in texts]
+    for found in (fused, single):
+        shapes = [(len(reads), len(haplotypes)) for reads, _, haplotypes in texts]
+        assert [matrix.shape for matrix in found] == shapes
+        assert np.concatenate([matrix.ravel() for matrix in found]).tolist() == expected.tolist()
+
+
+def test_batches_of_text_against_the_reference(texts: list[Text]) -> None:
+    found = hapgpu.pair_hmm_batches(map(arguments_of, texts[:4]), device="cpu")
+    for text, matrix in zip(texts, found, strict=False):
+        batch = hmm_batch_of(text)
+        for read in range(0, len(batch.reads), 20):
+            begin, end = batch.reads.bases.offsets[read : read + 2]
+            expected = likelihood_reference(
+                batch.reads.bases[read],
+                *(column[begin:end] for column in batch.reads.qualities),
+                batch.haplotypes[0],
+            )
+            assert matrix[read, 0] == pytest.approx(expected, abs=TOLERANCE)
+
+
+@pytest.mark.parametrize("limit", ["_CELLS_AT_ONCE", "_BYTES_AT_ONCE"])
+def test_how_batches_are_gathered_changes_nothing(
+    monkeypatch: pytest.MonkeyPatch, limit: str
+) -> None:
+    given = [
+        (READS[k:], BASE, INSERTION, DELETION, CONTINUATION, HAPLOTYPES[j:])
+        for k in range(5)
+        for j in range(4)
+    ]
+    expected = [matrix.tolist() for matrix in hapgpu.pair_hmm_batches(given, device="cpu")]
+    assert len(expected) == len(given)
+    assert expected[0] == flat(READS, HAPLOTYPES).tolist()
+    for size in (1, 300):
+        monkeypatch.setattr(api, limit, size)
+        found = hapgpu.pair_hmm_batches(iter(given), device="cpu")
+        assert [matrix.tolist() for matrix in found] == expected
+
+
+def test_batches_are_taken_as_they_are_needed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An endless supply of batches is no problem."""
+    monkeypatch.setattr(api, "_CELLS_AT_ONCE", 1000)
+    batch = (READS, BASE, INSERTION, DELETION, CONTINUATION, HAPLOTYPES)
+    found = hapgpu.pair_hmm_batches(repeat(batch), device="cpu")
+    for _ in range(9):
+        assert next(found).shape == (len(READS), len(HAPLOTYPES))
+
+
+def test_no_batches() -> None:
+    assert list(hapgpu.pair_hmm_batches([], device="cpu")) == []
+
+
+GOOD: dict[str, Any] = {
+    "reads": ["ACGT", "AC"],
+    "base_qualities": 30,
+    "insertion_qualities": 45,
+    "deletion_qualities": 45,
+    "gap_continuation": 10,
+    "haplotypes": ["ACGT"],
+}
+
+BAD_DATA: dict[str, tuple[dict[str, Any], str]] = {
+    "too few": ({"base_qualities": [[30] * 4, [30]]}, "read 1 has 2 bases, but 1 base qual"),
+    "too many": ({"deletion_qualities": [b"12345", 9]}, "read 0 has 4 bases, but 5 deletion"),
+    "none": ({"insertion_qualities": [[], 9]}, "read 0 has 4 bases, but 0 insertion"),
+    "Ragged of another shape": (
+        {"gap_continuation": Ragged.from_lengths(row(10, "ACGTAC"), [3, 3])},
+        "read 0 has 4 bases, but 3 gap continuations",
+    ),
+    "255": ({"base_qualities": [30, [30, 255]]}, "read 1 has 255 among its base qual.* 0 to 254"),
+    "255 for all": ({"insertion_qualities": 255}, "read 0 has 255 among its insertion"),
+    "negative": ({"gap_continuation": [10, -1]}, "read 1 has -1 among its gap continuations"),
+    "huge": ({"base_qualities": 2**40}, "read 0 has 1099511627776 among"),
+    "empty read": ({"reads": ["ACGT", ""]}, "read 1 has no bases"),
+    "empty haplotype": ({"haplotypes": [b""]}, "haplotype 0 has no bases"),
+    "text beyond ASCII": ({"reads": ["ACGT", "Aé"]}, "read 1 has a letter beyond ASCII"),
+    "half a letter": ({"reads": ["ACGT", "A\ud800"]}, "read 1 has a letter beyond ASCII"),
+    "bytes beyond ASCII": ({"haplotypes": [b"A", b"A\xff"]}, "haplotype 1 has a letter beyond"),
+}
+
+BAD_KINDS: dict[str, tuple[dict[str, Any], str]] = {
+    "a single read": ({"reads": "ACGT"}, "give a list of reads, also for one"),
+    "a single haplotype": ({"haplotypes": b"ACGT"}, "give a list of haplotypes, also for one"),
+    "no list": ({"reads": None}, "give a list of reads"),
+    "an iterator": ({"reads": iter(["ACGT"])}, "give a list of reads"),
+    "numbers for reads": ({"reads": ["ACGT", 5]}, "read 1 is of type int; give str or bytes"),
+    "Ragged of numbers": (
+        {"haplotypes": Ragged.from_lengths(np.zeros(3), [3])},
+        "haplotypes are a Ragged of float64; give one of uint8",
+    ),
+    "text for all": (
+        {"base_qualities": "IIII"},
+        "give the base qualities as a whole number, or as a",
+    ),
+    "bytes for all": ({"base_qualities": b"IIII"}, "give the base qualities as a whole number"),
+    "text of a read": (
+        {"base_qualities": ["IIII", "II"]},
+        "base qualities of read 0 as a whole number",
+    ),
+    "fractions": ({"base_qualities": 30.5}, "give the base qualities as a whole number"),
+    "fractions of a read": ({"base_qualities": [30, [0.5, 1]]}, "of type float64; give whole"),
+    "another number of reads": ({"gap_continuation": [10]}, "2 reads .* gap continuations of 1"),
+    "a row too many": ({"gap_continuation": [[10]] * 3}, "2 reads .* gap continuations of 3"),
+    "unknown device": ({"device": "tpu"}, "unknown device 'tpu'"),
+}
+
+
+@pytest.mark.parametrize("case", BAD_DATA)
+def test_bad_data(case: str) -> None:
+    change, message = BAD_DATA[case]
+    with pytest.raises(InputError, match=message):
+        hapgpu.pair_hmm(**GOOD | {"device": "cpu"} | change)
+
+
+@pytest.mark.parametrize("case", BAD_KINDS)
+def test_bad_kinds(case: str) -> None:
+    change, message = BAD_KINDS[case]
+    with pytest.raises(UsageError, match=message):
+        hapgpu.pair_hmm(**GOOD | {"device": "cpu"} | change)
+
+
+def test_a_bad_batch_is_named() -> None:
+    good = tuple(GOOD.values())
+    with pytest.raises(InputError, match="batch 2: read 1 has no bases"):
+        list(hapgpu.pair_hmm_batches([good, good, (["A", ""], *good[1:])], device="cpu"))
+    with pytest.raises(UsageError, match="batch 1 has 5 parts; give reads"):
+        list(hapgpu.pair_hmm_batches([good, good[:5]], device="cpu"))
+
+
+def test_a_device_that_is_not_there_is_told_at_once() -> None:
+    with pytest.raises(DeviceError, match="cuda:4000"):
+        hapgpu.pair_hmm_batches([], device="cuda:4000")
+
+
+@pytest.mark.gpu
+def test_the_gpu_agrees(texts: list[Text]) -> None:
+    found = hapgpu.pair_hmm_batches(map(arguments_of, texts), device="cuda")
+    expected = hapgpu.pair_hmm_batches(map(arguments_of, texts), device="cpu")
+    for matrix, other in zip(found, expected, strict=True):
+        np.testing.assert_allclose(matrix, other, rtol=0, atol=TOLERANCE)

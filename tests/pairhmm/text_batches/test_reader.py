@@ -1,0 +1,351 @@
+"""Text batches against what was written, and against a reader of a few lines of Python."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import re
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pysam
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hapgpu.errors import InputError
+from hapgpu.pairhmm.batches import HmmBatch
+from hapgpu.pairhmm.text_batches import reader as text_batches_reader
+from hapgpu.pairhmm.text_batches.reader import read_hmm_batches
+
+Read = tuple[bytes, bytes, bytes, bytes, bytes]
+Region = tuple[list[Read], list[bytes]]
+
+WHOLE_TEXT = 1 << 23
+PRINTABLE = bytes(range(33, 127))
+
+
+def as_written(batch: HmmBatch) -> list[Region]:
+    """Give the regions of a batch as the strings of the file."""
+    reads, haplotypes, offsets = batch.reads, batch.haplotypes, batch.reads.bases.offsets
+    columns = (reads.bases.data, *(column + np.uint8(33) for column in reads.qualities))
+    rows = [
+        tuple(column[offsets[k] : offsets[k + 1]].tobytes() for column in columns)
+        for k in range(len(reads))
+    ]
+    ends = zip(batch.read_offsets[1:], batch.haplotype_offsets[1:], strict=True)
+    starts = zip(batch.read_offsets, batch.haplotype_offsets, strict=False)
+    return [
+        (rows[r:read_end], [haplotypes[k].tobytes() for k in range(h, haplotype_end)])
+        for (r, h), (read_end, haplotype_end) in zip(starts, ends, strict=False)
+    ]
+
+
+def regions_of(path: Path, batch_cells: int = 1 << 30) -> list[Region]:
+    return [
+        region
+        for batch in read_hmm_batches(str(path), batch_cells=batch_cells)
+        for region in as_written(batch)
+    ]
+
+
+def batches_of(
+    text: bytes, *, batch_cells: int = 1 << 30, text_bytes: int = WHOLE_TEXT
+) -> list[HmmBatch]:
+    """Read from standard input."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys, "stdin", io.TextIOWrapper(io.BufferedReader(io.BytesIO(text))))
+        patch.setattr(text_batches_reader, "_TEXT_BYTES", text_bytes)
+        return list(read_hmm_batches("-", batch_cells=batch_cells))
+
+
+def plainly_read(text: bytes) -> list[Region] | None:
+    """Read line by line; None if there is anything wrong, or nothing."""
+    lines = [re.findall(rb"[^ \t\r]+", line) for line in text.removesuffix(b"\n").split(b"\n")]
+    regions = []
+    while lines:
+        header = lines.pop(0)
+        if not header:
+            continue
+        if len(header) != 2 or not all(re.fullmatch(rb"\d{1,10}", count) for count in header):
+            return None
+        r, h = map(int, header)
+        reads, haplotypes, lines = lines[:r], lines[r : r + h], lines[r + h :]
+        if len(reads) < r or len(haplotypes) < h or any(len(row) != 1 for row in haplotypes):
+            return None
+        if any(len(row) != 5 or len({len(field) for field in row}) > 1 for row in reads):
+            return None
+        if not {letter for row in reads + haplotypes for letter in b"".join(row)} <= set(PRINTABLE):
+            return None
+        regions.append(([tuple(row) for row in reads], [row[0] for row in haplotypes]))
+    return regions or None
+
+
+def text_of(regions: list[Region], newline: bytes = b"\n", blank: bytes = b" ") -> bytes:
+    lines = []
+    for reads, haplotypes in regions:
+        lines.append(b"%d %d" % (len(reads), len(haplotypes)))
+        lines += [blank.join(read) for read in reads]
+        lines += haplotypes
+    return newline.join([*lines, b""])
+
+
+def write_bgzf(path: Path, text: bytes) -> None:
+    with pysam.BGZFile(str(path), "w") as stream:
+        stream.write(text)
+
+
+def write_plain(path: Path, text: bytes) -> None:
+    path.write_bytes(text)
+
+
+def write_gzip(path: Path, text: bytes) -> None:
+    path.write_bytes(gzip.compress(text))
+
+
+WRITERS = [write_plain, write_gzip, write_bgzf]
+
+
+@pytest.mark.parametrize(
+    ("name", "batches", "reads", "haplotypes", "pairs", "cells"),
+    [
+        ("tiny.in", 3, 166, 6, 332, 492_820),
+        ("10s.in", 7, 439, 40, 3_550, 62_380_634),
+        ("1m.in.gz", 110, 7_026, 406, 29_307, 420_144_629),
+    ],
+)
+def test_real_files(
+    data_dir: Path, name: str, batches: int, reads: int, haplotypes: int, pairs: int, cells: int
+) -> None:
+    path = data_dir / "pairhmm" / name
+    found = list(read_hmm_batches(str(path)))
+    assert sum(len(batch) for batch in found) == batches
+    assert sum(len(batch.reads) for batch in found) == reads
+    assert sum(len(batch.haplotypes) for batch in found) == haplotypes
+    assert sum(batch.pairs for batch in found) == pairs
+    assert sum(batch.cells for batch in found) == cells
+    stored = path.read_bytes()
+    text = gzip.decompress(stored) if name.endswith(".gz") else stored
+    assert regions_of(path) == plainly_read(text)
+
+
+def test_dtypes() -> None:
+    (batch,) = batches_of(b"1 1\nA I I I +\nAC\n")
+    for column in (*batch.reads.qualities, batch.reads.bases.data, batch.haplotypes.data):
+        assert column.dtype == np.uint8
+    offsets = (batch.reads.bases, batch.haplotypes)
+    for column in (*(rows.offsets for rows in offsets), batch.read_offsets):
+        assert column.dtype == np.int64
+    assert [column.tolist() for column in batch.reads.qualities] == [[40], [40], [40], [10]]
+
+
+def strings(length: int) -> st.SearchStrategy[bytes]:
+    return st.lists(st.sampled_from(PRINTABLE), min_size=length, max_size=length).map(bytes)
+
+
+READS = st.integers(1, 9).flatmap(lambda length: st.tuples(*[strings(length)] * 5))
+HAPLOTYPES = st.integers(1, 9).flatmap(strings)
+REGIONS = st.lists(
+    st.tuples(st.lists(READS, max_size=3), st.lists(HAPLOTYPES, max_size=3)), min_size=1, max_size=5
+)
+
+
+@settings(max_examples=300)
+@given(
+    regions=REGIONS,
+    text_bytes=st.integers(1, 300),
+    batch_cells=st.integers(1, 400),
+    compressed=st.booleans(),
+)
+def test_round_trip(
+    regions: list[Region], text_bytes: int, batch_cells: int, *, compressed: bool
+) -> None:
+    text = text_of(regions)
+    batches = batches_of(
+        gzip.compress(text) if compressed else text, batch_cells=batch_cells, text_bytes=text_bytes
+    )
+    assert [region for batch in batches for region in as_written(batch)] == regions
+    assert all(len(batch) for batch in batches)
+    assert all(batch.cells <= batch_cells or len(batch) == 1 for batch in batches)
+
+
+@settings(max_examples=300)
+@given(
+    regions=REGIONS,
+    newline=st.sampled_from([b"\n", b"\r\n", b" \n", b"\t \r\n"]),
+    blank=st.sampled_from([b" ", b"\t", b"  ", b" \t"]),
+    gap=st.sampled_from([b"", b"\n", b" \r\n\n", b"\t\n"]),
+    last=st.sampled_from([b"", b"\n", b"\n\n \n", b" "]),
+    text_bytes=st.integers(1, 300),
+)
+def test_layout_does_not_matter(
+    regions: list[Region], newline: bytes, blank: bytes, gap: bytes, last: bytes, text_bytes: int
+) -> None:
+    text = gap + gap.join(text_of([region], newline, blank) for region in regions)
+    batches = batches_of(text.rstrip() + last, text_bytes=text_bytes)
+    assert [region for batch in batches for region in as_written(batch)] == regions
+
+
+EDITS = st.lists(
+    st.tuples(
+        st.integers(0, 200),
+        st.integers(0, 3),
+        st.lists(st.sampled_from(b"\n\t\r 0129A\x00\x0b\xff"), max_size=2).map(bytes),
+    ),
+    max_size=3,
+)
+
+
+@settings(max_examples=250)
+@given(regions=REGIONS, edits=EDITS, text_bytes=st.integers(1, 300))
+def test_any_text_is_read_right_or_refused(
+    regions: list[Region], edits: list[tuple[int, int, bytes]], text_bytes: int
+) -> None:
+    text = text_of(regions)
+    for start, length, letters in edits:
+        text = text[:start] + letters + text[start + length :]
+    expected = plainly_read(text)
+    if expected is None:
+        with pytest.raises(InputError):
+            batches_of(text, text_bytes=text_bytes)
+    else:
+        batches = batches_of(text, text_bytes=text_bytes)
+        assert [region for batch in batches for region in as_written(batch)] == expected
+
+
+def test_batches_hold_what_fits(tmp_path: Path) -> None:
+    read = (b"ACGT", *[b"IIII"] * 4)
+    path = tmp_path / "batches.in"
+    path.write_bytes(text_of([([read], [b"ACGTA"])] * 5 + [([read] * 9, [b"ACGTA"])] * 2))
+    sizes = [len(batch) for batch in read_hmm_batches(str(path), batch_cells=59)]
+    assert sizes == [2, 2, 1, 1, 1]
+    sizes = [len(batch) for batch in read_hmm_batches(str(path), batch_cells=60)]
+    assert sizes == [3, 2, 1, 1]
+
+
+@pytest.mark.parametrize("write", WRITERS)
+@pytest.mark.parametrize("text_bytes", [1, 5000, WHOLE_TEXT])
+def test_compression_and_text_size_do_not_matter(
+    data_dir: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    write: Callable[[Path, bytes], None],
+    text_bytes: int,
+) -> None:
+    text = (data_dir / "pairhmm" / "tiny.in").read_bytes()
+    monkeypatch.setattr(text_batches_reader, "_TEXT_BYTES", text_bytes)
+    path = tmp_path / "batches"
+    write(path, text)
+    assert regions_of(path) == plainly_read(text)
+
+
+GOOD = b"1 1\nAC II II II ++\nACG\n\n"
+READ = b"AC II II II ++\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "message"),
+    [
+        (b">chr1\nACGT\n", 5, "not with '>chr1': no pair-HMM batches, or the counts before"),
+        (b"1\n", 5, "numbers of reads and haplotypes, up to 2,147,483,647, not with '1'"),
+        (b"1 2 3\n", 5, "not with '1 2 3'"),
+        (b"1 x\n", 5, "not with '1 x'"),
+        (b"1.0 1\n", 5, "not with '1.0 1'"),
+        (b"-1 1\n", 5, "not with '-1 1'"),
+        (b"1 2147483648\n", 5, "not with '1 2147483648'"),
+        (b"1 99999999999999999999999\n", 5, "not with '1 99999999999999999999999'"),
+        (b"\x00\xff" + b"x" * 999 + b"\n", 5, f"not with '\\x00\\xff{'x' * 38}'..."),
+        (b"1 1\nAC II II II\nACG\n", 6, "this line has 4: complete it, or correct the counts"),
+        (b"1 1\nAC II II II ++ ++\nACG\n", 6, "this line has 6"),
+        (b"1 1\n\n" + READ + b"ACG\n", 6, "a read is five strings"),
+        (b"1 1\nACG\n" + READ, 6, "this line has 1"),
+        (b"2 1\n" + READ + b"ACG\n", 7, "a read is five strings"),
+        (b"1 1\n" + READ * 2 + b"ACG\n", 7, "a haplotype is one string, this line has 5"),
+        (b"1 1\n" + READ + b"\nACG\n", 7, "a haplotype is one string, this line has 0"),
+        (b"1 2\n" + READ + b"ACG\n1 1\n", 8, "a haplotype is one string, this line has 2"),
+        (b"1 1\n" + READ + b"ACG\nACG\n", 8, "the counts before this line are wrong"),
+        (b"1 1\nAC II I II ++\nACG\n", 6, "must be of one length, these are 2, 2, 1, 2, 2"),
+        (b"1 1\nACG II II II ++\nACG\n", 6, "must be of one length, these are 3, 2, 2, 2, 2"),
+        (b"1 1\nAC I\x1f II II ++\nACG\n", 6, "invalid character '\\x1f' in its base qualities"),
+        (b"1 1\nAC II \x7fI II ++\nACG\n", 6, "'\\x7f' in its insertion qualities"),
+        (b"1 1\nAC II II I\xff ++\nACG\n", 6, "'\\xff' in its deletion qualities"),
+        (b"1 1\nAC II II II \x00+\nACG\n", 6, "'\\x00' in its continuations: printable ones"),
+        (b"1 1\nA\x01 II II II ++\nACG\n", 6, "invalid character '\\x01' in its bases"),
+        (b"1 1\n" + READ + b"AC\x80\n", 7, "invalid character '\\x80' in its bases"),
+        (b"1 1\n", 5, "the file ends within the region that begins here with '1 1'"),
+        (b"1 2\n" + READ + b"ACG\n", 5, "the file ends within the region"),
+        (b"0 9\n" + b"ACG\n" * 7 + b"A", 5, "the file ends within the region"),
+        (b"1 1\n" + READ + b"ACG\n1 1", 8, "the file ends within the region"),
+        (b"1 1\nAC II II", 6, "a read is five strings"),
+    ],
+)
+@pytest.mark.parametrize("text_bytes", [1, 40, WHOLE_TEXT])
+def test_bad_line_is_named(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    text: bytes,
+    line: int,
+    message: str,
+    text_bytes: int,
+) -> None:
+    monkeypatch.setattr(text_batches_reader, "_TEXT_BYTES", text_bytes)
+    path = tmp_path / "batches.in"
+    path.write_bytes(GOOD + text)
+    with pytest.raises(InputError, match=re.escape(message)) as caught:
+        regions_of(path)
+    assert str(caught.value).startswith(f"{path}: line {line}: ")
+    assert "\n" not in str(caught.value)
+
+
+def test_first_fault_is_reported(tmp_path: Path) -> None:
+    path = tmp_path / "batches.in"
+    path.write_bytes(GOOD + b"1 1\nA\x01 II II II ++\nACG\n" + GOOD + b"nonsense\n")
+    with pytest.raises(InputError, match="line 6: invalid character"):
+        regions_of(path)
+
+
+@pytest.mark.parametrize("write", WRITERS)
+@pytest.mark.parametrize("text", [b"", b"\n", b" \r\n\n  "])
+def test_no_regions(tmp_path: Path, write: Callable[[Path, bytes], None], text: bytes) -> None:
+    path = tmp_path / "batches"
+    write(path, text)
+    with pytest.raises(InputError, match=f"^{re.escape(str(path))} holds no regions"):
+        regions_of(path)
+
+
+def test_unreadable(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"absent\.in: no such file"):
+        regions_of(tmp_path / "absent.in")
+    with pytest.raises(InputError, match="cannot be read: Is a directory"):
+        regions_of(tmp_path)
+
+
+@pytest.mark.parametrize("text_bytes", [1, 1000, WHOLE_TEXT])
+def test_damaged_gzip(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text_bytes: int) -> None:
+    monkeypatch.setattr(text_batches_reader, "_TEXT_BYTES", text_bytes)
+    rng = np.random.default_rng(1)
+    haplotypes = [rng.choice(np.frombuffer(b"ACGT", np.uint8), 100).tobytes() for _ in range(200)]
+    whole = gzip.compress(text_of([([], haplotypes)] * 5))
+    path = tmp_path / "batches.in.gz"
+    for size in (2, 9, 500, len(whole) - 9, len(whole) - 8, len(whole) - 1):
+        path.write_bytes(whole[:size])
+        with pytest.raises(InputError, match="the compressed file is cut short: copy it again"):
+            regions_of(path)
+    path.write_bytes(whole[:-8] + bytes(8))
+    with pytest.raises(InputError, match=r"the compressed file is damaged .* copy it again"):
+        regions_of(path)
+
+
+def test_bgzf_without_its_closing_block(tmp_path: Path) -> None:
+    path = tmp_path / "batches.in.gz"
+    write_bgzf(path, GOOD)
+    path.write_bytes(path.read_bytes()[:-28])
+    with pytest.raises(InputError, match=r"is truncated: its closing \(EOF\) block is missing"):
+        regions_of(path)
+
+
+def test_standard_input_is_named() -> None:
+    with pytest.raises(InputError, match=r"^standard input: line 1: a region begins with"):
+        batches_of(b"ACGT\n")

@@ -1,0 +1,508 @@
+"""Projection onto the reference: GATK's own cases, an independent rewrite, and invariants."""
+
+from __future__ import annotations
+
+from itertools import groupby, product
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from hapgpu.arrays.ragged import AlignmentBatch, PairBatch, Ragged
+from hapgpu.cigar.encoding import cigar_strings, parse_cigar
+from hapgpu.errors import InputError
+from hapgpu.realign.align.reference import align_reference
+from hapgpu.realign.projection.haplotype_cigars import (
+    anchor_haplotypes,
+    haplotype_cigar,
+    pad_pairs,
+)
+from hapgpu.realign.projection.project import (
+    PlacedHaplotypes,
+    project_alignments,
+    realign_to_reference,
+)
+from hapgpu.realign.scoring import PRESETS, Overhang
+from tests.realign import gatk_projection as gatk
+
+OVERHANGS = {"softclip": Overhang.SOFTCLIP, "indel": Overhang.INDEL}
+
+
+def merge(*cigars: str) -> str:
+    """Concatenate CIGARs, merging equal neighbours."""
+    elements = [element for cigar in cigars for element in gatk.parse(cigar)]
+    runs = [(op, list(run)) for op, run in groupby(elements, lambda element: element[1])]
+    return "".join(f"{sum(length for length, _ in run)}{op}" for op, run in runs)
+
+
+def calculate_cigar_cases() -> list[tuple[str, str, str]]:
+    """Return the 114 of GATK's CigarUtilsUnitTest.testData_testComputeCigar."""
+    repeats = "NNNTGTGTGTGTGTGTGACAGAGAGAGAGAGAGAGAGAGAGAGAGAGANNN"
+    longer = "NNNACAGAGAGAGAGAGAGAGAGAGAGAGAGAGAGAGAGAGAGAGAGAGAGAGANNN"
+    cases = [
+        ("ATGGAGGGGC", "ATGGTGGGGC", "10M"),
+        ("ATGGAGGGGC", "ATGGAAAATGGGGC", "5M4I5M"),
+        ("ATGGAGGGGC", "ATGGAAAAAAAAATGGGGC", "5M9I5M"),
+        ("ATGGAAAAAGGGGC", "ATGGTGGGGC", "4M4D6M"),
+        ("ATGGAAAAAGGGGC", "ATGGAAAATGGGGC", "14M"),
+        ("ATGGAAAAAGGGGC", "ATGGAAAAAAAAATGGGGC", "9M5I5M"),
+        ("ATGGAAAAAAAAAAGGGGC", "ATGGTGGGGC", "4M9D6M"),
+        ("ATGGAAAAAAAAAAGGGGC", "ATGGAAAATGGGGC", "4M5D10M"),
+        ("ATGGAAAAAAAAAAGGGGC", "ATGGAAAAAAAAATGGGGC", "19M"),
+        *[(repeats, repeats, "51M"), (repeats, longer, "3M6I48M")] * 2,
+        ("TCCCCCGGGT", "TCCCCCGGGT", "10M"),
+        ("TCCCCCGGGT", "TAAACCCCCT", "1M3I5M3D1M"),
+    ]
+    edits = [
+        ("G", "C", "1M"),
+        ("G", "", "1D"),
+        ("", "C", "1I"),
+        ("AAA", "CGT", "3M"),
+        ("TAT", "CAC", "3M"),
+        ("GCTG", "GTCG", "4M"),
+        ("AAAAA", "", "5D"),
+        ("", "AAAAA", "5I"),
+        ("AAAAACC", "CCGGGGGG", "5D2M6I"),
+    ]
+    for before, after in product((0, 1, 13), repeat=2):
+        flanks = [f"{length}M" if length else "" for length in (before, after)]
+        cases += [
+            (
+                "X" * before + reference + "X" * after,
+                "X" * before + haplotype + "X" * after,
+                merge(flanks[0], cigar, flanks[1]),
+            )
+            for reference, haplotype, cigar in edits
+        ]
+    short = "ATGGATTCCTCCCCAAAAAAAAAAAAGGGCCG"
+    middle = "ATGGAAAAATTCCTCCCCCCCCAAAAAAAAAAAAGGGGGGGCCG"
+    long = "ATGGAAAAAAAAAATTCCTCCCCCCCCCCCCCAAAAAAAAAAAAGGGGGGGGGGGGCCG"
+    return [
+        *cases,
+        (short, "ATGGTTTCCTCCCCAAAAAAAAAAAATGGCCGCCCC", "32M4I"),
+        (short, "ATGGTTTCCTCCCCAAAAAAAAAAAATGGCCG", "32M"),
+        (short, "ATGGAAAATTTCCTCCCCAAAAAAAAAAAAGGGGTGGCCGCCCC", "5M4I22M4I5M4I"),
+        (short, "ATGGAAAATTTCCTCCCCAAAAAAAAAAAAGGGGTGGCCG", "5M4I22M4I5M"),
+        (short, "ATGGAAAAAAAAATTTCCTCCCCAAAAAAAAAAAAGGGGGGGGGTGGCCGCCCC", "5M9I22M9I5M4I"),
+        (short, "ATGGAAAAAAAAATTTCCTCCCCAAAAAAAAAAAAGGGGGGGGGTGGCCG", "5M9I22M9I5M"),
+        (middle, "ATGGTTTCCTCCCCCCCCAAAAAAAAAAAATGGCCGCCCC", "4M4D26M4D6M4I"),
+        (middle, "ATGGTTTCCTCCCCCCCCAAAAAAAAAAAATGGCCG", "4M4D26M4D6M"),
+        (middle, "ATGGAAAATTTCCTCCCCCCCCAAAAAAAAAAAAGGGGTGGCCGCCCC", "44M4I"),
+        (middle, "ATGGAAAATTTCCTCCCCCCCCAAAAAAAAAAAAGGGGTGGCCG", "44M"),
+        (middle, "ATGGAAAAAAAAATTTCCTCCCCCCCCAAAAAAAAAAAAGGGGGGGGGTGGCCGCCCC", "9M5I30M5I5M4I"),
+        (middle, "ATGGAAAAAAAAATTTCCTCCCCCCCCAAAAAAAAAAAAGGGGGGGGGTGGCCG", "9M5I30M5I5M"),
+        (long, "ATGGTTTCCTCCCCCCCCCCCCCAAAAAAAAAAAATGGCCGCCCC", "4M9D31M9D6M4I"),
+        (long, "ATGGTTTCCTCCCCCCCCCCCCCAAAAAAAAAAAATGGCCG", "4M9D31M9D6M"),
+        (long, "ATGGAAAATTTCCTCCCCCCCCCCCCCAAAAAAAAAAAAGGGGTGGCCGCCCC", "4M5D35M5D10M4I"),
+        (long, "ATGGAAAATTTCCTCCCCCCCCCCCCCAAAAAAAAAAAAGGGGTGGCCG", "4M5D35M5D10M"),
+        (long, "ATGGAAAAAAAAATTTCCTCCCCCCCCCCCCCAAAAAAAAAAAAGGGGGGGGGTGGCCGCCCC", "59M4I"),
+        (long, "ATGGAAAAAAAAATTTCCTCCCCCCCCCCCCCAAAAAAAAAAAAGGGGGGGGGTGGCCG", "59M"),
+    ]
+
+
+CALCULATE_CIGAR = calculate_cigar_cases()
+
+
+def read_aligned_to_ref_cases() -> list[tuple[str, str, str, str, int, int, int, str]]:
+    """Return the 124 of GATK's AlignmentUtilsUnitTest.makeReadAlignedToRefData.
+
+    Read, haplotype, its CIGAR, reference haplotype, starts of haplotype and reference; expected
+    position and CIGAR.
+    """
+    hap = "ACTGAAGGTTCC"
+    reads = [(hap, "12M")]
+    reads += [(hap[:i] + "A" + hap[i + 1 :], "12M") for i in range(len(hap))]
+    reads += [("N" * pad + hap, f"{pad}I12M") for pad in range(1, 10)]
+    reads += [(hap + "N" * pad, f"12M{pad}I") for pad in range(1, 10)]
+    cases = [(read, hap, "12M", hap, 0, 10, 10, cigar) for read, cigar in reads]
+    for start in range(1, 10):
+        cases += [
+            (hap, hap, "12M", hap, shift, start, start + shift, "12M")
+            for shift in range(start, 10 + start)
+        ]
+    repeats = (
+        "ACTGTGGGTTCCTCTTATTTTATTTCTACATCAATGTTCATATTTAACTTATTATTTTATCTTATTTTTAAATTTCTTTTATGTTGAG"
+        "CCTTGATGAAAGCCATAGGTTCTCTCATATAATTGTATGTGTATGTATGTATATGTACATAATATATACATATATGTATATGTATGTG"
+        "TATGTACATAATATATACGTATATGTATGTGTATGTACATAATATATACGTATATGTATGTGTATGTACATAATATATACGTATATGT"
+        "ATGTGTATGTACATAATATATACGTATATGTATGTGTATGTACATAATATATACGTATATGTATGTGTATGTGTATTACATAATATAT"
+        "ACATATATGTATATATTATGTATATGTACATAATATATACATATATG"
+    )
+    repeats_read = (
+        "ATGTACATAATATATACATATATGTATATGTATGTACATAATATATACGTATATGTATGTGTATGTACATAATATATACGTATATGTA"
+        "TGTGTATGTACATAATATATACGTATATGTATGTGTATGTACATAATATATACGTATATGTATGTGTATGTACATAATATATACGTAT"
+        "ATGTATGTGTATGTGTATTACATAATATATACATATATGTATATATTATGTATATGTACATAATAT"
+    )
+    snp_reference = (
+        "CTGAACGTAACCAAAATCAATATGGATACTGAGAAATACTATTTAATAAAGACATAAATTAGACTGCTAAAAAAAATTAAAGAAATTT"
+        "CAAAAGAGAATCCACCTCTTTTCCTTGCCAGTGCTCAAAAGTGAGTGTGAATCTGGTGGCTGTGGGGCTGTTTTTGGTGTGGCTCTTT"
+        "GGACCAGCCTGCCTGGTAATTCAAGCCTGCCTCTCATTTCTG"
+    )
+    deletion_reference = (
+        "GGGATCCTGCTACAAAGGTGAAACCCAGGAGAGTGTGGAGTCCAGAGTGTTGCCAGGACCCAGGCACAGGCATTAGTGCCCGTTGGAG"
+        "AAAACAGGGGAATCCCGAAGAAATGGTGGGTCCTGGCCATCCGTGAGATCTTCCCAGGGCAGCTCCCCTCTGTGGAATCCAATCTGTC"
+        "TTCCATCCTGC"
+    )
+    snp_haplotype = snp_reference.replace("GGCTGTGGGGCTG", "GGCTGCGGGGCTG")
+    deletion_haplotype = deletion_reference[:93] + deletion_reference[95:]
+    snp_read = "GCTGCTTTTGGTGTGGCTCTTT"
+    deletion_read = "CCCATCCGTGAGATCTTCCCAGGGCAGCTCCCCTCTGTGGAATCCAATCTGTCTTCCATCCTGC"
+    whole = f"{len(repeats)}M"
+    start = 10130100
+    cases.append((repeats_read, repeats, whole, repeats, 500, start, 10130740, "28M6D214M"))
+    start = 215239171
+    cases.append(
+        (snp_read, snp_haplotype, "218M", snp_reference, 575, start, start + 575 + 154, "22M")
+    )
+    start = 13011
+    placed = (deletion_haplotype, "93M2D92M", deletion_reference, 553, start)
+    cases.append((deletion_read, *placed, start + 553 + 123, "64M"))
+    return cases
+
+
+READ_ALIGNED_TO_REF = read_aligned_to_ref_cases()
+
+
+def test_all_cases_of_gatk_are_there() -> None:
+    assert len(CALCULATE_CIGAR) == 114
+    assert len(READ_ALIGNED_TO_REF) == 124
+
+
+@pytest.mark.parametrize("overhang", ["softclip", "indel"])
+@pytest.mark.parametrize(("reference", "haplotype", "expected"), CALCULATE_CIGAR)
+def test_haplotype_cigar_as_gatk(
+    reference: str, haplotype: str, expected: str, overhang: str
+) -> None:
+    assert haplotype_cigar(reference, haplotype, overhang=overhang) == expected
+
+
+@pytest.mark.parametrize("case", READ_ALIGNED_TO_REF)
+def test_realign_to_reference_as_gatk(
+    case: tuple[str, str, str, str, int, int, int, str],
+) -> None:
+    *arguments, position, cigar = case
+    assert realign_to_reference(*arguments) == (position, cigar)
+
+
+def ragged_cigars(cigars: list[gatk.Cigar]) -> Ragged:
+    elements = [parse_cigar(gatk.spell(cigar) or "*") for cigar in cigars]
+    return Ragged.from_lengths(np.concatenate(elements), [cigar.size for cigar in elements])
+
+
+def batch_of(alignments: list[tuple[int, gatk.Cigar]]) -> AlignmentBatch:
+    offsets = np.array([offset for offset, _ in alignments], dtype=np.int32)
+    cigars = ragged_cigars([cigar for _, cigar in alignments])
+    return AlignmentBatch(np.zeros_like(offsets), offsets, cigars)
+
+
+@st.composite
+def any_cigar(draw: st.DrawFn, operations: str) -> gatk.Cigar:
+    """Draw a CIGAR of the operations, sensible or not, sometimes with clips."""
+    element = st.tuples(st.integers(1, 4), st.sampled_from(operations))
+    before = [(2, "S")] * draw(st.booleans())
+    after = [(1, "S")] * draw(st.booleans())
+    return before + draw(st.lists(element, min_size=1, max_size=6)) + after
+
+
+def text(least: int, most: int) -> st.SearchStrategy[str]:
+    return st.text("AC", min_size=least, max_size=most)
+
+
+@st.composite
+def any_projection(draw: st.DrawFn) -> tuple[str, gatk.Cigar, int, gatk.Cigar, str]:
+    """Draw a read, its CIGAR and offset on a haplotype, the haplotype's CIGAR, and a reference."""
+    read_cigar = draw(any_cigar("MMMIID=X"))
+    haplotype = draw(any_cigar("MMMIIDD=XN") if draw(st.booleans()) else any_cigar("MMMID"))
+    if draw(st.booleans()):
+        haplotype = [(length, op) for length, op in haplotype if op != "S"] or [(3, "M")]
+    length = gatk.span(read_cigar, gatk.ON_READ)
+    read = draw(text(length, length)) if length else "A"
+    offset = draw(st.integers(0, gatk.span(haplotype, gatk.ON_READ) + 2))
+    reference_length = gatk.span(haplotype, gatk.ON_REFERENCE) + draw(st.integers(-2, 8))
+    reference = draw(text(max(1, reference_length), max(1, reference_length)))
+    return read, read_cigar, offset, haplotype, reference
+
+
+def as_gatk(case: tuple[str, gatk.Cigar, int, gatk.Cigar, str]) -> tuple[int, str]:
+    try:
+        start, cigar = gatk.project(*case)
+    except gatk.GatkError:
+        return -1, "*"
+    return 1000 + start, gatk.spell([(3, "S"), *cigar])
+
+
+@settings(max_examples=150)
+@given(st.lists(any_projection(), min_size=1, max_size=8))
+def test_projection_of_anything_as_gatk(
+    cases: list[tuple[str, gatk.Cigar, int, gatk.Cigar, str]],
+) -> None:
+    rows = np.arange(len(cases), dtype=np.int32)
+    placed = PlacedHaplotypes(
+        cigars=ragged_cigars([case[3] for case in cases]),
+        starts=np.full(rows.size, 100),
+        reference_index=rows,
+        references=Ragged.from_sequences(case[4] for case in cases),
+        reference_starts=np.full(rows.size, 900),
+    )
+    projected = project_alignments(
+        Ragged.from_sequences(case[0] for case in cases),
+        batch_of([(offset, cigar) for _, cigar, offset, _, _ in cases]),
+        rows,
+        placed,
+        np.full_like(rows, 3),
+        np.zeros_like(rows),
+    )
+    found = list(zip(projected.positions.tolist(), cigar_strings(projected.cigars), strict=True))
+    assert found == [as_gatk(case) for case in cases]
+    assert projected.ok.tolist() == [cigar != "*" for _, cigar in found]
+
+
+@st.composite
+def edited(draw: st.DrawFn, bases: str, most: int) -> str:
+    """Draw a sequence with a few substitutions, insertions and deletions."""
+    for _ in range(draw(st.integers(0, most))):
+        at = draw(st.integers(0, len(bases)))
+        removed, put = draw(st.sampled_from([(1, 1), (0, 1), (0, 3), (1, 0), (4, 0)]))
+        bases = (
+            bases[:at] + draw(st.text("ACGT", min_size=put, max_size=put)) + bases[at + removed :]
+        )
+    return bases
+
+
+@st.composite
+def repetitive(draw: st.DrawFn) -> str:
+    """Draw a sequence of repeats, where indels have many places."""
+    unit = st.text("ACGT", min_size=1, max_size=4)
+    return "".join(
+        draw(unit) * copies for copies in draw(st.lists(st.integers(1, 5), min_size=4, max_size=9))
+    )
+
+
+@settings(max_examples=150)
+@given(st.data())
+def test_haplotype_cigars_as_gatk(data: st.DataObject) -> None:
+    references = [data.draw(repetitive()) for _ in range(3)]
+    haplotypes = [data.draw(edited(reference, 4)) for reference in references]
+    rows = np.arange(3, dtype=np.int32)
+    pairs = PairBatch(
+        Ragged.from_sequences(references), Ragged.from_sequences(haplotypes), rows, rows
+    )
+    padded = pad_pairs(pairs)
+    scoring = PRESETS["haplotype-to-reference"]
+    for strategy in Overhang:
+        alignments = [
+            align_reference(reference.tobytes(), query.tobytes(), scoring, strategy)
+            for reference, query in zip(padded.references, padded.queries, strict=True)
+        ]
+        cigars, ok = anchor_haplotypes(
+            pairs, batch_of([(offset, cigar) for _, offset, cigar in alignments])
+        )
+        expected = [
+            gatk.calculate_cigar(reference, haplotype, scoring, strategy)
+            for reference, haplotype in zip(references, haplotypes, strict=True)
+        ]
+        assert cigar_strings(cigars) == [gatk.spell(cigar or []) or "*" for cigar in expected]
+        assert ok.tolist() == [cigar is not None for cigar in expected]
+
+
+@pytest.mark.parametrize(
+    ("reference", "haplotype", "padded_cigar", "expected"),
+    [
+        ("ACGGG", "ACG", "13M2D10M", "2M2D1M"),  # deletion beside a pad, moved off the end
+        ("ACGTT", "ACG", "13M2D10M", "3M2D"),
+        ("GGACG", "ACG", "10M2D13M", "2D3M"),
+        ("ACGTT", "ACGAA", "13M2I2D10M", "3M2I2D"),  # a deletion at the end is put back last
+        ("GGG", "GGGGG", "13M2I10M", "2I3M"),
+        ("ACGT", "ACG", "5S18M", None),
+    ],
+)
+def test_indels_beside_the_pads(
+    reference: str, haplotype: str, padded_cigar: str, expected: str | None
+) -> None:
+    row = np.zeros(1, dtype=np.int32)
+    pairs = PairBatch(
+        Ragged.from_sequences([reference]), Ragged.from_sequences([haplotype]), row, row
+    )
+    cigars, ok = anchor_haplotypes(pairs, batch_of([(0, gatk.parse(padded_cigar))]))
+    assert cigar_strings(cigars) == [expected or "*"]
+    assert ok[0] == (expected is not None)
+
+
+def columns(cigar: gatk.Cigar, start: int) -> list[tuple[int, int]]:
+    """Return the pairs of a base of the reference and a base of the read in one column."""
+    pairs = []
+    on_read = 0
+    for length, op in cigar:
+        if op == "M":
+            pairs += [(start + k, on_read + k) for k in range(length)]
+        start += length if op in gatk.ON_REFERENCE else 0
+        on_read += length if op in gatk.ON_READ else 0
+    return pairs
+
+
+def mismatches(cigar: gatk.Cigar, start: int, reference: str, read: str) -> int:
+    return sum(i >= len(reference) or reference[i] != read[j] for i, j in columns(cigar, start))
+
+
+def assert_left_aligned(cigar: gatk.Cigar, start: int, reference: str, read: str) -> None:
+    on_read = 0
+    for k, (length, op) in enumerate(cigar):
+        alone = 0 < k < len(cigar) - 1 and cigar[k - 1][1] == cigar[k + 1][1] == "M"
+        if alone and op == "I":
+            assert read[on_read + length - 1] != read[on_read - 1] or (
+                reference[start - 1] != read[on_read - 1]
+            )
+        if alone and op == "D":
+            assert reference[start + length - 1] != reference[start - 1] or (
+                reference[start - 1] != read[on_read - 1]
+            )
+        start += length if op in gatk.ON_REFERENCE else 0
+        on_read += length if op in gatk.ON_READ else 0
+
+
+@settings(max_examples=60)
+@given(st.data())
+def test_reads_of_haplotypes(data: st.DataObject) -> None:
+    reference = data.draw(repetitive())
+    haplotype = data.draw(edited(reference, 3))
+    assume(haplotype)
+    cigar = haplotype_cigar(reference, haplotype)
+    assume(cigar is not None)
+    first = data.draw(st.integers(0, len(haplotype) - 1))
+    last = data.draw(st.integers(first, len(haplotype)))
+    read = data.draw(edited(haplotype[first : last + 1], 2))
+    assume(read)
+    found = realign_to_reference(read, haplotype, str(cigar), reference, 7, 50)
+    assert found == gatk.create_read_aligned_to_ref(read, haplotype, str(cigar), reference, (7, 50))
+    if found is None:
+        return
+    start, spelled = found[0] - 57, gatk.parse(found[1])
+    assert gatk.span(spelled, gatk.ON_READ) == len(read)
+    assert spelled[0][1] != "D"
+    assert spelled[-1][1] != "D"
+    assert_left_aligned(spelled, start, reference, read)
+
+
+@settings(max_examples=60)
+@given(st.data())
+def test_left_alignment_spells_the_same_alignment(data: st.DataObject) -> None:
+    """Moving indels changes neither the mismatches nor the balance of bases."""
+    reference = data.draw(repetitive())
+    haplotype = data.draw(edited(reference, 3))
+    assume(haplotype and haplotype != reference)
+    cigar = gatk.calculate_cigar(
+        reference, haplotype, PRESETS["haplotype-to-reference"], Overhang.INDEL
+    )
+    assume(cigar is not None and cigar[0][1] == cigar[-1][1] == "M")
+    row = np.zeros(1, dtype=np.int32)
+    start = np.zeros(1, dtype=np.int64)
+    placed = PlacedHaplotypes(
+        ragged_cigars([cigar]), start, row, Ragged.from_sequences([reference]), start
+    )
+    read = [(len(haplotype), "M")]
+    projected = project_alignments(
+        Ragged.from_sequences([haplotype]), batch_of([(0, read)]), row, placed, row, row
+    )
+    moved = gatk.parse(cigar_strings(projected.cigars)[0])
+    begin = int(projected.positions[0])
+    assert mismatches(moved, begin, reference, haplotype) == mismatches(
+        cigar, 0, reference, haplotype
+    )
+    assert gatk.span(moved, gatk.ON_READ) == len(haplotype)
+    assert begin + gatk.span(moved, gatk.ON_REFERENCE) <= len(reference)
+
+
+LEFT_ALIGN = [  # AlignmentUtilsUnitTest.makeLeftAlignIndelData: reference, read, CIGAR, expected
+    ("ACGT", "ACGT", "4M", "4M"),
+    ("ACCT", "ACGT", "4M", "4M"),
+    ("AAATTT", "AAACCCTTT", "3M3I3M", "3M3I3M"),
+    ("CCCTTT", "AAACCCTTT", "3I6M", "3I6M"),
+    ("AAACCC", "AAACCCTTT", "6M3I", "6M3I"),
+    ("AAACCC", "AAACCGTTT", "6M3I", "6M3I"),
+    ("AAACCCTTT", "AAATTT", "3M3D3M", "3M3D3M"),
+    ("AAACCCTTT", "AAACCCCCCTTT", "5M3I4M", "3M3I6M"),
+    ("AAACCCTTT", "AAACCCCCCTTT", "6M3I3M", "3M3I6M"),
+    ("AAACCCTTT", "AAGCCCCCCTGT", "6M3I3M", "3M3I6M"),
+    ("AAACGCGCGCGTTT", "AAACGCGCGCGCGCGTTT", "7M4I7M", "3M4I11M"),
+    ("CCGCCG", "CCGCCGCCG", "6M3I", "3I6M"),
+    ("ACCGCCG", "TCCGCCGCCG", "7M3I", "1M3I6M"),
+    ("AAACCCCCCTTT", "AAACCCTTT", "5M3D4M", "3M3D6M"),
+    ("AAACCCCCCTTT", "AAACCCTTT", "6M3D3M", "3M3D6M"),
+    ("AAACGCGCGCGCGCGTTT", "AAACGCGCGCGTTT", "7M4D7M", "3M4D11M"),
+    ("AAACCCTTTGGGAAA", "AAACCCCCCTTTGGGGGGAAA", "6M3I6M3I3M", "3M3I6M3I6M"),
+    ("AAACCCTTTGGGGGGAAA", "AAACCCCCCTTTGGGAAA", "6M3I6M3D3M", "3M3I6M3D6M"),
+    ("AAACCCCCTTT", "AAACCCCCTTT", "4M3I3D4M", "11M"),
+    ("AAACCCCCTTT", "AAACCCCCTTT", "4M3D3I4M", "11M"),
+    ("AAACCCCCTTT", "AAACCCCCTTT", "3M3I2M3D3M", "11M"),
+    ("AACGCGCGCGTT", "AACGCGCGCGCGCGTT", "2M2I8M2I2M", "2M4I10M"),
+    ("AACGCGCGCGCGCGTT", "AACGCGCGCGTT", "2M2D8M2D2M", "2M4D10M"),
+]
+
+
+@pytest.mark.parametrize("before", [0, 10])
+@pytest.mark.parametrize(("reference", "read", "cigar", "expected"), LEFT_ALIGN)
+def test_left_alignment_as_gatk(
+    reference: str, read: str, cigar: str, expected: str, before: int
+) -> None:
+    """The reference stands for a haplotype equal to it, so that only left-alignment acts."""
+    row = np.zeros(1, dtype=np.int32)
+    start = np.zeros(1, dtype=np.int64)
+    whole = "GTTGACTCAG"[:before] + reference
+    placed = PlacedHaplotypes(
+        ragged_cigars([[(len(whole), "M")]]), start, row, Ragged.from_sequences([whole]), start
+    )
+    projected = project_alignments(
+        Ragged.from_sequences([read]),
+        batch_of([(before, gatk.parse(cigar))]),
+        row,
+        placed,
+        row + 5,
+        row + 2,
+    )
+    assert projected.positions[0] == before
+    assert cigar_strings(projected.cigars) == [f"5S{expected}2S"]
+
+
+def test_haplotype_without_alignment_from_end_to_end() -> None:
+    assert haplotype_cigar("ACGTTGCA" * 30, "T" * 10) is None
+
+
+def test_empty_haplotype_or_reference() -> None:
+    assert haplotype_cigar("ACGT", "") == "4D"
+    assert haplotype_cigar("", "ACGT") == "4I"
+    with pytest.raises(InputError, match="empty"):
+        haplotype_cigar("", "")
+
+
+@pytest.mark.parametrize("empty", range(3))
+def test_realign_empty_sequence(empty: int) -> None:
+    sequences = ["ACGT"] * 3
+    sequences[empty] = ""
+    read, haplotype, reference = sequences
+    with pytest.raises(InputError, match="empty"):
+        realign_to_reference(read, haplotype, "4M", reference, 0, 1)
+
+
+def test_realign_with_cigar_of_another_haplotype() -> None:
+    with pytest.raises(InputError, match="5M is for 5 bases, but the haplotype has 4"):
+        realign_to_reference("ACGT", "ACGT", "5M", "ACGT", 0, 1)
+
+
+def test_sequences_that_are_not_ascii() -> None:
+    with pytest.raises(InputError, match="haplotype has a letter that is not ASCII"):
+        haplotype_cigar("ACGT", "ACGÜ")
+
+
+def test_bytes_and_text_are_the_same() -> None:
+    assert haplotype_cigar(b"ACGTACGT", b"ACGTTACGT") == haplotype_cigar("ACGTACGT", "ACGTTACGT")
+    assert realign_to_reference(b"ACGT", b"ACGT", "4M", b"ACGT", 0, 1) == (1, "4M")
+
+
+def test_no_rows() -> None:
+    row = np.zeros(0, dtype=np.int32)
+    nothing = Ragged.from_sequences([])
+    start = np.zeros(0, dtype=np.int64)
+    empty = ragged_cigars([[(1, "M")]]).slice(0, 0)
+    placed = PlacedHaplotypes(empty, start, row, nothing, start)
+    projected = project_alignments(nothing, AlignmentBatch(row, row, empty), row, placed, row, row)
+    assert projected.ok.size == projected.positions.size == len(projected.cigars) == 0

@@ -1,0 +1,351 @@
+"""CUDA sources, compilation, cache and launches; none of it needs a GPU."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import cupy
+import numpy as np
+import pytest
+from cupy.cuda import nvrtc
+
+from hapgpu.errors import DeviceError
+from hapgpu.realign.align.cuda import MOST_COLUMNS, ScoreType, kernel_for
+from hapgpu.runtime.gpu import launch as gpu_launch
+from hapgpu.runtime.gpu.launch import (
+    Array,
+    Kernel,
+    LoadedKernel,
+    Scalar,
+    compile_kernel,
+    load_kernel,
+    read_source,
+    smoke_test,
+    source_directory,
+    usage,
+)
+from tests.compile_kernels import all_kernels
+
+ARCHITECTURES = [70, 75, 80, 86, 89, 90, 100, 120]
+ADD = Kernel(
+    "common/smoke.cu", "double_all", (Array("values", np.int32, "n"), Scalar("n", np.int32))
+)
+
+
+def architecture(number: int) -> str:
+    """Name an architecture, or skip where this compiler is too new or too old for it."""
+    if number not in nvrtc.getSupportedArchs():
+        major, minor = nvrtc.getVersion()
+        pytest.skip(f"NVRTC {major}.{minor} does not compile for sm_{number}")
+    return f"sm_{number}"
+
+
+def is_elf(code: bytes) -> bool:
+    return code.startswith(b"\x7fELF")
+
+
+@pytest.mark.parametrize("number", ARCHITECTURES)
+def test_smoke_kernel_compiles(number: int) -> None:
+    compiled = compile_kernel(ADD, architecture(number))
+    assert is_elf(compiled.cubin)
+    assert compiled.lowered_name == "double_all"
+    assert compiled.lowered_name.encode() in compiled.cubin
+    used = usage(compiled)
+    assert used.registers > 0
+    assert used.stack_bytes == used.spill_bytes == 0
+
+
+@pytest.mark.parametrize("number", ARCHITECTURES)
+@pytest.mark.parametrize("score_type", MOST_COLUMNS)
+def test_aligner_compiles(number: int, score_type: ScoreType) -> None:
+    for with_trace in (True, False):
+        kernel = kernel_for(MOST_COLUMNS[score_type], score_type, with_trace=with_trace)
+        compiled = compile_kernel(kernel, architecture(number))
+        assert is_elf(compiled.cubin)
+        assert compiled.lowered_name.encode() in compiled.cubin
+        assert 0 < usage(compiled).registers <= 255
+
+
+@pytest.mark.parametrize("score_type", MOST_COLUMNS)
+def test_aligner_compiles_for_few_columns(score_type: ScoreType) -> None:
+    for columns in range(1, 6):  # 1 is a case of its own, and four bases share a register
+        kernel = kernel_for(columns, score_type, with_trace=True)
+        assert is_elf(compile_kernel(kernel, "sm_90").cubin)
+
+
+C_TYPES = {
+    "unsigned char": np.uint8,
+    "unsigned short": np.uint16,
+    "int": np.int32,
+    "int2": np.int32,
+    "int4": np.int32,
+    "unsigned": np.uint32,
+    "uint4": np.uint32,
+    "Occurrences": np.uint32,
+    "Segment": np.int64,
+    "long long": np.int64,
+    "unsigned long long": np.uint64,
+    "Word": np.uint64,
+    "float": np.float32,
+    "float2": np.float32,
+    "float4": np.float32,
+    "double": np.float64,
+}
+
+
+def declared_in_source(kernel: Kernel) -> list[tuple[Any, Any]]:
+    """Kind and type of each parameter, read from the text of the kernel."""
+    types = {**C_TYPES, "Score": np.int64 if "long long" in kernel.expression else np.int32}
+    known = "|".join(sorted(types, key=len, reverse=True))
+    text = re.sub(r"/\*.*?\*/|//.*|\bconst\b", "", read_source(kernel.source))
+    signature = re.search(rf"\b{kernel.expression.partition('<')[0]}\(([^)]*)\)\s*{{", text)
+    assert signature is not None
+    declared = []
+    for parameter in signature[1].split(","):
+        found = re.fullmatch(rf"\s*({known})\b\s*(\*?)\s*\w*\s*", parameter)
+        assert found is not None, parameter
+        declared.append((Array if found[2] else Scalar, types[found[1]]))
+    return declared
+
+
+@pytest.mark.parametrize("kernel", all_kernels(), ids=lambda kernel: kernel.expression)
+def test_parameters_are_those_of_the_source(kernel: Kernel) -> None:
+    declared = [(type(parameter), parameter.dtype) for parameter in kernel.parameters]
+    assert declared == declared_in_source(kernel)
+
+
+def test_unknown_architecture_is_told_with_the_log() -> None:
+    with pytest.raises(DeviceError, match=r"(?s)smoke\.cu: double_all for sm_11.*gpu-architecture"):
+        compile_kernel(ADD, "sm_11")
+
+
+@pytest.fixture
+def sources(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Put an empty folder in place of `cuda/`."""
+    folder = tmp_path / "sources"
+    folder.mkdir()
+    monkeypatch.setattr(gpu_launch, "source_directory", lambda: folder)
+    return folder
+
+
+def test_faulty_source_is_told_with_the_log(sources: Path) -> None:
+    (sources / "bad.cu").write_text('extern "C" __global__ void bad() { undeclared = 1; }\n')
+    with pytest.raises(DeviceError, match=r"(?s)bad\.cu: bad for sm_90.*\"undeclared\""):
+        compile_kernel(Kernel("bad.cu", "bad", ()), "sm_90")
+
+
+def test_headers_are_spliced_in_once(sources: Path) -> None:
+    (sources / "a.cu").write_text('#include "b.cuh"\n#include "c.cuh"\nint a;\n')
+    (sources / "b.cuh").write_text('#include "c.cuh"\nint b;\n')
+    (sources / "c.cuh").write_text("int c;\n")
+    lines = [line for line in read_source("a.cu").splitlines() if line]
+    assert lines == ["int c;", "int b;", "int a;"]
+
+
+def test_sources_of_the_package_are_complete() -> None:
+    assert (source_directory() / "common/smoke.cu").is_file()
+    for source in source_directory().glob("*.cu"):
+        assert '#include "' not in read_source(source.name)
+
+
+@pytest.fixture
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    folder = tmp_path / "cache"
+    monkeypatch.setenv("HAPGPU_CACHE_DIR", str(folder))
+    return folder
+
+
+def kept_in(cache: Path) -> list[Path]:
+    return sorted(cache.rglob("*.kernel"))
+
+
+def refuse_to_compile(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gpu_launch, "compile_kernel", lambda *_: pytest.fail("compiled again"))
+
+
+def test_cubins_are_compiled_once(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    cubin, name = gpu_launch._cached_cubin(ADD, "sm_90")
+    assert len(kept_in(cache)) == 1
+    assert is_elf(cubin)
+    assert name == "double_all"
+    refuse_to_compile(monkeypatch)
+    assert gpu_launch._cached_cubin(ADD, "sm_90") == (cubin, name)
+
+
+@pytest.mark.parametrize("length", [0, 40, 64, 500, -1])
+def test_a_cubin_cut_short_is_compiled_anew(
+    length: int, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    compiled = gpu_launch._cached_cubin(ADD, "sm_90")
+    (file,) = kept_in(cache)
+    file.write_bytes(file.read_bytes()[:length])
+    assert gpu_launch._cached_cubin(ADD, "sm_90") == compiled
+    refuse_to_compile(monkeypatch)
+    assert gpu_launch._cached_cubin(ADD, "sm_90") == compiled
+
+
+def test_a_cubin_of_another_architecture_is_compiled_anew(cache: Path) -> None:
+    right = gpu_launch._cached_cubin(ADD, "sm_90")
+    (place,) = kept_in(cache)
+    gpu_launch._cached_cubin(ADD, "sm_80")
+    (other,) = set(kept_in(cache)) - {place}
+    other.replace(place)
+    assert gpu_launch._cached_cubin(ADD, "sm_90") == right
+
+
+def test_cubins_depend_on_text_options_and_architecture(
+    cache: Path, sources: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def count(number: int = 90) -> int:
+        gpu_launch._cached_cubin(Kernel("k.cu", "k", ()), f"sm_{number}")
+        return len(kept_in(cache))
+
+    (sources / "k.cu").write_text('#include "h.cuh"\nextern "C" __global__ void k() {}\n')
+    (sources / "h.cuh").write_text("constexpr int h = 1;\n")
+    assert count() == count() == 1
+    assert count(80) == 2
+    (sources / "h.cuh").write_text("constexpr int h = 2;\n")
+    assert count() == 3
+    monkeypatch.setattr(gpu_launch, "OPTIONS", (*gpu_launch.OPTIONS, "-DX"))
+    assert count() == 4
+
+
+def test_a_cache_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    occupied = tmp_path / "file"
+    occupied.touch()
+    monkeypatch.setenv("HAPGPU_CACHE_DIR", str(occupied))
+    cubin, _ = gpu_launch._cached_cubin(ADD, "sm_90")
+    assert is_elf(cubin)
+
+
+INT32 = np.dtype(np.int32)
+
+
+@dataclass
+class DeviceArray:
+    """As much of an array on a device as a launch looks at."""
+
+    size: int
+    dtype: np.dtype[Any] = INT32
+    contiguous: bool = True
+    device_id: int = 0
+
+    @property
+    def flags(self) -> SimpleNamespace:
+        return SimpleNamespace(c_contiguous=self.contiguous)
+
+    @property
+    def data(self) -> SimpleNamespace:
+        return SimpleNamespace(device_id=self.device_id)
+
+
+@dataclass
+class RecordingFunction:
+    """Stands in for the function of a loaded module."""
+
+    calls: list[tuple[Any, ...]] = field(default_factory=list)
+
+    def __call__(self, *arguments: Any) -> None:
+        self.calls.append(arguments)
+
+
+@pytest.fixture
+def function() -> RecordingFunction:
+    return RecordingFunction()
+
+
+@pytest.fixture
+def loaded(function: RecordingFunction) -> LoadedKernel:
+    parameters = (
+        Array("values", np.int32, "n"),
+        Array("offsets", np.int32, "n", extra=1),
+        Scalar("n", np.int32),
+        Scalar("total", np.int64),
+    )
+    return LoadedKernel(Kernel("k.cu", "k", parameters), function, device=0)
+
+
+def test_right_arguments_are_launched(loaded: LoadedKernel, function: RecordingFunction) -> None:
+    values, offsets = DeviceArray(5), DeviceArray(6)
+    loaded.launch(3, 128, (values, offsets, 5, 2**40))
+    [(grid, block, arguments)] = function.calls
+    assert (grid, block) == ((3,), (128,))
+    assert arguments[0] is values
+    assert arguments[1] is offsets
+    assert arguments[2:] == (5, 2**40)
+    assert [type(argument) for argument in arguments[2:]] == [np.int32, np.int64]
+
+
+def test_longer_arrays_are_fine(loaded: LoadedKernel, function: RecordingFunction) -> None:
+    loaded.launch(1, 32, (DeviceArray(9), DeviceArray(9), 5, 0))
+    assert len(function.calls) == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        ((DeviceArray(5, np.dtype(np.int64)), DeviceArray(6), 5, 0), TypeError, "values.*int64"),
+        ((DeviceArray(5, np.dtype(np.uint32)), DeviceArray(6), 5, 0), TypeError, "not int32"),
+        ((DeviceArray(4), DeviceArray(6), 5, 0), ValueError, "values has 4 elements, not 5"),
+        ((DeviceArray(5), DeviceArray(5), 5, 0), ValueError, "offsets has 5 elements, not 6"),
+        ((DeviceArray(5, contiguous=False), DeviceArray(6), 5, 0), ValueError, "contiguous"),
+        ((DeviceArray(5), DeviceArray(6, device_id=1), 5, 0), ValueError, "device 0"),
+        ((DeviceArray(5), DeviceArray(6), 5), ValueError, "takes 4 arguments"),
+        ((DeviceArray(5), DeviceArray(6), 5, 0, 0), ValueError, "takes 4 arguments"),
+        ((DeviceArray(5), DeviceArray(6), 2**31, 0), OverflowError, "2147483648"),
+    ],
+)
+def test_wrong_arguments_are_not_launched(
+    arguments: tuple[Any, ...],
+    error: type[Exception],
+    message: str,
+    loaded: LoadedKernel,
+    function: RecordingFunction,
+) -> None:
+    with pytest.raises(error, match=message):
+        loaded.launch(1, 32, arguments)
+    assert function.calls == []
+
+
+@pytest.mark.gpu
+def test_smoke_test_of_a_gpu() -> None:
+    assert smoke_test(0) is None
+
+
+@pytest.mark.gpu
+def test_launches_on_a_gpu_are_checked(cache: Path) -> None:
+    with cupy.cuda.Device(0):
+        load_kernel.cache_clear()
+        loaded = load_kernel(ADD, 0)
+        assert kept_in(cache)
+        values = cupy.arange(100, dtype=np.int32)
+        loaded.launch(1, 128, (values, 100))
+        assert values.tolist() == [2 * k for k in range(100)]
+        with pytest.raises(TypeError, match="float32"):
+            loaded.launch(1, 128, (values.astype(np.float32), 100))
+        with pytest.raises(ValueError, match="50 elements"):
+            loaded.launch(1, 128, (values[:50], 100))
+        with pytest.raises(ValueError, match="contiguous"):
+            loaded.launch(1, 128, (values[::2], 50))
+        assert values.tolist() == [2 * k for k in range(100)]
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("length", [0, 100, 1000])
+def test_a_damaged_cache_on_a_gpu(cache: Path, length: int) -> None:
+    load_kernel.cache_clear()
+    assert smoke_test(0) is None
+    (file,) = kept_in(cache)
+    file.write_bytes(file.read_bytes()[:length])
+    load_kernel.cache_clear()
+    assert smoke_test(0) is None
+    load_kernel.cache_clear()
+
+
+def test_usage_without_a_report_is_an_error() -> None:
+    with pytest.raises(DeviceError, match="did not report"):
+        usage(gpu_launch.Compiled(b"", "k", "no such line"))

@@ -1,0 +1,68 @@
+"""Run statistics."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+import hapgpu
+from hapgpu.errors import OutputError
+from hapgpu.runtime.pipeline import run_pipeline
+from hapgpu.runtime.statistics import RunStatistics
+
+
+def test_statistics_of_a_pipeline(tmp_path: Path) -> None:
+    stats = RunStatistics("realign", ["hapgpu", "realign", "x.bam"], ["cpu"], 2)
+
+    def write(batch: int) -> int:
+        stats.count("reads", batch)
+        stats.count("batches", 1)
+        return batch
+
+    run_pipeline(
+        stats.timed_source("read", range(5)),
+        [stats.timed("align", abs)] * 2,
+        stats.timed("write", write),
+    )
+    path = tmp_path / "run.json"
+    stats.write(path)
+    written = json.loads(path.read_text())
+    seconds = written.pop("seconds")
+    assert set(seconds) == {"read", "align", "write", "total"}
+    assert all(0 <= spent <= 2 * seconds["total"] for spent in seconds.values())
+    assert written == {
+        "schema_version": 1,
+        "tool": "hapgpu",
+        "version": hapgpu.__version__,
+        "command": "realign",
+        "command_line": ["hapgpu", "realign", "x.bam"],
+        "devices": ["cpu"],
+        "threads": 2,
+        "counts": {"reads": 10, "batches": 5},
+    }
+
+
+def test_a_description_stands_beside_the_counts() -> None:
+    stats = RunStatistics("chain", [], [], 1)
+    stats.count("anchors", 3)
+    stats.describe("ranges", {"mean": 1.5})
+    stats.describe("ranges", {"mean": 2.5, "histogram": {"0": 1}})
+    told = stats.as_dict()
+    assert told["counts"] == {"anchors": 3}
+    assert told["ranges"] == {"mean": 2.5, "histogram": {"0": 1}}
+
+
+def test_time_of_a_failing_stage_is_counted() -> None:
+    stats = RunStatistics("realign", [], [], 1)
+    with pytest.raises(ZeroDivisionError):
+        stats.timed("align", lambda value: 1 // value)(0)
+    assert "align" in str(stats.as_dict())
+
+
+def test_unwritable_file_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "absent" / "run.json"
+    with pytest.raises(OutputError, match=re.escape(f"cannot write {path}: No such file")):
+        RunStatistics("realign", [], [], 1).write(path)
