@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from hapgpu.version import __version__
+
 TYPE_CHECKING = False  # as in `typing`, whose import is the longest that a program would begin with
 if TYPE_CHECKING:
     from hapgpu.chaining.anchors.files import load_anchors
@@ -12,12 +14,8 @@ if TYPE_CHECKING:
     from hapgpu.genotyping.api import Genotypes, genotype
     from hapgpu.mapping.api import FMIndex, Hits
     from hapgpu.pairhmm.api import pair_hmm, pair_hmm_batches
-    from hapgpu.realign.api import Alignments, align
-    from hapgpu.realign.projection.haplotype_cigars import haplotype_cigar
-    from hapgpu.realign.projection.project import realign_to_reference
+    from hapgpu.realign.api import Alignments, align, haplotype_cigar, realign_to_reference
     from hapgpu.realign.scoring import Overhang, Scoring
-
-__version__ = "0.1.0"
 
 __all__ = [
     "Alignments",
@@ -30,6 +28,7 @@ __all__ = [
     "Hits",
     "Overhang",
     "Scoring",
+    "__version__",
     "align",
     "chain",
     "genotype",
@@ -53,11 +52,11 @@ _MODULES = {
     "align": "hapgpu.realign.api",
     "chain": "hapgpu.chaining.api",
     "genotype": "hapgpu.genotyping.api",
-    "haplotype_cigar": "hapgpu.realign.projection.haplotype_cigars",
+    "haplotype_cigar": "hapgpu.realign.api",
     "load_anchors": "hapgpu.chaining.anchors.files",
     "pair_hmm": "hapgpu.pairhmm.api",
     "pair_hmm_batches": "hapgpu.pairhmm.api",
-    "realign_to_reference": "hapgpu.realign.projection.project",
+    "realign_to_reference": "hapgpu.realign.api",
     "Overhang": "hapgpu.realign.scoring",
     "Scoring": "hapgpu.realign.scoring",
 }

@@ -20,13 +20,13 @@ from hapgpu.mapping.search import kernels as fmindex
 from hapgpu.pairhmm.launch.kernels import forward_kernel
 from hapgpu.pairhmm.launch.layouts import COLUMNS
 from hapgpu.realign.align.cuda import MOST_COLUMNS, kernel_for
-from hapgpu.runtime.gpu.launch import (
-    Kernel,
+from hapgpu.runtime.gpu.compiler import (
     Usage,
     compile_kernel,
     source_directory,
     usage,
 )
+from hapgpu.runtime.gpu.kernel import Kernel
 
 ARCHITECTURES = ("sm_70", "sm_75", "sm_80", "sm_86", "sm_89", "sm_90", "sm_100", "sm_120")
 _GLOBAL = re.compile(r"__global__ void(?:\s+__launch_bounds__\([^)]*\))?\s+(\w+)\(")

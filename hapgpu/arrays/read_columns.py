@@ -7,7 +7,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hapgpu.arrays.ragged import Ragged, ReadBatch, offsets_of
+from hapgpu.arrays.batches import ReadBatch
+from hapgpu.arrays.ragged import Ragged, offsets_of
 
 
 class ReadColumns(NamedTuple):

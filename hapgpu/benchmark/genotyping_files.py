@@ -11,7 +11,7 @@ import numpy as np
 import pysam
 from numpy.typing import NDArray
 
-from hapgpu.arrays.ragged import ReadBatch
+from hapgpu.arrays.batches import ReadBatch
 from hapgpu.errors import InputError, UsageError
 from hapgpu.haplotypes.batches import ReferenceSlice
 from hapgpu.io.alignments.writer import open_writer

@@ -23,7 +23,7 @@ from hapgpu.io.fastx.spans import ReadSpans
 from hapgpu.mapping.index.build import build_index
 from hapgpu.mapping.index.fm_index import IndexData
 from hapgpu.mapping.index.open import open_index
-from hapgpu.mapping.run.cpu import block_transfer, mappers_for
+from hapgpu.mapping.run.workers import block_transfer, mappers_for
 from hapgpu.mapping.sam.options import SamOptions
 from hapgpu.mapping.search import cpu
 from hapgpu.mapping.search.hits import SearchOptions

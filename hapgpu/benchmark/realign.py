@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hapgpu.arrays.ragged import PairBatch, Ragged
+from hapgpu.arrays.batches import PairBatch
+from hapgpu.arrays.ragged import Ragged
 from hapgpu.realign.align.dispatch import align_pairs, score_pairs
 from hapgpu.realign.scoring import PRESETS, Overhang
 from hapgpu.runtime.devices import CpuDevice, Device

@@ -8,8 +8,8 @@ from typing import Final, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from hapgpu.arrays.batches import ReadBatch
 from hapgpu.arrays.bytes import Integer
-from hapgpu.arrays.ragged import ReadBatch
 from hapgpu.arrays.ragged_view import Rows, last_at_most, read_only, rows_of
 from hapgpu.io.bam.constants import QUERY_OPERATIONS, REFERENCE_OPERATIONS, SOFT_CLIP
 from hapgpu.runtime.jit import njit

@@ -10,8 +10,8 @@ from typing import Annotated, Final, NoReturn
 import typer
 from typer.main import get_command
 
-import hapgpu
 from hapgpu.cli.terminal.messages import faults_explained
+from hapgpu.version import __version__
 
 COMMANDS: Final = {
     "realign": "Align reads to haplotypes, exactly as GATK does.",
@@ -84,7 +84,7 @@ def _not_chosen() -> None:
 
 def _print_version(value: bool) -> None:  # noqa: FBT001  (Typer passes it by position)
     if value:
-        typer.echo(f"hapgpu {hapgpu.__version__}")
+        typer.echo(f"hapgpu {__version__}")
         raise typer.Exit
 
 

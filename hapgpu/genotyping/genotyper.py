@@ -9,7 +9,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from hapgpu.arrays.ragged import ReadBatch, offsets_of
+from hapgpu.arrays.batches import ReadBatch
+from hapgpu.arrays.ragged import offsets_of
 from hapgpu.genotyping.batches import Calls, LocusReads, ReadWindows
 from hapgpu.genotyping.calls.genotypes import calls_of
 from hapgpu.genotyping.calls.likelihoods import site_likelihoods

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-import hapgpu
 from hapgpu.genotyping.batches import LocusReads
 from hapgpu.genotyping.calls.vcf_lines import call_lines
 from hapgpu.genotyping.genotyper import Genotyper
@@ -19,6 +18,7 @@ from hapgpu.runtime.pipeline import run_pipeline
 from hapgpu.runtime.pool import MOST_IO_THREADS
 from hapgpu.runtime.progress import Progress
 from hapgpu.runtime.statistics import RunStatistics
+from hapgpu.version import __version__
 
 PAIR_HMM: Final = "pair-HMM"
 """The stage of the statistics that is the pair-HMM."""
@@ -107,7 +107,7 @@ def write_genotypes(
         The VCF cannot be written.
     """
     header = genotyped_header(
-        session.header, session.contigs, session.samples, command_line, hapgpu.__version__
+        session.header, session.contigs, session.samples, command_line, __version__
     )
     timed = statistics.timed
     lengths = list(session.contigs.values())

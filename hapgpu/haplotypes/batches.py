@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import IntEnum
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hapgpu.arrays.ragged import Ragged
-from hapgpu.haplotypes.sites.columns import Sites
+from hapgpu.io.vcf.records import VcfRecord
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,4 +175,66 @@ class LocusBatch:
             self.extents.slice(first, last),
             self.loci.slice(start, stop),
             self.haplotypes.slice(start, stop, first_allele),
+        )
+
+
+class AlleleKind(IntEnum):
+    """What is known of an allele."""
+
+    SEQUENCE = 0
+    SPANNED = 1
+    """`*`: an upstream deletion has taken the site."""
+    SYMBOLIC = 2
+    """`<DEL>`, a breakend, a missing allele or one with an N: its sequence is not told."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sites:
+    """s records of one contig, in the order of their positions.
+
+    Attributes
+    ----------
+    records
+        As they were read.
+    starts
+        int64[s], 0-based position of the first base of REF.
+    alleles
+        uint8 text, upper case, a rows: REF and each ALT, site by site; empty where the kind is
+        not SEQUENCE.
+    kinds
+        uint8[a], `AlleleKind`.
+    allele_offsets
+        int64[s + 1]: the alleles of site i are rows `allele_offsets[i]` (REF) to
+        `allele_offsets[i + 1]`.
+    """
+
+    records: tuple[VcfRecord, ...]
+    starts: NDArray[np.int64]
+    alleles: Ragged
+    kinds: NDArray[np.uint8]
+    allele_offsets: NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return self.starts.size
+
+    @property
+    def ends(self) -> NDArray[np.int64]:
+        """int64[s]: where REF ends, half-open."""
+        ends: NDArray[np.int64] = self.starts + self.alleles.lengths[self.allele_offsets[:-1]]
+        return ends
+
+    @property
+    def allele_sites(self) -> NDArray[np.int64]:
+        """int64[a]: the site of each allele."""
+        return np.repeat(np.arange(len(self)), np.diff(self.allele_offsets))
+
+    def slice(self, start: int, stop: int) -> Sites:
+        """Sites start to stop, sharing memory with these."""
+        first, last = self.allele_offsets[[start, stop]]
+        return Sites(
+            self.records[start:stop],
+            self.starts[start:stop],
+            self.alleles.slice(first, last),
+            self.kinds[first:last],
+            self.allele_offsets[start : stop + 1] - first,
         )

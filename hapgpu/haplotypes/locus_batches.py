@@ -11,11 +11,18 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from hapgpu.haplotypes.batches import Choices, Extents, LocusBatch, ReferenceSlice
+from hapgpu.haplotypes.batches import (
+    AlleleKind,
+    Choices,
+    Extents,
+    LocusBatch,
+    ReferenceSlice,
+    Sites,
+)
 from hapgpu.haplotypes.candidates.haplotypes import haplotypes_of
 from hapgpu.haplotypes.candidates.phased import choices_of_samples, option_counts
 from hapgpu.haplotypes.candidates.unphased import choices_of_sites
-from hapgpu.haplotypes.sites.columns import AlleleKind, Sites, sites_of
+from hapgpu.haplotypes.sites.columns import sites_of
 from hapgpu.haplotypes.sites.loci import OVERLAPPING_FACTOR, loci_of
 from hapgpu.haplotypes.sites.record_batches import (
     USUAL_LIMITS,

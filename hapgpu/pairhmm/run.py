@@ -10,8 +10,7 @@ from typing import Final, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from hapgpu.cli.terminal.progress import choose_progress
-from hapgpu.cli.terminal.summary import split_batches, worker_devices
+from hapgpu.arrays.batches import split_batches
 from hapgpu.errors import InputError
 from hapgpu.haplotypes.pairing.haplotype_set import HaplotypeSet
 from hapgpu.io.alignments.reader import open_reads
@@ -27,9 +26,10 @@ from hapgpu.pairhmm.text_batches.tables import (
     likelihood_matrix,
     likelihood_table,
 )
-from hapgpu.runtime.devices import CpuDevice, Device
+from hapgpu.runtime.devices import CpuDevice, Device, worker_devices
 from hapgpu.runtime.pipeline import run_pipeline
 from hapgpu.runtime.pool import MOST_IO_THREADS
+from hapgpu.runtime.progress import Progress
 from hapgpu.runtime.statistics import RunStatistics
 
 _CELLS_PER_BATCH: Final = 10_000_000_000
@@ -47,7 +47,7 @@ class LikelihoodRun:
     devices: list[Device]
     threads: int
     output: Path | None
-    quiet: bool
+    progress: Progress
     statistics: RunStatistics
 
     def pipe(
@@ -61,7 +61,7 @@ class LikelihoodRun:
             self.statistics.timed_source("read", source),
             [self.statistics.timed("score", worker) for worker in workers],
             self.statistics.timed("write", sink),
-            progress=choose_progress("hapgpu pairhmm", quiet=self.quiet),
+            progress=self.progress,
             threaded=not isinstance(self.devices[0], CpuDevice),
         )
 

@@ -8,10 +8,17 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from hapgpu.arrays.ragged import AlignmentBatch, PairBatch, Ragged
-from hapgpu.cigar.encoding import cigar_strings
+from hapgpu.arrays.batches import AlignmentBatch, PairBatch
+from hapgpu.arrays.ragged import Ragged
+from hapgpu.cigar.encoding import (
+    cigar_strings,
+    parse_cigar,
+    query_lengths,
+)
 from hapgpu.errors import InputError, UsageError
 from hapgpu.realign.align.dispatch import align_pairs
+from hapgpu.realign.projection.haplotype_cigars import anchor_haplotypes, pad_pairs
+from hapgpu.realign.projection.project import PlacedHaplotypes, project_alignments
 from hapgpu.realign.scoring import Overhang, Scoring, resolve_overhang, resolve_scoring
 from hapgpu.runtime.devices import resolve_devices
 
@@ -115,3 +122,105 @@ def _as_ragged(sequences: Sequence[bytes | str] | Ragged) -> Ragged:
     except UnicodeEncodeError as error:
         message = f"a sequence holds '{error.object[error.start]}', which is not ASCII"
         raise InputError(message) from error
+
+
+def haplotype_cigar(
+    reference: str | bytes,
+    haplotype: str | bytes,
+    *,
+    scoring: str | Scoring = "haplotype-to-reference",
+    overhang: str | Overhang = "softclip",
+) -> str | None:
+    """CIGAR of a haplotype that starts and ends with its reference haplotype.
+
+    Parameters
+    ----------
+    reference, haplotype
+        The bases; one of them may be empty.
+    scoring, overhang
+        As for `align`.
+
+    Returns
+    -------
+    The CIGAR, with indels left-aligned and deletions at its ends kept; None if there is no
+    alignment from end to end (GATK's CigarUtils.calculateCigar).
+
+    Raises
+    ------
+    InputError
+        If both sequences are empty, or one is not ASCII text.
+    UsageError
+        If a name is unknown.
+    """
+    if not reference and not haplotype:
+        raise InputError("cannot align an empty haplotype with an empty reference")
+    row = np.zeros(1, dtype=np.int32)
+    pairs = PairBatch(as_row(reference, "reference"), as_row(haplotype, "haplotype"), row, row)
+    padded = pad_pairs(pairs)
+    alignments = align(
+        padded.references, padded.queries, scoring=scoring, overhang=overhang, device="cpu"
+    )
+    cigars, ok = anchor_haplotypes(
+        pairs, AlignmentBatch(alignments.score, alignments.offset, alignments.cigars)
+    )
+    return cigar_strings(cigars)[0] if ok[0] else None
+
+
+def realign_to_reference(
+    read: str | bytes,
+    haplotype: str | bytes,
+    haplotype_cigar: str,
+    reference_haplotype: str | bytes,
+    haplotype_start: int,
+    reference_start: int,
+) -> tuple[int, str] | None:
+    """Align a read to its haplotype and project it onto the reference.
+
+    Parameters
+    ----------
+    read, haplotype, reference_haplotype
+        The bases, those of the read without soft clips.
+    haplotype_cigar
+        The haplotype's alignment with the reference haplotype.
+    haplotype_start
+        GATK's alignment start of the haplotype relative to the reference.
+    reference_start
+        Position of the first base of the locus.
+
+    Returns
+    -------
+    Position, in the units of `reference_start`, and CIGAR with indels left-aligned; None where
+    GATK would leave the read as it is (AlignmentUtils.createReadAlignedToRef).
+
+    Raises
+    ------
+    InputError
+        If a sequence is empty or not ASCII text, or the CIGAR does not fit the haplotype.
+    """
+    reads = _bases(read, "read")
+    haplotypes = _bases(haplotype, "haplotype")
+    references = _bases(reference_haplotype, "reference haplotype")
+    elements = parse_cigar(haplotype_cigar)
+    cigars = Ragged.from_lengths(elements, [elements.size])
+    if query_lengths(cigars)[0] != haplotypes.lengths[0]:
+        message = (
+            f"haplotype CIGAR {haplotype_cigar} is for {query_lengths(cigars)[0]} bases, "
+            f"but the haplotype has {haplotypes.lengths[0]}"
+        )
+        raise InputError(message)
+    row = np.zeros(1, dtype=np.int32)
+    starts = np.array([[haplotype_start], [reference_start]], dtype=np.int64)
+    placed = PlacedHaplotypes(cigars, starts[0], row, references, starts[1])
+    alignments = align(haplotypes, reads, device="cpu")
+    batch = AlignmentBatch(alignments.score, alignments.offset, alignments.cigars)
+    projections = project_alignments(reads, batch, row, placed, row, row)
+    if not projections.ok[0]:
+        return None
+    return int(projections.positions[0]), cigar_strings(projections.cigars)[0]
+
+
+def _bases(sequence: str | bytes, what: str) -> Ragged:
+    if not sequence:
+        message = f"the {what} is empty"
+        raise InputError(message)
+    return as_row(sequence, what)

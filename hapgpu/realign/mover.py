@@ -9,9 +9,12 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from hapgpu.arrays.ragged import AlignmentBatch, PairBatch, ReadBatch, offsets_of
+from hapgpu.arrays.batches import AlignmentBatch, PairBatch, ReadBatch
+from hapgpu.arrays.ragged import offsets_of
+from hapgpu.cigar.clips import Clips, clips_of, with_hard_clips
 from hapgpu.cigar.encoding import reference_lengths
 from hapgpu.cigar.mismatches import mismatch_tags
+from hapgpu.haplotypes.pairing.extended_haplotypes import ExtendedHaplotypes, Extender
 from hapgpu.haplotypes.pairing.pairs import CandidateFinder, Candidates
 from hapgpu.io.bam.header import SamHeader
 from hapgpu.realign.align.dispatch import align_pairs, score_pairs
@@ -26,8 +29,6 @@ from hapgpu.realign.projection.clip_ends import are_same_alignments, clip_end_in
 from hapgpu.realign.projection.placement import Placement
 from hapgpu.realign.projection.project import Projections, project_alignments
 from hapgpu.realign.queries.clip_variants import ClipVariants
-from hapgpu.realign.queries.extended_haplotypes import ExtendedHaplotypes, Extender
-from hapgpu.realign.queries.queries import Clips, clips_of, with_hard_clips
 from hapgpu.realign.realigner import RealignOptions
 from hapgpu.realign.scoring import Overhang
 from hapgpu.realign.selection.by_likelihood import INFORMATIVE

@@ -8,8 +8,14 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from hapgpu.arrays.ragged import AlignmentBatch, PairBatch, Ragged, ReadBatch
+from hapgpu.arrays.batches import AlignmentBatch, PairBatch, ReadBatch
+from hapgpu.arrays.ragged import Ragged
 from hapgpu.cigar.mismatches import mismatch_tags
+from hapgpu.haplotypes.pairing.extended_haplotypes import (
+    GAP_ROOM,
+    ExtendedHaplotypes,
+    Extender,
+)
 from hapgpu.haplotypes.pairing.haplotype_set import HaplotypeSet
 from hapgpu.haplotypes.pairing.pairs import CandidateFinder, Candidates
 from hapgpu.io.bam.header import SamHeader
@@ -17,12 +23,7 @@ from hapgpu.realign.align.dispatch import align_pairs
 from hapgpu.realign.projection.clip_ends import clip_end_insertions
 from hapgpu.realign.projection.placement import Placement
 from hapgpu.realign.projection.project import project_alignments
-from hapgpu.realign.queries.extended_haplotypes import (
-    GAP_ROOM,
-    ExtendedHaplotypes,
-    Extender,
-)
-from hapgpu.realign.queries.queries import Queries, queries_of
+from hapgpu.realign.queries.orientations import Queries, queries_of
 from hapgpu.realign.records.build import NewAlignments, realigned_records
 from hapgpu.realign.scoring import Overhang, Scoring
 from hapgpu.realign.selection.by_likelihood import LikelihoodChoice

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, TypeVar
 
-from hapgpu.arrays.ragged import ReadBatch
+from hapgpu.arrays.batches import ReadBatch
 from hapgpu.errors import UsageError
 from hapgpu.haplotypes.pairing.haplotype_set import HaplotypeSet
 from hapgpu.io.alignments.reader import ReadSource, open_reads

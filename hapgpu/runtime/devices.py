@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 from hapgpu.errors import DeviceError, UsageError
 from hapgpu.runtime.cupy_cache import settle_cupy_cache
 
 MEMORY_SHARE = 0.8
 """Share of the free memory of a GPU that is used unless the user sets a limit."""
+
+_WORKERS_PER_GPU: Final = 2  # one prepares and finishes batches while the other has the GPU
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,3 +209,12 @@ def _gpu_indices(text: str) -> list[int] | None:
         message = f"unknown device '{text}': give auto, cpu, cuda, cuda:0 or cuda:0,2"
         raise UsageError(message)
     return sorted({int(part) for part in parts})
+
+
+def worker_devices(devices: Sequence[Device]) -> list[Device]:
+    """Return the devices, each as often as it works on batches; the CPU has a pool of its own."""
+    return [
+        device
+        for device in devices
+        for _ in range(1 if isinstance(device, CpuDevice) else _WORKERS_PER_GPU)
+    ]

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator
-from pathlib import Path
 from threading import Lock
 from typing import Final, TypeVar
 
-import hapgpu
-from hapgpu.io.files.output import write_json
+from hapgpu.version import __version__
 
 SCHEMA_VERSION: Final = 1
 
@@ -38,7 +36,7 @@ class RunStatistics:
         self._about = {
             "schema_version": SCHEMA_VERSION,
             "tool": "hapgpu",
-            "version": hapgpu.__version__,
+            "version": __version__,
             "command": command,
             "command_line": list(command_line),
             "devices": list(devices),
@@ -111,13 +109,3 @@ class RunStatistics:
             rounded = {stage: round(spent, 6) for stage, spent in seconds.items()}
             counts = dict(self._counts)
             return {**self._about, "counts": counts, **self._descriptions, "seconds": rounded}
-
-    def write(self, path: str | Path) -> None:
-        """Write `as_dict` as JSON.
-
-        Raises
-        ------
-        OutputError
-            The file cannot be written.
-        """
-        write_json(path, self.as_dict())

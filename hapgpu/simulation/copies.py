@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 from hapgpu.arrays.bytes import Integer
 from hapgpu.arrays.ragged import Ragged
 from hapgpu.arrays.ragged_view import Rows, read_only, rows_of
-from hapgpu.haplotypes.batches import ReferenceSlice
-from hapgpu.haplotypes.sites.columns import AlleleKind, Sites
+from hapgpu.haplotypes.batches import AlleleKind, ReferenceSlice, Sites
 from hapgpu.haplotypes.sites.trimmed_alleles import Edits, edits_of
 from hapgpu.runtime.jit import njit
 from hapgpu.simulation.phased_variants import PhasedVariants

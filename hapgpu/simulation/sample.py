@@ -8,7 +8,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from hapgpu.arrays.ragged import Ragged, ReadBatch
+from hapgpu.arrays.batches import ReadBatch
+from hapgpu.arrays.ragged import Ragged
 from hapgpu.haplotypes.batches import ReferenceSlice
 from hapgpu.io.bam.header import SamHeader
 from hapgpu.simulation.copies import CopyEdits, chromosome_copy, copy_edits

@@ -9,8 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hapgpu.haplotypes.batches import ReferenceSlice
-from hapgpu.haplotypes.sites.columns import AlleleKind, Sites
+from hapgpu.haplotypes.batches import AlleleKind, ReferenceSlice, Sites
 from hapgpu.haplotypes.sites.shift_ranges import extents_of
 from hapgpu.simulation.phased_variants import PhasedVariants
 

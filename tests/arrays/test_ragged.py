@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hapgpu.arrays.ragged import AlignmentBatch, PairBatch, Ragged, ReadBatch, offsets_of
+from hapgpu.arrays.batches import AlignmentBatch, PairBatch, ReadBatch
+from hapgpu.arrays.ragged import Ragged, offsets_of
 
 ROWS = st.lists(st.binary(max_size=6), max_size=8)
 SOME_ROWS = st.lists(st.binary(max_size=6), min_size=1, max_size=8)

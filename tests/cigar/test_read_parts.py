@@ -11,7 +11,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from hapgpu.arrays.ragged import ReadBatch
+from hapgpu.arrays.batches import ReadBatch
 from hapgpu.cigar.read_parts import ReadParts, clipped_parts
 from hapgpu.io.alignments.reader import open_reads
 from tests.genotyping.short_reads import ShortRead, batch_of

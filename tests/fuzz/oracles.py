@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 import pysam
 
-from hapgpu.arrays.ragged import ReadBatch
+from hapgpu.arrays.batches import ReadBatch
 from hapgpu.io.files.htslib import silent_htslib
 from tests.fuzz.place import Place
 

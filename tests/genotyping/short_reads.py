@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hapgpu.arrays.ragged import Ragged, ReadBatch
+from hapgpu.arrays.batches import ReadBatch
+from hapgpu.arrays.ragged import Ragged
 
 ELEMENT = re.compile(r"(\d+)([MIDNSHP=X])")
 

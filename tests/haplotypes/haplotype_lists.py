@@ -8,10 +8,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from hapgpu.arrays.ragged import Ragged, offsets_of
-from hapgpu.haplotypes.batches import Choices, Haplotypes, Loci, ReferenceSlice
+from hapgpu.haplotypes.batches import Choices, Haplotypes, Loci, ReferenceSlice, Sites
 from hapgpu.haplotypes.candidates.haplotypes import haplotypes_of
 from hapgpu.haplotypes.candidates.unphased import choices_of_sites
-from hapgpu.haplotypes.sites.columns import Sites, sites_of
+from hapgpu.haplotypes.sites.columns import sites_of
 from hapgpu.haplotypes.sites.loci import loci_of
 from hapgpu.haplotypes.sites.shift_ranges import extents_of
 from hapgpu.io.vcf.records import VcfRecord

@@ -12,7 +12,8 @@ import numpy as np
 import pysam
 from hypothesis import strategies as st
 
-from hapgpu.arrays.ragged import Ragged, ReadBatch
+from hapgpu.arrays.batches import ReadBatch
+from hapgpu.arrays.ragged import Ragged
 
 TagValue = str | int | float | array
 QUERY_OPERATIONS = (0, 1, 4, 7, 8)

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import pysam
 
-from hapgpu.arrays.ragged import ReadBatch
+from hapgpu.arrays.batches import ReadBatch
 from hapgpu.io.alignments.writer import open_writer
 from hapgpu.simulation.fragments import ReadModel
 from hapgpu.simulation.phased_variants import PhasedVariants, vcf_text

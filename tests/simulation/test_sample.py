@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hapgpu.arrays.ragged import ReadBatch
+from hapgpu.arrays.batches import ReadBatch
 from hapgpu.io.alignments.writer import open_writer
 from hapgpu.simulation.alignments import align
 from hapgpu.simulation.copies import INSERTED, chromosome_copy, copy_edits

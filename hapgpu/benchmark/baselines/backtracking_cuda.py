@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 import cupy
 import numpy as np
@@ -10,11 +10,28 @@ import numpy as np
 from hapgpu.benchmark.baselines.backtracking import MOST_RESULTS
 from hapgpu.mapping.index.cuda import DeviceIndex
 from hapgpu.mapping.search.cuda import DeviceReads
-from hapgpu.mapping.search.kernels import BACKTRACK
+from hapgpu.mapping.search.kernels import OCCURRENCES, READS
+from hapgpu.runtime.gpu.kernel import Array, Kernel, Scalar
 from hapgpu.runtime.gpu.launch import load_kernel
 
 _THREADS = 256
 _STRANDS = 2
+
+BACKTRACK: Final = Kernel(
+    "benchmark/backtracking.cu",
+    "backtrack",
+    (
+        *OCCURRENCES,
+        Scalar("rows", np.uint32),
+        *READS,
+        Scalar("strands", np.int32),
+        Scalar("most", np.int32),
+        Array("slots", np.uint32, "total_slots", width=4),
+        Array("counts", np.int32, "searches"),
+        Scalar("searches", np.int32),
+        Scalar("total_slots", np.int64),
+    ),
+)
 
 
 def backtrack_on_device(

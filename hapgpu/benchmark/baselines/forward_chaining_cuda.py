@@ -14,7 +14,8 @@ import numpy as np
 from hapgpu.chaining.batches import Anchors, ChainScores
 from hapgpu.chaining.parameters import ChainRules
 from hapgpu.chaining.scores.segments_cuda import ANCHOR_ARRAYS, OFFSETS, SCORE_ARRAYS
-from hapgpu.runtime.gpu.launch import Array, Kernel, Scalar, load_kernel
+from hapgpu.runtime.gpu.kernel import Array, Kernel, Scalar
+from hapgpu.runtime.gpu.launch import load_kernel
 
 _THREADS: Final = 128  # as in the paper
 _MOST_BLOCKS: Final = 2**20

@@ -13,7 +13,7 @@ from hapgpu.benchmark.measurement import Measurement, median_seconds
 from hapgpu.chaining.index.build import build_index
 from hapgpu.chaining.index.minimizer_index import MinimizerIndex
 from hapgpu.chaining.options import MapOptions
-from hapgpu.chaining.run.cpu import block_transfer, chainers_for
+from hapgpu.chaining.run.workers import block_transfer, chainers_for
 from hapgpu.io.fastx.cpu import parse_block
 from hapgpu.io.fastx.limits import LONG_READS
 from hapgpu.io.fastx.read_block import ReadBlock

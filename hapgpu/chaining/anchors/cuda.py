@@ -8,7 +8,7 @@ import cupy
 import numpy as np
 
 from hapgpu.chaining.batches import Anchors, Seeds
-from hapgpu.runtime.gpu.launch import Array, Kernel, Scalar
+from hapgpu.runtime.gpu.kernel import Array, Kernel, Scalar
 from hapgpu.runtime.gpu.work_queue import QUEUE, WARP, launch_threads, work_queue
 
 MOST_ANCHORS: Final = 2**31 - 1

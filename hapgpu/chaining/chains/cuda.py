@@ -10,7 +10,7 @@ import numpy as np
 
 from hapgpu.chaining.batches import Anchors, Chains, ChainScores
 from hapgpu.chaining.parameters import ChainRules
-from hapgpu.runtime.gpu.launch import Array, Kernel, Scalar
+from hapgpu.runtime.gpu.kernel import Array, Kernel, Scalar
 from hapgpu.runtime.gpu.work_queue import QUEUE, WARP, launch_threads, work_queue
 
 _THREADS: Final = 128  # of a block, as in the source

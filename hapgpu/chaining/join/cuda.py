@@ -11,7 +11,7 @@ from hapgpu.chaining.batches import Anchors, Chains
 from hapgpu.chaining.chains.cuda import trace_chains
 from hapgpu.chaining.join.scores_cuda import score_joins
 from hapgpu.chaining.parameters import ChainRules, JoinRules
-from hapgpu.runtime.gpu.launch import Array, Kernel, Scalar
+from hapgpu.runtime.gpu.kernel import Array, Kernel, Scalar
 from hapgpu.runtime.gpu.work_queue import QUEUE, WARP, launch_threads, work_queue
 
 _THREADS: Final = 128  # of a block, as in the source

@@ -16,7 +16,7 @@ from hapgpu.chaining.scores.segments_cuda import (
     SEGMENT_ARRAYS,
     cut_into_segments,
 )
-from hapgpu.runtime.gpu.launch import Array, Kernel, Scalar
+from hapgpu.runtime.gpu.kernel import Array, Kernel, Scalar
 from hapgpu.runtime.gpu.work_queue import WARP, launch_threads
 
 _THREADS: Final = 128  # of a block, as in the source

@@ -13,7 +13,7 @@ from hapgpu.chaining.index.cuda import DeviceMinimizerIndex
 from hapgpu.chaining.mappings.columns import COLUMNS
 from hapgpu.chaining.mappings.selection import STRAND_SHARE
 from hapgpu.chaining.options import ChainOptions, RegionOptions
-from hapgpu.runtime.gpu.launch import Array, Kernel, Scalar
+from hapgpu.runtime.gpu.kernel import Array, Kernel, Scalar
 from hapgpu.runtime.gpu.work_queue import WARP, launch_threads
 
 _THREADS: Final = 128  # of a block, as in the source

@@ -10,12 +10,13 @@ from hapgpu.chaining.anchors.reference import anchors_of
 from hapgpu.chaining.chains.reference import Chain, chains_of
 from hapgpu.chaining.index.reference import Index, cutoff_of
 from hapgpu.chaining.join.reference import joined
-from hapgpu.chaining.mappings.parents_reference import select, set_parents
 from hapgpu.chaining.mappings.reference import (
     Region,
     hash_of_read,
     matches_and_length,
     regions_of,
+    select,
+    set_parents,
 )
 from hapgpu.chaining.options import MapOptions
 from hapgpu.chaining.parameters import chain_rules, join_rules

@@ -17,7 +17,8 @@ from hapgpu.chaining.scores.segments_cuda import (
     Segments,
     cut_into_segments,
 )
-from hapgpu.runtime.gpu.launch import Array, Kernel, Scalar, load_kernel
+from hapgpu.runtime.gpu.kernel import Array, Kernel, Scalar
+from hapgpu.runtime.gpu.launch import load_kernel
 from hapgpu.runtime.gpu.work_queue import persistent_blocks
 
 _THREADS: Final = 256

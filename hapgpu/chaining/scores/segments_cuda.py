@@ -9,7 +9,8 @@ import cupy
 import numpy as np
 
 from hapgpu.chaining.batches import Anchors, ChainScores
-from hapgpu.runtime.gpu.launch import Array, Kernel, Scalar, load_kernel
+from hapgpu.runtime.gpu.kernel import Array, Kernel, Scalar
+from hapgpu.runtime.gpu.launch import load_kernel
 
 BINS: Final = 31  # as in the source
 _THREADS: Final = 256

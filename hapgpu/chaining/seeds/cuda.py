@@ -13,7 +13,7 @@ from hapgpu.chaining.batches import Minimizers, Seeds
 from hapgpu.chaining.index.cuda import DeviceMinimizerIndex
 from hapgpu.chaining.options import SeedOptions
 from hapgpu.chaining.seeds.repetitive_seeds import MOST_KEPT, MOST_OCCURRENCES
-from hapgpu.runtime.gpu.launch import Array, Kernel, Scalar
+from hapgpu.runtime.gpu.kernel import Array, Kernel, Scalar
 from hapgpu.runtime.gpu.work_queue import WARP, launch_threads
 
 _THREADS: Final = 256

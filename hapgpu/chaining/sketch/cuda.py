@@ -10,7 +10,7 @@ import numpy as np
 
 from hapgpu.chaining.batches import Minimizers
 from hapgpu.chaining.options import SketchOptions
-from hapgpu.runtime.gpu.launch import Array, Kernel, Scalar
+from hapgpu.runtime.gpu.kernel import Array, Kernel, Scalar
 from hapgpu.runtime.gpu.work_queue import WARP, launch_threads
 
 _THREADS: Final = 256

@@ -16,7 +16,7 @@ from hapgpu.chaining.index.minimizer_index import MinimizerIndex
 from hapgpu.chaining.index.open import open_index
 from hapgpu.chaining.options import MapOptions
 from hapgpu.chaining.output.writer import ChainedBlock
-from hapgpu.chaining.run.cpu import block_transfer, chainers_for
+from hapgpu.chaining.run.workers import block_transfer, chainers_for
 from hapgpu.cli.commands.chain_anchors import chain_anchor_file
 from hapgpu.cli.options.chain import (
     AllChains,
@@ -44,6 +44,7 @@ from hapgpu.cli.options.chain import (
     YesNo,
     chosen_options,
 )
+from hapgpu.cli.options.checks import require_inputs
 from hapgpu.cli.options.common import (
     Debug,
     DeviceName,
@@ -59,7 +60,7 @@ from hapgpu.cli.options.files import FASTA_INDEXES, OUTPUT, STATISTICS, CommandF
 from hapgpu.cli.options.numbers import OneOrTwo
 from hapgpu.cli.terminal.messages import set_up_messages
 from hapgpu.cli.terminal.progress import choose_progress
-from hapgpu.cli.terminal.summary import announce, report, require_inputs
+from hapgpu.cli.terminal.summary import announce, report
 from hapgpu.errors import UsageError
 from hapgpu.io.fastx.read_blocks import read_blocks
 from hapgpu.io.files.output import OutputFile

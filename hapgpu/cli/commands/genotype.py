@@ -9,6 +9,7 @@ from typing import Annotated, Final
 
 import typer
 
+from hapgpu.cli.options.checks import given_regions, require_inputs
 from hapgpu.cli.options.common import (
     Debug,
     DeviceName,
@@ -35,7 +36,7 @@ from hapgpu.cli.options.files import (
 )
 from hapgpu.cli.terminal.messages import set_up_messages
 from hapgpu.cli.terminal.progress import choose_progress
-from hapgpu.cli.terminal.summary import announce, given_regions, report, require_inputs
+from hapgpu.cli.terminal.summary import announce, report
 from hapgpu.genotyping.calls.priors import Prior
 from hapgpu.genotyping.genotyper import MOST_PLOIDY, GenotypeOptions
 from hapgpu.genotyping.run import write_genotypes

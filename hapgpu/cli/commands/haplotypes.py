@@ -9,6 +9,7 @@ from typing import Annotated, Final
 
 import typer
 
+from hapgpu.cli.options.checks import given_regions
 from hapgpu.cli.options.common import (
     Debug,
     Json,
@@ -29,7 +30,7 @@ from hapgpu.cli.options.files import (
 )
 from hapgpu.cli.terminal.messages import set_up_messages
 from hapgpu.cli.terminal.progress import choose_progress
-from hapgpu.cli.terminal.summary import given_regions, report
+from hapgpu.cli.terminal.summary import report
 from hapgpu.haplotypes.batches import LocusBatch
 from hapgpu.haplotypes.candidates.fasta import HaplotypeText
 from hapgpu.haplotypes.locus_batches import LocusRules, locus_batches

@@ -35,6 +35,7 @@ from hapgpu.cli.options.files import (
 from hapgpu.cli.terminal.messages import set_up_messages
 from hapgpu.cli.terminal.summary import announce
 from hapgpu.errors import UsageError
+from hapgpu.io.files.output import write_json
 from hapgpu.io.files.reread import is_pipe
 from hapgpu.mapping.index.build import build_index
 from hapgpu.mapping.index.files import default_index_path, save_index
@@ -156,7 +157,7 @@ def index(
     announce("index", job.announcement, quiet=quiet)
     statistics = _run(job, reference)
     if json is not None:
-        statistics.write(json)
+        write_json(json, statistics.as_dict())
 
 
 def _refuse(given: Mapping[str, object], reason: str) -> None:

@@ -12,7 +12,7 @@ from typing import Annotated, Final
 
 import typer
 
-import hapgpu
+from hapgpu.cli.options.checks import require_inputs
 from hapgpu.cli.options.common import (
     Debug,
     DeviceName,
@@ -29,15 +29,15 @@ from hapgpu.cli.options.common import (
 from hapgpu.cli.options.files import FASTA_INDEXES, OUTPUT, STATISTICS, CommandFiles, Read
 from hapgpu.cli.terminal.messages import set_up_messages
 from hapgpu.cli.terminal.progress import choose_progress
-from hapgpu.cli.terminal.summary import announce, report, require_inputs
-from hapgpu.io.alignments.sam.writer import TextSink, open_sam_text
+from hapgpu.cli.terminal.summary import announce, report
+from hapgpu.io.alignments.text_writer import TextSink, open_sam_text
 from hapgpu.io.bam.header import SamHeader
 from hapgpu.io.fastx.read_blocks import read_blocks
 from hapgpu.io.files.record_limit import MAX_RECORD
 from hapgpu.mapping.index.files import SUFFIX
 from hapgpu.mapping.index.fm_index import IndexData
 from hapgpu.mapping.index.open import open_index
-from hapgpu.mapping.run.cpu import block_transfer, mappers_for
+from hapgpu.mapping.run.workers import block_transfer, mappers_for
 from hapgpu.mapping.sam.options import SamOptions
 from hapgpu.mapping.sam.read_group import ReadGroup, parse_read_group
 from hapgpu.mapping.sam.sam_block import MappedBlock
@@ -45,6 +45,7 @@ from hapgpu.mapping.search.hits import LEAST_READ_BASES, SearchOptions
 from hapgpu.runtime.devices import resolve_devices
 from hapgpu.runtime.pipeline import run_pipeline
 from hapgpu.runtime.statistics import RunStatistics
+from hapgpu.version import __version__
 
 EXAMPLES: Final = r"""All hits of the reads of two files:
 hapgpu index reference.fa && hapgpu map reference.fa reads_1.fq.gz reads_2.fq.gz -o hits.bam
@@ -225,7 +226,7 @@ def _header(index: IndexData, group: ReadGroup | None, *, with_pg: bool) -> SamH
         header = header.with_line(group.line)
     if not with_pg:
         return header
-    return header.with_program("hapgpu", hapgpu.__version__, " ".join(sys.argv))
+    return header.with_program("hapgpu", __version__, " ".join(sys.argv))
 
 
 def _warn(counts: Mapping[str, int]) -> None:

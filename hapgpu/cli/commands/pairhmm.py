@@ -8,6 +8,7 @@ from typing import Annotated, Final
 
 import typer
 
+from hapgpu.cli.options.checks import given_regions
 from hapgpu.cli.options.common import (
     Debug,
     DeviceName,
@@ -32,7 +33,8 @@ from hapgpu.cli.options.files import (
     Read,
 )
 from hapgpu.cli.terminal.messages import set_up_messages
-from hapgpu.cli.terminal.summary import announce, given_regions, report
+from hapgpu.cli.terminal.progress import choose_progress
+from hapgpu.cli.terminal.summary import announce, report
 from hapgpu.errors import UsageError
 from hapgpu.haplotypes.pairing.haplotype_set import read_haplotypes
 from hapgpu.io.files.record_limit import MAX_RECORD
@@ -233,8 +235,9 @@ def pairhmm(
     _check_input(context, batches, haplotypes)
     devices, chosen = resolve_devices(device, threads=threads, gpu_memory=gpu_mem)
     statistics = RunStatistics("pairhmm", sys.argv, [d.name for d in devices], threads)
-    run = LikelihoodRun(devices, threads, output, quiet, statistics)
     announce("pairhmm", chosen, quiet=quiet)
+    progress = choose_progress("hapgpu pairhmm", quiet=quiet)
+    run = LikelihoodRun(devices, threads, output, progress, statistics)
     if batches is not None:
         score_batches(run, batches, max_record, as_matrix=matrix)
     elif reads is not None and haplotypes is not None:

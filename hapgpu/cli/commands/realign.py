@@ -8,7 +8,7 @@ from typing import Annotated, Final
 
 import typer
 
-import hapgpu
+from hapgpu.cli.options.checks import given_regions
 from hapgpu.cli.options.common import (
     Debug,
     DeviceName,
@@ -38,7 +38,7 @@ from hapgpu.cli.options.files import (
 )
 from hapgpu.cli.terminal.messages import set_up_messages
 from hapgpu.cli.terminal.progress import choose_progress
-from hapgpu.cli.terminal.summary import announce, given_regions, report, worker_devices
+from hapgpu.cli.terminal.summary import announce, report
 from hapgpu.errors import UsageError
 from hapgpu.haplotypes.pairing.haplotype_set import read_haplotypes
 from hapgpu.io.bam.header import SamHeader
@@ -53,8 +53,9 @@ from hapgpu.realign.run import (
 )
 from hapgpu.realign.scoring import resolve_scoring
 from hapgpu.realign.selection.by_score import BestBy
-from hapgpu.runtime.devices import resolve_devices
+from hapgpu.runtime.devices import resolve_devices, worker_devices
 from hapgpu.runtime.statistics import RunStatistics
+from hapgpu.version import __version__
 
 EXAMPLES: Final = """Reads of an indexed BAM, to the haplotypes of some loci:
 hapgpu realign sample.bam haplotypes.fa -o realigned.bam
@@ -249,4 +250,4 @@ def _check_options(
 
 
 def _with_program(header: SamHeader) -> SamHeader:
-    return header.with_program("hapgpu", hapgpu.__version__, " ".join(sys.argv))
+    return header.with_program("hapgpu", __version__, " ".join(sys.argv))

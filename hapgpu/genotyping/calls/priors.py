@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from hapgpu.arrays.ragged import Ragged, offsets_of
 from hapgpu.genotyping.calls.genotype_order import genotype_counts, genotype_table
-from hapgpu.haplotypes.sites.columns import Sites
+from hapgpu.haplotypes.batches import Sites
 from hapgpu.io.vcf.records import VcfRecord
 
 _RARITY: Final = 0.145  # 1 / ln(1000): the spectrum 1/f of variants down to one in a thousand

@@ -7,8 +7,8 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from hapgpu.arrays.batches import ReadBatch
 from hapgpu.arrays.bytes import Integer
-from hapgpu.arrays.ragged import ReadBatch
 from hapgpu.arrays.ragged_view import Rows, read_only, rows_of
 from hapgpu.genotyping.batches import ReadWindows
 from hapgpu.genotyping.evidence.fragments import by_fragment

@@ -13,7 +13,7 @@ from typing import Final, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from hapgpu.arrays.ragged import ReadBatch
+from hapgpu.arrays.batches import ReadBatch
 from hapgpu.arrays.read_columns import ReadColumns
 from hapgpu.errors import InputError, UsageError
 from hapgpu.genotyping.batches import LocusReads

@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from hapgpu.arrays.ragged import ReadBatch
+from hapgpu.arrays.batches import ReadBatch
 
 _NO_EVIDENCE: Final = 0xF04
 """Unmapped, secondary, failed by the vendor's checks, duplicate or supplementary."""

@@ -9,7 +9,7 @@ from typing import Final, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from hapgpu.arrays.ragged import ReadBatch
+from hapgpu.arrays.batches import ReadBatch
 from hapgpu.cigar.encoding import reference_lengths
 from hapgpu.errors import InputError
 from hapgpu.genotyping.reads.filters import ReadFilter

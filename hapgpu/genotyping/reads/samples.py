@@ -12,8 +12,9 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from hapgpu.arrays.batches import ReadBatch
 from hapgpu.arrays.bytes import Integer
-from hapgpu.arrays.ragged import Ragged, ReadBatch
+from hapgpu.arrays.ragged import Ragged
 from hapgpu.arrays.ragged_view import Rows, read_only, rows_of
 from hapgpu.errors import InputError
 from hapgpu.io.bam.header import SamHeader, fields_of

@@ -8,8 +8,7 @@ from numpy.typing import NDArray
 from hapgpu.arrays.ragged import Ragged, offsets_of
 from hapgpu.arrays.ragged_view import Rows, read_only, rows_of
 from hapgpu.errors import InputError
-from hapgpu.haplotypes.batches import Haplotypes, Loci
-from hapgpu.haplotypes.sites.columns import AlleleKind, Sites
+from hapgpu.haplotypes.batches import AlleleKind, Haplotypes, Loci, Sites
 from hapgpu.haplotypes.sites.trimmed_alleles import Edits, edits_of
 from hapgpu.runtime.jit import njit
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from itertools import pairwise
 
-from hapgpu.haplotypes.batches import LocusBatch
-from hapgpu.haplotypes.sites.columns import Sites
+from hapgpu.haplotypes.batches import LocusBatch, Sites
 from hapgpu.haplotypes.sites.shift_ranges import LONGEST_SHIFT
 from hapgpu.io.genome.regions import Region
 

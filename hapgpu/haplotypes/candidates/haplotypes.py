@@ -8,10 +8,9 @@ from numpy.typing import NDArray
 from hapgpu.arrays.bytes import Integer
 from hapgpu.arrays.ragged import Ragged
 from hapgpu.arrays.ragged_view import Rows, read_only, with_room
-from hapgpu.haplotypes.batches import Choices, Haplotypes, Loci, ReferenceSlice
+from hapgpu.haplotypes.batches import Choices, Haplotypes, Loci, ReferenceSlice, Sites
 from hapgpu.haplotypes.candidates.combinations import combinations_of
 from hapgpu.haplotypes.candidates.sequences import Sequences, Windows, sequences_of
-from hapgpu.haplotypes.sites.columns import Sites
 from hapgpu.haplotypes.sites.trimmed_alleles import edits_of
 from hapgpu.runtime.jit import njit
 

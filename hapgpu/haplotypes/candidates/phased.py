@@ -11,8 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hapgpu.arrays.ragged import Ragged, offsets_of
-from hapgpu.haplotypes.batches import Choices, Loci
-from hapgpu.haplotypes.sites.columns import AlleleKind, Sites
+from hapgpu.haplotypes.batches import AlleleKind, Choices, Loci, Sites
 from hapgpu.haplotypes.sites.sample_genotypes import Genotype
 from hapgpu.haplotypes.sites.trimmed_alleles import edits_of
 

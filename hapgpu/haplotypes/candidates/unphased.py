@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from hapgpu.arrays.ragged import Ragged, offsets_of
-from hapgpu.haplotypes.batches import Choices, Loci
-from hapgpu.haplotypes.sites.columns import AlleleKind, Sites
+from hapgpu.haplotypes.batches import AlleleKind, Choices, Loci, Sites
 
 
 def choices_of_sites(sites: Sites, loci: Loci) -> Choices:

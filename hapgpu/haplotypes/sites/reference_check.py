@@ -8,8 +8,7 @@ import numpy as np
 
 from hapgpu.arrays.ragged import Ragged
 from hapgpu.errors import InputError
-from hapgpu.haplotypes.batches import ReferenceSlice
-from hapgpu.haplotypes.sites.columns import AlleleKind, Sites
+from hapgpu.haplotypes.batches import AlleleKind, ReferenceSlice, Sites
 from hapgpu.io.genome.fasta import ReferenceFasta
 from hapgpu.io.genome.regions import Region, contig_hint
 from hapgpu.io.vcf.records import VcfRecord

@@ -9,8 +9,7 @@ from numpy.typing import NDArray
 
 from hapgpu.arrays.bytes import Integer
 from hapgpu.arrays.ragged_view import read_only
-from hapgpu.haplotypes.batches import Extents, ReferenceSlice
-from hapgpu.haplotypes.sites.columns import Sites
+from hapgpu.haplotypes.batches import Extents, ReferenceSlice, Sites
 from hapgpu.haplotypes.sites.trimmed_alleles import Edits, changes_nothing, edits_of
 from hapgpu.runtime.jit import njit
 

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from hapgpu.arrays.bytes import Integer
 from hapgpu.arrays.ragged_view import Rows, read_only, rows_of
-from hapgpu.haplotypes.sites.columns import AlleleKind, Sites
+from hapgpu.haplotypes.batches import AlleleKind, Sites
 from hapgpu.runtime.jit import njit, njit_inlined
 
 

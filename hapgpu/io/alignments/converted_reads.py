@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from hapgpu.arrays.ragged import ReadBatch
+from hapgpu.arrays.batches import ReadBatch
 from hapgpu.errors import InputError
 from hapgpu.io.alignments.formats import ReadInput
 from hapgpu.io.alignments.samtools.convert import ConvertedInput

@@ -7,10 +7,10 @@ import zlib
 from dataclasses import dataclass
 from enum import Enum, auto
 from io import BufferedReader, RawIOBase
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any, BinaryIO, Final, cast
 
-from hapgpu.errors import InputError
+from hapgpu.errors import InputError, UsageError
 from hapgpu.io.bgzf.reader import EOF_BLOCK, ends_closed, is_bgzf
 from hapgpu.io.files.file_kind import looks_like
 from hapgpu.io.files.record_limit import MAX_RECORD
@@ -170,3 +170,27 @@ def _guess(text: bytes, kind: str | None) -> str:
     if text.startswith(b">"):
         return "looks like FASTA"
     return f"looks like {kind}" if kind in {"VCF", "BCF"} else "is of an unknown kind"
+
+
+OUTPUT_FORMATS: Final = ("sam", "bam", "cram")
+
+
+def output_format(
+    path: str,
+    format: str | None = None,  # noqa: A002 (the name of the option)
+    *,
+    uncompressed: bool = False,
+) -> str:
+    """Return the format that was asked for, or else what the arguments of `open_writer` say.
+
+    Raises
+    ------
+    UsageError
+        The format is unknown.
+    """
+    if format is not None and format not in OUTPUT_FORMATS:
+        raise UsageError(
+            f"unknown output format {format}: one of {', '.join(OUTPUT_FORMATS)} expected"
+        )
+    extension = "bam" if uncompressed else PurePath(path).suffix.lstrip(".").lower()
+    return format or (extension if extension in OUTPUT_FORMATS else "sam")

@@ -10,7 +10,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Final, Protocol, Self, cast
 
-from hapgpu.arrays.ragged import ReadBatch
+from hapgpu.arrays.batches import ReadBatch
 from hapgpu.errors import InputError
 from hapgpu.io.alignments.converted_reads import ConvertedSource
 from hapgpu.io.alignments.formats import ReadFormat, ReadInput, open_input

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from pathlib import Path, PurePath
+from pathlib import Path
 from types import TracebackType
 from typing import Final, Protocol, Self
 
-from hapgpu.arrays.ragged import ReadBatch
+from hapgpu.arrays.batches import ReadBatch
 from hapgpu.errors import OutputError, UsageError
+from hapgpu.io.alignments.formats import output_format
 from hapgpu.io.alignments.sam.records import format_records
 from hapgpu.io.alignments.samtools.convert import ConvertedOutput, index_alignments
-from hapgpu.io.bam.constants import encode_header
 from hapgpu.io.bam.decode import decoded
 from hapgpu.io.bam.encode import encode_records
-from hapgpu.io.bam.header import SamHeader
+from hapgpu.io.bam.header import SamHeader, encode_header
 from hapgpu.io.bam.record_block import RecordBlock
 from hapgpu.io.bgzf.writer import BgzfWriter
 from hapgpu.io.files.htslib import INDEX_DELIMITER, is_parted
@@ -21,7 +21,6 @@ from hapgpu.io.files.output import OutputFile, drop_indexes
 from hapgpu.io.files.threaded_output import PooledOutput
 from hapgpu.runtime import leftovers
 
-FORMATS: Final = ("sam", "bam", "cram")
 _INDEX_SUFFIXES: Final = (".bai", ".csi", ".crai")
 
 
@@ -105,25 +104,6 @@ def open_writer(
         compressed = not uncompressed
         return _BamWriter(path, header, threads, compressed=compressed, write_index=write_index)
     return _CramWriter(path, header, threads, reference, write_index=write_index)
-
-
-def output_format(
-    path: str,
-    format: str | None = None,  # noqa: A002 (the name of the option)
-    *,
-    uncompressed: bool = False,
-) -> str:
-    """Return the format that was asked for, or else what the arguments of `open_writer` say.
-
-    Raises
-    ------
-    UsageError
-        The format is unknown.
-    """
-    if format is not None and format not in FORMATS:
-        raise UsageError(f"unknown output format {format}: one of {', '.join(FORMATS)} expected")
-    extension = "bam" if uncompressed else PurePath(path).suffix.lstrip(".").lower()
-    return format or (extension if extension in FORMATS else "sam")
 
 
 class _Writer(PooledOutput):

@@ -8,8 +8,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from hapgpu.arrays.batches import ReadBatch
 from hapgpu.arrays.bytes import Integer, copy_bytes, load_i32, load_u16, load_u32
-from hapgpu.arrays.ragged import ReadBatch
 from hapgpu.arrays.ragged_view import read_only
 from hapgpu.arrays.read_columns import ReadColumns
 from hapgpu.errors import InputError

@@ -7,8 +7,9 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from hapgpu.arrays.batches import ReadBatch
 from hapgpu.arrays.bytes import Integer, copy_bytes, store_32
-from hapgpu.arrays.ragged import ReadBatch, offsets_of
+from hapgpu.arrays.ragged import offsets_of
 from hapgpu.arrays.read_columns import ReadColumns
 from hapgpu.errors import OutputError
 from hapgpu.io.bam.constants import (

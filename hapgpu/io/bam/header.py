@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import re
+import struct
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 from hapgpu.errors import InputError
+from hapgpu.io.files.file_kind import BAM_MAGIC
+from hapgpu.io.text.contig_names import is_contig_name
 from hapgpu.io.text.excerpt import shown
 from hapgpu.io.text.positions import LAST_POSITION, parse_position
 
 SAM_VERSION = "1.6"
+_COUNT = struct.Struct("<i")
+_LENGTH = struct.Struct("<I")
 
 _SQUARE_LINE = re.compile("^@SQ\t.*$", re.MULTILINE)
-# Section 1.2.1 of the SAM specification and, the same, 1.4.7 of that of VCF 4.3.
-_REFERENCE_NAME = re.compile(r"[0-9A-Za-z!#$%&+./:;?@^_|~-][0-9A-Za-z!#$%&*+./:;=?@^_|~-]*")
 
 
 @dataclass(frozen=True)
@@ -139,11 +142,6 @@ class SamHeader:
         return {name: place for place, name in enumerate(self.reference_names)}
 
 
-def is_reference_name(name: str) -> bool:
-    """Tell whether SAM, and VCF, allow a name for a reference sequence."""
-    return _REFERENCE_NAME.fullmatch(name) is not None
-
-
 def fields_of(line: str) -> dict[str, str]:
     """Return the TAG:VALUE fields of a header line."""
     return {
@@ -166,7 +164,7 @@ def _reference_length(fields: dict[str, str]) -> int:
 
 def _square_lines(names: Sequence[str], lengths: Sequence[int]) -> list[str]:
     for name in names:
-        if not is_reference_name(name):
+        if not is_contig_name(name):
             raise InputError(f"SAM does not allow '{name}' as the name of a reference; rename it")
     return [f"@SQ\tSN:{name}\tLN:{size}" for name, size in zip(names, lengths, strict=True)]
 
@@ -182,3 +180,14 @@ def _chain_end(programs: list[dict[str, str]]) -> str | None:
     ends = [identifier for identifier in identifiers if identifier not in previous]
     candidates = ends or identifiers
     return candidates[-1] if candidates else None
+
+
+def encode_header(header: SamHeader) -> bytes:
+    """Write a header as it stands at the beginning of a BAM file."""
+    text = header.text.encode("utf-8", "surrogateescape")
+    references = zip(header.reference_names, header.reference_lengths, strict=True)
+    parts = [BAM_MAGIC, _COUNT.pack(len(text)), text, _COUNT.pack(len(header.reference_names))]
+    for name, length in references:
+        closed = name.encode("utf-8", "surrogateescape") + b"\0"
+        parts += [_COUNT.pack(len(closed)), closed, _LENGTH.pack(length)]
+    return b"".join(parts)

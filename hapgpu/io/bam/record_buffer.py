@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from hapgpu.arrays.ragged_view import read_only
 from hapgpu.errors import InputError
-from hapgpu.io.bam.constants import MAGIC
 from hapgpu.io.bam.header import SamHeader
+from hapgpu.io.files.file_kind import BAM_MAGIC
 from hapgpu.io.files.record_limit import MAX_RECORD, too_long
 
 _FIRST_CAPACITY: Final = 1 << 22
@@ -98,7 +98,7 @@ def take_header(buffer: RecordBuffer) -> SamHeader:
     InputError
         It is no BAM file, or its header is cut short, too long or contradicts itself.
     """
-    if buffer.take(len(MAGIC)) != MAGIC:
+    if buffer.take(len(BAM_MAGIC)) != BAM_MAGIC:
         raise InputError(f"{buffer.name} is not a BAM file")
     size = _count(buffer, "text length", _MOST)
     _check_size(buffer, size)

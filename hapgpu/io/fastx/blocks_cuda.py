@@ -11,7 +11,6 @@ import numpy as np
 from hapgpu.errors import DeviceError
 from hapgpu.io.fastx.cpu import parse_block
 from hapgpu.io.fastx.cuda import DeviceSpans, parse_text
-from hapgpu.io.fastx.halves import halves_of
 from hapgpu.io.fastx.limits import ReadRules
 from hapgpu.io.fastx.read_block import ReadBlock
 from hapgpu.runtime.devices import CudaDevice
@@ -61,7 +60,7 @@ def _in_parts(
         return do(block)
     except OUT_OF_MEMORY as error:
         _release(device)
-        halves = halves_of(block)
+        halves = block.halves()
         if len(halves) == 1:
             raise DeviceError(
                 f"{block.name}: record {block.first} does not fit into the memory of "

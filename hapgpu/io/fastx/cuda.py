@@ -10,7 +10,8 @@ import numpy as np
 
 from hapgpu.io.fastx.limits import ReadRules
 from hapgpu.io.fastx.spans import ReadSpans
-from hapgpu.runtime.gpu.launch import Array, Kernel, Scalar, load_kernel
+from hapgpu.runtime.gpu.kernel import Array, Kernel, Scalar
+from hapgpu.runtime.gpu.launch import load_kernel
 
 _THREADS: Final = 256
 _WARPS_PER_BLOCK: Final = _THREADS // 32

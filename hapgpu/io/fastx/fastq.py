@@ -10,7 +10,8 @@ from typing import Final, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from hapgpu.arrays.ragged import Ragged, ReadBatch, offsets_of
+from hapgpu.arrays.batches import ReadBatch
+from hapgpu.arrays.ragged import Ragged, offsets_of
 from hapgpu.errors import InputError
 from hapgpu.io.fastx.faults import (
     BASE_BYTES,

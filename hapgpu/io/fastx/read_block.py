@@ -30,3 +30,16 @@ class ReadBlock:
     is_fasta: bool
     first: int
     name: str
+
+    def halves(self) -> list[ReadBlock]:
+        """Cut the block in two, between records; a block of one record stays whole."""
+        newlines = np.flatnonzero(self.text == ord("\n"))
+        lines = 2 if self.is_fasta else 4
+        records = newlines.size // lines
+        if records < 2:
+            return [self]
+        cut = int(newlines[records // 2 * lines - 1]) + 1
+        return [
+            ReadBlock(self.text[:cut], self.is_fasta, self.first, self.name),
+            ReadBlock(self.text[cut:], self.is_fasta, self.first + records // 2, self.name),
+        ]

@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from hapgpu.io.bam.constants import MAGIC
-
+BAM_MAGIC: Final = b"BAM\1"
 _SAM: Final = re.compile(
     rb"@(HD|SQ|RG|PG|CO)\t"
     rb"|[^\t\n]+\t\d{1,5}\t[^\t\n]+\t\d+\t\d+\t[^\t\n]+\t[^\t\n]+\t\d+\t-?\d+\t"
@@ -15,7 +14,7 @@ _SAM: Final = re.compile(
 
 def looks_like(head: bytes) -> str | None:
     """Name the kind of file that begins so: BAM, CRAM, SAM, VCF, BCF; None for any other."""
-    if head.startswith(MAGIC):
+    if head.startswith(BAM_MAGIC):
         return "BAM"
     if head.startswith(b"CRAM"):
         return "CRAM"

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from hapgpu.errors import OutputError
-from hapgpu.io.bam.header import is_reference_name
+from hapgpu.io.text.contig_names import is_contig_name
 
 _LEAST_VERSION: Final = (4, 3)
 _COLUMNS: Final = ("#CHROM", "POS", "ID", "REF", "ALT", "QUAL", "FILTER", "INFO", "FORMAT")
@@ -105,7 +105,7 @@ def _with_contigs(lines: list[str], contigs: Mapping[str, int]) -> list[str]:
     added = [
         f"##contig=<ID={name},length={length}>"
         for name, length in contigs.items()
-        if name not in declared and is_reference_name(name)
+        if name not in declared and is_contig_name(name)
     ]
     return [*lines[:end], *added, *lines[end:]]
 

@@ -11,9 +11,9 @@ from types import TracebackType
 from typing import Final, Self
 
 from hapgpu.errors import InputError
-from hapgpu.io.bam.header import is_reference_name
 from hapgpu.io.files.file_kind import looks_like
 from hapgpu.io.files.record_limit import MAX_RECORD, too_long
+from hapgpu.io.text.contig_names import is_contig_name
 from hapgpu.io.text.positions import LAST_POSITION, MOST_DIGITS, parse_position
 from hapgpu.io.vcf.alleles import BASES, MalformedError, alternative_alleles, quoted
 from hapgpu.io.vcf.lines import FIRST_LINE_CHARACTERS, vcf_lines
@@ -258,7 +258,7 @@ def _record(place: str, line: str, samples: int) -> VcfRecord:
 
 
 def _check_contig(name: str) -> None:
-    if not is_reference_name(name):
+    if not is_contig_name(name):
         raise MalformedError(
             f"CHROM {quoted(name)} is a name that VCF does not allow; rename the contig, here and"
             " in the reference"

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from hapgpu.arrays.bits import popcount
 from hapgpu.arrays.ragged_view import read_only
-from hapgpu.io.bam.header import is_reference_name
+from hapgpu.io.text.contig_names import is_contig_name
 from hapgpu.io.text.positions import LAST_POSITION
 from hapgpu.mapping.index.bwt import MOST_JUMP
 from hapgpu.mapping.index.encoding import block_count
@@ -59,7 +59,7 @@ def _are_contigs(contigs: Contigs) -> bool:
         and bool((offsets[:-1] < offsets[1:]).all())
         and 0 < offsets[-1] <= MOST_BASES
         and bool((np.diff(offsets) <= LAST_POSITION).all())
-        and all(map(is_reference_name, names))
+        and all(map(is_contig_name, names))
     )
 
 

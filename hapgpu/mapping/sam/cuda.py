@@ -13,7 +13,8 @@ from hapgpu.mapping.sam.read_fields import COMPLEMENTS
 from hapgpu.mapping.sam.tables import SamTables
 from hapgpu.mapping.search.cuda import DeviceHits
 from hapgpu.runtime.gpu.context import multiprocessors
-from hapgpu.runtime.gpu.launch import Array, Kernel, Scalar, load_kernel
+from hapgpu.runtime.gpu.kernel import Array, Kernel, Scalar
+from hapgpu.runtime.gpu.launch import load_kernel
 
 _SOURCE: Final = "mapping/sam.cu"
 _THREADS: Final = 256

@@ -24,7 +24,8 @@ from hapgpu.mapping.search.kernels import (
 from hapgpu.mapping.search.packed_reads import PackedReads
 from hapgpu.runtime.devices import CudaDevice
 from hapgpu.runtime.gpu.context import OUT_OF_MEMORY, explained, thread_streams
-from hapgpu.runtime.gpu.launch import Kernel, load_kernel
+from hapgpu.runtime.gpu.kernel import Kernel
+from hapgpu.runtime.gpu.launch import load_kernel
 
 _THREADS: Final = 256
 _WARP: Final = 32

@@ -9,9 +9,9 @@ from typing import Final
 
 import numpy as np
 
-from hapgpu.runtime.gpu.launch import Array, Kernel, Scalar
+from hapgpu.runtime.gpu.kernel import Array, Kernel, Scalar
 
-_OCCURRENCES = (
+OCCURRENCES = (
     Array("occurrences", np.uint32, "occurrence_blocks", width=8),
     Scalar("occurrence_blocks", np.int32),
     Scalar("primary", np.uint32),
@@ -39,7 +39,7 @@ _WORDS = (
     Array("words", np.uint64, "total_words", width=6),
     Scalar("total_words", np.int32),
 )
-_READS = (
+READS = (
     *_WORDS,
     Array("word_offsets", np.int32, "reads", 1),
     Array("lengths", np.int32, "reads"),
@@ -53,9 +53,9 @@ _HIT_COUNTS = Array("hit_counts", np.int32, "candidates", 1)
 _HIT_ENDS = Array("hit_ends", np.int32, "candidates", 1)
 
 _SEED = (
-    *_OCCURRENCES,
+    *OCCURRENCES,
     *_JUMP,
-    *_READS,
+    *READS,
     Scalar("shortest", np.int32),
     Array("first_rows", np.uint32, "seeds"),
     Array("places", np.int32, "seeds"),
@@ -63,10 +63,10 @@ _SEED = (
     Scalar("seeds", np.int32),
 )
 _VERIFY = (
-    *_OCCURRENCES,
+    *OCCURRENCES,
     *_SUFFIXES,
     *_REFERENCE,
-    *_READS,
+    *READS,
     Scalar("indels", np.int32),
     Array("first_rows", np.uint32, "seeds"),
     Array("places", np.int32, "seeds"),
@@ -156,21 +156,6 @@ ORDER_HITS: Final = Kernel(
         Scalar("flags", np.int32),
     ),
 )
-BACKTRACK: Final = Kernel(
-    "benchmark/backtracking.cu",
-    "backtrack",
-    (
-        *_OCCURRENCES,
-        Scalar("rows", np.uint32),
-        *_READS,
-        Scalar("strands", np.int32),
-        Scalar("most", np.int32),
-        Array("slots", np.uint32, "total_slots", width=4),
-        Array("counts", np.int32, "searches"),
-        Scalar("searches", np.int32),
-        Scalar("total_slots", np.int64),
-    ),
-)
 
 
 @functools.cache
@@ -187,7 +172,7 @@ def verify_kernel(strands: int, pieces: int) -> Kernel:
 
 def all_kernels() -> Iterator[Kernel]:
     """Yield every kernel of this module."""
-    yield from (COUNT_WORDS, PACK_READS, EXPAND_SEEDS, COLLECT, END_READS, ORDER_HITS, BACKTRACK)
+    yield from (COUNT_WORDS, PACK_READS, EXPAND_SEEDS, COLLECT, END_READS, ORDER_HITS)
     for strands, pieces in product((1, 2), (1, 2)):
         yield seed_kernel(strands, pieces)
         yield verify_kernel(strands, pieces)

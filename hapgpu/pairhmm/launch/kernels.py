@@ -6,7 +6,7 @@ import functools
 
 import numpy as np
 
-from hapgpu.runtime.gpu.launch import Array, Kernel, Scalar
+from hapgpu.runtime.gpu.kernel import Array, Kernel, Scalar
 
 _SHARED_PERCENT = 100  # the most that any of them needs, so that they run side by side
 

@@ -33,7 +33,8 @@ from hapgpu.pairhmm.model import (
 )
 from hapgpu.runtime.devices import CudaDevice
 from hapgpu.runtime.gpu.context import multiprocessors, pinned_array
-from hapgpu.runtime.gpu.launch import Kernel, load_kernel
+from hapgpu.runtime.gpu.kernel import Kernel
+from hapgpu.runtime.gpu.launch import load_kernel
 
 _WARPS_PER_MULTIPROCESSOR = 8
 _EXACT_WARPS_PER_MULTIPROCESSOR = 16

@@ -8,7 +8,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from hapgpu.arrays.ragged import Ragged, ReadBatch
+from hapgpu.arrays.batches import ReadBatch
+from hapgpu.arrays.ragged import Ragged
 from hapgpu.arrays.ragged_view import Rows, read_only, rows_of
 from hapgpu.cigar.read_parts import ReadParts
 from hapgpu.errors import InputError

@@ -7,7 +7,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from hapgpu.arrays.ragged import ReadBatch
+from hapgpu.arrays.batches import ReadBatch
 from hapgpu.arrays.ragged_view import Rows, rows_of
 from hapgpu.errors import InputError
 from hapgpu.io.bam.tags import HEAD_BYTES, field_bytes, find_field, name_number

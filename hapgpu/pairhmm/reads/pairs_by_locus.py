@@ -8,12 +8,13 @@ from typing import Self, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from hapgpu.arrays.ragged import Ragged, ReadBatch, offsets_of
+from hapgpu.arrays.batches import ReadBatch
+from hapgpu.arrays.ragged import Ragged, offsets_of
 from hapgpu.cigar.read_parts import ReadParts, clipped_parts
+from hapgpu.haplotypes.pairing.extended_haplotypes import ExtendedHaplotypes
 from hapgpu.haplotypes.pairing.haplotype_set import HaplotypeSet
 from hapgpu.haplotypes.pairing.pairs import Candidates
 from hapgpu.pairhmm.batches import HmmBatch, HmmReads
-from hapgpu.realign.queries.extended_haplotypes import ExtendedHaplotypes
 
 _Value = TypeVar("_Value", np.bool_, np.float64)
 

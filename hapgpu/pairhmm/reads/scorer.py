@@ -10,9 +10,12 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from hapgpu.arrays.ragged import Ragged, ReadBatch
+from hapgpu.arrays.batches import ReadBatch
+from hapgpu.arrays.ragged import Ragged
+from hapgpu.cigar.clips import clips_of
 from hapgpu.cigar.encoding import skipped_lengths
 from hapgpu.cigar.read_parts import ReadParts
+from hapgpu.haplotypes.pairing.extended_haplotypes import Extender
 from hapgpu.haplotypes.pairing.haplotype_set import HaplotypeSet
 from hapgpu.haplotypes.pairing.pairs import CandidateFinder, Candidates
 from hapgpu.io.bam.header import SamHeader
@@ -24,8 +27,6 @@ from hapgpu.pairhmm.qualities.prepare import (
     prepared_parts,
 )
 from hapgpu.pairhmm.reads.pairs_by_locus import LocusHaplotypes, Meetings
-from hapgpu.realign.queries.extended_haplotypes import Extender
-from hapgpu.realign.queries.queries import clips_of
 from hapgpu.runtime.devices import Device
 
 _REMEDY: Final = "give it some, or leave it out"

@@ -8,7 +8,8 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 from numpy.typing import NDArray
 
-from hapgpu.arrays.ragged import AlignmentBatch, PairBatch, Ragged
+from hapgpu.arrays.batches import AlignmentBatch, PairBatch
+from hapgpu.arrays.ragged import Ragged
 from hapgpu.realign.align.lane_group import LaneGroup, Workspace
 from hapgpu.realign.scoring import Overhang, Scoring
 from hapgpu.runtime.devices import CpuDevice

@@ -12,7 +12,8 @@ import cupy
 import numpy as np
 from numpy.typing import NDArray
 
-from hapgpu.arrays.ragged import AlignmentBatch, PairBatch, Ragged
+from hapgpu.arrays.batches import AlignmentBatch, PairBatch
+from hapgpu.arrays.ragged import Ragged
 from hapgpu.errors import DeviceError
 from hapgpu.realign.align.layouts import (
     MOST_THREADS_PER_BLOCK,
@@ -27,7 +28,8 @@ from hapgpu.realign.align.layouts import (
 from hapgpu.realign.scoring import Overhang, Scoring
 from hapgpu.runtime.devices import CudaDevice
 from hapgpu.runtime.gpu.context import OUT_OF_MEMORY, multiprocessors, thread_streams
-from hapgpu.runtime.gpu.launch import Array, Kernel, LoadedKernel, Scalar, load_kernel
+from hapgpu.runtime.gpu.kernel import Array, Kernel, Scalar
+from hapgpu.runtime.gpu.launch import LoadedKernel, load_kernel
 
 MOST_COLUMNS = {np.int32: 20, np.int64: 8}
 """Columns that a lane can hold in registers, by the type of the scores."""

@@ -7,7 +7,8 @@ from types import ModuleType
 import numpy as np
 from numpy.typing import NDArray
 
-from hapgpu.arrays.ragged import AlignmentBatch, PairBatch, Ragged
+from hapgpu.arrays.batches import AlignmentBatch, PairBatch
+from hapgpu.arrays.ragged import Ragged
 from hapgpu.errors import InputError
 from hapgpu.realign.scoring import Overhang, Scoring
 from hapgpu.runtime.devices import CpuDevice, Device

@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hapgpu.arrays.ragged import PairBatch, Ragged
+from hapgpu.arrays.batches import PairBatch
+from hapgpu.arrays.ragged import Ragged
 from hapgpu.arrays.ragged_view import read_only
 from hapgpu.realign.align.cigar_ends import finish_runs, start_runs
 from hapgpu.realign.align.lanes import (

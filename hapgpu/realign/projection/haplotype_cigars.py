@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from hapgpu.arrays.ragged import AlignmentBatch, PairBatch, Ragged
+from hapgpu.arrays.batches import AlignmentBatch, PairBatch
+from hapgpu.arrays.ragged import Ragged
 from hapgpu.arrays.ragged_view import Rows, longest_row, row_of, rows_of, with_room
 from hapgpu.cigar.builder import (
     COUNT,
@@ -22,62 +23,16 @@ from hapgpu.cigar.encoding import (
     DELETION,
     MATCH,
     SOFT_CLIP,
-    cigar_strings,
     operation_of,
     write_cigar,
 )
 from hapgpu.cigar.left_align import LeftAligner, left_align, new_left_aligner
-from hapgpu.errors import InputError
 from hapgpu.io.text.columns import repeated, side_by_side
-from hapgpu.realign.api import align, as_row
-from hapgpu.realign.scoring import Overhang, Scoring
 from hapgpu.runtime.jit import njit
 
 _PAD = 10
 _PAD_BASE = "N"
 _FAILED = -1
-
-
-def haplotype_cigar(
-    reference: str | bytes,
-    haplotype: str | bytes,
-    *,
-    scoring: str | Scoring = "haplotype-to-reference",
-    overhang: str | Overhang = "softclip",
-) -> str | None:
-    """CIGAR of a haplotype that starts and ends with its reference haplotype.
-
-    Parameters
-    ----------
-    reference, haplotype
-        The bases; one of them may be empty.
-    scoring, overhang
-        As for `align`.
-
-    Returns
-    -------
-    The CIGAR, with indels left-aligned and deletions at its ends kept; None if there is no
-    alignment from end to end (GATK's CigarUtils.calculateCigar).
-
-    Raises
-    ------
-    InputError
-        If both sequences are empty, or one is not ASCII text.
-    UsageError
-        If a name is unknown.
-    """
-    if not reference and not haplotype:
-        raise InputError("cannot align an empty haplotype with an empty reference")
-    row = np.zeros(1, dtype=np.int32)
-    pairs = PairBatch(as_row(reference, "reference"), as_row(haplotype, "haplotype"), row, row)
-    padded = pad_pairs(pairs)
-    alignments = align(
-        padded.references, padded.queries, scoring=scoring, overhang=overhang, device="cpu"
-    )
-    cigars, ok = anchor_haplotypes(
-        pairs, AlignmentBatch(alignments.score, alignments.offset, alignments.cigars)
-    )
-    return cigar_strings(cigars)[0] if ok[0] else None
 
 
 def pad_pairs(pairs: PairBatch) -> PairBatch:

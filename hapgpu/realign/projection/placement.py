@@ -11,17 +11,18 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from hapgpu.arrays.ragged import PairBatch, Ragged
+from hapgpu.arrays.batches import PairBatch
+from hapgpu.arrays.ragged import Ragged
 from hapgpu.arrays.ragged_view import Rows, row_of, rows_of
 from hapgpu.cigar.encoding import MATCH, length_of, operation_of
 from hapgpu.errors import InputError
+from hapgpu.haplotypes.pairing.extended_haplotypes import FLANK, ExtendedHaplotypes, Extender
 from hapgpu.haplotypes.pairing.haplotype_set import HaplotypeSet
 from hapgpu.io.bam.header import SamHeader
 from hapgpu.io.genome.regions import contig_hint
 from hapgpu.realign.align.dispatch import align_pairs
 from hapgpu.realign.projection.haplotype_cigars import anchor_haplotypes, pad_pairs
 from hapgpu.realign.projection.project import PlacedHaplotypes
-from hapgpu.realign.queries.extended_haplotypes import FLANK, ExtendedHaplotypes, Extender
 from hapgpu.realign.scoring import PRESETS, Overhang
 from hapgpu.runtime.devices import Device
 from hapgpu.runtime.jit import njit

@@ -12,7 +12,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hapgpu.arrays.ragged import AlignmentBatch, Ragged
+from hapgpu.arrays.batches import AlignmentBatch
+from hapgpu.arrays.ragged import Ragged
 from hapgpu.arrays.ragged_view import Rows, longest_row, row_of, rows_of, with_room
 from hapgpu.cigar.builder import (
     LEADING_REMOVED,
@@ -29,20 +30,15 @@ from hapgpu.cigar.compose import compose_cigars, trim_cigar
 from hapgpu.cigar.encoding import (
     MATCH,
     SOFT_CLIP,
-    cigar_strings,
     consumes_query,
     consumes_reference,
     is_alignment,
     length_of,
     operation_of,
-    parse_cigar,
     query_length,
-    query_lengths,
     write_cigar,
 )
 from hapgpu.cigar.left_align import LeftAligner, left_align, new_left_aligner
-from hapgpu.errors import InputError
-from hapgpu.realign.api import align, as_row
 from hapgpu.runtime.jit import njit
 
 _HAPLOTYPE_OVERHANG = 1000  # reads may run this far over the end of their haplotype
@@ -95,59 +91,6 @@ class Projections:
     ok: NDArray[np.bool_]
 
 
-def realign_to_reference(
-    read: str | bytes,
-    haplotype: str | bytes,
-    haplotype_cigar: str,
-    reference_haplotype: str | bytes,
-    haplotype_start: int,
-    reference_start: int,
-) -> tuple[int, str] | None:
-    """Align a read to its haplotype and project it onto the reference.
-
-    Parameters
-    ----------
-    read, haplotype, reference_haplotype
-        The bases, those of the read without soft clips.
-    haplotype_cigar
-        The haplotype's alignment with the reference haplotype.
-    haplotype_start
-        GATK's alignment start of the haplotype relative to the reference.
-    reference_start
-        Position of the first base of the locus.
-
-    Returns
-    -------
-    Position, in the units of `reference_start`, and CIGAR with indels left-aligned; None where
-    GATK would leave the read as it is (AlignmentUtils.createReadAlignedToRef).
-
-    Raises
-    ------
-    InputError
-        If a sequence is empty or not ASCII text, or the CIGAR does not fit the haplotype.
-    """
-    reads = _bases(read, "read")
-    haplotypes = _bases(haplotype, "haplotype")
-    references = _bases(reference_haplotype, "reference haplotype")
-    elements = parse_cigar(haplotype_cigar)
-    cigars = Ragged.from_lengths(elements, [elements.size])
-    if query_lengths(cigars)[0] != haplotypes.lengths[0]:
-        message = (
-            f"haplotype CIGAR {haplotype_cigar} is for {query_lengths(cigars)[0]} bases, "
-            f"but the haplotype has {haplotypes.lengths[0]}"
-        )
-        raise InputError(message)
-    row = np.zeros(1, dtype=np.int32)
-    starts = np.array([[haplotype_start], [reference_start]], dtype=np.int64)
-    placed = PlacedHaplotypes(cigars, starts[0], row, references, starts[1])
-    alignments = align(haplotypes, reads, device="cpu")
-    batch = AlignmentBatch(alignments.score, alignments.offset, alignments.cigars)
-    projections = project_alignments(reads, batch, row, placed, row, row)
-    if not projections.ok[0]:
-        return None
-    return int(projections.positions[0]), cigar_strings(projections.cigars)[0]
-
-
 def project_alignments(
     reads: Ragged,
     alignments: AlignmentBatch,
@@ -191,13 +134,6 @@ def project_alignments(
     )
     cigars = Ragged(data, offsets)
     return Projections(positions, cigars, cigars.lengths > 0)
-
-
-def _bases(sequence: str | bytes, what: str) -> Ragged:
-    if not sequence:
-        message = f"the {what} is empty"
-        raise InputError(message)
-    return as_row(sequence, what)
 
 
 class _Alignments(NamedTuple):

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hapgpu.arrays.ragged import Ragged, offsets_of
-from hapgpu.realign.queries.queries import Clips
+from hapgpu.cigar.clips import Clips
 
 
 @dataclass(frozen=True, slots=True)

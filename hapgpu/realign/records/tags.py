@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hapgpu.arrays.batches import ReadBatch
 from hapgpu.arrays.bytes import copy_bytes, load_u16
-from hapgpu.arrays.ragged import Ragged, ReadBatch
+from hapgpu.arrays.ragged import Ragged
 from hapgpu.arrays.ragged_view import Rows, rows_of
 from hapgpu.cigar.encoding import cigar_text
 from hapgpu.io.bam.tags import HEAD_BYTES, field_bytes, find_field, name_number

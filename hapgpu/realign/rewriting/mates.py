@@ -11,7 +11,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from hapgpu.arrays.ragged import Ragged, ReadBatch
+from hapgpu.arrays.batches import ReadBatch
+from hapgpu.arrays.ragged import Ragged
 from hapgpu.arrays.ragged_view import Rows, row_of, rows_of
 from hapgpu.cigar.encoding import cigar_text, reference_lengths
 from hapgpu.realign.moves.move_table import NOT_MOVED, MoveTable

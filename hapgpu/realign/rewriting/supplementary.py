@@ -6,7 +6,8 @@ from typing import Final
 
 import numpy as np
 
-from hapgpu.arrays.ragged import Ragged, ReadBatch
+from hapgpu.arrays.batches import ReadBatch
+from hapgpu.arrays.ragged import Ragged
 from hapgpu.cigar.encoding import cigar_strings
 from hapgpu.realign.moves.move_table import MoveTable
 from hapgpu.realign.moves.moves import Moves, name_hashes

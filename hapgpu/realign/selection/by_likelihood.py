@@ -8,7 +8,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from hapgpu.arrays.ragged import PairBatch, Ragged, ReadBatch
+from hapgpu.arrays.batches import PairBatch, ReadBatch
+from hapgpu.arrays.ragged import Ragged
 from hapgpu.cigar.read_parts import ReadParts
 from hapgpu.haplotypes.pairing.haplotype_set import HaplotypeSet
 from hapgpu.haplotypes.pairing.pairs import Candidates
@@ -21,7 +22,7 @@ from hapgpu.pairhmm.qualities.prepare import (
 )
 from hapgpu.pairhmm.reads.pairs_by_locus import LocusHaplotypes, Meetings
 from hapgpu.realign.align.dispatch import score_pairs
-from hapgpu.realign.queries.queries import Queries
+from hapgpu.realign.queries.orientations import Queries
 from hapgpu.realign.scoring import Overhang, Scoring
 from hapgpu.realign.selection.by_score import (
     ScoredCandidates,

@@ -9,10 +9,11 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from hapgpu.arrays.ragged import PairBatch, Ragged
+from hapgpu.arrays.batches import PairBatch
+from hapgpu.arrays.ragged import Ragged
 from hapgpu.haplotypes.pairing.pairs import Candidates
 from hapgpu.realign.align.dispatch import score_pairs
-from hapgpu.realign.queries.queries import Queries
+from hapgpu.realign.queries.orientations import Queries
 from hapgpu.realign.scoring import Overhang, Scoring
 from hapgpu.runtime.devices import Device
 

@@ -8,8 +8,9 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from hapgpu.arrays.ragged import ReadBatch
+from hapgpu.arrays.batches import ReadBatch
 from hapgpu.cigar.read_parts import ReadParts
+from hapgpu.haplotypes.pairing.extended_haplotypes import ExtendedHaplotypes
 from hapgpu.haplotypes.pairing.pairs import Candidates
 from hapgpu.pairhmm.forward.dispatch import log10_likelihoods
 from hapgpu.pairhmm.qualities.prepare import (
@@ -18,7 +19,6 @@ from hapgpu.pairhmm.qualities.prepare import (
     prepared_parts,
 )
 from hapgpu.pairhmm.reads.pairs_by_locus import LocusHaplotypes, Meetings
-from hapgpu.realign.queries.extended_haplotypes import ExtendedHaplotypes
 from hapgpu.runtime.devices import Device
 
 _REMEDY: Final = "use --best-by score, or leave the read out"

@@ -8,7 +8,8 @@ import cupy
 import numpy as np
 
 from hapgpu.runtime.gpu.context import multiprocessors
-from hapgpu.runtime.gpu.launch import Array, Kernel, LoadedKernel, load_kernel
+from hapgpu.runtime.gpu.kernel import Array, Kernel
+from hapgpu.runtime.gpu.launch import LoadedKernel, load_kernel
 
 WARP: Final = 32
 

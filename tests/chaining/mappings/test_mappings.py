@@ -15,11 +15,12 @@ from hapgpu.chaining.anchors.reference import Anchor
 from hapgpu.chaining.batches import REVERSE, TANDEM, Chains, Seeds
 from hapgpu.chaining.chains.reference import Chain
 from hapgpu.chaining.mappings.cpu import make_regions, name_hashes
-from hapgpu.chaining.mappings.parents_reference import select, set_parents
 from hapgpu.chaining.mappings.reference import (
     hash_of_read,
     matches_and_length,
     regions_of,
+    select,
+    set_parents,
 )
 from hapgpu.chaining.options import ChainOptions, RegionOptions, SketchOptions
 from hapgpu.chaining.quality.reference import count_seeds

@@ -13,7 +13,8 @@ import pytest
 from hapgpu.chaining.index.build import build_index
 from hapgpu.chaining.index.minimizer_index import MinimizerIndex
 from hapgpu.chaining.options import SketchOptions
-from hapgpu.chaining.run.cpu import CpuChainer, chainers_for
+from hapgpu.chaining.run.cpu import CpuChainer
+from hapgpu.chaining.run.workers import chainers_for
 from hapgpu.io.fastx.read_blocks import read_blocks
 from hapgpu.runtime.devices import CpuDevice, CudaDevice, Device
 from tests.chaining.minimap2_options import options_of

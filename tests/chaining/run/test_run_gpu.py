@@ -97,12 +97,11 @@ def test_little_memory_splits_blocks(
     limited: Callable[[int], CudaDevice],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    from hapgpu.io.fastx import blocks_cuda  # noqa: PLC0415  (needs CuPy)
 
     splits = []
-    halves = blocks_cuda.halves_of
+    halves = ReadBlock.halves
     monkeypatch.setattr(
-        blocks_cuda, "halves_of", lambda block: splits.append(block.first) or halves(block)
+        ReadBlock, "halves", lambda block: splits.append(block.first) or halves(block)
     )
     check(index, MapOptions(), block_of(READS * 100), limited(24 * MIB))
     assert splits

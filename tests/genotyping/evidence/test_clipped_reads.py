@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hapgpu.arrays.ragged import ReadBatch
+from hapgpu.arrays.batches import ReadBatch
 from hapgpu.genotyping.batches import ReadWindows
 from hapgpu.genotyping.evidence.clipped_reads import windows_of
 from hapgpu.haplotypes.batches import Loci

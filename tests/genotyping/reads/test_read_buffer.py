@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from hapgpu.arrays.ragged import ReadBatch
+from hapgpu.arrays.batches import ReadBatch
 from hapgpu.errors import InputError
 from hapgpu.genotyping.reads.filters import ReadFilter, ReadRules
 from hapgpu.genotyping.reads.locus_groups import NO_STRETCHES, Stretches

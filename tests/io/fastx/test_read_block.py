@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from hapgpu.io.fastx.halves import halves_of
 from hapgpu.io.fastx.read_block import ReadBlock
 
 
@@ -18,7 +17,7 @@ def block_of(records: list[bytes], *, is_fasta: bool) -> ReadBlock:
 def test_all_records_stay(is_fasta: bool, count: int) -> None:
     rest = b"" if is_fasta else b"+\nII\n"
     records = [b">r%d\nAC\n%b" % (number, rest) for number in range(count)]
-    first, second = halves_of(block_of(records, is_fasta=is_fasta))
+    first, second = block_of(records, is_fasta=is_fasta).halves()
     cut = first.text.tobytes().count(b">r")
     assert (first.first, second.first) == (10, 10 + cut)
     assert cut == count // 2
@@ -28,4 +27,4 @@ def test_all_records_stay(is_fasta: bool, count: int) -> None:
 
 def test_one_record_stays_whole() -> None:
     block = block_of([b">r\nAC\n"], is_fasta=True)
-    assert halves_of(block) == [block]
+    assert block.halves() == [block]

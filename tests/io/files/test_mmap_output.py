@@ -11,8 +11,8 @@ from random import Random
 import pytest
 
 from hapgpu.errors import OutputError
-from hapgpu.io.alignments.sam import writer as sam_writer
-from hapgpu.io.alignments.sam.writer import open_sam_text
+from hapgpu.io.alignments import text_writer
+from hapgpu.io.alignments.text_writer import open_sam_text
 from hapgpu.io.bam.header import SamHeader
 from hapgpu.io.files import mmap_output
 from hapgpu.io.files.mmap_output import MappedWriter
@@ -117,7 +117,7 @@ def test_sam_is_the_same_with_any_number_of_threads(
             made.append(threads)
             super().__init__(output, threads)
 
-    monkeypatch.setattr(sam_writer, "MappedWriter", Watched)
+    monkeypatch.setattr(text_writer, "MappedWriter", Watched)
     lines = [f"r{k}\t4\t*\t0\t0\t*\t*\t0\t0\tACGT\tIIII\n".encode() for k in range(500)]
     path = tmp_path / "out.sam"
     with open_sam_text(str(path), HEADER, copying_threads=threads) as sink:

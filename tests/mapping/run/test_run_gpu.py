@@ -77,14 +77,13 @@ def test_little_memory_splits_blocks(
     limited: Callable[[int], CudaDevice],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    from hapgpu.io.fastx import blocks_cuda  # noqa: PLC0415  (as above)
     from hapgpu.mapping.run import cuda as run_cuda  # noqa: PLC0415  (only where there is a GPU)
 
     block = block_of(READS * 60)
     splits = []
-    halves = blocks_cuda.halves_of
+    halves = ReadBlock.halves
     monkeypatch.setattr(
-        blocks_cuda, "halves_of", lambda block: splits.append(block.first) or halves(block)
+        ReadBlock, "halves", lambda block: splits.append(block.first) or halves(block)
     )
     whole = CpuMapper(index, SearchOptions(), SamOptions())(block)
     mapper = run_cuda.CudaMapper(index, SearchOptions(), SamOptions(), limited(24 * MIB))

@@ -9,7 +9,8 @@ import numpy as np
 import pysam
 import pytest
 
-from hapgpu.arrays.ragged import Ragged, ReadBatch
+from hapgpu.arrays.batches import ReadBatch
+from hapgpu.arrays.ragged import Ragged
 from hapgpu.errors import InputError
 from hapgpu.io.alignments.reader import open_reads
 from hapgpu.pairhmm.qualities.pcr_model import PcrModel, gap_open_limits

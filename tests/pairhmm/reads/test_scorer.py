@@ -10,7 +10,7 @@ import numpy as np
 import pysam
 import pytest
 
-from hapgpu.arrays.ragged import ReadBatch
+from hapgpu.arrays.batches import ReadBatch
 from hapgpu.errors import InputError
 from hapgpu.haplotypes.pairing.haplotype_set import HaplotypeSet, read_haplotypes
 from hapgpu.io.alignments.reader import open_reads

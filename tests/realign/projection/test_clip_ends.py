@@ -11,11 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hapgpu.arrays.ragged import Ragged
+from hapgpu.cigar.clips import Clips
 from hapgpu.cigar.encoding import cigar_strings, parse_cigar
 from hapgpu.realign.moves.alignment_costs import INCOMPARABLE, alignment_costs
 from hapgpu.realign.projection.clip_ends import are_same_alignments, clip_end_insertions
 from hapgpu.realign.queries.clip_variants import ClipVariants
-from hapgpu.realign.queries.queries import Clips
 from hapgpu.realign.scoring import PRESETS
 from tests.realign.move_oracle import _plain, _without_end_insertions, explained
 from tests.realign.realign_oracle import gatk

@@ -9,20 +9,14 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from hapgpu.arrays.ragged import AlignmentBatch, PairBatch, Ragged
+from hapgpu.arrays.batches import AlignmentBatch, PairBatch
+from hapgpu.arrays.ragged import Ragged
 from hapgpu.cigar.encoding import cigar_strings, parse_cigar
 from hapgpu.errors import InputError
 from hapgpu.realign.align.reference import align_reference
-from hapgpu.realign.projection.haplotype_cigars import (
-    anchor_haplotypes,
-    haplotype_cigar,
-    pad_pairs,
-)
-from hapgpu.realign.projection.project import (
-    PlacedHaplotypes,
-    project_alignments,
-    realign_to_reference,
-)
+from hapgpu.realign.api import haplotype_cigar, realign_to_reference
+from hapgpu.realign.projection.haplotype_cigars import anchor_haplotypes, pad_pairs
+from hapgpu.realign.projection.project import PlacedHaplotypes, project_alignments
 from hapgpu.realign.scoring import PRESETS, Overhang
 from tests.realign import gatk_projection as gatk
 

@@ -15,7 +15,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hapgpu.arrays.ragged import Ragged, ReadBatch
+from hapgpu.arrays.batches import ReadBatch
+from hapgpu.arrays.ragged import Ragged
 from hapgpu.cigar.encoding import parse_cigar
 from hapgpu.cigar.mismatches import mismatch_tags
 from hapgpu.realign.records.tags import NewTags, rewrite_tags

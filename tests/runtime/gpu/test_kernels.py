@@ -16,18 +16,14 @@ from cupy.cuda import nvrtc
 from hapgpu.errors import DeviceError
 from hapgpu.realign.align.cuda import MOST_COLUMNS, ScoreType, kernel_for
 from hapgpu.runtime.gpu import launch as gpu_launch
-from hapgpu.runtime.gpu.launch import (
-    Array,
-    Kernel,
-    LoadedKernel,
-    Scalar,
+from hapgpu.runtime.gpu.compiler import (
     compile_kernel,
-    load_kernel,
     read_source,
-    smoke_test,
     source_directory,
     usage,
 )
+from hapgpu.runtime.gpu.kernel import Array, Kernel, Scalar
+from hapgpu.runtime.gpu.launch import LoadedKernel, load_kernel, smoke_test
 from tests.compile_kernels import all_kernels
 
 ARCHITECTURES = [70, 75, 80, 86, 89, 90, 100, 120]

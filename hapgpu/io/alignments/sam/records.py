@@ -7,8 +7,9 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from hapgpu.arrays.batches import ReadBatch
 from hapgpu.arrays.bytes import Integer, copy_bytes
-from hapgpu.arrays.ragged import Ragged, ReadBatch, offsets_of
+from hapgpu.arrays.ragged import Ragged, offsets_of
 from hapgpu.arrays.ragged_view import rows_of
 from hapgpu.arrays.read_columns import ReadColumns
 from hapgpu.io.alignments.sam.tags import put_tags

@@ -9,15 +9,16 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from hapgpu.arrays.batches import ReadBatch
 from hapgpu.arrays.bytes import copy_bytes
-from hapgpu.arrays.ragged import Ragged, ReadBatch, offsets_of
+from hapgpu.arrays.ragged import Ragged, offsets_of
 from hapgpu.arrays.ragged_view import Rows, rows_of
+from hapgpu.cigar.clips import Clips
 from hapgpu.cigar.encoding import reference_lengths
 from hapgpu.haplotypes.pairing.haplotype_set import HaplotypeSet
 from hapgpu.io.bam.header import SamHeader
 from hapgpu.io.genome.fasta import ReferenceFasta
 from hapgpu.io.genome.regions import Region
-from hapgpu.realign.queries.queries import Clips
 from hapgpu.runtime.jit import njit
 
 FLANK: Final = 64

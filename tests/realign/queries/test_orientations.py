@@ -8,9 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hapgpu.arrays.ragged import ReadBatch
+from hapgpu.arrays.batches import ReadBatch
+from hapgpu.cigar.clips import clips_of
 from hapgpu.errors import InputError
-from hapgpu.realign.queries.queries import clips_of, queries_of
+from hapgpu.realign.queries.orientations import queries_of
 from tests.io.sam_oracle import Row, batch_of
 
 OPERATIONS = "MIDNSHP=X"

@@ -7,8 +7,8 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TypeAlias
 
+from hapgpu.io.alignments.formats import output_format
 from hapgpu.io.alignments.samtools.convert import ConvertedOutput
-from hapgpu.io.alignments.writer import output_format
 from hapgpu.io.bam.header import SamHeader
 from hapgpu.io.files.mmap_output import MappedWriter
 from hapgpu.io.files.output import OutputFile

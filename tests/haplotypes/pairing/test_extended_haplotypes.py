@@ -14,19 +14,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hapgpu.arrays.ragged import Ragged
+from hapgpu.cigar.clips import clips_of
 from hapgpu.cigar.encoding import (
     cigar_strings,
     parse_cigar,
     query_lengths,
     reference_lengths,
 )
+from hapgpu.haplotypes.pairing.extended_haplotypes import FLANK, Extender
 from hapgpu.haplotypes.pairing.haplotype_set import read_haplotypes
 from hapgpu.haplotypes.pairing.pairs import CandidateFinder
 from hapgpu.io.bam.header import SamHeader
-from hapgpu.realign.projection.haplotype_cigars import haplotype_cigar
+from hapgpu.realign.api import haplotype_cigar
 from hapgpu.realign.projection.placement import Placement, _lengthened, place_haplotypes
-from hapgpu.realign.queries.extended_haplotypes import FLANK, Extender
-from hapgpu.realign.queries.queries import clips_of
 from hapgpu.runtime.devices import CpuDevice
 from tests.io.sam_oracle import Row, batch_of
 

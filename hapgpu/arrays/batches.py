@@ -1,0 +1,191 @@
+"""Batches of reads, pairs and alignments: columns of arrays, one row each.
+
+Everything between the input and the output of hapgpu is one of these. They are never changed in
+place: a stage makes a new batch from the columns it keeps and those it replaces.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hapgpu.arrays.ragged import Ragged
+
+
+@dataclass(frozen=True, slots=True)
+class ReadBatch:
+    """Reads as the columns of SAM, n rows each.
+
+    Attributes
+    ----------
+    names
+        uint8 text, without the closing NUL.
+    flags
+        uint16[n], SAM flags.
+    reference_ids, positions
+        int32[n], into the header's @SQ lines and 0-based; -1 where there is none.
+    mapping_qualities
+        uint8[n].
+    cigars
+        uint32 in BAM encoding (length << 4 | operation); no elements for `*`.
+    mate_reference_ids, mate_positions, template_lengths
+        int32[n]; -1, -1 and 0 where there is none.
+    bases
+        uint8 text, upper case, one of `=ACMGRSVTWYHKDBN`, as stored (mapped reverse reads are
+        reverse-complemented).
+    qualities
+        uint8 Phred with the rows of `bases`; a read without qualities has 255 throughout.
+    tags
+        uint8, the optional fields in BAM encoding.
+    """
+
+    names: Ragged
+    flags: NDArray[np.uint16]
+    reference_ids: NDArray[np.int32]
+    positions: NDArray[np.int32]
+    mapping_qualities: NDArray[np.uint8]
+    cigars: Ragged
+    mate_reference_ids: NDArray[np.int32]
+    mate_positions: NDArray[np.int32]
+    template_lengths: NDArray[np.int32]
+    bases: Ragged
+    qualities: Ragged
+    tags: Ragged
+
+    def __len__(self) -> int:
+        return self.flags.size
+
+    def has_flags(self, required: int, excluded: int) -> NDArray[np.bool_]:
+        """bool[n]: whether a read has all required SAM flags, and none of the excluded ones."""
+        has_all, has_none = self.flags & required == required, self.flags & excluded == 0
+        wanted: NDArray[np.bool_] = has_all & has_none
+        return wanted
+
+    def take(self, rows: NDArray[Any]) -> ReadBatch:
+        """Gather reads: a boolean mask of shape [n], or row numbers in any order."""
+        if rows.dtype == np.bool_:
+            rows = np.flatnonzero(rows)
+        return ReadBatch(
+            names=self.names.take(rows),
+            flags=self.flags[rows],
+            reference_ids=self.reference_ids[rows],
+            positions=self.positions[rows],
+            mapping_qualities=self.mapping_qualities[rows],
+            cigars=self.cigars.take(rows),
+            mate_reference_ids=self.mate_reference_ids[rows],
+            mate_positions=self.mate_positions[rows],
+            template_lengths=self.template_lengths[rows],
+            bases=self.bases.take(rows),
+            qualities=self.qualities.take(rows),
+            tags=self.tags.take(rows),
+        )
+
+    @classmethod
+    def concatenate(cls, parts: Sequence[ReadBatch]) -> ReadBatch:
+        """Put batches, at least one, under each other."""
+        return cls(
+            names=Ragged.concatenate([part.names for part in parts]),
+            flags=np.concatenate([part.flags for part in parts]),
+            reference_ids=np.concatenate([part.reference_ids for part in parts]),
+            positions=np.concatenate([part.positions for part in parts]),
+            mapping_qualities=np.concatenate([part.mapping_qualities for part in parts]),
+            cigars=Ragged.concatenate([part.cigars for part in parts]),
+            mate_reference_ids=np.concatenate([part.mate_reference_ids for part in parts]),
+            mate_positions=np.concatenate([part.mate_positions for part in parts]),
+            template_lengths=np.concatenate([part.template_lengths for part in parts]),
+            bases=Ragged.concatenate([part.bases for part in parts]),
+            qualities=Ragged.concatenate([part.qualities for part in parts]),
+            tags=Ragged.concatenate([part.tags for part in parts]),
+        )
+
+    def split(self, size: int) -> Iterator[ReadBatch]:
+        """Yield batches of at most `size` reads, in order."""
+        if len(self) <= size:
+            yield self
+            return
+        for start in range(0, len(self), size):
+            yield self.take(np.arange(start, min(start + size, len(self))))
+
+
+@dataclass(frozen=True, slots=True)
+class PairBatch:
+    """Pairs to be aligned: row i is `references[reference_index[i]]`, `queries[query_index[i]]`.
+
+    Sequences are uint8 text; they are stored once, however many pairs they are part of.
+    """
+
+    references: Ragged
+    queries: Ragged
+    reference_index: NDArray[np.int32]
+    query_index: NDArray[np.int32]
+
+    def __len__(self) -> int:
+        return self.reference_index.size
+
+    @property
+    def reference_lengths(self) -> NDArray[np.int64]:
+        """int64[n]: the length of each pair's reference."""
+        return self.references.lengths_of(self.reference_index)
+
+    @property
+    def query_lengths(self) -> NDArray[np.int64]:
+        """int64[n]: the length of each pair's query."""
+        return self.queries.lengths_of(self.query_index)
+
+    def take(self, rows: NDArray[Any]) -> PairBatch:
+        """Gather pairs; the sequences are shared."""
+        return PairBatch(
+            self.references, self.queries, self.reference_index[rows], self.query_index[rows]
+        )
+
+    def compact(self) -> PairBatch:
+        """Drop the sequences that no pair uses."""
+        references, reference_index = np.unique(self.reference_index, return_inverse=True)
+        queries, query_index = np.unique(self.query_index, return_inverse=True)
+        return PairBatch(
+            self.references.take(references),
+            self.queries.take(queries),
+            reference_index.astype(np.int32),
+            query_index.astype(np.int32),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class AlignmentBatch:
+    """Alignments of n pairs.
+
+    Attributes
+    ----------
+    scores
+        int32[n].
+    offsets
+        int32[n], 0-based start in the reference (negative only under `ignore`).
+    cigars
+        uint32 in BAM encoding.
+    """
+
+    scores: NDArray[np.int32]
+    offsets: NDArray[np.int32]
+    cigars: Ragged
+
+    def __len__(self) -> int:
+        return self.scores.size
+
+    @classmethod
+    def concatenate(cls, parts: Sequence[AlignmentBatch]) -> AlignmentBatch:
+        """Put batches, at least one, under each other."""
+        return cls(
+            np.concatenate([part.scores for part in parts]),
+            np.concatenate([part.offsets for part in parts]),
+            Ragged.concatenate([part.cigars for part in parts]),
+        )
+
+
+def split_batches(batches: Iterable[ReadBatch], reads: int) -> Iterator[ReadBatch]:
+    """Cut batches into ones of at most so many reads."""
+    for batch in batches:
+        yield from batch.split(reads)
