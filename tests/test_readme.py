@@ -1,4 +1,4 @@
-"""The examples of the README and of docs/pairhmm.md, as they stand there."""
+"""The examples of the README and of docs/methods/pairhmm.md, as they stand there."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from hapgpu.pairhmm.reference import likelihood_reference
 
 ROOT = Path(__file__).resolve().parent.parent
 README = (ROOT / "README.md").read_text()
-RULES = (ROOT / "docs" / "pairhmm.md").read_text()
+RULES = (ROOT / "docs" / "methods" / "pairhmm.md").read_text()
 TOLERANCE = 1e-5
 
 
