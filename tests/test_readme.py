@@ -62,7 +62,7 @@ def output_of(command: str, folder: Path) -> list[str]:
 
 @pytest.fixture(scope="module")
 def realigned(folder: Path) -> Path:
-    """Run the first command of the README, from the installation of hapgpu on."""
+    """Run the README's first realignment, on the example data that `folder` made."""
     command = FIRST.split("example && ", maxsplit=1)[1]
     assert command.strip() == REALIGN.strip()
     assert output_of(command, folder) == []
