@@ -1,15 +1,14 @@
 #!/usr/bin/env python3
 """Write a small data set: a reference, haplotypes, sites, short and long reads of a diploid sample.
 
-The sample carries a different haplotype on each of its two chromosomes at four loci: SNPs, a
-deletion, a dinucleotide repeat, and a deletion of 50 bases between SNPs, where the mapper clips
-reads rather than open the gap. Its reads look like those of an Illumina run that bwa mem has
-aligned: qualities that fall along the read, errors as often as the qualities say, rare indel
-errors, soft clips where an alignment does not pay, foreign tails, duplicates. There are amplicon
-reads of one locus, too, and long reads with one error in twenty bases. `sites.vcf` lists the sites
-of the first three loci.
+The two chromosomes of the sample carry different haplotypes at four loci: SNPs, a deletion, a
+dinucleotide repeat, and a deletion of 50 bases between SNPs. At the last, the mapper clips reads
+instead of opening the gap. The short reads resemble Illumina reads aligned by bwa mem: qualities
+fall along the read, errors follow the qualities, indel errors are rare. Some reads have soft clips,
+foreign tails or duplicates. Two more files hold amplicon reads of one locus, and long reads with
+one error in twenty bases. `sites.vcf` lists the sites of the first three loci.
 
-The same files are written on every run.
+Every run writes the same files.
 """
 
 from __future__ import annotations
@@ -35,16 +34,16 @@ AMPLICON_READS = 200
 LONG_READS = 60
 LONG_READ_LENGTH = 4_000
 LONG_READ_QUALITY = 13  # one error in twenty bases
-UNCARRIED_SNP = 5_250  # a site at which the sample is like the reference
+UNCARRIED_SNP = 5_250  # a site where the sample has only the reference allele
 HIDDEN_DELETION = (17_675, 50)
 HIDDEN_PAIRS = 30
 SNP_DISTANCES = (28, 41, 49, 58, 70), (33, 44, 52, 61, 69)  # left of the deletion, right of it
 COMPLEMENT = str.maketrans("ACGT", "TGCA")
 
-# The weights of bwa mem. The bonus is for an alignment that reaches the end of the read.
+# The scoring of bwa mem. An alignment that reaches an end of the read gets the bonus.
 MATCH, MISMATCH, GAP_OPEN, GAP_EXTEND, END_BONUS = 1, -4, -6, -1, 5
 
-INSERTED = -1  # the place of a base that the reference does not have
+INSERTED = -1  # the position of a base that the reference does not have
 CMATCH, CINS, CDEL, CSOFT_CLIP = 0, 1, 2, 4
 PAIRED, PROPER, REVERSE, MATE_REVERSE, FIRST, SECOND, DUPLICATE = 1, 2, 16, 32, 64, 128, 1024
 
@@ -53,7 +52,7 @@ Cigar = list[tuple[int, int]]
 
 @dataclass(frozen=True)
 class Edit:
-    """Replace `deleted` bases from `position` (0-based, in the reference) by `inserted`."""
+    """Replacement of `deleted` bases from `position` (0-based, on the reference) by `inserted`."""
 
     position: int
     deleted: int
@@ -62,38 +61,38 @@ class Edit:
 
 @dataclass(frozen=True)
 class Locus:
-    """A window of the reference and the alleles found there, the reference allele among them."""
+    """An interval of the reference and its alleles, the reference allele included."""
 
     start: int
     alleles: dict[str, list[Edit]]
 
     @property
     def end(self) -> int:
-        """End of the window, exclusive."""
+        """End of the interval, exclusive."""
         return self.start + WINDOW
 
 
 @dataclass(frozen=True)
 class Template:
-    """A chromosome of the sample, and for each base its place in the reference."""
+    """A chromosome of the sample, with the reference position of each base."""
 
     bases: str
-    places: list[int]
+    positions: list[int]
 
 
 @dataclass(frozen=True)
 class Read:
-    """A sequenced read in the orientation of the reference, with the true place of each base."""
+    """A sequenced read in reference orientation, with the true position of each base."""
 
     bases: str
     qualities: list[int]
-    places: list[int]
+    positions: list[int]
 
 
 def main() -> None:
-    """Write the data set into the folder given on the command line."""
+    """Write the data set to the directory given on the command line."""
     parser = argparse.ArgumentParser(description="Write hapgpu's example data set.")
-    parser.add_argument("folder", type=Path)
+    parser.add_argument("folder", type=Path, metavar="DIRECTORY", help="Where to write the files.")
     folder = parser.parse_args().folder
     folder.mkdir(parents=True, exist_ok=True)
 
@@ -115,14 +114,14 @@ def main() -> None:
 
 
 def make_reference(random: Random) -> str:
-    """Make random sequence with one dinucleotide repeat."""
+    """Return a random sequence with one dinucleotide repeat."""
     bases = "".join(random.choices("ACGT", weights=(3, 2, 2, 3), k=REFERENCE_LENGTH))
     start, repeat = REPEAT
     return bases[:start] + repeat + bases[start + len(repeat) :]
 
 
 def make_loci(reference: str) -> list[Locus]:
-    """Choose the four loci: SNPs, a deletion, a repeat, a deletion between SNPs."""
+    """Return the four loci: SNPs, a deletion, a repeat, a deletion between SNPs."""
     snps = [substitute(reference, position) for position in (5_120, 5_205, 5_290)]
     deletion = Edit(10_190, 18, "")
     repeat = REPEAT[0]
@@ -142,26 +141,26 @@ def make_loci(reference: str) -> list[Locus]:
 
 
 def substitute(reference: str, position: int) -> Edit:
-    """Turn one base into its complement."""
+    """Return the edit that repositions one base by its complement."""
     return Edit(position, 1, reference[position].translate(COMPLEMENT))
 
 
 def apply_edits(reference: str, edits: Sequence[Edit]) -> Template:
-    """Carry out edits, which are sorted and do not overlap."""
+    """Apply sorted edits that do not overlap."""
     bases: list[str] = []
-    places: list[int] = []
+    positions: list[int] = []
     done = 0
     for edit in edits:
         bases += [reference[done : edit.position], edit.inserted]
-        places += range(done, edit.position)
+        positions += range(done, edit.position)
         if len(edit.inserted) == edit.deleted:
-            places += range(edit.position, edit.position + edit.deleted)
+            positions += range(edit.position, edit.position + edit.deleted)
         else:
-            places += [INSERTED] * len(edit.inserted)
+            positions += [INSERTED] * len(edit.inserted)
         done = edit.position + edit.deleted
     bases.append(reference[done:])
-    places += range(done, len(reference))
-    return Template("".join(bases), places)
+    positions += range(done, len(reference))
+    return Template("".join(bases), positions)
 
 
 def locus_sequences(reference: str, locus: Locus) -> list[str]:
@@ -176,7 +175,7 @@ def locus_sequences(reference: str, locus: Locus) -> list[str]:
 
 
 def haplotypes(reference: str, loci: Sequence[Locus]) -> dict[str, str]:
-    """Return every allele under a header that binds it to its locus."""
+    """Return the sequence of every allele, by a header with its locus."""
     return {
         f"locus{number}_{name} {CONTIG}:{locus.start + 1}-{locus.end}": sequence
         for number, locus in enumerate(loci, 1)
@@ -185,7 +184,7 @@ def haplotypes(reference: str, loci: Sequence[Locus]) -> dict[str, str]:
 
 
 def write_sites(path: Path, reference: str, loci: Sequence[Locus]) -> None:
-    """Write the edits of all alleles, and one that no allele has, as a VCF without genotypes."""
+    """Write the edits of all alleles, and one that no allele has, to a VCF without genotypes."""
     edits = {edit for locus in loci for allele in locus.alleles.values() for edit in allele}
     edits.add(substitute(reference, UNCARRIED_SNP))
     ordered = sorted(edits, key=lambda edit: (edit.position, edit.deleted))
@@ -197,52 +196,52 @@ def write_sites(path: Path, reference: str, loci: Sequence[Locus]) -> None:
 
 
 def vcf_line(reference: str, edits: Sequence[Edit]) -> str:
-    """Return the record of edits at one position, each an ALT allele."""
+    """Return the VCF record of edits at one position, one ALT allele per edit."""
     position = edits[0].position
     end = max(edit.position + edit.deleted for edit in edits)
-    # An allele must not be empty: one that changes the length takes in the base before it.
-    begin = position - any(len(edit.inserted) != edit.deleted for edit in edits)
-    alternatives = [
-        reference[begin:position] + edit.inserted + reference[position + edit.deleted : end]
+    # An allele must not be empty, so an indel includes the base before it.
+    start = position - any(len(edit.inserted) != edit.deleted for edit in edits)
+    alt_alleles = [
+        reference[start:position] + edit.inserted + reference[position + edit.deleted : end]
         for edit in edits
     ]
-    columns = [CONTIG, begin + 1, ".", reference[begin:end], ",".join(alternatives), *"..."]
+    columns = [CONTIG, start + 1, ".", reference[start:end], ",".join(alt_alleles), *"..."]
     return "\t".join(map(str, columns)) + "\n"
 
 
 def sample_chromosome(reference: str, loci: Sequence[Locus], which: int) -> Template:
-    """Return a chromosome of the sample: the last allele of each locus, or the one before."""
+    """Return a chromosome of the sample: the last (1) or second-last (2) allele of each locus."""
     return apply_edits(
         reference, [edit for locus in loci for edit in list(locus.alleles.values())[-which]]
     )
 
 
 def sequence_read(random: Random, template: Template, start: int, *, reverse: bool) -> Read:
-    """Sequence a read from its 5' end on: at the right if it is reverse."""
+    """Sequence a read from its 5' end, which is the right end of a reverse read."""
     cycles = range(start, min(start + READ_LENGTH + 10, len(template.bases)))
     bases: list[str] = []
-    places: list[int] = []
+    positions: list[int] = []
     for position in cycles:
         event = random.random()
         if event < 0.0003:
             continue
         bases.append(template.bases[position])
-        places.append(template.places[position])
+        positions.append(template.positions[position])
         if event > 0.9997:
             bases.append(random.choice("ACGT"))
-            places.append(INSERTED)
+            positions.append(INSERTED)
     kept = slice(-READ_LENGTH, None) if reverse else slice(READ_LENGTH)
-    bases, places = bases[kept], places[kept]
+    bases, positions = bases[kept], positions[kept]
     qualities = cycle_qualities(random, len(bases))
     if random.random() < 0.02:
-        foreign_tail(random, bases, qualities, places, reverse=reverse)
+        foreign_tail(random, bases, qualities, positions, reverse=reverse)
     if reverse:
         qualities.reverse()
-    return Read(with_errors(random, bases, qualities), qualities, places)
+    return Read(with_errors(random, bases, qualities), qualities, positions)
 
 
 def cycle_qualities(random: Random, cycles: int) -> list[int]:
-    """Draw qualities that fall, and scatter more, along the read."""
+    """Draw qualities that fall and vary more along the read."""
     end_quality = random.triangular(12, 38, 33)
     return [
         max(
@@ -259,82 +258,82 @@ def cycle_qualities(random: Random, cycles: int) -> list[int]:
 
 
 def foreign_tail(
-    random: Random, bases: list[str], qualities: list[int], places: list[int], *, reverse: bool
+    random: Random, bases: list[str], qualities: list[int], positions: list[int], *, reverse: bool
 ) -> None:
-    """Replace the 3' end by sequence from elsewhere."""
+    """Replace the 3' end by a random sequence, in place."""
     tail = random.randint(15, 45)
     where = slice(0, tail) if reverse else slice(len(bases) - tail, len(bases))
     bases[where] = random.choices("ACGT", k=tail)
-    places[where] = [INSERTED] * tail
+    positions[where] = [INSERTED] * tail
     qualities[-tail:] = [max(2, quality - 8) for quality in qualities[-tail:]]
 
 
 def with_errors(random: Random, bases: Sequence[str], qualities: Sequence[int]) -> str:
-    """Replace bases as often as their qualities say."""
+    """Return bases with substitutions at the rate that their qualities give."""
     return "".join(
         random.choice("ACGT".replace(base, "")) if random.random() < 10 ** (-quality / 10) else base
         for base, quality in zip(bases, qualities, strict=True)
     )
 
 
-def true_alignment(places: Sequence[int]) -> tuple[int, Cigar]:
-    """Return the position and the CIGAR that the places of the bases spell out."""
+def true_alignment(positions: Sequence[int]) -> tuple[int, Cigar]:
+    """Return the start and CIGAR of an alignment with these positions of its bases."""
     operations: list[int] = []
     last = None
-    for place in places:
-        if place == INSERTED:
+    for position in positions:
+        if position == INSERTED:
             operations.append(CINS)
             continue
         if last is not None:
-            operations += [CDEL] * (place - last - 1)
+            operations += [CDEL] * (position - last - 1)
         operations.append(CMATCH)
-        last = place
+        last = position
     cigar = [(operation, len(list(run))) for operation, run in groupby(operations)]
-    first = next(place for place in places if place != INSERTED)
-    return first, cigar
+    start = next(position for position in positions if position != INSERTED)
+    return start, cigar
 
 
 def mapped(read: Read, reference: str) -> tuple[int, Cigar]:
-    """Align as bwa mem does: at the true place, but clipped where that scores more.
+    """Return the true alignment, clipped as bwa mem clips if that scores more.
 
-    Of a split alignment, only the better part is kept.
+    Only the better part of a split alignment is kept.
     """
-    begin, end = best_stretch(read, reference)
-    first, last = read.places[begin], read.places[end - 1]
-    before = extension(read.bases[:begin][::-1], reference[:first][::-1])
-    after = extension(read.bases[end:], reference[last + 1 :])
-    places = [*range(first - before, first), *read.places[begin:end]]
-    places += range(last + 1, last + 1 + after)
-    position, cigar = true_alignment(places)
-    clips = begin - before, len(read.bases) - end - after
+    part_start, part_end = best_part(read, reference)
+    first, last = read.positions[part_start], read.positions[part_end - 1]
+    before = extension(read.bases[:part_start][::-1], reference[:first][::-1])
+    after = extension(read.bases[part_end:], reference[last + 1 :])
+    positions = [*range(first - before, first), *read.positions[part_start:part_end]]
+    positions += range(last + 1, last + 1 + after)
+    start, cigar = true_alignment(positions)
+    clips = part_start - before, len(read.bases) - part_end - after
     leading, trailing = ([(CSOFT_CLIP, length)] if length else [] for length in clips)
-    return position, [*leading, *cigar, *trailing]
+    return start, [*leading, *cigar, *trailing]
 
 
-def best_stretch(read: Read, reference: str) -> tuple[int, int]:
-    """Return the part of a read whose true alignment scores best: from, to."""
-    best = score = begin = 0
-    stretch = (0, 0)
+def best_part(read: Read, reference: str) -> tuple[int, int]:
+    """Return start and end of the part of a read whose true alignment scores best."""
+    best = score = start = 0
+    part = (0, 0)
     last = INSERTED
-    for position, (base, place) in enumerate(zip(read.bases, read.places, strict=True)):
-        if place == INSERTED:
-            opens = position and read.places[position - 1] != INSERTED
+    for offset, (base, position) in enumerate(zip(read.bases, read.positions, strict=True)):
+        if position == INSERTED:
+            opens = offset and read.positions[offset - 1] != INSERTED
             score += GAP_EXTEND + (GAP_OPEN if opens else 0)
             continue
-        deleted = place - last - 1 if last != INSERTED else 0
+        deleted = position - last - 1 if last != INSERTED else 0
         score += GAP_OPEN + GAP_EXTEND * deleted if deleted else 0
         if score <= 0 or last == INSERTED:
-            score, begin = 0 if position else END_BONUS, position
-        score += MATCH if base == reference[place] else MISMATCH
-        last = place
-        reached = score + (END_BONUS if position == len(read.bases) - 1 else 0)
+            score, start = 0 if offset else END_BONUS, offset
+        score += MATCH if base == reference[position] else MISMATCH
+        last = position
+        reached = score + (END_BONUS if offset == len(read.bases) - 1 else 0)
         if reached > best:
-            best, stretch = reached, (begin, position + 1)
-    return stretch
+            best, part = reached, (start, offset + 1)
+    return part
 
 
 def extension(bases: str, reference: str) -> int:
-    """Return how many clipped bases align without a gap, from the alignment outwards."""
+    """Return the number of clipped bases that align without a gap, from the alignment outwards."""
     best = score = length = 0
     for count, (base, expected) in enumerate(zip(bases, reference, strict=False), 1):
         score += MATCH if base == expected else MISMATCH
@@ -351,7 +350,7 @@ def write_bam(
     chromosomes: Sequence[Template],
     loci: Sequence[Locus],
 ) -> None:
-    """Write read pairs from around the loci, sorted and indexed."""
+    """Write read pairs around the loci, sorted and indexed."""
     header = pysam.AlignmentHeader.from_dict(
         {
             "HD": {"VN": "1.6", "SO": "unsorted"},
@@ -359,7 +358,7 @@ def write_bam(
             "RG": [{"ID": "run1", "SM": "sample", "LB": "library", "PL": "ILLUMINA"}],
         }
     )
-    # Random numbers of their own, so that reads at the other loci do not depend on these.
+    # A separate generator, so that reads at the other loci do not depend on these reads.
     hidden = Random(5)  # noqa: S311  (the same data on every run)
     sources = [(random, loci[:3])] * PAIRS + [(hidden, loci[3:])] * HIDDEN_PAIRS
     unsorted = path.with_suffix(".unsorted.bam")
@@ -374,7 +373,7 @@ def write_bam(
 
 
 def write_fastq(path: Path, bam: Path) -> None:
-    """Write the reads of a BAM as they were sequenced, in its order."""
+    """Write the reads of a BAM in their sequenced orientation and in the order of the BAM."""
     with gzip.GzipFile(path, "wb", mtime=0) as out, pysam.AlignmentFile(str(bam)) as records:
         for record in records:
             mate = 1 if record.is_read1 else 2
@@ -391,7 +390,7 @@ def make_pair(
     reference: str,
     header: pysam.AlignmentHeader,
 ) -> tuple[pysam.AlignedSegment, pysam.AlignedSegment]:
-    """Sequence both ends of a fragment that lies about a locus."""
+    """Sequence both ends of a fragment near a locus."""
     length = max(READ_LENGTH + 20, round(random.gauss(350, 45)))
     start = random.randrange(locus.start - 300, locus.end)
     left = sequence_read(random, template, start, reverse=False)
@@ -409,7 +408,7 @@ def make_pair(
 def make_record(
     read: Read, name: str, flag: int, reference: str, header: pysam.AlignmentHeader
 ) -> pysam.AlignedSegment:
-    """Turn a read into a BAM record."""
+    """Return the BAM record of a read."""
     record = pysam.AlignedSegment(header)
     record.query_name, record.flag, record.reference_id = name, flag, 0
     record.query_sequence, record.query_qualities = read.bases, array("B", read.qualities)
@@ -420,9 +419,9 @@ def make_record(
 
 
 def join_mates(left: pysam.AlignedSegment, right: pysam.AlignedSegment) -> None:
-    """Fill in the fields that tell of the mate."""
-    begin = min(left.reference_start, right.reference_start)
-    length = max(left.reference_end or 0, right.reference_end or 0) - begin
+    """Set the mate fields of both records."""
+    start = min(left.reference_start, right.reference_start)
+    length = max(left.reference_end or 0, right.reference_end or 0) - start
     for record, mate, sign in ((left, right, 1), (right, left, -1)):
         record.next_reference_id, record.next_reference_start = 0, mate.reference_start
         record.template_length = sign * length
@@ -430,7 +429,7 @@ def join_mates(left: pysam.AlignedSegment, right: pysam.AlignedSegment) -> None:
 
 
 def write_amplicons(path: Path, random: Random, alleles: Sequence[str]) -> None:
-    """Write reads over the whole of an allele, half of them from the other strand."""
+    """Write reads that span a whole allele, half of them from the reverse strand."""
     with gzip.GzipFile(path, "wb", mtime=0) as out:
         for number in range(AMPLICON_READS):
             bases = random.choice(alleles)
@@ -443,28 +442,28 @@ def write_amplicons(path: Path, random: Random, alleles: Sequence[str]) -> None:
 
 
 def write_long_reads(path: Path, random: Random, chromosomes: Sequence[Template]) -> None:
-    """Write reads of a few thousand bases; the header tells where in the reference each lies."""
+    """Write reads of a few thousand bases, with their true reference interval in the header."""
     quality = chr(33 + LONG_READ_QUALITY)
     with gzip.GzipFile(path, "wb", mtime=0) as out:
         for number in range(LONG_READS):
             template = random.choice(chromosomes)
             length = max(500, round(random.gauss(LONG_READ_LENGTH, LONG_READ_LENGTH / 3)))
             start = random.randrange(len(template.bases) - length)
-            places = [p for p in template.places[start : start + length] if p != INSERTED]
+            positions = [p for p in template.positions[start : start + length] if p != INSERTED]
             bases = with_long_read_errors(random, template.bases[start : start + length])
             strand = random.choice("+-")
             if strand == "-":
                 bases = bases.translate(COMPLEMENT)[::-1]
-            header = f"@long{number:02d} {CONTIG}:{places[0] + 1}-{places[-1] + 1} {strand}"
+            header = f"@long{number:02d} {CONTIG}:{positions[0] + 1}-{positions[-1] + 1} {strand}"
             out.write(f"{header}\n{bases}\n+\n{quality * len(bases)}\n".encode())
 
 
 def with_long_read_errors(random: Random, bases: str) -> str:
-    """Replace, drop and double bases, each as often."""
-    share = 10 ** (-LONG_READ_QUALITY / 10) / 3
+    """Return bases with substitutions, deletions and duplications at equal rates."""
+    rate = 10 ** (-LONG_READ_QUALITY / 10) / 3
     seen: list[str] = []
     for base in bases:
-        event = random.random() / share
+        event = random.random() / rate
         if event < 1:
             seen.append(random.choice("ACGT".replace(base, "")))
         elif event >= 2:
@@ -473,7 +472,7 @@ def with_long_read_errors(random: Random, bases: str) -> str:
 
 
 def write_fasta(path: Path, records: dict[str, str]) -> None:
-    """Write sequences in lines of 60 bases."""
+    """Write a FASTA with lines of 60 bases."""
     with path.open("w") as out:
         for header, sequence in records.items():
             lines = (sequence[i : i + 60] for i in range(0, len(sequence), 60))

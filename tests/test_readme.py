@@ -1,4 +1,4 @@
-"""The examples of the README and of docs/pairhmm.md, as they stand there."""
+"""The examples of the README and of docs/methods/pairhmm.md, as they stand there."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from hapgpu.pairhmm.forward.reference import likelihood_reference
 
 ROOT = Path(__file__).resolve().parent.parent
 README = (ROOT / "README.md").read_text()
-RULES = (ROOT / "docs" / "pairhmm.md").read_text()
+RULES = (ROOT / "docs" / "methods" / "pairhmm.md").read_text()
 TOLERANCE = 1e-5
 
 
@@ -62,7 +62,7 @@ def output_of(command: str, folder: Path) -> list[str]:
 
 @pytest.fixture(scope="module")
 def realigned(folder: Path) -> Path:
-    """Run the first command of the README, from the installation of hapgpu on."""
+    """Run the README's first realignment, on the example data that `folder` made."""
     command = FIRST.split("example && ", maxsplit=1)[1]
     assert command.strip() == REALIGN.strip()
     assert output_of(command, folder) == []
