@@ -19,7 +19,7 @@ import hapgpu
 from hapgpu.mapping.search import kernels as fmindex
 from hapgpu.pairhmm.launch.kernels import forward_kernel
 from hapgpu.pairhmm.launch.layouts import COLUMNS
-from hapgpu.realign.align.cuda import MOST_COLUMNS, kernel_for
+from hapgpu.realign.align.cuda import MAX_COLUMNS, kernel_for
 from hapgpu.runtime.gpu.compiler import (
     Usage,
     compile_kernel,
@@ -48,7 +48,7 @@ def named_kernels() -> Iterator[Kernel]:
 def templated_kernels() -> Iterator[Kernel]:
     """Yield the kernels that a function makes."""
     for score_type in (np.int32, np.int64):
-        for columns in range(1, MOST_COLUMNS[score_type] + 1):
+        for columns in range(1, MAX_COLUMNS[score_type] + 1):
             for with_trace in (True, False):
                 yield kernel_for(columns, score_type, with_trace=with_trace)
     for columns in COLUMNS:

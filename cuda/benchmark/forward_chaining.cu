@@ -9,7 +9,7 @@ extern "C" __global__ void __launch_bounds__(1024) update_successors(
     int* scores, int* predecessors, long long anchors, int reads, int entries, int max_distance_x,
     int max_distance_y, int bandwidth, int max_iterations
 ) {
-    const Rules rules = {(unsigned)max_distance_x, (unsigned)max_distance_y, bandwidth, penalties};
+    const Parameters parameters = {(unsigned)max_distance_x, (unsigned)max_distance_y, bandwidth, penalties};
     const int thread = threadIdx.x, threads = blockDim.x;
     for (int read = blockIdx.x; read < reads; read += gridDim.x) {
         const long long first = offsets[read];
@@ -18,7 +18,7 @@ extern "C" __global__ void __launch_bounds__(1024) update_successors(
         int *own_scores = scores + first, *own_predecessors = predecessors + first;
         const auto follows = [&](int later, int earlier) {
             return own_x[later] >> 32 == own_x[earlier] >> 32
-                && own_x[later] - own_x[earlier] <= rules.max_distance_x;
+                && own_x[later] - own_x[earlier] <= parameters.max_distance_x;
         };
         for (int i = thread; i < length; i += threads) {
             own_scores[i] = (int)(own_y[i] >> 32 & 255);
@@ -31,7 +31,7 @@ extern "C" __global__ void __launch_bounds__(1024) update_successors(
             const int score = own_scores[i];
             const int end = (int)min((long long)length, (long long)i + 1 + max_iterations);
             for (int j = i + 1 + thread; j < end && follows(j, i); j += threads) {
-                const Link step = link(rules, anchor_of(own_x[j], own_y[j]), anchor);
+                const PairScore step = pair_score(parameters, anchor_of(own_x[j], own_y[j]), anchor);
                 if (!step.is_valid) continue;
                 // A nearer predecessor wins if equal; to begin a chain wins against an equal one.
                 const int threshold = own_scores[j] + (own_predecessors[j] < 0);

@@ -1,4 +1,4 @@
-// Chains of reads turned into regions; hapgpu/chaining/mappings/cpu.py does the same.
+// Chains of reads turned into mappings; hapgpu/chaining/mappings/cpu.py does the same.
 
 #include "common/binary_search.cuh"
 #include "chaining/sort/radix_order.cuh"
@@ -52,7 +52,7 @@ __device__ inline Word mixed(Word key) {
 }
 
 // Rows of one read in the table.
-struct Rows {
+struct ReadRows {
     int* table;
     long long stride, begin;
 
@@ -96,7 +96,7 @@ extern "C" __global__ void __launch_bounds__(32 * kWarpsPerBlock, 8) sort_chains
         __syncwarp();
         radix_order(keys + begin, order + begin, count, scratch[threadIdx.x / kWarpLanes]);
         __syncwarp();
-        const Rows rows{table, chains, begin};
+        const ReadRows rows{table, chains, begin};
         for (int row = lane_id(); row < count; row += kWarpLanes) {
             const long long chain = begin + order[begin + count - 1 - row];
             const long long first = anchor_offsets[chain], behind = anchor_offsets[chain + 1];
@@ -153,7 +153,7 @@ __device__ inline int add_interval(int2* covered, int count, int start, int end)
     return kept + 1;
 }
 
-// Whether a region overlaps a primary so much that it is secondary to it.
+// Whether a mapping overlaps a primary so much that it is secondary to it.
 __device__ inline bool is_masked(
     int start, int end, int primary_start, int primary_end, int uncovered, float mask_level
 ) {
@@ -165,9 +165,9 @@ __device__ inline bool is_masked(
     return __fsub_rn(covered_share, uncovered_share) > mask_level;
 }
 
-// The first of the primaries that masks a region; -1 if none does.
+// The first of the primaries that masks a mapping; -1 if none does.
 __device__ inline int masking_primary(
-    Rows rows, const int* primaries, int count, int start, int end, int uncovered,
+    ReadRows rows, const int* primaries, int count, int start, int end, int uncovered,
     float mask_level
 ) {
     for (int base = 0; base < count; base += kWarpLanes) {
@@ -193,7 +193,7 @@ extern "C" __global__ void __launch_bounds__(32 * kWarpsPerBlock) find_parents(
     for (int read = warp_id(); read < reads; read += warp_count()) {
         const long long begin = offsets[read];
         const int count = (int)(offsets[read + 1] - begin);
-        const Rows rows{table, chains, begin};
+        const ReadRows rows{table, chains, begin};
         int2* const intervals = (int2*)covered + begin;
         int interval_count = 0, primary_count = 0;
         for (int row = 0; row < count; ++row) {
@@ -225,13 +225,13 @@ extern "C" __global__ void __launch_bounds__(32 * kWarpsPerBlock) find_parents(
 
 namespace {
 
-// Whether a region scores nearly as much as its parent.
-__device__ inline bool is_near(Rows rows, int row, int parent, float score_ratio, int near_score) {
+// Whether a mapping scores nearly as much as its parent.
+__device__ inline bool is_near(ReadRows rows, int row, int parent, float score_ratio, int near_score) {
     const int score = rows.at(kScore, row), best = rows.at(kScore, parent);
     return (float)score >= __fmul_rn(best, score_ratio) || score + near_score >= best;
 }
 
-__device__ inline bool is_same_place(Rows rows, int row, int parent) {
+__device__ inline bool is_same_place(ReadRows rows, int row, int parent) {
     constexpr Column kPlace[] = {kQueryStart, kQueryEnd, kSequence, kTargetStart, kTargetEnd};
     bool is_same = true;
     for (const Column column : kPlace) {
@@ -245,20 +245,20 @@ __device__ inline bool is_same_place(Rows rows, int row, int parent) {
 // Lists the rows of each read to keep, and their parents among them; a thread a read.
 extern "C" __global__ void __launch_bounds__(32 * kWarpsPerBlock) select_rows(
     int* table, int chains, const long long* offsets, int reads, const int* parents,
-    int keeps_all, float score_ratio, int most_secondary, int near_score, int strand_score,
+    int keeps_all, float score_ratio, int max_secondary, int near_score, int strand_score,
     int* kept, int* places, int* numbers, unsigned char* is_retained, long long* counts
 ) {
     if (thread_id() == 0) counts[0] = 0;
     for (int read = thread_id(); read < reads; read += thread_count()) {
         const long long begin = offsets[read];
         const int count = (int)(offsets[read + 1] - begin);
-        const Rows rows{table, chains, begin};
+        const ReadRows rows{table, chains, begin};
         int kept_count = 0, secondary = 0;
         for (int row = 0; row < count; ++row) {
             const int parent = parents[begin + row];
             bool keeps = keeps_all || parent == row, retains = false;
-            if (!keeps && secondary < most_secondary) {
-                // minimap2 moves kept regions up in place and looks the parent up where it was.
+            if (!keeps && secondary < max_secondary) {
+                // minimap2 moves kept mappings up in place and looks the parent up where it was.
                 const int other = parent < kept_count ? kept[begin + parent] : parent;
                 if (is_near(rows, row, other, score_ratio, near_score)) {
                     keeps = !is_same_place(rows, row, other);
@@ -317,39 +317,39 @@ __device__ inline int forward_position(Word x, Word y, int length) {
     return x >> 63 ? length - 2 - position + span_of(y) : position;
 }
 
-// Columns of the regions of a batch: hapgpu/chaining/mappings/cuda.py.
-enum RegionColumn {
+// Columns of the mappings of a batch: hapgpu/chaining/mappings/cuda.py.
+enum MappingColumn {
     kScores, kCounts, kSequences, kQueryStarts, kQueryEnds, kTargetStarts, kTargetEnds, kMatches,
     kLengths, kParents, kSecondScores, kRivals, kMatched, kExpected
 };
 
-struct RegionTable {
+struct MappingTable {
     int* columns;
     long long stride;
 
-    __device__ int& at(RegionColumn column, int region) const {
-        return columns[column * stride + region];
+    __device__ int& at(MappingColumn column, int mapping) const {
+        return columns[column * stride + mapping];
     }
 };
 
 }  // namespace
 
-// Fills the columns of the regions to report; a warp a region. All anchors of a chain are seeds of
+// Fills the columns of the mappings to report; a warp a mapping. All anchors of a chain are seeds of
 // the read, so that those under it that are not in it follow from where its first and last stand.
-extern "C" __global__ void __launch_bounds__(32 * kWarpsPerBlock) measure_regions(
+extern "C" __global__ void __launch_bounds__(32 * kWarpsPerBlock) measure_mappings(
     const Word* x, const Word* y, long long anchors, const long long* anchor_offsets, int chains,
     const long long* offsets, const int* lengths, int reads, int* table, const int* kept,
     const int* numbers, const unsigned char* is_retained, const int* second_scores,
     const int* rivals, const unsigned* places, long long seeds, const long long* seed_offsets,
-    const float* means, const int* sequence_lengths, int sequences, const long long* region_offsets,
-    int* columns, unsigned char* is_reverse, unsigned char* region_is_retained, int regions
+    const float* means, const int* sequence_lengths, int sequences, const long long* mapping_offsets,
+    int* columns, unsigned char* is_reverse, unsigned char* mapping_is_retained, int mappings
 ) {
-    const RegionTable out{columns, regions};
-    for (int region = warp_id(); region < regions; region += warp_count()) {
-        const int read = count_at_most(region_offsets + 1, reads, region);
+    const MappingTable out{columns, mappings};
+    for (int mapping = warp_id(); mapping < mappings; mapping += warp_count()) {
+        const int read = count_at_most(mapping_offsets + 1, reads, mapping);
         const long long begin = offsets[read];
-        const long long slot = begin + region - region_offsets[read];
-        const Rows rows{table, chains, begin};
+        const long long slot = begin + mapping - mapping_offsets[read];
+        const ReadRows rows{table, chains, begin};
         const int row = kept[slot];
         const int chain = rows.at(kChain, row);
         const long long first = anchor_offsets[chain], behind = anchor_offsets[chain + 1];
@@ -364,20 +364,20 @@ extern "C" __global__ void __launch_bounds__(32 * kWarpsPerBlock) measure_region
         columns_aligned = warp_sum(columns_aligned);
         if (lane_id()) continue;
 
-        out.at(kScores, region) = rows.at(kScore, row);
-        out.at(kCounts, region) = rows.at(kCount, row);
-        out.at(kSequences, region) = rows.at(kSequence, row);
-        out.at(kQueryStarts, region) = rows.at(kQueryStart, row);
-        out.at(kQueryEnds, region) = rows.at(kQueryEnd, row);
-        out.at(kTargetStarts, region) = rows.at(kTargetStart, row);
-        out.at(kTargetEnds, region) = rows.at(kTargetEnd, row);
-        out.at(kMatches, region) = span_of(y[first]) + matches;
-        out.at(kLengths, region) = span_of(y[first]) + columns_aligned;
-        out.at(kParents, region) = numbers[slot];
-        out.at(kSecondScores, region) = second_scores[begin + row];
-        out.at(kRivals, region) = rivals[begin + row];
-        is_reverse[region] = x[first] >> 63;
-        region_is_retained[region] = is_retained[slot];
+        out.at(kScores, mapping) = rows.at(kScore, row);
+        out.at(kCounts, mapping) = rows.at(kCount, row);
+        out.at(kSequences, mapping) = rows.at(kSequence, row);
+        out.at(kQueryStarts, mapping) = rows.at(kQueryStart, row);
+        out.at(kQueryEnds, mapping) = rows.at(kQueryEnd, row);
+        out.at(kTargetStarts, mapping) = rows.at(kTargetStart, row);
+        out.at(kTargetEnds, mapping) = rows.at(kTargetEnd, row);
+        out.at(kMatches, mapping) = span_of(y[first]) + matches;
+        out.at(kLengths, mapping) = span_of(y[first]) + columns_aligned;
+        out.at(kParents, mapping) = numbers[slot];
+        out.at(kSecondScores, mapping) = second_scores[begin + row];
+        out.at(kRivals, mapping) = rivals[begin + row];
+        is_reverse[mapping] = x[first] >> 63;
+        mapping_is_retained[mapping] = is_retained[slot];
 
         const int length = lengths[read], query_start = rows.at(kQueryStart, row);
         const int target_start = rows.at(kTargetStart, row);
@@ -389,9 +389,9 @@ extern "C" __global__ void __launch_bounds__(32 * kWarpsPerBlock) measure_region
         const long long other_end = first_seed(
             places, seed_begin, seed_end, forward_position(x[behind - 1], y[behind - 1], length));
         const float mean = means[read];
-        out.at(kMatched, region) = (int)(behind - first);
-        // Not the end of the region in the read: minimap2 compares its start here too.
-        out.at(kExpected, region) = (int)(max(one_end, other_end) - min(one_end, other_end)) + 1
+        out.at(kMatched, mapping) = (int)(behind - first);
+        // Not the end of the mapping in the read: minimap2 compares its start here too.
+        out.at(kExpected, mapping) = (int)(max(one_end, other_end) - min(one_end, other_end)) + 1
             + (query_start > mean && target_start > mean)
             + (length - query_start > mean && target_rest > mean);
     }

@@ -9,7 +9,7 @@ namespace {
 using Word = unsigned long long;
 
 constexpr int kCounterBits = 12;
-constexpr int kMostOccurrences = 4095;  // hits above which no seed is kept
+constexpr int kMaxOccurrences = 4095;  // hits above which no seed is kept
 
 __device__ inline int warp_id() { return (blockIdx.x * blockDim.x + threadIdx.x) / kWarpLanes; }
 __device__ inline int warp_count() { return gridDim.x * (blockDim.x / kWarpLanes); }
@@ -111,11 +111,11 @@ __device__ __forceinline__ void ReadSeeds::drop_all() const {
 
 // Drops repetitive seeds but those with the fewest hits, the first of equals.
 __device__ __forceinline__ void ReadSeeds::drop_from_run(int begin, int end, int kept) const {
-    int limit = kept > 0 ? kMostOccurrences + 1 : 0;  // seeds with fewer hits are kept
+    int limit = kept > 0 ? kMaxOccurrences + 1 : 0;  // seeds with fewer hits are kept
     int spare = 0;                                    // and so many of those that have just these
-    if (kept > 0 && count_with_hits(begin, end, cutoff + 1, kMostOccurrences) > kept) {
+    if (kept > 0 && count_with_hits(begin, end, cutoff + 1, kMaxOccurrences) > kept) {
         int low = cutoff;
-        limit = kMostOccurrences;
+        limit = kMaxOccurrences;
         while (limit - low > 1) {
             const int middle = (low + limit) / 2;
             if (count_with_hits(begin, end, cutoff + 1, middle) < kept) {

@@ -12,9 +12,9 @@ namespace {
 constexpr int kWarpsPerBlock = 8;
 constexpr int kTileSlots = 256;
 constexpr int kWidestWindow = 255;
-constexpr int kMostEntries = kTileSlots + kWidestWindow;
+constexpr int kMaxEntries = kTileSlots + kWidestWindow;
 constexpr int kWordBases = 16;
-constexpr int kMostWords = kTileSlots / kWordBases + 2 + (kWidestWindow + 1) / kWordBases;
+constexpr int kMaxWords = kTileSlots / kWordBases + 2 + (kWidestWindow + 1) / kWordBases;
 
 __device__ inline int warp_id() { return (blockIdx.x * blockDim.x + threadIdx.x) / kWarpLanes; }
 __device__ inline int warp_count() { return gridDim.x * (blockDim.x / kWarpLanes); }
@@ -102,7 +102,7 @@ __device__ inline void emit_at(
     }
 }
 
-// Slots of a sequence from which a warp takes a tile: `begin` to `end`, after w older ones.
+// KmerSlots of a sequence from which a warp takes a tile: `begin` to `end`, after w older ones.
 struct Range {
     int begin, end, total;
 
@@ -157,10 +157,10 @@ __device__ inline void write_range(
 // A tile of a sequence in which each base is a slot: no runs to compress, and with k odd no k-mer
 // that is its own reverse complement.
 struct TextTile {
-    Entry entries[kMostEntries];
-    unsigned strands[kMostEntries / kWarpLanes + 1];  // a bit a slot
-    unsigned words[kMostWords];                       // bases, the first one highest
-    unsigned short ambiguous[kMostWords];             // likewise, a bit a base
+    Entry entries[kMaxEntries];
+    unsigned strands[kMaxEntries / kWarpLanes + 1];  // a bit a slot
+    unsigned words[kMaxWords];                       // bases, the first one highest
+    unsigned short ambiguous[kMaxWords];             // likewise, a bit a base
 
     // Both are called by a whole warp.
     __device__ void pack(const unsigned char* bases, int length, int first, int count);
@@ -335,7 +335,7 @@ extern "C" __global__ void __launch_bounds__(256) write_in_text(
     }
 }
 
-// Slots of each read where they are not simply its bases: runs of equal bases count as one, or
+// KmerSlots of each read where they are not simply its bases: runs of equal bases count as one, or
 // k-mers can be their own reverse complement and are then no slot. A warp a read, 32 bases at a
 // time; the slots of a read are written from where its bases would be, end to end with others'.
 extern "C" __global__ void __launch_bounds__(256) list_slots(
@@ -417,7 +417,7 @@ extern "C" __global__ void __launch_bounds__(256) count_in_slots(
     const unsigned long long* slots, const long long* slot_offsets, const int* slot_counts,
     const int* tile_offsets, long long* counts, long long total_slots, int reads, int tiles, int w
 ) {
-    __shared__ Entry scratch[kWarpsPerBlock][kMostEntries];
+    __shared__ Entry scratch[kWarpsPerBlock][kMaxEntries];
     Entry* entries = scratch[threadIdx.x / kWarpLanes];
     if (blockIdx.x == 0 && threadIdx.x == 0) counts[0] = 0;
     for (int tile = warp_id(); tile < tiles; tile += warp_count()) {
@@ -436,7 +436,7 @@ extern "C" __global__ void __launch_bounds__(256) write_in_slots(
     unsigned long long* keys, unsigned* places, long long total_slots, int reads, int tiles, int w,
     long long minimizers
 ) {
-    __shared__ Entry scratch[kWarpsPerBlock][kMostEntries];
+    __shared__ Entry scratch[kWarpsPerBlock][kMaxEntries];
     Entry* entries = scratch[threadIdx.x / kWarpLanes];
     for (int tile = warp_id(); tile < tiles; tile += warp_count()) {
         const int read = read_of(tile_offsets, reads, tile);

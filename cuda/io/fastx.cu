@@ -109,7 +109,7 @@ extern "C" __global__ void __launch_bounds__(256) list_newlines(
 extern "C" __global__ void __launch_bounds__(256) find_reads(
     const unsigned char* text, const int* newlines, int* name_starts, int* name_lengths,
     int* base_starts, int* quality_starts, int* lengths, int* is_faulty, int size,
-    int newline_count, int reads, int one, int is_fasta, int longest_name, int most_bases,
+    int newline_count, int reads, int one, int is_fasta, int longest_name, int max_bases,
     int for_sam, unsigned long long low_bases, unsigned long long high_bases
 ) {
     const Text lines{text, newlines};
@@ -133,7 +133,7 @@ extern "C" __global__ void __launch_bounds__(256) find_reads(
         good &= stop == header.end || text[stop] == ' ' || text[stop] == '\t';
         good &= name_length > 0 && name_length <= longest_name;
         good &= !for_sam || text[name] != '@';
-        good &= bases.size() <= most_bases;
+        good &= bases.size() <= max_bases;
         good &= all_in_order(bases, [=](unsigned at) { return known.contain(text[at]); });
 
         if (!is_fasta) {

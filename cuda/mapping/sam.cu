@@ -8,7 +8,7 @@ namespace {
 constexpr int kWarps = 4;  // of a block of write_records
 constexpr int kReverse = 16, kSecondary = 256;
 constexpr int kTwoBest = 3;
-constexpr int kLeastReadBases = 10;
+constexpr int kMinReadBases = 10;
 constexpr int kPartsText = 172;  // characters of a line that are formatted, at most 166; and as
                                  // an odd number of words, lanes write to different banks
 
@@ -271,14 +271,14 @@ extern "C" __global__ void __launch_bounds__(256)
 count_records(const int* lengths, const long long* offsets, const unsigned long long* hits,
               int* best, int* second, long long* record_counts, unsigned long long* counts,
               long long /* hits */, int reads, int /* 5 */, int only_best, int unmapped,
-              long long most_hits) {
+              long long max_hits) {
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i == 0) record_counts[0] = 0;
     unsigned is_mapped = 0, is_cut = 0, is_short = 0;
     unsigned long long told = 0, records = 0;
     if (i < reads) {
         const long long begin = offsets[i], end = offsets[i + 1];
-        is_short = lengths[i] < kLeastReadBases;
+        is_short = lengths[i] < kMinReadBases;
         is_mapped = begin < end;
         long long end_of_best = begin, end_of_second = begin;
         if (is_mapped) {
@@ -286,7 +286,7 @@ count_records(const int* lengths, const long long* offsets, const unsigned long 
             end_of_best = end_of_stratum(hits, begin, end, least);
             end_of_second = end_of_stratum(hits, end_of_best, end, least + 1);
             told = (only_best ? end_of_best : end) - begin;
-            records = min((long long)told, most_hits);
+            records = min((long long)told, max_hits);
             is_cut = records < told;
         } else if (unmapped) {
             records = 1;

@@ -9,7 +9,7 @@
 // after so many steps they are copies of a repeat, and will hardly become fewer.
 constexpr unsigned kFewRows = 1, kSomeRows = 8;
 constexpr int kManySteps = 4;
-constexpr int kMostHits = 2;  // of one candidate: an insertion and a deletion
+constexpr int kMaxHits = 2;  // of one candidate: an insertion and a deletion
 constexpr Word kNoHit = ~0ull;
 
 __device__ inline bool has_others(const Word* read, int begin, int end) {
@@ -187,7 +187,7 @@ __global__ void __launch_bounds__(256, 4) verify(
     const int exact_begin = piece_begin<kPieces>(piece, length);
     const int exact_end = piece_begin<kPieces>(piece + 1, length);
     const long long anchor = piece == 0 ? diagonal : diagonal + length - 1;
-    Word hits[kMostHits] = {kNoHit, kNoHit};
+    Word hits[kMaxHits] = {kNoHit, kNoHit};
     Comparison here = {-1, 0, 0};
     if (anchor >= 0 && anchor < total && diagonal >= -1 && diagonal + length <= total + 1) {
         here = compared(planes, others, read, length, diagonal, exact_begin, exact_end);
@@ -243,8 +243,8 @@ extern "C" __global__ void __launch_bounds__(256) collect(
     if (candidate >= candidates) return;
     long long at = hit_ends[candidate];
     const int read = owners[candidate] / seeds_per_read;
-    for (int k = 0; k < kMostHits; ++k) {
-        const Word hit = found[(long long)kMostHits * candidate + k];
+    for (int k = 0; k < kMaxHits; ++k) {
+        const Word hit = found[(long long)kMaxHits * candidate + k];
         if (hit == kNoHit) continue;
         hits[at] = hit;
         hit_reads[at] = read;

@@ -19,7 +19,7 @@ constexpr int kStep = 600;
 constexpr double kUp = 0x1p600, kDown = 0x1p-600, kSmall = 0x1p-200, kLarge = 0x1p800;
 constexpr double kVanishing = 0x1p-900;  // a row, or two, makes it at least 2^-174 times that
 constexpr int kStartExponent = 960;  // where rows lie in memory, and one exponent has to do
-constexpr double kLeastSum = 1e-200;  // far above what was lost where numbers ran out of exponents
+constexpr double kMinSum = 1e-200;  // far above what was lost where numbers ran out of exponents
 
 struct Qualities {
     const unsigned char *bases, *base, *insertion, *deletion, *extend;
@@ -298,7 +298,7 @@ __device__ Scaled wide_sum(const Qualities& qualities, const Pair& pair, double*
         sum += rows.match[column] + rows.insertion[column];
     }
     sum = warp_sum(sum);
-    return {sum >= kLeastSum ? sum : 0.0, -kStartExponent};
+    return {sum >= kMinSum ? sum : 0.0, -kStartExponent};
 }
 
 }  // namespace

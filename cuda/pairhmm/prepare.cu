@@ -7,7 +7,7 @@
 namespace {
 
 constexpr int kOther = 4;
-constexpr float kMostExtending = 0.34f;
+constexpr float kMaxExtending = 0.34f;
 constexpr int kLengthBins = 1024;
 constexpr int kExactBins = 512;  // read lengths up to here have a bin each
 
@@ -106,7 +106,7 @@ struct RowAbove {
 struct Growth {
     bool is_regular = true;
     float log_rows = 0.0f, insertions = 0.0f;
-    float most_insertion = 0.0f, most_opening = 1.0f, most_extending = 0.0f;
+    float max_insertion = 0.0f, max_opening = 1.0f, max_extending = 0.0f;
 
     __device__ void add(float4 coefficient, float mismatch, float insertion, const RowModel& model,
                         float entering, bool is_first_row) {
@@ -119,15 +119,15 @@ struct Growth {
         if (rise > 1.0f) log_rows += logf(rise);
         log_rows += 2.0f * coefficient.z;  // as eps is at most 1/2
         insertions += insertion;
-        most_insertion = fmaxf(most_insertion, insertion);
-        most_opening = fmaxf(most_opening, rise * entering);
-        most_extending = fmaxf(most_extending, extend * insertion / model.insertion);
+        max_insertion = fmaxf(max_insertion, insertion);
+        max_opening = fmaxf(max_opening, rise * entering);
+        max_extending = fmaxf(max_extending, extend * insertion / model.insertion);
     }
 
     // Over all lanes of the warp.
     __device__ float most() const {
         float sum = log_rows, opened = insertions;
-        float insertion = most_insertion, opening = most_opening, extending = most_extending;
+        float insertion = max_insertion, opening = max_opening, extending = max_extending;
         for (int distance = kWarpLanes / 2; distance; distance /= 2) {
             sum += __shfl_xor_sync(kAllLanes, sum, distance);
             opened += __shfl_xor_sync(kAllLanes, opened, distance);
@@ -136,7 +136,7 @@ struct Growth {
             extending = fmaxf(extending, __shfl_xor_sync(kAllLanes, extending, distance));
         }
         // Beyond that, float32 rounds for too long along an insertion.
-        bool is_bounded = __all_sync(kAllLanes, is_regular) && extending <= kMostExtending;
+        bool is_bounded = __all_sync(kAllLanes, is_regular) && extending <= kMaxExtending;
         if (!is_bounded) return __int_as_float(0x7f800000);
         float worth = opening / (1.0f - extending);
         return expf(sum + worth * opened) * fmaxf(1.0f, worth * insertion);

@@ -12,7 +12,7 @@ from hapgpu.arrays.ragged import Ragged
 from hapgpu.runtime.jit import njit, njit_inlined
 
 
-class Rows(NamedTuple):
+class RaggedView(NamedTuple):
     """The columns of a Ragged, to be read."""
 
     data: NDArray[Any]
@@ -26,19 +26,19 @@ def read_only(array: NDArray[Any]) -> NDArray[Any]:
     return view
 
 
-def rows_of(ragged: Ragged) -> Rows:
+def view_of(ragged: Ragged) -> RaggedView:
     """Hand a Ragged to compiled code."""
-    return Rows(read_only(ragged.data), read_only(ragged.offsets))
+    return RaggedView(read_only(ragged.data), read_only(ragged.offsets))
 
 
 @njit
-def row_of(rows: Rows, row: int) -> NDArray[Any]:
+def row_of(rows: RaggedView, row: int) -> NDArray[Any]:
     """Return one row, sharing memory."""
     return rows.data[rows.offsets[row] : rows.offsets[row + 1]]
 
 
 @njit
-def longest_row(rows: Rows) -> int:
+def longest_row(rows: RaggedView) -> int:
     """Return the length of the longest row; 0 if there is none."""
     longest = 0
     for row in range(rows.offsets.size - 1):

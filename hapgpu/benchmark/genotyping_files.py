@@ -16,14 +16,14 @@ from hapgpu.errors import InputError, UsageError
 from hapgpu.haplotypes.batches import ReferenceSlice
 from hapgpu.io.alignments.writer import open_writer
 from hapgpu.io.genome.fasta import read_fasta
-from hapgpu.simulation.fragments import ReadModel
+from hapgpu.simulation.fragments import PairedReadModel
 from hapgpu.simulation.phased_variants import vcf_text
 from hapgpu.simulation.sample import sample_header, simulated_reads
 from hapgpu.simulation.variants import VariantKind, VariantModel, drawn_variants
 
 CONTIG: Final = "tiles"
 SAMPLE: Final = "simulated"
-READ_MODEL: Final = ReadModel(depth=30.0, read_length=148)
+READ_MODEL: Final = PairedReadModel(depth=30.0, read_length=148)
 _VARIANTS: Final = VariantModel(
     shares={
         VariantKind.SNV: 0.82,
@@ -39,7 +39,7 @@ _VARIANTS: Final = VariantModel(
 )
 """As dense as in a human genome, and of all kinds in about the shares that they have there."""
 _PLOIDY: Final = 2
-_LEAST_BASES: Final = 5000
+_MIN_BASES: Final = 5000
 _LONGEST_CONTIG: Final = 2**31 - 1  # of BAM
 
 
@@ -133,10 +133,10 @@ def _tile_of(path: Path) -> NDArray[np.uint8]:
     edges = np.concatenate([[-1], np.flatnonzero(contig == ord("N")), [contig.size]])
     longest = int(np.diff(edges).argmax())
     tile: NDArray[np.uint8] = contig[edges[longest] + 1 : edges[longest + 1]]
-    if tile.size < _LEAST_BASES:
+    if tile.size < _MIN_BASES:
         raise InputError(
             f"{path}: its longest contig has {tile.size:,} bases in a row without N: to simulate a "
-            f"sample takes {_LEAST_BASES:,}"
+            f"sample takes {_MIN_BASES:,}"
         )
     return tile
 

@@ -21,7 +21,7 @@ from hapgpu.io.fastx.read_block import ReadBlock
 from hapgpu.io.fastx.read_blocks import read_blocks
 from hapgpu.io.fastx.spans import ReadSpans
 from hapgpu.mapping.index.build import build_index
-from hapgpu.mapping.index.fm_index import IndexData
+from hapgpu.mapping.index.fm_index import FMIndexArrays
 from hapgpu.mapping.index.open import open_index
 from hapgpu.mapping.run.workers import block_transfer, mappers_for
 from hapgpu.mapping.sam.options import SamOptions
@@ -79,7 +79,7 @@ class _Data:
     """What is mapped."""
 
     name: str
-    index: IndexData
+    index: FMIndexArrays
     parts: list[_Part]
 
     @property
@@ -156,7 +156,7 @@ def _data(device: Device, reference: Path | None, reads: str | None, copies: int
     return _Data(f"{place}, {name}", index, parts * copies)
 
 
-def _random_index(device: Device) -> IndexData:
+def _random_index(device: Device) -> FMIndexArrays:
     with leftovers.temporary_folder() as folder:
         path = Path(folder, "random.fa")
         path.write_bytes(b">random\n" + random_reference(_RANDOM_BASES).tobytes() + b"\n")
@@ -204,11 +204,11 @@ def _text_to_text(data: _Data, device: Device) -> Measurement:
     return _measured(device, "text to text", data, _timed(count, data.parts, len(mappers)))
 
 
-def _found_by_search(index: IndexData, reads: PackedReads) -> int:
+def _found_by_search(index: FMIndexArrays, reads: PackedReads) -> int:
     return cpu.search(index, reads, _OPTIONS).hits.size
 
 
-def _found_by_backtracking(index: IndexData, reads: PackedReads) -> int:
+def _found_by_backtracking(index: FMIndexArrays, reads: PackedReads) -> int:
     return int(backtrack(index, reads).counts.sum())
 
 

@@ -13,7 +13,7 @@ from hapgpu.benchmark.baselines.backtracking import row_count
 from hapgpu.benchmark.baselines.backtracking_cuda import backtrack_on_device
 from hapgpu.io.fastx.spans import ReadSpans
 from hapgpu.mapping.index.cuda import resident_index
-from hapgpu.mapping.index.fm_index import IndexData
+from hapgpu.mapping.index.fm_index import FMIndexArrays
 from hapgpu.mapping.search.cuda import pack_on_device, search_on_device
 from hapgpu.mapping.search.hits import SearchOptions
 from hapgpu.runtime.devices import CudaDevice
@@ -21,7 +21,7 @@ from hapgpu.runtime.gpu.context import thread_streams
 
 
 def time_search(
-    index: IndexData,
+    index: FMIndexArrays,
     texts: Sequence[NDArray[np.uint8]],
     spans: Sequence[ReadSpans],
     device: CudaDevice,
@@ -62,7 +62,7 @@ def time_search(
 
 
 def time_backtracking(
-    index: IndexData,
+    index: FMIndexArrays,
     texts: Sequence[NDArray[np.uint8]],
     spans: Sequence[ReadSpans],
     device: CudaDevice,

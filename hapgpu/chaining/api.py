@@ -12,7 +12,7 @@ from hapgpu.chaining.anchors.checks import checked_anchors
 from hapgpu.chaining.batches import Anchors
 from hapgpu.chaining.chains import cpu as chains_cpu
 from hapgpu.chaining.options import LONGEST_KMER, WIDEST_BAND, ChainOptions
-from hapgpu.chaining.parameters import ChainRules, chain_rules
+from hapgpu.chaining.parameters import ChainParameters, chain_parameters
 from hapgpu.chaining.run.anchor_chains import AnchorChains, concatenated, pieces_of
 from hapgpu.chaining.scores import cpu
 from hapgpu.errors import UsageError
@@ -69,7 +69,7 @@ def chain(
     _check_numbers(options, k)
     given = checked_anchors(*_columns(anchors))
     devices, _ = resolve_devices(device)
-    return chain_anchors(given, chain_rules(options, k), devices[0])
+    return chain_anchors(given, chain_parameters(options, k), devices[0])
 
 
 def _columns(anchors: object) -> Sequence[Any]:
@@ -91,19 +91,19 @@ def _check_number(name: str, value: object, least: int, largest: int) -> None:
         raise UsageError(f"{name}={value!r}: give a whole number from {least} to {largest:,}")
 
 
-def chain_anchors(anchors: Anchors, rules: ChainRules, device: Device) -> AnchorChains:
+def chain_anchors(anchors: Anchors, parameters: ChainParameters, device: Device) -> AnchorChains:
     """Chain checked anchors on a device, whose threads it uses if it is the CPU."""
     if isinstance(device, CudaDevice):
         from hapgpu.chaining.run.anchors_cuda import chain_on_gpu  # noqa: PLC0415  (imports CuPy)
 
-        return chain_on_gpu(anchors, rules, device)
+        return chain_on_gpu(anchors, parameters, device)
     with Pool(device.threads) as pool:
         pieces = pieces_of(anchors, _ANCHORS_ON_CPU)
-        tasks = [pool.submit(_chain_piece, piece, rules) for piece in pieces]
+        tasks = [pool.submit(_chain_piece, piece, parameters) for piece in pieces]
         return concatenated(pool.results(tasks))
 
 
-def _chain_piece(anchors: Anchors, rules: ChainRules) -> AnchorChains:
-    scores = cpu.chain_scores(anchors, rules)
-    chains = chains_cpu.trace_chains(anchors, scores, rules)
+def _chain_piece(anchors: Anchors, parameters: ChainParameters) -> AnchorChains:
+    scores = cpu.chain_scores(anchors, parameters)
+    chains = chains_cpu.trace_chains(anchors, scores, parameters)
     return AnchorChains(scores.scores, scores.predecessors, chains)

@@ -1,6 +1,6 @@
 """What the stages of chaining hand to each other: arrays of whole batches of reads.
 
-    Minimizers ──► Seeds ──► Anchors ──► ChainScores ──► Chains ──► Regions
+    Minimizers ──► Seeds ──► Anchors ──► ChainScores ──► Chains ──► Mappings
 
 Each class holds arrays of NumPy or, with the same dtypes, of CuPy on one device; the stages on
 the CPU and on a GPU have the same signatures. Rows of read i are `offsets[i]` to
@@ -136,10 +136,10 @@ class Chains:
 
 
 @dataclass(frozen=True, slots=True)
-class Regions:
+class Mappings:
     """Chains to report of n reads, the best of each read first.
 
-    Of a region of read i, `parents` counts within the read from 0; a primary is its own parent.
+    Of a mapping of read i, `parents` counts within the read from 0; a primary is its own parent.
     Coordinates are half-open, those of the read on its forward strand.
 
     Attributes

@@ -1,4 +1,4 @@
-"""What a user may choose of minimizers, seeds, chains and regions, and the presets."""
+"""What a user may choose of minimizers, seeds, chains and mappings, and the presets."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class SeedOptions:
     repetitive
         `-f`: below 1 the fraction of distinct minimizers to take as repetitive, otherwise the
         number of occurrences above which one is.
-    least_cutoff, most_cutoff
+    min_cutoff, max_cutoff
         `-U`: bounds of the number that the fraction gives.
     occurrence_distance
         `-e`: bases of the read per repetitive minimizer to keep; 0 keeps none.
@@ -52,8 +52,8 @@ class SeedOptions:
     """
 
     repetitive: float = 2e-4
-    least_cutoff: int = 10
-    most_cutoff: int = 1_000_000
+    min_cutoff: int = 10
+    max_cutoff: int = 1_000_000
     occurrence_distance: int = 500
     read_fraction: float = 0.01
 
@@ -87,7 +87,7 @@ class ChainOptions:
 
 
 @dataclass(frozen=True, slots=True)
-class RegionOptions:
+class MappingOptions:
     """Which chains are reported.
 
     Attributes
@@ -96,7 +96,7 @@ class RegionOptions:
         `-M`: overlap from which on a chain is secondary to another.
     score_ratio
         `-p`: score of a secondary chain to keep, in shares of its primary's.
-    most_secondary
+    max_secondary
         `-N`: secondary chains of a read to keep.
     all_chains
         `-P`: report every chain, without primary and secondary.
@@ -110,7 +110,7 @@ class RegionOptions:
 
     mask_level: float = 0.5
     score_ratio: float = 0.8
-    most_secondary: int = 5
+    max_secondary: int = 5
     all_chains: bool = False
     prints_secondary: bool = True
     uses_names: bool = True
@@ -124,7 +124,7 @@ class MapOptions:
     sketch: SketchOptions = field(default_factory=SketchOptions)
     seeds: SeedOptions = field(default_factory=SeedOptions)
     chains: ChainOptions = field(default_factory=ChainOptions)
-    regions: RegionOptions = field(default_factory=RegionOptions)
+    mappings: MappingOptions = field(default_factory=MappingOptions)
 
 
 def _presets() -> dict[str, MapOptions]:
@@ -132,7 +132,7 @@ def _presets() -> dict[str, MapOptions]:
     accurate = replace(
         plain,
         sketch=SketchOptions(19, 19),
-        seeds=replace(plain.seeds, least_cutoff=50, most_cutoff=500),
+        seeds=replace(plain.seeds, min_cutoff=50, max_cutoff=500),
         chains=replace(plain.chains, max_gap=10_000),
     )
     compressed = replace(plain, sketch=SketchOptions(19, 10, is_hpc=True))

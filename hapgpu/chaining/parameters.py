@@ -12,11 +12,11 @@ from hapgpu.chaining.options import ChainOptions
 
 GAP_SCALE: Final = 0.8
 INNER_DISTANCE: Final = 1000
-MOST_CANDIDATES: Final = 100_000
+MAX_CANDIDATES: Final = 100_000
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class ChainRules:
+class ChainParameters:
     """What a predecessor may be, what it costs, and what makes a chain.
 
     Attributes
@@ -44,26 +44,26 @@ class ChainRules:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class JoinRules:
+class JoinParameters:
     """How chains are joined over long gaps.
 
     Attributes
     ----------
     max_distance, inner_distance
         Bases between neighbours: of any, and of those that are searched one by one.
-    most_candidates
+    max_candidates
         Predecessors that are considered, the nearest ones.
     bandwidth, penalties
-        As in `ChainRules`.
+        As in `ChainParameters`.
     slope
         Priority of a predecessor with score f is f + 0.5 * slope * (sum of its two positions).
     max_skip, min_count, min_score
-        As in `ChainRules`.
+        As in `ChainParameters`.
     """
 
     max_distance: int
     inner_distance: int
-    most_candidates: int
+    max_candidates: int
     bandwidth: int
     penalties: NDArray[np.uint16]
     slope: float
@@ -72,10 +72,10 @@ class JoinRules:
     min_score: int
 
 
-def chain_rules(options: ChainOptions, k: int) -> ChainRules:
-    """Return the rules for minimizers of k bases (minimap2 2.30, `mg_lchain_dp`)."""
+def chain_parameters(options: ChainOptions, k: int) -> ChainParameters:
+    """Return the parameters for minimizers of k bases (minimap2 2.30, `mg_lchain_dp`)."""
     distance = max(options.max_gap, options.bandwidth)
-    return ChainRules(
+    return ChainParameters(
         max_distance_x=distance,
         max_distance_y=distance,
         bandwidth=options.bandwidth,
@@ -87,15 +87,15 @@ def chain_rules(options: ChainOptions, k: int) -> ChainRules:
     )
 
 
-def join_rules(options: ChainOptions, k: int) -> JoinRules | None:
-    """Return the rules of the long join (`mg_lchain_rmq`), None if chains are not to be joined."""
+def join_parameters(options: ChainOptions, k: int) -> JoinParameters | None:
+    """Return the parameters of the long join (`mg_lchain_rmq`); None without a join."""
     if not options.joins or options.long_bandwidth <= options.bandwidth:
         return None
     distance = max(options.max_gap, options.long_bandwidth)
-    return JoinRules(
+    return JoinParameters(
         max_distance=distance,
         inner_distance=min(INNER_DISTANCE, distance),
-        most_candidates=MOST_CANDIDATES,
+        max_candidates=MAX_CANDIDATES,
         bandwidth=options.long_bandwidth,
         penalties=gap_penalties(options.long_bandwidth, k),
         slope=float(gap_slope(k)),

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from hapgpu.arrays.batches import ReadBatch
 from hapgpu.arrays.ragged import Ragged
-from hapgpu.arrays.ragged_view import Rows, row_of, rows_of
+from hapgpu.arrays.ragged_view import RaggedView, row_of, view_of
 from hapgpu.cigar.encoding import length_of, operation_of
 from hapgpu.errors import InputError
 from hapgpu.io.text.columns import side_by_side
@@ -49,7 +49,7 @@ def clips_of(reads: ReadBatch, source: str) -> Clips:
     count_for = (reads.flags & _UNMAPPED == 0) & (reads.bases.lengths > 0)
     clips = Clips(*(np.zeros(len(reads), dtype=np.int32) for _ in range(4)))
     _measure_clips(
-        rows_of(reads.cigars),
+        view_of(reads.cigars),
         count_for,
         (clips.leading, clips.trailing),
         (clips.leading_hard, clips.trailing_hard),
@@ -83,7 +83,7 @@ def with_hard_clips(
 
 @njit
 def _measure_clips(
-    cigars: Rows,
+    cigars: RaggedView,
     count_for: NDArray[np.bool_],
     soft: tuple[NDArray[np.int32], NDArray[np.int32]],
     hard: tuple[NDArray[np.int32], NDArray[np.int32]],

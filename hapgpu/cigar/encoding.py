@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hapgpu.arrays.ragged import Ragged
-from hapgpu.arrays.ragged_view import Rows, row_of, rows_of
+from hapgpu.arrays.ragged_view import RaggedView, row_of, view_of
 from hapgpu.errors import InputError
 from hapgpu.io.text.numbers import put_integer
 from hapgpu.runtime.jit import njit
@@ -77,7 +77,7 @@ def cigar_text(cigars: Ragged) -> Ragged:
     """CIGARs as rows of uint8 text; `*` for those without elements."""
     offsets = np.zeros(len(cigars) + 1, dtype=np.int64)
     data = np.empty(_LONGEST_TEXT * cigars.data.size + len(cigars), dtype=np.uint8)
-    _write_texts(rows_of(cigars), data, offsets)
+    _write_texts(view_of(cigars), data, offsets)
     return Ragged(data[: offsets[-1]], offsets)
 
 
@@ -166,7 +166,9 @@ def _sums(cigars: Ragged, operations: int) -> NDArray[np.int64]:
 
 
 @njit
-def _write_texts(cigars: Rows, out: NDArray[np.uint8], out_offsets: NDArray[np.int64]) -> None:
+def _write_texts(
+    cigars: RaggedView, out: NDArray[np.uint8], out_offsets: NDArray[np.int64]
+) -> None:
     at = out_offsets[0]
     for row in range(cigars.offsets.size - 1):
         cigar = row_of(cigars, row)

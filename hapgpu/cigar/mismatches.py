@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from hapgpu.arrays.bytes import Integer
 from hapgpu.arrays.ragged import Ragged
-from hapgpu.arrays.ragged_view import Rows, row_of, rows_of
+from hapgpu.arrays.ragged_view import RaggedView, row_of, view_of
 from hapgpu.cigar.encoding import (
     DELETION,
     INSERTION,
@@ -71,10 +71,10 @@ def mismatch_tags(
     """
     has_md = (bases.lengths > 0) & (reference_index >= 0) & (positions >= 0)
     reads = _Reads(
-        rows_of(bases),
-        rows_of(cigars),
+        view_of(bases),
+        view_of(cigars),
         positions.astype(np.int64),
-        rows_of(references),
+        view_of(references),
         reference_index.astype(np.int64),
     )
     distances = np.zeros(len(bases), dtype=np.int32)
@@ -90,10 +90,10 @@ def mismatch_tags(
 class _Reads(NamedTuple):
     """What is compared, for compiled code."""
 
-    bases: Rows
-    cigars: Rows
+    bases: RaggedView
+    cigars: RaggedView
     positions: NDArray[np.int64]
-    references: Rows
+    references: RaggedView
     reference_index: NDArray[np.int64]
 
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from hapgpu.arrays.batches import ReadBatch
 from hapgpu.arrays.bytes import Integer
-from hapgpu.arrays.ragged_view import Rows, last_at_most, read_only, rows_of
+from hapgpu.arrays.ragged_view import RaggedView, last_at_most, read_only, view_of
 from hapgpu.io.bam.constants import QUERY_OPERATIONS, REFERENCE_OPERATIONS, SOFT_CLIP
 from hapgpu.runtime.jit import njit
 
@@ -85,7 +85,7 @@ def clipped_parts(
     p parts, in order. Those of reads of which no base is aligned, or whose CIGAR does not fit
     their bases, have no bases.
     """
-    cigars = rows_of(reads.cigars)
+    cigars = view_of(reads.cigars)
     elements = _Elements.of(reads)
     parts = ReadParts(rows, np.empty(rows.size, np.int64), np.empty(rows.size, np.int64))
     places = read_only(rows), read_only(starts), read_only(ends)
@@ -109,13 +109,13 @@ class _Elements(NamedTuple):
     def of(cls, reads: ReadBatch) -> _Elements:
         elements = cls(*np.empty((3, reads.cigars.data.size), dtype=np.int64))
         lengths = read_only(reads.bases.lengths)
-        _measure(rows_of(reads.cigars), read_only(reads.positions), lengths, elements)
+        _measure(view_of(reads.cigars), read_only(reads.positions), lengths, elements)
         return elements
 
 
 @njit
 def _measure(
-    cigars: Rows, positions: NDArray[np.int32], lengths: NDArray[np.int64], out: _Elements
+    cigars: RaggedView, positions: NDArray[np.int32], lengths: NDArray[np.int64], out: _Elements
 ) -> None:
     """Fill in what elements cover."""
     for row in range(positions.size):
@@ -155,7 +155,7 @@ def _aligned_elements(
 
 @njit
 def _clip(
-    cigars: Rows,
+    cigars: RaggedView,
     elements: _Elements,
     reads: NDArray[np.int64],
     starts: NDArray[np.int64],
@@ -170,7 +170,9 @@ def _clip(
 
 
 @njit
-def _bases_up_to(cigars: Rows, elements: _Elements, row: Integer, position: Integer) -> Integer:
+def _bases_up_to(
+    cigars: RaggedView, elements: _Elements, row: Integer, position: Integer
+) -> Integer:
     """Count the bases up to the one aligned to a position, or before the deletion there."""
     at = _element_at(cigars, elements, row, position)
     is_aligned = at >= 0 and position < elements.ends[at] and _takes_bases(cigars.data[at])
@@ -178,7 +180,9 @@ def _bases_up_to(cigars: Rows, elements: _Elements, row: Integer, position: Inte
 
 
 @njit
-def _bases_before(cigars: Rows, elements: _Elements, row: Integer, position: Integer) -> Integer:
+def _bases_before(
+    cigars: RaggedView, elements: _Elements, row: Integer, position: Integer
+) -> Integer:
     """Count the bases before the one aligned to a position, or before the deletion there."""
     at = _element_at(cigars, elements, row, position)
     if at < 0:
@@ -192,7 +196,9 @@ def _bases_before(cigars: Rows, elements: _Elements, row: Integer, position: Int
 
 
 @njit
-def _element_at(cigars: Rows, elements: _Elements, row: Integer, position: Integer) -> Integer:
+def _element_at(
+    cigars: RaggedView, elements: _Elements, row: Integer, position: Integer
+) -> Integer:
     """Return the element at a position; the last for one beyond the read, -1 for one before."""
     begin, end = cigars.offsets[row], cigars.offsets[row + 1]
     found = last_at_most(elements.starts[begin:end], end - begin, position)

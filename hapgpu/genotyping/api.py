@@ -17,7 +17,7 @@ from hapgpu.arrays.ragged import Ragged
 from hapgpu.errors import UsageError
 from hapgpu.genotyping.batches import Calls, LocusReads
 from hapgpu.genotyping.calls.priors import Prior
-from hapgpu.genotyping.genotyper import MOST_PLOIDY, Genotyped, GenotypeOptions, Genotyper
+from hapgpu.genotyping.genotyper import MAX_PLOIDY, Genotyped, GenotypeOptions, Genotyper
 from hapgpu.genotyping.session import GenotypeInputs, GenotypeSession
 from hapgpu.io.vcf.records import VcfRecord
 from hapgpu.pairhmm.qualities.pcr_model import PcrModel
@@ -128,8 +128,8 @@ def _genotyped(genotyper: Genotyper, span: Iterable[LocusReads]) -> list[Genotyp
 
 
 def _checked_ploidy(ploidy: int) -> int:
-    if not 1 <= ploidy <= MOST_PLOIDY:
-        raise UsageError(f"ploidy {ploidy} is not between 1 and {MOST_PLOIDY}")
+    if not 1 <= ploidy <= MAX_PLOIDY:
+        raise UsageError(f"ploidy {ploidy} is not between 1 and {MAX_PLOIDY}")
     return ploidy
 
 

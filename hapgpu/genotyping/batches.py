@@ -33,7 +33,7 @@ class LocusReads:
 
 
 @dataclass(frozen=True, slots=True)
-class ReadWindows:
+class ClippedReads:
     """w parts of reads: of a read at a locus, what lies within the locus and a margin.
 
     They are in the order of locus, sample and fragment: the mates of a pair side by side.
@@ -104,13 +104,13 @@ class SiteLikelihoods:
     ----------
     depths
         int32[s, m]: DP, the fragments that count at the site
-        (`hapgpu.genotyping.evidence.spanning.reaches_of`).
+        (`hapgpu.genotyping.evidence.spanning.span_requirements_of`).
     allele_depths
         int32 rows, s * m of them, site by site and sample by sample: AD, A values, those of them
         that speak for each allele.
     genotypes
         float64 rows, s * m of them: log10 P(reads | genotype) of each genotype; none at a site with
-        too many of them (`hapgpu.genotyping.calls.genotype_order.MOST_GENOTYPES`).
+        too many of them (`hapgpu.genotyping.calls.genotype_order.MAX_GENOTYPES`).
     """
 
     depths: NDArray[np.int32]

@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 
 from hapgpu.arrays.batches import ReadBatch
 from hapgpu.arrays.ragged import offsets_of
-from hapgpu.genotyping.batches import Calls, LocusReads, ReadWindows
+from hapgpu.genotyping.batches import Calls, ClippedReads, LocusReads
 from hapgpu.genotyping.calls.genotypes import calls_of
 from hapgpu.genotyping.calls.likelihoods import site_likelihoods
 from hapgpu.genotyping.calls.priors import Prior
-from hapgpu.genotyping.evidence.clipped_reads import windows_of
+from hapgpu.genotyping.evidence.clipped_reads import clipped_reads_of
 from hapgpu.genotyping.evidence.fragment_likelihoods import evidence_of
 from hapgpu.haplotypes.batches import LocusBatch
 from hapgpu.haplotypes.candidates.allele_table import allele_table
@@ -30,9 +30,9 @@ from hapgpu.pairhmm.qualities.prepare import (
 MARGIN: Final = 60
 """Bases of a read that count on either side of a locus."""
 
-MOST_PLOIDY: Final = 4
+MAX_PLOIDY: Final = 4
 
-_LEAST_BASES: Final = 10
+_MIN_BASES: Final = 10
 """Fewer bases of a read at a locus tell too little."""
 
 _REMEDY: Final = "give it some, or leave it out"
@@ -48,19 +48,19 @@ class GenotypeOptions:
     Attributes
     ----------
     ploidy
-        Copies of the genome in each sample, 1 to `MOST_PLOIDY`.
+        Copies of the genome in each sample, 1 to `MAX_PLOIDY`.
     prior
         Of genotypes.
     pcr_model
         How much PCR is suspected of indels in repeats.
-    least_mapping_quality
+    min_mapping_quality
         Reads mapped with less do not count.
     """
 
     ploidy: int = 2
     prior: Prior = Prior.POPULATION
     pcr_model: PcrModel = PcrModel.CONSERVATIVE
-    least_mapping_quality: int = 20
+    min_mapping_quality: int = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,8 +105,8 @@ class Genotyper:
             A read has no base qualities, or a tag `BI` or `BD` that does not fit its bases.
         """
         batch, reads = locus_reads.batch, locus_reads.reads
-        windows = windows_of(
-            reads, locus_reads.samples, locus_reads.files, batch.loci, MARGIN, _LEAST_BASES
+        windows = clipped_reads_of(
+            reads, locus_reads.samples, locus_reads.files, batch.loci, MARGIN, _MIN_BASES
         )
         hmm = self._hmm_batch(batch, reads, windows)
         evidence = evidence_of(windows, self._likelihoods(hmm), np.diff(batch.haplotypes.offsets))
@@ -126,7 +126,7 @@ class Genotyper:
         }
         return Genotyped(batch, calls, counts)
 
-    def _hmm_batch(self, batch: LocusBatch, reads: ReadBatch, windows: ReadWindows) -> HmmBatch:
+    def _hmm_batch(self, batch: LocusBatch, reads: ReadBatch, windows: ClippedReads) -> HmmBatch:
         """Return a region for each locus: the parts of reads there, and its haplotypes."""
         used, rows = np.unique(windows.reads, return_inverse=True)
         met = reads.take(used)

@@ -15,7 +15,7 @@ from hapgpu.io.vcf.header import genotyped_header
 from hapgpu.io.vcf.writer import VcfWriter
 from hapgpu.runtime.devices import Device
 from hapgpu.runtime.pipeline import run_pipeline
-from hapgpu.runtime.pool import MOST_IO_THREADS
+from hapgpu.runtime.pool import MAX_IO_THREADS
 from hapgpu.runtime.progress import Progress
 from hapgpu.runtime.statistics import RunStatistics
 from hapgpu.version import __version__
@@ -111,7 +111,7 @@ def write_genotypes(
     )
     timed = statistics.timed
     lengths = list(session.contigs.values())
-    with VcfWriter(output, header, lengths, min(threads, MOST_IO_THREADS)) as writer:
+    with VcfWriter(output, header, lengths, min(threads, MAX_IO_THREADS)) as writer:
         workers = session.genotypers(devices, timed)
         run_pipeline(
             statistics.timed_source("read", session.spans(statistics.count)),

@@ -14,8 +14,8 @@ from typing import Final, Self
 from hapgpu.genotyping.batches import LocusReads
 from hapgpu.genotyping.genotyper import MARGIN, GenotypeOptions, Genotyper, LikelihoodsOf
 from hapgpu.genotyping.reads.aligned_reads import AlignedReads
-from hapgpu.genotyping.reads.filters import ReadRules
-from hapgpu.haplotypes.locus_batches import Count, LocusRules, locus_batches, uncounted
+from hapgpu.genotyping.reads.filters import FilterOptions
+from hapgpu.haplotypes.locus_batches import Count, LocusOptions, locus_batches, uncounted
 from hapgpu.haplotypes.sites.record_selection import within
 from hapgpu.io.files.record_limit import MAX_RECORD
 from hapgpu.io.genome.fasta import ReferenceFasta
@@ -24,12 +24,12 @@ from hapgpu.io.vcf.records import open_vcf
 from hapgpu.pairhmm.forward.dispatch import log10_likelihoods
 from hapgpu.runtime.devices import CpuDevice, Device
 
-_RULES: Final = LocusRules(
-    distance=MARGIN, flank=MARGIN + 40, most_combinations=64, masks=True, phased=False
+_RULES: Final = LocusOptions(
+    distance=MARGIN, flank=MARGIN + 40, max_combinations=64, masks=True, phased=False
 )
-_MOST_WORKERS: Final = 8
+_MAX_WORKERS: Final = 8
 """Of a GPU: more wait for each other, because Python lets one thread at a time go on."""
-_LEAST_WORKERS: Final = 4
+_MIN_WORKERS: Final = 4
 """Of a GPU: fewer leave it idle while they prepare what it computes."""
 
 Timed = Callable[[str, LikelihoodsOf], LikelihoodsOf]
@@ -91,7 +91,7 @@ class GenotypeSession:
         with ExitStack() as stack:
             self._reference = stack.enter_context(ReferenceFasta(inputs.reference))
             self._vcf = stack.enter_context(open_vcf(inputs.sites, inputs.max_record))
-            rules = ReadRules(least_mapping_quality=options.least_mapping_quality, margin=MARGIN)
+            rules = FilterOptions(min_mapping_quality=options.min_mapping_quality, margin=MARGIN)
             self._reads = stack.enter_context(
                 AlignedReads(
                     inputs.reads,
@@ -150,8 +150,8 @@ class GenotypeSession:
             if isinstance(device, CpuDevice):
                 yield from [CpuDevice(1)] * max(threads, 1)
             else:
-                workers = min(threads // len(devices), _MOST_WORKERS)
-                yield from [device] * max(workers, _LEAST_WORKERS)
+                workers = min(threads // len(devices), _MAX_WORKERS)
+                yield from [device] * max(workers, _MIN_WORKERS)
 
     @property
     def read_counts(self) -> Mapping[str, int]:

@@ -34,10 +34,10 @@ class ReferenceSlice:
 
 
 @dataclass(frozen=True, slots=True)
-class Extents:
+class ShiftRanges:
     """How far around each of s sites its alleles could as well be written.
 
-    An indel in a repeat may be moved along it without a change of the haplotype: its extent is
+    An indel in a repeat may be moved along it without a change of the haplotype: its shift range is
     the whole stretch. That of a site covers its REF and all of its ALT alleles.
 
     Attributes
@@ -49,9 +49,9 @@ class Extents:
     starts: NDArray[np.int64]
     ends: NDArray[np.int64]
 
-    def slice(self, start: int, stop: int) -> Extents:
-        """Extents of the sites start to stop, sharing memory with these."""
-        return Extents(self.starts[start:stop], self.ends[start:stop])
+    def slice(self, start: int, stop: int) -> ShiftRanges:
+        """Shift ranges of the sites start to stop, sharing memory with these."""
+        return ShiftRanges(self.starts[start:stop], self.ends[start:stop])
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,7 @@ class Loci:
     site_offsets
         int64[l + 1]: the sites of locus k are `site_offsets[k]` to `site_offsets[k + 1]`.
     starts, ends
-        int64[l], 0-based, half-open: the union of the extents of its sites.
+        int64[l], 0-based, half-open: the union of the shift ranges of its sites.
     """
 
     site_offsets: NDArray[np.int64]
@@ -80,7 +80,7 @@ class Loci:
 
 
 @dataclass(frozen=True, slots=True)
-class Choices:
+class PhaseGroups:
     """What may stand together on a haplotype, for c carriers: samples, or the locus at large.
 
     A haplotype takes one option of each group of its carrier: a site without genotypes is a group
@@ -153,7 +153,7 @@ class LocusBatch:
         Its name.
     sites
         s sites, all those of the loci.
-    extents
+    shift_ranges
         Of the sites.
     loci, haplotypes
         l rows each.
@@ -161,7 +161,7 @@ class LocusBatch:
 
     contig: str
     sites: Sites
-    extents: Extents
+    shift_ranges: ShiftRanges
     loci: Loci
     haplotypes: Haplotypes
 
@@ -172,7 +172,7 @@ class LocusBatch:
         return LocusBatch(
             self.contig,
             self.sites.slice(first, last),
-            self.extents.slice(first, last),
+            self.shift_ranges.slice(first, last),
             self.loci.slice(start, stop),
             self.haplotypes.slice(start, stop, first_allele),
         )

@@ -13,22 +13,22 @@ from numpy.typing import NDArray
 
 from hapgpu.haplotypes.batches import (
     AlleleKind,
-    Choices,
-    Extents,
     LocusBatch,
+    PhaseGroups,
     ReferenceSlice,
+    ShiftRanges,
     Sites,
 )
 from hapgpu.haplotypes.candidates.haplotypes import haplotypes_of
-from hapgpu.haplotypes.candidates.phased import choices_of_samples, option_counts
-from hapgpu.haplotypes.candidates.unphased import choices_of_sites
+from hapgpu.haplotypes.candidates.phased import option_counts, phase_groups_of_samples
+from hapgpu.haplotypes.candidates.unphased import phase_groups_of_sites
 from hapgpu.haplotypes.sites.columns import sites_of
 from hapgpu.haplotypes.sites.loci import OVERLAPPING_FACTOR, loci_of
 from hapgpu.haplotypes.sites.record_batches import (
     USUAL_LIMITS,
-    RecordSlab,
-    SlabLimits,
-    slabs_of,
+    RecordBatch,
+    RecordLimits,
+    record_batches_of,
 )
 from hapgpu.haplotypes.sites.reference_check import (
     check_places,
@@ -37,12 +37,12 @@ from hapgpu.haplotypes.sites.reference_check import (
     reference_slice,
 )
 from hapgpu.haplotypes.sites.sample_genotypes import genotypes_of
-from hapgpu.haplotypes.sites.shift_ranges import LONGEST_SHIFT, extents_of
+from hapgpu.haplotypes.sites.shift_ranges import LONGEST_SHIFT, shift_ranges_of
 from hapgpu.haplotypes.sites.telomeres import with_empty_telomeres
 from hapgpu.io.genome.fasta import ReferenceFasta
 from hapgpu.io.vcf.records import VcfRecord
 
-_MOST_SITES: Final = 1000
+_MAX_SITES: Final = 1000
 """Sites that follow each other closely are cut after so many, to bound memory."""
 
 _NO_LENGTH: Final = -1
@@ -56,7 +56,7 @@ Count = Callable[[str, int], None]
 
 
 @dataclass(frozen=True, slots=True)
-class LocusRules:
+class LocusOptions:
     """How records become loci and haplotypes.
 
     Attributes
@@ -65,9 +65,9 @@ class LocusRules:
         Sites no further apart share a locus, in bases.
     flank
         Bases of the reference on either side of a locus that its haplotypes have.
-    most_combinations
+    max_combinations
         A locus has no more combinations of alleles, or `OVERLAPPING_FACTOR` times as many where
-        the extents of its sites overlap; unless those with a single change are more.
+        the shift ranges of its sites overlap; unless those with a single change are more.
     masks
         Whether SNVs of other loci read N in the flanks.
     phased
@@ -76,7 +76,7 @@ class LocusRules:
 
     distance: int
     flank: int
-    most_combinations: int
+    max_combinations: int
     masks: bool
     phased: bool
 
@@ -101,10 +101,10 @@ def uncounted(_what: str, _number: int) -> None:
 def locus_batches(
     records: Iterable[VcfRecord],
     reference: ReferenceFasta,
-    rules: LocusRules,
+    rules: LocusOptions,
     source: str,
     count: Count = uncounted,
-    limits: SlabLimits = USUAL_LIMITS,
+    limits: RecordLimits = USUAL_LIMITS,
 ) -> Iterator[LocusBatch]:
     """Put records into loci, in their order, and make the haplotypes of each.
 
@@ -142,17 +142,17 @@ def locus_batches(
         message names file and record.
     """
     stream = _LocusStream(reference, rules, source, count)
-    for slab in slabs_of(records, limits):
-        yield from stream.batches(slab)
+    for record_batch in record_batches_of(records, limits):
+        yield from stream.batches(record_batch)
 
 
 class _LocusStream:
-    """Turns slabs into batches; keeps what the next slab of the contig may still change."""
+    """Turns records into batches; keeps what the next records of the contig may still change."""
 
     def __init__(
         self,
         reference: ReferenceFasta,
-        rules: LocusRules,
+        rules: LocusOptions,
         source: str,
         count: Count,
     ) -> None:
@@ -164,11 +164,11 @@ class _LocusStream:
         self._snvs = np.empty(0, dtype=np.int64)
         self._around = LONGEST_SHIFT + rules.flank
 
-    def batches(self, slab: RecordSlab) -> Iterator[LocusBatch]:
+    def batches(self, record_batch: RecordBatch) -> Iterator[LocusBatch]:
         """Yield the loci of the records, held and new, that are complete."""
-        contig = slab.records[0].contig
+        contig = record_batch.records[0].contig
         length = self._reference.lengths.get(contig, _NO_LENGTH)
-        sites = sites_of(with_empty_telomeres(self._held + slab.records, length))
+        sites = sites_of(with_empty_telomeres(self._held + record_batch.records, length))
         check_places(sites, self._reference, self._source)
         bases = reference_slice(
             self._reference,
@@ -178,49 +178,51 @@ class _LocusStream:
         )
         check_reference_alleles(sites, bases, self._reference, self._source)
         bases = plain_bases(bases)
-        extents = extents_of(sites, bases)
+        shift_ranges = shift_ranges_of(sites, bases)
         self._snvs = np.union1d(self._snvs, _snv_positions(sites))
-        complete = self._complete(extents, slab.next_start)
+        complete = self._complete(shift_ranges, record_batch.next_start)
         self._count("cuts", sum(part.is_cut for part in complete))
         ends = [part.stop for part in complete if part.is_cut]
         done = complete[-1].stop if complete else 0
         for start, stop in pairwise(sorted({0, *ends, done})):
-            batch = self._batch(contig, sites.slice(start, stop), extents.slice(start, stop), bases)
+            batch = self._batch(
+                contig, sites.slice(start, stop), shift_ranges.slice(start, stop), bases
+            )
             parts = sum(start <= part.start < stop for part in complete)
             self._count("cuts", len(batch.loci) - parts)
             yield from _split(batch)
-        self._hold(sites.records[done:], slab.next_start)
+        self._hold(sites.records[done:], record_batch.next_start)
 
-    def _complete(self, extents: Extents, next_start: int) -> list[_Neighbourhood]:
+    def _complete(self, shift_ranges: ShiftRanges, next_start: int) -> list[_Neighbourhood]:
         """Return the neighbourhoods before the first that a later record can join or mask."""
         within_reach = max(self._rules.distance + LONGEST_SHIFT, self._rules.flank)
         return list(
             takewhile(
                 lambda part: part.reach + within_reach < next_start,
-                _neighbourhoods(extents, self._rules.distance),
+                _neighbourhoods(shift_ranges, self._rules.distance),
             )
         )
 
     def _batch(
-        self, contig: str, sites: Sites, extents: Extents, bases: ReferenceSlice
+        self, contig: str, sites: Sites, shift_ranges: ShiftRanges, bases: ReferenceSlice
     ) -> LocusBatch:
         """Put sites into loci and make their haplotypes."""
         rules = self._rules
-        most = OVERLAPPING_FACTOR * rules.most_combinations
+        most = OVERLAPPING_FACTOR * rules.max_combinations
         if rules.phased:
             genotypes = [genotypes_of(record, self._source) for record in sites.records]
             counts = option_counts(sites, genotypes)
-            loci = loci_of(extents, counts, rules.distance, rules.most_combinations)
-            choices, contradictions = choices_of_samples(sites, loci, genotypes)
+            loci = loci_of(shift_ranges, counts, rules.distance, rules.max_combinations)
+            phase_groups, contradictions = phase_groups_of_samples(sites, loci, genotypes)
             self._count("contradictions", contradictions)
         else:
             counts = option_counts(sites)
-            loci = loci_of(extents, counts, rules.distance, rules.most_combinations)
-            choices = choices_of_sites(sites, loci)
+            loci = loci_of(shift_ranges, counts, rules.distance, rules.max_combinations)
+            phase_groups = phase_groups_of_sites(sites, loci)
         haplotypes = haplotypes_of(
             sites,
             loci,
-            choices,
+            phase_groups,
             bases,
             rules.flank,
             most,
@@ -230,8 +232,8 @@ class _LocusStream:
         self._count("loci", len(loci))
         self._count("spanned_alleles", int((sites.kinds == AlleleKind.SPANNED).sum()))
         self._count("symbolic_alleles", int((sites.kinds == AlleleKind.SYMBOLIC).sum()))
-        self._count("capped_loci", _capped_loci(choices, most))
-        return LocusBatch(contig, sites, extents, loci, haplotypes)
+        self._count("capped_loci", _capped_loci(phase_groups, most))
+        return LocusBatch(contig, sites, shift_ranges, loci, haplotypes)
 
     def _hold(self, records: Sequence[VcfRecord], next_start: int) -> None:
         """Keep records, and the SNVs that may lie in the flanks of what is still to be made."""
@@ -240,17 +242,17 @@ class _LocusStream:
         self._snvs = self._snvs[self._snvs >= first - self._around]
 
 
-def _neighbourhoods(extents: Extents, distance: int) -> Iterator[_Neighbourhood]:
+def _neighbourhoods(shift_ranges: ShiftRanges, distance: int) -> Iterator[_Neighbourhood]:
     """Put sites together as `loci_of` does before it looks at combinations."""
-    start, reach = 0, int(extents.ends[0])
-    sites = zip(extents.starts.tolist(), extents.ends.tolist(), strict=True)
+    start, reach = 0, int(shift_ranges.ends[0])
+    sites = zip(shift_ranges.starts.tolist(), shift_ranges.ends.tolist(), strict=True)
     for site, (extent_start, extent_end) in enumerate(sites):
         is_near = extent_start - reach <= distance
-        if not is_near or site - start == _MOST_SITES:
+        if not is_near or site - start == _MAX_SITES:
             yield _Neighbourhood(start, site, reach, is_near)
             start, reach = site, extent_end
         reach = max(reach, extent_end)
-    yield _Neighbourhood(start, len(extents.starts), reach, is_cut=False)
+    yield _Neighbourhood(start, len(shift_ranges.starts), reach, is_cut=False)
 
 
 def _snv_positions(sites: Sites) -> NDArray[np.int64]:
@@ -262,12 +264,12 @@ def _snv_positions(sites: Sites) -> NDArray[np.int64]:
     return positions
 
 
-def _capped_loci(choices: Choices, most: int) -> int:
+def _capped_loci(phase_groups: PhaseGroups, most: int) -> int:
     """Count the loci at which a carrier has more combinations than are kept."""
-    options = np.diff(choices.option_offsets)
+    options = np.diff(phase_groups.option_offsets)
     capped = set()
     for locus, (first, last) in zip(
-        choices.loci.tolist(), pairwise(choices.group_offsets.tolist()), strict=True
+        phase_groups.loci.tolist(), pairwise(phase_groups.group_offsets.tolist()), strict=True
     ):
         sizes = options[first:last].tolist()
         if prod(sizes) > max(most, 1 + sum(sizes) - len(sizes)):

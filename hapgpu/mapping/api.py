@@ -18,7 +18,7 @@ from hapgpu.errors import InputError, UsageError
 from hapgpu.io.fastx.limits import SHORT_READS
 from hapgpu.mapping.index.build import build_index
 from hapgpu.mapping.index.files import load_index, save_index
-from hapgpu.mapping.index.fm_index import Contigs, IndexData
+from hapgpu.mapping.index.fm_index import Contigs, FMIndexArrays
 from hapgpu.mapping.search import cpu
 from hapgpu.mapping.search.hits import INSERTION, UNGAPPED, HitBatch, SearchOptions
 from hapgpu.mapping.search.packed_reads import PackedReads, pack_reads
@@ -28,7 +28,7 @@ from hapgpu.runtime.pool import Pool
 _BASES_ON_CPU: Final = 1 << 20
 _BASES_ON_GPU: Final = 1 << 28
 _BASES_PER_READ: Final = 64  # in addition to its own: reads take memory too
-_MOST_ERRORS: Final = 1
+_MAX_ERRORS: Final = 1
 _MATCH, _INSERT, _DELETE = range(3)  # operations of BAM
 
 
@@ -84,7 +84,7 @@ class FMIndex:
         The arrays it consists of.
     """
 
-    data: IndexData
+    data: FMIndexArrays
 
     @classmethod
     def build(cls, path: str | Path, *, device: str = "auto", low_memory: bool = False) -> Self:
@@ -167,7 +167,7 @@ class FMIndex:
         DeviceError
             A named device cannot be used, has too little memory for one read, or fails.
         """
-        if errors not in range(_MOST_ERRORS + 1):
+        if errors not in range(_MAX_ERRORS + 1):
             message = f"errors={errors}: hits with 0 or 1 can be found"
             raise UsageError(message)
         rows = _rows(reads)
@@ -179,15 +179,15 @@ class FMIndex:
 
 def _rows(reads: Sequences) -> Ragged:
     rows = sequence_rows(reads, "read")
-    if len(rows) and rows.lengths.max() > SHORT_READS.most_bases:
-        message = (
-            f"read {int(rows.lengths.argmax())} has more than {SHORT_READS.most_bases:,} bases"
-        )
+    if len(rows) and rows.lengths.max() > SHORT_READS.max_bases:
+        message = f"read {int(rows.lengths.argmax())} has more than {SHORT_READS.max_bases:,} bases"
         raise InputError(message)
     return rows
 
 
-def _search(index: IndexData, reads: Ragged, options: SearchOptions, device: Device) -> HitBatch:
+def _search(
+    index: FMIndexArrays, reads: Ragged, options: SearchOptions, device: Device
+) -> HitBatch:
     if isinstance(device, CudaDevice):
         from hapgpu.mapping.search import cuda  # noqa: PLC0415  (imports CuPy)
 

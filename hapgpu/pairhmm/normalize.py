@@ -11,7 +11,7 @@ WORST_DIFFERENCE: Final = -4.5
 """log10 of GATK's global rate of mismapped reads, Phred 45."""
 
 _ERRORS_PER_BASE: Final = 0.02
-_MOST_ERRORS: Final = 2.0
+_MAX_ERRORS: Final = 2.0
 _LOG10_OF_ERROR: Final = -4.0
 
 
@@ -61,6 +61,6 @@ def is_well_modelled(best: NDArray[np.float64], lengths: NDArray[np.int64]) -> N
     -------
     bool[n].
     """
-    errors = np.minimum(_MOST_ERRORS, np.ceil(lengths * _ERRORS_PER_BASE))
+    errors = np.minimum(_MAX_ERRORS, np.ceil(lengths * _ERRORS_PER_BASE))
     well: NDArray[np.bool_] = best >= _LOG10_OF_ERROR * errors
     return well

@@ -28,7 +28,7 @@ from hapgpu.pairhmm.text_batches.tables import (
 )
 from hapgpu.runtime.devices import CpuDevice, Device, worker_devices
 from hapgpu.runtime.pipeline import run_pipeline
-from hapgpu.runtime.pool import MOST_IO_THREADS
+from hapgpu.runtime.pool import MAX_IO_THREADS
 from hapgpu.runtime.progress import Progress
 from hapgpu.runtime.statistics import RunStatistics
 
@@ -104,10 +104,10 @@ def score_reads(
 ) -> None:
     """Score aligned reads and write a table."""
     table: Table = MatrixTable(haplotypes) if as_matrix else PairTable(haplotypes)
-    columns = len(haplotypes) if as_matrix else haplotypes.most_candidates
+    columns = len(haplotypes) if as_matrix else haplotypes.max_candidates
     with open_reads(
         reads.path,
-        threads=min(run.threads, MOST_IO_THREADS),
+        threads=min(run.threads, MAX_IO_THREADS),
         batch_bases=_bases_per_batch(haplotypes),
         reference=reads.reference,
         regions=reads.regions.or_else(haplotypes.loci),

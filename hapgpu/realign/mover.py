@@ -15,7 +15,7 @@ from hapgpu.cigar.clips import Clips, clips_of, with_hard_clips
 from hapgpu.cigar.encoding import reference_lengths
 from hapgpu.cigar.mismatches import mismatch_tags
 from hapgpu.haplotypes.pairing.extended_haplotypes import ExtendedHaplotypes, Extender
-from hapgpu.haplotypes.pairing.pairs import CandidateFinder, Candidates
+from hapgpu.haplotypes.pairing.pairs import PairFinder, ReadHaplotypePairs
 from hapgpu.io.bam.header import SamHeader
 from hapgpu.realign.align.dispatch import align_pairs, score_pairs
 from hapgpu.realign.moves.alignment_costs import (
@@ -38,7 +38,7 @@ from hapgpu.runtime.devices import Device
 
 _UNMAPPED: Final = 4
 _PRICE: Final = 2  # mismatches that a further difference has to explain
-_MOST_GROWTH: Final = 5
+_MAX_GROWTH: Final = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ class _Contenders:
 
     reads: ReadBatch
     clips: Clips
-    candidates: Candidates
+    candidates: ReadHaplotypePairs
     rows: NDArray[np.int32]
     extended: ExtendedHaplotypes
     old: AlignmentCosts
@@ -70,7 +70,9 @@ class _Contenders:
         return _Contenders(
             self.reads.take(mask),
             self.clips.take(mask),
-            Candidates(offsets_of(self.candidates.counts[mask]), self.candidates.haplotypes[kept]),
+            ReadHaplotypePairs(
+                offsets_of(self.candidates.counts[mask]), self.candidates.haplotypes[kept]
+            ),
             self.rows[kept],
             self.extended,
             AlignmentCosts(*(column[mask] for column in self.old)),
@@ -134,7 +136,7 @@ class Mover:
         self._options = options
         self._device = device
         self._source = source
-        self._finder = CandidateFinder(placement.haplotypes, header, source)
+        self._finder = PairFinder(placement.haplotypes, header, source)
         self._extender = Extender(placement.haplotypes, placement.reference, header)
         self._likelihoods = ExtendedLikelihoods(device, source)
 
@@ -160,7 +162,7 @@ class Mover:
         }
         return Moved(moves or Moves.none(), counts)
 
-    def _contenders(self, reads: ReadBatch, candidates: Candidates) -> _Contenders:
+    def _contenders(self, reads: ReadBatch, candidates: ReadHaplotypePairs) -> _Contenders:
         """Extend the haplotypes to the reads, and leave out reads that cannot move.
 
         Those are reads that fit the reference without any difference, as none can fit better, and
@@ -211,7 +213,7 @@ class Mover:
         """Score all candidates with all variants of their reads; the first of the best counts."""
         reads = contenders.candidates.reads
         tried = np.diff(variants.offsets)[reads]
-        options = Candidates(offsets_of(tried), np.repeat(contenders.rows, tried))
+        options = ReadHaplotypePairs(offsets_of(tried), np.repeat(contenders.rows, tried))
         first = np.repeat(variants.offsets[reads] - options.offsets[:-1], tried)
         option_variants = np.arange(len(options)) + first
         pairs = PairBatch(
@@ -326,7 +328,7 @@ class Mover:
         gains = alignments.scores - old.scores
         growth = new.costs - old.costs
         price = _PRICE * (options.scoring.match - options.scoring.mismatch)
-        better = (gains > 0) & (gains >= price * growth) & (growth <= _MOST_GROWTH)
+        better = (gains > 0) & (gains >= price * growth) & (growth <= _MAX_GROWTH)
         result: NDArray[np.bool_] = moving & better & (new.costs != INCOMPARABLE)
         return result
 

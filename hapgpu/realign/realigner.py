@@ -17,7 +17,7 @@ from hapgpu.haplotypes.pairing.extended_haplotypes import (
     Extender,
 )
 from hapgpu.haplotypes.pairing.haplotype_set import HaplotypeSet
-from hapgpu.haplotypes.pairing.pairs import CandidateFinder, Candidates
+from hapgpu.haplotypes.pairing.pairs import PairFinder, ReadHaplotypePairs
 from hapgpu.io.bam.header import SamHeader
 from hapgpu.realign.align.dispatch import align_pairs
 from hapgpu.realign.projection.clip_ends import clip_end_insertions
@@ -30,8 +30,8 @@ from hapgpu.realign.selection.by_likelihood import LikelihoodChoice
 from hapgpu.realign.selection.by_score import (
     NO_SCORE,
     BestBy,
-    ScoredCandidates,
-    score_candidates,
+    ScoredPairs,
+    score_read_pairs,
 )
 from hapgpu.runtime.devices import Device
 
@@ -143,7 +143,7 @@ class Realigner:
         self._options = options
         self._device = device
         self._source = source
-        self._finder = CandidateFinder(haplotypes, header, source)
+        self._finder = PairFinder(haplotypes, header, source)
         self._contig_names = Ragged.from_sequences(header.reference_names)
         self._by_likelihood = self._likelihood_choice(haplotypes)
         self._extender = None
@@ -177,7 +177,7 @@ class Realigner:
         records = self._records(reads, queries, scored, aligned, located, sensible)
         return Realigned(records, count, int((~sensible).sum()), int(nothing_to_align.sum()))
 
-    def _selected(self, reads: ReadBatch) -> tuple[ReadBatch, Candidates]:
+    def _selected(self, reads: ReadBatch) -> tuple[ReadBatch, ReadHaplotypePairs]:
         """Leave out reads by their flags, and those that overlap no locus."""
         wanted = reads.has_flags(self._options.require_flags, self._options.exclude_flags)
         if not wanted.all():
@@ -190,26 +190,26 @@ class Realigner:
 
     @staticmethod
     def _extended(
-        extender: Extender, candidates: Candidates, reads: ReadBatch
-    ) -> tuple[ExtendedHaplotypes, Candidates]:
+        extender: Extender, candidates: ReadHaplotypePairs, reads: ReadBatch
+    ) -> tuple[ExtendedHaplotypes, ReadHaplotypePairs]:
         """Extend haplotypes by as much as reads that may lie anywhere can hang over them."""
         lengths = reads.bases.lengths[candidates.reads] + GAP_ROOM
         extended, rows = extender.extend(candidates.haplotypes, np.stack([lengths, lengths]))
-        return extended, Candidates(candidates.offsets, rows)
+        return extended, ReadHaplotypePairs(candidates.offsets, rows)
 
     def _scored(
         self,
-        candidates: Candidates,
+        candidates: ReadHaplotypePairs,
         reads: ReadBatch,
         queries: Queries,
         haplotypes: HaplotypeSet,
-    ) -> ScoredCandidates:
+    ) -> ScoredPairs:
         """Choose the best candidate of each read."""
         if self._options.best_by is BestBy.LIKELIHOOD:
             is_given = haplotypes is self._haplotypes
             choose = self._by_likelihood if is_given else self._likelihood_choice(haplotypes)
             return choose(candidates, reads, queries)
-        return score_candidates(
+        return score_read_pairs(
             candidates,
             queries,
             queries.bases,
@@ -221,7 +221,7 @@ class Realigner:
     def _likelihood_choice(self, haplotypes: HaplotypeSet) -> LikelihoodChoice:
         return LikelihoodChoice(haplotypes, self._options.scoring, self._device, self._source)
 
-    def _align(self, scored: ScoredCandidates, bases: Ragged, sequences: Ragged) -> _Aligned:
+    def _align(self, scored: ScoredPairs, bases: Ragged, sequences: Ragged) -> _Aligned:
         """Align each read with its best candidate, or with all."""
         best = scored.best[scored.best >= 0]
         rows = np.arange(len(scored.candidates)) if self._options.write_all else best
@@ -251,7 +251,7 @@ class Realigner:
         self,
         reads: ReadBatch,
         queries: Queries,
-        scored: ScoredCandidates,
+        scored: ScoredPairs,
         aligned: _Aligned,
         located: _Located,
         sensible: NDArray[np.bool_],

@@ -31,7 +31,7 @@ from hapgpu.realign.realigner import Realigned, Realigner, RealignOptions
 from hapgpu.realign.rewriting.rewriter import Rewriter, Rewritten, WrittenReads
 from hapgpu.runtime.devices import CpuDevice, Device
 from hapgpu.runtime.pipeline import run_pipeline
-from hapgpu.runtime.pool import MOST_IO_THREADS, Pool
+from hapgpu.runtime.pool import MAX_IO_THREADS, Pool
 from hapgpu.runtime.progress import Progress
 from hapgpu.runtime.statistics import RunStatistics
 
@@ -66,7 +66,7 @@ class Resources:
     @property
     def io_threads(self) -> int:
         """CPU threads for reading, and for writing."""
-        return min(self.threads, MOST_IO_THREADS)
+        return min(self.threads, MAX_IO_THREADS)
 
     @property
     def is_threaded(self) -> bool:
@@ -333,7 +333,7 @@ def _rewrite(
 ) -> None:
     """Make the second pass."""
     statistics = resources.statistics
-    order = OrderKeeper(table.most_left, name) if source.is_sorted else None
+    order = OrderKeeper(table.max_left_shift, name) if source.is_sorted else None
 
     def write(block: Rewritten) -> int:
         if order is not None:
@@ -355,7 +355,7 @@ def _rewrite(
 
 
 def _split(batches: Iterable[ReadBatch], haplotypes: HaplotypeSet) -> Iterator[ReadBatch]:
-    size = max(1, _PAIRS_PER_BATCH // haplotypes.most_candidates)
+    size = max(1, _PAIRS_PER_BATCH // haplotypes.max_candidates)
     for batch in batches:
         yield from batch.split(size)
 

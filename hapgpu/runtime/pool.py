@@ -12,7 +12,7 @@ _Parameters = ParamSpec("_Parameters")
 _Result = TypeVar("_Result")
 
 
-MOST_IO_THREADS: Final = 4
+MAX_IO_THREADS: Final = 4
 """More threads read and write no faster, but hold more in memory."""
 
 

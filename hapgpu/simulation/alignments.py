@@ -12,9 +12,9 @@ from hapgpu.io.bam.constants import SOFT_CLIP
 from hapgpu.runtime.jit import njit
 from hapgpu.simulation.copies import INSERTED
 
-LEAST_ALIGNED: Final = 20
+MIN_ALIGNED: Final = 20
 """A read of which fewer bases are aligned would not be found."""
-_LEAST_ANCHOR: Final = 5
+_MIN_ANCHOR: Final = 5
 """So many bases are aligned beyond an indel, or they are clipped along with it."""
 _MATCH, _INSERTION, _DELETION = 0, 1, 2
 
@@ -56,7 +56,7 @@ def align(
     aligned = 0
     for k in range(first, behind):
         aligned += places[k] != INSERTED
-    if aligned < LEAST_ALIGNED:
+    if aligned < MIN_ALIGNED:
         return 0
     return _put_cigar(places, first, behind, cigar)
 
@@ -123,7 +123,7 @@ def _clipped_front(places: NDArray[np.int64]) -> Integer:
             behind += 1
             if behind < places.size and places[behind] != places[behind - 1] + 1:
                 break
-        if behind - first >= _LEAST_ANCHOR:
+        if behind - first >= _MIN_ANCHOR:
             break
         first = max(behind, first + 1)
     return first
@@ -139,7 +139,7 @@ def _clipped_back(places: NDArray[np.int64], first: Integer) -> Integer:
             begin -= 1
             if begin > first and places[begin - 1] + 1 != places[begin]:
                 break
-        if behind - begin >= _LEAST_ANCHOR:
+        if behind - begin >= _MIN_ANCHOR:
             break
         behind = min(begin, behind - 1)
     return behind

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from hapgpu.arrays.bytes import Integer
 from hapgpu.arrays.ragged import Ragged
-from hapgpu.arrays.ragged_view import Rows, read_only, rows_of
+from hapgpu.arrays.ragged_view import RaggedView, read_only, view_of
 from hapgpu.haplotypes.batches import AlleleKind, ReferenceSlice, Sites
-from hapgpu.haplotypes.sites.trimmed_alleles import Edits, edits_of
+from hapgpu.haplotypes.sites.trimmed_alleles import TrimmedAlleles, trimmed_alleles_of
 from hapgpu.runtime.jit import njit
 from hapgpu.simulation.phased_variants import PhasedVariants
 
@@ -78,11 +78,13 @@ def copy_edits(variants: PhasedVariants) -> list[CopyEdits]:
         Two variants overlap on a copy.
     """
     kinds = np.full(len(variants.alleles), AlleleKind.SEQUENCE, dtype=np.uint8)
-    edits = edits_of(Sites((), variants.starts, variants.alleles, kinds, variants.allele_offsets))
+    edits = trimmed_alleles_of(
+        Sites((), variants.starts, variants.alleles, kinds, variants.allele_offsets)
+    )
     return [_edits_of_copy(variants, copy, edits) for copy in range(variants.ploidy)]
 
 
-def _edits_of_copy(variants: PhasedVariants, copy: int, edits: Edits) -> CopyEdits:
+def _edits_of_copy(variants: PhasedVariants, copy: int, edits: TrimmedAlleles) -> CopyEdits:
     carriers = np.flatnonzero(variants.genotypes[:, copy] > 0)
     rows = variants.allele_offsets[carriers] + variants.genotypes[carriers, copy]
     starts, ends = edits.starts[rows], edits.ends[rows]
@@ -117,7 +119,7 @@ def chromosome_copy(
         start,
         read_only(edits.starts),
         read_only(edits.ends),
-        rows_of(edits.sequences),
+        view_of(edits.sequences),
         bases,
         places,
     )
@@ -125,12 +127,12 @@ def chromosome_copy(
 
 
 @njit
-def _put_copy(
+def _put_copy(  # noqa: PLR0917  (compiled code takes no keywords)
     reference: NDArray[np.uint8],
     start: Integer,
     edit_starts: NDArray[np.int64],
     edit_ends: NDArray[np.int64],
-    sequences: Rows,
+    sequences: RaggedView,
     bases: NDArray[np.uint8],
     places: NDArray[np.int64],
 ) -> None:

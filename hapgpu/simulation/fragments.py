@@ -10,17 +10,17 @@ from numpy.typing import NDArray
 
 from hapgpu.simulation.tandem_repeats import LONGEST_UNIT, tandem_runs
 
-_LEAST_UNITS: Final = 4
+_MIN_UNITS: Final = 4
 """Shorter repeats are copied without slips."""
 _CONTRACTIONS: Final = 2 / 3
 """Share of the slips that lose a unit; the others add one."""
-_MOST_SLIPS: Final = 0.2
+_MAX_SLIPS: Final = 0.2
 _SHORTEST_READ: Final = 30
-_MOST_DEVIATIONS: Final = 5
+_MAX_DEVIATIONS: Final = 5
 
 
 @dataclass(frozen=True, slots=True)
-class ReadModel:
+class PairedReadModel:
     """What simulated fragments and reads are like.
 
     Attributes
@@ -63,7 +63,7 @@ class ReadModel:
     @property
     def longest_fragment(self) -> int:
         """Bases that a fragment has at most, before it may win a unit of a repeat."""
-        longest = int(self.fragment_mean + _MOST_DEVIATIONS * self.fragment_deviation)
+        longest = int(self.fragment_mean + _MAX_DEVIATIONS * self.fragment_deviation)
         return max(longest, self.shortest_fragment)
 
 
@@ -95,7 +95,7 @@ def drawn_fragments(
     first: int,
     behind: int,
     ploidy: int,
-    model: ReadModel,
+    model: PairedReadModel,
     rng: np.random.Generator,
 ) -> Fragments:
     """Draw the fragments that begin within part of a chromosome copy.
@@ -137,8 +137,8 @@ def _with_slips(
     0 to 1, and the number falls on one of them or beyond all.
     """
     chances, is_lost = rng.random(starts.size), rng.random(starts.size) < _CONTRACTIONS
-    runs = tandem_runs(bases, _LEAST_UNITS)
-    slipping = np.minimum(rate * (runs.counts - (_LEAST_UNITS - 1.0)) ** 2, _MOST_SLIPS)
+    runs = tandem_runs(bases, _MIN_UNITS)
+    slipping = np.minimum(rate * (runs.counts - (_MIN_UNITS - 1.0)) ** 2, _MAX_SLIPS)
     rates = np.append(0.0, np.cumsum(slipping))
     nearest = np.searchsorted(runs.starts, starts + 1)
     drawn = np.searchsorted(rates, rates[nearest] + chances, side="right") - 1

@@ -40,21 +40,21 @@ _SECOND_FACTOR: Final = np.uint64(0x94D049BB133111EB)
 
 
 @dataclass(frozen=True, slots=True)
-class ReadModel:
+class LongReadModel:
     """What simulated reads are like.
 
     Attributes
     ----------
     mean_length
         Bases of the reference that a read comes from; lengths are distributed log-normally.
-    least_length
+    min_length
         Shorter ones are not made; it is added to what is drawn for the rest of the mean.
     error_rate
         Share of the bases with an error: for equal parts substitutions, insertions, deletions.
     """
 
     mean_length: int = 10_000
-    least_length: int = 500
+    min_length: int = 500
     error_rate: float = 0.08
 
 
@@ -63,7 +63,7 @@ def simulated_reads(
     bases: int,
     block_bytes: int,
     allocate: Allocate,
-    model: ReadModel | None = None,
+    model: LongReadModel | None = None,
     seed: int = 1,
 ) -> Iterator[ReadBlock]:
     """Draw reads from anywhere in a reference and from both strands, as text of FASTQ.
@@ -85,9 +85,9 @@ def simulated_reads(
     seed
         For other reads.
     """
-    model = ReadModel() if model is None else model
+    model = LongReadModel() if model is None else model
     starts, lengths = _places(reference.offsets, bases, model, np.random.default_rng(seed))
-    sizes = _most_bytes(lengths)
+    sizes = _max_bytes(lengths)
     first = 0
     while first < starts.size:
         fitting = int(np.searchsorted(np.cumsum(sizes[first:]), block_bytes, side="right"))
@@ -107,13 +107,13 @@ def simulated_reads(
 
 
 def _places(
-    offsets: NDArray[np.int64], bases: int, model: ReadModel, rng: np.random.Generator
+    offsets: NDArray[np.int64], bases: int, model: LongReadModel, rng: np.random.Generator
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """int64[n], int64[n]: where reads begin, and how long they are there."""
-    spare = max(model.mean_length - model.least_length, 1)
+    spare = max(model.mean_length - model.min_length, 1)
     most = 2 * bases // model.mean_length + 16
     drawn = rng.lognormal(np.log(spare) - _SPREAD**2 / 2, _SPREAD, most)
-    lengths = model.least_length + drawn.astype(np.int64)
+    lengths = model.min_length + drawn.astype(np.int64)
     lengths = lengths[: np.searchsorted(np.cumsum(lengths), bases) + 1]
     starts = rng.integers(0, offsets[-1], lengths.size)
     sequences = np.searchsorted(offsets, starts, side="right") - 1
@@ -122,7 +122,7 @@ def _places(
     return np.minimum(starts, offsets[sequences] + sizes - lengths), lengths
 
 
-def _most_bytes(lengths: NDArray[np.int64]) -> NDArray[np.int64]:
+def _max_bytes(lengths: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return the room for each record; insertions end where it does."""
     return 2 * (lengths + lengths // 4 + _LONGEST_INSERTION) + _FIXED_TEXT
 
@@ -136,7 +136,7 @@ def _mixed(state: Integer) -> Any:
 
 
 @njit
-def _put_records(
+def _put_records(  # noqa: PLR0917  (compiled code takes no keywords)
     reference: NDArray[np.uint8],
     starts: NDArray[np.int64],
     lengths: NDArray[np.int64],
@@ -182,7 +182,7 @@ def _put_header(out: NDArray[np.uint8], at: Integer, number: Integer) -> Integer
 
 
 @njit
-def _put_bases(
+def _put_bases(  # noqa: PLR0917  (compiled code takes no keywords)
     reference: NDArray[np.uint8],
     start: Integer,
     length: Integer,

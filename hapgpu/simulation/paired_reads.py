@@ -15,7 +15,7 @@ from hapgpu.io.bam.constants import REFERENCE_OPERATIONS, SOFT_CLIP
 from hapgpu.runtime.jit import njit
 from hapgpu.simulation.alignments import align
 from hapgpu.simulation.copies import INSERTED, ChromosomeCopy
-from hapgpu.simulation.fragments import Fragments, ReadModel
+from hapgpu.simulation.fragments import Fragments, PairedReadModel
 
 _LETTERS: Final = np.frombuffer(b"ACGT", dtype=np.uint8)
 _BEST_QUALITY, _WORST_QUALITY = 40, 2
@@ -77,7 +77,7 @@ def read_pairs(
     copy: ChromosomeCopy,
     fragments: Fragments,
     reference: ReferenceSlice,
-    model: ReadModel,
+    model: PairedReadModel,
     rng: np.random.Generator,
 ) -> PairColumns:
     """Sequence both ends of fragments.
@@ -116,7 +116,7 @@ def read_pairs(
     return pairs.take(pairs.cigar_lengths.min(axis=1) > 0)
 
 
-def _error_limits(model: ReadModel) -> NDArray[np.uint64]:
+def _error_limits(model: PairedReadModel) -> NDArray[np.uint64]:
     """uint64[41]: below which 32 random bits make an error, for each quality."""
     rates = model.error_factor * 10.0 ** (-np.arange(_BEST_QUALITY + 1) / 10)
     return (rates.clip(max=1.0) * 2.0**32).astype(np.uint64)
@@ -146,7 +146,7 @@ def _put_pairs(
 
 
 @njit
-def _put_alignments(
+def _put_alignments(  # noqa: PLR0913, PLR0917  (compiled code takes no keywords)
     copy_bases: NDArray[np.uint8],
     copy_places: NDArray[np.int64],
     reference: NDArray[np.uint8],

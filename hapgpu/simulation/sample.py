@@ -13,12 +13,12 @@ from hapgpu.arrays.ragged import Ragged
 from hapgpu.haplotypes.batches import ReferenceSlice
 from hapgpu.io.bam.header import SamHeader
 from hapgpu.simulation.copies import CopyEdits, chromosome_copy, copy_edits
-from hapgpu.simulation.fragments import ReadModel, drawn_fragments
+from hapgpu.simulation.fragments import PairedReadModel, drawn_fragments
 from hapgpu.simulation.paired_reads import PairColumns, read_pairs
 from hapgpu.simulation.phased_variants import PhasedVariants
 
 _READS_AT_ONCE: Final = 1 << 16
-_LEAST_STRETCH: Final = 1000
+_MIN_STRETCH: Final = 1000
 _SPARE_BASES: Final = 1000
 """Beyond what a fragment or a variant can reach: room for indels to be moved to the left."""
 _PAIRED, _PROPER, _REVERSE, _MATE_REVERSE, _FIRST, _SECOND = 0x1, 0x2, 0x10, 0x20, 0x40, 0x80
@@ -36,7 +36,7 @@ def simulated_reads(
     reference: ReferenceSlice,
     variants: PhasedVariants,
     sample: str,
-    model: ReadModel | None = None,
+    model: PairedReadModel | None = None,
     seed: int = 1,
 ) -> Iterator[ReadBatch]:
     """Draw the reads of a sample from its chromosome copies, and align them as the truth is.
@@ -69,10 +69,10 @@ def simulated_reads(
     ValueError
         The variants do not fit the reference, or two of them overlap on a copy.
     """
-    model = ReadModel() if model is None else model
+    model = PairedReadModel() if model is None else model
     variants.check(reference)
     copies = copy_edits(variants)
-    stretch = max(int(_READS_AT_ONCE * model.read_length / model.depth), _LEAST_STRETCH)
+    stretch = max(int(_READS_AT_ONCE * model.read_length / model.depth), _MIN_STRETCH)
     pending: ReadBatch | None = None
     made = 0
     for start in range(reference.start, reference.end, stretch):
@@ -91,7 +91,7 @@ def _pairs_of_stretch(
     reference: ReferenceSlice,
     variants: PhasedVariants,
     copies: list[CopyEdits],
-    model: ReadModel,
+    model: PairedReadModel,
     stretch: tuple[int, int],
     seed: int,
 ) -> PairColumns:

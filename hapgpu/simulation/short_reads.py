@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from hapgpu.io.fastx.read_block import ReadBlock
 from hapgpu.io.fastx.read_blocks import Allocate
-from hapgpu.mapping.index.fm_index import BLOCK, IndexData
+from hapgpu.mapping.index.fm_index import BLOCK, FMIndexArrays
 from hapgpu.mapping.sam.read_fields import COMPLEMENTS
 
 READ_LENGTH: Final = 100
@@ -79,7 +79,7 @@ def _substitute(bases: NDArray[np.uint8], rate: float, rng: np.random.Generator)
 
 
 def simulated_blocks(
-    index: IndexData, count: int, block_bytes: int, allocate: Allocate, seed: int = 1
+    index: FMIndexArrays, count: int, block_bytes: int, allocate: Allocate, seed: int = 1
 ) -> Iterator[ReadBlock]:
     """Draw reads of 100 bases from an indexed reference, as text of FASTQ.
 
@@ -132,7 +132,7 @@ def _drawn(
     return bases
 
 
-def _letters_of(index: IndexData) -> NDArray[np.uint8]:
+def _letters_of(index: FMIndexArrays) -> NDArray[np.uint8]:
     """Return a letter for each position, N where there is no base."""
     planes = index.bases.planes.reshape(-1, 2)
     codes = _bits(planes[:, 0]) | _bits(planes[:, 1]) << np.uint8(1)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hapgpu.haplotypes.batches import AlleleKind, ReferenceSlice, Sites
-from hapgpu.haplotypes.sites.shift_ranges import extents_of
+from hapgpu.haplotypes.sites.shift_ranges import shift_ranges_of
 from hapgpu.simulation.phased_variants import PhasedVariants
 
 _BASES = "ACGT"
@@ -101,7 +101,7 @@ class _Drawing:
         self._is_free = np.isin(reference.bases, np.frombuffer(_BASES.encode(), dtype=np.uint8))
         kinds = np.full(len(listed.alleles), AlleleKind.SEQUENCE, dtype=np.uint8)
         sites = Sites((), listed.starts, listed.alleles, kinds, listed.allele_offsets)
-        self._extents = extents_of(sites, reference)
+        self._extents = shift_ranges_of(sites, reference)
         for start, end in zip(self._extents.starts, self._extents.ends, strict=True):
             self._take(start - self._first, end - self._first)
 

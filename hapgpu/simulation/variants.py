@@ -14,7 +14,7 @@ from hapgpu.haplotypes.batches import ReferenceSlice
 from hapgpu.simulation.phased_variants import PhasedVariants
 from hapgpu.simulation.tandem_repeats import TandemRuns, tandem_runs
 
-_LEAST_UNITS: Final = 5
+_MIN_UNITS: Final = 5
 _UNITS_SOUGHT: Final = 4.0
 """Mean of what a repeat is to have in excess of the least."""
 _REACH: Final = 3000
@@ -22,7 +22,7 @@ _REACH: Final = 3000
 _MARGIN: Final = 200
 """No variant lies so near to the end of the reference or to a letter other than A, C, G and T."""
 _FURTHEST_NEIGHBOUR: Final = 10
-_MOST_ALTERNATIVES: Final = 3
+_MAX_ALTERNATIVES: Final = 3
 
 
 class VariantKind(StrEnum):
@@ -123,20 +123,20 @@ class _Drawing:
         self._text = reference.bases.tobytes().decode("ascii")
         self._model = model
         self._rng = np.random.default_rng(seed)
-        self._runs: TandemRuns = tandem_runs(reference.bases, _LEAST_UNITS)
+        self._runs: TandemRuns = tandem_runs(reference.bases, _MIN_UNITS)
         self._run_counts = self._runs.counts
         is_base = np.isin(reference.bases, np.frombuffer(b"ACGT", dtype=np.uint8))
         self._others = np.flatnonzero(~is_base)
 
     def variants(self) -> tuple[list[_Drawn], list[VariantKind]]:
         """Draw variants from one end of the reference to the other."""
-        choices = list(self._model.shares)
+        phase_groups = list(self._model.shares)
         weights = np.array(list(self._model.shares.values()))
         variants: list[_Drawn] = []
         kinds = []
         free = _MARGIN
         while (at := free + self._gap()) < len(self._text) - _MARGIN:
-            kind = choices[self._rng.choice(len(choices), p=weights / weights.sum())]
+            kind = phase_groups[self._rng.choice(len(phase_groups), p=weights / weights.sum())]
             variant = self._variant(kind, at)
             if variant is None or self._is_unfit(variant, free):
                 free += 1
@@ -172,7 +172,7 @@ class _Drawing:
 
     def _variant(self, kind: VariantKind, at: int) -> _Drawn | None:
         is_multiple = kind in {VariantKind.MULTI_SNV, VariantKind.MULTI_REPEAT}
-        alternatives = int(self._rng.integers(2, _MOST_ALTERNATIVES + 1)) if is_multiple else 1
+        alternatives = int(self._rng.integers(2, _MAX_ALTERNATIVES + 1)) if is_multiple else 1
         match kind:
             case VariantKind.SNV | VariantKind.MULTI_SNV:
                 return self._substitution(at, 1, alternatives)
@@ -234,7 +234,7 @@ class _Drawing:
         if first == behind:
             return None
         counts = self._run_counts[first:behind]
-        wanted = _LEAST_UNITS + self._rng.exponential(_UNITS_SOUGHT)
+        wanted = _MIN_UNITS + self._rng.exponential(_UNITS_SOUGHT)
         return int(first + ((counts >= wanted) if counts.max() >= wanted else counts).argmax())
 
     def _indel_length(self) -> int:

@@ -22,7 +22,7 @@ from hapgpu.benchmark.baselines.backtracking import (
     row_count,
 )
 from hapgpu.mapping.index.build import build_index
-from hapgpu.mapping.index.fm_index import IndexData
+from hapgpu.mapping.index.fm_index import FMIndexArrays
 from hapgpu.mapping.search import cpu
 from hapgpu.mapping.search.hits import DELETION, INSERTION, UNGAPPED, SearchOptions
 from hapgpu.runtime.devices import CpuDevice, CudaDevice
@@ -42,10 +42,10 @@ KINDS_OF_HITS = {-1: INSERTION, 0: UNGAPPED, 1: DELETION}
 
 @pytest.fixture(autouse=True)
 def room_for_all_results(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(backtracking, "MOST_RESULTS", ROOM)
+    monkeypatch.setattr(backtracking, "MAX_RESULTS", ROOM)
 
 
-def found_results(index: IndexData, reads: list[str]) -> list[list[Result]]:
+def found_results(index: FMIndexArrays, reads: list[str]) -> list[list[Result]]:
     """Search, and turn rows into places; two lists for each read, one a strand."""
     assert isinstance(index.suffixes, np.ndarray)
     found = backtrack(index, pack(reads))
@@ -183,7 +183,7 @@ def test_results_beyond_the_slots_are_counted(
     reads = pack(made_reads(100))
     whole = backtrack(index, reads)
     assert whole.counts.max() > 5
-    monkeypatch.setattr(backtracking, "MOST_RESULTS", 5)
+    monkeypatch.setattr(backtracking, "MAX_RESULTS", 5)
     cut = backtrack(index, reads)
     np.testing.assert_array_equal(cut.counts, whole.counts)
     for count, slots, all_slots in zip(cut.counts, cut.slots, whole.slots, strict=True):
@@ -206,8 +206,8 @@ def test_the_same_on_the_gpu(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mo
     from hapgpu.mapping.index.cuda import resident_index  # noqa: PLC0415  (as above)
     from hapgpu.mapping.search.cuda import DeviceReads  # noqa: PLC0415  (as above)
 
-    monkeypatch.setattr(backtracking, "MOST_RESULTS", most)
-    monkeypatch.setattr(backtracking_cuda, "MOST_RESULTS", most)
+    monkeypatch.setattr(backtracking, "MAX_RESULTS", most)
+    monkeypatch.setattr(backtracking_cuda, "MAX_RESULTS", most)
     index = build_index(write_fasta(tmp_path / "made.fa", made_contigs()), CpuDevice())
     reads = pack([*made_reads(1000), "ACGTN" * 4, "N" * 30, "A" * 130])
     expected = backtrack(index, reads)

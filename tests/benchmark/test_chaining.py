@@ -24,7 +24,7 @@ from hapgpu.chaining.run.cpu import CpuChainer
 from hapgpu.errors import InputError, UsageError
 from hapgpu.io.fastx.read_block import ReadBlock
 from hapgpu.runtime.devices import CpuDevice, CudaDevice, Device
-from hapgpu.simulation.long_reads import ReadModel, simulated_reads
+from hapgpu.simulation.long_reads import LongReadModel, simulated_reads
 from tests.chaining.chain_oracle import Anchor, to_batch
 from tests.simulation.made_genomes import empty_text, made_reference
 
@@ -54,7 +54,7 @@ def index(fasta: Path) -> MinimizerIndex:
 
 @pytest.fixture(scope="module")
 def blocks(reference: Ragged) -> list[ReadBlock]:
-    return list(simulated_reads(reference, 300_000, 300_000, empty_text, ReadModel(8000)))
+    return list(simulated_reads(reference, 300_000, 300_000, empty_text, LongReadModel(8000)))
 
 
 @pytest.fixture
@@ -88,7 +88,7 @@ def test_seconds_of_stages(index: MinimizerIndex, blocks: list[ReadBlock]) -> No
 
 def test_reads(reference: Ragged, fasta: Path) -> None:
     found = list(
-        chaining_reads.benchmark_reads(CpuDevice(2), fasta, JOINED, 200_000, ReadModel(5000))
+        chaining_reads.benchmark_reads(CpuDevice(2), fasta, JOINED, 200_000, LongReadModel(5000))
     )
     assert [(line.device, line.what) for line in found] == [
         ("CPU, 2 threads", "index"),
@@ -145,7 +145,9 @@ def test_stages_on_the_gpu_give_the_lines_of_the_cpu(
 @pytest.mark.gpu
 def test_reads_on_the_gpu(fasta: Path) -> None:
     device = CudaDevice(0)
-    found = list(chaining_reads.benchmark_reads(device, fasta, JOINED, 200_000, ReadModel(5000)))
+    found = list(
+        chaining_reads.benchmark_reads(device, fasta, JOINED, 200_000, LongReadModel(5000))
+    )
     assert [line.what for line in found] == ["index", "text to lines", *STAGES]
     assert {line.device for line in found[1:]} == {device.name}
     assert all(line.seconds > 0 for line in found)

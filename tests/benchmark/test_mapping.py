@@ -12,7 +12,7 @@ from hapgpu.io.fastx.cpu import parse_block
 from hapgpu.io.fastx.limits import SHORT_READS
 from hapgpu.io.fastx.read_block import ReadBlock
 from hapgpu.mapping.index.build import build_index
-from hapgpu.mapping.index.fm_index import IndexData
+from hapgpu.mapping.index.fm_index import FMIndexArrays
 from hapgpu.mapping.search import cpu
 from hapgpu.mapping.search.hits import HitBatch, SearchOptions
 from hapgpu.mapping.search.packed_reads import pack_reads
@@ -28,7 +28,7 @@ def text_of(reference: NDArray[np.uint8]) -> str:
 
 
 @pytest.fixture(scope="module")
-def index(tmp_path_factory: pytest.TempPathFactory) -> IndexData:
+def index(tmp_path_factory: pytest.TempPathFactory) -> FMIndexArrays:
     """Of contigs, one of them too short for a read, with letters that are no bases."""
     text = text_of(random_reference(BASES))
     contigs = [text[:40_000], text[: READ_LENGTH - 1], "N" * 150 + text[40_000:] + "NRN"]
@@ -36,14 +36,14 @@ def index(tmp_path_factory: pytest.TempPathFactory) -> IndexData:
     return build_index(path, CpuDevice())
 
 
-def simulated(index: IndexData, count: int, block_bytes: int, seed: int = 1) -> list[ReadBlock]:
+def simulated(index: FMIndexArrays, count: int, block_bytes: int, seed: int = 1) -> list[ReadBlock]:
     def allocate(size: int) -> NDArray[np.uint8]:
         return np.full(size + 7, ord("?"), dtype=np.uint8)
 
     return list(simulated_blocks(index, count, block_bytes, allocate, seed))
 
 
-def hits_of(index: IndexData, block: ReadBlock, options: SearchOptions) -> HitBatch:
+def hits_of(index: FMIndexArrays, block: ReadBlock, options: SearchOptions) -> HitBatch:
     spans = parse_block(block, SHORT_READS)
     reads = pack_reads(block.text, spans.base_starts, spans.lengths)
     return cpu.search(index, reads, options)
@@ -60,7 +60,7 @@ def test_the_reference_has_repeats_and_no_other_letters() -> None:
     assert text != text_of(random_reference(BASES, seed=2))
 
 
-def test_blocks_are_cut_to_size_and_numbered(index: IndexData) -> None:
+def test_blocks_are_cut_to_size_and_numbered(index: FMIndexArrays) -> None:
     whole = simulated(index, 1000, 1 << 20)
     parts = simulated(index, 1000, 50_000)
     assert len(whole) == 1 < len(parts)
@@ -73,7 +73,7 @@ def test_blocks_are_cut_to_size_and_numbered(index: IndexData) -> None:
     assert simulated(index, 1000, 1 << 20, 2)[0].text.tobytes() != whole[0].text.tobytes()
 
 
-def test_reads_come_from_both_strands_with_few_errors(index: IndexData) -> None:
+def test_reads_come_from_both_strands_with_few_errors(index: FMIndexArrays) -> None:
     (block,) = simulated(index, 4000, 1 << 20)
     spans = parse_block(block, SHORT_READS)
     assert 0.97 * 4000 < len(spans) < 4000

@@ -15,7 +15,7 @@ from hapgpu.chaining.batches import Anchors, Chains
 from hapgpu.chaining.chains import reference as chains_reference
 from hapgpu.chaining.join.reference import joined
 from hapgpu.chaining.options import ChainOptions
-from hapgpu.chaining.parameters import JoinRules, chain_rules, join_rules
+from hapgpu.chaining.parameters import JoinParameters, chain_parameters, join_parameters
 from hapgpu.chaining.scores import reference as scores_reference
 from hapgpu.chaining.sort.reference import sort_ascending
 
@@ -50,18 +50,18 @@ class Chain(NamedTuple):
 
 @dataclass(frozen=True)
 class Join:
-    """What the long join takes: `JoinRules` without its tables."""
+    """What the long join takes: `JoinParameters` without its tables."""
 
     max_distance: int = 20_000
     inner_distance: int = 1000
-    most_candidates: int = 100_000
+    max_candidates: int = 100_000
     bandwidth: int = 20_000
     max_skip: int = 25
     min_count: int = 3
     min_score: int = 40
 
-    def rules(self, k: int) -> JoinRules:
-        made = join_rules(ChainOptions(bandwidth=-1, long_bandwidth=self.bandwidth), k)
+    def parameters(self, k: int) -> JoinParameters:
+        made = join_parameters(ChainOptions(bandwidth=-1, long_bandwidth=self.bandwidth), k)
         assert made is not None
         return replace(made, **vars(self))
 
@@ -79,18 +79,18 @@ def plain(anchor: Anchor) -> reference.Anchor:
 
 def chain_scores(anchors: Sequence[Anchor], options: ChainOptions, k: int) -> Scores:
     """Score the anchors of one read, which are in order."""
-    found = scores_reference.chain_scores([*map(plain, anchors)], chain_rules(options, k), k)
+    found = scores_reference.chain_scores([*map(plain, anchors)], chain_parameters(options, k), k)
     return found.scores, found.predecessors
 
 
 def trace(anchors: Sequence[Anchor], found: Scores, options: ChainOptions) -> list[Chain]:
     """Trace the chains of one read."""
-    rules = chain_rules(options, k=15)  # which only tells what gaps cost
+    parameters = chain_parameters(options, k=15)  # which only tells what gaps cost
     return [
         *map(
             _made,
             chains_reference.chains_of(
-                [*map(plain, anchors)], scores_reference.Scores(*found), rules
+                [*map(plain, anchors)], scores_reference.Scores(*found), parameters
             ),
         )
     ]
@@ -99,7 +99,7 @@ def trace(anchors: Sequence[Anchor], found: Scores, options: ChainOptions) -> li
 def join(given: list[Chain], length: int, numbers: Join, k: int) -> list[Chain]:
     """Join the chains of one read over long gaps."""
     read = [chains_reference.Chain(chain.score, [*map(plain, chain.anchors)]) for chain in given]
-    return [*map(_made, joined(read, length, numbers.rules(k), k))]
+    return [*map(_made, joined(read, length, numbers.parameters(k), k))]
 
 
 def _made(chain: chains_reference.Chain) -> Chain:

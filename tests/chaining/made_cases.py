@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from hapgpu.chaining.options import (
     ChainOptions,
     MapOptions,
-    RegionOptions,
+    MappingOptions,
     SeedOptions,
     SketchOptions,
 )
-from hapgpu.chaining.parameters import JoinRules, join_rules
+from hapgpu.chaining.parameters import JoinParameters, join_parameters
 
 Named = tuple[str, bytes]
 
@@ -34,25 +34,25 @@ class Case:
         (name, sequence) pairs.
     options
         What is wanted.
-    inner_distance, most_candidates
-        Of `JoinRules`, where they are no options.
+    inner_distance, max_candidates
+        Of `JoinParameters`, where they are no options.
     """
 
     reference: list[Named]
     reads: list[Named]
     options: MapOptions
     inner_distance: int = 1000
-    most_candidates: int = 100_000
+    max_candidates: int = 100_000
 
     @property
-    def join_rules(self) -> JoinRules | None:
-        rules = join_rules(self.options.chains, self.options.sketch.k)
-        if rules is None:
+    def join_parameters(self) -> JoinParameters | None:
+        parameters = join_parameters(self.options.chains, self.options.sketch.k)
+        if parameters is None:
             return None
         return replace(
-            rules,
-            inner_distance=min(self.inner_distance, rules.max_distance),
-            most_candidates=self.most_candidates,
+            parameters,
+            inner_distance=min(self.inner_distance, parameters.max_distance),
+            max_candidates=self.max_candidates,
         )
 
 
@@ -125,8 +125,8 @@ _SKETCHES: Final = st.sampled_from(
 _SEEDS: Final = st.builds(
     SeedOptions,
     repetitive=st.sampled_from([2e-4, 0.02, 0.3, 0.0, 2, 5, 100]),
-    least_cutoff=st.sampled_from([1, 3, 10]),
-    most_cutoff=st.sampled_from([1, 6, 1_000_000]),
+    min_cutoff=st.sampled_from([1, 3, 10]),
+    max_cutoff=st.sampled_from([1, 6, 1_000_000]),
     occurrence_distance=st.sampled_from([0, 5, 50, 500]),
     read_fraction=st.sampled_from([0.01, 0.1, 0.0]),
 )
@@ -141,22 +141,22 @@ _CHAINS: Final = st.builds(
     max_iterations=st.sampled_from([1, 7, 5000]),
     joins=st.sampled_from([True, True, True, False]),
 )
-_REGIONS: Final = st.builds(
-    RegionOptions,
+_MAPPINGS: Final = st.builds(
+    MappingOptions,
     mask_level=st.sampled_from([0.5, 0.0, 0.9]),
     score_ratio=st.sampled_from([0.8, 0.1, 0.0, 1.0]),
-    most_secondary=st.sampled_from([5, 1, 0, 50]),
+    max_secondary=st.sampled_from([5, 1, 0, 50]),
     all_chains=st.sampled_from([False, False, False, True]),
     prints_secondary=st.booleans(),
     uses_names=st.booleans(),
     prints_unmapped=st.booleans(),
 )
 CASES: Final = st.builds(
-    lambda seed, options, inner_distance, most_candidates: Case(
-        *made_sequences(seed), options, inner_distance, most_candidates
+    lambda seed, options, inner_distance, max_candidates: Case(
+        *made_sequences(seed), options, inner_distance, max_candidates
     ),
     st.integers(0, 2**32 - 1),
-    st.builds(MapOptions, sketch=_SKETCHES, seeds=_SEEDS, chains=_CHAINS, regions=_REGIONS),
+    st.builds(MapOptions, sketch=_SKETCHES, seeds=_SEEDS, chains=_CHAINS, mappings=_MAPPINGS),
     st.sampled_from([0, 20, 1000]),
     st.sampled_from([1, 6, 100_000]),
 )

@@ -14,7 +14,7 @@ Anchor: TypeAlias = tuple[int, int]
 ScoredChain: TypeAlias = tuple[int, list[Anchor]]
 
 SEQUENCES = 3
-_LEAST_LENGTH = 200
+_MIN_LENGTH = 200
 _MARGIN = 60  # longer than any span
 
 
@@ -34,7 +34,7 @@ def made_chains(seed: int, reads: int, width: int) -> MadeChains:
     place. Some spans vary, as those of compressed homopolymers do.
     """
     generator = np.random.default_rng(seed)
-    lengths = generator.choice([_LEAST_LENGTH, 1500, 5000, 30_000], reads)
+    lengths = generator.choice([_MIN_LENGTH, 1500, 5000, 30_000], reads)
     made = [_chains_of_read(generator, int(length), width) for length in lengths]
     seeds = [
         _seeds_of_read(generator, chains, int(length))
@@ -51,7 +51,7 @@ def _chains_of_read(generator: np.random.Generator, length: int, width: int) -> 
 
 
 def _chain(generator: np.random.Generator, length: int, width: int, *, varies: bool) -> ScoredChain:
-    most_step = int(generator.choice([1, 5, 20, 100]))
+    max_step = int(generator.choice([1, 5, 20, 100]))
     query = int(generator.integers(_MARGIN, length))
     target = int(generator.integers(_MARGIN, width))
     is_reverse = generator.random() < 0.2
@@ -64,10 +64,10 @@ def _chain(generator: np.random.Generator, length: int, width: int, *, varies: b
         span = int(generator.integers(15, _MARGIN)) if varies and not is_reverse else 15
         flag = TANDEM if generator.random() < 0.1 else 0
         anchors.append((place | target, flag | span << SPAN_SHIFT | query))
-        step = int(generator.integers(1, most_step + 1))
+        step = int(generator.integers(1, max_step + 1))
         is_even = generator.random() < 0.9
         query += step
-        target += step if is_even else int(generator.integers(1, most_step + 1))
+        target += step if is_even else int(generator.integers(1, max_step + 1))
     return int(generator.integers(40, 60 + 10 * len(anchors))), anchors
 
 

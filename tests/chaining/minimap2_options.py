@@ -8,12 +8,12 @@ from typing import Any, Final
 
 from hapgpu.chaining.options import MapOptions, preset
 
-_GROUPS: Final = ("sketch", "seeds", "chains", "regions")
+_GROUPS: Final = ("sketch", "seeds", "chains", "mappings")
 _VALUES: Final[dict[str, tuple[str, ...]]] = {
     "-k": ("k",),
     "-w": ("w",),
     "-f": ("repetitive",),
-    "-U": ("least_cutoff", "most_cutoff"),
+    "-U": ("min_cutoff", "max_cutoff"),
     "-e": ("occurrence_distance",),
     "--q-occ-frac": ("read_fraction",),
     "-r": ("bandwidth", "long_bandwidth"),
@@ -24,7 +24,7 @@ _VALUES: Final[dict[str, tuple[str, ...]]] = {
     "--max-chain-iter": ("max_iterations",),
     "-M": ("mask_level",),
     "-p": ("score_ratio",),
-    "-N": ("most_secondary",),
+    "-N": ("max_secondary",),
 }
 _FLAGS: Final[dict[str, tuple[str, bool]]] = {
     "-H": ("is_hpc", True),

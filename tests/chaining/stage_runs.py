@@ -15,8 +15,8 @@ from hapgpu.chaining.batches import (
     Anchors,
     Chains,
     ChainScores,
+    Mappings,
     Minimizers,
-    Regions,
     Seeds,
 )
 from hapgpu.chaining.chains import reference as plain_chains
@@ -26,9 +26,9 @@ from hapgpu.chaining.index.minimizer_index import MinimizerIndex
 from hapgpu.chaining.index.reference import Index, cutoff_of, index_of
 from hapgpu.chaining.join import reference as plain_join
 from hapgpu.chaining.join.cpu import join_chains
-from hapgpu.chaining.mappings.cpu import make_regions, name_hashes
-from hapgpu.chaining.mappings.reference import Region
-from hapgpu.chaining.parameters import chain_rules
+from hapgpu.chaining.mappings.cpu import make_mappings, name_hashes
+from hapgpu.chaining.mappings.reference import Mapping
+from hapgpu.chaining.parameters import chain_parameters
 from hapgpu.chaining.run import reference as plain_paf
 from hapgpu.chaining.scores import reference as plain_scores
 from hapgpu.chaining.scores.cpu import chain_scores
@@ -76,36 +76,42 @@ class Compiled:
 
     @cached_property
     def scores(self) -> ChainScores:
-        return chain_scores(self.anchors, chain_rules(self.options.chains, self.options.sketch.k))
+        return chain_scores(
+            self.anchors, chain_parameters(self.options.chains, self.options.sketch.k)
+        )
 
     @cached_property
     def chains(self) -> Chains:
-        rules = chain_rules(self.options.chains, self.options.sketch.k)
-        return trace_chains(self.anchors, self.scores, rules)
+        parameters = chain_parameters(self.options.chains, self.options.sketch.k)
+        return trace_chains(self.anchors, self.scores, parameters)
 
     @cached_property
     def joined(self) -> Chains:
-        rules = self.case.join_rules
-        return self.chains if rules is None else join_chains(self.chains, self.lengths, rules)
+        parameters = self.case.join_parameters
+        return (
+            self.chains
+            if parameters is None
+            else join_chains(self.chains, self.lengths, parameters)
+        )
 
     @cached_property
-    def regions(self) -> Regions:
+    def mappings(self) -> Mappings:
         names = Ragged.from_sequences([name.encode() for name, _ in self.case.reads])
         hashes = name_hashes(
             names.data,
             names.offsets[:-1].astype(np.int32),
             names.lengths.astype(np.int32),
             self.lengths,
-            self.options.regions.uses_names,
+            self.options.mappings.uses_names,
         )
-        return make_regions(
+        return make_mappings(
             self.joined,
             self.seeds,
             self.lengths,
             hashes,
             self.index,
             self.options.chains,
-            self.options.regions,
+            self.options.mappings,
         )
 
 
@@ -145,29 +151,29 @@ class Plain:
     @cached_property
     def scores(self) -> list[plain_scores.Scores]:
         k = self.options.sketch.k
-        rules = chain_rules(self.options.chains, k)
-        return [plain_scores.chain_scores(anchors, rules, k) for anchors in self.anchors]
+        parameters = chain_parameters(self.options.chains, k)
+        return [plain_scores.chain_scores(anchors, parameters, k) for anchors in self.anchors]
 
     @cached_property
     def chains(self) -> list[list[plain_chains.Chain]]:
-        rules = chain_rules(self.options.chains, self.options.sketch.k)
+        parameters = chain_parameters(self.options.chains, self.options.sketch.k)
         pairs = zip(self.anchors, self.scores, strict=True)
-        return [plain_chains.chains_of(anchors, scores, rules) for anchors, scores in pairs]
+        return [plain_chains.chains_of(anchors, scores, parameters) for anchors, scores in pairs]
 
     @cached_property
     def joined(self) -> list[list[plain_chains.Chain]]:
-        rules = self.case.join_rules
-        if rules is None:
+        parameters = self.case.join_parameters
+        if parameters is None:
             return self.chains
         return [
-            plain_join.joined(chains, length, rules, self.options.sketch.k)
+            plain_join.joined(chains, length, parameters, self.options.sketch.k)
             for chains, length in zip(self.chains, self.lengths, strict=True)
         ]
 
     @cached_property
-    def regions(self) -> list[list[Region]]:
+    def mappings(self) -> list[list[Mapping]]:
         return [
-            plain_paf.read_regions(name, length, chains, seeds, self.index, self.options)
+            plain_paf.read_mappings(name, length, chains, seeds, self.index, self.options)
             for (name, _), length, chains, seeds in zip(
                 self.case.reads, self.lengths, self.joined, self.seeds, strict=True
             )

@@ -38,7 +38,8 @@ def faulty(tmp_path: Path) -> list[str]:
         "    exec(code)\n"
     )
     start = (
-        f"import sys, hapgpu.cli.commands; hapgpu.cli.commands.__path__.insert(0, {str(tmp_path)!r});"
+        "import sys; from hapgpu.cli import commands;"
+        f"commands.__path__.insert(0, {str(tmp_path)!r});"
         "from hapgpu.cli.app import main; main()"
     )
     return [sys.executable, "-c", start, "doctor"]

@@ -9,7 +9,7 @@ from typing import Final
 
 from tests.fuzz.execution import Fault
 
-_MOST_KEPT: Final = 3
+_MAX_KEPT: Final = 3
 _NAME: Final = re.compile(r"(?P<target>[a-z-]+)-(?P<seed>[0-9]+)\.input")
 
 
@@ -29,7 +29,7 @@ class Findings:
     def add(self, target: str, seed: int, data: bytes, fault: Fault) -> None:
         """Keep an input and what is wrong with it, as `TARGET-SEED.input` and `.txt`."""
         self._kinds[target, fault.kind] += 1
-        if self._kinds[target, fault.kind] > _MOST_KEPT:
+        if self._kinds[target, fault.kind] > _MAX_KEPT:
             return
         self._folder.mkdir(parents=True, exist_ok=True)
         path = self._folder / f"{target}-{seed}.input"

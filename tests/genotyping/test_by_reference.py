@@ -54,14 +54,14 @@ LOCI = [
 
 FLANK = 100
 MARGIN = 60
-LEAST_BASES = 10
+MIN_BASES = 10
 NO_EVIDENCE = 0xF04
-LEAST_MAPPING_QUALITY = 20
-MOST_COMBINATIONS = 256
+MIN_MAPPING_QUALITY = 20
+MAX_COMBINATIONS = 256
 REFERENCE_WEIGHT, ALTERNATIVE_WEIGHT = 1.0, 0.145
 
 AROUND = 400
-"""Bases of the reference on either side of a site in which its extent is looked for."""
+"""Bases of the reference on either side of a site in which its shift range is looked for."""
 
 PER_READ = 1e-5
 """How far the likelihoods of the float32 pair-HMM may be off, log10."""
@@ -128,7 +128,7 @@ def evidence(inputs: Inputs) -> list[list[Evidence]]:
 
 
 class Locus:
-    """Records with their extents and haplotypes.
+    """Records with their shift ranges and haplotypes.
 
     `haplotypes` is their text, `carried` the allele of each at each site.
     """
@@ -136,9 +136,9 @@ class Locus:
     def __init__(self, fasta: Path, lines: Sequence[str]) -> None:
         self.records = [parsed(line) for line in lines]
         with pysam.FastaFile(str(fasta)) as reference:
-            self.extents = [extent_of(one, reference) for one in self.records]
-            self.start = min(extent.start for extent in self.extents)
-            self.end = max(extent.stop for extent in self.extents)
+            self.shift_ranges = [extent_of(one, reference) for one in self.records]
+            self.start = min(shift_range.start for shift_range in self.shift_ranges)
+            self.end = max(shift_range.stop for shift_range in self.shift_ranges)
             self.shown = range(self.start - FLANK, self.end + FLANK)
             window = reference.fetch(CONTIG, self.shown.start, self.shown.stop).upper()
         masked = set(snv_positions()) - set(range(self.start, self.end))
@@ -147,7 +147,7 @@ class Locus:
         )
         rows = allele_rows(self.records)
         groups = [[[], *([row] for row in of_site[1:])] for of_site in rows]
-        found = haplotypes(window, self.shown.start, self.records, [groups], MOST_COMBINATIONS)
+        found = haplotypes(window, self.shown.start, self.records, [groups], MAX_COMBINATIONS)
         self.haplotypes = [text for text, _ in found]
         self.carried = [
             [sum(row - of_site[0] for row in carried if row in of_site) for of_site in rows]
@@ -203,7 +203,7 @@ class Read:
             return None
         near = range(locus.start - MARGIN, locus.end + MARGIN)
         rows = [row for row, (at, _) in enumerate(self.places) if at in near]
-        if len(rows) < LEAST_BASES:
+        if len(rows) < MIN_BASES:
             return None
         first, last = rows[0], rows[-1] + 1
         whole = prepare_record(self.segment, Rules())
@@ -221,7 +221,7 @@ def usable_reads(path: Path) -> list[Read]:
         return [
             Read(read)
             for read in reads
-            if not read.flag & NO_EVIDENCE and LEAST_MAPPING_QUALITY <= read.mapping_quality < 255
+            if not read.flag & NO_EVIDENCE and MIN_MAPPING_QUALITY <= read.mapping_quality < 255
         ]
 
 
@@ -254,7 +254,7 @@ def site_evidence(
     locus: Locus, site: int, covers: Sequence[Sequence[range]], likelihoods: np.ndarray
 ) -> Evidence:
     alleles = 1 + len(locus.records[site].alternatives)
-    counting = counting_reference(covers, site, locus.extents, locus.shown)
+    counting = counting_reference(covers, site, locus.shift_ranges, locus.shown)
     carried = [of_sites[site] for of_sites in locus.carried]
     of_alleles = allele_likelihoods_reference(likelihoods[counting], carried, alleles)
     return Evidence(

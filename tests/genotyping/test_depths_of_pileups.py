@@ -13,14 +13,14 @@ from hapgpu import genotype
 from hapgpu.io.vcf.records import VcfRecord
 
 NO_EVIDENCE = 0xF04
-LEAST_MAPPING_QUALITY = 20
+MIN_MAPPING_QUALITY = 20
 
 
 def shown(reads: pysam.AlignmentFile, site: VcfRecord) -> list[set[str]]:
     """Return what each fragment shows at a site of one base: its base, or `*` within a deletion."""
     fragments: dict[str, set[str]] = defaultdict(set)
     for read in reads.fetch(site.contig, site.start, site.start + 1):
-        if read.flag & NO_EVIDENCE or not LEAST_MAPPING_QUALITY <= read.mapping_quality < 255:
+        if read.flag & NO_EVIDENCE or not MIN_MAPPING_QUALITY <= read.mapping_quality < 255:
             continue
         bases = {at: row for row, at in read.get_aligned_pairs(matches_only=True)}
         row = bases.get(site.start)

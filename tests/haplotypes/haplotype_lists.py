@@ -8,12 +8,12 @@ from collections.abc import Sequence
 import numpy as np
 
 from hapgpu.arrays.ragged import Ragged, offsets_of
-from hapgpu.haplotypes.batches import Choices, Haplotypes, Loci, ReferenceSlice, Sites
+from hapgpu.haplotypes.batches import Haplotypes, Loci, PhaseGroups, ReferenceSlice, Sites
 from hapgpu.haplotypes.candidates.haplotypes import haplotypes_of
-from hapgpu.haplotypes.candidates.unphased import choices_of_sites
+from hapgpu.haplotypes.candidates.unphased import phase_groups_of_sites
 from hapgpu.haplotypes.sites.columns import sites_of
 from hapgpu.haplotypes.sites.loci import loci_of
-from hapgpu.haplotypes.sites.shift_ranges import extents_of
+from hapgpu.haplotypes.sites.shift_ranges import shift_ranges_of
 from hapgpu.io.vcf.records import VcfRecord
 from tests.haplotypes.haplotype_oracle import Options
 from tests.haplotypes.made_references import slice_of
@@ -33,7 +33,7 @@ def listed(found: Haplotypes) -> Found:
 def one_locus(records: Sequence[VcfRecord], reference: ReferenceSlice) -> tuple[Sites, Loci]:
     sites = sites_of(records)
     return sites, loci_of(
-        extents_of(sites, reference), np.ones(len(sites), dtype=np.int64), 10**9, 1
+        shift_ranges_of(sites, reference), np.ones(len(sites), dtype=np.int64), 10**9, 1
     )
 
 
@@ -41,17 +41,17 @@ def of_sites(text: str, *records: VcfRecord, most: int = 64) -> list[tuple[str, 
     """Return the haplotypes of one locus of all records, the whole contig its window."""
     reference = slice_of(text)
     sites, loci = one_locus(records, reference)
-    choices = choices_of_sites(sites, loci)
-    found = haplotypes_of(sites, loci, choices, reference, len(text), most, NO_MASK)
+    phase_groups = phase_groups_of_sites(sites, loci)
+    found = haplotypes_of(sites, loci, phase_groups, reference, len(text), most, NO_MASK)
     return listed(found)[0]
 
 
-def choices_of(carriers: Sequence[Sequence[Options]]) -> Choices:
+def choices_of(carriers: Sequence[Sequence[Options]]) -> PhaseGroups:
     """Put the carriers of one locus into columns."""
     groups = [group for carrier in carriers for group in carrier]
     options = [option for group in groups for option in group]
     rows = np.array([row for option in options for row in option], dtype=np.int32)
-    return Choices(
+    return PhaseGroups(
         np.zeros(len(carriers), dtype=np.int64),
         offsets_of([len(carrier) for carrier in carriers]),
         offsets_of([len(group) for group in groups]),

@@ -41,7 +41,7 @@ def edit_of(site: int, start: int, reference: str, alternative: str) -> Edit:
     return Edit(site, place, place + len(old), new, changes or max(len(old), len(new)))
 
 
-def edits_of(records: Sequence[VcfRecord]) -> dict[int, Edit]:
+def trimmed_alleles_of(records: Sequence[VcfRecord]) -> dict[int, Edit]:
     """Return what each row of ALT changes; rows that change nothing are left out."""
     edits = {
         row: edit_of(site, records[site].start, records[site].reference, text)
@@ -91,7 +91,7 @@ def haplotypes(
     most: int,
 ) -> list[tuple[str, list[int]]]:
     """Return the haplotypes of one locus, each with the rows of ALT that it carries."""
-    edits = edits_of(records)
+    edits = trimmed_alleles_of(records)
     combinations = [rows for groups in carriers for rows in kept(groups, edits, most)]
     combinations.sort(key=bool)  # the one without any change first
     readings: dict[str, list[frozenset[int]]] = {}

@@ -18,11 +18,11 @@ def record(start: int, reference: str, *alternatives: str) -> VcfRecord:
 
 @st.composite
 def references_and_records(
-    draw: st.DrawFn, letters: str = "AC", most_records: int = 5
+    draw: st.DrawFn, letters: str = "AC", max_records: int = 5
 ) -> tuple[str, list[VcfRecord]]:
     """Draw a short reference of few letters, so that it is full of repeats, and sorted records."""
     text = draw(st.text(letters, min_size=1, max_size=24))
-    starts = draw(st.lists(st.integers(0, len(text) - 1), min_size=1, max_size=most_records))
+    starts = draw(st.lists(st.integers(0, len(text) - 1), min_size=1, max_size=max_records))
     return text, [_record_at(draw, text, start, letters) for start in sorted(starts)]
 
 

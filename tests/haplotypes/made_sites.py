@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from hapgpu.arrays.ragged import Ragged, offsets_of
-from hapgpu.haplotypes.batches import Extents, Haplotypes, Loci, LocusBatch
+from hapgpu.haplotypes.batches import Haplotypes, Loci, LocusBatch, ShiftRanges
 from hapgpu.haplotypes.sites.columns import sites_of
 from hapgpu.io.vcf.records import VcfRecord
 
@@ -40,7 +40,7 @@ def batch_of(
     return LocusBatch(
         "c",
         columns,
-        Extents(columns.starts, columns.ends),
+        ShiftRanges(columns.starts, columns.ends),
         Loci(site_offsets, starts, ends),
         Haplotypes(starts, ends, haplotype_offsets, sequences, nothing),
     )

@@ -15,31 +15,34 @@ from hypothesis import strategies as st
 from hapgpu.errors import InputError, UsageError
 from hapgpu.haplotypes import locus_batches as module
 from hapgpu.haplotypes.batches import LocusBatch
-from hapgpu.haplotypes.locus_batches import LocusRules, locus_batches
+from hapgpu.haplotypes.locus_batches import LocusOptions, locus_batches
 from hapgpu.haplotypes.sites.loci import OVERLAPPING_FACTOR
-from hapgpu.haplotypes.sites.record_batches import SlabLimits
+from hapgpu.haplotypes.sites.record_batches import RecordLimits
 from hapgpu.haplotypes.sites.record_selection import within
 from hapgpu.io.genome.fasta import ReferenceFasta
 from hapgpu.io.genome.regions import EVERYTHING, Region, RegionChoice
 from hapgpu.io.vcf.records import VcfRecord
 
-SITES_ONLY = LocusRules(distance=20, flank=60, most_combinations=16, masks=True, phased=False)
-PHASED = LocusRules(distance=100, flank=100, most_combinations=16, masks=False, phased=True)
-WHOLE_CONTIGS = SlabLimits(records=10**6, bases=10**9)
+SITES_ONLY = LocusOptions(distance=20, flank=60, max_combinations=16, masks=True, phased=False)
+PHASED = LocusOptions(distance=100, flank=100, max_combinations=16, masks=False, phased=True)
+WHOLE_CONTIGS = RecordLimits(records=10**6, bases=10**9)
 SAMPLES = "GT:PS\t{}\t{}"
 GENOTYPES = ["0|1", "1|0:5", "0/1", "1/1", "0|0", ".", "1|1:5", "0|1:7"]
 
 
 def made_bases(seed: int, length: int) -> str:
     random = Random(seed)  # noqa: S311  (the same data on every run)
-    return "".join(random.choices("ACGT", k=length))
+    return "".join(random.phase_groups("ACGT", k=length))
 
 
 def made_contig(random: Random, length: int) -> str:
     """Make bases with tandem repeats, one of them longer than an indel is moved."""
     parts = []
     while sum(map(len, parts)) < length:
-        parts += ["".join(random.choices("ACGT", k=200)), random.choice(["A", "CA", "GAT"]) * 15]
+        parts += [
+            "".join(random.phase_groups("ACGT", k=200)),
+            random.choice(["A", "CA", "GAT"]) * 15,
+        ]
     return "".join([*parts[: len(parts) // 2], "A" * 2500, *parts[len(parts) // 2 :]])
 
 
@@ -57,10 +60,12 @@ def made_records(
         alternatives = {
             random.choice("ACGT")
             if random.random() < 0.7 and len(reference) == 1
-            else reference[0] + "".join(random.choices("ACG", k=random.choice([0, 1, 2, 15])))
+            else reference[0] + "".join(random.phase_groups("ACG", k=random.choice([0, 1, 2, 15])))
             for _ in range(random.choice([1, 1, 2]))
         } - {reference}
-        text = SAMPLES.format(*random.choices(GENOTYPES, k=2)) if alternatives else "GT\t0/0\t0/0"
+        text = (
+            SAMPLES.format(*random.phase_groups(GENOTYPES, k=2)) if alternatives else "GT\t0/0\t0/0"
+        )
         records.append(
             VcfRecord(f"line {line}", contig, start, reference, (*alternatives,), (), text)
         )
@@ -88,8 +93,8 @@ def example(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[VcfRec
 def batches_of(
     path: Path,
     records: Iterable[VcfRecord],
-    rules: LocusRules = SITES_ONLY,
-    limits: SlabLimits = WHOLE_CONTIGS,
+    rules: LocusOptions = SITES_ONLY,
+    limits: RecordLimits = WHOLE_CONTIGS,
     counts: Counter[str] | None = None,
 ) -> list[LocusBatch]:
     def count(what: str, number: int) -> None:
@@ -110,7 +115,11 @@ def loci_in(batches: Sequence[LocusBatch]) -> Iterator[tuple[object, ...]]:
             yield (
                 batch.contig,
                 alone.sites.records,
-                *zip(alone.extents.starts.tolist(), alone.extents.ends.tolist(), strict=True),
+                *zip(
+                    alone.shift_ranges.starts.tolist(),
+                    alone.shift_ranges.ends.tolist(),
+                    strict=True,
+                ),
                 (alone.loci.starts[0], alone.loci.ends[0]),
                 (alone.haplotypes.starts[0], alone.haplotypes.ends[0]),
                 [haplotypes.sequences[row].tobytes() for row in rows],
@@ -119,19 +128,19 @@ def loci_in(batches: Sequence[LocusBatch]) -> Iterator[tuple[object, ...]]:
 
 
 @pytest.mark.parametrize("rules", [SITES_ONLY, PHASED], ids=["sites only", "phased"])
-@pytest.mark.parametrize("most_sites", [1000, 7])
+@pytest.mark.parametrize("max_sites", [1000, 7])
 def test_loci_do_not_depend_on_slabs(
     example: tuple[Path, list[VcfRecord]],
     monkeypatch: pytest.MonkeyPatch,
-    rules: LocusRules,
-    most_sites: int,
+    rules: LocusOptions,
+    max_sites: int,
 ) -> None:
-    monkeypatch.setattr(module, "_MOST_SITES", most_sites)
+    monkeypatch.setattr(module, "_MAX_SITES", max_sites)
     path, records = example
     expected_counts: Counter[str] = Counter()
     expected = list(loci_in(batches_of(path, records, rules, counts=expected_counts)))
     assert [one for locus in expected for one in locus[1]] == records
-    for limits in (SlabLimits(1, 10**9), SlabLimits(10, 10**9), SlabLimits(10**6, 300)):
+    for limits in (RecordLimits(1, 10**9), RecordLimits(10, 10**9), RecordLimits(10**6, 300)):
         counts: Counter[str] = Counter()
         assert list(loci_in(batches_of(path, records, rules, limits, counts))) == expected
         assert counts == expected_counts
@@ -150,7 +159,7 @@ def test_little_is_held_back(example: tuple[Path, list[VcfRecord]]) -> None:
 
     done = 0
     with ReferenceFasta(path) as reference:
-        limits = SlabLimits(records=4)
+        limits = RecordLimits(records=4)
         stream = locus_batches(counted(), reference, SITES_ONLY, "calls.vcf", limits=limits)
         for batch in stream:
             done += len(batch.sites)
@@ -185,7 +194,7 @@ def test_dense_sites_are_cut_after_a_thousand(tmp_path: Path) -> None:
     path = write_fasta(tmp_path / "ref.fa", {"chr1": bases})
     records = [record_at(bases, start, genotypes="GT\t1/1") for start in range(100, 5100, 2)]
     counts: Counter[str] = Counter()
-    batches = batches_of(path, records, PHASED, SlabLimits(), counts)
+    batches = batches_of(path, records, PHASED, RecordLimits(), counts)
     sizes = [len(locus[1]) for locus in loci_in(batches)]
     assert sizes == [1000, 1000, 500]
     assert counts["cuts"] == 2
@@ -202,8 +211,8 @@ def test_snvs_of_other_loci_are_masked(tmp_path: Path) -> None:
         VcfRecord("line 4", "chr1", 175, bases[175:177], ("AA",), (), ""),
         VcfRecord("line 5", "chr1", 220, bases[220], ("*",), (), ""),
     ]
-    rules = LocusRules(distance=5, flank=50, most_combinations=64, masks=True, phased=False)
-    batches = batches_of(path, records, rules, SlabLimits(records=1))
+    rules = LocusOptions(distance=5, flank=50, max_combinations=64, masks=True, phased=False)
+    batches = batches_of(path, records, rules, RecordLimits(records=1))
     shown = {}
     for _, at, _, _, window, sequences, carried in loci_in(batches):
         start = int(window[0])
@@ -219,7 +228,7 @@ def test_capped_loci_are_counted(tmp_path: Path) -> None:
     records = [record_at(bases, 100 + 9 * k, genotypes=text) for k, text in enumerate(blocks)]
     for most, capped in ((16, 0), (15, 1), (2, 1), (1, 1)):
         counts: Counter[str] = Counter()
-        rules = LocusRules(20, 20, most, masks=False, phased=True)
+        rules = LocusOptions(20, 20, most, masks=False, phased=True)
         (locus,) = loci_in(batches_of(path, records, rules, counts=counts))
         assert counts["capped_loci"] == capped
         assert len(locus[-1]) == max(OVERLAPPING_FACTOR * most, 7)

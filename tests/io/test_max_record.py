@@ -293,7 +293,7 @@ def test_arrays_of_anchors(tmp_path: Path) -> None:
 def test_a_sequence_of_a_reference_is_counted_before_it_is_kept(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("hapgpu.io.genome.fasta._MOST_UNCOUNTED", 100)
+    monkeypatch.setattr("hapgpu.io.genome.fasta._MAX_UNCOUNTED", 100)
     monkeypatch.setattr("hapgpu.io.genome.fasta_text._PIECE_BYTES", 50)
     path = tmp_path / "ref.fa"
     path.write_text(f">one\n{'ACGT' * 40}\n>two\nACGT\n")

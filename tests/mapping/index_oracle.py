@@ -12,7 +12,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from hapgpu.mapping.index.build import build_index
-from hapgpu.mapping.index.fm_index import IndexData, SuffixSamples
+from hapgpu.mapping.index.fm_index import FMIndexArrays, SuffixSamples
 from hapgpu.runtime.devices import CpuDevice, Device
 
 BASES = "ACGT"
@@ -39,7 +39,7 @@ def write_fasta(path: Path, contigs: Sequence[str]) -> Path:
 
 def index_of(
     contigs: Sequence[str], device: Device | None = None, *, low_memory: bool = False
-) -> IndexData:
+) -> FMIndexArrays:
     with tempfile.TemporaryDirectory() as folder:
         fasta = write_fasta(Path(folder) / "made.fa", contigs)
         return build_index(fasta, device or CpuDevice(), low_memory=low_memory)
@@ -70,7 +70,7 @@ class Oracle:
         ends = [*self.positions, len(self.whole)]
         self.suffixes = [ends[place] for place in self.order]
 
-    def check(self, index: IndexData) -> None:
+    def check(self, index: FMIndexArrays) -> None:
         names = [f"contig{number}" for number in range(len(self.contigs))]
         assert index.contigs.names == tuple(names)
         assert index.contigs.lengths.tolist() == [len(text) for text in self.contigs]
@@ -83,7 +83,7 @@ class Oracle:
             assert index.suffixes.dtype == np.uint32
             assert index.suffixes.tolist() == self.suffixes
 
-    def _check_bases(self, index: IndexData) -> None:
+    def _check_bases(self, index: FMIndexArrays) -> None:
         planes, others = index.bases.planes, index.bases.others
         assert planes.dtype == others.dtype == np.uint64
         assert others.size == (len(self.whole) - 1) // 64 + 4
@@ -105,7 +105,7 @@ class Oracle:
             np.uint8,
         )
 
-    def _check_transform(self, index: IndexData) -> None:
+    def _check_transform(self, index: FMIndexArrays) -> None:
         assert index.primary == self.order.index(0)
         symbols = [self.text[place - 1] for place in self.order if place]
         assert index.occurrences.dtype == np.uint32
@@ -120,7 +120,7 @@ class Oracle:
             assert low == sum((code & 1) << bit for bit, code in enumerate(here))
             assert high == sum((code >> 1) << bit for bit, code in enumerate(here))
 
-    def _check_jump(self, index: IndexData) -> None:
+    def _check_jump(self, index: FMIndexArrays) -> None:
         length = index.jump_length
         filled = [self.text[place : place + length].ljust(length, "A") for place in self.order]
         words = ("".join(word) for word in itertools.product(BASES, repeat=length))

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from hapgpu.mapping.search.hits import (
     DISTANCE_SHIFT,
     KIND_SHIFT,
-    LEAST_READ_BASES,
+    MIN_READ_BASES,
     START_SHIFT,
     STRAND_SHIFT,
     HitBatch,
@@ -48,7 +48,7 @@ class Oracle:
         self.offsets = np.cumsum([0, *map(len, contigs)]).tolist()
         encoded = [contig.encode() for contig in contigs]
         self.hits = [
-            find_hits(encoded, read.encode(), ALL) if len(read) >= LEAST_READ_BASES else []
+            find_hits(encoded, read.encode(), ALL) if len(read) >= MIN_READ_BASES else []
             for read in reads
         ]
 

@@ -70,7 +70,7 @@ def expected_rows(reads: list[str], options: SearchOptions) -> list[Row]:
     return rows
 
 
-def rows_of(hits: hapgpu.Hits) -> list[Row]:
+def view_of(hits: hapgpu.Hits) -> list[Row]:
     columns = (hits.read, hits.contig, hits.strand, hits.start, hits.end, hits.distance)
     lists = [column.tolist() for column in columns]
     return list(zip(*lists, hits.cigar_strings(), strict=True))
@@ -94,7 +94,7 @@ def test_hits_are_those_of_a_plain_scan(index: hapgpu.FMIndex, options: SearchOp
         device="cpu",
     )
     expected = expected_rows(READS, options)
-    assert rows_of(hits) == expected
+    assert view_of(hits) == expected
     assert len(hits) == len(expected) > 0
     assert hits.contig_names == tuple(CONTIGS)
 
@@ -114,7 +114,7 @@ def _mutated(seed: int) -> str:
 @settings(max_examples=60)
 @given(st.lists(st.integers(0, 10**9).map(_mutated), max_size=20))
 def test_any_reads(index: hapgpu.FMIndex, reads: list[str]) -> None:
-    assert rows_of(index.map(reads, device="cpu")) == expected_rows(reads, SearchOptions())
+    assert view_of(index.map(reads, device="cpu")) == expected_rows(reads, SearchOptions())
 
 
 def test_types(index: hapgpu.FMIndex) -> None:
@@ -129,23 +129,23 @@ def test_types(index: hapgpu.FMIndex) -> None:
 
 
 def test_text_bytes_and_ragged_are_the_same(index: hapgpu.FMIndex) -> None:
-    expected = rows_of(index.map(READS, device="cpu"))
+    expected = view_of(index.map(READS, device="cpu"))
     for reads in (
         [read.encode() for read in READS],
         [read.lower() for read in READS],
         Ragged.from_sequences(READS),
         tuple(READS),
     ):
-        assert rows_of(index.map(reads, device="cpu")) == expected
+        assert view_of(index.map(reads, device="cpu")) == expected
 
 
 @pytest.mark.parametrize("bases", [1, 50, 120])
 def test_pieces_change_nothing(
     index: hapgpu.FMIndex, monkeypatch: pytest.MonkeyPatch, bases: int
 ) -> None:
-    expected = rows_of(index.map(READS, device="cpu"))
+    expected = view_of(index.map(READS, device="cpu"))
     monkeypatch.setattr(api, "_BASES_ON_CPU", bases)
-    assert rows_of(index.map(READS, device="cpu")) == expected
+    assert view_of(index.map(READS, device="cpu")) == expected
 
 
 @pytest.mark.parametrize("low_memory", [False, True])
@@ -155,7 +155,7 @@ def test_saved_and_loaded(
     made = hapgpu.FMIndex.build(str(fasta), device="cpu", low_memory=low_memory)
     made.save(str(tmp_path / "ref.hgx"))
     loaded = hapgpu.FMIndex.load(tmp_path / "ref.hgx")
-    assert rows_of(loaded.map(READS, device="cpu")) == rows_of(index.map(READS, device="cpu"))
+    assert view_of(loaded.map(READS, device="cpu")) == view_of(index.map(READS, device="cpu"))
 
 
 @pytest.mark.parametrize(

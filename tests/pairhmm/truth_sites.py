@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pysam
 
-MOST_HAPLOTYPES = 32
+MAX_HAPLOTYPES = 32
 
 
 @dataclass(frozen=True)
@@ -101,7 +101,7 @@ def _choices(record: Record, within: list[Record]) -> list[list[int]]:
     choices = [list(range(len(r.alleles))) for r in within]
     far_to_near = sorted(range(len(within)), key=lambda k: -abs(within[k].start - record.start))
     for k in far_to_near[:-1]:
-        if prod(map(len, choices)) > MOST_HAPLOTYPES:
+        if prod(map(len, choices)) > MAX_HAPLOTYPES:
             choices[k] = sorted(set(within[k].genotype))
     return choices
 

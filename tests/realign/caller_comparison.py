@@ -409,7 +409,7 @@ def validation(path: Path, prepared: Prepared) -> dict[str, int]:
     return {row[0]: int(row[1]) for row in rows if len(row) == 2 and row[1].isdigit()}
 
 
-def rows_of(report: Report) -> Iterator[tuple[str, object, object]]:
+def view_of(report: Report) -> Iterator[tuple[str, object, object]]:
     """Yield the lines of the table: what, before, after."""
     growth = report.growth
     yield "reads at loci", growth.at_loci, ""
@@ -433,7 +433,7 @@ def rows_of(report: Report) -> Iterator[tuple[str, object, object]]:
 
 def print_report(title: str, report: Report) -> None:
     print(f"{title:54}{'before':>10}{'after':>16}")
-    for what, before, after in rows_of(report):
+    for what, before, after in view_of(report):
         print(f"{what:54}{before!s:>10}{after!s:>16}")
     counts: dict[str, list[Finding]] = {}
     for finding in report.findings:

@@ -37,7 +37,7 @@ from tests.realign.sam_records import Bases
 FLANK = 64
 ROOM = 32
 PRICE = 2
-MOST_GROWTH = 5
+MAX_GROWTH = 5
 LONGEST_GAP = 12  # longer ones count as this
 OF_PAIRS = {"MC", "SA"}
 
@@ -245,7 +245,7 @@ def _moved(read: Read, loci: Loci, rules: Rules) -> Record | None:
 def _is_paid(gain: int, old: Explained, new: Explained, rules: Rules) -> bool:
     growth = new.differences - old.differences
     price = PRICE * (rules.scoring.match - rules.scoring.mismatch)
-    return gain > 0 and gain >= price * growth and growth <= MOST_GROWTH
+    return gain > 0 and gain >= price * growth and growth <= MAX_GROWTH
 
 
 def _best(read: Read, loci: Loci, rules: Rules) -> Best:

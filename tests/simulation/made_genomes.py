@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hapgpu.arrays.ragged import Ragged
-from hapgpu.simulation.long_reads import ReadModel, simulated_reads
+from hapgpu.simulation.long_reads import LongReadModel, simulated_reads
 
 Letters = NDArray[np.uint8]
 
@@ -66,7 +66,7 @@ def made_reference(rng: np.random.Generator, size: int, repeats: float) -> Ragge
 
 
 def made_reads(
-    rng: np.random.Generator, reference: Ragged, bases: int, model: ReadModel
+    rng: np.random.Generator, reference: Ragged, bases: int, model: LongReadModel
 ) -> list[bytes]:
     """Draw reads; some are chimeras, fold back, are doubled, cut short or random."""
     blocks = simulated_reads(reference, bases, 1 << 26, empty_text, model, int(rng.integers(2**31)))

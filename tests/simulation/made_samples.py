@@ -10,7 +10,7 @@ import pysam
 
 from hapgpu.arrays.batches import ReadBatch
 from hapgpu.io.alignments.writer import open_writer
-from hapgpu.simulation.fragments import ReadModel
+from hapgpu.simulation.fragments import PairedReadModel
 from hapgpu.simulation.phased_variants import PhasedVariants, vcf_text
 from hapgpu.simulation.sample import sample_header, simulated_reads
 from hapgpu.simulation.variants import VariantKind, VariantModel, drawn_variants
@@ -40,7 +40,7 @@ def made_sample(folder: Path, text: str, ploidy: int, depth: float, seed: int = 
     """
     reference = slice_of(text)
     variants, kinds = drawn_variants(reference, ploidy, VariantModel(spacing=150), seed)
-    reads = simulated_reads(reference, variants, "NA1", ReadModel(depth=depth * ploidy), seed)
+    reads = simulated_reads(reference, variants, "NA1", PairedReadModel(depth=depth * ploidy), seed)
     return MadeSample(written_sample(folder, text, variants, reads), variants, kinds)
 
 

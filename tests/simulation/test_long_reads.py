@@ -8,7 +8,7 @@ import pytest
 from hapgpu.arrays.ragged import Ragged
 from hapgpu.io.fastx.cpu import parse_block
 from hapgpu.io.fastx.limits import LONG_READS
-from hapgpu.simulation.long_reads import ReadModel, simulated_reads
+from hapgpu.simulation.long_reads import LongReadModel, simulated_reads
 from tests.simulation.made_genomes import complement, empty_text
 
 REFERENCE = Ragged.from_sequences(
@@ -16,7 +16,7 @@ REFERENCE = Ragged.from_sequences(
 )
 
 
-def reads_of(model: ReadModel, block_bytes: int = 1 << 24, seed: int = 1) -> list[bytes]:
+def reads_of(model: LongReadModel, block_bytes: int = 1 << 24, seed: int = 1) -> list[bytes]:
     blocks = simulated_reads(REFERENCE, 400_000, block_bytes, empty_text, model, seed)
     reads = []
     for block in blocks:
@@ -31,7 +31,7 @@ def reads_of(model: ReadModel, block_bytes: int = 1 << 24, seed: int = 1) -> lis
 def test_without_errors_reads_are_pieces_of_the_reference() -> None:
     first = REFERENCE[0].tobytes()
     both = first + b"|" + complement(REFERENCE[0]).tobytes()
-    reads = [read for read in reads_of(ReadModel(3000, 800, 0.0)) if len(read) > 500]
+    reads = [read for read in reads_of(LongReadModel(3000, 800, 0.0)) if len(read) > 500]
     assert all(read in both for read in reads)
     forward = sum(read in first for read in reads)
     assert 0.3 < forward / len(reads) < 0.7
@@ -46,13 +46,13 @@ def test_share_of_errors(rate: float) -> None:
     first = REFERENCE[0].tobytes()
     both = first + b"|" + complement(REFERENCE[0]).tobytes()
     known = {both[k : k + 15] for k in range(len(both))}
-    reads = [read for read in reads_of(ReadModel(5000, 1000, rate)) if len(read) > 600]
+    reads = [read for read in reads_of(LongReadModel(5000, 1000, rate)) if len(read) > 600]
     kmers = [read[k : k + 15] for read in reads for k in range(len(read) - 14)]
     share = sum(kmer in known for kmer in kmers) / len(kmers)
     assert share == pytest.approx((1 - rate) ** 15, abs=0.02)
 
 
 def test_reads_do_not_depend_on_the_size_of_blocks() -> None:
-    model = ReadModel(2000, 500, 0.05)
+    model = LongReadModel(2000, 500, 0.05)
     assert reads_of(model) == reads_of(model, 1) == reads_of(model, 50_000)
     assert reads_of(model) != reads_of(model, seed=2)

@@ -18,14 +18,14 @@ from hapgpu.arrays.batches import ReadBatch
 from hapgpu.io.alignments.writer import open_writer
 from hapgpu.simulation.alignments import align
 from hapgpu.simulation.copies import INSERTED, chromosome_copy, copy_edits
-from hapgpu.simulation.fragments import ReadModel
+from hapgpu.simulation.fragments import PairedReadModel
 from hapgpu.simulation.phased_variants import PhasedVariants
 from hapgpu.simulation.sample import sample_header, simulated_reads
 from hapgpu.simulation.tandem_repeats import tandem_runs
 from hapgpu.simulation.variants import VariantModel, drawn_variants
 from tests.haplotypes.made_references import copy_texts, random_text, slice_of
 
-TRUE_READS = ReadModel(
+TRUE_READS = PairedReadModel(
     depth=20, read_length=100, fragment_mean=300, fragment_deviation=40, error_factor=0, slip_rate=0
 )
 START = 7000
@@ -34,7 +34,12 @@ COMPLEMENTS = str.maketrans("ACGT", "TGCA")
 
 
 def reads_of(
-    text: str, variants: PhasedVariants, model: ReadModel, path: Path, start: int = 0, seed: int = 1
+    text: str,
+    variants: PhasedVariants,
+    model: PairedReadModel,
+    path: Path,
+    start: int = 0,
+    seed: int = 1,
 ) -> list[pysam.AlignedSegment]:
     """Simulate reads, and read them back from a BAM through pysam."""
     reference = slice_of(text, start)
@@ -363,7 +368,7 @@ def test_variants_that_do_not_fit_are_refused(
 )
 def test_models_that_make_no_sense_are_refused(wrong: dict[str, float]) -> None:
     with pytest.raises(ValueError, match=r"needed|depth|negative"):
-        ReadModel(**wrong)
+        PairedReadModel(**wrong)
 
 
 @settings(max_examples=100)

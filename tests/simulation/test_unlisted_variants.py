@@ -7,7 +7,7 @@ from functools import cache
 import numpy as np
 import pytest
 
-from hapgpu.simulation.fragments import ReadModel
+from hapgpu.simulation.fragments import PairedReadModel
 from hapgpu.simulation.phased_variants import PhasedVariants
 from hapgpu.simulation.unlisted_variants import Unlisted, with_unlisted
 from hapgpu.simulation.variants import VariantKind, VariantModel, drawn_variants
@@ -69,7 +69,7 @@ def test_where_there_is_no_room_there_are_fewer() -> None:
 
 @cache
 def outcome(depth: float, read_length: int, kind: VariantKind) -> Outcome:
-    model = ReadModel(depth, read_length)
+    model = PairedReadModel(depth, read_length)
     return outcome_of(random_text(150_000, 19), BESIDE, model, 3, kind=kind)
 
 
@@ -94,7 +94,7 @@ def test_wrong_calls_are_as_frequent_as_their_quality_says() -> None:
         Unlisted(snvs, 0, on_alternative) for on_alternative in (True, False) for snvs in (3, 4)
     ]
     text = random_text(600_000, 23)
-    found = outcome_of(text, beside, ReadModel(6, 148), 5, prior="flat")
+    found = outcome_of(text, beside, PairedReadModel(6, 148), 5, prior="flat")
     for low, high in ((3, 12), (12, 20), (20, 100)):
         here = (found.qualities >= low) & (found.qualities < high)
         expected = expected_errors(found.qualities[here])

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from hapgpu.benchmark.genotyping_files import _tile_of
 from hapgpu.genotyping.api import genotype
-from hapgpu.simulation.fragments import ReadModel
+from hapgpu.simulation.fragments import PairedReadModel
 from hapgpu.simulation.phased_variants import PhasedVariants
 from hapgpu.simulation.sample import simulated_reads
 from hapgpu.simulation.unlisted_variants import Unlisted, with_unlisted
@@ -80,7 +80,7 @@ class Outcome:
 def outcome_of(
     text: str,
     beside: Sequence[Unlisted],
-    model: ReadModel,
+    model: PairedReadModel,
     seed: int,
     *,
     kind: VariantKind = VariantKind.SNV,
@@ -153,7 +153,7 @@ def main(reference: str, samples: str = "4") -> None:
         outcomes = {
             depth: Outcome.concatenate(
                 [
-                    outcome_of(text, BESIDE, ReadModel(depth, length), seed, prior=prior)
+                    outcome_of(text, BESIDE, PairedReadModel(depth, length), seed, prior=prior)
                     for length in READ_LENGTHS
                     for seed in range(1, 1 + int(samples))
                 ]

@@ -6,8 +6,8 @@ constexpr int kRecent = 128;            // anchors that are in shared memory
 constexpr int kNearKeys = 256;          // candidates that are, if these are all
 constexpr int kSharedPenalties = 1024;  // of the smallest differences
 
-struct JoinRules {
-    int max_distance, inner_distance, most_candidates, bandwidth, max_skip;
+struct JoinParameters {
+    int max_distance, inner_distance, max_candidates, bandwidth, max_skip;
     double half_slope;
     const unsigned short *penalties, *shared_penalties;
 
@@ -57,10 +57,10 @@ struct Step {
 };
 
 __device__ inline Step step_between(
-    const Node& before, int position_before, unsigned x, int position, const JoinRules& rules
+    const Node& before, int position_before, unsigned x, int position, const JoinParameters& parameters
 ) {
     const int on_read = position - position_before, on_reference = (int)(x - before.x);
     const int difference = abs(on_reference - on_read), gap = min(on_reference, on_read);
-    return {difference, min(before.span, gap) - rules.penalty(difference),
+    return {difference, min(before.span, gap) - parameters.penalty(difference),
             difference == 0 && gap <= before.span};
 }

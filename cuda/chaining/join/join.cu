@@ -8,8 +8,8 @@ namespace {
 using Word = unsigned long long;
 
 constexpr int kWarpsPerBlock = 4;
-constexpr int kMostApart = 1000;          // bases of a read outside its first chain
-constexpr float kLeastCovered = 0.1f;     // share of the read in its first chain
+constexpr int kMaxApart = 1000;           // bases of a read outside its first chain
+constexpr float kMinCovered = 0.1f;       // share of the read in its first chain
 
 __device__ inline int thread_id() { return blockIdx.x * blockDim.x + threadIdx.x; }
 __device__ inline int thread_count() { return gridDim.x * blockDim.x; }
@@ -29,8 +29,8 @@ extern "C" __global__ void __launch_bounds__(32 * kWarpsPerBlock) count_joined(
         if (joins) {
             const long long first = anchor_offsets[begin], last = anchor_offsets[begin + 1] - 1;
             const int covered = query_position(y[last]) - query_position(y[first]);
-            joins = lengths[read] - covered > kMostApart
-                || (float)covered > __fmul_rn(lengths[read], kLeastCovered);
+            joins = lengths[read] - covered > kMaxApart
+                || (float)covered > __fmul_rn(lengths[read], kMinCovered);
         }
         counts[read + 1] = joins ? anchor_offsets[end] - anchor_offsets[begin] : 0;
     }

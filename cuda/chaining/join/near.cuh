@@ -115,13 +115,13 @@ struct Best {
 // nearest in the read on.
 __device__ inline Best search_near(
     const JoinArrays& arrays, Recent& recent, const NearList& list, int i, unsigned x, int position,
-    int first, const JoinRules& rules, Best best
+    int first, const JoinParameters& parameters, Best best
 ) {
     const bool is_recent = i - first < kRecent;
     const Node* nodes = is_recent ? recent.nodes : arrays.nodes;
     int* marks = is_recent ? recent.marks : arrays.marks;
     const unsigned slots = is_recent ? kRecent - 1 : ~0u;  // bits of an index
-    const int least = position - rules.inner_distance;
+    const int least = position - parameters.inner_distance;
     int skipped = 0;
     for (int end = list.count_below(near_key(position, 0)); end > 0; end -= kWarpLanes) {
         const int at = end - 1 - lane_id();
@@ -132,8 +132,8 @@ __device__ inline Best search_near(
         int score = 0, predecessor = -1;
         if (counts) {
             const Node node = nodes[j & slots];
-            const Step step = step_between(node, here, x, position, rules);
-            counts = step.difference <= rules.bandwidth;
+            const Step step = step_between(node, here, x, position, parameters);
+            counts = step.difference <= parameters.bandwidth;
             score = node.score + step.gain;
             predecessor = node.predecessor;
         }
@@ -149,7 +149,7 @@ __device__ inline Best search_near(
             if (lane_id() == 0) before = best.score;
             improving = __ballot_sync(kAllLanes, highest > before);
         }
-        const unsigned valid = lanes_before_stop(marked, improving, rules.max_skip, skipped);
+        const unsigned valid = lanes_before_stop(marked, improving, parameters.max_skip, skipped);
         if (improving & valid) {
             const int lane = 31 - __clz(improving & valid);
             best.score = __shfl_sync(kAllLanes, score, lane);

@@ -19,10 +19,10 @@ __device__ inline long long rank_of(int score, int x, int position, double half_
 
 // Scores of all anchors of a segment, the first of which has that place in the read; by a warp.
 __device__ inline void score_segment(
-    const JoinArrays& arrays, Recent& recent, int count, int place, const JoinRules& rules
+    const JoinArrays& arrays, Recent& recent, int count, int place, const JoinParameters& parameters
 ) {
     for (int at = lane_id(); at < kRecent; at += kWarpLanes) recent.marks[at] = -1;
-    Window far(arrays.x, count, rules.max_distance), near(arrays.x, count, rules.inner_distance);
+    Window far(arrays.x, count, parameters.max_distance), near(arrays.x, count, parameters.inner_distance);
     Ceilings ceilings{arrays.ceilings, arrays.old_ceilings, count / kWarpLanes,
                       query_bins(arrays.y, count), kNoRank, kNoRank, kNoRank};
     NearList list{recent.near_keys, arrays.near_keys, recent.near_keys, 0};
@@ -50,26 +50,26 @@ __device__ inline void score_segment(
             visible_x = x;
         }
         const int position = query_position(y), span = (int)(y >> 32 & 255);
-        const int least = visible - rules.most_candidates;
+        const int least = visible - parameters.max_candidates;
         const int first = max(far.begin(x), least), near_first = max(near.begin(x), least);
         if (list.size > 2 * (visible - near_first) + kListSlack) list.drop(near_first);
 
         Best best{span, -1};
-        const Reach reach{first, visible, (long long)position - rules.max_distance, position,
+        const Reach reach{first, visible, (long long)position - parameters.max_distance, position,
                           place == 0};
         const int j = first < visible ? best_ranked(arrays, recent, ceilings, newest, reach) : -1;
         if (j >= 0) {
             const Node node = i - j < kRecent ? recent.nodes[j % kRecent] : arrays.nodes[j];
             const int before = position_of(arrays, recent, j, i);
-            const Step step = step_between(node, before, (unsigned)x, position, rules);
+            const Step step = step_between(node, before, (unsigned)x, position, parameters);
             const int score = node.score + step.gain;
-            if (step.difference <= rules.bandwidth && score > best.score) best = {score, j};
+            if (step.difference <= parameters.bandwidth && score > best.score) best = {score, j};
             if (!step.is_exact) {
                 best = search_near(
-                    arrays, recent, list, i, (unsigned)x, position, near_first, rules, best);
+                    arrays, recent, list, i, (unsigned)x, position, near_first, parameters, best);
             }
         }
-        const long long rank = rank_of(best.score, (int)x, position, rules.half_slope);
+        const long long rank = rank_of(best.score, (int)x, position, parameters.half_slope);
         ceilings.add(position, rank);
         if (lane_id() == turn) {
             newest.rank = rank;
@@ -101,13 +101,13 @@ extern "C" __global__ void __launch_bounds__(kThreads, 5) score_joined(
     const unsigned short* penalties, int* scores, int* predecessors, int* nodes, int* marks,
     long long* ranks, long long* ceilings, long long* old_ceilings, Word* near_keys,
     unsigned* taken, long long anchors, long long capacity, int bins, int one, int max_distance,
-    int inner_distance, int most_candidates, int bandwidth, double half_slope, int max_skip
+    int inner_distance, int max_candidates, int bandwidth, double half_slope, int max_skip
 ) {
     __shared__ unsigned short near_penalties[kSharedPenalties];
     for (int at = threadIdx.x; at < min(bandwidth + 1, kSharedPenalties); at += kThreads) {
         near_penalties[at] = penalties[at];
     }
-    const JoinRules rules{max_distance, inner_distance, most_candidates, bandwidth, max_skip,
+    const JoinParameters parameters{max_distance, inner_distance, max_candidates, bandwidth, max_skip,
                           half_slope, penalties, near_penalties};
     const JoinArrays arrays{x, y, scores, predecessors, (Node*)nodes, marks, ranks, ceilings,
                             old_ceilings, near_keys};
@@ -122,7 +122,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 5) score_joined(
         for (unsigned at = 0; at < group.count; ++at) {
             const Segment segment = group.segments[at];
             score_segment(arrays.from(segment.begin), recent[threadIdx.x / kWarpLanes],
-                          segment.length, segment.place, rules);
+                          segment.length, segment.place, parameters);
         }
     }
 }

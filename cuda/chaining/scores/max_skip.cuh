@@ -93,16 +93,16 @@ struct Recent {
 
 // The score of an anchor behind a predecessor, `kNoScore` if that cannot be one.
 __device__ inline int score_after(
-    const Rules& rules, Anchor anchor, Anchor predecessor, int score, bool is_within
+    const Parameters& parameters, Anchor anchor, Anchor predecessor, int score, bool is_within
 ) {
-    const Link step = link(rules, anchor, predecessor);
+    const PairScore step = pair_score(parameters, anchor, predecessor);
     return is_within && step.is_valid ? score + step.gain : kNoScore;
 }
 
 // Continues a walk beyond the 32 nearest predecessors. Those of the next chunks are loaded before
 // the present ones are visited.
 __device__ inline void walk_on(
-    Walk& walk, const Run& run, const Rules& rules, Limits limits, Anchor anchor, int i,
+    Walk& walk, const Run& run, const Parameters& parameters, Limits limits, Anchor anchor, int i,
     Marks& marks
 ) {
     const int within = min(i, limits.max_iterations);
@@ -124,8 +124,8 @@ __device__ inline void walk_on(
             const StoredAnchor& predecessor = predecessors[k];
             const bool is_within = rank < within;
             scores[k] =
-                score_after(rules, anchor, predecessor.anchor(), predecessor.score, is_within);
-            is_reached = is_within && reaches(anchor.x, predecessor.x, rules.max_distance_x);
+                score_after(parameters, anchor, predecessor.anchor(), predecessor.score, is_within);
+            is_reached = is_within && reaches(anchor.x, predecessor.x, parameters.max_distance_x);
             from_ranks[k] = i - 1 + run.segment.place - predecessor.predecessor;
         }
 #pragma unroll
@@ -145,21 +145,21 @@ __device__ inline void walk_on(
 
 // Finds the highest score within reach, the nearest one of equal ones.
 __device__ inline Summit find_summit(
-    const Run& run, const Rules& rules, Limits limits, const Recent& recent, Anchor anchor, int i
+    const Run& run, const Parameters& parameters, Limits limits, const Recent& recent, Anchor anchor, int i
 ) {
     const int within = min(i, limits.max_iterations);
     const int recent_rank = (i - 1 - lane_id()) & (kWarpLanes - 1);
     Summit summit;
     summit.score = -1;
     bool is_reached = recent_rank < within
-        && reaches(anchor.x, recent.anchor.x, rules.max_distance_x);
+        && reaches(anchor.x, recent.anchor.x, parameters.max_distance_x);
     if (is_reached) {
         summit.score = recent.score;
         summit.at = i - 1 - recent_rank;
     }
     for (int rank = kWarpLanes + lane_id(); __all_sync(kAllLanes, is_reached); rank += kWarpLanes) {
         const int j = i - 1 - rank;
-        is_reached = rank < within && reaches(anchor.x, run.x(j), rules.max_distance_x);
+        is_reached = rank < within && reaches(anchor.x, run.x(j), parameters.max_distance_x);
         if (is_reached && run.score(j) > summit.score) {
             summit.score = run.score(j);
             summit.at = j;
@@ -175,14 +175,14 @@ __device__ inline Summit find_summit(
 // Walks from anchor i to all its predecessors. The marks of the recent ones on each other fit in a
 // word; only those on older ones are stored.
 __device__ inline Walk walk_from(
-    int i, Anchor anchor, const Run& run, const Rules& rules, Limits limits, const Recent& recent,
+    int i, Anchor anchor, const Run& run, const Parameters& parameters, Limits limits, const Recent& recent,
     Marks& marks
 ) {
     Walk walk(anchor.span);
     const int other = (i - 1 - lane_id()) & (kWarpLanes - 1);  // rank of a lane, lane of a rank
     const int within = min(i, limits.max_iterations);
     const bool is_within = other < within;
-    const int own_score = score_after(rules, anchor, recent.anchor, recent.score, is_within);
+    const int own_score = score_after(parameters, anchor, recent.anchor, recent.score, is_within);
     const bool is_valid = own_score != kNoScore;
     const int from_rank = i - 1 - recent.from;
     const bool marks_recent = from_rank < kWarpLanes;
@@ -190,10 +190,10 @@ __device__ inline Walk walk_from(
     const int score = __shfl_sync(kAllLanes, own_score, other);
     walk.visit(score, marked, 0, limits.max_skip);
     const bool is_reached =
-        is_within && reaches(anchor.x, recent.anchor.x, rules.max_distance_x);
+        is_within && reaches(anchor.x, recent.anchor.x, parameters.max_distance_x);
     if (!walk.is_stopped && __all_sync(kAllLanes, is_reached)) {
         if (is_valid && !marks_recent && from_rank < within) marks.set(from_rank);
-        walk_on(walk, run, rules, limits, anchor, i, marks);
+        walk_on(walk, run, parameters, limits, anchor, i, marks);
         marks.clear();
     }
     return walk;
@@ -201,7 +201,7 @@ __device__ inline Walk walk_from(
 
 // The scores of a segment, by a warp.
 __device__ inline void chain_by_walks(
-    const Run& run, const Rules& rules, Limits limits, Candidate* shared, Marks marks
+    const Run& run, const Parameters& parameters, Limits limits, Candidate* shared, Marks marks
 ) {
     Recent recent = {{0, 0, 0}, 0, -1};
     Summit summit;
@@ -213,17 +213,17 @@ __device__ inline void chain_by_walks(
         const int end = min(base + kWarpLanes, run.length());
         for (int i = base; i < end; ++i) {
             const Anchor anchor = shared[i % kWarpLanes].anchor;
-            if (summit.at < 0 || !reaches(anchor.x, summit.x, rules.max_distance_x)) {
-                summit = find_summit(run, rules, limits, recent, anchor, i);
+            if (summit.at < 0 || !reaches(anchor.x, summit.x, parameters.max_distance_x)) {
+                summit = find_summit(run, parameters, limits, recent, anchor, i);
             }
-            const Walk walk = walk_from(i, anchor, run, rules, limits, recent, marks);
+            const Walk walk = walk_from(i, anchor, run, parameters, limits, recent, marks);
             int best = walk.best, from = walk.rank < 0 ? -1 : i - 1 - walk.rank;
             // minimap2 tries the summit if it lies behind where the walk ended, leaving one place
             // out if that was not a stop. To try one that was visited changes nothing, and a walk
             // that stopped has visited at least as many as it may skip.
-            const int least_rank = walk.is_stopped ? limits.max_skip : limits.max_iterations;
-            if (summit.at >= 0 && i - 1 - summit.at > least_rank) {
-                const Link step = link(rules, anchor, run.anchor(summit.at));
+            const int min_rank = walk.is_stopped ? limits.max_skip : limits.max_iterations;
+            if (summit.at >= 0 && i - 1 - summit.at > min_rank) {
+                const PairScore step = pair_score(parameters, anchor, run.anchor(summit.at));
                 if (step.is_valid && summit.score + step.gain > best) {
                     best = summit.score + step.gain;
                     from = summit.at;

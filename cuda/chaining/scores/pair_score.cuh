@@ -1,4 +1,4 @@
-// Rules of chaining two anchors, and stretches of anchors that are chained by themselves.
+// Parameters of chaining two anchors, and stretches of anchors that are chained by themselves.
 
 #include "common/warp.cuh"
 
@@ -32,25 +32,25 @@ __device__ inline Anchor anchor_of(Word x, Word y) {
     return {(unsigned)x, (unsigned)y, (int)(y >> 32 & 255)};
 }
 
-struct Rules {
+struct Parameters {
     unsigned max_distance_x, max_distance_y;
     int bandwidth;
     const unsigned short* penalties;  // by the difference of diagonals
 };
 
 // Whether one anchor may follow another in a chain, and what the chain gains.
-struct Link {
+struct PairScore {
     bool is_valid;
     int gain;
 };
 
 // Without a branch: predecessors that are no good are too many and too mixed to be skipped.
-__device__ inline Link link(const Rules& rules, Anchor anchor, Anchor predecessor) {
+__device__ inline PairScore pair_score(const Parameters& parameters, Anchor anchor, Anchor predecessor) {
     const unsigned dr = anchor.x - predecessor.x, dq = anchor.q - predecessor.q;
-    const unsigned difference = abs((int)(dr - dq)), bandwidth = rules.bandwidth;
-    const bool is_valid = dr - 1 < rules.max_distance_x && dq - 1 < rules.max_distance_y
+    const unsigned difference = abs((int)(dr - dq)), bandwidth = parameters.bandwidth;
+    const bool is_valid = dr - 1 < parameters.max_distance_x && dq - 1 < parameters.max_distance_y
         && difference <= bandwidth;
-    const int penalty = rules.penalties[min(difference, bandwidth)];
+    const int penalty = parameters.penalties[min(difference, bandwidth)];
     return {is_valid, min((int)min(dr, dq), predecessor.span) - penalty};
 }
 

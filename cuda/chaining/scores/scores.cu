@@ -16,25 +16,25 @@ constexpr int kThreadBins = 3;  // segments of bins below are for a thread, the 
 __device__ inline unsigned group_size(int bin) { return bin < kThreadBins ? 128 : bin < 5 ? 8 : 1; }
 
 // Whether some anchor has more predecessors within reach than are considered.
-__device__ inline bool is_capped(const Run& run, const Rules& rules, int max_iterations) {
+__device__ inline bool is_capped(const Run& run, const Parameters& parameters, int max_iterations) {
     bool is_any = false;
     for (int at = max_iterations + 1 + lane_id(); at < run.length(); at += kWarpLanes) {
         const unsigned first_x = run.x(at - max_iterations - 1);
-        is_any |= reaches(run.x(at), first_x, rules.max_distance_x);
+        is_any |= reaches(run.x(at), first_x, parameters.max_distance_x);
     }
     return __any_sync(kAllLanes, is_any);
 }
 
 __device__ inline void chain_by_warp(
-    const Run& run, const Rules& rules, Limits limits, Candidate* shared, Marks marks
+    const Run& run, const Parameters& parameters, Limits limits, Candidate* shared, Marks marks
 ) {
     const int most = run.length() - 1;  // predecessors of an anchor
     const bool visits_all = most <= limits.max_skip
-        && (most <= limits.max_iterations || !is_capped(run, rules, limits.max_iterations));
+        && (most <= limits.max_iterations || !is_capped(run, parameters, limits.max_iterations));
     if (visits_all) {
-        chain_in_blocks(run, rules, shared);
+        chain_in_blocks(run, parameters, shared);
     } else {
-        chain_by_walks(run, rules, limits, shared, marks);
+        chain_by_walks(run, parameters, limits, shared, marks);
     }
 }
 
@@ -52,10 +52,10 @@ __global__ void __launch_bounds__(kThreads, 4) chain(
     __shared__ Candidate candidates[kWarps][kWarpLanes];
     __shared__ unsigned near_marks[kWarps][kIsShared ? kSharedWords : 1];
     __shared__ unsigned short near_penalties[kIsShared ? kSharedPenalties : 1];
-    Rules rules = {(unsigned)max_distance_x, (unsigned)max_distance_y, bandwidth, penalties};
+    Parameters parameters = {(unsigned)max_distance_x, (unsigned)max_distance_y, bandwidth, penalties};
     if constexpr (kIsShared) {
         for (int at = threadIdx.x; at < entries; at += kThreads) near_penalties[at] = penalties[at];
-        rules.penalties = near_penalties;
+        parameters.penalties = near_penalties;
         marks = near_marks[threadIdx.x / kWarpLanes];
         for (int word = lane_id(); word < kSharedWords; word += kWarpLanes) marks[word] = 0;
     }
@@ -73,7 +73,7 @@ __global__ void __launch_bounds__(kThreads, 4) chain(
     for (Group group = queue.next(); group.count; group = queue.next()) {
         if (group.bin < thread_bins) {
             for (unsigned at = lane_id(); at < group.count; at += kWarpLanes) {
-                chain_by_thread({arrays, group.segments[at]}, rules);
+                chain_by_thread({arrays, group.segments[at]}, parameters);
             }
             __syncwarp();
         } else {
@@ -82,7 +82,7 @@ __global__ void __launch_bounds__(kThreads, 4) chain(
                 // No other one of more than 32 anchors, the least that are marked, has these words.
                 const long long first_word = kIsShared ? 0 : segment.begin / 16;
                 const Marks own_marks(marks + first_word);
-                chain_by_warp({arrays, segment}, rules, limits, shared, own_marks);
+                chain_by_warp({arrays, segment}, parameters, limits, shared, own_marks);
             }
         }
     }

@@ -3,8 +3,8 @@
 #include "chaining/scores/pair_score.cuh"
 
 constexpr int kThreads = 256, kWarps = kThreads / kWarpLanes;
-constexpr int kParts = 32;  // of a read, for as many warps; the shortest has `kLeastPart` anchors
-constexpr int kLeastPart = 1024;
+constexpr int kParts = 32;  // of a read, for as many warps; the shortest has `kMinPart` anchors
+constexpr int kMinPart = 1024;
 
 struct Read {
     const Word* x;
@@ -53,7 +53,7 @@ extern "C" __global__ void __launch_bounds__(kThreads) list_segments(
          part += warps) {
         const long long number = part / kParts, first = offsets[number];
         const Read read = {x + first, (int)(offsets[number + 1] - first), (unsigned)max_distance};
-        const int length = max(read.anchors / kParts + 1, kLeastPart);
+        const int length = max(read.anchors / kParts + 1, kMinPart);
         const long long part_begin = part % kParts * length;
         if (part_begin >= read.anchors) continue;
         const int part_end = (int)min(part_begin + length, (long long)read.anchors);

@@ -7,7 +7,7 @@ constexpr int kBuckets = 1 << kDigitBits;
 constexpr int kInsertionSize = 64;
 constexpr int kRadixWindow = 4 * kInsertionSize;  // three are in use, but a power of two is fast
 constexpr int kDigitsAhead = 7;
-constexpr int kMostStrays = 2 * kWarpLanes;
+constexpr int kMaxStrays = 2 * kWarpLanes;
 
 // Digits of the next elements of a bucket, from the low bits up; above the last stands a 1.
 using DigitQueue = unsigned long long;
@@ -27,7 +27,7 @@ union RadixScratch {
         int targets[kWarpLanes];                 // and where it dropped the ones before, or -1
         unsigned char visited[kWarpLanes];       // in which buckets
     };
-    int strays[kMostStrays];  // a ring
+    int strays[kMaxStrays];  // a ring
     struct {
         unsigned long long keys[kRadixWindow];
         unsigned values[kRadixWindow];

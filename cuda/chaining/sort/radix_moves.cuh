@@ -98,7 +98,7 @@ __device__ inline void permute_two(RadixPairs pairs, int shift, RadixScratch& sc
             const bool is_stray = i < middle && key_digit(pairs.keys[i], shift) == high;
             const unsigned strays = __ballot_sync(kAllLanes, is_stray);
             if (is_stray) {
-                scratch.strays[(listed + __popc(strays & lower_lanes)) % kMostStrays] = i;
+                scratch.strays[(listed + __popc(strays & lower_lanes)) % kMaxStrays] = i;
             }
             listed += __popc(strays);
             scanned += kWarpLanes;
@@ -113,7 +113,7 @@ __device__ inline void permute_two(RadixPairs pairs, int shift, RadixScratch& sc
         const unsigned strays = __ballot_sync(kAllLanes, is_stray);
         const int rank = swapped + __popc(strays & lower_lanes);
         const bool moves = i < end && rank < listed;
-        const int partner = moves ? scratch.strays[rank % kMostStrays] : 0;
+        const int partner = moves ? scratch.strays[rank % kMaxStrays] : 0;
         unsigned long long dropped_key = __shfl_up_sync(kAllLanes, key, 1);
         unsigned dropped_value = __shfl_up_sync(kAllLanes, value, 1);
         if (lane_id() == 0) {

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from hapgpu.arrays.bytes import Integer
 from hapgpu.arrays.ragged_view import read_only
 from hapgpu.mapping.index.cpu import CompiledIndex, compiled_index, preceded
-from hapgpu.mapping.index.fm_index import IndexData
+from hapgpu.mapping.index.fm_index import FMIndexArrays
 from hapgpu.mapping.search.packed_reads import PackedReads
 from hapgpu.mapping.search.seeds import strand_base
 from hapgpu.runtime.jit import njit
@@ -27,7 +27,7 @@ MATCH, MISMATCH, LEFT_OUT, ADDED = range(4)
 """Kinds of results; the thesis calls a base that is left out a deletion, an added one an
 insertion."""
 
-MOST_RESULTS: Final = 25
+MAX_RESULTS: Final = 25
 """Results that are kept of a strand of a read, as in the thesis; further ones are only counted."""
 
 _1 = np.uint64(1)
@@ -42,7 +42,7 @@ class BacktrackingResults:
     counts
         int32[2 n].
     slots
-        uint32[2 n, MOST_RESULTS, 4]: first row and the one behind the last, place in the read, and
+        uint32[2 n, MAX_RESULTS, 4]: first row and the one behind the last, place in the read, and
         kind << 4 | base that stands in the reference; without meaning beyond the counts.
     """
 
@@ -50,10 +50,10 @@ class BacktrackingResults:
     slots: NDArray[np.uint32]
 
 
-def backtrack(index: IndexData, reads: PackedReads) -> BacktrackingResults:
+def backtrack(index: FMIndexArrays, reads: PackedReads) -> BacktrackingResults:
     """Search both strands of reads in one thread."""
     counts = np.empty(2 * len(reads), dtype=np.int32)
-    slots = np.empty((2 * len(reads), MOST_RESULTS, 4), dtype=np.uint32)
+    slots = np.empty((2 * len(reads), MAX_RESULTS, 4), dtype=np.uint32)
     _backtrack_all(
         compiled_index(index),
         row_count(index),
@@ -66,13 +66,13 @@ def backtrack(index: IndexData, reads: PackedReads) -> BacktrackingResults:
     return BacktrackingResults(counts, slots)
 
 
-def row_count(index: IndexData) -> int:
+def row_count(index: FMIndexArrays) -> int:
     """Return the number of rows, one more than symbols of the text."""
     return int(index.jump[-1])
 
 
 @njit
-def _backtrack_all(
+def _backtrack_all(  # noqa: PLR0917  (compiled code takes no keywords)
     index: CompiledIndex,
     rows: Integer,
     words: NDArray[np.uint64],

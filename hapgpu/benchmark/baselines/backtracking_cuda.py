@@ -7,7 +7,7 @@ from typing import Any, Final
 import cupy
 import numpy as np
 
-from hapgpu.benchmark.baselines.backtracking import MOST_RESULTS
+from hapgpu.benchmark.baselines.backtracking import MAX_RESULTS
 from hapgpu.mapping.index.cuda import DeviceIndex
 from hapgpu.mapping.search.cuda import DeviceReads
 from hapgpu.mapping.search.kernels import OCCURRENCES, READS
@@ -50,7 +50,7 @@ def backtrack_on_device(
     """
     searches = _STRANDS * len(reads)
     counts = cupy.empty(searches, dtype=np.int32)
-    slots = cupy.empty((searches, MOST_RESULTS, 4), dtype=np.uint32)
+    slots = cupy.empty((searches, MAX_RESULTS, 4), dtype=np.uint32)
     arguments = (
         *index.occurrences,
         rows,
@@ -60,7 +60,7 @@ def backtrack_on_device(
         reads.lengths,
         len(reads),
         _STRANDS,
-        MOST_RESULTS,
+        MAX_RESULTS,
         slots,
         counts,
         searches,

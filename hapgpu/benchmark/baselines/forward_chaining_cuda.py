@@ -12,13 +12,13 @@ import cupy
 import numpy as np
 
 from hapgpu.chaining.batches import Anchors, ChainScores
-from hapgpu.chaining.parameters import ChainRules
+from hapgpu.chaining.parameters import ChainParameters
 from hapgpu.chaining.scores.segments_cuda import ANCHOR_ARRAYS, OFFSETS, SCORE_ARRAYS
 from hapgpu.runtime.gpu.kernel import Array, Kernel, Scalar
 from hapgpu.runtime.gpu.launch import load_kernel
 
 _THREADS: Final = 128  # as in the paper
-_MOST_BLOCKS: Final = 2**20
+_MAX_BLOCKS: Final = 2**20
 _LARGEST: Final = 2**31 - 1
 
 _SIZES: Final = (
@@ -43,18 +43,18 @@ UPDATE_SUCCESSORS: Final = Kernel(
 )
 
 
-def successor_scores(anchors: Anchors, rules: ChainRules) -> ChainScores:
+def successor_scores(anchors: Anchors, parameters: ChainParameters) -> ChainScores:
     """Find the best chain that ends at each anchor, visiting all predecessors.
 
     The result is that of `cuda.chain_scores` with `UNLIMITED_SKIP`, if no anchor has more than
-    `rules.max_iterations` predecessors within reach; beyond those minimap2 looks at one more, the
-    one that scores highest, which this method does not.
+    `parameters.max_iterations` predecessors within reach; beyond those minimap2 visits one more,
+    the one that scores highest, which this method does not.
 
     Parameters
     ----------
     anchors
         As for `cuda.chain_scores`.
-    rules
+    parameters
         Of chaining; `max_skip` is not used.
 
     Returns
@@ -66,9 +66,9 @@ def successor_scores(anchors: Anchors, rules: ChainRules) -> ChainScores:
     scores = ChainScores(cupy.empty(total, dtype=np.int32), cupy.empty(total, dtype=np.int32))
     if not total:
         return scores
-    penalties = cupy.asarray(rules.penalties)
+    penalties = cupy.asarray(parameters.penalties)
     load_kernel(UPDATE_SUCCESSORS, cupy.cuda.Device().id).launch(
-        min(len(anchors), _MOST_BLOCKS),
+        min(len(anchors), _MAX_BLOCKS),
         _THREADS,
         (
             anchors.x,
@@ -80,10 +80,10 @@ def successor_scores(anchors: Anchors, rules: ChainRules) -> ChainScores:
             total,
             len(anchors),
             penalties.size,
-            min(rules.max_distance_x, _LARGEST),
-            min(rules.max_distance_x, rules.max_distance_y, _LARGEST),
-            rules.bandwidth,
-            min(max(rules.max_iterations, 0), _LARGEST),
+            min(parameters.max_distance_x, _LARGEST),
+            min(parameters.max_distance_x, parameters.max_distance_y, _LARGEST),
+            parameters.bandwidth,
+            min(max(parameters.max_iterations, 0), _LARGEST),
         ),
     )
     return scores

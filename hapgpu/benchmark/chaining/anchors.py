@@ -15,7 +15,7 @@ from hapgpu.chaining.anchors.files import load_anchors
 from hapgpu.chaining.anchors.predecessor_ranges import predecessor_ranges
 from hapgpu.chaining.batches import Anchors
 from hapgpu.chaining.options import UNLIMITED_SKIP, MapOptions
-from hapgpu.chaining.parameters import ChainRules, chain_rules
+from hapgpu.chaining.parameters import ChainParameters, chain_parameters
 from hapgpu.chaining.run.anchor_chains import pieces_of
 from hapgpu.chaining.scores.cpu import chain_scores
 from hapgpu.errors import InputError, UsageError
@@ -34,24 +34,24 @@ class Method(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class _Job:
-    """What is scored, and by which rules."""
+    """What is scored, and by which parameters."""
 
     what: str
     data: str
     anchors: Anchors
-    rules: ChainRules
+    parameters: ChainParameters
     copies: int
     method: Method
 
     @property
     def visits_all(self) -> bool:
-        return self.rules.max_skip == UNLIMITED_SKIP
+        return self.parameters.max_skip == UNLIMITED_SKIP
 
     def measured(self, device: Device, seconds: float) -> Iterator[Measurement]:
         """Yield anchors and, where all of them are visited, pairs with a predecessor in reach."""
         counts = {"anchors": self.anchors.x.size}
         if self.visits_all:
-            pairs = predecessor_ranges(self.anchors, self.rules).sum(dtype=np.int64)
+            pairs = predecessor_ranges(self.anchors, self.parameters).sum(dtype=np.int64)
             counts["pairs"] = int(pairs)
         for unit, count in counts.items():
             total = self.copies * count
@@ -109,22 +109,22 @@ def _jobs(
     data: str, anchors: Anchors, options: MapOptions, copies: int, method: Method
 ) -> Iterator[_Job]:
     all_visited = replace(options.chains, max_skip=UNLIMITED_SKIP)
-    rules = chain_rules(all_visited, options.sketch.k)
+    parameters = chain_parameters(all_visited, options.sketch.k)
     if method is Method.SUCCESSOR:
-        yield _Job("successors, all", data, anchors, rules, copies, method)
+        yield _Job("successors, all", data, anchors, parameters, copies, method)
         return
-    yield _Job("scores, all predecessors", data, anchors, rules, copies, method)
-    rules = chain_rules(options.chains, options.sketch.k)
-    yield _Job(f"scores, skip {rules.max_skip}", data, anchors, rules, copies, method)
+    yield _Job("scores, all predecessors", data, anchors, parameters, copies, method)
+    parameters = chain_parameters(options.chains, options.sketch.k)
+    yield _Job(f"scores, skip {parameters.max_skip}", data, anchors, parameters, copies, method)
 
 
 def _seconds_on_cpu(job: _Job, threads: int) -> float:
     pieces = pieces_of(job.anchors, _ANCHORS_ON_CPU) * job.copies
-    return median_seconds(lambda piece: chain_scores(piece, job.rules), pieces, threads)
+    return median_seconds(lambda piece: chain_scores(piece, job.parameters), pieces, threads)
 
 
 def _seconds_on_gpu(job: _Job, device: CudaDevice) -> float:
     from hapgpu.benchmark.chaining.cuda import time_scores, time_successors  # noqa: PLC0415  (imports CuPy)
 
     timed = time_successors if job.method is Method.SUCCESSOR else time_scores
-    return timed(job.anchors, job.rules, device, job.copies, _GPU_REPEATS)
+    return timed(job.anchors, job.parameters, device, job.copies, _GPU_REPEATS)

@@ -13,9 +13,9 @@ from hapgpu.benchmark.baselines.forward_chaining_cuda import successor_scores
 from hapgpu.benchmark.chaining.stages import StagedChainer, StagedDevice
 from hapgpu.chaining.batches import Anchors, ChainScores
 from hapgpu.chaining.index.minimizer_index import MinimizerIndex
-from hapgpu.chaining.mappings.cuda import regions_to_host
+from hapgpu.chaining.mappings.cuda import mappings_to_host
 from hapgpu.chaining.options import MapOptions
-from hapgpu.chaining.parameters import ChainRules
+from hapgpu.chaining.parameters import ChainParameters
 from hapgpu.chaining.run.cuda import cuda_stages
 from hapgpu.chaining.scores.cuda import chain_scores
 from hapgpu.errors import DeviceError
@@ -25,7 +25,7 @@ from hapgpu.io.fastx.read_block import ReadBlock
 from hapgpu.runtime.devices import CudaDevice
 from hapgpu.runtime.gpu.context import explained, thread_streams
 
-Scoring = Callable[[Anchors, ChainRules], ChainScores]
+Scoring = Callable[[Anchors, ChainParameters], ChainScores]
 
 
 @contextmanager
@@ -65,13 +65,13 @@ def _staged(index: MinimizerIndex, device: CudaDevice, stream: Any) -> StagedDev
     return StagedDevice(
         stages=cuda_stages(index, device),
         parse=parse,
-        to_host=lambda spans, regions: (spans_to_host(spans), regions_to_host(regions)),
+        to_host=lambda spans, mappings: (spans_to_host(spans), mappings_to_host(mappings)),
         wait=stream.synchronize,
     )
 
 
 def time_scores(
-    anchors: Anchors, rules: ChainRules, device: CudaDevice, copies: int, repeats: int
+    anchors: Anchors, parameters: ChainParameters, device: CudaDevice, copies: int, repeats: int
 ) -> float:
     """Measure `cuda.chain_scores`, with the anchors on the device already.
 
@@ -79,7 +79,7 @@ def time_scores(
     ----------
     anchors
         On the host.
-    rules
+    parameters
         Of chaining.
     device
         Where to compute.
@@ -97,14 +97,14 @@ def time_scores(
     DeviceError
         The copies do not fit, or the device failed.
     """
-    return _time(chain_scores, anchors, rules, device, copies, repeats)
+    return _time(chain_scores, anchors, parameters, device, copies, repeats)
 
 
 def time_successors(
-    anchors: Anchors, rules: ChainRules, device: CudaDevice, copies: int, repeats: int
+    anchors: Anchors, parameters: ChainParameters, device: CudaDevice, copies: int, repeats: int
 ) -> float:
     """Measure `successors.successor_scores`; as `time_scores`."""
-    return _time(successor_scores, anchors, rules, device, copies, repeats)
+    return _time(successor_scores, anchors, parameters, device, copies, repeats)
 
 
 def copied_to_device(anchors: Anchors, copies: int) -> Anchors:
@@ -121,7 +121,7 @@ def copied_to_device(anchors: Anchors, copies: int) -> Anchors:
 def _time(
     scoring: Scoring,
     anchors: Anchors,
-    rules: ChainRules,
+    parameters: ChainParameters,
     device: CudaDevice,
     copies: int,
     repeats: int,
@@ -129,7 +129,7 @@ def _time(
     number = device.index
     with explained(device), cupy.cuda.Device(number), thread_streams(number, 1)[0]:
         on_device = copied_to_device(anchors, copies)
-        return float(np.median(_seconds(lambda: scoring(on_device, rules), repeats)))
+        return float(np.median(_seconds(lambda: scoring(on_device, parameters), repeats)))
 
 
 def _seconds(run: Callable[[], Any], repeats: int) -> list[float]:

@@ -19,7 +19,7 @@ from hapgpu.io.fastx.limits import LONG_READS
 from hapgpu.io.fastx.read_block import ReadBlock
 from hapgpu.io.genome.fasta import read_fasta
 from hapgpu.runtime.devices import CpuDevice, CudaDevice, Device, usable_cpus
-from hapgpu.simulation.long_reads import ReadModel, simulated_reads
+from hapgpu.simulation.long_reads import LongReadModel, simulated_reads
 
 _CPU_BASES: Final = 20_000_000
 _GPU_BASES: Final = 1_000_000_000
@@ -43,7 +43,7 @@ def benchmark_reads(
     reference: Path,
     options: MapOptions,
     bases: int | None = None,
-    model: ReadModel | None = None,
+    model: LongReadModel | None = None,
 ) -> Iterator[Measurement]:
     """Measure how fast reads out of a reference become lines of PAF, from memory to memory.
 
@@ -71,7 +71,7 @@ def benchmark_reads(
     DeviceError
         The index or a block does not fit into the memory of the GPU.
     """
-    model = ReadModel() if model is None else model
+    model = LongReadModel() if model is None else model
     index, building = _built(device, reference, options)
     yield building
     data = _data(device, reference, index, bases, model)
@@ -98,7 +98,7 @@ def _built(
 
 
 def _data(
-    device: Device, reference: Path, index: MinimizerIndex, bases: int | None, model: ReadModel
+    device: Device, reference: Path, index: MinimizerIndex, bases: int | None, model: LongReadModel
 ) -> _Data:
     if bases is None:
         bases = _CPU_BASES if isinstance(device, CpuDevice) else _GPU_BASES

@@ -7,12 +7,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from hapgpu.chaining.batches import Regions
+from hapgpu.chaining.batches import Mappings
 from hapgpu.chaining.index.minimizer_index import MinimizerIndex
 from hapgpu.chaining.options import MapOptions
-from hapgpu.chaining.output.writer import ChainedBlock, LineWriter
+from hapgpu.chaining.output.writer import PafBlock, PafWriter
 from hapgpu.chaining.run.cpu import cpu_stages
-from hapgpu.chaining.run.stages import RegionFinder, Stages
+from hapgpu.chaining.run.stages import MappingFinder, Stages
 from hapgpu.io.fastx.cpu import parse_block
 from hapgpu.io.fastx.limits import LONG_READS
 from hapgpu.io.fastx.read_block import ReadBlock
@@ -25,13 +25,13 @@ _NAMES: Final = {
     "chain_scores": "scores",
     "trace_chains": "chains",
     "join_chains": "join",
-    "name_hashes": "regions",
-    "make_regions": "regions",
+    "name_hashes": "mappings",
+    "make_mappings": "mappings",
 }
 """What the time of each function counts as."""
 
 STAGES: Final = ("parse", *dict.fromkeys(_NAMES.values()), "lines")
-"""In their order; on a GPU text goes up within the first, and regions come back in the last."""
+"""In their order; on a GPU text goes up within the first, and mappings come back in the last."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,14 +45,14 @@ class StagedDevice:
     parse
         From a block to its text and to where the reads lie in it, both on the device.
     to_host
-        From spans and regions to the same in host memory.
+        From spans and mappings to the same in host memory.
     wait
         Until the device is done.
     """
 
     stages: Stages
     parse: Callable[[ReadBlock], tuple[Any, Any]]
-    to_host: Callable[[Any, Any], tuple[ReadSpans, Regions]]
+    to_host: Callable[[Any, Any], tuple[ReadSpans, Mappings]]
     wait: Callable[[], None]
 
 
@@ -61,7 +61,7 @@ def staged_cpu(index: MinimizerIndex) -> StagedDevice:
     return StagedDevice(
         stages=cpu_stages(index),
         parse=lambda block: (block.text, parse_block(block, LONG_READS)),
-        to_host=lambda spans, regions: (spans, regions),
+        to_host=lambda spans, mappings: (spans, mappings),
         wait=lambda: None,
     )
 
@@ -88,19 +88,19 @@ class StagedChainer:
         self.seconds = dict.fromkeys(STAGES, 0.0)
         self._device = device
         self._parse = self._timed("parse", device.parse)
-        self._find_regions = RegionFinder(index, options, self._timed_stages(device.stages))
+        self._find_mappings = MappingFinder(index, options, self._timed_stages(device.stages))
         self._write_lines = self._timed("lines", self._lines)
-        self._lines_of = LineWriter(index, options)
+        self._lines_of = PafWriter(index, options)
 
-    def __call__(self, block: ReadBlock) -> ChainedBlock:
+    def __call__(self, block: ReadBlock) -> PafBlock:
         """Return the lines of a block."""
         text, spans = self._parse(block)
-        regions, anchors = self._find_regions(text, spans)
-        chained: ChainedBlock = self._write_lines(block, spans, regions, anchors)
+        mappings, anchors = self._find_mappings(text, spans)
+        chained: PafBlock = self._write_lines(block, spans, mappings, anchors)
         return chained
 
-    def _lines(self, block: ReadBlock, spans: Any, regions: Any, anchors: int) -> ChainedBlock:
-        return self._lines_of(block, *self._device.to_host(spans, regions), anchors)
+    def _lines(self, block: ReadBlock, spans: Any, mappings: Any, anchors: int) -> PafBlock:
+        return self._lines_of(block, *self._device.to_host(spans, mappings), anchors)
 
     def _timed_stages(self, stages: Stages) -> Stages:
         timed = {

@@ -60,7 +60,7 @@ def _count(
 
 
 @njit
-def _expand(
+def _expand(  # noqa: PLR0913, PLR0917  (compiled code takes no keywords)
     hits: NDArray[np.uint64],
     places: NDArray[np.uint32],
     spans: NDArray[np.uint8],

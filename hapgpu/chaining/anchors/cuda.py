@@ -11,7 +11,7 @@ from hapgpu.chaining.batches import Anchors, Seeds
 from hapgpu.runtime.gpu.kernel import Array, Kernel, Scalar
 from hapgpu.runtime.gpu.work_queue import QUEUE, WARP, launch_threads, work_queue
 
-MOST_ANCHORS: Final = 2**31 - 1
+MAX_ANCHORS: Final = 2**31 - 1
 """Of a batch; more would not fit a GPU with what chaining needs for each."""
 
 _THREADS: Final = 128  # of a block, as in the source
@@ -99,7 +99,7 @@ def expand_anchors(index: Any, seeds: Seeds, lengths: Any) -> Anchors:
         BOUND_ANCHORS, _THREADS, reads + 1, (ends, seeds.offsets, offsets, seed_count, reads)
     )
     count = int(offsets[-1])
-    if count > MOST_ANCHORS:
+    if count > MAX_ANCHORS:
         raise cupy.cuda.memory.OutOfMemoryError(count * _BYTES_PER_ANCHOR, 0)
     x, y = (cupy.empty(count, dtype=np.uint64) for _ in range(2))
     anchor_seeds = cupy.empty(count, dtype=np.uint32)

@@ -17,7 +17,7 @@ from hapgpu.errors import InputError, UsageError
 from hapgpu.io.files.record_limit import MAX_RECORD, too_long
 
 _COLUMNS: Final = ("x", "y", "offsets")
-_MOST_INFLATION: Final = 100
+_MAX_INFLATION: Final = 100
 _HEADER_READERS: Final = {
     (1, 0): np.lib.format.read_array_header_1_0,
     (2, 0): np.lib.format.read_array_header_2_0,
@@ -65,7 +65,7 @@ def _load_columns(path: str | Path, max_record: int) -> list[NDArray[Any]]:
 def _check_size(file: ZipFile, name: str, max_record: int) -> None:
     """Refuse an array that is not as large as it says, or that nobody would have stored so."""
     entry = file.getinfo(f"{name}.npy" if f"{name}.npy" in file.namelist() else name)
-    if entry.file_size > max(max_record, _MOST_INFLATION * entry.compress_size):
+    if entry.file_size > max(max_record, _MAX_INFLATION * entry.compress_size):
         raise too_long(f"array '{name}', inflated,", max_record)
     with file.open(entry) as array:
         version = np.lib.format.read_magic(array)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from hapgpu.arrays.bytes import Integer
 from hapgpu.arrays.ragged_view import read_only
 from hapgpu.chaining.batches import Anchors
-from hapgpu.chaining.parameters import ChainRules
+from hapgpu.chaining.parameters import ChainParameters
 from hapgpu.runtime.jit import njit
 
 BINS: Final = (0, 1, 6, 17, 65, 257, 1025)
@@ -45,9 +45,9 @@ class RangeStatistics:
     histogram: dict[str, int]
 
 
-def range_statistics(anchors: Anchors, rules: ChainRules) -> RangeStatistics:
+def range_statistics(anchors: Anchors, parameters: ChainParameters) -> RangeStatistics:
     """Describe how many predecessors the anchors may have."""
-    ranges = predecessor_ranges(anchors, rules)
+    ranges = predecessor_ranges(anchors, parameters)
     per_bin = np.bincount(np.searchsorted(BINS, ranges, side="right") - 1, minlength=len(BINS))
     return RangeStatistics(
         reads=len(anchors),
@@ -64,19 +64,19 @@ def _bin_names() -> list[str]:
     return [str(BINS[0]), *inner, f">{BINS[-1] - 1}"]
 
 
-def predecessor_ranges(anchors: Anchors, rules: ChainRules) -> NDArray[np.int32]:
+def predecessor_ranges(anchors: Anchors, parameters: ChainParameters) -> NDArray[np.int32]:
     """int32[a]: how many of the anchors before each are tried as its predecessor at most.
 
     These are the nearest ones of the read that lie on the same strand of the same sequence,
-    within `rules.max_distance_x` bases, up to `rules.max_iterations` (`i - st` in Li 2018,
-    Bioinformatics 34:3094).
+    within `parameters.max_distance_x` bases, up to `parameters.max_iterations` (`i - st` in Li
+    2018, Bioinformatics 34:3094).
     """
     ranges = np.empty(anchors.x.size, dtype=np.int32)
     _find_ranges(
         read_only(anchors.x),
         read_only(anchors.offsets),
-        rules.max_distance_x,
-        rules.max_iterations,
+        parameters.max_distance_x,
+        parameters.max_iterations,
         ranges,
     )
     return ranges

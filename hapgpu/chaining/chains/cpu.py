@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from hapgpu.arrays.bytes import Integer
 from hapgpu.arrays.ragged_view import read_only
 from hapgpu.chaining.batches import Anchors, Chains, ChainScores
-from hapgpu.chaining.parameters import ChainRules
+from hapgpu.chaining.parameters import ChainParameters
 from hapgpu.chaining.sort.cpu import radix_sort
 from hapgpu.runtime.jit import njit, njit_inlined
 
@@ -49,7 +49,7 @@ class ChainColumns(NamedTuple):
     scores: NDArray[np.int32]
 
 
-def trace_chains(anchors: Anchors, scores: ChainScores, rules: ChainRules) -> Chains:
+def trace_chains(anchors: Anchors, scores: ChainScores, parameters: ChainParameters) -> Chains:
     """Trace the chains of each read, in one thread.
 
     Parameters
@@ -58,10 +58,10 @@ def trace_chains(anchors: Anchors, scores: ChainScores, rules: ChainRules) -> Ch
         Of n reads.
     scores
         Of the anchors, from `chain_scores`.
-    rules
+    parameters
         Least anchors and score of a chain; its score may fall by the bandwidth on the way.
     """
-    limits = ChainLimits(rules.bandwidth, rules.min_count, rules.min_score)
+    limits = ChainLimits(parameters.bandwidth, parameters.min_count, parameters.min_score)
     columns = chain_columns(anchors.x.size, 0, limits)
     offsets = np.zeros(anchors.offsets.size, dtype=np.int64)
     _trace_reads(
@@ -120,7 +120,7 @@ def tracing_space(anchors: Integer) -> TracingSpace:
 
 
 @njit
-def _trace_reads(
+def _trace_reads(  # noqa: PLR0917  (compiled code takes no keywords)
     x: NDArray[np.uint64],
     y: NDArray[np.uint64],
     anchor_offsets: NDArray[np.int64],
@@ -144,7 +144,7 @@ def _trace_reads(
 
 
 @njit
-def trace_read(
+def trace_read(  # noqa: PLR0913, PLR0917  (compiled code takes no keywords)
     x: NDArray[np.uint64],
     y: NDArray[np.uint64],
     scores: NDArray[np.int32],
@@ -173,7 +173,7 @@ def trace_read(
 
 
 @njit_inlined
-def _list_ends(
+def _list_ends(  # noqa: PLR0917  (compiled code takes no keywords)
     scores: NDArray[np.int32],
     begin: Integer,
     count: Integer,
@@ -266,7 +266,7 @@ def _stop_of_chain(
 
 
 @njit_inlined
-def _append(
+def _append(  # noqa: PLR0917  (compiled code takes no keywords)
     x: NDArray[np.uint64],
     y: NDArray[np.uint64],
     begin: Integer,

@@ -9,7 +9,7 @@ import cupy
 import numpy as np
 
 from hapgpu.chaining.batches import Anchors, Chains, ChainScores
-from hapgpu.chaining.parameters import ChainRules
+from hapgpu.chaining.parameters import ChainParameters
 from hapgpu.runtime.gpu.kernel import Array, Kernel, Scalar
 from hapgpu.runtime.gpu.work_queue import QUEUE, WARP, launch_threads, work_queue
 
@@ -90,7 +90,7 @@ class _Found:
     anchor_counts: Any
 
 
-def trace_chains(anchors: Anchors, scores: ChainScores, rules: ChainRules) -> Chains:
+def trace_chains(anchors: Anchors, scores: ChainScores, parameters: ChainParameters) -> Chains:
     """Find the chains of n reads as `hapgpu.chaining.chains.cpu.trace_chains` does.
 
     Works on the current stream of the current device, and waits for it.
@@ -99,7 +99,7 @@ def trace_chains(anchors: Anchors, scores: ChainScores, rules: ChainRules) -> Ch
     ----------
     anchors, scores
         Of n reads, on the device; fewer than 2**31 anchors.
-    rules
+    parameters
         Of which `bandwidth`, `min_count` and `min_score` matter.
 
     Raises
@@ -114,14 +114,14 @@ def trace_chains(anchors: Anchors, scores: ChainScores, rules: ChainRules) -> Ch
         return Chains(none, none, cupy.zeros(1, dtype=np.int64), nothing, offsets)
     room = (cupy.empty(count, dtype=np.uint64), cupy.empty(count, dtype=np.uint32))
     order, taken = work_queue(anchors.offsets)
-    found = _find_chains(anchors, scores, rules, (order, taken), room)
+    found = _find_chains(anchors, scores, parameters, (order, taken), room)
     return _ordered_chains(anchors, found, (order, cupy.zeros_like(taken)), room)
 
 
 def _find_chains(
     anchors: Anchors,
     scores: ChainScores,
-    rules: ChainRules,
+    parameters: ChainParameters,
     queue: tuple[Any, ...],
     room: tuple[Any, ...],
 ) -> _Found:
@@ -135,7 +135,7 @@ def _find_chains(
         *(scores.scores, scores.predecessors, anchors.offsets, *queue, *room),
         *(cupy.zeros(count, dtype=np.uint8), *found.listed),
         *(found.chain_counts, found.anchor_counts, count, reads, 1),
-        *(rules.bandwidth, rules.min_count, rules.min_score),
+        *(parameters.bandwidth, parameters.min_count, parameters.min_score),
     )
     launch_threads(TRACE_CHAINS, _THREADS, reads * WARP, arguments)
     return found

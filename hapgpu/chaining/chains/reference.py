@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from hapgpu.chaining.anchors.reference import Anchor
-from hapgpu.chaining.parameters import ChainRules, JoinRules
+from hapgpu.chaining.parameters import ChainParameters, JoinParameters
 from hapgpu.chaining.scores.reference import NONE, Scores
 from hapgpu.chaining.sort.reference import sort_ascending
 
@@ -19,7 +19,7 @@ class Chain(NamedTuple):
 
 
 def chains_of(
-    anchors: Sequence[Anchor], scores: Scores, rules: ChainRules | JoinRules
+    anchors: Sequence[Anchor], scores: Scores, parameters: ChainParameters | JoinParameters
 ) -> list[Chain]:
     """Trace the chains of a read, and sort them by their first anchors.
 
@@ -28,19 +28,19 @@ def chains_of(
 
     Parameters
     ----------
-    rules
+    parameters
         Score and count that make a chain; its score may fall by the bandwidth on the way.
     """
-    ends = [(score, i) for i, score in enumerate(scores.scores) if score >= rules.min_score]
+    ends = [(score, i) for i, score in enumerate(scores.scores) if score >= parameters.min_score]
     is_taken = [False] * len(anchors)
     chains = []
     for _, end in reversed(sort_ascending(ends, key=lambda pair: pair[0])):
         if is_taken[end]:
             continue
-        path, score = _trace_back(end, scores, is_taken, max_drop=rules.bandwidth)
+        path, score = _trace_back(end, scores, is_taken, max_drop=parameters.bandwidth)
         for i in path:
             is_taken[i] = True
-        if score >= rules.min_score and len(path) >= max(rules.min_count, 1):
+        if score >= parameters.min_score and len(path) >= max(parameters.min_count, 1):
             chains.append(Chain(score, [anchors[i] for i in reversed(path)]))
     return sort_ascending(chains, key=lambda chain: chain.anchors[0].x)
 

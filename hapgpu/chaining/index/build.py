@@ -21,14 +21,14 @@ from hapgpu.io.genome.fasta import FastaRecords, read_fasta
 from hapgpu.io.genome.fasta_digest import digest_fasta
 from hapgpu.runtime.pool import Pool
 
-MOST_BASES: Final = 2**31 - 1
+MAX_BASES: Final = 2**31 - 1
 """Of one sequence."""
-MOST_HITS: Final = 2**32 - 1
+MAX_HITS: Final = 2**32 - 1
 UNLIMITED: Final = 2**31 - 1
 """The cut-off where no minimizer is repetitive."""
 
-_LEAST_PART: Final = 1 << 20
-_MOST_PART: Final = 1 << 28
+_MIN_PART: Final = 1 << 20
+_MAX_PART: Final = 1 << 28
 _PARTS_PER_THREAD: Final = 4
 
 
@@ -50,7 +50,7 @@ def build_index(path: str | Path, options: SketchOptions, threads: int) -> Minim
         The file cannot be read or is not FASTA, or a sequence is too long.
     """
     with rereadable(str(path)) as file, Pool(threads) as pool:
-        records = read_fasta(file.path, name=file.name, allow_empty=True, max_bases=MOST_BASES)
+        records = read_fasta(file.path, name=file.name, allow_empty=True, max_bases=MAX_BASES)
         digest = pool.submit(digest_fasta, file.path)
         parts = _sketch_records(records, options, pool)
         _check_hits(file.name, parts)
@@ -73,8 +73,8 @@ def build_index(path: str | Path, options: SketchOptions, threads: int) -> Minim
 
 def _check_hits(name: str, parts: Sequence[Part]) -> None:
     hits = sum(part.minimizers.keys.size for part in parts)
-    if hits > MOST_HITS:
-        limit = f"a minimizer index holds at most {MOST_HITS:,}"
+    if hits > MAX_HITS:
+        limit = f"a minimizer index holds at most {MAX_HITS:,}"
         raise InputError(f"{name}: {hits:,} minimizers, but {limit}: choose a larger -w")
 
 
@@ -93,7 +93,7 @@ def _sketch_records(records: FastaRecords, options: SketchOptions, pool: Pool) -
 def _cuts(offsets: NDArray[np.int64], threads: int) -> list[int]:
     """Cut sequences into parts of similar size, in which all begin below 2**31."""
     wanted = int(offsets[-1]) // (_PARTS_PER_THREAD * threads)
-    size = min(max(wanted, _LEAST_PART), _MOST_PART)
+    size = min(max(wanted, _MIN_PART), _MAX_PART)
     cuts = [0]
     while cuts[-1] < offsets.size - 1:
         cuts.append(int(np.searchsorted(offsets[:-1], offsets[cuts[-1]] + size)))
@@ -104,9 +104,9 @@ def repeat_cutoff(index: MinimizerIndex, options: SeedOptions) -> int:
     """Return the number of hits above which a minimizer is repetitive, as minimap2 finds it."""
     if options.repetitive >= 1:
         return int(options.repetitive + 0.499)
-    cutoff = max(_cutoff_of_fraction(index, options.repetitive), options.least_cutoff)
-    if options.most_cutoff > options.least_cutoff:
-        cutoff = min(cutoff, options.most_cutoff)
+    cutoff = max(_cutoff_of_fraction(index, options.repetitive), options.min_cutoff)
+    if options.max_cutoff > options.min_cutoff:
+        cutoff = min(cutoff, options.max_cutoff)
     return cutoff
 
 

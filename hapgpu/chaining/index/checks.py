@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hapgpu.arrays.ragged_view import read_only
-from hapgpu.chaining.index.build import MOST_BASES
+from hapgpu.chaining.index.build import MAX_BASES
 from hapgpu.chaining.index.cpu import CompiledTable, compiled_table
 from hapgpu.chaining.index.hash_table import LAST_KEY
 from hapgpu.chaining.index.minimizer_index import MinimizerIndex
@@ -35,7 +35,7 @@ def _are_sequences(index: MinimizerIndex) -> bool:
         1 <= sketch.k <= LONGEST_KMER
         and 1 <= sketch.w <= WIDEST_WINDOW
         and lengths.size == len(index.names)
-        and bool(((lengths >= 0) & (lengths <= MOST_BASES)).all())
+        and bool(((lengths >= 0) & (lengths <= MAX_BASES)).all())
         and all(name.split() == [name] for name in index.names)
     )
 

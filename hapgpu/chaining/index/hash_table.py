@@ -25,9 +25,9 @@ from hapgpu.runtime.pool import Pool
 LAST_KEY: Final = 2**64 - 1
 """Above `hash * MIX` of every k-mer."""
 
-_LEAST_PIECE: Final = 1 << 18
+_MIN_PIECE: Final = 1 << 18
 _BUCKET_SIZE_BITS: Final = 12
-_MOST_BUCKET_BITS: Final = 14  # more places to write to at a time would be slower
+_MAX_BUCKET_BITS: Final = 14  # more places to write to at a time would be slower
 _DIGIT_BITS: Final = 8
 _DIGITS: Final = 1 << _DIGIT_BITS
 _USUAL_BITS: Final = 32  # behind those of the bucket: these seldom leave two keys unordered
@@ -61,7 +61,7 @@ def group_by_hash(
     uint64[h] with `hash * MIX`, and uint64[h] with sequence << 32 | position << 1 | strand.
     """
     total = sum(part.minimizers.keys.size for part in parts)
-    bits = min(max(total.bit_length() - _BUCKET_SIZE_BITS, 1), _MOST_BUCKET_BITS)
+    bits = min(max(total.bit_length() - _BUCKET_SIZE_BITS, 1), _MAX_BUCKET_BITS)
     pieces = list(_pieces(parts, total // pool.threads))
     counts = np.zeros((len(pieces), 1 << bits), dtype=np.int64)
 
@@ -91,7 +91,7 @@ def group_by_hash(
 
 def _pieces(parts: Sequence[Part], size: int) -> Iterator[tuple[Part, int, int]]:
     """Cut parts into at least one piece each, of at most so many minimizers."""
-    size = max(size, _LEAST_PIECE)
+    size = max(size, _MIN_PIECE)
     for part in parts:
         for begin in range(0, max(part.minimizers.keys.size, 1), size):
             yield part, begin, min(begin + size, part.minimizers.keys.size)
@@ -126,7 +126,7 @@ def _count_buckets(
 
 
 @njit
-def _deal(
+def _deal(  # noqa: PLR0913, PLR0917  (compiled code takes no keywords)
     keys: NDArray[np.uint64],
     places: NDArray[np.uint32],
     offsets: NDArray[np.int64],
@@ -177,7 +177,7 @@ def _sort_buckets(
 
 
 @njit
-def _sort_by_bits(
+def _sort_by_bits(  # noqa: PLR0913, PLR0917  (compiled code takes no keywords)
     mixed: NDArray[np.uint64],
     hits: NDArray[np.uint64],
     begin: Integer,
@@ -199,7 +199,7 @@ def _sort_by_bits(
 
 
 @njit
-def _pass(
+def _pass(  # noqa: PLR0913, PLR0917  (compiled code takes no keywords)
     mixed: NDArray[np.uint64],
     hits: NDArray[np.uint64],
     begin: Integer,

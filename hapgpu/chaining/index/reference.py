@@ -70,7 +70,7 @@ def cutoff_of(index: Index, options: SeedOptions) -> int:
     cutoff = UNLIMITED
     if fraction > 0 and counts:
         cutoff = counts[min(int((1 - fraction) * len(counts)), len(counts) - 1)] + 1
-    cutoff = max(cutoff, options.least_cutoff)
-    if options.most_cutoff > options.least_cutoff:
-        cutoff = min(cutoff, options.most_cutoff)
+    cutoff = max(cutoff, options.min_cutoff)
+    if options.max_cutoff > options.min_cutoff:
+        cutoff = min(cutoff, options.max_cutoff)
     return cutoff

@@ -22,16 +22,16 @@ from hapgpu.chaining.chains.cpu import (
     tracing_space,
 )
 from hapgpu.chaining.join.scores_cpu import JoinNumbers, join_space, score_joins
-from hapgpu.chaining.parameters import JoinRules
+from hapgpu.chaining.parameters import JoinParameters
 from hapgpu.chaining.scores.pair_score import PREDECESSOR, SCORE
 from hapgpu.chaining.sort.cpu import radix_sort
 from hapgpu.runtime.jit import njit, njit_inlined
 
-_LEAST_UNCHAINED: Final = 1000
-_LEAST_SHARE: Final = np.float32(0.1)
+_MIN_UNCHAINED: Final = 1000
+_MIN_SHARE: Final = np.float32(0.1)
 
 
-def join_chains(chains: Chains, lengths: NDArray[np.int32], rules: JoinRules) -> Chains:
+def join_chains(chains: Chains, lengths: NDArray[np.int32], parameters: JoinParameters) -> Chains:
     """Join the chains of each read that has several, in one thread.
 
     Parameters
@@ -40,22 +40,22 @@ def join_chains(chains: Chains, lengths: NDArray[np.int32], rules: JoinRules) ->
         Of n reads.
     lengths
         int32[n], bases of the reads.
-    rules
+    parameters
         How.
 
     Returns
     -------
     The chains of the reads, new ones where a read had several: joined ones may be cut elsewhere.
     """
-    limits = ChainLimits(rules.bandwidth, rules.min_count, rules.min_score)
+    limits = ChainLimits(parameters.bandwidth, parameters.min_count, parameters.min_score)
     columns = chain_columns(chains.x.size, chains.scores.size, limits)
     offsets = np.zeros(chains.offsets.size, dtype=np.int64)
     numbers = JoinNumbers(
-        rules.max_distance,
-        rules.inner_distance,
-        rules.most_candidates,
-        0.5 * rules.slope,
-        rules.max_skip,
+        parameters.max_distance,
+        parameters.inner_distance,
+        parameters.max_candidates,
+        0.5 * parameters.slope,
+        parameters.max_skip,
     )
     given = ChainColumns(
         read_only(chains.x),
@@ -63,7 +63,7 @@ def join_chains(chains: Chains, lengths: NDArray[np.int32], rules: JoinRules) ->
         read_only(chains.anchor_offsets),
         read_only(chains.scores),
     )
-    penalties = rules.penalties.astype(np.int32)
+    penalties = parameters.penalties.astype(np.int32)
     _join_reads(
         given,
         read_only(chains.offsets),
@@ -78,7 +78,7 @@ def join_chains(chains: Chains, lengths: NDArray[np.int32], rules: JoinRules) ->
 
 
 @njit
-def _join_reads(
+def _join_reads(  # noqa: PLR0917  (compiled code takes no keywords)
     given: ChainColumns,
     given_offsets: NDArray[np.int64],
     lengths: NDArray[np.int32],
@@ -142,8 +142,8 @@ def _is_to_join(
     end = np.int32(y[anchor_offsets[first + 1] - 1])
     covered = np.int64(end) - np.int64(start)
     return bool(
-        np.int64(length) - covered > _LEAST_UNCHAINED
-        or np.float32(covered) > np.float32(length) * _LEAST_SHARE
+        np.int64(length) - covered > _MIN_UNCHAINED
+        or np.float32(covered) > np.float32(length) * _MIN_SHARE
     )
 
 

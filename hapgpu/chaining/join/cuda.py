@@ -10,7 +10,7 @@ import numpy as np
 from hapgpu.chaining.batches import Anchors, Chains
 from hapgpu.chaining.chains.cuda import trace_chains
 from hapgpu.chaining.join.scores_cuda import score_joins
-from hapgpu.chaining.parameters import ChainRules, JoinRules
+from hapgpu.chaining.parameters import ChainParameters, JoinParameters
 from hapgpu.runtime.gpu.kernel import Array, Kernel, Scalar
 from hapgpu.runtime.gpu.work_queue import QUEUE, WARP, launch_threads, work_queue
 
@@ -100,7 +100,7 @@ MERGE_CHAINS: Final = Kernel(
 )
 
 
-def join_chains(chains: Chains, lengths: Any, rules: JoinRules) -> Chains:
+def join_chains(chains: Chains, lengths: Any, parameters: JoinParameters) -> Chains:
     """Chain anew, over longer gaps, the anchors of the chains of each read that has several.
 
     Works on the current stream of the chains' device, which has to be the current one. Reads
@@ -112,7 +112,7 @@ def join_chains(chains: Chains, lengths: Any, rules: JoinRules) -> Chains:
         Of n reads, on the device.
     lengths
         int32[n] on the device: bases of each read.
-    rules
+    parameters
         How far apart the parts may be.
 
     Returns
@@ -125,7 +125,7 @@ def join_chains(chains: Chains, lengths: Any, rules: JoinRules) -> Chains:
     if not total:
         return chains
     anchors = _sorted_anchors(chains, offsets, total)
-    joined = trace_chains(anchors, score_joins(anchors, rules), _tracing_rules(rules))
+    joined = trace_chains(anchors, score_joins(anchors, parameters), _tracing_rules(parameters))
     return _merged(chains, joined, offsets)
 
 
@@ -154,17 +154,17 @@ def _sorted_anchors(chains: Chains, offsets: Any, total: int) -> Anchors:
     return Anchors(x, y, offsets)
 
 
-def _tracing_rules(rules: JoinRules) -> ChainRules:
+def _tracing_rules(parameters: JoinParameters) -> ChainParameters:
     """Return what decides where joined chains end."""
-    return ChainRules(
-        max_distance_x=rules.max_distance,
-        max_distance_y=rules.max_distance,
-        bandwidth=rules.bandwidth,
-        penalties=rules.penalties,
-        max_skip=rules.max_skip,
-        max_iterations=rules.most_candidates,
-        min_count=rules.min_count,
-        min_score=rules.min_score,
+    return ChainParameters(
+        max_distance_x=parameters.max_distance,
+        max_distance_y=parameters.max_distance,
+        bandwidth=parameters.bandwidth,
+        penalties=parameters.penalties,
+        max_skip=parameters.max_skip,
+        max_iterations=parameters.max_candidates,
+        min_count=parameters.min_count,
+        min_score=parameters.min_score,
     )
 
 

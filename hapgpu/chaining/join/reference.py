@@ -15,7 +15,7 @@ import numpy as np
 
 from hapgpu.chaining.anchors.reference import Anchor
 from hapgpu.chaining.chains.reference import Chain, chains_of
-from hapgpu.chaining.parameters import JoinRules
+from hapgpu.chaining.parameters import JoinParameters
 from hapgpu.chaining.scores.reference import (
     Scores,
     Search,
@@ -25,33 +25,33 @@ from hapgpu.chaining.scores.reference import (
 )
 from hapgpu.chaining.sort.reference import sort_ascending
 
-_LEAST_UNCHAINED: Final = 1000
-_LEAST_SHARE: Final = np.float32(0.1)
+_MIN_UNCHAINED: Final = 1000
+_MIN_SHARE: Final = np.float32(0.1)
 
 
-def joined(chains: Sequence[Chain], length: int, rules: JoinRules, k: int) -> list[Chain]:
+def joined(chains: Sequence[Chain], length: int, parameters: JoinParameters, k: int) -> list[Chain]:
     """Return new chains of the anchors of all chains of a read, or, where none is needed, these.
 
     Parameters
     ----------
     length
         Bases of the read.
-    rules
+    parameters
         All but its penalties, which follow from `k`.
     """
     if len(chains) < 2:
         return list(chains)
     first = chains[0].anchors
     covered = first[-1].query - first[0].query
-    is_short = np.float32(covered) <= np.float32(length) * _LEAST_SHARE
-    if length - covered <= _LEAST_UNCHAINED and is_short:
+    is_short = np.float32(covered) <= np.float32(length) * _MIN_SHARE
+    if length - covered <= _MIN_UNCHAINED and is_short:
         return list(chains)
     anchors = [anchor for chain in chains for anchor in chain.anchors]
     anchors = sort_ascending(anchors, key=lambda anchor: anchor.x)
-    return chains_of(anchors, join_scores(anchors, rules, k), rules)
+    return chains_of(anchors, join_scores(anchors, parameters, k), parameters)
 
 
-def join_scores(anchors: Sequence[Anchor], rules: JoinRules, k: int) -> Scores:
+def join_scores(anchors: Sequence[Anchor], parameters: JoinParameters, k: int) -> Scores:
     """Score the sorted anchors of a read (minimap2's `mg_lchain_rmq`)."""
     scores: list[int] = []
     predecessors: list[int] = []
@@ -59,15 +59,15 @@ def join_scores(anchors: Sequence[Anchor], rules: JoinRules, k: int) -> Scores:
     half_slope = 0.5 * float(np.float32(float(np.float32(0.8)) * 0.01 * k))
     order = [anchor.x for anchor in anchors]
     for anchor in anchors:
-        search = Search(anchor.span, rules.max_skip)
-        far = _far_candidates(order, anchors, anchor, rules)
+        search = Search(anchor.span, parameters.max_skip)
+        far = _far_candidates(order, anchors, anchor, parameters)
         if far:
             j = max(far, key=priorities.__getitem__)
-            if gap_between(anchors[j], anchor) <= rules.bandwidth:
+            if gap_between(anchors[j], anchor) <= parameters.bandwidth:
                 search.try_one(j, scores[j] + gain(anchors[j], anchor, k))
             if not _continues(anchors[j], anchor):
-                for j in _near_candidates(order, anchors, anchor, rules):
-                    if gap_between(anchors[j], anchor) > rules.bandwidth:
+                for j in _near_candidates(order, anchors, anchor, parameters):
+                    if gap_between(anchors[j], anchor) > parameters.bandwidth:
                         continue
                     score = scores[j] + gain(anchors[j], anchor, k)
                     if search.gives_up(j, score, predecessors[j]):
@@ -79,7 +79,7 @@ def join_scores(anchors: Sequence[Anchor], rules: JoinRules, k: int) -> Scores:
 
 
 def _far_candidates(
-    order: Sequence[int], anchors: Sequence[Anchor], anchor: Anchor, rules: JoinRules
+    order: Sequence[int], anchors: Sequence[Anchor], anchor: Anchor, parameters: JoinParameters
 ) -> list[int]:
     """Return the anchors within the long distance, by the read within less than it.
 
@@ -89,20 +89,20 @@ def _far_candidates(
     query = anchor.query
     return [
         j
-        for j in _candidates(order, anchor, rules.max_distance, rules.most_candidates)
-        if query - rules.max_distance < anchors[j].query < query + (j == 0)
+        for j in _candidates(order, anchor, parameters.max_distance, parameters.max_candidates)
+        if query - parameters.max_distance < anchors[j].query < query + (j == 0)
     ]
 
 
 def _near_candidates(
-    order: Sequence[int], anchors: Sequence[Anchor], anchor: Anchor, rules: JoinRules
+    order: Sequence[int], anchors: Sequence[Anchor], anchor: Anchor, parameters: JoinParameters
 ) -> list[int]:
     """Return the anchors within the short distance, the nearest in the read first."""
     query = anchor.query
     near = [
         j
-        for j in _candidates(order, anchor, rules.inner_distance, rules.most_candidates)
-        if query - rules.inner_distance <= anchors[j].query < query
+        for j in _candidates(order, anchor, parameters.inner_distance, parameters.max_candidates)
+        if query - parameters.inner_distance <= anchors[j].query < query
     ]
     return sorted(near, key=lambda j: (anchors[j].query, j), reverse=True)
 

@@ -31,24 +31,24 @@ from hapgpu.chaining.scores.pair_score import (
     SPAN,
     TARGET,
     fill_table,
-    link,
+    pair_score,
 )
 from hapgpu.chaining.sort.cpu import radix_sort
 from hapgpu.runtime.jit import njit, njit_inlined
 
 _BLOCK_BITS: Final = 4
 _BLOCK: Final = 1 << _BLOCK_BITS
-_MOST_BLOCKS: Final = 64
+_MAX_BLOCKS: Final = 64
 _UNKNOWN: Final = -2
 _0, _1, _6, _32, _63, _LOW_WORD = map(np.uint64, (0, 1, 6, 32, 63, 2**32 - 1))
 
 
 class JoinNumbers(NamedTuple):
-    """The numbers of `JoinRules`; `half_slope` is half the slope."""
+    """The numbers of `JoinParameters`; `half_slope` is half the slope."""
 
     max_distance: int
     inner_distance: int
-    most_candidates: int
+    max_candidates: int
     half_slope: float
     max_skip: int
 
@@ -123,7 +123,7 @@ def score_joins(
     by_query, ranks, floors, active = space.by_query, space.ranks, space.floors, space.active
     reach, inner_reach = np.uint64(numbers.max_distance), np.uint64(numbers.inner_distance)
     max_distance, inner_distance = numbers.max_distance, numbers.inner_distance
-    half_slope, max_skip, most = numbers.half_slope, numbers.max_skip, numbers.most_candidates
+    half_slope, max_skip, most = numbers.half_slope, numbers.max_skip, numbers.max_candidates
     fill_table(x, y, _0, np.uint64(count), table)
     _order_by_query(table, count, space.keys, by_query, ranks, floors, active)
     # Anchors from `first` on are in reach, from `inner` on also in the short one, and those from
@@ -153,7 +153,7 @@ def score_joins(
             )
         if farthest >= 0:
             other = np.uint64(farthest)
-            score, _, query_step, gap = link(table, penalties, here, other)
+            score, _, query_step, gap = pair_score(table, penalties, here, other)
             if gap < np.uint32(penalties.size) and score > best:
                 best, predecessor = score, np.int32(farthest)
             if gap != 0 or query_step > table[SPAN, other]:
@@ -177,7 +177,7 @@ def score_joins(
 
 
 @njit_inlined
-def _order_by_query(
+def _order_by_query(  # noqa: PLR0917  (compiled code takes no keywords)
     table: NDArray[np.int32],
     count: Integer,
     keys: NDArray[np.uint64],
@@ -202,7 +202,7 @@ def _order_by_query(
 
 
 @njit_inlined
-def _add_to_block(
+def _add_to_block(  # noqa: PLR0917  (compiled code takes no keywords)
     table: NDArray[np.int32],
     priorities: NDArray[np.float64],
     tops: NDArray[np.float64],
@@ -227,7 +227,7 @@ def _add_to_block(
 
 
 @njit_inlined
-def _of_highest_priority(
+def _of_highest_priority(  # noqa: PLR0913, PLR0917  (compiled code takes no keywords)
     table: NDArray[np.int32],
     priorities: NDArray[np.float64],
     tops: NDArray[np.float64],
@@ -260,7 +260,7 @@ def _of_highest_priority(
         )
         if not is_hopeless:
             searched += 1
-            if searched > _MOST_BLOCKS:
+            if searched > _MAX_BLOCKS:
                 return np.int64(_UNKNOWN)
             for j in range(end - 1, begin - 1, -1):
                 other = np.int64(table[QUERY, np.uint64(j)])
@@ -273,7 +273,7 @@ def _of_highest_priority(
 
 
 @njit
-def _highest_in_read(
+def _highest_in_read(  # noqa: PLR0917  (compiled code takes no keywords)
     table: NDArray[np.int32],
     priorities: NDArray[np.float64],
     by_query: NDArray[np.uint64],
@@ -304,7 +304,7 @@ def _highest_in_read(
 
 
 @njit_inlined
-def _best_nearby(
+def _best_nearby(  # noqa: PLR0913, PLR0917  (compiled code takes no keywords)
     table: NDArray[np.int32],
     penalties: NDArray[np.int32],
     by_query: NDArray[np.uint64],
@@ -329,7 +329,7 @@ def _best_nearby(
         if rank < 0:
             return best, predecessor
         other = by_query[np.uint64(rank)]
-        score, _, _, gap = link(table, penalties, here, other)
+        score, _, _, gap = pair_score(table, penalties, here, other)
         if gap >= np.uint32(penalties.size):
             continue
         if score > best:

@@ -8,7 +8,7 @@ import cupy
 import numpy as np
 
 from hapgpu.chaining.batches import Anchors, ChainScores
-from hapgpu.chaining.parameters import JoinRules
+from hapgpu.chaining.parameters import JoinParameters
 from hapgpu.chaining.scores.segments_cuda import (
     ANCHOR_ARRAYS,
     BINS,
@@ -42,7 +42,7 @@ SCORE_JOINED: Final = Kernel(
         Scalar("one", np.int32),
         Scalar("max_distance", np.int32),
         Scalar("inner_distance", np.int32),
-        Scalar("most_candidates", np.int32),
+        Scalar("max_candidates", np.int32),
         Scalar("bandwidth", np.int32),
         Scalar("half_slope", np.float64),
         Scalar("max_skip", np.int32),
@@ -50,7 +50,7 @@ SCORE_JOINED: Final = Kernel(
 )
 
 
-def score_joins(anchors: Anchors, rules: JoinRules) -> ChainScores:
+def score_joins(anchors: Anchors, parameters: JoinParameters) -> ChainScores:
     """Find the best chain over long gaps that ends at each anchor.
 
     Anchors farther apart on the reference than neighbours in a chain may be cut a read into
@@ -61,7 +61,7 @@ def score_joins(anchors: Anchors, rules: JoinRules) -> ChainScores:
     ----------
     anchors
         Of the reads to be joined, on the device, sorted by x; at least one.
-    rules
+    parameters
         How far apart the parts of a chain may be.
 
     Returns
@@ -76,16 +76,21 @@ def score_joins(anchors: Anchors, rules: JoinRules) -> ChainScores:
     """
     count = int(anchors.x.size)
     scores = ChainScores(cupy.empty(count, dtype=np.int32), cupy.empty(count, dtype=np.int32))
-    segments = cut_into_segments(anchors, scores, rules.max_distance)
+    segments = cut_into_segments(anchors, scores, parameters.max_distance)
     arguments = (
-        *(anchors.x, anchors.y, segments.rows, segments.counts, cupy.asarray(rules.penalties)),
+        *(anchors.x, anchors.y, segments.rows, segments.counts, cupy.asarray(parameters.penalties)),
         *(scores.scores, scores.predecessors),
         *(cupy.empty(4 * count, dtype=np.int32), cupy.empty(count, dtype=np.int32)),
         *(cupy.empty(count, dtype=np.int64) for _ in range(3)),
         *(cupy.empty(count, dtype=np.uint64), cupy.zeros(1, dtype=np.uint32)),
         *(count, segments.capacity, BINS, 1),
-        *(rules.max_distance, rules.inner_distance, rules.most_candidates, rules.bandwidth),
-        *(0.5 * rules.slope, rules.max_skip),
+        *(
+            parameters.max_distance,
+            parameters.inner_distance,
+            parameters.max_candidates,
+            parameters.bandwidth,
+        ),
+        *(0.5 * parameters.slope, parameters.max_skip),
     )
     # Two anchors make the smallest segment.
     launch_threads(SCORE_JOINED, _THREADS, max(count // 2, 1) * WARP, arguments)

@@ -1,4 +1,4 @@
-"""Chains of reads turned into regions: sorted, with parents, and those that are to be reported.
+"""Chains of reads turned into mappings: sorted, with parents, and those that are to be reported.
 
 The order, the coordinates and the estimates are those of minimap2 (Li 2018, Bioinformatics
 34:3094).
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from hapgpu.arrays.bytes import Integer
 from hapgpu.arrays.ragged_view import read_only
-from hapgpu.chaining.batches import Chains, Regions, Seeds
+from hapgpu.chaining.batches import Chains, Mappings, Seeds
 from hapgpu.chaining.index.minimizer_index import MinimizerIndex
 from hapgpu.chaining.mappings.columns import (
     CHAIN,
@@ -28,8 +28,8 @@ from hapgpu.chaining.mappings.columns import (
     TARGET_START,
 )
 from hapgpu.chaining.mappings.seed_counts import count_seeds, mean_spans
-from hapgpu.chaining.mappings.selection import Selected, all_regions, select_regions
-from hapgpu.chaining.options import ChainOptions, RegionOptions
+from hapgpu.chaining.mappings.selection import Selected, all_mappings, select_mappings
+from hapgpu.chaining.options import ChainOptions, MappingOptions
 from hapgpu.chaining.sort.cpu import radix_sort
 from hapgpu.runtime.jit import njit, njit_inlined
 
@@ -109,7 +109,7 @@ def name_hashes(
     name_starts: NDArray[np.int32],
     name_lengths: NDArray[np.int32],
     lengths: NDArray[np.int32],
-    uses_names: bool,
+    uses_names: bool,  # noqa: FBT001  (a stage takes its arguments by position)
 ) -> NDArray[np.uint32]:
     """Hash what decides between equal chains of a read.
 
@@ -207,8 +207,8 @@ def _measure(
 ) -> None:
     """Estimate the bases that match and those of the alignment, from one anchor to the next."""
     x, y, anchor_offsets = chains.x, chains.y, chains.anchor_offsets
-    for region in range(selected.size):
-        chain = selected[region]
+    for mapping in range(selected.size):
+        chain = selected[mapping]
         first = np.uint64(anchor_offsets[chain])
         matched = aligned = np.int64(y[first] >> _32 & _SPAN)
         for k in range(first + _1, np.uint64(anchor_offsets[chain + 1])):
@@ -216,20 +216,20 @@ def _measure(
             query = np.int64(y[k] & _HALF) - np.int64(y[k - _1] & _HALF)
             aligned += max(target, query)
             matched += min(target, query, np.int64(y[k] >> _32 & _SPAN))
-        matches[region] = matched
-        block_lengths[region] = aligned
+        matches[mapping] = matched
+        block_lengths[mapping] = aligned
 
 
-def make_regions(
+def make_mappings(  # noqa: PLR0917  (a stage takes its arguments by position)
     chains: Chains,
     seeds: Seeds,
     lengths: NDArray[np.int32],
     name_hashes: NDArray[np.uint32],
     index: MinimizerIndex,
     chain_options: ChainOptions,
-    options: RegionOptions,
-) -> Regions:
-    """Turn the chains of n reads into the regions to report.
+    options: MappingOptions,
+) -> Mappings:
+    """Turn the chains of n reads into the mappings to report.
 
     Parameters
     ----------
@@ -248,8 +248,8 @@ def make_regions(
 
     Returns
     -------
-    Regions
-        With `all_chains` no region has a parent: `parents` is -1.
+    Mappings
+        With `all_chains` no mapping has a parent: `parents` is -1.
     """
     arrays = _arrays(chains)
     count = chains.scores.size
@@ -258,19 +258,19 @@ def make_regions(
     table = np.empty((COLUMNS, count), dtype=np.int32)
     _locate(arrays, read_only(order), read_only(lengths), table)
     if options.all_chains:
-        selected = all_regions(table, chains.offsets)
+        selected = all_mappings(table, chains.offsets)
     else:
-        selected = select_regions(table, chains.offsets, index.sketch.k, chain_options, options)
-    return _regions_of(selected, chains, seeds, lengths, index.lengths)
+        selected = select_mappings(table, chains.offsets, index.sketch.k, chain_options, options)
+    return _mappings_of(selected, chains, seeds, lengths, index.lengths)
 
 
-def _regions_of(
+def _mappings_of(
     selected: Selected,
     chains: Chains,
     seeds: Seeds,
     lengths: NDArray[np.int32],
     sequence_lengths: NDArray[np.int64],
-) -> Regions:
+) -> Mappings:
     """Measure what was selected."""
     table = selected.table
     matches, block_lengths = np.empty((2, table.shape[1]), dtype=np.int32)
@@ -279,7 +279,7 @@ def _regions_of(
     matched, expected = count_seeds(
         chains, seeds, spans, table, selected.offsets, lengths, sequence_lengths
     )
-    return Regions(
+    return Mappings(
         scores=table[SCORE],
         counts=table[COUNT],
         sequences=table[SEQUENCE],

@@ -8,16 +8,16 @@ from typing import Any, Final
 import cupy
 import numpy as np
 
-from hapgpu.chaining.batches import Chains, Regions, Seeds
+from hapgpu.chaining.batches import Chains, Mappings, Seeds
 from hapgpu.chaining.index.cuda import DeviceMinimizerIndex
 from hapgpu.chaining.mappings.columns import COLUMNS
 from hapgpu.chaining.mappings.selection import STRAND_SHARE
-from hapgpu.chaining.options import ChainOptions, RegionOptions
+from hapgpu.chaining.options import ChainOptions, MappingOptions
 from hapgpu.runtime.gpu.kernel import Array, Kernel, Scalar
 from hapgpu.runtime.gpu.work_queue import WARP, launch_threads
 
 _THREADS: Final = 128  # of a block, as in the source
-_COLUMNS: Final = (  # of `Regions`, in the order of the source
+_COLUMNS: Final = (  # of `Mappings`, in the order of the source
     *("scores", "counts", "sequences", "query_starts", "query_ends", "target_starts"),
     *("target_ends", "matches", "lengths", "parents", "second_scores", "rivals"),
     *("seeds_matched", "seeds_expected"),
@@ -94,7 +94,7 @@ SELECT_ROWS: Final = Kernel(
         *_of_chains("parents"),
         Scalar("keeps_all", np.int32),
         Scalar("score_ratio", np.float32),
-        Scalar("most_secondary", np.int32),
+        Scalar("max_secondary", np.int32),
         Scalar("near_score", np.int32),
         Scalar("strand_score", np.int32),
         *_of_chains("kept", "places", "numbers"),
@@ -113,9 +113,9 @@ AVERAGE_SPANS: Final = Kernel(
         Array("means", np.float32, "reads"),
     ),
 )
-MEASURE_REGIONS: Final = Kernel(
+MEASURE_MAPPINGS: Final = Kernel(
     "chaining/mappings.cu",
-    "measure_regions",
+    "measure_mappings",
     (
         *_ANCHORS,
         _CHAINS,
@@ -132,11 +132,11 @@ MEASURE_REGIONS: Final = Kernel(
         Array("means", np.float32, "reads"),
         Array("sequence_lengths", np.int32, "sequences"),
         Scalar("sequences", np.int32),
-        Array("region_offsets", np.int64, "reads", 1),
-        Array("columns", np.int32, "regions", width=len(_COLUMNS)),
-        Array("is_reverse", np.uint8, "regions"),
-        Array("region_is_retained", np.uint8, "regions"),
-        Scalar("regions", np.int32),
+        Array("mapping_offsets", np.int64, "reads", 1),
+        Array("columns", np.int32, "mappings", width=len(_COLUMNS)),
+        Array("is_reverse", np.uint8, "mappings"),
+        Array("mapping_is_retained", np.uint8, "mappings"),
+        Scalar("mappings", np.int32),
     ),
 )
 
@@ -165,7 +165,11 @@ class _Selection:
 
 
 def name_hashes(
-    text: Any, name_starts: Any, name_lengths: Any, lengths: Any, uses_names: bool
+    text: Any,
+    name_starts: Any,
+    name_lengths: Any,
+    lengths: Any,
+    uses_names: bool,  # noqa: FBT001  (a stage takes its arguments by position)
 ) -> Any:
     """Hash what decides between equal chains of a read.
 
@@ -174,7 +178,7 @@ def name_hashes(
     Parameters
     ----------
     text, name_starts, name_lengths, lengths, uses_names
-        As for `regions.name_hashes`, on the device.
+        As for `mappings.name_hashes`, on the device.
 
     Returns
     -------
@@ -187,27 +191,27 @@ def name_hashes(
     return hashes
 
 
-def make_regions(
+def make_mappings(  # noqa: PLR0917  (a stage takes its arguments by position)
     chains: Chains,
     seeds: Seeds,
     lengths: Any,
     name_hashes: Any,
     index: DeviceMinimizerIndex,
     chain_options: ChainOptions,
-    options: RegionOptions,
-) -> Regions:
-    """Turn the chains of n reads into the regions to report.
+    options: MappingOptions,
+) -> Mappings:
+    """Turn the chains of n reads into the mappings to report.
 
     Works on the current stream of the chains' device, which has to be the current one.
 
     Parameters
     ----------
     chains, seeds, lengths, name_hashes, index, chain_options, options
-        As for `regions.make_regions`, on the device.
+        As for `mappings.make_mappings`, on the device.
 
     Returns
     -------
-    Regions
+    Mappings
         On the device.
     """
     table = _sorted_table(chains, lengths, name_hashes)
@@ -215,10 +219,10 @@ def make_regions(
     return _measured(table, chains, seeds, lengths, index, selection)
 
 
-def regions_to_host(regions: Regions) -> Regions:
-    """Copy regions from the device, once what the current stream does is done."""
-    return Regions(
-        **{name: cupy.asnumpy(getattr(regions, name)) for name in Regions.__dataclass_fields__}
+def mappings_to_host(mappings: Mappings) -> Mappings:
+    """Copy mappings from the device, once what the current stream does is done."""
+    return Mappings(
+        **{name: cupy.asnumpy(getattr(mappings, name)) for name in Mappings.__dataclass_fields__}
     )
 
 
@@ -236,7 +240,7 @@ def _sorted_table(chains: Chains, lengths: Any, name_hashes: Any) -> Any:
 
 
 def _selected(
-    table: Any, offsets: Any, k: int, chain_options: ChainOptions, options: RegionOptions
+    table: Any, offsets: Any, k: int, chain_options: ChainOptions, options: MappingOptions
 ) -> _Selection:
     """Find the parents of chains, and keep the primaries and the best of the others."""
     count, reads = table.shape[1], offsets.size - 1
@@ -247,7 +251,7 @@ def _selected(
     arguments = (
         *(table, count, offsets, reads, parents),
         options.all_chains or options.score_ratio <= 0,
-        *(options.score_ratio, options.most_secondary),
+        *(options.score_ratio, options.max_secondary),
         *(2 * k, int(STRAND_SHARE * chain_options.max_gap)),
         *(kept, places, numbers, is_retained, counts),
     )
@@ -255,7 +259,7 @@ def _selected(
     return _Selection(kept, numbers, is_retained, second_scores, rivals, cupy.cumsum(counts))
 
 
-def _families(table: Any, offsets: Any, options: RegionOptions) -> tuple[Any, Any, Any]:
+def _families(table: Any, offsets: Any, options: MappingOptions) -> tuple[Any, Any, Any]:
     """int32[c] each: the parent of a chain, and what it knows of those whose parent it is."""
     count, reads = table.shape[1], offsets.size - 1
     second_scores, rivals = (cupy.zeros(count, dtype=np.int32) for _ in range(2))
@@ -277,7 +281,7 @@ def _measured(
     lengths: Any,
     index: DeviceMinimizerIndex,
     selection: _Selection,
-) -> Regions:
+) -> Mappings:
     """Measure what was selected."""
     count, reads = int(selection.offsets[-1]), lengths.size
     means = _mean_spans(seeds)
@@ -292,8 +296,8 @@ def _measured(
         *(index.lengths, index.lengths.size),
         *(selection.offsets, columns, is_reverse, is_retained, count),
     )
-    launch_threads(MEASURE_REGIONS, _THREADS, count * WARP, arguments)
-    return Regions(
+    launch_threads(MEASURE_MAPPINGS, _THREADS, count * WARP, arguments)
+    return Mappings(
         **dict(zip(_COLUMNS, columns, strict=True)),
         is_reverse=is_reverse,
         is_retained=is_retained,

@@ -1,7 +1,7 @@
 """Which chains of a read are secondary to which others.
 
-A chain that lies, on the read, mostly within a better one is secondary to it. The rules are those
-of minimap2 2.30 (Li 2018, Bioinformatics 34:3094), float32 arithmetic included.
+A chain that lies, on the read, mostly within a better one is secondary to it. The parameters
+are those of minimap2 2.30 (Li 2018, Bioinformatics 34:3094), float32 arithmetic included.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ def _uncovered(
     by_start: NDArray[np.int64],
     primaries: Integer,
 ) -> Integer:
-    """Return how much of the read under a region no primary covers; -1 if none overlaps.
+    """Return how much of the read under a mapping no primary covers; -1 if none overlaps.
 
     The primaries are in ascending order of where they start.
     """
@@ -49,7 +49,7 @@ def _is_masked(
     uncovered: Integer,
     mask_level: np.float32,
 ) -> bool:
-    """Tell whether a region overlaps a primary enough to be secondary to it."""
+    """Tell whether a mapping overlaps a primary enough to be secondary to it."""
     start, end = np.int64(table[QUERY_START, row]), np.int64(table[QUERY_END, row])
     primary_start = np.int64(table[QUERY_START, primary])
     primary_end = np.int64(table[QUERY_END, primary])
@@ -83,7 +83,7 @@ def find_parents(
     second_scores: NDArray[np.int32],
     rivals: NDArray[np.int32],
 ) -> None:
-    """Set the parent of each region, as its row, and what the primaries know of the others."""
+    """Set the parent of each mapping, as its row, and what the primaries know of the others."""
     most = np.int64(0)
     for read in range(offsets.size - 1):
         most = max(most, offsets[read + 1] - offsets[read])

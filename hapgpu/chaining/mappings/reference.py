@@ -1,4 +1,4 @@
-"""Regions: where chains lie, in the order in which they are reported."""
+"""Mappings: where chains lie, in the order in which they are reported."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from hapgpu.chaining.chains.reference import Chain
-from hapgpu.chaining.options import ChainOptions, RegionOptions
+from hapgpu.chaining.options import ChainOptions, MappingOptions
 from hapgpu.chaining.sketch.reference import mix
 from hapgpu.chaining.sort.reference import sort_ascending
 
@@ -17,7 +17,7 @@ NO_PARENT: Final = -1
 _SEED: Final = 11
 _LOW_HALF: Final = 2**32 - 1
 _STRAND_SHARE: Final = 0.8
-"""Share of the largest gap that a region on the other strand than its parent has to score."""
+"""Share of the largest gap that a mapping on the other strand than its parent has to score."""
 
 
 class Interval(NamedTuple):
@@ -28,7 +28,7 @@ class Interval(NamedTuple):
 
 
 @dataclass(slots=True)
-class Region:
+class Mapping:
     """A chain and what there is to say of it.
 
     Attributes
@@ -40,10 +40,10 @@ class Region:
     query, target
         Bases of the read on its forward strand, and of the reference sequence.
     number, parent
-        Place among the regions of its read, and that of the region it is secondary to: its own if
+        Place among the mappings of its read, and that of the mapping it is secondary to: its own if
         it is primary, `NO_PARENT` where there is neither.
     second_score, rivals
-        The highest score of the regions that are secondary to this one, and how many of these have
+        The highest score of the mappings that are secondary to this one, and how many of these have
         at least as many anchors.
     is_retained
         It is kept only because it lies on the other strand than its parent.
@@ -76,12 +76,12 @@ class Region:
 
     @property
     def is_primary(self) -> bool:
-        """Whether no other region is its parent."""
+        """Whether no other mapping is its parent."""
         return self.parent == self.number
 
 
-def regions_of(chains: Sequence[Chain], length: int, name_hash: int) -> list[Region]:
-    """Make regions of the chains of a read, the best first (minimap2's `mm_gen_regs`).
+def mappings_of(chains: Sequence[Chain], length: int, name_hash: int) -> list[Mapping]:
+    """Make mappings of the chains of a read, the best first (minimap2's `mm_gen_regs`).
 
     A hash of the first anchor and the read decides between equal scores.
 
@@ -99,17 +99,17 @@ def regions_of(chains: Sequence[Chain], length: int, name_hash: int) -> list[Reg
         return (chain.score << 32 | len(chain.anchors)) ^ drawn
 
     best_first = reversed(sort_ascending(chains, key=rank))
-    regions = [_located(chain, length) for chain in best_first]
-    for number, region in enumerate(regions):
-        region.number = number
-    return regions
+    mappings = [_located(chain, length) for chain in best_first]
+    for number, mapping in enumerate(mappings):
+        mapping.number = number
+    return mappings
 
 
-def _located(chain: Chain, length: int) -> Region:
+def _located(chain: Chain, length: int) -> Mapping:
     """Tell where a chain lies: from the first base of its first k-mer to the last of its last."""
     first, last = chain.anchors[0], chain.anchors[-1]
     start, end = first.query + 1 - first.span, last.query + 1
-    return Region(
+    return Mapping(
         chain=chain,
         sequence=first.sequence,
         is_reverse=first.is_reverse,
@@ -146,28 +146,28 @@ def matches_and_length(chain: Chain) -> tuple[int, int]:
     return matches, length
 
 
-def set_parents(regions: Sequence[Region], mask_level: float) -> None:
-    """Set parents: the first better primary that covers most of a region (`mm_set_parent`).
+def set_parents(mappings: Sequence[Mapping], mask_level: float) -> None:
+    """Set parents: the first better primary that covers most of a mapping (`mm_set_parent`).
 
     Parameters
     ----------
-    regions
+    mappings
         Of a read, the best first.
     mask_level
         Share of the shorter one that has to be covered, beyond what is under no primary at all.
     """
-    primaries: list[Region] = []
-    for region in regions:
-        uncovered = _uncovered(region.query, [primary.query for primary in primaries])
+    primaries: list[Mapping] = []
+    for mapping in mappings:
+        uncovered = _uncovered(mapping.query, [primary.query for primary in primaries])
         for primary in primaries:
-            if _is_masked(region.query, primary.query, uncovered, mask_level):
-                region.parent = primary.number
-                primary.second_score = max(primary.second_score, region.score)
-                primary.rivals += region.count >= primary.count
+            if _is_masked(mapping.query, primary.query, uncovered, mask_level):
+                mapping.parent = primary.number
+                primary.second_score = max(primary.second_score, mapping.score)
+                primary.rivals += mapping.count >= primary.count
                 break
         else:
-            region.parent = region.number
-            primaries.append(region)
+            mapping.parent = mapping.number
+            primaries.append(mapping)
 
 
 def _is_masked(own: Interval, other: Interval, uncovered: int, mask_level: float) -> bool:
@@ -195,50 +195,50 @@ def _uncovered(own: Interval, others: Sequence[Interval]) -> int:
 
 
 def select(
-    regions: Sequence[Region], k: int, chain_options: ChainOptions, options: RegionOptions
-) -> list[Region]:
+    mappings: Sequence[Mapping], k: int, chain_options: ChainOptions, options: MappingOptions
+) -> list[Mapping]:
     """Keep the primaries and the best of the others, and number them anew (`mm_select_sub`).
 
     minimap2 2.30 moves what is kept up within its array and looks a parent up at its place, where
-    another region may be by then. This list is treated like that array.
+    another mapping may be by then. This list is treated like that array.
     """
     if options.score_ratio <= 0:
-        return list(regions)
-    array = list(regions)
+        return list(mappings)
+    array = list(mappings)
     kept = secondary = 0
-    for region in regions:
-        if not region.is_primary:
-            parent = array[region.parent]
-            if secondary >= options.most_secondary:
+    for mapping in mappings:
+        if not mapping.is_primary:
+            parent = array[mapping.parent]
+            if secondary >= options.max_secondary:
                 continue
-            if _scores_near(region, parent, k, options.score_ratio):
-                if _place(region) == _place(parent):
+            if _scores_near(mapping, parent, k, options.score_ratio):
+                if _place(mapping) == _place(parent):
                     continue
             elif (
-                region.score > int(_STRAND_SHARE * chain_options.max_gap)
-                and region.is_reverse != parent.is_reverse
+                mapping.score > int(_STRAND_SHARE * chain_options.max_gap)
+                and mapping.is_reverse != parent.is_reverse
             ):
-                region.is_retained = True
+                mapping.is_retained = True
             else:
                 continue
             secondary += 1
-        array[kept] = region
+        array[kept] = mapping
         kept += 1
     return _renumbered(array[:kept])
 
 
-def _scores_near(region: Region, parent: Region, k: int, ratio: float) -> bool:
+def _scores_near(mapping: Mapping, parent: Mapping, k: int, ratio: float) -> bool:
     least = np.float32(parent.score) * np.float32(ratio)
-    return bool(np.float32(region.score) >= least) or region.score + 2 * k >= parent.score
+    return bool(np.float32(mapping.score) >= least) or mapping.score + 2 * k >= parent.score
 
 
-def _place(region: Region) -> tuple[Interval, int, Interval]:
-    return region.query, region.sequence, region.target
+def _place(mapping: Mapping) -> tuple[Interval, int, Interval]:
+    return mapping.query, mapping.sequence, mapping.target
 
 
-def _renumbered(regions: list[Region]) -> list[Region]:
-    """Count regions from 0 again; no parent is missing, as primaries are always kept."""
-    numbers = {region.number: number for number, region in enumerate(regions)}
-    for number, region in enumerate(regions):
-        region.number, region.parent = number, numbers[region.parent]
-    return regions
+def _renumbered(mappings: list[Mapping]) -> list[Mapping]:
+    """Count mappings from 0 again; no parent is missing, as primaries are always kept."""
+    numbers = {mapping.number: number for number, mapping in enumerate(mappings)}
+    for number, mapping in enumerate(mappings):
+        mapping.number, mapping.parent = number, numbers[mapping.parent]
+    return mappings

@@ -1,4 +1,4 @@
-"""How many of the seeds under a region are in its chain, from which its divergence follows."""
+"""How many of the seeds under a mapping are in its chain, from which its divergence follows."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ class _SeedArrays(NamedTuple):
     mean_spans: NDArray[np.float32]
 
 
-class _RegionArrays(NamedTuple):
-    """Regions of reads, and the lengths of what they lie on."""
+class _MappingArrays(NamedTuple):
+    """Mappings of reads, and the lengths of what they lie on."""
 
     table: NDArray[np.int32]
     offsets: NDArray[np.int64]
@@ -89,20 +89,20 @@ def _first_at_least(
 def _count(
     chains: _ChainArrays,
     seeds: _SeedArrays,
-    regions: _RegionArrays,
+    mappings: _MappingArrays,
     matched: NDArray[np.int32],
     expected: NDArray[np.int32],
 ) -> None:
-    """Set the counts of each region, whose seeds are passed along with its anchors."""
+    """Set the counts of each mapping, whose seeds are passed along with its anchors."""
     x, y, anchor_offsets = chains.x, chains.y, chains.anchor_offsets
     places, seed_offsets, means = seeds.places, seeds.offsets, seeds.mean_spans
-    table, offsets = regions.table, regions.offsets
-    read_lengths, sequence_lengths = regions.read_lengths, regions.sequence_lengths
+    table, offsets = mappings.table, mappings.offsets
+    read_lengths, sequence_lengths = mappings.read_lengths, mappings.sequence_lengths
     for read in range(offsets.size - 1):
         length, mean = np.int64(read_lengths[read]), means[read]
         behind = np.uint64(seed_offsets[read + 1])
-        for region in range(offsets[read], offsets[read + 1]):
-            chain = table[CHAIN, region]
+        for mapping in range(offsets[read], offsets[read + 1]):
+            chain = table[CHAIN, mapping]
             anchor, end = anchor_offsets[chain], anchor_offsets[chain + 1]
             count = end - anchor
             is_reverse = x[anchor] >> _63
@@ -122,14 +122,14 @@ def _count(
                     anchor += step
                     position = _position(y[anchor], is_reverse, length)
                 seed += _1
-            table_end = np.int64(sequence_lengths[table[SEQUENCE, region]])
-            query_start = np.int64(table[QUERY_START, region])
+            table_end = np.int64(sequence_lengths[table[SEQUENCE, mapping]])
+            query_start = np.int64(table[QUERY_START, mapping])
             total = np.int64(last - first) + 1
-            total += (query_start > mean) & (table[TARGET_START, region] > mean)
-            # Not the end of the region in the read: minimap2 compares its start here too.
-            total += (length - query_start > mean) & (table_end - table[TARGET_END, region] > mean)
-            matched[region] = found
-            expected[region] = total
+            total += (query_start > mean) & (table[TARGET_START, mapping] > mean)
+            # Not the end of the mapping in the read: minimap2 compares its start here too.
+            total += (length - query_start > mean) & (table_end - table[TARGET_END, mapping] > mean)
+            matched[mapping] = found
+            expected[mapping] = total
 
 
 @njit_inlined
@@ -141,7 +141,7 @@ def _position(y: Integer, is_reverse: Integer, length: Integer) -> Integer:
     return length - 2 - position + np.int64(y >> _32 & _SPAN)
 
 
-def count_seeds(
+def count_seeds(  # noqa: PLR0917  (a stage takes its arguments by position)
     chains: Chains,
     seeds: Seeds,
     means: NDArray[np.float32],
@@ -150,7 +150,7 @@ def count_seeds(
     read_lengths: NDArray[np.int32],
     sequence_lengths: NDArray[np.int64],
 ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-    """Count the seeds of reads that are in the chains of their regions, and that could be.
+    """Count the seeds of reads that are in the chains of their mappings, and that could be.
 
     Parameters
     ----------
@@ -159,7 +159,7 @@ def count_seeds(
     means
         float32[n]: as `mean_spans` gives them.
     table, offsets
-        int32[COLUMNS, r] and int64[n + 1]: regions of the reads.
+        int32[COLUMNS, r] and int64[n + 1]: mappings of the reads.
     read_lengths, sequence_lengths
         int32[n] and int64[t].
 
@@ -173,7 +173,7 @@ def count_seeds(
     _count(
         _ChainArrays(read_only(chains.x), read_only(chains.y), read_only(chains.anchor_offsets)),
         _SeedArrays(read_only(seeds.places), read_only(seeds.offsets), read_only(means)),
-        _RegionArrays(
+        _MappingArrays(
             read_only(table),
             read_only(offsets),
             read_only(read_lengths),

@@ -1,6 +1,6 @@
-"""Which of a read's regions are kept: primaries, and the best of those that are secondary.
+"""Which of a read's mappings are kept: primaries, and the best of those that are secondary.
 
-The rules are those of minimap2 2.30 (Li 2018, Bioinformatics 34:3094).
+The parameters are those of minimap2 2.30 (Li 2018, Bioinformatics 34:3094).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from hapgpu.chaining.mappings.columns import (
     TARGET_START,
 )
 from hapgpu.chaining.mappings.parents import find_parents
-from hapgpu.chaining.options import ChainOptions, RegionOptions
+from hapgpu.chaining.options import ChainOptions, MappingOptions
 from hapgpu.runtime.jit import njit, njit_inlined
 
 STRAND_SHARE: Final = 0.8
@@ -31,7 +31,7 @@ STRAND_SHARE: Final = 0.8
 
 
 class Selected(NamedTuple):
-    """The regions of n reads that are kept.
+    """The mappings of n reads that are kept.
 
     Attributes
     ----------
@@ -40,7 +40,7 @@ class Selected(NamedTuple):
     offsets
         int64[n + 1].
     parents, second_scores, rivals, is_retained
-        As in `Regions`.
+        As in `Mappings`.
     """
 
     table: NDArray[np.int32]
@@ -52,12 +52,12 @@ class Selected(NamedTuple):
 
 
 class _Limits(NamedTuple):
-    """`RegionOptions` and what follows from the other options, for compiled code.
+    """`MappingOptions` and what follows from the other options, for compiled code.
 
     Attributes
     ----------
-    score_ratio, most_secondary
-        As in `RegionOptions`.
+    score_ratio, max_secondary
+        As in `MappingOptions`.
     near_score
         Difference to the score of the parent up to which a chain is kept in any case.
     strand_score
@@ -65,14 +65,14 @@ class _Limits(NamedTuple):
     """
 
     score_ratio: np.float32
-    most_secondary: int
+    max_secondary: int
     near_score: int
     strand_score: int
 
 
 @njit_inlined
 def _is_near(table: NDArray[np.int32], row: Integer, parent: Integer, limits: _Limits) -> bool:
-    """Tell whether a region scores nearly as much as its parent."""
+    """Tell whether a mapping scores nearly as much as its parent."""
     score, best = np.int64(table[SCORE, row]), np.int64(table[SCORE, parent])
     least = np.float32(best) * limits.score_ratio
     return bool(np.float32(score) >= least or score + limits.near_score >= best)
@@ -90,7 +90,7 @@ def _is_same_place(table: NDArray[np.int32], row: Integer, parent: Integer) -> b
 
 
 @njit
-def _select(
+def _select(  # noqa: PLR0917  (compiled code takes no keywords)
     table: NDArray[np.int32],
     offsets: NDArray[np.int64],
     parents: NDArray[np.int64],
@@ -110,10 +110,10 @@ def _select(
                 kept[total] = row
                 total += 1
                 continue
-            # minimap2 moves kept regions up in place and looks the parent up where it was.
+            # minimap2 moves kept mappings up in place and looks the parent up where it was.
             place = begin + parents[row] - offsets[read]
             parent = kept[place] if place < total else parents[row]
-            if secondary >= limits.most_secondary:
+            if secondary >= limits.max_secondary:
                 continue
             if _is_near(table, row, parent, limits):
                 if _is_same_place(table, row, parent):
@@ -140,15 +140,15 @@ def _renumber(
     places: NDArray[np.int64],
     numbers: NDArray[np.int32],
 ) -> None:
-    """Set the parents of the kept regions, counted within their reads."""
+    """Set the parents of the kept mappings, counted within their reads."""
     for read in range(offsets.size - 1):
-        for region in range(offsets[read], offsets[read + 1]):
-            places[kept[region]] = region - offsets[read]
-            numbers[region] = places[parents[kept[region]]]
+        for mapping in range(offsets[read], offsets[read + 1]):
+            places[kept[mapping]] = mapping - offsets[read]
+            numbers[mapping] = places[parents[kept[mapping]]]
 
 
-def all_regions(table: NDArray[np.int32], offsets: NDArray[np.int64]) -> Selected:
-    """Keep all regions, without parents."""
+def all_mappings(table: NDArray[np.int32], offsets: NDArray[np.int64]) -> Selected:
+    """Keep all mappings, without parents."""
     count = table.shape[1]
     zeros = np.zeros(count, dtype=np.int32)
     return Selected(
@@ -161,18 +161,18 @@ def all_regions(table: NDArray[np.int32], offsets: NDArray[np.int64]) -> Selecte
     )
 
 
-def select_regions(
+def select_mappings(
     table: NDArray[np.int32],
     offsets: NDArray[np.int64],
     k: int,
     chain_options: ChainOptions,
-    options: RegionOptions,
+    options: MappingOptions,
 ) -> Selected:
-    """Find the parents of regions, and keep the primaries and the best of the others.
+    """Find the parents of mappings, and keep the primaries and the best of the others.
 
-    A region that is to be compared with its parent is compared with whatever minimap2 2.30 finds
-    in the parent's place: it moves up the regions it keeps within one array, and where it has
-    dropped a region before the parent, another may have taken its place.
+    A mapping that is to be compared with its parent is compared with whatever minimap2 2.30 finds
+    in the parent's place: it moves up the mappings it keeps within one array, and where it has
+    dropped a mapping before the parent, another may have taken its place.
 
     Parameters
     ----------
@@ -183,7 +183,7 @@ def select_regions(
     k
         Bases of a k-mer.
     chain_options, options
-        What the user chose. A `score_ratio` of 0 keeps all regions.
+        What the user chose. A `score_ratio` of 0 keeps all mappings.
     """
     count = table.shape[1]
     table, offsets = read_only(table), read_only(offsets)
@@ -196,7 +196,7 @@ def select_regions(
     if options.score_ratio > 0:
         limits = _Limits(
             score_ratio=np.float32(options.score_ratio),
-            most_secondary=options.most_secondary,
+            max_secondary=options.max_secondary,
             near_score=2 * k,
             strand_score=int(STRAND_SHARE * chain_options.max_gap),
         )

@@ -1,7 +1,7 @@
-"""Regions written as lines of PAF, as minimap2 2.30 writes them.
+"""Mappings written as lines of PAF, as minimap2 2.30 writes them.
 
 The columns are those of https://lh3.github.io/minimap2/minimap2.html#10; the tags are tp, cm, s1,
-s2 (of a primary region), dv and rl.
+s2 (of a primary mapping), dv and rl.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from hapgpu.arrays.bytes import Integer
 from hapgpu.arrays.ragged import Ragged
 from hapgpu.arrays.ragged_view import read_only
 from hapgpu.chaining.index.minimizer_index import MinimizerIndex
-from hapgpu.chaining.options import RegionOptions
-from hapgpu.chaining.quality.cpu import Mappings
+from hapgpu.chaining.options import MappingOptions
+from hapgpu.chaining.quality.cpu import ReportedMappings
 from hapgpu.io.fastx.spans import ReadSpans
 from hapgpu.io.text.fields import NEWLINE, TAB, put_count, put_tag, put_text, text_of
 from hapgpu.runtime.jit import njit, njit_inlined
@@ -52,7 +52,7 @@ class Targets(NamedTuple):
 
 
 class _ReadArrays(NamedTuple):
-    """Part of `ReadSpans` and `Regions`, for compiled code."""
+    """Part of `ReadSpans` and `Mappings`, for compiled code."""
 
     name_starts: NDArray[np.int32]
     name_lengths: NDArray[np.int32]
@@ -60,8 +60,8 @@ class _ReadArrays(NamedTuple):
     repeat_lengths: NDArray[np.int32]
 
 
-class _RegionArrays(NamedTuple):
-    """Part of `Regions`, for compiled code."""
+class _MappingArrays(NamedTuple):
+    """Part of `Mappings`, for compiled code."""
 
     scores: NDArray[np.int32]
     counts: NDArray[np.int32]
@@ -76,8 +76,8 @@ class _RegionArrays(NamedTuple):
     second_scores: NDArray[np.int32]
 
 
-class _MappingArrays(NamedTuple):
-    """`Mappings` for compiled code, but for the regions."""
+class _ReportedArrays(NamedTuple):
+    """`ReportedMappings` for compiled code, but for the mappings."""
 
     rows: NDArray[np.int64]
     offsets: NDArray[np.int64]
@@ -101,9 +101,9 @@ class Lines(NamedTuple):
     text
         uint8.
     mapped
-        Reads that have a region.
+        Reads that have a mapping.
     lines, secondary
-        Regions that were written, and those of them that are not primary.
+        Mappings that were written, and those of them that are not primary.
     """
 
     text: NDArray[np.uint8]
@@ -158,25 +158,25 @@ def _put_divergence(out: NDArray[np.uint8], at: Integer, divergence: np.float32)
 
 
 @njit
-def _put_lines(
+def _put_lines(  # noqa: PLR0917  (compiled code takes no keywords)
     text: NDArray[np.uint8],
     reads: _ReadArrays,
-    regions: _RegionArrays,
     mappings: _MappingArrays,
+    reported: _ReportedArrays,
     targets: Targets,
     wanted: _Wanted,
     out: NDArray[np.uint8],
 ) -> tuple[Integer, Integer, Integer]:
-    """Write the lines of all reads; return their size, how many are of regions, and secondary."""
+    """Write the lines of all reads; return their size, how many are of mappings, and secondary."""
     name_starts, name_lengths = reads.name_starts, reads.name_lengths
     lengths, repeat_lengths = reads.lengths, reads.repeat_lengths
-    rows, offsets, is_primary = mappings.rows, mappings.offsets, mappings.is_primary
-    divergences, qualities = mappings.divergences, mappings.qualities
-    scores, counts, second_scores = regions.scores, regions.counts, regions.second_scores
-    sequences, is_reverse = regions.sequences, regions.is_reverse
-    query_starts, query_ends = regions.query_starts, regions.query_ends
-    target_starts, target_ends = regions.target_starts, regions.target_ends
-    matches, block_lengths = regions.matches, regions.lengths
+    rows, offsets, is_primary = reported.rows, reported.offsets, reported.is_primary
+    divergences, qualities = reported.divergences, reported.qualities
+    scores, counts, second_scores = mappings.scores, mappings.counts, mappings.second_scores
+    sequences, is_reverse = mappings.sequences, mappings.is_reverse
+    query_starts, query_ends = mappings.query_starts, mappings.query_ends
+    target_starts, target_ends = mappings.target_starts, mappings.target_ends
+    matches, block_lengths = mappings.matches, mappings.lengths
     target_text, target_offsets = targets.text, targets.offsets
     at: Integer = np.int64(0)
     lines = secondary = np.int64(0)
@@ -192,27 +192,27 @@ def _put_lines(
         for row in range(begin, end):
             if not (is_primary[row] or wanted.secondary):
                 continue
-            region = rows[row]
+            mapping = rows[row]
             at = _put_name(text, name_starts[read], name_lengths[read], out, at)
             at = _put_column(out, at, lengths[read])
-            at = _put_column(out, at, query_starts[region])
-            at = _put_column(out, at, query_ends[region])
+            at = _put_column(out, at, query_starts[mapping])
+            at = _put_column(out, at, query_ends[mapping])
             out[at] = TAB
-            out[at + 1] = _STRANDS[is_reverse[region]]
-            target = target_offsets[sequences[region]]
-            size = target_offsets[sequences[region] + 1] - target
+            out[at + 1] = _STRANDS[is_reverse[mapping]]
+            target = target_offsets[sequences[mapping]]
+            size = target_offsets[sequences[mapping] + 1] - target
             at = _put_name(target_text, target, size, out, at + 2)
-            at = put_count(out, at, target_starts[region])
-            at = _put_column(out, at, target_ends[region])
-            at = _put_column(out, at, matches[region])
-            at = _put_column(out, at, block_lengths[region])
+            at = put_count(out, at, target_starts[mapping])
+            at = _put_column(out, at, target_ends[mapping])
+            at = _put_column(out, at, matches[mapping])
+            at = _put_column(out, at, block_lengths[mapping])
             at = _put_column(out, at, qualities[row])
             at = put_text(out, at, _TP)
             out[at] = _TYPES[np.int64(is_primary[row])]
-            at = put_tag(out, at + 1, _CM, counts[region])
-            at = put_tag(out, at, _S1, scores[region])
+            at = put_tag(out, at + 1, _CM, counts[mapping])
+            at = put_tag(out, at, _S1, scores[mapping])
             if is_primary[row]:
-                at = put_tag(out, at, _S2, second_scores[region])
+                at = put_tag(out, at, _S2, second_scores[mapping])
             at = _put_divergence(out, at, divergences[row])
             at = put_tag(out, at, _RL, repeat_lengths[read])
             out[at] = NEWLINE
@@ -225,11 +225,11 @@ def _put_lines(
 def put_paf(
     text: NDArray[np.uint8],
     spans: ReadSpans,
-    mappings: Mappings,
+    reported: ReportedMappings,
     targets: Targets,
-    options: RegionOptions,
+    options: MappingOptions,
 ) -> Lines:
-    """Write the regions of reads as lines of PAF.
+    """Write the mappings of reads as lines of PAF.
 
     Parameters
     ----------
@@ -237,7 +237,7 @@ def put_paf(
         uint8: where the spans lie.
     spans
         n reads.
-    mappings
+    reported
         Of these reads.
     targets
         Of the index.
@@ -247,17 +247,17 @@ def put_paf(
     Returns
     -------
     Lines
-        Those of each read in the order of its regions, reads in their own order. A line of a read
-        without regions, if wanted, is `mm_write_paf`'s: nothing but zeros, `*` and the tag rl.
+        Those of each read in the order of its mappings, reads in their own order. A line of a read
+        without mappings, if wanted, is `mm_write_paf`'s: nothing but zeros, `*` and the tag rl.
     """
-    regions = mappings.regions
+    mappings = reported.mappings
     reads = _ReadArrays(
         read_only(spans.name_starts),
         read_only(spans.name_lengths),
         read_only(spans.lengths),
-        read_only(regions.repeat_lengths),
+        read_only(mappings.repeat_lengths),
     )
-    counts = np.diff(mappings.offsets)
+    counts = np.diff(reported.offsets)
     longest_target = int(np.diff(targets.offsets).max(initial=0))
     lines = np.maximum(counts, 1)
     room = int((lines * (_FIXED_TEXT + longest_target + spans.name_lengths)).sum())
@@ -265,8 +265,8 @@ def put_paf(
     size, written, secondary = _put_lines(
         read_only(text),
         reads,
-        _RegionArrays(*(read_only(getattr(regions, name)) for name in _RegionArrays._fields)),
         _MappingArrays(*(read_only(getattr(mappings, name)) for name in _MappingArrays._fields)),
+        _ReportedArrays(*(read_only(getattr(reported, name)) for name in _ReportedArrays._fields)),
         targets,
         _Wanted(options.prints_secondary, options.prints_unmapped),
         out,

@@ -1,4 +1,4 @@
-"""What comes out of chaining a block of reads: its regions as lines."""
+"""What comes out of chaining a block of reads: its mappings as lines."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from hapgpu.chaining.batches import Regions
+from hapgpu.chaining.batches import Mappings
 from hapgpu.chaining.index.minimizer_index import MinimizerIndex
 from hapgpu.chaining.options import MapOptions
 from hapgpu.chaining.output.paf import put_paf, targets_of
@@ -17,7 +17,7 @@ from hapgpu.io.fastx.spans import ReadSpans
 
 
 @dataclass(frozen=True, slots=True)
-class ChainedBlock:
+class PafBlock:
     """Lines of PAF of a block of reads, and what there is to count.
 
     Attributes
@@ -29,9 +29,9 @@ class ChainedBlock:
     anchors
         How many k-mers they share with the reference, as far as these were looked at.
     mapped
-        How many reads have a region.
+        How many reads have a mapping.
     lines, secondary
-        How many regions were written, and how many of these are not primary.
+        How many mappings were written, and how many of these are not primary.
     """
 
     text: NDArray[np.uint8]
@@ -54,8 +54,8 @@ class ChainedBlock:
         }
 
 
-class LineWriter:
-    """Turns the regions of reads, on the host, into lines of PAF.
+class PafWriter:
+    """Turns the mappings of reads, on the host, into lines of PAF.
 
     Parameters
     ----------
@@ -70,13 +70,13 @@ class LineWriter:
         self._options = options
 
     def __call__(
-        self, block: ReadBlock, spans: ReadSpans, regions: Regions, anchors: int
-    ) -> ChainedBlock:
+        self, block: ReadBlock, spans: ReadSpans, mappings: Mappings, anchors: int
+    ) -> PafBlock:
         """Return the lines of a block, whose reads have so many anchors."""
         options = self._options
-        mappings = assess(regions, options.chains.min_score)
-        lines = put_paf(block.text, spans, mappings, self._targets, options.regions)
-        return ChainedBlock(
+        reported = assess(mappings, options.chains.min_score)
+        lines = put_paf(block.text, spans, reported, self._targets, options.mappings)
+        return PafBlock(
             text=lines.text,
             reads=len(spans),
             bases=int(spans.lengths.sum(dtype=np.int64)),

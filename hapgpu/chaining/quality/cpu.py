@@ -1,4 +1,4 @@
-"""How sure the regions of a read are: divergence, and mapping quality.
+"""How sure the mappings of a read are: divergence, and mapping quality.
 
 The formulas are those of minimap2 (Li 2018, Bioinformatics 34:3094), in the precision in which it
 computes them. They are computed on the host for all devices: the logarithm is the C library's,
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from hapgpu.arrays.bytes import Integer
 from hapgpu.arrays.ragged import offsets_of
 from hapgpu.arrays.ragged_view import read_only
-from hapgpu.chaining.batches import Regions
+from hapgpu.chaining.batches import Mappings
 from hapgpu.runtime.jit import njit, njit_inlined
 
 MOST: Final = 60
@@ -34,12 +34,12 @@ _NEAR: Final = np.float32(0.01)
 
 
 @dataclass(frozen=True, slots=True)
-class Mappings:
-    """Regions that are reported, with what there is to say of each.
+class ReportedMappings:
+    """Mappings that are reported, with what there is to say of each.
 
     Attributes
     ----------
-    regions
+    mappings
         Of n reads.
     rows
         int64[m]: those reported, ascending.
@@ -53,7 +53,7 @@ class Mappings:
         uint8[m]: 0 to `MOST`; 0 of what is not primary.
     """
 
-    regions: Regions
+    mappings: Mappings
     rows: NDArray[np.int64]
     offsets: NDArray[np.int64]
     is_primary: NDArray[np.bool_]
@@ -61,8 +61,8 @@ class Mappings:
     qualities: NDArray[np.uint8]
 
 
-class _RegionArrays(NamedTuple):
-    """Part of `Regions`, for compiled code."""
+class _MappingArrays(NamedTuple):
+    """Part of `Mappings`, for compiled code."""
 
     scores: NDArray[np.int32]
     counts: NDArray[np.int32]
@@ -78,40 +78,40 @@ class _RegionArrays(NamedTuple):
 
 
 @njit
-def _estimate_divergences(regions: _RegionArrays, divergences: NDArray[np.float32]) -> None:
+def _estimate_divergences(mappings: _MappingArrays, divergences: NDArray[np.float32]) -> None:
     """Take each seed that is not in the chain as one with an error in any of its bases."""
-    offsets, mean_spans = regions.offsets, regions.mean_spans
-    matched, expected = regions.seeds_matched, regions.seeds_expected
+    offsets, mean_spans = mappings.offsets, mappings.mean_spans
+    matched, expected = mappings.seeds_matched, mappings.seeds_expected
     for read in range(offsets.size - 1):
-        for region in range(offsets[read], offsets[read + 1]):
+        for mapping in range(offsets[read], offsets[read + 1]):
             divergence = np.float32(0)
-            if matched[region] < expected[region]:
-                share = np.float64(matched[region]) / np.float64(expected[region])
+            if matched[mapping] < expected[mapping]:
+                share = np.float64(matched[mapping]) / np.float64(expected[mapping])
                 divergence = np.float32(1.0 - math.pow(share, 1.0 / np.float64(mean_spans[read])))
-            divergences[region] = divergence
+            divergences[mapping] = divergence
 
 
 @njit
 def _keep(
-    regions: _RegionArrays,
+    mappings: _MappingArrays,
     divergences: NDArray[np.float32],
     rows: NDArray[np.int64],
     counts: NDArray[np.int64],
 ) -> Integer:
-    """List the regions to report: without those that diverge much more than their parents."""
-    offsets, parents, is_retained = regions.offsets, regions.parents, regions.is_retained
+    """List the mappings to report: without those that diverge much more than their parents."""
+    offsets, parents, is_retained = mappings.offsets, mappings.parents, mappings.is_retained
     total = np.int64(0)
     for read in range(offsets.size - 1):
         begin = total
-        for region in range(offsets[read], offsets[read + 1]):
-            if is_retained[region]:
-                # minimap2 moves regions up in place and looks the parent up where it was.
-                place = begin + parents[region]
-                parent = rows[place] if place < total else offsets[read] + parents[region]
+        for mapping in range(offsets[read], offsets[read + 1]):
+            if is_retained[mapping]:
+                # minimap2 moves mappings up in place and looks the parent up where it was.
+                place = begin + parents[mapping]
+                parent = rows[place] if place < total else offsets[read] + parents[mapping]
                 most = divergences[parent] * _FAR
-                if divergences[region] >= most and divergences[region] >= _NEAR:
+                if divergences[mapping] >= most and divergences[mapping] >= _NEAR:
                     continue
-            rows[total] = region
+            rows[total] = mapping
             total += 1
         counts[read] = total - begin
     return total
@@ -125,7 +125,7 @@ def _quality(
     rivals: Integer,
     unique_share: np.float32,
 ) -> Integer:
-    """Return the mapping quality of a primary region, in float32 as minimap2 does."""
+    """Return the mapping quality of a primary mapping, in float32 as minimap2 does."""
     enough = _ONE if score > _FULL_SCORE else _PER_SCORE * np.float32(score)
     enough = np.float32(enough * unique_share)
     enough_anchors = _ONE if count > _FULL_COUNT else _PER_ANCHOR * np.float32(count)
@@ -139,56 +139,56 @@ def _quality(
 
 @njit
 def _assess(
-    regions: _RegionArrays,
+    mappings: _MappingArrays,
     rows: NDArray[np.int64],
     offsets: NDArray[np.int64],
-    least_score: Integer,
+    min_score: Integer,
     is_primary: NDArray[np.bool_],
     qualities: NDArray[np.uint8],
 ) -> None:
-    """Set which of the regions to report are primary, and their mapping qualities."""
-    scores, counts, parents = regions.scores, regions.counts, regions.parents
-    second_scores, rivals = regions.second_scores, regions.rivals
-    first_regions, repeat_lengths = regions.offsets, regions.repeat_lengths
+    """Set which of the mappings to report are primary, and their mapping qualities."""
+    scores, counts, parents = mappings.scores, mappings.counts, mappings.parents
+    second_scores, rivals = mappings.second_scores, mappings.rivals
+    first_mappings, repeat_lengths = mappings.offsets, mappings.repeat_lengths
     for read in range(offsets.size - 1):
         total = np.int64(0)
         for row in range(offsets[read], offsets[read + 1]):
-            region = rows[row]
-            is_primary[row] = parents[region] == region - first_regions[read]
-            total += np.int64(scores[region]) * is_primary[row]
+            mapping = rows[row]
+            is_primary[row] = parents[mapping] == mapping - first_mappings[read]
+            total += np.int64(scores[mapping]) * is_primary[row]
         with_repeats = np.float32(max(total + repeat_lengths[read], 1))
         unique_share = np.float32(np.float32(total) / with_repeats)
         for row in range(offsets[read], offsets[read + 1]):
-            region = rows[row]
+            mapping = rows[row]
             qualities[row] = 0
             if is_primary[row]:
-                second_score = max(np.int64(second_scores[region]), np.int64(least_score))
+                second_score = max(np.int64(second_scores[mapping]), np.int64(min_score))
                 qualities[row] = _quality(
-                    scores[region], counts[region], second_score, rivals[region], unique_share
+                    scores[mapping], counts[mapping], second_score, rivals[mapping], unique_share
                 )
 
 
-def assess(regions: Regions, least_score: int) -> Mappings:
-    """Estimate divergences and mapping qualities, and choose the regions to report.
+def assess(mappings: Mappings, min_score: int) -> ReportedMappings:
+    """Estimate divergences and mapping qualities, and choose the mappings to report.
 
     Parameters
     ----------
-    regions
+    mappings
         Of n reads.
-    least_score
+    min_score
         Of a chain, as the user chose it.
     """
-    arrays = _RegionArrays(
-        *(read_only(getattr(regions, column)) for column in _RegionArrays._fields)
+    arrays = _MappingArrays(
+        *(read_only(getattr(mappings, column)) for column in _MappingArrays._fields)
     )
-    count = regions.scores.size
+    count = mappings.scores.size
     divergences = np.empty(count, dtype=np.float32)
     _estimate_divergences(arrays, divergences)
     rows = np.empty(count, dtype=np.int64)
-    counts = np.empty(regions.offsets.size - 1, dtype=np.int64)
+    counts = np.empty(mappings.offsets.size - 1, dtype=np.int64)
     rows = rows[: _keep(arrays, read_only(divergences), rows, counts)]
     offsets = offsets_of(counts)
     is_primary = np.empty(rows.size, dtype=np.bool_)
     qualities = np.empty(rows.size, dtype=np.uint8)
-    _assess(arrays, read_only(rows), read_only(offsets), least_score, is_primary, qualities)
-    return Mappings(regions, rows, offsets, is_primary, divergences[rows], qualities)
+    _assess(arrays, read_only(rows), read_only(offsets), min_score, is_primary, qualities)
+    return ReportedMappings(mappings, rows, offsets, is_primary, divergences[rows], qualities)

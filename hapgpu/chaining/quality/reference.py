@@ -1,4 +1,4 @@
-"""How far regions diverge from the reference, and how sure it is that they are the right ones."""
+"""How far mappings diverge from the reference, and how sure it is that they are the right ones."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from hapgpu.chaining.anchors.reference import Anchor
-from hapgpu.chaining.mappings.reference import Region
+from hapgpu.chaining.mappings.reference import Mapping
 from hapgpu.chaining.seeds.reference import Seed
 
 HIGHEST: Final = 60
@@ -19,7 +19,7 @@ _RETAINED_LEAST: Final = np.float32(0.01)
 
 
 class SeedCounts(NamedTuple):
-    """How many seeds of the read are in the chain of a region, and how many could be."""
+    """How many seeds of the read are in the chain of a mapping, and how many could be."""
 
     matched: int
     expected: int
@@ -32,13 +32,13 @@ def mean_span(seeds: Sequence[Seed]) -> np.float32:
 
 
 def count_seeds(
-    region: Region, seeds: Sequence[Seed], length: int, target_length: int
+    mapping: Mapping, seeds: Sequence[Seed], length: int, target_length: int
 ) -> SeedCounts:
-    """Count the seeds that a region has, and those that it could have.
+    """Count the seeds that a mapping has, and those that it could have.
 
     These are the seeds from its first to its last one, and another before and behind where read
     and reference go on for the length of one (`mm_est_err`, which at the end compares the start of
-    the region in the read).
+    the mapping in the read).
 
     Parameters
     ----------
@@ -48,8 +48,8 @@ def count_seeds(
         Bases of the read, and of the reference sequence.
     """
     positions = [seed.minimizer.position for seed in seeds]
-    of_anchors = [_position_on_forward_strand(each, length) for each in region.chain.anchors]
-    if region.is_reverse:
+    of_anchors = [_position_on_forward_strand(each, length) for each in mapping.chain.anchors]
+    if mapping.is_reverse:
         of_anchors.reverse()
     first = last = bisect_left(positions, of_anchors[0])
     matched = 1
@@ -59,8 +59,8 @@ def count_seeds(
             matched += 1
     mean = mean_span(seeds)
     expected = last - first + 1
-    expected += bool(region.query.start > mean and region.target.start > mean)
-    left = length - region.query.start, target_length - region.target.end
+    expected += bool(mapping.query.start > mean and mapping.target.start > mean)
+    left = length - mapping.query.start, target_length - mapping.target.end
     expected += bool(left[0] > mean and left[1] > mean)
     return SeedCounts(matched, expected)
 
@@ -86,26 +86,26 @@ def divergence_of(counts: SeedCounts, mean: np.float32) -> np.float32:
     return np.float32(1 - (counts.matched / counts.expected) ** (1 / float(mean)))
 
 
-def drop_divergent(regions: Sequence[Region]) -> list[Region]:
-    """Drop regions on the other strand that diverge far more than their parents.
+def drop_divergent(mappings: Sequence[Mapping]) -> list[Mapping]:
+    """Drop mappings on the other strand that diverge far more than their parents.
 
-    (`mm_filter_strand_retained`.) Numbers stay; as in `select`, regions move up in place, and a
+    (`mm_filter_strand_retained`.) Numbers stay; as in `select`, mappings move up in place, and a
     parent is looked up at its old place.
     """
-    array = list(regions)
+    array = list(mappings)
     kept = 0
-    for region in regions:
-        if region.is_retained:
-            most = array[region.parent].divergence * _RETAINED_RATIO
-            if region.divergence >= max(most, _RETAINED_LEAST):
+    for mapping in mappings:
+        if mapping.is_retained:
+            most = array[mapping.parent].divergence * _RETAINED_RATIO
+            if mapping.divergence >= max(most, _RETAINED_LEAST):
                 continue
-        array[kept] = region
+        array[kept] = mapping
         kept += 1
     return array[:kept]
 
 
-def set_qualities(regions: Sequence[Region], repeat_length: int, min_score: int) -> None:
-    """Set the mapping qualities of the primary regions of a read (`mm_set_mapq2`; Li 2018).
+def set_qualities(mappings: Sequence[Mapping], repeat_length: int, min_score: int) -> None:
+    """Set the mapping qualities of the primary mappings of a read (`mm_set_mapq2`; Li 2018).
 
     Parameters
     ----------
@@ -114,27 +114,27 @@ def set_qualities(regions: Sequence[Region], repeat_length: int, min_score: int)
     min_score
         Least score of a chain.
     """
-    total = sum(region.score for region in regions if region.is_primary)
+    total = sum(mapping.score for mapping in mappings if mapping.is_primary)
     if total == 0:
         return
     unique_share = np.float32(total) / np.float32(total + repeat_length)
-    for region in regions:
-        if region.is_primary:
-            region.quality = _quality(region, unique_share, min_score)
+    for mapping in mappings:
+        if mapping.is_primary:
+            mapping.quality = _quality(mapping, unique_share, min_score)
 
 
-def _quality(region: Region, unique_share: np.float32, min_score: int) -> int:
+def _quality(mapping: Mapping, unique_share: np.float32, min_score: int) -> int:
     """Return the mapping quality, in single precision, each operation rounded."""
     single = np.float32
     by_score = (
-        single(1) if region.score > 100 else single(0.01) * single(region.score)
+        single(1) if mapping.score > 100 else single(0.01) * single(mapping.score)
     ) * unique_share
-    by_count = single(1) if region.count > 10 else single(0.1) * single(region.count)
-    second = single(max(region.second_score, min_score)) / single(region.score)
+    by_count = single(1) if mapping.count > 10 else single(0.1) * single(mapping.count)
+    second = single(max(mapping.second_score, min_score)) / single(mapping.score)
     quality = int(
-        min(by_score, by_count) * single(40) * (single(1) - second) * _logarithm(region.score)
+        min(by_score, by_count) * single(40) * (single(1) - second) * _logarithm(mapping.score)
     )
-    quality -= int(single(4.343) * _logarithm(region.rivals + 1) + single(0.499))
+    quality -= int(single(4.343) * _logarithm(mapping.rivals + 1) + single(0.499))
     return min(max(quality, 0), HIGHEST)
 
 

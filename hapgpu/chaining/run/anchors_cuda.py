@@ -8,7 +8,7 @@ import cupy
 
 from hapgpu.chaining.batches import Anchors, Chains
 from hapgpu.chaining.chains import cuda as chains_cuda
-from hapgpu.chaining.parameters import ChainRules
+from hapgpu.chaining.parameters import ChainParameters
 from hapgpu.chaining.run.anchor_chains import (
     AnchorChains,
     concatenated,
@@ -22,14 +22,14 @@ from hapgpu.runtime.gpu.context import OUT_OF_MEMORY, explained, thread_streams
 _ANCHORS_AT_A_TIME: Final = 1 << 27
 
 
-def chain_on_gpu(anchors: Anchors, rules: ChainRules, device: CudaDevice) -> AnchorChains:
+def chain_on_gpu(anchors: Anchors, parameters: ChainParameters, device: CudaDevice) -> AnchorChains:
     """Chain anchors in host memory, in parts where the memory of the device does not hold them.
 
     Parameters
     ----------
     anchors
         As `ready_anchors.checked_anchors` returns them.
-    rules
+    parameters
         Of chaining.
     device
         Where to compute.
@@ -42,26 +42,28 @@ def chain_on_gpu(anchors: Anchors, rules: ChainRules, device: CudaDevice) -> Anc
     with explained(device):
         pieces = pieces_of(anchors, _ANCHORS_AT_A_TIME)
         return concatenated(
-            [part for piece in pieces for part in _chain_in_parts(piece, rules, device.index)]
+            [part for piece in pieces for part in _chain_in_parts(piece, parameters, device.index)]
         )
 
 
-def _chain_in_parts(anchors: Anchors, rules: ChainRules, device: int) -> list[AnchorChains]:
+def _chain_in_parts(
+    anchors: Anchors, parameters: ChainParameters, device: int
+) -> list[AnchorChains]:
     try:
-        return [_chain_piece(anchors, rules, device)]
+        return [_chain_piece(anchors, parameters, device)]
     except OUT_OF_MEMORY:
         if len(anchors) < 2:  # CuPy has emptied its pool already
             raise
     middle = len(anchors) // 2
     halves = (reads_of(anchors, 0, middle), reads_of(anchors, middle, len(anchors)))
-    return [part for half in halves for part in _chain_in_parts(half, rules, device)]
+    return [part for half in halves for part in _chain_in_parts(half, parameters, device)]
 
 
-def _chain_piece(anchors: Anchors, rules: ChainRules, device: int) -> AnchorChains:
+def _chain_piece(anchors: Anchors, parameters: ChainParameters, device: int) -> AnchorChains:
     with cupy.cuda.Device(device), thread_streams(device, 1)[0] as stream:
         there = Anchors(*(cupy.asarray(array) for array in (anchors.x, anchors.y, anchors.offsets)))
-        scores = cuda.chain_scores(there, rules)
-        chains = chains_cuda.trace_chains(there, scores, rules)
+        scores = cuda.chain_scores(there, parameters)
+        chains = chains_cuda.trace_chains(there, scores, parameters)
         columns = (chains.x, chains.y, chains.anchor_offsets, chains.scores, chains.offsets)
         result = AnchorChains(
             cupy.asnumpy(scores.scores),

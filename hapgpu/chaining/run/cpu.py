@@ -6,10 +6,10 @@ from hapgpu.chaining.anchors.cpu import expand_anchors
 from hapgpu.chaining.chains.cpu import trace_chains
 from hapgpu.chaining.index.minimizer_index import MinimizerIndex
 from hapgpu.chaining.join.cpu import join_chains
-from hapgpu.chaining.mappings.cpu import make_regions, name_hashes
+from hapgpu.chaining.mappings.cpu import make_mappings, name_hashes
 from hapgpu.chaining.options import MapOptions
-from hapgpu.chaining.output.writer import ChainedBlock, LineWriter
-from hapgpu.chaining.run.stages import RegionFinder, Stages
+from hapgpu.chaining.output.writer import PafBlock, PafWriter
+from hapgpu.chaining.run.stages import MappingFinder, Stages
 from hapgpu.chaining.scores.cpu import chain_scores
 from hapgpu.chaining.seeds.cpu import find_seeds
 from hapgpu.chaining.sketch.cpu import sketch
@@ -30,10 +30,10 @@ class CpuChainer:
     """
 
     def __init__(self, index: MinimizerIndex, options: MapOptions) -> None:
-        self._find_regions = RegionFinder(index, options, cpu_stages(index))
-        self._write_lines = LineWriter(index, options)
+        self._find_mappings = MappingFinder(index, options, cpu_stages(index))
+        self._write_lines = PafWriter(index, options)
 
-    def __call__(self, block: ReadBlock) -> ChainedBlock:
+    def __call__(self, block: ReadBlock) -> PafBlock:
         """Chain one block.
 
         Raises
@@ -42,8 +42,8 @@ class CpuChainer:
             A record is malformed; the message names the file and the record.
         """
         spans = parse_block(block, LONG_READS)
-        regions, anchors = self._find_regions(block.text, spans)
-        return self._write_lines(block, spans, regions, anchors)
+        mappings, anchors = self._find_mappings(block.text, spans)
+        return self._write_lines(block, spans, mappings, anchors)
 
 
 def cpu_stages(index: MinimizerIndex) -> Stages:
@@ -57,5 +57,5 @@ def cpu_stages(index: MinimizerIndex) -> Stages:
         trace_chains=trace_chains,
         join_chains=join_chains,
         name_hashes=name_hashes,
-        make_regions=make_regions,
+        make_mappings=make_mappings,
     )

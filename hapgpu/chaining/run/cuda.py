@@ -12,10 +12,10 @@ from hapgpu.chaining.chains.cuda import trace_chains
 from hapgpu.chaining.index.cuda import resident_index
 from hapgpu.chaining.index.minimizer_index import MinimizerIndex
 from hapgpu.chaining.join.cuda import join_chains
-from hapgpu.chaining.mappings.cuda import make_regions, name_hashes, regions_to_host
+from hapgpu.chaining.mappings.cuda import make_mappings, mappings_to_host, name_hashes
 from hapgpu.chaining.options import MapOptions
-from hapgpu.chaining.output.writer import ChainedBlock, LineWriter
-from hapgpu.chaining.run.stages import RegionFinder, Stages
+from hapgpu.chaining.output.writer import PafBlock, PafWriter
+from hapgpu.chaining.run.stages import MappingFinder, Stages
 from hapgpu.chaining.scores.cuda import chain_scores
 from hapgpu.chaining.seeds.cuda import find_seeds
 from hapgpu.chaining.sketch.cuda import sketch
@@ -47,12 +47,12 @@ class CudaChainer:
 
     def __init__(self, index: MinimizerIndex, options: MapOptions, device: CudaDevice) -> None:
         self._device = device
-        self._write_lines = LineWriter(index, options)
+        self._write_lines = PafWriter(index, options)
         with explained(device):
-            self._find_regions = RegionFinder(index, options, cuda_stages(index, device))
+            self._find_mappings = MappingFinder(index, options, cuda_stages(index, device))
         limit_memory(device)
 
-    def __call__(self, block: ReadBlock) -> ChainedBlock:
+    def __call__(self, block: ReadBlock) -> PafBlock:
         """Chain one block, in parts if it does not fit into the memory of the GPU.
 
         Raises
@@ -64,13 +64,13 @@ class CudaChainer:
         """
         return in_parts(block, self._device, self._chain, _joined)
 
-    def _chain(self, block: ReadBlock) -> ChainedBlock:
+    def _chain(self, block: ReadBlock) -> PafBlock:
         number = self._device.index
         with cupy.cuda.Device(number), thread_streams(number, 1)[0]:
             text, spans = bring_to_device(block, LONG_READS, self._device)
-            regions, anchors = self._find_regions(text, spans)
-            spans_here, regions_here = spans_to_host(spans), regions_to_host(regions)
-        return self._write_lines(block, spans_here, regions_here, anchors)
+            mappings, anchors = self._find_mappings(text, spans)
+            spans_here, mappings_here = spans_to_host(spans), mappings_to_host(mappings)
+        return self._write_lines(block, spans_here, mappings_here, anchors)
 
 
 def cuda_stages(index: MinimizerIndex, device: CudaDevice) -> Stages:
@@ -90,12 +90,12 @@ def cuda_stages(index: MinimizerIndex, device: CudaDevice) -> Stages:
         trace_chains=trace_chains,
         join_chains=join_chains,
         name_hashes=name_hashes,
-        make_regions=make_regions,
+        make_mappings=make_mappings,
     )
 
 
-def _joined(parts: Sequence[ChainedBlock]) -> ChainedBlock:
-    return ChainedBlock(
+def _joined(parts: Sequence[PafBlock]) -> PafBlock:
+    return PafBlock(
         text=np.concatenate([part.text for part in parts]),
         reads=sum(part.reads for part in parts),
         bases=sum(part.bases for part in parts),

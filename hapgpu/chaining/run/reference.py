@@ -11,15 +11,15 @@ from hapgpu.chaining.chains.reference import Chain, chains_of
 from hapgpu.chaining.index.reference import Index, cutoff_of
 from hapgpu.chaining.join.reference import joined
 from hapgpu.chaining.mappings.reference import (
-    Region,
+    Mapping,
     hash_of_read,
+    mappings_of,
     matches_and_length,
-    regions_of,
     select,
     set_parents,
 )
 from hapgpu.chaining.options import MapOptions
-from hapgpu.chaining.parameters import chain_rules, join_rules
+from hapgpu.chaining.parameters import chain_parameters, join_parameters
 from hapgpu.chaining.quality.reference import (
     count_seeds,
     divergence_of,
@@ -48,58 +48,58 @@ def paf_lines(
         minimizers = minimizers_of(sequence, index.sketch)
         seeds = seeds_of(minimizers, length, index, cutoff, options.seeds)
         chains = read_chains(seeds, length, index.sketch.k, options)
-        regions = read_regions(name, length, chains, seeds, index, options)
-        if not regions and options.regions.prints_unmapped:
+        mappings = read_mappings(name, length, chains, seeds, index, options)
+        if not mappings and options.mappings.prints_unmapped:
             nowhere = [name, length, 0, 0, "*", "*", 0, 0, 0, 0, 0, 0]
             yield "\t".join(map(str, [*nowhere, f"rl:i:{seeds.repeat_length}"]))
-        for region in regions:
-            if region.is_primary or options.regions.prints_secondary:
-                yield _line(name, length, region, seeds.repeat_length, index)
+        for mapping in mappings:
+            if mapping.is_primary or options.mappings.prints_secondary:
+                yield _line(name, length, mapping, seeds.repeat_length, index)
 
 
 def read_chains(seeds: ReadSeeds, length: int, k: int, options: MapOptions) -> list[Chain]:
     """Chain the seeds of a read of `length` bases."""
-    rules, long_rules = chain_rules(options.chains, k), join_rules(options.chains, k)
+    parameters, long_rules = chain_parameters(options.chains, k), join_parameters(options.chains, k)
     anchors = anchors_of(seeds.kept, length)
-    chains = chains_of(anchors, chain_scores(anchors, rules, k), rules)
+    chains = chains_of(anchors, chain_scores(anchors, parameters, k), parameters)
     return chains if long_rules is None else joined(chains, length, long_rules, k)
 
 
-def read_regions(
+def read_mappings(
     name: str,
     length: int,
     chains: list[Chain],
     seeds: ReadSeeds,
     index: Index,
     options: MapOptions,
-) -> list[Region]:
-    """Turn the chains of a read into the regions to report."""
-    uses_names = options.regions.uses_names
+) -> list[Mapping]:
+    """Turn the chains of a read into the mappings to report."""
+    uses_names = options.mappings.uses_names
     name_hash = hash_of_read(name.encode(), length, uses_names=uses_names)
-    regions = regions_of(chains, length, name_hash)
-    if not options.regions.all_chains:
-        set_parents(regions, options.regions.mask_level)
-        regions = select(regions, index.sketch.k, options.chains, options.regions)
-    for region in regions:
-        counts = count_seeds(region, seeds.kept, length, index.lengths[region.sequence])
-        region.divergence = divergence_of(counts, mean_span(seeds.kept))
-    regions = drop_divergent(regions)
-    set_qualities(regions, seeds.repeat_length, options.chains.min_score)
-    return regions
+    mappings = mappings_of(chains, length, name_hash)
+    if not options.mappings.all_chains:
+        set_parents(mappings, options.mappings.mask_level)
+        mappings = select(mappings, index.sketch.k, options.chains, options.mappings)
+    for mapping in mappings:
+        counts = count_seeds(mapping, seeds.kept, length, index.lengths[mapping.sequence])
+        mapping.divergence = divergence_of(counts, mean_span(seeds.kept))
+    mappings = drop_divergent(mappings)
+    set_qualities(mappings, seeds.repeat_length, options.chains.min_score)
+    return mappings
 
 
-def _line(name: str, length: int, region: Region, repeat_length: int, index: Index) -> str:
-    """Write a region as `mm_write_paf` does without base alignment."""
-    sequence = region.sequence
+def _line(name: str, length: int, mapping: Mapping, repeat_length: int, index: Index) -> str:
+    """Write a mapping as `mm_write_paf` does without base alignment."""
+    sequence = mapping.sequence
     columns = [
-        *(name, length, *region.query, "-" if region.is_reverse else "+"),
-        *(index.names[sequence], index.lengths[sequence], *region.target),
-        *(*matches_and_length(region.chain), region.quality),
-        f"tp:A:{'P' if region.is_primary else 'S'}",
-        f"cm:i:{region.count}",
-        f"s1:i:{region.score}",
-        *([f"s2:i:{region.second_score}"] if region.is_primary else []),
-        "dv:f:0" if region.divergence == np.float32(0) else f"dv:f:{region.divergence:.4f}",
+        *(name, length, *mapping.query, "-" if mapping.is_reverse else "+"),
+        *(index.names[sequence], index.lengths[sequence], *mapping.target),
+        *(*matches_and_length(mapping.chain), mapping.quality),
+        f"tp:A:{'P' if mapping.is_primary else 'S'}",
+        f"cm:i:{mapping.count}",
+        f"s1:i:{mapping.score}",
+        *([f"s2:i:{mapping.second_score}"] if mapping.is_primary else []),
+        "dv:f:0" if mapping.divergence == np.float32(0) else f"dv:f:{mapping.divergence:.4f}",
         f"rl:i:{repeat_length}",
     ]
     return "\t".join(map(str, columns))

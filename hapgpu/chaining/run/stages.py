@@ -9,7 +9,7 @@ from typing import Any
 from hapgpu.chaining.index.build import repeat_cutoff
 from hapgpu.chaining.index.minimizer_index import MinimizerIndex
 from hapgpu.chaining.options import MapOptions
-from hapgpu.chaining.parameters import chain_rules, join_rules
+from hapgpu.chaining.parameters import chain_parameters, join_parameters
 
 Stage = Callable[..., Any]
 """Arrays of reads in, arrays of reads out; its signature is the same on all kinds of devices."""
@@ -24,7 +24,7 @@ class Stages:
     index
         A `MinimizerIndex`, or a `DeviceMinimizerIndex`.
     sketch, find_seeds, expand_anchors, chain_scores, trace_chains, join_chains, name_hashes, \
-make_regions
+make_mappings
         As the modules of the device have them.
     """
 
@@ -36,11 +36,11 @@ make_regions
     trace_chains: Stage
     join_chains: Stage
     name_hashes: Stage
-    make_regions: Stage
+    make_mappings: Stage
 
 
-class RegionFinder:
-    """Finds the regions of reads, stage by stage.
+class MappingFinder:
+    """Finds the mappings of reads, stage by stage.
 
     Parameters
     ----------
@@ -57,11 +57,11 @@ class RegionFinder:
         self._stages = stages
         self._options = options
         self._cutoff = repeat_cutoff(index, options.seeds)
-        self._chain_rules = chain_rules(options.chains, k)
-        self._join_rules = join_rules(options.chains, k)
+        self._chain_rules = chain_parameters(options.chains, k)
+        self._join_rules = join_parameters(options.chains, k)
 
     def __call__(self, text: Any, spans: Any) -> tuple[Any, int]:
-        """Return the regions of reads, and how many anchors they come from.
+        """Return the mappings of reads, and how many anchors they come from.
 
         Parameters
         ----------
@@ -72,18 +72,18 @@ class RegionFinder:
 
         Returns
         -------
-        Regions
+        Mappings
             On the device.
         """
         do, options, lengths = self._stages, self._options, spans.lengths
         seeds = self._seeds(text, spans)
         chains, anchors = self._chains(seeds, lengths)
         names = (spans.name_starts, spans.name_lengths)
-        hashes = do.name_hashes(text, *names, lengths, options.regions.uses_names)
-        regions = do.make_regions(
-            chains, seeds, lengths, hashes, do.index, options.chains, options.regions
+        hashes = do.name_hashes(text, *names, lengths, options.mappings.uses_names)
+        mappings = do.make_mappings(
+            chains, seeds, lengths, hashes, do.index, options.chains, options.mappings
         )
-        return regions, anchors
+        return mappings, anchors
 
     def _seeds(self, text: Any, spans: Any) -> Any:
         do = self._stages

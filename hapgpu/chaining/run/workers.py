@@ -7,13 +7,13 @@ from typing import Final, TypeAlias
 
 from hapgpu.chaining.index.minimizer_index import MinimizerIndex
 from hapgpu.chaining.options import MapOptions
-from hapgpu.chaining.output.writer import ChainedBlock
+from hapgpu.chaining.output.writer import PafBlock
 from hapgpu.chaining.run.cpu import CpuChainer
 from hapgpu.io.fastx.block_transfer import BlockTransfer, transfer_for
 from hapgpu.io.fastx.read_block import ReadBlock
 from hapgpu.runtime.devices import CudaDevice, Device
 
-Chainer: TypeAlias = Callable[[ReadBlock], ChainedBlock]
+Chainer: TypeAlias = Callable[[ReadBlock], PafBlock]
 """Raises InputError where a block is malformed; the message names the file and the record."""
 _CPU_BLOCK: Final = 4 << 20
 _GPU_BLOCK: Final = 128 << 20

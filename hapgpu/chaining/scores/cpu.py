@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from hapgpu.arrays.bytes import Integer
 from hapgpu.arrays.ragged_view import read_only
 from hapgpu.chaining.batches import Anchors, ChainScores
-from hapgpu.chaining.parameters import ChainRules
+from hapgpu.chaining.parameters import ChainParameters
 from hapgpu.chaining.scores.pair_score import (
     MARK,
     NONE,
@@ -25,7 +25,7 @@ from hapgpu.chaining.scores.pair_score import (
     SCORE,
     SPAN,
     fill_table,
-    link,
+    pair_score,
 )
 from hapgpu.runtime.jit import njit, njit_inlined
 
@@ -33,14 +33,14 @@ _NEVER: Final = np.int32(-(2**31))
 _BLOCK: Final = 256
 
 
-def chain_scores(anchors: Anchors, rules: ChainRules) -> ChainScores:
+def chain_scores(anchors: Anchors, parameters: ChainParameters) -> ChainScores:
     """Find the best chain that ends at each anchor, in one thread.
 
     Parameters
     ----------
     anchors
         Of n reads, each with fewer than 2**31 anchors at positions below 2**31.
-    rules
+    parameters
         Where `max_skip` is at least `max_iterations`, every predecessor is visited.
     """
     scores = np.empty(anchors.x.size, dtype=np.int32)
@@ -49,11 +49,11 @@ def chain_scores(anchors: Anchors, rules: ChainRules) -> ChainScores:
         read_only(anchors.x),
         read_only(anchors.y),
         read_only(anchors.offsets),
-        np.uint64(rules.max_distance_x),
-        np.uint32(rules.max_distance_y),
-        rules.penalties.astype(np.int32),
-        rules.max_skip,
-        rules.max_iterations,
+        np.uint64(parameters.max_distance_x),
+        np.uint32(parameters.max_distance_y),
+        parameters.penalties.astype(np.int32),
+        parameters.max_skip,
+        parameters.max_iterations,
         scores,
         predecessors,
     )
@@ -61,7 +61,7 @@ def chain_scores(anchors: Anchors, rules: ChainRules) -> ChainScores:
 
 
 @njit
-def _score_reads(
+def _score_reads(  # noqa: PLR0913, PLR0917  (compiled code takes no keywords)
     x: NDArray[np.uint64],
     y: NDArray[np.uint64],
     offsets: NDArray[np.int64],
@@ -89,7 +89,7 @@ def _score_reads(
 
 
 @njit_inlined
-def _score_read(
+def _score_read(  # noqa: PLR0913, PLR0917  (compiled code takes no keywords)
     x: NDArray[np.uint64],
     begin: Integer,
     count: Integer,
@@ -138,7 +138,7 @@ def _score(
     table: NDArray[np.int32], penalties: NDArray[np.int32], reach_y: Integer, i: Integer, j: Integer
 ) -> Any:
     """Return the score of the best chain over anchor j to anchor i; `_NEVER` if none may go so."""
-    score, _, query_step, gap = link(table, penalties, i, j)
+    score, _, query_step, gap = pair_score(table, penalties, i, j)
     allowed = (np.uint32(query_step - 1) < reach_y) & (gap < np.uint32(penalties.size))
     return score if allowed else _NEVER
 
@@ -164,7 +164,7 @@ def _best_of_all(
         highest = _NEVER
         for j in range(np.uint64(begin), np.uint64(end)):
             score = _score(table, penalties, reach_y, np.uint64(i), j)
-            highest = score if score > highest else highest
+            highest = score if score > highest else highest  # noqa: FURB136  (max() costs the vectorisation)
         if highest > best:
             best, nearest = highest, end - 1
         end = begin
@@ -175,7 +175,7 @@ def _best_of_all(
 
 
 @njit_inlined
-def _best_until_skipped(
+def _best_until_skipped(  # noqa: PLR0917  (compiled code takes no keywords)
     table: NDArray[np.int32],
     penalties: NDArray[np.int32],
     reach_y: Integer,

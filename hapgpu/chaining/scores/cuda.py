@@ -8,7 +8,7 @@ import cupy
 import numpy as np
 
 from hapgpu.chaining.batches import Anchors, ChainScores
-from hapgpu.chaining.parameters import ChainRules
+from hapgpu.chaining.parameters import ChainParameters
 from hapgpu.chaining.scores.segments_cuda import (
     ANCHOR_ARRAYS,
     BINS,
@@ -22,8 +22,8 @@ from hapgpu.runtime.gpu.launch import load_kernel
 from hapgpu.runtime.gpu.work_queue import persistent_blocks
 
 _THREADS: Final = 256
-_MOST_SHARED_PENALTIES: Final = 2048  # as in the source
-_MOST_SHARED_RANKS: Final = 5120  # so too
+_MAX_SHARED_PENALTIES: Final = 2048  # as in the source
+_MAX_SHARED_RANKS: Final = 5120  # so too
 _MORE_WORDS: Final = 8  # of marks, which a walk may look at behind the last
 _LARGEST: Final = 2**31 - 1
 
@@ -53,7 +53,7 @@ CHAIN_NEAR: Final = _kernel(is_shared=True)
 CHAIN_FAR: Final = _kernel(is_shared=False)
 
 
-def chain_scores(anchors: Anchors, rules: ChainRules) -> ChainScores:
+def chain_scores(anchors: Anchors, parameters: ChainParameters) -> ChainScores:
     """Find the best chain that ends at each anchor, as minimap2 2.30 does (`mg_lchain_dp`).
 
     Anchors farther apart on the reference than neighbours in a chain may be cut a read into
@@ -66,7 +66,7 @@ def chain_scores(anchors: Anchors, rules: ChainRules) -> ChainScores:
     ----------
     anchors
         Of a batch, on the device; less than 2**31 of a read.
-    rules
+    parameters
         Of chaining.
 
     Returns
@@ -82,20 +82,20 @@ def chain_scores(anchors: Anchors, rules: ChainRules) -> ChainScores:
     total = int(anchors.x.size)
     scores = ChainScores(cupy.empty(total, dtype=np.int32), cupy.empty(total, dtype=np.int32))
     if total:
-        max_distance = min(rules.max_distance_x, _LARGEST)
+        max_distance = min(parameters.max_distance_x, _LARGEST)
         segments = cut_into_segments(anchors, scores, max_distance)
-        chain_segments(anchors, segments, scores, rules)
+        chain_segments(anchors, segments, scores, parameters)
     return scores
 
 
 def chain_segments(
-    anchors: Anchors, segments: Segments, scores: ChainScores, rules: ChainRules
+    anchors: Anchors, segments: Segments, scores: ChainScores, parameters: ChainParameters
 ) -> None:
     """Set the scores and predecessors of all anchors that are in segments."""
     total, device = int(anchors.x.size), cupy.cuda.Device().id
-    penalties = cupy.asarray(rules.penalties)
+    penalties = cupy.asarray(parameters.penalties)
     is_near = (
-        penalties.size <= _MOST_SHARED_PENALTIES and rules.max_iterations <= _MOST_SHARED_RANKS
+        penalties.size <= _MAX_SHARED_PENALTIES and parameters.max_iterations <= _MAX_SHARED_RANKS
     )
     words = 1 if is_near else total // 16 + _MORE_WORDS
     loaded = load_kernel(CHAIN_NEAR if is_near else CHAIN_FAR, device)
@@ -118,10 +118,10 @@ def chain_segments(
             BINS,
             penalties.size,
             1,
-            min(rules.max_distance_x, _LARGEST),
-            min(rules.max_distance_x, rules.max_distance_y, _LARGEST),
-            rules.bandwidth,
-            min(max(rules.max_skip, 0), _LARGEST),
-            min(max(rules.max_iterations, 0), _LARGEST),
+            min(parameters.max_distance_x, _LARGEST),
+            min(parameters.max_distance_x, parameters.max_distance_y, _LARGEST),
+            parameters.bandwidth,
+            min(max(parameters.max_skip, 0), _LARGEST),
+            min(max(parameters.max_iterations, 0), _LARGEST),
         ),
     )

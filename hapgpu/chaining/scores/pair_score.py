@@ -38,7 +38,9 @@ def fill_table(
 
 
 @njit_inlined
-def link(table: NDArray[np.int32], penalties: NDArray[np.int32], i: Integer, j: Integer) -> Any:
+def pair_score(
+    table: NDArray[np.int32], penalties: NDArray[np.int32], i: Integer, j: Integer
+) -> Any:
     """Return the score of the best chain over anchor j to anchor i, the steps, and their gap.
 
     Where the gap (by how many bases the two steps differ) has no penalty, the score means nothing.

@@ -18,7 +18,7 @@ from typing import Final
 import numpy as np
 
 from hapgpu.chaining.anchors.reference import Anchor
-from hapgpu.chaining.parameters import ChainRules
+from hapgpu.chaining.parameters import ChainParameters
 
 NONE: Final = -1
 """The predecessor of an anchor with which a chain begins."""
@@ -35,7 +35,7 @@ class Scores:
     predecessors: list[int]
 
 
-def chain_scores(anchors: Sequence[Anchor], rules: ChainRules, k: int) -> Scores:
+def chain_scores(anchors: Sequence[Anchor], parameters: ChainParameters, k: int) -> Scores:
     """Score the sorted anchors of a read (minimap2's `mg_lchain_dp`).
 
     Predecessors are visited from the nearest to the farthest, so that the nearest of equally good
@@ -44,7 +44,7 @@ def chain_scores(anchors: Sequence[Anchor], rules: ChainRules, k: int) -> Scores
 
     Parameters
     ----------
-    rules
+    parameters
         All but its penalties, which follow from `k`.
     k
         Bases of the minimizers; gaps cost the more the longer they are.
@@ -54,19 +54,19 @@ def chain_scores(anchors: Sequence[Anchor], rules: ChainRules, k: int) -> Scores
     peak = NONE
     order = [anchor.x for anchor in anchors]
     for i, anchor in enumerate(anchors):
-        search = Search(anchor.span, rules.max_skip)
-        first = first_in_reach(order, anchor, rules.max_distance_x)
-        end = max(first, i - rules.max_iterations) - 1
+        search = Search(anchor.span, parameters.max_skip)
+        first = first_in_reach(order, anchor, parameters.max_distance_x)
+        end = max(first, i - parameters.max_iterations) - 1
         nearest_first = range(i - 1, end, -1)
         for j in nearest_first:
-            if not _may_precede(anchors[j], anchor, rules):
+            if not _may_precede(anchors[j], anchor, parameters):
                 continue
             if search.gives_up(j, scores[j] + gain(anchors[j], anchor, k), predecessors[j]):
                 end = j
                 break
         if peak < first:
             peak = max(nearest_first, key=scores.__getitem__, default=NONE)
-        if NONE < peak < end and _may_precede(anchors[peak], anchor, rules):
+        if NONE < peak < end and _may_precede(anchors[peak], anchor, parameters):
             search.try_one(peak, scores[peak] + gain(anchors[peak], anchor, k))
         scores.append(search.best)
         predecessors.append(search.predecessor)
@@ -125,12 +125,12 @@ def first_in_reach(order: Sequence[int], anchor: Anchor, distance: int) -> int:
     return bisect_left(order, anchor.x - min(distance, anchor.target))
 
 
-def _may_precede(before: Anchor, after: Anchor, rules: ChainRules) -> bool:
+def _may_precede(before: Anchor, after: Anchor, parameters: ChainParameters) -> bool:
     """Tell whether a chain may go from an anchor in reach to another."""
     return (
         before.target < after.target
-        and 0 < after.query - before.query <= rules.max_distance_y
-        and gap_between(before, after) <= rules.bandwidth
+        and 0 < after.query - before.query <= parameters.max_distance_y
+        and gap_between(before, after) <= parameters.bandwidth
     )
 
 

@@ -15,7 +15,7 @@ from hapgpu.runtime.gpu.launch import load_kernel
 BINS: Final = 31  # as in the source
 _THREADS: Final = 256
 _BLOCKS_PER_READ: Final = 32 * 32 // _THREADS  # a warp for each of the parts in the source
-_MOST_BLOCKS: Final = 8192
+_MAX_BLOCKS: Final = 8192
 
 ANCHOR_ARRAYS: Final = (Array("x", np.uint64, "anchors"), Array("y", np.uint64, "anchors"))
 OFFSETS: Final = Array("offsets", np.int64, "reads", extra=1)
@@ -89,7 +89,7 @@ def cut_into_segments(anchors: Anchors, scores: ChainScores, max_distance: int) 
         cupy.empty((capacity, 2), dtype=np.int64), cupy.zeros(BINS, dtype=np.uint32)
     )
     load_kernel(LIST_SEGMENTS, cupy.cuda.Device().id).launch(
-        min(len(anchors) * _BLOCKS_PER_READ, _MOST_BLOCKS),
+        min(len(anchors) * _BLOCKS_PER_READ, _MAX_BLOCKS),
         _THREADS,
         (
             anchors.x,

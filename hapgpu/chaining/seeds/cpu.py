@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hapgpu.arrays.bytes import Integer
-from hapgpu.arrays.ragged_view import Rows, longest_row, read_only
+from hapgpu.arrays.ragged_view import RaggedView, longest_row, read_only
 from hapgpu.chaining.batches import Minimizers, Seeds
 from hapgpu.chaining.index.cpu import (
     LOOKUPS,
@@ -64,7 +64,7 @@ def find_seeds(
     repeat_lengths = np.empty(lengths.size, dtype=np.int32)
     count = _find_seeds(
         compiled_table(index),
-        Rows(read_only(minimizers.keys), read_only(minimizers.offsets)),
+        RaggedView(read_only(minimizers.keys), read_only(minimizers.offsets)),
         read_only(minimizers.places),
         read_only(lengths),
         cutoff,
@@ -85,9 +85,9 @@ def find_seeds(
 
 
 @njit
-def _find_seeds(
+def _find_seeds(  # noqa: PLR0913, PLR0917  (compiled code takes no keywords)
     table: CompiledTable,
-    minimizer_keys: Rows,
+    minimizer_keys: RaggedView,
     minimizer_places: NDArray[np.uint32],
     lengths: NDArray[np.int32],
     cutoff: int,
@@ -115,9 +115,9 @@ def _find_seeds(
 
 
 @njit
-def _append_read(
+def _append_read(  # noqa: PLR0917  (compiled code takes no keywords)
     table: CompiledTable,
-    minimizer_keys: Rows,
+    minimizer_keys: RaggedView,
     minimizer_places: NDArray[np.uint32],
     read: Integer,
     lookups: Lookups,

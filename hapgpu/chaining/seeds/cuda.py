@@ -12,12 +12,12 @@ from numpy.typing import NDArray
 from hapgpu.chaining.batches import Minimizers, Seeds
 from hapgpu.chaining.index.cuda import DeviceMinimizerIndex
 from hapgpu.chaining.options import SeedOptions
-from hapgpu.chaining.seeds.repetitive_seeds import MOST_KEPT, MOST_OCCURRENCES
+from hapgpu.chaining.seeds.repetitive_seeds import MAX_KEPT, MAX_OCCURRENCES
 from hapgpu.runtime.gpu.kernel import Array, Kernel, Scalar
 from hapgpu.runtime.gpu.work_queue import WARP, launch_threads
 
 _THREADS: Final = 256
-_MOST_INT: Final = 2**31 - 1
+_MAX_INT: Final = 2**31 - 1
 _ROUNDING: Final = 0.499  # as in repeats.py
 
 _KEYS = Array("keys", np.uint64, "minimizers")
@@ -134,7 +134,7 @@ def find_seeds(
     Seeds
         In arrays of CuPy.
     """
-    cutoff = min(cutoff, _MOST_INT)
+    cutoff = min(cutoff, _MAX_INT)
     is_frequent = _frequent(minimizers, cutoff, options.read_fraction)
     first_hits, hit_counts = _look_up(index, minimizers, is_frequent)
     steps = steps_of_runs(cutoff, options.occurrence_distance)
@@ -193,14 +193,14 @@ def steps_of_runs(cutoff: int, distance: int) -> NDArray[np.int32]:
     NDArray[np.int32]
         Empty if all repetitive seeds are to be dropped, even one that is alone.
     """
-    if distance <= 0 or cutoff >= MOST_OCCURRENCES:
+    if distance <= 0 or cutoff >= MAX_OCCURRENCES:
         return np.empty(0, dtype=np.int32)
     steps = []
-    for kept in range(1, MOST_KEPT + 1):
+    for kept in range(1, MAX_KEPT + 1):
         bases = max(int((kept - _ROUNDING) * distance) - 1, 0)
         while int(bases / distance + _ROUNDING) < kept:
             bases += 1
-        steps.append(min(bases, _MOST_INT))
+        steps.append(min(bases, _MAX_INT))
     return np.array(steps, dtype=np.int32)
 
 

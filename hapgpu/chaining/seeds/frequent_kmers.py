@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hapgpu.arrays.bytes import Integer
-from hapgpu.arrays.ragged_view import Rows, longest_row, read_only
+from hapgpu.arrays.ragged_view import RaggedView, longest_row, read_only
 from hapgpu.chaining.batches import Minimizers
 from hapgpu.chaining.index.minimizer_index import MIX
 from hapgpu.chaining.sort.cpu import radix_sort
@@ -33,7 +33,7 @@ def drop_frequent(minimizers: Minimizers, cutoff: int, fraction: float) -> Minim
     is_frequent = np.zeros(minimizers.keys.size, dtype=np.bool_)
     keys, offsets = read_only(minimizers.keys), read_only(minimizers.offsets)
     if fraction <= 0 or not _mark_frequent(
-        Rows(keys, offsets), cutoff, np.float32(fraction), is_frequent
+        RaggedView(keys, offsets), cutoff, np.float32(fraction), is_frequent
     ):
         return minimizers
     kept = np.flatnonzero(~is_frequent)
@@ -42,7 +42,7 @@ def drop_frequent(minimizers: Minimizers, cutoff: int, fraction: float) -> Minim
 
 @njit
 def _mark_frequent(
-    minimizer_keys: Rows,
+    minimizer_keys: RaggedView,
     cutoff: int,
     fraction: np.float32,
     is_frequent: NDArray[np.bool_],

@@ -1,7 +1,7 @@
 """Seeds: the minimizers of a read that occur in the reference, without most repetitive ones.
 
-The rules for repetitive minimizers are those of Li 2021, and of minimap2 2.23 for those that are
-frequent in the read itself.
+The parameters for repetitive minimizers are those of Li 2021, and of minimap2 2.23 for those that
+are frequent in the read itself.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from hapgpu.chaining.index.reference import Hit, Index
 from hapgpu.chaining.options import SeedOptions
 from hapgpu.chaining.sketch.reference import Minimizer
 
-MOST_HITS: Final = 4095
+MAX_HITS: Final = 4095
 """Hits above which a seed is never kept, if some repetitive ones are."""
-MOST_KEPT: Final = 128
+MAX_KEPT: Final = 128
 """Repetitive seeds that are kept at most between two that are not."""
 
 
@@ -98,7 +98,7 @@ def _repetitive_to_drop(seeds: Sequence[Seed], length: int, cutoff: int, distanc
     def is_repetitive(number: int) -> bool:
         return len(seeds[number].hits) > cutoff
 
-    if distance == 0 or cutoff >= MOST_HITS:
+    if distance == 0 or cutoff >= MAX_HITS:
         return set(filter(is_repetitive, range(len(seeds))))
     dropped: set[int] = set()
     if len(seeds) <= 1:
@@ -110,10 +110,10 @@ def _repetitive_to_drop(seeds: Sequence[Seed], length: int, cutoff: int, distanc
         first, last = members[0], members[-1]
         before = seeds[first - 1].minimizer.position if first > 0 else 0
         after = seeds[last + 1].minimizer.position if last + 1 < len(seeds) else length
-        room = min(int((after - before) / distance + 0.499), MOST_KEPT)
+        room = min(int((after - before) / distance + 0.499), MAX_KEPT)
         members.sort(key=lambda number: len(seeds[number].hits))
         dropped.update(members[room:])
-        dropped.update(number for number in members if len(seeds[number].hits) > MOST_HITS)
+        dropped.update(number for number in members if len(seeds[number].hits) > MAX_HITS)
     return dropped
 
 

@@ -11,9 +11,9 @@ from hapgpu.arrays.bytes import Integer
 from hapgpu.chaining.sort.cpu import radix_sort
 from hapgpu.runtime.jit import njit
 
-MOST_OCCURRENCES: Final = 4095
+MAX_OCCURRENCES: Final = 4095
 """Hits above which no seed is kept, however few seeds are near it."""
-MOST_KEPT: Final = 128
+MAX_KEPT: Final = 128
 """Repetitive seeds kept at most between two that are not."""
 
 _ROUNDING: Final = 0.499
@@ -50,7 +50,7 @@ def new_run_scratch(seeds: Integer) -> RunScratch:
 
 
 @njit
-def drop_repetitive(
+def drop_repetitive(  # noqa: PLR0917  (compiled code takes no keywords)
     seeds: SeedColumns,
     begin: Integer,
     end: Integer,
@@ -70,7 +70,7 @@ def drop_repetitive(
         Where its seeds end now, and how many bases of the read those dropped cover.
     """
     is_dropped = scratch.is_dropped
-    if distance > 0 and cutoff < MOST_OCCURRENCES:
+    if distance > 0 and cutoff < MAX_OCCURRENCES:
         if end - begin == 1:
             return end, 0
         _mark_runs(seeds, begin, end, length, cutoff, distance, scratch)
@@ -82,7 +82,7 @@ def drop_repetitive(
 
 
 @njit
-def _mark_runs(
+def _mark_runs(  # noqa: PLR0917  (compiled code takes no keywords)
     seeds: SeedColumns,
     begin: Integer,
     end: Integer,
@@ -119,7 +119,7 @@ def _mark_run(
 ) -> None:
     """Mark a run of seeds but for up to `most` with the fewest hits, the first of equals."""
     ranks, members, is_dropped = scratch.ranks, scratch.members, scratch.is_dropped
-    kept: Integer = min(most, np.int64(MOST_KEPT))
+    kept: Integer = min(most, np.int64(MAX_KEPT))
     count = end - begin
     for k in range(count):
         ranks[k] = hit_counts[begin + k] << 32 | k
@@ -127,7 +127,7 @@ def _mark_run(
     radix_sort(ranks, members, _BEGIN, count)
     for k in range(count):
         seed = np.int64(members[k])
-        is_dropped[seed - read_begin] = k >= kept or hit_counts[seed] > MOST_OCCURRENCES
+        is_dropped[seed - read_begin] = k >= kept or hit_counts[seed] > MAX_OCCURRENCES
 
 
 @njit

@@ -21,14 +21,14 @@ from hapgpu.chaining.sketch.kmers import (
     NO_KMER,
     SLOT_COUNT,
     SLOTS,
+    KmerSlots,
     Sequence,
-    Slots,
-    any_slots,
     begin_sequence,
+    fill_slots,
+    fill_slots_hpc,
     keep_last,
     new_slots,
     new_state,
-    simple_slots,
 )
 from hapgpu.runtime.jit import njit, njit_inlined
 
@@ -75,13 +75,13 @@ def sketch(
 
 
 @njit
-def _sketch_all(
+def _sketch_all(  # noqa: PLR0917  (compiled code takes no keywords)
     text: NDArray[np.uint8],
     starts: NDArray[np.int32],
     lengths: NDArray[np.int32],
     k: int,
     w: int,
-    is_hpc: bool,
+    is_hpc: bool,  # noqa: FBT001  (compiled code takes no keywords)
     codes: NDArray[np.uint8],
     found: _Found,
 ) -> tuple[NDArray[np.uint64], NDArray[np.uint32], NDArray[np.int64]]:
@@ -95,12 +95,12 @@ def _sketch_all(
 
 
 @njit
-def _sketch_one(
+def _sketch_one(  # noqa: PLR0917  (compiled code takes no keywords)
     sequence: Sequence,
     k: Integer,
     w: Integer,
-    is_hpc: bool,
-    slots: Slots,
+    is_hpc: bool,  # noqa: FBT001  (compiled code takes no keywords)
+    slots: KmerSlots,
     found: _Found,
     count: Integer,
 ) -> tuple[_Found, Integer]:
@@ -116,11 +116,11 @@ def _sketch_one(
         is_steady = state[SLOT_COUNT] >= w + k
         made: Integer = np.int64(0)
         if is_steady and k % 2 and not is_hpc:
-            made = simple_slots(sequence, at, k, w, slots)
+            made = fill_slots(sequence, at, k, w, slots)
             at += made
         if not made:
             most = SLOTS if is_steady else w + k
-            at, made, is_unbroken = any_slots(sequence, at, k, w, is_hpc, most, slots)
+            at, made, is_unbroken = fill_slots_hpc(sequence, at, k, w, is_hpc, most, slots)
             is_steady = is_steady and is_unbroken
         if is_steady:
             least, count = _steady_minima(slots, w, made, least, found, count)
@@ -135,30 +135,30 @@ def _sketch_one(
 
 @njit
 def _steady_minima(
-    slots: Slots, w: Integer, made: Integer, least: Integer, found: _Found, count: Integer
+    slots: KmerSlots, w: Integer, made: Integer, least: Integer, found: _Found, count: Integer
 ) -> tuple[Integer, Integer]:
     """Search windows that lie within one stretch without ambiguous bases.
 
     Returns the place of the last of the least keys in the last window, and the new count.
     """
     keys, places, found_keys, found_places = slots.keys, slots.places, found.keys, found.places
-    least_key = keys[np.uint64(least)]
+    min_key = keys[np.uint64(least)]
     for slot in range(w, w + made):
         key = keys[np.uint64(slot)]
-        if key <= least_key:
+        if key <= min_key:
             count = _emit(keys, places, least, found_keys, found_places, count)
-            least, least_key = slot, key
+            least, min_key = slot, key
         elif slot - least == w:
             count = _emit(keys, places, least, found_keys, found_places, count)
             least = _last_least(keys, slot - w + 1, slot)
-            least_key = keys[np.uint64(least)]
+            min_key = keys[np.uint64(least)]
             count = _emit_equal(keys, places, slot - w + 1, least, found_keys, found_places, count)
     return least, count
 
 
 @njit
-def _any_minima(
-    slots: Slots,
+def _any_minima(  # noqa: PLR0917  (compiled code takes no keywords)
+    slots: KmerSlots,
     k: Integer,
     w: Integer,
     made: Integer,
@@ -166,7 +166,7 @@ def _any_minima(
     found: _Found,
     count: Integer,
 ) -> tuple[Integer, Integer]:
-    """Search windows by all rules; the first of a stretch tells nothing that has left it."""
+    """Search windows by all parameters; the first of a stretch tells nothing that has left it."""
     keys, places, found_keys, found_places = slots.keys, slots.places, found.keys, found.places
     for slot in range(w, w + made):
         first, length = slot - w + 1, slots.counts[np.uint64(slot)]
@@ -189,10 +189,10 @@ def _any_minima(
 @njit_inlined
 def _last_least(keys: NDArray[np.uint64], first: Integer, last: Integer) -> Integer:
     """Return the place of the least key, the last of equal ones."""
-    least, least_key = first, keys[np.uint64(first)]
+    least, min_key = first, keys[np.uint64(first)]
     for slot in range(first + 1, last + 1):
-        if keys[np.uint64(slot)] <= least_key:
-            least, least_key = slot, keys[np.uint64(slot)]
+        if keys[np.uint64(slot)] <= min_key:
+            least, min_key = slot, keys[np.uint64(slot)]
     return least
 
 
@@ -212,7 +212,7 @@ def _emit(
 
 
 @njit_inlined
-def _emit_equal(
+def _emit_equal(  # noqa: PLR0917  (compiled code takes no keywords)
     keys: NDArray[np.uint64],
     places: NDArray[np.uint32],
     first: Integer,

@@ -51,7 +51,7 @@ class Sequence(NamedTuple):
     state: NDArray[np.int64]
 
 
-class Slots(NamedTuple):
+class KmerSlots(NamedTuple):
     """The last w slots and then the new ones: keys, places, and slots since an ambiguous base."""
 
     keys: NDArray[np.uint64]
@@ -60,9 +60,9 @@ class Slots(NamedTuple):
 
 
 @njit
-def new_slots(w: Integer) -> Slots:
+def new_slots(w: Integer) -> KmerSlots:
     """Return room for the slots of windows of this width."""
-    return Slots(
+    return KmerSlots(
         np.empty(w + SLOTS, np.uint64),
         np.empty(w + SLOTS, np.uint32),
         np.empty(w + SLOTS, np.int32),
@@ -76,7 +76,7 @@ def new_state() -> NDArray[np.int64]:
 
 
 @njit
-def begin_sequence(state: NDArray[np.int64], w: Integer, slots: Slots) -> None:
+def begin_sequence(state: NDArray[np.int64], w: Integer, slots: KmerSlots) -> None:
     """Forget the sequence before; the first window is empty."""
     for i in range(state.size):
         state[i] = 0
@@ -98,7 +98,9 @@ def _hash(kmer: Integer, mask: Integer) -> Integer:
 
 
 @njit
-def simple_slots(sequence: Sequence, at: Integer, k: Integer, w: Integer, slots: Slots) -> Integer:
+def fill_slots(
+    sequence: Sequence, at: Integer, k: Integer, w: Integer, slots: KmerSlots
+) -> Integer:
     """Make slots where each base ends a k-mer, of odd length: none is its own complement.
 
     Returns how many, or 0 if a base among them is ambiguous; nothing has changed then.
@@ -127,14 +129,14 @@ def simple_slots(sequence: Sequence, at: Integer, k: Integer, w: Integer, slots:
 
 
 @njit
-def any_slots(
+def fill_slots_hpc(  # noqa: PLR0917  (compiled code takes no keywords)
     sequence: Sequence,
     at: Integer,
     k: Integer,
     w: Integer,
-    is_hpc: bool,
+    is_hpc: bool,  # noqa: FBT001  (compiled code takes no keywords)
     most: Integer,
-    slots: Slots,
+    slots: KmerSlots,
 ) -> tuple[Integer, Integer, bool]:
     """Make up to `most` slots; return where they end, how many, and if no base was ambiguous."""
     text, codes, state = sequence.text, sequence.codes, sequence.state

@@ -21,7 +21,7 @@ LONGEST_INSERTION: Final = 64
 """Elements up to which an insertion sort is made, which is stable."""
 
 # A bucket adds at most 256 pending ranges in the place of one, and there are eight bytes.
-_MOST_PENDING: Final = 8 * 255 + 1
+_MAX_PENDING: Final = 8 * 255 + 1
 
 _0, _1, _7, _63, _255, _256 = map(np.uint64, (0, 1, 7, 63, 255, 256))
 _LONGEST_INSERTION = np.uint64(LONGEST_INSERTION)
@@ -57,7 +57,7 @@ def _sort_by_bytes(
     """
     heads = np.empty(256, dtype=np.uint64)
     ends = np.empty(256, dtype=np.uint64)
-    pending = np.empty((_MOST_PENDING, 2), dtype=np.uint64)
+    pending = np.empty((_MAX_PENDING, 2), dtype=np.uint64)
     pending[0, 0], pending[0, 1] = begin, end
     count = _1
     while count:

@@ -64,7 +64,7 @@ FILES: Final = CommandFiles(
 )
 
 
-def bench(
+def bench(  # noqa: PLR0913  (its parameters are the options)
     *,
     what: Annotated[
         Benchmark,

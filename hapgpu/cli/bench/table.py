@@ -16,7 +16,7 @@ from hapgpu.benchmark.measurement import Measurement as ChainMeasurement
 from hapgpu.chaining.options import preset
 from hapgpu.cli.bench.options import Choices, Method
 from hapgpu.runtime.devices import Device
-from hapgpu.simulation.long_reads import ReadModel
+from hapgpu.simulation.long_reads import LongReadModel
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
@@ -123,13 +123,13 @@ def genotype_table(devices: Sequence[Device], choices: Choices) -> Table:
     return _table((*header, *rates), _of_all(devices, measured), row)
 
 
-def _read_model(choices: Choices) -> ReadModel:
+def _read_model(choices: Choices) -> LongReadModel:
     """Return what simulated reads are to be like; half of the mean is the least where it is low."""
-    usual = ReadModel()
+    usual = LongReadModel()
     length = choices.read_length or usual.mean_length
-    return ReadModel(
+    return LongReadModel(
         mean_length=length,
-        least_length=min(usual.least_length, length // 2),
+        min_length=min(usual.min_length, length // 2),
         error_rate=usual.error_rate if choices.error is None else choices.error,
     )
 

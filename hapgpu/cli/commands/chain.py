@@ -15,7 +15,7 @@ from hapgpu.chaining.index.files import SUFFIX
 from hapgpu.chaining.index.minimizer_index import MinimizerIndex
 from hapgpu.chaining.index.open import open_index
 from hapgpu.chaining.options import MapOptions
-from hapgpu.chaining.output.writer import ChainedBlock
+from hapgpu.chaining.output.writer import PafBlock
 from hapgpu.chaining.run.workers import block_transfer, chainers_for
 from hapgpu.cli.commands.chain_anchors import chain_anchor_file
 from hapgpu.cli.options.chain import (
@@ -107,14 +107,14 @@ class _Sink:
     output: OutputFile
     statistics: RunStatistics
 
-    def __call__(self, block: ChainedBlock) -> int:
+    def __call__(self, block: PafBlock) -> int:
         self.output.write(block.text.data)
         for what, number in block.counts().items():
             self.statistics.count(what, number)
         return block.reads
 
 
-def chain(
+def chain(  # noqa: PLR0913  (its parameters are the options)
     *,
     reference: Annotated[
         Path | None,
@@ -150,14 +150,14 @@ def chain(
     read_fraction: ReadFraction = None,
     gap: Gap = None,
     bandwidths: Bandwidths = None,
-    least_count: LeastCount = None,
-    least_score: LeastScore = None,
+    min_count: LeastCount = None,
+    min_score: LeastScore = None,
     max_skip: MaxSkip = None,
     max_iterations: MaxIterations = None,
     no_long_join: NoLongJoin = False,
     mask_level: MaskLevel = None,
     score_ratio: ScoreRatio = None,
-    most_secondary: MostSecondary = None,
+    max_secondary: MostSecondary = None,
     secondary: Secondary = YesNo.YES,
     all_chains: AllChains = False,
     no_hash_name: NoHashName = False,
@@ -189,8 +189,8 @@ def chain(
         sketch={"k": kmer, "w": window, "is_hpc": hpc or None},
         seeds={
             "repetitive": repetitive,
-            "least_cutoff": cutoffs.first,
-            "most_cutoff": cutoffs.second,
+            "min_cutoff": cutoffs.first,
+            "max_cutoff": cutoffs.second,
             "occurrence_distance": occurrence_distance,
             "read_fraction": read_fraction,
         },
@@ -198,16 +198,16 @@ def chain(
             "max_gap": gap,
             "bandwidth": bandwidths.first,
             "long_bandwidth": bandwidths.second,
-            "min_count": least_count,
-            "min_score": least_score,
+            "min_count": min_count,
+            "min_score": min_score,
             "max_skip": max_skip,
             "max_iterations": max_iterations,
             "joins": not no_long_join,
         },
-        regions={
+        mappings={
             "mask_level": mask_level,
             "score_ratio": score_ratio,
-            "most_secondary": most_secondary,
+            "max_secondary": max_secondary,
             "all_chains": all_chains,
             "prints_secondary": secondary is YesNo.YES,
             "uses_names": not no_hash_name,

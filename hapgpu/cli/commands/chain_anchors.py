@@ -13,7 +13,7 @@ from hapgpu.chaining.anchors.predecessor_ranges import range_statistics
 from hapgpu.chaining.api import chain_anchors
 from hapgpu.chaining.batches import Anchors
 from hapgpu.chaining.options import MapOptions
-from hapgpu.chaining.parameters import chain_rules
+from hapgpu.chaining.parameters import chain_parameters
 from hapgpu.chaining.run.anchor_chains import AnchorChains
 from hapgpu.io.files.output import OutputFile
 from hapgpu.runtime.devices import Device
@@ -46,7 +46,7 @@ def chain_anchor_file(
     max_record
         See `load_anchors`.
     """
-    rules = chain_rules(options.chains, options.sketch.k)
+    rules = chain_parameters(options.chains, options.sketch.k)
 
     def chained(anchors: Anchors) -> AnchorChains:
         return chain_anchors(anchors, rules, device)

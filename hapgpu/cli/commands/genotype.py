@@ -38,7 +38,7 @@ from hapgpu.cli.terminal.messages import set_up_messages
 from hapgpu.cli.terminal.progress import choose_progress
 from hapgpu.cli.terminal.summary import announce, report
 from hapgpu.genotyping.calls.priors import Prior
-from hapgpu.genotyping.genotyper import MOST_PLOIDY, GenotypeOptions
+from hapgpu.genotyping.genotyper import MAX_PLOIDY, GenotypeOptions
 from hapgpu.genotyping.run import write_genotypes
 from hapgpu.genotyping.session import GenotypeInputs, GenotypeSession
 from hapgpu.io.files.record_limit import MAX_RECORD
@@ -63,7 +63,7 @@ FILES: Final = CommandFiles(
     writes=(Written("output", VARIANT_INDEXES, standard_output), STATISTICS),
 )
 
-_MOST_MAPPING_QUALITY: Final = 255
+_MAX_MAPPING_QUALITY: Final = 255
 _GENOTYPING: Final = "Genotyping"
 _DEFAULT: Final = GenotypeOptions()
 
@@ -77,7 +77,7 @@ _TOLD: Final = {
 }
 
 
-def genotype(
+def genotype(  # noqa: PLR0913  (its parameters are the options)
     *,
     reads: Annotated[
         list[str],
@@ -100,7 +100,7 @@ def genotype(
         typer.Option(
             "--ploidy",
             min=1,
-            max=MOST_PLOIDY,
+            max=MAX_PLOIDY,
             help="Copies of the genome in a sample.",
             rich_help_panel=_GENOTYPING,
         ),
@@ -131,11 +131,11 @@ def genotype(
             "--min-mapping-quality",
             metavar="PHRED",
             min=0,
-            max=_MOST_MAPPING_QUALITY,
+            max=_MAX_MAPPING_QUALITY,
             help="Leave out reads that are mapped with less.",
             rich_help_panel=_GENOTYPING,
         ),
-    ] = _DEFAULT.least_mapping_quality,
+    ] = _DEFAULT.min_mapping_quality,
     regions: SiteRegions = None,
     targets_file: SiteTargetsFile = None,
     output: Output = None,

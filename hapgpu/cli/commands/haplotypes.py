@@ -33,7 +33,7 @@ from hapgpu.cli.terminal.progress import choose_progress
 from hapgpu.cli.terminal.summary import report
 from hapgpu.haplotypes.batches import LocusBatch
 from hapgpu.haplotypes.candidates.fasta import HaplotypeText
-from hapgpu.haplotypes.locus_batches import LocusRules, locus_batches
+from hapgpu.haplotypes.locus_batches import LocusOptions, locus_batches
 from hapgpu.haplotypes.sites.columns import has_sequence
 from hapgpu.haplotypes.sites.record_selection import within
 from hapgpu.haplotypes.sites.telomeres import is_telomere
@@ -62,24 +62,23 @@ FILES: Final = CommandFiles(
 )
 
 _FLANK: Final = 100
-_MOST_FLANK: Final = 10_000
-_MOST_COMBINATIONS: Final = 64
+_MAX_FLANK: Final = 10_000
+_MAX_COMBINATIONS: Final = 64
 
 _TOLD: Final = {
     "symbolic_alleles": "symbolic alleles and breakends are left out",
     "spanned_alleles": "alleles are '*' and change nothing where they stand",
     "telomere_records": "records lie at a telomere (POS 0 or beyond the contig) and are left out",
     "loci_without_alternatives": "loci are left out: no haplotype there differs from the reference",
-    "cuts": f"times neighbours do not share a locus: they have over {_MOST_COMBINATIONS}"
+    "cuts": f"times neighbours do not share a locus: they have over {_MAX_COMBINATIONS}"
     " combinations of alleles, or over 1000 records follow each other closely",
     "contradictions": "alleles are left out: genotypes put another on the same haplotype there",
-    "capped_loci": "loci lack combinations of several alleles: there are over"
-    f" {_MOST_COMBINATIONS}",
+    "capped_loci": f"loci lack combinations of several alleles: there are over {_MAX_COMBINATIONS}",
 }
 """What is worth a warning, by the name of its count."""
 
 
-def haplotypes(
+def haplotypes(  # noqa: PLR0913  (its parameters are the options)
     *,
     reference: Annotated[
         Path,
@@ -100,7 +99,7 @@ def haplotypes(
             "--flank",
             metavar="BASES",
             min=0,
-            max=_MOST_FLANK,
+            max=_MAX_FLANK,
             help="Bases of the reference on either side of the variants of a locus; variants no"
             " further apart share a locus.",
         ),
@@ -127,7 +126,7 @@ def haplotypes(
     for what in _TOLD:
         statistics.count(what, 0)
     chosen = given_regions(regions, targets_file, max_record)
-    rules = LocusRules(flank, flank, _MOST_COMBINATIONS, masks=False, phased=True)
+    rules = LocusOptions(flank, flank, _MAX_COMBINATIONS, masks=False, phased=True)
     with ReferenceFasta(reference) as fasta, open_vcf(calls, max_record) as vcf:
         records = within(vcf.records(), chosen, fasta.lengths)
         records = _with_sequences(records, fasta.lengths, statistics)

@@ -17,7 +17,7 @@ from hapgpu.chaining.index.minimizer_index import MinimizerIndex
 from hapgpu.chaining.options import SketchOptions
 from hapgpu.cli.options.chain import Compressed, Kmer, Preset, Window, chosen_sketch
 from hapgpu.cli.options.common import (
-    MOST_THREADS,
+    MAX_THREADS,
     Debug,
     DeviceName,
     Json,
@@ -39,7 +39,7 @@ from hapgpu.io.files.output import write_json
 from hapgpu.io.files.reread import is_pipe
 from hapgpu.mapping.index.build import build_index
 from hapgpu.mapping.index.files import default_index_path, save_index
-from hapgpu.mapping.index.fm_index import IndexData
+from hapgpu.mapping.index.fm_index import FMIndexArrays
 from hapgpu.runtime.devices import CpuDevice, resolve_devices, usable_cpus
 from hapgpu.runtime.statistics import RunStatistics
 
@@ -83,7 +83,7 @@ class _Job:
     sizes: Callable[[Any], tuple[int, int]]
 
 
-def index(
+def index(  # noqa: PLR0913  (its parameters are the options)
     *,
     reference: Annotated[
         Path,
@@ -124,7 +124,7 @@ def index(
             "--threads",
             "-@",
             min=1,
-            max=MOST_THREADS,
+            max=MAX_THREADS,
             show_default="usable CPUs",
             help="Number of CPU threads that find minimizers.",
             rich_help_panel="Devices and threads",
@@ -170,10 +170,10 @@ def _refuse(given: Mapping[str, object], reason: str) -> None:
 def _fm_job(reference: Path, output: Path | None, device: str, *, low_memory: bool) -> _Job:
     devices, announcement = resolve_devices(device, threads=1)
 
-    def build(fasta: Path) -> IndexData:
+    def build(fasta: Path) -> FMIndexArrays:
         return build_index(fasta, devices[0], low_memory=low_memory)
 
-    def sizes(data: IndexData) -> tuple[int, int]:
+    def sizes(data: FMIndexArrays) -> tuple[int, int]:
         return len(data.contigs.names), int(data.contigs.offsets[-1])
 
     path = output or default_index_path(reference)

@@ -35,13 +35,13 @@ from hapgpu.io.bam.header import SamHeader
 from hapgpu.io.fastx.read_blocks import read_blocks
 from hapgpu.io.files.record_limit import MAX_RECORD
 from hapgpu.mapping.index.files import SUFFIX
-from hapgpu.mapping.index.fm_index import IndexData
+from hapgpu.mapping.index.fm_index import FMIndexArrays
 from hapgpu.mapping.index.open import open_index
 from hapgpu.mapping.run.workers import block_transfer, mappers_for
 from hapgpu.mapping.sam.options import SamOptions
 from hapgpu.mapping.sam.read_group import ReadGroup, parse_read_group
-from hapgpu.mapping.sam.sam_block import MappedBlock
-from hapgpu.mapping.search.hits import LEAST_READ_BASES, SearchOptions
+from hapgpu.mapping.sam.sam_block import SamBlock
+from hapgpu.mapping.search.hits import MIN_READ_BASES, SearchOptions
 from hapgpu.runtime.devices import resolve_devices
 from hapgpu.runtime.pipeline import run_pipeline
 from hapgpu.runtime.statistics import RunStatistics
@@ -75,14 +75,14 @@ class _Sink:
     write: TextSink
     statistics: RunStatistics
 
-    def __call__(self, block: MappedBlock) -> int:
+    def __call__(self, block: SamBlock) -> int:
         self.write(block.text.data)
         for what in _COUNTS:
             self.statistics.count(what, getattr(block, what))
         return block.reads
 
 
-def map(  # noqa: A001  (the name of the command)
+def map(  # noqa: A001, PLR0913
     *,
     reference: Annotated[
         Path,
@@ -184,7 +184,7 @@ def map(  # noqa: A001  (the name of the command)
     announce("map", chosen, quiet=quiet)
     statistics = RunStatistics("map", sys.argv, [d.name for d in devices], threads)
 
-    def indexed(fasta: Path) -> IndexData:
+    def indexed(fasta: Path) -> FMIndexArrays:
         return open_index(fasta, devices[0], index)
 
     data = statistics.timed("index", indexed)(reference)
@@ -218,7 +218,7 @@ def map(  # noqa: A001  (the name of the command)
     report(statistics, json)
 
 
-def _header(index: IndexData, group: ReadGroup | None, *, with_pg: bool) -> SamHeader:
+def _header(index: FMIndexArrays, group: ReadGroup | None, *, with_pg: bool) -> SamHeader:
     header = SamHeader.from_references(
         index.contigs.names, index.contigs.lengths.tolist(), "SO:unsorted\tGO:query"
     )
@@ -231,7 +231,7 @@ def _header(index: IndexData, group: ReadGroup | None, *, with_pg: bool) -> SamH
 
 def _warn(counts: Mapping[str, int]) -> None:
     if short := counts.get("short"):
-        logger.warning("%s fewer than %d bases: not mapped", _reads_have(short), LEAST_READ_BASES)
+        logger.warning("%s fewer than %d bases: not mapped", _reads_have(short), MIN_READ_BASES)
     if cut := counts.get("cut"):
         logger.warning("%s more hits than were written (--max-hits)", _reads_have(cut))
 

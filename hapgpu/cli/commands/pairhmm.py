@@ -39,7 +39,7 @@ from hapgpu.errors import UsageError
 from hapgpu.haplotypes.pairing.haplotype_set import read_haplotypes
 from hapgpu.io.files.record_limit import MAX_RECORD
 from hapgpu.pairhmm.qualities.pcr_model import PcrModel
-from hapgpu.pairhmm.qualities.prepare import LEAST_QUALITY, QualityOptions
+from hapgpu.pairhmm.qualities.prepare import MIN_QUALITY, QualityOptions
 from hapgpu.pairhmm.reads.scorer import ScorerOptions
 from hapgpu.pairhmm.run import LikelihoodRun, ReadSelection, score_batches, score_reads
 from hapgpu.runtime.devices import resolve_devices
@@ -70,7 +70,7 @@ FILES: Final = CommandFiles(
 
 # Secondary, QC-fail, duplicate, supplementary: what GATK does not look at either.
 _EXCLUDED_FLAGS: Final = 0xF00
-_MOST_QUALITY: Final = 127  # the native pair-HMM of GATK reads no more bits
+_MAX_QUALITY: Final = 127  # the native pair-HMM of GATK reads no more bits
 _LIKELIHOODS: Final = "Likelihoods"
 _GATK: Final = QualityOptions()
 _WITH_BATCHES: Final = frozenset(
@@ -99,7 +99,7 @@ _LEFT_OUT: Final = {
 }
 
 
-def pairhmm(
+def pairhmm(  # noqa: PLR0913  (its parameters are the options)
     context: typer.Context,
     *,
     reads: Annotated[
@@ -166,8 +166,8 @@ def pairhmm(
         typer.Option(
             "--gap-open",
             metavar="PHRED",
-            min=LEAST_QUALITY,
-            max=_MOST_QUALITY,
+            min=MIN_QUALITY,
+            max=_MAX_QUALITY,
             help="Gap-open quality of reads without the tags BI (insertions) or BD (deletions).",
             rich_help_panel=_LIKELIHOODS,
         ),
@@ -178,7 +178,7 @@ def pairhmm(
             "--gap-continuation",
             metavar="PHRED",
             min=0,
-            max=_MOST_QUALITY,
+            max=_MAX_QUALITY,
             help="Gap-continuation quality. GATK: --pair-hmm-gap-continuation-penalty.",
             rich_help_panel=_LIKELIHOODS,
         ),
@@ -188,9 +188,9 @@ def pairhmm(
         typer.Option(
             "--base-quality-score-threshold",
             metavar="PHRED",
-            min=LEAST_QUALITY,
-            max=_MOST_QUALITY,
-            help=f"Take base qualities below this for {LEAST_QUALITY}.",
+            min=MIN_QUALITY,
+            max=_MAX_QUALITY,
+            help=f"Take base qualities below this for {MIN_QUALITY}.",
             rich_help_panel=_LIKELIHOODS,
         ),
     ] = _GATK.base_quality_threshold,

@@ -83,7 +83,7 @@ _REALIGNMENT: Final = "Alignment"
 _NOT_ALIGNED: Final = {"without_bases": "reads have no bases to align"}
 
 
-def realign(
+def realign(  # noqa: PLR0913  (its parameters are the options)
     *,
     reads: Annotated[
         str,

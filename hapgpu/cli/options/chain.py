@@ -16,7 +16,7 @@ from hapgpu.chaining.options import (
     WIDEST_BAND,
     WIDEST_WINDOW,
     MapOptions,
-    RegionOptions,
+    MappingOptions,
     SketchOptions,
     preset,
 )
@@ -47,7 +47,7 @@ class YesNo(StrEnum):
 
 
 def chosen_options(
-    name: str | None, *, sketch: Given, seeds: Given, chains: Given, regions: Given
+    name: str | None, *, sketch: Given, seeds: Given, chains: Given, mappings: Given
 ) -> MapOptions:
     """Return what the user chose: the options of a preset, with those in their place that he gave.
 
@@ -55,7 +55,7 @@ def chosen_options(
     ----------
     name
         Of the preset; None is the default.
-    sketch, seeds, chains, regions
+    sketch, seeds, chains, mappings
         Fields of the parts of `MapOptions`.
 
     Raises
@@ -68,10 +68,10 @@ def chosen_options(
         sketch=_adjusted(base.sketch, sketch),
         seeds=_adjusted(base.seeds, seeds),
         chains=_adjusted(base.chains, chains),
-        regions=_adjusted(base.regions, regions),
+        mappings=_adjusted(base.mappings, mappings),
     )
     _check(options)
-    return replace(options, regions=_without_secondary(options.regions))
+    return replace(options, mappings=_without_secondary(options.mappings))
 
 
 def chosen_sketch(name: str | None, given: Given) -> SketchOptions:
@@ -91,16 +91,16 @@ def _check(options: MapOptions) -> None:
         raise UsageError(f"-r {narrow},{wide}: the first number is larger than the second")
     if wide > WIDEST_BAND:
         raise UsageError(f"-r {narrow},{wide}: {wide:,} is more than {WIDEST_BAND:,}")
-    regions = options.regions
-    if regions.all_chains and not (regions.prints_secondary and regions.most_secondary):
+    mappings = options.mappings
+    if mappings.all_chains and not (mappings.prints_secondary and mappings.max_secondary):
         raise UsageError("-P and --secondary=no (or -N 0) contradict each other")
 
 
-def _without_secondary(options: RegionOptions) -> RegionOptions:
+def _without_secondary(options: MappingOptions) -> MappingOptions:
     """Return what minimap2 makes of `-N 0`: secondary chains are found, but not written."""
-    if options.most_secondary > 0:
+    if options.max_secondary > 0:
         return options
-    return replace(options, most_secondary=RegionOptions().most_secondary, prints_secondary=False)
+    return replace(options, max_secondary=MappingOptions().max_secondary, prints_secondary=False)
 
 
 _minimizer_option = partial(typer.Option, rich_help_panel="Minimizers")

@@ -26,7 +26,7 @@ _FLAG_NAMES: Final = (
     "DUP",
     "SUPPLEMENTARY",
 )
-MOST_THREADS: Final = 4096  # more than machines have: a slip of the finger takes all memory
+MAX_THREADS: Final = 4096  # more than machines have: a slip of the finger takes all memory
 _ALL_FLAGS: Final = 0xFFFF
 
 _OUTPUT = "Output"
@@ -194,7 +194,7 @@ Threads = Annotated[
         "--threads",
         "-@",
         min=1,
-        max=MOST_THREADS,
+        max=MAX_THREADS,
         default_factory=usable_cpus,
         show_default="usable CPUs",
         help="Number of CPU threads.",

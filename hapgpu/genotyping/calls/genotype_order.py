@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-MOST_GENOTYPES: Final = 10_000
+MAX_GENOTYPES: Final = 10_000
 """A site with more of them is not genotyped: a line of VCF would hold little else."""
 
 
@@ -25,11 +25,11 @@ def genotype_counts(alleles: NDArray[np.int64], ploidy: int) -> NDArray[np.int64
 
     Returns
     -------
-    int64[s]; 0 where there are more than `MOST_GENOTYPES`.
+    int64[s]; 0 where there are more than `MAX_GENOTYPES`.
     """
     distinct, places = np.unique(alleles, return_inverse=True)
     exact = (comb(int(count) + ploidy - 1, ploidy) for count in distinct)
-    counts = np.array([count if count <= MOST_GENOTYPES else 0 for count in exact], dtype=np.int64)
+    counts = np.array([count if count <= MAX_GENOTYPES else 0 for count in exact], dtype=np.int64)
     return counts[places]
 
 
@@ -69,7 +69,7 @@ def common_table(alleles: NDArray[np.int64], ploidy: int) -> NDArray[np.int16]:
     Parameters
     ----------
     alleles
-        int64[s], REF included; sites with more than `MOST_GENOTYPES` do not count.
+        int64[s], REF included; sites with more than `MAX_GENOTYPES` do not count.
     ploidy
         Copies of the chromosome.
     """

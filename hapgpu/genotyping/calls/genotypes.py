@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hapgpu.arrays.ragged import Ragged
-from hapgpu.arrays.ragged_view import Rows, rows_of
+from hapgpu.arrays.ragged_view import RaggedView, view_of
 from hapgpu.genotyping.batches import Calls, SiteLikelihoods
 from hapgpu.genotyping.calls.genotype_order import common_table
 from hapgpu.genotyping.calls.priors import Prior, log10_priors
@@ -45,7 +45,7 @@ def calls_of(likelihoods: SiteLikelihoods, batch: LocusBatch, prior: Prior, ploi
 
     There is no call where all PL would be 0: no fragment counts at the site, or those that do
     cannot tell its genotypes apart, as where it has no ALT. Nor is there at a site with more than
-    `hapgpu.genotyping.calls.genotype_order.MOST_GENOTYPES`.
+    `hapgpu.genotyping.calls.genotype_order.MAX_GENOTYPES`.
 
     Parameters
     ----------
@@ -72,7 +72,7 @@ def calls_of(likelihoods: SiteLikelihoods, batch: LocusBatch, prior: Prior, ploi
     )
     priors = log10_priors(batch.sites, prior, ploidy)
     posteriors = np.empty(genotypes.lengths.max(initial=0))
-    _call(rows_of(genotypes), rows_of(priors), samples, posteriors, called)
+    _call(view_of(genotypes), view_of(priors), samples, posteriors, called)
     is_called = called.bests != _NO_CALL
     return Calls(
         _alleles_of(called.bests, batch, ploidy).reshape(sites, samples, ploidy),
@@ -103,8 +103,8 @@ def _variant_qualities(reference_qualities: NDArray[np.float64]) -> NDArray[np.f
 
 @njit
 def _call(
-    genotypes: Rows,
-    priors: Rows,
+    genotypes: RaggedView,
+    priors: RaggedView,
     samples: int,
     posteriors: NDArray[np.float64],
     called: _Called,

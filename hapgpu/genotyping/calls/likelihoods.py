@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 
 from hapgpu.arrays.bytes import Integer
 from hapgpu.arrays.ragged import Ragged, offsets_of
-from hapgpu.arrays.ragged_view import Rows, read_only, rows_of
+from hapgpu.arrays.ragged_view import RaggedView, read_only, view_of
 from hapgpu.genotyping.batches import Evidence, SiteLikelihoods
 from hapgpu.genotyping.calls.genotype_order import common_table, genotype_counts
-from hapgpu.genotyping.evidence.spanning import Reaches, has_reach, reaches_of
+from hapgpu.genotyping.evidence.spanning import SpanRequirements, has_reach, span_requirements_of
 from hapgpu.haplotypes.batches import LocusBatch
 from hapgpu.pairhmm.normalize import WORST_DIFFERENCE
 from hapgpu.runtime.jit import njit, njit_inlined
@@ -29,17 +29,17 @@ class _Fragments(NamedTuple):
 
     loci: NDArray[np.int64]
     samples: NDArray[np.int32]
-    likelihoods: Rows
-    cover: Rows
+    likelihoods: RaggedView
+    cover: RaggedView
 
 
 class _Places(NamedTuple):
     """What is asked: the sites of the loci, and which allele each haplotype has there."""
 
     site_offsets: NDArray[np.int64]
-    reaches: Reaches
+    reaches: SpanRequirements
     haplotype_offsets: NDArray[np.int64]
-    alleles: Rows
+    alleles: RaggedView
 
 
 class _Site(NamedTuple):
@@ -50,15 +50,15 @@ class _Site(NamedTuple):
     first_haplotype: int
     haplotypes: int
     column: int
-    alleles: Rows
+    alleles: RaggedView
 
 
 class _Totals(NamedTuple):
     """The columns of `SiteLikelihoods`, a row per site and sample."""
 
     depths: NDArray[np.int32]
-    allele_depths: Rows
-    genotypes: Rows
+    allele_depths: RaggedView
+    genotypes: RaggedView
 
 
 class _Scratch(NamedTuple):
@@ -73,8 +73,8 @@ def site_likelihoods(
 ) -> SiteLikelihoods:
     """Compute what the fragments of each sample say of the genotypes of each site.
 
-    `reaches_of` says which fragments count at a site. An allele is as likely as the best of the
-    haplotypes that carry it; one that none carries is 4.5 below the best allele.
+    `span_requirements_of` says which fragments count at a site. An allele is as likely as the best
+    of the haplotypes that carry it; one that none carries is 4.5 below the best allele.
     For a genotype with c_a copies of allele a,
 
         log10 P(reads | genotype) = sum over fragments of log10(sum over a of c_a / P * 10^l_a).
@@ -100,7 +100,7 @@ def site_likelihoods(
     Returns
     -------
     SiteLikelihoods
-        Without values for genotypes where a site has more than `MOST_GENOTYPES`.
+        Without values for genotypes where a site has more than `MAX_GENOTYPES`.
     """
     allele_counts = np.diff(batch.sites.allele_offsets)
     counts = genotype_counts(allele_counts, ploidy)
@@ -112,7 +112,7 @@ def site_likelihoods(
     )
     _weigh(
         _fragments_of(evidence),
-        _places_of(batch, alleles, reaches_of(evidence, batch, samples)),
+        _places_of(batch, alleles, span_requirements_of(evidence, batch, samples)),
         samples,
         table,
         _Scratch(np.empty(allele_counts.max(initial=0)), np.empty(table.shape[0])),
@@ -130,25 +130,25 @@ def _fragments_of(evidence: Evidence) -> _Fragments:
     return _Fragments(
         read_only(evidence.loci),
         read_only(evidence.samples),
-        rows_of(evidence.likelihoods),
-        rows_of(evidence.cover),
+        view_of(evidence.likelihoods),
+        view_of(evidence.cover),
     )
 
 
-def _places_of(batch: LocusBatch, alleles: Ragged, reaches: Reaches) -> _Places:
+def _places_of(batch: LocusBatch, alleles: Ragged, reaches: SpanRequirements) -> _Places:
     return _Places(
         read_only(batch.loci.site_offsets),
-        Reaches(read_only(reaches.latest_starts), read_only(reaches.earliest_stops)),
+        SpanRequirements(read_only(reaches.latest_starts), read_only(reaches.earliest_stops)),
         read_only(batch.haplotypes.offsets),
-        rows_of(alleles),
+        view_of(alleles),
     )
 
 
 def _totals_of(totals: SiteLikelihoods) -> _Totals:
     return _Totals(
         totals.depths.reshape(-1),
-        Rows(totals.allele_depths.data, read_only(totals.allele_depths.offsets)),
-        Rows(totals.genotypes.data, read_only(totals.genotypes.offsets)),
+        RaggedView(totals.allele_depths.data, read_only(totals.allele_depths.offsets)),
+        RaggedView(totals.genotypes.data, read_only(totals.genotypes.offsets)),
     )
 
 
@@ -197,7 +197,7 @@ def _site_of(places: _Places, locus: int, site: int, row: int) -> _Site:
 
 
 @njit
-def _weigh_site(
+def _weigh_site(  # noqa: PLR0917  (compiled code takes no keywords)
     fragments: _Fragments,
     start: Integer,
     stop: Integer,
@@ -247,7 +247,7 @@ def _is_told_apart(site: _Site) -> bool:
 
 @njit
 def _weigh_alleles(
-    likelihoods: Rows, fragment: int, site: _Site, out: NDArray[np.float64], alleles: int
+    likelihoods: RaggedView, fragment: int, site: _Site, out: NDArray[np.float64], alleles: int
 ) -> tuple[float, int]:
     """Set `out` to the likelihood of each allele relative to the best (not log10).
 

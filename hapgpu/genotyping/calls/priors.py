@@ -16,7 +16,7 @@ from hapgpu.io.vcf.records import VcfRecord
 
 _RARITY: Final = 0.145  # 1 / ln(1000): the spectrum 1/f of variants down to one in a thousand
 _CHROMOSOMES_OF_AF: Final = 100.0
-_MOST_CHROMOSOMES: Final = 2**31 - 1  # an Integer of VCF
+_MAX_CHROMOSOMES: Final = 2**31 - 1  # an Integer of VCF
 
 
 class Prior(StrEnum):
@@ -58,7 +58,7 @@ def log10_priors(sites: Sites, prior: Prior, ploidy: int) -> Ragged:
     Returns
     -------
     float64 rows, s of them: log10, a value for each genotype in the order of VCF 4.3; none for a
-    site with more than `MOST_GENOTYPES`.
+    site with more than `MAX_GENOTYPES`.
     """
     allele_counts = np.diff(sites.allele_offsets)
     counts = genotype_counts(allele_counts, ploidy)
@@ -112,7 +112,7 @@ def _seen_chromosomes(record: VcfRecord) -> list[float] | None:
         return None
     items = dict(item.partition("=")[::2] for item in info.split(";"))
     alternatives = len(record.alternatives)
-    (total,) = _numbers(items.get("AN", ""), 1, _MOST_CHROMOSOMES) or [0.0]
+    (total,) = _numbers(items.get("AN", ""), 1, _MAX_CHROMOSOMES) or [0.0]
     counts = _numbers(items.get("AC", ""), alternatives, total) if total else []
     if not counts:
         total = total or _CHROMOSOMES_OF_AF

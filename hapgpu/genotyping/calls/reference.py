@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 _WORST_DIFFERENCE = 4.5
 _CLEARLY_BETTER = 0.2
-_LEAST_SHARE_ACROSS = Fraction(1, 10)
+_MIN_SHARE_ACROSS = Fraction(1, 10)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +91,7 @@ def _capped(likelihoods: NDArray[np.float64], trust: float) -> NDArray[np.float6
 
 
 def counting_reference(
-    fragments: Sequence[Sequence[range]], site: int, extents: Sequence[range], shown: range
+    fragments: Sequence[Sequence[range]], site: int, shift_ranges: Sequence[range], shown: range
 ) -> list[int]:
     """Choose the fragments of one sample that count at one site of a locus.
 
@@ -100,8 +100,8 @@ def counting_reference(
     fragments
         The positions that each of their parts covers, at the locus.
     site
-        Which of the extents is its own.
-    extents
+        Which of the shift ranges is its own.
+    shift_ranges
         Of the sites of the locus.
     shown
         The positions that the haplotypes of the locus show.
@@ -110,18 +110,20 @@ def counting_reference(
     -------
     Rows of `fragments`, ascending.
     """
-    stretch = set(extents[site])
-    for _ in extents:  # each time, one is joined that was not yet, or none ever will be
-        stretch.update(*(extent for extent in extents if not stretch.isdisjoint(extent)))
+    stretch = set(shift_ranges[site])
+    for _ in shift_ranges:  # each time, one is joined that was not yet, or none ever will be
+        stretch.update(
+            *(shift_range for shift_range in shift_ranges if not stretch.isdisjoint(shift_range))
+        )
     if len(stretch) > 1:
         stretch |= {min(stretch) - 1, max(stretch) + 1} & set(shown)
     across, partly = [], []
     for fragment, parts in enumerate(fragments):
         if any(stretch.issubset(part) for part in parts):
             across.append(fragment)
-        if not all(set(extents[site]).isdisjoint(part) for part in parts):
+        if not all(set(shift_ranges[site]).isdisjoint(part) for part in parts):
             partly.append(fragment)
-    return across if len(across) >= _LEAST_SHARE_ACROSS * len(partly) else partly
+    return across if len(across) >= _MIN_SHARE_ACROSS * len(partly) else partly
 
 
 def allele_likelihoods_reference(

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from hapgpu.arrays.bytes import Integer
 from hapgpu.arrays.ragged import Ragged
-from hapgpu.arrays.ragged_view import Rows, read_only, rows_of
+from hapgpu.arrays.ragged_view import RaggedView, read_only, view_of
 from hapgpu.genotyping.batches import Calls
 from hapgpu.haplotypes.batches import LocusBatch
 from hapgpu.io.text.numbers import put_integer
@@ -100,8 +100,8 @@ def _sample_columns(calls: Calls) -> Ragged:
         read_only(calls.genotypes.reshape(-1, ploidy)),
         read_only(calls.qualities.reshape(-1)),
         read_only(calls.depths.reshape(-1)),
-        rows_of(calls.allele_depths),
-        rows_of(calls.phred_likelihoods),
+        view_of(calls.allele_depths),
+        view_of(calls.phred_likelihoods),
         out,
         offsets,
     )
@@ -109,12 +109,12 @@ def _sample_columns(calls: Calls) -> Ragged:
 
 
 @njit
-def _put_samples(
+def _put_samples(  # noqa: PLR0917  (compiled code takes no keywords)
     genotypes: NDArray[np.int16],
     qualities: NDArray[np.int16],
     depths: NDArray[np.int32],
-    allele_depths: Rows,
-    phred_likelihoods: Rows,
+    allele_depths: RaggedView,
+    phred_likelihoods: RaggedView,
     out: NDArray[np.uint8],
     offsets: NDArray[np.int64],
 ) -> None:
@@ -156,7 +156,7 @@ def _put_known(out: NDArray[np.uint8], at: Integer, value: Integer) -> Integer:
 
 
 @njit
-def _put_values(out: NDArray[np.uint8], at: Integer, rows: Rows, row: Integer) -> Integer:
+def _put_values(out: NDArray[np.uint8], at: Integer, rows: RaggedView, row: Integer) -> Integer:
     """Write a row of numbers, or `.` for an empty one."""
     begin, end = rows.offsets[row], rows.offsets[row + 1]
     if begin == end:

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from hapgpu.arrays.batches import ReadBatch
 from hapgpu.arrays.bytes import Integer
-from hapgpu.arrays.ragged_view import Rows, read_only, rows_of
-from hapgpu.genotyping.batches import ReadWindows
+from hapgpu.arrays.ragged_view import RaggedView, read_only, view_of
+from hapgpu.genotyping.batches import ClippedReads
 from hapgpu.genotyping.evidence.fragments import by_fragment
 from hapgpu.haplotypes.batches import Loci
 from hapgpu.io.bam.constants import QUERY_OPERATIONS, REFERENCE_OPERATIONS, SOFT_CLIP
@@ -20,14 +20,14 @@ _ALIGNING_OPERATIONS: Final = QUERY_OPERATIONS & REFERENCE_OPERATIONS
 _NOWHERE: Final = 1 << 62
 
 
-def windows_of(
+def clipped_reads_of(
     reads: ReadBatch,
     read_samples: NDArray[np.int32],
     read_files: NDArray[np.int32],
     loci: Loci,
     margin: int,
-    least_bases: int,
-) -> ReadWindows:
+    min_bases: int,
+) -> ClippedReads:
     """Cut reads to the loci that they meet.
 
     A read covers what its CIGAR takes of the reference, and what its soft-clipped bases would take
@@ -46,17 +46,17 @@ def windows_of(
         They may overlap; the nearer their starts are to ascending, the faster this is.
     margin
         Bases of the reference on either side of a locus.
-    least_bases
+    min_bases
         A window with fewer bases is left out; at least 1.
     """
     spans = _Spans.of(reads)
     sought = _Sought.of(loci, spans)
     table = np.empty((6, _count_meetings(spans, sought)), dtype=np.int64)
-    kept = _cut(rows_of(reads.cigars), spans, sought, margin, least_bases, table)
+    kept = _cut(view_of(reads.cigars), spans, sought, margin, min_bases, table)
     origins = read_samples * (read_files.max(initial=0) + 1) + read_files
     order, fragments = by_fragment(reads.names, origins, table[0, :kept], table[1, :kept])
     rows, meets, begins, ends, starts, stops = np.take(table, order, axis=1)
-    return ReadWindows(rows, meets, read_samples[rows], begins, ends, starts, stops, fragments)
+    return ClippedReads(rows, meets, read_samples[rows], begins, ends, starts, stops, fragments)
 
 
 class _Spans(NamedTuple):
@@ -75,30 +75,30 @@ class _Spans(NamedTuple):
     def of(cls, reads: ReadBatch) -> _Spans:
         table = np.empty((4, len(reads)), dtype=np.int64)
         offsets = read_only(reads.bases.offsets)
-        _measure(rows_of(reads.cigars), read_only(reads.positions), offsets, table)
+        _measure(view_of(reads.cigars), read_only(reads.positions), offsets, table)
         return cls(*table)
 
 
 class _Sought(NamedTuple):
     """The loci as reads look for them.
 
-    `starts`, `ends` are those of l loci; `least_starts` int64[l] the least start of a locus and all
+    `starts`, `ends` are those of l loci; `min_starts` int64[l] the least start of a locus and all
     behind it. Read i meets none but the loci `first[i]` to `last[i]`, and not all of those.
     """
 
     starts: NDArray[np.int64]
     ends: NDArray[np.int64]
-    least_starts: NDArray[np.int64]
+    min_starts: NDArray[np.int64]
     first: NDArray[np.int64]
     last: NDArray[np.int64]
 
     @classmethod
     def of(cls, loci: Loci, spans: _Spans) -> _Sought:
-        least_starts = np.minimum.accumulate(loci.starts[::-1])[::-1].copy()
-        most_ends = np.maximum.accumulate(loci.ends)
-        first = np.searchsorted(most_ends, spans.starts, side="right")
-        last = np.searchsorted(least_starts, spans.ends, side="left")
-        return cls(read_only(loci.starts), read_only(loci.ends), least_starts, first, last)
+        min_starts = np.minimum.accumulate(loci.starts[::-1])[::-1].copy()
+        max_ends = np.maximum.accumulate(loci.ends)
+        first = np.searchsorted(max_ends, spans.starts, side="right")
+        last = np.searchsorted(min_starts, spans.ends, side="left")
+        return cls(read_only(loci.starts), read_only(loci.ends), min_starts, first, last)
 
 
 class _Place(NamedTuple):
@@ -116,7 +116,7 @@ class _Place(NamedTuple):
 
 @njit
 def _measure(
-    cigars: Rows,
+    cigars: RaggedView,
     positions: NDArray[np.int32],
     base_offsets: NDArray[np.int64],
     out: NDArray[np.int64],
@@ -165,16 +165,16 @@ def _count_meetings(spans: _Spans, sought: _Sought) -> int:
 
 @njit
 def _cut(
-    cigars: Rows,
+    cigars: RaggedView,
     spans: _Spans,
     sought: _Sought,
     margin: int,
-    least_bases: int,
+    min_bases: int,
     out: NDArray[np.int64],
 ) -> int:
     """Fill in windows, read by read, but for their samples; return how many there are."""
     elements, offsets = cigars.data, cigars.offsets
-    starts, ends, least_starts = sought.starts, sought.ends, sought.least_starts
+    starts, ends, min_starts = sought.starts, sought.ends, sought.min_starts
     first, last = sought.first, sought.last
     read_starts, read_ends = spans.starts, spans.ends
     aligned_starts, aligned_ends = spans.aligned_starts, spans.aligned_ends
@@ -186,13 +186,13 @@ def _cut(
             if not _overlap(starts[locus], ends[locus], read_starts[row], read_ends[row]):
                 continue
             # No locus to come begins before this, so that long CIGARs are walked only once.
-            at = _walk(elements, at, close, begin, end, least_starts[locus] - margin)
+            at = _walk(elements, at, close, begin, end, min_starts[locus] - margin)
             low, high = starts[locus] - margin, ends[locus] + margin
             here = _walk(elements, at, close, begin, end, low)
             there = _walk(elements, here, close, begin, end, high)
             from_base = here.base + _bases_before(here, close, low)
             beyond = _bases_before(there, close, high)
-            if there.base + beyond - from_base >= least_bases:
+            if there.base + beyond - from_base >= min_bases:
                 out[0, kept], out[1, kept] = row, locus
                 out[2, kept], out[3, kept] = from_base, there.base + beyond
                 out[4, kept] = max(here.position, low)

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hapgpu.arrays.ragged import Ragged, offsets_of
-from hapgpu.arrays.ragged_view import Rows, read_only, rows_of
-from hapgpu.genotyping.batches import Evidence, ReadWindows
+from hapgpu.arrays.ragged_view import RaggedView, read_only, view_of
+from hapgpu.genotyping.batches import ClippedReads, Evidence
 from hapgpu.pairhmm.normalize import WORST_DIFFERENCE, best_of, is_well_modelled
 from hapgpu.runtime.jit import njit
 
@@ -23,7 +23,7 @@ _FAR: Final = -24.0
 
 
 def evidence_of(
-    windows: ReadWindows,
+    windows: ClippedReads,
     likelihoods: NDArray[np.float64],
     haplotype_counts: NDArray[np.int64],
 ) -> Evidence:
@@ -92,7 +92,7 @@ def _products(
     counts = parts.lengths[first]
     offsets = offsets_of(counts)
     products = np.zeros(int(offsets[-1]), dtype=np.float64)
-    _add_rows(rows_of(parts), read_only(part_offsets), read_only(offsets), products)
+    _add_rows(view_of(parts), read_only(part_offsets), read_only(offsets), products)
     if not first.size:
         return Ragged(products, offsets)
     least = best_of(products, counts) + np.minimum.reduceat(limits, first)
@@ -101,7 +101,7 @@ def _products(
 
 @njit
 def _add_rows(
-    rows: Rows,
+    rows: RaggedView,
     groups: NDArray[np.int64],
     sum_offsets: NDArray[np.int64],
     sums: NDArray[np.float64],

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from hapgpu.arrays.bytes import Integer, are_equal, hash_of
 from hapgpu.arrays.ragged import Ragged, offsets_of
-from hapgpu.arrays.ragged_view import Rows, read_only, rows_of
+from hapgpu.arrays.ragged_view import RaggedView, read_only, view_of
 from hapgpu.runtime.jit import njit, njit_inlined
 
 _UNKNOWN_NAME: Final = ord("*")
@@ -41,7 +41,7 @@ def by_fragment(
         return reads, offsets_of([])
     keys = loci * (np.int64(origins.max()) + 1) + origins[reads]
     by_origin = np.argsort(keys, kind="stable")
-    mates = _first_mates(rows_of(names), read_only(origins), read_only(reads))
+    mates = _first_mates(view_of(names), read_only(origins), read_only(reads))
     first = _first_parts(mates[by_origin], loci[by_origin], len(names))
     sizes = np.bincount(first)
     return by_origin[np.argsort(first, kind="stable")], offsets_of(sizes[sizes > 0])
@@ -49,7 +49,7 @@ def by_fragment(
 
 @njit
 def _first_mates(
-    names: Rows, origins: NDArray[np.int32], reads: NDArray[np.int64]
+    names: RaggedView, origins: NDArray[np.int32], reads: NDArray[np.int64]
 ) -> NDArray[np.int64]:
     """Return the first read among `reads` that has the name and the origin of each of them."""
     text, offsets = names.data, names.offsets

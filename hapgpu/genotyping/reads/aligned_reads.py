@@ -17,16 +17,16 @@ from hapgpu.arrays.batches import ReadBatch
 from hapgpu.arrays.read_columns import ReadColumns
 from hapgpu.errors import InputError, UsageError
 from hapgpu.genotyping.batches import LocusReads
-from hapgpu.genotyping.reads.filters import ReadFilter, ReadRules
-from hapgpu.genotyping.reads.inputs import ReadingRules, open_aligned
-from hapgpu.genotyping.reads.locus_groups import LocusSpan, Stretches, spans_of
-from hapgpu.genotyping.reads.read_buffer import SortedReads
+from hapgpu.genotyping.reads.filters import FilterOptions, ReadFilter
+from hapgpu.genotyping.reads.inputs import ReadingOptions, open_aligned
+from hapgpu.genotyping.reads.locus_groups import LocusGroup, LocusIntervals, spans_of
+from hapgpu.genotyping.reads.read_buffer import ReadBuffer
 from hapgpu.genotyping.reads.samples import SampleTable
 from hapgpu.haplotypes.batches import LocusBatch
 from hapgpu.io.files.record_limit import MAX_RECORD
-from hapgpu.runtime.pool import MOST_IO_THREADS
+from hapgpu.runtime.pool import MAX_IO_THREADS
 
-_MOST_BASES: Final = 8_000_000
+_MAX_BASES: Final = 8_000_000
 """Bases of reads of a span that are held before loci are handed out as soon as complete."""
 _BATCH_BASES: Final = (65_536, 4_000_000)
 _STANDARD: Final = "-"
@@ -37,8 +37,8 @@ _NO_READS: Final = ReadColumns.empty(*[np.empty(0, dtype=np.int32)] * 4).to_batc
 class SpanReads:
     """The reads at a span of loci, read when they are gone through, by whichever thread does."""
 
-    span: LocusSpan
-    read: Callable[[LocusSpan], Iterator[LocusReads]]
+    span: LocusGroup
+    read: Callable[[LocusGroup], Iterator[LocusReads]]
 
     def __iter__(self) -> Iterator[LocusReads]:
         return self.read(self.span)
@@ -57,7 +57,7 @@ class AlignedReads:
         FASTA by which CRAM was compressed.
     rules
         Which reads are kept, and how far around a locus.
-    most_bases
+    max_bases
         How many bases a span may hold before loci are handed out in small numbers.
     max_record
         Bytes of the longest record, and of the longest header, that is read.
@@ -81,18 +81,18 @@ class AlignedReads:
         *,
         threads: int,
         reference: Path,
-        rules: ReadRules,
-        most_bases: int = _MOST_BASES,
+        rules: FilterOptions,
+        max_bases: int = _MAX_BASES,
         max_record: int = MAX_RECORD,
     ) -> None:
         _check_distinct(paths)
         self._reference = reference
         self._margin = rules.margin
-        self._most_bases = most_bases
+        self._max_bases = max_bases
         self._filter = ReadFilter(rules)
-        reading = ReadingRules(
-            threads=1 + (min(threads, MOST_IO_THREADS) - 1) // len(paths),
-            batch_bases=int(np.clip(most_bases // (4 * len(paths)), *_BATCH_BASES)),
+        reading = ReadingOptions(
+            threads=1 + (min(threads, MAX_IO_THREADS) - 1) // len(paths),
+            batch_bases=int(np.clip(max_bases // (4 * len(paths)), *_BATCH_BASES)),
             reference=reference,
             max_record=max_record,
         )
@@ -168,7 +168,7 @@ class AlignedReads:
             else:
                 yield from ([found] for found in self._read(span))
 
-    def _read(self, span: LocusSpan) -> Iterator[LocusReads]:
+    def _read(self, span: LocusGroup) -> Iterator[LocusReads]:
         with ExitStack() as stack:
             inputs = [
                 stack.enter_context(
@@ -180,7 +180,7 @@ class AlignedReads:
                 yield from self._slices(inputs, batch, stretches, behind)
 
     def _slices(
-        self, inputs: list[SortedReads], batch: LocusBatch, stretches: Stretches, behind: int
+        self, inputs: list[ReadBuffer], batch: LocusBatch, stretches: LocusIntervals, behind: int
     ) -> Iterator[LocusReads]:
         """Hand out a batch, if need be in slices; forget what no locus needs any more."""
         lows, reach = stretches.lows(behind), stretches.reach
@@ -193,7 +193,7 @@ class AlignedReads:
             yield _gathered(inputs, part, stretches.slice(done, stop))
             done = stop
 
-    def _read_on(self, inputs: list[SortedReads], reach: NDArray[np.int64], done: int) -> int:
+    def _read_on(self, inputs: list[ReadBuffer], reach: NDArray[np.int64], done: int) -> int:
         """Read until all loci from `done` on are complete, or some are and the budget is spent.
 
         Return the first that is not complete.
@@ -203,7 +203,7 @@ class AlignedReads:
             complete = int(np.searchsorted(reach, slowest.frontier, side="right"))
             if complete == reach.size:
                 return complete
-            if complete > done and sum(each.bases for each in inputs) > self._most_bases:
+            if complete > done and sum(each.bases for each in inputs) > self._max_bases:
                 return complete
             slowest.read_on()
 
@@ -236,7 +236,7 @@ def _are_the_same(one: str, other: str) -> bool:
     return is_file and Path(one).samefile(other)
 
 
-def _gathered(inputs: list[SortedReads], batch: LocusBatch, stretches: Stretches) -> LocusReads:
+def _gathered(inputs: list[ReadBuffer], batch: LocusBatch, stretches: LocusIntervals) -> LocusReads:
     ordered = stretches.sorted()
     starts, reach = ordered.starts, ordered.reach
     met = [(file, held) for file, each in enumerate(inputs) for held in each.at(starts, reach)]

@@ -19,21 +19,21 @@ _UNAVAILABLE: Final = 255
 
 
 @dataclass(frozen=True, slots=True)
-class ReadRules:
+class FilterOptions:
     """Which reads are looked at; the standard is that of GATK's HaplotypeCaller.
 
     Attributes
     ----------
     exclude_flags
         SAM flags of which a read may have none.
-    least_mapping_quality
+    min_mapping_quality
         Phred, 0 to 255.
     margin
         Bases around a locus in which a read counts as one of the locus: clipped bases may reach it.
     """
 
     exclude_flags: int = _NO_EVIDENCE
-    least_mapping_quality: int = 20
+    min_mapping_quality: int = 20
     margin: int = 60
 
 
@@ -48,7 +48,7 @@ class ReadFilter:
         `without_mapping_quality` (255), of the others `low_mapping_quality`.
     """
 
-    def __init__(self, rules: ReadRules) -> None:
+    def __init__(self, rules: FilterOptions) -> None:
         self._rules = rules
         self._lock = Lock()
         self.counts = {
@@ -76,5 +76,5 @@ class ReadFilter:
             "excluded_by_flags": reads.has_flags(0, self._rules.exclude_flags),
             "without_alignment": (reads.bases.lengths > 0) & (reads.cigars.lengths > 0),
             "without_mapping_quality": reads.mapping_qualities != _UNAVAILABLE,
-            "low_mapping_quality": reads.mapping_qualities >= self._rules.least_mapping_quality,
+            "low_mapping_quality": reads.mapping_qualities >= self._rules.min_mapping_quality,
         }

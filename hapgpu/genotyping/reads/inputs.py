@@ -10,8 +10,8 @@ from typing import Final, Protocol
 
 from hapgpu.errors import InputError
 from hapgpu.genotyping.reads.filters import ReadFilter
-from hapgpu.genotyping.reads.locus_groups import NO_STRETCHES, LocusSpan
-from hapgpu.genotyping.reads.read_buffer import SamplesOf, SortedReads
+from hapgpu.genotyping.reads.locus_groups import NO_STRETCHES, LocusGroup
+from hapgpu.genotyping.reads.read_buffer import ReadBuffer, SamplesOf
 from hapgpu.io.alignments.formats import ReadFormat, open_input
 from hapgpu.io.alignments.reader import ReadSource, open_reads
 from hapgpu.io.bam.header import SamHeader
@@ -22,7 +22,7 @@ _INDEXED: Final = (ReadFormat.BAM, ReadFormat.CRAM)
 
 
 @dataclass(frozen=True, slots=True)
-class ReadingRules:
+class ReadingOptions:
     """How inputs are read.
 
     Attributes
@@ -62,8 +62,8 @@ class AlignedInput(Protocol):
     is_indexed: bool
 
     def at(
-        self, span: LocusSpan, read_filter: ReadFilter, samples_of: SamplesOf
-    ) -> AbstractContextManager[SortedReads]:
+        self, span: LocusGroup, read_filter: ReadFilter, samples_of: SamplesOf
+    ) -> AbstractContextManager[ReadBuffer]:
         """Give the reads from the first stretch of a span on.
 
         Reads elsewhere may come too.
@@ -79,7 +79,7 @@ class AlignedInput(Protocol):
         """Close what is open."""
 
 
-def open_aligned(path: str, reading: ReadingRules) -> AlignedInput:
+def open_aligned(path: str, reading: ReadingOptions) -> AlignedInput:
     """Open a BAM, CRAM or SAM file, or standard input if `path` is `-`.
 
     Raises
@@ -104,7 +104,7 @@ class IndexedInput:
 
     is_indexed = True
 
-    def __init__(self, path: str, reading: ReadingRules) -> None:
+    def __init__(self, path: str, reading: ReadingOptions) -> None:
         self.name = path
         self._reading = reading
         with self._source([]) as source:
@@ -112,12 +112,12 @@ class IndexedInput:
 
     @contextmanager
     def at(
-        self, span: LocusSpan, read_filter: ReadFilter, samples_of: SamplesOf
-    ) -> Iterator[SortedReads]:
+        self, span: LocusGroup, read_filter: ReadFilter, samples_of: SamplesOf
+    ) -> Iterator[ReadBuffer]:
         """Open the file; see `AlignedInput`."""
         contig = _contig_of(self, span.contig)
         with self._source(span.regions()) as source:
-            yield SortedReads(source, self.name, read_filter, samples_of, contig, span.before)
+            yield ReadBuffer(source, self.name, read_filter, samples_of, contig, span.before)
 
     def _source(self, regions: Sequence[Region]) -> ReadSource:
         return open_reads(
@@ -137,7 +137,7 @@ class StreamedInput:
 
     is_indexed = False
 
-    def __init__(self, path: str, reading: ReadingRules) -> None:
+    def __init__(self, path: str, reading: ReadingOptions) -> None:
         self.name = "standard input" if path == "-" else path
         self._source = open_reads(
             path,
@@ -146,19 +146,19 @@ class StreamedInput:
             reference=reading.reference,
             max_record=reading.max_record,
         )
-        self._reads: SortedReads | None = None
+        self._reads: ReadBuffer | None = None
         self.header = self._source.header
         if self._source.is_fastq:
             self.close()
             raise InputError(f"{self.name} is FASTQ: its reads have to be aligned first")
 
     def at(
-        self, span: LocusSpan, read_filter: ReadFilter, samples_of: SamplesOf
-    ) -> AbstractContextManager[SortedReads]:
+        self, span: LocusGroup, read_filter: ReadFilter, samples_of: SamplesOf
+    ) -> AbstractContextManager[ReadBuffer]:
         """Go on in the stream; see `AlignedInput`."""
         contig = _contig_of(self, span.contig)
         if self._reads is None:
-            self._reads = SortedReads(
+            self._reads = ReadBuffer(
                 self._source, self.name, read_filter, samples_of, 0, NO_STRETCHES
             )
         self._reads.move_to(contig)

@@ -13,14 +13,14 @@ from hapgpu.haplotypes.batches import Loci, LocusBatch
 from hapgpu.haplotypes.sites.shift_ranges import LONGEST_SHIFT
 from hapgpu.io.genome.regions import END_OF_CONTIG, Region
 
-_MOST_BATCHES: Final = 4
+_MAX_BATCHES: Final = 4
 """Opening files at a span costs about as much as reading a tenth of a batch."""
-_MOST_BYTES: Final = 1 << 24
+_MAX_BYTES: Final = 1 << 24
 
 
 @dataclass(frozen=True, slots=True)
-class Stretches:
-    """Where reads belong to each of k loci: their extents and a margin.
+class LocusIntervals:
+    """Where reads belong to each of k loci: their shift ranges and a margin.
 
     Attributes
     ----------
@@ -37,9 +37,9 @@ class Stretches:
         starts = np.maximum(loci.starts - margin, 0)
         return cls(starts, np.maximum(loci.ends + margin, starts + 1))
 
-    def slice(self, start: int, stop: int) -> Stretches:
+    def slice(self, start: int, stop: int) -> LocusIntervals:
         """Those of the loci start to stop."""
-        return Stretches(self.starts[start:stop], self.ends[start:stop])
+        return LocusIntervals(self.starts[start:stop], self.ends[start:stop])
 
     @property
     def reach(self) -> NDArray[np.int64]:
@@ -53,32 +53,32 @@ class Stretches:
         lows: NDArray[np.int64] = np.minimum.accumulate(starts[::-1])[::-1]
         return lows
 
-    def sorted(self) -> Stretches:
+    def sorted(self) -> LocusIntervals:
         """Put them into the order of their starts."""
         order = np.argsort(self.starts, kind="stable")
-        return Stretches(self.starts[order], self.ends[order])
+        return LocusIntervals(self.starts[order], self.ends[order])
 
-    def joined(self, other: Stretches) -> Stretches:
+    def joined(self, other: LocusIntervals) -> LocusIntervals:
         """Put others behind these."""
-        return Stretches(
+        return LocusIntervals(
             np.concatenate([self.starts, other.starts]), np.concatenate([self.ends, other.ends])
         )
 
-    def seen_from(self, behind: int) -> Stretches:
+    def seen_from(self, behind: int) -> LocusIntervals:
         """Keep those that decide, for what ends behind a position, whether it overlaps any.
 
         Of those that start up to there, that is the one that reaches furthest.
         """
         kept = self.starts > behind
         kept[np.argmax(np.where(kept, -1, self.ends))] = True
-        return Stretches(self.starts[kept], self.ends[kept])
+        return LocusIntervals(self.starts[kept], self.ends[kept])
 
 
-NO_STRETCHES: Final = Stretches(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64))
+NO_STRETCHES: Final = LocusIntervals(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64))
 
 
 @dataclass(frozen=True, slots=True)
-class LocusSpan:
+class LocusGroup:
     """Batches of one contig that follow each other, at least one.
 
     Attributes
@@ -92,8 +92,8 @@ class LocusSpan:
         No stretch of a later batch starts before this position of the contig.
     """
 
-    batches: list[tuple[LocusBatch, Stretches]]
-    before: Stretches
+    batches: list[tuple[LocusBatch, LocusIntervals]]
+    before: LocusIntervals
     behind: int
 
     @property
@@ -117,30 +117,30 @@ class LocusSpan:
         return lows[::-1]
 
 
-def spans_of(batches: Iterator[LocusBatch], margin: int) -> Iterator[LocusSpan]:
+def spans_of(batches: Iterator[LocusBatch], margin: int) -> Iterator[LocusGroup]:
     """Take batches together, until the contig changes or they become many or large."""
-    taken: list[tuple[LocusBatch, Stretches]] = []
+    taken: list[tuple[LocusBatch, LocusIntervals]] = []
     before = NO_STRETCHES
     size = 0
     for batch in batches:
-        stretches = Stretches.around(batch.loci, margin)
+        stretches = LocusIntervals.around(batch.loci, margin)
         if taken and batch.contig != taken[0][0].contig:
-            yield LocusSpan(taken, before, END_OF_CONTIG)
+            yield LocusGroup(taken, before, END_OF_CONTIG)
             taken, size, before = [], 0, NO_STRETCHES
-        elif len(taken) >= _MOST_BATCHES or size >= _MOST_BYTES:
-            # Sites are sorted; their extents may begin before them.
-            behind = min(int(stretches.starts.min()), _least_start(batch, margin))
-            yield LocusSpan(taken, before, behind)
+        elif len(taken) >= _MAX_BATCHES or size >= _MAX_BYTES:
+            # Sites are sorted; their shift ranges may begin before them.
+            behind = min(int(stretches.starts.min()), _min_start(batch, margin))
+            yield LocusGroup(taken, before, behind)
             for _, each in taken:
                 before = before.joined(each)
             taken, size, before = [], 0, before.seen_from(behind).sorted()
         taken.append((batch, stretches))
         size += _bytes_of(batch)
     if taken:
-        yield LocusSpan(taken, before, END_OF_CONTIG)
+        yield LocusGroup(taken, before, END_OF_CONTIG)
 
 
-def _least_start(batch: LocusBatch, margin: int) -> int:
+def _min_start(batch: LocusBatch, margin: int) -> int:
     """Return a position before which no stretch of the batch or a later one starts."""
     return max(int(batch.sites.starts.min()) - LONGEST_SHIFT - margin, 0)
 

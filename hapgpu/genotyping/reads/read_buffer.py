@@ -13,7 +13,7 @@ from hapgpu.arrays.batches import ReadBatch
 from hapgpu.cigar.encoding import reference_lengths
 from hapgpu.errors import InputError
 from hapgpu.genotyping.reads.filters import ReadFilter
-from hapgpu.genotyping.reads.locus_groups import Stretches
+from hapgpu.genotyping.reads.locus_groups import LocusIntervals
 from hapgpu.io.alignments.reader import ReadSource
 from hapgpu.io.bam.constants import UNMAPPED
 from hapgpu.io.bam.header import SamHeader
@@ -29,7 +29,7 @@ SamplesOf = Callable[[ReadBatch], NDArray[np.int32]]
 
 
 @dataclass(frozen=True, slots=True)
-class HeldReads:
+class BufferedReads:
     """n reads in the order of their places.
 
     Attributes
@@ -61,13 +61,13 @@ class HeldReads:
         """Put columns of sorted reads together."""
         return cls(reads, samples, starts, ends, np.maximum.accumulate(ends))
 
-    def take(self, rows: NDArray[np.int64]) -> HeldReads:
+    def take(self, rows: NDArray[np.int64]) -> BufferedReads:
         """Gather reads, their numbers ascending."""
-        return HeldReads.of(
+        return BufferedReads.of(
             self.reads.take(rows), self.samples[rows], self.starts[rows], self.ends[rows]
         )
 
-    def meeting(self, starts: NDArray[np.int64], reach: NDArray[np.int64]) -> HeldReads:
+    def meeting(self, starts: NDArray[np.int64], reach: NDArray[np.int64]) -> BufferedReads:
         """Take the reads that overlap one of some intervals of places, at least one.
 
         Parameters
@@ -82,7 +82,7 @@ class HeldReads:
         rows = np.arange(first, max(last, first))
         return self.take(rows[_meet(starts, reach, self.starts[rows], self.ends[rows])])
 
-    def behind(self, place: int) -> HeldReads | None:
+    def behind(self, place: int) -> BufferedReads | None:
         """Leave out reads that end before a place, unless most do not; None if all do."""
         if self.reach[-1] <= place:
             return None
@@ -91,7 +91,7 @@ class HeldReads:
         return self.take(np.flatnonzero(wanted)) if is_sparse else self
 
 
-class SortedReads:
+class ReadBuffer:
     """Reads of one contig after the other, read as far as they are asked for.
 
     Parameters
@@ -117,7 +117,7 @@ class SortedReads:
         read_filter: ReadFilter,
         samples_of: SamplesOf,
         contig: int,
-        counted: Stretches,
+        counted: LocusIntervals,
     ) -> None:
         self._header: SamHeader = source.header
         self._batches = source.batches()
@@ -129,7 +129,7 @@ class SortedReads:
         self._contig = contig
         self._wanted = _place(contig, 0)
         self._last = 0
-        self._held: list[HeldReads] = []
+        self._held: list[BufferedReads] = []
 
     @property
     def frontier(self) -> int:
@@ -186,9 +186,9 @@ class SortedReads:
         if kept.any():
             reads = reads.take(kept)
             samples = self._samples_of(reads)
-            self._held.append(HeldReads.of(reads, samples, starts[kept], ends[kept]))
+            self._held.append(BufferedReads.of(reads, samples, starts[kept], ends[kept]))
 
-    def at(self, starts: NDArray[np.int64], reach: NDArray[np.int64]) -> list[HeldReads]:
+    def at(self, starts: NDArray[np.int64], reach: NDArray[np.int64]) -> list[BufferedReads]:
         """Return the reads that overlap one of some intervals of the contig, at least one.
 
         Parameters
@@ -227,7 +227,7 @@ def _meet(
     read_starts: NDArray[np.int64],
     read_ends: NDArray[np.int64],
 ) -> NDArray[np.bool_]:
-    """bool[n]: which reads overlap one of the intervals of `HeldReads.meeting`, or of none."""
+    """bool[n]: which reads overlap one of the intervals of `BufferedReads.meeting`, or of none."""
     # Of the intervals that begin before a read ends, the one that reaches furthest decides.
     begun = np.searchsorted(starts, read_ends)
     met: NDArray[np.bool_] = np.append(-1, reach)[begun] > read_starts

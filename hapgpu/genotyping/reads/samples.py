@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from hapgpu.arrays.batches import ReadBatch
 from hapgpu.arrays.bytes import Integer
 from hapgpu.arrays.ragged import Ragged
-from hapgpu.arrays.ragged_view import Rows, read_only, rows_of
+from hapgpu.arrays.ragged_view import RaggedView, read_only, view_of
 from hapgpu.errors import InputError
 from hapgpu.io.bam.header import SamHeader, fields_of
 from hapgpu.io.bam.tags import HEAD_BYTES, field_bytes, find_field, name_number
@@ -134,8 +134,8 @@ class ReadGroups:
         """As in `SampleTable`, for reads of this file."""
         samples = np.full(len(reads), self.lone, dtype=np.int32)
         if len(self.identifiers):
-            identifiers, groups = rows_of(self.identifiers), read_only(self.samples)
-            row = _look_up(rows_of(reads.tags), identifiers, groups, self.lone, samples)
+            identifiers, groups = view_of(self.identifiers), read_only(self.samples)
+            row = _look_up(view_of(reads.tags), identifiers, groups, self.lone, samples)
             if row >= 0:
                 raise self._fault(reads, row, samples[row])
         return samples
@@ -193,8 +193,8 @@ def _shown(text: NDArray[np.uint8]) -> str:
 
 @njit
 def _look_up(
-    tags: Rows,
-    identifiers: Rows,
+    tags: RaggedView,
+    identifiers: RaggedView,
     group_samples: NDArray[np.int32],
     lone: int,
     samples: NDArray[np.int32],

@@ -6,13 +6,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hapgpu.arrays.ragged import Ragged, offsets_of
-from hapgpu.arrays.ragged_view import Rows, read_only, rows_of
+from hapgpu.arrays.ragged_view import RaggedView, read_only, view_of
 from hapgpu.errors import InputError
 from hapgpu.haplotypes.batches import AlleleKind, Haplotypes, Loci, Sites
-from hapgpu.haplotypes.sites.trimmed_alleles import Edits, edits_of
+from hapgpu.haplotypes.sites.trimmed_alleles import TrimmedAlleles, trimmed_alleles_of
 from hapgpu.runtime.jit import njit
 
-_MOST_ALLELES = 2**15
+_MAX_ALLELES = 2**15
 
 
 def allele_table(sites: Sites, loci: Loci, haplotypes: Haplotypes) -> Ragged:
@@ -33,11 +33,11 @@ def allele_table(sites: Sites, loci: Loci, haplotypes: Haplotypes) -> Ragged:
         A site has more alleles than int16 can number.
     """
     counts = np.diff(sites.allele_offsets)
-    if counts.max(initial=0) > _MOST_ALLELES:
+    if counts.max(initial=0) > _MAX_ALLELES:
         record = sites.records[int(counts.argmax())]
         message = (
             f"{record.contig}:{record.start + 1} has {counts.max()} alleles, more than the "
-            f"{_MOST_ALLELES} that can be told apart; leave out some"
+            f"{_MAX_ALLELES} that can be told apart; leave out some"
         )
         raise InputError(message)
     lengths = np.repeat(np.diff(loci.site_offsets), np.diff(haplotypes.offsets))
@@ -47,12 +47,12 @@ def allele_table(sites: Sites, loci: Loci, haplotypes: Haplotypes) -> Ragged:
         table.offsets,
         read_only(loci.site_offsets),
         read_only(haplotypes.offsets),
-        rows_of(haplotypes.carried),
+        view_of(haplotypes.carried),
         read_only(sites.starts),
         read_only(sites.allele_offsets),
         sites.allele_sites,
         _spanned(sites),
-        edits_of(sites),
+        trimmed_alleles_of(sites),
     )
     return table
 
@@ -67,17 +67,17 @@ def _spanned(sites: Sites) -> NDArray[np.int16]:
 
 
 @njit
-def _fill(
+def _fill(  # noqa: PLR0913, PLR0917  (compiled code takes no keywords)
     table: NDArray[np.int16],
     offsets: NDArray[np.int64],
     site_offsets: NDArray[np.int64],
     haplotype_offsets: NDArray[np.int64],
-    carried: Rows,
+    carried: RaggedView,
     site_starts: NDArray[np.int64],
     allele_offsets: NDArray[np.int64],
     allele_sites: NDArray[np.int64],
     spanned: NDArray[np.int16],
-    edits: Edits,
+    edits: TrimmedAlleles,
 ) -> None:
     """Mark what deletions take, then write over it what stands at the sites themselves."""
     for locus in range(site_offsets.size - 1):

@@ -8,12 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hapgpu.arrays.bytes import Integer
-from hapgpu.arrays.ragged_view import Rows, read_only, rows_of, with_room
-from hapgpu.haplotypes.batches import Choices
-from hapgpu.haplotypes.sites.trimmed_alleles import Edits, changes_nothing
+from hapgpu.arrays.ragged_view import RaggedView, read_only, view_of, with_room
+from hapgpu.haplotypes.batches import PhaseGroups
+from hapgpu.haplotypes.sites.trimmed_alleles import TrimmedAlleles, changes_nothing
 from hapgpu.runtime.jit import njit
 
-_MOST_LOOKED_AT: Final = 16
+_MAX_LOOKED_AT: Final = 16
 """Combinations looked at for each that may be kept, where options clash so that few are."""
 
 
@@ -33,16 +33,16 @@ class Combinations(NamedTuple):
     """
 
     offsets: NDArray[np.int64]
-    alleles: Rows
+    alleles: RaggedView
 
 
 class _Groups(NamedTuple):
-    """`Choices` in compiled code."""
+    """`PhaseGroups` in compiled code."""
 
     loci: NDArray[np.int64]
     group_offsets: NDArray[np.int64]
     option_offsets: NDArray[np.int64]
-    options: Rows
+    options: RaggedView
 
 
 class _Items(NamedTuple):
@@ -72,7 +72,9 @@ class _Kept(NamedTuple):
     alleles: NDArray[np.int32]
 
 
-def combinations_of(choices: Choices, loci: int, edits: Edits, most: int) -> Combinations:
+def combinations_of(
+    phase_groups: PhaseGroups, loci: int, edits: TrimmedAlleles, most: int
+) -> Combinations:
     """Combine the options of the groups of each carrier.
 
     Combinations come in the order of the number of groups that leave their base; within that they
@@ -83,22 +85,22 @@ def combinations_of(choices: Choices, loci: int, edits: Edits, most: int) -> Com
     nothing is left has the empty combination.
     """
     groups = _Groups(
-        read_only(choices.loci),
-        read_only(choices.group_offsets),
-        read_only(choices.option_offsets),
-        rows_of(choices.options),
+        read_only(phase_groups.loci),
+        read_only(phase_groups.group_offsets),
+        read_only(phase_groups.option_offsets),
+        view_of(phase_groups.options),
     )
-    items, edit_rows = _room_for_carriers(choices)
+    items, edit_rows = _room_for_carriers(phase_groups)
     return _combined(groups, loci, items, edits, edit_rows, most)
 
 
-def _room_for_carriers(choices: Choices) -> tuple[_Items, NDArray[np.int32]]:
+def _room_for_carriers(phase_groups: PhaseGroups) -> tuple[_Items, NDArray[np.int32]]:
     """Make room for the items, and for the edits, of any carrier."""
-    options = choices.option_offsets[choices.group_offsets]
-    most_options = np.diff(options).max(initial=0)
-    most_edits = np.diff(choices.options.offsets[options]).max(initial=0)
-    items = _Items(*(np.empty(most_options, dtype=np.int64) for _ in range(4)))
-    return items, np.empty(most_edits, dtype=np.int32)
+    options = phase_groups.option_offsets[phase_groups.group_offsets]
+    max_options = np.diff(options).max(initial=0)
+    max_edits = np.diff(phase_groups.options.offsets[options]).max(initial=0)
+    items = _Items(*(np.empty(max_options, dtype=np.int64) for _ in range(4)))
+    return items, np.empty(max_edits, dtype=np.int32)
 
 
 @njit
@@ -106,7 +108,7 @@ def _combined(
     groups: _Groups,
     loci: int,
     items: _Items,
-    edits: Edits,
+    edits: TrimmedAlleles,
     edit_rows: NDArray[np.int32],
     most: int,
 ) -> Combinations:
@@ -120,15 +122,15 @@ def _combined(
         if kept.used == offsets[locus]:
             kept = _keep(kept, edit_rows, _0)
         offsets[locus + 1] = kept.used
-    return Combinations(offsets, Rows(kept.alleles, kept.offsets[: kept.used + 1]))
+    return Combinations(offsets, RaggedView(kept.alleles, kept.offsets[: kept.used + 1]))
 
 
 @njit
-def _combine_carrier(
+def _combine_carrier(  # noqa: PLR0917  (compiled code takes no keywords)
     groups: _Groups,
     carrier: np.int64,
     items: _Items,
-    edits: Edits,
+    edits: TrimmedAlleles,
     edit_rows: NDArray[np.int32],
     most: int,
     kept: _Kept,
@@ -141,7 +143,7 @@ def _combine_carrier(
         more = _choose_from(items, count, _0, _0, size)
         while more:
             if size > 1:
-                if kept.used - kept_before >= most or looked_at >= _MOST_LOOKED_AT * most:
+                if kept.used - kept_before >= most or looked_at >= _MAX_LOOKED_AT * most:
                     return kept
                 looked_at += 1
             edit_count = _sorted_edits(groups, first, last, items, size, edits, edit_rows)
@@ -186,13 +188,13 @@ def _choose_next(items: _Items, count: int, size: int) -> bool:
 
 
 @njit
-def _sorted_edits(
+def _sorted_edits(  # noqa: PLR0917  (compiled code takes no keywords)
     groups: _Groups,
     first: Integer,
     last: Integer,
     items: _Items,
     size: int,
-    edits: Edits,
+    edits: TrimmedAlleles,
     edit_rows: NDArray[np.int32],
 ) -> int:
     """List the edits of a choice in the order of their places, insertions first; their number."""
@@ -211,7 +213,7 @@ def _sorted_edits(
 
 
 @njit
-def _insert(edits: Edits, edit_rows: NDArray[np.int32], count: int, row: Integer) -> None:
+def _insert(edits: TrimmedAlleles, edit_rows: NDArray[np.int32], count: int, row: Integer) -> None:
     start, end = edits.starts[row], edits.ends[row]
     place = count
     while place > 0:
@@ -226,7 +228,7 @@ def _insert(edits: Edits, edit_rows: NDArray[np.int32], count: int, row: Integer
 
 
 @njit
-def _clash(edits: Edits, edit_rows: NDArray[np.int32], count: int) -> bool:
+def _clash(edits: TrimmedAlleles, edit_rows: NDArray[np.int32], count: int) -> bool:
     """Whether any of some sorted edits cannot stand together."""
     for k in range(1, count):
         before, row = edit_rows[k - 1], edit_rows[k]

@@ -7,21 +7,21 @@ from numpy.typing import NDArray
 
 from hapgpu.arrays.bytes import Integer
 from hapgpu.arrays.ragged import Ragged
-from hapgpu.arrays.ragged_view import Rows, read_only, with_room
-from hapgpu.haplotypes.batches import Choices, Haplotypes, Loci, ReferenceSlice, Sites
+from hapgpu.arrays.ragged_view import RaggedView, read_only, with_room
+from hapgpu.haplotypes.batches import Haplotypes, Loci, PhaseGroups, ReferenceSlice, Sites
 from hapgpu.haplotypes.candidates.combinations import combinations_of
 from hapgpu.haplotypes.candidates.sequences import Sequences, Windows, sequences_of
-from hapgpu.haplotypes.sites.trimmed_alleles import edits_of
+from hapgpu.haplotypes.sites.trimmed_alleles import trimmed_alleles_of
 from hapgpu.runtime.jit import njit
 
 
-def haplotypes_of(
+def haplotypes_of(  # noqa: PLR0917  (arrays of one stage)
     sites: Sites,
     loci: Loci,
-    choices: Choices,
+    phase_groups: PhaseGroups,
     reference: ReferenceSlice,
     flank: int,
-    most_combinations: int,
+    max_combinations: int,
     masked: NDArray[np.int64],
 ) -> Haplotypes:
     """Write out the haplotypes of each locus.
@@ -33,13 +33,13 @@ def haplotypes_of(
 
     Parameters
     ----------
-    sites, loci, choices
+    sites, loci, phase_groups
         Of one contig.
     reference
         Bases around them: `flank` on either side of every locus where the contig has as many.
     flank
         Bases on either side of a locus that its haplotypes show.
-    most_combinations
+    max_combinations
         Of each carrier that are kept, unless those with a single change are more.
     masked
         int64, ascending positions that read N in the flanks, but not in a flank of which they are
@@ -50,9 +50,9 @@ def haplotypes_of(
     ValueError
         A locus reaches beyond the slice, or a site beyond its locus.
     """
-    _check(sites, loci, choices, reference)
-    edits = edits_of(sites)
-    combinations = combinations_of(choices, len(loci), edits, most_combinations)
+    _check(sites, loci, phase_groups, reference)
+    edits = trimmed_alleles_of(sites)
+    combinations = combinations_of(phase_groups, len(loci), edits, max_combinations)
     starts = np.maximum(loci.starts - flank, reference.start)
     ends = np.minimum(loci.ends + flank, reference.end)
     written = sequences_of(
@@ -68,17 +68,17 @@ def haplotypes_of(
     return Haplotypes(starts, ends, written.offsets, sequences, Ragged(*carried))
 
 
-def _check(sites: Sites, loci: Loci, choices: Choices, reference: ReferenceSlice) -> None:
+def _check(sites: Sites, loci: Loci, phase_groups: PhaseGroups, reference: ReferenceSlice) -> None:
     """Refuse what would lead compiled code out of its arrays."""
     of_site = np.repeat(np.arange(len(loci)), np.diff(loci.site_offsets))
-    groups = choices.group_offsets[choices.loci.size]
-    of_row = np.repeat(choices.loci, _spans(choices))
-    site_of_row = sites.allele_sites[choices.options.data]
+    groups = phase_groups.group_offsets[phase_groups.loci.size]
+    of_row = np.repeat(phase_groups.loci, _spans(phase_groups))
+    site_of_row = sites.allele_sites[phase_groups.options.data]
     is_sound = (
         of_site.size == len(sites)
-        and choices.option_offsets.size == groups + 1
-        and choices.option_offsets[-1] == len(choices.options)
-        and bool(np.all(np.diff(choices.loci) >= 0))
+        and phase_groups.option_offsets.size == groups + 1
+        and phase_groups.option_offsets[-1] == len(phase_groups.options)
+        and bool(np.all(np.diff(phase_groups.loci) >= 0))
         and bool(np.all(of_site[site_of_row] == of_row))
         and bool(np.all(loci.starts[of_site] <= sites.starts))
         and bool(np.all(loci.ends[of_site] >= sites.ends))
@@ -86,21 +86,21 @@ def _check(sites: Sites, loci: Loci, choices: Choices, reference: ReferenceSlice
         and bool(np.all(loci.ends <= reference.end))
     )
     if not is_sound:
-        message = "sites, loci, choices and reference do not belong together"
+        message = "sites, loci, phase_groups and reference do not belong together"
         raise ValueError(message)
 
 
-def _spans(choices: Choices) -> NDArray[np.int64]:
+def _spans(phase_groups: PhaseGroups) -> NDArray[np.int64]:
     """int64[c]: the number of rows of alleles among the options of each carrier."""
-    bounds: NDArray[np.int64] = choices.options.offsets[
-        choices.option_offsets[choices.group_offsets]
+    bounds: NDArray[np.int64] = phase_groups.options.offsets[
+        phase_groups.option_offsets[phase_groups.group_offsets]
     ]
     return np.diff(bounds)
 
 
 @njit
 def _carried(
-    alleles: Rows, written: Sequences, allele_sites: NDArray[np.int64]
+    alleles: RaggedView, written: Sequences, allele_sites: NDArray[np.int64]
 ) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
     """Put together what the best combinations of each haplotype carry, as the parts of a Ragged."""
     haplotypes = written.sequences.offsets.size - 1

@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hapgpu.arrays.ragged import Ragged, offsets_of
-from hapgpu.haplotypes.batches import AlleleKind, Choices, Loci, Sites
+from hapgpu.haplotypes.batches import AlleleKind, Loci, PhaseGroups, Sites
 from hapgpu.haplotypes.sites.sample_genotypes import Genotype
-from hapgpu.haplotypes.sites.trimmed_alleles import edits_of
+from hapgpu.haplotypes.sites.trimmed_alleles import trimmed_alleles_of
 
 Option: TypeAlias = tuple[int, ...]
 """Rows of `Sites.alleles` that stand together, ascending."""
@@ -56,9 +56,9 @@ def _option_count(options: Sequence[Option], genotype: Genotype) -> int:
     return len({options[allele] for allele in genotype.alleles})
 
 
-def choices_of_samples(
+def phase_groups_of_samples(
     sites: Sites, loci: Loci, genotypes: Sequence[Sequence[Genotype]]
-) -> tuple[Choices, int]:
+) -> tuple[PhaseGroups, int]:
     """Let each sample carry what its genotypes say, at each of l loci.
 
     What all copies of the chromosome have is no choice. Heterozygous genotypes of one phase set
@@ -79,7 +79,7 @@ def choices_of_samples(
 
     Returns
     -------
-    Choices
+    PhaseGroups
         Of the carriers.
     int
         How many alleles were left out because another stands on the same copy.
@@ -135,7 +135,7 @@ class _Edit(NamedTuple):
 
 def _edits(sites: Sites) -> list[_Edit]:
     """Return what each allele does."""
-    edits = edits_of(sites)
+    edits = trimmed_alleles_of(sites)
     has_text = edits.text_begins < edits.text_ends
     columns = edits.starts.tolist(), edits.ends.tolist(), has_text.tolist()
     return [_Edit(*row) for row in zip(*columns, strict=True)]
@@ -200,11 +200,11 @@ class _Copies:
         return ((tuple(self._fixed),), *chosen) if self._fixed or not chosen else chosen
 
 
-def _as_choices(carriers: Sequence[Sequence[Group]], counts: Sequence[int]) -> Choices:
+def _as_choices(carriers: Sequence[Sequence[Group]], counts: Sequence[int]) -> PhaseGroups:
     """Put carriers, so many of each locus, into columns."""
     groups = [group for carrier in carriers for group in carrier]
     options = [option for group in groups for option in group]
-    return Choices(
+    return PhaseGroups(
         np.repeat(np.arange(len(counts)), counts),
         offsets_of([len(carrier) for carrier in carriers]),
         offsets_of([len(group) for group in groups]),

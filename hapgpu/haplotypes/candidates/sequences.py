@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hapgpu.arrays.bytes import Integer, are_equal, copy_bytes, hash_of
-from hapgpu.arrays.ragged_view import Rows, last_at_most, with_room
+from hapgpu.arrays.ragged_view import RaggedView, last_at_most, with_room
 from hapgpu.haplotypes.candidates.combinations import Combinations
-from hapgpu.haplotypes.sites.trimmed_alleles import Edits
+from hapgpu.haplotypes.sites.trimmed_alleles import TrimmedAlleles
 from hapgpu.runtime.jit import njit
 
 _N = np.uint8(ord("N"))
@@ -44,7 +44,7 @@ class Sequences(NamedTuple):
     """
 
     offsets: NDArray[np.int64]
-    sequences: Rows
+    sequences: RaggedView
     sources: NDArray[np.int64]
     earlier: NDArray[np.int64]
 
@@ -52,7 +52,7 @@ class Sequences(NamedTuple):
 @njit
 def sequences_of(
     combinations: Combinations,
-    edits: Edits,
+    edits: TrimmedAlleles,
     windows: Windows,
     bases: NDArray[np.uint8],
     first_base: int,
@@ -89,7 +89,7 @@ def sequences_of(
             count += row == count
         offsets[locus + 1] = count
     row_offsets = row_offsets[: count + 1].copy()
-    return Sequences(offsets, Rows(data[: row_offsets[-1]], row_offsets), sources, earlier)
+    return Sequences(offsets, RaggedView(data[: row_offsets[-1]], row_offsets), sources, earlier)
 
 
 @njit
@@ -128,7 +128,7 @@ def _mask(
 
 
 @njit
-def _unchanged(alleles: Rows, first: int, last: int) -> int:
+def _unchanged(alleles: RaggedView, first: int, last: int) -> int:
     """Return the first combination without any change; -1 for none."""
     for combination in range(first, last):
         if alleles.offsets[combination] == alleles.offsets[combination + 1]:
@@ -137,7 +137,7 @@ def _unchanged(alleles: Rows, first: int, last: int) -> int:
 
 
 @njit
-def _measured(alleles: Rows, combination: int, edits: Edits) -> tuple[int, int]:
+def _measured(alleles: RaggedView, combination: int, edits: TrimmedAlleles) -> tuple[int, int]:
     """Return by how much a combination lengthens the reference, and how many bases it changes."""
     growth = changed = 0
     for k in range(alleles.offsets[combination], alleles.offsets[combination + 1]):
@@ -149,15 +149,15 @@ def _measured(alleles: Rows, combination: int, edits: Edits) -> tuple[int, int]:
 
 
 @njit
-def _write(
+def _write(  # noqa: PLR0917  (compiled code takes no keywords)
     data: NDArray[np.uint8],
     at: Integer,
     window: NDArray[np.uint8],
     start: int,
     end: int,
-    alleles: Rows,
+    alleles: RaggedView,
     combination: int,
-    edits: Edits,
+    edits: TrimmedAlleles,
 ) -> None:
     """Write what a combination makes of a window from start to end."""
     copied = start
@@ -173,7 +173,7 @@ def _write(
 
 
 @njit
-def _first_equal(
+def _first_equal(  # noqa: PLR0917  (compiled code takes no keywords)
     data: NDArray[np.uint8],
     row_offsets: NDArray[np.int64],
     hashes: NDArray[np.uint64],

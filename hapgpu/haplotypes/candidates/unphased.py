@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from hapgpu.arrays.ragged import Ragged, offsets_of
-from hapgpu.haplotypes.batches import AlleleKind, Choices, Loci, Sites
+from hapgpu.haplotypes.batches import AlleleKind, Loci, PhaseGroups, Sites
 
 
-def choices_of_sites(sites: Sites, loci: Loci) -> Choices:
+def phase_groups_of_sites(sites: Sites, loci: Loci) -> PhaseGroups:
     """Let each site have any of its alleles: one carrier per locus, with a group for each site.
 
     The options of a site are REF, its base, and every ALT that has a sequence, in their order.
@@ -18,7 +18,7 @@ def choices_of_sites(sites: Sites, loci: Loci) -> Choices:
     is_option = is_reference | (sites.kinds == AlleleKind.SEQUENCE)
     rows = np.flatnonzero(is_option & ~is_reference).astype(np.int32)
     option_ends = np.append(0, np.cumsum(is_option))
-    return Choices(
+    return PhaseGroups(
         np.arange(len(loci)),
         loci.site_offsets,
         option_ends[sites.allele_offsets],

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from hapgpu.arrays.batches import ReadBatch
 from hapgpu.arrays.bytes import copy_bytes
 from hapgpu.arrays.ragged import Ragged, offsets_of
-from hapgpu.arrays.ragged_view import Rows, rows_of
+from hapgpu.arrays.ragged_view import RaggedView, view_of
 from hapgpu.cigar.clips import Clips
 from hapgpu.cigar.encoding import reference_lengths
 from hapgpu.haplotypes.pairing.haplotype_set import HaplotypeSet
@@ -210,14 +210,14 @@ def _joined(
     lengths = sequences.lengths_of(haplotypes)
     offsets = offsets_of(lengths + flanks.sum(axis=0))
     data = np.empty(int(offsets[-1]), dtype=np.uint8)
-    _join(rows_of(sequences), rows_of(references), (haplotypes, windows), flanks, offsets, data)
+    _join(view_of(sequences), view_of(references), (haplotypes, windows), flanks, offsets, data)
     return Ragged(data, offsets)
 
 
 @njit
 def _join(
-    sequences: Rows,
-    references: Rows,
+    sequences: RaggedView,
+    references: RaggedView,
     index: tuple[NDArray[np.int32], NDArray[np.int64]],
     flanks: NDArray[np.int64],
     offsets: NDArray[np.int64],

@@ -42,7 +42,7 @@ class HaplotypeSet:
         return len(self.names)
 
     @property
-    def most_candidates(self) -> int:
+    def max_candidates(self) -> int:
         """Largest number of haplotypes that a read within one locus meets."""
         if not self.loci:
             return len(self)

@@ -19,7 +19,7 @@ _UNMAPPED = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Candidates:
+class ReadHaplotypePairs:
     """Reads and the haplotypes they meet, read by read, haplotypes in the order of their file.
 
     Attributes
@@ -46,19 +46,21 @@ class Candidates:
         """int64[n]: the number of candidates of each read."""
         return np.diff(self.offsets)
 
-    def of_reads_with_any(self) -> Candidates:
+    def of_reads_with_any(self) -> ReadHaplotypePairs:
         """Leave out the reads that have no candidate."""
-        return Candidates(offsets_of(self.counts[self.counts > 0]), self.haplotypes)
+        return ReadHaplotypePairs(offsets_of(self.counts[self.counts > 0]), self.haplotypes)
 
-    def take(self, rows: NDArray[np.bool_]) -> Candidates:
+    def take(self, rows: NDArray[np.bool_]) -> ReadHaplotypePairs:
         """Keep the candidates of a mask, bool[offsets[-1]]; a read may be left with none."""
         counts = np.bincount(self.reads[rows], minlength=self.counts.size)
-        return Candidates(offsets_of(counts), self.haplotypes[rows])
+        return ReadHaplotypePairs(offsets_of(counts), self.haplotypes[rows])
 
-    def without(self, reads: NDArray[np.bool_]) -> Candidates:
+    def without(self, reads: NDArray[np.bool_]) -> ReadHaplotypePairs:
         """Take all candidates from the reads of a mask, bool[n]."""
         kept = np.repeat(~reads, self.counts)
-        return Candidates(offsets_of(np.where(reads, 0, self.counts)), self.haplotypes[kept])
+        return ReadHaplotypePairs(
+            offsets_of(np.where(reads, 0, self.counts)), self.haplotypes[kept]
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +83,7 @@ class _LocusTable:
     members: Ragged
 
 
-class CandidateFinder:
+class PairFinder:
     """Finds the candidates of reads aligned to the contigs of a header.
 
     Raises
@@ -94,16 +96,16 @@ class CandidateFinder:
         self._count = len(haplotypes)
         self._table = _locus_table(haplotypes, header, source) if haplotypes.loci else None
 
-    def find(self, reads: ReadBatch) -> Candidates:
+    def find(self, reads: ReadBatch) -> ReadHaplotypePairs:
         """Return the candidates of each read; none for a read that overlaps no locus."""
         if self._table is None:
             return _all_candidates(len(reads), self._count)
         return _overlapping(reads, self._table)
 
 
-def _all_candidates(reads: int, haplotypes: int) -> Candidates:
+def _all_candidates(reads: int, haplotypes: int) -> ReadHaplotypePairs:
     offsets = np.arange(reads + 1, dtype=np.int64) * haplotypes
-    return Candidates(offsets, np.tile(np.arange(haplotypes, dtype=np.int32), reads))
+    return ReadHaplotypePairs(offsets, np.tile(np.arange(haplotypes, dtype=np.int32), reads))
 
 
 def _locus_table(haplotypes: HaplotypeSet, header: SamHeader, source: str) -> _LocusTable:
@@ -129,7 +131,7 @@ def _keys(contigs: NDArray[np.int64], positions: NDArray[np.int64]) -> NDArray[n
     return (contigs << 32) + np.minimum(positions, 2**32 - 1)
 
 
-def _overlapping(reads: ReadBatch, table: _LocusTable) -> Candidates:
+def _overlapping(reads: ReadBatch, table: _LocusTable) -> ReadHaplotypePairs:
     contigs, positions = reads.reference_ids.astype(np.int64), reads.positions.astype(np.int64)
     # samtools takes an unmapped read for one base long.
     spans = np.where(reads.flags & _UNMAPPED, 1, np.maximum(reference_lengths(reads.cigars), 1))
@@ -143,7 +145,7 @@ def _overlapping(reads: ReadBatch, table: _LocusTable) -> Candidates:
     row, member = _spelled_out(table.members.offsets[locus], table.members.lengths[locus])
     read, haplotype = read[row], table.members.data[member]
     haplotype = haplotype[np.lexsort((haplotype, read))]
-    return Candidates(offsets_of(np.bincount(read, minlength=len(reads))), haplotype)
+    return ReadHaplotypePairs(offsets_of(np.bincount(read, minlength=len(reads))), haplotype)
 
 
 def _spelled_out(

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hapgpu.arrays.ragged_view import read_only
-from hapgpu.haplotypes.batches import Extents, Loci
+from hapgpu.haplotypes.batches import Loci, ShiftRanges
 from hapgpu.runtime.jit import njit
 
 OVERLAPPING_FACTOR: Final = 4
@@ -16,34 +16,37 @@ OVERLAPPING_FACTOR: Final = 4
 
 
 def loci_of(
-    extents: Extents, option_counts: NDArray[np.int64], distance: int, most_combinations: int
+    shift_ranges: ShiftRanges,
+    option_counts: NDArray[np.int64],
+    distance: int,
+    max_combinations: int,
 ) -> Loci:
     """Put neighbouring sites together.
 
-    A site joins the locus before it if its extent starts no more than `distance` behind the
-    largest end of an extent in there. A locus with too many combinations is cut at the widest gap
-    between an extent and those before it (gaps of extents that overlap are negative, and count),
-    of equal ones at that nearest to the middle, then at the first; and its parts likewise. Where
-    that gap is negative, there may be `OVERLAPPING_FACTOR` times as many combinations: sites of
-    one repeat that are weighed apart from each other lead each other astray.
+    A site joins the locus before it if its shift range starts no more than `distance` after the
+    largest end of a shift range in there. A locus with too many combinations is cut at the widest
+    gap between a shift range and those before it (gaps of shift ranges that overlap are negative,
+    and count), of equal ones at the gap nearest to the middle, then at the first; and its parts
+    likewise. Where that gap is negative, there may be `OVERLAPPING_FACTOR` times as many
+    combinations: sites of one repeat that are genotyped apart lead each other astray.
 
     Parameters
     ----------
-    extents
+    shift_ranges
         Of s sites of one contig, in the order of their positions.
     option_counts
         int64[s], at least 1: what each site multiplies the combinations of its locus by.
     distance
         In bases, at least 0.
-    most_combinations
-        A locus has no more, but where extents overlap, and unless it is a single site.
+    max_combinations
+        A locus has no more, but where shift ranges overlap, and unless it is a single site.
     """
     offsets, starts, ends = _grouped(
-        read_only(extents.starts),
-        read_only(extents.ends),
+        read_only(shift_ranges.starts),
+        read_only(shift_ranges.ends),
         read_only(option_counts),
         distance,
-        most_combinations,
+        max_combinations,
     )
     return Loci(offsets, starts, ends)
 

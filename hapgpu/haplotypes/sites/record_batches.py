@@ -12,7 +12,7 @@ _NONE_TO_COME: Final = 2**62
 
 
 @dataclass(frozen=True, slots=True)
-class SlabLimits:
+class RecordLimits:
     """How much is taken from the file at once; what is made of it does not depend on it.
 
     Attributes
@@ -27,11 +27,11 @@ class SlabLimits:
     bases: int = 1_000_000
 
 
-USUAL_LIMITS: Final = SlabLimits()
+USUAL_LIMITS: Final = RecordLimits()
 
 
 @dataclass(frozen=True, slots=True)
-class RecordSlab:
+class RecordBatch:
     """Records of one contig that follow each other.
 
     Attributes
@@ -46,18 +46,18 @@ class RecordSlab:
     next_start: int
 
 
-def slabs_of(records: Iterable[VcfRecord], limits: SlabLimits) -> Iterator[RecordSlab]:
-    """Cut the records of a file, contig by contig, into slabs."""
-    slab: list[VcfRecord] = []
+def record_batches_of(records: Iterable[VcfRecord], limits: RecordLimits) -> Iterator[RecordBatch]:
+    """Cut the records of a file, contig by contig, into record_batches."""
+    record_batch: list[VcfRecord] = []
     for record in records:
-        if slab:
-            first = slab[0]
+        if record_batch:
+            first = record_batch[0]
             if record.contig != first.contig:
-                yield RecordSlab(slab, _NONE_TO_COME)
-                slab = []
-            elif len(slab) >= limits.records or record.start - first.start > limits.bases:
-                yield RecordSlab(slab, record.start)
-                slab = []
-        slab.append(record)
-    if slab:
-        yield RecordSlab(slab, _NONE_TO_COME)
+                yield RecordBatch(record_batch, _NONE_TO_COME)
+                record_batch = []
+            elif len(record_batch) >= limits.records or record.start - first.start > limits.bases:
+                yield RecordBatch(record_batch, record.start)
+                record_batch = []
+        record_batch.append(record)
+    if record_batch:
+        yield RecordBatch(record_batch, _NONE_TO_COME)

@@ -11,7 +11,7 @@ from hapgpu.io.vcf.records import VcfRecord
 
 _MISSING_VALUE: Final = "."
 _WITHOUT_SET: Final = ""
-_MOST_DIGITS: Final = 9
+_MAX_DIGITS: Final = 9
 _GENOTYPES_REMEMBERED: Final = 1 << 12
 
 
@@ -89,7 +89,7 @@ def _genotype(text: str, phase_set: str) -> Genotype | None:
     """Return the genotype, None for text that is none."""
     # From VCF 4.4 on, the first allele may have a sign of its phase too.
     numbers = text.removeprefix("/").removeprefix("|").replace("|", "/").split("/")
-    if not all(n == _MISSING_VALUE or (n.isdecimal() and len(n) <= _MOST_DIGITS) for n in numbers):
+    if not all(n == _MISSING_VALUE or (n.isdecimal() and len(n) <= _MAX_DIGITS) for n in numbers):
         return None
     if _MISSING_VALUE in numbers:
         return UNKNOWN

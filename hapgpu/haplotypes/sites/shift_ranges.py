@@ -9,16 +9,20 @@ from numpy.typing import NDArray
 
 from hapgpu.arrays.bytes import Integer
 from hapgpu.arrays.ragged_view import read_only
-from hapgpu.haplotypes.batches import Extents, ReferenceSlice, Sites
-from hapgpu.haplotypes.sites.trimmed_alleles import Edits, changes_nothing, edits_of
+from hapgpu.haplotypes.batches import ReferenceSlice, ShiftRanges, Sites
+from hapgpu.haplotypes.sites.trimmed_alleles import (
+    TrimmedAlleles,
+    changes_nothing,
+    trimmed_alleles_of,
+)
 from hapgpu.runtime.jit import njit
 
 LONGEST_SHIFT: Final = 1000
 """An indel is moved by no more bases than this, so that a contig of one letter is no trap."""
 
 
-def extents_of(sites: Sites, reference: ReferenceSlice) -> Extents:
-    """Find the extents of sites.
+def shift_ranges_of(sites: Sites, reference: ReferenceSlice) -> ShiftRanges:
+    """Find the shift ranges of sites.
 
     An insertion or deletion is moved left and right as long as the next base of the reference is
     the one that this brings into (or out of) it: the sequence that results stays the same. No
@@ -40,16 +44,16 @@ def extents_of(sites: Sites, reference: ReferenceSlice) -> Extents:
     if len(sites) and (starts.min() < reference.start or ends.max() > reference.end):
         message = f"sites beyond the reference at {reference.start} to {reference.end}"
         raise ValueError(message)
-    extents = Extents(starts.copy(), ends)
+    shift_ranges = ShiftRanges(starts.copy(), ends)
     _widen(
-        extents.starts,
-        extents.ends,
+        shift_ranges.starts,
+        shift_ranges.ends,
         read_only(sites.allele_offsets),
-        edits_of(sites),
+        trimmed_alleles_of(sites),
         read_only(reference.bases),
         reference.start,
     )
-    return extents
+    return shift_ranges
 
 
 @njit
@@ -57,7 +61,7 @@ def _widen(
     starts: NDArray[np.int64],
     ends: NDArray[np.int64],
     allele_offsets: NDArray[np.int64],
-    edits: Edits,
+    edits: TrimmedAlleles,
     bases: NDArray[np.uint8],
     first: int,
 ) -> None:

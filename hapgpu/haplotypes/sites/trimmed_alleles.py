@@ -8,12 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hapgpu.arrays.bytes import Integer
-from hapgpu.arrays.ragged_view import Rows, read_only, rows_of
+from hapgpu.arrays.ragged_view import RaggedView, read_only, view_of
 from hapgpu.haplotypes.batches import AlleleKind, Sites
 from hapgpu.runtime.jit import njit, njit_inlined
 
 
-class Edits(NamedTuple):
+class TrimmedAlleles(NamedTuple):
     """Each of a alleles as a stretch of the reference and the text that takes its place.
 
     What an allele shares with REF is trimmed, the common suffix first and then the common prefix,
@@ -41,18 +41,18 @@ class Edits(NamedTuple):
     changes: NDArray[np.int64]
 
 
-def edits_of(sites: Sites) -> Edits:
+def trimmed_alleles_of(sites: Sites) -> TrimmedAlleles:
     """Trim the alleles of sites."""
     return _trimmed(
         read_only(sites.starts),
-        rows_of(sites.alleles),
+        view_of(sites.alleles),
         read_only(sites.kinds),
         read_only(sites.allele_offsets),
     )
 
 
 @njit_inlined
-def changes_nothing(edits: Edits, row: Integer) -> bool:
+def changes_nothing(edits: TrimmedAlleles, row: Integer) -> bool:
     """Whether an allele leaves the reference as it is."""
     return bool(
         edits.starts[row] == edits.ends[row] and edits.text_begins[row] == edits.text_ends[row]
@@ -62,10 +62,10 @@ def changes_nothing(edits: Edits, row: Integer) -> bool:
 @njit
 def _trimmed(
     site_starts: NDArray[np.int64],
-    alleles: Rows,
+    alleles: RaggedView,
     kinds: NDArray[np.uint8],
     allele_offsets: NDArray[np.int64],
-) -> Edits:
+) -> TrimmedAlleles:
     count, text = kinds.size, alleles.data
     starts, ends = np.empty(count, np.int64), np.empty(count, np.int64)
     begins, stops = np.empty(count, np.int64), np.empty(count, np.int64)
@@ -85,7 +85,7 @@ def _trimmed(
             changes[row] = _changes(
                 text, reference + prefix, reference_end - suffix, begin + prefix, stop - suffix
             )
-    return Edits(starts, ends, text, begins, stops, changes)
+    return TrimmedAlleles(starts, ends, text, begins, stops, changes)
 
 
 @njit

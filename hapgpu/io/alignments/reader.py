@@ -34,7 +34,7 @@ from hapgpu.io.files.record_limit import MAX_RECORD
 from hapgpu.io.genome.regions import Region
 from hapgpu.runtime.pool import Pool
 
-_MOST_HEADERS_KEPT: Final = 16
+_MAX_HEADERS_KEPT: Final = 16
 
 
 class ReadSource(Protocol):
@@ -222,7 +222,7 @@ class _BamSource(Closing):
         self._stack.close()
 
 
-@lru_cache(_MOST_HEADERS_KEPT)
+@lru_cache(_MAX_HEADERS_KEPT)
 def _header_of(path: Path, _state: FileState, max_record: int) -> SamHeader:
     """Read the header of a BAM file, once as long as the file stays the same.
 

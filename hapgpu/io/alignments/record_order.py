@@ -16,14 +16,14 @@ class OrderKeeper:
 
     Parameters
     ----------
-    most_left
+    max_left_shift
         How many bases, at most, a record starts before its old position.
     source
         Name of the input, for errors.
     """
 
-    def __init__(self, most_left: int, source: str) -> None:
-        self._most_left = most_left
+    def __init__(self, max_left_shift: int, source: str) -> None:
+        self._max_left_shift = max_left_shift
         self._source = source
         self._waiting: RecordBlock | None = None
         self._last = np.int64(-1)
@@ -51,7 +51,7 @@ class OrderKeeper:
             held = RecordBlock.concatenate([self._waiting, moved])
         places = held.places
         order = np.argsort(places, kind="stable")
-        ready = int(np.searchsorted(places[order], self._last - self._most_left, side="right"))
+        ready = int(np.searchsorted(places[order], self._last - self._max_left_shift, side="right"))
         self._waiting = held.take(order[ready:]).packed() if ready < order.size else None
         return held.take(order[:ready])
 

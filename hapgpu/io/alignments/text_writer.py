@@ -10,7 +10,7 @@ from typing import TypeAlias
 from hapgpu.io.alignments.formats import output_format
 from hapgpu.io.alignments.samtools.convert import ConvertedOutput
 from hapgpu.io.bam.header import SamHeader
-from hapgpu.io.files.mmap_output import MappedWriter
+from hapgpu.io.files.mmap_output import MmapOutput
 from hapgpu.io.files.output import OutputFile
 
 TextSink: TypeAlias = Callable[[memoryview], None]
@@ -55,7 +55,7 @@ def open_sam_text(
     text = memoryview(header.text.encode("utf-8", "surrogateescape"))
     with OutputFile(path) as output:
         if chosen == "sam" and copying_threads > 1 and output.is_new_file:
-            with MappedWriter(output, copying_threads) as writer:
+            with MmapOutput(output, copying_threads) as writer:
                 writer.write(text)
                 yield writer.write
             return

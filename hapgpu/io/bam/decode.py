@@ -23,7 +23,7 @@ from hapgpu.io.bam.record_layout import (
     FAULTS,
     SOUND,
     TOO_LONG,
-    Layout,
+    RecordLayout,
     measure_records,
     walk_records,
 )
@@ -78,7 +78,7 @@ def _copy_qualities(
 @njit
 def _fill_rows(
     data: NDArray[np.uint8],
-    layout: Layout,
+    layout: RecordLayout,
     start: int,
     stop: int,
     columns: ReadColumns,
@@ -191,8 +191,8 @@ def _checked(
     pool: Pool,
     name: str,
     done: int,
-) -> Layout:
-    layout = Layout.empty(starts)
+) -> RecordLayout:
+    layout = RecordLayout.empty(starts)
 
     def measure(start: int, stop: int) -> tuple[Integer, Integer]:
         return measure_records(window, layout, start, stop, references)

@@ -13,7 +13,7 @@ from hapgpu.arrays.ragged import offsets_of
 from hapgpu.errors import InputError
 from hapgpu.io.bam.constants import REFERENCE_OPERATIONS, UNMAPPED
 from hapgpu.io.bam.header import SamHeader
-from hapgpu.io.bam.record_layout import Layout
+from hapgpu.io.bam.record_layout import RecordLayout
 from hapgpu.io.genome.regions import Region, contig_hint
 from hapgpu.runtime.jit import njit
 
@@ -35,7 +35,7 @@ def _first_behind(
 @njit
 def _mark_overlaps(
     data: NDArray[np.uint8],
-    layout: Layout,
+    layout: RecordLayout,
     offsets: NDArray[np.int64],
     starts: NDArray[np.int64],
     ends: NDArray[np.int64],
@@ -96,7 +96,7 @@ class Intervals:
         counts = np.bincount(table[:, 0], minlength=len(header.reference_names))
         return cls(offsets_of(counts), table[:, 1].copy(), table[:, 2].copy())
 
-    def overlapped(self, data: NDArray[np.uint8], layout: Layout) -> NDArray[np.bool_]:
+    def overlapped(self, data: NDArray[np.uint8], layout: RecordLayout) -> NDArray[np.bool_]:
         """Tell which records overlap an interval; an unmapped one is as long as one base."""
         out = np.empty(layout.starts.size, dtype=np.bool_)
         _mark_overlaps(data, layout, self.offsets, self.starts, self.ends, out)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from hapgpu.arrays.bytes import load_i32, load_u16
 from hapgpu.arrays.ragged import Ragged
 from hapgpu.arrays.ragged_view import read_only
-from hapgpu.io.bam.record_layout import Layout
+from hapgpu.io.bam.record_layout import RecordLayout
 from hapgpu.runtime.jit import njit
 
 
@@ -29,7 +29,7 @@ class RecordBlock:
     """
 
     data: NDArray[np.uint8]
-    layout: Layout
+    layout: RecordLayout
 
     def __len__(self) -> int:
         return self.layout.starts.size
@@ -78,7 +78,7 @@ class RecordBlock:
             for part, begin in zip(parts, begins[:-1], strict=True)
         ]
         columns = (np.concatenate(column) for column in zip(*layouts, strict=True))
-        return RecordBlock(read_only(data), Layout._make(columns))
+        return RecordBlock(read_only(data), RecordLayout._make(columns))
 
 
 def with_replaced(

@@ -44,7 +44,7 @@ FAULTS: Final = {
 }
 
 
-class Layout(NamedTuple):
+class RecordLayout(NamedTuple):
     """Where the parts of n records lie; offsets are into one buffer.
 
     Attributes
@@ -69,7 +69,7 @@ class Layout(NamedTuple):
     long_cigars: NDArray[np.int64]
 
     @classmethod
-    def empty(cls, starts: NDArray[np.int64]) -> Layout:
+    def empty(cls, starts: NDArray[np.int64]) -> RecordLayout:
         """Make room for the layout of the records that begin at `starts`."""
         rows = starts.size
         return cls(
@@ -83,11 +83,11 @@ class Layout(NamedTuple):
             long_cigars=np.empty(rows, dtype=np.int64),
         )
 
-    def take(self, rows: NDArray[np.bool_] | NDArray[np.int64]) -> Layout:
+    def take(self, rows: NDArray[np.bool_] | NDArray[np.int64]) -> RecordLayout:
         """Keep the rows where a mask is set, or rows by their numbers."""
-        return Layout._make(column[rows] for column in self)
+        return RecordLayout._make(column[rows] for column in self)
 
-    def shifted(self, by: NDArray[np.int64]) -> Layout:
+    def shifted(self, by: NDArray[np.int64]) -> RecordLayout:
         """Return where the parts are after each record was moved by so many bytes, int64[n]."""
         return self._replace(
             starts=self.starts + by,
@@ -198,7 +198,11 @@ def _fixed_fault(data: NDArray[np.uint8], at: Integer, references: Integer) -> I
 
 @njit
 def measure_records(
-    data: NDArray[np.uint8], layout: Layout, start: Integer, stop: Integer, references: Integer
+    data: NDArray[np.uint8],
+    layout: RecordLayout,
+    start: Integer,
+    stop: Integer,
+    references: Integer,
 ) -> tuple[Integer, Integer]:
     """Find and check the parts of the records start to stop; fills those rows of the layout.
 
@@ -209,7 +213,7 @@ def measure_records(
     layout
         Has the starts of the records.
     start, stop
-        Rows.
+        RaggedView.
     references
         How many reference sequences the header has.
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from hapgpu.io.fastx.read_blocks import Allocate
 from hapgpu.runtime.devices import CudaDevice, Device
 
-_MOST_COPYING_THREADS: Final = 8  # more of them hardly copy more
+_MAX_COPYING_THREADS: Final = 8  # more of them hardly copy more
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ def transfer_for(
     from hapgpu.runtime.gpu.context import pinned_array  # noqa: PLC0415  (imports CuPy)
 
     return BlockTransfer(
-        gpu_bytes, lambda size: pinned_array(size, np.uint8), min(threads, _MOST_COPYING_THREADS)
+        gpu_bytes, lambda size: pinned_array(size, np.uint8), min(threads, _MAX_COPYING_THREADS)
     )
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from hapgpu.errors import DeviceError
 from hapgpu.io.fastx.cpu import parse_block
 from hapgpu.io.fastx.cuda import DeviceSpans, parse_text
-from hapgpu.io.fastx.limits import ReadRules
+from hapgpu.io.fastx.limits import ReadLimits
 from hapgpu.io.fastx.read_block import ReadBlock
 from hapgpu.runtime.devices import CudaDevice
 from hapgpu.runtime.gpu.context import OUT_OF_MEMORY, explained, thread_streams
@@ -77,7 +77,7 @@ def _release(device: CudaDevice) -> None:
 
 
 def bring_to_device(
-    block: ReadBlock, rules: ReadRules, device: CudaDevice
+    block: ReadBlock, rules: ReadLimits, device: CudaDevice
 ) -> tuple[Any, DeviceSpans]:
     """Copy the text of a block to the current device, and find the reads in it.
 

@@ -30,7 +30,7 @@ from hapgpu.io.fastx.faults import (
     record_fault,
     without_mate,
 )
-from hapgpu.io.fastx.limits import UNKNOWN, ReadRules
+from hapgpu.io.fastx.limits import UNKNOWN, ReadLimits
 from hapgpu.io.fastx.read_block import ReadBlock
 from hapgpu.io.fastx.spans import ReadSpans
 from hapgpu.io.files.newlines import count_newlines
@@ -45,15 +45,15 @@ _PARTS: Final = {BAD_NAME: "name", BAD_BASE: "sequence", BAD_QUALITY: "qualities
 
 
 class _Rules(NamedTuple):
-    """`ReadRules` for compiled code, but for the letters: an array in here would cost time."""
+    """`ReadLimits` for compiled code, but for the letters: an array in here would cost time."""
 
     marker: int
     longest_name: int
-    most_bases: int
+    max_bases: int
     for_sam: bool
 
 
-def parse_block(block: ReadBlock, rules: ReadRules) -> ReadSpans:
+def parse_block(block: ReadBlock, rules: ReadLimits) -> ReadSpans:
     """Find and check the parts of all reads of a block.
 
     Names end at the first blank or tab. A third line that is more
@@ -74,7 +74,7 @@ def parse_block(block: ReadBlock, rules: ReadRules) -> ReadSpans:
     marker = _GREATER if block.is_fasta else _AT
     reads, fault, begin, at = _parse(
         text,
-        _Rules(marker, rules.longest_name, rules.most_bases, rules.for_sam),
+        _Rules(marker, rules.longest_name, rules.max_bases, rules.for_sam),
         read_only(rules.base_table()),
         spans,
     )
@@ -91,11 +91,11 @@ def parse_block(block: ReadBlock, rules: ReadRules) -> ReadSpans:
     )
 
 
-def _reason(fault: int, byte: int, rules: ReadRules) -> str:
+def _reason(fault: int, byte: int, rules: ReadLimits) -> str:
     if fault in _PARTS:
         return bad_character(byte, _PARTS[fault])
     if fault == LONG_READ:
-        return f"the read is longer than {rules.most_bases:,} bases"
+        return f"the read is longer than {rules.max_bases:,} bases"
     if fault == LONG_NAME:
         return f"its name is longer than {rules.longest_name:,} characters"
     return REASONS[fault]
@@ -120,7 +120,7 @@ def _parse(
             fault, at = _check_name(text, at, rules, spans, row)
         if fault == WELL_FORMED:
             fault, at = _parse_bases(text, at + 1, guess, letters, spans, row)
-            if fault == WELL_FORMED and spans[_LENGTHS, row] > rules.most_bases:
+            if fault == WELL_FORMED and spans[_LENGTHS, row] > rules.max_bases:
                 fault = LONG_READ
         if fault == WELL_FORMED and rules.marker == _AT:
             fault, at = _parse_qualities(text, at + 1, spans, row)

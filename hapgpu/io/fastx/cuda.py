@@ -8,14 +8,14 @@ from typing import Any, Final
 import cupy
 import numpy as np
 
-from hapgpu.io.fastx.limits import ReadRules
+from hapgpu.io.fastx.limits import ReadLimits
 from hapgpu.io.fastx.spans import ReadSpans
 from hapgpu.runtime.gpu.kernel import Array, Kernel, Scalar
 from hapgpu.runtime.gpu.launch import load_kernel
 
 _THREADS: Final = 256
 _WARPS_PER_BLOCK: Final = _THREADS // 32
-_MOST_BLOCKS: Final = 4096
+_MAX_BLOCKS: Final = 4096
 _TILE_BYTES: Final = 1024  # as in the source
 
 _TEXT = Array("text", np.uint8, "size")
@@ -49,7 +49,7 @@ FIND_READS: Final = Kernel(
         Array("lengths", np.int32, "reads"),
         Array("is_faulty", np.int32, "one"),
         *_sizes("size", "newline_count", "reads", "one", "is_fasta"),
-        *_sizes("longest_name", "most_bases", "for_sam"),
+        *_sizes("longest_name", "max_bases", "for_sam"),
         Scalar("low_bases", np.uint64),
         Scalar("high_bases", np.uint64),
     ),
@@ -77,7 +77,7 @@ class DeviceSpans:
         return int(self.lengths.size)
 
 
-def parse_text(text: Any, rules: ReadRules, *, is_fasta: bool) -> DeviceSpans | None:
+def parse_text(text: Any, rules: ReadLimits, *, is_fasta: bool) -> DeviceSpans | None:
     """Find and check all reads of a text, as `hapgpu.io.fastx.cpu.parse_block` does.
 
     Works on the current stream of the text's device, which has to be the current one, and waits
@@ -102,7 +102,7 @@ def parse_text(text: Any, rules: ReadRules, *, is_fasta: bool) -> DeviceSpans | 
     columns = [cupy.empty(reads, dtype=np.int32) for _ in range(5)]
     is_faulty = cupy.zeros(1, dtype=np.int32)
     load_kernel(FIND_READS, text.device.id).launch(
-        _blocks(min(reads, _MOST_BLOCKS * _WARPS_PER_BLOCK)),
+        _blocks(min(reads, _MAX_BLOCKS * _WARPS_PER_BLOCK)),
         _THREADS,
         (
             text,
@@ -115,7 +115,7 @@ def parse_text(text: Any, rules: ReadRules, *, is_fasta: bool) -> DeviceSpans | 
             1,
             is_fasta,
             rules.longest_name,
-            rules.most_bases,
+            rules.max_bases,
             rules.for_sam,
             *rules.bit_masks(),
         ),

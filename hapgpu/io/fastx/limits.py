@@ -17,14 +17,14 @@ UNKNOWN: Final = 255
 
 
 @dataclass(frozen=True, slots=True)
-class ReadRules:
+class ReadLimits:
     """Which records of FASTQ and FASTA are well-formed, beside what the formats say.
 
     Attributes
     ----------
     longest_name
         In characters.
-    most_bases
+    max_bases
         Of a read.
     for_sam
         A name loses a closing `/1` or `/2`, and must not begin with `@`.
@@ -33,7 +33,7 @@ class ReadRules:
     """
 
     longest_name: int
-    most_bases: int
+    max_bases: int
     for_sam: bool
     letters: bytes
 
@@ -50,8 +50,8 @@ class ReadRules:
         return table
 
 
-SHORT_READS: Final = ReadRules(LONGEST_NAME, 1_000_000, for_sam=True, letters=_NUCLEOTIDES)
+SHORT_READS: Final = ReadLimits(LONGEST_NAME, 1_000_000, for_sam=True, letters=_NUCLEOTIDES)
 """Reads that become records of SAM, which has no U."""
 
-LONG_READS: Final = ReadRules(65_535, 100_000_000, for_sam=False, letters=_NUCLEOTIDES + b"U-*.")
+LONG_READS: Final = ReadLimits(65_535, 100_000_000, for_sam=False, letters=_NUCLEOTIDES + b"U-*.")
 """Reads that become lines of PAF: of RNA too, and gaps are as good as N."""

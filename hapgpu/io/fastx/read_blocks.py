@@ -24,7 +24,7 @@ Allocate: TypeAlias = Callable[[int], NDArray[np.uint8]]
 """Gives memory for at least so many bytes."""
 
 _HEAD_BYTES: Final = 1 << 12
-_MOST_RAW_BYTES: Final = 1 << 20
+_MAX_RAW_BYTES: Final = 1 << 20
 _LINES: Final = 4
 
 
@@ -113,7 +113,7 @@ class _Blocks:
                 yield self._block(text[:cut], records, is_fasta=False)
 
     def _fill(
-        self, tail: NDArray[np.uint8], least_newlines: int
+        self, tail: NDArray[np.uint8], min_newlines: int
     ) -> tuple[NDArray[np.uint8], int, bool]:
         """Read what comes after `tail`: a buffer, or more if it holds too few newlines.
 
@@ -129,7 +129,7 @@ class _Blocks:
             newlines += more
             if got < room:
                 break
-            if newlines >= least_newlines:
+            if newlines >= min_newlines:
                 return buffer[:used], newlines, False
             buffer = self._larger(buffer, used)
         if used and buffer[used - 1] != ord("\n"):
@@ -140,7 +140,7 @@ class _Blocks:
 
     def fasta(self) -> Iterator[ReadBlock]:
         """Join lines; cut before the last record that has begun."""
-        raw = np.empty(max(min(self._block_bytes // 4, _MOST_RAW_BYTES), 1), dtype=np.uint8)
+        raw = np.empty(max(min(self._block_bytes // 4, _MAX_RAW_BYTES), 1), dtype=np.uint8)
         joiner = LineJoiner(self._buffer(raw[:0], raw.size))
         while got := self._data.read_into(raw)[0]:
             pending = raw[:got]

@@ -24,7 +24,7 @@ _PIECE_BYTES: Final = 4 << 20
 _AHEAD: Final = 3  # times the bytes at hand are reserved for what comes
 
 
-class MappedWriter:
+class MmapOutput:
     """Appends to a regular file; what was appended stands there when the context is left.
 
     Parameters

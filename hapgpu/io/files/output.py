@@ -17,7 +17,7 @@ from hapgpu.runtime import leftovers
 
 _BUFFER_BYTES = 1 << 20
 _STANDARD_OUTPUT = 1
-_MOST_LINKS = 40
+_MAX_LINKS = 40
 
 
 class OutputFile:
@@ -156,7 +156,7 @@ def _descriptor_of(path: Path) -> int | None:
 
     What it stands for may be a file with content before and behind: that is not to be replaced.
     """
-    for _ in range(_MOST_LINKS):
+    for _ in range(_MAX_LINKS):
         if path.parent.resolve() == Path(f"/proc/{os.getpid()}/fd") and path.name.isdecimal():
             return int(path.name)
         if not path.is_symlink():

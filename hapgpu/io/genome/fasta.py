@@ -21,7 +21,7 @@ from hapgpu.io.genome.fasta_index import FastaIndexCheck, read_fai
 from hapgpu.io.genome.fasta_text import FastaText
 from hapgpu.io.genome.regions import Region, contig_hint
 
-_MOST_UNCOUNTED: Final = 1 << 28
+_MAX_UNCOUNTED: Final = 1 << 28
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +82,7 @@ def read_fasta(
     is_counted = max_bases is None
     with open_inflated(path, name) as stream:
         for bases in text.pieces(stream):
-            if bases > _MOST_UNCOUNTED and not is_counted:
+            if bases > _MAX_UNCOUNTED and not is_counted:
                 _count(path, FastaText(name, max_record, max_bases, keeps_bases=False))
                 is_counted = True
     names = tuple(text.descriptions)

@@ -14,11 +14,11 @@ from hapgpu.io.bgzf.reader import is_bgzf
 from hapgpu.io.text.positions import LAST_POSITION
 
 _NUMBERS: Final = 4
-_MOST_DIGITS: Final = 4 * 19
+_MAX_DIGITS: Final = 4 * 19
 _PIECE_BYTES: Final = 1 << 16
 """Read at once: what an index claims must not decide on memory."""
-_MOST_BLOCK_BYTES: Final = 1 << 16
-_MOST_OFFSET: Final = 1 << 62
+_MAX_BLOCK_BYTES: Final = 1 << 16
+_MAX_OFFSET: Final = 1 << 62
 _BGZF_HEAD_BYTES: Final = 18
 _DAMAGED: Final = (OSError, EOFError, cast("type[Exception]", isal_zlib.error))
 
@@ -79,11 +79,11 @@ def _entry(numbers: list[str]) -> FastaEntry | None:
     digits = "".join(numbers)  # an assembly may have a million lines: one look at each
     if len(numbers) != _NUMBERS or not (digits.isascii() and digits.isdecimal() and all(numbers)):
         return None
-    if len(digits) > _MOST_DIGITS:
+    if len(digits) > _MAX_DIGITS:
         return None
     entry = FastaEntry(*map(int, numbers))
     has_lines = 0 < entry.line_bases < entry.line_width or entry.length <= entry.line_bases
-    is_small = max(entry.length, entry.line_width) <= LAST_POSITION and entry.offset < _MOST_OFFSET
+    is_small = max(entry.length, entry.line_width) <= LAST_POSITION and entry.offset < _MAX_OFFSET
     return entry if has_lines and is_small else None
 
 
@@ -183,7 +183,7 @@ class FastaIndexCheck:
         starts, places = self._blocks
         block = bisect_right(starts, offset) - 1
         before = offset - starts[block]
-        if before > _MOST_BLOCK_BYTES and block + 1 < len(starts):
+        if before > _MAX_BLOCK_BYTES and block + 1 < len(starts):
             raise EOFError
         file.seek(places[block])
         with igzip.IGzipFile(fileobj=file) as inflated:
@@ -199,7 +199,7 @@ def _blocks_of(index: Path) -> tuple[list[int], list[int]]:
     except OSError as error:
         raise InputError(f"{index}: cannot be read: {error.strerror or error}") from error
     rows = numbers[1:].reshape(-1, 2) if numbers.size % 2 else numbers[:0].reshape(-1, 2)
-    is_sorted = (rows < _MOST_OFFSET).all() and (rows[1:] >= rows[:-1]).all()
+    is_sorted = (rows < _MAX_OFFSET).all() and (rows[1:] >= rows[:-1]).all()
     if numbers.size != 2 * int(numbers[:1].sum()) + 1 or not is_sorted:
         raise InputError(f"{index}: damaged; run: bgzip -r {index.with_suffix('')}")
     places, starts = numbers[1::2].tolist(), numbers[2::2].tolist()

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from hapgpu.arrays.bytes import copy_bytes
 from hapgpu.arrays.ragged import Ragged, offsets_of
-from hapgpu.arrays.ragged_view import Rows, rows_of
+from hapgpu.arrays.ragged_view import RaggedView, view_of
 from hapgpu.io.text.numbers import put_integer
 from hapgpu.runtime.jit import njit
 
@@ -36,7 +36,7 @@ def side_by_side(columns: Sequence[Ragged]) -> Ragged:
     data = np.empty(int(offsets[-1]), dtype=np.uint8)
     ends = offsets[:-1].copy()
     for column in columns:
-        _append_rows(rows_of(column), data, ends)
+        _append_rows(view_of(column), data, ends)
     return Ragged(data, offsets)
 
 
@@ -56,7 +56,7 @@ def _write_numbers(
 
 
 @njit
-def _append_rows(rows: Rows, out: NDArray[np.uint8], ends: NDArray[np.int64]) -> None:
+def _append_rows(rows: RaggedView, out: NDArray[np.uint8], ends: NDArray[np.int64]) -> None:
     """Copy rows to where those before them ended."""
     for row in range(ends.size):
         length = rows.offsets[row + 1] - rows.offsets[row]

@@ -16,7 +16,7 @@ DECIMAL_WIDTH: Final = 21
 """No decimal takes more bytes: sign, `0.`, eight zeros and ten digits."""
 
 _DIGITS: Final = 10
-_LEAST_EXPONENT: Final = -9
+_MIN_EXPONENT: Final = -9
 _MANTISSA_END: Final = np.int64(10**_DIGITS)
 _TEN: Final = np.uint64(10)  # unsigned: a signed division of Python's kind takes twice as long
 # log10(2) * 2**22: close enough for the power of two below any float64.
@@ -64,7 +64,7 @@ def put_decimal(out: NDArray[np.uint8], at: Integer, value: float) -> Integer:
         copy_bytes(_INFINITE, 0, out, at, 3)
         return at + 3
     mantissa, exponent = _rounded(value)
-    if exponent < _LEAST_EXPONENT or exponent >= _DIGITS:
+    if exponent < _MIN_EXPONENT or exponent >= _DIGITS:
         return _put_scientific(out, at, mantissa, exponent)
     if exponent >= 0:
         return _put_digits(out, at, mantissa, exponent + 1)

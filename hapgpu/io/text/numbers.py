@@ -20,7 +20,7 @@ _NOT_A_NUMBER: Final = np.frombuffer(b"nan", dtype=np.uint8)
 _INFINITE: Final = np.frombuffer(b"inf", dtype=np.uint8)
 _ONE: Final = np.int64(1)  # no constant, for which functions are compiled anew
 _FEWEST_DIGITS: Final = 6
-_MOST_DIGITS: Final = 9
+_MAX_DIGITS: Final = 9
 # A decimal of nine digits is computed with an error of a few 1e-16; float32 is spaced by 6e-8.
 _DOUBT: Final = 1e-14
 _LARGEST_EXACT: Final = 2.0**53
@@ -75,7 +75,7 @@ def _decimal(value: np.float32) -> tuple[int, int, int]:
     """Return mantissa, exponent and number of digits, the fewest from six that read back."""
     exponent = math.floor(math.log10(np.float64(value)))
     mantissa = 0
-    for digits in range(_FEWEST_DIGITS, _MOST_DIGITS + 1):
+    for digits in range(_FEWEST_DIGITS, _MAX_DIGITS + 1):
         mantissa = round(_scaled(np.float64(value), digits - 1 - exponent))
         if mantissa >= 10**digits:
             exponent += 1
@@ -85,7 +85,7 @@ def _decimal(value: np.float32) -> tuple[int, int, int]:
             mantissa = round(_scaled(np.float64(value), digits - 1 - exponent))
         if _reads_back(value, mantissa, exponent - digits + 1):
             return mantissa, exponent, digits
-    return mantissa, exponent, _MOST_DIGITS
+    return mantissa, exponent, _MAX_DIGITS
 
 
 @njit

@@ -7,7 +7,7 @@ from typing import Final
 LAST_POSITION: Final = 2**31 - 1
 """The largest position, and the length of the longest contig."""
 
-MOST_DIGITS: Final = len(str(LAST_POSITION))
+MAX_DIGITS: Final = len(str(LAST_POSITION))
 """Of the largest position; a number of fewer is one."""
 
 
@@ -19,5 +19,5 @@ def parse_position(text: str) -> int | None:
     if not (text.isascii() and text.isdigit()):
         return None
     digits = text.lstrip("0") or "0"
-    value = int(digits) if len(digits) <= MOST_DIGITS else LAST_POSITION + 1
+    value = int(digits) if len(digits) <= MAX_DIGITS else LAST_POSITION + 1
     return value if value <= LAST_POSITION else None

@@ -10,7 +10,7 @@ from typing import Final
 from hapgpu.errors import OutputError
 from hapgpu.io.text.contig_names import is_contig_name
 
-_LEAST_VERSION: Final = (4, 3)
+_MIN_VERSION: Final = (4, 3)
 _COLUMNS: Final = ("#CHROM", "POS", "ID", "REF", "ALT", "QUAL", "FILTER", "INFO", "FORMAT")
 _DEFINITIONS: Final = {
     ("INFO", "DP"): ("1", "Integer", "Fragments of all samples that count at the site"),
@@ -91,10 +91,10 @@ def _with_version(lines: Iterable[str]) -> list[str]:
     """Put a version that knows what calls are written as in front."""
     lines = list(lines)
     found = _VERSION_LINE.fullmatch(lines[0]) if lines else None
-    if found and (int(found[1]), int(found[2])) >= _LEAST_VERSION:
+    if found and (int(found[1]), int(found[2])) >= _MIN_VERSION:
         return lines
     others = [line for line in lines if not line.startswith("##fileformat=")]
-    return ["##fileformat=VCFv{}.{}".format(*_LEAST_VERSION), *others]
+    return ["##fileformat=VCFv{}.{}".format(*_MIN_VERSION), *others]
 
 
 def _with_contigs(lines: list[str], contigs: Mapping[str, int]) -> list[str]:

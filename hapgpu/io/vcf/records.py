@@ -14,7 +14,7 @@ from hapgpu.errors import InputError
 from hapgpu.io.files.file_kind import looks_like
 from hapgpu.io.files.record_limit import MAX_RECORD, too_long
 from hapgpu.io.text.contig_names import is_contig_name
-from hapgpu.io.text.positions import LAST_POSITION, MOST_DIGITS, parse_position
+from hapgpu.io.text.positions import LAST_POSITION, MAX_DIGITS, parse_position
 from hapgpu.io.vcf.alleles import BASES, MalformedError, alternative_alleles, quoted
 from hapgpu.io.vcf.lines import FIRST_LINE_CHARACTERS, vcf_lines
 
@@ -185,7 +185,7 @@ class VcfSource:
         if any(line.strip() for line in self._lines):
             raise InputError(f"{self.name}, {place}: a blank line among the records: remove it")
 
-    def _take_header(self, first: str, most_bytes: int) -> tuple[tuple[str, ...], str]:
+    def _take_header(self, first: str, max_bytes: int) -> tuple[tuple[str, ...], str]:
         """Return the ## lines and the line behind them."""
         header = [first.rstrip("\r\n")]
         size = 0
@@ -195,8 +195,8 @@ class VcfSource:
                 return tuple(header), text
             header.append(text)
             size += getsizeof(text)
-            if size > most_bytes:
-                raise too_long(f"{self.name}: the header", most_bytes)
+            if size > max_bytes:
+                raise too_long(f"{self.name}: the header", max_bytes)
         raise InputError(f"{self.name} is cut short: its header has no #CHROM line")
 
 
@@ -267,7 +267,7 @@ def _check_contig(name: str) -> None:
 
 def _start(position: str) -> int:
     # Most positions are short: those need no closer look, which would take its time.
-    is_short = len(position) < MOST_DIGITS and position.isascii() and position.isdecimal()
+    is_short = len(position) < MAX_DIGITS and position.isascii() and position.isdecimal()
     number = int(position) if is_short else parse_position(position)
     if number is None:
         raise MalformedError(f"POS {quoted(position)} is no whole number from 0 to {LAST_POSITION}")

@@ -20,9 +20,9 @@ from hapgpu.io.genome.fasta_digest import digest_fasta
 from hapgpu.io.text.positions import LAST_POSITION
 from hapgpu.mapping.index import bwt, encoding, prefix_doubling, suffix_array
 from hapgpu.mapping.index.fm_index import (
-    MOST_BASES,
+    MAX_BASES,
     Contigs,
-    IndexData,
+    FMIndexArrays,
     ReferenceBases,
     SuffixSamples,
 )
@@ -35,7 +35,7 @@ _IS_STRANGE: Final = ~np.isin(
 )
 
 
-def build_index(path: str | Path, device: Device, *, low_memory: bool = False) -> IndexData:
+def build_index(path: str | Path, device: Device, *, low_memory: bool = False) -> FMIndexArrays:
     """Make the index of a reference.
 
     Parameters
@@ -83,8 +83,8 @@ def _read(file: RereadableInput) -> _Reference:
     name = file.name
     records = read_fasta(file.path, name=name, max_bases=LAST_POSITION)
     letters, offsets = records.sequences.data, records.sequences.offsets
-    if letters.size > MOST_BASES:
-        limit = f"an index holds at most {MOST_BASES:,}"
+    if letters.size > MAX_BASES:
+        limit = f"an index holds at most {MAX_BASES:,}"
         raise InputError(f"{name}: {letters.size:,} bases, but {limit}: split the reference")
     _check_contigs(name, records)
     _check_letters(name, records)
@@ -119,7 +119,7 @@ def _assemble(
     sort_suffixes: Callable[[Any], Any],
     *,
     low_memory: bool,
-) -> IndexData:
+) -> FMIndexArrays:
     """Make the index in arrays of `xp`."""
     letters = xp.asarray(reference.letters)
     padded = encoding.encode(letters, xp)
@@ -133,7 +133,7 @@ def _assemble(
     symbols, primary = bwt.transform(text, suffixes, xp)
     jump_length = bwt.jump_length_for(text.size)
     total = reference.letters.size
-    return IndexData(
+    return FMIndexArrays(
         contigs=reference.contigs,
         bases=bases,
         occurrences=bwt.occurrence_blocks(symbols, text.size, xp),
@@ -148,7 +148,7 @@ def _assemble(
     )
 
 
-def _build_on_gpu(reference: _Reference, device: CudaDevice, *, low_memory: bool) -> IndexData:
+def _build_on_gpu(reference: _Reference, device: CudaDevice, *, low_memory: bool) -> FMIndexArrays:
     import cupy  # noqa: PLC0415  (only where a GPU is used: slow, and not installed everywhere)
 
     from hapgpu.runtime.gpu.context import OUT_OF_MEMORY  # noqa: PLC0415  (as above)
@@ -173,7 +173,7 @@ def _build_on_gpu(reference: _Reference, device: CudaDevice, *, low_memory: bool
 
 def _check_memory(bases: int, device: CudaDevice) -> None:
     needed = bases * prefix_doubling.BYTES_PER_SYMBOL
-    if bases > prefix_doubling.MOST_SYMBOLS or needed > device.memory_budget():
+    if bases > prefix_doubling.MAX_SYMBOLS or needed > device.memory_budget():
         raise DeviceError(_lack_of_memory(bases, device))
 
 
@@ -185,7 +185,7 @@ def _lack_of_memory(bases: int, device: CudaDevice) -> str:
     )
 
 
-def _with_arrays(index: IndexData, change: Callable[[Any], Any]) -> IndexData:
+def _with_arrays(index: FMIndexArrays, change: Callable[[Any], Any]) -> FMIndexArrays:
     """Replace every array by what `change` makes of it."""
     bases, suffixes = index.bases, index.suffixes
     return replace(

@@ -13,10 +13,10 @@ import numpy as np
 from hapgpu.mapping.index.encoding import OTHER, XpArray, chunks, pack_bits
 from hapgpu.mapping.index.fm_index import BLOCK, SAMPLING, SuffixSamples
 
-MOST_JUMP: Final = 14
+MAX_JUMP: Final = 14
 """Bases of the words in a jump table, at most."""
 
-_LEAST_JUMP: Final = 4
+_MIN_JUMP: Final = 4
 _JUMP_BYTES: Final = 64 << 20
 _JUMP_BYTES_PER_BASE: Final = 0.4
 
@@ -58,9 +58,9 @@ def jump_length_for(symbols: int) -> int:
 
     About one suffix a word is wanted, and a table that is small beside the rest of the index.
     """
-    most_bytes = max(_JUMP_BYTES, _JUMP_BYTES_PER_BASE * symbols)
-    length = _LEAST_JUMP
-    while length < MOST_JUMP and 4 ** (length + 1) <= min(symbols, most_bytes / 4):
+    max_bytes = max(_JUMP_BYTES, _JUMP_BYTES_PER_BASE * symbols)
+    length = _MIN_JUMP
+    while length < MAX_JUMP and 4 ** (length + 1) <= min(symbols, max_bytes / 4):
         length += 1
     return length
 
@@ -98,7 +98,7 @@ def _with_next(word: XpArray, width: int, following: XpArray, count: int, xp: An
 
 
 def jump_table(text: XpArray, length: int, xp: Any) -> XpArray:
-    """uint32[4**length + 1]: see `IndexData.jump`."""
+    """uint32[4**length + 1]: see `FMIndexArrays.jump`."""
     entries = 4**length
     counts = xp.zeros(entries + 1, dtype=np.int64)
     counts[1] = 1  # the empty suffix, filled up with A
@@ -153,7 +153,7 @@ def occurrence_blocks(symbols: XpArray, size: int, xp: Any) -> XpArray:
 
     Returns
     -------
-    uint32[8 k]: see `IndexData.occurrences`.
+    uint32[8 k]: see `FMIndexArrays.occurrences`.
     """
     blocks = symbols.size // BLOCK
     out = xp.empty((blocks, 8), dtype=np.uint32)

@@ -20,13 +20,13 @@ from hapgpu.arrays.bits import popcount
 from hapgpu.arrays.ragged_view import read_only
 from hapgpu.io.text.contig_names import is_contig_name
 from hapgpu.io.text.positions import LAST_POSITION
-from hapgpu.mapping.index.bwt import MOST_JUMP
+from hapgpu.mapping.index.bwt import MAX_JUMP
 from hapgpu.mapping.index.encoding import block_count
 from hapgpu.mapping.index.fm_index import (
     BLOCK,
-    MOST_BASES,
+    MAX_BASES,
     Contigs,
-    IndexData,
+    FMIndexArrays,
     ReferenceBases,
     SuffixSamples,
 )
@@ -39,7 +39,7 @@ _COUNTS = 8
 _0, _1, _2, _3, _4, _5, _32, _64 = map(np.uint64, (0, 1, 2, 3, 4, 5, 32, 64))
 
 
-def is_sound(index: IndexData) -> bool:
+def is_sound(index: FMIndexArrays) -> bool:
     """Tell whether no search leaves an array of an index or runs for ever."""
     return (
         _are_contigs(index.contigs)
@@ -57,7 +57,7 @@ def _are_contigs(contigs: Contigs) -> bool:
         offsets.size == len(names) + 1
         and offsets[0] == 0
         and bool((offsets[:-1] < offsets[1:]).all())
-        and 0 < offsets[-1] <= MOST_BASES
+        and 0 < offsets[-1] <= MAX_BASES
         and bool((np.diff(offsets) <= LAST_POSITION).all())
         and all(map(is_contig_name, names))
     )
@@ -76,7 +76,7 @@ def _are_bases(bases: ReferenceBases, total: int) -> bool:
 
 
 def _is_jump_table(jump: NDArray[np.uint32], length: int) -> bool:
-    return 1 <= length <= MOST_JUMP and jump.size == 4**length + 1 and jump[0] == 0 and jump[-1] > 0
+    return 1 <= length <= MAX_JUMP and jump.size == 4**length + 1 and jump[0] == 0 and jump[-1] > 0
 
 
 def _are_occurrences(occurrences: NDArray[np.uint32], rows: int) -> bool:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from hapgpu.arrays.bits import popcount
 from hapgpu.arrays.bytes import Integer
 from hapgpu.arrays.ragged_view import read_only
-from hapgpu.mapping.index.fm_index import SAMPLING, IndexData, SuffixSamples
+from hapgpu.mapping.index.fm_index import SAMPLING, FMIndexArrays, SuffixSamples
 from hapgpu.runtime.jit import njit, njit_inlined
 
 _1, _2, _3, _4, _8, _63 = map(np.uint64, (1, 2, 3, 4, 8, 63))
@@ -33,7 +33,7 @@ class CompiledIndex(NamedTuple):
     sampled: NDArray[np.uint32]
 
 
-def compiled_index(index: IndexData) -> CompiledIndex:
+def compiled_index(index: FMIndexArrays) -> CompiledIndex:
     """Hand an index to compiled code."""
     nothing = np.empty(0, dtype=np.uint32)
     suffixes, marks, ranks, sampled = index.suffixes, nothing.view(np.uint64), nothing, nothing

@@ -9,14 +9,14 @@ import cupy
 import numpy as np
 from numpy.typing import NDArray
 
-from hapgpu.mapping.index.fm_index import IndexData, SuffixSamples
+from hapgpu.mapping.index.fm_index import FMIndexArrays, SuffixSamples
 from hapgpu.runtime.devices import CudaDevice
 from hapgpu.runtime.gpu.resident import ResidentCopies
 
 
 @dataclass(frozen=True, slots=True)
 class DeviceIndex:
-    """The arrays of `IndexData` on one GPU, as arguments of kernels.
+    """The arrays of `FMIndexArrays` on one GPU, as arguments of kernels.
 
     Attributes
     ----------
@@ -40,7 +40,7 @@ class DeviceIndex:
     letters: tuple[Any, Any]
 
 
-def index_bytes(index: IndexData) -> int:
+def index_bytes(index: FMIndexArrays) -> int:
     """Bytes that an index takes on a GPU."""
     bases, suffixes = index.bases, index.suffixes
     arrays: list[NDArray[Any]] = [bases.planes, bases.others]
@@ -53,7 +53,7 @@ def index_bytes(index: IndexData) -> int:
     return sum(array.nbytes for array in arrays)
 
 
-def resident_index(index: IndexData, device: CudaDevice) -> DeviceIndex:
+def resident_index(index: FMIndexArrays, device: CudaDevice) -> DeviceIndex:
     """Return an index on a device, copied there once for as long as the index is in use.
 
     Raises
@@ -64,7 +64,7 @@ def resident_index(index: IndexData, device: CudaDevice) -> DeviceIndex:
     return _copies.on(index, device)
 
 
-def _copied(index: IndexData) -> DeviceIndex:
+def _copied(index: FMIndexArrays) -> DeviceIndex:
     nothing = cupy.empty(2, dtype=np.uint32)
     bases, suffixes = index.bases, index.suffixes
     marks: tuple[Any, ...] = (nothing.view(np.uint64), nothing, 0)

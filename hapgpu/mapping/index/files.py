@@ -13,7 +13,7 @@ from hapgpu.io.genome.fasta_digest import check_digest
 from hapgpu.mapping.index.checks import is_sound
 from hapgpu.mapping.index.fm_index import (
     Contigs,
-    IndexData,
+    FMIndexArrays,
     ReferenceBases,
     SuffixSamples,
 )
@@ -28,7 +28,7 @@ def default_index_path(fasta: str | Path) -> Path:
     return Path(f"{fasta}{SUFFIX}")
 
 
-def save_index(index: IndexData, path: str | Path) -> None:
+def save_index(index: FMIndexArrays, path: str | Path) -> None:
     """Write an index, whole or not at all.
 
     Raises
@@ -39,7 +39,7 @@ def save_index(index: IndexData, path: str | Path) -> None:
     _FORMAT.save(path, _header_of(index), _arrays_of(index))
 
 
-def load_index(path: str | Path) -> IndexData:
+def load_index(path: str | Path) -> FMIndexArrays:
     """Map an index into memory, read-only; verify every byte of its arrays, and their values.
 
     Raises
@@ -51,7 +51,7 @@ def load_index(path: str | Path) -> IndexData:
     return _FORMAT.load(path, _index_of, is_sound)
 
 
-def check_index_belongs(index: IndexData, index_path: str | Path, fasta: str | Path) -> None:
+def check_index_belongs(index: FMIndexArrays, index_path: str | Path, fasta: str | Path) -> None:
     """Make sure that an index was made of a FASTA file as it is now.
 
     Raises
@@ -64,7 +64,7 @@ def check_index_belongs(index: IndexData, index_path: str | Path, fasta: str | P
     check_digest(fasta, made_of, index_path, f"hapgpu index {fasta}{target}")
 
 
-def _arrays_of(index: IndexData) -> Arrays:
+def _arrays_of(index: FMIndexArrays) -> Arrays:
     bases, suffixes = index.bases, index.suffixes
     arrays: Arrays = {
         "contig_offsets": index.contigs.offsets,
@@ -84,7 +84,7 @@ def _arrays_of(index: IndexData) -> Arrays:
     return arrays
 
 
-def _header_of(index: IndexData) -> Header:
+def _header_of(index: FMIndexArrays) -> Header:
     """Return what `_index_of` reads."""
     return {
         "contigs": index.contigs.names,
@@ -95,9 +95,9 @@ def _header_of(index: IndexData) -> Header:
     }
 
 
-def _index_of(header: Header, arrays: Arrays) -> IndexData:
+def _index_of(header: Header, arrays: Arrays) -> FMIndexArrays:
     suffixes = arrays.get("suffixes")
-    return IndexData(
+    return FMIndexArrays(
         contigs=Contigs(names_of(header, "contigs"), arrays["contig_offsets"]),
         bases=ReferenceBases(
             arrays["planes"], arrays["others"], arrays["letter_positions"], arrays["letters"]

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 BLOCK: Final = 64
 """Symbols in a block of occurrences, and positions in a block of bases."""
 
-MOST_BASES: Final = 2**32 - 2**20
+MAX_BASES: Final = 2**32 - 2**20
 """Positions and rows are 32 bits wide, with some to spare for windows beyond the end."""
 
 SAMPLING: Final = 8
@@ -92,7 +92,7 @@ class SuffixSamples:
 
 
 @dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
-class IndexData:
+class FMIndexArrays:
     """An FM index with the reference it was made of; compared by identity.
 
     Attributes

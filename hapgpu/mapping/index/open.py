@@ -8,13 +8,13 @@ from pathlib import Path
 from hapgpu.io.files.reread import is_pipe
 from hapgpu.mapping.index.build import build_index
 from hapgpu.mapping.index.files import check_index_belongs, default_index_path, load_index
-from hapgpu.mapping.index.fm_index import IndexData
+from hapgpu.mapping.index.fm_index import FMIndexArrays
 from hapgpu.runtime.devices import Device
 
 logger = logging.getLogger(__name__)
 
 
-def open_index(fasta: Path, device: Device, path: Path | None = None) -> IndexData:
+def open_index(fasta: Path, device: Device, path: Path | None = None) -> FMIndexArrays:
     """Load the index of a reference, or build it where none lies beside the FASTA file.
 
     Parameters

@@ -14,7 +14,7 @@ import numpy as np
 from hapgpu.mapping.index.bwt import words
 from hapgpu.mapping.index.encoding import XpArray
 
-MOST_SYMBOLS: Final = 2**31 - 64
+MAX_SYMBOLS: Final = 2**31 - 64
 BYTES_PER_SYMBOL: Final = 60
 """Memory that is in use at the most, most of it by the first sort."""
 
@@ -27,7 +27,7 @@ def sort_suffixes(text: XpArray, xp: Any) -> XpArray:
     Parameters
     ----------
     text
-        uint8[n], codes from 0 to 3, n from 1 to `MOST_SYMBOLS`.
+        uint8[n], codes from 0 to 3, n from 1 to `MAX_SYMBOLS`.
     xp
         The module of the array.
 

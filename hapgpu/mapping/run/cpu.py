@@ -5,10 +5,10 @@ from __future__ import annotations
 from hapgpu.io.fastx.cpu import parse_block
 from hapgpu.io.fastx.limits import SHORT_READS
 from hapgpu.io.fastx.read_block import ReadBlock
-from hapgpu.mapping.index.fm_index import IndexData
+from hapgpu.mapping.index.fm_index import FMIndexArrays
 from hapgpu.mapping.sam.cpu import format_records
 from hapgpu.mapping.sam.options import SamOptions
-from hapgpu.mapping.sam.sam_block import MappedBlock
+from hapgpu.mapping.sam.sam_block import SamBlock
 from hapgpu.mapping.sam.tables import sam_tables
 from hapgpu.mapping.search.cpu import search
 from hapgpu.mapping.search.hits import SearchOptions
@@ -29,13 +29,13 @@ class CpuMapper:
     """
 
     def __init__(
-        self, index: IndexData, search_options: SearchOptions, sam_options: SamOptions
+        self, index: FMIndexArrays, search_options: SearchOptions, sam_options: SamOptions
     ) -> None:
         self._index = index
         self._options = search_options
         self._tables = sam_tables(index, sam_options)
 
-    def __call__(self, block: ReadBlock) -> MappedBlock:
+    def __call__(self, block: ReadBlock) -> SamBlock:
         """Map one block.
 
         Raises

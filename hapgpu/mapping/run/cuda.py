@@ -14,10 +14,10 @@ from hapgpu.io.fastx.cuda import DeviceSpans
 from hapgpu.io.fastx.limits import SHORT_READS
 from hapgpu.io.fastx.read_block import ReadBlock
 from hapgpu.mapping.index.cuda import resident_index
-from hapgpu.mapping.index.fm_index import IndexData
+from hapgpu.mapping.index.fm_index import FMIndexArrays
 from hapgpu.mapping.sam.cuda import DeviceFormatter, RecordCounts
 from hapgpu.mapping.sam.options import SamOptions
-from hapgpu.mapping.sam.sam_block import MappedBlock
+from hapgpu.mapping.sam.sam_block import SamBlock
 from hapgpu.mapping.sam.tables import sam_tables
 from hapgpu.mapping.search.cuda import pack_on_device, search_on_device
 from hapgpu.mapping.search.hits import SearchOptions
@@ -50,7 +50,7 @@ class CudaMapper:
 
     def __init__(
         self,
-        index: IndexData,
+        index: FMIndexArrays,
         search_options: SearchOptions,
         sam_options: SamOptions,
         device: CudaDevice,
@@ -63,7 +63,7 @@ class CudaMapper:
             self._formatter = DeviceFormatter(tables, self._index, device.index)
         limit_memory(device)
 
-    def __call__(self, block: ReadBlock) -> MappedBlock:
+    def __call__(self, block: ReadBlock) -> SamBlock:
         """Map one block, in parts if it does not fit into the memory of the GPU.
 
         Raises
@@ -75,7 +75,7 @@ class CudaMapper:
         """
         return in_parts(block, self._device, self._map, _joined)
 
-    def _map(self, block: ReadBlock) -> MappedBlock:
+    def _map(self, block: ReadBlock) -> SamBlock:
         number = self._device.index
         with cupy.cuda.Device(number), thread_streams(number, 1)[0] as stream:
             text, spans = bring_to_device(block, SHORT_READS, self._device)
@@ -94,8 +94,8 @@ class CudaMapper:
         return self._formatter.format(text, spans, found)
 
 
-def _mapped(text: NDArray[np.uint8], reads: int, counts: RecordCounts) -> MappedBlock:
-    return MappedBlock(
+def _mapped(text: NDArray[np.uint8], reads: int, counts: RecordCounts) -> SamBlock:
+    return SamBlock(
         text, reads, counts.mapped, counts.hits, counts.records, counts.cut, counts.short
     )
 
@@ -105,8 +105,8 @@ def _pinned(size: int) -> NDArray[np.uint8]:
     return pinned_array(units * _PINNED_UNIT, np.uint8)[:size]
 
 
-def _joined(parts: Sequence[MappedBlock]) -> MappedBlock:
-    return MappedBlock(
+def _joined(parts: Sequence[SamBlock]) -> SamBlock:
+    return SamBlock(
         np.concatenate([part.text for part in parts]),
         sum(part.reads for part in parts),
         sum(part.mapped for part in parts),

@@ -7,14 +7,14 @@ from typing import Final, TypeAlias
 
 from hapgpu.io.fastx.block_transfer import BlockTransfer, transfer_for
 from hapgpu.io.fastx.read_block import ReadBlock
-from hapgpu.mapping.index.fm_index import IndexData
+from hapgpu.mapping.index.fm_index import FMIndexArrays
 from hapgpu.mapping.run.cpu import CpuMapper
 from hapgpu.mapping.sam.options import SamOptions
-from hapgpu.mapping.sam.sam_block import MappedBlock
+from hapgpu.mapping.sam.sam_block import SamBlock
 from hapgpu.mapping.search.hits import SearchOptions
 from hapgpu.runtime.devices import CudaDevice, Device
 
-Mapper: TypeAlias = Callable[[ReadBlock], MappedBlock]
+Mapper: TypeAlias = Callable[[ReadBlock], SamBlock]
 """Raises InputError where a block is malformed; the message names the file and the record."""
 _CPU_BLOCK: Final = 2 << 20
 _GPU_BLOCK: Final = 64 << 20
@@ -23,7 +23,7 @@ _WORKERS_PER_GPU: Final = 2  # one copies while the other computes
 
 def mappers_for(
     devices: Sequence[Device],
-    index: IndexData,
+    index: FMIndexArrays,
     search_options: SearchOptions,
     sam_options: SamOptions,
 ) -> list[Mapper]:

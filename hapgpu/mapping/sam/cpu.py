@@ -12,7 +12,7 @@ from hapgpu.arrays.ragged_view import read_only
 from hapgpu.io.fastx.spans import ReadSpans
 from hapgpu.io.text.fields import NEWLINE, TAB, put_count, put_tag, put_text, text_of
 from hapgpu.mapping.sam.hit_fields import (
-    Placement,
+    HitPlacement,
     distance_of,
     placement_of,
     put_cigar,
@@ -20,11 +20,11 @@ from hapgpu.mapping.sam.hit_fields import (
     put_place,
     reference_letter,
 )
-from hapgpu.mapping.sam.mapping_quality import MOST_COUNTED, TWO_BEST
+from hapgpu.mapping.sam.mapping_quality import MAX_COUNTED, TWO_BEST
 from hapgpu.mapping.sam.read_fields import ReadText, put_name, put_no_read, put_read
-from hapgpu.mapping.sam.sam_block import MappedBlock
+from hapgpu.mapping.sam.sam_block import SamBlock
 from hapgpu.mapping.sam.tables import SamTables, Wanted
-from hapgpu.mapping.search.hits import INSERTION, LEAST_READ_BASES, HitBatch
+from hapgpu.mapping.search.hits import INSERTION, MIN_READ_BASES, HitBatch
 from hapgpu.runtime.jit import njit, njit_inlined
 
 _REVERSE: Final = 16
@@ -71,7 +71,7 @@ class _Reported(NamedTuple):
 
 
 class _Counts(NamedTuple):
-    """As in `MappedBlock`, with the number of characters first."""
+    """As in `SamBlock`, with the number of characters first."""
 
     size: Integer
     mapped: Integer
@@ -104,14 +104,14 @@ def _reported(hits: NDArray[np.uint64], begin: Integer, end: Integer, wanted: Wa
     end_of_best = _end_of_stratum(hits, begin, end, least)
     end_of_second = _end_of_stratum(hits, end_of_best, end, least + 1)
     count = np.int64((end_of_best if wanted.best else end) - begin)
-    records = min(count, np.int64(wanted.most_hits))
+    records = min(count, np.int64(wanted.max_hits))
     return _Reported(end_of_best - begin, end_of_second - end_of_best, count, records)
 
 
 @njit_inlined
 def _mapping_quality(qualities: NDArray[np.uint8], reported: _Reported) -> Integer:
     if reported.best == 1:
-        return np.int64(qualities[min(reported.second, MOST_COUNTED)])
+        return np.int64(qualities[min(reported.second, MAX_COUNTED)])
     return np.int64(TWO_BEST if reported.best == 2 else 0)
 
 
@@ -154,7 +154,7 @@ def _put_unmapped(
 
 @njit_inlined
 def _put_alignment(
-    hit: Placement, length: Integer, quality: Integer, out: NDArray[np.uint8], at: Integer
+    hit: HitPlacement, length: Integer, quality: Integer, out: NDArray[np.uint8], at: Integer
 ) -> Integer:
     """Write MAPQ, CIGAR and that there is no mate, with tabs around them."""
     out[at] = TAB
@@ -207,7 +207,7 @@ def _put_reads(
             np.int64(lengths[row]),
             spans.has_qualities,
         )
-        short += np.int64(read.length < LEAST_READ_BASES)
+        short += np.int64(read.length < MIN_READ_BASES)
         begin, end = offsets[row], offsets[row + 1]
         if begin == end:
             if tables.wanted.unmapped:
@@ -242,7 +242,7 @@ def _put_reads(
 
 def format_records(
     tables: SamTables, text: NDArray[np.uint8], spans: ReadSpans, hits: HitBatch
-) -> MappedBlock:
+) -> SamBlock:
     """Write the hits of a block of reads as lines of SAM.
 
     Parameters
@@ -258,7 +258,7 @@ def format_records(
 
     Returns
     -------
-    MappedBlock
+    SamBlock
         The records of each read in the order of its hits, reads in their own order.
     """
     columns = _Spans(
@@ -273,7 +273,7 @@ def format_records(
     room = _room(tables, columns, offsets, words, tables.longest_name)
     out = np.empty(int(room), dtype=np.uint8)
     counts = _put_reads(tables, text, columns, offsets, words, out)
-    return MappedBlock(
+    return SamBlock(
         text=out[: counts.size],
         reads=len(spans),
         mapped=int(counts.mapped),

@@ -60,7 +60,7 @@ COUNT_RECORDS = Kernel(
         Array("counts", np.uint64, "count_values"),
         *_large("hit_count"),
         *_small("reads", "count_values", "only_best", "unmapped"),
-        *_large("most_hits"),
+        *_large("max_hits"),
     ),
 )
 
@@ -119,7 +119,7 @@ WRITE_LINES = Kernel(
 
 
 class RecordCounts(NamedTuple):
-    """As in `hapgpu.mapping.sam.sam_block.MappedBlock`."""
+    """As in `hapgpu.mapping.sam.sam_block.SamBlock`."""
 
     mapped: int
     hits: int
@@ -209,7 +209,7 @@ class DeviceFormatter:
         load_kernel(COUNT_RECORDS, self._device).launch(
             blocks,
             _THREADS,
-            (*arrays, *sizes, wanted.best, wanted.unmapped, wanted.most_hits),
+            (*arrays, *sizes, wanted.best, wanted.unmapped, wanted.max_hits),
         )
         offsets = cupy.cumsum(record_counts)
         counts = RecordCounts(*map(int, totals.get()))

@@ -44,7 +44,7 @@ _1 = np.uint64(1)
 _2 = np.uint64(2)
 
 
-class Placement(NamedTuple):
+class HitPlacement(NamedTuple):
     """A hit taken apart; see `hapgpu.mapping.search.hits`."""
 
     distance: Integer
@@ -61,9 +61,9 @@ def distance_of(hit: np.uint64) -> Integer:
 
 
 @njit_inlined
-def placement_of(hit: np.uint64) -> Placement:
+def placement_of(hit: np.uint64) -> HitPlacement:
     """Take a hit apart."""
-    return Placement(
+    return HitPlacement(
         distance_of(hit),
         np.int64(hit >> np.uint64(START_SHIFT) & np.uint64(START_MASK)),
         np.int64(hit >> np.uint64(STRAND_SHIFT) & _1),
@@ -91,7 +91,7 @@ def put_place(
 
 @njit_inlined
 def put_cigar(
-    placement: Placement, length: Integer, out: NDArray[np.uint8], at: Integer
+    placement: HitPlacement, length: Integer, out: NDArray[np.uint8], at: Integer
 ) -> Integer:
     """Write the CIGAR of a read of `length` bases."""
     before: Integer = np.int64(0)
@@ -138,7 +138,7 @@ def reference_letter(
 
 @njit_inlined
 def put_differences(
-    placement: Placement, length: Integer, letter: Integer, out: NDArray[np.uint8], at: Integer
+    placement: HitPlacement, length: Integer, letter: Integer, out: NDArray[np.uint8], at: Integer
 ) -> Integer:
     """Write the tags NM, MD and AS of a read of `length` bases.
 

@@ -8,7 +8,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-MOST_COUNTED: Final = 255
+MAX_COUNTED: Final = 255
 """More second-best hits than that change nothing."""
 
 UNIQUE: Final = 60
@@ -25,7 +25,7 @@ def mapping_qualities() -> NDArray[np.uint8]:
     Returns
     -------
     numpy.ndarray
-        uint8[MOST_COUNTED + 1], by the number of second-best hits.
+        uint8[MAX_COUNTED + 1], by the number of second-best hits.
     """
-    fewer = [max(1, _FEW - int(_PHRED * math.log(n) + 0.5)) for n in range(1, MOST_COUNTED + 1)]
+    fewer = [max(1, _FEW - int(_PHRED * math.log(n) + 0.5)) for n in range(1, MAX_COUNTED + 1)]
     return np.array([UNIQUE, *fewer], dtype=np.uint8)

@@ -13,7 +13,7 @@ class SamOptions:
     ----------
     best
         Only hits of the least distance that the read has.
-    most_hits
+    max_hits
         At most so many records a read; None for all.
     unmapped
         Whether reads without hits are written.
@@ -22,6 +22,6 @@ class SamOptions:
     """
 
     best: bool = False
-    most_hits: int | None = None
+    max_hits: int | None = None
     unmapped: bool = True
     read_group: str | None = None

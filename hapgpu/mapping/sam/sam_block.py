@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 
 @dataclass(frozen=True, slots=True)
-class MappedBlock:
+class SamBlock:
     """Records of a block of reads as lines of SAM, and what there is to count.
 
     Attributes
@@ -18,13 +18,13 @@ class MappedBlock:
         uint8.
     reads, mapped, hits
         How many reads there were, how many of them have a hit, and how many hits they have
-        (after `best`, before `most_hits`).
+        (after `best`, before `max_hits`).
     records
         How many lines were written.
     cut
-        Reads of which `most_hits` left hits out.
+        Reads of which `max_hits` left hits out.
     short
-        Reads that were not mapped because they have fewer than `LEAST_READ_BASES`.
+        Reads that were not mapped because they have fewer than `MIN_READ_BASES`.
     """
 
     text: NDArray[np.uint8]

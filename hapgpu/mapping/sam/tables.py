@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from hapgpu.arrays.ragged import Ragged
 from hapgpu.arrays.ragged_view import read_only
-from hapgpu.mapping.index.fm_index import IndexData
+from hapgpu.mapping.index.fm_index import FMIndexArrays
 from hapgpu.mapping.sam.mapping_quality import mapping_qualities
 from hapgpu.mapping.sam.options import SamOptions
 
@@ -20,7 +20,7 @@ class Wanted(NamedTuple):
     """Which records are written: `SamOptions`, with far more than there are for all of them."""
 
     best: bool
-    most_hits: int
+    max_hits: int
     unmapped: bool
 
 
@@ -60,7 +60,7 @@ class SamTables(NamedTuple):
         return int(np.diff(self.name_offsets).max(initial=1))
 
 
-def sam_tables(index: IndexData, options: SamOptions) -> SamTables:
+def sam_tables(index: FMIndexArrays, options: SamOptions) -> SamTables:
     """Prepare what all blocks of reads need."""
     names = Ragged.from_sequences(
         name.encode("utf-8", "surrogateescape") for name in index.contigs.names
@@ -78,7 +78,7 @@ def sam_tables(index: IndexData, options: SamOptions) -> SamTables:
         read_group=_plain(_read_group_text(options)),
         wanted=Wanted(
             best=options.best,
-            most_hits=_NO_LIMIT if options.most_hits is None else options.most_hits,
+            max_hits=_NO_LIMIT if options.max_hits is None else options.max_hits,
             unmapped=options.unmapped,
         ),
     )

@@ -32,12 +32,12 @@ _INSERTION, _UNGAPPED, _DELETION = map(np.int64, (INSERTION, UNGAPPED, DELETION)
 
 
 @njit
-def check_candidates(
+def check_candidates(  # noqa: PLR0913, PLR0917  (compiled code takes no keywords)
     index: CompiledIndex,
     words: NDArray[np.uint64],
     lengths: NDArray[np.int32],
     pieces: Integer,
-    indels: bool,
+    indels: bool,  # noqa: FBT001  (compiled code takes no keywords)
     seeds: NDArray[np.int64],
     owners: NDArray[np.int64],
     places: NDArray[np.int64],
@@ -95,7 +95,7 @@ def check_candidates(
 
 
 @njit
-def _gapped(
+def _gapped(  # noqa: PLR0913, PLR0917  (compiled code takes no keywords)
     planes: NDArray[np.uint64],
     others: NDArray[np.uint64],
     words: NDArray[np.uint64],
@@ -142,7 +142,7 @@ def _gapped(
 
 
 @njit_inlined
-def _compare(
+def _compare(  # noqa: PLR0917  (compiled code takes no keywords)
     planes: NDArray[np.uint64],
     others: NDArray[np.uint64],
     words: NDArray[np.uint64],

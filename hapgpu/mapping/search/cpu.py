@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from hapgpu.arrays.bytes import Integer
 from hapgpu.arrays.ragged_view import read_only, with_room
 from hapgpu.mapping.index.cpu import CompiledIndex, compiled_index, locate
-from hapgpu.mapping.index.fm_index import IndexData
+from hapgpu.mapping.index.fm_index import FMIndexArrays
 from hapgpu.mapping.search.candidates import check_candidates
 from hapgpu.mapping.search.hits import HitBatch, SearchOptions
 from hapgpu.mapping.search.packed_reads import PackedReads
@@ -25,7 +25,7 @@ _READS_AT_A_TIME = 256
 _CANDIDATES_AT_A_TIME = 2048
 
 
-def search(index: IndexData, reads: PackedReads, options: SearchOptions) -> HitBatch:
+def search(index: FMIndexArrays, reads: PackedReads, options: SearchOptions) -> HitBatch:
     """Find all hits of reads, in one thread.
 
     Parameters
@@ -33,7 +33,7 @@ def search(index: IndexData, reads: PackedReads, options: SearchOptions) -> HitB
     index
         Of the reference.
     reads
-        Those with fewer than `LEAST_READ_BASES` get no hits.
+        Those with fewer than `MIN_READ_BASES` get no hits.
     options
         Which hits.
     """
@@ -52,14 +52,14 @@ def search(index: IndexData, reads: PackedReads, options: SearchOptions) -> HitB
 
 
 @njit
-def _search_all(
+def _search_all(  # noqa: PLR0917  (compiled code takes no keywords)
     index: CompiledIndex,
     words: NDArray[np.uint64],
     word_offsets: NDArray[np.int64],
     lengths: NDArray[np.int32],
     errors: Integer,
-    indels: bool,
-    forward_only: bool,
+    indels: bool,  # noqa: FBT001  (compiled code takes no keywords)
+    forward_only: bool,  # noqa: FBT001  (compiled code takes no keywords)
     offsets: NDArray[np.int64],
 ) -> NDArray[np.uint64]:
     """Fill the offsets and return the hits.

@@ -9,8 +9,8 @@ import cupy
 import numpy as np
 
 from hapgpu.mapping.index.cuda import DeviceIndex, resident_index
-from hapgpu.mapping.index.fm_index import IndexData
-from hapgpu.mapping.search.hits import LEAST_READ_BASES, HitBatch, SearchOptions
+from hapgpu.mapping.index.fm_index import FMIndexArrays
+from hapgpu.mapping.search.hits import MIN_READ_BASES, HitBatch, SearchOptions
 from hapgpu.mapping.search.kernels import (
     COLLECT,
     COUNT_WORDS,
@@ -56,7 +56,7 @@ class DeviceHits:
 
 
 def search(
-    index: IndexData, reads: PackedReads, options: SearchOptions, device: CudaDevice
+    index: FMIndexArrays, reads: PackedReads, options: SearchOptions, device: CudaDevice
 ) -> HitBatch:
     """Find all hits of reads, in parts where the memory of the device does not hold them.
 
@@ -65,7 +65,7 @@ def search(
     index
         Of the reference; it stays on the device as long as it is in use.
     reads
-        Those with fewer than `LEAST_READ_BASES` get no hits.
+        Those with fewer than `MIN_READ_BASES` get no hits.
     options
         Which hits.
     device
@@ -191,7 +191,7 @@ class _Search:
             *self._index.occurrences,
             *self._index.jump,
             *self._reads,
-            LEAST_READ_BASES,
+            MIN_READ_BASES,
             first_rows,
             places,
             row_counts,

@@ -31,7 +31,7 @@ of the read base that is left out (the leftmost of equivalent ones), or the numb
 before the reference base that is skipped (the least possible). Of an exact hit it is 0.
 """
 
-LEAST_READ_BASES: Final = 10
+MIN_READ_BASES: Final = 10
 """Shorter reads would fit nearly everywhere: they are not mapped."""
 
 

@@ -90,7 +90,7 @@ def _hits_on_strand(
     read = read.translate(_BASE_OR_DOT)
     prefixes = _matching_prefixes(bases, read)
     suffixes = _matching_prefixes(bases[::-1], read[::-1])[::-1]
-    exact = _windows(prefixes, suffixes, m, least_matches=m)
+    exact = _windows(prefixes, suffixes, m, min_matches=m)
     ungapped = exact if options.errors == 0 else _windows(prefixes, suffixes, m, m - 1)
     for start in ungapped:
         distance = 0 if start in exact else 1
@@ -128,7 +128,7 @@ def _matching_prefixes(bases: bytes, read: bytes) -> NDArray[np.int64]:
 
 
 def _windows(
-    prefixes: NDArray[np.int64], suffixes: NDArray[np.int64], length: int, least_matches: int
+    prefixes: NDArray[np.int64], suffixes: NDArray[np.int64], length: int, min_matches: int
 ) -> set[int]:
     """Find the starts of windows whose two ends match so many bases of the read together.
 
@@ -139,7 +139,7 @@ def _windows(
     if length < 1 or count < 1:
         return set()
     matches = prefixes[:count] + suffixes[length:]
-    return set(np.flatnonzero(matches >= least_matches).tolist())
+    return set(np.flatnonzero(matches >= min_matches).tolist())
 
 
 def _gap_cigar(before: int, gap: str, matches: int) -> str:

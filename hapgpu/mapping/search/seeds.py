@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from hapgpu.arrays.bits import reversed_bits, span_mask
 from hapgpu.arrays.bytes import Integer
 from hapgpu.mapping.index.cpu import CompiledIndex, preceded
-from hapgpu.mapping.search.hits import LEAST_READ_BASES
+from hapgpu.mapping.search.hits import MIN_READ_BASES
 from hapgpu.runtime.jit import njit, njit_inlined
 
 NAME: Final = 0
@@ -36,7 +36,7 @@ _0, _1, _2, _3, _4, _8, _32, _63, _64 = map(np.uint64, (0, 1, 2, 3, 4, 8, 32, 63
 
 
 @njit
-def find_seeds(
+def find_seeds(  # noqa: PLR0913, PLR0917  (compiled code takes no keywords)
     index: CompiledIndex,
     words: NDArray[np.uint64],
     word_offsets: NDArray[np.int64],
@@ -58,7 +58,7 @@ def find_seeds(
     every_row = jump[jump.size - 1]
     for read in range(begin_read, end_read):
         length = np.int64(lengths[read])
-        if length < LEAST_READ_BASES:
+        if length < MIN_READ_BASES:
             continue
         for strand in range(strands):
             base = strand_base(word_offsets, read, strand)

@@ -32,7 +32,7 @@ _LONG_GAPS = 0.5
 """Above this probability of continuing, gaps of hundreds of bases count, with as many roundings
 that all point the same way: not for float32."""
 
-_LEAST_FIELD = float(np.finfo(np.float32).tiny)
+_MIN_FIELD = float(np.finfo(np.float32).tiny)
 
 _SMALL_PRODUCT = 1e-200
 """Below this a product is put into its logarithm before it is 0."""
@@ -106,7 +106,7 @@ def _set_row(
     r = error / (3.0 * (1.0 - error))
     row[A], row[B], row[C], row[E], row[R] = a, b, c, e, r
     row[LETTER] = letter_number(reads.bases[k])
-    return g, k == begin or min(a, b, c, e, r) >= _LEAST_FIELD
+    return g, k == begin or min(a, b, c, e, r) >= _MIN_FIELD
 
 
 @njit

@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 from numpy.typing import NDArray
 
-from hapgpu.arrays.ragged_view import rows_of
+from hapgpu.arrays.ragged_view import view_of
 from hapgpu.pairhmm.batches import HmmBatch
 from hapgpu.pairhmm.forward.coefficients import (
     Coefficients,
@@ -77,7 +77,7 @@ class _Forward:
     def __init__(self, batch: HmmBatch, threads: int) -> None:
         self._threads = threads
         self._reads = read_rows_of(batch.reads)
-        self._haplotypes = rows_of(batch.haplotypes)
+        self._haplotypes = view_of(batch.haplotypes)
         self._coefficients = _coefficients(self._reads, threads)
         self._pairs = _pairs(batch)
         self._haplotype_lengths = batch.haplotypes.lengths_of(self._pairs.haplotypes)

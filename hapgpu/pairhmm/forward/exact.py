@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hapgpu.arrays.ragged_view import Rows, row_of
+from hapgpu.arrays.ragged_view import RaggedView, row_of
 from hapgpu.pairhmm.forward.read_arrays import ReadRows
 from hapgpu.pairhmm.model import ANY_BASE, ERROR_PROBABILITIES
 from hapgpu.runtime.jit import njit
@@ -42,7 +42,7 @@ def new_columns(capacity: int) -> Columns:
 @njit
 def exact_likelihoods(
     reads: ReadRows,
-    haplotypes: Rows,
+    haplotypes: RaggedView,
     pair_reads: NDArray[np.int64],
     pair_haplotypes: NDArray[np.int64],
     columns: Columns,

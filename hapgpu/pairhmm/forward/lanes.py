@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hapgpu.arrays.ragged_view import Rows
+from hapgpu.arrays.ragged_view import RaggedView
 from hapgpu.pairhmm.forward.coefficients import (
     FIELDS,
     LETTER,
@@ -97,7 +97,7 @@ def new_lane_arrays(rows: int, columns: int, dtype: Any) -> LaneArrays:
 def lane_likelihoods(
     coefficients: Coefficients,
     read_offsets: NDArray[np.int64],
-    haplotypes: Rows,
+    haplotypes: RaggedView,
     pairs: Pairs,
     arrays: LaneArrays,
     scale: float,
@@ -157,7 +157,7 @@ def _pack_reads(
 
 @njit
 def _pack_haplotypes(
-    haplotypes: Rows, texts: NDArray[np.int64], scale: float, arrays: LaneArrays
+    haplotypes: RaggedView, texts: NDArray[np.int64], scale: float, arrays: LaneArrays
 ) -> int:
     """Write each haplotype into its lane, and row 0; return how many columns there are."""
     longest = 0

@@ -27,7 +27,7 @@ _SMALLEST_SHARE = 0.04
 
 
 @dataclass(frozen=True, slots=True, order=True)
-class Layout:
+class LaneLayout:
     """Lanes that share a haplotype, and columns that each lane holds in registers."""
 
     columns: int
@@ -55,7 +55,7 @@ class Layout:
         return self.lanes * steps * (_CELL_COST * self.columns + _ROW_COST)
 
 
-LONGEST_HAPLOTYPE = Layout(max(COLUMNS), max(LANES)).width
+LONGEST_HAPLOTYPE = LaneLayout(max(COLUMNS), max(LANES)).width
 """Longer ones are computed in float64, by a kernel without layouts."""
 
 
@@ -71,7 +71,7 @@ class LayoutPlan:
         int32[h], the layout of each haplotype; `len(layouts)` where it is too long for any.
     """
 
-    layouts: tuple[Layout, ...]
+    layouts: tuple[LaneLayout, ...]
     numbers: NDArray[np.int32]
 
     def slice(self, start: int, stop: int) -> LayoutPlan:
@@ -112,22 +112,22 @@ def plan_layouts(
     return LayoutPlan(tuple(menu[k] for k in used), numbers[choice])
 
 
-def _layout_for_all(longest: int, lanes_wanted: int) -> Layout:
+def _layout_for_all(longest: int, lanes_wanted: int) -> LaneLayout:
     """Take the fewest lanes that are enough, and columns for the longest haplotype."""
     enough = [lanes for lanes in LANES if lanes >= lanes_wanted] or [LANES[-1]]
     wide = [lanes for lanes in enough if lanes * COLUMNS[-1] >= longest] or [LANES[-1]]
     columns = next(c for c in COLUMNS if c * wide[0] >= longest)
-    return Layout(columns, wide[0])
+    return LaneLayout(columns, wide[0])
 
 
 @functools.cache
-def _best_layouts() -> tuple[list[Layout], NDArray[np.int64]]:
+def _best_layouts() -> tuple[list[LaneLayout], NDArray[np.int64]]:
     """All layouts by width, and the number of the cheapest for each haplotype length.
 
     Lengths up to one more than the longest: that one has none, and the number behind the last.
     """
     menu = sorted(
-        (Layout(columns, lanes) for columns in COLUMNS for lanes in LANES),
+        (LaneLayout(columns, lanes) for columns in COLUMNS for lanes in LANES),
         key=lambda layout: (layout.width, layout.cost),
     )
     costs = np.array([layout.cost for layout in menu])

@@ -13,7 +13,7 @@ _FIRST_SHARE = 3  # the first piece has this share of the cells, the next ones g
 _GROWTH = 2
 
 
-def pieces_of(batch: HmmBatch, most_cells: int, most_bases: int) -> Iterator[HmmBatch]:
+def pieces_of(batch: HmmBatch, max_cells: int, max_bases: int) -> Iterator[HmmBatch]:
     """Cut a batch; the likelihoods of the pieces, one after the other, are those of the batch.
 
     The first pieces are smaller, so that the device has something to do early.
@@ -22,7 +22,7 @@ def pieces_of(batch: HmmBatch, most_cells: int, most_bases: int) -> Iterator[Hmm
     ----------
     batch
         Any batch.
-    most_cells, most_bases
+    max_cells, max_bases
         Matrix cells and read bases of a piece. A region with more is cut between its reads, and
         a single read may have more.
     """
@@ -30,18 +30,18 @@ def pieces_of(batch: HmmBatch, most_cells: int, most_bases: int) -> Iterator[Hmm
     columns = np.diff(batch.haplotypes.offsets[batch.haplotype_offsets])
     bases_before = offsets_of(bases)
     cells_before = offsets_of(bases * columns)
-    start, cells = 0, max(most_cells // _FIRST_SHARE, 1)
+    start, cells = 0, max(max_cells // _FIRST_SHARE, 1)
     while start < len(batch):
         by_cells = np.searchsorted(cells_before, cells_before[start] + cells, side="right")
-        by_bases = np.searchsorted(bases_before, bases_before[start] + most_bases, side="right")
+        by_bases = np.searchsorted(bases_before, bases_before[start] + max_bases, side="right")
         stop = max(int(min(by_cells, by_bases)) - 1, start + 1)
         piece = batch.slice(start, stop)
         share = max(
-            (cells_before[stop] - cells_before[start]) / most_cells,
-            (bases_before[stop] - bases_before[start]) / most_bases,
+            (cells_before[stop] - cells_before[start]) / max_cells,
+            (bases_before[stop] - bases_before[start]) / max_bases,
         )
         yield from [piece] if share <= 1 else _cut_region(piece, int(bases[start] / share))
-        start, cells = stop, min(_GROWTH * cells, most_cells)
+        start, cells = stop, min(_GROWTH * cells, max_cells)
 
 
 def halves_of(batch: HmmBatch) -> list[HmmBatch]:

@@ -15,7 +15,7 @@ from hapgpu.pairhmm.qualities.tandem_repeats import MAX_COPIES, repeat_counts
 from hapgpu.runtime.jit import njit
 
 _QUALITY_WITHOUT_REPEAT: Final = 40.0
-_LEAST_QUALITY: Final = 10
+_MIN_QUALITY: Final = 10
 _NO_LIMIT: Final = 255
 _LAST_BASE: Final = 0  # what `repeat_counts` has there, and nowhere else
 
@@ -39,7 +39,7 @@ def gap_open_limits(model: PcrModel) -> NDArray[np.uint8]:
     copies = np.arange(MAX_COPIES + 1)
     lost = np.exp(copies / (_RATE_FACTORS[model] * np.pi)) - 1.0
     rounded = np.floor(_QUALITY_WITHOUT_REPEAT - lost + 0.5)
-    return np.maximum(rounded, _LEAST_QUALITY).astype(np.uint8)
+    return np.maximum(rounded, _MIN_QUALITY).astype(np.uint8)
 
 
 def limit_gap_opens(qualities: Iterable[NDArray[np.uint8]], bases: Ragged, model: PcrModel) -> None:

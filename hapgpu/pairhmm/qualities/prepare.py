@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from hapgpu.arrays.batches import ReadBatch
 from hapgpu.arrays.ragged import Ragged
-from hapgpu.arrays.ragged_view import Rows, read_only, rows_of
+from hapgpu.arrays.ragged_view import RaggedView, read_only, view_of
 from hapgpu.cigar.read_parts import ReadParts
 from hapgpu.errors import InputError
 from hapgpu.io.bam.constants import MISSING_QUALITY
@@ -20,7 +20,7 @@ from hapgpu.pairhmm.qualities.tags import tag_qualities
 from hapgpu.runtime.jit import njit
 
 _NO_CAP: Final = 255
-LEAST_QUALITY: Final = 6
+MIN_QUALITY: Final = 6
 """What GATK takes for the lowest usable quality; worse ones become this."""
 
 
@@ -39,7 +39,7 @@ class QualityOptions:
     cap_by_mapping_quality
         Whether no base is better than the mapping of its read.
     base_quality_threshold
-        Base qualities below this become `LEAST_QUALITY`; Phred, at least that.
+        Base qualities below this become `MIN_QUALITY`; Phred, at least that.
     """
 
     gap_open: int = 45
@@ -166,7 +166,7 @@ class _Sequenced:
 
 def _prepared(reads: _Sequenced, options: QualityOptions) -> HmmReads:
     limit_gap_opens(reads.gap_opens, reads.bases, options.pcr_model)
-    insertions, deletions = (np.maximum(column, LEAST_QUALITY) for column in reads.gap_opens)
+    insertions, deletions = (np.maximum(column, MIN_QUALITY) for column in reads.gap_opens)
     continuations = np.broadcast_to(np.uint8(options.gap_continuation), reads.bases.data.shape)
     return HmmReads(
         reads.bases, _base_qualities(reads, options), insertions, deletions, continuations
@@ -178,13 +178,13 @@ def _base_qualities(reads: _Sequenced, options: QualityOptions) -> NDArray[np.ui
     if not options.cap_by_mapping_quality:
         caps = np.full_like(caps, _NO_CAP)
     believed = np.empty(reads.qualities.data.size, dtype=np.uint8)
-    _believe(rows_of(reads.qualities), read_only(caps), options.base_quality_threshold, believed)
+    _believe(view_of(reads.qualities), read_only(caps), options.base_quality_threshold, believed)
     return believed
 
 
 @njit
 def _believe(
-    qualities: Rows, caps: NDArray[np.uint8], threshold: int, out: NDArray[np.uint8]
+    qualities: RaggedView, caps: NDArray[np.uint8], threshold: int, out: NDArray[np.uint8]
 ) -> None:
     """Cap the base qualities of each read, and take those below the threshold for the least."""
     data, offsets = qualities.data, qualities.offsets
@@ -192,4 +192,4 @@ def _believe(
         cap = caps[row]
         for k in range(offsets[row], offsets[row + 1]):
             quality = min(data[k], cap)
-            out[k] = quality if quality >= threshold else LEAST_QUALITY
+            out[k] = quality if quality >= threshold else MIN_QUALITY

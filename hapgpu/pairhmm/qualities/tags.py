@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hapgpu.arrays.batches import ReadBatch
-from hapgpu.arrays.ragged_view import Rows, rows_of
+from hapgpu.arrays.ragged_view import RaggedView, view_of
 from hapgpu.errors import InputError
 from hapgpu.io.bam.tags import HEAD_BYTES, field_bytes, find_field, name_number
 from hapgpu.runtime.jit import njit
@@ -42,7 +42,7 @@ def tag_qualities(reads: ReadBatch, name: str, flat: int, source: str) -> NDArra
         A tag does not hold one quality per base.
     """
     qualities = np.full(reads.bases.data.size, flat, dtype=np.uint8)
-    fault = _read_tags(rows_of(reads.tags), name_number(name), reads.bases.offsets, qualities)
+    fault = _read_tags(view_of(reads.tags), name_number(name), reads.bases.offsets, qualities)
     if fault >= 0:
         read = reads.names[fault].tobytes().decode("ascii", errors="replace")
         bases = int(reads.bases.lengths[fault])
@@ -55,7 +55,7 @@ def tag_qualities(reads: ReadBatch, name: str, flat: int, source: str) -> NDArra
 
 @njit
 def _read_tags(
-    tags: Rows, name: int, offsets: NDArray[np.int64], qualities: NDArray[np.uint8]
+    tags: RaggedView, name: int, offsets: NDArray[np.int64], qualities: NDArray[np.uint8]
 ) -> int:
     """Fill the rows of reads that have the tag; return the first row where that fails, or -1."""
     for row in range(offsets.size - 1):

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from hapgpu.arrays.bytes import Integer
 from hapgpu.arrays.ragged import Ragged
-from hapgpu.arrays.ragged_view import Rows, longest_row, rows_of
+from hapgpu.arrays.ragged_view import RaggedView, longest_row, view_of
 from hapgpu.runtime.jit import njit
 
 MAX_COPIES: Final = 20
@@ -38,12 +38,12 @@ def repeat_counts(bases: Ragged) -> NDArray[np.uint8]:
     stands.
     """
     counts = np.zeros(bases.data.size, dtype=np.uint8)
-    _count(rows_of(bases), counts)
+    _count(view_of(bases), counts)
     return counts
 
 
 @njit
-def _count(rows: Rows, counts: NDArray[np.uint8]) -> None:
+def _count(rows: RaggedView, counts: NDArray[np.uint8]) -> None:
     """Walk each read to its start for the copies behind each base, then back for those before.
 
     Matches are counted for units of all lengths at once: branches would be mispredicted.

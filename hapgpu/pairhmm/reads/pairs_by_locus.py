@@ -1,4 +1,4 @@
-"""Candidates of reads put together by locus, as batches of the pair-HMM want them."""
+"""Pairs of reads put together by locus, as batches of the pair-HMM want them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from hapgpu.arrays.ragged import Ragged, offsets_of
 from hapgpu.cigar.read_parts import ReadParts, clipped_parts
 from hapgpu.haplotypes.pairing.extended_haplotypes import ExtendedHaplotypes
 from hapgpu.haplotypes.pairing.haplotype_set import HaplotypeSet
-from hapgpu.haplotypes.pairing.pairs import Candidates
+from hapgpu.haplotypes.pairing.pairs import ReadHaplotypePairs
 from hapgpu.pairhmm.batches import HmmBatch, HmmReads
 
 _Value = TypeVar("_Value", np.bool_, np.float64)
@@ -62,7 +62,7 @@ class LocusHaplotypes:
 
 
 @dataclass(frozen=True, slots=True)
-class Meetings:
+class PairsByLocus:
     """m meetings of a read with a locus, locus by locus and then in the order of the reads.
 
     Attributes
@@ -82,7 +82,7 @@ class Meetings:
     counts: NDArray[np.int64]
 
     @classmethod
-    def of(cls, candidates: Candidates, haplotypes: LocusHaplotypes) -> Self:
+    def of(cls, candidates: ReadHaplotypePairs, haplotypes: LocusHaplotypes) -> Self:
         """Put candidates, each read's with all haplotypes of its loci, together by locus."""
         loci = haplotypes.locus_index[candidates.haplotypes]
         order = np.argsort(loci, kind="stable")

@@ -17,7 +17,7 @@ from hapgpu.cigar.encoding import skipped_lengths
 from hapgpu.cigar.read_parts import ReadParts
 from hapgpu.haplotypes.pairing.extended_haplotypes import Extender
 from hapgpu.haplotypes.pairing.haplotype_set import HaplotypeSet
-from hapgpu.haplotypes.pairing.pairs import CandidateFinder, Candidates
+from hapgpu.haplotypes.pairing.pairs import PairFinder, ReadHaplotypePairs
 from hapgpu.io.bam.header import SamHeader
 from hapgpu.pairhmm.forward.dispatch import log10_likelihoods
 from hapgpu.pairhmm.normalize import is_well_modelled, normalized
@@ -26,7 +26,7 @@ from hapgpu.pairhmm.qualities.prepare import (
     check_base_qualities,
     prepared_parts,
 )
-from hapgpu.pairhmm.reads.pairs_by_locus import LocusHaplotypes, Meetings
+from hapgpu.pairhmm.reads.pairs_by_locus import LocusHaplotypes, PairsByLocus
 from hapgpu.runtime.devices import Device
 
 _REMEDY: Final = "give it some, or leave it out"
@@ -79,7 +79,7 @@ class Scored:
 
     names: Ragged
     mates: NDArray[np.uint8]
-    candidates: Candidates
+    candidates: ReadHaplotypePairs
     likelihoods: NDArray[np.float64]
     counts: Mapping[str, int]
 
@@ -123,7 +123,7 @@ class Scorer:
         self._options = options
         self._device = device
         self._source = source
-        self._finder = CandidateFinder(haplotypes, header, source)
+        self._finder = PairFinder(haplotypes, header, source)
         self._extender: Extender | None = None
         if reference is not None and haplotypes.loci and not options.whole_reads:
             self._extender = Extender(haplotypes, reference, header)
@@ -156,16 +156,18 @@ class Scorer:
         reads = reads.take(candidates.counts > 0)
         return self._scored(reads, candidates.of_reads_with_any(), counts)
 
-    def _scored(self, reads: ReadBatch, candidates: Candidates, counts: dict[str, int]) -> Scored:
+    def _scored(
+        self, reads: ReadBatch, candidates: ReadHaplotypePairs, counts: dict[str, int]
+    ) -> Scored:
         """Score reads, each with at least one candidate."""
         check_base_qualities(reads, self._source, _REMEDY)
         haplotypes, met = self._extended(reads, candidates)
-        meetings = Meetings.of(met, haplotypes)
+        meetings = PairsByLocus.of(met, haplotypes)
         parts = self._parts(reads, meetings, haplotypes)
         if not (has_bases := parts.lengths > 0).all():
             kept = meetings.candidates_of(has_bases)
             candidates, met = candidates.take(kept), met.take(kept)
-            meetings, parts = Meetings.of(met, haplotypes), parts.take(has_bases)
+            meetings, parts = PairsByLocus.of(met, haplotypes), parts.take(has_bases)
         prepared = prepared_parts(reads, parts, self._options.qualities, self._source)
         batch = meetings.hmm_batch(prepared, haplotypes)
         values = log10_likelihoods(batch, self._device)
@@ -189,8 +191,8 @@ class Scorer:
         )
 
     def _extended(
-        self, reads: ReadBatch, candidates: Candidates
-    ) -> tuple[LocusHaplotypes, Candidates]:
+        self, reads: ReadBatch, candidates: ReadHaplotypePairs
+    ) -> tuple[LocusHaplotypes, ReadHaplotypePairs]:
         """Return the haplotypes that reads meet, and the candidates as rows of them.
 
         Where haplotypes are extended, there is a row for each with each pair of flanks.
@@ -200,10 +202,10 @@ class Scorer:
         clips = clips_of(reads, self._source)
         needed = self._extender.flanks_needed(reads, clips, candidates.reads, candidates.haplotypes)
         extended, rows = self._extender.extend(candidates.haplotypes, needed)
-        return LocusHaplotypes.of_windows(extended), Candidates(candidates.offsets, rows)
+        return LocusHaplotypes.of_windows(extended), ReadHaplotypePairs(candidates.offsets, rows)
 
     def _parts(
-        self, reads: ReadBatch, meetings: Meetings, haplotypes: LocusHaplotypes
+        self, reads: ReadBatch, meetings: PairsByLocus, haplotypes: LocusHaplotypes
     ) -> ReadParts:
         """Return what is weighed of the read of each meeting; it may have no bases."""
         if self._options.whole_reads:

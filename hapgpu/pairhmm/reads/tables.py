@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from hapgpu.arrays.bytes import Integer, copy_bytes
 from hapgpu.arrays.ragged import Ragged
-from hapgpu.arrays.ragged_view import Rows, rows_of
+from hapgpu.arrays.ragged_view import RaggedView, view_of
 from hapgpu.haplotypes.pairing.haplotype_set import HaplotypeSet
 from hapgpu.io.text.decimals import DECIMAL_WIDTH, put_decimal
 from hapgpu.pairhmm.reads.scorer import Scored
@@ -56,10 +56,10 @@ class PairTable(Table):
         room = int((names + labels).sum()) + len(candidates) * (_READ_TEXT + _VALUE_TEXT)
         out = np.empty(room, dtype=np.uint8)
         end = _put_pairs(
-            rows_of(scored.names),
+            view_of(scored.names),
             scored.mates,
-            rows_of(Ragged(candidates.haplotypes, candidates.offsets)),
-            rows_of(self._labels),
+            view_of(Ragged(candidates.haplotypes, candidates.offsets)),
+            view_of(self._labels),
             scored.likelihoods,
             out,
         )
@@ -83,9 +83,9 @@ class MatrixTable(Table):
         room = scored.names.data.size + rows + len(candidates) * _VALUE_TEXT
         out = np.empty(room, dtype=np.uint8)
         end = _put_matrix(
-            rows_of(scored.names),
+            view_of(scored.names),
             scored.mates,
-            rows_of(Ragged(candidates.haplotypes, candidates.offsets)),
+            view_of(Ragged(candidates.haplotypes, candidates.offsets)),
             self._columns,
             scored.likelihoods,
             out,
@@ -94,7 +94,7 @@ class MatrixTable(Table):
 
 
 @njit
-def _put_row(rows: Rows, row: Integer, out: NDArray[np.uint8], at: Integer) -> Integer:
+def _put_row(rows: RaggedView, row: Integer, out: NDArray[np.uint8], at: Integer) -> Integer:
     begin, end = rows.offsets[row], rows.offsets[row + 1]
     copy_bytes(rows.data, begin, out, at, end - begin)
     return np.int64(at + end - begin)
@@ -102,7 +102,7 @@ def _put_row(rows: Rows, row: Integer, out: NDArray[np.uint8], at: Integer) -> I
 
 @njit
 def _put_read(
-    names: Rows, mates: NDArray[np.uint8], read: int, out: NDArray[np.uint8], at: Integer
+    names: RaggedView, mates: NDArray[np.uint8], read: int, out: NDArray[np.uint8], at: Integer
 ) -> Integer:
     at = _put_row(names, read, out, at)
     out[at] = _TAB
@@ -112,10 +112,10 @@ def _put_read(
 
 @njit
 def _put_pairs(
-    names: Rows,
+    names: RaggedView,
     mates: NDArray[np.uint8],
-    candidates: Rows,
-    labels: Rows,
+    candidates: RaggedView,
+    labels: RaggedView,
     values: NDArray[np.float64],
     out: NDArray[np.uint8],
 ) -> Integer:
@@ -134,9 +134,9 @@ def _put_pairs(
 
 @njit
 def _put_matrix(
-    names: Rows,
+    names: RaggedView,
     mates: NDArray[np.uint8],
-    candidates: Rows,
+    candidates: RaggedView,
     columns: int,
     values: NDArray[np.float64],
     out: NDArray[np.uint8],

@@ -14,17 +14,17 @@ from hapgpu.runtime.jit import njit
 HEADER_FIELDS: Final = 2
 READ_FIELDS: Final = 5
 HAPLOTYPE_FIELDS: Final = 1
-MOST_ROWS: Final = 2**31 - 1
+MAX_ROWS: Final = 2**31 - 1
 PHRED_OFFSET: Final = 33
 HIGHEST_QUALITY: Final = 126 - PHRED_OFFSET
 
-_MOST_DIGITS: Final = 10
+_MAX_DIGITS: Final = 10
 _TAB, _NEWLINE, _RETURN, _BLANK, _ZERO, _NINE = b"\t\n\r 09"
 _WHOLE, _CUT, _BAD = range(3)
 
 
 @dataclass(frozen=True, slots=True)
-class RegionLines:
+class TextBatchLines:
     """Where the lines of whole regions lie in a text.
 
     Attributes
@@ -51,7 +51,7 @@ class RegionLines:
     fields: int
 
     @classmethod
-    def measure(cls, text: NDArray[np.uint8]) -> RegionLines:
+    def measure(cls, text: NDArray[np.uint8]) -> TextBatchLines:
         """Measure a uint8 text that begins with a region and ends with a newline, if not empty."""
         lines = np.count_nonzero(text == _NEWLINE)
         counts = np.empty((HEADER_FIELDS, lines), dtype=np.int64)
@@ -152,14 +152,14 @@ def _is_blank(character: Integer) -> bool:
 @njit
 def _number(text: NDArray[np.uint8], start: Integer, stop: Integer) -> int:
     """Read a number of rows; -1 if it is none."""
-    if stop - start > _MOST_DIGITS:
+    if stop - start > _MAX_DIGITS:
         return -1
     number = 0
     for at in range(start, stop):
         if text[at] < _ZERO or text[at] > _NINE:
             return -1
         number = 10 * number + text[at] - _ZERO
-    return number if number <= MOST_ROWS else -1
+    return number if number <= MAX_ROWS else -1
 
 
 @njit

@@ -24,10 +24,10 @@ from hapgpu.pairhmm.text_batches.lines import (
     HAPLOTYPE_FIELDS,
     HEADER_FIELDS,
     HIGHEST_QUALITY,
-    MOST_ROWS,
+    MAX_ROWS,
     PHRED_OFFSET,
     READ_FIELDS,
-    RegionLines,
+    TextBatchLines,
     copy_fields,
 )
 
@@ -148,7 +148,7 @@ class _Parser:
     def parse(self, text: bytes) -> tuple[HmmBatch, int]:
         """Return the whole regions that a text begins with, and the bytes that they take."""
         self._text = np.frombuffer(text, dtype=np.uint8, count=text.rfind(b"\n") + 1)
-        lines = RegionLines.measure(self._text)
+        lines = TextBatchLines.measure(self._text)
         batch = self._batch(lines)
         if lines.fault >= 0:
             self._reject_line(lines.fault, lines.fields)
@@ -163,7 +163,7 @@ class _Parser:
             f" here with {_shown(header)}: copy it again, or correct the counts"
         )
 
-    def _batch(self, lines: RegionLines) -> HmmBatch:
+    def _batch(self, lines: TextBatchLines) -> HmmBatch:
         *starts, lengths = lines.reads
         offsets = offsets_of(lengths)
         bases, base_calls, insertions, deletions, continuations = (
@@ -212,7 +212,7 @@ def _reason(line: bytes, fields: int) -> str:
     """Say what is wrong with a line that should have so many fields."""
     if fields == HEADER_FIELDS:
         return (
-            f"a region begins with its numbers of reads and haplotypes, up to {MOST_ROWS:,}, not"
+            f"a region begins with its numbers of reads and haplotypes, up to {MAX_ROWS:,}, not"
             f" with {_shown(line)}: no pair-HMM batches, or the counts before this line are wrong"
         )
     lengths = [str(len(field)) for field in re.findall(rb"[^ \t\r]+", line)]

@@ -16,10 +16,10 @@ from hapgpu.arrays.batches import AlignmentBatch, PairBatch
 from hapgpu.arrays.ragged import Ragged
 from hapgpu.errors import DeviceError
 from hapgpu.realign.align.layouts import (
-    MOST_THREADS_PER_BLOCK,
-    MOST_WARPS_PER_BLOCK,
+    MAX_THREADS_PER_BLOCK,
+    MAX_WARPS_PER_BLOCK,
     Grid,
-    Layout,
+    LaneLayout,
     ScratchLayout,
     choose_grid,
     choose_layout,
@@ -31,7 +31,7 @@ from hapgpu.runtime.gpu.context import OUT_OF_MEMORY, multiprocessors, thread_st
 from hapgpu.runtime.gpu.kernel import Array, Kernel, Scalar
 from hapgpu.runtime.gpu.launch import LoadedKernel, load_kernel
 
-MOST_COLUMNS = {np.int32: 20, np.int64: 8}
+MAX_COLUMNS = {np.int32: 20, np.int64: 8}
 """Columns that a lane can hold in registers, by the type of the scores."""
 
 _TAG_BITS = 4
@@ -155,7 +155,7 @@ class _Task:
 class _Bucket:
     """Pairs of one launch: `first` to `last` of the sorted batch."""
 
-    layout: Layout
+    layout: LaneLayout
     scratch: ScratchLayout
     first: int
     last: int
@@ -285,7 +285,7 @@ def _plan(
     row_class = np.frexp(rows.astype(np.float64))[1].astype(np.int64)
     kinds, kind = np.unique(columns * _CLASSES + row_class, return_inverse=True)
     layouts = [
-        choose_layout(int(key) // _CLASSES, 1 << int(key) % _CLASSES, MOST_COLUMNS[score_type])
+        choose_layout(int(key) // _CLASSES, 1 << int(key) % _CLASSES, MAX_COLUMNS[score_type])
         for key in kinds
     ]
     numbers = {layout: number for number, layout in enumerate(sorted(set(layouts)))}
@@ -384,10 +384,10 @@ def _steps(scoring: Scoring, overhang: Overhang) -> tuple[int, ...]:
 
 def _grid(bucket: _Bucket, kernel: LoadedKernel, device: int, budget_words: int) -> Grid:
     count = multiprocessors(device)
-    blocks = kernel.blocks_per_multiprocessor(MOST_THREADS_PER_BLOCK)
+    blocks = kernel.blocks_per_multiprocessor(MAX_THREADS_PER_BLOCK)
     return choose_grid(
         needed=-(-(bucket.last - bucket.first) // bucket.layout.groups),
-        resident=blocks * MOST_WARPS_PER_BLOCK * count,
+        resident=blocks * MAX_WARPS_PER_BLOCK * count,
         affordable=budget_words // bucket.scratch.words,
         multiprocessors=count,
     )

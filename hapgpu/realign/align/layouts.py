@@ -6,8 +6,8 @@ import functools
 from dataclasses import dataclass
 
 WARP_LANES = 32
-MOST_THREADS_PER_BLOCK = 128
-MOST_WARPS_PER_BLOCK = MOST_THREADS_PER_BLOCK // WARP_LANES
+MAX_THREADS_PER_BLOCK = 128
+MAX_WARPS_PER_BLOCK = MAX_THREADS_PER_BLOCK // WARP_LANES
 ROWS_PER_WORD = 8
 
 # Instructions of a lane per cell and per row, counted in the machine code for sm_90.
@@ -16,7 +16,7 @@ _ROW_COST = 40
 
 
 @dataclass(frozen=True, slots=True, order=True)
-class Layout:
+class LaneLayout:
     """Lanes that share a pair, columns that each lane holds in registers, and stripes.
 
     Each of the `lanes * stripes` slots has `columns` or `columns - 1` columns of the query.
@@ -38,18 +38,18 @@ class Layout:
 
 
 @functools.cache
-def choose_layout(query_length: int, rows: int, most_columns: int) -> Layout:
+def choose_layout(query_length: int, rows: int, max_columns: int) -> LaneLayout:
     """Pick the layout with the fewest instructions for a query against `rows` reference bases.
 
     Parameters
     ----------
     query_length, rows
         Bases of query and reference, at least 1.
-    most_columns
+    max_columns
         Columns that a lane can hold in registers.
     """
     layouts = [
-        _fit(query_length, lanes, most_columns)
+        _fit(query_length, lanes, max_columns)
         for lanes in (1, 2, 4, 8, 16, 32)
         if lanes == 1 or lanes <= query_length
     ]
@@ -57,9 +57,9 @@ def choose_layout(query_length: int, rows: int, most_columns: int) -> Layout:
     return min(fitting, key=lambda layout: layout.cost(rows))
 
 
-def _fit(query_length: int, lanes: int, most_columns: int) -> Layout:
-    stripes = -(-query_length // (lanes * most_columns))
-    return Layout(-(-query_length // (lanes * stripes)), lanes, stripes)
+def _fit(query_length: int, lanes: int, max_columns: int) -> LaneLayout:
+    stripes = -(-query_length // (lanes * max_columns))
+    return LaneLayout(-(-query_length // (lanes * stripes)), lanes, stripes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +75,7 @@ class ScratchLayout:
 
 
 def scratch_layout(
-    layout: Layout, rows: int, query_length: int, *, score_words: int, with_trace: bool
+    layout: LaneLayout, rows: int, query_length: int, *, score_words: int, with_trace: bool
 ) -> ScratchLayout:
     """Lay out the scratch memory for pairs up to a size.
 
@@ -138,5 +138,5 @@ def choose_grid(needed: int, resident: int, affordable: int, multiprocessors: in
         Multiprocessors of the device.
     """
     warps = max(1, min(needed, resident, affordable))
-    per_block = min(max(1, warps // multiprocessors), MOST_WARPS_PER_BLOCK)
+    per_block = min(max(1, warps // multiprocessors), MAX_WARPS_PER_BLOCK)
     return Grid(warps // per_block, per_block)

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hapgpu.arrays.ragged import Ragged
-from hapgpu.arrays.ragged_view import Rows, row_of, rows_of
+from hapgpu.arrays.ragged_view import RaggedView, row_of, view_of
 from hapgpu.cigar.encoding import (
     DELETION,
     HARD_CLIP,
@@ -74,16 +74,16 @@ def alignment_costs(
     costs = AlignmentCosts(
         np.zeros(len(bases), dtype=np.int64), np.zeros(len(bases), dtype=np.int64)
     )
-    alignments = _Alignments(rows_of(bases), rows_of(cigars), positions, reference_index)
-    _weigh_rows(alignments, rows_of(references), scoring.weights, costs)
+    alignments = _Alignments(view_of(bases), view_of(cigars), positions, reference_index)
+    _weigh_rows(alignments, view_of(references), scoring.weights, costs)
     return costs
 
 
 class _Alignments(NamedTuple):
     """Alignments for compiled code."""
 
-    bases: Rows
-    cigars: Rows
+    bases: RaggedView
+    cigars: RaggedView
     positions: NDArray[np.int64]
     reference_index: NDArray[np.int32]
 
@@ -91,7 +91,7 @@ class _Alignments(NamedTuple):
 @njit
 def _weigh_rows(
     alignments: _Alignments,
-    references: Rows,
+    references: RaggedView,
     weights: tuple[int, int, int, int],
     out: AlignmentCosts,
 ) -> None:

@@ -70,7 +70,7 @@ class MoveTable:
         What the moves of each run are found by.
     starts
         int64[runs + 1]: the moves of run k have the numbers from `starts[k]` on.
-    most_left
+    max_left_shift
         How many bases, at most, a read starts before its old position.
     """
 
@@ -78,7 +78,7 @@ class MoveTable:
         self._runs = list(runs)
         self.indexes = [MoveIndex.of(run) for run in runs]
         self.starts = offsets_of([len(run) for run in runs])
-        self.most_left = max([0, *(_most_left(run) for run in runs)])
+        self.max_left_shift = max([0, *(_max_left_shift(run) for run in runs)])
 
     def __len__(self) -> int:
         return int(self.starts[-1])
@@ -140,7 +140,7 @@ def _sorted(parts: Sequence[Moves]) -> Moves:
     return moves.take(np.lexsort((*keys, moves.name_hashes)))
 
 
-def _most_left(moves: Moves) -> int:
+def _max_left_shift(moves: Moves) -> int:
     return int((moves.old_positions - moves.positions).max(initial=0))
 
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from hapgpu.arrays.bytes import Integer, hash_of
 from hapgpu.arrays.ragged import Ragged
-from hapgpu.arrays.ragged_view import Rows, rows_of
+from hapgpu.arrays.ragged_view import RaggedView, view_of
 from hapgpu.runtime.jit import njit, njit_inlined
 
 
@@ -133,12 +133,12 @@ class Moves:
 def name_hashes(names: Ragged) -> NDArray[np.uint64]:
     """uint64[n]: the hash of each name, by which `MoveIndex` finds it."""
     hashes = np.empty(len(names), dtype=np.uint64)
-    _hash_rows(rows_of(names), hashes)
+    _hash_rows(view_of(names), hashes)
     return hashes
 
 
 @njit
-def _hash_rows(rows: Rows, out: NDArray[np.uint64]) -> None:
+def _hash_rows(rows: RaggedView, out: NDArray[np.uint64]) -> None:
     for row in range(out.size):
         out[row] = name_hash(rows.data, rows.offsets[row], rows.offsets[row + 1])
 

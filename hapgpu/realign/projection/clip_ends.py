@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hapgpu.arrays.ragged import Ragged
-from hapgpu.arrays.ragged_view import Rows, row_of, rows_of
+from hapgpu.arrays.ragged_view import RaggedView, row_of, view_of
 from hapgpu.cigar.encoding import (
     DELETION,
     HARD_CLIP,
@@ -38,13 +38,16 @@ def clip_end_insertions(
     data = np.empty(cigars.data.size + 2 * len(cigars), dtype=np.uint32)
     offsets = np.zeros(len(cigars) + 1, dtype=np.int64)
     starts = positions.copy()
-    _clip_rows(rows_of(cigars), data, offsets, starts)
+    _clip_rows(view_of(cigars), data, offsets, starts)
     return Ragged(data[: offsets[-1]], offsets), starts
 
 
 @njit
 def _clip_rows(
-    cigars: Rows, out: NDArray[np.uint32], offsets: NDArray[np.int64], starts: NDArray[np.int64]
+    cigars: RaggedView,
+    out: NDArray[np.uint32],
+    offsets: NDArray[np.int64],
+    starts: NDArray[np.int64],
 ) -> None:
     for row in range(starts.size):
         end, deleted = _clip(row_of(cigars, row), out, offsets[row])
@@ -104,12 +107,12 @@ def are_same_alignments(
 ) -> NDArray[np.bool_]:
     """bool[n]: whether bases lie at the same positions, be it as M or as = and X."""
     same: NDArray[np.bool_] = one_positions == other_positions
-    _compare(rows_of(one), rows_of(other), same)
+    _compare(view_of(one), view_of(other), same)
     return same
 
 
 @njit
-def _compare(one: Rows, other: Rows, same: NDArray[np.bool_]) -> None:
+def _compare(one: RaggedView, other: RaggedView, same: NDArray[np.bool_]) -> None:
     for row in range(same.size):
         if same[row]:
             same[row] = _are_same(row_of(one, row), row_of(other, row))

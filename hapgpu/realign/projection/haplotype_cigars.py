@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from hapgpu.arrays.batches import AlignmentBatch, PairBatch
 from hapgpu.arrays.ragged import Ragged
-from hapgpu.arrays.ragged_view import Rows, longest_row, row_of, rows_of, with_room
+from hapgpu.arrays.ragged_view import RaggedView, longest_row, row_of, view_of, with_room
 from hapgpu.cigar.builder import (
     COUNT,
     LEADING_REMOVED,
@@ -42,7 +42,7 @@ def pad_pairs(pairs: PairBatch) -> PairBatch:
     )
 
 
-def anchor_haplotypes(
+def align_haplotypes(
     pairs: PairBatch, alignments: AlignmentBatch
 ) -> tuple[Ragged, NDArray[np.bool_]]:
     """Turn alignments of padded haplotypes into CIGARs from end to end of the reference.
@@ -60,11 +60,11 @@ def anchor_haplotypes(
     one (GATK's CigarUtils.calculateCigar).
     """
     data, offsets = _anchor_rows(
-        rows_of(pairs.references),
-        rows_of(pairs.queries),
+        view_of(pairs.references),
+        view_of(pairs.queries),
         pairs.reference_index,
         pairs.query_index,
-        rows_of(alignments.cigars),
+        view_of(alignments.cigars),
         alignments.offsets,
     )
     cigars = Ragged(data, offsets)
@@ -78,11 +78,11 @@ def _padded(sequences: Ragged) -> Ragged:
 
 @njit
 def _anchor_rows(
-    references: Rows,
-    haplotypes: Rows,
+    references: RaggedView,
+    haplotypes: RaggedView,
     reference_index: NDArray[np.int32],
     haplotype_index: NDArray[np.int32],
-    cigars: Rows,
+    cigars: RaggedView,
     starts: NDArray[np.int32],
 ) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
     count = starts.size

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from hapgpu.arrays.batches import PairBatch
 from hapgpu.arrays.ragged import Ragged
-from hapgpu.arrays.ragged_view import Rows, row_of, rows_of
+from hapgpu.arrays.ragged_view import RaggedView, row_of, view_of
 from hapgpu.cigar.encoding import MATCH, length_of, operation_of
 from hapgpu.errors import InputError
 from hapgpu.haplotypes.pairing.extended_haplotypes import FLANK, ExtendedHaplotypes, Extender
@@ -21,7 +21,7 @@ from hapgpu.haplotypes.pairing.haplotype_set import HaplotypeSet
 from hapgpu.io.bam.header import SamHeader
 from hapgpu.io.genome.regions import contig_hint
 from hapgpu.realign.align.dispatch import align_pairs
-from hapgpu.realign.projection.haplotype_cigars import anchor_haplotypes, pad_pairs
+from hapgpu.realign.projection.haplotype_cigars import align_haplotypes, pad_pairs
 from hapgpu.realign.projection.project import PlacedHaplotypes
 from hapgpu.realign.scoring import PRESETS, Overhang
 from hapgpu.runtime.devices import Device
@@ -127,7 +127,7 @@ def _placed_parts(
         alignments = align_pairs(
             pad_pairs(pairs), PRESETS["haplotype-to-reference"], Overhang.SOFTCLIP, device
         )
-        cigars, ok = anchor_haplotypes(pairs, alignments)
+        cigars, ok = align_haplotypes(pairs, alignments)
         yield cigars, extended.flanks, ok
 
 
@@ -146,13 +146,16 @@ def _lengthened(cigars: Ragged, longer: NDArray[np.int64]) -> Ragged:
     """Put int64[2, n] matches, none to be seen where there are 0, around CIGARs."""
     data = np.empty(cigars.data.size + 2 * len(cigars), dtype=np.uint32)
     offsets = np.zeros(len(cigars) + 1, dtype=np.int64)
-    _lengthen(rows_of(cigars), longer, data, offsets)
+    _lengthen(view_of(cigars), longer, data, offsets)
     return Ragged(data[: offsets[-1]], offsets)
 
 
 @njit
 def _lengthen(
-    cigars: Rows, longer: NDArray[np.int64], out: NDArray[np.uint32], offsets: NDArray[np.int64]
+    cigars: RaggedView,
+    longer: NDArray[np.int64],
+    out: NDArray[np.uint32],
+    offsets: NDArray[np.int64],
 ) -> None:
     for row in range(offsets.size - 1):
         end = offsets[row]

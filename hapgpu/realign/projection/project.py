@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from hapgpu.arrays.batches import AlignmentBatch
 from hapgpu.arrays.ragged import Ragged
-from hapgpu.arrays.ragged_view import Rows, longest_row, row_of, rows_of, with_room
+from hapgpu.arrays.ragged_view import RaggedView, longest_row, row_of, view_of, with_room
 from hapgpu.cigar.builder import (
     LEADING_REMOVED,
     CigarBuilder,
@@ -120,13 +120,13 @@ def project_alignments(
         come before indels are left-aligned: a part of an insertion may go elsewhere than all of it.
     """
     positions, data, offsets = _project_rows(
-        rows_of(reads),
-        _Alignments(rows_of(alignments.cigars), alignments.offsets, haplotype_index),
+        view_of(reads),
+        _Alignments(view_of(alignments.cigars), alignments.offsets, haplotype_index),
         _Loci(
-            rows_of(haplotypes.cigars),
+            view_of(haplotypes.cigars),
             haplotypes.starts,
             haplotypes.reference_index,
-            rows_of(haplotypes.references),
+            view_of(haplotypes.references),
             haplotypes.reference_starts,
         ),
         (leading_clips, trailing_clips),
@@ -139,7 +139,7 @@ def project_alignments(
 class _Alignments(NamedTuple):
     """Alignments with haplotypes for compiled code."""
 
-    cigars: Rows
+    cigars: RaggedView
     starts: NDArray[np.int32]
     haplotypes: NDArray[np.int32]
 
@@ -147,10 +147,10 @@ class _Alignments(NamedTuple):
 class _Loci(NamedTuple):
     """PlacedHaplotypes for compiled code."""
 
-    cigars: Rows
+    cigars: RaggedView
     starts: NDArray[np.int64]
     reference_index: NDArray[np.int32]
-    references: Rows
+    references: RaggedView
     reference_starts: NDArray[np.int64]
 
 
@@ -184,7 +184,7 @@ def _new_workspace(read_elements: int, haplotype_elements: int) -> _Workspace:
 
 @njit
 def _project_rows(
-    reads: Rows,
+    reads: RaggedView,
     alignments: _Alignments,
     loci: _Loci,
     clips: tuple[NDArray[np.int32], NDArray[np.int32]],

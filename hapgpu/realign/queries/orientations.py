@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from hapgpu.arrays.batches import ReadBatch
 from hapgpu.arrays.ragged import Ragged
-from hapgpu.arrays.ragged_view import Rows, rows_of
+from hapgpu.arrays.ragged_view import RaggedView, view_of
 from hapgpu.runtime.jit import njit
 
 _UNMAPPED = 4
@@ -59,12 +59,14 @@ def queries_of(reads: ReadBatch) -> Queries:
 
 def _reversed(rows: Ragged, translation: NDArray[np.uint8]) -> Ragged:
     data = np.empty_like(rows.data)
-    _write_reversed(rows_of(rows), translation, data)
+    _write_reversed(view_of(rows), translation, data)
     return Ragged(data, rows.offsets)
 
 
 @njit
-def _write_reversed(rows: Rows, translation: NDArray[np.uint8], out: NDArray[np.uint8]) -> None:
+def _write_reversed(
+    rows: RaggedView, translation: NDArray[np.uint8], out: NDArray[np.uint8]
+) -> None:
     """Write each row from its end to its start, translating its bytes."""
     for row in range(rows.offsets.size - 1):
         first, last = rows.offsets[row], rows.offsets[row + 1] - 1

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from hapgpu.arrays.batches import ReadBatch
 from hapgpu.arrays.bytes import copy_bytes, load_u16
 from hapgpu.arrays.ragged import Ragged
-from hapgpu.arrays.ragged_view import Rows, rows_of
+from hapgpu.arrays.ragged_view import RaggedView, view_of
 from hapgpu.cigar.encoding import cigar_text
 from hapgpu.io.bam.tags import HEAD_BYTES, field_bytes, find_field, name_number
 from hapgpu.io.text.columns import number_text, repeated, side_by_side, spread
@@ -166,7 +166,7 @@ def _kept_fields(
         of_rows[rows] |= 1 << number
     data = np.empty(tags.data.size, dtype=np.uint8)
     ends = np.empty(len(tags), dtype=np.int64)
-    _keep_fields(rows_of(tags), of_rows, of_names, data, ends)
+    _keep_fields(view_of(tags), of_rows, of_names, data, ends)
     malformed = ends < 0
     offsets = np.zeros(len(tags) + 1, dtype=np.int64)
     np.maximum.accumulate(ends, out=offsets[1:])
@@ -243,13 +243,13 @@ def _integer_texts(tags: Ragged, name: str) -> Ragged:
 def _found(tags: Ragged, name: str) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Begin and end of the first field of a name in each well-formed row; -1 for none."""
     begins, ends = (np.full(len(tags), -1, dtype=np.int64) for _ in range(2))
-    _find_fields(rows_of(tags), name_number(name), begins, ends)
+    _find_fields(view_of(tags), name_number(name), begins, ends)
     return begins, ends
 
 
 @njit
 def _keep_fields(
-    tags: Rows,
+    tags: RaggedView,
     of_rows: NDArray[np.uint8],
     of_names: NDArray[np.uint8],
     out: NDArray[np.uint8],
@@ -279,7 +279,9 @@ def _keep_fields(
 
 
 @njit
-def _find_fields(tags: Rows, name: int, begins: NDArray[np.int64], ends: NDArray[np.int64]) -> None:
+def _find_fields(
+    tags: RaggedView, name: int, begins: NDArray[np.int64], ends: NDArray[np.int64]
+) -> None:
     """Set begin and end of the first field of a name in each well-formed row that has one."""
     for row in range(begins.size):
         stop = tags.offsets[row + 1]

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from hapgpu.arrays.bytes import Integer, load_i32, load_u16, load_u32
 from hapgpu.io.bam.constants import FIXED_BYTES, REFERENCE_OPERATIONS
 from hapgpu.io.bam.record_block import RecordBlock
-from hapgpu.io.bam.record_layout import Layout
+from hapgpu.io.bam.record_layout import RecordLayout
 from hapgpu.io.bam.tags import find_field, name_number
 from hapgpu.realign.moves.move_table import (
     NOT_MOVED,
@@ -74,7 +74,7 @@ def find_moves(block: RecordBlock, table: MoveTable, pool: Pool) -> MoveHits:
 @njit
 def _find(
     data: NDArray[np.uint8],
-    layout: Layout,
+    layout: RecordLayout,
     rows: tuple[int, int],
     index: MoveIndex,
     first: int,

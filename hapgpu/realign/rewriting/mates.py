@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from hapgpu.arrays.batches import ReadBatch
 from hapgpu.arrays.ragged import Ragged
-from hapgpu.arrays.ragged_view import Rows, row_of, rows_of
+from hapgpu.arrays.ragged_view import RaggedView, row_of, view_of
 from hapgpu.cigar.encoding import cigar_text, reference_lengths
 from hapgpu.realign.moves.move_table import NOT_MOVED, MoveTable
 from hapgpu.realign.moves.moves import Moves
@@ -150,12 +150,12 @@ def _without_broken_pairs(flags: NDArray[np.uint16], ends: _FivePrimeEnds) -> ND
 def _spans_of_texts(cigars: Ragged) -> NDArray[np.int64]:
     """int64[n]: bases of the reference that CIGARs in text span; 0 for what is none."""
     spans = np.zeros(len(cigars), dtype=np.int64)
-    _measure_texts(rows_of(cigars), spans)
+    _measure_texts(view_of(cigars), spans)
     return spans
 
 
 @njit
-def _measure_texts(texts: Rows, spans: NDArray[np.int64]) -> None:
+def _measure_texts(texts: RaggedView, spans: NDArray[np.int64]) -> None:
     for row in range(spans.size):
         number, span = 0, 0
         for letter in row_of(texts, row):

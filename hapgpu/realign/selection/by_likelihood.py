@@ -12,7 +12,7 @@ from hapgpu.arrays.batches import PairBatch, ReadBatch
 from hapgpu.arrays.ragged import Ragged
 from hapgpu.cigar.read_parts import ReadParts
 from hapgpu.haplotypes.pairing.haplotype_set import HaplotypeSet
-from hapgpu.haplotypes.pairing.pairs import Candidates
+from hapgpu.haplotypes.pairing.pairs import ReadHaplotypePairs
 from hapgpu.pairhmm.batches import HmmReads
 from hapgpu.pairhmm.forward.dispatch import log10_likelihoods
 from hapgpu.pairhmm.qualities.prepare import (
@@ -20,12 +20,12 @@ from hapgpu.pairhmm.qualities.prepare import (
     check_base_qualities,
     prepared_parts,
 )
-from hapgpu.pairhmm.reads.pairs_by_locus import LocusHaplotypes, Meetings
+from hapgpu.pairhmm.reads.pairs_by_locus import LocusHaplotypes, PairsByLocus
 from hapgpu.realign.align.dispatch import score_pairs
 from hapgpu.realign.queries.orientations import Queries
 from hapgpu.realign.scoring import Overhang, Scoring
 from hapgpu.realign.selection.by_score import (
-    ScoredCandidates,
+    ScoredPairs,
     better_orientations,
     first_of_best,
     in_all_orientations,
@@ -68,10 +68,10 @@ class LikelihoodChoice:
 
     def __call__(
         self,
-        candidates: Candidates,
+        candidates: ReadHaplotypePairs,
         reads: ReadBatch,
         queries: Queries,
-    ) -> ScoredCandidates:
+    ) -> ScoredPairs:
         """Choose the first of the likeliest candidates of each read.
 
         Mapped reads are clipped to each locus, and compete at the locus with most of their bases:
@@ -102,7 +102,7 @@ class LikelihoodChoice:
         chosen, likelihoods = better_orientations(candidates, queries, likelihoods)
         best = first_of_best(candidates, likelihoods, INFORMATIVE)
         scores = self._scores(candidates, chosen, queries.bases)
-        return ScoredCandidates(candidates, chosen, best, second_scores(candidates, scores, best))
+        return ScoredPairs(candidates, chosen, best, second_scores(candidates, scores, best))
 
     def _as_tried(self, rows: NDArray[np.int64], reads: ReadBatch, queries: Queries) -> ReadBatch:
         """Return the reads of rows of the queries, in their orientations.
@@ -124,30 +124,32 @@ class LikelihoodChoice:
         check_base_qualities(as_tried, self._source, _REMEDY)
         return as_tried
 
-    def _at_best_locus(self, candidates: Candidates, reads: ReadBatch) -> NDArray[np.float64]:
+    def _at_best_locus(
+        self, candidates: ReadHaplotypePairs, reads: ReadBatch
+    ) -> NDArray[np.float64]:
         """float64[c]: of reads clipped to the locus with most of their bases; -inf at others.
 
         A read without bases at any locus counts with all of them, as one without an alignment.
         """
-        meetings = Meetings.of(candidates, self._by_locus)
+        meetings = PairsByLocus.of(candidates, self._by_locus)
         parts = meetings.clipped_reads(reads, self._by_locus)
-        most = _most_bases(parts, len(reads))
+        most = _max_bases(parts, len(reads))
         parts = parts.with_all_bases_of(reads, most == 0)
         competes = parts.lengths >= most
         rows = meetings.candidates_of(competes)
         prepared = prepared_parts(reads, parts.take(competes), QualityOptions(), self._source)
-        competing = Meetings.of(candidates.take(rows), self._by_locus)
+        competing = PairsByLocus.of(candidates.take(rows), self._by_locus)
         likelihoods = np.full(len(candidates), -np.inf)
         likelihoods[rows] = self._likelihoods(competing, prepared)
         return likelihoods
 
-    def _likelihoods(self, meetings: Meetings, reads: HmmReads) -> NDArray[np.float64]:
+    def _likelihoods(self, meetings: PairsByLocus, reads: HmmReads) -> NDArray[np.float64]:
         """float64[c]: of what is weighed of the read of each meeting, in candidate order."""
         batch = meetings.hmm_batch(reads, self._by_locus)
         return meetings.in_candidate_order(log10_likelihoods(batch, self._device))
 
     def _scores(
-        self, candidates: Candidates, queries: NDArray[np.int64], bases: Ragged
+        self, candidates: ReadHaplotypePairs, queries: NDArray[np.int64], bases: Ragged
     ) -> NDArray[np.int32]:
         """int32[c]: of each candidate in its orientation; 0 for the only one of a read."""
         among_others = np.repeat(candidates.counts > 1, candidates.counts)
@@ -159,7 +161,7 @@ class LikelihoodChoice:
         return scores
 
 
-def _has_choice(tried: Candidates, queries: Queries) -> NDArray[np.bool_]:
+def _has_choice(tried: ReadHaplotypePairs, queries: Queries) -> NDArray[np.bool_]:
     """bool[rows]: whether the read meets more than one candidate, or one in two orientations."""
     reads = reads_of_rows(queries)
     choices = np.bincount(reads, weights=tried.counts)
@@ -171,7 +173,7 @@ def _emptied(rows: Ragged, empty: NDArray[np.bool_]) -> Ragged:
     return Ragged.gather(rows.data, rows.offsets[:-1], np.where(empty, 0, rows.lengths))
 
 
-def _most_bases(parts: ReadParts, reads: int) -> NDArray[np.int64]:
+def _max_bases(parts: ReadParts, reads: int) -> NDArray[np.int64]:
     """int64[p]: bases of the longest part of the read of each part."""
     most = np.zeros(reads, dtype=np.int64)
     np.maximum.at(most, parts.reads, parts.lengths)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from hapgpu.arrays.batches import PairBatch
 from hapgpu.arrays.ragged import Ragged
-from hapgpu.haplotypes.pairing.pairs import Candidates
+from hapgpu.haplotypes.pairing.pairs import ReadHaplotypePairs
 from hapgpu.realign.align.dispatch import score_pairs
 from hapgpu.realign.queries.orientations import Queries
 from hapgpu.realign.scoring import Overhang, Scoring
@@ -30,8 +30,8 @@ class BestBy(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class ScoredCandidates:
-    """Candidates in their better orientation, and the best of each read.
+class ScoredPairs:
+    """Pairs in their better orientation, and the best of each read.
 
     Attributes
     ----------
@@ -45,20 +45,20 @@ class ScoredCandidates:
         int32[n], the best score of the other candidates; NO_SCORE for none.
     """
 
-    candidates: Candidates
+    candidates: ReadHaplotypePairs
     queries: NDArray[np.int64]
     best: NDArray[np.int64]
     second_scores: NDArray[np.int32]
 
 
-def score_candidates(
-    candidates: Candidates,
+def score_read_pairs(
+    candidates: ReadHaplotypePairs,
     queries: Queries,
     bases: Ragged,
     haplotypes: Ragged,
     scoring: Scoring,
     device: Device,
-) -> ScoredCandidates:
+) -> ScoredPairs:
     """Choose the best of all candidates by score, overhangs soft-clipped.
 
     Parameters
@@ -81,7 +81,7 @@ def score_candidates(
         scores = score_pairs(pairs, scoring, Overhang.SOFTCLIP, device)
     chosen, scores = better_orientations(candidates, queries, scores)
     best = first_of_best(candidates, scores)
-    return ScoredCandidates(candidates, chosen, best, second_scores(candidates, scores, best))
+    return ScoredPairs(candidates, chosen, best, second_scores(candidates, scores, best))
 
 
 def reads_of_rows(queries: Queries) -> NDArray[np.int64]:
@@ -90,15 +90,15 @@ def reads_of_rows(queries: Queries) -> NDArray[np.int64]:
     return np.concatenate((np.arange(both.size), np.flatnonzero(both)))
 
 
-def in_all_orientations(candidates: Candidates, queries: Queries) -> Candidates:
+def in_all_orientations(candidates: ReadHaplotypePairs, queries: Queries) -> ReadHaplotypePairs:
     """Give each row of the queries the candidates of its read."""
     of_reads = Ragged(candidates.haplotypes, candidates.offsets)
     of_rows = of_reads.take(reads_of_rows(queries))
-    return Candidates(of_rows.offsets, of_rows.data)
+    return ReadHaplotypePairs(of_rows.offsets, of_rows.data)
 
 
 def better_orientations(
-    candidates: Candidates, queries: Queries, values: NDArray[_Number]
+    candidates: ReadHaplotypePairs, queries: Queries, values: NDArray[_Number]
 ) -> tuple[NDArray[np.int64], NDArray[_Number]]:
     """Choose how each candidate is met.
 
@@ -126,7 +126,7 @@ def better_orientations(
 
 
 def first_of_best(
-    candidates: Candidates, values: NDArray[_Number], tolerance: float = 0
+    candidates: ReadHaplotypePairs, values: NDArray[_Number], tolerance: float = 0
 ) -> NDArray[np.int64]:
     """int64[n]: the first candidate of each read that is the best or no worse by more; or -1."""
     best = np.full(candidates.counts.size, -1, dtype=np.int64)
@@ -138,7 +138,7 @@ def first_of_best(
 
 
 def second_scores(
-    candidates: Candidates, scores: NDArray[np.int32], best: NDArray[np.int64]
+    candidates: ReadHaplotypePairs, scores: NDArray[np.int32], best: NDArray[np.int64]
 ) -> NDArray[np.int32]:
     """int32[n]: the best score of the candidates of each read but one; NO_SCORE for none."""
     others = scores.copy()

@@ -11,14 +11,14 @@ from numpy.typing import NDArray
 from hapgpu.arrays.batches import ReadBatch
 from hapgpu.cigar.read_parts import ReadParts
 from hapgpu.haplotypes.pairing.extended_haplotypes import ExtendedHaplotypes
-from hapgpu.haplotypes.pairing.pairs import Candidates
+from hapgpu.haplotypes.pairing.pairs import ReadHaplotypePairs
 from hapgpu.pairhmm.forward.dispatch import log10_likelihoods
 from hapgpu.pairhmm.qualities.prepare import (
     QualityOptions,
     check_base_qualities,
     prepared_parts,
 )
-from hapgpu.pairhmm.reads.pairs_by_locus import LocusHaplotypes, Meetings
+from hapgpu.pairhmm.reads.pairs_by_locus import LocusHaplotypes, PairsByLocus
 from hapgpu.runtime.devices import Device
 
 _REMEDY: Final = "use --best-by score, or leave the read out"
@@ -34,7 +34,7 @@ class ExtendedLikelihoods:
     def __call__(
         self,
         reads: ReadBatch,
-        candidates: Candidates,
+        candidates: ReadHaplotypePairs,
         rows: NDArray[np.int32],
         extended: ExtendedHaplotypes,
         clips: tuple[NDArray[np.int32], NDArray[np.int32]],
@@ -62,7 +62,7 @@ class ExtendedLikelihoods:
         check_base_qualities(reads, self.source, _REMEDY)
         leading, trailing = clips
         haplotypes = LocusHaplotypes.of_windows(extended)
-        meetings = Meetings.of(Candidates(candidates.offsets, rows), haplotypes)
+        meetings = PairsByLocus.of(ReadHaplotypePairs(candidates.offsets, rows), haplotypes)
         ends = (reads.bases.lengths - trailing)[meetings.reads]
         parts = ReadParts(meetings.reads, leading[meetings.reads].astype(np.int64), ends)
         prepared = prepared_parts(reads, parts, QualityOptions(), self.source)

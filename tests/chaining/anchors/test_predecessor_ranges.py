@@ -16,9 +16,9 @@ from hapgpu.chaining.anchors.predecessor_ranges import (
 )
 from hapgpu.chaining.batches import Anchors
 from hapgpu.chaining.options import ChainOptions
-from hapgpu.chaining.parameters import chain_rules
+from hapgpu.chaining.parameters import chain_parameters
 
-RULES = chain_rules(ChainOptions(), 15)
+RULES = chain_parameters(ChainOptions(), 15)
 
 
 def anchors_of(reads: list[list[int]]) -> Anchors:

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from hapgpu.chaining.batches import Anchors, ChainScores
 from hapgpu.chaining.chains.cpu import trace_chains
 from hapgpu.chaining.options import ChainOptions
-from hapgpu.chaining.parameters import chain_rules
+from hapgpu.chaining.parameters import chain_parameters
 from tests.chaining import chain_oracle
 from tests.chaining.chain_oracle import (
     Anchor,
@@ -29,7 +29,7 @@ from tests.chaining.chain_oracle import (
 def check(reads: list[list[Anchor]], scores: list[Scores], options: ChainOptions) -> None:
     f = np.array([score for read, _ in scores for score in read], dtype=np.int32)
     p = np.array([j for _, read in scores for j in read], dtype=np.int32)
-    found = trace_chains(to_batch(reads), ChainScores(f, p), chain_rules(options, 15))
+    found = trace_chains(to_batch(reads), ChainScores(f, p), chain_parameters(options, 15))
     assert chains_from_batch(found) == [
         chain_oracle.trace(read, score, options) for read, score in zip(reads, scores, strict=True)
     ]
@@ -48,7 +48,7 @@ def test_minimap2(data_dir: Path, name: str, column: str) -> None:
         anchors = Anchors(data["x"], data["y"], data["offsets"])
         scores = ChainScores(data[f"f_{column}"], data[f"p_{column}"])
         expected = minimap2_chains(data[f"chains_{column}"].tolist())
-    chains = trace_chains(anchors, scores, chain_rules(ChainOptions(), 15))
+    chains = trace_chains(anchors, scores, chain_parameters(ChainOptions(), 15))
     found = Counter(
         (
             read,

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from hapgpu.chaining.batches import Anchors, Chains, ChainScores
 from hapgpu.chaining.chains import cpu as on_cpu
 from hapgpu.chaining.options import ChainOptions
-from hapgpu.chaining.parameters import chain_rules
+from hapgpu.chaining.parameters import chain_parameters
 
 pytestmark = pytest.mark.gpu
 
@@ -30,11 +30,11 @@ def check(anchors: Anchors, scores: ChainScores, options: ChainOptions) -> None:
     cupy = pytest.importorskip("cupy")
     from hapgpu.chaining.chains.cuda import trace_chains  # noqa: PLC0415  (needs CuPy)
 
-    rules = chain_rules(options, 15)
-    expected = on_cpu.trace_chains(anchors, scores, rules)
+    parameters = chain_parameters(options, 15)
+    expected = on_cpu.trace_chains(anchors, scores, parameters)
     there = Anchors(*map(cupy.asarray, (anchors.x, anchors.y, anchors.offsets)))
     columns = map(cupy.asarray, (scores.scores, scores.predecessors))
-    found = trace_chains(there, ChainScores(*columns), rules)
+    found = trace_chains(there, ChainScores(*columns), parameters)
     for field in fields(Chains):
         column, of_cpu = getattr(found, field.name).get(), getattr(expected, field.name)
         assert column.dtype == of_cpu.dtype

@@ -101,8 +101,8 @@ def test_many_threads_and_parts_change_nothing(
     fasta = write_fasta(tmp_path / "ref.fa", sequences)
     expected = build_index(fasta, SKETCH, 1)
     assert_is_index_of(expected, sequences)
-    monkeypatch.setattr(build, "_LEAST_PART", 100)
-    monkeypatch.setattr(hash_table, "_LEAST_PIECE", 70)
+    monkeypatch.setattr(build, "_MIN_PART", 100)
+    monkeypatch.setattr(hash_table, "_MIN_PIECE", 70)
     for threads in (1, 2, 5):
         index = build_index(fasta, SKETCH, threads)
         for array in ("directory", "entries", "hits", "lengths"):
@@ -132,9 +132,9 @@ def cutoff_by_hand(counts: Sequence[int], options: SeedOptions) -> int:
         return int(options.repetitive + 0.499)
     fraction = float(np.float32(options.repetitive))
     cutoff = sorted(counts)[int((1 - fraction) * len(counts))] + 1
-    cutoff = max(cutoff, options.least_cutoff)
-    if options.most_cutoff > options.least_cutoff:
-        cutoff = min(cutoff, options.most_cutoff)
+    cutoff = max(cutoff, options.min_cutoff)
+    if options.max_cutoff > options.min_cutoff:
+        cutoff = min(cutoff, options.max_cutoff)
     return cutoff
 
 
@@ -155,7 +155,7 @@ def test_cutoff_given_or_without_limit(tmp_path: Path) -> None:
     index = build_index(write_fasta(tmp_path / "ref.fa", ["ACGTTGCATTACG" * 4]), SKETCH, 1)
     nothing = build_index(write_fasta(tmp_path / "n.fa", ["NNN"]), SKETCH, 1)
     assert repeat_cutoff(index, SeedOptions(1)) == 1
-    assert repeat_cutoff(index, SeedOptions(37, least_cutoff=50)) == 37
+    assert repeat_cutoff(index, SeedOptions(37, min_cutoff=50)) == 37
     assert repeat_cutoff(index, SeedOptions(0, 10, 500)) == 500
     assert repeat_cutoff(index, SeedOptions(0, 10, 10)) == UNLIMITED
     assert repeat_cutoff(nothing, SeedOptions()) == 1_000_000
@@ -184,14 +184,14 @@ def test_counts_of_minimap2(data_dir: Path, name: str) -> None:
 
 def test_a_sequence_that_is_too_long(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     fasta = write_fasta(tmp_path / "ref.fa", ["ACGT", "ACGTACGTACGT"])
-    monkeypatch.setattr(build, "MOST_BASES", 11)
+    monkeypatch.setattr(build, "MAX_BASES", 11)
     with pytest.raises(InputError, match=r"ref\.fa: 'seq1' has more than 11 bases: split it"):
         build_index(fasta, SKETCH, 1)
 
 
 def test_too_many_minimizers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     fasta = write_fasta(tmp_path / "ref.fa", ["ACGTTGCATTACG" * 4])
-    monkeypatch.setattr(build, "MOST_HITS", 5)
+    monkeypatch.setattr(build, "MAX_HITS", 5)
     with pytest.raises(InputError, match="minimizers, but a minimizer index holds at most 5"):
         build_index(fasta, SKETCH, 1)
 

@@ -13,7 +13,7 @@ from hapgpu.chaining.batches import Anchors
 from hapgpu.chaining.chains.cpu import trace_chains
 from hapgpu.chaining.join.cpu import join_chains
 from hapgpu.chaining.options import ChainOptions
-from hapgpu.chaining.parameters import chain_rules
+from hapgpu.chaining.parameters import chain_parameters
 from hapgpu.chaining.scores.cpu import chain_scores
 from tests.chaining import chain_oracle
 from tests.chaining.chain_oracle import (
@@ -30,7 +30,7 @@ EVERY_JOIN = st.builds(
     Join,
     max_distance=st.sampled_from([40, 300, 20_000]),
     inner_distance=st.sampled_from([0, 10, 100, 1000]),
-    most_candidates=st.sampled_from([1, 5, 100_000]),
+    max_candidates=st.sampled_from([1, 5, 100_000]),
     bandwidth=st.sampled_from([0, 30, 20_000]),
     max_skip=st.sampled_from([0, 2, 25]),
     min_count=st.integers(1, 3),
@@ -39,7 +39,9 @@ EVERY_JOIN = st.builds(
 
 
 def check(reads: list[list[Chain]], lengths: list[int], numbers: Join, k: int = 15) -> None:
-    found = join_chains(chains_to_batch(reads), np.array(lengths, dtype=np.int32), numbers.rules(k))
+    found = join_chains(
+        chains_to_batch(reads), np.array(lengths, dtype=np.int32), numbers.parameters(k)
+    )
     assert chains_from_batch(found) == [
         chain_oracle.join(chains, length, numbers, k)
         for chains, length in zip(reads, lengths, strict=True)
@@ -70,8 +72,8 @@ def test_noisy_diagonals(reads: list[list[Anchor]], numbers: Join, k: int) -> No
 def test_real_anchors(data_dir: Path, name: str) -> None:
     with np.load(data_dir / f"longread/chain/anchors_{name}.npz") as data:
         anchors = Anchors(data["x"], data["y"], data["offsets"])
-    rules = chain_rules(ChainOptions(), 15)
-    chains = chains_from_batch(trace_chains(anchors, chain_scores(anchors, rules), rules))
+    parameters = chain_parameters(ChainOptions(), 15)
+    chains = chains_from_batch(trace_chains(anchors, chain_scores(anchors, parameters), parameters))
     few = [read for read in chains if sum(len(chain.anchors) for chain in read) < 800]
     assert sum(len(read) > 1 for read in few) > 1
     check(few, [100_000] * len(few), Join())
@@ -88,7 +90,7 @@ def test_which_reads_are_joined(length: int, covered: int, is_joined: bool) -> N
     found = join_chains(
         chains_to_batch([chains, chains[:1]]),
         np.array([length, length], dtype=np.int32),
-        Join().rules(15),
+        Join().parameters(15),
     )
     assert found.offsets.tolist() == ([0, 1, 2] if is_joined else [0, 2, 3])
     check([chains, chains[:1]], [length, length], Join())

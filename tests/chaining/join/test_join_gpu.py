@@ -14,25 +14,27 @@ from hapgpu.chaining.batches import SPAN_SHIFT, Anchors, Chains
 from hapgpu.chaining.chains.cpu import trace_chains
 from hapgpu.chaining.join import cpu as on_cpu
 from hapgpu.chaining.options import UNLIMITED_SKIP, ChainOptions
-from hapgpu.chaining.parameters import JoinRules, chain_rules, join_rules
+from hapgpu.chaining.parameters import JoinParameters, chain_parameters, join_parameters
 from hapgpu.chaining.scores.cpu import chain_scores
 from tests.chaining.made_chains import made_chains
 
 pytestmark = pytest.mark.gpu
 
 
-def rules_for(options: ChainOptions, k: int = 15) -> JoinRules:
-    rules = join_rules(options, k)
-    assert rules is not None
-    return rules
+def rules_for(options: ChainOptions, k: int = 15) -> JoinParameters:
+    parameters = join_parameters(options, k)
+    assert parameters is not None
+    return parameters
 
 
-def check(chains: Chains, lengths: NDArray[np.int32], rules: JoinRules) -> None:
+def check(chains: Chains, lengths: NDArray[np.int32], parameters: JoinParameters) -> None:
     cupy = pytest.importorskip("cupy")
     from hapgpu.chaining.join.cuda import join_chains  # noqa: PLC0415  (needs CuPy)
 
-    expected = on_cpu.join_chains(chains, lengths, rules)
-    found = join_chains(Chains(*map(cupy.asarray, astuple(chains))), cupy.asarray(lengths), rules)
+    expected = on_cpu.join_chains(chains, lengths, parameters)
+    found = join_chains(
+        Chains(*map(cupy.asarray, astuple(chains))), cupy.asarray(lengths), parameters
+    )
     for field in fields(Chains):
         ours, theirs = getattr(found, field.name).get(), getattr(expected, field.name)
         assert ours.dtype == theirs.dtype
@@ -72,15 +74,15 @@ def test_options(options: ChainOptions) -> None:
 def test_few_candidates(most: int) -> None:
     for seed in range(3):
         made = made_chains(seed, 20, 2000)
-        check(made.chains, made.lengths, replace(rules_for(ChainOptions()), most_candidates=most))
+        check(made.chains, made.lengths, replace(rules_for(ChainOptions()), max_candidates=most))
 
 
 @pytest.mark.parametrize("distance", [0, 10, 20_000])
 def test_inner_distance(distance: int) -> None:
     for seed in range(3):
         made = made_chains(seed, 20, 2000)
-        rules = replace(rules_for(ChainOptions()), inner_distance=distance)
-        check(made.chains, made.lengths, rules)
+        parameters = replace(rules_for(ChainOptions()), inner_distance=distance)
+        check(made.chains, made.lengths, parameters)
 
 
 def islands(seed: int, sizes: list[int], gap: int) -> Chains:
@@ -135,7 +137,7 @@ def test_real_anchors(data_dir: Path, name: str, max_skip: int) -> None:
     with np.load(data_dir / f"longread/chain/anchors_{name}.npz") as data:
         anchors = Anchors(data["x"], data["y"], data["offsets"])
     options = ChainOptions(max_skip=max_skip)
-    rules = chain_rules(options, 15)
-    chains = trace_chains(anchors, chain_scores(anchors, rules), rules)
+    parameters = chain_parameters(options, 15)
+    chains = trace_chains(anchors, chain_scores(anchors, parameters), parameters)
     lengths = np.full(len(anchors), 100_000, dtype=np.int32)
     check(chains, lengths, rules_for(options))

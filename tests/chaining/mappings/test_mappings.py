@@ -1,4 +1,4 @@
-"""Regions on the CPU against those of the reference."""
+"""Mappings on the CPU against those of the reference."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from numpy.typing import NDArray
 from hapgpu.chaining.anchors.reference import Anchor
 from hapgpu.chaining.batches import REVERSE, TANDEM, Chains, Seeds
 from hapgpu.chaining.chains.reference import Chain
-from hapgpu.chaining.mappings.cpu import make_regions, name_hashes
+from hapgpu.chaining.mappings.cpu import make_mappings, name_hashes
 from hapgpu.chaining.mappings.reference import (
     hash_of_read,
+    mappings_of,
     matches_and_length,
-    regions_of,
     select,
     set_parents,
 )
-from hapgpu.chaining.options import ChainOptions, RegionOptions, SketchOptions
+from hapgpu.chaining.options import ChainOptions, MappingOptions, SketchOptions
 from hapgpu.chaining.quality.reference import count_seeds
 from hapgpu.chaining.seeds.reference import Seed
 from hapgpu.chaining.sketch.reference import Minimizer
 from tests.chaining.made_chains import SEQUENCES, made_chains
-from tests.chaining.run.test_stages import chain_rows, rows_of
+from tests.chaining.run.test_stages import chain_rows, view_of
 
 Read = tuple[list[Chain], list[Seed]]
 
@@ -37,7 +37,7 @@ HASH = 12345
 
 
 class StandInIndex(NamedTuple):
-    """What `make_regions` takes from an index."""
+    """What `make_mappings` takes from an index."""
 
     lengths: NDArray[np.int64]
     sketch: SketchOptions
@@ -113,35 +113,35 @@ def batch_of(reads: Sequence[Read]) -> tuple[Chains, Seeds]:
     st.sampled_from([20, 5000]),
 )
 @settings(max_examples=150)
-def test_regions_are_those_of_the_reference(
+def test_mappings_are_those_of_the_reference(
     batch: list[Read],
     mask_level: float,
     score_ratio: float,
-    most_secondary: int,
+    max_secondary: int,
     max_gap: int,
 ) -> None:
     chains, seeds = batch_of(batch)
-    options = RegionOptions(
-        mask_level=mask_level, score_ratio=score_ratio, most_secondary=most_secondary
+    options = MappingOptions(
+        mask_level=mask_level, score_ratio=score_ratio, max_secondary=max_secondary
     )
     chain_options = ChainOptions(max_gap=max_gap)
     lengths = np.full(len(batch), LENGTH, dtype=np.int32)
     hashes = np.full(len(batch), HASH, dtype=np.uint32)
-    found = make_regions(chains, seeds, lengths, hashes, INDEX, chain_options, options)
+    found = make_mappings(chains, seeds, lengths, hashes, INDEX, chain_options, options)
     expected = []
     counts = []
     for of_read, its_seeds in batch:
-        regions = regions_of(of_read, LENGTH, HASH)
-        set_parents(regions, mask_level)
-        regions = select(regions, INDEX.sketch.k, chain_options, options)
-        counts.append(len(regions))
+        mappings = mappings_of(of_read, LENGTH, HASH)
+        set_parents(mappings, mask_level)
+        mappings = select(mappings, INDEX.sketch.k, chain_options, options)
+        counts.append(len(mappings))
         expected += [
             (
                 *(r.score, r.count, r.sequence, r.is_reverse, *r.query, *r.target),
                 *(*matches_and_length(r.chain), r.parent, r.second_score, r.rivals, r.is_retained),
                 *count_seeds(r, its_seeds, LENGTH, int(TARGETS[r.sequence])),
             )
-            for r in regions
+            for r in mappings
         ]
     columns = (
         *(found.scores, found.counts, found.sequences, found.is_reverse, found.query_starts),
@@ -173,25 +173,25 @@ def test_regions_of_crossing_chains(seed: int, width: int) -> None:
     index = StandInIndex(np.full(SEQUENCES, 2**30), SketchOptions())
     hashes = np.arange(made.lengths.size, dtype=np.uint32)
     chain_options = ChainOptions(max_gap=300)  # for chains on the other strand
-    options = RegionOptions(score_ratio=0.5 + 0.04 * seed, most_secondary=1 + 2 * seed)
-    found = make_regions(
+    options = MappingOptions(score_ratio=0.5 + 0.04 * seed, max_secondary=1 + 2 * seed)
+    found = make_mappings(
         made.chains, made.seeds, made.lengths, hashes, index, chain_options, options
     )
     expected = []
     for number, read in enumerate(chain_rows(made.chains)):
         chains = [Chain(score, [anchor_of(*anchor) for anchor in own]) for score, own in read]
-        regions = regions_of(chains, int(made.lengths[number]), number)
-        set_parents(regions, options.mask_level)
+        mappings = mappings_of(chains, int(made.lengths[number]), number)
+        set_parents(mappings, options.mask_level)
         expected.append(
             [
                 (
                     *(each.score, each.count, *each.query, *each.target, each.parent),
                     *(each.second_score, each.rivals, int(each.is_retained)),
                 )
-                for each in select(regions, index.sketch.k, chain_options, options)
+                for each in select(mappings, index.sketch.k, chain_options, options)
             ]
         )
-    assert expected == rows_of(
+    assert expected == view_of(
         found.offsets,
         *(found.scores, found.counts, found.query_starts, found.query_ends),
         *(found.target_starts, found.target_ends, found.parents),
@@ -199,7 +199,7 @@ def test_regions_of_crossing_chains(seed: int, width: int) -> None:
     )
 
 
-def test_a_moved_region_stands_for_the_parent() -> None:
+def test_a_moved_mapping_stands_for_the_parent() -> None:
     """The first secondary is dropped, so that primary B moves to its place, and C to B's.
 
     The secondary of B is then compared with C, and kept, though it scores only 80 % of B.
@@ -219,14 +219,14 @@ def test_a_moved_region_stands_for_the_parent() -> None:
         chain(320, 12, 20, 50),  # 80 % of its parent, 82 % of what stands there
     ]
     arrays, seed_arrays = batch_of([(chains, seeds)])
-    found = make_regions(
+    found = make_mappings(
         arrays,
         seed_arrays,
         np.array([LENGTH], dtype=np.int32),
         np.array([HASH], dtype=np.uint32),
         INDEX,
         ChainOptions(),
-        RegionOptions(score_ratio=0.81),
+        MappingOptions(score_ratio=0.81),
     )
     assert found.scores.tolist() == [1000, 400, 390, 320]
     assert found.parents.tolist() == [0, 1, 2, 1]
@@ -237,14 +237,14 @@ def test_all_chains_have_no_parents() -> None:
     seeds = [seed_at(position, 5) for position in places]
     chain = Chain(50, [forward(place, place) for place in places])
     arrays, seed_arrays = batch_of([([chain, chain._replace(score=60)], seeds)])
-    found = make_regions(
+    found = make_mappings(
         arrays,
         seed_arrays,
         np.array([LENGTH], dtype=np.int32),
         np.array([HASH], dtype=np.uint32),
         INDEX,
         ChainOptions(),
-        RegionOptions(all_chains=True),
+        MappingOptions(all_chains=True),
     )
     assert found.scores.tolist() == [60, 50]
     assert found.parents.tolist() == [-1, -1]

@@ -1,4 +1,4 @@
-"""Regions made on the GPU against those made on the CPU."""
+"""Mappings made on the GPU against those made on the CPU."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from numpy.typing import NDArray
 
 from hapgpu.arrays.ragged import Ragged
 from hapgpu.chaining.anchors.cpu import expand_anchors
-from hapgpu.chaining.batches import Chains, Regions, Seeds
+from hapgpu.chaining.batches import Chains, Mappings, Seeds
 from hapgpu.chaining.chains.cpu import trace_chains
 from hapgpu.chaining.index.build import build_index, repeat_cutoff
 from hapgpu.chaining.mappings import cpu as on_cpu
-from hapgpu.chaining.options import ChainOptions, RegionOptions, SketchOptions, preset
-from hapgpu.chaining.parameters import chain_rules
+from hapgpu.chaining.options import ChainOptions, MappingOptions, SketchOptions, preset
+from hapgpu.chaining.parameters import chain_parameters
 from hapgpu.chaining.scores.cpu import chain_scores
 from hapgpu.chaining.seeds.cpu import find_seeds
 from hapgpu.chaining.sketch.cpu import sketch
@@ -37,19 +37,19 @@ def check(
     made: MadeChains,
     index: Any,
     chain_options: ChainOptions,
-    options: RegionOptions,
+    options: MappingOptions,
     hashes: NDArray[np.uint32] | None = None,
 ) -> None:
     cupy = pytest.importorskip("cupy")
-    from hapgpu.chaining.mappings.cuda import make_regions, regions_to_host  # noqa: PLC0415  (needs CuPy)
+    from hapgpu.chaining.mappings.cuda import make_mappings, mappings_to_host  # noqa: PLC0415  (needs CuPy)
 
     if hashes is None:
         generator = np.random.default_rng(1)
         hashes = generator.integers(0, 2**32, made.lengths.size, dtype=np.uint32)
-    expected = on_cpu.make_regions(
+    expected = on_cpu.make_mappings(
         made.chains, made.seeds, made.lengths, hashes, index, chain_options, options
     )
-    found = make_regions(
+    found = make_mappings(
         Chains(*map(cupy.asarray, astuple(made.chains))),
         Seeds(*map(cupy.asarray, astuple(made.seeds))),
         cupy.asarray(made.lengths),
@@ -58,14 +58,14 @@ def check(
         chain_options,
         options,
     )
-    here = regions_to_host(found)
-    for field in fields(Regions):
+    here = mappings_to_host(found)
+    for field in fields(Mappings):
         ours, theirs = getattr(here, field.name), getattr(expected, field.name)
         assert ours.dtype == theirs.dtype, field.name
         np.testing.assert_array_equal(ours, theirs, err_msg=field.name)
 
 
-@pytest.mark.parametrize("name", ["make_regions", "name_hashes"])
+@pytest.mark.parametrize("name", ["make_mappings", "name_hashes"])
 def test_signatures(name: str) -> None:
     from hapgpu.chaining.mappings import cuda as on_gpu  # noqa: PLC0415  (needs CuPy)
 
@@ -92,22 +92,22 @@ def test_name_hashes(uses_names: bool) -> None:
 @pytest.mark.parametrize("seed", range(40))
 @pytest.mark.parametrize("width", [300, 3000, 300_000])
 def test_made_chains(seed: int, width: int) -> None:
-    check(made_chains(seed, 20, width), MADE_INDEX, ChainOptions(), RegionOptions())
+    check(made_chains(seed, 20, width), MADE_INDEX, ChainOptions(), MappingOptions())
 
 
 @pytest.mark.parametrize(
     "options",
     [
-        RegionOptions(all_chains=True),
-        RegionOptions(score_ratio=0.0),
-        RegionOptions(score_ratio=0.1, most_secondary=50),
-        RegionOptions(score_ratio=1.0, most_secondary=1),
-        RegionOptions(most_secondary=0),
-        RegionOptions(mask_level=0.0),
-        RegionOptions(mask_level=0.9, score_ratio=0.3),
+        MappingOptions(all_chains=True),
+        MappingOptions(score_ratio=0.0),
+        MappingOptions(score_ratio=0.1, max_secondary=50),
+        MappingOptions(score_ratio=1.0, max_secondary=1),
+        MappingOptions(max_secondary=0),
+        MappingOptions(mask_level=0.0),
+        MappingOptions(mask_level=0.9, score_ratio=0.3),
     ],
 )
-def test_options(options: RegionOptions) -> None:
+def test_options(options: MappingOptions) -> None:
     for seed in range(10):
         made = made_chains(seed, 20, 2000)
         check(made, MADE_INDEX, ChainOptions(max_gap=50), options)
@@ -124,7 +124,7 @@ def test_no_chains(reads: int) -> None:
         offsets=np.zeros(reads + 1, np.int64),
     )
     empty = MadeChains(none, made.seeds, made.lengths)
-    check(empty, MADE_INDEX, ChainOptions(), RegionOptions())
+    check(empty, MADE_INDEX, ChainOptions(), MappingOptions())
 
 
 @pytest.mark.parametrize("name", ["map-ont", "map-pb"])
@@ -139,7 +139,7 @@ def test_real_reads(data_dir: Path, name: str, all_chains: bool) -> None:
     cutoff = repeat_cutoff(index, chosen.seeds)
     seeds = find_seeds(index, minimizers, lengths, cutoff, chosen.seeds)
     anchors = expand_anchors(index, seeds, lengths)
-    rules = chain_rules(chosen.chains, index.sketch.k)
-    chains = trace_chains(anchors, chain_scores(anchors, rules), rules)
+    parameters = chain_parameters(chosen.chains, index.sketch.k)
+    chains = trace_chains(anchors, chain_scores(anchors, parameters), parameters)
     made = MadeChains(chains, seeds, lengths)
-    check(made, index, chosen.chains, RegionOptions(all_chains=all_chains))
+    check(made, index, chosen.chains, MappingOptions(all_chains=all_chains))

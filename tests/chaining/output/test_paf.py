@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from hapgpu.chaining.batches import Regions
-from hapgpu.chaining.options import RegionOptions
+from hapgpu.chaining.batches import Mappings
+from hapgpu.chaining.options import MappingOptions
 from hapgpu.chaining.output.paf import put_paf, targets_of
-from hapgpu.chaining.quality.cpu import Mappings
+from hapgpu.chaining.quality.cpu import ReportedMappings
 from hapgpu.io.fastx.spans import ReadSpans
 
 TEXT = b"@first/1 x\n@name|2\n"
@@ -41,7 +41,7 @@ SHARE = st.one_of(st.floats(0, 1, width=32), st.integers(0, 32).map(lambda k: k 
 
 
 class Row(NamedTuple):
-    """Numbers of a region, as in `Regions`."""
+    """Numbers of a mapping, as in `Mappings`."""
 
     scores: int
     counts: int
@@ -70,7 +70,7 @@ ROWS = st.lists(
 )
 
 
-def mappings_of(reads: list[list[Row]]) -> Mappings:
+def mappings_of(reads: list[list[Row]]) -> ReportedMappings:
     rows = [row for read in reads for row in read]
 
     def column(name: str) -> NDArray[np.int32]:
@@ -78,7 +78,7 @@ def mappings_of(reads: list[list[Row]]) -> Mappings:
 
     offsets = np.concatenate([[0], np.cumsum([len(read) for read in reads])]).astype(np.int64)
     zeros = np.zeros(len(rows), dtype=np.int32)
-    regions = Regions(
+    mappings = Mappings(
         **{name: column(name) for name in Row._fields[:3] + Row._fields[4:11]},
         is_reverse=column("is_reverse").astype(np.uint8),
         parents=zeros,
@@ -90,8 +90,8 @@ def mappings_of(reads: list[list[Row]]) -> Mappings:
         mean_spans=np.zeros(len(reads), dtype=np.float32),
         repeat_lengths=np.array([17, 0], dtype=np.int32),
     )
-    return Mappings(
-        regions=regions,
+    return ReportedMappings(
+        mappings=mappings,
         rows=np.arange(len(rows)),
         offsets=offsets,
         is_primary=column("is_primary").astype(np.bool_),
@@ -115,7 +115,7 @@ def plain_line(name: str, length: int, row: Row, repeats: int) -> str:
 
 @given(st.tuples(ROWS, ROWS), st.booleans(), st.booleans())
 def test_lines(reads: tuple[list[Row], list[Row]], secondary: bool, unmapped: bool) -> None:
-    options = replace(RegionOptions(), prints_secondary=secondary, prints_unmapped=unmapped)
+    options = replace(MappingOptions(), prints_secondary=secondary, prints_unmapped=unmapped)
     lines = put_paf(
         np.frombuffer(TEXT, dtype=np.uint8),
         SPANS,

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hapgpu.chaining.batches import Regions
+from hapgpu.chaining.batches import Mappings
 from hapgpu.chaining.quality.cpu import MOST, assess
 
 F = np.float32
@@ -38,15 +38,17 @@ def plain_quality(
     return min(max(quality, 0), MOST)
 
 
-def regions_of(reads: list[list[dict[str, int]]], repeats: list[int], span: float = 15) -> Regions:
-    """Regions with these numbers, all others 0."""
-    rows = [region for read in reads for region in read]
+def mappings_of(
+    reads: list[list[dict[str, int]]], repeats: list[int], span: float = 15
+) -> Mappings:
+    """Return mappings with these numbers, all others 0."""
+    rows = [mapping for read in reads for mapping in read]
 
     def column(name: str, dtype: type = np.int32) -> np.ndarray[tuple[int], np.dtype[np.int32]]:
         return np.array([row.get(name, 0) for row in rows], dtype=dtype)
 
     zeros = np.zeros(len(rows), dtype=np.int32)
-    return Regions(
+    return Mappings(
         scores=column("score"),
         counts=column("count"),
         sequences=zeros,
@@ -69,7 +71,7 @@ def regions_of(reads: list[list[dict[str, int]]], repeats: list[int], span: floa
     )
 
 
-REGION = st.fixed_dictionaries(
+MAPPING = st.fixed_dictionaries(
     {
         "score": st.integers(1, 200_000),
         "count": st.integers(1, 30),
@@ -79,23 +81,23 @@ REGION = st.fixed_dictionaries(
 )
 
 
-@given(st.lists(st.lists(REGION, min_size=1, max_size=4), max_size=4), st.integers(0, 10_000))
+@given(st.lists(st.lists(MAPPING, min_size=1, max_size=4), max_size=4), st.integers(0, 10_000))
 @settings(max_examples=200)
 def test_qualities_of_primaries(reads: list[list[dict[str, int]]], repeats: int) -> None:
     for read in reads:
-        for number, region in enumerate(read):
-            region["parent"] = number
-            region["second"] = min(region["second"], region["score"])
-    found = assess(regions_of(reads, [repeats] * len(reads)), 40)
+        for number, mapping in enumerate(read):
+            mapping["parent"] = number
+            mapping["second"] = min(mapping["second"], mapping["score"])
+    found = assess(mappings_of(reads, [repeats] * len(reads)), 40)
     expected = [
         plain_quality(
-            *(region[name] for name in ("score", "count", "second", "rivals")),
+            *(mapping[name] for name in ("score", "count", "second", "rivals")),
             sum(other["score"] for other in read),
             repeats,
             40,
         )
         for read in reads
-        for region in read
+        for mapping in read
     ]
     assert found.qualities.tolist() == expected
     assert found.is_primary.all()
@@ -105,7 +107,7 @@ def test_scores_and_the_logarithm_of_c() -> None:
     """Each score by itself: with a share of 1 the quality is 40 log(score) (1 - 40 / score)."""
     scores = range(101, 3000, 7)
     found = assess(
-        regions_of([[{"score": score, "count": 11}] for score in scores], [0] * len(scores)), 40
+        mappings_of([[{"score": score, "count": 11}] for score in scores], [0] * len(scores)), 40
     )
     expected = [plain_quality(score, 11, 0, 0, score, 0, 40) for score in scores]
     assert found.qualities.tolist() == expected
@@ -113,8 +115,8 @@ def test_scores_and_the_logarithm_of_c() -> None:
 
 @given(st.integers(0, 500), st.integers(1, 500), st.floats(3, 255, width=32))
 def test_divergence(matched: int, expected: int, span: float) -> None:
-    region = {"score": 100, "count": 5, "matched": matched, "expected": expected}
-    found = assess(regions_of([[region]], [0], span), 40).divergences
+    mapping = {"score": 100, "count": 5, "matched": matched, "expected": expected}
+    found = assess(mappings_of([[mapping]], [0], span), 40).divergences
     share = matched / expected
     assert found.tolist() == [F(0) if share >= 1 else F(1 - math.pow(share, 1 / span))]
 
@@ -142,22 +144,22 @@ def primary(number: int, matched: int = 90) -> dict[str, int]:
 
 def test_what_diverges_far_more_than_its_parent_is_dropped() -> None:
     read = [primary(0, 99), retained(5, 0), retained(98, 0), primary(3)]
-    found = assess(regions_of([read, [primary(0)]], [0, 0]), 40)
+    found = assess(mappings_of([read, [primary(0)]], [0, 0]), 40)
     assert found.rows.tolist() == [0, 2, 3, 4]
     assert found.offsets.tolist() == [0, 3, 4]
     assert found.is_primary.tolist() == [True, False, True, True]
     assert found.qualities.tolist()[1] == 0
 
 
-def test_a_moved_region_stands_for_the_parent() -> None:
-    """The first retained region is dropped: primary 2 moves up, and 3 stands in its place."""
+def test_a_moved_mapping_stands_for_the_parent() -> None:
+    """The first retained mapping is dropped: primary 2 moves up, and 3 stands in its place."""
     read = [primary(0, 99), retained(5, 0), primary(2, 99), primary(3, 20), retained(5, 2)]
-    assert assess(regions_of([read], [0]), 40).rows.tolist() == [0, 2, 3, 4]
+    assert assess(mappings_of([read], [0]), 40).rows.tolist() == [0, 2, 3, 4]
 
 
 def test_without_parents_nothing_is_primary() -> None:
     read = [{"score": 500, "count": 20, "parent": -1}, {"score": 400, "count": 20, "parent": -1}]
-    found = assess(regions_of([read, []], [0, 7]), 40)
+    found = assess(mappings_of([read, []], [0, 7]), 40)
     assert found.rows.tolist() == [0, 1]
     assert not found.is_primary.any()
     assert found.qualities.tolist() == [0, 0]

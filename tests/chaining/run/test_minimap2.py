@@ -18,15 +18,15 @@ import pytest
 from hapgpu.chaining.index.build import build_index
 from hapgpu.chaining.run.cpu import CpuChainer
 from hapgpu.io.fastx.read_blocks import read_blocks
-from hapgpu.simulation.long_reads import ReadModel
+from hapgpu.simulation.long_reads import LongReadModel
 from tests.chaining.minimap2_options import options_of
 from tests.simulation.made_genomes import made_reads, made_reference
 
 SETS: Final = 12
 OPTIONS_PER_SET: Final = 6
-MOST_SECONDS: Final = 5
+MAX_SECONDS: Final = 5
 """Options with which minimap2 takes longer, as k-mers that are everywhere make it, are left out."""
-MOST_TIES: Final = 0.02
+MAX_TIES: Final = 0.02
 """Share of reads in tandem repeats, in which anchors may have the very same priority in the long
 join; which of them minimap2 tries depends on the shape of its search tree."""
 PRESETS: Final = ("map-ont", "map-pb", "map-hifi", "lr:hq")
@@ -81,7 +81,7 @@ def lines_of(reference: Path, reads: Path, arguments: Sequence[str]) -> list[byt
 def lines_of_minimap2(reference: Path, reads: Path, arguments: Sequence[str]) -> list[bytes] | None:
     command = ["minimap2", "-t1", *arguments, str(reference), str(reads)]
     try:
-        done = subprocess.run(command, check=True, capture_output=True, timeout=MOST_SECONDS)
+        done = subprocess.run(command, check=True, capture_output=True, timeout=MAX_SECONDS)
     except subprocess.TimeoutExpired:
         return None
     return done.stdout.splitlines()
@@ -92,7 +92,7 @@ def test_lines_are_those_of_minimap2(tmp_path: Path, seed: int) -> None:
     rng = np.random.default_rng(seed)
     sequences = made_reference(rng, int(rng.choice([30_000, 300_000])), rng.choice([0.1, 0.5]))
     mean = int(rng.choice([500, 8000, 40_000]))
-    model = ReadModel(mean, mean // 4, rng.choice([0.001, 0.05, 0.12]))
+    model = LongReadModel(mean, mean // 4, rng.choice([0.001, 0.05, 0.12]))
     reads = made_reads(rng, sequences, 400_000, model)
     reference_path, reads_path = tmp_path / "reference.fa", tmp_path / "reads.fa"
     reference_path.write_bytes(
@@ -108,7 +108,7 @@ def test_lines_are_those_of_minimap2(tmp_path: Path, seed: int) -> None:
         if expected is not None:
             found = lines_of(reference_path, reads_path, arguments)
             differing = reads_that_differ(found, expected)
-            assert len(differing) <= MOST_TIES * len(reads), arguments
+            assert len(differing) <= MAX_TIES * len(reads), arguments
             if differing:
                 arguments.append("--no-long-join")
                 expected = lines_of_minimap2(reference_path, reads_path, arguments)

@@ -18,7 +18,7 @@ from hapgpu.chaining.anchors.reference import Anchor
 from hapgpu.chaining.chains.reference import chains_of
 from hapgpu.chaining.index.reference import index_of
 from hapgpu.chaining.options import UNLIMITED_SKIP, ChainOptions, SketchOptions
-from hapgpu.chaining.parameters import chain_rules
+from hapgpu.chaining.parameters import chain_parameters
 from hapgpu.chaining.run.reference import paf_lines
 from hapgpu.chaining.scores.reference import (
     NONE,
@@ -182,8 +182,8 @@ def test_scores_are_those_of_the_best_of_all_chains(
 ) -> None:
     """Every set of anchors that may follow each other is tried."""
     k = 9
-    rules = chain_rules(ChainOptions(gap, bandwidth, max_skip=UNLIMITED_SKIP), k)
-    scores = chain_scores(anchors, rules, k)
+    parameters = chain_parameters(ChainOptions(gap, bandwidth, max_skip=UNLIMITED_SKIP), k)
+    scores = chain_scores(anchors, parameters, k)
     best = {i: anchor.span for i, anchor in enumerate(anchors)}
     for size in range(2, len(anchors) + 1):
         for chain in combinations(range(len(anchors)), size):
@@ -209,9 +209,9 @@ def test_chains_are_what_they_should_be(
     """Each anchor is in one chain, all steps are allowed, and the best chain is among them."""
     k = 9
     options = ChainOptions(30, 20, min_count=min_count, min_score=min_score)
-    rules = chain_rules(options, k)
-    scores = chain_scores(anchors, rules, k)
-    chains = chains_of(anchors, scores, rules)
+    parameters = chain_parameters(options, k)
+    scores = chain_scores(anchors, parameters, k)
+    chains = chains_of(anchors, scores, parameters)
     for chain in chains:
         assert chain.score >= min_score
         assert len(chain.anchors) >= min_count

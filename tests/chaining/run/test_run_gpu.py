@@ -71,7 +71,7 @@ def every_option(name: str) -> list[MapOptions]:
         replace(
             chosen,
             chains=replace(chosen.chains, max_skip=UNLIMITED_SKIP, joins=False),
-            regions=replace(chosen.regions, all_chains=True),
+            mappings=replace(chosen.mappings, all_chains=True),
         ),
     ]
 

@@ -27,7 +27,7 @@ stage = settings(
 )
 
 
-def rows_of(offsets: Any, *columns: Any) -> list[list[Any]]:
+def view_of(offsets: Any, *columns: Any) -> list[list[Any]]:
     """Return the rows of each read, as tuples if there are several columns."""
     lists = [column.tolist() for column in columns]
     rows = lists[0] if len(lists) == 1 else list(zip(*lists, strict=True))
@@ -35,7 +35,7 @@ def rows_of(offsets: Any, *columns: Any) -> list[list[Any]]:
 
 
 def chain_rows(chains: Chains) -> list[list[tuple[int, list[tuple[int, int]]]]]:
-    anchors = rows_of(chains.anchor_offsets, chains.x, chains.y)
+    anchors = view_of(chains.anchor_offsets, chains.x, chains.y)
     pairs = list(zip(chains.scores.tolist(), anchors, strict=True))
     return [pairs[begin:end] for begin, end in pairwise(chains.offsets.tolist())]
 
@@ -51,7 +51,7 @@ def plain_chain_rows(reads: list[list[Chain]]) -> list[list[tuple[int, list[tupl
 @given(CASES)
 def test_sketch(case: Case) -> None:
     found = Compiled(case).minimizers
-    assert rows_of(found.offsets, found.keys, found.places) == [
+    assert view_of(found.offsets, found.keys, found.places) == [
         [(m.hash << 8 | m.span, m.position << 1 | m.strand) for m in minimizers]
         for minimizers in Plain(case).minimizers
     ]
@@ -69,7 +69,7 @@ def test_seeds(case: Case) -> None:
     compiled = Compiled(case)
     found = compiled.seeds
     hits = compiled.index.hits.tolist()
-    assert rows_of(
+    assert view_of(
         found.offsets,
         found.places,
         found.spans,
@@ -104,7 +104,7 @@ def first_of(hits: Any, table: list[int]) -> int:
 @given(CASES)
 def test_anchors(case: Case) -> None:
     found = Compiled(case).anchors
-    assert rows_of(found.offsets, found.x, found.y) == [
+    assert view_of(found.offsets, found.x, found.y) == [
         [(anchor.x, anchor.y) for anchor in anchors] for anchors in Plain(case).anchors
     ]
 
@@ -114,8 +114,8 @@ def test_anchors(case: Case) -> None:
 def test_scores(case: Case) -> None:
     compiled, plain = Compiled(case), Plain(case)
     found, offsets = compiled.scores, compiled.anchors.offsets
-    assert rows_of(offsets, found.scores) == [scores.scores for scores in plain.scores]
-    assert rows_of(offsets, found.predecessors) == [scores.predecessors for scores in plain.scores]
+    assert view_of(offsets, found.scores) == [scores.scores for scores in plain.scores]
+    assert view_of(offsets, found.predecessors) == [scores.predecessors for scores in plain.scores]
 
 
 @stage
@@ -159,39 +159,39 @@ def gapped_case(seed: int) -> Case:
 
 @stage
 @given(CASES)
-def test_regions(case: Case) -> None:
+def test_mappings(case: Case) -> None:
     compiled, plain = Compiled(case), Plain(case)
-    mappings = assess(compiled.regions, case.options.chains.min_score)
-    found, kept = mappings.regions, mappings.rows
+    mappings = assess(compiled.mappings, case.options.chains.min_score)
+    found, kept = mappings.mappings, mappings.rows
     columns = [
         "scores counts sequences is_reverse query_starts query_ends target_starts target_ends",
         "matches lengths second_scores rivals is_retained",
     ]
-    assert rows_of(
+    assert view_of(
         mappings.offsets,
         *(getattr(found, column)[kept] for column in " ".join(columns).split()),
         mappings.is_primary,
     ) == [
         [
             (
-                *(region.score, region.count, region.sequence, int(region.is_reverse)),
-                *(*region.query, *region.target, *matches_and_length(region.chain)),
-                *(region.second_score, region.rivals, int(region.is_retained)),
-                region.is_primary,
+                *(mapping.score, mapping.count, mapping.sequence, int(mapping.is_reverse)),
+                *(*mapping.query, *mapping.target, *matches_and_length(mapping.chain)),
+                *(mapping.second_score, mapping.rivals, int(mapping.is_retained)),
+                mapping.is_primary,
             )
-            for region in regions
+            for mapping in mappings
         ]
-        for regions in plain.regions
+        for mappings in plain.mappings
     ]
 
 
 @stage
 @given(CASES)
 def test_mapping_quality(case: Case) -> None:
-    mappings = assess(Compiled(case).regions, case.options.chains.min_score)
-    assert rows_of(mappings.offsets, mappings.qualities, mappings.divergences) == [
-        [(region.quality, float(region.divergence)) for region in regions]
-        for regions in Plain(case).regions
+    mappings = assess(Compiled(case).mappings, case.options.chains.min_score)
+    assert view_of(mappings.offsets, mappings.qualities, mappings.divergences) == [
+        [(mapping.quality, float(mapping.divergence)) for mapping in mappings]
+        for mappings in Plain(case).mappings
     ]
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from hapgpu.chaining.batches import Anchors
 from hapgpu.chaining.options import UNLIMITED_SKIP, ChainOptions
-from hapgpu.chaining.parameters import chain_rules
+from hapgpu.chaining.parameters import chain_parameters
 from hapgpu.chaining.scores.cpu import chain_scores
 from tests.chaining import chain_oracle
 from tests.chaining.chain_oracle import Anchor, colinear_reads, made_reads, to_batch
@@ -26,7 +26,7 @@ EVERY_OPTION = st.builds(
 
 
 def check(reads: list[list[Anchor]], options: ChainOptions, k: int = 15) -> None:
-    found = chain_scores(to_batch(reads), chain_rules(options, k))
+    found = chain_scores(to_batch(reads), chain_parameters(options, k))
     expected = [chain_oracle.chain_scores(read, options, k) for read in reads]
     assert found.scores.tolist() == [score for f, _ in expected for score in f]
     assert found.predecessors.tolist() == [j for _, p in expected for j in p]
@@ -37,7 +37,7 @@ def check(reads: list[list[Anchor]], options: ChainOptions, k: int = 15) -> None
 def test_minimap2(data_dir: Path, name: str, max_skip: int, column: str) -> None:
     with np.load(data_dir / f"longread/chain/anchors_{name}.npz") as data:
         anchors = Anchors(data["x"], data["y"], data["offsets"])
-        found = chain_scores(anchors, chain_rules(ChainOptions(max_skip=max_skip), 15))
+        found = chain_scores(anchors, chain_parameters(ChainOptions(max_skip=max_skip), 15))
         np.testing.assert_array_equal(found.scores, data[f"f_{column}"])
         np.testing.assert_array_equal(found.predecessors, data[f"p_{column}"])
 
@@ -76,6 +76,6 @@ def test_farthest_places() -> None:
 
 
 def test_no_reads_and_no_anchors() -> None:
-    rules = chain_rules(ChainOptions(), 15)
-    assert chain_scores(to_batch([]), rules).scores.size == 0
-    assert chain_scores(to_batch([[], []]), rules).predecessors.size == 0
+    parameters = chain_parameters(ChainOptions(), 15)
+    assert chain_scores(to_batch([]), parameters).scores.size == 0
+    assert chain_scores(to_batch([[], []]), parameters).predecessors.size == 0

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from hapgpu.chaining.batches import Anchors, ChainScores
 from hapgpu.chaining.options import UNLIMITED_SKIP, ChainOptions
-from hapgpu.chaining.parameters import ChainRules, chain_rules
+from hapgpu.chaining.parameters import ChainParameters, chain_parameters
 from hapgpu.chaining.scores import cpu
 from tests.chaining.chain_oracle import (
     Anchor,
@@ -34,18 +34,18 @@ EVERY_OPTION = st.builds(
 )
 
 
-def on_gpu(anchors: Anchors, rules: ChainRules) -> ChainScores:
+def on_gpu(anchors: Anchors, parameters: ChainParameters) -> ChainScores:
     cupy = pytest.importorskip("cupy")
     from hapgpu.chaining.scores.cuda import chain_scores  # noqa: PLC0415  (needs CuPy)
 
     columns = (cupy.asarray(part) for part in (anchors.x, anchors.y, anchors.offsets))
-    found = chain_scores(Anchors(*columns), rules)
+    found = chain_scores(Anchors(*columns), parameters)
     assert found.scores.dtype == found.predecessors.dtype == np.int32
     return ChainScores(found.scores.get(), found.predecessors.get())
 
 
-def check(anchors: Anchors, rules: ChainRules) -> None:
-    found, expected = on_gpu(anchors, rules), cpu.chain_scores(anchors, rules)
+def check(anchors: Anchors, parameters: ChainParameters) -> None:
+    found, expected = on_gpu(anchors, parameters), cpu.chain_scores(anchors, parameters)
     np.testing.assert_array_equal(found.scores, expected.scores)
     np.testing.assert_array_equal(found.predecessors, expected.predecessors)
 
@@ -79,7 +79,7 @@ def test_minimap2(data_dir: Path, name: str, copies: int, max_skip: int, column:
         starts = data["offsets"][:-1] + np.arange(copies)[:, None] * data["x"].size
         offsets = np.append(starts.ravel(), copies * data["x"].size)
         anchors = Anchors(np.tile(data["x"], copies), np.tile(data["y"], copies), offsets)
-        found = on_gpu(anchors, chain_rules(ChainOptions(max_skip=max_skip), 15))
+        found = on_gpu(anchors, chain_parameters(ChainOptions(max_skip=max_skip), 15))
         np.testing.assert_array_equal(found.scores, np.tile(data[f"f_{column}"], copies))
         np.testing.assert_array_equal(found.predecessors, np.tile(data[f"p_{column}"], copies))
 
@@ -87,13 +87,13 @@ def test_minimap2(data_dir: Path, name: str, copies: int, max_skip: int, column:
 @given(made_reads(), EVERY_OPTION, st.sampled_from([5, 15, 28]))
 @settings(max_examples=200)
 def test_tiny_reads(reads: list[list[Anchor]], options: ChainOptions, k: int) -> None:
-    check(to_batch(reads), chain_rules(options, k))
+    check(to_batch(reads), chain_parameters(options, k))
 
 
 @given(colinear_reads(), EVERY_OPTION)
 @settings(max_examples=100)
 def test_noisy_diagonals(reads: list[list[Anchor]], options: ChainOptions) -> None:
-    check(to_batch(reads), chain_rules(options, 15))
+    check(to_batch(reads), chain_parameters(options, 15))
 
 
 @pytest.mark.parametrize("max_skip", [0, 1, 3, 25, UNLIMITED_SKIP])
@@ -101,27 +101,29 @@ def test_noisy_diagonals(reads: list[list[Anchor]], options: ChainOptions) -> No
 def test_long_reads(max_skip: int, max_iterations: int) -> None:
     sizes = [(3000, 40_000), (700, 700), (33, 300), (32, 300), (31, 300), (8, 50), (7, 50), (0, 9)]
     batch = to_batch([long_read(seed, *size) for seed, size in enumerate(sizes * 3)])
-    check(batch, chain_rules(ChainOptions(max_skip=max_skip, max_iterations=max_iterations), 15))
+    check(
+        batch, chain_parameters(ChainOptions(max_skip=max_skip, max_iterations=max_iterations), 15)
+    )
 
 
 @pytest.mark.parametrize("max_skip", [25, UNLIMITED_SKIP])
 def test_more_within_reach_than_are_considered(max_skip: int) -> None:
     batch = to_batch([long_read(seed, 9000, 4000) for seed in range(3)])
-    check(batch, chain_rules(ChainOptions(max_skip=max_skip), 15))
+    check(batch, chain_parameters(ChainOptions(max_skip=max_skip), 15))
 
 
 @pytest.mark.parametrize("max_skip", [25, UNLIMITED_SKIP])
 @pytest.mark.parametrize("bandwidth", [2047, 2048, 20_000])
 def test_wide_bands(bandwidth: int, max_skip: int) -> None:
     batch = to_batch([long_read(seed, 1000, 30_000) for seed in range(5)])
-    check(batch, chain_rules(ChainOptions(bandwidth=bandwidth, max_skip=max_skip), 15))
+    check(batch, chain_parameters(ChainOptions(bandwidth=bandwidth, max_skip=max_skip), 15))
 
 
 @pytest.mark.parametrize("max_skip", [25, UNLIMITED_SKIP])
 def test_narrower_on_the_read(max_skip: int) -> None:
     batch = to_batch([long_read(seed, 1000, 30_000) for seed in range(5)])
-    rules = chain_rules(ChainOptions(max_skip=max_skip), 15)
-    check(batch, replace(rules, max_distance_y=300))
+    parameters = chain_parameters(ChainOptions(max_skip=max_skip), 15)
+    check(batch, replace(parameters, max_distance_y=300))
 
 
 def test_farthest_places() -> None:
@@ -129,15 +131,15 @@ def test_farthest_places() -> None:
     read = [Anchor(0, 0, far, 15), Anchor(0, 10, 0, 15), Anchor(0, far, far, 15)]
     read += [Anchor(1, 0, far - 1, 15), Anchor(2**32 - 1, far, 0, 15)]
     for max_skip in (25, UNLIMITED_SKIP):
-        check(to_batch([read]), chain_rules(ChainOptions(max_skip=max_skip, max_gap=far), 15))
+        check(to_batch([read]), chain_parameters(ChainOptions(max_skip=max_skip, max_gap=far), 15))
 
 
 def test_no_reads_and_no_anchors() -> None:
-    rules = chain_rules(ChainOptions(), 15)
+    parameters = chain_parameters(ChainOptions(), 15)
     for reads in ([], [[], []]):
-        assert on_gpu(to_batch(reads), rules).scores.size == 0
+        assert on_gpu(to_batch(reads), parameters).scores.size == 0
 
 
 def test_reads_without_anchors_among_others() -> None:
     reads = [[], long_read(0, 100, 900), [], [], long_read(1, 1, 900), []]
-    check(to_batch(reads), chain_rules(ChainOptions(), 15))
+    check(to_batch(reads), chain_parameters(ChainOptions(), 15))

@@ -101,7 +101,7 @@ def key_of(kmer: str) -> int:
     w=st.integers(1, 8),
 )
 def test_they_are_the_least_of_each_window(text: str, k: int, w: int) -> None:
-    """Of all windows but those that overlap the first, which has rules of its own."""
+    """Of all windows but those that overlap the first, which has parameters of its own."""
     keys = [key_of(text[at : at + k]) for at in range(len(text) - k + 1)]
     windows = [range(first, first + w) for first in range(len(keys) - w + 1)]
     least = [

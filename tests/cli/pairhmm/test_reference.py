@@ -15,7 +15,7 @@ import pytest
 
 from hapgpu.pairhmm import run as command
 from tests.cli.in_process import error_of_command
-from tests.cli.pairhmm.command import Row, lines_of, rows_of, status_of
+from tests.cli.pairhmm.command import Row, lines_of, status_of, view_of
 from tests.cli.realign.command import haplotypes_of, make_example
 from tests.pairhmm.extension_oracle import Locus, flanks, likelihoods
 from tests.pairhmm.made_reads import random_reads, write_sam
@@ -227,8 +227,8 @@ def test_how_reads_are_batched_changes_nothing(
 ) -> None:
     options = ["--normalize"] * normalize
     expected = made.table(*options)
-    most_candidates = 3
-    monkeypatch.setattr(command, "_VALUES_PER_BATCH", reads * most_candidates)
+    max_candidates = 3
+    monkeypatch.setattr(command, "_VALUES_PER_BATCH", reads * max_candidates)
     assert made.table(*options) == expected
 
 
@@ -268,12 +268,12 @@ def test_the_example(tmp_path: Path) -> None:
         locus.haplotypes[haplotype.name] = haplotype.bases
     with pysam.AlignmentFile(str(folder / "reads.bam")) as file:
         expected = expected_rows(list(file)[::90], list(loci.values()), fasta)
-    found = rows_of(tmp_path, *files, "--reference", fasta)
+    found = view_of(tmp_path, *files, "--reference", fasta)
     keys = {row.key for row in expected}
     assert len(keys) > 10
     assert_rows([row for row in found if row.key in keys], expected)
     # Half of the reads hang over the edge of their locus.
-    whole = rows_of(tmp_path, *files, "--whole-reads")
+    whole = view_of(tmp_path, *files, "--whole-reads")
     assert share_of_low(found) < 0.02
     assert share_of_low(whole) > 0.4
 
@@ -292,11 +292,11 @@ def test_real_reads(data_dir: Path, tmp_path: Path, sample: str) -> None:
     with pysam.AlignmentFile(str(bam)) as file:
         records = [record for number, record in enumerate(file) if number % 10 == 0]
     expected = expected_rows(records, loci, fasta)
-    found = rows_of(tmp_path, bam, haplotypes, "--reference", fasta)
+    found = view_of(tmp_path, bam, haplotypes, "--reference", fasta)
     keys = {row.key for row in expected}
     assert len(keys) > 10
     assert_rows([row for row in found if row.key in keys], expected)
-    whole = rows_of(tmp_path, bam, haplotypes, "--whole-reads")
+    whole = view_of(tmp_path, bam, haplotypes, "--whole-reads")
     assert [row.key for row in found] == [row.key for row in whole]
     medians = [np.median([row.likelihood for row in rows]) for rows in (found, whole)]
     assert medians[0] > -10

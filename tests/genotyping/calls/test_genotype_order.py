@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hapgpu.genotyping.calls.genotype_order import (
-    MOST_GENOTYPES,
+    MAX_GENOTYPES,
     common_table,
     genotype_counts,
     genotype_table,
@@ -57,5 +57,5 @@ def test_counts(alleles: int, ploidy: int, count: int) -> None:
 
 
 def test_sites_with_too_many_genotypes_need_no_table() -> None:
-    assert len(common_table(np.array([3, MOST_GENOTYPES + 1]), 1)) == 3
+    assert len(common_table(np.array([3, MAX_GENOTYPES + 1]), 1)) == 3
     assert len(common_table(np.array([], dtype=np.int64), 2)) == 1

@@ -21,7 +21,7 @@ from hapgpu.genotyping.calls.reference import (
     counting_reference,
     genotype_likelihoods_reference,
 )
-from hapgpu.haplotypes.batches import Extents, LocusBatch
+from hapgpu.haplotypes.batches import LocusBatch, ShiftRanges
 from tests.haplotypes.made_sites import SITE_DISTANCE, batch_of, insertions, record_of
 
 FLANK = 100
@@ -39,7 +39,7 @@ class Fragment(NamedTuple):
 class Case(NamedTuple):
     """Numbers of alleles of the sites of each locus, and what its haplotypes carry there.
 
-    The extent of a site is its base, unless `margins` says how many on either side are in it.
+    The shift range of a site is its base, unless `margins` says how many on either side are in it.
     """
 
     alleles: list[list[int]]
@@ -49,7 +49,7 @@ class Case(NamedTuple):
     ploidy: int
     margins: Sequence[tuple[int, int]] = ()
 
-    def extent(self, site: int) -> range:
+    def shift_range(self, site: int) -> range:
         left, right = self.margins[site] if self.margins else (0, 0)
         position = site * SITE_DISTANCE
         return range(position - left, position + 1 + right)
@@ -100,14 +100,17 @@ def batch_with_extents(case: Case) -> LocusBatch:
         [len(sites) for sites in case.alleles],
         [len(haplotypes) for haplotypes in case.carried],
     )
-    extents = np.array(
-        [(extent.start, extent.stop) for extent in map(case.extent, range(len(counts)))],
+    shift_ranges = np.array(
+        [
+            (shift_range.start, shift_range.stop)
+            for shift_range in map(case.shift_range, range(len(counts)))
+        ],
         dtype=np.int64,
     ).reshape(-1, 2)
     shown = replace(
         batch.haplotypes, starts=batch.loci.starts - FLANK, ends=batch.loci.ends + FLANK
     )
-    return replace(batch, extents=Extents(*extents.T.copy()), haplotypes=shown)
+    return replace(batch, shift_ranges=ShiftRanges(*shift_ranges.T.copy()), haplotypes=shown)
 
 
 def likelihoods_of(case: Case) -> SiteLikelihoods:
@@ -131,13 +134,13 @@ def rows_of_values(rows: Sequence[Sequence[float]], dtype: type[np.generic]) -> 
 
 def fragments_counting(case: Case, locus: int, sample: int, site: int) -> NDArray[np.float64]:
     first = sum(len(sites) for sites in case.alleles[:locus])
-    extents = [case.extent(first + k) for k in range(len(case.alleles[locus]))]
-    shown = range(-FLANK, SITE_DISTANCE * (first + len(extents)) + FLANK)
+    shift_ranges = [case.shift_range(first + k) for k in range(len(case.alleles[locus]))]
+    shown = range(-FLANK, SITE_DISTANCE * (first + len(shift_ranges)) + FLANK)
     there = [k for k in case.fragments if (k.locus, k.sample) == (locus, sample)]
     parts = [[range(*part) for part in fragment.cover] for fragment in there]
     rows = [
         there[fragment].likelihoods
-        for fragment in counting_reference(parts, site - first, extents, shown)
+        for fragment in counting_reference(parts, site - first, shift_ranges, shown)
     ]
     return np.array(rows).reshape(len(rows), len(case.carried[locus]))
 

@@ -15,8 +15,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hapgpu.arrays.batches import ReadBatch
-from hapgpu.genotyping.batches import ReadWindows
-from hapgpu.genotyping.evidence.clipped_reads import windows_of
+from hapgpu.genotyping.batches import ClippedReads
+from hapgpu.genotyping.evidence.clipped_reads import clipped_reads_of
 from hapgpu.haplotypes.batches import Loci
 from hapgpu.io.alignments.reader import open_reads
 from tests.genotyping.short_reads import ShortRead, batch_of
@@ -94,7 +94,7 @@ def expected(
     samples: Sequence[int],
     loci: Sequence[Interval],
     margin: int,
-    least_bases: int,
+    min_bases: int,
 ) -> list[tuple[Key, list[Window]]]:
     """Return the fragments of each locus and sample, in order."""
     fragments: dict[Key, dict[str, list[Window]]] = {}
@@ -105,7 +105,7 @@ def expected(
             inside = [
                 k for k, base in enumerate(bases) if start - margin <= base.position < end + margin
             ]
-            if len(inside) < least_bases:
+            if len(inside) < min_bases:
                 continue
             first, last = bases[inside[0]], bases[inside[-1]]
             stop = last.position + (not last.is_inserted)
@@ -116,7 +116,7 @@ def expected(
     return [(key, parts) for key in sorted(fragments) for parts in fragments[key].values()]
 
 
-def found(windows: ReadWindows) -> list[tuple[Key, list[Window]]]:
+def found(windows: ClippedReads) -> list[tuple[Key, list[Window]]]:
     columns = (windows.reads, windows.begins, windows.ends, windows.starts, windows.stops)
     rows = [Window(*map(int, row)) for row in zip(*columns, strict=True)]
     keys = list(zip(windows.loci.tolist(), windows.samples.tolist(), strict=True))
@@ -137,19 +137,19 @@ def check(
     samples: Sequence[int],
     loci: Sequence[Interval],
     margin: int = 3,
-    least_bases: int = 1,
+    min_bases: int = 1,
 ) -> list[tuple[Key, list[Window]]]:
     """Compare with the oracle; return what was found."""
     of_reads = np.array(samples, dtype=np.int32)
     one_file = np.zeros(len(reads), dtype=np.int32)
-    windows = windows_of(
-        batch_of(reads), of_reads, one_file, loci_of_intervals(loci), margin, least_bases
+    windows = clipped_reads_of(
+        batch_of(reads), of_reads, one_file, loci_of_intervals(loci), margin, min_bases
     )
     assert windows.samples.dtype == np.int32
     assert windows.reads.dtype == windows.begins.dtype == windows.fragment_offsets.dtype == np.int64
     result = found(windows)
     names = [read.name for read in reads]
-    wanted = expected([walked(read) for read in reads], names, samples, loci, margin, least_bases)
+    wanted = expected([walked(read) for read in reads], names, samples, loci, margin, min_bases)
     assert result == wanted
     return result
 
@@ -181,12 +181,12 @@ LOCI = st.lists(
     rows=st.lists(st.tuples(READS, st.integers(0, 1)), max_size=10),
     loci=st.one_of(LOCI, LOCI.map(sorted)),
     margin=st.integers(0, 8),
-    least_bases=st.integers(1, 4),
+    min_bases=st.integers(1, 4),
 )
 def test_windows_are_those_of_a_walk_over_all_bases(
-    rows: list[tuple[ShortRead, int]], loci: list[Interval], margin: int, least_bases: int
+    rows: list[tuple[ShortRead, int]], loci: list[Interval], margin: int, min_bases: int
 ) -> None:
-    check([read for read, _ in rows], [sample for _, sample in rows], loci, margin, least_bases)
+    check([read for read, _ in rows], [sample for _, sample in rows], loci, margin, min_bases)
 
 
 @pytest.mark.parametrize(
@@ -287,7 +287,7 @@ def test_long_reads_meet_many_loci() -> None:
     loci[10] = (loci[10][0], 6000)  # overlaps most of those behind it
     loci[40], loci[41] = loci[41], loci[40]
     reads = [long_read(f"r{number % 5}") for number in range(6)]
-    result = check(reads, [0] * len(reads), loci, margin=60, least_bases=10)
+    result = check(reads, [0] * len(reads), loci, margin=60, min_bases=10)
     assert len(result) > len(loci)
 
 
@@ -305,7 +305,7 @@ def test_real_reads_as_pysam_aligns_them(data_dir: Path, sample: str) -> None:
     loci = [(start, start + random.randint(1, 40)) for start in starts]
     reads = mapped(path)
     nobody = np.zeros(len(reads), dtype=np.int32)
-    windows = windows_of(reads, nobody, nobody, loci_of_intervals(loci), 60, 10)
+    windows = clipped_reads_of(reads, nobody, nobody, loci_of_intervals(loci), 60, 10)
     with pysam.AlignmentFile(str(path)) as file:
         records = [read for read in file.fetch(until_eof=True) if not read.is_unmapped]
     assert len(records) == len(reads)

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hapgpu.arrays.ragged import offsets_of
-from hapgpu.genotyping.batches import Evidence, ReadWindows
+from hapgpu.genotyping.batches import ClippedReads, Evidence
 from hapgpu.genotyping.calls.reference import fragment_reference
 from hapgpu.genotyping.evidence.fragment_likelihoods import evidence_of
 
@@ -37,14 +37,14 @@ def fragments_at_loci(draw: st.DrawFn) -> tuple[list[int], list[Fragment]]:
     return counts, fragments
 
 
-def windows_of_fragments(fragments: Sequence[Fragment]) -> ReadWindows:
+def windows_of_fragments(fragments: Sequence[Fragment]) -> ClippedReads:
     """Return windows of which part k covers the positions 1000 k to 1000 k + 7."""
     parts = [len(fragment.lengths) for fragment in fragments]
     lengths = np.array([n for fragment in fragments for n in fragment.lengths], dtype=np.int64)
     rows = np.arange(lengths.size)
     loci = np.repeat(np.array([fragment.locus for fragment in fragments], dtype=np.int64), parts)
     samples = np.repeat(np.arange(len(fragments), dtype=np.int32), parts)
-    return ReadWindows(
+    return ClippedReads(
         rows, loci, samples, rows, rows + lengths, 1000 * rows, 1000 * rows + 7, offsets_of(parts)
     )
 

@@ -15,13 +15,13 @@ from numpy.typing import NDArray
 from hapgpu.arrays.ragged import Ragged
 from hapgpu.genotyping.batches import Evidence
 from hapgpu.genotyping.calls.reference import counting_reference
-from hapgpu.genotyping.evidence.spanning import Reaches, reaches_of
-from hapgpu.haplotypes.batches import Extents, LocusBatch
+from hapgpu.genotyping.evidence.spanning import SpanRequirements, span_requirements_of
+from hapgpu.haplotypes.batches import LocusBatch, ShiftRanges
 from tests.haplotypes.made_sites import batch_of, record_of
 
 CONTIG = range(60)
 
-EXTENTS = st.builds(
+SHIFT_RANGES = st.builds(
     lambda start, length: range(start, min(start + length, CONTIG.stop)),
     st.integers(0, CONTIG.stop - 1),
     st.integers(1, 12),
@@ -35,32 +35,34 @@ FRAGMENTS = st.lists(st.lists(PARTS, min_size=1, max_size=2), max_size=15)
 
 
 class Locus(NamedTuple):
-    """The extents of its sites, and the parts of the fragments of each sample."""
+    """The shift ranges of its sites, and the parts of the fragments of each sample."""
 
-    extents: list[range]
+    shift_ranges: list[range]
     samples: list[list[list[range]]]
 
     def shown(self, contig: range = CONTIG) -> range:
         """Return what its haplotypes show."""
-        start = min(extent.start for extent in self.extents)
-        end = max(extent.stop for extent in self.extents)
+        start = min(shift_range.start for shift_range in self.shift_ranges)
+        end = max(shift_range.stop for shift_range in self.shift_ranges)
         return range(max(start - 20, contig.start), min(end + 20, contig.stop))
 
 
 def loci(samples: int) -> st.SearchStrategy[list[Locus]]:
-    extents = st.lists(EXTENTS, min_size=1, max_size=6)
+    shift_ranges = st.lists(SHIFT_RANGES, min_size=1, max_size=6)
     of_samples = st.lists(FRAGMENTS, min_size=samples, max_size=samples)
-    return st.lists(st.builds(Locus, extents, of_samples), max_size=3)
+    return st.lists(st.builds(Locus, shift_ranges, of_samples), max_size=3)
 
 
 def loci_batch(loci: Sequence[Locus], contig: range = CONTIG) -> LocusBatch:
-    extents = [extent for locus in loci for extent in locus.extents]
-    sizes = [len(locus.extents) for locus in loci]
-    batch = batch_of([record_of(k, ["C"]) for k in range(len(extents))], sizes, [2] * len(sizes))
+    shift_ranges = [shift_range for locus in loci for shift_range in locus.shift_ranges]
+    sizes = [len(locus.shift_ranges) for locus in loci]
+    batch = batch_of(
+        [record_of(k, ["C"]) for k in range(len(shift_ranges))], sizes, [2] * len(sizes)
+    )
     shown = [locus.shown(contig) for locus in loci]
     return replace(
         batch,
-        extents=Extents(edges(extents, "start"), edges(extents, "stop")),
+        shift_ranges=ShiftRanges(edges(shift_ranges, "start"), edges(shift_ranges, "stop")),
         haplotypes=replace(
             batch.haplotypes, starts=edges(shown, "start"), ends=edges(shown, "stop")
         ),
@@ -90,7 +92,9 @@ def evidence_at(loci: Sequence[Locus]) -> Evidence:
     )
 
 
-def counting(fragments: Sequence[Sequence[range]], reaches: Reaches, row: int) -> list[int]:
+def counting(
+    fragments: Sequence[Sequence[range]], reaches: SpanRequirements, row: int
+) -> list[int]:
     latest_start, earliest_stop = reaches.latest_starts[row], reaches.earliest_stops[row]
     return [
         fragment
@@ -100,13 +104,13 @@ def counting(fragments: Sequence[Sequence[range]], reaches: Reaches, row: int) -
 
 
 def counting_alone(
-    fragments: list[list[range]], extents: list[range], contig: range = CONTIG, site: int = 0
+    fragments: list[list[range]], shift_ranges: list[range], contig: range = CONTIG, site: int = 0
 ) -> list[int]:
     """Tell which fragments of one sample count at a site of one locus."""
-    locus = Locus(extents, [fragments])
-    reaches = reaches_of(evidence_at([locus]), loci_batch([locus], contig), 1)
+    locus = Locus(shift_ranges, [fragments])
+    reaches = span_requirements_of(evidence_at([locus]), loci_batch([locus], contig), 1)
     chosen = counting(fragments, reaches, site)
-    assert chosen == counting_reference(fragments, site, extents, locus.shown(contig))
+    assert chosen == counting_reference(fragments, site, shift_ranges, locus.shown(contig))
     return chosen
 
 
@@ -115,31 +119,31 @@ def test_reaches_choose_the_fragments_of_the_textbook_form(
     data: st.DataObject, samples: int
 ) -> None:
     drawn = data.draw(loci(samples))
-    reaches = reaches_of(evidence_at(drawn), loci_batch(drawn), samples)
+    reaches = span_requirements_of(evidence_at(drawn), loci_batch(drawn), samples)
     row = 0
     for locus in drawn:
-        for site in range(len(locus.extents)):
+        for site in range(len(locus.shift_ranges)):
             for fragments in locus.samples:
-                expected = counting_reference(fragments, site, locus.extents, locus.shown())
+                expected = counting_reference(fragments, site, locus.shift_ranges, locus.shown())
                 assert counting(fragments, reaches, row) == expected
                 row += 1
     assert reaches.latest_starts.size == reaches.earliest_stops.size == row
 
 
-@given(st.lists(EXTENTS, min_size=1, max_size=6), st.lists(PARTS, min_size=1, max_size=9))
+@given(st.lists(SHIFT_RANGES, min_size=1, max_size=6), st.lists(PARTS, min_size=1, max_size=9))
 def test_the_stretch_is_the_run_of_positions_that_extents_link(
-    extents: list[range], parts: list[range]
+    shift_ranges: list[range], parts: list[range]
 ) -> None:
-    """Two neighbouring positions are linked where an extent holds both.
+    """Two neighbouring positions are linked where a shift range holds both.
 
     There are less than ten fragments, so that a single one that reaches across is a tenth.
     """
 
     def are_linked(one: int) -> bool:
-        return any(one in extent and one + 1 in extent for extent in extents)
+        return any(one in shift_range and one + 1 in shift_range for shift_range in shift_ranges)
 
-    for site, extent in enumerate(extents):
-        first = last = extent[0]
+    for site, shift_range in enumerate(shift_ranges):
+        first = last = shift_range[0]
         while are_linked(first - 1):
             first -= 1
         while are_linked(last):
@@ -147,9 +151,9 @@ def test_the_stretch_is_the_run_of_positions_that_extents_link(
         if last > first:
             first, last = max(first - 1, 0), min(last + 1, CONTIG[-1])
         across = [k for k, part in enumerate(parts) if first in part and last in part]
-        partly = [k for k, part in enumerate(parts) if any(base in part for base in extent)]
+        partly = [k for k, part in enumerate(parts) if any(base in part for base in shift_range)]
         fragments = [[part] for part in parts]
-        assert counting_reference(fragments, site, extents, CONTIG) == (across or partly)
+        assert counting_reference(fragments, site, shift_ranges, CONTIG) == (across or partly)
 
 
 @pytest.mark.parametrize(
@@ -178,12 +182,12 @@ def test_mates_do_not_reach_across_together() -> None:
 
 
 @pytest.mark.parametrize(
-    ("extent", "part"),
+    ("shift_range", "part"),
     [(range(5), range(6)), (range(15, 20), range(14, 20)), (range(20), range(20))],
 )
-def test_there_are_no_bases_beyond_the_contig(extent: range, part: range) -> None:
-    half = range(extent.start + 1, extent.stop - 1)
-    assert counting_alone([[part], [half]], [extent], range(20)) == [0]
+def test_there_are_no_bases_beyond_the_contig(shift_range: range, part: range) -> None:
+    half = range(shift_range.start + 1, shift_range.stop - 1)
+    assert counting_alone([[part], [half]], [shift_range], range(20)) == [0]
 
 
 @pytest.mark.parametrize(("partly", "chosen"), [(9, [0]), (10, list(range(11)))])
@@ -192,17 +196,17 @@ def test_all_count_where_less_than_a_tenth_reach_across(partly: int, chosen: lis
     assert counting_alone(fragments, [range(10, 15)]) == chosen
 
 
-def test_where_none_reaches_across_those_count_that_cover_some_of_the_extent_itself() -> None:
-    extents = [range(10, 15), range(14, 30)]
+def test_where_none_reaches_across_those_count_that_cover_some_of_the_shift_range_itself() -> None:
+    shift_ranges = [range(10, 15), range(14, 30)]
     fragments = [[range(12)], [range(16, 29)], [range(9, 16)]]
-    assert counting_alone(fragments, extents, site=0) == [0, 2]
-    assert counting_alone(fragments, extents, site=1) == [1, 2]
+    assert counting_alone(fragments, shift_ranges, site=0) == [0, 2]
+    assert counting_alone(fragments, shift_ranges, site=1) == [1, 2]
 
 
 def test_samples_are_judged_apart() -> None:
     across, partly = [range(20)], [range(12)]
     locus = Locus([range(10, 15)], [[across, partly], [partly], []])
-    reaches = reaches_of(evidence_at([locus]), loci_batch([locus]), 3)
+    reaches = span_requirements_of(evidence_at([locus]), loci_batch([locus]), 3)
     chosen = [counting(fragments, reaches, row) for row, fragments in enumerate(locus.samples)]
     assert chosen == [[0], [0], []]
 
@@ -210,7 +214,7 @@ def test_samples_are_judged_apart() -> None:
 def test_extents_that_touch_or_belong_to_other_loci_are_not_joined() -> None:
     fragment = [range(7, 13)]
     apart = [Locus([range(8, 12)], [[fragment]]), Locus([range(10, 20)], [[[range(30)]]])]
-    reaches = reaches_of(evidence_at(apart), loci_batch(apart), 1)
+    reaches = span_requirements_of(evidence_at(apart), loci_batch(apart), 1)
     assert (reaches.latest_starts.tolist(), reaches.earliest_stops.tolist()) == ([7, 9], [13, 21])
     assert counting_alone([fragment, [range(30)]], [range(8, 12), range(12, 20)]) == [0, 1]
     assert counting_alone([fragment, [range(30)]], [range(8, 12), range(11, 20)]) == [1]
@@ -221,10 +225,10 @@ def test_a_long_chain_of_extents_is_one_stretch(is_reversed: bool) -> None:
     chain = [range(10 + 3 * k, 14 + 3 * k) for k in range(1000)]
     end = chain[-1].stop
     locus = Locus(chain[::-1] if is_reversed else chain, [[[range(9, end + 1)]]])
-    reaches = reaches_of(evidence_at([locus]), loci_batch([locus], range(end + 9)), 1)
+    reaches = span_requirements_of(evidence_at([locus]), loci_batch([locus], range(end + 9)), 1)
     assert set(reaches.latest_starts.tolist()) == {9}
     assert set(reaches.earliest_stops.tolist()) == {end + 1}
 
 
 def test_no_loci() -> None:
-    assert reaches_of(evidence_at([]), loci_batch([]), 2).latest_starts.size == 0
+    assert span_requirements_of(evidence_at([]), loci_batch([]), 2).latest_starts.size == 0

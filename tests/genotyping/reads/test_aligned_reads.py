@@ -26,13 +26,13 @@ from hapgpu.errors import InputError, UsageError
 from hapgpu.genotyping.batches import LocusReads
 from hapgpu.genotyping.reads import aligned_reads, locus_groups
 from hapgpu.genotyping.reads.aligned_reads import AlignedReads
-from hapgpu.genotyping.reads.filters import ReadRules
-from hapgpu.genotyping.reads.read_buffer import SortedReads
-from hapgpu.haplotypes.batches import Extents, Haplotypes, Loci, LocusBatch
+from hapgpu.genotyping.reads.filters import FilterOptions
+from hapgpu.genotyping.reads.read_buffer import ReadBuffer
+from hapgpu.haplotypes.batches import Haplotypes, Loci, LocusBatch, ShiftRanges
 from hapgpu.haplotypes.sites.columns import sites_of
 from hapgpu.io.vcf.records import VcfRecord
 
-RULES = ReadRules()
+RULES = FilterOptions()
 START, END = 10_000_000, 10_015_000
 NO_FASTA = Path("none.fa")
 
@@ -56,7 +56,7 @@ def batch_of(contig: str, intervals: Sequence[Interval]) -> LocusBatch:
     return LocusBatch(
         contig,
         sites_of(records),
-        Extents(starts, ends),
+        ShiftRanges(starts, ends),
         Loci(every, starts, ends),
         Haplotypes(starts, ends, 2 * every, Ragged.from_sequences(["A", "C"] * count), carried),
     )
@@ -92,14 +92,14 @@ def read_at(
     batches: Sequence[LocusBatch],
     reference: Path = NO_FASTA,
     threads: int = 1,
-    most_bases: int = 64_000_000,
+    max_bases: int = 64_000_000,
 ) -> list[LocusKeys]:
     with AlignedReads(
         [str(path) for path in paths],
         threads=threads,
         reference=reference,
         rules=RULES,
-        most_bases=most_bases,
+        max_bases=max_bases,
     ) as reads:
         return [
             row
@@ -146,7 +146,7 @@ def number(record: pysam.AlignedSegment, numbers: dict[str, int]) -> int:
 def _is_kept(record: pysam.AlignedSegment) -> bool:
     return (
         not record.flag & RULES.exclude_flags
-        and record.mapping_quality >= RULES.least_mapping_quality
+        and record.mapping_quality >= RULES.min_mapping_quality
         and bool(record.query_sequence)
         and bool(record.cigartuples)
     )
@@ -181,23 +181,23 @@ def _present(path: Path) -> Path:
     return path
 
 
-@pytest.mark.parametrize("most_batches", [1, 3, 1000])
-@pytest.mark.parametrize(("threads", "most_bases"), [(1, 64_000_000), (1, 1), (5, 300_000)])
+@pytest.mark.parametrize("max_batches", [1, 3, 1000])
+@pytest.mark.parametrize(("threads", "max_bases"), [(1, 64_000_000), (1, 1), (5, 300_000)])
 def test_two_files_are_what_pysam_fetches(
     na12878: Path,
     hg002: Path,
     monkeypatch: pytest.MonkeyPatch,
-    most_batches: int,
+    max_batches: int,
     threads: int,
-    most_bases: int,
+    max_bases: int,
 ) -> None:
-    monkeypatch.setattr(locus_groups, "_MOST_BATCHES", most_batches)
+    monkeypatch.setattr(locus_groups, "_MAX_BATCHES", max_batches)
     intervals = intervals_along(START - 500, END, 350)
     found = read_at(
         [na12878, hg002],
         batches_of("chr20", intervals, 20),
         threads=threads,
-        most_bases=most_bases,
+        max_bases=max_bases,
     )
     assert found == fetched([na12878, hg002], "chr20", intervals)
 
@@ -217,7 +217,7 @@ def samtools(*arguments: str | Path) -> None:
     subprocess.run(["samtools", *map(str, arguments)], check=True)
 
 
-@pytest.mark.parametrize("most_bases", [1, 64_000_000])
+@pytest.mark.parametrize("max_bases", [1, 64_000_000])
 @pytest.mark.parametrize("kind", ["cram", "sam", "sam.gz", "-", "pipe"])
 def test_other_inputs_give_the_reads_of_bam(
     na12878: Path,
@@ -226,9 +226,9 @@ def test_other_inputs_give_the_reads_of_bam(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     kind: str,
-    most_bases: int,
+    max_bases: int,
 ) -> None:
-    monkeypatch.setattr(locus_groups, "_MOST_BATCHES", 4)
+    monkeypatch.setattr(locus_groups, "_MAX_BATCHES", 4)
     intervals = intervals_along(START, END, 777)
     batches = batches_of("chr20", intervals, 7)
     expected = read_at([hg002, na12878], batches)
@@ -242,7 +242,7 @@ def test_other_inputs_give_the_reads_of_bam(
         samtools("view", "-h", "-T", fasta, "-o", other, na12878)
     if kind == "cram":
         samtools("index", other)
-    found = read_at([hg002, other], batches, fasta, most_bases=most_bases)
+    found = read_at([hg002, other], batches, fasta, max_bases=max_bases)
     assert found == expected
 
 
@@ -335,9 +335,9 @@ def test_made_up_loci(
     file: int,
 ) -> None:
     monkeypatch.setattr(aligned_reads, "_BATCH_BASES", (limits.bases_read, limits.bases_read))
-    monkeypatch.setattr(locus_groups, "_MOST_BATCHES", limits.batches_at_once)
+    monkeypatch.setattr(locus_groups, "_MAX_BATCHES", limits.batches_at_once)
     batches = batches_of("one", first, size) + batches_of("three", second, size)
-    found = read_at([made[file]], batches, most_bases=limits.bases_held)
+    found = read_at([made[file]], batches, max_bases=limits.bases_held)
     assert found == [
         *fetched([made[0]], "one", first),
         *fetched([made[0]], "three", second),
@@ -347,10 +347,10 @@ def test_made_up_loci(
 def test_first_locus_of_a_span_lies_before_the_last_of_the_span_before(
     made: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(locus_groups, "_MOST_BATCHES", 1)
+    monkeypatch.setattr(locus_groups, "_MAX_BATCHES", 1)
     monkeypatch.setattr(aligned_reads, "_BATCH_BASES", (500, 500))
     intervals = [(300, 301), (1900, 1901), (700, 1300), (2500, 2501)]
-    found = read_at([made[1]], batches_of("one", intervals, 2), most_bases=1)
+    found = read_at([made[1]], batches_of("one", intervals, 2), max_bases=1)
     assert found == fetched([made[0]], "one", intervals)
 
 
@@ -358,17 +358,17 @@ def test_first_locus_of_a_span_lies_before_the_last_of_the_span_before(
 def test_deep_loci_are_handed_out_in_slices(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, suffix: str
 ) -> None:
-    monkeypatch.setattr(locus_groups, "_MOST_BATCHES", 1)
-    most_held = 0
+    monkeypatch.setattr(locus_groups, "_MAX_BATCHES", 1)
+    max_held = 0
 
-    def watched_sum(reads: SortedReads) -> int:
-        nonlocal most_held
+    def watched_sum(reads: ReadBuffer) -> int:
+        nonlocal max_held
         held = bases_held(reads)
-        most_held = max(most_held, held)
+        max_held = max(max_held, held)
         return held
 
-    bases_held = SortedReads.bases.fget
-    monkeypatch.setattr(SortedReads, "bases", property(watched_sum))
+    bases_held = ReadBuffer.bases.fget
+    monkeypatch.setattr(ReadBuffer, "bases", property(watched_sum))
     path = tmp_path / "deep.bam"
     amplicons = range(200, 4200, 200)
     write_bam(path, [(1, at, 0) for at in amplicons for _ in range(700)])
@@ -381,7 +381,7 @@ def test_deep_loci_are_handed_out_in_slices(
         threads=1,
         reference=NO_FASTA,
         rules=RULES,
-        most_bases=30_000,
+        max_bases=30_000,
     ) as reads:
         spans = reads.at(iter(batches_of("two", intervals, 20)))
         found = [found for span in spans for found in span]
@@ -391,8 +391,8 @@ def test_deep_loci_are_handed_out_in_slices(
         (start, count) for (start, _), count in zip(intervals, in_file, strict=True)
     ]
     # No more than the budget, what is read at a time, and the amplicon of one locus.
-    assert most_held <= 30_000 + 65_536 + 21_000
-    assert max(each.reads.bases.data.size for each in found) <= most_held
+    assert max_held <= 30_000 + 65_536 + 21_000
+    assert max(each.reads.bases.data.size for each in found) <= max_held
     assert sum(len(each.batch.sites) for each in found) == len(intervals)
 
 
@@ -401,8 +401,8 @@ def test_counts_do_not_depend_on_spans(
 ) -> None:
     intervals = intervals_along(100, 4000, 61)
     counts = []
-    for most_batches in (1, 2, 64):
-        monkeypatch.setattr(locus_groups, "_MOST_BATCHES", most_batches)
+    for max_batches in (1, 2, 64):
+        monkeypatch.setattr(locus_groups, "_MAX_BATCHES", max_batches)
         with AlignedReads([str(made[0])], threads=1, reference=NO_FASTA, rules=RULES) as reads:
             for contig in ("three", "one"):
                 for span in reads.at(iter(batches_of(contig, intervals, 4))):
@@ -424,15 +424,15 @@ def test_counts_do_not_depend_on_spans(
 
 
 @settings(max_examples=25)
-@given(loci=made_loci(), size=st.integers(1, 4), most_batches=st.integers(1, 3))
+@given(loci=made_loci(), size=st.integers(1, 4), max_batches=st.integers(1, 3))
 def test_a_read_at_several_spans_is_counted_once(
     made: tuple[Path, Path],
     monkeypatch: pytest.MonkeyPatch,
     loci: list[Interval],
     size: int,
-    most_batches: int,
+    max_batches: int,
 ) -> None:
-    monkeypatch.setattr(locus_groups, "_MOST_BATCHES", most_batches)
+    monkeypatch.setattr(locus_groups, "_MAX_BATCHES", max_batches)
     with AlignedReads([str(made[0])], threads=1, reference=NO_FASTA, rules=RULES) as reads:
         for span in reads.at(iter(batches_of("one", loci, size))):
             deque(span, maxlen=0)
@@ -454,7 +454,7 @@ def test_spans_are_read_in_any_order_and_thread(
     monkeypatch: pytest.MonkeyPatch,
     kind: str,
 ) -> None:
-    monkeypatch.setattr(locus_groups, "_MOST_BATCHES", 1)
+    monkeypatch.setattr(locus_groups, "_MAX_BATCHES", 1)
     intervals = intervals_along(START, END, 350)
     other = na12878
     if kind == "cram":

@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 
 from hapgpu.arrays.batches import ReadBatch
 from hapgpu.errors import InputError
-from hapgpu.genotyping.reads.filters import ReadFilter, ReadRules
-from hapgpu.genotyping.reads.locus_groups import NO_STRETCHES, Stretches
-from hapgpu.genotyping.reads.read_buffer import SortedReads
+from hapgpu.genotyping.reads.filters import FilterOptions, ReadFilter
+from hapgpu.genotyping.reads.locus_groups import NO_STRETCHES, LocusIntervals
+from hapgpu.genotyping.reads.read_buffer import ReadBuffer
 from hapgpu.io.bam.header import SamHeader
 from tests.io.sam_oracle import Row, batch_of
 
@@ -78,14 +78,14 @@ def zeros(reads: ReadBatch) -> NDArray[np.int32]:
 
 
 def opened(
-    parts: list[list[Row]], contig: int = 0, counted: Stretches = NO_STRETCHES
-) -> tuple[SortedReads, dict]:
-    read_filter = ReadFilter(ReadRules())
-    reads = SortedReads(Batches(parts), "reads.sam", read_filter, zeros, contig, counted)
+    parts: list[list[Row]], contig: int = 0, counted: LocusIntervals = NO_STRETCHES
+) -> tuple[ReadBuffer, dict]:
+    read_filter = ReadFilter(FilterOptions())
+    reads = ReadBuffer(Batches(parts), "reads.sam", read_filter, zeros, contig, counted)
     return reads, read_filter.counts
 
 
-def names_at(reads: SortedReads, *intervals: tuple[int, int]) -> list[str]:
+def names_at(reads: ReadBuffer, *intervals: tuple[int, int]) -> list[str]:
     starts = np.array([start for start, _ in intervals])
     reach = np.maximum.accumulate([end for _, end in intervals])
     return [
@@ -93,7 +93,7 @@ def names_at(reads: SortedReads, *intervals: tuple[int, int]) -> list[str]:
     ]
 
 
-def read_all(reads: SortedReads, batches: int) -> None:
+def read_all(reads: ReadBuffer, batches: int) -> None:
     for _ in range(batches):
         reads.read_on()
 
@@ -135,7 +135,7 @@ def test_reads_at_intervals(
         parts.append(remaining[:cut])
         remaining = remaining[cut:]
     source = Batches([part for part in parts if part])
-    reads = SortedReads(source, "reads", ReadFilter(ReadRules()), numbers, 0, NO_STRETCHES)
+    reads = ReadBuffer(source, "reads", ReadFilter(FilterOptions()), numbers, 0, NO_STRETCHES)
     for contig, start, length, gap in sorted(wanted):
         intervals = [(start, start + length), (start + gap, start + gap + 5)]
         end = max(end for _, end in intervals)
@@ -226,7 +226,7 @@ def test_filter_counts_each_read_under_one_reason() -> None:
 
 def test_reads_counted_before_are_kept_and_not_counted() -> None:
     places = {"before": 5, "touching": 8, "between": 12, "clear": 31, "in the second": 39}
-    counted = Stretches(np.array([0, 42]), np.array([8, 44]))
+    counted = LocusIntervals(np.array([0, 42]), np.array([8, 44]))
     rows = [plain(name, 1, place) for name, place in places.items()]
     reads, counts = opened([rows, [plain("elsewhere", 2, 5)]], contig=1, counted=counted)
     read_all(reads, 2)

@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 from hapgpu.errors import InputError
 from hapgpu.haplotypes.candidates.allele_table import allele_table
 from hapgpu.haplotypes.candidates.haplotypes import haplotypes_of
-from hapgpu.haplotypes.candidates.unphased import choices_of_sites
+from hapgpu.haplotypes.candidates.unphased import phase_groups_of_sites
 from hapgpu.haplotypes.sites.columns import sites_of
 from hapgpu.haplotypes.sites.loci import loci_of
-from hapgpu.haplotypes.sites.shift_ranges import extents_of
+from hapgpu.haplotypes.sites.shift_ranges import shift_ranges_of
 from hapgpu.io.vcf.records import VcfRecord
-from tests.haplotypes.haplotype_oracle import edits_of
+from tests.haplotypes.haplotype_oracle import trimmed_alleles_of
 from tests.haplotypes.made_records import record, references_and_records
 from tests.haplotypes.made_references import slice_of
 
@@ -26,10 +26,10 @@ def carried_and_told(text: str, records: list[VcfRecord], distance: int = 1000) 
     """Return what the haplotypes of each locus carry, and their numbers at the sites of it."""
     reference, sites = slice_of(text), sites_of(records)
     counts = np.diff(sites.allele_offsets)
-    loci = loci_of(extents_of(sites, reference), counts, distance, 10**6)
-    choices = choices_of_sites(sites, loci)
+    loci = loci_of(shift_ranges_of(sites, reference), counts, distance, 10**6)
+    phase_groups = phase_groups_of_sites(sites, loci)
     mask = np.empty(0, dtype=np.int64)
-    haplotypes = haplotypes_of(sites, loci, choices, reference, 3, 64, mask)
+    haplotypes = haplotypes_of(sites, loci, phase_groups, reference, 3, 64, mask)
     table = allele_table(sites, loci, haplotypes)
     assert table.data.dtype == np.int16
     both = [
@@ -89,7 +89,7 @@ def test_tell_what_is_carried_and_what_is_deleted(
     case: tuple[str, list[VcfRecord]], distance: int
 ) -> None:
     text, records = case
-    edits = edits_of(records)
+    edits = trimmed_alleles_of(records)
     first_rows = np.cumsum([0, *(1 + len(one.alternatives) for one in records)]).tolist()
     first = 0
     for locus in carried_and_told(text, records, distance):

@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 
 from hapgpu.haplotypes.batches import Loci
 from hapgpu.haplotypes.candidates.haplotypes import haplotypes_of
-from hapgpu.haplotypes.candidates.unphased import choices_of_sites
+from hapgpu.haplotypes.candidates.unphased import phase_groups_of_sites
 from hapgpu.haplotypes.sites.columns import sites_of
 from hapgpu.haplotypes.sites.loci import loci_of
-from hapgpu.haplotypes.sites.shift_ranges import extents_of
+from hapgpu.haplotypes.sites.shift_ranges import shift_ranges_of
 from hapgpu.io.vcf.records import VcfRecord
 from tests.haplotypes import haplotype_oracle as oracle
 from tests.haplotypes.haplotype_lists import NO_MASK, choices_of, listed, one_locus
@@ -108,9 +108,9 @@ def test_of_real_sites(data_dir: Path) -> None:
         text = fasta.fetch("chr20", start, end).upper()
     reference, sites = slice_of(text, start), sites_of(records)
     counts = np.diff(sites.allele_offsets)
-    loci = loci_of(extents_of(sites, reference), counts, 20, 64)
-    choices = choices_of_sites(sites, loci)
-    found = listed(haplotypes_of(sites, loci, choices, reference, 100, 64, NO_MASK))
+    loci = loci_of(shift_ranges_of(sites, reference), counts, 20, 64)
+    phase_groups = phase_groups_of_sites(sites, loci)
+    found = listed(haplotypes_of(sites, loci, phase_groups, reference, 100, 64, NO_MASK))
     assert len(records) > 150
     assert max(np.diff(loci.site_offsets)) > 1
     for locus, haplotypes in enumerate(found):

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hapgpu.haplotypes.candidates.fasta import HaplotypeText
-from hapgpu.haplotypes.locus_batches import LocusRules, locus_batches
+from hapgpu.haplotypes.locus_batches import LocusOptions, locus_batches
 from hapgpu.haplotypes.pairing.haplotype_set import read_haplotypes
 from hapgpu.io.genome.fasta import ReferenceFasta
 from hapgpu.io.vcf.records import VcfRecord
@@ -20,7 +20,7 @@ from tests.haplotypes.made_records import references_and_records
 
 @settings(max_examples=60)
 @given(
-    drawn=references_and_records(most_records=8),
+    drawn=references_and_records(max_records=8),
     flank=st.integers(0, 12),
     most=st.integers(1, 9),
 )
@@ -31,7 +31,7 @@ def test_names_and_haplotypes_are_unique_in_any_batches(
     path = tmp_path / "ref.fa"
     path.write_text(f">chr1\n{bases}\n")
     pysam.faidx(str(path))
-    rules = LocusRules(flank, flank, most, masks=False, phased=False)
+    rules = LocusOptions(flank, flank, most, masks=False, phased=False)
     counts: Counter[str] = Counter()
 
     def count(what: str, number: int) -> None:
@@ -72,7 +72,7 @@ def test_header(tmp_path: Path, contig: str) -> None:
     path.write_text(f">{contig}\nGATTACA\n")
     pysam.faidx(str(path))
     records = [VcfRecord("line 2", contig, 2, "T", ("TC", "<DEL>", "G"), (), "")]
-    rules = LocusRules(1, 1, 64, masks=False, phased=False)
+    rules = LocusOptions(1, 1, 64, masks=False, phased=False)
     with ReferenceFasta(path) as reference:
         (batch,) = locus_batches(records, reference, rules, "calls.vcf")
     text = HaplotypeText(1, lambda _what, _number: None).of(batch)

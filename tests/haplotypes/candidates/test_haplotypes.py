@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 
 from hapgpu.haplotypes.batches import ReferenceSlice
 from hapgpu.haplotypes.candidates.haplotypes import haplotypes_of
-from hapgpu.haplotypes.candidates.unphased import choices_of_sites
+from hapgpu.haplotypes.candidates.unphased import phase_groups_of_sites
 from hapgpu.haplotypes.sites.columns import sites_of
 from hapgpu.haplotypes.sites.loci import loci_of
-from hapgpu.haplotypes.sites.shift_ranges import extents_of
+from hapgpu.haplotypes.sites.shift_ranges import shift_ranges_of
 from hapgpu.io.vcf.records import VcfRecord
 from tests.haplotypes.haplotype_lists import (
     NO_MASK,
@@ -162,7 +162,7 @@ def test_by_hand(
     assert of_sites(text, *records) == expected
 
 
-@given(references_and_records(most_records=8), st.integers(1, 40))
+@given(references_and_records(max_records=8), st.integers(1, 40))
 @settings(max_examples=200)
 def test_every_allele_alone_is_kept(case: tuple[str, list[VcfRecord]], most: int) -> None:
     text, records = case
@@ -215,9 +215,9 @@ def test_several_loci_share_nothing_but_what_is_masked() -> None:
     records = [record(1, "C", "T"), record(5, "C", "G"), record(5, "C", "A")]
     reference = slice_of(text)
     sites = sites_of(records)
-    loci = loci_of(extents_of(sites, reference), np.full(3, 2), 1, 64)
+    loci = loci_of(shift_ranges_of(sites, reference), np.full(3, 2), 1, 64)
     found = haplotypes_of(
-        sites, loci, choices_of_sites(sites, loci), reference, 4, 64, np.array([1, 5, 5, 9])
+        sites, loci, phase_groups_of_sites(sites, loci), reference, 4, 64, np.array([1, 5, 5, 9])
     )
     assert listed(found) == [
         [("ACGTAN", []), ("ATGTAN", [1])],
@@ -229,20 +229,20 @@ def test_several_loci_share_nothing_but_what_is_masked() -> None:
 def test_no_loci() -> None:
     reference = slice_of("ACGT")
     sites, loci = one_locus([], reference)
-    choices = choices_of_sites(sites, loci)
-    assert listed(haplotypes_of(sites, loci, choices, reference, 5, 64, NO_MASK)) == []
+    phase_groups = phase_groups_of_sites(sites, loci)
+    assert listed(haplotypes_of(sites, loci, phase_groups, reference, 5, 64, NO_MASK)) == []
 
 
 @pytest.mark.parametrize("reference", [slice_of("CGT", 1), slice_of("AC"), slice_of("", 2)])
 def test_refuse_loci_beyond_the_reference(reference: ReferenceSlice) -> None:
     sites, loci = one_locus([record(0, "ACGT", "A")], slice_of("ACGT"))
     with pytest.raises(ValueError, match="do not belong together"):
-        haplotypes_of(sites, loci, choices_of_sites(sites, loci), reference, 0, 64, NO_MASK)
+        haplotypes_of(sites, loci, phase_groups_of_sites(sites, loci), reference, 0, 64, NO_MASK)
 
 
 def test_refuse_alleles_of_another_locus() -> None:
     reference = slice_of("ACGTACGT")
     sites = sites_of([record(0, "A", "C"), record(6, "G", "T")])
-    loci = loci_of(extents_of(sites, reference), np.full(2, 2), 1, 64)
+    loci = loci_of(shift_ranges_of(sites, reference), np.full(2, 2), 1, 64)
     with pytest.raises(ValueError, match="do not belong together"):
         haplotypes_of(sites, loci, choices_of([[[[], [3]]]]), reference, 0, 64, NO_MASK)

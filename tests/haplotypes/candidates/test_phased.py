@@ -14,9 +14,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hapgpu.errors import InputError
-from hapgpu.haplotypes.batches import Choices, Loci
-from hapgpu.haplotypes.candidates.phased import choices_of_samples, option_counts
-from hapgpu.haplotypes.candidates.unphased import choices_of_sites
+from hapgpu.haplotypes.batches import Loci, PhaseGroups
+from hapgpu.haplotypes.candidates.phased import option_counts, phase_groups_of_samples
+from hapgpu.haplotypes.candidates.unphased import phase_groups_of_sites
 from hapgpu.haplotypes.sites.columns import sites_of
 from hapgpu.haplotypes.sites.sample_genotypes import Genotype, genotypes_of
 from hapgpu.io.vcf.records import VcfRecord, open_vcf
@@ -34,16 +34,16 @@ def one_locus(records: Sequence[VcfRecord]) -> Loci:
     return Loci(np.array([0, len(records)]), np.array([records[0].start]), np.array([end]))
 
 
-def choices_at_one_locus(records: Sequence[VcfRecord]) -> tuple[Choices, int]:
+def choices_at_one_locus(records: Sequence[VcfRecord]) -> tuple[PhaseGroups, int]:
     genotypes = [genotypes_of(one, "calls.vcf") for one in records]
-    return choices_of_samples(sites_of(records), one_locus(records), genotypes)
+    return phase_groups_of_samples(sites_of(records), one_locus(records), genotypes)
 
 
-def combinations(choices: Choices) -> list[set[frozenset[int]]]:
+def combinations(phase_groups: PhaseGroups) -> list[set[frozenset[int]]]:
     """Return what the combinations of each carrier put in place of REF."""
-    rows = [frozenset(row.tolist()) for row in choices.options]
-    options = [rows[a:b] for a, b in pairwise(choices.option_offsets.tolist())]
-    groups = [options[a:b] for a, b in pairwise(choices.group_offsets.tolist())]
+    rows = [frozenset(row.tolist()) for row in phase_groups.options]
+    options = [rows[a:b] for a, b in pairwise(phase_groups.option_offsets.tolist())]
+    groups = [options[a:b] for a, b in pairwise(phase_groups.group_offsets.tolist())]
     return [{frozenset().union(*chosen) for chosen in product(*of)} for of in groups]
 
 
@@ -110,9 +110,9 @@ def test_carriers_have_what_genotypes_leave_possible(
     drawn: tuple[list[VcfRecord], list[list[Meant]]],
 ) -> None:
     records, meant = drawn
-    choices, contradictions = choices_at_one_locus(records)
+    phase_groups, contradictions = choices_at_one_locus(records)
     expected = [chromosomes(records, of_sample) for of_sample in zip(*meant, strict=True)]
-    found = combinations(choices)
+    found = combinations(phase_groups)
     assert all(one in expected for one in found)
     assert all(one in found for one in expected)
     assert contradictions == 0
@@ -138,7 +138,9 @@ def test_without_samples_every_allele_is_an_option(
     records = [record(r.start, r.reference, r.alternatives, "") for r in drawn[0]]
     sites = sites_of(records)
     of_samples, _ = choices_at_one_locus(records)
-    assert combinations(of_samples) == combinations(choices_of_sites(sites, one_locus(records)))
+    assert combinations(of_samples) == combinations(
+        phase_groups_of_sites(sites, one_locus(records))
+    )
     genotypes = [genotypes_of(one, "calls.vcf") for one in records]
     assert np.array_equal(option_counts(sites, genotypes), option_counts(sites))
 
@@ -197,8 +199,8 @@ def test_of_alleles_that_exclude_each_other_the_first_stays(
         record(start, reference, [alternative], f"GT\t{text}")
         for (start, reference, alternative), text in zip(pair, genotypes, strict=True)
     ]
-    choices, contradictions = choices_at_one_locus(records)
-    (found,) = combinations(choices)
+    phase_groups, contradictions = choices_at_one_locus(records)
+    (found,) = combinations(phase_groups)
     first_copy = frozenset({1, 3} if both_stay else {1})
     assert first_copy in found
     assert contradictions == (not both_stay)
@@ -209,8 +211,8 @@ def test_samples_that_agree_are_one_carrier() -> None:
         record(0, "A", ["C"], "GT\t0|1\t0|1\t1|1"),
         record(9, "G", ["T"], "GT\t0|1\t0|1\t0|0"),
     ]
-    choices, _ = choices_at_one_locus(records)
-    assert combinations(choices) == [{frozenset(), frozenset({1, 3})}, {frozenset({1})}]
+    phase_groups, _ = choices_at_one_locus(records)
+    assert combinations(phase_groups) == [{frozenset(), frozenset({1, 3})}, {frozenset({1})}]
 
 
 def real_genotypes(path: Path) -> Iterator[tuple[tuple[Genotype, ...], pysam.VariantRecord]]:

@@ -5,19 +5,19 @@ from __future__ import annotations
 import numpy as np
 from hypothesis import given
 
-from hapgpu.haplotypes.batches import Choices, Loci
-from hapgpu.haplotypes.candidates.unphased import choices_of_sites
+from hapgpu.haplotypes.batches import Loci, PhaseGroups
+from hapgpu.haplotypes.candidates.unphased import phase_groups_of_sites
 from hapgpu.haplotypes.sites.columns import sites_of
 from hapgpu.io.vcf.records import VcfRecord
 from tests.haplotypes.made_records import record, references_and_records, sequence_rows
 
 
-def choices(records: list[VcfRecord], site_offsets: list[int]) -> Choices:
+def phase_groups(records: list[VcfRecord], site_offsets: list[int]) -> PhaseGroups:
     nowhere = np.zeros(len(site_offsets) - 1, dtype=np.int64)
-    return choices_of_sites(sites_of(records), Loci(np.array(site_offsets), nowhere, nowhere))
+    return phase_groups_of_sites(sites_of(records), Loci(np.array(site_offsets), nowhere, nowhere))
 
 
-def listed(found: Choices) -> list[list[list[int]]]:
+def listed(found: PhaseGroups) -> list[list[list[int]]]:
     """Return what each option of each group puts in place of REF."""
     rows = [row.tolist() for row in found.options]
     offsets = found.option_offsets
@@ -25,7 +25,7 @@ def listed(found: Choices) -> list[list[list[int]]]:
 
 
 def test_by_hand() -> None:
-    found = choices(
+    found = phase_groups(
         [
             record(3, "A", "C"),
             record(4, "AC", "*", "A", "<DEL>", "ACC"),
@@ -39,14 +39,14 @@ def test_by_hand() -> None:
     assert listed(found) == [[[], [1]], [[], [4], [6]], [[]], [[]]]
 
 
-@given(references_and_records(most_records=9))
+@given(references_and_records(max_records=9))
 def test_each_allele_with_a_sequence(case: tuple[str, list[VcfRecord]]) -> None:
     _, records = case
     expected: list[list[list[int]]] = [[[]] for _ in records]
     for row, (site, _) in sequence_rows(records).items():
         expected[site].append([row])
-    assert listed(choices(records, [0, len(records)])) == expected
+    assert listed(phase_groups(records, [0, len(records)])) == expected
 
 
 def test_no_sites() -> None:
-    assert listed(choices([], [0])) == []
+    assert listed(phase_groups([], [0])) == []

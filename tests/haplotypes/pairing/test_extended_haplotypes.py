@@ -23,7 +23,7 @@ from hapgpu.cigar.encoding import (
 )
 from hapgpu.haplotypes.pairing.extended_haplotypes import FLANK, Extender
 from hapgpu.haplotypes.pairing.haplotype_set import read_haplotypes
-from hapgpu.haplotypes.pairing.pairs import CandidateFinder
+from hapgpu.haplotypes.pairing.pairs import PairFinder
 from hapgpu.io.bam.header import SamHeader
 from hapgpu.realign.api import haplotype_cigar
 from hapgpu.realign.projection.placement import Placement, _lengthened, place_haplotypes
@@ -43,7 +43,7 @@ class World:
 
     def __init__(self, folder: Path) -> None:
         random = Random(5)  # noqa: S311  (the same data on every run)
-        self.contigs = {n: "".join(random.choices("ACGT", k=k)) for n, k in LENGTHS.items()}
+        self.contigs = {n: "".join(random.phase_groups("ACGT", k=k)) for n, k in LENGTHS.items()}
         self.reference = folder / "reference.fa"
         self.reference.write_text("".join(f">{n}\n{b.lower()}\n" for n, b in self.contigs.items()))
         pysam.faidx(str(self.reference))
@@ -138,7 +138,7 @@ READS = st.builds(read, st.just("one"), st.integers(0, 1600), CIGARS)
 def needed_by(world: World, reads: list[Row]) -> list[list[tuple[int, int, int]]]:
     """Return the candidates of each read, and how far each has to be extended."""
     batch = batch_of(reads)
-    candidates = CandidateFinder(world.haplotypes, world.header, "x").find(batch)
+    candidates = PairFinder(world.haplotypes, world.header, "x").find(batch)
     needed = world.extender().flanks_needed(
         batch, clips_of(batch, "x"), candidates.reads, candidates.haplotypes
     )

@@ -25,7 +25,7 @@ def test_without_loci(tmp_path: Path) -> None:
     assert [bytes(row) for row in haplotypes.sequences] == [b"ACGT", b"acgtn", b"TTGA"]
     assert haplotypes.loci == ()
     assert haplotypes.locus_index.tolist() == [-1, -1, -1]
-    assert haplotypes.most_candidates == len(haplotypes) == 3
+    assert haplotypes.max_candidates == len(haplotypes) == 3
 
 
 def test_both_ways_to_write_a_locus(tmp_path: Path) -> None:
@@ -44,7 +44,7 @@ def test_both_ways_to_write_a_locus(tmp_path: Path) -> None:
     assert haplotypes.names == ("a", "b", "c", "d")
     assert haplotypes.loci == (first, second, third)
     assert haplotypes.locus_index.tolist() == [0, 0, 1, 2]
-    assert haplotypes.most_candidates == 2
+    assert haplotypes.max_candidates == 2
 
 
 def test_some_of_them(tmp_path: Path) -> None:

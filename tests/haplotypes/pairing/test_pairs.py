@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from hapgpu.arrays.ragged import Ragged
 from hapgpu.errors import InputError
 from hapgpu.haplotypes.pairing.haplotype_set import HaplotypeSet
-from hapgpu.haplotypes.pairing.pairs import CandidateFinder, Candidates
+from hapgpu.haplotypes.pairing.pairs import PairFinder, ReadHaplotypePairs
 from hapgpu.io.bam.header import SamHeader
 from hapgpu.io.genome.regions import Region
 from tests.io.sam_oracle import Row, batch_of
@@ -56,14 +56,14 @@ def met(read: Row, loci: list[Region]) -> list[int]:
     return [k for k, locus in enumerate(loci) if locus.overlaps(place)]
 
 
-def lists_of(candidates: Candidates) -> list[list[int]]:
+def lists_of(candidates: ReadHaplotypePairs) -> list[list[int]]:
     rows = Ragged(candidates.haplotypes, candidates.offsets)
     return [haplotypes.tolist() for haplotypes in rows]
 
 
 @given(loci=st.lists(REGIONS, min_size=1, max_size=12), reads=st.lists(ROWS, max_size=12))
 def test_reads_meet_the_haplotypes_they_overlap(loci: list[Region], reads: list[Row]) -> None:
-    finder = CandidateFinder(haplotypes_at(loci), HEADER, "x.bam")
+    finder = PairFinder(haplotypes_at(loci), HEADER, "x.bam")
     found = finder.find(batch_of(reads))
     wanted = [met(read, loci) for read in reads]
     assert lists_of(found) == wanted
@@ -73,7 +73,7 @@ def test_reads_meet_the_haplotypes_they_overlap(loci: list[Region], reads: list[
 
 
 def test_one_base_decides() -> None:
-    finder = CandidateFinder(haplotypes_at([Region("b", 100, 110)]), HEADER, "x.bam")
+    finder = PairFinder(haplotypes_at([Region("b", 100, 110)]), HEADER, "x.bam")
     reads = [row(0, 1, position, ((0, 10),)) for position in (90, 91, 109, 110)]
     assert lists_of(finder.find(batch_of(reads))) == [[], [0], [0], []]
 
@@ -81,7 +81,7 @@ def test_one_base_decides() -> None:
 def test_many_haplotypes_per_read() -> None:
     """More candidates than the first guess has room for."""
     loci = [Region("a", k % 7, 200 + k % 5) for k in range(300)]
-    finder = CandidateFinder(haplotypes_at(loci), HEADER, "x.bam")
+    finder = PairFinder(haplotypes_at(loci), HEADER, "x.bam")
     assert lists_of(finder.find(batch_of([row(0, 0, 100)] * 3))) == [list(range(300))] * 3
 
 
@@ -89,13 +89,13 @@ def test_without_loci_every_read_meets_every_haplotype() -> None:
     free = HaplotypeSet(
         ("x", "y"), Ragged.from_sequences(["AC", "GT"]), (), np.full(2, -1, dtype=np.int32)
     )
-    finder = CandidateFinder(free, HEADER, "x.bam")
+    finder = PairFinder(free, HEADER, "x.bam")
     reads = batch_of([row(4, -1, -1), row(0, 1, 5), row(0, 2, 900)])
     assert lists_of(finder.find(reads)) == [[0, 1]] * 3
 
 
 def test_candidates_taken_from_some_reads() -> None:
-    candidates = Candidates(np.array([0, 2, 2, 5, 6]), np.arange(6, dtype=np.int32))
+    candidates = ReadHaplotypePairs(np.array([0, 2, 2, 5, 6]), np.arange(6, dtype=np.int32))
     left = candidates.without(np.array([False, True, True, False]))
     assert lists_of(left) == [[0, 1], [], [], [5]]
 
@@ -105,4 +105,4 @@ def test_candidates_taken_from_some_reads() -> None:
 )
 def test_locus_on_an_unknown_contig(contig: str, said: str) -> None:
     with pytest.raises(InputError, match=said):
-        CandidateFinder(haplotypes_at([Region(contig, 0, 9)]), HEADER, "x.bam")
+        PairFinder(haplotypes_at([Region(contig, 0, 9)]), HEADER, "x.bam")

@@ -9,18 +9,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hapgpu.haplotypes.batches import Extents
+from hapgpu.haplotypes.batches import ShiftRanges
 from hapgpu.haplotypes.sites.loci import OVERLAPPING_FACTOR, loci_of
 
 Extent = tuple[int, int]
 
 
 def grouped(
-    extents: list[Extent], counts: list[int], distance: int, most: int
+    shift_ranges: list[Extent], counts: list[int], distance: int, most: int
 ) -> list[tuple[list[int], Extent]]:
-    """Return the sites of each locus, and its own extent."""
-    starts, ends = np.array(extents, dtype=np.int64).reshape(-1, 2).T.copy()
-    loci = loci_of(Extents(starts, ends), np.array(counts, dtype=np.int64), distance, most)
+    """Return the sites of each locus, and its own shift_range."""
+    starts, ends = np.array(shift_ranges, dtype=np.int64).reshape(-1, 2).T.copy()
+    loci = loci_of(ShiftRanges(starts, ends), np.array(counts, dtype=np.int64), distance, most)
     offsets = loci.site_offsets.tolist()
     return [
         (list(range(first, stop)), (start, end))
@@ -30,30 +30,35 @@ def grouped(
     ]
 
 
-def neighbourhoods(extents: list[Extent], distance: int) -> list[list[int]]:
+def neighbourhoods(shift_ranges: list[Extent], distance: int) -> list[list[int]]:
     found: list[list[int]] = []
-    for site, (start, _) in enumerate(extents):
-        if found and start <= max(extents[k][1] for k in found[-1]) + distance:
+    for site, (start, _) in enumerate(shift_ranges):
+        if found and start <= max(shift_ranges[k][1] for k in found[-1]) + distance:
             found[-1].append(site)
         else:
             found.append([site])
     return found
 
 
-def cut(sites: list[int], extents: list[Extent], counts: list[int], most: int) -> list[list[int]]:
+def cut(
+    sites: list[int], shift_ranges: list[Extent], counts: list[int], most: int
+) -> list[list[int]]:
     combinations = math.prod(counts[k] for k in sites)
     if len(sites) == 1 or combinations <= most:
         return [sites]
     middle = len(sites) / 2
 
     def rank(at: int) -> tuple[float, float, int]:
-        gap = extents[sites[at]][0] - max(extents[k][1] for k in sites[:at])
+        gap = shift_ranges[sites[at]][0] - max(shift_ranges[k][1] for k in sites[:at])
         return -gap, abs(at - middle), at
 
     at = min(range(1, len(sites)), key=rank)
     if rank(at)[0] > 0 and combinations <= OVERLAPPING_FACTOR * most:
         return [sites]
-    return [*cut(sites[:at], extents, counts, most), *cut(sites[at:], extents, counts, most)]
+    return [
+        *cut(sites[:at], shift_ranges, counts, most),
+        *cut(sites[at:], shift_ranges, counts, most),
+    ]
 
 
 @given(
@@ -67,21 +72,21 @@ def cut(sites: list[int], extents: list[Extent], counts: list[int], most: int) -
 @settings(max_examples=200)
 def test_follow_the_rule(sites: list[tuple[int, int, int, int]], distance: int, most: int) -> None:
     sites.sort()
-    extents = [(start - left, start + right) for start, left, right, _ in sites]
+    shift_ranges = [(start - left, start + right) for start, left, right, _ in sites]
     counts = [count for *_, count in sites]
     expected = [
         part
-        for neighbourhood in neighbourhoods(extents, distance)
-        for part in cut(neighbourhood, extents, counts, most)
+        for neighbourhood in neighbourhoods(shift_ranges, distance)
+        for part in cut(neighbourhood, shift_ranges, counts, most)
     ]
-    assert grouped(extents, counts, distance, most) == [
-        (part, (min(extents[k][0] for k in part), max(extents[k][1] for k in part)))
+    assert grouped(shift_ranges, counts, distance, most) == [
+        (part, (min(shift_ranges[k][0] for k in part), max(shift_ranges[k][1] for k in part)))
         for part in expected
     ]
 
 
 @pytest.mark.parametrize(
-    ("extents", "most", "expected"),
+    ("shift_ranges", "most", "expected"),
     [
         ([], 64, []),
         ([(5, 6)], 1, [[0]]),
@@ -92,16 +97,16 @@ def test_follow_the_rule(sites: list[tuple[int, int, int, int]], distance: int, 
         # Equal gaps: halves, then the first of two that are as near to the middle.
         ([(k, k + 1) for k in range(4)], 4, [[0, 1], [2, 3]]),
         ([(k, k + 1) for k in range(3)], 4, [[0], [1, 2]]),
-        # The widest gap, though it is far from the middle; extents that overlap have one too.
+        # The widest gap, though it is far from the middle; shift ranges that overlap have one too.
         ([(0, 1), (9, 10), (11, 12), (13, 14)], 8, [[0], [1, 2, 3]]),
         ([(0, 9), (6, 8), (7, 9)], 1, [[0, 1], [2]]),
-        # Where extents overlap, four times as many are allowed; where they touch, not.
+        # Where shift ranges overlap, four times as many are allowed; where they touch, not.
         ([(0, 9), (6, 8), (7, 9)], 2, [[0, 1, 2]]),
         ([(0, 9), (9, 11), (10, 12)], 2, [[0], [1, 2]]),
     ],
 )
-def test_by_hand(extents: list[Extent], most: int, expected: list[list[int]]) -> None:
-    found = grouped(extents, [2] * len(extents), 20, most)
+def test_by_hand(shift_ranges: list[Extent], most: int, expected: list[list[int]]) -> None:
+    found = grouped(shift_ranges, [2] * len(shift_ranges), 20, most)
     assert [sites for sites, _ in found] == expected
 
 

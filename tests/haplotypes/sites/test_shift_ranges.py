@@ -7,14 +7,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hapgpu.haplotypes.sites.columns import sites_of
-from hapgpu.haplotypes.sites.shift_ranges import LONGEST_SHIFT, extents_of
+from hapgpu.haplotypes.sites.shift_ranges import LONGEST_SHIFT, shift_ranges_of
 from hapgpu.io.vcf.records import VcfRecord
 from tests.haplotypes.made_records import record, references_and_records
 from tests.haplotypes.made_references import slice_of
 
 
-def extents(text: str, records: list[VcfRecord], start: int = 0) -> list[tuple[int, int]]:
-    found = extents_of(sites_of(records), slice_of(text, start))
+def shift_ranges(text: str, records: list[VcfRecord], start: int = 0) -> list[tuple[int, int]]:
+    found = shift_ranges_of(sites_of(records), slice_of(text, start))
     return list(zip(found.starts.tolist(), found.ends.tolist(), strict=True))
 
 
@@ -34,7 +34,7 @@ def other_spellings(text: str, changed: str) -> list[tuple[int, int]]:
 def test_cover_every_other_spelling(case: tuple[str, list[VcfRecord]], start: int) -> None:
     text, records = case
     moved = [record(start + one.start, one.reference, *one.alternatives) for one in records]
-    for one, found in zip(records, extents(text, moved, start), strict=True):
+    for one, found in zip(records, shift_ranges(text, moved, start), strict=True):
         stretches = [(one.start, one.start + len(one.reference))]
         for alternative in one.alternatives:
             if alternative.isalpha():
@@ -44,7 +44,7 @@ def test_cover_every_other_spelling(case: tuple[str, list[VcfRecord]], start: in
 
 
 @pytest.mark.parametrize(
-    ("text", "one", "extent"),
+    ("text", "one", "shift_range"),
     [
         ("GGACTGG", record(3, "C", "T"), (3, 4)),
         ("GGACTGG", record(2, "ACT", "GCA"), (2, 5)),
@@ -66,23 +66,23 @@ def test_cover_every_other_spelling(case: tuple[str, list[VcfRecord]], start: in
         ("GNNNAT", record(0, "GN", "G"), (0, 4)),
     ],
 )
-def test_by_hand(text: str, one: VcfRecord, extent: tuple[int, int]) -> None:
-    assert extents(text, [one]) == [extent]
+def test_by_hand(text: str, one: VcfRecord, shift_range: tuple[int, int]) -> None:
+    assert shift_ranges(text, [one]) == [shift_range]
 
 
 def test_do_not_follow_a_repeat_for_ever() -> None:
     text = "A" * (3 * LONGEST_SHIFT)
     place = LONGEST_SHIFT + 500
-    assert extents(text, [record(place, "A", "AA")]) == [
+    assert shift_ranges(text, [record(place, "A", "AA")]) == [
         (place - LONGEST_SHIFT, place + LONGEST_SHIFT)
     ]
 
 
 def test_no_sites() -> None:
-    assert extents("ACGT", []) == []
+    assert shift_ranges("ACGT", []) == []
 
 
 @pytest.mark.parametrize("one", [record(9, "A", "C"), record(13, "AC", "A")])
 def test_refuse_sites_beyond_the_reference(one: VcfRecord) -> None:
     with pytest.raises(ValueError, match="sites beyond the reference at 10 to 14"):
-        extents("ACGT", [one], start=10)
+        shift_ranges("ACGT", [one], start=10)

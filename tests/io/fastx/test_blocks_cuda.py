@@ -23,13 +23,13 @@ def block_of(records: Sequence[bytes]) -> ReadBlock:
     return ReadBlock(text, is_fasta=True, first=1, name="made.fa")
 
 
-def in_parts_of(most_bytes: int, monkeypatch: pytest.MonkeyPatch, block: ReadBlock) -> Parts:
+def in_parts_of(max_bytes: int, monkeypatch: pytest.MonkeyPatch, block: ReadBlock) -> Parts:
     """Do what fails for more bytes; return the first record and the text of each part done."""
     cupy: Any = pytest.importorskip("cupy")
     from hapgpu.io.fastx import blocks_cuda  # noqa: PLC0415  (imports CuPy)
 
     def do(part: ReadBlock) -> Parts:
-        if part.text.size > most_bytes:
+        if part.text.size > max_bytes:
             raise cupy.cuda.memory.OutOfMemoryError(1, 1)
         return [(part.first, part.text.tobytes())]
 
@@ -40,10 +40,10 @@ def in_parts_of(most_bytes: int, monkeypatch: pytest.MonkeyPatch, block: ReadBlo
     return blocks_cuda.in_parts(block, GPU, do, join)
 
 
-@pytest.mark.parametrize("most_bytes", [len(RECORDS[-1]), 60, 100, 1000])
-def test_halves_until_they_fit(monkeypatch: pytest.MonkeyPatch, most_bytes: int) -> None:
-    parts = in_parts_of(most_bytes, monkeypatch, block_of(RECORDS))
-    assert all(len(text) <= most_bytes for _, text in parts)
+@pytest.mark.parametrize("max_bytes", [len(RECORDS[-1]), 60, 100, 1000])
+def test_halves_until_they_fit(monkeypatch: pytest.MonkeyPatch, max_bytes: int) -> None:
+    parts = in_parts_of(max_bytes, monkeypatch, block_of(RECORDS))
+    assert all(len(text) <= max_bytes for _, text in parts)
     assert b"".join(text for _, text in parts) == b"".join(RECORDS)
     for first, text in parts:
         assert text.startswith(b">r%d\n" % (first - 1))

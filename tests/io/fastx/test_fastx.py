@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 
 from hapgpu.errors import InputError
 from hapgpu.io.fastx.cpu import parse_block
-from hapgpu.io.fastx.limits import LONG_READS, SHORT_READS, ReadRules
+from hapgpu.io.fastx.limits import LONG_READS, SHORT_READS, ReadLimits
 from hapgpu.io.fastx.read_block import ReadBlock
 
 Row = tuple[bytes, bytes, bytes]
 
 
-def parse(text: bytes, rules: ReadRules = SHORT_READS, *, is_fasta: bool = False) -> list[Row]:
+def parse(text: bytes, rules: ReadLimits = SHORT_READS, *, is_fasta: bool = False) -> list[Row]:
     """Return name, bases and qualities of each read (of FASTA the last is empty)."""
     array = np.frombuffer(text, dtype=np.uint8)
     spans = parse_block(ReadBlock(array, is_fasta, 11, "r.fq"), rules)
@@ -212,7 +212,7 @@ def test_fault_in_fasta(text: bytes, message: str) -> None:
 
 
 def test_longest_read() -> None:
-    bases = b"A" * SHORT_READS.most_bases
+    bases = b"A" * SHORT_READS.max_bases
     ((_, found, _),) = parse(b">a\n" + bases + b"\n", is_fasta=True)
     assert found == bases
     with pytest.raises(InputError, match="'a': the read is longer than 1,000,000 bases"):

@@ -9,7 +9,7 @@ import pytest
 
 from hapgpu.errors import InputError
 from hapgpu.io.fastx.cpu import parse_block
-from hapgpu.io.fastx.limits import LONG_READS, SHORT_READS, ReadRules
+from hapgpu.io.fastx.limits import LONG_READS, SHORT_READS, ReadLimits
 from hapgpu.io.fastx.read_block import ReadBlock
 from hapgpu.io.fastx.spans import ReadSpans
 from tests.io.fastx.made_texts import corrupted, well_formed
@@ -17,7 +17,7 @@ from tests.io.fastx.made_texts import corrupted, well_formed
 pytestmark = pytest.mark.gpu
 
 
-def on_cpu(text: bytes, rules: ReadRules, *, is_fasta: bool) -> ReadSpans | None:
+def on_cpu(text: bytes, rules: ReadLimits, *, is_fasta: bool) -> ReadSpans | None:
     block = ReadBlock(np.frombuffer(text, dtype=np.uint8), is_fasta, 1, "r")
     try:
         return parse_block(block, rules)
@@ -25,7 +25,7 @@ def on_cpu(text: bytes, rules: ReadRules, *, is_fasta: bool) -> ReadSpans | None
         return None
 
 
-def check(text: bytes, rules: ReadRules = SHORT_READS, *, is_fasta: bool) -> bool:
+def check(text: bytes, rules: ReadLimits = SHORT_READS, *, is_fasta: bool) -> bool:
     """Compare both parsers, and tell whether they accept the text."""
     cupy = pytest.importorskip("cupy")
     from hapgpu.io.fastx.cuda import parse_text  # noqa: PLC0415  (needs CuPy)
@@ -66,7 +66,7 @@ def test_many_reads(is_fasta: bool) -> None:
 
 @pytest.mark.parametrize("excess", [0, 1])
 def test_longest_read_and_name(excess: int) -> None:
-    bases = b"A" * (SHORT_READS.most_bases + excess)
+    bases = b"A" * (SHORT_READS.max_bases + excess)
     assert check(b">a\n" + bases + b"\n", is_fasta=True) is not bool(excess)
     name = b"n" * (254 + excess)
     assert check(b">" + name + b"/1 x\nA\n", is_fasta=True) is not bool(excess)

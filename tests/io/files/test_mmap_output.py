@@ -15,7 +15,7 @@ from hapgpu.io.alignments import text_writer
 from hapgpu.io.alignments.text_writer import open_sam_text
 from hapgpu.io.bam.header import SamHeader
 from hapgpu.io.files import mmap_output
-from hapgpu.io.files.mmap_output import MappedWriter
+from hapgpu.io.files.mmap_output import MmapOutput
 from hapgpu.io.files.output import OutputFile
 
 PAGE = os.sysconf("SC_PAGE_SIZE")
@@ -32,7 +32,7 @@ def made_pieces() -> list[bytes]:
 
 
 def write(path: Path, pieces: Sequence[bytes], threads: int) -> None:
-    with OutputFile(path) as output, MappedWriter(output, threads) as writer:
+    with OutputFile(path) as output, MmapOutput(output, threads) as writer:
         for piece in pieces:
             writer.write(memoryview(piece))
 
@@ -68,7 +68,7 @@ def test_nothing_written_is_an_empty_file(tmp_path: Path, pieces: list[bytes]) -
 
 
 def test_a_piece_may_be_changed_once_it_is_written(tmp_path: Path) -> None:
-    with OutputFile(tmp_path / "out") as output, MappedWriter(output, 3) as writer:
+    with OutputFile(tmp_path / "out") as output, MmapOutput(output, 3) as writer:
         block = bytearray(5 * PAGE)
         for letter in b"ab":
             block[:] = bytes([letter]) * len(block)
@@ -96,11 +96,11 @@ def test_an_error_discards_the_file(tmp_path: Path) -> None:
     path = tmp_path / "out"
     path.write_bytes(b"what was there")
 
-    def fail(writer: MappedWriter) -> None:
+    def fail(writer: MmapOutput) -> None:
         writer.write(memoryview(b"some bytes"))
         raise KeyError
 
-    with pytest.raises(KeyError), OutputFile(path) as output, MappedWriter(output, 2) as writer:
+    with pytest.raises(KeyError), OutputFile(path) as output, MmapOutput(output, 2) as writer:
         fail(writer)
     assert list(tmp_path.iterdir()) == [path]
     assert path.read_bytes() == b"what was there"
@@ -112,12 +112,12 @@ def test_sam_is_the_same_with_any_number_of_threads(
 ) -> None:
     made: list[int] = []
 
-    class Watched(MappedWriter):
+    class Watched(MmapOutput):
         def __init__(self, output: OutputFile, threads: int) -> None:
             made.append(threads)
             super().__init__(output, threads)
 
-    monkeypatch.setattr(text_writer, "MappedWriter", Watched)
+    monkeypatch.setattr(text_writer, "MmapOutput", Watched)
     lines = [f"r{k}\t4\t*\t0\t0\t*\t*\t0\t0\tACGT\tIIII\n".encode() for k in range(500)]
     path = tmp_path / "out.sam"
     with open_sam_text(str(path), HEADER, copying_threads=threads) as sink:

@@ -16,7 +16,7 @@ from hapgpu.io.text.decimals import DECIMAL_WIDTH, put_decimal
 EXACT = Context(prec=1200)
 UNITS_OFF = Decimal("0.50001")
 LARGEST = float(np.finfo(np.float64).max)
-LEAST_NORMAL = float(np.finfo(np.float64).tiny)
+MIN_NORMAL = float(np.finfo(np.float64).tiny)
 LEAST = 5e-324
 
 
@@ -46,7 +46,7 @@ def check(value: float) -> None:
 @settings(max_examples=3000)
 @given(st.floats(allow_nan=False, allow_infinity=False).filter(bool))
 @example(LARGEST)
-@example(LEAST_NORMAL)
+@example(MIN_NORMAL)
 @example(LEAST)
 @example(-LARGEST)
 @example(-0.1)
@@ -80,7 +80,7 @@ def test_powers_of_ten_and_their_neighbours() -> None:
         power = float(f"1e{exponent}")
         for value in neighbourhood(power):
             check(value)
-        if power >= LEAST_NORMAL:
+        if power >= MIN_NORMAL:
             assert Decimal(decimal_text(power)) == Decimal(f"1e{exponent}")
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hapgpu.mapping.index.bwt import occurrence_blocks
-from hapgpu.mapping.index.fm_index import BLOCK, IndexData, SuffixSamples
+from hapgpu.mapping.index.fm_index import BLOCK, FMIndexArrays, SuffixSamples
 
 Change = Callable[[NDArray[Any]], NDArray[Any]]
 
@@ -26,14 +26,14 @@ _PARTS = {
 }
 
 
-def arrays_of(index: IndexData) -> list[str]:
+def arrays_of(index: FMIndexArrays) -> list[str]:
     """Name the arrays of an index."""
     if isinstance(index.suffixes, SuffixSamples):
         return [*_PARTS, "occurrences", "jump"]
     return [*list(_PARTS)[:5], "occurrences", "jump", "suffixes"]
 
 
-def with_array(index: IndexData, name: str, change: Change) -> IndexData:
+def with_array(index: FMIndexArrays, name: str, change: Change) -> FMIndexArrays:
     """Replace one array by what `change` makes of a copy."""
     if name not in _PARTS:
         return replace(index, **{name: change(getattr(index, name).copy())})
@@ -52,7 +52,7 @@ def put(place: int, value: int) -> Change:
     return changed
 
 
-def misleading(index: IndexData, seed: int) -> IndexData:
+def misleading(index: FMIndexArrays, seed: int) -> FMIndexArrays:
     """Make an index that is sound, and leads to anywhere: most walks to samples would not end."""
     generator = np.random.default_rng(seed)
     size, total = int(index.jump[-1]) - 1, int(index.contigs.offsets[-1])

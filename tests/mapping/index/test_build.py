@@ -17,7 +17,7 @@ from hapgpu.errors import DeviceError, InputError
 from hapgpu.mapping.index import build, bwt, encoding, prefix_doubling, suffix_array
 from hapgpu.mapping.index.build import build_index
 from hapgpu.mapping.index.files import save_index
-from hapgpu.mapping.index.fm_index import IndexData
+from hapgpu.mapping.index.fm_index import FMIndexArrays
 from hapgpu.runtime.devices import CpuDevice, CudaDevice
 from tests.mapping.index_oracle import (
     REFERENCES,
@@ -51,7 +51,7 @@ def ecoli(data_dir: Path) -> Path:
 
 
 @pytest.fixture(scope="module")
-def ecoli_index(ecoli: Path) -> IndexData:
+def ecoli_index(ecoli: Path) -> FMIndexArrays:
     return build_index(ecoli, CpuDevice())
 
 
@@ -101,7 +101,7 @@ def test_prefix_doubling_of_long_repeats(unit: int) -> None:
     )
 
 
-def test_suffixes_of_ecoli_are_sorted(ecoli: Path, ecoli_index: IndexData) -> None:
+def test_suffixes_of_ecoli_are_sorted(ecoli: Path, ecoli_index: FMIndexArrays) -> None:
     text, suffixes = ecoli_text(ecoli), ecoli_index.suffixes
     assert isinstance(suffixes, np.ndarray)
     np.testing.assert_array_equal(np.bincount(suffixes, minlength=text.size + 1), 1)
@@ -114,13 +114,15 @@ def test_suffixes_of_ecoli_are_sorted(ecoli: Path, ecoli_index: IndexData) -> No
     assert (np.diff(keys) > 0).all()
 
 
-def test_ecoli_is_sorted_the_same_by_prefix_doubling(ecoli: Path, ecoli_index: IndexData) -> None:
+def test_ecoli_is_sorted_the_same_by_prefix_doubling(
+    ecoli: Path, ecoli_index: FMIndexArrays
+) -> None:
     suffixes = prefix_doubling.sort_suffixes(ecoli_text(ecoli), np)
     np.testing.assert_array_equal(suffixes, ecoli_index.suffixes)
 
 
 def test_words_of_ecoli_begin_where_the_jump_table_says(
-    ecoli: Path, ecoli_index: IndexData
+    ecoli: Path, ecoli_index: FMIndexArrays
 ) -> None:
     text, suffixes, length = ecoli_text(ecoli), ecoli_index.suffixes, ecoli_index.jump_length
     assert isinstance(suffixes, np.ndarray)
@@ -131,7 +133,7 @@ def test_words_of_ecoli_begin_where_the_jump_table_says(
     np.testing.assert_array_equal(ecoli_index.jump, bounds)
 
 
-def test_counts_of_ecoli(ecoli: Path, ecoli_index: IndexData) -> None:
+def test_counts_of_ecoli(ecoli: Path, ecoli_index: FMIndexArrays) -> None:
     text, suffixes = ecoli_text(ecoli), ecoli_index.suffixes
     assert isinstance(suffixes, np.ndarray)
     assert suffixes[ecoli_index.primary] == 0
@@ -144,14 +146,14 @@ def test_counts_of_ecoli(ecoli: Path, ecoli_index: IndexData) -> None:
 
 
 def test_the_fasta_file_is_identified_as_it_lies_on_disk(
-    ecoli: Path, ecoli_index: IndexData
+    ecoli: Path, ecoli_index: FMIndexArrays
 ) -> None:
     content = ecoli.read_bytes()
     assert ecoli_index.fasta_bytes == len(content)
     assert ecoli_index.fasta_sha256 == hashlib.sha256(content).digest()
 
 
-def test_arrays_are_read_only(ecoli_index: IndexData) -> None:
+def test_arrays_are_read_only(ecoli_index: FMIndexArrays) -> None:
     bases = ecoli_index.bases
     for array in (ecoli_index.occurrences, ecoli_index.jump, bases.planes, bases.others):
         assert not array.flags.writeable
@@ -182,7 +184,7 @@ def test_reference_without_bases(tmp_path: Path) -> None:
 
 
 def test_reference_with_too_many_bases(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(build, "MOST_BASES", 1000)
+    monkeypatch.setattr(build, "MAX_BASES", 1000)
     build_index(write_fasta(tmp_path / "just.fa", ["ACGTN" * 100, "ACGTT" * 100]), CpuDevice())
     fasta = write_fasta(tmp_path / "long.fa", ["ACGTN" * 100, "ACGTT" * 100, "A"])
     with pytest.raises(InputError, match=r"long\.fa: 1,001 bases, but .* at most 1,000"):

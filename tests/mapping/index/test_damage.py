@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from hapgpu.errors import InputError
 from hapgpu.mapping.index.files import load_index, save_index
-from hapgpu.mapping.index.fm_index import IndexData
+from hapgpu.mapping.index.fm_index import FMIndexArrays
 from hapgpu.mapping.search import cpu
 from hapgpu.mapping.search.hits import SearchOptions
 from hapgpu.runtime.devices import CudaDevice
@@ -33,17 +33,17 @@ ANYWHERE = {"suffixes", "positions"}  # what they lead to is compared with the r
 REFERENCE = {"offsets", "planes", "others"}
 
 
-def reloaded(index: IndexData, folder: Path) -> IndexData:
+def reloaded(index: FMIndexArrays, folder: Path) -> FMIndexArrays:
     save_index(index, folder / "made.hgx")
     return load_index(folder / "made.hgx")
 
 
-def hits_of(index: IndexData) -> list[set[int]]:
+def hits_of(index: FMIndexArrays) -> list[set[int]]:
     found = cpu.search(index, pack(READS), SearchOptions())
     return [set(row.tolist()) for row in np.split(found.hits, found.offsets[1:-1])]
 
 
-def assert_no_false_hit(index: IndexData) -> None:
+def assert_no_false_hit(index: FMIndexArrays) -> None:
     for found, true in zip(hits_of(index), hits_of(FULL), strict=True):
         assert found <= true
 
@@ -83,7 +83,7 @@ WRONG: list[tuple[str, Change]] = [
 
 
 @pytest.mark.parametrize("index", [FULL, SAMPLED], ids=["full", "low memory"])
-def test_one_wrong_value(index: IndexData, tmp_path: Path) -> None:
+def test_one_wrong_value(index: FMIndexArrays, tmp_path: Path) -> None:
     present = arrays_of(index)
     assert {name for name, _ in WRONG} >= set(present) - ANYWHERE - REFERENCE
     for name, change in WRONG:
@@ -103,7 +103,7 @@ def test_every_count_and_every_rank(tmp_path: Path) -> None:
 @settings(max_examples=150)
 @given(data=st.data(), index=st.sampled_from([FULL, SAMPLED]))
 def test_any_values(
-    tmp_path_factory: pytest.TempPathFactory, data: st.DataObject, index: IndexData
+    tmp_path_factory: pytest.TempPathFactory, data: st.DataObject, index: FMIndexArrays
 ) -> None:
     name = data.draw(st.sampled_from(arrays_of(index)))
 
@@ -128,7 +128,7 @@ def test_any_values(
 
 @pytest.mark.parametrize("index", [FULL, SAMPLED], ids=["full", "low memory"])
 @pytest.mark.parametrize("seed", range(3))
-def test_rows_that_lead_anywhere(index: IndexData, seed: int, tmp_path: Path) -> None:
+def test_rows_that_lead_anywhere(index: FMIndexArrays, seed: int, tmp_path: Path) -> None:
     made = misleading(index, seed)
     loaded = reloaded(made, tmp_path)
     assert_same(loaded, made)
@@ -138,7 +138,7 @@ def test_rows_that_lead_anywhere(index: IndexData, seed: int, tmp_path: Path) ->
 @pytest.mark.gpu
 @pytest.mark.parametrize("index", [FULL, SAMPLED], ids=["full", "low memory"])
 @pytest.mark.parametrize("seed", range(3))
-def test_rows_that_lead_anywhere_on_the_gpu(index: IndexData, seed: int) -> None:
+def test_rows_that_lead_anywhere_on_the_gpu(index: FMIndexArrays, seed: int) -> None:
     from hapgpu.mapping.search import cuda  # noqa: PLC0415  (only where there is a GPU)
 
     made, reads = misleading(index, seed), pack(READS)

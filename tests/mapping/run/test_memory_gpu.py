@@ -10,7 +10,7 @@ import pytest
 
 from hapgpu.errors import DeviceError
 from hapgpu.mapping.index.build import build_index
-from hapgpu.mapping.index.fm_index import IndexData
+from hapgpu.mapping.index.fm_index import FMIndexArrays
 from hapgpu.mapping.search import cpu
 from hapgpu.mapping.search.hits import HitBatch, SearchOptions
 from hapgpu.mapping.search.packed_reads import PackedReads
@@ -24,7 +24,7 @@ GPU = CudaDevice(0, "stand-in")
 
 
 @pytest.fixture(scope="module")
-def index(tmp_path_factory: pytest.TempPathFactory) -> IndexData:
+def index(tmp_path_factory: pytest.TempPathFactory) -> FMIndexArrays:
     return build_index(write_fasta(tmp_path_factory.mktemp("i") / "i.fa", CONTIGS), CpuDevice())
 
 
@@ -45,7 +45,7 @@ def test_slices_of_packed_reads() -> None:
 
 @pytest.mark.parametrize("fitting", [1, 7, 1000])
 def test_search_in_parts(
-    index: IndexData, cupy: ModuleType, monkeypatch: pytest.MonkeyPatch, fitting: int
+    index: FMIndexArrays, cupy: ModuleType, monkeypatch: pytest.MonkeyPatch, fitting: int
 ) -> None:
     from hapgpu.mapping.search import cuda  # noqa: PLC0415  (imports CuPy)
 
@@ -63,7 +63,7 @@ def test_search_in_parts(
 
 @pytest.mark.parametrize("fault", ["memory", "device"])
 def test_faults_become_device_errors(
-    index: IndexData, cupy: ModuleType, monkeypatch: pytest.MonkeyPatch, fault: str
+    index: FMIndexArrays, cupy: ModuleType, monkeypatch: pytest.MonkeyPatch, fault: str
 ) -> None:
     from hapgpu.mapping.run import cuda as run_cuda  # noqa: PLC0415  (imports CuPy)
     from hapgpu.mapping.search import cuda  # noqa: PLC0415  (imports CuPy)

@@ -11,7 +11,7 @@ import pytest
 from hapgpu.errors import DeviceError, InputError
 from hapgpu.io.fastx.read_block import ReadBlock
 from hapgpu.mapping.index.build import build_index
-from hapgpu.mapping.index.fm_index import IndexData
+from hapgpu.mapping.index.fm_index import FMIndexArrays
 from hapgpu.mapping.run.cpu import CpuMapper
 from hapgpu.mapping.sam.options import SamOptions
 from hapgpu.mapping.search import cpu
@@ -28,7 +28,7 @@ MIB = 1 << 20
 
 
 @pytest.fixture(scope="module")
-def index(tmp_path_factory: pytest.TempPathFactory) -> IndexData:
+def index(tmp_path_factory: pytest.TempPathFactory) -> FMIndexArrays:
     fasta = write_fasta(tmp_path_factory.mktemp("made") / "made.fa", CONTIGS)
     return build_index(fasta, CpuDevice())
 
@@ -51,7 +51,7 @@ def block_of(reads: list[str]) -> ReadBlock:
     )
 
 
-def test_few_candidates_at_a_time(index: IndexData, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_few_candidates_at_a_time(index: FMIndexArrays, monkeypatch: pytest.MonkeyPatch) -> None:
     from hapgpu.mapping.search import cuda  # noqa: PLC0415  (only where there is a GPU)
 
     reads = pack(READS)
@@ -63,7 +63,7 @@ def test_few_candidates_at_a_time(index: IndexData, monkeypatch: pytest.MonkeyPa
         assert_same_hits(found, expected if few > 1 else cpu.search(index, some, SearchOptions()))
 
 
-def test_many_hits_of_a_read(index: IndexData, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_many_hits_of_a_read(index: FMIndexArrays, monkeypatch: pytest.MonkeyPatch) -> None:
     from hapgpu.mapping.search import cuda  # noqa: PLC0415  (only where there is a GPU)
 
     reads = pack(READS)
@@ -73,7 +73,7 @@ def test_many_hits_of_a_read(index: IndexData, monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_little_memory_splits_blocks(
-    index: IndexData,
+    index: FMIndexArrays,
     limited: Callable[[int], CudaDevice],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -93,7 +93,9 @@ def test_little_memory_splits_blocks(
     assert (found.reads, found.mapped, found.hits) == (whole.reads, whole.mapped, whole.hits)
 
 
-def test_a_read_that_does_not_fit(index: IndexData, limited: Callable[[int], CudaDevice]) -> None:
+def test_a_read_that_does_not_fit(
+    index: FMIndexArrays, limited: Callable[[int], CudaDevice]
+) -> None:
     from hapgpu.mapping.run.cuda import CudaMapper  # noqa: PLC0415  (as above)
 
     mapper = CudaMapper(index, SearchOptions(), SamOptions(), limited(2 * MIB))
@@ -109,7 +111,7 @@ def test_an_index_that_does_not_fit(tmp_path: Path) -> None:
         CudaMapper(fresh, SearchOptions(), SamOptions(), CudaDevice(0, memory_limit=1000))
 
 
-def test_faults_are_told_as_on_the_cpu(index: IndexData) -> None:
+def test_faults_are_told_as_on_the_cpu(index: FMIndexArrays) -> None:
     from hapgpu.mapping.run.cuda import CudaMapper  # noqa: PLC0415  (as above)
 
     mapper = CudaMapper(index, SearchOptions(), SamOptions(), CudaDevice(0))

@@ -10,12 +10,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from hapgpu.io.fastx.spans import ReadSpans
-from hapgpu.mapping.index.fm_index import Contigs, IndexData, ReferenceBases
+from hapgpu.mapping.index.fm_index import Contigs, FMIndexArrays, ReferenceBases
 from hapgpu.mapping.sam.options import SamOptions
 from hapgpu.mapping.search.hits import (
     DELETION,
     INSERTION,
-    LEAST_READ_BASES,
+    MIN_READ_BASES,
     UNGAPPED,
     HitBatch,
 )
@@ -57,7 +57,7 @@ class Case:
     is_true: list[bool]
 
 
-def index_of(contigs: dict[str, str]) -> IndexData:
+def index_of(contigs: dict[str, str]) -> FMIndexArrays:
     """Make an index of which nothing is there but the reference."""
     reference = "".join(contigs.values()).upper()
     blocks = len(reference) // 64 + 4
@@ -80,7 +80,7 @@ def index_of(contigs: dict[str, str]) -> IndexData:
     )
     offsets = np.cumsum([0, *map(len, contigs.values())], dtype=np.int64)
     nothing = np.empty(0, dtype=np.uint32)
-    return IndexData(
+    return FMIndexArrays(
         Contigs(tuple(contigs), offsets), bases, nothing, 0, nothing, 0, nothing, 0, b""
     )
 
@@ -131,14 +131,14 @@ def sam_lines(case: Case, options: SamOptions) -> list[str]:
 def counts(case: Case, options: SamOptions) -> dict[str, int]:
     """Count what a mapped block counts."""
     told = [_wanted(hits, options) for hits in case.hits]
-    most = options.most_hits
+    most = options.max_hits
     return {
         "reads": len(case.reads),
         "mapped": sum(bool(hits) for hits in told),
         "hits": sum(map(len, told)),
         "records": len(sam_lines(case, options)),
         "cut": 0 if most is None else sum(len(hits) > most for hits in told),
-        "short": sum(len(read.bases) < LEAST_READ_BASES for read in case.reads),
+        "short": sum(len(read.bases) < MIN_READ_BASES for read in case.reads),
     }
 
 
@@ -157,7 +157,7 @@ def _hit_lines(
     best = sum(hit.distance == least for hit in hits)
     second = sum(hit.distance == least + 1 for hit in hits)
     told = _wanted(hits, options)
-    written = told[: options.most_hits]
+    written = told[: options.max_hits]
     lines = []
     for number, hit in enumerate(written, start=1):
         contig, begin = _place(contigs, hit.start)
@@ -170,7 +170,7 @@ def _hit_lines(
         fields += [f"AS:i:{penalty}", f"NH:i:{len(told)}", f"HI:i:{number}"]
         fields += [f"X0:i:{best}", f"X1:i:{second}"]
         if len(written) < len(told):
-            fields.append(f"XL:i:{options.most_hits}")
+            fields.append(f"XL:i:{options.max_hits}")
         lines.append("\t".join([*fields, *_read_group(options)]))
     return lines
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from hapgpu.mapping.sam.cpu import format_records
 from hapgpu.mapping.sam.mapping_quality import mapping_qualities
 from hapgpu.mapping.sam.options import SamOptions
-from hapgpu.mapping.sam.sam_block import MappedBlock
+from hapgpu.mapping.sam.sam_block import SamBlock
 from hapgpu.mapping.sam.tables import sam_tables
 from hapgpu.mapping.search.hits import DELETION, INSERTION, UNGAPPED
 from tests.mapping.sam.sam_oracle import (
@@ -33,14 +33,14 @@ from tests.mapping.sam.sam_oracle import (
 OPTIONS = st.builds(
     SamOptions,
     best=st.booleans(),
-    most_hits=st.none() | st.integers(1, 5),
+    max_hits=st.none() | st.integers(1, 5),
     unmapped=st.booleans(),
     read_group=st.none() | st.sampled_from(["x", "lane 1"]),
 )
 SEEDS = st.integers(0, 2**32 - 1)
 
 
-def formatted(case: Case, options: SamOptions) -> MappedBlock:
+def formatted(case: Case, options: SamOptions) -> SamBlock:
     text, spans = text_of(case.reads)
     tables = sam_tables(index_of(case.contigs), options)
     return format_records(tables, text, spans, hit_batch(case.hits))
@@ -193,14 +193,14 @@ def test_cut_reads_say_so() -> None:
     hits = [Hit(1, start, 0, UNGAPPED, 2) for start in range(4)]
     case = one_read(Read("r", "ACGTACGTAC", "I" * 10), *hits)
     for most in (1, 3):
-        block = formatted(case, SamOptions(most_hits=most))
+        block = formatted(case, SamOptions(max_hits=most))
         lines = block.text.tobytes().decode().splitlines()
         assert len(lines) == block.records == most
         assert {tags_of(line)["XL"] for line in lines} == {str(most)}
         assert {tags_of(line)["NH"] for line in lines} == {"4"}
         assert (block.hits, block.cut) == (4, 1)
     for most in (4, None):
-        block = formatted(case, SamOptions(most_hits=most))
+        block = formatted(case, SamOptions(max_hits=most))
         assert b"XL:i" not in block.text.tobytes()
         assert (block.records, block.cut) == (4, 0)
 
@@ -208,7 +208,7 @@ def test_cut_reads_say_so() -> None:
 def test_limit_counts_what_best_leaves() -> None:
     hits = (Hit(0, 3, 0, UNGAPPED, 0), Hit(1, 5, 1, UNGAPPED, 0), Hit(1, 6, 0, UNGAPPED, 2))
     case = one_read(Read("r", "ACGTACGTAC", "I" * 10), *hits)
-    block = formatted(case, SamOptions(best=True, most_hits=1))
+    block = formatted(case, SamOptions(best=True, max_hits=1))
     assert (block.hits, block.records, block.cut) == (1, 1, 0)
     assert b"XL:i" not in block.text.tobytes()
 

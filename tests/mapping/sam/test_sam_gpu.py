@@ -31,8 +31,8 @@ pytestmark = pytest.mark.gpu
 OPTIONS = [
     SamOptions(),
     SamOptions(best=True, unmapped=False),
-    SamOptions(most_hits=2, read_group="lane 1"),
-    SamOptions(best=True, most_hits=40),
+    SamOptions(max_hits=2, read_group="lane 1"),
+    SamOptions(best=True, max_hits=40),
 ]
 
 

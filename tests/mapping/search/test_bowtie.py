@@ -18,15 +18,15 @@ import pytest
 
 from hapgpu.mapping.index.build import build_index
 from hapgpu.mapping.search import cpu
-from hapgpu.mapping.search.hits import LEAST_READ_BASES, SearchOptions
+from hapgpu.mapping.search.hits import MIN_READ_BASES, SearchOptions
 from hapgpu.runtime.devices import CpuDevice
 from tests.mapping.made_reads import make_contigs, make_reads, write_fasta
 from tests.mapping.search_oracle import pack
 
-MOST_BASES = 1000
+MAX_BASES = 1000
 BASES = list(b"ACGT")
 
-Placement = tuple[int, int, int, int]
+HitPlacement = tuple[int, int, int, int]
 """Number of the read, strand, number of the contig, start."""
 
 pytestmark = pytest.mark.skipif(
@@ -35,7 +35,7 @@ pytestmark = pytest.mark.skipif(
 )
 
 
-def placements_by_bowtie(fasta: Path, reads: Sequence[str], errors: int) -> list[Placement]:
+def placements_by_bowtie(fasta: Path, reads: Sequence[str], errors: int) -> list[HitPlacement]:
     folder = fasta.parent
     queries, index, output = folder / "reads.fa", folder / "index", folder / "hits.txt"
     queries.write_text("".join(f">{number}\n{read}\n" for number, read in enumerate(reads)))
@@ -54,7 +54,7 @@ def placements_by_bowtie(fasta: Path, reads: Sequence[str], errors: int) -> list
 
 def placements_by_hapgpu(
     fasta: Path, contigs: Sequence[str], reads: Sequence[str], errors: int
-) -> list[Placement]:
+) -> list[HitPlacement]:
     index = build_index(fasta, CpuDevice())
     found = cpu.search(index, pack(reads), SearchOptions(errors, indels=False))
     numbers = np.searchsorted(index.contigs.offsets, found.starts, side="right") - 1
@@ -72,7 +72,7 @@ def placements_by_hapgpu(
 
 
 def is_fit_for_bowtie(read: str) -> bool:
-    return LEAST_READ_BASES <= len(read) <= MOST_BASES and set(read.upper()) <= set("ACGT")
+    return MIN_READ_BASES <= len(read) <= MAX_BASES and set(read.upper()) <= set("ACGT")
 
 
 @pytest.mark.parametrize("errors", [0, 1])

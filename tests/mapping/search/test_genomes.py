@@ -17,7 +17,7 @@ import pytest
 from numpy.typing import NDArray
 
 from hapgpu.mapping.index.build import build_index
-from hapgpu.mapping.index.fm_index import IndexData
+from hapgpu.mapping.index.fm_index import FMIndexArrays
 from hapgpu.mapping.search import cpu
 from hapgpu.mapping.search.hits import (
     DELETION,
@@ -41,12 +41,12 @@ WGSIM_MD5 = "c4f0c57e36eb61bae0f78dbdf1d882d2"
 
 
 @pytest.fixture(scope="module", params=[False, True], ids=["full", "low_memory"])
-def ecoli(request: pytest.FixtureRequest, data_dir: Path) -> IndexData:
+def ecoli(request: pytest.FixtureRequest, data_dir: Path) -> FMIndexArrays:
     return build_index(data_dir / ECOLI, CpuDevice(), low_memory=request.param)
 
 
 @pytest.fixture(scope="module")
-def human(data_dir: Path) -> IndexData:
+def human(data_dir: Path) -> FMIndexArrays:
     """63 million bases, of which all but 1.3 million are N."""
     return build_index(data_dir / HUMAN, CpuDevice())
 
@@ -59,28 +59,28 @@ def read_fastq(data_dir: Path, stem: str) -> list[str]:
     return reads
 
 
-def least_distances(batch: HitBatch) -> NDArray[np.int64]:
+def min_distances(batch: HitBatch) -> NDArray[np.int64]:
     """int64[n]: of the hits of each read, 2 for reads without hits."""
     best = np.full(batch.offsets.size - 1, 2)
     np.minimum.at(best, np.repeat(np.arange(best.size), np.diff(batch.offsets)), batch.distances)
     return best
 
 
-def test_ecoli_reads(ecoli: IndexData, data_dir: Path) -> None:
+def test_ecoli_reads(ecoli: FMIndexArrays, data_dir: Path) -> None:
     found = cpu.search(ecoli, pack(read_fastq(data_dir, "ecoli_corrected")), ALL)
     # So many fit exactly, with one error and not at all, as the note on these data says.
-    assert np.bincount(least_distances(found)).tolist() == [56210, 107, 3]
+    assert np.bincount(min_distances(found)).tolist() == [56210, 107, 3]
 
 
-def test_human_reads_that_fit_exactly(human: IndexData, data_dir: Path) -> None:
+def test_human_reads_that_fit_exactly(human: FMIndexArrays, data_dir: Path) -> None:
     reads = read_fastq(data_dir, "NA12878.chr20_dev")
-    distances = least_distances(cpu.search(human, pack(reads), ALL))
+    distances = min_distances(cpu.search(human, pack(reads), ALL))
     # `bwa mem` 0.7.17 without pairing reports as many alignments with NM 0 and without clips.
     assert (distances == 0).sum() == 20131
 
 
 def test_alignments_of_human_reads_with_one_error_are_hits(
-    human: IndexData, data_dir: Path
+    human: FMIndexArrays, data_dir: Path
 ) -> None:
     with pysam.AlignmentFile(str(data_dir / HUMAN_ALIGNMENTS)) as file:
         records = [record for record in file if _has_at_most_one_error(record)]
@@ -125,7 +125,7 @@ def test_human_reads_against_the_textbook_search(data_dir: Path, tmp_path: Path)
 @pytest.fixture(scope="module")
 def simulated(
     data_dir: Path, tmp_path_factory: pytest.TempPathFactory
-) -> tuple[IndexData, PackedReads]:
+) -> tuple[FMIndexArrays, PackedReads]:
     """E. coli and a million reads of wgsim, an opt-in."""
     wgsim = shutil.which("wgsim")
     if os.environ.get("HAPGPU_TEST_WGSIM") != "1" or wgsim is None:
@@ -149,25 +149,27 @@ def _pack_equal_lines(lines: Sequence[bytes]) -> PackedReads:
     return pack_reads(np.frombuffer(b"".join(lines), dtype=np.uint8), starts, lengths)
 
 
-def test_a_million_simulated_reads(simulated: tuple[IndexData, PackedReads]) -> None:
+def test_a_million_simulated_reads(simulated: tuple[FMIndexArrays, PackedReads]) -> None:
     found = cpu.search(*simulated, ALL)
-    assert (least_distances(found) < 2).sum() == 888_177  # as Yara, Columba, RazerS 3 and bwa aln
+    assert (min_distances(found) < 2).sum() == 888_177  # as Yara, Columba, RazerS 3 and bwa aln
     kinds = np.bincount(found.kinds)
     assert kinds[UNGAPPED] == 959_536  # as bowtie -v 1 -a
     assert (kinds[INSERTION], kinds[DELETION]) == (2_092, 2_426)
 
 
 def test_a_million_simulated_reads_without_indels(
-    simulated: tuple[IndexData, PackedReads],
+    simulated: tuple[FMIndexArrays, PackedReads],
 ) -> None:
     found = cpu.search(*simulated, SearchOptions(indels=False))
     assert found.hits.size == 959_536
-    assert (least_distances(found) < 2).sum() == 884_347
+    assert (min_distances(found) < 2).sum() == 884_347
 
 
 @pytest.mark.gpu
 @pytest.mark.parametrize("options", EVERY_OPTION, ids=str)
-def test_ecoli_reads_on_the_gpu(ecoli: IndexData, data_dir: Path, options: SearchOptions) -> None:
+def test_ecoli_reads_on_the_gpu(
+    ecoli: FMIndexArrays, data_dir: Path, options: SearchOptions
+) -> None:
     from hapgpu.mapping.search import cuda  # noqa: PLC0415  (only where there is a GPU)
 
     reads = pack(read_fastq(data_dir, "ecoli_corrected"))

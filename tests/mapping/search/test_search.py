@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hapgpu.mapping.index.build import build_index
-from hapgpu.mapping.index.fm_index import IndexData
+from hapgpu.mapping.index.fm_index import FMIndexArrays
 from hapgpu.mapping.search import cpu
-from hapgpu.mapping.search.hits import LEAST_READ_BASES, SearchOptions
+from hapgpu.mapping.search.hits import MIN_READ_BASES, SearchOptions
 from hapgpu.runtime.devices import CpuDevice, CudaDevice
 from tests.mapping.made_reads import (
     make_contigs,
@@ -28,7 +28,9 @@ READS = [read for group in GROUPS.values() for read in group]
 
 
 @pytest.fixture(scope="module", params=[False, True], ids=["full", "low_memory"])
-def index(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> IndexData:
+def index(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> FMIndexArrays:
     path = write_fasta(tmp_path_factory.mktemp("reference") / "made.fa", CONTIGS)
     return build_index(path, CpuDevice(), low_memory=request.param)
 
@@ -39,7 +41,7 @@ def oracle() -> Oracle:
 
 
 @pytest.mark.parametrize("options", EVERY_OPTION, ids=str)
-def test_made_reads(index: IndexData, oracle: Oracle, options: SearchOptions) -> None:
+def test_made_reads(index: FMIndexArrays, oracle: Oracle, options: SearchOptions) -> None:
     assert_same_hits(cpu.search(index, pack(READS), options), oracle.expected(options))
 
 
@@ -54,7 +56,7 @@ def test_made_reads_have_hits_of_every_kind(oracle: Oracle) -> None:
     assert seen == {(d, s, k) for d, k in ((0, 1), (1, 0), (1, 1), (1, 2)) for s in (0, 1)}
 
 
-def test_hits_of_a_read_do_not_depend_on_the_others(index: IndexData, oracle: Oracle) -> None:
+def test_hits_of_a_read_do_not_depend_on_the_others(index: FMIndexArrays, oracle: Oracle) -> None:
     expected = oracle.expected()
     for first in range(0, len(READS), 97):
         found = cpu.search(index, pack(READS[first : first + 1]), SearchOptions())
@@ -63,8 +65,8 @@ def test_hits_of_a_read_do_not_depend_on_the_others(index: IndexData, oracle: Or
         )
 
 
-def test_reads_too_short_and_no_reads(index: IndexData) -> None:
-    short = ["", "A", "A" * (LEAST_READ_BASES - 1)]
+def test_reads_too_short_and_no_reads(index: FMIndexArrays) -> None:
+    short = ["", "A", "A" * (MIN_READ_BASES - 1)]
     assert cpu.search(index, pack(short), SearchOptions()).offsets.tolist() == [0, 0, 0, 0]
     assert cpu.search(index, pack([]), SearchOptions()).offsets.tolist() == [0]
 
@@ -112,7 +114,7 @@ def test_tiny_references(letters: str, tmp_path: Path) -> None:
 
 @pytest.mark.gpu
 @pytest.mark.parametrize("options", EVERY_OPTION, ids=str)
-def test_made_reads_on_the_gpu(index: IndexData, options: SearchOptions) -> None:
+def test_made_reads_on_the_gpu(index: FMIndexArrays, options: SearchOptions) -> None:
     from hapgpu.mapping.search import cuda  # noqa: PLC0415  (only where there is a GPU)
 
     reads = pack(READS)
@@ -138,10 +140,10 @@ def test_many_references_on_the_gpu(seed: int, tmp_path: Path) -> None:
 
 
 @pytest.mark.gpu
-def test_no_reads_and_short_reads_on_the_gpu(index: IndexData) -> None:
+def test_no_reads_and_short_reads_on_the_gpu(index: FMIndexArrays) -> None:
     from hapgpu.mapping.search import cuda  # noqa: PLC0415  (only where there is a GPU)
 
-    for reads in ([], [""], ["A" * (LEAST_READ_BASES - 1)]):
+    for reads in ([], [""], ["A" * (MIN_READ_BASES - 1)]):
         found = cuda.search(index, pack(reads), SearchOptions(), CudaDevice(0))
         assert found.offsets.tolist() == [0] * (len(reads) + 1)
         assert found.hits.dtype == np.uint64

@@ -21,7 +21,7 @@ from hapgpu.pairhmm.launch.layouts import (
     COLUMNS,
     LANES,
     LONGEST_HAPLOTYPE,
-    Layout,
+    LaneLayout,
     LayoutPlan,
     plan_layouts,
 )
@@ -344,7 +344,7 @@ def test_agrees_with_the_cpu(mixed_batch: HmmBatch, large_batch: HmmBatch) -> No
         assert_close(on_gpu(batch), log10_likelihoods(batch, CPU))
 
 
-def one_layout_for_all(layout: Layout) -> Callable[..., LayoutPlan]:
+def one_layout_for_all(layout: LaneLayout) -> Callable[..., LayoutPlan]:
     def plan(lengths: NDArray[np.int64], *_: object) -> LayoutPlan:
         return LayoutPlan((layout,), (lengths > layout.width).astype(np.int32))
 
@@ -356,7 +356,7 @@ def one_layout_for_all(layout: Layout) -> Callable[..., LayoutPlan]:
 @pytest.mark.usefixtures("cuda")
 def test_every_layout(columns: int, lanes: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Haplotypes that fill it, leave a column or most of it free, or are too long for it."""
-    layout = Layout(columns, lanes)
+    layout = LaneLayout(columns, lanes)
     rng = np.random.default_rng(100 * columns + lanes)
     source = genome(rng, layout.width + 1)
     lengths = {1, 2, columns, columns + 1, layout.width - 1, layout.width, layout.width + 1}

@@ -16,7 +16,7 @@ from hapgpu.pairhmm.launch.layouts import (
     LANES,
     LONGEST_HAPLOTYPE,
     WARP_LANES,
-    Layout,
+    LaneLayout,
     LayoutPlan,
     plan_layouts,
 )
@@ -123,30 +123,30 @@ def test_no_other_layout_is_cheaper(length: int) -> None:
         layout
         for columns in COLUMNS
         for lanes in LANES
-        if (layout := Layout(columns, lanes)).width >= length
+        if (layout := LaneLayout(columns, lanes)).width >= length
     ]
     assert chosen.layouts[0].cost == min(layout.cost for layout in fitting)
 
 
 @given(st.sampled_from(COLUMNS[:-1]), st.sampled_from(LANES[:-1]))
 def test_more_columns_or_lanes_cost_more(columns: int, lanes: int) -> None:
-    layout = Layout(columns, lanes)
-    wider = Layout(COLUMNS[COLUMNS.index(columns) + 1], lanes)
-    more_lanes = Layout(columns, 2 * lanes)
+    layout = LaneLayout(columns, lanes)
+    wider = LaneLayout(COLUMNS[COLUMNS.index(columns) + 1], lanes)
+    more_lanes = LaneLayout(columns, 2 * lanes)
     assert layout.cost < min(wider.cost, more_lanes.cost)
     # The same width by more lanes: more rows to begin and end, and more of what a row costs.
     if 2 * columns in COLUMNS:
-        assert Layout(2 * columns, lanes).cost < more_lanes.cost
+        assert LaneLayout(2 * columns, lanes).cost < more_lanes.cost
 
 
 @pytest.mark.parametrize("lanes", LANES)
 def test_groups_fill_a_warp(lanes: int) -> None:
-    assert Layout(4, lanes).groups * lanes == WARP_LANES
+    assert LaneLayout(4, lanes).groups * lanes == WARP_LANES
 
 
 @given(st.sampled_from(COLUMNS), st.sampled_from(LANES))
 def test_masks_have_a_bit_for_each_letter_and_column(columns: int, lanes: int) -> None:
-    layout = Layout(columns, lanes)
+    layout = LaneLayout(columns, lanes)
     assert 32 * layout.mask_words >= 4 * layout.width
 
 
@@ -195,21 +195,21 @@ any_batch = st.builds(
 
 @given(any_batch, st.integers(1, 5000), st.integers(1, 200))
 @example(make_batch(ODD_REGIONS), 1, 1)
-def test_pieces_are_the_batch(batch: HmmBatch, most_cells: int, most_bases: int) -> None:
-    pieces = list(pieces_of(batch, most_cells, most_bases))
+def test_pieces_are_the_batch(batch: HmmBatch, max_cells: int, max_bases: int) -> None:
+    pieces = list(pieces_of(batch, max_cells, max_bases))
     assert_are_the_batch(pieces, batch)
     for piece in pieces:
         if len(piece.reads) > 1:
-            assert piece.cells <= most_cells
-            assert piece.reads.bases.data.size <= most_bases
+            assert piece.cells <= max_cells
+            assert piece.reads.bases.data.size <= max_bases
 
 
 @given(any_batch)
 def test_regions_within_bounds_are_not_cut(batch: HmmBatch) -> None:
     regions = [batch.slice(k, k + 1) for k in range(len(batch))]
-    most_cells = max(1, *(region.cells for region in regions))
-    most_bases = max(1, *(region.reads.bases.data.size for region in regions))
-    pieces = list(pieces_of(batch, most_cells, most_bases))
+    max_cells = max(1, *(region.cells for region in regions))
+    max_bases = max(1, *(region.reads.bases.data.size for region in regions))
+    pieces = list(pieces_of(batch, max_cells, max_bases))
     assert sum(len(piece) for piece in pieces) == len(batch)
 
 

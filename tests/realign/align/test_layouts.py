@@ -10,50 +10,48 @@ from hypothesis import strategies as st
 from hapgpu.realign.align.layouts import (
     ROWS_PER_WORD,
     WARP_LANES,
-    Layout,
+    LaneLayout,
     choose_grid,
     choose_layout,
     scratch_layout,
 )
 
-MOST_COLUMNS = st.sampled_from([8, 20])
+MAX_COLUMNS = st.sampled_from([8, 20])
 LENGTHS = st.integers(1, 5000)
 
 
-def assert_fits(layout: Layout, query_length: int, most_columns: int) -> None:
+def assert_fits(layout: LaneLayout, query_length: int, max_columns: int) -> None:
     assert layout.lanes in {1, 2, 4, 8, 16, 32}
     assert layout.groups * layout.lanes == WARP_LANES
-    assert 1 <= layout.columns <= most_columns
+    assert 1 <= layout.columns <= max_columns
     # Every slot has `columns` columns of the query or one less.
     slots = layout.lanes * layout.stripes
     assert slots * (layout.columns - 1) < query_length <= slots * layout.columns
     # A second stripe is for queries that a whole warp cannot hold.
-    assert layout.stripes == 1 or query_length > WARP_LANES * most_columns
+    assert layout.stripes == 1 or query_length > WARP_LANES * max_columns
     assert layout.stripes == 1 or layout.lanes == WARP_LANES
 
 
-@pytest.mark.parametrize("most_columns", [8, 20])
-def test_layouts_of_all_lengths_fit(most_columns: int) -> None:
+@pytest.mark.parametrize("max_columns", [8, 20])
+def test_layouts_of_all_lengths_fit(max_columns: int) -> None:
     for query_length in range(1, 5001):
         for rows in (1, 64, 512, 8192):
-            layout = choose_layout(query_length, rows, most_columns)
-            assert_fits(layout, query_length, most_columns)
+            layout = choose_layout(query_length, rows, max_columns)
+            assert_fits(layout, query_length, max_columns)
 
 
-@given(st.integers(1, 10**6), st.integers(1, 10**6), MOST_COLUMNS)
-def test_layouts_fit(query_length: int, rows: int, most_columns: int) -> None:
-    assert_fits(choose_layout(query_length, rows, most_columns), query_length, most_columns)
+@given(st.integers(1, 10**6), st.integers(1, 10**6), MAX_COLUMNS)
+def test_layouts_fit(query_length: int, rows: int, max_columns: int) -> None:
+    assert_fits(choose_layout(query_length, rows, max_columns), query_length, max_columns)
 
 
-@given(LENGTHS, LENGTHS, MOST_COLUMNS)
-def test_no_layout_of_one_stripe_is_cheaper(
-    query_length: int, rows: int, most_columns: int
-) -> None:
-    chosen = choose_layout(query_length, rows, most_columns)
+@given(LENGTHS, LENGTHS, MAX_COLUMNS)
+def test_no_layout_of_one_stripe_is_cheaper(query_length: int, rows: int, max_columns: int) -> None:
+    chosen = choose_layout(query_length, rows, max_columns)
     for lanes in (1, 2, 4, 8, 16, 32):
         columns = -(-query_length // lanes)
-        if columns <= most_columns and lanes <= query_length:
-            assert chosen.cost(rows) <= Layout(columns, lanes, 1).cost(rows)
+        if columns <= max_columns and lanes <= query_length:
+            assert chosen.cost(rows) <= LaneLayout(columns, lanes, 1).cost(rows)
 
 
 @given(
@@ -67,8 +65,8 @@ def test_no_layout_of_one_stripe_is_cheaper(
 def test_sections_hold_what_the_kernel_writes(
     *, query_length: int, rows: int, columns_and_words: tuple[int, int], with_trace: bool
 ) -> None:
-    most_columns, score_words = columns_and_words
-    layout = choose_layout(query_length, rows, most_columns)
+    max_columns, score_words = columns_and_words
+    layout = choose_layout(query_length, rows, max_columns)
     scratch = scratch_layout(
         layout, rows, query_length, score_words=score_words, with_trace=with_trace
     )

@@ -125,7 +125,7 @@ def test_table_does_not_depend_on_batches(some: list[Move], random: Random) -> N
         same_name = [x.new for x in some if x.name == move.name]
         assert sorted(other.of_name(hashed).positions.tolist()) == sorted(same_name)
     assert len(table) == len(some)
-    assert table.most_left == max([0, *(move.old - move.new for move in some)])
+    assert table.max_left_shift == max([0, *(move.old - move.new for move in some)])
 
 
 def hits_of(rows: list[Row], table: MoveTable, threads: int = 1) -> MoveHits:
@@ -187,7 +187,7 @@ def test_an_empty_table() -> None:
     for parts in ([], [Moves.none()], [Moves.none(), Moves.none()]):
         table = table_of(parts)
         assert len(table) == 0
-        assert table.most_left == 0
+        assert table.max_left_shift == 0
         hits = hits_of([Move("read", 1, 0, 5, 5).row(has_sa=True)], table)
         assert not hits.concerned.any()
         assert hits.own.tolist() == hits.mates.tolist() == [NOT_MOVED]

@@ -7,15 +7,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hapgpu.arrays.ragged import offsets_of
-from hapgpu.haplotypes.pairing.pairs import Candidates
+from hapgpu.haplotypes.pairing.pairs import ReadHaplotypePairs
 from hapgpu.realign.selection.by_score import NO_SCORE, first_of_best, second_scores
 
 SCORES = st.lists(st.lists(st.integers(-3, 3), max_size=5), max_size=6)
 
 
-def candidates_of(values: list[list[int]]) -> Candidates:
+def candidates_of(values: list[list[int]]) -> ReadHaplotypePairs:
     offsets = offsets_of([len(row) for row in values])
-    return Candidates(offsets, np.zeros(offsets[-1], dtype=np.int32))
+    return ReadHaplotypePairs(offsets, np.zeros(offsets[-1], dtype=np.int32))
 
 
 @given(SCORES, st.sampled_from([0, 1, 1.5]))

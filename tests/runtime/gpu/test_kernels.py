@@ -14,7 +14,7 @@ import pytest
 from cupy.cuda import nvrtc
 
 from hapgpu.errors import DeviceError
-from hapgpu.realign.align.cuda import MOST_COLUMNS, ScoreType, kernel_for
+from hapgpu.realign.align.cuda import MAX_COLUMNS, ScoreType, kernel_for
 from hapgpu.runtime.gpu import launch as gpu_launch
 from hapgpu.runtime.gpu.compiler import (
     compile_kernel,
@@ -56,17 +56,17 @@ def test_smoke_kernel_compiles(number: int) -> None:
 
 
 @pytest.mark.parametrize("number", ARCHITECTURES)
-@pytest.mark.parametrize("score_type", MOST_COLUMNS)
+@pytest.mark.parametrize("score_type", MAX_COLUMNS)
 def test_aligner_compiles(number: int, score_type: ScoreType) -> None:
     for with_trace in (True, False):
-        kernel = kernel_for(MOST_COLUMNS[score_type], score_type, with_trace=with_trace)
+        kernel = kernel_for(MAX_COLUMNS[score_type], score_type, with_trace=with_trace)
         compiled = compile_kernel(kernel, architecture(number))
         assert is_elf(compiled.cubin)
         assert compiled.lowered_name.encode() in compiled.cubin
         assert 0 < usage(compiled).registers <= 255
 
 
-@pytest.mark.parametrize("score_type", MOST_COLUMNS)
+@pytest.mark.parametrize("score_type", MAX_COLUMNS)
 def test_aligner_compiles_for_few_columns(score_type: ScoreType) -> None:
     for columns in range(1, 6):  # 1 is a case of its own, and four bases share a register
         kernel = kernel_for(columns, score_type, with_trace=True)

@@ -25,9 +25,9 @@ from hapgpu.io.bam.overlap import Intervals
 _BAI_MAGIC: Final = b"BAI\1"
 _CSI_MAGIC: Final = b"CSI\1"
 _MAX_BINNED_BITS: Final = 62
-_LEAST_REFERENCE_BYTES: Final = 4
+_MIN_REFERENCE_BYTES: Final = 4
 _PSEUDO_CHUNKS: Final = 2
-_MOST_BEHIND: Final = 1 << 17
+_MAX_BEHIND: Final = 1 << 17
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,7 +189,7 @@ class BinIndex:
             if min(min_shift, depth, more) < 0 or self._binning.bits > _MAX_BINNED_BITS:
                 raise ValueError("impossible bins")
         (self._references,) = struct.unpack_from("<i", data, at)
-        if not 0 <= self._references <= len(data) // _LEAST_REFERENCE_BYTES:
+        if not 0 <= self._references <= len(data) // _MIN_REFERENCE_BYTES:
             raise ValueError("impossible number of references")
         columns = IndexColumns.empty(len(data), self._references)
         text = read_only(np.frombuffer(data, dtype=np.uint8))
@@ -211,7 +211,7 @@ class BinIndex:
         """
         rest = size - self._end
         has_end = self._is_whole and self._columns.chunks.size > 0
-        return rest >= 0 and (rest <= _MOST_BEHIND or not has_end)
+        return rest >= 0 and (rest <= _MAX_BEHIND or not has_end)
 
     def chunks(self, intervals: Intervals) -> NDArray[np.int64]:
         """int64[n, 2]: virtual offsets of chunks that hold all records overlapping intervals."""

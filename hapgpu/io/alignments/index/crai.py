@@ -12,10 +12,10 @@ from hapgpu.io.files.compressed import open_inflated
 from hapgpu.io.files.file_state import FileState
 from hapgpu.io.files.record_limit import MAX_RECORD
 
-_MOST_KEPT: Final = 16
+_MAX_KEPT: Final = 16
 _FIELDS: Final = 6  # contig, start, span, offset of the container, of the slice in it, its bytes
 _NUMBER: Final = re.compile(rb"-?[0-9]{1,19}")
-_MOST_BEHIND: Final = 1 << 12
+_MAX_BEHIND: Final = 1 << 12
 """Bytes of a container's header, which offsets of slices leave out, and of the closing container.
 
 The header takes up to 56 bytes and 5 more for each slice (its landmark), the closing container 38:
@@ -36,7 +36,7 @@ def has_entries(index: Path, path: Path) -> bool:
     end = _last_end(index, FileState.of(index), path)
     if end is None:
         return False
-    if not 0 < FileState.of(path).size - end < _MOST_BEHIND:
+    if not 0 < FileState.of(path).size - end < _MAX_BEHIND:
         raise InputError(
             f"{index}: made of another file (its slices end elsewhere than {path}); run: samtools"
             f" index {path}"
@@ -44,7 +44,7 @@ def has_entries(index: Path, path: Path) -> bool:
     return True
 
 
-@lru_cache(_MOST_KEPT)
+@lru_cache(_MAX_KEPT)
 def _last_end(index: Path, _state: FileState, path: Path) -> int | None:
     """Return where the last slice ends, but for its container's header; None without slices."""
     with open_inflated(index, str(index)) as stream:

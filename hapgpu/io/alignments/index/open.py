@@ -21,7 +21,7 @@ from hapgpu.io.files.record_limit import MAX_RECORD
 from hapgpu.runtime.pool import Pool
 
 _GZIP_MAGIC: Final = b"\x1f\x8b"
-_MOST_KEPT: Final = 16
+_MAX_KEPT: Final = 16
 _SECOND: Final = 10**9  # in nanoseconds
 _READ_BYTES: Final = 1 << 20
 
@@ -76,7 +76,7 @@ def find_index(path: Path, kinds: Sequence[str]) -> Path:
     return found
 
 
-@lru_cache(_MOST_KEPT)
+@lru_cache(_MAX_KEPT)
 def _tell_age(index: Path, index_state: FileState, path: Path, state: FileState) -> None:
     """Warn, once, where samtools does: in whole seconds, the index was written before its file."""
     if index_state.written // _SECOND < state.written // _SECOND:
@@ -101,7 +101,7 @@ def _index_beside(path: Path, kinds: Sequence[str]) -> Path | None:
     return None
 
 
-@lru_cache(_MOST_KEPT)
+@lru_cache(_MAX_KEPT)
 def _loaded(index: Path, _state: FileState) -> BinIndex:
     return BinIndex(_contents(index))
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from hapgpu.arrays.batches import ReadBatch
 from hapgpu.arrays.bytes import Integer, copy_bytes
 from hapgpu.arrays.ragged import Ragged, offsets_of
-from hapgpu.arrays.ragged_view import rows_of
+from hapgpu.arrays.ragged_view import view_of
 from hapgpu.arrays.read_columns import ReadColumns
 from hapgpu.io.alignments.sam.tags import put_tags
 from hapgpu.io.bam.constants import MISSING_QUALITY
@@ -182,8 +182,8 @@ def format_records(batch: ReadBatch, header: SamHeader, pool: Pool) -> list[NDAr
     references = Ragged.from_sequences(
         name.encode("utf-8", "surrogateescape") for name in header.reference_names
     )
-    words = _Words(*rows_of(references), _OPERATIONS)
-    room = offsets_of(_most_text(columns, references))
+    words = _Words(*view_of(references), _OPERATIONS)
+    room = offsets_of(_max_text(columns, references))
 
     def put(start: int, stop: int) -> NDArray[np.uint8]:
         out = np.empty(int(room[stop] - room[start]), dtype=np.uint8)
@@ -193,7 +193,7 @@ def format_records(batch: ReadBatch, header: SamHeader, pool: Pool) -> list[NDAr
     return pool.over_rows(put, len(batch))
 
 
-def _most_text(columns: ReadColumns, references: Ragged) -> NDArray[np.int64]:
+def _max_text(columns: ReadColumns, references: Ragged) -> NDArray[np.int64]:
     """int64[n]: characters that the line of each read takes at most."""
     text = np.diff(columns.name_offsets)
     text += _OPERATION_TEXT * np.diff(columns.cigar_offsets)

@@ -67,7 +67,7 @@ class ConvertedInput:
         self._source = source
         self._reference = reference
         is_sam = source.format is ReadFormat.SAM
-        self._most_bytes = _SAM_BYTES + 2 * source.max_record if is_sam else None
+        self._max_bytes = _SAM_BYTES + 2 * source.max_record if is_sam else None
         self._is_closed = True
         self._feeder = Thread(target=self._feed, daemon=True)
         with ExitStack() as stack:
@@ -85,7 +85,7 @@ class ConvertedInput:
             else:
                 arguments += ["-"]
             stdin = _rewound(source.stream) if source.path else subprocess.PIPE
-            self._samtools = Samtools(arguments, stdin, subprocess.PIPE, self._most_bytes)
+            self._samtools = Samtools(arguments, stdin, subprocess.PIPE, self._max_bytes)
             stack.callback(self._samtools.close)
             if not source.path:
                 self._feeder.start()
@@ -162,7 +162,7 @@ class ConvertedInput:
         """Read the file again by one thread: only then does samtools count lines."""
         arguments = ["view", "-u", "-o", os.devnull, "-"]
         stdin = _rewound(self._source.stream)
-        again = Samtools(arguments, stdin, subprocess.DEVNULL, self._most_bytes)
+        again = Samtools(arguments, stdin, subprocess.DEVNULL, self._max_bytes)
         try:
             return again.failure()
         finally:

@@ -29,7 +29,7 @@ class Samtools:
         The command, such as `view`, and its own.
     stdin, stdout
         Descriptors, or what `subprocess` takes in their place.
-    most_bytes
+    max_bytes
         Of memory that it may take, if that is limited.
     """
 
@@ -38,7 +38,7 @@ class Samtools:
         arguments: Sequence[str | Path],
         stdin: int | None,
         stdout: int,
-        most_bytes: int | None = None,
+        max_bytes: int | None = None,
     ) -> None:
         with ExitStack() as stack:
             self._messages = tempfile.TemporaryFile()  # noqa: SIM115 (the stack closes it)
@@ -48,8 +48,8 @@ class Samtools:
             self._process, leftover = self._start(arguments, stdin, stdout, folder)
             stack.callback(leftovers.forget, leftover)
             stack.callback(self._end)
-            if most_bytes is not None:
-                _limit(self._process.pid, most_bytes)
+            if max_bytes is not None:
+                _limit(self._process.pid, max_bytes)
             self._stack = stack.pop_all()
 
     def _start(
@@ -109,8 +109,8 @@ def _kill(process: subprocess.Popen[bytes]) -> None:
     process.wait()
 
 
-def _limit(process: int, most_bytes: int) -> None:
+def _limit(process: int, max_bytes: int) -> None:
     """Limit the memory of a process, if it is not limited to less."""
     _, most = resource.prlimit(process, resource.RLIMIT_DATA)
-    soft = most_bytes if most == resource.RLIM_INFINITY else min(most_bytes, most)
+    soft = max_bytes if most == resource.RLIM_INFINITY else min(max_bytes, most)
     resource.prlimit(process, resource.RLIMIT_DATA, (soft, most))
