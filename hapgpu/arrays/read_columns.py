@@ -42,7 +42,7 @@ class ReadColumns(NamedTuple):
         base_counts: NDArray[np.int32],
         tag_lengths: NDArray[np.int32],
     ) -> ReadColumns:
-        """Allocate uninitialised columns for reads whose fields have these lengths, one row each."""
+        """Allocate columns for reads whose fields have these lengths, one row per read."""
         rows = name_lengths.size
         names, cigars = offsets_of(name_lengths), offsets_of(cigar_lengths)
         bases, tags = offsets_of(base_counts), offsets_of(tag_lengths)

@@ -161,10 +161,10 @@ def test_saved_and_loaded(
 @pytest.mark.parametrize(
     ("reads", "options", "error", "message"),
     [
-        ("ACGT", {}, UsageError, "give a list of reads"),
+        ("ACGT", {}, UsageError, "reads: not a list; give a list"),
         (["ACGT", 7], {}, UsageError, "read 1: of type int"),
         (["ACGT", "ACGÄ"], {}, InputError, "read 1: contains a non-ASCII character"),
-        (["ACGT", "A" * 1_000_001], {}, InputError, "read 1 has more than 1,000,000 bases"),
+        (["ACGT", "A" * 1_000_001], {}, InputError, "read 1: more than 1,000,000 bases"),
         (Ragged(np.zeros(3, np.int32), np.array([0, 3])), {}, UsageError, "int32"),
         (["ACGT"], {"errors": 2}, UsageError, "errors=2"),
         (["ACGT"], {"errors": -1}, UsageError, "errors=-1"),

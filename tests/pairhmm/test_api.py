@@ -265,8 +265,8 @@ BAD_DATA: dict[str, tuple[dict[str, Any], str]] = {
 BAD_KINDS: dict[str, tuple[dict[str, Any], str]] = {
     "a single read": ({"reads": "ACGT"}, "reads: not a list; give a list, even for one read"),
     "a single haplotype": ({"haplotypes": b"ACGT"}, "haplotypes: not a list; give a list"),
-    "no list": ({"reads": None}, "give a list of reads"),
-    "an iterator": ({"reads": iter(["ACGT"])}, "give a list of reads"),
+    "no list": ({"reads": None}, "reads: not a list; give a list"),
+    "an iterator": ({"reads": iter(["ACGT"])}, "reads: not a list; give a list"),
     "numbers for reads": ({"reads": ["ACGT", 5]}, "read 1: of type int; give str or bytes"),
     "Ragged of numbers": (
         {"haplotypes": Ragged.from_lengths(np.zeros(3), [3])},
