@@ -57,7 +57,7 @@ def compiled_index(index: FMIndexArrays) -> CompiledIndex:
 
 
 @njit_inlined
-def preceded(
+def backward_step(
     counts: NDArray[np.uint32],
     symbols: NDArray[np.uint64],
     primary: Integer,
@@ -101,7 +101,7 @@ def locate(
             low = (symbols[_4 * block + _2] >> (symbol & _63)) & _1
             high = (symbols[_4 * block + _3] >> (symbol & _63)) & _1
             steps += 1
-            before = preceded(counts, symbols, primary, low, high, row)
+            before = backward_step(counts, symbols, primary, low, high, row)
             row = before if steps < SAMPLING else np.uint64(0)
         word = row >> np.uint64(6)
         kept = popcount(marks[word] & ((_1 << (row & _63)) - _1))

@@ -58,7 +58,7 @@ def test_few_candidates_at_a_time(index: FMIndexArrays, monkeypatch: pytest.Monk
     expected = cpu.search(index, reads, SearchOptions())
     for few in (1, 100, 1000):
         some = reads if few > 1 else pack(READS[:3])
-        monkeypatch.setattr(cuda, "_CANDIDATES_AT_A_TIME", few)
+        monkeypatch.setattr(cuda, "_CANDIDATES_PER_STEP", few)
         found = cuda.search(index, some, SearchOptions(), CudaDevice(0))
         assert_same_hits(found, expected if few > 1 else cpu.search(index, some, SearchOptions()))
 
