@@ -1,4 +1,4 @@
-"""The read group that a user gives to all reads."""
+"""The read group of all reads of a run."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ _FIELD: Final = re.compile(r"[A-Za-z][A-Za-z0-9]:[ -~]+")
 
 @dataclass(frozen=True, slots=True)
 class ReadGroup:
-    """An @RG line of a header, without the newline, and the ID in it."""
+    """An @RG header line, without the newline, and its ID."""
 
     line: str
     identifier: str
 
 
 def parse_read_group(text: str) -> ReadGroup:
-    r"""Read a line such as `@RG\tID:x\tSM:y`, as bwa takes it: `\t` is a tab too.
+    r"""Parse a line such as `@RG\tID:x\tSM:y`; as in bwa, `\t` stands for a tab too.
 
     Raises
     ------
     UsageError
-        It is no @RG line, or has no ID.
+        The text is not an @RG line, has no ID, or has a malformed or repeated field.
     """
     kind, *fields = text.replace(r"\t", "\t").split("\t")
     named = fields_of("\t".join([kind, *fields]))
