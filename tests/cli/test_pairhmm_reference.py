@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,7 +13,6 @@ import pysam
 import pytest
 
 from hapgpu.cli import likelihoods as command
-from tests.cli.in_process import error_of_command
 from tests.cli.pairhmm_command import Row, lines_of, rows_of, status_of
 from tests.cli.realign_command import haplotypes_of, make_example
 from tests.pairhmm.extension_oracle import Locus, flanks, likelihoods
@@ -301,29 +299,3 @@ def test_real_reads(data_dir: Path, tmp_path: Path, sample: str) -> None:
     medians = [np.median([row.likelihood for row in rows]) for rows in (found, whole)]
     assert medians[0] > -10
     assert medians[1] < -50
-
-
-ERRORS = {
-    "missing reference": ("one", "absent.fa", ["absent.fa: no such file"]),
-    "missing index": ("one", "no_index.fa", ["no_index.fa.fai is missing", "samtools faidx"]),
-    "contig of the reads only": ("one", "other.fa", ["other.fa: no contig 'chr'"]),
-    "contig of the reference only": ("other", "reference.fa", ["reads.bam", "no contig", "other"]),
-    "contig of neither": ("nowhere", "other.fa", ["reads.bam", "no contig 'nowhere'"]),
-    "locus beyond the contig": ("beyond", "reference.fa", ["chr:651-701 ends beyond the 700"]),
-}
-
-
-@pytest.mark.parametrize("case", ERRORS)
-def test_errors(made: Made, tmp_path: Path, capsys: pytest.CaptureFixture[str], case: str) -> None:
-    loci = {"one": "chr:101-104", "other": "other:1-4", "nowhere": "nowhere:1-4"}
-    haplotypes, reference, said = ERRORS[case]
-    (tmp_path / "h.fa").write_text(f">h {loci.get(haplotypes, 'chr:651-701')}\nACGT\n")
-    shutil.copy(made["reference.fa"], tmp_path / "no_index.fa")
-    (tmp_path / "other.fa").write_text(">other\nACGT\n")
-    pysam.faidx(str(tmp_path / "other.fa"))
-    fasta = made["reference.fa"] if reference == "reference.fa" else tmp_path / reference
-    files = made["reads.bam"], tmp_path / "h.fa", "--reference", fasta
-    assert status_of(*files, "-o", tmp_path / "out.tsv", "--device", "cpu", "-q") == 1
-    line = error_of_command("pairhmm", capsys)
-    assert all(part in line for part in said)
-    assert not (tmp_path / "out.tsv").exists()

@@ -11,12 +11,22 @@ import pytest
 from tests.faults.child import Children
 from tests.faults.commands import COMMANDS
 from tests.faults.inputs import make_inputs
+from tests.faults.odd_files import make_odd_files
 
 
 @pytest.fixture(scope="session")
 def inputs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Folder of all inputs; nothing may be written there."""
     return make_inputs(tmp_path_factory.mktemp("inputs"), tmp_path_factory.mktemp("example"))
+
+
+@pytest.fixture(scope="session")
+def odd_files(inputs: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Folder of all inputs, and of files that something is wrong with; nothing may be written."""
+    folder = tmp_path_factory.mktemp("odd") / "files"
+    shutil.copytree(inputs, folder)
+    make_odd_files(folder)
+    return folder
 
 
 @pytest.fixture
