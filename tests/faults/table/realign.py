@@ -32,8 +32,7 @@ ROWS: Final = [
     row("wrong_reference", "realign_reference", "reference=alleles.fa", 1, "alleles.fa"),
     # Options.
     values("--min-score", "realign", ["2"]),
-    values("--best-by", "realign", ["luck"]),
-    row("unknown_best_by", "realign", "--best-by luck", 2, "'luck'"),
+    values("--best-by", "realign", ["luck"], "'luck'"),
     row("bad_scoring", "realign", "--scoring 1,2,3", 2, "1,2,3 ... read-to-haplotype"),
     row("unknown_scoring", "realign", "--scoring best", 2, "'best'"),
     row("huge_scoring", "realign", "--scoring 999999999,0,0,0", 2, "999999999"),
