@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from _pytest.mark import ParameterSet
 
-from tests.faults.checks import contents, refused
+from tests.faults.checks import refused, state
 from tests.faults.child import Children
 from tests.faults.commands import Command
 from tests.faults.running import Done, run
@@ -41,7 +41,7 @@ def test_fault(request: pytest.FixtureRequest, fault: Fault, command: Command, a
     folder: Path = request.getfixturevalue("folder" if fault.changes else "odd_files")
     attempt = Attempt(command, folder, about)
     fault.make(attempt)
-    before, names = contents(folder), {*folder.rglob("*")}
+    before = state(folder)
     children = request.getfixturevalue("children") if fault.limits else None
     try:
         done = attempted(attempt, fault, children)
@@ -57,8 +57,7 @@ def test_fault(request: pytest.FixtureRequest, fault: Fault, command: Command, a
     if fault.leaves_output:
         for ending in ("", *command.beside):
             (folder / f"{attempt.output}{ending}").unlink(missing_ok=True)
-    assert contents(folder) == before
-    assert {*folder.rglob("*")} == names
+    assert state(folder) == before
 
 
 def attempted(attempt: Attempt, fault: Fault, children: Children | None) -> Done:

@@ -146,7 +146,7 @@ def _both_to_stdout(alias: str) -> Callable[[Attempt], None]:
     def make(attempt: Attempt) -> None:
         both = attempt.folder / "both"
         both.write_bytes(b"")
-        attempt.stdout = both, "wb"
+        attempt.stdout = both, "r+b"
         attempt.output = ""
         attempt.statistics = _ALIASES[alias](both) if alias in _ALIASES else alias
 
