@@ -166,7 +166,7 @@ def test_bad_sequences(
     [
         ({"scoring": "best"}, "unknown scoring 'best'"),
         ({"overhang": "clip"}, "unknown overhang 'clip'"),
-        ({"device": "tpu"}, "unknown device 'tpu'"),
+        ({"device": "tpu"}, "device 'tpu': unknown"),
     ],
 )
 def test_unknown_names(options: dict[str, str], message: str) -> None:

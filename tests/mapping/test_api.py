@@ -168,7 +168,7 @@ def test_saved_and_loaded(
         (Ragged(np.zeros(3, np.int32), np.array([0, 3])), {}, UsageError, "int32"),
         (["ACGT"], {"errors": 2}, UsageError, "errors=2"),
         (["ACGT"], {"errors": -1}, UsageError, "errors=-1"),
-        (["ACGT"], {"device": "tpu"}, UsageError, "unknown device 'tpu'"),
+        (["ACGT"], {"device": "tpu"}, UsageError, "device 'tpu': unknown"),
         (["ACGT"], {"device": "cuda:4000"}, DeviceError, "cuda:4000"),
     ],
 )

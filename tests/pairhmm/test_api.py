@@ -285,7 +285,7 @@ BAD_KINDS: dict[str, tuple[dict[str, Any], str]] = {
     "fractions of a read": ({"base_qualities": [30, [0.5, 1]]}, "of type float64; give whole"),
     "another number of reads": ({"gap_continuation": [10]}, "2 reads .* gap continuations of 1"),
     "a row too many": ({"gap_continuation": [[10]] * 3}, "2 reads .* gap continuations of 3"),
-    "unknown device": ({"device": "tpu"}, "unknown device 'tpu'"),
+    "unknown device": ({"device": "tpu"}, "device 'tpu': unknown"),
 }
 
 

@@ -69,7 +69,7 @@ def test_faults_become_device_errors(
     from hapgpu.mapping.search import cuda  # noqa: PLC0415  (imports CuPy)
 
     error, told = {
-        "memory": (cupy.cuda.memory.OutOfMemoryError(1, 1), "too little memory: use --device cpu"),
+        "memory": (cupy.cuda.memory.OutOfMemoryError(1, 1), "too little memory; use --device cpu"),
         "device": (cupy.cuda.runtime.CUDARuntimeError(2), "stand-in.* failed"),
     }[fault]
 

@@ -14,7 +14,7 @@ def warnings_of_cache(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> pytest.LogCaptureFixture:
     """Let the cache say again what it has to say once."""
-    monkeypatch.setattr(cache, "_once", cache._Once())
+    monkeypatch.setattr(cache, "_first_warning", cache._FirstWarning())
     monkeypatch.setattr(logging.getLogger("hapgpu"), "propagate", True)
     monkeypatch.delenv("NUMBA_CACHE_DIR", raising=False)
     return caplog

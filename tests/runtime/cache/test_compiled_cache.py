@@ -17,7 +17,7 @@ from typing import Any
 import numba
 import pytest
 
-from hapgpu.runtime.cache import keep
+from hapgpu.runtime.cache import store
 from hapgpu.runtime.compiled_cache import CheckedCache
 
 ROOT = os.geteuid() == 0
@@ -114,7 +114,7 @@ def plant(folder: Path, mark: Path) -> Path:
     compiled = compiled_in(folder)
     assert compiled(1, 2) == 3
     file = only_file(folder)
-    keep(file, compiled._cache._cache_file._label, pickle.dumps(Bomb(mark)))
+    store(file, compiled._cache._cache_file._label, pickle.dumps(Bomb(mark)))
     return file
 
 
@@ -145,7 +145,7 @@ def check_goes_on_without(folder: Path | None, caplog: pytest.LogCaptureFixture)
     check_run(folder, expected_hits=0)
     check_run(folder, expected_hits=0)
     (message,) = caplog.messages
-    assert "set HAPGPU_CACHE_DIR to another folder" in message
+    assert "set HAPGPU_CACHE_DIR to another directory" in message
     return message
 
 
@@ -247,7 +247,7 @@ def test_a_folder_of_numbas_is_told_with_its_variable(
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
     check_run(tmp_path / "file", expected_hits=0)
     (message,) = caplog.messages
-    assert "set NUMBA_CACHE_DIR to another folder" in message
+    assert "set NUMBA_CACHE_DIR to another directory" in message
 
 
 COMPILE = """
@@ -279,8 +279,8 @@ def test_a_process_without_a_home(tmp_path: Path, *, quiet: bool) -> None:
     )
     assert ended.stdout == "261\n"
     told = (
-        "hapgpu map: there is no folder to keep compiled code in: this run compiles for itself; "
-        "set HAPGPU_CACHE_DIR to another folder\n"
+        "hapgpu map: no directory to store compiled code in; compiled for this run only; "
+        "set HAPGPU_CACHE_DIR to another directory\n"
     )
     assert ended.stderr == ("" if quiet else told)
     assert not [*tmp_path.iterdir()]
