@@ -1,4 +1,4 @@
-"""How fast BAM is read into columns and written from them."""
+"""Benchmark of reading and writing BAM."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ def benchmark_io(threads: int, seconds: float = 3.0) -> dict[str, float]:
     Parameters
     ----------
     threads
-        CPU threads used.
+        CPU threads to use.
     seconds
-        How long each of the measurements takes at least.
+        Minimum duration of each measurement.
 
     Returns
     -------
@@ -57,7 +57,7 @@ def benchmark_io(threads: int, seconds: float = 3.0) -> dict[str, float]:
 
 
 def _rate(task: Callable[[], None], seconds: float) -> float:
-    """Return reads per second of the fastest of several runs, the first of which is not timed."""
+    """Return reads per second of the fastest of several runs, after one run without timing."""
     task()
     best = float("inf")
     end = time.perf_counter() + seconds

@@ -85,13 +85,13 @@ def test_what_is_wrong_is_counted(
 def test_too_few_bases(tmp_path: Path) -> None:
     path = tmp_path / "made.fa"
     path.write_text(f">c\n{TILE[:3000]}N{TILE[:4000]}\n")
-    with pytest.raises(InputError, match=r"4,000 bases in a row without N.* takes 5,000"):
+    with pytest.raises(InputError, match=r"4,000 bases in a row without N, of 5,000 needed"):
         list(benchmark_genotype(CpuDevice(1), path))
 
 
 def test_too_many_copies(fasta: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(genotyping_files, "_LONGEST_CONTIG", 40_000)
-    with pytest.raises(UsageError, match=r"--copies: at most 3 of 12,000 bases"):
+    monkeypatch.setattr(genotyping_files, "_MAX_CONTIG", 40_000)
+    with pytest.raises(UsageError, match=r"--copies 4: .* at most 3 copies of 12,000 bases"):
         list(benchmark_genotype(CpuDevice(1), fasta, 4))
 
 

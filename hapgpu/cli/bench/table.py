@@ -53,7 +53,7 @@ def pairhmm_table(devices: Sequence[Device], choices: Choices) -> Table:
     def measured(device: Device) -> Iterable[pairhmm.Measurement]:
         if choices.batches is None:
             return pairhmm.benchmark_pairhmm(device)
-        return pairhmm.benchmark_regions(choices.batches, choices.copies or 1, device)
+        return pairhmm.benchmark_text_batches(choices.batches, choices.copies or 1, device)
 
     def row(line: pairhmm.Measurement) -> Iterable[object]:
         rates = (f"{line.seconds:.4g}", f"{line.gcups:.4g}")

@@ -31,10 +31,13 @@ def parse_read_group(text: str) -> ReadGroup:
     kind, *fields = text.replace(r"\t", "\t").split("\t")
     named = fields_of("\t".join([kind, *fields]))
     if kind != "@RG" or not named.get("ID"):
-        raise UsageError(rf"'{text}' is no read group: write it as in '@RG\tID:run1\tSM:sample'")
+        example = r"@RG\tID:run1\tSM:sample"
+        raise UsageError(
+            f"read group '{text}': not an @RG line with an ID; write it as '{example}'"
+        )
     for field in fields:
         if not _FIELD.fullmatch(field):
-            raise UsageError(f"the read group has a field '{field}', which is not TAG:VALUE")
+            raise UsageError(f"read group '{text}': field '{field}' is not TAG:VALUE; fix it")
     if len(named) < len(fields):
-        raise UsageError(f"the read group '{text}' has a field twice")
+        raise UsageError(f"read group '{text}': a field occurs twice; remove one")
     return ReadGroup("\t".join([kind, *fields]), named["ID"])
