@@ -1,7 +1,8 @@
 """What `hapgpu realign --reference` has to write, read by read: an oracle for the tests.
 
-By docs/realign.md, on the lines of SAM; shares no code with hapgpu but the textbook aligner and the
-textbook pair-HMM. What records say of their mates is not looked at: `mate_claims` does that.
+By docs/realign.md, on the lines of SAM; shares no code with hapgpu but the reference
+implementation of the aligner. What records say of their mates is not looked at: `mate_claims` does
+that.
 """
 
 from __future__ import annotations
