@@ -15,12 +15,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from hapgpu.realign.reference import Alignment, align_reference
+from hapgpu.realign.reference import Alignment
 from hapgpu.realign.scoring import PRESETS, Overhang, Scoring
 from tests.pairhmm import preparation_oracle as hmm
 from tests.pairhmm.clipping_oracle import clip
 from tests.pairhmm.hmm_oracle import plain_likelihood
 from tests.realign import gatk_projection as gatk
+from tests.realign.compiled_aligner import align
 
 REPLACED = {"AS", "XS", "NM", "MD"}
 OF_OLD_ALIGNMENT = {"OC", "OP", "OA"}
@@ -134,7 +135,7 @@ class Placed(NamedTuple):
 
 @cache
 def aligned(haplotype: str, bases: str, scoring: Scoring) -> Alignment:
-    return align_reference(haplotype.encode(), bases.encode(), scoring, Overhang.SOFTCLIP)
+    return align(haplotype.encode(), bases.encode(), scoring, Overhang.SOFTCLIP)
 
 
 @cache
