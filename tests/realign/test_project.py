@@ -14,9 +14,9 @@ from hapgpu.errors import InputError
 from hapgpu.realign.anchor import anchor_haplotypes, haplotype_cigar, pad_pairs
 from hapgpu.realign.cigar import cigar_strings, parse_cigar
 from hapgpu.realign.project import PlacedHaplotypes, project_alignments, realign_to_reference
-from hapgpu.realign.reference import align_reference
 from hapgpu.realign.scoring import PRESETS, Overhang
 from tests.realign import gatk_projection as gatk
+from tests.realign.compiled_aligner import align
 
 OVERHANGS = {"softclip": Overhang.SOFTCLIP, "indel": Overhang.INDEL}
 
@@ -283,7 +283,7 @@ def test_haplotype_cigars_as_gatk(data: st.DataObject) -> None:
     scoring = PRESETS["haplotype-to-reference"]
     for strategy in Overhang:
         alignments = [
-            align_reference(reference.tobytes(), query.tobytes(), scoring, strategy)
+            align(reference.tobytes(), query.tobytes(), scoring, strategy)
             for reference, query in zip(padded.references, padded.queries, strict=True)
         ]
         cigars, ok = anchor_haplotypes(
