@@ -10,7 +10,7 @@ import pysam
 
 from tests.cli.in_process import only_error
 from tests.faults.commands import Command
-from tests.faults.running import Done
+from tests.faults.processes.running import Done
 
 
 def refused(done: Done, command: Command, status: int, *names: str) -> str:

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.faults.child import Children
 from tests.faults.commands import COMMANDS
-from tests.faults.copies import Copies
-from tests.faults.inputs import make_inputs
-from tests.faults.odd_files import make_odd_files
+from tests.faults.made.copies import Copies
+from tests.faults.made.inputs import make_inputs
+from tests.faults.made.odd_files import make_odd_files
+from tests.faults.processes.child import Children
 
 
 @pytest.fixture(scope="session")

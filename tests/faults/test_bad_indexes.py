@@ -10,8 +10,8 @@ import pytest
 
 from tests.faults.checks import contents, plain, refused
 from tests.faults.commands import COMMANDS, Command, cells
-from tests.faults.damage import CONTENTS, CUTS
-from tests.faults.running import Done, run
+from tests.faults.made.damage import CONTENTS, CUTS
+from tests.faults.processes.running import Done, run
 
 FAULTS = CONTENTS | CUTS
 

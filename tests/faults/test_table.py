@@ -11,15 +11,17 @@ import pytest
 from _pytest.mark import ParameterSet
 
 from tests.faults.checks import refused, state
-from tests.faults.child import Children
 from tests.faults.commands import Command
-from tests.faults.running import Done, run
+from tests.faults.processes.child import Children
+from tests.faults.processes.running import Done, run
 from tests.faults.table.row import Attempt, Fault
 
-TABLES = "inputs options outputs replaced_inputs"  # of many commands; then, of one
-TABLES += " realign pairhmm haplotypes genotype index map chain bench"
+TABLES = ("inputs", "options", "outputs", "replaced_inputs")  # of many commands
+TABLES_OF_ONE = ("realign", "pairhmm", "haplotypes", "genotype", "index", "map", "chain", "bench")
 ROWS: list[Fault] = [
-    row for name in TABLES.split() for row in import_module(f"tests.faults.table.{name}").ROWS
+    row
+    for name in (*TABLES, *(f"commands.{command}" for command in TABLES_OF_ONE))
+    for row in import_module(f"tests.faults.table.{name}").ROWS
 ]
 
 

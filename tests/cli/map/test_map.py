@@ -376,8 +376,8 @@ def test_statistics(sample: Sample, lines: list[str], tmp_path: Path) -> None:
         "mapped": sum(count > 0 for count in hits),
         "hits": sum(hits),
         "records": sum(min(max(count, 1), 3) for count in hits),
-        "cut": sum(count > 3 for count in hits),
-        "short": sum(len(bases) < 10 for bases in sample.reads.values()),
+        "reads_over_max_hits": sum(count > 3 for count in hits),
+        "too_short": sum(len(bases) < 10 for bases in sample.reads.values()),
     }
     assert {"index", "read", "map", "write", "total"} == set(statistics["seconds"])
 
@@ -402,7 +402,7 @@ def test_an_index_is_built_where_there_is_none(
     assert status_of(without_index, sample.fastq, *options) == 0
     told = [line for line in capsys.readouterr().err.splitlines() if "index" in line]
     (line,) = told
-    assert f"'hapgpu index {without_index}' keeps it" in line
+    assert f"to keep it, run: hapgpu index {without_index}" in line
     assert {path.name for path in tmp_path.iterdir()} == {"reference.fa", "out.sam"}
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Final
 
 from tests.faults.commands import KINDS, roles, streamed
-from tests.faults.damage import (
+from tests.faults.made.damage import (
     CONTENTS,
     CUTS,
     FLIPS,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from tests.faults.odd_files import CONTIG
+from tests.faults.made.odd_files import CONTIG
 from tests.faults.table.messages import (
     BCFTOOLS_SORT,
     GIVEN_TWICE,

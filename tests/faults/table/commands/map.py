@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from tests.faults.odd_files import READS
+from tests.faults.made.odd_files import READS
 from tests.faults.table.messages import MAKE_INDEX, MAKE_MINIMIZERS, RECORD_51
 from tests.faults.table.row import row, values
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from tests.faults.odd_files import CONTIG, SITE
+from tests.faults.made.odd_files import CONTIG, SITE
 from tests.faults.table.messages import BCFTOOLS_SORT, FAIDX, FOUND_INSTEAD
 from tests.faults.table.row import Fault, line, row, values
 
