@@ -103,8 +103,8 @@ def benchmark_genotype(device: Device, reference: Path, copies: int = 1) -> Iter
         The copies are longer than a BAM file can hold.
     """
     threads = device.threads if isinstance(device, CpuDevice) else usable_cpus()
-    with leftovers.temporary_folder() as folder:
-        files = simulated_files(Path(folder), reference, copies, threads)
+    with leftovers.temporary_directory() as directory:
+        files = simulated_files(Path(directory), reference, copies, threads)
         data = f"{reference.name} x{copies}, {READ_MODEL.depth:.0f}x"
         for run in _runs(files, device, threads):
             yield run.measured(data)

@@ -35,8 +35,8 @@ def benchmark_io(threads: int, seconds: float = 3.0) -> dict[str, float]:
     """
     batch = simulated_reads(_BATCH_READS)
     header = SamHeader.from_references(["chr20"], [REFERENCE_LENGTH])
-    with leftovers.temporary_folder() as folder:
-        path = str(Path(folder, "reads.bam"))
+    with leftovers.temporary_directory() as directory:
+        path = str(Path(directory, "reads.bam"))
 
         def encode() -> None:
             with open_writer(path, header, threads=threads) as writer:

@@ -157,8 +157,8 @@ def _data(device: Device, reference: Path | None, reads: str | None, copies: int
 
 
 def _random_index(device: Device) -> FMIndexArrays:
-    with leftovers.temporary_folder() as folder:
-        path = Path(folder, "random.fa")
+    with leftovers.temporary_directory() as directory:
+        path = Path(directory, "random.fa")
         path.write_bytes(b">random\n" + random_reference(_RANDOM_BASES).tobytes() + b"\n")
         return build_index(path, device)
 

@@ -74,7 +74,7 @@ def clear_up() -> None:
 
 
 @contextmanager
-def temporary_folder() -> Iterator[Path]:
+def temporary_directory() -> Iterator[Path]:
     """Make a directory that is removed with its content when the context or the run ends."""
     import shutil  # noqa: PLC0415  (slow imports, and the program starts with this module)
     import tempfile  # noqa: PLC0415

@@ -53,11 +53,11 @@ def test_nothing_is_made_between_clearing_up_and_the_end(tmp_path: Path) -> None
 
 def test_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    with leftovers.temporary_folder() as folder:
+    with leftovers.temporary_directory() as folder:
         (folder / "file").touch()
         leftovers.clear_up()
         assert not folder.exists()
-    with leftovers.temporary_folder() as folder:
+    with leftovers.temporary_directory() as folder:
         (folder / "file").touch()
     assert not [*tmp_path.iterdir()]
 

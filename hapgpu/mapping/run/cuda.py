@@ -22,7 +22,7 @@ from hapgpu.mapping.sam.tables import sam_tables
 from hapgpu.mapping.search.cuda import pack_on_device, search_on_device
 from hapgpu.mapping.search.hits import SearchOptions
 from hapgpu.runtime.devices import CudaDevice
-from hapgpu.runtime.gpu.context import explained, pinned_array
+from hapgpu.runtime.gpu.context import device_errors, pinned_array
 
 _PINNED_UNIT: Final = 32 << 20  # few different sizes: pinned memory is slow to get, and pooled
 _NO_RECORDS: Final = RecordCounts(0, 0, 0, 0, 0)
@@ -56,7 +56,7 @@ class CudaMapper(GpuWorker):
         device: CudaDevice,
     ) -> None:
         self._options = search_options
-        with explained(device):
+        with device_errors(device):
             self._index = resident_index(index, device)
             tables = sam_tables(index, sam_options)
             self._formatter = DeviceFormatter(tables, self._index, device.index)

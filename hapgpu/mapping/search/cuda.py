@@ -23,7 +23,7 @@ from hapgpu.mapping.search.kernels import (
 )
 from hapgpu.mapping.search.packed_reads import PackedReads
 from hapgpu.runtime.devices import CudaDevice
-from hapgpu.runtime.gpu.context import OUT_OF_MEMORY, explained, thread_streams
+from hapgpu.runtime.gpu.context import OUT_OF_MEMORY, device_errors, thread_streams
 from hapgpu.runtime.gpu.kernel import Kernel
 from hapgpu.runtime.gpu.launch import load_kernel
 
@@ -76,7 +76,7 @@ def search(
     DeviceError
         The index or a single read does not fit, or the GPU failed.
     """
-    with explained(device):
+    with device_errors(device):
         resident = resident_index(index, device)
         return HitBatch.concatenate(_search_in_pieces(resident, reads, options, device))
 

@@ -46,7 +46,7 @@ def pinned_array(size: int, dtype: Any) -> NDArray[Any]:
 
 
 @contextmanager
-def explained(device: CudaDevice) -> Iterator[None]:
+def device_errors(device: CudaDevice) -> Iterator[None]:
     """Translate CUDA errors within the context to errors for the user.
 
     Raises
