@@ -1,4 +1,4 @@
-"""The Python API as a caller sees it: `import hapgpu`, and nothing below."""
+"""The Python API, through `import hapgpu` only."""
 
 from __future__ import annotations
 

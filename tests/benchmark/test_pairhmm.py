@@ -1,4 +1,4 @@
-"""The data that `hapgpu bench pairhmm` makes up."""
+"""The data that `hapgpu bench pairhmm` simulates."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def test_sizes(read_length: int, haplotype_length: int) -> None:
     assert batch.cells == batch.pairs * read_length * haplotype_length
 
 
-def test_reads_come_from_the_haplotypes_of_their_region() -> None:
+def test_reads_come_from_the_haplotypes_of_their_batch() -> None:
     batch = random_text_batches(2, 60, 100)
     likelihoods = log10_likelihoods(batch, CpuDevice(2))
     own = likelihoods.reshape(2, BATCH_SEQUENCES, BATCH_SEQUENCES).diagonal(axis1=1, axis2=2)

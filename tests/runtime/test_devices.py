@@ -1,4 +1,4 @@
-"""Which device is taken for what the user says, on machines of all kinds."""
+"""Choice of devices, on machines of all kinds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Indexes against their definition, and of the GPU against those of the CPU."""
+"""Indexes against their definition, and built on the GPU against built on the CPU."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ CASES = {
     "a whole block": ["ACGTTGCA" * 8],
     "one more than a block": ["ACGTTGCA" * 8 + "C"],
     "one less than a block": ["ACGTTGCA" * 7 + "ACGTTGC"],
-    "bases every other place": ["ANCNGNTN" * 30],
+    "bases at every other position": ["ANCNGNTN" * 30],
 }
 ECOLI = Path("genomes", "ecoli.NC_000913.2.fa.gz")
 
@@ -87,7 +87,7 @@ def test_arrays_of_any_reference_in_chunks_of_any_size(
 )
 def test_both_builders_sort_suffixes(bases: str) -> None:
     text = np.array(["ACGT".index(base) for base in bases], dtype=np.uint8)
-    order = sorted(range(len(bases) + 1), key=lambda place: bases[place:])
+    order = sorted(range(len(bases) + 1), key=lambda start: bases[start:])
     for suffixes in (suffix_array.sort_suffixes(text), prefix_doubling.sort_suffixes(text, np)):
         assert suffixes.dtype == np.uint32
         assert suffixes.tolist() == order
@@ -108,9 +108,9 @@ def test_suffixes_of_ecoli_are_sorted(ecoli: Path, ecoli_index: FMIndexArrays) -
     rank = np.empty(text.size + 1, dtype=np.int64)
     rank[suffixes] = np.arange(text.size + 1)
     assert rank[text.size] == 0
-    # A suffix is less than another by its first base, or by what follows where that is the same.
-    places = suffixes[1:].astype(np.int64)
-    keys = text[places] * np.int64(text.size + 1) + rank[places + 1]
+    # Suffixes compare by their first base, and if it is the same, by the suffixes that follow it.
+    offsets = suffixes[1:].astype(np.int64)
+    keys = text[offsets] * np.int64(text.size + 1) + rank[offsets + 1]
     assert (np.diff(keys) > 0).all()
 
 

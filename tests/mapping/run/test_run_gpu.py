@@ -1,4 +1,4 @@
-"""Mapping on a GPU in small portions: little memory, few candidates at a time, many hits."""
+"""Mapping on a GPU in small pieces: little memory, few candidates per step, many hits."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def test_an_index_that_does_not_fit(tmp_path: Path) -> None:
         CudaMapper(fresh, SearchOptions(), SamOptions(), CudaDevice(0, memory_limit=1000))
 
 
-def test_faults_are_told_as_on_the_cpu(index: FMIndexArrays) -> None:
+def test_faults_are_reported_as_on_the_cpu(index: FMIndexArrays) -> None:
     from hapgpu.mapping.run.cuda import CudaMapper  # noqa: PLC0415  (as above)
 
     mapper = CudaMapper(index, SearchOptions(), SamOptions(), CudaDevice(0))

@@ -1,4 +1,4 @@
-"""The files of the cache: where they are, who may write them, and when they are removed."""
+"""The files of the cache: their paths, their permissions, and their removal."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from hapgpu.runtime.cache import cache_directory, load, mark_used, store
 from hapgpu.runtime.cupy_cache import set_cupy_cache
 
 
-def test_damage_is_told_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_damage_is_reported_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     for name in ("a", "b"):
         store(tmp_path / name, name, b"content")
         with (tmp_path / name).open("ab") as file:
@@ -66,7 +66,7 @@ def test_writers_at_once_leave_one_of_their_contents(tmp_path: Path) -> None:
 
 
 def no_home(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Pretend to be a user of whom nothing is known, as in containers."""
+    """Pretend to be a user without an entry in the user database, as in containers."""
 
     def refuse(_: int) -> None:
         raise KeyError("uid not found")
@@ -98,9 +98,9 @@ def aged(path: Path, days: float) -> Path:
 
 def test_what_nobody_has_used_for_a_month_is_removed(tmp_path: Path) -> None:
     old, recent, foreign = (tmp_path / name for name in ("0" * 16, "1" * 16, "results"))
-    for folder in (old, recent, foreign):
-        folder.mkdir()
-        (folder / "file").touch()
+    for directory in (old, recent, foreign):
+        directory.mkdir()
+        (directory / "file").touch()
     old_kernel = tmp_path / f"{'2' * 32}.kernel"
     old_kernel.touch()
     aged(recent, 29)
@@ -115,15 +115,15 @@ def test_what_nobody_has_used_for_a_month_is_removed(tmp_path: Path) -> None:
 
 
 def test_nothing_is_removed_where_others_may_have_put_it(tmp_path: Path) -> None:
-    folder, elsewhere, link = (tmp_path / name for name in ("numba", "elsewhere", "link"))
-    for parent in (folder, elsewhere):
+    directory, elsewhere, link = (tmp_path / name for name in ("numba", "elsewhere", "link"))
+    for parent in (directory, elsewhere):
         (parent / ("0" * 16)).mkdir(parents=True)
         aged(parent / ("0" * 16), 31)
-    folder.chmod(0o777)
+    directory.chmod(0o777)
     link.symlink_to(elsewhere)
-    mark_used(folder / ("1" * 16))
+    mark_used(directory / ("1" * 16))
     mark_used(link / ("1" * 16))
-    assert (folder / ("0" * 16)).is_dir()
+    assert (directory / ("0" * 16)).is_dir()
     assert (elsewhere / ("0" * 16)).is_dir()
 
 
@@ -136,7 +136,7 @@ def without_cupy(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("without_cupy")
-def test_a_folder_for_cupy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_directory_for_cupy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     home = tmp_path / "home"
     monkeypatch.setenv("HOME", str(home))
     monkeypatch.setenv("HAPGPU_CACHE_DIR", str(tmp_path / "cache"))
@@ -150,7 +150,7 @@ def test_a_folder_for_cupy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
 
 
 @pytest.mark.usefixtures("without_cupy")
-def test_no_folder_for_cupy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_directory_for_cupy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     no_home(monkeypatch)
     monkeypatch.chdir(tmp_path)
     set_cupy_cache()
