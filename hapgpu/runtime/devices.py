@@ -10,7 +10,7 @@ from typing import Any, Final
 from hapgpu.errors import DeviceError, UsageError
 from hapgpu.runtime.cupy_cache import set_cupy_cache
 
-MEMORY_SHARE = 0.8
+MEMORY_FRACTION = 0.8
 """Fraction of the free memory of a GPU that is used unless the user sets a limit."""
 
 _WORKERS_PER_GPU: Final = 2  # one prepares and finishes batches while the other uses the GPU
@@ -50,7 +50,7 @@ class CudaDevice:
         with cupy.cuda.Device(self.index) as device:
             free, _ = device.mem_info
             pooled = cupy.get_default_memory_pool().free_bytes()
-        return int((free + pooled) * MEMORY_SHARE)
+        return int((free + pooled) * MEMORY_FRACTION)
 
 
 Device = CpuDevice | CudaDevice

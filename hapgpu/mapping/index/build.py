@@ -44,7 +44,7 @@ def build_index(path: str | Path, device: Device, *, low_memory: bool = False) -
         FASTA, plain, gzip- or BGZF-compressed, a file or a pipe. A, C, G and T of either case are
         bases; other letters match nothing.
     device
-        Where to compute; the index does not depend on it.
+        The device that builds the index; the index does not depend on it.
     low_memory
         Whether to keep only samples of the suffix array.
 
