@@ -74,7 +74,7 @@ class Loci:
         return self.starts.size
 
     def slice(self, start: int, end: int) -> Loci:
-        """Return the loci start to end; the first begins with site 0."""
+        """Return the loci start to end; the first starts with site 0."""
         offsets = self.site_offsets[start : end + 1]
         return Loci(offsets - offsets[0], self.starts[start:end], self.ends[start:end])
 

@@ -21,7 +21,7 @@ from hapgpu.simulation.read_text import numbered_names
 _READS_PER_BATCH: Final = 1 << 16
 _MIN_INTERVAL: Final = 1000
 _SPARE_BASES: Final = 1000
-"""Bases on either side, beyond the longest fragment and variant, to left-align indels in."""
+"""Bases on either side, in addition to the longest fragment and variant, to left-align indels."""
 _PAIRED, _PROPER, _REVERSE, _MATE_REVERSE, _FIRST, _SECOND = 0x1, 0x2, 0x10, 0x20, 0x40, 0x80
 _MAPPING_QUALITY: Final = 60
 

@@ -33,10 +33,10 @@ def log10_priors(sites: Sites, prior: Prior, ploidy: int) -> Ragged:
 
     `population`: the P chromosomes are drawn from a population whose allele frequencies follow a
     Dirichlet distribution with the weights w, 1 for REF and 0.145 for each ALT. With one ALT its
-    frequency f has the density 0.145 f**-0.855. That is close to the distribution at a variant site
-    without further knowledge: neutral variants have frequencies in proportion to 1/f (Watterson 1975,
-    Ewens 1972), and 0.145 = 1 / ln(1000) is their density at f = 1 where they go down to one in a
-    thousand. Of two chromosomes one differs with probability 0.12 and both with 0.07.
+    frequency f has the density 0.145 f**-0.855. That is close to the distribution at a variant
+    site without further knowledge: neutral variants have frequencies in proportion to 1/f
+    (Watterson 1975, Ewens 1972), and 0.145 = 1 / ln(1000) is their density at f = 1 if they range
+    down to one in a thousand. One of two chromosomes differs with probability 0.12, both with 0.07.
 
     The chromosomes counted in INFO (AC and AN) are added to the weights of their alleles; without
     AC, AF is used with AN chromosomes, or with 100 without AN. With W the sum of the weights, and
@@ -106,7 +106,7 @@ def _weights(sites: Sites) -> NDArray[np.float64]:
 
 
 def _chromosome_counts(record: VcfRecord) -> list[float] | None:
-    """Return the chromosomes with REF and each ALT by AC and AN, or AF; None if INFO has neither."""
+    """Return the chromosomes with REF and each ALT, from AC and AN or AF; None without them."""
     info = record.columns[7]
     if "AF=" not in info and "AC=" not in info:
         return None

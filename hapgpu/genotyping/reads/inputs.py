@@ -76,7 +76,7 @@ class AlignedInput(Protocol):
         ...
 
     def close(self) -> None:
-        """Close what is open."""
+        """Close the input."""
 
 
 def open_aligned(path: str, reading: ReadingOptions) -> AlignedInput:

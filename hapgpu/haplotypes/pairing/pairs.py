@@ -56,7 +56,7 @@ class ReadHaplotypePairs:
         return ReadHaplotypePairs(offsets_of(counts), self.haplotypes[rows])
 
     def without(self, reads: NDArray[np.bool_]) -> ReadHaplotypePairs:
-        """Return the pairs without those of the reads of a mask, bool[n]; all n reads stay."""
+        """Return the pairs except those of the reads of a mask, bool[n]; all n reads stay."""
         kept = np.repeat(~reads, self.counts)
         return ReadHaplotypePairs(
             offsets_of(np.where(reads, 0, self.counts)), self.haplotypes[kept]

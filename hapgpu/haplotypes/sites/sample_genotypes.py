@@ -36,7 +36,7 @@ UNKNOWN: Final = Genotype((), None)
 def genotypes_of(record: VcfRecord, source: str) -> tuple[Genotype, ...]:
     """Read the genotypes of all samples of a record (GT and PS of VCF 4.3).
 
-    Phased genotypes without PS are one phase set, that of their contig.
+    Phased genotypes of a contig without PS are one phase set.
 
     Parameters
     ----------

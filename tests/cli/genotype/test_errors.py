@@ -108,7 +108,7 @@ CASES = {
     ),
     "reference without index": ("reads.bam no_index.fa sites.vcf", 1, ["samtools faidx"]),
     "the other way round": ("sites.vcf ref.fa reads.bam", 1, ["VCF"]),
-    "reads twice": ("reads.bam reads.bam ref.fa sites.vcf", 2, ["reads.bam is given twice"]),
+    "reads twice": ("reads.bam reads.bam ref.fa sites.vcf", 2, ["reads.bam: given twice"]),
     "standard input twice": ("- ref.fa -", 2, ["standard input"]),
     "reference from a pipe": ("reads.bam - sites.vcf", 2, ["standard input"]),
     "unknown region": ("reads.bam ref.fa sites.vcf -r 1:5-9", 2, [f"found '{CONTIG}' instead"]),
@@ -173,7 +173,7 @@ def test_one_file_under_two_names(
     link.symlink_to(example / "reads.bam")
     inputs = [example / "reads.bam", link, example / "ref.fa", example / "sites.vcf"]
     assert status_of(*inputs) == 2
-    assert "link.bam is given twice" in capsys.readouterr().err
+    assert "link.bam: given twice" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
