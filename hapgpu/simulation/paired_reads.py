@@ -110,7 +110,7 @@ def read_pairs(
 
 
 def _error_limits(model: PairedReadModel) -> NDArray[np.uint64]:
-    """uint64[41]: for each quality, 32 random bits below this make an error."""
+    """Return uint64[41]: for each quality, 32 random bits below this make an error."""
     rates = model.error_factor * 10.0 ** (-np.arange(_BEST_QUALITY + 1) / 10)
     return (rates.clip(max=1.0) * 2.0**32).astype(np.uint64)
 

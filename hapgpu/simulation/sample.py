@@ -138,7 +138,7 @@ def _batch(pairs: PairColumns, made: int, sample: str) -> ReadBatch:
 
 
 def _flags(is_first_left: NDArray[np.bool_]) -> NDArray[np.uint16]:
-    """uint16[f, 2]: the left read is on the forward strand."""
+    """Return the flags of pairs, uint16[f, 2]; the left read is on the forward strand."""
     flags = np.full((is_first_left.size, 2), _PAIRED | _PROPER, dtype=np.uint16)
     flags |= np.array([_MATE_REVERSE, _REVERSE], dtype=np.uint16)
     left = np.where(is_first_left, _FIRST, _SECOND)
@@ -148,7 +148,7 @@ def _flags(is_first_left: NDArray[np.bool_]) -> NDArray[np.uint16]:
 
 
 def _template_lengths(positions: NDArray[np.int32], ends: NDArray[np.int64]) -> NDArray[np.int32]:
-    """int32[f, 2]: from the leftmost to the rightmost base; negative for the read further right."""
+    """Return TLEN, int32[f, 2]: leftmost to rightmost base; negative for the read further right."""
     spans = (ends.max(axis=1) - positions.min(axis=1)).astype(np.int32)
     left = np.where(positions[:, 0] <= positions[:, 1], spans, -spans)
     return np.stack([left, -left], axis=1)

@@ -77,7 +77,7 @@ def simulated_blocks(
 def _drawn_reads(
     letters: NDArray[np.uint8], offsets: NDArray[np.int64], count: int, rng: np.random.Generator
 ) -> NDArray[np.uint8]:
-    """uint8[r, READ_LENGTH], r at most `count`."""
+    """Draw the bases of reads, uint8[r, READ_LENGTH], r at most `count`."""
     starts = rng.integers(0, max(letters.size - READ_LENGTH, 0) + 1, count)
     contigs, last_contigs = (
         np.searchsorted(offsets, positions, side="right")
@@ -101,7 +101,7 @@ def _letters_of(index: FMIndexArrays) -> NDArray[np.uint8]:
 
 
 def _bits(words: NDArray[np.uint64]) -> NDArray[np.uint8]:
-    """uint8: the bits of words, the lowest of each first."""
+    """Return the bits of words, uint8, the lowest of each first."""
     return np.unpackbits(np.ascontiguousarray(words).view(np.uint8), bitorder="little")
 
 
@@ -161,7 +161,7 @@ def simulated_reads(count: int) -> ReadBatch:
 
 
 def _novaseq_qualities(rng: np.random.Generator, count: int) -> NDArray[np.uint8]:
-    """uint8[count, read length]: NovaSeq's four values, mostly the best, worse towards the end."""
+    """Draw qualities, uint8[count, 150]: four values, mostly the best, worse towards the end."""
     shape = (count, _ALIGNED_LENGTH)
     is_lower = rng.random(shape) < np.linspace(0.02, 0.15, _ALIGNED_LENGTH)
     qualities = np.full(shape, 37, dtype=np.uint8)

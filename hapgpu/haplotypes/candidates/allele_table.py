@@ -59,7 +59,7 @@ def allele_table(sites: Sites, loci: Loci, haplotypes: Haplotypes) -> Ragged:
 
 
 def _spanned_numbers(sites: Sites) -> NDArray[np.int16]:
-    """int16[s]: the number of the first `*` allele of each site, 0 for none."""
+    """Return int16[s]: the number of the first `*` allele of each site, 0 for none."""
     numbers = np.zeros(len(sites), dtype=np.int16)
     rows = np.flatnonzero(sites.kinds == AlleleKind.SPANNED)[::-1]
     sites_of_rows = sites.allele_sites[rows]

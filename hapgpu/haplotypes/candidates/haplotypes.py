@@ -91,7 +91,7 @@ def _check(sites: Sites, loci: Loci, phase_groups: PhaseGroups, reference: Refer
 
 
 def _row_counts(phase_groups: PhaseGroups) -> NDArray[np.int64]:
-    """int64[c]: the number of allele rows in the options of each set of groups."""
+    """Return int64[c]: the number of allele rows in the options of each set of groups."""
     bounds: NDArray[np.int64] = phase_groups.options.offsets[
         phase_groups.option_offsets[phase_groups.group_offsets]
     ]
