@@ -39,7 +39,7 @@ class Fragment(NamedTuple):
 class Case(NamedTuple):
     """Numbers of alleles of the sites of each locus, and the alleles of its haplotypes.
 
-    The shift range of a site is its base, unless `margins` says how many on either side are in it.
+    The shift range of a site is its base and `margins` bases on either side.
     """
 
     alleles: list[list[int]]
@@ -88,12 +88,17 @@ def cases(draw: st.DrawFn) -> Case:
     ]
     return Case(
         *(alleles, carried, fragments, samples, draw(st.integers(1, 4))),
-        [draw(margins) for sites in alleles for _ in sites],
+        # Shift ranges of several loci must not start before position 0.
+        [
+            (min(left, site * SITE_DISTANCE), right)
+            for site in range(sum(map(len, alleles)))
+            for left, right in [draw(margins)]
+        ],
     )
 
 
-def batch_with_extents(case: Case) -> LocusBatch:
-    """Return the loci of a case, in the middle of a contig."""
+def batch_with_shift_ranges(case: Case) -> LocusBatch:
+    """Return the loci of a case; their flanks start before position 0."""
     counts = [count for sites in case.alleles for count in sites]
     batch = batch_of(
         [record_of(site, insertions(count - 1)) for site, count in enumerate(counts)],
@@ -114,7 +119,7 @@ def batch_with_extents(case: Case) -> LocusBatch:
 
 
 def likelihoods_of(case: Case) -> SiteLikelihoods:
-    batch = batch_with_extents(case)
+    batch = batch_with_shift_ranges(case)
     table = rows_of_values([row for haplotypes in case.carried for row in haplotypes], np.int16)
     covers = [[k for pair in fragment.cover for k in pair] for fragment in case.fragments]
     evidence = Evidence(
