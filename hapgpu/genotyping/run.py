@@ -20,7 +20,7 @@ from hapgpu.runtime.progress import Progress
 from hapgpu.runtime.statistics import RunStatistics
 from hapgpu.version import __version__
 
-PAIR_HMM: Final = "pair-HMM"
+PAIR_HMM: Final = "pairhmm"
 """The stage of the statistics that is the pair-HMM."""
 
 

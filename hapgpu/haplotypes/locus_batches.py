@@ -124,9 +124,9 @@ def locus_batches(
         Name of the file of the records, for errors.
     count
         Told what was met, and how many of it: `sites`, `loci`, `spanned_alleles` (`*`) and
-        `symbolic_alleles`, which change nothing, `cuts` between sites that are close enough to
-        share a locus but have too many combinations, `capped_loci`, which lack some of theirs, and
-        `contradictions`, alleles that genotypes put where they put another.
+        `symbolic_alleles`, which change nothing, `locus_splits` between sites that are close enough
+        to share a locus but have too many combinations, `capped_loci`, which lack some of theirs,
+        and `conflicting_alleles`, alleles that genotypes put where they put another.
     limits
         How much to take at once.
 
@@ -181,7 +181,7 @@ class _LocusStream:
         shift_ranges = shift_ranges_of(sites, bases)
         self._snvs = np.union1d(self._snvs, _snv_positions(sites))
         complete = self._complete(shift_ranges, record_batch.next_start)
-        self._count("cuts", sum(part.is_cut for part in complete))
+        self._count("locus_splits", sum(part.is_cut for part in complete))
         ends = [part.stop for part in complete if part.is_cut]
         done = complete[-1].stop if complete else 0
         for start, stop in pairwise(sorted({0, *ends, done})):
@@ -189,7 +189,7 @@ class _LocusStream:
                 contig, sites.slice(start, stop), shift_ranges.slice(start, stop), bases
             )
             parts = sum(start <= part.start < stop for part in complete)
-            self._count("cuts", len(batch.loci) - parts)
+            self._count("locus_splits", len(batch.loci) - parts)
             yield from _split(batch)
         self._hold(sites.records[done:], record_batch.next_start)
 
@@ -214,7 +214,7 @@ class _LocusStream:
             counts = option_counts(sites, genotypes)
             loci = loci_of(shift_ranges, counts, rules.distance, rules.max_combinations)
             phase_groups, contradictions = phase_groups_of_samples(sites, loci, genotypes)
-            self._count("contradictions", contradictions)
+            self._count("conflicting_alleles", contradictions)
         else:
             counts = option_counts(sites)
             loci = loci_of(shift_ranges, counts, rules.distance, rules.max_combinations)

@@ -30,7 +30,7 @@ class PafBlock:
         How many k-mers they share with the reference, as far as these were looked at.
     mapped
         How many reads have a mapping.
-    lines, secondary
+    records, secondary
         How many mappings were written, and how many of these are not primary.
     """
 
@@ -39,7 +39,7 @@ class PafBlock:
     bases: int
     anchors: int
     mapped: int
-    lines: int
+    records: int
     secondary: int
 
     def counts(self) -> dict[str, int]:
@@ -49,7 +49,7 @@ class PafBlock:
             "bases": self.bases,
             "anchors": self.anchors,
             "mapped": self.mapped,
-            "lines": self.lines,
+            "records": self.records,
             "secondary": self.secondary,
         }
 
@@ -82,6 +82,6 @@ class PafWriter:
             bases=int(spans.lengths.sum(dtype=np.int64)),
             anchors=anchors,
             mapped=lines.mapped,
-            lines=lines.lines,
+            records=lines.lines,
             secondary=lines.secondary,
         )

@@ -101,6 +101,6 @@ def _joined(parts: Sequence[PafBlock]) -> PafBlock:
         bases=sum(part.bases for part in parts),
         anchors=sum(part.anchors for part in parts),
         mapped=sum(part.mapped for part in parts),
-        lines=sum(part.lines for part in parts),
+        records=sum(part.records for part in parts),
         secondary=sum(part.secondary for part in parts),
     )

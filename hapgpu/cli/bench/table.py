@@ -32,7 +32,7 @@ def io_table(threads: int) -> Table:
     results = benchmark_io(threads)
     for name, rate in results.items():
         _print_row((name, f"{rate:.4g}"))
-    return [{"what": name, "value": rate} for name, rate in results.items()]
+    return [{"metric": name, "value": rate} for name, rate in results.items()]
 
 
 def realign_table(devices: Sequence[Device]) -> Table:
@@ -41,7 +41,7 @@ def realign_table(devices: Sequence[Device]) -> Table:
     def row(line: realign.Measurement) -> Iterable[object]:
         sizes = (line.read_length, line.haplotype_length)
         rates = (f"{line.pairs_per_second:.0f}", f"{line.gcups:.2f}")
-        return (line.device, line.what, *sizes, *rates)
+        return (line.device, line.task, *sizes, *rates)
 
     header = ("device", "what", "read", "haplotype", "pairs/s", "GCUPS")
     return _table(header, _of_all(devices, realign.benchmark_realign), row)
@@ -57,7 +57,7 @@ def pairhmm_table(devices: Sequence[Device], choices: Choices) -> Table:
 
     def row(line: pairhmm.Measurement) -> Iterable[object]:
         rates = (f"{line.seconds:.4g}", f"{line.gcups:.4g}")
-        return (line.device, line.what, line.data, line.cells, *rates)
+        return (line.device, line.task, line.data, line.cells, *rates)
 
     header = ("device", "what", "data", "cells", "seconds", "GCUPS")
     return _table(header, _of_all(devices, measured), row)
@@ -77,7 +77,7 @@ def map_table(devices: Sequence[Device], choices: Choices) -> Table:
 
     def row(line: mapping.Measurement) -> Iterable[object]:
         rates = (f"{line.seconds:.4g}", f"{line.reads_per_second / 1e6:.4g}")
-        return (line.device, line.what, line.data, line.reads, line.hits, *rates)
+        return (line.device, line.task, line.data, line.reads, line.hits, *rates)
 
     header = ("device", "what", "data", "reads", "hits", "seconds", "M reads/s")
     return _table(header, _of_all(devices, measured), row)
@@ -98,7 +98,7 @@ def chain_table(devices: Sequence[Device], choices: Choices) -> Table:
 
     def row(line: ChainMeasurement) -> Iterable[object]:
         rates = (f"{line.seconds:.4g}", f"{line.per_second / 1e6:.4g}")
-        return (line.device, line.what, line.data, line.count, line.unit, *rates)
+        return (line.device, line.task, line.data, line.count, line.unit, *rates)
 
     header = ("device", "what", "data", "count", "unit", "seconds", "M/s")
     return _table(header, _of_all(devices, measured), row)
@@ -115,7 +115,7 @@ def genotype_table(devices: Sequence[Device], choices: Choices) -> Table:
     def row(line: genotyping.Measurement) -> Iterable[object]:
         counts = (line.sites, line.reads, line.cells, f"{line.seconds:.4g}")
         rates = (f"{line.sites_per_second:.0f}", f"{line.reads_per_second:.0f}")
-        shares = (f"{100 * line.wrong:.3f}", f"{100 * line.kernels:.1f}")
+        shares = (f"{100 * line.genotype_error_rate:.3f}", f"{100 * line.kernel_fraction:.1f}")
         return (line.device, line.data, *counts, *rates, f"{line.gcups:.4g}", *shares)
 
     header = ("device", "data", "sites", "reads", "cells", "seconds")

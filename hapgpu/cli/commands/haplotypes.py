@@ -69,10 +69,10 @@ _TOLD: Final = {
     "symbolic_alleles": "symbolic alleles and breakends are left out",
     "spanned_alleles": "alleles are '*' and change nothing where they stand",
     "telomere_records": "records lie at a telomere (POS 0 or beyond the contig) and are left out",
-    "loci_without_alternatives": "loci are left out: no haplotype there differs from the reference",
-    "cuts": f"times neighbours do not share a locus: they have over {_MAX_COMBINATIONS}"
+    "loci_without_alt": "loci are left out: no haplotype there differs from the reference",
+    "locus_splits": f"times neighbours do not share a locus: they have over {_MAX_COMBINATIONS}"
     " combinations of alleles, or over 1000 records follow each other closely",
-    "contradictions": "alleles are left out: genotypes put another on the same haplotype there",
+    "conflicting_alleles": "alleles are left out: genotypes put another on their haplotype there",
     "capped_loci": f"loci lack combinations of several alleles: there are over {_MAX_COMBINATIONS}",
 }
 """What is worth a warning, by the name of its count."""
@@ -164,4 +164,4 @@ def _with_sequences(
             spanned = record.alternatives.count("*")
             statistics.count("spanned_alleles", spanned)
             statistics.count("symbolic_alleles", len(record.alternatives) - spanned)
-            statistics.count("records_without_alternatives", 1)
+            statistics.count("records_without_alt", 1)

@@ -65,7 +65,7 @@ FILES: Final = CommandFiles(
 logger = logging.getLogger(__name__)
 
 _MAPPING: Final = "Mapping"
-_COUNTS: Final = ("reads", "mapped", "hits", "records", "cut", "short")
+_COUNTS: Final = ("reads", "mapped", "hits", "records", "reads_over_max_hits", "too_short")
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,9 +230,9 @@ def _header(index: FMIndexArrays, group: ReadGroup | None, *, with_pg: bool) -> 
 
 
 def _warn(counts: Mapping[str, int]) -> None:
-    if short := counts.get("short"):
+    if short := counts.get("too_short"):
         logger.warning("%s fewer than %d bases: not mapped", _reads_have(short), MIN_READ_BASES)
-    if cut := counts.get("cut"):
+    if cut := counts.get("reads_over_max_hits"):
         logger.warning("%s more hits than were written (--max-hits)", _reads_have(cut))
 
 

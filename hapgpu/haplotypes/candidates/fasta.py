@@ -24,7 +24,7 @@ class HaplotypeText:
         Bases of the reference on either side of loci.
     count
         Told how many `haplotypes` were written, and of how many loci none, because none there
-        differs from the reference (`loci_without_alternatives`).
+        differs from the reference (`loci_without_alt`).
     """
 
     def __init__(self, flank: int, count: Callable[[str, int], None]) -> None:
@@ -46,7 +46,7 @@ class HaplotypeText:
             strict=True,
         ):
             if haplotypes.carried.offsets[first] == haplotypes.carried.offsets[last]:
-                self._count("loci_without_alternatives", 1)
+                self._count("loci_without_alt", 1)
             else:
                 records += self._records(batch, Region(batch.contig, start, end), first, last)
         self._count("haplotypes", len(records))

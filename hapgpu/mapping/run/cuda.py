@@ -112,6 +112,6 @@ def _joined(parts: Sequence[SamBlock]) -> SamBlock:
         sum(part.mapped for part in parts),
         sum(part.hits for part in parts),
         sum(part.records for part in parts),
-        sum(part.cut for part in parts),
-        sum(part.short for part in parts),
+        sum(part.reads_over_max_hits for part in parts),
+        sum(part.too_short for part in parts),
     )

@@ -279,6 +279,6 @@ def format_records(
         mapped=int(counts.mapped),
         hits=int(counts.hits),
         records=int(counts.records),
-        cut=int(counts.cut),
-        short=int(counts.short),
+        reads_over_max_hits=int(counts.cut),
+        too_short=int(counts.short),
     )

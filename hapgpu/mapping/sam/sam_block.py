@@ -21,9 +21,9 @@ class SamBlock:
         (after `best`, before `max_hits`).
     records
         How many lines were written.
-    cut
+    reads_over_max_hits
         Reads of which `max_hits` left hits out.
-    short
+    too_short
         Reads that were not mapped because they have fewer than `MIN_READ_BASES`.
     """
 
@@ -32,5 +32,5 @@ class SamBlock:
     mapped: int
     hits: int
     records: int
-    cut: int
-    short: int
+    reads_over_max_hits: int
+    too_short: int

@@ -197,7 +197,7 @@ def test_statistics(sample: Sample, lines: list[str], tmp_path: Path) -> None:
         "reads": len(sample.reads),
         "bases": sum(map(len, sample.reads.values())),
         "mapped": len({line.split("\t")[0] for line in lines}),
-        "lines": len(lines),
+        "records": len(lines),
         "secondary": sum("tp:A:S" in line for line in lines),
     }
     assert {"index", "read", "chain", "write", "total"} == set(statistics["seconds"])

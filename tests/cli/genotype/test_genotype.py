@@ -417,7 +417,7 @@ def test_statistics(example: tuple[Path, Path, Path], tmp_path: Path) -> None:
     assert (counts["sites"], counts["calls"], counts["no_calls"]) == (6, 6, 0)
     assert counts["loci"] <= 6 < counts["haplotypes"]
     assert 0 <= counts["poorly_modelled_fragments"] < counts["fragments"] < counts["likelihoods"]
-    assert set(statistics["seconds"]) == {"read", "genotype", "pair-HMM", "write", "total"}
+    assert set(statistics["seconds"]) == {"read", "genotype", "pairhmm", "write", "total"}
 
 
 def test_what_is_said(

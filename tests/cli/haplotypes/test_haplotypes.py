@@ -179,7 +179,7 @@ def test_combinations_are_limited_and_loci_cut(tmp_path: Path) -> None:
         for new in news.split(",")
     }
     counts = json.loads(report.read_text())["counts"]
-    assert counts["cuts"] == len(loci) - 1 > 0
+    assert counts["locus_splits"] == len(loci) - 1 > 0
     assert counts["haplotypes"] == len(found)
 
 

@@ -376,8 +376,8 @@ def test_statistics(sample: Sample, lines: list[str], tmp_path: Path) -> None:
         "mapped": sum(count > 0 for count in hits),
         "hits": sum(hits),
         "records": sum(min(max(count, 1), 3) for count in hits),
-        "cut": sum(count > 3 for count in hits),
-        "short": sum(len(bases) < 10 for bases in sample.reads.values()),
+        "reads_over_max_hits": sum(count > 3 for count in hits),
+        "too_short": sum(len(bases) < 10 for bases in sample.reads.values()),
     }
     assert {"index", "read", "map", "write", "total"} == set(statistics["seconds"])
 

@@ -216,7 +216,7 @@ def test_statistics(example: Path, tmp_path: Path) -> None:
     reads = example / "reads.bam"
     lines = sam_of(tmp_path, reads, example / "haplotypes.fa", "--json", path, "--all")
     told = json.loads(path.read_text())
-    assert (told["schema_version"], told["tool"], told["command"]) == (1, "hapgpu", "realign")
+    assert (told["schema_version"], told["tool"], told["command"]) == (2, "hapgpu", "realign")
     assert told["threads"] == 2
     assert len(told["devices"]) == 1
     assert told["command_line"][:3] == ["hapgpu", "realign", str(reads)]

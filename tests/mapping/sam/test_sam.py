@@ -198,18 +198,18 @@ def test_cut_reads_say_so() -> None:
         assert len(lines) == block.records == most
         assert {tags_of(line)["XL"] for line in lines} == {str(most)}
         assert {tags_of(line)["NH"] for line in lines} == {"4"}
-        assert (block.hits, block.cut) == (4, 1)
+        assert (block.hits, block.reads_over_max_hits) == (4, 1)
     for most in (4, None):
         block = formatted(case, SamOptions(max_hits=most))
         assert b"XL:i" not in block.text.tobytes()
-        assert (block.records, block.cut) == (4, 0)
+        assert (block.records, block.reads_over_max_hits) == (4, 0)
 
 
 def test_limit_counts_what_best_leaves() -> None:
     hits = (Hit(0, 3, 0, UNGAPPED, 0), Hit(1, 5, 1, UNGAPPED, 0), Hit(1, 6, 0, UNGAPPED, 2))
     case = one_read(Read("r", "ACGTACGTAC", "I" * 10), *hits)
     block = formatted(case, SamOptions(best=True, max_hits=1))
-    assert (block.hits, block.records, block.cut) == (1, 1, 0)
+    assert (block.hits, block.records, block.reads_over_max_hits) == (1, 1, 0)
     assert b"XL:i" not in block.text.tobytes()
 
 
@@ -219,7 +219,7 @@ def test_unmapped_reads() -> None:
     assert lines_of(case, options) == ["r\t4\t*\t0\t0\t*\t*\t0\t0\tACGTN\tABCDE\tRG:Z:g"]
     block = formatted(case, SamOptions(unmapped=False))
     assert block.text.size == 0
-    assert (block.reads, block.records, block.short) == (1, 0, 1)
+    assert (block.reads, block.records, block.too_short) == (1, 0, 1)
 
 
 def test_block_without_reads() -> None:
