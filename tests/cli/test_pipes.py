@@ -109,7 +109,9 @@ def test_a_piped_reference_may_be_compressed(folder: Path) -> None:
 def test_an_index_of_a_pipe_needs_a_name(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with piped(folder / "ref.fa") as pipe:
         assert status_of_command("index", pipe, "-q") == 2
-    assert "is a pipe, beside which no index is kept: add -o" in error_of_command("index", capsys)
+    assert "is a pipe, beside which no index can be written; add -o" in error_of_command(
+        "index", capsys
+    )
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ import pytest
 
 from hapgpu.benchmark import mapping, pairhmm
 from hapgpu.benchmark.chaining.stages import STAGES
+from hapgpu.cli.bench.group import METHODS
 from tests.cli.in_process import status_of_command
 
 COLUMNS = ["device", "what", "data", "cells", "seconds", "GCUPS"]
@@ -246,34 +247,69 @@ def test_genotyping_a_simulated_sample(
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["realign", "--batches", "x.in"], "--batches is for bench pairhmm, not for bench realign"),
-        (["io", "--batches", "x.in"], "--batches is for bench pairhmm, not for bench io"),
-        (["pairhmm", "--copies", "3"], "--copies repeats what a file holds"),
-        (["map", "--batches", "x.in"], "--batches is for bench pairhmm, not for bench map"),
-        (["pairhmm", "--reference", "x.fa"], "is for bench map or chain or genotype, not for"),
-        (["io", "--method", "fm"], "--method is for bench map or chain, not for bench io"),
-        (["map", "--reads", "x.fq"], "give it with --reference FASTA"),
-        (["map", "--reference", "x.fa", "--copies", "3"], "--copies repeats what a file holds"),
+        (["pairhmm", "--copies", "3"], "--copies: repeats the data of a file"),
+        (["map", "--reads", "x.fq"], "add --reference FASTA"),
+        (["map", "--reference", "x.fa", "--copies", "3"], "--copies: repeats the reads of a file"),
         (["map", "--method", "bwa"], "--method"),
+        (["map", "--method", "successor"], "'successor' is not one of 'fm', 'backtracking'"),
         (["pairhmm", "--batches", "x.in", "--copies", "0"], "--copies"),
-        (["map", "--method", "successor"], "--method for bench map is fm or backtracking"),
-        (["map", "--bases", "1m"], "--bases is for bench chain, not for bench map"),
-        (["realign", "-x", "map-ont"], "--preset is for bench chain, not for bench realign"),
-        (["genotype"], "bench genotype simulates a sample: give --reference FASTA"),
-        (["genotype", "--reads", "x.fq"], "--reads is for bench map, not for bench genotype"),
-        (["chain"], "measures --reference FASTA or --anchors FILE.npz"),
+        (["genotype"], "--reference"),
+        (["chain"], "give either --reference FASTA or --anchors FILE.npz"),
         (["chain", "--reference", "x.fa", "--anchors", "x.npz"], "FASTA or --anchors FILE.npz"),
-        (["chain", "--anchors", "x.npz", "--error", "0.1"], "--error is for reads"),
-        (["chain", "--reference", "x.fa", "--method", "successor"], "give --anchors"),
-        (["chain", "--anchors", "x.npz", "--method", "fm"], "is predecessor or successor"),
+        (["chain", "--anchors", "x.npz", "--error", "0.1"], "--error: no effect without"),
+        (["chain", "--reference", "x.fa", "--copies", "2"], "--copies: no effect without"),
+        (["chain", "--reference", "x.fa", "--method", "successor"], "--method: no effect without"),
+        (
+            ["chain", "--anchors", "x.npz", "--method", "fm"],
+            "not one of 'predecessor', 'successor'",
+        ),
         (["chain", "--anchors", "x.npz", "--method", "successor"], "needs a GPU"),
-        (["chain", "--reference", "x.fa", "--read-length", "99"], "at least 100 bases"),
+        (["chain", "--reference", "x.fa", "--read-length", "99"], "must be at least 100"),
         (["chain", "--reference", "x.fa", "-x", "splice"], "-x splice"),
+        (["bwa"], "No such command 'bwa'"),
     ],
 )
 def test_usage_errors(arguments: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert status_of(*arguments, "--device", "cpu") == 2
     assert said in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("method", "option"),
+    [
+        ("realign", "--batches"),
+        ("realign", "--preset"),
+        ("io", "--batches"),
+        ("io", "--method"),
+        ("map", "--batches"),
+        ("map", "--bases"),
+        ("pairhmm", "--reference"),
+        ("genotype", "--reads"),
+        ("genotype", "--anchors"),
+    ],
+)
+def test_an_option_of_another_method(
+    method: str, option: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert status_of(method, option, "1") == 2
+    assert f"No such option: {option}" in capsys.readouterr().err
+
+
+def test_help_lists_the_methods(capsys: pytest.CaptureFixture[str]) -> None:
+    assert status_of("--help") == 0
+    said = capsys.readouterr().out
+    assert all(f" {method} " in said for method in METHODS)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_help_of_a_method_lists_its_options(
+    method: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert status_of(method, "--help") == 0
+    said = capsys.readouterr().out
+    assert ("--batches" in said) == (method == "pairhmm")
+    assert ("--reference" in said) == (method in {"map", "chain", "genotype"})
+    assert "--device" in said
 
 
 @pytest.mark.parametrize(

@@ -157,4 +157,4 @@ def test_a_folder_that_is_missing(path: Path, capsys: pytest.CaptureFixture[str]
     path.write_bytes(b"damaged, but that is not seen yet")
     output = path.parent / "missing" / "chains.npz"
     assert status_of("--anchors", path, "-o", output, "-q", "--device", "cpu") == 4
-    assert "there is no folder" in capsys.readouterr().err
+    assert "no such directory" in capsys.readouterr().err

@@ -62,11 +62,11 @@ CASES = {
     "foreign index": ("foreign.fa good.fq", 1, ["foreign.fa", f"{INDEX_COMMAND} foreign.fa"]),
     "nothing": ("", 2, ["a reference and reads are needed"]),
     "no reads named": ("reference.fa", 2, ["a reference and reads are needed"]),
-    "standard input twice": ("reference.fa - -", 2, ["standard input (-) can be read only once"]),
+    "standard input twice": ("reference.fa - -", 2, ["standard input (-): can be read only once"]),
     "reference from a pipe": (
         "- good.fq",
         2,
-        ["REFERENCE cannot be standard input (-); give a file"],
+        ["REFERENCE: cannot be standard input (-); give a file"],
     ),
     "anchors and reads": ("reference.fa good.fq --anchors a.npz", 2, ["--anchors takes neither"]),
     "anchors as PAF": ("--anchors a.npz --paf", 2, ["--anchors takes neither"]),

@@ -261,8 +261,8 @@ def test_reads_that_are_no_evidence(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert call.samples[0]["AD"] == "0,3"
     _, *said = capsys.readouterr().err.splitlines()
     assert said == [
-        "hapgpu genotype: 3 reads are left out whose mapping quality is not known (255)",
-        "hapgpu genotype: 4 reads are left out: mapped with less than --min-mapping-quality",
+        "hapgpu genotype: 3 reads excluded: mapping quality unknown (255)",
+        "hapgpu genotype: 4 reads excluded: mapping quality below --min-mapping-quality",
     ]
     counts = json.loads(report.read_text())["counts"]
     assert counts["reads"] == len(reads)

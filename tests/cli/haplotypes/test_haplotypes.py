@@ -248,7 +248,7 @@ def test_what_is_left_out_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert len(lines) == 3
     assert lines[0].startswith("hapgpu haplotypes: 1 symbolic")
     assert lines[1].startswith("hapgpu haplotypes: 1 alleles are '*'")
-    assert lines[2].startswith("hapgpu haplotypes: 1 alleles are left out: genotypes")
+    assert lines[2].startswith("hapgpu haplotypes: 1 alleles excluded: genotypes")
     statistics = json.loads(report.read_text())
     assert statistics["command"] == "haplotypes"
     assert statistics["counts"]["records"] == 3

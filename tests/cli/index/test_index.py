@@ -143,5 +143,5 @@ def test_a_missing_folder_is_told_before_the_work(
 ) -> None:
     assert status_of(fasta, "-o", tmp_path / "absent" / "ref.hgx") == 4
     told = capsys.readouterr().err
-    assert "there is no folder" in told
+    assert "no such directory" in told
     assert "device:" not in told

@@ -67,12 +67,12 @@ def test_output_elsewhere_and_statistics(
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (["-x", "map-ont"], "-x: this is for minimizers: add --minimizers"),
-        (["-k", "15", "-H"], "-k -H: this is for minimizers: add --minimizers"),
-        (["-w", "10"], "-w: this is for minimizers: add --minimizers"),
-        (["-t", "1"], "-t: this is for minimizers: add --minimizers"),
-        (["--minimizers", "--low-memory"], "--low-memory: minimizers are found on the CPU"),
-        (["--minimizers", "--device", "cuda"], "--device cuda: minimizers are found on the CPU"),
+        (["-x", "map-ont"], "-x: no effect without --minimizers"),
+        (["-k", "15", "-H"], "-k -H: no effect without --minimizers"),
+        (["-w", "10"], "-w: no effect without --minimizers"),
+        (["-t", "1"], "-t: no effect without --minimizers"),
+        (["--minimizers", "--low-memory"], "--low-memory: no effect with --minimizers"),
+        (["--minimizers", "--device", "cuda"], "--device cuda: no effect with --minimizers"),
         (["--minimizers", "-x", "sr"], "-x sr: "),
         (["--minimizers", "-k", "29"], "than or equal to 28"),
     ],

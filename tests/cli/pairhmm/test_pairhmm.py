@@ -279,7 +279,7 @@ def test_normalize(made: Made, tmp_path: Path, capsys: pytest.CaptureFixture[str
     assert_rows(found, expected)
     lost = sum(value < -4 for value in best.values())
     said = capsys.readouterr().err
-    assert f"{lost} times a read is left out that no haplotype of the locus explains" in said
+    assert f"{lost} read-locus pairs excluded: no haplotype of the locus explains the read" in said
     counts = json.loads(statistics.read_text())["counts"]
     assert counts["poorly_modelled"] == lost
     assert counts["likelihoods"] == len(expected)
@@ -296,8 +296,8 @@ def test_what_is_left_out_is_said(
     out = ("-o", tmp_path / "out.tsv", "--json", tmp_path / "run.json")
     assert status_of(*files, *out, "--device", "cpu") == 0
     assert capsys.readouterr().err.splitlines()[1:] == [
-        f"hapgpu pairhmm: {unmapped} unmapped reads are left out",
-        f"hapgpu pairhmm: {empty} reads without bases are left out",
+        f"hapgpu pairhmm: {unmapped} unmapped reads excluded",
+        f"hapgpu pairhmm: {empty} reads without bases excluded",
     ]
     counts = json.loads((tmp_path / "run.json").read_text())["counts"]
     assert (counts["unmapped"], counts["without_bases"]) == (unmapped, empty)
@@ -317,7 +317,7 @@ def test_reads_without_bases_at_a_locus(
     files = made.bam, made.with_loci
     out = ("-o", tmp_path / "out.tsv", "--json", tmp_path / "run.json")
     assert status_of(*files, *out, "--device", "cpu") == 0
-    said = f"hapgpu pairhmm: {lost} times a read is left out that has no bases at the locus"
+    said = f"hapgpu pairhmm: {lost} read-locus pairs excluded: the read has no bases at the locus"
     assert said in capsys.readouterr().err.splitlines()
     counts = json.loads((tmp_path / "run.json").read_text())["counts"]
     assert counts["without_bases_at_locus"] == lost
