@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from itertools import chain as chained
 from pathlib import Path
 from typing import Annotated, Final
 
@@ -14,19 +12,16 @@ from hapgpu.chaining.index.files import SUFFIX
 from hapgpu.chaining.index.minimizer_index import MinimizerIndex
 from hapgpu.chaining.index.open import open_index
 from hapgpu.chaining.options import MapOptions
-from hapgpu.chaining.output.writer import PafBlock
 from hapgpu.chaining.run.workers import block_transfer, chainers_for
 from hapgpu.cli.commands.chain_anchors import chain_anchor_file
+from hapgpu.cli.commands.fastx_run import ReadFiles, process_reads
 from hapgpu.cli.options.chain import MapArguments
 from hapgpu.cli.options.checks import require_inputs
 from hapgpu.cli.options.common import ComputeOptions, Output, ReportOptions
 from hapgpu.cli.options.files import FASTA_INDEXES, OUTPUT, STATISTICS, CommandFiles, Read
 from hapgpu.cli.run import Run, start_run
 from hapgpu.errors import UsageError
-from hapgpu.io.fastx.read_blocks import read_blocks
 from hapgpu.io.files.output import OutputFile
-from hapgpu.runtime.pipeline import run_pipeline
-from hapgpu.runtime.statistics import RunStatistics
 
 EXAMPLES: Final = """Map Nanopore reads, and keep the index for the next run:
 hapgpu index --minimizers reference.fa && hapgpu chain reference.fa reads.fq.gz --paf -o reads.paf
@@ -45,20 +40,6 @@ FILES: Final = CommandFiles(
     ),
     writes=(OUTPUT, STATISTICS),
 )
-
-
-@dataclass(frozen=True, slots=True)
-class _PafSink:
-    """Writes blocks of lines and counts their reads and mappings."""
-
-    output: OutputFile
-    statistics: RunStatistics
-
-    def __call__(self, block: PafBlock) -> int:
-        self.output.write(block.text.data)
-        for name, number in block.counts().items():
-            self.statistics.count(name, number)
-        return block.reads
 
 
 def chain(
@@ -134,22 +115,10 @@ def _map(
     output: OutputFile,
 ) -> None:
     """Map the reads of all files, one file after the other."""
-    statistics = run.statistics
 
     def opened(path: Path) -> MinimizerIndex:
         return open_index(path, options.sketch, run.threads)
 
-    index = statistics.timed("index", opened)(reference)
-    chainers = chainers_for(run.devices, index, options)
-    transfer = block_transfer(run.devices, run.threads)
-    blocks = chained.from_iterable(
-        read_blocks(path, transfer.size, transfer.allocate, transfer.threads, max_record)
-        for path in reads
-    )
-    run_pipeline(
-        statistics.timed_source("read", blocks),
-        [statistics.timed("chain", chainer) for chainer in chainers],
-        statistics.timed("write", _PafSink(output, statistics)),
-        progress=run.progress(),
-        threaded=len(chainers) > 1,
-    )
+    index = run.statistics.timed("index", opened)(reference)
+    files = ReadFiles(reads, block_transfer(run.devices, run.threads), max_record)
+    process_reads(run, "chain", files, chainers_for(run.devices, index, options), output.write)

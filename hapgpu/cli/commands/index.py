@@ -29,7 +29,7 @@ from hapgpu.cli.terminal.summary import announce
 from hapgpu.errors import UsageError
 from hapgpu.io.files.reread import is_pipe
 from hapgpu.mapping.index.build import build_index
-from hapgpu.mapping.index.files import default_index_path, save_index
+from hapgpu.mapping.index.files import FM_INDEX_FILE, default_index_path
 from hapgpu.mapping.index.fm_index import FMIndexArrays
 from hapgpu.runtime.devices import CpuDevice, Device, resolve_devices, usable_cpus
 
@@ -165,7 +165,7 @@ def _fm_job(reference: Path, output: Path | None, device: str, *, low_memory: bo
         return len(data.contigs.names), int(data.contigs.offsets[-1])
 
     path = output or default_index_path(reference)
-    return _Job(path, devices[0], 1, announcement, build, save_index, sizes)
+    return _Job(path, devices[0], 1, announcement, build, FM_INDEX_FILE.save, sizes)
 
 
 def _minimizer_job(
@@ -180,7 +180,7 @@ def _minimizer_job(
         return len(data.names), int(data.lengths.sum())
 
     path = output or minimizer_files.default_index_path(reference, sketch)
-    save = minimizer_files.save_index
+    save = minimizer_files.MINIMIZER_FILE.save
     return _Job(path, cpu, threads, f"device: {cpu.name}", build, save, sizes)
 
 

@@ -5,30 +5,25 @@ from __future__ import annotations
 import logging
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
-from itertools import chain
 from pathlib import Path
 from typing import Annotated, Final
 
 import typer
 
+from hapgpu.cli.commands.fastx_run import ReadFiles, process_reads
 from hapgpu.cli.options.checks import require_inputs
 from hapgpu.cli.options.common import ComputeOptions, NoPG, Output, OutputFmt, ReportOptions
 from hapgpu.cli.options.files import FASTA_INDEXES, OUTPUT, STATISTICS, CommandFiles, Read
 from hapgpu.cli.run import start_run
-from hapgpu.io.alignments.text_writer import TextSink, open_sam_text
+from hapgpu.io.alignments.text_writer import open_sam_text
 from hapgpu.io.bam.header import SamHeader
-from hapgpu.io.fastx.read_blocks import read_blocks
 from hapgpu.mapping.index.files import SUFFIX
 from hapgpu.mapping.index.fm_index import FMIndexArrays
 from hapgpu.mapping.index.open import open_index
 from hapgpu.mapping.run.workers import block_transfer, mappers_for
 from hapgpu.mapping.sam.options import SamOptions
 from hapgpu.mapping.sam.read_group import ReadGroup, parse_read_group
-from hapgpu.mapping.sam.sam_block import SamBlock
 from hapgpu.mapping.search.hits import MIN_READ_BASES, SearchOptions
-from hapgpu.runtime.pipeline import run_pipeline
-from hapgpu.runtime.statistics import RunStatistics
 from hapgpu.version import __version__
 
 EXAMPLES: Final = r"""Find all hits of the reads of two files:
@@ -49,20 +44,6 @@ FILES: Final = CommandFiles(
 logger = logging.getLogger(__name__)
 
 _MAPPING: Final = "Mapping"
-
-
-@dataclass(frozen=True, slots=True)
-class _SamSink:
-    """Writes blocks of records and counts their reads and hits."""
-
-    write: TextSink
-    statistics: RunStatistics
-
-    def __call__(self, block: SamBlock) -> int:
-        self.write(block.text.data)
-        for name in ("reads", "mapped", "hits", "records", "reads_over_max_hits", "too_short"):
-            self.statistics.count(name, getattr(block, name))
-        return block.reads
 
 
 def map(  # noqa: A001, PLR0913  (the name of the command; its parameters are the options)
@@ -159,41 +140,28 @@ def map(  # noqa: A001, PLR0913  (the name of the command; its parameters are th
     group = parse_read_group(read_group) if read_group is not None else None
     require_inputs([reference, *reads])
     run = start_run("map", compute, reporting)
-    statistics = run.statistics
 
     def opened(fasta: Path) -> FMIndexArrays:
         return open_index(fasta, run.devices[0], index)
 
-    fm_index = statistics.timed("index", opened)(reference)
+    fm_index = run.statistics.timed("index", opened)(reference)
     mappers = mappers_for(
         run.devices,
         fm_index,
         SearchOptions(errors, not no_indels, forward_only),
         SamOptions(best, max_hits, not no_unmapped, group.identifier if group else None),
     )
-    transfer = block_transfer(run.devices, run.threads)
+    files = ReadFiles(reads, block_transfer(run.devices, run.threads), compute.max_record)
     with open_sam_text(
         str(output) if output else "-",
         _header(fm_index, group, with_pg=not no_pg),
         format=output_fmt,
         threads=run.threads,
         reference=reference,
-        copying_threads=transfer.threads,
+        copying_threads=files.transfer.threads,
     ) as write:
-        blocks = chain.from_iterable(
-            read_blocks(
-                path, transfer.size, transfer.allocate, transfer.threads, compute.max_record
-            )
-            for path in reads
-        )
-        run_pipeline(
-            statistics.timed_source("read", blocks),
-            [statistics.timed("map", mapper) for mapper in mappers],
-            statistics.timed("write", _SamSink(write, statistics)),
-            progress=run.progress(),
-            threaded=len(mappers) > 1,
-        )
-    _warn(statistics.counts)
+        process_reads(run, "map", files, mappers, write)
+    _warn(run.statistics.counts)
     run.finish()
 
 

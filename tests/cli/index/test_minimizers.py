@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from hapgpu.chaining.index.files import load_index
+from hapgpu.chaining.index.files import MINIMIZER_FILE
 from hapgpu.chaining.options import SketchOptions
 from tests.cli.in_process import status_of_command
 
@@ -48,7 +48,7 @@ def test_the_index_lies_beside_the_reference(
     assert captured.out == ""
     assert captured.err == "hapgpu index: device: CPU, 2 threads\n"
     assert {path.name for path in fasta.parent.iterdir()} == {"ref.fa", name}
-    index = load_index(fasta.parent / name)
+    index = MINIMIZER_FILE.load(fasta.parent / name)
     assert index.sketch == sketch
     assert index.names == ("one", "two")
 
@@ -60,7 +60,7 @@ def test_output_elsewhere_and_statistics(
     assert status_of("--minimizers", "-q", "-o", target, "--json", report, fasta) == 0
     captured = capsys.readouterr()
     assert captured.out == captured.err == ""
-    assert load_index(target).lengths.tolist() == [3000, 6]
+    assert MINIMIZER_FILE.load(target).lengths.tolist() == [3000, 6]
     assert json.loads(report.read_text())["counts"] == {"contigs": 2, "bases": 3006}
 
 
