@@ -1,4 +1,4 @@
-"""References, haplotypes, regions and batches that come through a pipe are read as from a file."""
+"""References, haplotypes, regions and batches are read from a pipe as from a file."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def folder(tmp_path: Path) -> Path:
 
 @contextmanager
 def piped(path: Path) -> Iterator[str]:
-    """Give a name under which a file comes through a pipe, as `<(cat FILE)` does."""
+    """Yield a path at which a file is read through a pipe, as with `<(cat FILE)`."""
     reading, writing = os.pipe()
 
     def feed() -> None:

@@ -11,7 +11,7 @@ from threading import Event, Thread
 import pytest
 
 from hapgpu.errors import InputError
-from tests.cli.in_process import messages_as_before
+from tests.cli.in_process import restored_messages
 from tests.fuzz import execution
 from tests.fuzz.corpus import Corpus, make_corpus
 from tests.fuzz.execution import Bench, Fault
@@ -26,7 +26,7 @@ _SLOW = {"cram", "sam"}  # these fork
 
 @pytest.fixture(autouse=True)
 def _messages() -> Iterator[None]:
-    with messages_as_before():
+    with restored_messages():
         yield
 
 

@@ -1,4 +1,4 @@
-"""`hapgpu chain` as a user runs it: reads in, PAF out."""
+"""`hapgpu chain` from end to end: reads in, PAF out."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def sample(tmp_path_factory: pytest.TempPathFactory) -> Sample:
 
 @pytest.fixture(scope="module")
 def lines(sample: Sample, tmp_path_factory: pytest.TempPathFactory) -> list[str]:
-    """Map all reads, with the options that are the default."""
+    """Map all reads with the default options."""
     return lines_of(tmp_path_factory.mktemp("lines"), sample.fasta, sample.fastq, "--paf")
 
 
@@ -85,7 +85,7 @@ def test_neither_threads_nor_blocks_change_the_output(
 
 
 def write_variant(sample: Sample, folder: Path, kind: str) -> list[str | Path]:
-    """Write the reads in another way; return the files that hold them."""
+    """Write the reads in another format; return the files."""
     path, text = folder / f"reads.{kind}", fastq_text(sample.reads)
     match kind:
         case "gz":
@@ -213,8 +213,8 @@ def test_an_index_is_built_where_there_is_none(
     shutil.copy(sample.fasta, fasta)
     output = tmp_path / "out.paf"
     assert status_of(fasta, sample.fastq, "-k", "17", "--device", "cpu", "-o", output) == 0
-    told = [line for line in capsys.readouterr().err.splitlines() if "index" in line]
-    (line,) = told
+    lines = [line for line in capsys.readouterr().err.splitlines() if "index" in line]
+    (line,) = lines
     assert f"'hapgpu index --minimizers -k 17 {fasta}' keeps it" in line
     assert {path.name for path in tmp_path.iterdir()} == {"reference.fa", "out.paf"}
     assert lines_of(tmp_path, fasta, sample.fastq) == lines

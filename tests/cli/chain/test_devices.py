@@ -60,12 +60,12 @@ def test_a_malformed_read_is_told_alike(
 ) -> None:
     path = tmp_path / "bad.fq"
     path.write_text(f"{fastq_text(sample.reads)}@bad\nACGTACGTACGT\n+\nIIII\n")
-    told = []
+    messages = []
     for device in ("cpu", "cuda"):
         options = ("-q", "--device", device, "-o", tmp_path / "out.paf")
         assert status_of(sample.fasta, path, *options) == 1
-        told.append(capsys.readouterr().err)
-    assert told[0] == told[1]
+        messages.append(capsys.readouterr().err)
+    assert messages[0] == messages[1]
     assert list(tmp_path.iterdir()) == [path]
 
 

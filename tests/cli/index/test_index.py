@@ -1,4 +1,4 @@
-"""`hapgpu index` as a user runs it."""
+"""`hapgpu index` from end to end."""
 
 from __future__ import annotations
 
@@ -142,6 +142,6 @@ def test_a_missing_folder_is_told_before_the_work(
     fasta: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert status_of(fasta, "-o", tmp_path / "absent" / "ref.hgx") == 4
-    told = capsys.readouterr().err
-    assert "no such directory" in told
-    assert "device:" not in told
+    messages = capsys.readouterr().err
+    assert "no such directory" in messages
+    assert "device:" not in messages

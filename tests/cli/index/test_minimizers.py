@@ -1,4 +1,4 @@
-"""`hapgpu index --minimizers` as a user runs it."""
+"""`hapgpu index --minimizers` from end to end."""
 
 from __future__ import annotations
 

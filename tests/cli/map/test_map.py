@@ -1,4 +1,4 @@
-"""`hapgpu map` as a user runs it: reads in, SAM, BAM or CRAM out."""
+"""`hapgpu map` from end to end: reads in, SAM, BAM or CRAM out."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def sample(tmp_path_factory: pytest.TempPathFactory) -> Sample:
 
 @pytest.fixture(scope="module")
 def lines(sample: Sample, tmp_path_factory: pytest.TempPathFactory) -> list[str]:
-    """Map all reads, with the options that are the default."""
+    """Map all reads with the default options."""
     return sam_of(tmp_path_factory.mktemp("lines"), sample.fasta, sample.fastq)
 
 
@@ -54,7 +54,7 @@ def tags(fields: list[str]) -> dict[str, str]:
 
 
 def expected_hits(sample: Sample, bases: str, options: SearchOptions) -> list[Hit]:
-    """Scan the reference; the order is that of the records."""
+    """Scan the reference; return hits in the order of the records."""
     contigs = [contig.encode() for contig in sample.contigs.values()]
     hits = find_hits(contigs, bases.encode(), options) if len(bases) >= 10 else []
     return sorted(hits, key=lambda hit: (hit.distance, hit.contig, hit.start, hit.strand, hit.end))
@@ -135,9 +135,9 @@ def test_hits_are_those_of_a_plain_scan(sample: Sample, lines: list[str]) -> Non
         best = sum(hit.distance == expected[0].distance for hit in expected)
         assert [int(row[1]) & SECONDARY for row in rows] == [0] + [SECONDARY] * (len(rows) - 1)
         for number, row in enumerate(rows, 1):
-            told = {tag: tags(row)[tag] for tag in ("NH", "HI", "X0", "X1")}
+            found = {tag: tags(row)[tag] for tag in ("NH", "HI", "X0", "X1")}
             numbers = (len(expected), number, best, len(expected) - best)
-            assert list(told.values()) == [str(value) for value in numbers], name
+            assert list(found.values()) == [str(value) for value in numbers], name
     assert sum(len(rows) > 2 for rows in found.values()) > 10
 
 
@@ -269,7 +269,7 @@ def test_neither_threads_nor_blocks_change_the_output(
 
 
 def write_variant(sample: Sample, folder: Path, kind: str) -> list[str | Path]:
-    """Write the reads in another way; return the files that hold them."""
+    """Write the reads in another format; return the files."""
     path, text = folder / f"reads.{kind}", sample.fastq_text()
     match kind:
         case "gz":
@@ -304,7 +304,7 @@ def test_standard_input(
 
 
 def test_fasta_reads(sample: Sample, lines: list[str], tmp_path: Path) -> None:
-    """The same hits, without qualities; a sequence may go over several lines."""
+    """FASTA gives the same hits, without qualities; a sequence may span several lines."""
     path = tmp_path / "reads.fa"
     reads = {name: bases for name, bases in sample.reads.items() if bases}
     path.write_text(
@@ -384,7 +384,7 @@ def test_statistics(sample: Sample, lines: list[str], tmp_path: Path) -> None:
 
 @pytest.fixture
 def without_index(sample: Sample, tmp_path: Path) -> Iterator[Path]:
-    """Copy the reference to where it has no index."""
+    """Copy the reference to a directory without an index."""
     path = tmp_path / "reference.fa"
     path.write_bytes(sample.fasta.read_bytes())
     return path
@@ -400,8 +400,8 @@ def test_an_index_is_built_where_there_is_none(
     assert sam_of(tmp_path, without_index, sample.fastq) == lines
     options = ("-o", tmp_path / "out.sam", "--device", "cpu", "-t", "1")
     assert status_of(without_index, sample.fastq, *options) == 0
-    told = [line for line in capsys.readouterr().err.splitlines() if "index" in line]
-    (line,) = told
+    lines = [line for line in capsys.readouterr().err.splitlines() if "index" in line]
+    (line,) = lines
     assert f"'hapgpu index {without_index}' keeps it" in line
     assert {path.name for path in tmp_path.iterdir()} == {"reference.fa", "out.sam"}
 

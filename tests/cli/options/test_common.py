@@ -1,4 +1,4 @@
-"""The values of shared options, through a command that has them all."""
+"""The values of shared options, in a command with all of them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The declarations of what commands read and write."""
+"""The declarations of the files that commands read and write."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_every_parameter_that_is_a_file_is_declared(names: tuple[str, ...]) -> N
 
 
 def _is_file(hint: Any) -> bool:
-    """Tell by its type, or by its help, that the value of a parameter is a file."""
+    """Return whether a parameter is a file, by its type or its help."""
     if not hasattr(hint, "__metadata__"):
         return False
     kind = str(hint.__origin__)
@@ -132,7 +132,7 @@ def test_a_path_that_cannot_be_written(output: str) -> None:
 def test_a_reference_that_only_the_cram_names_is_an_input(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Without --reference, samtools takes the one in the header (UR)."""
+    """Without --reference, samtools uses the reference in the header (UR)."""
     monkeypatch.chdir(tmp_path)
     fasta, sam = tmp_path / "f.fa", tmp_path / "r.sam"
     fasta.write_text(f">a\n{'ACGT' * 10}\n")

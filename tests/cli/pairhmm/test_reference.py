@@ -1,4 +1,4 @@
-"""`hapgpu pairhmm --reference`: whole reads, given haplotypes extended by the reference."""
+"""`hapgpu pairhmm --reference`: whole reads and haplotypes extended by the reference."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ EDGES = [
     "only inserted\t0\tchr\t351\t60\t90I",
     "spliced\t0\tchr\t301\t60\t40M90N60M",
 ]
-"""The first columns of reads with alignments out of the ordinary."""
+"""The first columns of reads with unusual alignments."""
 
 
 @dataclass(frozen=True)
 class Made:
-    """Files of made-up reads, a reference with lower case and N, and haplotypes at loci."""
+    """Files of simulated reads, a reference with lower case and N, and haplotypes at loci."""
 
     folder: Path
     loci: list[Locus]
@@ -68,7 +68,7 @@ def expected_rows(
     *,
     normalize: bool = False,
 ) -> list[Row]:
-    """Return what has to come out; haplotypes stand in their file in the order of the loci."""
+    """Return the expected rows; the haplotypes are in the order of the loci."""
     rows = []
     with pysam.FastaFile(str(fasta)) as reference:
         for record in records:
@@ -163,7 +163,7 @@ def assert_rows(found: Sequence[Row], expected: Sequence[Row]) -> None:
 
 
 def share_of_low(rows: Iterable[Row]) -> float:
-    """Return the share of reads and loci at which the best value is below -20."""
+    """Return the fraction of read-locus pairs whose best likelihood is below -20."""
     best: dict[tuple[str, int, str], float] = {}
     for row in rows:
         best[row.key[:3]] = max(row.likelihood, best.get(row.key[:3], -np.inf))
