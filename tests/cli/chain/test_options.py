@@ -85,13 +85,15 @@ def options_of(
     sample: Sample, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Callable[..., MapOptions]]:
     """Return a function that returns the options that the command would map with."""
-    jobs = []
-    monkeypatch.setattr(command, "_map", lambda job, _sink, **_: jobs.append(job))
+    used = []
+    monkeypatch.setattr(
+        command, "_map", lambda _run, _fasta, _reads, options, *_: used.append(options)
+    )
 
     def chosen(*arguments: str) -> MapOptions:
         files = sample.fasta, sample.fastq
         assert status_of(*files, *arguments, "-q", "--device", "cpu") == 0
-        options: MapOptions = jobs.pop().options
+        options: MapOptions = used.pop()
         return options
 
     return chosen

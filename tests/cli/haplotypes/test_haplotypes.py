@@ -351,7 +351,7 @@ def test_records_at_telomeres_are_left_out_and_counted(
     calls = write_calls(tmp_path, records)
     assert status_of(reference, calls, "-o", path, "--json", counts) == 0
     assert json.loads(counts.read_text())["counts"]["telomere_records"] == 4
-    assert "4 records lie at a telomere" in capsys.readouterr().err
+    assert "4 records excluded: at a telomere" in capsys.readouterr().err
     alone = haplotypes_of(tmp_path, reference, write_calls(tmp_path, ["13 T G"]))
     assert path.read_text() == (tmp_path / "haplotypes.fa").read_text()
     assert len(alone) == 2
