@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from hapgpu.cli.command_line import command_module
 from hapgpu.cli.options.groups import one_parameter_per_option
-from tests.fuzz.corpus import Corpus
+from tests.fuzz.inputs.corpus import Corpus
 
 _ON_CPU: Final = {"device": "cpu", "threads": 1}
 _COMPUTING: Final = {"realign", "pairhmm", "genotype", "map", "chain"}

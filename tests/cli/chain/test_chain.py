@@ -213,9 +213,9 @@ def test_an_index_is_built_where_there_is_none(
     shutil.copy(sample.fasta, fasta)
     output = tmp_path / "out.paf"
     assert status_of(fasta, sample.fastq, "-k", "17", "--device", "cpu", "-o", output) == 0
-    lines = [line for line in capsys.readouterr().err.splitlines() if "index" in line]
-    (line,) = lines
-    assert f"'hapgpu index --minimizers -k 17 {fasta}' keeps it" in line
+    warnings = [line for line in capsys.readouterr().err.splitlines() if "index" in line]
+    (line,) = warnings
+    assert f"to keep it, run: hapgpu index --minimizers -k 17 {fasta}" in line
     assert {path.name for path in tmp_path.iterdir()} == {"reference.fa", "out.paf"}
     assert lines_of(tmp_path, fasta, sample.fastq) == lines
 
@@ -239,6 +239,6 @@ def test_an_index_alone(
     options = ("--device", "cpu", "-t", "1", "-o", output)
     assert status_of(path, sample.fastq, "-k", "19", "-H", *options) == 0
     assert capsys.readouterr().err.endswith(
-        f"hapgpu chain: {path} was made with -k 15 -w 10, which hold, not -k 19 -w 10 -H\n"
+        f"hapgpu chain: {path}: built with -k 15 -w 10; ignoring -k 19 -w 10 -H\n"
     )
     assert output.read_text().splitlines() == lines

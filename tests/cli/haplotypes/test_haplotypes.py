@@ -247,7 +247,7 @@ def test_what_is_left_out_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[
     lines = capsys.readouterr().err.splitlines()
     assert len(lines) == 3
     assert lines[0].startswith("hapgpu haplotypes: 1 symbolic")
-    assert lines[1].startswith("hapgpu haplotypes: 1 alleles are '*'")
+    assert lines[1].startswith("hapgpu haplotypes: 1 alleles '*'")
     assert lines[2].startswith("hapgpu haplotypes: 1 alleles excluded: genotypes")
     statistics = json.loads(report.read_text())
     assert statistics["command"] == "haplotypes"

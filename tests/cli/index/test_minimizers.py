@@ -62,33 +62,3 @@ def test_output_elsewhere_and_statistics(
     assert captured.out == captured.err == ""
     assert MINIMIZER_FILE.load(target).lengths.tolist() == [3000, 6]
     assert json.loads(report.read_text())["counts"] == {"contigs": 2, "bases": 3006}
-
-
-@pytest.mark.parametrize(
-    ("options", "said"),
-    [
-        (["-x", "map-ont"], "-x: no effect without --minimizers"),
-        (["-k", "15", "-H"], "-k -H: no effect without --minimizers"),
-        (["-w", "10"], "-w: no effect without --minimizers"),
-        (["-t", "1"], "-t: no effect without --minimizers"),
-        (["--minimizers", "--low-memory"], "--low-memory: no effect with --minimizers"),
-        (["--minimizers", "--device", "cuda"], "--device cuda: no effect with --minimizers"),
-        (["--minimizers", "-x", "sr"], "-x sr: "),
-        (["--minimizers", "-k", "29"], "than or equal to 28"),
-    ],
-    ids=str,
-)
-def test_options_that_contradict(
-    fasta: Path, capsys: pytest.CaptureFixture[str], options: list[str], said: str
-) -> None:
-    assert status_of(*options, fasta) == 2
-    assert said in capsys.readouterr().err
-    assert list(fasta.parent.iterdir()) == [fasta]
-
-
-def test_a_reference_that_is_none(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert status_of("--minimizers", "-q", tmp_path / "absent.fa") == 1
-    assert "absent.fa: no such file" in capsys.readouterr().err
-    (tmp_path / "ref.fa").write_text("ACGT\n")
-    assert status_of("--minimizers", "-q", tmp_path / "ref.fa") == 1
-    assert "not FASTA" in capsys.readouterr().err

@@ -17,8 +17,8 @@ from hapgpu.chaining.index.build import build_index as build_minimizers
 from hapgpu.chaining.index.files import MINIMIZER_FILE, default_index_path
 from hapgpu.chaining.options import SketchOptions
 from hapgpu.mapping.api import FMIndex
-from tests.fuzz.corpus_text import BATCHES, BEDS, REGIONS, fastq, haplotypes, sam, vcf
 from tests.fuzz.formats.framing import EOF_BLOCK, bgzf_block
+from tests.fuzz.inputs.corpus_text import BATCHES, BEDS, REGIONS, fastq, haplotypes, sam, vcf
 
 _LETTERS: Final = "ACGT"
 

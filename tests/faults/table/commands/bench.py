@@ -1,0 +1,61 @@
+"""What `hapgpu bench` refuses."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from tests.faults.table.messages import NO_FILE
+from tests.faults.table.row import line
+
+_OF_ANOTHER: Final = (
+    "realign --batches",
+    "realign --preset",
+    "io --batches",
+    "io --method",
+    "map --batches",
+    "map --bases",
+    "pairhmm --reference",
+    "genotype --reads",
+    "genotype --anchors",
+)
+"""Methods with an option that only other methods have."""
+
+_REFUSED: Final = (
+    ("bwa", "No such command 'bwa'"),
+    ("pairhmm --copies 3", "--copies: repeats the data of a file"),
+    ("map --reference x.fa --copies 3", "--copies: repeats the reads of a file"),
+    ("pairhmm --batches x.in --copies 0", "--copies"),
+    ("map --reads x.fq", "--reads: ... add --reference FASTA"),
+    ("map --method bwa", "--method"),
+    ("map --method successor", "'successor' is not one of 'fm', 'backtracking'"),
+    ("genotype", "Missing option '--reference'"),
+    ("chain", "give either --reference FASTA or --anchors FILE.npz"),
+    ("chain --reference x.fa --anchors x.npz", "FASTA or --anchors FILE.npz"),
+    ("chain --anchors x.npz --error 0.1", "--error: no effect without --reference"),
+    ("chain --reference x.fa --copies 2", "--copies: no effect without --anchors"),
+    ("chain --reference x.fa --method successor", "--method: no effect without --anchors"),
+    ("chain --anchors x.npz --method fm", "'fm' is not one of 'predecessor', 'successor'"),
+    ("chain --reference x.fa --read-length 99", "--read-length: must be at least 100"),
+    ("chain --reference x.fa -x splice", "-x splice"),
+)
+_AFTER_HEADER: Final = (
+    ("no_gpu", "chain --anchors x.npz --method successor", 2, "needs a GPU"),
+    ("missing", "pairhmm --batches none.in", 1, f"none.in: {NO_FILE}"),
+    ("missing", "genotype --reference none.in", 1, f"none.in: {NO_FILE}"),
+    ("missing", "chain --reference none.in", 1, "none.in: ... o such file"),
+    ("missing", "chain --anchors none.in", 1, "none.in: ... o such file"),
+    ("stale_index", "map --reference stale.fa --reads good.fq", 1, "made of another FASTA file"),
+    ("short_contigs", "map --reference tiny.fa", 1, "no contig has 100 bases in a row"),
+)
+
+ROWS: Final = [
+    *(
+        line(words, f"bench {words} 1", 2, f"No such option: {words.partition(' ')[2]}")
+        for words in _OF_ANOTHER
+    ),
+    *(line(words, f"bench {words}", 2, message) for words, message in _REFUSED),
+    *(
+        line(name, f"bench {words}", status, message, header=True)
+        for name, words, status, message in _AFTER_HEADER
+    ),
+]
