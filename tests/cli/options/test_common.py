@@ -8,7 +8,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from hapgpu.cli.options.common import common as options_common
+from hapgpu.cli.options import common as options_common
 
 received: dict[str, object] = {}
 app = typer.Typer()
