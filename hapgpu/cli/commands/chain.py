@@ -63,9 +63,8 @@ def chain(
         typer.Option(
             "--anchors",
             metavar="FILE.npz",
-            help="Chain the anchors of this file (arrays x, y, offsets) instead of reads, and "
-            "write their scores and chains as .npz. Only -k and the options on chains apply; "
-            "chains are not joined.",
+            help="Chain ready-made anchors (arrays x, y, offsets) instead of reads, to .npz. Only "
+            "-k and the options on chains apply.",
         ),
     ] = None,
     arguments: MapArguments,
@@ -101,9 +100,9 @@ def _check_inputs(
 ) -> None:
     """Refuse a command line without inputs, or with both kinds of them."""
     if anchors is not None and (reference is not None or paf):
-        raise UsageError("--anchors takes neither a reference and reads nor --paf")
+        raise UsageError("--anchors: cannot be used with a reference, reads or --paf")
     if anchors is None and not reads:
-        raise UsageError("a reference and reads are needed: hapgpu chain REF.fa READS.fq")
+        raise UsageError("a reference and reads are needed; run: hapgpu chain REF.fa READS.fq")
 
 
 def _map(

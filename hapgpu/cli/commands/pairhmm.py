@@ -103,8 +103,8 @@ def pairhmm(  # noqa: PLR0913  (its parameters are the options)
         bool,
         typer.Option(
             "--matrix",
-            help="Write one row per read and one column per haplotype, NA if not compared; with "
-            "--batches: R rows of H values.",
+            help="Write one row per read, one column per haplotype; NA: not compared. With "
+            "--batches: 'R H', then R rows.",
             rich_help_panel="Output",
         ),
     ] = False,

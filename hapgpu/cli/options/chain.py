@@ -51,8 +51,7 @@ Preset = Annotated[
         "-x",
         "--preset",
         metavar="|".join(PRESETS),
-        help=f"Preset for the read type; {DEFAULT_PRESET} if not given. map-hifi and lr:hq, for "
-        "accurate reads, are the same.",
+        help=f"Preset for the read type; {DEFAULT_PRESET} if not given. lr:hq equals map-hifi.",
     ),
 ]
 
@@ -145,8 +144,8 @@ class MapArguments(SketchArguments):
         _seed_option(
             "--q-occ-frac",
             **_FRACTION,
-            help="Exclude repetitive minimizers above this fraction of the read's; 0: exclude none "
-            "[0.01].",
+            help="Exclude minimizers that a read has more often than the cutoff and this fraction; "
+            "0: none [0.01].",
         ),
     ] = None
     gap: Annotated[
@@ -172,8 +171,8 @@ class MapArguments(SketchArguments):
         _chain_option(
             "--max-chain-skip",
             **_COUNT,
-            help="Skip the remaining predecessors after INT that do not improve the score; "
-            "1000000000: visit all [25].",
+            help="Stop after INT predecessors that do not improve the score; 1000000000: visit "
+            "all [25].",
         ),
     ] = None
     max_iterations: Annotated[

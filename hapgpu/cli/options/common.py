@@ -48,9 +48,9 @@ class OutputFormat(StrEnum):
 
 
 def parse_flags(text: str | int) -> int:
-    """Read SAM flags as samtools does: `1796`, `0x704`, `UNMAP,DUP`.
+    """Parse SAM flags as samtools does: `1796`, `0x704`, `UNMAP,DUP`.
 
-    Typer also sends the default of an option through here, a number.
+    Typer also passes the default of an option, which is a number.
 
     Raises
     ------
@@ -64,7 +64,7 @@ def parse_flags(text: str | int) -> int:
     except ValueError:
         return sum({_named_flag(name) for name in text.split(",")})
     if not 0 <= value <= _ALL_FLAGS:
-        raise typer.BadParameter(f"flags {text} are not between 0 and {_ALL_FLAGS}")
+        raise typer.BadParameter(f"flags {text}: must be between 0 and {_ALL_FLAGS}")
     return value
 
 
@@ -80,7 +80,7 @@ def _record_size(text: str | int) -> int:
         return text
     size = _memory(text)
     if size > LARGEST_LIMIT:
-        raise typer.BadParameter(f"{text} is more than {LARGEST_LIMIT:,} bytes, the most of BAM")
+        raise typer.BadParameter(f"{text} is more than {LARGEST_LIMIT:,} bytes, the maximum of BAM")
     return size
 
 
@@ -219,7 +219,7 @@ GpuMemory = Annotated[
         "--gpu-mem",
         metavar="SIZE",
         parser=_memory,
-        help="Memory to use on each GPU, such as 8G; 80% of the free memory if not given.",
+        help="Memory per GPU, such as 8G; 80% of the free memory if not given.",
         rich_help_panel=_RESOURCES,
     ),
 ]

@@ -10,13 +10,13 @@ from typing import Any
 
 
 def one_parameter_per_option(command: Callable[..., None]) -> Callable[..., None]:
-    """Return a command whose groups of options are replaced by their fields, as Typer needs them.
+    """Return a command with one parameter per option, as Typer needs it.
 
     Parameters
     ----------
     command
-        Takes keywords. Each parameter that is annotated with a dataclass is a group; the fields of
-        the dataclass are annotated as parameters of a command are.
+        Takes keywords. Each parameter whose type is a dataclass is a group; its fields are the
+        options and have the types and defaults that a parameter of a command has.
     """
     signature = inspect.signature(command, eval_str=True)
     groups: dict[str, Any] = {}
