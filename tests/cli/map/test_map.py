@@ -135,9 +135,9 @@ def test_hits_are_those_of_a_plain_scan(sample: Sample, lines: list[str]) -> Non
         best = sum(hit.distance == expected[0].distance for hit in expected)
         assert [int(row[1]) & SECONDARY for row in rows] == [0] + [SECONDARY] * (len(rows) - 1)
         for number, row in enumerate(rows, 1):
-            found = {tag: tags(row)[tag] for tag in ("NH", "HI", "X0", "X1")}
+            values = {tag: tags(row)[tag] for tag in ("NH", "HI", "X0", "X1")}
             numbers = (len(expected), number, best, len(expected) - best)
-            assert list(found.values()) == [str(value) for value in numbers], name
+            assert list(values.values()) == [str(value) for value in numbers], name
     assert sum(len(rows) > 2 for rows in found.values()) > 10
 
 
