@@ -159,7 +159,7 @@ def test_status_of_each_kind_of_error(error: BaseException, status: int) -> None
     assert explain(error)[0] == status
 
 
-def test_status_of_what_cuda_reports() -> None:
+def test_status_of_errors_of_cuda() -> None:
     cupy = pytest.importorskip("cupy")
     lost = cupy.cuda.runtime.CUDARuntimeError(700)
     full = cupy.cuda.memory.OutOfMemoryError(1, 1)

@@ -70,7 +70,7 @@ def piped(path: Path) -> Iterator[str]:
         ("pairhmm --batches b.in -o OUT", "b.in"),
     ],
 )
-def test_what_comes_through_a_pipe(folder: Path, command: str, piped_file: str) -> None:
+def test_inputs_from_a_pipe(folder: Path, command: str, piped_file: str) -> None:
     results = []
     for source in (folder / piped_file, None):
         words = [

@@ -99,7 +99,7 @@ def test_regions_of_a_file(
         assert float(row[5]) == pytest.approx(7 * CELLS / line["seconds"] / 1e9, rel=1e-3)
 
 
-def test_one_copy_unless_told(regions: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_one_copy_by_default(regions: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert status_of("pairhmm", "--batches", regions, "--device", "cpu", "-t", "1") == 0
     *_, row = capsys.readouterr().out.splitlines()
     assert row.split("\t")[2:4] == ["regions.in x1", str(CELLS)]

@@ -54,7 +54,7 @@ def test_lines_are_those_of_minimap2(data_dir: Path, tmp_path: Path) -> None:
     assert found == gzip.decompress(expected.read_bytes()).decode().splitlines()
 
 
-def test_reads_lie_where_they_come_from(sample: Sample, lines: list[str]) -> None:
+def test_reads_map_to_their_origin(sample: Sample, lines: list[str]) -> None:
     assert len(sample.places) == 40
     for name, (contig, start, end, strand) in sample.places.items():
         (fields,) = of_read(lines, name)
@@ -206,7 +206,7 @@ def test_statistics(sample: Sample, lines: list[str], tmp_path: Path) -> None:
     assert statistics["devices"] == ["CPU, 1 thread"]
 
 
-def test_an_index_is_built_where_there_is_none(
+def test_a_missing_index_is_built(
     sample: Sample, lines: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     fasta = tmp_path / "reference.fa"
@@ -220,7 +220,7 @@ def test_an_index_is_built_where_there_is_none(
     assert lines_of(tmp_path, fasta, sample.fastq) == lines
 
 
-def test_the_index_beside_the_reference_is_taken(
+def test_the_index_beside_the_reference_is_used(
     sample: Sample, lines: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     output = tmp_path / "out.paf"

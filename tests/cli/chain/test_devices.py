@@ -55,7 +55,7 @@ def test_small_blocks(
     assert_same_bytes(tmp_path, sample.fasta, sample.fastq, sample.fastq)
 
 
-def test_a_malformed_read_is_told_alike(
+def test_a_malformed_read_gives_the_same_error(
     sample: Sample, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "bad.fq"

@@ -154,7 +154,7 @@ def outcome(
 
 
 @pytest.mark.parametrize(("run", "damage"), CASES)
-def test_told_alike(
+def test_the_same_error_on_every_device(
     run: Run,
     damage: Damage,
     sound: Path,

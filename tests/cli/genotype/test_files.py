@@ -216,7 +216,7 @@ def test_threads_change_nothing(contigs: Inputs, tmp_path: Path, suffix: str) ->
     assert len(calls_in("\n".join(written[0]))) == 3 * len(CONTIGS)
 
 
-def test_sites_come_out_in_their_order(contigs: Inputs, tmp_path: Path) -> None:
+def test_sites_keep_their_order(contigs: Inputs, tmp_path: Path) -> None:
     """The contigs of the sites are in another order than in the reference and the reads."""
     calls = calls_of(tmp_path, *contigs)
     places = [(call.contig, call.position) for call in calls]

@@ -177,7 +177,7 @@ def test_columns_are_kept(made: tuple[Path, Path], tmp_path: Path) -> None:
     assert [call.genotype() for call in calls] == ["0/0", "0/1", "0/0"]
 
 
-def test_records_at_one_place_keep_their_order(made: tuple[Path, Path], tmp_path: Path) -> None:
+def test_records_at_one_position_keep_their_order(made: tuple[Path, Path], tmp_path: Path) -> None:
     alternatives = [ALT, OTHER, f"{REF}GT", ALT]
     records = [f"{SITE} {REF} {alternative}" for alternative in alternatives]
     calls = calls_of(tmp_path, *made, write_sites(tmp_path / "sites.vcf", records))
@@ -420,7 +420,7 @@ def test_statistics(example: tuple[Path, Path, Path], tmp_path: Path) -> None:
     assert set(statistics["seconds"]) == {"read", "genotype", "pairhmm", "write", "total"}
 
 
-def test_what_is_said(
+def test_messages(
     made: tuple[Path, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Without a terminal there is no progress; with -q there are no messages."""

@@ -121,7 +121,7 @@ def test_haplotypes_of_records(tmp_path: Path, case: str) -> None:
     assert len({(one.locus, one.sequence) for one in found}) == len(found)
 
 
-def test_alleles_that_come_to_the_same_are_one_haplotype(tmp_path: Path) -> None:
+def test_equivalent_alleles_are_one_haplotype(tmp_path: Path) -> None:
     calls = write_calls(tmp_path, ["12 AT A", "13 TT T", "14 TA A"])
     unchanged, changed, *others = haplotypes_of(tmp_path, write_reference(tmp_path), calls)
     assert unchanged.alleles == ()
@@ -238,7 +238,7 @@ def test_the_same_from_any_kind_of_file(tmp_path: Path) -> None:
         assert output.read_text() == (tmp_path / "haplotypes.fa").read_text()
 
 
-def test_what_is_left_out_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_excluded_alleles_are_reported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     records = ["5 A <DEL>", "12 ATT A GT 1|0", "13 T C,* GT 1|2"]
     calls = write_calls(tmp_path, ["5 A <DEL> GT 0|1", *records[1:]])
     report = tmp_path / "run.json"
@@ -341,7 +341,7 @@ def test_real_sites(data_dir: Path, tmp_path: Path) -> None:
     assert len(expected - single) <= 2
 
 
-def test_records_at_telomeres_are_left_out_and_counted(
+def test_records_at_telomeres_are_excluded_and_counted(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     reference = write_reference(tmp_path)

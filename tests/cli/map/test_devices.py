@@ -65,7 +65,7 @@ def test_index(sample: Sample, tmp_path: Path, options: list[str]) -> None:
     assert_same_bytes(tmp_path, sample.fasta, sample.fastq, "--index", tmp_path / "cuda.hgx")
 
 
-def test_a_malformed_read_is_told_alike(
+def test_a_malformed_read_gives_the_same_error(
     sample: Sample, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "bad.fq"

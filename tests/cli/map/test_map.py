@@ -141,7 +141,7 @@ def test_hits_are_those_of_a_plain_scan(sample: Sample, lines: list[str]) -> Non
     assert sum(len(rows) > 2 for rows in found.values()) > 10
 
 
-def test_bases_and_qualities_lie_on_the_forward_strand(sample: Sample, lines: list[str]) -> None:
+def test_bases_and_qualities_are_of_the_forward_strand(sample: Sample, lines: list[str]) -> None:
     qualities = sample.qualities
     for name, (primary, *others) in by_read(lines).items():
         bases, letters = sample.reads[name].upper(), qualities[name]
@@ -233,7 +233,7 @@ def test_no_unmapped(sample: Sample, lines: list[str], tmp_path: Path) -> None:
     assert mapped == [line for line in body(lines) if line.split("\t")[1] != "4"]
 
 
-def test_short_reads_are_told(
+def test_short_reads_are_reported(
     sample: Sample, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     files = sample.fasta, sample.fastq, "-o", tmp_path / "out.sam"
@@ -243,7 +243,7 @@ def test_short_reads_are_told(
     assert said == ["hapgpu map: 2 reads have fewer than 10 bases: not mapped"]
 
 
-def test_one_short_read_is_told(
+def test_one_short_read_is_reported(
     sample: Sample, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "reads.fq"
@@ -390,7 +390,7 @@ def without_index(sample: Sample, tmp_path: Path) -> Iterator[Path]:
     return path
 
 
-def test_an_index_is_built_where_there_is_none(
+def test_a_missing_index_is_built(
     sample: Sample,
     lines: list[str],
     without_index: Path,

@@ -285,7 +285,7 @@ def test_normalize(made: Made, tmp_path: Path, capsys: pytest.CaptureFixture[str
     assert counts["likelihoods"] == len(expected)
 
 
-def test_what_is_left_out_is_said(
+def test_excluded_reads_are_reported(
     made: Made, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pysam.AlignmentFile(str(made.bam)) as file:

@@ -190,7 +190,7 @@ def test_options_of_qualities(made: Made) -> None:
     assert_rows(rows_in(made.table(*options.split())), made.expected(rules))
 
 
-def test_spliced_reads_are_left_out(
+def test_spliced_reads_are_excluded(
     made: Made, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pysam.AlignmentFile(str(made["reads.bam"])) as file:

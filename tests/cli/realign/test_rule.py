@@ -179,7 +179,7 @@ def test_an_inserted_end_is_clipped(tmp_path: Path) -> None:
     assert always.columns[5] == f"{BEFORE}M8I"
 
 
-def test_likelihood_of_what_the_score_explains(tmp_path: Path) -> None:
+def test_likelihood_chooses_another_haplotype_than_score(tmp_path: Path) -> None:
     """Clipped bases that only one haplotype explains do not count."""
     bases, text = with_deletion(6, 4)
     end = AT + len(text) - BEFORE + 6
