@@ -44,3 +44,15 @@ def test_paths_in_the_page_exist() -> None:
     _, table = PAGE.split("## Where do I change ...?")
     for place in re.findall(r"`([\w/]+/[\w/.]*|[\w/]+\.py)`", table):
         assert (ROOT / "hapgpu" / place).exists() or (ROOT / place).exists(), place
+
+
+def test_paths_of_the_project_in_all_pages_exist() -> None:
+    pages = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")]
+    for page in pages:
+        if page.name == "testing.md":  # a log: its paths are those of its commits
+            continue
+        for place in re.findall(
+            r"\b(?:hapgpu|cuda|tests)/[\w/.]*\w/?", page.read_text(encoding="utf-8")
+        ):
+            is_pattern = re.search(r"/(M|S|STAGE)(/|\.|$)", place)
+            assert is_pattern or (ROOT / place).exists(), f"{page.name}: {place}"
