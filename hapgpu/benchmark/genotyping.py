@@ -48,10 +48,10 @@ class Measurement:
         Of the matrices of the pair-HMM, all pairs counted.
     seconds
         Of the whole run.
-    wrong
-        Share of the genotypes that are not those of the sample, missing ones included.
-    kernels
-        Share of the run, 0 to 1, that the pair-HMM's kernels take: on a GPU by their rate when
+    genotype_error_rate
+        Fraction of the genotypes that are not those of the sample, missing ones included.
+    kernel_fraction
+        Fraction of the run, 0 to 1, that the pair-HMM's kernels take: on a GPU by their rate when
         measured alone, on the CPU of the time of all threads.
     """
 
@@ -61,8 +61,8 @@ class Measurement:
     reads: int
     cells: int
     seconds: float
-    wrong: float
-    kernels: float
+    genotype_error_rate: float
+    kernel_fraction: float
 
     @property
     def sites_per_second(self) -> float:
@@ -132,8 +132,8 @@ class _Run:
             reads=self.files.read_count,
             cells=cells,
             seconds=seconds,
-            wrong=float(is_wrong.mean()),
-            kernels=self._kernel_seconds(statistics) / seconds,
+            genotype_error_rate=float(is_wrong.mean()),
+            kernel_fraction=self._kernel_seconds(statistics) / seconds,
         )
 
     @property

@@ -56,7 +56,7 @@ class Measurement:
     """One line of the benchmark: `seconds` for all reads; `hits` of them, or results."""
 
     device: str
-    what: str
+    task: str
     data: str
     reads: int
     hits: int
@@ -227,5 +227,5 @@ def _timed(
     return hits, float(np.median(seconds))
 
 
-def _measured(device: Device, what: str, data: _Data, timing: tuple[int, float]) -> Measurement:
-    return Measurement(device.name, what, data.name, data.reads, *timing)
+def _measured(device: Device, task: str, data: _Data, timing: tuple[int, float]) -> Measurement:
+    return Measurement(device.name, task, data.name, data.reads, *timing)

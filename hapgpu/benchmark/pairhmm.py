@@ -37,7 +37,7 @@ class Measurement:
     """One line of the benchmark: `seconds` for all matrix cells of the data."""
 
     device: str
-    what: str
+    task: str
     data: str
     cells: int
     seconds: float

@@ -31,7 +31,7 @@ class Measurement:
     """One line of the benchmark; `seconds` for `pairs` of read_length x haplotype_length."""
 
     device: str
-    what: str
+    task: str
     read_length: int
     haplotype_length: int
     pairs: int
@@ -75,24 +75,24 @@ def benchmark_realign(device: Device) -> Iterator[Measurement]:
         cells = _CPU_CELLS if isinstance(device, CpuDevice) else _GPU_CELLS
         count = int(cells / (read_length * haplotype_length))
         pairs = random_pairs(count, read_length, haplotype_length)
-        for name, what, seconds in _timings(pairs, device):
-            yield Measurement(name, what, read_length, haplotype_length, count, seconds)
+        for name, task, seconds in _timings(pairs, device):
+            yield Measurement(name, task, read_length, haplotype_length, count, seconds)
 
 
 def _timings(pairs: PairBatch, device: Device) -> Iterator[tuple[str, str, float]]:
     if isinstance(device, CpuDevice):
         for threads in sorted({1, device.threads}):
             used = CpuDevice(threads)
-            for what, call in (("align", align_pairs), ("score", score_pairs)):
-                yield used.name, what, _median_seconds(call, pairs, used, _CPU_REPEATS)
+            for task, call in (("align", align_pairs), ("score", score_pairs)):
+                yield used.name, task, _median_seconds(call, pairs, used, _CPU_REPEATS)
         return
     from hapgpu.realign.align.cuda import kernel_seconds  # noqa: PLC0415  (only where a GPU is used)
 
-    for what, with_trace in (("align, kernels", True), ("score, kernels", False)):
+    for task, with_trace in (("align, kernels", True), ("score, kernels", False)):
         seconds = kernel_seconds(
             pairs, _SCORING, Overhang.SOFTCLIP, device, with_trace=with_trace, repeats=_GPU_REPEATS
         )
-        yield device.name, what, seconds
+        yield device.name, task, seconds
     yield (
         device.name,
         "align, whole call",

@@ -341,7 +341,7 @@ def _rewrite(
         else:
             writer.write_block(block.after)
         statistics.count("records", len(block.after))
-        statistics.count("changed", block.changed)
+        statistics.count("changed_records", block.changed)
         return len(block.after)
 
     # Side by side with other steps, each lookup has a thread; else one has all of them.

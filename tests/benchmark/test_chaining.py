@@ -90,7 +90,7 @@ def test_reads(reference: Ragged, fasta: Path) -> None:
     found = list(
         chaining_reads.benchmark_reads(CpuDevice(2), fasta, JOINED, 200_000, LongReadModel(5000))
     )
-    assert [(line.device, line.what) for line in found] == [
+    assert [(line.device, line.task) for line in found] == [
         ("CPU, 2 threads", "index"),
         ("CPU, 1 thread", "text to lines"),
         ("CPU, 2 threads", "text to lines"),
@@ -104,7 +104,7 @@ def test_reads(reference: Ragged, fasta: Path) -> None:
 @pytest.mark.parametrize("threads", [1, 2])
 def test_anchors(anchor_file: Path, threads: int) -> None:
     found = list(benchmark_anchors(CpuDevice(threads), anchor_file, JOINED, copies=3))
-    assert [(line.device, line.what, line.unit, line.count) for line in found] == [
+    assert [(line.device, line.task, line.unit, line.count) for line in found] == [
         (CpuDevice(used).name, what, unit, 3 * count)
         for what, counts in (
             ("scores, all predecessors", {"anchors": len(READ), "pairs": PAIRS}),
@@ -148,7 +148,7 @@ def test_reads_on_the_gpu(fasta: Path) -> None:
     found = list(
         chaining_reads.benchmark_reads(device, fasta, JOINED, 200_000, LongReadModel(5000))
     )
-    assert [line.what for line in found] == ["index", "text to lines", *STAGES]
+    assert [line.task for line in found] == ["index", "text to lines", *STAGES]
     assert {line.device for line in found[1:]} == {device.name}
     assert all(line.seconds > 0 for line in found)
 
@@ -164,6 +164,6 @@ def test_reads_on_the_gpu(fasta: Path) -> None:
 def test_anchors_on_the_gpu(anchor_file: Path, method: Method, measured: list[str]) -> None:
     device: Device = CudaDevice(0)
     found = list(benchmark_anchors(device, anchor_file, JOINED, copies=4, method=method))
-    assert [line.what for line in found] == measured
+    assert [line.task for line in found] == measured
     assert [line.count for line in found[:2]] == [4 * len(READ), 4 * PAIRS]
     assert all(line.seconds > 0 for line in found)

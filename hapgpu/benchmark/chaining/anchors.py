@@ -36,7 +36,7 @@ class Method(StrEnum):
 class _Job:
     """What is scored, and by which parameters."""
 
-    what: str
+    task: str
     data: str
     anchors: Anchors
     parameters: ChainParameters
@@ -55,7 +55,7 @@ class _Job:
             counts["pairs"] = int(pairs)
         for unit, count in counts.items():
             total = self.copies * count
-            yield Measurement(device.name, self.what, self.data, unit, total, seconds)
+            yield Measurement(device.name, self.task, self.data, unit, total, seconds)
 
 
 def benchmark_anchors(

@@ -34,8 +34,8 @@ class _Data:
     blocks: list[ReadBlock]
     bases: int
 
-    def measured(self, device: Device, what: str, seconds: float) -> Measurement:
-        return Measurement(device.name, what, self.name, "bases", self.bases, seconds)
+    def measured(self, device: Device, task: str, seconds: float) -> Measurement:
+        return Measurement(device.name, task, self.name, "bases", self.bases, seconds)
 
 
 def benchmark_reads(

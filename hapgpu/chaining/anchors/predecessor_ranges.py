@@ -29,8 +29,8 @@ class RangeStatistics:
     ----------
     reads, anchors
         Their numbers.
-    mean, highest
-        Of the predecessor ranges; 0 if there are no anchors.
+    mean, max
+        The mean and the largest predecessor range; 0 without anchors.
     cut_points
         Anchors without predecessors, where the problem of chaining falls into two.
     histogram
@@ -40,7 +40,7 @@ class RangeStatistics:
     reads: int
     anchors: int
     mean: float
-    highest: int
+    max: int
     cut_points: int
     histogram: dict[str, int]
 
@@ -53,7 +53,7 @@ def range_statistics(anchors: Anchors, parameters: ChainParameters) -> RangeStat
         reads=len(anchors),
         anchors=ranges.size,
         mean=float(ranges.mean()) if ranges.size else 0.0,
-        highest=int(ranges.max(initial=0)),
+        max=int(ranges.max(initial=0)),
         cut_points=int(per_bin[0]),
         histogram=dict(zip(_bin_names(), per_bin.tolist(), strict=True)),
     )

@@ -57,7 +57,7 @@ def test_bins() -> None:
         "reads": 3,
         "anchors": 1101,
         "mean": 1099 * 550 / 1101,
-        "highest": 1099,
+        "max": 1099,
         "cut_points": 2,
         "histogram": {
             "0": 2,
@@ -73,7 +73,7 @@ def test_bins() -> None:
 
 def test_no_anchors() -> None:
     statistics = range_statistics(anchors_of([]), RULES)
-    assert statistics.anchors == statistics.highest == statistics.cut_points == 0
+    assert statistics.anchors == statistics.max == statistics.cut_points == 0
     assert statistics.mean == 0
     assert sum(statistics.histogram.values()) == 0
 

@@ -7,7 +7,7 @@ from typing import Final
 from tests.faults.table.messages import NO_FILE
 from tests.faults.table.row import line, row, values
 
-_WITH_ANCHORS = "--anchors takes neither"
+_WITH_ANCHORS = "--anchors: cannot be used with a reference, reads or --paf"
 _VALUES: Final = (
     ("-k", ["0", "29", "x"]),
     ("-w", ["0", "256"]),
