@@ -19,8 +19,8 @@ struct Searched {
 
 __device__ inline Interval extended(const Searched& searched, int base, Interval rows) {
     return {
-        preceded(searched.occurrences, searched.primary, base, rows.first),
-        preceded(searched.occurrences, searched.primary, base, rows.last)
+        backward_step(searched.occurrences, searched.primary, base, rows.first),
+        backward_step(searched.occurrences, searched.primary, base, rows.last)
     };
 }
 

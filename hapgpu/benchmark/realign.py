@@ -1,4 +1,4 @@
-"""How fast pairs are aligned: what `hapgpu bench realign` measures."""
+"""Benchmark of alignment, for `hapgpu bench realign`."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Measurement:
 
 
 def random_pairs(count: int, read_length: int, haplotype_length: int, seed: int = 1) -> PairBatch:
-    """Make random haplotypes, each with a read out of it in which 0.5 % of the bases differ."""
+    """Simulate haplotypes, each with one read that differs from it in 0.5 % of the bases."""
     rng = np.random.default_rng(seed)
     haplotypes = random_bases((count, haplotype_length), rng)
     starts = rng.integers(0, max(1, haplotype_length - read_length + 1), count)
@@ -68,8 +68,8 @@ def random_pairs(count: int, read_length: int, haplotype_length: int, seed: int 
 def benchmark_realign(device: Device) -> Iterator[Measurement]:
     """Measure alignment and scoring for each shape, overhangs soft-clipped.
 
-    On a GPU the kernels alone and whole calls, transfers included; on the CPU whole calls, with
-    one thread and with all.
+    On a GPU: the kernels alone, and whole calls, transfers included. On the CPU: whole calls, with
+    one thread and with all threads.
     """
     for read_length, haplotype_length in SHAPES:
         cells = _CPU_CELLS if isinstance(device, CpuDevice) else _GPU_CELLS
@@ -106,7 +106,7 @@ def _median_seconds(
     call(pairs.take(np.arange(min(len(pairs), 200))), _SCORING, Overhang.SOFTCLIP, device)
     seconds = []
     for _ in range(repeats):
-        begin = time.perf_counter()
+        start = time.perf_counter()
         call(pairs, _SCORING, Overhang.SOFTCLIP, device)
-        seconds.append(time.perf_counter() - begin)
+        seconds.append(time.perf_counter() - start)
     return float(np.median(seconds))

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from hapgpu.arrays.bytes import Integer
 from hapgpu.arrays.ragged_view import read_only
-from hapgpu.mapping.index.cpu import CompiledIndex, compiled_index, preceded
+from hapgpu.mapping.index.cpu import CompiledIndex, backward_step, compiled_index
 from hapgpu.mapping.index.fm_index import FMIndexArrays
 from hapgpu.mapping.search.packed_reads import PackedReads
 from hapgpu.mapping.search.seeds import strand_base
@@ -128,7 +128,7 @@ def _base_at(words: NDArray[np.uint64], strand: Integer, place: Integer) -> Inte
 @njit
 def _extended(index: CompiledIndex, base: Integer, row: Integer) -> Integer:
     low, high = np.uint64(base & 1), np.uint64(base >> 1)
-    return preceded(index.counts, index.symbols, index.primary, low, high, row)
+    return backward_step(index.counts, index.symbols, index.primary, low, high, row)
 
 
 @njit

@@ -23,7 +23,7 @@ from hapgpu.io.fastx.cuda import DeviceSpans, parse_text, spans_to_host
 from hapgpu.io.fastx.limits import LONG_READS
 from hapgpu.io.fastx.read_block import ReadBlock
 from hapgpu.runtime.devices import CudaDevice
-from hapgpu.runtime.gpu.context import explained, thread_streams
+from hapgpu.runtime.gpu.context import device_errors, thread_streams
 
 Scoring = Callable[[Anchors, ChainParameters], ChainScores]
 
@@ -49,7 +49,7 @@ def staged_on(
         The index does not fit; or, within, a block does not, or the device failed.
     """
     number = device.index
-    with explained(device), cupy.cuda.Device(number), thread_streams(number, 1)[0] as stream:
+    with device_errors(device), cupy.cuda.Device(number), thread_streams(number, 1)[0] as stream:
         yield StagedChainer(index, options, _staged(index, device, stream))
 
 
@@ -127,7 +127,7 @@ def _time(
     repeats: int,
 ) -> float:
     number = device.index
-    with explained(device), cupy.cuda.Device(number), thread_streams(number, 1)[0]:
+    with device_errors(device), cupy.cuda.Device(number), thread_streams(number, 1)[0]:
         on_device = copied_to_device(anchors, copies)
         return float(np.median(_seconds(lambda: scoring(on_device, parameters), repeats)))
 

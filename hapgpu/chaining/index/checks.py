@@ -17,7 +17,7 @@ from hapgpu.chaining.index.cpu import CompiledTable, compiled_table
 from hapgpu.chaining.index.hash_table import LAST_KEY
 from hapgpu.chaining.index.minimizer_index import MinimizerIndex
 from hapgpu.chaining.options import LONGEST_KMER, WIDEST_WINDOW
-from hapgpu.runtime.chunk_checks import holds_everywhere, never_falls
+from hapgpu.runtime.chunk_checks import holds_everywhere, never_decreases
 from hapgpu.runtime.jit import njit
 
 _1, _2, _3, _32 = map(np.uint64, (1, 2, 3, 32))
@@ -52,7 +52,7 @@ def _is_table(index: MinimizerIndex) -> bool:
         and int(entries[-2]) == LAST_KEY
         and (entries[1], entries[-1]) == (0, index.hits.size)
         and (directory[0], directory[-1]) == (0, distinct)
-        and never_falls(directory)
+        and never_decreases(directory)
         and holds_everywhere(partial(_are_entries, compiled_table(index)), distinct)
     )
 

@@ -17,7 +17,7 @@ from hapgpu.chaining.run.anchor_chains import (
 )
 from hapgpu.chaining.scores import cuda
 from hapgpu.runtime.devices import CudaDevice
-from hapgpu.runtime.gpu.context import OUT_OF_MEMORY, explained, thread_streams
+from hapgpu.runtime.gpu.context import OUT_OF_MEMORY, device_errors, thread_streams
 
 _ANCHORS_AT_A_TIME: Final = 1 << 27
 
@@ -39,7 +39,7 @@ def chain_on_gpu(anchors: Anchors, parameters: ChainParameters, device: CudaDevi
     DeviceError
         A single read does not fit, or the device failed.
     """
-    with explained(device):
+    with device_errors(device):
         pieces = pieces_of(anchors, _ANCHORS_AT_A_TIME)
         return concatenated(
             [part for piece in pieces for part in _chain_in_parts(piece, parameters, device.index)]

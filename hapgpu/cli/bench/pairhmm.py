@@ -7,7 +7,7 @@ from typing import Annotated, Final
 
 import typer
 
-from hapgpu.benchmark.pairhmm import Measurement, benchmark_pairhmm, benchmark_regions
+from hapgpu.benchmark.pairhmm import Measurement, benchmark_pairhmm, benchmark_text_batches
 from hapgpu.cli.bench.options import BenchOptions, Copies
 from hapgpu.cli.bench.table import on_each, print_table
 from hapgpu.cli.options.files import STATISTICS, CommandFiles, Read
@@ -48,7 +48,7 @@ def pairhmm(
     def measure(device: Device) -> Iterable[Measurement]:
         if batches is None:
             return benchmark_pairhmm(device)
-        return benchmark_regions(batches, copies or 1, device)
+        return benchmark_text_batches(batches, copies or 1, device)
 
     options.write(print_table(_HEADER, on_each(options.devices(), measure), _fields))
 

@@ -267,7 +267,7 @@ def test_no_visible_gpu(visible: str, inputs: Path, tmp_path: Path) -> None:
 
     refused = ended_on(GPU, *arguments)
     assert refused.returncode == 3
-    check_refused(run, tmp_path, refused.stderr, "device 'cuda' cannot be used")
+    check_refused(run, tmp_path, refused.stderr, "device 'cuda': ")
     done = ended_on("auto", *(word for word in arguments if word != "-q"))
     assert done.returncode == 0
     assert "hapgpu chain: device: CPU, " in done.stderr

@@ -68,7 +68,7 @@ ROWS: Final = [
         "--device",
         _WITH_DEVICE,
         ["nonsense", "cuda:", "cuda:x", "cpu:1", ""],
-        "unknown device '{about}'",
+        "device '{about}': unknown",
     ),
     row("no_such_gpu", _WITH_DEVICE, "--device cuda:4000", 3, "cuda"),
     Fault(
