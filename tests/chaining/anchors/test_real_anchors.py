@@ -1,4 +1,4 @@
-"""Seeds and anchors of real reads, against what minimap2 printed and, where asked for, prints."""
+"""Seeds and anchors of real reads against stored and, if asked for, fresh output of minimap2."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ WITHOUT_FLAGS = np.uint64(2**40 - 1)
 
 
 class Found(NamedTuple):
-    """What was found of a file of reads."""
+    """Seeds and anchors of the reads of a file."""
 
     targets: tuple[str, ...]
     reads: list[str]
