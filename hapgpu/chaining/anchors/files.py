@@ -48,7 +48,7 @@ def load_anchors(path: str | Path, max_record: int = MAX_RECORD) -> Anchors:
     except OSError as error:
         raise InputError(f"{path}: cannot read ({error.strerror or error})") from error
     except Exception as error:  # (NumPy and zipfile raise many kinds of errors for damaged files)
-        raise InputError(f"{path}: damaged, or not a .npz file ({error})") from error
+        raise InputError(f"{path}: damaged or no .npz file ({error}); copy it again") from error
 
 
 def _load_columns(path: str | Path, max_record: int) -> list[NDArray[Any]]:

@@ -137,7 +137,7 @@ def test_damaged_arrays(tmp_path: Path, member: bytes) -> None:
 
 
 def test_an_array_that_is_no_array(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"anchors\.npz: damaged, or not a \.npz file"):
+    with pytest.raises(InputError, match=r"anchors\.npz: damaged or no \.npz file"):
         load_anchors(zip_up(tmp_path / "anchors.npz", x=b"no array at all"))
 
 
