@@ -116,7 +116,7 @@ __device__ __forceinline__ void ReadSeeds::drop_all() const {
 // Drops repetitive seeds except the `kept` with the fewest occurrences, the first of ties.
 __device__ __forceinline__ void ReadSeeds::drop_from_run(int start, int end, int kept) const {
     int limit = kept > 0 ? kMaxOccurrences + 1 : 0;  // seeds with fewer occurrences are kept
-    int spare = 0;  // and so many seeds with exactly `limit` occurrences
+    int spare = 0;  // number of seeds to keep with exactly `limit` occurrences
     if (kept > 0 && count_in_range(start, end, cutoff + 1, kMaxOccurrences) > kept) {
         int low = cutoff;
         limit = kMaxOccurrences;

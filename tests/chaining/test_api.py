@@ -106,8 +106,8 @@ def changed(column: int, row: int, value: int) -> Columns:
     [
         (0, 4, 5, "read 0: anchor 4 has a smaller x than the anchor before"),
         (0, 13, 1 << 63 | 1099, "read 4: anchor 2 has a smaller x"),
-        (0, 18, 1 << 63 | 1 << 31, r"read 4: anchor 6 lies beyond position 2\*\*31 of the ref"),
-        (1, 10, 15 << 32 | 1 << 31, r"read 2: anchor 0 lies beyond position 2\*\*31 of the read"),
+        (0, 18, 1 << 63 | 1 << 31, r"read 4: anchor 6 is beyond position 2\*\*31 of the ref"),
+        (1, 10, 15 << 32 | 1 << 31, r"read 2: anchor 0 is beyond position 2\*\*31 of the read"),
         (1, 11, 60, "read 2: anchor 1 has no span"),
         (1, 0, 15 << 32 | 13, "read 0: anchor 0 starts before its read"),
         (1, 9, 1 << 48 | 15 << 32 | 200, "read 0: anchor 9 has a segment number"),

@@ -60,7 +60,7 @@ __device__ inline void consider_own_block(
 __device__ inline void score_by_blocks(
     const SegmentView& view, const ChainParameters& parameters, Candidate* shared
 ) {
-    const auto share = [&](Candidate candidate) {
+    const auto store_shared = [&](Candidate candidate) {
         __syncwarp();
         shared[lane_id()] = candidate;
         __syncwarp();
@@ -82,11 +82,11 @@ __device__ inline void score_by_blocks(
         Candidate next;
         if (oldest < base) next = candidate_of(oldest);
         for (int older = oldest; older < base; older += kWarpLanes) {
-            share(next);
+            store_shared(next);
             if (older + kWarpLanes < base) next = candidate_of(older + kWarpLanes);
             consider_block(best, parameters, anchor, shared, older);
         }
-        share({anchor, 0});
+        store_shared({anchor, 0});
         const int count = min(view.length() - base, kWarpLanes);
         consider_own_block(best, parameters, anchor, shared, base, count);
         if (at < view.length()) view.store(at, best.score(), best.from);

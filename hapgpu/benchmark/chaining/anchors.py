@@ -92,7 +92,7 @@ def benchmark_anchors(
         The copies do not fit the memory of the GPU.
     """
     if method is Method.SUCCESSOR and not isinstance(device, CudaDevice):
-        raise UsageError("--method successor: not available on the CPU; give --device cuda")
+        raise UsageError("--method successor: needs a GPU; give --device cuda")
     anchors = load_anchors(path)
     if not anchors.x.size:
         raise InputError(f"{path}: no anchors; give a file with at least one")

@@ -49,8 +49,8 @@ def checked_anchors(x: NDArray[Any], y: NDArray[Any], offsets: NDArray[Any]) -> 
         "has a smaller x than the anchor before; sort each read's anchors by x",
     )
     query, span = y & _POSITION, y >> np.uint64(SPAN_SHIFT) & _SPAN
-    _refuse(anchors, x & _POSITION > _MAX_INT, "lies beyond position 2**31 of the reference")
-    _refuse(anchors, query > _MAX_INT, "lies beyond position 2**31 of the read")
+    _refuse(anchors, x & _POSITION > _MAX_INT, "is beyond position 2**31 of the reference")
+    _refuse(anchors, query > _MAX_INT, "is beyond position 2**31 of the read")
     _refuse(anchors, span == 0, "has no span; set bits 32 to 39 of y")
     _refuse(
         anchors,

@@ -198,7 +198,7 @@ def _uncovered(own: Interval, others: Sequence[Interval]) -> int:
 def select(
     mappings: Sequence[Mapping], k: int, chain_options: ChainOptions, options: MappingOptions
 ) -> list[Mapping]:
-    """Keep the primaries and the best of the others, and number them anew (`mm_select_sub`).
+    """Keep the primaries and the best of the others, and renumber them (`mm_select_sub`).
 
     minimap2 2.30 moves kept mappings up within its array and looks a parent up at its old row,
     which may contain another mapping by then. This list reproduces that array.

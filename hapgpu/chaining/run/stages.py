@@ -68,7 +68,7 @@ class MappingFinder:
         text
             uint8: text of the reads, on the device of the stages.
         spans
-            Where the reads lie in it: `ReadSpans`, or `DeviceSpans` on a GPU.
+            Offsets of the reads in the text: `ReadSpans`, or `DeviceSpans` on a GPU.
 
         Returns
         -------

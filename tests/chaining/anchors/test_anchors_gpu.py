@@ -103,9 +103,9 @@ def test_ends_of_the_longest_read() -> None:
 
 @pytest.mark.parametrize(("name", "cutoff"), [("map-ont", 14), ("map-ont", 400), ("map-pb", 20)])
 def test_real_reads(data_dir: Path, name: str, cutoff: int) -> None:
-    folder, options = data_dir / "longread/chain", preset(name)
-    index = build_index(folder / "ref.fa.gz", options.sketch, 2)
-    records = gzip.decompress((folder / "reads.fa.gz").read_bytes()).split(b">")[1:]
+    directory, options = data_dir / "longread/chain", preset(name)
+    index = build_index(directory / "ref.fa.gz", options.sketch, 2)
+    records = gzip.decompress((directory / "reads.fa.gz").read_bytes()).split(b">")[1:]
     reads = [b"".join(record.split(b"\n")[1:]) for record in records]
     lengths = np.array([len(read) for read in reads], dtype=np.int32)
     starts = (np.cumsum(lengths) - lengths).astype(np.int32)

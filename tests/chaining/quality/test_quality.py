@@ -125,8 +125,8 @@ def test_scores_and_the_logarithm_of_c() -> None:
 def test_divergence(matched: int, expected: int, span: float) -> None:
     mapping = {"score": 100, "count": 5, "matched": matched, "expected": expected}
     found = assess(mappings_of([[mapping]], [0], span), 40).divergences
-    share = matched / expected
-    assert found.tolist() == [F(0) if share >= 1 else F(1 - math.pow(share, 1 / span))]
+    fraction = matched / expected
+    assert found.tolist() == [F(0) if fraction >= 1 else F(1 - math.pow(fraction, 1 / span))]
 
 
 def retained(matched: int, parent: int) -> dict[str, int]:

@@ -79,12 +79,12 @@ def every_option(name: str) -> list[MapOptions]:
 @pytest.mark.parametrize("name", ["map-ont", "map-pb", "map-hifi"])
 @pytest.mark.parametrize("variant", [0, 1])
 def test_real_reads(data_dir: Path, name: str, variant: int) -> None:
-    folder = data_dir / "longread/chain"
+    directory = data_dir / "longread/chain"
     options = every_option(name)[variant]
-    with gzip.open(folder / "reads.fa.gz") as file:
+    with gzip.open(directory / "reads.fa.gz") as file:
         reads = file.read().split(b"\n")[1::2]
     whole = block_of([read for read in reads if read.isalpha()])
-    check(build_index(folder / "ref.fa.gz", options.sketch, 1), options, whole, CudaDevice(0))
+    check(build_index(directory / "ref.fa.gz", options.sketch, 1), options, whole, CudaDevice(0))
 
 
 @pytest.mark.parametrize("reads", [[], [b""], [b"ACGT"], [b"", READS[0], b"N" * 500]])

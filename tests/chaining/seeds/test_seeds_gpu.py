@@ -123,9 +123,9 @@ def test_no_reads_and_no_occurrences() -> None:
 @pytest.mark.gpu
 @pytest.mark.parametrize("name", ["map-ont", "map-pb"])
 def test_real_reads(data_dir: Path, name: str) -> None:
-    folder, options = data_dir / "longread" / "chain", preset(name)
-    index = build_index(folder / "ref.fa.gz", options.sketch, 2)
-    (block,) = read_blocks(folder / "reads.fa.gz", 1 << 28)
+    directory, options = data_dir / "longread" / "chain", preset(name)
+    index = build_index(directory / "ref.fa.gz", options.sketch, 2)
+    (block,) = read_blocks(directory / "reads.fa.gz", 1 << 28)
     spans = parse_block(block, LONG_READS)
     lengths = spans.lengths
     minimizers = sketch(block.text, spans.base_starts, lengths, options.sketch)
