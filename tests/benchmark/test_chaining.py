@@ -1,4 +1,4 @@
-"""What `hapgpu bench chain` measures: that it is what chaining does, and that it is counted."""
+"""`hapgpu bench chain`: same lines as chaining, and the counts of the measurements."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from tests.simulation.made_genomes import empty_text, made_reference
 
 JOINED = MapOptions()
 UNJOINED = replace(JOINED, chains=replace(JOINED.chains, joins=False))
-READ = [Anchor(0, place, place, 15) for place in range(30, 930, 3)]
+READ = [Anchor(0, position, position, 15) for position in range(30, 930, 3)]
 PAIRS = 300 * 299 // 2
 
 
@@ -125,7 +125,7 @@ def test_no_anchors(tmp_path: Path) -> None:
     batch = to_batch([[]])
     path = tmp_path / "empty.npz"
     np.savez(path, x=batch.x, y=batch.y, offsets=batch.offsets)
-    with pytest.raises(InputError, match="holds no anchors"):
+    with pytest.raises(InputError, match="no anchors; give a file"):
         list(benchmark_anchors(CpuDevice(), path, JOINED))
 
 
