@@ -16,6 +16,7 @@ from typing import Final, TypeVar
 from hapgpu.arrays.batches import ReadBatch
 from hapgpu.errors import UsageError
 from hapgpu.haplotypes.pairing.haplotype_set import HaplotypeSet
+from hapgpu.io.alignments.read_selection import ReadSelection
 from hapgpu.io.alignments.reader import ReadSource, open_reads
 from hapgpu.io.alignments.record_order import OrderKeeper
 from hapgpu.io.alignments.writer import RecordWriter, open_writer
@@ -23,7 +24,7 @@ from hapgpu.io.bam.header import SamHeader
 from hapgpu.io.bam.overlap import Intervals
 from hapgpu.io.files.reread import RereadableInput, rereadable
 from hapgpu.io.genome.fasta import ReferenceFasta
-from hapgpu.io.genome.regions import Region, RegionChoice
+from hapgpu.io.genome.regions import Region
 from hapgpu.realign.mover import Moved, Mover
 from hapgpu.realign.moves.move_table import MoveCollector, MoveTable
 from hapgpu.realign.projection.placement import Placement, place_haplotypes
@@ -88,25 +89,6 @@ class Resources:
             progress=self.progress(),
             threaded=self.is_threaded,
         )
-
-
-@dataclass(frozen=True, slots=True)
-class ReadSelection:
-    """Where reads come from, and which of them are wanted.
-
-    Attributes
-    ----------
-    path
-        A file, or `-` for standard input.
-    regions
-        Which reads are chosen by where they lie.
-    max_record
-        Bytes of the longest record, and of the longest header, that is read.
-    """
-
-    path: str
-    regions: RegionChoice
-    max_record: int
 
 
 @dataclass(frozen=True, slots=True)

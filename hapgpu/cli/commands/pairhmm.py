@@ -37,11 +37,12 @@ from hapgpu.cli.terminal.progress import choose_progress
 from hapgpu.cli.terminal.summary import announce, report
 from hapgpu.errors import UsageError
 from hapgpu.haplotypes.pairing.haplotype_set import read_haplotypes
+from hapgpu.io.alignments.read_selection import ReadSelection
 from hapgpu.io.files.record_limit import MAX_RECORD
 from hapgpu.pairhmm.qualities.pcr_model import PcrModel
 from hapgpu.pairhmm.qualities.prepare import MIN_QUALITY, QualityOptions
 from hapgpu.pairhmm.reads.scorer import ScorerOptions
-from hapgpu.pairhmm.run import LikelihoodRun, ReadSelection, score_batches, score_reads
+from hapgpu.pairhmm.run import LikelihoodRun, score_batches, score_reads
 from hapgpu.runtime.devices import resolve_devices
 from hapgpu.runtime.statistics import RunStatistics
 
@@ -251,10 +252,15 @@ def pairhmm(  # noqa: PLR0913  (its parameters are the options)
             exclude_flags,
         )
         chosen_reads = ReadSelection(
-            reads, reference, given_regions(regions, targets_file, max_record), max_record
+            reads, given_regions(regions, targets_file, max_record), max_record
         )
         score_reads(
-            run, chosen_reads, read_haplotypes(haplotypes, max_record), options, as_matrix=matrix
+            run,
+            chosen_reads,
+            read_haplotypes(haplotypes, max_record),
+            options,
+            reference=reference,
+            as_matrix=matrix,
         )
     report(statistics, json, _LEFT_OUT)
 

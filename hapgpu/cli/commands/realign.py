@@ -41,12 +41,12 @@ from hapgpu.cli.terminal.progress import choose_progress
 from hapgpu.cli.terminal.summary import announce, report
 from hapgpu.errors import UsageError
 from hapgpu.haplotypes.pairing.haplotype_set import read_haplotypes
+from hapgpu.io.alignments.read_selection import ReadSelection
 from hapgpu.io.bam.header import SamHeader
 from hapgpu.io.files.record_limit import MAX_RECORD
 from hapgpu.realign.realigner import RealignOptions
 from hapgpu.realign.run import (
     OutputOptions,
-    ReadSelection,
     Resources,
     realign_to_haplotypes,
     realign_to_reference,

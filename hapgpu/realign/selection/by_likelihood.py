@@ -136,7 +136,7 @@ class LikelihoodChoice:
         most = _max_bases(parts, len(reads))
         parts = parts.with_all_bases_of(reads, most == 0)
         competes = parts.lengths >= most
-        rows = meetings.candidates_of(competes)
+        rows = meetings.pairs_of(competes)
         prepared = prepared_parts(reads, parts.take(competes), QualityOptions(), self._source)
         competing = PairsByLocus.of(candidates.take(rows), self._by_locus)
         likelihoods = np.full(len(candidates), -np.inf)
@@ -146,7 +146,7 @@ class LikelihoodChoice:
     def _likelihoods(self, meetings: PairsByLocus, reads: HmmReads) -> NDArray[np.float64]:
         """float64[c]: of what is weighed of the read of each meeting, in candidate order."""
         batch = meetings.hmm_batch(reads, self._by_locus)
-        return meetings.in_candidate_order(log10_likelihoods(batch, self._device))
+        return meetings.in_input_order(log10_likelihoods(batch, self._device))
 
     def _scores(
         self, candidates: ReadHaplotypePairs, queries: NDArray[np.int64], bases: Ragged

@@ -67,4 +67,4 @@ class ExtendedLikelihoods:
         parts = ReadParts(meetings.reads, leading[meetings.reads].astype(np.int64), ends)
         prepared = prepared_parts(reads, parts, QualityOptions(), self.source)
         batch = meetings.hmm_batch(prepared, haplotypes)
-        return meetings.in_candidate_order(log10_likelihoods(batch, self.device))
+        return meetings.in_input_order(log10_likelihoods(batch, self.device))

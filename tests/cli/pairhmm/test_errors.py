@@ -37,7 +37,7 @@ CASES = {
     "no haplotypes": ("reads.bam", 2, ["READS", "HAPLOTYPES.fa"]),
     "prefix of contig": ("reads.bam prefix.fa", 1, ["reads.bam", "found 'chr20' instead"]),
     "some loci": ("reads.bam mixed.fa", 1, ["mixed.fa", "'free'", "no locus"]),
-    "FASTQ": ("amplicons.fastq.gz alleles.fa", 1, ["amplicons.fastq.gz is FASTQ", "map them"]),
+    "FASTQ": ("amplicons.fastq.gz alleles.fa", 1, ["amplicons.fastq.gz: FASTQ", "map the reads"]),
     "no qualities": ("bare.sam one.fa", 1, ["bare.sam", "'r1'", "no base qualities"]),
     "short tag": ("short.sam one.fa", 1, ["short.sam", "'r1'", "BI", "4 qualities"]),
     "batches cut short": ("--batches cut.in", 1, ["cut.in"]),
