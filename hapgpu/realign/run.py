@@ -8,10 +8,10 @@ kept: about 100 bytes each, a million of them in memory, the others in temporary
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, TypeVar
+from typing import Final
 
 from hapgpu.arrays.batches import ReadBatch
 from hapgpu.errors import UsageError
@@ -19,7 +19,7 @@ from hapgpu.haplotypes.pairing.haplotype_set import HaplotypeSet
 from hapgpu.io.alignments.read_selection import ReadSelection
 from hapgpu.io.alignments.reader import ReadSource, open_reads
 from hapgpu.io.alignments.record_order import OrderKeeper
-from hapgpu.io.alignments.writer import RecordWriter, open_writer
+from hapgpu.io.alignments.writer import RecordWriter
 from hapgpu.io.bam.header import SamHeader
 from hapgpu.io.bam.overlap import Intervals
 from hapgpu.io.files.reread import RereadableInput, rereadable
@@ -29,106 +29,13 @@ from hapgpu.realign.mover import Moved, Mover
 from hapgpu.realign.moves.move_table import MoveCollector, MoveTable
 from hapgpu.realign.projection.placement import Placement, place_haplotypes
 from hapgpu.realign.realigner import Realigned, Realigner, RealignOptions
+from hapgpu.realign.resources import OutputOptions, Resources
 from hapgpu.realign.rewriting.rewriter import Rewriter, Rewritten, WrittenReads
-from hapgpu.runtime.devices import CpuDevice, Device
-from hapgpu.runtime.pipeline import run_pipeline
-from hapgpu.runtime.pool import MAX_IO_THREADS, Pool
-from hapgpu.runtime.progress import Progress
-from hapgpu.runtime.statistics import RunStatistics
+from hapgpu.runtime.devices import Device
+from hapgpu.runtime.pool import Pool
 
 _PAIRS_PER_BATCH: Final = 400_000  # pairs take memory too: batches get smaller with more of them
 _REWRITERS: Final = 2  # they wait for the reader: more only take memory
-
-_In = TypeVar("_In")
-_Out = TypeVar("_Out")
-
-
-@dataclass(frozen=True, slots=True)
-class Resources:
-    """Where a run computes, and what it reports to.
-
-    Attributes
-    ----------
-    workers
-        Devices, each as often as it works on batches.
-    threads
-        CPU threads.
-    statistics
-        Counts and times.
-    progress
-        Makes what is shown of a pass.
-    """
-
-    workers: Sequence[Device]
-    threads: int
-    statistics: RunStatistics
-    progress: Callable[[], Progress]
-
-    @property
-    def io_threads(self) -> int:
-        """CPU threads for reading, and for writing."""
-        return min(self.threads, MAX_IO_THREADS)
-
-    @property
-    def is_threaded(self) -> bool:
-        """Whether steps run side by side; on the CPU each takes all threads by itself."""
-        return not isinstance(self.workers[0], CpuDevice)
-
-    def pipe(
-        self,
-        step: str,
-        source: Iterable[_In],
-        workers: Sequence[Callable[[_In], _Out]],
-        sink: Callable[[_Out], int],
-    ) -> None:
-        """Send batches through the workers into the sink, timed."""
-        run_pipeline(
-            self.statistics.timed_source("read", source),
-            [self.statistics.timed(step, worker) for worker in workers],
-            self.statistics.timed("write", sink),
-            progress=self.progress(),
-            threaded=self.is_threaded,
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class OutputOptions:
-    """Where records go, and how.
-
-    Attributes
-    ----------
-    path
-        A file, or `-` for standard output.
-    format
-        `sam`, `bam` or `cram`; None for what the path says.
-    uncompressed
-        Whether BAM is stored.
-    write_index
-        Whether to index the file.
-    loci_only
-        Whether to write only the reads at loci.
-    finish_header
-        Adds the line of this run to a header.
-    """
-
-    path: str
-    format: str | None
-    uncompressed: bool
-    write_index: bool
-    loci_only: bool
-    finish_header: Callable[[SamHeader], SamHeader]
-
-    def open(self, header: SamHeader, threads: int, reference: Path) -> RecordWriter:
-        """Open the output; `reference` is the FASTA by which CRAM is compressed."""
-        return open_writer(
-            self.path,
-            self.finish_header(header),
-            format=self.format,
-            threads=threads,
-            uncompressed=self.uncompressed,
-            reference=reference,
-            write_index=self.write_index,
-        )
 
 
 def realign_to_haplotypes(

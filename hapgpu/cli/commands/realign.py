@@ -45,12 +45,8 @@ from hapgpu.io.alignments.read_selection import ReadSelection
 from hapgpu.io.bam.header import SamHeader
 from hapgpu.io.files.record_limit import MAX_RECORD
 from hapgpu.realign.realigner import RealignOptions
-from hapgpu.realign.run import (
-    OutputOptions,
-    Resources,
-    realign_to_haplotypes,
-    realign_to_reference,
-)
+from hapgpu.realign.resources import OutputOptions, Resources
+from hapgpu.realign.run import realign_to_haplotypes, realign_to_reference
 from hapgpu.realign.scoring import resolve_scoring
 from hapgpu.realign.selection.by_score import BestBy
 from hapgpu.runtime.devices import resolve_devices, worker_devices
