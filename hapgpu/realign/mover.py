@@ -11,19 +11,19 @@ from numpy.typing import NDArray
 
 from hapgpu.arrays.batches import AlignmentBatch, PairBatch, ReadBatch
 from hapgpu.arrays.ragged import offsets_of
-from hapgpu.cigar.clips import Clips, clips_of, with_hard_clips
+from hapgpu.cigar.clips import clips_of, with_hard_clips
 from hapgpu.cigar.encoding import reference_lengths
 from hapgpu.cigar.mismatches import mismatch_tags
-from hapgpu.haplotypes.pairing.extended_haplotypes import ExtendedHaplotypes, Extender
+from hapgpu.haplotypes.pairing.extended_haplotypes import Extender
 from hapgpu.haplotypes.pairing.pairs import PairFinder, ReadHaplotypePairs
 from hapgpu.io.bam.header import SamHeader
 from hapgpu.realign.align.dispatch import align_pairs, score_pairs
 from hapgpu.realign.moves.alignment_costs import (
     INCOMPARABLE,
     NO_REFERENCE,
-    AlignmentCosts,
     alignment_costs,
 )
+from hapgpu.realign.moves.movable_reads import BestPairs, MovableReads, PairScores
 from hapgpu.realign.moves.moves import Moves, name_hashes
 from hapgpu.realign.projection.clip_ends import are_same_alignments, clip_end_insertions
 from hapgpu.realign.projection.placement import Placement
@@ -47,59 +47,6 @@ class Moved:
 
     moves: Moves
     counts: Mapping[str, int]
-
-
-@dataclass(frozen=True, slots=True)
-class _Contenders:
-    """n reads that may move, and the haplotypes with flanks that they may move by.
-
-    `rows` int32[c] are the candidates' places among the `extended`; `old` weighs the alignments
-    that the reads have.
-    """
-
-    reads: ReadBatch
-    clips: Clips
-    candidates: ReadHaplotypePairs
-    rows: NDArray[np.int32]
-    extended: ExtendedHaplotypes
-    old: AlignmentCosts
-
-    def take(self, mask: NDArray[np.bool_]) -> _Contenders:
-        """Keep some of the reads."""
-        kept = np.repeat(mask, self.candidates.counts)
-        return _Contenders(
-            self.reads.take(mask),
-            self.clips.take(mask),
-            ReadHaplotypePairs(
-                offsets_of(self.candidates.counts[mask]), self.candidates.haplotypes[kept]
-            ),
-            self.rows[kept],
-            self.extended,
-            AlignmentCosts(*(column[mask] for column in self.old)),
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class _Scored:
-    """c candidates of n reads: int64[n] how many each has, their scores and their variants."""
-
-    counts: NDArray[np.int64]
-    scores: NDArray[np.int32]
-    variants: NDArray[np.int64]
-
-    def take(self, mask: NDArray[np.bool_]) -> _Scored:
-        """Keep the candidates of some of the reads."""
-        kept = np.repeat(mask, self.counts)
-        return _Scored(self.counts[mask], self.scores[kept], self.variants[kept])
-
-
-@dataclass(frozen=True, slots=True)
-class _Best:
-    """For n reads, the row among the extended haplotypes, the variant, and the second score."""
-
-    rows: NDArray[np.int32]
-    variants: NDArray[np.int64]
-    second_scores: NDArray[np.int32]
 
 
 class Mover:
@@ -162,7 +109,7 @@ class Mover:
         }
         return Moved(moves or Moves.none(), counts)
 
-    def _contenders(self, reads: ReadBatch, candidates: ReadHaplotypePairs) -> _Contenders:
+    def _contenders(self, reads: ReadBatch, candidates: ReadHaplotypePairs) -> MovableReads:
         """Extend the haplotypes to the reads, and leave out reads that cannot move.
 
         Those are reads that fit the reference without any difference, as none can fit better, and
@@ -183,10 +130,10 @@ class Mover:
             self._options.scoring,
         )
         least = INCOMPARABLE if self._options.always else 0
-        everyone = _Contenders(reads, clips, candidates, rows, extended, old)
+        everyone = MovableReads(reads, clips, candidates, rows, extended, old)
         return everyone.take(old.costs > least)
 
-    def _moves(self, contenders: _Contenders) -> Moves:
+    def _moves(self, contenders: MovableReads) -> Moves:
         bases = contenders.reads.bases
         if not len(bases):
             return Moves.none()
@@ -209,7 +156,7 @@ class Mover:
         moving = self._moving(contenders, best, alignments, projections)
         return _moves_of(contenders, best, alignments.scores, projections, moving)
 
-    def _scored(self, contenders: _Contenders, variants: ClipVariants) -> _Scored:
+    def _scored(self, contenders: MovableReads, variants: ClipVariants) -> PairScores:
         """Score all candidates with all variants of their reads; the first of the best counts."""
         reads = contenders.candidates.reads
         tried = np.diff(variants.offsets)[reads]
@@ -224,9 +171,9 @@ class Mover:
         )
         scores = score_pairs(pairs, self._options.scoring, Overhang.SOFTCLIP, self._device)
         best = first_of_best(options, scores)
-        return _Scored(contenders.candidates.counts, scores[best], option_variants[best])
+        return PairScores(contenders.candidates.counts, scores[best], option_variants[best])
 
-    def _promising(self, contenders: _Contenders, scored: _Scored) -> NDArray[np.bool_]:
+    def _promising(self, contenders: MovableReads, scored: PairScores) -> NDArray[np.bool_]:
         """bool[n]: which reads some haplotype explains better than the old alignment does."""
         best = np.maximum.reduceat(scored.scores, contenders.candidates.offsets[:-1])
         perfect = self._options.scoring.match * contenders.reads.bases.lengths
@@ -235,7 +182,9 @@ class Mover:
         )
         return result
 
-    def _best(self, contenders: _Contenders, scored: _Scored, variants: ClipVariants) -> _Best:
+    def _best(
+        self, contenders: MovableReads, scored: PairScores, variants: ClipVariants
+    ) -> BestPairs:
         """Choose the haplotype of each read, the first of equally good ones."""
         candidates = contenders.candidates
         best = first_of_best(candidates, scored.scores)
@@ -245,10 +194,10 @@ class Mover:
             clips = variants.leading[chosen], variants.trailing[chosen]
             best = self._likeliest(contenders, clips)
         seconds = second_scores(candidates, scored.scores, best)
-        return _Best(contenders.rows[best], chosen, seconds)
+        return BestPairs(contenders.rows[best], chosen, seconds)
 
     def _likeliest(
-        self, contenders: _Contenders, clips: tuple[NDArray[np.int32], NDArray[np.int32]]
+        self, contenders: MovableReads, clips: tuple[NDArray[np.int32], NDArray[np.int32]]
     ) -> NDArray[np.int64]:
         """int64[n]: the first of the likeliest candidates; a read with only one needs no weighing.
 
@@ -271,9 +220,9 @@ class Mover:
 
     def _projected(
         self,
-        contenders: _Contenders,
+        contenders: MovableReads,
         variants: ClipVariants,
-        best: _Best,
+        best: BestPairs,
         alignments: AlignmentBatch,
     ) -> Projections:
         """Carry alignments over to the reference, between their clips."""
@@ -294,8 +243,8 @@ class Mover:
 
     def _moving(
         self,
-        contenders: _Contenders,
-        best: _Best,
+        contenders: MovableReads,
+        best: BestPairs,
         alignments: AlignmentBatch,
         projections: Projections,
     ) -> NDArray[np.bool_]:
@@ -334,8 +283,8 @@ class Mover:
 
 
 def _moves_of(
-    contenders: _Contenders,
-    best: _Best,
+    contenders: MovableReads,
+    best: BestPairs,
     scores: NDArray[np.int32],
     projections: Projections,
     moving: NDArray[np.bool_],
