@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from hapgpu.arrays.batches import AlignmentBatch, PairBatch
 from hapgpu.arrays.ragged import Ragged
 from hapgpu.errors import DeviceError
+from hapgpu.realign.align.kernels import MAX_COLUMNS, ScoreType, kernel_for
 from hapgpu.realign.align.layouts import (
     MAX_THREADS_PER_BLOCK,
     MAX_WARPS_PER_BLOCK,
@@ -28,11 +29,7 @@ from hapgpu.realign.align.layouts import (
 from hapgpu.realign.scoring import Overhang, Scoring
 from hapgpu.runtime.devices import CudaDevice
 from hapgpu.runtime.gpu.context import OUT_OF_MEMORY, multiprocessors, thread_streams
-from hapgpu.runtime.gpu.kernel import Array, Kernel, Scalar
 from hapgpu.runtime.gpu.launch import LoadedKernel, load_kernel
-
-MAX_COLUMNS = {np.int32: 20, np.int64: 8}
-"""Columns that a lane can hold in registers, by the type of the scores."""
 
 _TAG_BITS = 4
 _DIAGONAL, _INSERTION_EXTENDED, _DELETION_EXTENDED = 8, 2, 1
@@ -41,8 +38,6 @@ _LARGEST_INDEX = 2**31 - 1
 _CLASSES = 64  # of reference lengths: powers of two
 _RUNS_PER_CIGAR = 8
 _BYTES_PER_PAIR = 4 * (6 + _RUNS_PER_CIGAR)
-
-ScoreType = type[np.int32] | type[np.int64]
 
 
 def align_pairs(
@@ -78,61 +73,6 @@ def score_pairs(
     """Return only the scores, int32[n], of `align_pairs`, in less time."""
     task = _Task(scoring, overhang, device, with_trace=False)
     return np.concatenate([part.scores for part in _compute(pairs, task)])
-
-
-def kernel_for(columns: int, score_type: ScoreType, *, with_trace: bool) -> Kernel:
-    """Name the kernel for a number of columns a lane, and declare its parameters."""
-    return _kernel(columns, is_wide=score_type is np.int64, with_trace=with_trace)
-
-
-@cache
-def _kernel(columns: int, *, is_wide: bool, with_trace: bool) -> Kernel:
-    c_type, score_type = ("long long", np.int64) if is_wide else ("int", np.int32)
-    parameters: tuple[Array | Scalar, ...] = (
-        Array("references", np.uint8, "reference_bases"),
-        Array("reference_offsets", np.int32, "n_references", 1),
-        Array("queries", np.uint8, "query_bases"),
-        Array("query_offsets", np.int32, "n_queries", 1),
-        Array("reference_index", np.int32, "pairs"),
-        Array("query_index", np.int32, "pairs"),
-        Scalar("reference_bases", np.int32),
-        Scalar("n_references", np.int32),
-        Scalar("query_bases", np.int32),
-        Scalar("n_queries", np.int32),
-        Scalar("pairs", np.int32),
-        *(
-            Scalar(name, score_type)
-            for name in ("match", "mismatch", "gap_open", "insertion_extend", "deletion_extend")
-        ),
-        *(
-            Scalar(name, np.int32)
-            for name in ("border_open", "border_extend", "overhang", "group_lanes", "stripes")
-        ),
-        Scalar("blocks_per_stripe", np.int32),
-        Array("scratch", np.uint32, "scratch_words"),
-        *(
-            Scalar(name, np.int64)
-            for name in (
-                "scratch_words",
-                "words_per_warp",
-                "last_row_at",
-                "borders_at",
-                "runs_at",
-            )
-        ),
-        Scalar("run_capacity", np.int32),
-        Array("scores", np.int32, "pairs"),
-        Array("offsets", np.int32, "pairs"),
-        Array("cigar_starts", np.int32, "pairs"),
-        Array("cigar_counts", np.int32, "pairs"),
-        Array("pool", np.uint32, "pool_capacity"),
-        Scalar("pool_capacity", np.int32),
-        Array("pool_used", np.uint64, "one"),
-        Scalar("one", np.int32),
-    )
-    return Kernel(
-        "realign/align.cu", f"align<{columns}, {c_type}, {str(with_trace).lower()}>", parameters
-    )
 
 
 def score_type_for(pairs: PairBatch, scoring: Scoring) -> ScoreType:
