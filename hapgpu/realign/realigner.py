@@ -8,9 +8,8 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from hapgpu.arrays.batches import AlignmentBatch, PairBatch, ReadBatch
+from hapgpu.arrays.batches import PairBatch, ReadBatch
 from hapgpu.arrays.ragged import Ragged
-from hapgpu.cigar.mismatches import mismatch_tags
 from hapgpu.haplotypes.pairing.extended_haplotypes import (
     GAP_ROOM,
     ExtendedHaplotypes,
@@ -20,9 +19,13 @@ from hapgpu.haplotypes.pairing.haplotype_set import HaplotypeSet
 from hapgpu.haplotypes.pairing.pairs import PairFinder, ReadHaplotypePairs
 from hapgpu.io.bam.header import SamHeader
 from hapgpu.realign.align.dispatch import align_pairs
-from hapgpu.realign.projection.clip_ends import clip_end_insertions
+from hapgpu.realign.projection.output_alignments import (
+    HaplotypeAlignments,
+    OutputAlignments,
+    on_haplotypes,
+    on_reference,
+)
 from hapgpu.realign.projection.placement import Placement
-from hapgpu.realign.projection.project import project_alignments
 from hapgpu.realign.queries.orientations import Queries, queries_of
 from hapgpu.realign.records.build import NewAlignments, realigned_records
 from hapgpu.realign.scoring import Overhang, Scoring
@@ -75,33 +78,6 @@ class Realigned:
     reads: int
     unmapped: int
     without_bases: int
-
-
-@dataclass(frozen=True, slots=True)
-class _Aligned:
-    """a alignments of reads with candidates, read by read.
-
-    `reads`, `queries` and `haplotypes` are int64[a] rows of the batch, of its `Queries` and of
-    the haplotypes; `is_best` bool[a] marks one alignment per read.
-    """
-
-    reads: NDArray[np.int64]
-    queries: NDArray[np.int64]
-    haplotypes: NDArray[np.int32]
-    is_best: NDArray[np.bool_]
-    alignments: AlignmentBatch
-
-
-@dataclass(frozen=True, slots=True)
-class _Located:
-    """a alignments in the coordinates of the output; `ok` where there is one."""
-
-    ok: NDArray[np.bool_]
-    reference_ids: NDArray[np.int32]
-    positions: NDArray[np.int32]
-    cigars: Ragged
-    edit_distances: NDArray[np.int32]
-    mismatches: Ragged
 
 
 class Realigner:
@@ -170,9 +146,9 @@ class Realigner:
         scored = self._scored(candidates, reads, queries, haplotypes)
         aligned = self._align(scored, queries.bases, haplotypes.sequences)
         if self._placement is None or extended is None:
-            located = _on_haplotypes(aligned, queries.bases, haplotypes.sequences)
+            located = on_haplotypes(aligned, queries.bases, haplotypes.sequences)
         else:
-            located = _on_reference(aligned, queries.bases, extended, self._placement)
+            located = on_reference(aligned, queries.bases, extended, self._placement)
         sensible = self._sensible(aligned, queries.bases, len(reads))
         records = self._records(reads, queries, scored, aligned, located, sensible)
         return Realigned(records, count, int((~sensible).sum()), int(nothing_to_align.sum()))
@@ -221,7 +197,7 @@ class Realigner:
     def _likelihood_choice(self, haplotypes: HaplotypeSet) -> LikelihoodChoice:
         return LikelihoodChoice(haplotypes, self._options.scoring, self._device, self._source)
 
-    def _align(self, scored: ScoredPairs, bases: Ragged, sequences: Ragged) -> _Aligned:
+    def _align(self, scored: ScoredPairs, bases: Ragged, sequences: Ragged) -> HaplotypeAlignments:
         """Align each read with its best candidate, or with all."""
         best = scored.best[scored.best >= 0]
         rows = np.arange(len(scored.candidates)) if self._options.write_all else best
@@ -230,7 +206,7 @@ class Realigner:
         pairs = PairBatch(sequences, bases, haplotypes, queries.astype(np.int32))
         is_best = np.zeros(len(scored.candidates), dtype=np.bool_)
         is_best[best] = True
-        return _Aligned(
+        return HaplotypeAlignments(
             scored.candidates.reads[rows].astype(np.int64),
             queries,
             haplotypes,
@@ -238,7 +214,9 @@ class Realigner:
             align_pairs(pairs, self._options.scoring, Overhang.SOFTCLIP, self._device),
         )
 
-    def _sensible(self, aligned: _Aligned, bases: Ragged, reads: int) -> NDArray[np.bool_]:
+    def _sensible(
+        self, aligned: HaplotypeAlignments, bases: Ragged, reads: int
+    ) -> NDArray[np.bool_]:
         """bool[reads]: whether the best alignment scores enough to be believed."""
         best = aligned.is_best
         perfect = self._options.scoring.match * bases.lengths[aligned.queries[best]]
@@ -252,8 +230,8 @@ class Realigner:
         reads: ReadBatch,
         queries: Queries,
         scored: ScoredPairs,
-        aligned: _Aligned,
-        located: _Located,
+        aligned: HaplotypeAlignments,
+        located: OutputAlignments,
         sensible: NDArray[np.bool_],
     ) -> ReadBatch:
         """One record for each alignment of a sensible read, and one for each other read.
@@ -305,45 +283,6 @@ def _as_set(extended: ExtendedHaplotypes) -> HaplotypeSet:
     """Return haplotypes with flanks as a set; those of one class stand for those of one locus."""
     _, classes = np.unique(extended.classes, return_inverse=True)
     return HaplotypeSet((), extended.sequences, (), classes.astype(np.int32))
-
-
-def _on_haplotypes(aligned: _Aligned, bases: Ragged, haplotypes: Ragged) -> _Located:
-    """Take the alignments as they are, and compare the reads base by base."""
-    cigars, positions = aligned.alignments.cigars, aligned.alignments.offsets
-    distances, mismatches = mismatch_tags(
-        bases.take(aligned.queries), cigars, positions, haplotypes, aligned.haplotypes
-    )
-    ok = np.ones(len(aligned.reads), dtype=np.bool_)
-    return _Located(ok, aligned.haplotypes, positions, cigars, distances, mismatches)
-
-
-def _on_reference(
-    aligned: _Aligned, bases: Ragged, extended: ExtendedHaplotypes, placement: Placement
-) -> _Located:
-    """Project the alignments, and compare the reads base by base."""
-    whole = bases.take(aligned.queries)
-    none = np.zeros(len(whole), dtype=np.int32)
-    projections = project_alignments(
-        whole,
-        aligned.alignments,
-        aligned.haplotypes,
-        placement.place(extended),
-        none,
-        none,
-        clip_ends=True,
-    )
-    cigars, positions = clip_end_insertions(projections.cigars, projections.positions)
-    windows = extended.windows[aligned.haplotypes]
-    within = (positions - extended.reference_starts[windows]).astype(np.int32)
-    distances, mismatches = mismatch_tags(whole, cigars, within, extended.references, windows)
-    return _Located(
-        projections.ok,
-        extended.contigs[windows],
-        positions.astype(np.int32),
-        cigars,
-        distances,
-        mismatches,
-    )
 
 
 def _with_empty_row(rows: Ragged) -> Ragged:
