@@ -1,4 +1,4 @@
-"""Realignment of one batch of reads: candidates, scores, best alignments, records."""
+"""Realignment of one batch of reads: pairs, scores, best alignments, records."""
 
 from __future__ import annotations
 
@@ -43,22 +43,22 @@ _Number = TypeVar("_Number", np.int32, np.int64)
 
 @dataclass(frozen=True, slots=True)
 class RealignOptions:
-    """What the user may choose.
+    """Options of the realignment.
 
     Attributes
     ----------
     scoring
         Weights of the alignment of reads with haplotypes.
     best_by
-        What decides between the candidates of a read.
+        Criterion for a read's best haplotype.
     min_score
-        Share of the score of a perfect alignment below which a read is written unmapped.
+        Fraction of the score of a perfect alignment below which a read is written unmapped.
     always
-        Move reads that their old alignments explain better, too.
+        Move also reads whose old alignment is better.
     write_all
-        Write a record for every candidate haplotype instead of for the best.
+        Write a record for every pair of a read, not only for the best.
     require_flags, exclude_flags
-        Flags that a read must all have, and none of which it may have.
+        A read must have all of the first flags and none of the second.
     """
 
     scoring: Scoring
@@ -72,7 +72,7 @@ class RealignOptions:
 
 @dataclass(frozen=True, slots=True)
 class Realigned:
-    """Records to be written, and what was done for them."""
+    """Records to write, and counts of reads."""
 
     records: ReadBatch
     reads: int
@@ -81,28 +81,28 @@ class Realigned:
 
 
 class Realigner:
-    """Realigns batches of reads on one device; not to be shared between threads.
+    """Realigns batches of reads on one device; threads must not share an object.
 
     Parameters
     ----------
     haplotypes
         The haplotypes; those of the placement, if there is one.
     placement
-        How they lie on the reference, for reads without alignments and records in the coordinates
-        of the reference; None for records in the coordinates of the haplotypes.
+        Their alignments with the reference, for reads without alignments and records in the
+        coordinates of the reference; None for records in the coordinates of the haplotypes.
     header
         The header of the input.
     options
-        What the user chose.
+        Options of the realignment.
     device
-        Where to compute.
+        The device that computes.
     source
         Name of the input, for errors.
 
     Raises
     ------
     InputError
-        A locus lies on a contig that the header does not have.
+        A locus is on a contig that the header lacks.
     """
 
     def __init__(
@@ -127,7 +127,7 @@ class Realigner:
             self._extender = Extender(placement.haplotypes, placement.reference, header)
 
     def __call__(self, reads: ReadBatch) -> Realigned:
-        """Realign reads; those that the flags or the loci leave out are not among the records.
+        """Realign reads; the records exclude reads by their flags, and reads at no locus.
 
         Raises
         ------
@@ -135,58 +135,58 @@ class Realigner:
             A record is damaged.
         """
         count = len(reads)
-        reads, candidates = self._selected(reads)
+        reads, pairs = self._selected(reads)
         queries = queries_of(reads)
-        nothing_to_align = reads.bases.lengths == 0
-        candidates = candidates.without(nothing_to_align)
+        without_bases = reads.bases.lengths == 0
+        pairs = pairs.without(without_bases)
         haplotypes, extended = self._haplotypes, None
         if self._extender is not None:
-            extended, candidates = self._extended(self._extender, candidates, reads)
+            extended, pairs = self._extended(self._extender, pairs, reads)
             haplotypes = _as_set(extended)
-        scored = self._scored(candidates, reads, queries, haplotypes)
+        scored = self._scored(pairs, reads, queries, haplotypes)
         aligned = self._align(scored, queries.bases, haplotypes.sequences)
         if self._placement is None or extended is None:
             located = on_haplotypes(aligned, queries.bases, haplotypes.sequences)
         else:
             located = on_reference(aligned, queries.bases, extended, self._placement)
-        sensible = self._sensible(aligned, queries.bases, len(reads))
-        records = self._records(reads, queries, scored, aligned, located, sensible)
-        return Realigned(records, count, int((~sensible).sum()), int(nothing_to_align.sum()))
+        is_mapped = self._is_mapped(aligned, queries.bases, len(reads))
+        records = self._records(reads, queries, scored, aligned, located, is_mapped)
+        return Realigned(records, count, int((~is_mapped).sum()), int(without_bases.sum()))
 
     def _selected(self, reads: ReadBatch) -> tuple[ReadBatch, ReadHaplotypePairs]:
-        """Leave out reads by their flags, and those that overlap no locus."""
-        wanted = reads.has_flags(self._options.require_flags, self._options.exclude_flags)
-        if not wanted.all():
-            reads = reads.take(wanted)
-        candidates = self._finder.find(reads)
-        has_any = candidates.counts > 0
+        """Exclude reads by their flags, and reads that overlap no locus."""
+        is_used = reads.has_flags(self._options.require_flags, self._options.exclude_flags)
+        if not is_used.all():
+            reads = reads.take(is_used)
+        pairs = self._finder.find(reads)
+        has_any = pairs.counts > 0
         if has_any.all():
-            return reads, candidates
-        return reads.take(has_any), candidates.of_reads_with_any()
+            return reads, pairs
+        return reads.take(has_any), pairs.of_reads_with_any()
 
     @staticmethod
     def _extended(
-        extender: Extender, candidates: ReadHaplotypePairs, reads: ReadBatch
+        extender: Extender, pairs: ReadHaplotypePairs, reads: ReadBatch
     ) -> tuple[ExtendedHaplotypes, ReadHaplotypePairs]:
-        """Extend haplotypes by as much as reads that may lie anywhere can hang over them."""
-        lengths = reads.bases.lengths[candidates.reads] + GAP_ROOM
-        extended, rows = extender.extend(candidates.haplotypes, np.stack([lengths, lengths]))
-        return extended, ReadHaplotypePairs(candidates.offsets, rows)
+        """Extend haplotypes by the length of the reads, which may align at any offset."""
+        lengths = reads.bases.lengths[pairs.reads] + GAP_ROOM
+        extended, rows = extender.extend(pairs.haplotypes, np.stack([lengths, lengths]))
+        return extended, ReadHaplotypePairs(pairs.offsets, rows)
 
     def _scored(
         self,
-        candidates: ReadHaplotypePairs,
+        pairs: ReadHaplotypePairs,
         reads: ReadBatch,
         queries: Queries,
         haplotypes: HaplotypeSet,
     ) -> ScoredPairs:
-        """Choose the best candidate of each read."""
+        """Choose the best pair of each read."""
         if self._options.best_by is BestBy.LIKELIHOOD:
             is_given = haplotypes is self._haplotypes
             choose = self._by_likelihood if is_given else self._likelihood_choice(haplotypes)
-            return choose(candidates, reads, queries)
+            return choose(pairs, reads, queries)
         return score_read_pairs(
-            candidates,
+            pairs,
             queries,
             queries.bases,
             haplotypes.sequences,
@@ -198,32 +198,33 @@ class Realigner:
         return LikelihoodChoice(haplotypes, self._options.scoring, self._device, self._source)
 
     def _align(self, scored: ScoredPairs, bases: Ragged, sequences: Ragged) -> HaplotypeAlignments:
-        """Align each read with its best candidate, or with all."""
+        """Align the best pair of each read, or all pairs."""
         best = scored.best[scored.best >= 0]
-        rows = np.arange(len(scored.candidates)) if self._options.write_all else best
-        haplotypes = scored.candidates.haplotypes[rows]
+        rows = np.arange(len(scored.pairs)) if self._options.write_all else best
+        haplotypes = scored.pairs.haplotypes[rows]
         queries = scored.queries[rows]
         pairs = PairBatch(sequences, bases, haplotypes, queries.astype(np.int32))
-        is_best = np.zeros(len(scored.candidates), dtype=np.bool_)
+        is_best = np.zeros(len(scored.pairs), dtype=np.bool_)
         is_best[best] = True
         return HaplotypeAlignments(
-            scored.candidates.reads[rows].astype(np.int64),
+            scored.pairs.reads[rows].astype(np.int64),
             queries,
             haplotypes,
             is_best[rows],
             align_pairs(pairs, self._options.scoring, Overhang.SOFTCLIP, self._device),
         )
 
-    def _sensible(
+    def _is_mapped(
         self, aligned: HaplotypeAlignments, bases: Ragged, reads: int
     ) -> NDArray[np.bool_]:
-        """bool[reads]: whether the best alignment scores enough to be believed."""
+        """Return bool[reads]: whether the best alignment has the minimum score."""
         best = aligned.is_best
         perfect = self._options.scoring.match * bases.lengths[aligned.queries[best]]
-        sensible = np.zeros(reads, dtype=np.bool_)
-        enough = aligned.alignments.scores[best] >= self._options.min_score * perfect
-        sensible[aligned.reads[best]] = enough
-        return sensible
+        is_mapped = np.zeros(reads, dtype=np.bool_)
+        is_mapped[aligned.reads[best]] = (
+            aligned.alignments.scores[best] >= self._options.min_score * perfect
+        )
+        return is_mapped
 
     def _records(
         self,
@@ -232,19 +233,19 @@ class Realigner:
         scored: ScoredPairs,
         aligned: HaplotypeAlignments,
         located: OutputAlignments,
-        sensible: NDArray[np.bool_],
+        is_mapped: NDArray[np.bool_],
     ) -> ReadBatch:
-        """One record for each alignment of a sensible read, and one for each other read.
+        """Return a record per alignment of a mapped read, and a record per other read.
 
-        In the coordinates of the reference the others stay where they were; in those of the
-        haplotypes there is no such place.
+        Other reads keep their alignment in the coordinates of the reference, and become unmapped
+        in the coordinates of the haplotypes.
         """
-        kept = np.flatnonzero(sensible[aligned.reads])
-        other = np.flatnonzero(~sensible)
+        kept = np.flatnonzero(is_mapped[aligned.reads])
+        other = np.flatnonzero(~is_mapped)
         read = np.concatenate((aligned.reads[kept], other))
         order = np.argsort(read, kind="stable")
         read = read[order]
-        # A row behind the last alignment stands for none.
+        # The row after the last alignment means no alignment.
         none = len(aligned.reads)
         row = np.concatenate((kept, np.full(other.size, none)))[order]
 
@@ -280,7 +281,7 @@ class Realigner:
 
 
 def _as_set(extended: ExtendedHaplotypes) -> HaplotypeSet:
-    """Return haplotypes with flanks as a set; those of one class stand for those of one locus."""
+    """Return extended haplotypes as a set, with a locus per class."""
     _, classes = np.unique(extended.classes, return_inverse=True)
     return HaplotypeSet((), extended.sequences, (), classes.astype(np.int32))
 

@@ -23,18 +23,18 @@ _Out = TypeVar("_Out")
 
 @dataclass(frozen=True, slots=True)
 class Resources:
-    """Where a run computes, and what it reports to.
+    """Devices, threads, statistics and progress of a run.
 
     Attributes
     ----------
     workers
-        Devices, each as often as it works on batches.
+        Devices, one entry per worker.
     threads
         CPU threads.
     statistics
         Counts and times.
     progress
-        Makes what is shown of a pass.
+        Returns the progress display of a pass.
     """
 
     workers: Sequence[Device]
@@ -49,7 +49,7 @@ class Resources:
 
     @property
     def is_threaded(self) -> bool:
-        """Whether steps run side by side; on the CPU each takes all threads by itself."""
+        """Whether steps run concurrently; on the CPU each step uses all threads."""
         return not isinstance(self.workers[0], CpuDevice)
 
     def pipe(
@@ -59,7 +59,7 @@ class Resources:
         workers: Sequence[Callable[[_In], _Out]],
         sink: Callable[[_Out], int],
     ) -> None:
-        """Send batches through the workers into the sink, timed."""
+        """Send batches through the workers into the sink, and time the steps."""
         run_pipeline(
             self.statistics.timed_source("read", source),
             [self.statistics.timed(step, worker) for worker in workers],
@@ -71,22 +71,22 @@ class Resources:
 
 @dataclass(frozen=True, slots=True)
 class OutputOptions:
-    """Where records go, and how.
+    """Path, format and contents of the output.
 
     Attributes
     ----------
     path
         A file, or `-` for standard output.
     format
-        `sam`, `bam` or `cram`; None for what the path says.
+        `sam`, `bam` or `cram`; None for the format that the path implies.
     uncompressed
-        Whether BAM is stored.
+        Whether BAM is written without compression.
     write_index
         Whether to index the file.
     loci_only
         Whether to write only the reads at loci.
     finish_header
-        Adds the line of this run to a header.
+        Adds the @PG line of this run to a header.
     """
 
     path: str
@@ -97,7 +97,7 @@ class OutputOptions:
     finish_header: Callable[[SamHeader], SamHeader]
 
     def open(self, header: SamHeader, threads: int, reference: Path) -> RecordWriter:
-        """Open the output; `reference` is the FASTA by which CRAM is compressed."""
+        """Open the output; `reference` is the FASTA of the contigs, which CRAM needs."""
         return open_writer(
             self.path,
             self.finish_header(header),

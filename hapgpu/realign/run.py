@@ -1,9 +1,9 @@
-"""The two runs behind `hapgpu realign`: to haplotypes in one pass, to the reference in two.
+"""The two runs of `hapgpu realign`: to haplotypes in one pass, to the reference in two.
 
-To the reference, the first pass reads the records at the loci and finds out which reads move. The
-second reads all records and writes them: those of moved reads with their new alignments, those of
-their mates, wherever these are, with mate fields that fit. Between the passes only the moves are
-kept: about 100 bytes each, a million of them in memory, the others in temporary files.
+To the reference, the first pass reads the records at the loci and finds the reads that move. The
+second pass reads and writes all records: moved reads with their new alignments, and their mates,
+anywhere in the file, with updated mate fields. Between the passes only the moves are kept: about
+100 bytes each, a million of them in memory, the others in temporary files.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ from hapgpu.realign.rewriting.rewriter import Rewriter, Rewritten, WrittenReads
 from hapgpu.runtime.devices import Device
 from hapgpu.runtime.pool import Pool
 
-_PAIRS_PER_BATCH: Final = 400_000  # pairs take memory too: batches get smaller with more of them
-_REWRITERS: Final = 2  # they wait for the reader: more only take memory
+_PAIRS_PER_BATCH: Final = 400_000  # limits the memory of pairs when reads have many haplotypes
+_REWRITERS: Final = 2  # they wait for the reader: more would only use memory
 
 
 def realign_to_haplotypes(
@@ -46,7 +46,7 @@ def realign_to_haplotypes(
     options: RealignOptions,
     output: OutputOptions,
 ) -> None:
-    """Write reads in the coordinates of the haplotypes, which are those of a FASTA.
+    """Write reads in the coordinates of haplotypes; `fasta` is the FASTA of the haplotypes.
 
     Raises
     ------
@@ -55,20 +55,20 @@ def realign_to_haplotypes(
     OutputError
         The output cannot be written.
     UsageError
-        Reads of FASTQ are to be chosen by regions.
+        FASTQ input with options that need alignments.
     """
     regions = reads.regions.or_else(haplotypes.loci)
     with open_reads(
         reads.path, threads=resources.io_threads, regions=regions, max_record=reads.max_record
     ) as source:
         if source.is_fastq:
-            _refuse_for_fastq(reads, options, output)
+            _check_fastq_options(reads, options, output)
             haplotypes = haplotypes.without_loci()
         lengths = [int(length) for length in haplotypes.sequences.lengths]
         header = source.header.with_references(haplotypes.names, lengths)
-        make = _RealignerMaker(haplotypes, None, source.header, options, reads.path)
+        factory = _RealignerFactory(haplotypes, None, source.header, options, reads.path)
         with output.open(header.with_sort_order("unsorted"), resources.io_threads, fasta) as writer:
-            _realign(resources, source, make, writer)
+            _realign(resources, source, factory, writer)
 
 
 def realign_to_reference(
@@ -79,7 +79,7 @@ def realign_to_reference(
     options: RealignOptions,
     output: OutputOptions,
 ) -> None:
-    """Write reads in the coordinates of the reference, those that move with new alignments.
+    """Write reads in the coordinates of the reference, with new alignments of reads that move.
 
     Raises
     ------
@@ -88,39 +88,38 @@ def realign_to_reference(
     OutputError
         The output cannot be written.
     UsageError
-        Reads of FASTQ are to be chosen by regions, or unsorted ones to be indexed.
+        FASTQ input with options that need alignments, or an index for unsorted reads.
     """
     with rereadable(reads.path) as file:
-        opener = _Opener(file, resources.io_threads, reference, reads.max_record)
+        opener = _InputOpener(file, resources.io_threads, reference, reads.max_record)
         with opener.open(reads.regions.or_else(haplotypes.loci)) as source:
             if source.is_fastq:
-                _refuse_for_fastq(reads, options, output)
-                make = _maker_for_fastq(resources, haplotypes, reference, options, file.name)
-                with output.open(make.header, resources.io_threads, reference) as writer:
-                    _realign(resources, source, make, writer)
+                _check_fastq_options(reads, options, output)
+                factory = _factory_for_fastq(resources, haplotypes, reference, options, file.name)
+                with output.open(factory.header, resources.io_threads, reference) as writer:
+                    _realign(resources, source, factory, writer)
                 return
             if output.write_index and not source.is_sorted:
                 raise UsageError(
-                    f"--write-index needs sorted reads, and {file.name} does not say that it is;"
+                    f"{file.name}: not sorted by its header, but --write-index needs sorted reads;"
                     " run: samtools sort"
                 )
             table = _find_moves(resources, source, haplotypes, reference, options, file.name)
         written = WrittenReads()
-        chosen = reads.regions.regions
-        regions = haplotypes.loci if output.loci_only else chosen
-        with opener.open(regions) as source:
+        regions = reads.regions.regions
+        with opener.open(haplotypes.loci if output.loci_only else regions) as source:
             if output.loci_only:
-                given = None
-                if chosen is not None:
-                    given = Intervals.from_regions(chosen, source.header, file.name)
-                written = WrittenReads(given, options.require_flags, options.exclude_flags)
+                intervals = None
+                if regions is not None:
+                    intervals = Intervals.from_regions(regions, source.header, file.name)
+                written = WrittenReads(intervals, options.require_flags, options.exclude_flags)
             with output.open(source.header, resources.io_threads, reference) as writer:
                 _rewrite(resources, source, table, written, writer, file.name)
 
 
 @dataclass(frozen=True, slots=True)
-class _Opener:
-    """Opens an input, as often as needed."""
+class _InputOpener:
+    """An input that can be opened several times."""
 
     file: RereadableInput
     threads: int
@@ -140,8 +139,8 @@ class _Opener:
 
 
 @dataclass(frozen=True, slots=True)
-class _RealignerMaker:
-    """Makes a realigner for each worker."""
+class _RealignerFactory:
+    """Factory of realigners, one per worker."""
 
     haplotypes: HaplotypeSet
     placement: Placement | None
@@ -155,23 +154,23 @@ class _RealignerMaker:
         )
 
 
-def _maker_for_fastq(
+def _factory_for_fastq(
     resources: Resources,
     haplotypes: HaplotypeSet,
     reference: Path,
     options: RealignOptions,
     name: str,
-) -> _RealignerMaker:
-    """Place the haplotypes for reads without alignments, which come with no header."""
+) -> _RealignerFactory:
+    """Place the haplotypes for reads without alignments and without a header."""
     with ReferenceFasta(reference) as fasta:
         header = SamHeader.from_references(tuple(fasta.lengths), tuple(fasta.lengths.values()))
     placement = place_haplotypes(haplotypes, reference, header, resources.workers[0])
-    anywhere = placement.haplotypes.without_loci()
-    return _RealignerMaker(anywhere, placement, header, options, name)
+    without_loci = placement.haplotypes.without_loci()
+    return _RealignerFactory(without_loci, placement, header, options, name)
 
 
 def _realign(
-    resources: Resources, source: ReadSource, make: _RealignerMaker, writer: RecordWriter
+    resources: Resources, source: ReadSource, factory: _RealignerFactory, writer: RecordWriter
 ) -> None:
     statistics = resources.statistics
 
@@ -183,8 +182,8 @@ def _realign(
         statistics.count("without_bases", batch.without_bases)
         return batch.reads
 
-    realigners = [make(device) for device in resources.workers]
-    resources.pipe("realign", _split(source.batches(), make.haplotypes), realigners, write)
+    realigners = [factory(device) for device in resources.workers]
+    resources.pipe("realign", _split(source.batches(), factory.haplotypes), realigners, write)
 
 
 def _find_moves(
@@ -195,13 +194,13 @@ def _find_moves(
     options: RealignOptions,
     name: str,
 ) -> MoveTable:
-    """Make the first pass."""
+    """Run the first pass."""
     found = MoveCollector()
 
     def keep(moved: Moved) -> int:
         found.add(moved.moves)
-        for what, number in moved.counts.items():
-            resources.statistics.count(what, number)
+        for count, number in moved.counts.items():
+            resources.statistics.count(count, number)
         return moved.counts["reads"]
 
     placement = place_haplotypes(haplotypes, reference, source.header, resources.workers[0])
@@ -220,7 +219,7 @@ def _rewrite(
     writer: RecordWriter,
     name: str,
 ) -> None:
-    """Make the second pass."""
+    """Run the second pass."""
     statistics = resources.statistics
     order = OrderKeeper(table.max_left_shift, name) if source.is_sorted else None
 
@@ -233,7 +232,7 @@ def _rewrite(
         statistics.count("changed", block.changed)
         return len(block.after)
 
-    # Side by side with other steps, each lookup has a thread; else one has all of them.
+    # Rewriters that run with other steps have one thread each; else one rewriter has all threads.
     threads, count = (1, _REWRITERS) if resources.is_threaded else (resources.io_threads, 1)
     with Pool(threads) as pool:
         rewriters = [Rewriter(table, source.header, written, pool, name) for _ in range(count)]
@@ -249,14 +248,16 @@ def _split(batches: Iterable[ReadBatch], haplotypes: HaplotypeSet) -> Iterator[R
         yield from batch.split(size)
 
 
-def _refuse_for_fastq(reads: ReadSelection, options: RealignOptions, output: OutputOptions) -> None:
-    """Refuse options that need alignments."""
-    given = {
+def _check_fastq_options(
+    reads: ReadSelection, options: RealignOptions, output: OutputOptions
+) -> None:
+    """Raise an error for options that need alignments."""
+    refused = {
         "-r and -L": not reads.regions.is_everything,
         "--loci-only": output.loci_only,
         "--always": options.always,
         "--write-index": output.write_index,
     }
-    for name, is_given in given.items():
+    for name, is_given in refused.items():
         if is_given:
             raise UsageError(f"{reads.path}: FASTQ has no alignments; drop {name}")

@@ -16,7 +16,7 @@ ScoreType = type[np.int32] | type[np.int64]
 
 
 def kernel_for(columns: int, score_type: ScoreType, *, with_trace: bool) -> Kernel:
-    """Name the kernel for a number of columns a lane, and declare its parameters."""
+    """Return the kernel for a number of columns per lane."""
     return _kernel(columns, is_wide=score_type is np.int64, with_trace=with_trace)
 
 

@@ -17,28 +17,26 @@ from hapgpu.realign.moves.alignment_costs import AlignmentCosts
 
 @dataclass(frozen=True, slots=True)
 class MovableReads:
-    """n reads that may move, and the haplotypes with flanks that they may move by.
+    """n reads that may move, and their haplotypes, extended by flanks.
 
-    `rows` int32[c] are the candidates' places among the `extended`; `old` weighs the alignments
-    that the reads have.
+    `rows` int32[p] are the row numbers in `extended` of the haplotypes of the pairs; `old` holds
+    the costs of the present alignments of the reads.
     """
 
     reads: ReadBatch
     clips: Clips
-    candidates: ReadHaplotypePairs
+    pairs: ReadHaplotypePairs
     rows: NDArray[np.int32]
     extended: ExtendedHaplotypes
     old: AlignmentCosts
 
     def take(self, mask: NDArray[np.bool_]) -> MovableReads:
-        """Keep some of the reads."""
-        kept = np.repeat(mask, self.candidates.counts)
+        """Keep the reads of a mask."""
+        kept = np.repeat(mask, self.pairs.counts)
         return MovableReads(
             self.reads.take(mask),
             self.clips.take(mask),
-            ReadHaplotypePairs(
-                offsets_of(self.candidates.counts[mask]), self.candidates.haplotypes[kept]
-            ),
+            ReadHaplotypePairs(offsets_of(self.pairs.counts[mask]), self.pairs.haplotypes[kept]),
             self.rows[kept],
             self.extended,
             AlignmentCosts(*(column[mask] for column in self.old)),
@@ -47,21 +45,21 @@ class MovableReads:
 
 @dataclass(frozen=True, slots=True)
 class PairScores:
-    """c candidates of n reads: int64[n] how many each has, their scores and their variants."""
+    """p pairs of n reads: int64[n] the number of pairs per read; scores and clip variants, [p]."""
 
     counts: NDArray[np.int64]
     scores: NDArray[np.int32]
     variants: NDArray[np.int64]
 
     def take(self, mask: NDArray[np.bool_]) -> PairScores:
-        """Keep the candidates of some of the reads."""
+        """Keep the pairs of the reads of a mask."""
         kept = np.repeat(mask, self.counts)
         return PairScores(self.counts[mask], self.scores[kept], self.variants[kept])
 
 
 @dataclass(frozen=True, slots=True)
 class BestPairs:
-    """For n reads, the row among the extended haplotypes, the variant, and the second score."""
+    """The best extended haplotype of n reads, its clip variant, and the second-best score."""
 
     rows: NDArray[np.int32]
     variants: NDArray[np.int64]

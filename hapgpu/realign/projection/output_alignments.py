@@ -18,10 +18,10 @@ from hapgpu.realign.projection.project import project_alignments
 
 @dataclass(frozen=True, slots=True)
 class HaplotypeAlignments:
-    """a alignments of reads with candidates, read by read.
+    """a alignments of reads with haplotypes, read by read.
 
-    `reads`, `queries` and `haplotypes` are int64[a] rows of the batch, of its `Queries` and of
-    the haplotypes; `is_best` bool[a] marks one alignment per read.
+    `reads`, `queries` and `haplotypes` are the row numbers, [a], in the batch, in its `Queries`
+    and in the haplotypes; `is_best` bool[a] is true for one alignment per read.
     """
 
     reads: NDArray[np.int64]
@@ -33,7 +33,7 @@ class HaplotypeAlignments:
 
 @dataclass(frozen=True, slots=True)
 class OutputAlignments:
-    """a alignments in the coordinates of the output; `ok` where there is one."""
+    """a alignments in the coordinates of the output; not `ok` where there is none."""
 
     ok: NDArray[np.bool_]
     reference_ids: NDArray[np.int32]
@@ -46,7 +46,7 @@ class OutputAlignments:
 def on_haplotypes(
     aligned: HaplotypeAlignments, bases: Ragged, haplotypes: Ragged
 ) -> OutputAlignments:
-    """Take the alignments as they are, and compare the reads base by base."""
+    """Return the alignments in the coordinates of the haplotypes, with NM and MD."""
     cigars, positions = aligned.alignments.cigars, aligned.alignments.offsets
     distances, mismatches = mismatch_tags(
         bases.take(aligned.queries), cigars, positions, haplotypes, aligned.haplotypes
@@ -58,7 +58,7 @@ def on_haplotypes(
 def on_reference(
     aligned: HaplotypeAlignments, bases: Ragged, extended: ExtendedHaplotypes, placement: Placement
 ) -> OutputAlignments:
-    """Project the alignments, and compare the reads base by base."""
+    """Return the alignments projected onto the reference, with NM and MD."""
     whole = bases.take(aligned.queries)
     none = np.zeros(len(whole), dtype=np.int32)
     projections = project_alignments(
