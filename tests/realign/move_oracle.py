@@ -1,7 +1,7 @@
 """Expected output of `hapgpu realign --reference`, read by read: an oracle for tests.
 
-By docs/methods/realign.md, on the lines of SAM; shares no code with hapgpu but the textbook aligner
-and the textbook pair-HMM. What records say of their mates is not looked at: `mate_claims` does
+By docs/methods/realign.md, on the lines of SAM; shares no code with hapgpu but the reference
+implementation of the aligner. What records say of their mates is not looked at: `mate_claims` does
 that.
 """
 
