@@ -26,10 +26,11 @@ from hapgpu.cli.options.files import (
 from hapgpu.cli.run import start_run
 from hapgpu.errors import UsageError
 from hapgpu.haplotypes.pairing.haplotype_set import read_haplotypes
+from hapgpu.io.alignments.read_selection import ReadSelection
 from hapgpu.pairhmm.qualities.pcr_model import PcrModel
 from hapgpu.pairhmm.qualities.prepare import MIN_QUALITY, QualityOptions
 from hapgpu.pairhmm.reads.scorer import ScorerOptions
-from hapgpu.pairhmm.run import LikelihoodRun, ReadSelection, score_batches, score_reads
+from hapgpu.pairhmm.run import LikelihoodRun, score_batches, score_reads
 
 EXAMPLES: Final = """Compare the reads of an indexed BAM with the haplotypes of some loci:
 hapgpu pairhmm sample.bam haplotypes.fa -o likelihoods.tsv
@@ -214,9 +215,10 @@ def pairhmm(  # noqa: PLR0913  (its parameters are the options)
         regions = given_regions(filters.regions, filters.targets_file, compute.max_record)
         score_reads(
             likelihoods,
-            ReadSelection(reads, reference, regions, compute.max_record),
+            ReadSelection(reads, regions, compute.max_record),
             read_haplotypes(haplotypes, compute.max_record),
             options,
+            reference=reference,
             as_matrix=matrix,
         )
     run.finish(_WARNINGS)

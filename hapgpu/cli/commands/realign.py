@@ -30,15 +30,11 @@ from hapgpu.cli.options.files import (
 from hapgpu.cli.run import start_run
 from hapgpu.errors import UsageError
 from hapgpu.haplotypes.pairing.haplotype_set import read_haplotypes
+from hapgpu.io.alignments.read_selection import ReadSelection
 from hapgpu.io.bam.header import SamHeader
 from hapgpu.realign.realigner import RealignOptions
-from hapgpu.realign.run import (
-    OutputOptions,
-    ReadSelection,
-    Resources,
-    realign_to_haplotypes,
-    realign_to_reference,
-)
+from hapgpu.realign.resources import OutputOptions, Resources
+from hapgpu.realign.run import realign_to_haplotypes, realign_to_reference
 from hapgpu.realign.scoring import resolve_scoring
 from hapgpu.realign.selection.by_score import BestBy
 from hapgpu.runtime.devices import worker_devices

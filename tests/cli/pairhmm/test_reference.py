@@ -224,7 +224,7 @@ def test_how_reads_are_batched_changes_nothing(
     options = ["--normalize"] * normalize
     expected = made.table(*options)
     max_candidates = 3
-    monkeypatch.setattr(command, "_VALUES_PER_BATCH", reads * max_candidates)
+    monkeypatch.setattr(command, "_LIKELIHOODS_PER_BATCH", reads * max_candidates)
     assert made.table(*options) == expected
 
 
