@@ -149,9 +149,9 @@ def test_no_pairs() -> None:
 @pytest.mark.parametrize(
     ("references", "queries", "error", "message"),
     [
-        (["ACGT"], [""], InputError, "empty sequence: query of pair 0"),
-        (["ACGT", ""], ["A", "A"], InputError, "empty sequence: reference of pair 1"),
-        (["ACGT"], ["A", "A"], UsageError, "1 references with 2 queries"),
+        (["ACGT"], [""], InputError, "pair 0: empty query"),
+        (["ACGT", ""], ["A", "A"], InputError, "pair 1: empty reference"),
+        (["ACGT"], ["A", "A"], UsageError, "1 references for 2 queries"),
     ],
 )
 def test_bad_sequences(

@@ -48,9 +48,9 @@ class Measurement:
         Matrix cells of the pair-HMM, over all pairs.
     seconds
         Time of the whole run.
-    wrong
+    genotype_error_rate
         Fraction of genotypes that differ from the sample, missing genotypes included.
-    kernels
+    kernel_fraction
         Fraction of the run, 0 to 1, spent in the pair-HMM kernels: on a GPU, estimated from their
         rate when measured alone; on the CPU, of the time of all threads.
     """
@@ -61,8 +61,8 @@ class Measurement:
     reads: int
     cells: int
     seconds: float
-    wrong: float
-    kernels: float
+    genotype_error_rate: float
+    kernel_fraction: float
 
     @property
     def sites_per_second(self) -> float:
@@ -132,8 +132,8 @@ class _Run:
             reads=self.files.read_count,
             cells=cells,
             seconds=seconds,
-            wrong=float(is_wrong.mean()),
-            kernels=self._kernel_seconds(statistics) / seconds,
+            genotype_error_rate=float(is_wrong.mean()),
+            kernel_fraction=self._kernel_seconds(statistics) / seconds,
         )
 
     @property

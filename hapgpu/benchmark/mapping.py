@@ -30,7 +30,8 @@ from hapgpu.mapping.search.hits import SearchOptions
 from hapgpu.mapping.search.packed_reads import PackedReads, pack_reads
 from hapgpu.runtime import leftovers
 from hapgpu.runtime.devices import CpuDevice, CudaDevice, Device
-from hapgpu.simulation.short_reads import random_reference, simulated_blocks
+from hapgpu.simulation.sequences import random_reference
+from hapgpu.simulation.short_reads import simulated_blocks
 
 _RANDOM_BASES = 8_000_000
 _CPU_READS = 200_000
@@ -55,7 +56,7 @@ class Measurement:
     """One line of the benchmark: `seconds` for all reads, with `hits` hits (or results)."""
 
     device: str
-    what: str
+    task: str
     data: str
     reads: int
     hits: int
@@ -226,5 +227,5 @@ def _timed(
     return hits, float(np.median(seconds))
 
 
-def _measured(device: Device, what: str, data: _Data, timing: tuple[int, float]) -> Measurement:
-    return Measurement(device.name, what, data.name, data.reads, *timing)
+def _measured(device: Device, task: str, data: _Data, timing: tuple[int, float]) -> Measurement:
+    return Measurement(device.name, task, data.name, data.reads, *timing)

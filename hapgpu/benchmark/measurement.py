@@ -20,7 +20,7 @@ class Measurement:
     """One line of the benchmark: `count` units, named `unit`, took `seconds`."""
 
     device: str
-    what: str
+    task: str
     data: str
     unit: str
     count: int

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hapgpu.arrays.ragged import Ragged
 from hapgpu.pairhmm.batches import HmmBatch, HmmReads, uniform_column
 from hapgpu.pairhmm.forward.dispatch import log10_likelihoods
 from hapgpu.pairhmm.text_batches.reader import read_hmm_batches
 from hapgpu.runtime.devices import CpuDevice, Device
+from hapgpu.simulation.sequences import random_bases, replace_bases
 
 SHAPES = ((64, 64), (128, 128), (256, 256), (512, 512), (150, 350))
 """Read and haplotype lengths."""
@@ -37,7 +37,7 @@ class Measurement:
     """One line of the benchmark: `seconds` for all matrix cells of the data."""
 
     device: str
-    what: str
+    task: str
     data: str
     cells: int
     seconds: float
@@ -57,15 +57,14 @@ def random_text_batches(
     haplotype; a read that is longer than its haplotype repeats it. Qualities vary by base.
     """
     rng = np.random.default_rng(seed)
-    letters = np.frombuffer(b"ACGT", dtype=np.uint8)
     sequences = count * BATCH_SEQUENCES
-    genomes = rng.choice(letters, (count, haplotype_length))
+    genomes = random_bases((count, haplotype_length), rng)
     haplotypes = np.repeat(genomes, BATCH_SEQUENCES, axis=0)
-    _substitute(haplotypes, _VARIANT_RATE, rng)
+    replace_bases(haplotypes, _VARIANT_RATE, rng, np.float32)
     starts = rng.integers(0, max(1, haplotype_length - read_length + 1), sequences)
     columns = (starts[:, None] + np.arange(read_length)) % haplotype_length
     reads = np.take_along_axis(haplotypes, columns, axis=1)
-    _substitute(reads, _ERROR_RATE, rng)
+    replace_bases(reads, _ERROR_RATE, rng, np.float32)
     batch_offsets = np.arange(count + 1) * BATCH_SEQUENCES
     qualities = (
         uniform_column(rng.integers(*limits, reads.size, dtype=np.uint8, endpoint=True))
@@ -77,12 +76,6 @@ def random_text_batches(
         batch_offsets,
         batch_offsets,
     )
-
-
-def _substitute(bases: NDArray[np.uint8], rate: float, rng: np.random.Generator) -> None:
-    differs = rng.random(bases.shape, dtype=np.float32) < rate
-    letters = np.frombuffer(b"ACGT", dtype=np.uint8)
-    bases[differs] = rng.choice(letters, int(differs.sum()))
 
 
 def benchmark_pairhmm(device: Device) -> Iterator[Measurement]:

@@ -13,6 +13,7 @@ from hapgpu.arrays.ragged import Ragged
 from hapgpu.realign.align.dispatch import align_pairs, score_pairs
 from hapgpu.realign.scoring import PRESETS, Overhang
 from hapgpu.runtime.devices import CpuDevice, Device
+from hapgpu.simulation.sequences import random_bases, replace_bases
 
 SHAPES = ((100, 350), (150, 350), (250, 500), (400, 400))
 """Read and haplotype lengths."""
@@ -30,7 +31,7 @@ class Measurement:
     """One line of the benchmark; `seconds` for `pairs` of read_length x haplotype_length."""
 
     device: str
-    what: str
+    task: str
     read_length: int
     haplotype_length: int
     pairs: int
@@ -50,13 +51,11 @@ class Measurement:
 def random_pairs(count: int, read_length: int, haplotype_length: int, seed: int = 1) -> PairBatch:
     """Simulate haplotypes, each with one read that differs from it in 0.5 % of the bases."""
     rng = np.random.default_rng(seed)
-    letters = np.frombuffer(b"ACGT", dtype=np.uint8)
-    haplotypes = rng.choice(letters, (count, haplotype_length))
+    haplotypes = random_bases((count, haplotype_length), rng)
     starts = rng.integers(0, max(1, haplotype_length - read_length + 1), count)
     columns = (starts[:, None] + np.arange(read_length)) % haplotype_length
     reads = np.take_along_axis(haplotypes, columns, axis=1)
-    differs = rng.random(reads.shape) < _ERROR_RATE
-    reads[differs] = rng.choice(letters, int(differs.sum()))
+    replace_bases(reads, _ERROR_RATE, rng)
     rows = np.arange(count, dtype=np.int32)
     return PairBatch(
         Ragged.from_lengths(haplotypes.ravel(), [haplotype_length] * count),
@@ -76,24 +75,24 @@ def benchmark_realign(device: Device) -> Iterator[Measurement]:
         cells = _CPU_CELLS if isinstance(device, CpuDevice) else _GPU_CELLS
         count = int(cells / (read_length * haplotype_length))
         pairs = random_pairs(count, read_length, haplotype_length)
-        for name, what, seconds in _timings(pairs, device):
-            yield Measurement(name, what, read_length, haplotype_length, count, seconds)
+        for name, task, seconds in _timings(pairs, device):
+            yield Measurement(name, task, read_length, haplotype_length, count, seconds)
 
 
 def _timings(pairs: PairBatch, device: Device) -> Iterator[tuple[str, str, float]]:
     if isinstance(device, CpuDevice):
         for threads in sorted({1, device.threads}):
             used = CpuDevice(threads)
-            for what, call in (("align", align_pairs), ("score", score_pairs)):
-                yield used.name, what, _median_seconds(call, pairs, used, _CPU_REPEATS)
+            for task, call in (("align", align_pairs), ("score", score_pairs)):
+                yield used.name, task, _median_seconds(call, pairs, used, _CPU_REPEATS)
         return
     from hapgpu.realign.align.cuda import kernel_seconds  # noqa: PLC0415  (only where a GPU is used)
 
-    for what, with_trace in (("align, kernels", True), ("score, kernels", False)):
+    for task, with_trace in (("align, kernels", True), ("score, kernels", False)):
         seconds = kernel_seconds(
             pairs, _SCORING, Overhang.SOFTCLIP, device, with_trace=with_trace, repeats=_GPU_REPEATS
         )
-        yield device.name, what, seconds
+        yield device.name, task, seconds
     yield (
         device.name,
         "align, whole call",

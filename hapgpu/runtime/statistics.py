@@ -1,4 +1,4 @@
-"""Counts and stage times of a run, for JSON output."""
+"""Counts and stage times of a run, as `--json` writes them (docs/json.md)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Final, TypeVar
 
 from hapgpu.version import __version__
 
-SCHEMA_VERSION: Final = 1
+SCHEMA_VERSION: Final = 2
 
 In = TypeVar("In")
 Out = TypeVar("Out")
@@ -23,9 +23,9 @@ class RunStatistics:
     command
         The subcommand, such as `realign`.
     command_line
-        The program and its arguments.
+        The arguments of the process, its own name included.
     devices
-        Names of the devices used.
+        Names of the devices that compute.
     threads
         The number of CPU threads.
     """
@@ -44,14 +44,14 @@ class RunStatistics:
         }
         self._counts: dict[str, int] = {}
         self._seconds: dict[str, float] = {}
-        self._descriptions: dict[str, dict[str, object]] = {}
+        self._tables: dict[str, dict[str, object]] = {}
         self._lock = Lock()
         self._start = time.perf_counter()
 
-    def count(self, what: str, number: int) -> None:
+    def count(self, name: str, number: int) -> None:
         """Add a number to a count, such as `reads`."""
         with self._lock:
-            self._counts[what] = self._counts.get(what, 0) + number
+            self._counts[name] = self._counts.get(name, 0) + number
 
     @property
     def counts(self) -> dict[str, int]:
@@ -65,25 +65,25 @@ class RunStatistics:
         with self._lock:
             return dict(self._seconds)
 
-    def describe(self, what: str, description: dict[str, object]) -> None:
-        """Store a named table, replacing an earlier one of that name."""
+    def describe(self, name: str, table: dict[str, object]) -> None:
+        """Store a named table, replacing an earlier one."""
         with self._lock:
-            self._descriptions[what] = description
+            self._tables[name] = table
 
     def timed(self, stage: str, step: Callable[[In], Out]) -> Callable[[In], Out]:
-        """Return `step`, with the time of each call added to a stage."""
+        """Return `step`, adding the time spent in each call to a stage."""
 
         def timed_step(value: In) -> Out:
             start = time.perf_counter()
             try:
                 return step(value)
             finally:
-                self._spend(stage, start)
+                self._add_time(stage, start)
 
         return timed_step
 
     def timed_source(self, stage: str, source: Iterable[Out]) -> Iterator[Out]:
-        """Yield the items of `source`, with the time spent in `source` added to a stage."""
+        """Yield the items of `source`, adding the time spent in it to a stage."""
         items = iter(source)
         while True:
             start = time.perf_counter()
@@ -92,15 +92,15 @@ class RunStatistics:
             except StopIteration:
                 return
             finally:
-                self._spend(stage, start)
+                self._add_time(stage, start)
             yield item
 
-    def _spend(self, stage: str, start: float) -> None:
+    def _add_time(self, stage: str, start: float) -> None:
         with self._lock:
             self._seconds[stage] = self._seconds.get(stage, 0.0) + time.perf_counter() - start
 
     def as_dict(self) -> dict[str, object]:
-        """Return everything so far; `seconds` has each stage, and `total`, the wall time.
+        """Return all statistics so far; `seconds` holds each stage and `total`, the wall time.
 
         Stages run at the same time: their sum may exceed the total.
         """
@@ -108,4 +108,4 @@ class RunStatistics:
             seconds = {**self._seconds, "total": time.perf_counter() - self._start}
             rounded = {stage: round(spent, 6) for stage, spent in seconds.items()}
             counts = dict(self._counts)
-            return {**self._about, "counts": counts, **self._descriptions, "seconds": rounded}
+            return {**self._about, "counts": counts, **self._tables, "seconds": rounded}

@@ -72,7 +72,7 @@ def test_what_is_wrong_is_counted(
     def measured(made: SimulatedFiles) -> float:
         monkeypatch.setattr(genotyping, "simulated_files", lambda *_: made)
         [line] = benchmark_genotype(CpuDevice(1), fasta, COPIES)
-        return line.wrong
+        return line.genotype_error_rate
 
     changed = files.genotypes.copy()
     changed[:7] = [[5, 6]]

@@ -134,7 +134,7 @@ ROWS: Final = [
         for words in ("map reference.fa - -", "chain reference.fa - -", "genotype - reference.fa -")
     ),
     *(
-        line("reference_from_stdin", words, 2, f"REFERENCE {NO_STDIN}")
+        line("reference_from_stdin", words, 2, f"REFERENCE: {NO_STDIN}")
         for words in ("chain - good.fq", "genotype reads.bam - sites.vcf.gz")
     ),
 ]

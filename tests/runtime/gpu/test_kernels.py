@@ -14,7 +14,7 @@ import pytest
 from cupy.cuda import nvrtc
 
 from hapgpu.errors import DeviceError
-from hapgpu.realign.align.cuda import MAX_COLUMNS, ScoreType, kernel_for
+from hapgpu.realign.align.kernels import MAX_COLUMNS, ScoreType, kernel_for
 from hapgpu.runtime.gpu import compiler
 from hapgpu.runtime.gpu import launch as gpu_launch
 from hapgpu.runtime.gpu.compiler import (
