@@ -1,4 +1,4 @@
-"""The Python API as a caller sees it: `import hapgpu`, and nothing below."""
+"""The Python API, through `import hapgpu` only."""
 
 from __future__ import annotations
 
@@ -166,7 +166,7 @@ def test_bad_sequences(
     [
         ({"scoring": "best"}, "unknown scoring 'best'"),
         ({"overhang": "clip"}, "unknown overhang 'clip'"),
-        ({"device": "tpu"}, "unknown device 'tpu'"),
+        ({"device": "tpu"}, "device 'tpu': unknown"),
     ],
 )
 def test_unknown_names(options: dict[str, str], message: str) -> None:

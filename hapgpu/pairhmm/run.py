@@ -59,7 +59,7 @@ class LikelihoodRun:
         """Send batches through the workers into the sink."""
         run_pipeline(
             self.statistics.timed_source("read", source),
-            [self.statistics.timed("score", worker) for worker in workers],
+            [self.statistics.timed("pairhmm", worker) for worker in workers],
             self.statistics.timed("write", sink),
             progress=self.progress,
             threaded=not isinstance(self.devices[0], CpuDevice),

@@ -229,7 +229,7 @@ def _rewrite(
         else:
             writer.write_block(block.after)
         statistics.count("records", len(block.after))
-        statistics.count("changed", block.changed)
+        statistics.count("changed_records", block.changed)
         return len(block.after)
 
     # Rewriters that run with other steps have one thread each; else one rewriter has all threads.

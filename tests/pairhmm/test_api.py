@@ -255,20 +255,20 @@ BAD_DATA: dict[str, tuple[dict[str, Any], str]] = {
     "huge": ({"base_qualities": 2**40}, "read 0: 1099511627776 among"),
     "empty read": ({"reads": ["ACGT", ""]}, "read 1: no bases"),
     "empty haplotype": ({"haplotypes": [b""]}, "haplotype 0: no bases"),
-    "text beyond ASCII": ({"reads": ["ACGT", "Aé"]}, "read 1 has a letter beyond ASCII"),
-    "half a letter": ({"reads": ["ACGT", "A\ud800"]}, "read 1 has a letter beyond ASCII"),
-    "bytes beyond ASCII": ({"haplotypes": [b"A", b"A\xff"]}, "haplotype 1 has a letter beyond"),
+    "text beyond ASCII": ({"reads": ["ACGT", "Aé"]}, "read 1: contains a non-ASCII character"),
+    "half a letter": ({"reads": ["ACGT", "A\ud800"]}, "read 1: contains a non-ASCII character"),
+    "bytes beyond ASCII": ({"haplotypes": [b"A", b"A\xff"]}, "haplotype 1: contains a non-ASCII"),
 }
 
 BAD_KINDS: dict[str, tuple[dict[str, Any], str]] = {
-    "a single read": ({"reads": "ACGT"}, "give a list of reads, also for one"),
-    "a single haplotype": ({"haplotypes": b"ACGT"}, "give a list of haplotypes, also for one"),
-    "no list": ({"reads": None}, "give a list of reads"),
-    "an iterator": ({"reads": iter(["ACGT"])}, "give a list of reads"),
-    "numbers for reads": ({"reads": ["ACGT", 5]}, "read 1 is of type int; give str or bytes"),
+    "a single read": ({"reads": "ACGT"}, "reads: not a list; give a list, even for one read"),
+    "a single haplotype": ({"haplotypes": b"ACGT"}, "haplotypes: not a list; give a list"),
+    "no list": ({"reads": None}, "reads: not a list; give a list"),
+    "an iterator": ({"reads": iter(["ACGT"])}, "reads: not a list; give a list"),
+    "numbers for reads": ({"reads": ["ACGT", 5]}, "read 1: of type int; give str or bytes"),
     "Ragged of numbers": (
         {"haplotypes": Ragged.from_lengths(np.zeros(3), [3])},
-        "haplotypes are a Ragged of float64; give one of uint8",
+        "haplotypes: a Ragged of float64; give a Ragged of uint8",
     ),
     "text for all": (
         {"base_qualities": "IIII"},
@@ -289,7 +289,7 @@ BAD_KINDS: dict[str, tuple[dict[str, Any], str]] = {
         {"gap_continuation": [[10]] * 3},
         "gap continuations: 3 entries for 2 reads",
     ),
-    "unknown device": ({"device": "tpu"}, "unknown device 'tpu'"),
+    "unknown device": ({"device": "tpu"}, "device 'tpu': unknown"),
 }
 
 

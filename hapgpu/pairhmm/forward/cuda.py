@@ -19,7 +19,7 @@ from hapgpu.pairhmm.launch.staging import thread_staging
 from hapgpu.runtime.devices import CudaDevice, usable_cpus
 from hapgpu.runtime.gpu.context import (
     OUT_OF_MEMORY,
-    explained,
+    device_errors,
     pinned_array,
     thread_streams,
 )
@@ -52,7 +52,7 @@ def log10_likelihoods(batch: HmmBatch, device: CudaDevice) -> NDArray[np.float64
     DeviceError
         A single read with its haplotypes does not fit the memory of the device, or a launch fails.
     """
-    with explained(device), cupy.cuda.Device(device.index):
+    with device_errors(device), cupy.cuda.Device(device.index):
         likelihoods: NDArray[np.float64] = pinned_array(batch.pairs, np.float64)
         with _PiecesInFlight(device) as pieces:
             end = 0
@@ -164,7 +164,7 @@ def forward_seconds(batch: HmmBatch, device: CudaDevice, repeats: int) -> float:
 
     The batch is computed as one piece, and must fit the memory of the device.
     """
-    with explained(device), cupy.cuda.Device(device.index):
+    with device_errors(device), cupy.cuda.Device(device.index):
         stream = thread_streams(device.index, 1, urgent=True)[0]
         streams = (stream, thread_streams(device.index, _STREAMS))
         return PieceRun(batch, batch.pairs, device, streams, thread_staging(0)).forward_seconds(

@@ -44,7 +44,7 @@ class Samtools:
             self._messages = tempfile.TemporaryFile()  # noqa: SIM115 (the stack closes it)
             stack.callback(self._messages.close)
             # pysam makes files there, which a process that is killed does not remove.
-            folder = stack.enter_context(leftovers.temporary_folder())
+            folder = stack.enter_context(leftovers.temporary_directory())
             self._process, leftover = self._start(arguments, stdin, stdout, folder)
             stack.callback(leftovers.forget, leftover)
             stack.callback(self._end)
