@@ -24,7 +24,7 @@ _WITHOUT_BATCHES: Final = (
 )
 
 ROWS: Final = [
-    row("fastq", "pairhmm", "reads=amplicons.fq.gz", 1, "amplicons.fq.gz is FASTQ ... map them"),
+    row("fastq", "pairhmm", "reads=amplicons.fq.gz", 1, "amplicons.fq.gz: FASTQ ... map the reads"),
     row(
         "no_qualities",
         "pairhmm",
@@ -37,7 +37,7 @@ ROWS: Final = [
         "pairhmm",
         "reads=short_tag.sam",
         1,
-        "short_tag.sam ... BI ... 'r1' ... 100 qualities",
+        "short_tag.sam: read 'r1': tag BI ... 100 qualities",
     ),
     # Batches.
     row("cut_short", "pairhmm_batches", "batches=cut.in", 1, "cut.in"),
