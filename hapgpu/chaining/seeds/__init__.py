@@ -1,1 +1,1 @@
-"""Minimizers to seeds, without the too frequent and the too repetitive."""
+"""Minimizers to seeds, without too frequent and too repetitive ones."""
