@@ -1,4 +1,4 @@
-"""How blocks of reads come into memory and what becomes of them leaves it."""
+"""Settings to read blocks of reads and write their results."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from numpy.typing import NDArray
 from hapgpu.io.fastx.read_blocks import Allocate
 from hapgpu.runtime.devices import CudaDevice, Device
 
-_MAX_COPYING_THREADS: Final = 8  # more of them hardly copy more
+_MAX_COPYING_THREADS: Final = 8  # more threads hardly copy faster
 
 
 @dataclass(frozen=True, slots=True)
 class BlockTransfer:
-    """How blocks of reads are read, and what becomes of them is written.
+    """Settings to read blocks of reads and write their results.
 
     Attributes
     ----------
     size
-        Of a block, in bytes.
+        Size of a block in bytes.
     allocate
-        Where its memory comes from.
+        Allocates the memory of a block.
     threads
-        That read a file at the same time, and that write one.
+        Threads that read a file, and threads that write one.
     """
 
     size: int
@@ -37,16 +37,16 @@ class BlockTransfer:
 def transfer_for(
     devices: Sequence[Device], threads: int, *, cpu_bytes: int, gpu_bytes: int
 ) -> BlockTransfer:
-    """Return what suits the devices: the cache of a CPU, or the copies to a GPU.
+    """Return settings that suit the cache of a CPU, or the copies to a GPU.
 
     Parameters
     ----------
     devices
         At least one; all are CPUs, or all GPUs.
     threads
-        That the user allows.
+        Maximum of threads.
     cpu_bytes, gpu_bytes
-        Size of a block on either kind of device.
+        Size of a block for CPUs and for GPUs.
     """
     if not isinstance(devices[0], CudaDevice):
         return BlockTransfer(cpu_bytes, _unpinned, 1)

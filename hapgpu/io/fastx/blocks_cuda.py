@@ -1,4 +1,4 @@
-"""Blocks of reads on a GPU: how they come there, and what is done where memory is too small."""
+"""Blocks of reads on a GPU: transfer, and division where memory is too small."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _Result = TypeVar("_Result")
 
 
 def limit_memory(device: CudaDevice) -> None:
-    """Let CuPy take no more memory of a device than the user allows."""
+    """Limit the memory that CuPy takes on a device to the limit of the user."""
     if device.memory_limit is not None:
         with cupy.cuda.Device(device.index):
             cupy.get_default_memory_pool().set_limit(size=device.memory_limit)
@@ -32,19 +32,21 @@ def in_parts(
     do: Callable[[ReadBlock], _Result],
     join: Callable[[Sequence[_Result]], _Result],
 ) -> _Result:
-    """Do something with a block of reads, or, if that does not fit, with its halves.
+    """Process a block of reads; if it does not fit the device, process its halves.
 
     Parameters
     ----------
     device
-        Where it is done, on the stream of the calling thread.
-    do, join
-        What is done, and what makes one result of those of successive parts.
+        Runs `do`, on the stream of the calling thread.
+    do
+        Processes a block.
+    join
+        Joins the results of successive pieces.
 
     Raises
     ------
     DeviceError
-        A single read does not fit, or the device failed.
+        A single read does not fit the device, or the device failed.
     """
     with explained(device):
         return _in_parts(block, device, do, join)
@@ -63,27 +65,27 @@ def _in_parts(
         halves = block.halves()
         if len(halves) == 1:
             raise DeviceError(
-                f"{block.name}: record {block.first} does not fit into the memory of "
-                f"{device.name}: give it more (--gpu-mem), or use --device cpu"
+                f"{block.name}: record {block.first}: does not fit into the memory of "
+                f"{device.name}; raise --gpu-mem or use --device cpu"
             ) from error
     return join([_in_parts(half, device, do, join) for half in halves])
 
 
 def _release(device: CudaDevice) -> None:
-    """Give back what the pool of the calling thread's stream keeps."""
+    """Release unused memory of the pool, once the stream of the calling thread is done."""
     with cupy.cuda.Device(device.index):
         thread_streams(device.index, 1)[0].synchronize()
         cupy.get_default_memory_pool().free_all_blocks()
 
 
 def bring_to_device(
-    block: ReadBlock, rules: ReadLimits, device: CudaDevice
+    block: ReadBlock, limits: ReadLimits, device: CudaDevice
 ) -> tuple[Any, DeviceSpans]:
-    """Copy the text of a block to the current device, and find the reads in it.
+    """Copy the text of a block to the current device and parse it.
 
     Returns
     -------
-    uint8 on the device, and where the reads lie in it.
+    The text, uint8 on the device, and the spans of the reads in it.
 
     Raises
     ------
@@ -92,8 +94,11 @@ def bring_to_device(
     """
     text = cupy.empty(block.text.size, dtype=np.uint8)
     text.set(block.text, stream=cupy.cuda.get_current_stream())
-    spans = parse_text(text, rules, is_fasta=block.is_fasta)
+    spans = parse_text(text, limits, is_fasta=block.is_fasta)
     if spans is None:
-        parse_block(block, rules)
-        raise DeviceError(f"{device.name} refuses reads that the CPU accepts")
+        parse_block(block, limits)
+        raise DeviceError(
+            f"{block.name}: internal error: {device.name} rejects reads that the CPU accepts; use"
+            " --device cpu and report this"
+        )
     return text, spans

@@ -79,7 +79,7 @@ def test_a_record_holds_what_its_line_says(written: Callable[[str], Path]) -> No
         assert source.header == HEADER
         assert source.samples == ("mother", "child")
         records = list(source.records())
-    assert [record.place for record in records] == ["line 9", "line 10", "line 11"]
+    assert [record.label for record in records] == ["line 9", "line 10", "line 11"]
     assert [record.contig for record in records] == ["chr1", "chr1", "chr2"]
     assert [record.start for record in records] == [0, 0, 999]
     assert [record.reference for record in records] == ["ACN", "A", "R"]
@@ -165,7 +165,7 @@ def test_any_records_are_those_of_pysam_in_every_form(tmp_path: Path, lines: lis
         assert source.header == HEADER
         assert source.samples == ("s",)
         found = list(source.records())
-    assert [r.place for r in found] == [f"record {k + 1}" for k in range(len(lines))]
+    assert [r.label for r in found] == [f"record {k + 1}" for k in range(len(lines))]
     assert ["\t".join([*r.columns, r.genotypes]) for r in found] == lines
 
 
@@ -177,7 +177,7 @@ def test_real_files_line_by_line(data_dir: Path) -> None:
             assert list(source.header) == [line for line in lines if line.startswith("##")]
             records = list(source.records())
         numbers = [k for k, line in enumerate(lines, 1) if not line.startswith("#")]
-        assert [record.place for record in records] == [f"line {number}" for number in numbers]
+        assert [record.label for record in records] == [f"line {number}" for number in numbers]
         with pysam.VariantFile(str(path)) as file:
             assert source.samples == tuple(file.header.samples)
             for record, theirs in zip(records, file, strict=True):
