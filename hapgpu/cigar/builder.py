@@ -171,7 +171,7 @@ def _add_deletion_before_insertion(builder: CigarBuilder, length: int) -> None:
 
 @njit
 def _enter_section(state: NDArray[np.int64], operation: int) -> None:
-    """Advance through hard clip, soft clip, aligned part, soft clip, hard clip; else mark broken."""
+    """Advance through hard clip, soft clip, aligned part, soft clip, hard clip, or break."""
     section = state[_SECTION]
     if operation == HARD_CLIP:
         if section != _LEFT_HARD:

@@ -126,7 +126,7 @@ class ArrayFormat:
         except ValueError as error:
             self._raise(path, f"damaged ({error})", error)
         if not consistent:
-            self._raise(path, "damaged (its arrays contradict each other)")
+            self._raise(path, "damaged (its arrays do not fit each other)")
         return made
 
     def _directory(self, arrays: Arrays) -> Header:
@@ -190,7 +190,7 @@ class ArrayFormat:
         checksums = _checksums(parts.values())
         for name, entry, found in zip(parts, entries, checksums, strict=True):
             if entry.get("crc32") != found:
-                message = f"wrong checksum of {name}"
+                message = f"the checksum of its {name} is wrong"
                 raise ValueError(message)
         return {name: part.view(self.dtypes[name]) for name, part in parts.items()}
 
@@ -210,7 +210,7 @@ class ArrayFormat:
             parts[name] = data[offset : max(offset + size, 0)]
             expected = {"dtype": dtype.str, "offset": offset}
             if parts[name].size != size or expected != {key: entry.get(key) for key in expected}:
-                message = f"its header is wrong about {name}"
+                message = f"its header is wrong about its {name}"
                 raise ValueError(message)
             offset += size + len(_padding(size))
         return parts

@@ -170,7 +170,7 @@ def test_unsorted_records_are_refused(blocks: list[list[int]]) -> None:
             block = block_of([record("r", (0, start)) for start in starts])
             keeper.put(block, block)
 
-    with pytest.raises(InputError, match=re.escape("reads.bam is not sorted")):
+    with pytest.raises(InputError, match=re.escape("reads.bam: not sorted")):
         put_all()
 
 
