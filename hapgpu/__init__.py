@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hapgpu.version import __version__
+from hapgpu.version import __version__ as __version__
 
 TYPE_CHECKING = False  # as in `typing`, whose import is the longest that a program would begin with
 if TYPE_CHECKING:
@@ -28,7 +28,6 @@ __all__ = [
     "Hits",
     "Overhang",
     "Scoring",
-    "__version__",
     "align",
     "chain",
     "genotype",

@@ -199,7 +199,7 @@ def _text_to_text(data: _Data, device: Device) -> Measurement:
     mappers = mappers_for([device], data.index, _OPTIONS, SamOptions())
 
     def count(part: _Part) -> int:
-        return mappers[0](part.block).hits
+        return mappers[0](part.block).counts["hits"]
 
     return _measured(device, "text to text", data, _timed(count, data.parts, len(mappers)))
 

@@ -17,7 +17,7 @@ from hapgpu.cigar.encoding import cigar_strings
 from hapgpu.errors import InputError, UsageError
 from hapgpu.io.fastx.limits import SHORT_READS
 from hapgpu.mapping.index.build import build_index
-from hapgpu.mapping.index.files import load_index, save_index
+from hapgpu.mapping.index.files import FM_INDEX_FILE
 from hapgpu.mapping.index.fm_index import Contigs, FMIndexArrays
 from hapgpu.mapping.search import cpu
 from hapgpu.mapping.search.hits import INSERTION, UNGAPPED, HitBatch, SearchOptions
@@ -119,7 +119,7 @@ class FMIndex:
             The file cannot be read, is no index of this version, or is damaged: its checksums and
             what keeps a search within its arrays are checked.
         """
-        return cls(load_index(path))
+        return cls(FM_INDEX_FILE.load(path))
 
     def save(self, path: str | Path) -> None:
         """Write the index to a file, which appears when it is complete.
@@ -129,7 +129,7 @@ class FMIndex:
         OutputError
             The file cannot be written.
         """
-        save_index(self.data, path)
+        FM_INDEX_FILE.save(self.data, path)
 
     def map(
         self,

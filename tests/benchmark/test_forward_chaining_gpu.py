@@ -11,19 +11,19 @@ from hypothesis import strategies as st
 
 from hapgpu.chaining.batches import Anchors, ChainScores
 from hapgpu.chaining.options import UNLIMITED_SKIP, ChainOptions
-from hapgpu.chaining.parameters import ChainRules, chain_rules
+from hapgpu.chaining.parameters import ChainParameters, chain_parameters
 from hapgpu.chaining.scores import cpu
 from tests.chaining.chain_oracle import Anchor, colinear_reads, made_reads, to_batch
 
 pytestmark = pytest.mark.gpu
 
 
-def on_gpu(anchors: Anchors, rules: ChainRules) -> ChainScores:
+def on_gpu(anchors: Anchors, parameters: ChainParameters) -> ChainScores:
     cupy = pytest.importorskip("cupy")
     from hapgpu.benchmark.baselines.forward_chaining_cuda import successor_scores  # noqa: PLC0415  (needs CuPy)
 
     columns = (cupy.asarray(part) for part in (anchors.x, anchors.y, anchors.offsets))
-    found = successor_scores(Anchors(*columns), rules)
+    found = successor_scores(Anchors(*columns), parameters)
     return ChainScores(found.scores.get(), found.predecessors.get())
 
 
@@ -31,7 +31,7 @@ def on_gpu(anchors: Anchors, rules: ChainRules) -> ChainScores:
 def test_minimap2(data_dir: Path, name: str) -> None:
     with np.load(data_dir / f"longread/chain/anchors_{name}.npz") as data:
         anchors = Anchors(data["x"], data["y"], data["offsets"])
-        found = on_gpu(anchors, chain_rules(ChainOptions(), 15))
+        found = on_gpu(anchors, chain_parameters(ChainOptions(), 15))
         np.testing.assert_array_equal(found.scores, data["f_inf"])
         np.testing.assert_array_equal(found.predecessors, data["p_inf"])
 
@@ -44,7 +44,7 @@ def test_minimap2(data_dir: Path, name: str) -> None:
 @settings(max_examples=200)
 def test_made_reads(reads: list[list[Anchor]], max_gap: int, bandwidth: int) -> None:
     options = ChainOptions(max_gap=max_gap, bandwidth=bandwidth, max_skip=UNLIMITED_SKIP)
-    batch, rules = to_batch(reads), chain_rules(options, 15)
-    found, expected = on_gpu(batch, rules), cpu.chain_scores(batch, rules)
+    batch, parameters = to_batch(reads), chain_parameters(options, 15)
+    found, expected = on_gpu(batch, parameters), cpu.chain_scores(batch, parameters)
     np.testing.assert_array_equal(found.scores, expected.scores)
     np.testing.assert_array_equal(found.predecessors, expected.predecessors)

@@ -39,7 +39,7 @@ def only_error(command: str, said: str) -> str:
 
     There may be a line of progress, if compiling took its time.
     """
-    notes = rf"hapgpu {command}: (device:|building the index|\S+: older than |"
+    notes = rf"hapgpu {command}: (device:|no index for |\S+: older than |"
     notes += r"[0-9,]+ (of [0-9,]+ )?(reads|sites), )"
     lines = [line for line in said.splitlines() if not re.match(notes, line)]
     assert len(lines) == 1, lines

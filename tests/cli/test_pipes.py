@@ -110,20 +110,3 @@ def test_an_index_of_a_pipe_needs_a_name(folder: Path, capsys: pytest.CaptureFix
     with piped(folder / "ref.fa") as pipe:
         assert status_of_command("index", pipe, "-q") == 2
     assert "is a pipe, beside which no index is kept: add -o" in error_of_command("index", capsys)
-
-
-@pytest.mark.parametrize(
-    ("size", "status", "message"),
-    [
-        ("20", 1, "r.fq: record 1 'r1' is longer than 20 bytes; raise --max-record"),
-        ("0", 2, "--max-record"),
-        ("many", 2, "--max-record"),
-        ("2G", 2, "--max-record"),
-    ],
-)
-def test_the_limit_of_a_record(
-    folder: Path, size: str, status: int, message: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    given = ["--max-record", size, "-o", folder / "x.sam", "--device", "cpu", "-q"]
-    assert status_of_command("map", folder / "ref.fa", folder / "r.fq", *given) == status
-    assert message in error_of_command("map", capsys)

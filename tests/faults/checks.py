@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import gzip
+import os
 from pathlib import Path
 
 import pysam
 
 from tests.cli.in_process import only_error
 from tests.faults.commands import Command
-from tests.faults.running import Done
+from tests.faults.processes.running import Done
 
 
 def refused(done: Done, command: Command, status: int, *names: str) -> str:
@@ -28,6 +29,20 @@ def contents(folder: Path) -> dict[str, bytes]:
         for path in folder.rglob("*")
         if path.is_file()
     }
+
+
+def state(folder: Path) -> dict[str, tuple[int, int, int]]:
+    """Return which files and folders lie below a folder, as they are before a write to them.
+
+    That takes a tenth of the time of `contents`.
+    """
+    found = {}
+    for place, folders, files in os.walk(folder):
+        found |= dict.fromkeys((f"{place}/{name}/" for name in folders), (0, 0, 0))
+        for name in files:
+            status = os.lstat(f"{place}/{name}")
+            found[f"{place}/{name}"] = status.st_ino, status.st_size, status.st_mtime_ns
+    return found
 
 
 def plain(path: Path) -> bytes:

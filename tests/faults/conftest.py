@@ -1,4 +1,4 @@
-"""Inputs of all commands, made once, and a copy of them per test."""
+"""Inputs of all commands, made once, and copies of them for each test."""
 
 from __future__ import annotations
 
@@ -8,9 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.faults.child import Children
 from tests.faults.commands import COMMANDS
-from tests.faults.inputs import make_inputs
+from tests.faults.made.copies import Copies
+from tests.faults.made.inputs import make_inputs
+from tests.faults.made.odd_files import make_odd_files
+from tests.faults.processes.child import Children
 
 
 @pytest.fixture(scope="session")
@@ -19,12 +21,25 @@ def inputs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return make_inputs(tmp_path_factory.mktemp("inputs"), tmp_path_factory.mktemp("example"))
 
 
+@pytest.fixture(scope="session")
+def odd_files(inputs: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Folder of all inputs, and of files that something is wrong with; nothing may be written."""
+    folder = tmp_path_factory.mktemp("odd") / "files"
+    shutil.copytree(inputs, folder)
+    make_odd_files(folder)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def copies(inputs: Path, tmp_path_factory: pytest.TempPathFactory) -> Copies:
+    return Copies(inputs, tmp_path_factory.mktemp("copies") / "work")
+
+
 @pytest.fixture
-def folder(inputs: Path, tmp_path: Path) -> Path:
-    """Folder of copies of all inputs."""
-    copies = tmp_path / "work"
-    shutil.copytree(inputs, copies)
-    return copies
+def folder(copies: Copies) -> Iterator[Path]:
+    """Folder of copies of all inputs, which is mended after the test."""
+    yield copies.folder
+    copies.restore()
 
 
 @pytest.fixture(scope="session")

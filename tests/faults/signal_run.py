@@ -16,7 +16,7 @@ from pathlib import Path
 from random import Random
 
 from tests.faults.commands import COMMANDS, Command
-from tests.faults.inputs import make_inputs
+from tests.faults.made.inputs import make_inputs
 from tests.faults.signals import SIGNALS, faults, interrupt, seconds_of, whole_outputs
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from tests.faults.checks import contents, plain
 from tests.faults.commands import Command
-from tests.faults.running import run
+from tests.faults.processes.running import run
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 STATISTICS = "run.json"

@@ -8,7 +8,7 @@ import pysam
 import pytest
 
 from tests.faults.commands import COMMANDS, Command, each
-from tests.faults.running import Done, run
+from tests.faults.processes.running import Done, run
 
 BEDS = {"empty": "", "comments": "# none\ntrack name=none\n\n", "/dev/null": None}
 

@@ -17,7 +17,7 @@ from hapgpu.pairhmm import run as pairhmm_run
 from hapgpu.realign import run as realign_run
 from tests.faults.checks import plain
 from tests.faults.commands import COMMANDS, Command, cells, each, streamed
-from tests.faults.running import run
+from tests.faults.processes.running import run
 
 SMALL_BATCHES = {
     "realign": [(realign_run, "_PAIRS_PER_BATCH", 7)],

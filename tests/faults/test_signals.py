@@ -33,17 +33,30 @@ def test_nothing_is_left(folder: Path, number: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("sent", "output"),
-    [(signal.SIGINT, "out.sam"), (signal.SIGTERM, "out.bam"), (signal.SIGHUP, "out.bam")],
+    ("sent", "output", "threads"),
+    [
+        (signal.SIGINT, "out.sam", "1"),
+        (signal.SIGINT, "out.sam", "2"),
+        (signal.SIGINT, "out.bam", "1"),
+        (signal.SIGINT, "out.bam", "2"),
+        (signal.SIGINT, "out.paf", "2"),
+        (signal.SIGTERM, "out.bam", "2"),
+        (signal.SIGHUP, "out.bam", "2"),
+    ],
 )
 def test_an_output_that_was_begun(
-    folder: Path, tmp_path_factory: pytest.TempPathFactory, sent: signal.Signals, output: str
+    folder: Path,
+    tmp_path_factory: pytest.TempPathFactory,
+    sent: signal.Signals,
+    output: str,
+    threads: str,
 ) -> None:
     """While it waits for reads, with an output begun and, for BAM, a child at work."""
     before = contents(folder)
     temporary = tmp_path_factory.mktemp("temporary")
     command = [sys.executable, "-c", "from hapgpu.cli.app import main; main()"]
-    words = ["map", "reference.fa", "-", "-o", output, "-q", "--device", "cpu"]
+    subcommand = "chain" if output == "out.paf" else "map"
+    words = [subcommand, "reference.fa", "-", "-o", output, "-q", "--device", "cpu", "-t", threads]
     with subprocess.Popen(
         [*command, *words],
         cwd=folder,
@@ -52,14 +65,17 @@ def test_an_output_that_was_begun(
         stderr=subprocess.PIPE,
         text=True,
     ) as process:
-        while process.poll() is None and not [*folder.glob(f".{output}.*.tmp")]:
+        begun = [(folder, f".{output}.*.tmp")]
+        begun += [(temporary, "*")] if output == "out.bam" else []  # of the child
+        while process.poll() is None and not all(any(f.glob(name)) for f, name in begun):
             time.sleep(0.01)
         assert process.poll() is None
-        assert output == "out.sam" or [*temporary.iterdir()]
         process.send_signal(sent)
         assert process.wait() == 128 + sent
         assert process.stderr
         said = process.stderr.read()
-    assert said == ("" if sent == signal.SIGINT else f"hapgpu map: stopped by {sent.name}\n")
+    assert said == (
+        "" if sent == signal.SIGINT else f"hapgpu {subcommand}: stopped by {sent.name}\n"
+    )
     assert contents(folder) == before
     assert not [*temporary.iterdir()]

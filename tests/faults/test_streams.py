@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from tests.faults.checks import plain, refused
-from tests.faults.child import CLOSED, CLOSED_PIPE, Children
 from tests.faults.commands import COMMANDS, Command, cells, each, streamed
-from tests.faults.running import run
+from tests.faults.processes.child import CLOSED, CLOSED_PIPE, Children
+from tests.faults.processes.running import run
 
 TO_STDOUT = [command for command in COMMANDS if command.to_stdout]
 ALL_CLOSED = {"stdin": CLOSED, "stdout": CLOSED, "stderr": CLOSED}

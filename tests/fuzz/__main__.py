@@ -13,12 +13,12 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from tests.fuzz import campaign
-from tests.fuzz.corpus import make_corpus
-from tests.fuzz.execution import Bench
-from tests.fuzz.findings import summary, target_of
+from tests.fuzz.inputs.corpus import make_corpus
 from tests.fuzz.place import Place
-from tests.fuzz.state import ACCEPTED, FAULTY, REFUSED, SLOWEST, TAKEN
+from tests.fuzz.runs import campaign
+from tests.fuzz.runs.execution import Bench
+from tests.fuzz.runs.findings import summary, target_of
+from tests.fuzz.runs.state import ACCEPTED, FAULTY, REFUSED, SLOWEST, TAKEN
 from tests.fuzz.targets import TARGETS
 
 _UNLIMITED = 1 << 62

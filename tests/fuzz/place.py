@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from hapgpu.cli.command_line import command_module
-from tests.fuzz.corpus import Corpus
+from tests.fuzz.inputs.corpus import Corpus
 
 _ON_CPU: Final = {"device": "cpu", "threads": 1}
 _COMPUTING: Final = {"realign", "pairhmm", "genotype", "map", "chain"}

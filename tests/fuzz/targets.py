@@ -13,7 +13,6 @@ from types import ModuleType, SimpleNamespace
 from typing import Any, Final
 
 from hapgpu.haplotypes.pairing.haplotype_set import read_haplotypes
-from tests.fuzz.fields import Document
 from tests.fuzz.formats import (
     array_file,
     bam,
@@ -26,6 +25,7 @@ from tests.fuzz.formats import (
     npz,
     text,
 )
+from tests.fuzz.inputs.fields import Document
 from tests.fuzz.oracles import can_be_vcf, check_records, check_variants
 from tests.fuzz.place import Place
 from tests.fuzz.read_targets import (

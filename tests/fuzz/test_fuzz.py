@@ -12,13 +12,13 @@ import pytest
 
 from hapgpu.errors import InputError
 from tests.cli.in_process import messages_as_before
-from tests.fuzz import execution
-from tests.fuzz.corpus import Corpus, make_corpus
-from tests.fuzz.execution import Bench, Fault
-from tests.fuzz.findings import Findings, summary
+from tests.fuzz.inputs.corpus import Corpus, make_corpus
 from tests.fuzz.place import Place
 from tests.fuzz.read_targets import Run
-from tests.fuzz.schedule import Schedule
+from tests.fuzz.runs import execution
+from tests.fuzz.runs.execution import Bench, Fault
+from tests.fuzz.runs.findings import Findings, summary
+from tests.fuzz.runs.schedule import Schedule
 from tests.fuzz.targets import TARGETS
 
 _SLOW = {"cram", "sam"}  # these fork

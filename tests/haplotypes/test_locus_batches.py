@@ -32,7 +32,7 @@ GENOTYPES = ["0|1", "1|0:5", "0/1", "1/1", "0|0", ".", "1|1:5", "0|1:7"]
 
 def made_bases(seed: int, length: int) -> str:
     random = Random(seed)  # noqa: S311  (the same data on every run)
-    return "".join(random.phase_groups("ACGT", k=length))
+    return "".join(random.choices("ACGT", k=length))
 
 
 def made_contig(random: Random, length: int) -> str:
@@ -40,7 +40,7 @@ def made_contig(random: Random, length: int) -> str:
     parts = []
     while sum(map(len, parts)) < length:
         parts += [
-            "".join(random.phase_groups("ACGT", k=200)),
+            "".join(random.choices("ACGT", k=200)),
             random.choice(["A", "CA", "GAT"]) * 15,
         ]
     return "".join([*parts[: len(parts) // 2], "A" * 2500, *parts[len(parts) // 2 :]])
@@ -60,12 +60,10 @@ def made_records(
         alternatives = {
             random.choice("ACGT")
             if random.random() < 0.7 and len(reference) == 1
-            else reference[0] + "".join(random.phase_groups("ACG", k=random.choice([0, 1, 2, 15])))
+            else reference[0] + "".join(random.choices("ACG", k=random.choice([0, 1, 2, 15])))
             for _ in range(random.choice([1, 1, 2]))
         } - {reference}
-        text = (
-            SAMPLES.format(*random.phase_groups(GENOTYPES, k=2)) if alternatives else "GT\t0/0\t0/0"
-        )
+        text = SAMPLES.format(*random.choices(GENOTYPES, k=2)) if alternatives else "GT\t0/0\t0/0"
         records.append(
             VcfRecord(f"line {line}", contig, start, reference, (*alternatives,), (), text)
         )

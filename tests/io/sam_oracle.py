@@ -6,6 +6,7 @@ import struct
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -170,6 +171,7 @@ def _short_floats() -> st.SearchStrategy[float]:
     return st.integers(-4000, 4000).map(lambda k: k / 4)
 
 
+@cache  # to build a strategy takes longer than to draw from it
 def _tag_values() -> st.SearchStrategy[tuple[str, TagValue]]:
     printable = st.text(st.characters(min_codepoint=32, max_codepoint=126), max_size=20)
     numbers = [
@@ -192,24 +194,40 @@ def _tag_values() -> st.SearchStrategy[tuple[str, TagValue]]:
     )
 
 
+@cache
+def _tag_names() -> st.SearchStrategy[list[str]]:
+    name = st.from_regex(r"[A-Za-z][A-Za-z0-9]", fullmatch=True)
+    return st.lists(name, max_size=5, unique=True)
+
+
+@cache
+def _cigars() -> st.SearchStrategy[list[tuple[int, int]]]:
+    return st.lists(st.tuples(st.integers(0, 8), st.integers(0, 40)), max_size=6)
+
+
+@cache
+def _names() -> st.SearchStrategy[str]:
+    letters = st.characters(min_codepoint=33, max_codepoint=126, exclude_characters="@")
+    return st.text(letters, min_size=1, max_size=254)
+
+
 @st.composite
 def _tags(draw: st.DrawFn) -> tuple[tuple[str, str, TagValue], ...]:
-    names = draw(
-        st.lists(st.from_regex(r"[A-Za-z][A-Za-z0-9]", fullmatch=True), max_size=5, unique=True)
-    )
+    names = draw(_tag_names())
     values = [draw(_tag_values()) for name in names if name != "CG"]
     kept = [name for name in names if name != "CG"]
     return tuple((name, kind, value) for name, (kind, value) in zip(kept, values, strict=True))
 
 
+def _as_qualities(data: bytes) -> tuple[int, ...]:
+    """Make qualities of bytes, which are drawn faster than as many numbers."""
+    return tuple(value % 94 for value in data)
+
+
 @st.composite
 def rows(draw: st.DrawFn, references: int = 2) -> Row:
     """Make up a read as a BAM file may hold it, sensible or not."""
-    cigar = tuple(
-        draw(st.lists(st.tuples(st.integers(0, 8), st.integers(0, 40)), max_size=6))
-        if draw(st.booleans())
-        else ()
-    )
+    cigar = tuple(draw(_cigars()) if draw(st.booleans()) else ())
     length = sum(size for operation, size in cigar if operation in QUERY_OPERATIONS)
     if not cigar:
         length = draw(st.integers(0, 60))
@@ -218,14 +236,11 @@ def rows(draw: st.DrawFn, references: int = 2) -> Row:
     letters = st.text(
         "ACGTN" if draw(st.booleans()) else "=ACMGRSVTWYHKDBN", min_size=length, max_size=length
     )
-    scores = st.tuples(*[st.integers(0, 93)] * length) if length else st.none()
-    name = st.text(
-        st.characters(min_codepoint=33, max_codepoint=126, exclude_characters="@"),
-        min_size=1,
-        max_size=254,
-    )
+    scores = st.none()
+    if length:
+        scores = st.binary(min_size=length, max_size=length).map(_as_qualities)
     return Row(
-        name=draw(name),
+        name=draw(_names()),
         flag=draw(st.integers(0, 4095)),
         reference=draw(st.integers(-1, references - 1)),
         position=draw(st.integers(-1, 2**29 - 1000)),

@@ -80,6 +80,13 @@ def plain_likelihoods(batch: HmmBatch) -> NDArray[np.float64]:
     return _each_pair(batch, _plain_forward)
 
 
+def plain_likelihood(
+    bases: NDArray[np.uint8], qualities: Sequence[NDArray[np.uint8]], haplotype: NDArray[np.uint8]
+) -> float:
+    """Return the same for one read, with its four columns of qualities, and one haplotype."""
+    return _plain_forward(bases, _errors(qualities), haplotype)
+
+
 def log_space_likelihoods(batch: HmmBatch) -> NDArray[np.float64]:
     """Forward algorithm over logarithms: slow, and no probability is too small for it."""
     return _each_pair(batch, _log_space_forward)
@@ -91,9 +98,12 @@ def _each_pair(batch: HmmBatch, forward: Callable[..., float]) -> NDArray[np.flo
         for read, haplotype in product(reads, haplotypes):
             columns = [np.frombuffer(column, dtype=np.uint8) for column in (*read, haplotype)]
             bases, *qualities, text = columns
-            errors = 10.0 ** (-np.array(qualities, dtype=np.float64) / 10.0)
-            likelihoods.append(forward(bases, errors, text))
+            likelihoods.append(forward(bases, _errors(qualities), text))
     return np.array(likelihoods)
+
+
+def _errors(qualities: Sequence[NDArray[np.uint8]]) -> NDArray[np.float64]:
+    return 10.0 ** (-np.array(qualities, dtype=np.float64) / 10.0)
 
 
 @numba.njit

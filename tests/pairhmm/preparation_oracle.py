@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import pysam
 
-from hapgpu.pairhmm.forward.reference import likelihood_reference
+from tests.pairhmm.hmm_oracle import plain_likelihood
 
 # Quality of a gap open by the number of copies of the repeat, 0 to 20, as GATK's formula gives it.
 LIMITS = {
@@ -43,7 +43,7 @@ class Prepared:
 
     def likelihood(self, haplotype: str) -> float:
         columns = [np.array(column, dtype=np.uint8) for column in self.qualities]
-        return likelihood_reference(array_of(self.bases), *columns, array_of(haplotype))
+        return plain_likelihood(array_of(self.bases), columns, array_of(haplotype))
 
 
 def array_of(text: str) -> np.ndarray:

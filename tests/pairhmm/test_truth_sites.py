@@ -18,7 +18,7 @@ import pysam
 import pytest
 from numpy.typing import NDArray
 
-from tests.cli.pairhmm.command import Row, view_of
+from tests.cli.pairhmm.command import Row, rows_of
 from tests.pairhmm.truth_sites import TruthSite, truth_sites, write_haplotypes
 
 READ_LENGTHS = {"NA12878": 101, "HG002": 148}
@@ -100,7 +100,7 @@ def test_the_true_haplotypes_win(data_dir: Path, tmp_path: Path, sample: str, wa
     pysam.index(str(reads))
     haplotypes = write_haplotypes(tmp_path / "haplotypes.fa", sites)
     rows = defaultdict(list)
-    for row in view_of(tmp_path, reads, haplotypes, "--normalize", *options):
+    for row in rows_of(tmp_path, reads, haplotypes, "--normalize", *options):
         rows[row.locus].append(row)
     # There are none of NA12878; those of HG002 leave out what is hard to know in anyone.
     regions = confident_regions(data / "HG002.confident.dev.bed")

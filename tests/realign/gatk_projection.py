@@ -1,7 +1,8 @@
 """GATK's way from haplotype to reference CIGARs in plain Python lists: an oracle for the tests.
 
 Written from AlignmentUtils, CigarUtils and CigarBuilder of GATK 4; shares no code with hapgpu but
-the textbook aligner. A CIGAR is a list of (length, operation) pairs, sequences are text.
+the reference implementation of the aligner. A CIGAR is a list of (length, operation) pairs,
+sequences are text.
 """
 
 from __future__ import annotations
@@ -9,8 +10,8 @@ from __future__ import annotations
 import re
 from itertools import groupby
 
-from hapgpu.realign.align.reference import align_reference
 from hapgpu.realign.scoring import PRESETS, Overhang, Scoring
+from tests.realign.compiled_aligner import align
 
 Cigar = list[tuple[int, str]]
 
@@ -230,7 +231,7 @@ def calculate_cigar(
     if reference == haplotype:
         return [(len(reference), "M")]
     pads = [f"{'N' * 10}{bases}{'N' * 10}".encode() for bases in (reference, haplotype)]
-    _, offset, cigar = align_reference(*pads, scoring, overhang)
+    _, offset, cigar = align(*pads, scoring, overhang)
     if offset > 0 or any(op == "S" for _, op in cigar):
         return None
     try:
@@ -249,7 +250,7 @@ def create_read_aligned_to_ref(
     read: str, haplotype: str, haplotype_cigar: str, reference: str, starts: tuple[int, int]
 ) -> tuple[int, str] | None:
     """Do as createReadAlignedToRef; `starts` are those of haplotype and reference."""
-    _, offset, cigar = align_reference(
+    _, offset, cigar = align(
         haplotype.encode(), read.encode(), PRESETS["read-to-haplotype"], Overhang.SOFTCLIP
     )
     try:

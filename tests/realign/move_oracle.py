@@ -1,7 +1,7 @@
 """What `hapgpu realign --reference` has to write, read by read: an oracle for the tests.
 
-By docs/methods/realign.md, on the lines of SAM; shares no code with hapgpu but the textbook aligner
-and the textbook pair-HMM. What records say of their mates is not looked at: `mate_claims` does
+By docs/methods/realign.md, on the lines of SAM; shares no code with hapgpu but the reference
+implementation of the aligner. What records say of their mates is not looked at: `mate_claims` does
 that.
 """
 

@@ -1,7 +1,7 @@
 """What `hapgpu realign` has to write, read by read, on the lines of SAM: an oracle for the tests.
 
 In the coordinates of the haplotypes; those of the reference are in `move_oracle`. Shares no code
-with hapgpu but the textbook aligner and the textbook pair-HMM. Records are lists of the columns of
+with hapgpu but the reference implementation of the aligner. Records are lists of the columns of
 SAM text.
 """
 
@@ -15,12 +15,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from hapgpu.pairhmm.forward.reference import likelihood_reference
-from hapgpu.realign.align.reference import Alignment, align_reference
+from hapgpu.realign.align.reference import Alignment
 from hapgpu.realign.scoring import PRESETS, Overhang, Scoring
 from tests.pairhmm import preparation_oracle as hmm
 from tests.pairhmm.clipping_oracle import clip
+from tests.pairhmm.hmm_oracle import plain_likelihood
 from tests.realign import gatk_projection as gatk
+from tests.realign.compiled_aligner import align
 
 REPLACED = {"AS", "XS", "NM", "MD"}
 OF_OLD_ALIGNMENT = {"OC", "OP", "OA"}
@@ -134,13 +135,13 @@ class Placed(NamedTuple):
 
 @cache
 def aligned(haplotype: str, bases: str, scoring: Scoring) -> Alignment:
-    return align_reference(haplotype.encode(), bases.encode(), scoring, Overhang.SOFTCLIP)
+    return align(haplotype.encode(), bases.encode(), scoring, Overhang.SOFTCLIP)
 
 
 @cache
 def likelihood(columns: tuple[tuple[int, ...], ...], haplotype: str) -> float:
-    arrays = [np.array(column, dtype=np.uint8) for column in columns]
-    return likelihood_reference(*arrays, hmm.array_of(haplotype.upper()))
+    bases, *qualities = (np.array(column, dtype=np.uint8) for column in columns)
+    return plain_likelihood(bases, qualities, hmm.array_of(haplotype.upper()))
 
 
 def expected(line: str, haplotypes: Sequence[Haplotype], rules: Rules) -> list[Record]:

@@ -10,13 +10,14 @@ from typing import Any, Final
 from hapgpu.chaining.batches import Mappings
 from hapgpu.chaining.index.minimizer_index import MinimizerIndex
 from hapgpu.chaining.options import MapOptions
-from hapgpu.chaining.output.writer import PafBlock, PafWriter
+from hapgpu.chaining.output.writer import PafWriter
 from hapgpu.chaining.run.cpu import cpu_stages
 from hapgpu.chaining.run.stages import MappingFinder, Stages
 from hapgpu.io.fastx.cpu import parse_block
 from hapgpu.io.fastx.limits import LONG_READS
 from hapgpu.io.fastx.read_block import ReadBlock
 from hapgpu.io.fastx.spans import ReadSpans
+from hapgpu.io.fastx.text_block import TextBlock
 
 _NAMES: Final = {
     "sketch": "sketch",
@@ -92,14 +93,14 @@ class StagedChainer:
         self._write_lines = self._timed("lines", self._lines)
         self._lines_of = PafWriter(index, options)
 
-    def __call__(self, block: ReadBlock) -> PafBlock:
+    def __call__(self, block: ReadBlock) -> TextBlock:
         """Return the lines of a block."""
         text, spans = self._parse(block)
         mappings, anchors = self._find_mappings(text, spans)
-        chained: PafBlock = self._write_lines(block, spans, mappings, anchors)
+        chained: TextBlock = self._write_lines(block, spans, mappings, anchors)
         return chained
 
-    def _lines(self, block: ReadBlock, spans: Any, mappings: Any, anchors: int) -> PafBlock:
+    def _lines(self, block: ReadBlock, spans: Any, mappings: Any, anchors: int) -> TextBlock:
         return self._lines_of(block, *self._device.to_host(spans, mappings), anchors)
 
     def _timed_stages(self, stages: Stages) -> Stages:

@@ -13,7 +13,7 @@ from hapgpu.chaining.index.minimizer_index import MinimizerIndex
 from hapgpu.chaining.options import SketchOptions
 from hapgpu.io.array_files.array_file import ArrayFormat, Arrays
 from hapgpu.io.array_files.header import Header, bytes_of, flag_of, names_of, whole_of
-from hapgpu.io.genome.fasta_digest import check_digest
+from hapgpu.io.array_files.index_file import IndexFile, rebuild_command
 
 SUFFIX: Final = ".hgm"
 MAGIC: Final = b"\x89HGM\r\n\x1a\n"  # as of PNG: no text, and broken by a change of line ends
@@ -42,46 +42,6 @@ def index_command(fasta: str | Path, sketch: SketchOptions, target: Path | None 
             f" -o {target}" if target and target != default_index_path(fasta, sketch) else "",
         ]
     )
-
-
-def save_index(index: MinimizerIndex, path: str | Path) -> None:
-    """Write an index, whole or not at all.
-
-    Raises
-    ------
-    OutputError
-        The file cannot be written.
-    """
-    _FORMAT.save(path, _header_of(index), _arrays_of(index))
-
-
-def load_index(path: str | Path) -> MinimizerIndex:
-    """Map an index into memory, read-only; verify every byte of its arrays, and their values.
-
-    Raises
-    ------
-    InputError
-        The file is missing, is no index, is of another version, cut short or damaged, or its
-        arrays are not those of an index, whoever wrote them.
-    """
-    return _FORMAT.load(path, _index_of, is_sound)
-
-
-def is_index(path: Path) -> bool:
-    """Tell whether a file is a minimizer index, damaged or not."""
-    return path.is_file() and _FORMAT.is_format_of(path)  # nothing is taken out of a pipe
-
-
-def check_index_belongs(index: MinimizerIndex, index_path: Path, fasta: Path) -> None:
-    """Make sure that an index was made of a FASTA file as it is now.
-
-    Raises
-    ------
-    InputError
-        It was not, or the FASTA file cannot be read.
-    """
-    made_of = index.fasta_bytes, index.fasta_sha256
-    check_digest(fasta, made_of, index_path, index_command(fasta, index.sketch, index_path))
 
 
 def _arrays_of(index: MinimizerIndex) -> Arrays:
@@ -126,19 +86,25 @@ def _remedy(path: Path) -> str:
     if named and Path(named["fasta"]).is_file():
         sketch = SketchOptions(int(named["k"]), int(named["w"]), bool(named["hpc"]))
         return index_command(named["fasta"], sketch)
-    may_be_replaced = path.suffix == SUFFIX or not path.exists()  # not a file given by mistake
-    return "hapgpu index --minimizers REF.fa" + (f" -o {path}" if may_be_replaced else "")
+    return rebuild_command(path, SUFFIX, "hapgpu index --minimizers REF.fa")
 
 
-_FORMAT: Final = ArrayFormat(
-    what="minimizer index of hapgpu",
-    magic=MAGIC,
-    version=VERSION,
-    dtypes={
-        "lengths": np.int64,
-        "directory": np.uint32,
-        "entries": np.uint64,
-        "hits": np.uint64,
-    },
-    remedy=_remedy,
+MINIMIZER_FILE: Final = IndexFile(
+    ArrayFormat(
+        what="minimizer index of hapgpu",
+        magic=MAGIC,
+        version=VERSION,
+        dtypes={
+            "lengths": np.int64,
+            "directory": np.uint32,
+            "entries": np.uint64,
+            "hits": np.uint64,
+        },
+        remedy=_remedy,
+    ),
+    header_of=_header_of,
+    arrays_of=_arrays_of,
+    index_of=_index_of,
+    is_sound=is_sound,
 )
+"""Files of minimizer indexes."""

@@ -1,11 +1,8 @@
-"""What comes out of chaining a block of reads: its mappings as lines."""
+"""Lines of PAF for the mappings of a block of reads."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
-from numpy.typing import NDArray
 
 from hapgpu.chaining.batches import Mappings
 from hapgpu.chaining.index.minimizer_index import MinimizerIndex
@@ -14,44 +11,7 @@ from hapgpu.chaining.output.paf import put_paf, targets_of
 from hapgpu.chaining.quality.cpu import assess
 from hapgpu.io.fastx.read_block import ReadBlock
 from hapgpu.io.fastx.spans import ReadSpans
-
-
-@dataclass(frozen=True, slots=True)
-class PafBlock:
-    """Lines of PAF of a block of reads, and what there is to count.
-
-    Attributes
-    ----------
-    text
-        uint8.
-    reads, bases
-        How many reads there were, and of how many bases.
-    anchors
-        How many k-mers they share with the reference, as far as these were looked at.
-    mapped
-        How many reads have a mapping.
-    lines, secondary
-        How many mappings were written, and how many of these are not primary.
-    """
-
-    text: NDArray[np.uint8]
-    reads: int
-    bases: int
-    anchors: int
-    mapped: int
-    lines: int
-    secondary: int
-
-    def counts(self) -> dict[str, int]:
-        """Return what is told of a run: the counts by name."""
-        return {
-            "reads": self.reads,
-            "bases": self.bases,
-            "anchors": self.anchors,
-            "mapped": self.mapped,
-            "lines": self.lines,
-            "secondary": self.secondary,
-        }
+from hapgpu.io.fastx.text_block import TextBlock
 
 
 class PafWriter:
@@ -71,17 +31,27 @@ class PafWriter:
 
     def __call__(
         self, block: ReadBlock, spans: ReadSpans, mappings: Mappings, anchors: int
-    ) -> PafBlock:
-        """Return the lines of a block, whose reads have so many anchors."""
+    ) -> TextBlock:
+        """Return the lines of a block.
+
+        Parameters
+        ----------
+        block, spans
+            The reads.
+        mappings
+            Of these reads.
+        anchors
+            The number of their anchors, for the statistics.
+        """
         options = self._options
         reported = assess(mappings, options.chains.min_score)
         lines = put_paf(block.text, spans, reported, self._targets, options.mappings)
-        return PafBlock(
-            text=lines.text,
-            reads=len(spans),
-            bases=int(spans.lengths.sum(dtype=np.int64)),
-            anchors=anchors,
-            mapped=lines.mapped,
-            lines=lines.lines,
-            secondary=lines.secondary,
-        )
+        counts = {
+            "reads": len(spans),
+            "bases": int(spans.lengths.sum(dtype=np.int64)),
+            "anchors": anchors,
+            "mapped": lines.mapped,
+            "records": lines.lines,
+            "secondary": lines.secondary,
+        }
+        return TextBlock(lines.text, counts)

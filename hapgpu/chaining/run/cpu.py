@@ -8,7 +8,7 @@ from hapgpu.chaining.index.minimizer_index import MinimizerIndex
 from hapgpu.chaining.join.cpu import join_chains
 from hapgpu.chaining.mappings.cpu import make_mappings, name_hashes
 from hapgpu.chaining.options import MapOptions
-from hapgpu.chaining.output.writer import PafBlock, PafWriter
+from hapgpu.chaining.output.writer import PafWriter
 from hapgpu.chaining.run.stages import MappingFinder, Stages
 from hapgpu.chaining.scores.cpu import chain_scores
 from hapgpu.chaining.seeds.cpu import find_seeds
@@ -16,6 +16,7 @@ from hapgpu.chaining.sketch.cpu import sketch
 from hapgpu.io.fastx.cpu import parse_block
 from hapgpu.io.fastx.limits import LONG_READS
 from hapgpu.io.fastx.read_block import ReadBlock
+from hapgpu.io.fastx.text_block import TextBlock
 
 
 class CpuChainer:
@@ -33,7 +34,7 @@ class CpuChainer:
         self._find_mappings = MappingFinder(index, options, cpu_stages(index))
         self._write_lines = PafWriter(index, options)
 
-    def __call__(self, block: ReadBlock) -> PafBlock:
+    def __call__(self, block: ReadBlock) -> TextBlock:
         """Chain one block.
 
         Raises

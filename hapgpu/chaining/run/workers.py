@@ -1,20 +1,16 @@
-"""Workers that chain blocks of reads: which devices, how many, how large the blocks."""
+"""Workers that chain blocks of reads: their devices, their number, the size of blocks."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Final, TypeAlias
+from collections.abc import Sequence
+from typing import Final
 
 from hapgpu.chaining.index.minimizer_index import MinimizerIndex
 from hapgpu.chaining.options import MapOptions
-from hapgpu.chaining.output.writer import PafBlock
 from hapgpu.chaining.run.cpu import CpuChainer
-from hapgpu.io.fastx.block_transfer import BlockTransfer, transfer_for
-from hapgpu.io.fastx.read_block import ReadBlock
+from hapgpu.io.fastx.block_workers import BlockTransfer, BlockWorker, transfer_for, workers_for
 from hapgpu.runtime.devices import CudaDevice, Device
 
-Chainer: TypeAlias = Callable[[ReadBlock], PafBlock]
-"""Raises InputError where a block is malformed; the message names the file and the record."""
 _CPU_BLOCK: Final = 4 << 20
 _GPU_BLOCK: Final = 128 << 20
 _WORKERS_PER_GPU: Final = 4  # the longest reads of a block keep few warps busy, and others the rest
@@ -22,17 +18,23 @@ _WORKERS_PER_GPU: Final = 4  # the longest reads of a block keep few warps busy,
 
 def chainers_for(
     devices: Sequence[Device], index: MinimizerIndex, options: MapOptions
-) -> list[Chainer]:
-    """Return a chainer for each thread that is to chain: one per CPU thread, or some per GPU."""
-    chainers: list[Chainer] = []
-    for device in devices:
-        if isinstance(device, CudaDevice):
-            from hapgpu.chaining.run.cuda import CudaChainer  # noqa: PLC0415  (imports CuPy)
+) -> list[BlockWorker]:
+    """Return a chainer for each thread that is to chain.
 
-            chainers += [CudaChainer(index, options, device)] * _WORKERS_PER_GPU
-        else:
-            chainers += [CpuChainer(index, options)] * device.threads
-    return chainers
+    Raises
+    ------
+    DeviceError
+        The index does not fit into the memory of a GPU.
+    """
+
+    def on_gpu(device: CudaDevice) -> BlockWorker:
+        from hapgpu.chaining.run.cuda import CudaChainer  # noqa: PLC0415  (imports CuPy)
+
+        return CudaChainer(index, options, device)
+
+    return workers_for(
+        devices, lambda: CpuChainer(index, options), on_gpu, per_gpu=_WORKERS_PER_GPU
+    )
 
 
 def block_transfer(devices: Sequence[Device], threads: int) -> BlockTransfer:

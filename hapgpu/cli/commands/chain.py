@@ -15,7 +15,6 @@ from hapgpu.chaining.index.files import SUFFIX
 from hapgpu.chaining.index.minimizer_index import MinimizerIndex
 from hapgpu.chaining.index.open import open_index
 from hapgpu.chaining.options import MapOptions
-from hapgpu.chaining.output.writer import PafBlock
 from hapgpu.chaining.run.workers import block_transfer, chainers_for
 from hapgpu.cli.commands.chain_anchors import chain_anchor_file
 from hapgpu.cli.options.chain import (
@@ -63,6 +62,7 @@ from hapgpu.cli.terminal.progress import choose_progress
 from hapgpu.cli.terminal.summary import announce, report
 from hapgpu.errors import UsageError
 from hapgpu.io.fastx.read_blocks import read_blocks
+from hapgpu.io.fastx.text_block import TextBlock
 from hapgpu.io.files.output import OutputFile
 from hapgpu.io.files.record_limit import MAX_RECORD
 from hapgpu.runtime.devices import Device, resolve_devices
@@ -107,11 +107,11 @@ class _Sink:
     output: OutputFile
     statistics: RunStatistics
 
-    def __call__(self, block: PafBlock) -> int:
+    def __call__(self, block: TextBlock) -> int:
         self.output.write(block.text.data)
-        for what, number in block.counts().items():
+        for what, number in block.counts.items():
             self.statistics.count(what, number)
-        return block.reads
+        return block.counts["reads"]
 
 
 def chain(  # noqa: PLR0913  (its parameters are the options)

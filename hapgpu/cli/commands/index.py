@@ -38,7 +38,7 @@ from hapgpu.errors import UsageError
 from hapgpu.io.files.output import write_json
 from hapgpu.io.files.reread import is_pipe
 from hapgpu.mapping.index.build import build_index
-from hapgpu.mapping.index.files import default_index_path, save_index
+from hapgpu.mapping.index.files import FM_INDEX_FILE, default_index_path
 from hapgpu.mapping.index.fm_index import FMIndexArrays
 from hapgpu.runtime.devices import CpuDevice, resolve_devices, usable_cpus
 from hapgpu.runtime.statistics import RunStatistics
@@ -177,7 +177,7 @@ def _fm_job(reference: Path, output: Path | None, device: str, *, low_memory: bo
         return len(data.contigs.names), int(data.contigs.offsets[-1])
 
     path = output or default_index_path(reference)
-    return _Job(path, devices[0].name, 1, announcement, build, save_index, sizes)
+    return _Job(path, devices[0].name, 1, announcement, build, FM_INDEX_FILE.save, sizes)
 
 
 def _minimizer_job(
@@ -192,7 +192,7 @@ def _minimizer_job(
         return len(data.names), int(data.lengths.sum())
 
     path = output or minimizer_files.default_index_path(reference, sketch)
-    save = minimizer_files.save_index
+    save = minimizer_files.MINIMIZER_FILE.save
     return _Job(path, cpu.name, threads, f"device: {cpu.name}", build, save, sizes)
 
 

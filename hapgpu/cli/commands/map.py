@@ -33,6 +33,7 @@ from hapgpu.cli.terminal.summary import announce, report
 from hapgpu.io.alignments.text_writer import TextSink, open_sam_text
 from hapgpu.io.bam.header import SamHeader
 from hapgpu.io.fastx.read_blocks import read_blocks
+from hapgpu.io.fastx.text_block import TextBlock
 from hapgpu.io.files.record_limit import MAX_RECORD
 from hapgpu.mapping.index.files import SUFFIX
 from hapgpu.mapping.index.fm_index import FMIndexArrays
@@ -40,7 +41,6 @@ from hapgpu.mapping.index.open import open_index
 from hapgpu.mapping.run.workers import block_transfer, mappers_for
 from hapgpu.mapping.sam.options import SamOptions
 from hapgpu.mapping.sam.read_group import ReadGroup, parse_read_group
-from hapgpu.mapping.sam.sam_block import SamBlock
 from hapgpu.mapping.search.hits import MIN_READ_BASES, SearchOptions
 from hapgpu.runtime.devices import resolve_devices
 from hapgpu.runtime.pipeline import run_pipeline
@@ -65,7 +65,6 @@ FILES: Final = CommandFiles(
 logger = logging.getLogger(__name__)
 
 _MAPPING: Final = "Mapping"
-_COUNTS: Final = ("reads", "mapped", "hits", "records", "cut", "short")
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,11 +74,11 @@ class _Sink:
     write: TextSink
     statistics: RunStatistics
 
-    def __call__(self, block: SamBlock) -> int:
+    def __call__(self, block: TextBlock) -> int:
         self.write(block.text.data)
-        for what in _COUNTS:
-            self.statistics.count(what, getattr(block, what))
-        return block.reads
+        for what, number in block.counts.items():
+            self.statistics.count(what, number)
+        return block.counts["reads"]
 
 
 def map(  # noqa: A001, PLR0913
@@ -230,9 +229,9 @@ def _header(index: FMIndexArrays, group: ReadGroup | None, *, with_pg: bool) -> 
 
 
 def _warn(counts: Mapping[str, int]) -> None:
-    if short := counts.get("short"):
+    if short := counts.get("too_short"):
         logger.warning("%s fewer than %d bases: not mapped", _reads_have(short), MIN_READ_BASES)
-    if cut := counts.get("cut"):
+    if cut := counts.get("reads_over_max_hits"):
         logger.warning("%s more hits than were written (--max-hits)", _reads_have(cut))
 
 

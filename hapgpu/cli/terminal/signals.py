@@ -15,7 +15,7 @@ STATUS: Final = {signal.SIGINT: 130, signal.SIGTERM: 143, signal.SIGHUP: 129}
 """The exit status by the signal that ends a run: 128 and its number, as shells have it."""
 
 _MOMENTS: Final = 1.0  # seconds
-_arrived = threading.Event()
+_has_arrived = False
 
 
 def end_on_signals(program: str) -> None:
@@ -45,13 +45,19 @@ def end_on_signals(program: str) -> None:
 
 
 def wait_if_ending() -> None:
-    """Stay here for good if a signal has arrived: an error that it caused is not worth a word."""
-    if _arrived.is_set():
+    """Stay here for good if a signal has arrived: an error that it caused is not worth a word.
+
+    Such an error, of a system call that was interrupted for instance, can come up before the
+    thread that ends the process runs; the handler in the main thread runs earlier.
+    """
+    if _has_arrived:
         threading.Event().wait()
 
 
 def _note(_number: int, _frame: object) -> None:
-    """Stand in for a handler: the number goes through the pipe."""
+    """Note that a signal has arrived; its number goes through the pipe."""
+    global _has_arrived  # noqa: PLW0603  (one for the process, and no lock in a handler)
+    _has_arrived = True
 
 
 def _wait_and_end(reading: int, program: str) -> None:
@@ -59,7 +65,6 @@ def _wait_and_end(reading: int, program: str) -> None:
     if leftovers.has_result():
         # Over but for moments, most likely, and the result is there, which the status would deny.
         time.sleep(_MOMENTS)
-    _arrived.set()
     with leftovers.steady():
         leftovers.clear_up()
         _end(number, program)

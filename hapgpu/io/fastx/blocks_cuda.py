@@ -1,9 +1,9 @@
-"""Blocks of reads on a GPU: transfer, and division where memory is too small."""
+"""Blocks of reads computed on a GPU, in pieces if its memory is too small."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from abc import ABC, abstractmethod
+from typing import Any
 
 import cupy
 import numpy as np
@@ -13,62 +13,78 @@ from hapgpu.io.fastx.cpu import parse_block
 from hapgpu.io.fastx.cuda import DeviceSpans, parse_text
 from hapgpu.io.fastx.limits import ReadLimits
 from hapgpu.io.fastx.read_block import ReadBlock
+from hapgpu.io.fastx.text_block import TextBlock
 from hapgpu.runtime.devices import CudaDevice
 from hapgpu.runtime.gpu.context import OUT_OF_MEMORY, explained, thread_streams
 
-_Result = TypeVar("_Result")
 
-
-def limit_memory(device: CudaDevice) -> None:
-    """Limit the memory that CuPy takes on a device to the limit of the user."""
-    if device.memory_limit is not None:
-        with cupy.cuda.Device(device.index):
-            cupy.get_default_memory_pool().set_limit(size=device.memory_limit)
-
-
-def in_parts(
-    block: ReadBlock,
-    device: CudaDevice,
-    do: Callable[[ReadBlock], _Result],
-    join: Callable[[Sequence[_Result]], _Result],
-) -> _Result:
-    """Process a block of reads; if it does not fit the device, process its halves.
+class GpuWorker(ABC):
+    """Worker that computes text from blocks of reads on one GPU; one stream per calling thread.
 
     Parameters
     ----------
     device
-        Runs `do`, on the stream of the calling thread.
-    do
-        Processes a block.
-    join
-        Joins the results of successive pieces.
-
-    Raises
-    ------
-    DeviceError
-        A single read does not fit the device, or the device failed.
+        The GPU.
+    limits
+        Limits of the reads.
     """
-    with explained(device):
-        return _in_parts(block, device, do, join)
+
+    def __init__(self, device: CudaDevice, limits: ReadLimits) -> None:
+        self._device = device
+        self._limits = limits
+        _limit_memory(device)
+
+    def __call__(self, block: ReadBlock) -> TextBlock:
+        """Compute one block, in pieces if it does not fit into the memory of the GPU.
+
+        Raises
+        ------
+        InputError
+            A record is malformed; the message names the file and the record.
+        DeviceError
+            A single read does not fit the GPU, or the GPU failed.
+        """
+        with explained(self._device):
+            return TextBlock.joined(self._pieces(block))
+
+    @abstractmethod
+    def _text_of(self, block: ReadBlock, text: Any, spans: DeviceSpans) -> TextBlock:
+        """Compute one block on the current stream.
+
+        Parameters
+        ----------
+        block
+            The block, in the memory of the host.
+        text
+            uint8: its text on the device.
+        spans
+            Spans of the reads in the text.
+        """
+
+    def _pieces(self, block: ReadBlock) -> list[TextBlock]:
+        try:
+            return [self._computed(block)]
+        except OUT_OF_MEMORY as error:
+            _release(self._device)
+            halves = block.halves()
+            if len(halves) == 1:
+                raise DeviceError(
+                    f"{block.name}: record {block.first}: does not fit into the memory of "
+                    f"{self._device.name}; raise --gpu-mem or use --device cpu"
+                ) from error
+        return [piece for half in halves for piece in self._pieces(half)]
+
+    def _computed(self, block: ReadBlock) -> TextBlock:
+        number = self._device.index
+        with cupy.cuda.Device(number), thread_streams(number, 1)[0]:
+            return self._text_of(block, *_copy_to_device(block, self._limits, self._device))
 
 
-def _in_parts(
-    block: ReadBlock,
-    device: CudaDevice,
-    do: Callable[[ReadBlock], _Result],
-    join: Callable[[Sequence[_Result]], _Result],
-) -> _Result:
-    try:
-        return do(block)
-    except OUT_OF_MEMORY as error:
-        _release(device)
-        halves = block.halves()
-        if len(halves) == 1:
-            raise DeviceError(
-                f"{block.name}: record {block.first}: does not fit into the memory of "
-                f"{device.name}; raise --gpu-mem or use --device cpu"
-            ) from error
-    return join([_in_parts(half, device, do, join) for half in halves])
+def _limit_memory(device: CudaDevice) -> None:
+    """Limit the memory that CuPy takes on a device to the limit of the user."""
+    if device.memory_limit is not None:
+        with cupy.cuda.Device(device.index):
+            cupy.get_default_memory_pool().set_limit(size=device.memory_limit)
 
 
 def _release(device: CudaDevice) -> None:
@@ -78,7 +94,7 @@ def _release(device: CudaDevice) -> None:
         cupy.get_default_memory_pool().free_all_blocks()
 
 
-def bring_to_device(
+def _copy_to_device(
     block: ReadBlock, limits: ReadLimits, device: CudaDevice
 ) -> tuple[Any, DeviceSpans]:
     """Copy the text of a block to the current device and parse it.
@@ -97,8 +113,5 @@ def bring_to_device(
     spans = parse_text(text, limits, is_fasta=block.is_fasta)
     if spans is None:
         parse_block(block, limits)
-        raise DeviceError(
-            f"{block.name}: internal error: {device.name} rejects reads that the CPU accepts; use"
-            " --device cpu and report this"
-        )
+        raise DeviceError(f"{device.name}: internal error; use --device cpu and report this")
     return text, spans

@@ -9,7 +9,7 @@ import numpy as np
 
 from hapgpu.io.array_files.array_file import ArrayFormat, Arrays
 from hapgpu.io.array_files.header import Header, bytes_of, names_of, whole_of
-from hapgpu.io.genome.fasta_digest import check_digest
+from hapgpu.io.array_files.index_file import IndexFile, rebuild_command
 from hapgpu.mapping.index.checks import is_sound
 from hapgpu.mapping.index.fm_index import (
     Contigs,
@@ -28,40 +28,10 @@ def default_index_path(fasta: str | Path) -> Path:
     return Path(f"{fasta}{SUFFIX}")
 
 
-def save_index(index: FMIndexArrays, path: str | Path) -> None:
-    """Write an index, whole or not at all.
-
-    Raises
-    ------
-    OutputError
-        The file cannot be written.
-    """
-    _FORMAT.save(path, _header_of(index), _arrays_of(index))
-
-
-def load_index(path: str | Path) -> FMIndexArrays:
-    """Map an index into memory, read-only; verify every byte of its arrays, and their values.
-
-    Raises
-    ------
-    InputError
-        The file is missing, is no index, is of another version, cut short or damaged, or its
-        arrays are not those of an index, whoever wrote them.
-    """
-    return _FORMAT.load(path, _index_of, is_sound)
-
-
-def check_index_belongs(index: FMIndexArrays, index_path: str | Path, fasta: str | Path) -> None:
-    """Make sure that an index was made of a FASTA file as it is now.
-
-    Raises
-    ------
-    InputError
-        It was not, or the FASTA file cannot be read.
-    """
-    target = "" if Path(index_path) == default_index_path(fasta) else f" -o {index_path}"
-    made_of = index.fasta_bytes, index.fasta_sha256
-    check_digest(fasta, made_of, index_path, f"hapgpu index {fasta}{target}")
+def index_command(fasta: str | Path, path: Path) -> str:
+    """Return the command that builds the index of a FASTA file at `path`."""
+    target = "" if path == default_index_path(fasta) else f" -o {path}"
+    return f"hapgpu index {fasta}{target}"
 
 
 def _arrays_of(index: FMIndexArrays) -> Arrays:
@@ -121,30 +91,32 @@ def _remedy(path: Path) -> str:
     fasta = str(path).removesuffix(SUFFIX)
     if fasta != str(path) and Path(fasta).is_file():
         return f"hapgpu index {fasta}"
-    return "hapgpu index REF.fa" + (f" -o {path}" if _may_be_replaced(path) else "")
+    return rebuild_command(path, SUFFIX, "hapgpu index REF.fa")
 
 
-def _may_be_replaced(path: Path) -> bool:
-    """Tell whether an index may be written here: a file of reads, given by mistake, is kept."""
-    return path.suffix == SUFFIX or not path.exists()
-
-
-_FORMAT: Final = ArrayFormat(
-    what="index of hapgpu",
-    magic=MAGIC,
-    version=VERSION,
-    dtypes={
-        "contig_offsets": np.int64,
-        "planes": np.uint64,
-        "others": np.uint64,
-        "letter_positions": np.int64,
-        "letters": np.uint8,
-        "occurrences": np.uint32,
-        "jump": np.uint32,
-        "suffixes": np.uint32,
-        "sample_marks": np.uint64,
-        "sample_ranks": np.uint32,
-        "sample_positions": np.uint32,
-    },
-    remedy=_remedy,
+FM_INDEX_FILE: Final = IndexFile(
+    ArrayFormat(
+        what="index of hapgpu",
+        magic=MAGIC,
+        version=VERSION,
+        dtypes={
+            "contig_offsets": np.int64,
+            "planes": np.uint64,
+            "others": np.uint64,
+            "letter_positions": np.int64,
+            "letters": np.uint8,
+            "occurrences": np.uint32,
+            "jump": np.uint32,
+            "suffixes": np.uint32,
+            "sample_marks": np.uint64,
+            "sample_ranks": np.uint32,
+            "sample_positions": np.uint32,
+        },
+        remedy=_remedy,
+    ),
+    header_of=_header_of,
+    arrays_of=_arrays_of,
+    index_of=_index_of,
+    is_sound=is_sound,
 )
+"""Files of FM indexes."""

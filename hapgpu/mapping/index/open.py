@@ -1,17 +1,13 @@
-"""The index of a reference: the one that was kept, or one for this run."""
+"""The FM index of a reference, loaded or built."""
 
 from __future__ import annotations
 
-import logging
 from pathlib import Path
 
-from hapgpu.io.files.reread import is_pipe
 from hapgpu.mapping.index.build import build_index
-from hapgpu.mapping.index.files import check_index_belongs, default_index_path, load_index
+from hapgpu.mapping.index.files import FM_INDEX_FILE, default_index_path, index_command
 from hapgpu.mapping.index.fm_index import FMIndexArrays
 from hapgpu.runtime.devices import Device
-
-logger = logging.getLogger(__name__)
 
 
 def open_index(fasta: Path, device: Device, path: Path | None = None) -> FMIndexArrays:
@@ -22,9 +18,9 @@ def open_index(fasta: Path, device: Device, path: Path | None = None) -> FMIndex
     fasta
         The reference, plain or gzip-compressed.
     device
-        Where the index is built, if it has to be.
+        Builds the index, if there is none.
     path
-        Where it lies; by default beside the FASTA file. One that is named has to exist.
+        Of an index, which has to exist; by default, one is looked for beside the FASTA file.
 
     Raises
     ------
@@ -33,11 +29,9 @@ def open_index(fasta: Path, device: Device, path: Path | None = None) -> FMIndex
     DeviceError
         The memory of the GPU does not suffice to build it.
     """
-    source = path or default_index_path(fasta)
-    if path is None and not source.exists():
-        remedy = "" if is_pipe(str(fasta)) else f": 'hapgpu index {fasta}' keeps it"
-        logger.warning("building the index of %s, for this run only%s", fasta, remedy)
-        return build_index(fasta, device)
-    index = load_index(source)
-    check_index_belongs(index, source, fasta)
-    return index
+    if path is not None:
+        return FM_INDEX_FILE.load_for(fasta, path, index_command(fasta, path))
+    kept = default_index_path(fasta)
+    return FM_INDEX_FILE.load_or_build(
+        fasta, kept, index_command(fasta, kept), lambda: build_index(fasta, device)
+    )

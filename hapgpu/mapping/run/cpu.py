@@ -5,10 +5,10 @@ from __future__ import annotations
 from hapgpu.io.fastx.cpu import parse_block
 from hapgpu.io.fastx.limits import SHORT_READS
 from hapgpu.io.fastx.read_block import ReadBlock
+from hapgpu.io.fastx.text_block import TextBlock
 from hapgpu.mapping.index.fm_index import FMIndexArrays
 from hapgpu.mapping.sam.cpu import format_records
 from hapgpu.mapping.sam.options import SamOptions
-from hapgpu.mapping.sam.sam_block import SamBlock
 from hapgpu.mapping.sam.tables import sam_tables
 from hapgpu.mapping.search.cpu import search
 from hapgpu.mapping.search.hits import SearchOptions
@@ -35,7 +35,7 @@ class CpuMapper:
         self._options = search_options
         self._tables = sam_tables(index, sam_options)
 
-    def __call__(self, block: ReadBlock) -> SamBlock:
+    def __call__(self, block: ReadBlock) -> TextBlock:
         """Map one block.
 
         Raises

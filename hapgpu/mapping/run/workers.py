@@ -1,21 +1,17 @@
-"""Workers that map blocks of reads: which devices, how many, how large the blocks."""
+"""Workers that map blocks of reads: their devices, their number, the size of blocks."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Final, TypeAlias
+from collections.abc import Sequence
+from typing import Final
 
-from hapgpu.io.fastx.block_transfer import BlockTransfer, transfer_for
-from hapgpu.io.fastx.read_block import ReadBlock
+from hapgpu.io.fastx.block_workers import BlockTransfer, BlockWorker, transfer_for, workers_for
 from hapgpu.mapping.index.fm_index import FMIndexArrays
 from hapgpu.mapping.run.cpu import CpuMapper
 from hapgpu.mapping.sam.options import SamOptions
-from hapgpu.mapping.sam.sam_block import SamBlock
 from hapgpu.mapping.search.hits import SearchOptions
 from hapgpu.runtime.devices import CudaDevice, Device
 
-Mapper: TypeAlias = Callable[[ReadBlock], SamBlock]
-"""Raises InputError where a block is malformed; the message names the file and the record."""
 _CPU_BLOCK: Final = 2 << 20
 _GPU_BLOCK: Final = 64 << 20
 _WORKERS_PER_GPU: Final = 2  # one copies while the other computes
@@ -26,18 +22,26 @@ def mappers_for(
     index: FMIndexArrays,
     search_options: SearchOptions,
     sam_options: SamOptions,
-) -> list[Mapper]:
-    """Return a mapper for each thread that is to map: one per CPU thread, or some per GPU."""
-    mappers: list[Mapper] = []
-    for device in devices:
-        if isinstance(device, CudaDevice):
-            from hapgpu.mapping.run.cuda import CudaMapper  # noqa: PLC0415  (imports CuPy)
+) -> list[BlockWorker]:
+    """Return a mapper for each thread that is to map.
 
-            on_gpu = CudaMapper(index, search_options, sam_options, device)
-            mappers += [on_gpu] * _WORKERS_PER_GPU
-        else:
-            mappers += [CpuMapper(index, search_options, sam_options)] * device.threads
-    return mappers
+    Raises
+    ------
+    DeviceError
+        The index does not fit into the memory of a GPU.
+    """
+
+    def on_gpu(device: CudaDevice) -> BlockWorker:
+        from hapgpu.mapping.run.cuda import CudaMapper  # noqa: PLC0415  (imports CuPy)
+
+        return CudaMapper(index, search_options, sam_options, device)
+
+    return workers_for(
+        devices,
+        lambda: CpuMapper(index, search_options, sam_options),
+        on_gpu,
+        per_gpu=_WORKERS_PER_GPU,
+    )
 
 
 def block_transfer(devices: Sequence[Device], threads: int) -> BlockTransfer:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from hapgpu.arrays.bytes import Integer
 from hapgpu.arrays.ragged_view import read_only
 from hapgpu.io.fastx.spans import ReadSpans
+from hapgpu.io.fastx.text_block import TextBlock
 from hapgpu.io.text.fields import NEWLINE, TAB, put_count, put_tag, put_text, text_of
 from hapgpu.mapping.sam.hit_fields import (
     HitPlacement,
@@ -22,7 +23,7 @@ from hapgpu.mapping.sam.hit_fields import (
 )
 from hapgpu.mapping.sam.mapping_quality import MAX_COUNTED, TWO_BEST
 from hapgpu.mapping.sam.read_fields import ReadText, put_name, put_no_read, put_read
-from hapgpu.mapping.sam.sam_block import SamBlock
+from hapgpu.mapping.sam.record_counts import RecordCounts, sam_block
 from hapgpu.mapping.sam.tables import SamTables, Wanted
 from hapgpu.mapping.search.hits import INSERTION, MIN_READ_BASES, HitBatch
 from hapgpu.runtime.jit import njit, njit_inlined
@@ -71,14 +72,14 @@ class _Reported(NamedTuple):
 
 
 class _Counts(NamedTuple):
-    """As in `SamBlock`, with the number of characters first."""
+    """As in `RecordCounts`, with the number of characters first."""
 
     size: Integer
     mapped: Integer
     hits: Integer
     records: Integer
-    cut: Integer
-    short: Integer
+    reads_over_max_hits: Integer
+    too_short: Integer
 
 
 @njit_inlined
@@ -242,7 +243,7 @@ def _put_reads(
 
 def format_records(
     tables: SamTables, text: NDArray[np.uint8], spans: ReadSpans, hits: HitBatch
-) -> SamBlock:
+) -> TextBlock:
     """Write the hits of a block of reads as lines of SAM.
 
     Parameters
@@ -258,7 +259,7 @@ def format_records(
 
     Returns
     -------
-    SamBlock
+    TextBlock
         The records of each read in the order of its hits, reads in their own order.
     """
     columns = _Spans(
@@ -273,12 +274,5 @@ def format_records(
     room = _room(tables, columns, offsets, words, tables.longest_name)
     out = np.empty(int(room), dtype=np.uint8)
     counts = _put_reads(tables, text, columns, offsets, words, out)
-    return SamBlock(
-        text=out[: counts.size],
-        reads=len(spans),
-        mapped=int(counts.mapped),
-        hits=int(counts.hits),
-        records=int(counts.records),
-        cut=int(counts.cut),
-        short=int(counts.short),
-    )
+    numbers = RecordCounts(*(int(number) for number in counts[1:]))
+    return sam_block(out[: counts.size], len(spans), numbers)

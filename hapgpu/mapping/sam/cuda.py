@@ -10,6 +10,7 @@ import numpy as np
 from hapgpu.io.fastx.cuda import DeviceSpans
 from hapgpu.mapping.index.cuda import DeviceIndex
 from hapgpu.mapping.sam.read_fields import COMPLEMENTS
+from hapgpu.mapping.sam.record_counts import RecordCounts
 from hapgpu.mapping.sam.tables import SamTables
 from hapgpu.mapping.search.cuda import DeviceHits
 from hapgpu.runtime.gpu.context import multiprocessors
@@ -116,16 +117,6 @@ WRITE_LINES = Kernel(
         *_small("has_qualities", "only_best"),
     ),
 )
-
-
-class RecordCounts(NamedTuple):
-    """As in `hapgpu.mapping.sam.sam_block.SamBlock`."""
-
-    mapped: int
-    hits: int
-    records: int
-    cut: int
-    short: int
 
 
 class _Records(NamedTuple):

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hapgpu.chaining.index.build import build_index
-from hapgpu.chaining.index.files import load_index, save_index
+from hapgpu.chaining.index.files import MINIMIZER_FILE
 from hapgpu.chaining.index.minimizer_index import MinimizerIndex
 from hapgpu.chaining.options import MapOptions, SketchOptions
 from hapgpu.chaining.run.cpu import CpuChainer
@@ -50,9 +50,9 @@ def test_any_values(
     for place, value in data.draw(st.lists(st.tuples(places, values), min_size=1, max_size=9)):
         words[place] = value
     path = tmp_path_factory.mktemp("any") / "made.hgm"
-    save_index(replace(usual, **{name: array}), path)
+    MINIMIZER_FILE.save(replace(usual, **{name: array}), path)
     try:
-        loaded = load_index(path)
+        loaded = MINIMIZER_FILE.load(path)
     except InputError as error:
         assert "do not fit each other" in str(error)  # noqa: PT017  (it may also be loaded)
         return

@@ -16,7 +16,7 @@ import pytest
 
 from hapgpu.chaining.index import files
 from hapgpu.chaining.index.build import build_index
-from hapgpu.chaining.index.files import default_index_path, load_index, save_index
+from hapgpu.chaining.index.files import MINIMIZER_FILE, default_index_path
 from hapgpu.chaining.index.minimizer_index import MinimizerIndex
 from hapgpu.chaining.index.open import open_index
 from hapgpu.chaining.options import SketchOptions
@@ -39,7 +39,7 @@ def fasta(tmp_path: Path) -> Path:
 @pytest.fixture
 def saved(fasta: Path) -> Path:
     path = default_index_path(fasta, SMALL)
-    save_index(build_index(fasta, SMALL, 1), path)
+    MINIMIZER_FILE.save(build_index(fasta, SMALL, 1), path)
     return path
 
 
@@ -70,7 +70,7 @@ def with_header(content: bytes, header: object) -> bytes:
 def refusal(path: Path, content: bytes) -> str:
     path.write_bytes(content)
     with pytest.raises(InputError) as caught:
-        load_index(path)
+        MINIMIZER_FILE.load(path)
     message = str(caught.value)
     assert message.startswith(f"{path}: ")
     return message
@@ -79,18 +79,18 @@ def refusal(path: Path, content: bytes) -> str:
 @pytest.mark.parametrize("sketch", [PLAIN, SMALL, COMPRESSED], ids=str)
 def test_round_trip(fasta: Path, tmp_path: Path, sketch: SketchOptions) -> None:
     index = build_index(fasta, sketch, 1)
-    save_index(index, tmp_path / "made.hgm")
-    assert_same(load_index(tmp_path / "made.hgm"), index)
+    MINIMIZER_FILE.save(index, tmp_path / "made.hgm")
+    assert_same(MINIMIZER_FILE.load(tmp_path / "made.hgm"), index)
 
 
 def test_the_same_bytes_from_any_number_of_threads(fasta: Path, tmp_path: Path) -> None:
     for threads in (1, 3):
-        save_index(build_index(fasta, SMALL, threads), tmp_path / f"{threads}.hgm")
+        MINIMIZER_FILE.save(build_index(fasta, SMALL, threads), tmp_path / f"{threads}.hgm")
     assert (tmp_path / "1.hgm").read_bytes() == (tmp_path / "3.hgm").read_bytes()
 
 
 def test_loaded_arrays_are_aligned_and_read_only(saved: Path) -> None:
-    index = load_index(saved)
+    index = MINIMIZER_FILE.load(saved)
     for array in (index.lengths, index.directory, index.entries, index.hits):
         assert array.ctypes.data % 64 == 0
         assert not array.flags.writeable
@@ -185,7 +185,7 @@ def test_arrays_that_do_not_fit(fasta: Path, tmp_path: Path) -> None:
         {"lengths": index.lengths[1:]},
     ]
     for fault in faults:
-        save_index(replace(index, **fault), path)
+        MINIMIZER_FILE.save(replace(index, **fault), path)
         assert "do not fit" in refusal(path, path.read_bytes()), fault
 
 
@@ -216,14 +216,14 @@ def test_the_command_that_makes_it(tmp_path: Path, fasta: Path) -> None:
 
 def test_folder_that_does_not_exist(fasta: Path, tmp_path: Path) -> None:
     with pytest.raises(OutputError, match="cannot be written"):
-        save_index(build_index(fasta, SMALL, 1), tmp_path / "none" / "made.hgm")
+        MINIMIZER_FILE.save(build_index(fasta, SMALL, 1), tmp_path / "none" / "made.hgm")
 
 
 def test_a_kept_index_is_opened(
     fasta: Path, saved: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delattr("hapgpu.chaining.index.open.build_index")
-    assert_same(open_index(fasta, SMALL, 1), load_index(saved))
+    assert_same(open_index(fasta, SMALL, 1), MINIMIZER_FILE.load(saved))
     assert not caplog.records
 
 
@@ -238,21 +238,21 @@ def test_an_index_for_one_run(
     (record,) = caplog.records
     assert record.levelno == logging.WARNING
     assert record.message == (
-        f"building the index of {fasta}, for this run only:"
-        f" 'hapgpu index --minimizers {options}{fasta}' keeps it"
+        f"no index for {fasta}: building one for this run;"
+        f" to keep it, run: hapgpu index --minimizers {options}{fasta}"
     )
-    assert load_index(saved).sketch == SMALL
+    assert MINIMIZER_FILE.load(saved).sketch == SMALL
 
 
 def test_an_index_given_itself(fasta: Path, saved: Path, caplog: pytest.LogCaptureFixture) -> None:
-    expected = load_index(saved)
+    expected = MINIMIZER_FILE.load(saved)
     moved = saved.rename(saved.with_name("moved"))
     fasta.unlink()
     assert_same(open_index(moved, SMALL, 1), expected)
     assert not caplog.records
     assert_same(open_index(moved, COMPRESSED, 1), expected)
     (record,) = caplog.records
-    assert record.message == f"{moved} was made with -k 5 -w 3, which hold, not -k 19 -w 10 -H"
+    assert record.message == f"{moved}: built with -k 5 -w 3; ignoring -k 19 -w 10 -H"
 
 
 def test_a_damaged_index_given_itself(saved: Path) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import ctypes
 import ctypes.util
 import math
+from functools import cache
+from typing import Any
 
 import numpy as np
 import pytest
@@ -17,13 +19,19 @@ from hapgpu.chaining.quality.cpu import MOST, assess
 F = np.float32
 
 
-def c_logarithm(value: int) -> np.float32:
+@cache
+def logf() -> Any:
+    """Return the function of the C library; it is searched for by other programs."""
     library = ctypes.util.find_library("m")
     if library is None:
         pytest.skip("no C library")
     function = ctypes.CDLL(library).logf
     function.argtypes, function.restype = [ctypes.c_float], ctypes.c_float
-    return F(function(float(value)))
+    return function
+
+
+def c_logarithm(value: int) -> np.float32:
+    return F(logf()(float(value)))
 
 
 def plain_quality(

@@ -74,5 +74,5 @@ def test_lines_do_not_depend_on_the_size_of_blocks(data_dir: Path, block_bytes: 
     whole = [chainer(block) for block in read_blocks(reads, 1 << 26)]
     assert len(whole) == 1 < len(blocks)
     assert b"".join(block.text.tobytes() for block in blocks) == whole[0].text.tobytes()
-    for count, number in whole[0].counts().items():
-        assert sum(block.counts()[count] for block in blocks) == number
+    for count, number in whole[0].counts.items():
+        assert sum(block.counts[count] for block in blocks) == number

@@ -89,7 +89,13 @@ def check_set(data_dir: Path, name: str, step: int) -> None:
     assert list(paf_lines(sample, index, options)) == expected
 
 
-@pytest.mark.parametrize(("name", "step"), SAMPLES.items())
+@pytest.mark.parametrize(
+    ("name", "step"),
+    [
+        pytest.param(name, step, marks=[pytest.mark.exhaustive] * (step > 100))
+        for name, step in SAMPLES.items()
+    ],
+)
 def test_lines_of_some_reads_are_minimap2s(data_dir: Path, name: str, step: int) -> None:
     check_set(data_dir, name, step)
 

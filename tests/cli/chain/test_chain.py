@@ -15,7 +15,7 @@ import pysam
 import pytest
 
 import hapgpu
-from hapgpu.chaining.run import cpu as run_cpu
+from hapgpu.chaining.run import workers
 from tests.cli.chain.command import (
     COMMAND,
     Sample,
@@ -80,7 +80,7 @@ def test_neither_threads_nor_blocks_change_the_output(
     threads: int,
     block: int,
 ) -> None:
-    monkeypatch.setattr(run_cpu, "_CPU_BLOCK", block)
+    monkeypatch.setattr(workers, "_CPU_BLOCK", block)
     assert lines_of(tmp_path, sample.fasta, sample.fastq, threads=threads) == lines
 
 
@@ -197,7 +197,7 @@ def test_statistics(sample: Sample, lines: list[str], tmp_path: Path) -> None:
         "reads": len(sample.reads),
         "bases": sum(map(len, sample.reads.values())),
         "mapped": len({line.split("\t")[0] for line in lines}),
-        "lines": len(lines),
+        "records": len(lines),
         "secondary": sum("tp:A:S" in line for line in lines),
     }
     assert {"index", "read", "chain", "write", "total"} == set(statistics["seconds"])
@@ -215,7 +215,7 @@ def test_an_index_is_built_where_there_is_none(
     assert status_of(fasta, sample.fastq, "-k", "17", "--device", "cpu", "-o", output) == 0
     told = [line for line in capsys.readouterr().err.splitlines() if "index" in line]
     (line,) = told
-    assert f"'hapgpu index --minimizers -k 17 {fasta}' keeps it" in line
+    assert f"to keep it, run: hapgpu index --minimizers -k 17 {fasta}" in line
     assert {path.name for path in tmp_path.iterdir()} == {"reference.fa", "out.paf"}
     assert lines_of(tmp_path, fasta, sample.fastq) == lines
 
@@ -239,6 +239,6 @@ def test_an_index_alone(
     options = ("--device", "cpu", "-t", "1", "-o", output)
     assert status_of(path, sample.fastq, "-k", "19", "-H", *options) == 0
     assert capsys.readouterr().err.endswith(
-        f"hapgpu chain: {path} was made with -k 15 -w 10, which hold, not -k 19 -w 10 -H\n"
+        f"hapgpu chain: {path}: built with -k 15 -w 10; ignoring -k 19 -w 10 -H\n"
     )
     assert output.read_text().splitlines() == lines

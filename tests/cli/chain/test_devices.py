@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from hapgpu.chaining.run import cpu as run_cpu
+from hapgpu.chaining.run import workers
 from tests.cli.chain.command import Sample, fastq_text, make_sample, status_of
 from tests.cli.in_process import status_of_command
 
@@ -51,7 +51,7 @@ def test_sample(sample: Sample, tmp_path: Path, options: str) -> None:
 def test_small_blocks(
     sample: Sample, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, block: int
 ) -> None:
-    monkeypatch.setattr(run_cpu, "_GPU_BLOCK", block)
+    monkeypatch.setattr(workers, "_GPU_BLOCK", block)
     assert_same_bytes(tmp_path, sample.fasta, sample.fastq, sample.fastq)
 
 

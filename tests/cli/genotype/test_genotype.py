@@ -458,3 +458,9 @@ def test_odd_reads(tmp_path: Path) -> None:
         path = write_sam(tmp_path / "reads.sam", reads)
         first, _ = genotypes_of(tmp_path, path, reference, sites)
         assert first == "0/1", read
+
+
+def test_two_records_at_one_position(made: tuple[Path, Path], tmp_path: Path) -> None:
+    """No read has the allele of the second."""
+    sites = write_sites(tmp_path / "sites.vcf", [f"{SITE} {REF} {ALT}", f"{SITE} {REF} {OTHER}"])
+    assert status_of(*made, sites, "-q", "-o", tmp_path / "out.vcf") == 0

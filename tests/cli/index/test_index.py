@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.in_process import error_of_command, status_of_command
+from tests.cli.in_process import status_of_command
 from tests.cli.map.command import Sample, make_sample, sam_of
 
 
@@ -88,60 +88,3 @@ def test_statistics(fasta: Path, sample: Sample, tmp_path: Path) -> None:
     bases = sum(map(len, sample.contigs.values()))
     assert statistics["counts"] == {"contigs": 3, "bases": bases}
     assert {"build", "write", "total"} == set(statistics["seconds"])
-
-
-@pytest.mark.parametrize(
-    ("options", "name"),
-    [
-        ([], "ref.fa.hgx"),
-        (["-o", "kept.hgx"], "kept.hgx"),
-        (["--minimizers", "-x", "map-hifi"], "ref.fa.k19w19.hgm"),
-    ],
-)
-def test_the_index_and_the_statistics_are_two_files(
-    fasta: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-    options: list[str],
-    name: str,
-) -> None:
-    monkeypatch.chdir(fasta.parent)
-    assert status_of("ref.fa", *options, "--json", name) == 2
-    assert "is also an output" in error_of_command("index", capsys)
-    assert [path.name for path in fasta.parent.iterdir()] == ["ref.fa"]
-
-
-COMPRESSED = gzip.compress(b">one\nACGTACGTACGT\n" * 50)
-FAULTS = {
-    "empty": (b"", []),
-    "no header": (b"ACGTACGT\n", [">"]),
-    "no name": (b">\nACGTACGT\n", ["name"]),
-    "no sequence": (b">one\n>two\nACGT\n", ["one"]),
-    "name twice": (b">one\nACGT\n>one\nACGT\n", ["one"]),
-    "no letter": (b">one\nACGT*ACGT\n", ["'*'"]),
-    "cut gzip": (COMPRESSED[: len(COMPRESSED) // 2], ["cut short"]),
-    "name that SAM refuses": (b">a,b\nACGTACGTACGT\n", ["'a,b'", "rename"]),
-}
-
-
-@pytest.mark.parametrize("case", FAULTS)
-def test_a_reference_with_a_fault(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], case: str
-) -> None:
-    data, said = FAULTS[case]
-    path = tmp_path / "ref.fa"
-    path.write_bytes(data)
-    assert status_of(path, "-q") == 1
-    (line,) = capsys.readouterr().err.splitlines()
-    assert line.startswith(f"hapgpu index: error: {path}")
-    assert all(part in line for part in said), line
-    assert list(tmp_path.iterdir()) == [path]
-
-
-def test_a_missing_folder_is_told_before_the_work(
-    fasta: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert status_of(fasta, "-o", tmp_path / "absent" / "ref.hgx") == 4
-    told = capsys.readouterr().err
-    assert "there is no folder" in told
-    assert "device:" not in told

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from hapgpu.chaining.index.files import load_index
+from hapgpu.chaining.index.files import MINIMIZER_FILE
 from hapgpu.chaining.options import SketchOptions
 from tests.cli.in_process import status_of_command
 
@@ -48,7 +48,7 @@ def test_the_index_lies_beside_the_reference(
     assert captured.out == ""
     assert captured.err == "hapgpu index: device: CPU, 2 threads\n"
     assert {path.name for path in fasta.parent.iterdir()} == {"ref.fa", name}
-    index = load_index(fasta.parent / name)
+    index = MINIMIZER_FILE.load(fasta.parent / name)
     assert index.sketch == sketch
     assert index.names == ("one", "two")
 
@@ -60,35 +60,5 @@ def test_output_elsewhere_and_statistics(
     assert status_of("--minimizers", "-q", "-o", target, "--json", report, fasta) == 0
     captured = capsys.readouterr()
     assert captured.out == captured.err == ""
-    assert load_index(target).lengths.tolist() == [3000, 6]
+    assert MINIMIZER_FILE.load(target).lengths.tolist() == [3000, 6]
     assert json.loads(report.read_text())["counts"] == {"contigs": 2, "bases": 3006}
-
-
-@pytest.mark.parametrize(
-    ("options", "said"),
-    [
-        (["-x", "map-ont"], "-x: this is for minimizers: add --minimizers"),
-        (["-k", "15", "-H"], "-k -H: this is for minimizers: add --minimizers"),
-        (["-w", "10"], "-w: this is for minimizers: add --minimizers"),
-        (["-t", "1"], "-t: this is for minimizers: add --minimizers"),
-        (["--minimizers", "--low-memory"], "--low-memory: minimizers are found on the CPU"),
-        (["--minimizers", "--device", "cuda"], "--device cuda: minimizers are found on the CPU"),
-        (["--minimizers", "-x", "sr"], "-x sr: "),
-        (["--minimizers", "-k", "29"], "than or equal to 28"),
-    ],
-    ids=str,
-)
-def test_options_that_contradict(
-    fasta: Path, capsys: pytest.CaptureFixture[str], options: list[str], said: str
-) -> None:
-    assert status_of(*options, fasta) == 2
-    assert said in capsys.readouterr().err
-    assert list(fasta.parent.iterdir()) == [fasta]
-
-
-def test_a_reference_that_is_none(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert status_of("--minimizers", "-q", tmp_path / "absent.fa") == 1
-    assert "absent.fa: no such file" in capsys.readouterr().err
-    (tmp_path / "ref.fa").write_text("ACGT\n")
-    assert status_of("--minimizers", "-q", tmp_path / "ref.fa") == 1
-    assert "not FASTA" in capsys.readouterr().err

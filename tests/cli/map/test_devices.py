@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from hapgpu.mapping.run import cpu as run_cpu
+from hapgpu.mapping.run import workers
 from tests.cli.in_process import status_of_command
 from tests.cli.map.command import Sample, make_sample, status_of
 
@@ -49,7 +49,7 @@ def test_sample(sample: Sample, tmp_path: Path, options: list[str]) -> None:
 def test_small_blocks(
     sample: Sample, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, block: int
 ) -> None:
-    monkeypatch.setattr(run_cpu, "_GPU_BLOCK", block)
+    monkeypatch.setattr(workers, "_GPU_BLOCK", block)
     assert_same_bytes(tmp_path, sample.fasta, sample.fastq, sample.fastq)
 
 

@@ -16,7 +16,7 @@ import pysam
 import pytest
 
 import hapgpu
-from hapgpu.mapping.run import cpu as run_cpu
+from hapgpu.mapping.run import workers
 from hapgpu.mapping.search.hits import SearchOptions
 from hapgpu.mapping.search.reference import Hit, find_hits
 from tests.cli.in_process import status_of_command
@@ -264,7 +264,7 @@ def test_neither_threads_nor_blocks_change_the_output(
     threads: int,
     block: int,
 ) -> None:
-    monkeypatch.setattr(run_cpu, "_CPU_BLOCK", block)
+    monkeypatch.setattr(workers, "_CPU_BLOCK", block)
     assert sam_of(tmp_path, sample.fasta, sample.fastq, threads=threads) == lines
 
 
@@ -376,8 +376,8 @@ def test_statistics(sample: Sample, lines: list[str], tmp_path: Path) -> None:
         "mapped": sum(count > 0 for count in hits),
         "hits": sum(hits),
         "records": sum(min(max(count, 1), 3) for count in hits),
-        "cut": sum(count > 3 for count in hits),
-        "short": sum(len(bases) < 10 for bases in sample.reads.values()),
+        "reads_over_max_hits": sum(count > 3 for count in hits),
+        "too_short": sum(len(bases) < 10 for bases in sample.reads.values()),
     }
     assert {"index", "read", "map", "write", "total"} == set(statistics["seconds"])
 
@@ -402,7 +402,7 @@ def test_an_index_is_built_where_there_is_none(
     assert status_of(without_index, sample.fastq, *options) == 0
     told = [line for line in capsys.readouterr().err.splitlines() if "index" in line]
     (line,) = told
-    assert f"'hapgpu index {without_index}' keeps it" in line
+    assert f"to keep it, run: hapgpu index {without_index}" in line
     assert {path.name for path in tmp_path.iterdir()} == {"reference.fa", "out.sam"}
 
 

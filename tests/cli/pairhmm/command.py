@@ -40,7 +40,7 @@ def lines_of(folder: Path, *arguments: str | Path, threads: int = 2) -> list[str
     return path.read_text().splitlines()
 
 
-def view_of(folder: Path, *arguments: str | Path, threads: int = 2) -> list[Row]:
+def rows_of(folder: Path, *arguments: str | Path, threads: int = 2) -> list[Row]:
     """Run the command on aligned reads; return the rows of its table."""
     header, *lines = lines_of(folder, *arguments, threads=threads)
     assert header == HEADER

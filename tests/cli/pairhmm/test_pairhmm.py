@@ -16,7 +16,7 @@ import pysam
 import pytest
 
 from hapgpu.pairhmm.forward.reference import likelihood_reference
-from tests.cli.pairhmm.command import COMMAND, Row, lines_of, status_of, view_of
+from tests.cli.pairhmm.command import COMMAND, Row, lines_of, rows_of, status_of
 from tests.cli.realign.command import haplotypes_of, make_example
 from tests.pairhmm.clipping_oracle import clip, prepare_part
 from tests.pairhmm.made_reads import random_reads, write_sam
@@ -123,7 +123,7 @@ def test_real_reads(data_dir: Path, tmp_path: Path, sample: str, options: list[s
     sites = truth_sites(data / "chr20.hg19.fa.gz", truth, flank=60)[::40]
     bam = data / f"{sample}.chr20.dev.bam"
     haplotypes = write_haplotypes(tmp_path / "haplotypes.fa", sites)
-    found = view_of(tmp_path, bam, haplotypes, *options)
+    found = rows_of(tmp_path, bam, haplotypes, *options)
     keys, some = [], []
     with pysam.AlignmentFile(str(bam)) as file:
         for number, record in enumerate(file):
@@ -153,8 +153,8 @@ def test_real_reads(data_dir: Path, tmp_path: Path, sample: str, options: list[s
 
 def test_the_example(tmp_path: Path) -> None:
     folder = make_example(tmp_path / "example")
-    found = view_of(tmp_path, folder / "reads.bam", folder / "haplotypes.fa")
-    assert found == view_of(tmp_path, folder / "reads.bam", folder / "haplotypes.fa", threads=1)
+    found = rows_of(tmp_path, folder / "reads.bam", folder / "haplotypes.fa")
+    assert found == rows_of(tmp_path, folder / "reads.bam", folder / "haplotypes.fa", threads=1)
     haplotypes = haplotypes_of(folder / "haplotypes.fa")
     some = []
     with pysam.AlignmentFile(str(folder / "reads.bam")) as file:
@@ -175,19 +175,19 @@ def test_the_example(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("switch", SWITCHES)
 def test_switches(made: Made, tmp_path: Path, switch: str) -> None:
-    found = view_of(tmp_path, made.bam, made.with_loci, *switch.split())
+    found = rows_of(tmp_path, made.bam, made.with_loci, *switch.split())
     assert_rows(found, made.expected(SWITCHES[switch]))
     if switch:
-        default = view_of(tmp_path, made.bam, made.with_loci)
+        default = rows_of(tmp_path, made.bam, made.with_loci)
         assert [row.likelihood for row in found] != [row.likelihood for row in default]
 
 
 @pytest.mark.parametrize("switch", ["", "--pcr-model aggressive"])
 def test_whole_reads(made: Made, tmp_path: Path, switch: str) -> None:
     options = ("--whole-reads", *switch.split())
-    found = view_of(tmp_path, made.bam, made.with_loci, *options)
+    found = rows_of(tmp_path, made.bam, made.with_loci, *options)
     assert_rows(found, made.expected(SWITCHES[switch], whole_reads=True))
-    clipped = view_of(tmp_path, made.bam, made.with_loci, *switch.split())
+    clipped = rows_of(tmp_path, made.bam, made.with_loci, *switch.split())
     assert {row.key for row in clipped} < {row.key for row in found}
 
 
@@ -221,14 +221,14 @@ def test_pipes(made: Made, tmp_path: Path) -> None:
 
 
 def test_without_loci_every_read_meets_every_haplotype(made: Made, tmp_path: Path) -> None:
-    found = view_of(tmp_path, made.bam, made.without_loci)
-    assert found == view_of(tmp_path, made.bam, made.without_loci, "--whole-reads")
+    found = rows_of(tmp_path, made.bam, made.without_loci)
+    assert found == rows_of(tmp_path, made.bam, made.without_loci, "--whole-reads")
     records = made.weighed
     names = [name for name, _, _ in made.haplotypes]
     keys = [(record.query_name, name) for record in records for name in names]
     assert [(row.read, row.haplotype) for row in found] == keys
     assert {row.locus for row in found} == {"."}
-    whole = view_of(tmp_path, made.bam, made.with_loci, "--whole-reads")
+    whole = rows_of(tmp_path, made.bam, made.with_loci, "--whole-reads")
     bound = {(row.read, row.haplotype): row for row in whole}
     both = [row for row in found if (row.read, row.haplotype) in bound]
     assert len(both) == len(bound) > 50
@@ -260,7 +260,7 @@ def test_the_matrix_agrees_with_the_table(
 
 
 def test_normalize(made: Made, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    raw = view_of(tmp_path, made.bam, made.with_loci)
+    raw = rows_of(tmp_path, made.bam, made.with_loci)
     best: dict[tuple[str, str], float] = {}
     for row in raw:
         best[row.read, row.locus] = max(row.likelihood, best.get((row.read, row.locus), -np.inf))
@@ -274,7 +274,7 @@ def test_normalize(made: Made, tmp_path: Path, capsys: pytest.CaptureFixture[str
     files = made.bam, made.with_loci
     arguments = (*files, "--normalize", "-o", out, "--json", statistics, "--device", "cpu")
     assert status_of(*arguments) == 0
-    found = view_of(tmp_path, *files, "--normalize")
+    found = rows_of(tmp_path, *files, "--normalize")
     assert 0 < len(expected) < len(raw)
     assert_rows(found, expected)
     lost = sum(value < -4 for value in best.values())
@@ -331,8 +331,8 @@ def test_regions(made: Made, tmp_path: Path, option: str) -> None:
     value = "chr:26-40" if option == "-r" else str(tmp_path / "targets.bed")
     with pysam.AlignmentFile(str(made.bam)) as file:
         names = {record.query_name for record in file.fetch("chr", 25, 40)}
-    everything = view_of(tmp_path, made.bam, made.with_loci)
-    found = view_of(tmp_path, made.bam, made.with_loci, option, value)
+    everything = rows_of(tmp_path, made.bam, made.with_loci)
+    found = rows_of(tmp_path, made.bam, made.with_loci, option, value)
     assert found == [row for row in everything if row.read in names]
     assert 0 < len(found) < len(everything)
 
@@ -340,8 +340,8 @@ def test_regions(made: Made, tmp_path: Path, option: str) -> None:
 def test_flags(made: Made, tmp_path: Path) -> None:
     with pysam.AlignmentFile(str(made.bam)) as file:
         flags = {record.query_name: record.flag for record in file}
-    every = view_of(tmp_path, made.bam, made.with_loci, "-F", "0")
-    found = view_of(tmp_path, made.bam, made.with_loci, "-f", "REVERSE", "-F", "0x800")
+    every = rows_of(tmp_path, made.bam, made.with_loci, "-F", "0")
+    found = rows_of(tmp_path, made.bam, made.with_loci, "-f", "REVERSE", "-F", "0x800")
     assert {flags[row.read] for row in every} >= {256, 512, 1024, 2048}
     assert found == [row for row in every if flags[row.read] & 0x810 == 0x10]
 

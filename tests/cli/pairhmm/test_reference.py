@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,8 +13,7 @@ import pysam
 import pytest
 
 from hapgpu.pairhmm import run as command
-from tests.cli.in_process import error_of_command
-from tests.cli.pairhmm.command import Row, lines_of, status_of, view_of
+from tests.cli.pairhmm.command import Row, lines_of, rows_of, status_of
 from tests.cli.realign.command import haplotypes_of, make_example
 from tests.pairhmm.extension_oracle import Locus, flanks, likelihoods
 from tests.pairhmm.made_reads import random_reads, write_sam
@@ -268,12 +266,12 @@ def test_the_example(tmp_path: Path) -> None:
         locus.haplotypes[haplotype.name] = haplotype.bases
     with pysam.AlignmentFile(str(folder / "reads.bam")) as file:
         expected = expected_rows(list(file)[::90], list(loci.values()), fasta)
-    found = view_of(tmp_path, *files, "--reference", fasta)
+    found = rows_of(tmp_path, *files, "--reference", fasta)
     keys = {row.key for row in expected}
     assert len(keys) > 10
     assert_rows([row for row in found if row.key in keys], expected)
     # Half of the reads hang over the edge of their locus.
-    whole = view_of(tmp_path, *files, "--whole-reads")
+    whole = rows_of(tmp_path, *files, "--whole-reads")
     assert share_of_low(found) < 0.02
     assert share_of_low(whole) > 0.4
 
@@ -292,38 +290,12 @@ def test_real_reads(data_dir: Path, tmp_path: Path, sample: str) -> None:
     with pysam.AlignmentFile(str(bam)) as file:
         records = [record for number, record in enumerate(file) if number % 10 == 0]
     expected = expected_rows(records, loci, fasta)
-    found = view_of(tmp_path, bam, haplotypes, "--reference", fasta)
+    found = rows_of(tmp_path, bam, haplotypes, "--reference", fasta)
     keys = {row.key for row in expected}
     assert len(keys) > 10
     assert_rows([row for row in found if row.key in keys], expected)
-    whole = view_of(tmp_path, bam, haplotypes, "--whole-reads")
+    whole = rows_of(tmp_path, bam, haplotypes, "--whole-reads")
     assert [row.key for row in found] == [row.key for row in whole]
     medians = [np.median([row.likelihood for row in rows]) for rows in (found, whole)]
     assert medians[0] > -10
     assert medians[1] < -50
-
-
-ERRORS = {
-    "missing reference": ("one", "absent.fa", ["absent.fa: no such file"]),
-    "missing index": ("one", "no_index.fa", ["no_index.fa.fai is missing", "samtools faidx"]),
-    "contig of the reads only": ("one", "other.fa", ["other.fa: no contig 'chr'"]),
-    "contig of the reference only": ("other", "reference.fa", ["reads.bam", "no contig", "other"]),
-    "contig of neither": ("nowhere", "other.fa", ["reads.bam", "no contig 'nowhere'"]),
-    "locus beyond the contig": ("beyond", "reference.fa", ["chr:651-701 ends beyond the 700"]),
-}
-
-
-@pytest.mark.parametrize("case", ERRORS)
-def test_errors(made: Made, tmp_path: Path, capsys: pytest.CaptureFixture[str], case: str) -> None:
-    loci = {"one": "chr:101-104", "other": "other:1-4", "nowhere": "nowhere:1-4"}
-    haplotypes, reference, said = ERRORS[case]
-    (tmp_path / "h.fa").write_text(f">h {loci.get(haplotypes, 'chr:651-701')}\nACGT\n")
-    shutil.copy(made["reference.fa"], tmp_path / "no_index.fa")
-    (tmp_path / "other.fa").write_text(">other\nACGT\n")
-    pysam.faidx(str(tmp_path / "other.fa"))
-    fasta = made["reference.fa"] if reference == "reference.fa" else tmp_path / reference
-    files = made["reads.bam"], tmp_path / "h.fa", "--reference", fasta
-    assert status_of(*files, "-o", tmp_path / "out.tsv", "--device", "cpu", "-q") == 1
-    line = error_of_command("pairhmm", capsys)
-    assert all(part in line for part in said)
-    assert not (tmp_path / "out.tsv").exists()

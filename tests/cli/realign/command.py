@@ -5,7 +5,9 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pysam
 
@@ -17,8 +19,20 @@ COMMAND = [sys.executable, "-c", "from hapgpu.cli.app import main; main()", "rea
 
 
 def make_example(folder: Path) -> Path:
-    subprocess.run([sys.executable, str(EXAMPLE_SCRIPT), str(folder)], check=True)
+    """Write the files of the example, indexes after what they are of."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, content in _example().items():
+        (folder / name).write_bytes(content)
     return folder
+
+
+@cache
+def _example() -> dict[str, bytes]:
+    """Make the files, which are the same on every run; return them in the order of their times."""
+    with TemporaryDirectory() as folder:
+        subprocess.run([sys.executable, str(EXAMPLE_SCRIPT), folder], check=True)
+        files = sorted(Path(folder).iterdir(), key=lambda path: path.stat().st_mtime_ns)
+        return {path.name: path.read_bytes() for path in files}
 
 
 def status_of(*arguments: str | Path) -> int:

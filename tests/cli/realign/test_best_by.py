@@ -297,9 +297,7 @@ def test_threads_change_nothing(small: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("on_reference", [False, True])
-def test_reads_without_qualities(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], on_reference: bool
-) -> None:
+def test_reads_without_qualities(tmp_path: Path, on_reference: bool) -> None:
     """They are in the way only where there is a choice."""
     columns = placed_line(25, f"{len(READ)}M", READ, flat()).split("\t")
     columns[10] = "*"
@@ -312,16 +310,6 @@ def test_reads_without_qualities(
     arguments += ["--reference", reference] if on_reference else []
     alone = write_haplotypes(tmp_path, {"only": HAPLOTYPES["second"]}, LOCUS)
     assert status_of(sam, alone, *arguments) == 0
-    assert status_of(sam, write_haplotypes(tmp_path, HAPLOTYPES, LOCUS), *arguments) == 1
-    said = capsys.readouterr().err
-    assert len(said.splitlines()) == 1
-    assert all(part in said for part in ("reads.sam", "'read'", "no base qualities", "--best-by"))
-
-
-def test_an_unknown_choice(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    fasta = write_haplotypes(tmp_path, HAPLOTYPES)
-    assert status_of(tmp_path / "reads.sam", fasta, "--best-by", "luck") == 2
-    assert "'luck'" in capsys.readouterr().err
 
 
 @pytest.mark.gpu

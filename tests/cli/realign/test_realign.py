@@ -108,7 +108,10 @@ def example(example_folder: Path) -> Sample:
     return sample_of(*(example_folder / name for name in names), count=40)
 
 
-@pytest.fixture(scope="module", params=["example", "HG002", "NA12878"])
+@pytest.fixture(
+    scope="module",
+    params=["example", "HG002", pytest.param("NA12878", marks=pytest.mark.exhaustive)],
+)
 def sample(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Sample:
     if request.param == "example":
         return request.getfixturevalue("example")

@@ -16,7 +16,7 @@ import pytest
 
 from hapgpu.io.alignments.reader import open_reads
 from hapgpu.realign import run
-from tests.cli.realign.command import body, realign, records, sam_of, status_of
+from tests.cli.realign.command import body, realign, records, sam_of
 from tests.realign.made_pairs import MadePairs, make_pairs
 from tests.realign.move_oracle import apart_from_mates
 from tests.realign.realign_oracle import Record
@@ -287,17 +287,6 @@ def test_no_older_index_stays(made: MadePairs, tmp_path: Path) -> None:
     older.write_bytes(b"of an earlier file")
     to_bam(made, made.reads["sorted"], tmp_path, "--write-index")
     assert sorted(tmp_path.iterdir()) == [out, tmp_path / "out.bam.csi"]
-
-
-def test_index_and_statistics_are_two_files(
-    made: MadePairs, tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
-    given = (made.reads["sorted"], made.haplotypes, "--reference", made.reference)
-    index = tmp_path / "out.bam.csi"
-    options = ("-o", tmp_path / "out.bam", "--write-index", "--json", index)
-    assert status_of(*given, *options) == 2
-    assert str(index) in capfd.readouterr().err
-    assert not list(tmp_path.iterdir())
 
 
 def test_index_beside_unsorted_header(made: MadePairs, tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ import zlib
 from random import Random
 from typing import Any, Final
 
-from tests.fuzz.fields import Document, Field, Record, joined
+from tests.fuzz.inputs.fields import Document, Field, Record, joined
 
 _PRELUDE: Final = struct.Struct("<8sIII")
 _ALIGNMENT: Final = 64

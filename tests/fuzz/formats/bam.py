@@ -6,7 +6,8 @@ import re
 from random import Random
 from typing import Final
 
-from tests.fuzz.fields import (
+from tests.fuzz.formats.framing import bgzf, inflated
+from tests.fuzz.inputs.fields import (
     Cursor,
     Document,
     Field,
@@ -16,7 +17,6 @@ from tests.fuzz.fields import (
     size_of,
     with_roles,
 )
-from tests.fuzz.formats.framing import bgzf, inflated
 
 _TAG_INTEGERS: Final = {b"c": "b", b"C": "B", b"s": "h", b"S": "H", b"i": "i", b"I": "I"}
 _HEADER_TOKEN: Final = re.compile(rb"[0-9]+|[A-Za-z_]+|[\s\S]")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from random import Random
 
-from tests.fuzz.fields import Cursor, Document, Record, joined, with_roles
 from tests.fuzz.formats.framing import bgzf, inflated
+from tests.fuzz.inputs.fields import Cursor, Document, Record, joined, with_roles
 
 
 def split(data: bytes) -> Document:

@@ -7,8 +7,8 @@ import re
 from random import Random
 from typing import Final
 
-from tests.fuzz.fields import Cursor, Document, Field, Record, joined, size_of, with_roles
 from tests.fuzz.formats.framing import bgzf, inflated
+from tests.fuzz.inputs.fields import Cursor, Document, Field, Record, joined, size_of, with_roles
 
 _WIDTHS: Final = {1: 1, 2: 2, 3: 4, 5: 4, 7: 1}
 _CODES: Final = {1: "b", 2: "h", 3: "i"}

@@ -5,9 +5,9 @@ from __future__ import annotations
 import gzip
 from random import Random
 
-from tests.fuzz.fields import Document
 from tests.fuzz.formats import text
 from tests.fuzz.formats.framing import inflated
+from tests.fuzz.inputs.fields import Document
 
 
 def split(data: bytes) -> Document:

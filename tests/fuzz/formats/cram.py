@@ -7,7 +7,7 @@ import zlib
 from random import Random
 from typing import Final
 
-from tests.fuzz.fields import Cursor, Document, Field, Record, joined
+from tests.fuzz.inputs.fields import Cursor, Document, Field, Record, joined
 
 _DEFINITION_BYTES: Final = 26
 _RAW, _GZIP = 0, 1

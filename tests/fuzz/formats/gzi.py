@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from random import Random
 
-from tests.fuzz.fields import Cursor, Document, joined, with_roles
+from tests.fuzz.inputs.fields import Cursor, Document, joined, with_roles
 
 
 def split(data: bytes) -> Document:

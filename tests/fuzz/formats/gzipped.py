@@ -6,8 +6,8 @@ import zlib
 from random import Random
 from typing import Final
 
-from tests.fuzz.fields import Cursor, Document, Field, Record, joined, size_of, with_roles
 from tests.fuzz.formats.framing import EOF_BLOCK
+from tests.fuzz.inputs.fields import Cursor, Document, Field, Record, joined, size_of, with_roles
 
 _EXTRA: Final = 4
 

@@ -8,8 +8,8 @@ from io import BytesIO
 from random import Random
 from typing import Final
 
-from tests.fuzz.fields import Document, Field, Record, joined
 from tests.fuzz.formats import text
+from tests.fuzz.inputs.fields import Document, Field, Record, joined
 
 _MAGIC: Final = b"\x93NUMPY"
 _HEAD: Final = struct.Struct("<6sBBH")

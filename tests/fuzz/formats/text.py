@@ -7,7 +7,7 @@ from collections.abc import Callable
 from random import Random
 from typing import Final
 
-from tests.fuzz.fields import Document, Field, joined
+from tests.fuzz.inputs.fields import Document, Field, joined
 
 _TOKEN: Final = re.compile(rb"[0-9]+|[A-Za-z_]+|\r?\n|[\s\S]")
 

@@ -43,7 +43,7 @@ class World:
 
     def __init__(self, folder: Path) -> None:
         random = Random(5)  # noqa: S311  (the same data on every run)
-        self.contigs = {n: "".join(random.phase_groups("ACGT", k=k)) for n, k in LENGTHS.items()}
+        self.contigs = {n: "".join(random.choices("ACGT", k=k)) for n, k in LENGTHS.items()}
         self.reference = folder / "reference.fa"
         self.reference.write_text("".join(f">{n}\n{b.lower()}\n" for n, b in self.contigs.items()))
         pysam.faidx(str(self.reference))

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import chain
 from typing import Any
 
 import numpy as np
 import pytest
 
 from hapgpu.errors import DeviceError
+from hapgpu.io.fastx.limits import LONG_READS
 from hapgpu.io.fastx.read_block import ReadBlock
+from hapgpu.io.fastx.text_block import TextBlock
 from hapgpu.runtime.devices import CudaDevice
 
 GPU = CudaDevice(0, "stand-in")
@@ -24,20 +25,27 @@ def block_of(records: Sequence[bytes]) -> ReadBlock:
 
 
 def in_parts_of(max_bytes: int, monkeypatch: pytest.MonkeyPatch, block: ReadBlock) -> Parts:
-    """Do what fails for more bytes; return the first record and the text of each part done."""
+    """Compute what fails for more bytes; return the first record and the text of each part."""
     cupy: Any = pytest.importorskip("cupy")
     from hapgpu.io.fastx import blocks_cuda  # noqa: PLC0415  (imports CuPy)
 
-    def do(part: ReadBlock) -> Parts:
-        if part.text.size > max_bytes:
-            raise cupy.cuda.memory.OutOfMemoryError(1, 1)
-        return [(part.first, part.text.tobytes())]
+    parts = []
 
-    def join(parts: Sequence[Parts]) -> Parts:
-        return list(chain.from_iterable(parts))
+    class StandIn(blocks_cuda.GpuWorker):
+        def _text_of(self, *_: object) -> TextBlock:
+            raise NotImplementedError
+
+        def _computed(self, block: ReadBlock) -> TextBlock:
+            if block.text.size > max_bytes:
+                raise cupy.cuda.memory.OutOfMemoryError(1, 1)
+            parts.append((block.first, block.text.tobytes()))
+            return TextBlock(block.text, {"reads": int((block.text == ord(">")).sum())})
 
     monkeypatch.setattr(blocks_cuda, "_release", lambda _: None)
-    return blocks_cuda.in_parts(block, GPU, do, join)
+    whole = StandIn(GPU, LONG_READS)(block)
+    assert whole.text.tobytes() == block.text.tobytes()
+    assert whole.counts == {"reads": len(RECORDS)}
+    return parts
 
 
 @pytest.mark.parametrize("max_bytes", [len(RECORDS[-1]), 60, 100, 1000])

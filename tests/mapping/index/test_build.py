@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from hapgpu.errors import DeviceError, InputError
 from hapgpu.mapping.index import build, bwt, encoding, prefix_doubling, suffix_array
 from hapgpu.mapping.index.build import build_index
-from hapgpu.mapping.index.files import save_index
+from hapgpu.mapping.index.files import FM_INDEX_FILE
 from hapgpu.mapping.index.fm_index import FMIndexArrays
 from hapgpu.runtime.devices import CpuDevice, CudaDevice
 from tests.mapping.index_oracle import (
@@ -194,7 +194,7 @@ def test_reference_with_too_many_bases(tmp_path: Path, monkeypatch: pytest.Monke
 def test_contig_name_that_sam_does_not_allow(tmp_path: Path) -> None:
     fasta = tmp_path / "named.fa"
     fasta.write_text(">fine\nACGT\n>a,b\nACGT\n", encoding="ascii")
-    with pytest.raises(InputError, match=r"named\.fa: contig 'a,b': a name that SAM does not allow"):
+    with pytest.raises(InputError, match=r"named\.fa: contig 'a,b': .*SAM does not allow"):
         build_index(fasta, CpuDevice())
 
 
@@ -237,7 +237,7 @@ def test_gpu_and_cpu_make_the_same_file_of_ecoli(
     ecoli: Path, tmp_path: Path, low_memory: bool
 ) -> None:
     for name, device in (("gpu.hgx", CudaDevice(0)), ("cpu.hgx", CpuDevice())):
-        save_index(build_index(ecoli, device, low_memory=low_memory), tmp_path / name)
+        FM_INDEX_FILE.save(build_index(ecoli, device, low_memory=low_memory), tmp_path / name)
     assert (tmp_path / "gpu.hgx").read_bytes() == (tmp_path / "cpu.hgx").read_bytes()
 
 

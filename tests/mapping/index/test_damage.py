@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hapgpu.errors import InputError
-from hapgpu.mapping.index.files import load_index, save_index
+from hapgpu.mapping.index.files import FM_INDEX_FILE
 from hapgpu.mapping.index.fm_index import FMIndexArrays
 from hapgpu.mapping.search import cpu
 from hapgpu.mapping.search.hits import SearchOptions
@@ -34,8 +34,8 @@ REFERENCE = {"offsets", "planes", "others"}
 
 
 def reloaded(index: FMIndexArrays, folder: Path) -> FMIndexArrays:
-    save_index(index, folder / "made.hgx")
-    return load_index(folder / "made.hgx")
+    FM_INDEX_FILE.save(index, folder / "made.hgx")
+    return FM_INDEX_FILE.load(folder / "made.hgx")
 
 
 def hits_of(index: FMIndexArrays) -> list[set[int]]:

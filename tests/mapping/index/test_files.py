@@ -18,12 +18,7 @@ from hapgpu.errors import InputError, OutputError
 from hapgpu.io.array_files import array_file
 from hapgpu.mapping.index import files
 from hapgpu.mapping.index.build import build_index
-from hapgpu.mapping.index.files import (
-    check_index_belongs,
-    default_index_path,
-    load_index,
-    save_index,
-)
+from hapgpu.mapping.index.files import FM_INDEX_FILE, default_index_path, index_command
 from hapgpu.runtime.devices import CpuDevice
 from tests.mapping.index_oracle import REFERENCES, assert_same, index_of, write_fasta
 
@@ -39,7 +34,7 @@ def fasta(tmp_path: Path) -> Path:
 @pytest.fixture(params=[False, True], ids=["full", "low memory"])
 def saved(request: pytest.FixtureRequest, fasta: Path) -> Path:
     path = default_index_path(fasta)
-    save_index(build_index(fasta, CpuDevice(), low_memory=request.param), path)
+    FM_INDEX_FILE.save(build_index(fasta, CpuDevice(), low_memory=request.param), path)
     return path
 
 
@@ -65,7 +60,7 @@ def with_header(content: bytes, header: object) -> bytes:
 def refusal(path: Path, content: bytes) -> str:
     path.write_bytes(content)
     with pytest.raises(InputError) as caught:
-        load_index(path)
+        FM_INDEX_FILE.load(path)
     message = str(caught.value)
     assert message.startswith(f"{path}: ")
     assert "\n" not in message
@@ -79,12 +74,12 @@ def test_round_trip(
 ) -> None:
     index = index_of(contigs, low_memory=low_memory)
     path = tmp_path_factory.mktemp("index") / "made.hgx"
-    save_index(index, path)
-    assert_same(load_index(path), index)
+    FM_INDEX_FILE.save(index, path)
+    assert_same(FM_INDEX_FILE.load(path), index)
 
 
 def test_loaded_arrays_are_aligned_and_read_only(saved: Path) -> None:
-    index = load_index(saved)
+    index = FM_INDEX_FILE.load(saved)
     arrays = [index.contigs.offsets, index.bases.planes, index.occurrences, index.jump]
     for array in arrays:
         assert array.ctypes.data % 64 == 0
@@ -96,8 +91,8 @@ def test_arrays_in_several_pieces(
 ) -> None:
     monkeypatch.setattr(array_file, "PIECE_BYTES", 100)
     index, path = build_index(fasta, CpuDevice()), tmp_path / "pieces.hgx"
-    save_index(index, path)
-    assert_same(load_index(path), index)
+    FM_INDEX_FILE.save(index, path)
+    assert_same(FM_INDEX_FILE.load(path), index)
     content = bytearray(path.read_bytes())
     content[data_start(content) + header_of(content)["arrays"][-1]["offset"] + 150] ^= 1
     assert "checksum of its suffixes" in refusal(path, content)
@@ -105,7 +100,7 @@ def test_arrays_in_several_pieces(
 
 def test_the_same_fasta_gives_the_same_bytes(fasta: Path, tmp_path: Path) -> None:
     for name in ("first.hgx", "second.hgx"):
-        save_index(build_index(fasta, CpuDevice()), tmp_path / name)
+        FM_INDEX_FILE.save(build_index(fasta, CpuDevice()), tmp_path / name)
     assert (tmp_path / "first.hgx").read_bytes() == (tmp_path / "second.hgx").read_bytes()
 
 
@@ -204,14 +199,14 @@ def test_arrays_that_do_not_fit(fasta: Path, tmp_path: Path) -> None:
     index, path = build_index(fasta, CpuDevice()), tmp_path / "mixed.hgx"
     other = index_of(["ACGT" * 100])
     for field in ("contigs", "bases", "occurrences", "suffixes"):
-        save_index(replace(index, **{field: getattr(other, field)}), path)
+        FM_INDEX_FILE.save(replace(index, **{field: getattr(other, field)}), path)
         assert "do not fit" in refusal(path, path.read_bytes())
 
 
 def test_missing(tmp_path: Path) -> None:
     path = tmp_path / "none.fa.hgx"
     with pytest.raises(InputError, match=r"none\.fa\.hgx: no such file; run: hapgpu index REF\.fa"):
-        load_index(path)
+        FM_INDEX_FILE.load(path)
 
 
 def test_the_command_names_an_index_that_lies_elsewhere(tmp_path: Path) -> None:
@@ -225,7 +220,7 @@ def test_default_path(name: str) -> None:
 
 
 def test_index_belongs_to_its_fasta(saved: Path, fasta: Path) -> None:
-    check_index_belongs(load_index(saved), saved, fasta)
+    FM_INDEX_FILE.load_for(fasta, saved, index_command(fasta, saved))
 
 
 @pytest.mark.parametrize("change", ["size", "letter"])
@@ -233,7 +228,7 @@ def test_fasta_that_has_changed(saved: Path, fasta: Path, change: str) -> None:
     text = fasta.read_text(encoding="ascii")
     fasta.write_text(f"{text}A\n" if change == "size" else text.replace("R", "N", 1), "ascii")
     with pytest.raises(InputError) as caught:
-        check_index_belongs(load_index(saved), saved, fasta)
+        FM_INDEX_FILE.load_for(fasta, saved, index_command(fasta, saved))
     assert str(caught.value) == (
         f"{saved}: does not match {fasta} (another file, or changed since);"
         f" run: hapgpu index {fasta}"
@@ -243,16 +238,16 @@ def test_fasta_that_has_changed(saved: Path, fasta: Path, change: str) -> None:
 def test_index_of_another_fasta(saved: Path, tmp_path: Path) -> None:
     other = write_fasta(tmp_path / "other.fa", ["ACGT"])
     with pytest.raises(InputError, match=rf"run: hapgpu index {other} -o {saved}$"):
-        check_index_belongs(load_index(saved), saved, other)
+        FM_INDEX_FILE.load_for(other, saved, index_command(other, saved))
 
 
 def test_folder_that_does_not_exist(tmp_path: Path) -> None:
     with pytest.raises(OutputError, match="cannot be written"):
-        save_index(index_of(["ACGT"]), tmp_path / "none" / "made.hgx")
+        FM_INDEX_FILE.save(index_of(["ACGT"]), tmp_path / "none" / "made.hgx")
 
 
 def test_an_index_in_use_outlives_its_file(saved: Path) -> None:
-    index = load_index(saved)
+    index = FM_INDEX_FILE.load(saved)
     expected = np.array(index.jump)
-    save_index(index_of(["GATTACA"]), saved)
+    FM_INDEX_FILE.save(index_of(["GATTACA"]), saved)
     np.testing.assert_array_equal(index.jump, expected)

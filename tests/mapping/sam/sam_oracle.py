@@ -137,8 +137,8 @@ def counts(case: Case, options: SamOptions) -> dict[str, int]:
         "mapped": sum(bool(hits) for hits in told),
         "hits": sum(map(len, told)),
         "records": len(sam_lines(case, options)),
-        "cut": 0 if most is None else sum(len(hits) > most for hits in told),
-        "short": sum(len(read.bases) < MIN_READ_BASES for read in case.reads),
+        "reads_over_max_hits": 0 if most is None else sum(len(hits) > most for hits in told),
+        "too_short": sum(len(read.bases) < MIN_READ_BASES for read in case.reads),
     }
 
 

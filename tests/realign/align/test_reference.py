@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from hapgpu.errors import InputError
 from hapgpu.realign.align.reference import Alignment, align_reference
 from hapgpu.realign.scoring import PRESETS, Overhang, Scoring
+from tests.realign import compiled_aligner
 from tests.realign.align.gatk_aligner_cases import (
     CASES,
     FLANKED,
@@ -252,6 +253,15 @@ def test_a_common_divisor_changes_nothing(
     score, *alignment = align(reference, query, scoring.divided(), overhang)
     expected = [score * scoring.divisor, *alignment]
     assert list(align(reference, query, scoring, overhang)) == expected
+
+
+@settings(max_examples=300)
+@given(SHORT, SHORT, ANY_SCORING, OVERHANGS)
+def test_the_compiled_recurrence_of_the_oracles(
+    reference: str, query: str, scoring: Scoring, overhang: Overhang
+) -> None:
+    found = compiled_aligner.align(reference.encode(), query.encode(), scoring, overhang)
+    assert found == align(reference, query, scoring, overhang)
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.name}-{case.overhang.name}")

@@ -13,12 +13,12 @@ from hapgpu.arrays.batches import AlignmentBatch, PairBatch
 from hapgpu.arrays.ragged import Ragged
 from hapgpu.cigar.encoding import cigar_strings, parse_cigar
 from hapgpu.errors import InputError
-from hapgpu.realign.align.reference import align_reference
 from hapgpu.realign.api import haplotype_cigar, realign_to_reference
 from hapgpu.realign.projection.haplotype_cigars import align_haplotypes, pad_pairs
 from hapgpu.realign.projection.project import PlacedHaplotypes, project_alignments
 from hapgpu.realign.scoring import PRESETS, Overhang
 from tests.realign import gatk_projection as gatk
+from tests.realign.compiled_aligner import align
 
 OVERHANGS = {"softclip": Overhang.SOFTCLIP, "indel": Overhang.INDEL}
 
@@ -285,7 +285,7 @@ def test_haplotype_cigars_as_gatk(data: st.DataObject) -> None:
     scoring = PRESETS["haplotype-to-reference"]
     for strategy in Overhang:
         alignments = [
-            align_reference(reference.tobytes(), query.tobytes(), scoring, strategy)
+            align(reference.tobytes(), query.tobytes(), scoring, strategy)
             for reference, query in zip(padded.references, padded.queries, strict=True)
         ]
         cigars, ok = align_haplotypes(

@@ -15,6 +15,7 @@ from cupy.cuda import nvrtc
 
 from hapgpu.errors import DeviceError
 from hapgpu.realign.align.cuda import MAX_COLUMNS, ScoreType, kernel_for
+from hapgpu.runtime.gpu import compiler
 from hapgpu.runtime.gpu import launch as gpu_launch
 from hapgpu.runtime.gpu.compiler import (
     compile_kernel,
@@ -124,7 +125,7 @@ def sources(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Put an empty folder in place of `cuda/`."""
     folder = tmp_path / "sources"
     folder.mkdir()
-    monkeypatch.setattr(gpu_launch, "source_directory", lambda: folder)
+    monkeypatch.setattr(compiler, "source_directory", lambda: folder)
     return folder
 
 
@@ -344,4 +345,4 @@ def test_a_damaged_cache_on_a_gpu(cache: Path, length: int) -> None:
 
 def test_usage_without_a_report_is_an_error() -> None:
     with pytest.raises(DeviceError, match="did not report"):
-        usage(gpu_launch.Compiled(b"", "k", "no such line"))
+        usage(compiler.Compiled(b"", "k", "no such line"))

@@ -14,11 +14,11 @@ import pysam
 import pysam.bcftools
 
 from hapgpu.chaining.index.build import build_index as build_minimizers
-from hapgpu.chaining.index.files import default_index_path, save_index
+from hapgpu.chaining.index.files import MINIMIZER_FILE, default_index_path
 from hapgpu.chaining.options import SketchOptions
 from hapgpu.mapping.api import FMIndex
-from tests.fuzz.corpus_text import BATCHES, BEDS, REGIONS, fastq, haplotypes, sam, vcf
 from tests.fuzz.formats.framing import EOF_BLOCK, bgzf_block
+from tests.fuzz.inputs.corpus_text import BATCHES, BEDS, REGIONS, fastq, haplotypes, sam, vcf
 
 _LETTERS: Final = "ACGT"
 
@@ -157,7 +157,7 @@ def _indexes(folder: Path, reference: Path) -> dict[str, list[bytes]]:
     minimizers = []
     for sketch in (SketchOptions(), SketchOptions(5, 3, is_hpc=True)):
         index = build_minimizers(reference, sketch, 1)
-        save_index(index, default_index_path(reference, sketch))
+        MINIMIZER_FILE.save(index, default_index_path(reference, sketch))
         minimizers.append(default_index_path(reference, sketch).read_bytes())
     return {"hgx": [full, low], "hgm": minimizers}
 

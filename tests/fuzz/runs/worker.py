@@ -9,12 +9,12 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from tests.fuzz.corpus import Corpus, load_corpus
-from tests.fuzz.execution import Bench
-from tests.fuzz.findings import Findings
+from tests.fuzz.inputs.corpus import Corpus, load_corpus
 from tests.fuzz.place import Place
-from tests.fuzz.schedule import Schedule
-from tests.fuzz.state import ACCEPTED, FAULTY, REFUSED, State
+from tests.fuzz.runs.execution import Bench
+from tests.fuzz.runs.findings import Findings
+from tests.fuzz.runs.schedule import Schedule
+from tests.fuzz.runs.state import ACCEPTED, FAULTY, REFUSED, State
 
 
 class Worker:
@@ -50,7 +50,7 @@ class Worker:
 
 
 def main(job: dict[str, Any]) -> None:
-    """Work on a job as `tests.fuzz.campaign` gives it."""
+    """Work on a job as `tests.fuzz.runs.campaign` gives it."""
     faulthandler.enable()
     schedule = Schedule(tuple(job["targets"]), job["seed"], job["worker"], job["workers"])
     state = State(Path(job["state"]), len(schedule.targets))

@@ -8,7 +8,7 @@ from dataclasses import replace
 from random import Random
 from typing import Final
 
-from tests.fuzz.fields import INTEGERS, Document, Field, Record
+from tests.fuzz.inputs.fields import INTEGERS, Document, Field, Record
 
 _EDGES: Final = sorted(
     {sign * ((1 << bits) + more) for bits in (0, 7, 8, 15, 16, 24, 28, 29, 30, 31, 32, 40, 62, 63)

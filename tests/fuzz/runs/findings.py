@@ -7,7 +7,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Final
 
-from tests.fuzz.execution import Fault
+from tests.fuzz.runs.execution import Fault
 
 _MAX_KEPT: Final = 3
 _NAME: Final = re.compile(r"(?P<target>[a-z-]+)-(?P<seed>[0-9]+)\.input")

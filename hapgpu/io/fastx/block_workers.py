@@ -1,18 +1,49 @@
-"""Settings to read blocks of reads and write their results."""
+"""Workers that turn blocks of reads into text, and the transfer of blocks to them."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from hapgpu.io.fastx.read_block import ReadBlock
 from hapgpu.io.fastx.read_blocks import Allocate
+from hapgpu.io.fastx.text_block import TextBlock
 from hapgpu.runtime.devices import CudaDevice, Device
 
+BlockWorker: TypeAlias = Callable[[ReadBlock], TextBlock]
+"""Raises InputError if a record is malformed; the message names the file and the record."""
 _MAX_COPYING_THREADS: Final = 8  # more threads hardly copy faster
+
+
+def workers_for(
+    devices: Sequence[Device],
+    on_cpu: Callable[[], BlockWorker],
+    on_gpu: Callable[[CudaDevice], BlockWorker],
+    *,
+    per_gpu: int,
+) -> list[BlockWorker]:
+    """Return a worker for each computing thread: one per CPU thread, `per_gpu` per GPU.
+
+    Parameters
+    ----------
+    devices
+        CPUs and GPUs to use.
+    on_cpu, on_gpu
+        Make the worker of a device; the threads of a GPU share it.
+    per_gpu
+        Threads per GPU.
+    """
+    workers: list[BlockWorker] = []
+    for device in devices:
+        if isinstance(device, CudaDevice):
+            workers += [on_gpu(device)] * per_gpu
+        else:
+            workers += [on_cpu()] * device.threads
+    return workers
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,9 +19,9 @@ from hapgpu.cli.terminal.messages import explain
 from hapgpu.errors import HapgpuError
 from hapgpu.io.alignments.samtools import convert as samtools_convert
 from hapgpu.io.array_files import array_file
-from tests.fuzz.corpus import Corpus
-from tests.fuzz.fields import Document
-from tests.fuzz.mutation import any_of, damaged, mutate
+from tests.fuzz.inputs.corpus import Corpus
+from tests.fuzz.inputs.fields import Document
+from tests.fuzz.inputs.mutation import any_of, damaged, mutate
 from tests.fuzz.place import Place
 from tests.fuzz.stand_ins import ForkedScript, SerialExecutor
 from tests.fuzz.targets import TARGETS, Target, documents

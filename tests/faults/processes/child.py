@@ -20,7 +20,7 @@ from typing import Any, NoReturn, Self
 from hapgpu.cli.app import main
 from hapgpu.cli.command_line import COMMANDS, command_module
 from tests.cli.in_process import status_of_command
-from tests.faults.running import Done, standard_stream
+from tests.faults.processes.running import Done, standard_stream
 
 CLOSED, CLOSED_PIPE = "closed", "closed pipe"
 _MODES = (os.O_RDONLY, os.O_WRONLY | os.O_CREAT, os.O_WRONLY | os.O_CREAT)
@@ -36,7 +36,7 @@ class Children:
     """
 
     def __init__(self, warm_up: Sequence[Sequence[str]], folder: Path) -> None:
-        command = [sys.executable, "-m", "tests.faults.child", json.dumps(warm_up)]
+        command = [sys.executable, "-m", "tests.faults.processes.child", json.dumps(warm_up)]
         pipe = subprocess.PIPE
         environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
         self._server = subprocess.Popen(

@@ -17,11 +17,11 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from tests.fuzz.corpus import make_corpus, save_corpus
-from tests.fuzz.execution import Bench, Fault
-from tests.fuzz.findings import Findings
-from tests.fuzz.schedule import Schedule
-from tests.fuzz.state import FAULTY, State
+from tests.fuzz.inputs.corpus import make_corpus, save_corpus
+from tests.fuzz.runs.execution import Bench, Fault
+from tests.fuzz.runs.findings import Findings
+from tests.fuzz.runs.schedule import Schedule
+from tests.fuzz.runs.state import FAULTY, State
 
 _HANG_SECONDS: Final = 60.0
 _POLL_SECONDS: Final = 0.2
@@ -80,7 +80,7 @@ class _Watched:
         self._process = self._start()
 
     def _start(self) -> subprocess.Popen[bytes]:
-        command = [sys.executable, "-m", "tests.fuzz.worker", json.dumps(self._job)]
+        command = [sys.executable, "-m", "tests.fuzz.runs.worker", json.dumps(self._job)]
         with self._log.open("wb") as log:
             return subprocess.Popen(
                 command,
@@ -146,7 +146,7 @@ def run(
     Returns
     -------
     tuple
-        int64[t, 5] of the targets, see `tests.fuzz.state`, and seconds.
+        int64[t, 5] of the targets, see `tests.fuzz.runs.state`, and seconds.
     """
     (folder / "corpus").mkdir()
     corpus = make_corpus(folder / "corpus")

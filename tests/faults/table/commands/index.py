@@ -1,0 +1,47 @@
+"""What `hapgpu index` refuses, and `hapgpu map` and `hapgpu chain` of the same references."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from tests.faults.table.messages import NO_FILE, NOT_FASTA
+from tests.faults.table.row import row
+
+_INDEX = "index index_minimizers"
+_ALL = f"{_INDEX} map chain"
+_MINIMIZERS = "this is for minimizers: add --minimizers"
+_ON_CPU = "minimizers are found on the CPU"
+
+ROWS: Final = [
+    row("empty", _INDEX, "reference=empty.fa", 1, "^empty.fa"),
+    row("no_header", _INDEX, "reference=no_header.fa", 1, "^no_header.fa ... >"),
+    row(
+        "not_fasta",
+        "index_minimizers chain",
+        "reference=no_header.fa",
+        1,
+        f"no_header.fa ... {NOT_FASTA}",
+    ),
+    row("no_name", _INDEX, "reference=no_name.fa", 1, "^no_name.fa ... name"),
+    row("no_sequence", "index", "reference=no_sequence.fa", 1, "^no_sequence.fa ... one"),
+    row("name_twice", _ALL, "reference=twice.fa", 1, "^twice.fa ... 'one'"),
+    row("no_letter", _ALL, "reference=star.fa", 1, "^star.fa ... '*'"),
+    row("cut_gzip", _INDEX, "reference=cut.fa.gz", 1, "^cut.fa.gz ... cut short"),
+    row(
+        "name_that_sam_refuses", "index", "reference=comma.fa", 1, "^comma.fa ... 'a,b' ... rename"
+    ),
+    row("absent", "index_minimizers", "reference=absent.fa", 1, f"absent.fa: {NO_FILE}"),
+    *(
+        row("of_minimizers", "index", change, 2, f"{options}: {_MINIMIZERS}")
+        for change, options in (
+            ("-x map-ont", "-x"),
+            ("-k 15 -H", "-k -H"),
+            ("-w 10", "-w"),
+            ("-t 1", "-t"),
+        )
+    ),
+    row("not_of_minimizers", "index_minimizers", "--low-memory", 2, f"--low-memory: {_ON_CPU}"),
+    row("not_of_minimizers", "index_minimizers", "--device cuda", 2, f"--device cuda: {_ON_CPU}"),
+    row("preset", "index_minimizers", "-x sr", 2, "-x sr: "),
+    row("k", "index_minimizers", "-k 29", 2, "than or equal to 28"),
+]

@@ -1,0 +1,66 @@
+"""What `hapgpu map` refuses, and `hapgpu chain` of the same reads."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from tests.faults.made.odd_files import READS
+from tests.faults.table.messages import MAKE_INDEX, MAKE_MINIMIZERS, RECORD_51
+from tests.faults.table.row import row, values
+
+_ALL = "map map_index chain"
+
+ROWS: Final = [
+    # Reads.
+    *(
+        row(name, _ALL, f"reads=good.fq {name}.fq", 1, f"{name}.fq ... {RECORD_51}")
+        for name in READS
+    ),
+    row("digit", "chain", "reads=good.fq digit.fq", 1, f"digit.fq ... {RECORD_51}"),
+    row("late", _ALL, "reads=good.fq late.fq", 1, "late.fq ... record 60001"),
+    row("cut_bgzip", _ALL, "reads=cut.fq.bgz", 1, "cut.fq.bgz ... truncated"),
+    row("bam", "chain", "reads=no_reads.bam", 1, "no_reads.bam looks like BAM ... samtools fastq"),
+    # Indexes.
+    row("stale_index", "map", "reference=stale.fa", 1, f"stale.fa.hgx ... {MAKE_INDEX} stale.fa"),
+    row(
+        "stale_index",
+        "chain",
+        "reference=stale.fa",
+        1,
+        f"stale.fa.k15w10.hgm ... {MAKE_MINIMIZERS} stale.fa",
+    ),
+    row(
+        "foreign_index",
+        "chain",
+        "reference=foreign.fa",
+        1,
+        f"foreign.fa ... {MAKE_MINIMIZERS} foreign.fa",
+    ),
+    row(
+        "foreign_index",
+        "map_index",
+        "index=foreign.fa.hgx",
+        1,
+        f"foreign.fa.hgx ... reference.fa ... {MAKE_INDEX}",
+    ),
+    # The command that is advised replaces no other file.
+    row(
+        "reads_as_index",
+        "map_index",
+        "reads=good.fq index=good.fq",
+        1,
+        f"; run: {MAKE_INDEX} REF.fa$",
+    ),
+    row("reference_as_index", "map_index", "index=reference.fa", 1, f"; run: {MAKE_INDEX} REF.fa$"),
+    row(
+        "no_index", "map_index", "index=absent.hgx", 1, f"; run: {MAKE_INDEX} REF.fa -o absent.hgx$"
+    ),
+    # Read groups.
+    row("rg_without_id", "map*", r"--rg '@RG\tSM:a'", 2, "ID:"),
+    row("no_rg", "map*", "--rg run1", 2, "'run1' ... @RG"),
+    row("field_of_rg", "map*", r"--rg '@RG\tID:a\tb'", 2, "'b'"),
+    row("field_of_rg_twice", "map*", r"--rg '@RG\tID:a\tID:b'", 2, "twice"),
+    # Options.
+    values("--errors", "map", ["2", "-1"]),
+    values("--max-hits", "map", ["0"]),
+]

@@ -1,0 +1,30 @@
+"""Words of messages that several rows have."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from tests.faults.made.odd_files import CONTIG
+
+IS_INPUT: Final = "is also an input"
+IS_OUTPUT: Final = "is also an output"
+NOT_WRITTEN: Final = "cannot write {about}"
+NO_FOLDER: Final = "there is no folder"
+NO_FILE: Final = "no such file"
+NOT_FASTA: Final = "not FASTA"
+FOUND_INSTEAD: Final = f"found '{CONTIG}' instead"
+NO_QUALITIES: Final = "no base qualities"
+RECORD_51: Final = "record 51"
+
+STDIN_ONCE: Final = "standard input (-) can be read only once"
+NO_STDIN: Final = "cannot be standard input (-); give a file"
+MISSING_ARGUMENT: Final = "Missing argument"
+READS_NEEDED: Final = "a reference and reads are needed"
+GIVEN_TWICE: Final = "is given twice"
+
+FAIDX: Final = "samtools faidx"
+SAMTOOLS_INDEX: Final = "samtools index"
+SAMTOOLS_SORT: Final = "samtools sort"
+BCFTOOLS_SORT: Final = "bcftools sort"
+MAKE_INDEX: Final = "hapgpu index"
+MAKE_MINIMIZERS: Final = "hapgpu index --minimizers"

@@ -1,0 +1,140 @@
+"""Options that every command refuses, or every command that has them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+import cupy
+
+from tests.faults.commands import COMMANDS, Command
+from tests.faults.table.messages import (
+    FOUND_INSTEAD,
+    MISSING_ARGUMENT,
+    NO_STDIN,
+    READS_NEEDED,
+    STDIN_ONCE,
+)
+from tests.faults.table.row import Attempt, Cell, Fault, line, row, values
+
+_WITH_THREADS = " ".join(command.name for command in COMMANDS if "-t" in command.resources)
+_WITH_DEVICE = " ".join(command.name for command in COMMANDS if "--device" in command.resources)
+_READ_FLAGS = "realign* pairhmm pairhmm_reference"
+_FORMATS = "realign* map*"
+_GPU_MEMORY = "realign* pairhmm* genotype* map* chain*"
+
+
+def _cells(keeps: Callable[[Command], bool] = lambda _: True) -> list[Cell]:
+    return [(command, "") for command in COMMANDS if keeps(command)]
+
+
+def _added(*words: str) -> Callable[[Attempt], None]:
+    return lambda attempt: attempt.options.extend(words)
+
+
+def _nothing_else(attempt: Attempt) -> None:
+    attempt.line = [attempt.command.subcommand]
+
+
+def _selects(what: str) -> list[Cell]:
+    """Return commands whose regions choose `reads` or `sites`."""
+    return _cells(lambda command: command.selects == what)
+
+
+ROWS: Final = [
+    Fault("no_arguments", _cells(), 2, "", _nothing_else, changes=False),
+    Fault("unknown", _cells(), 2, "--nonsense", _added("--nonsense"), changes=False),
+    Fault("no_value", _cells(), 2, "--json", _added("--json"), changes=False),
+    Fault(
+        "surplus",
+        _cells(),
+        2,
+        ("surplus", "--nonsense"),
+        _added("surplus", "surplus", "surplus", "--nonsense"),
+        changes=False,
+    ),
+    values("-t", _WITH_THREADS, ["0", "-1", "many"]),
+    Fault(
+        "countless_threads",
+        _cells(lambda c: "-t" in c.resources),
+        2,
+        "-t",
+        _added("-t", "99999999999999999999"),
+        changes=False,
+        # So that a run that starts them all does not take the machine along.
+        limits={"RLIMIT_AS": 4 << 30, "RLIMIT_CPU": 20},
+    ),
+    values(
+        "--device",
+        _WITH_DEVICE,
+        ["nonsense", "cuda:", "cuda:x", "cpu:1", ""],
+        "unknown device '{about}'",
+    ),
+    row("no_such_gpu", _WITH_DEVICE, "--device cuda:4000", 3, "cuda"),
+    Fault(
+        "no_gpu",
+        _cells(lambda c: "--device" in c.resources),
+        3,
+        ("--device", "cuda"),
+        _added("--device", "cuda"),
+        changes=False,
+        skip_if=cupy.cuda.is_available,
+    ),
+    values("--gpu-mem", _GPU_MEMORY, ["0", "lots"]),
+    # The header of the reads lacks the contig, as it may lack that of a haplotype.
+    Fault(
+        "contig",
+        _selects("reads"),
+        1,
+        "reads.bam has no contig 'chrUn'",
+        _added("-r", "chrUn:1-9"),
+        changes=False,
+    ),
+    Fault("contig", _selects("sites"), 2, "chrUn:1-9", _added("-r", "chrUn:1-9"), changes=False),
+    Fault(
+        "region_backwards",
+        _cells(lambda c: bool(c.selects)),
+        2,
+        "chr20:9-1",
+        _added("-r", "chr20:9-1"),
+        changes=False,
+    ),
+    row("prefix_in_region", "haplotypes genotype*", "-r 20:5-9", 2, f"'20' ... {FOUND_INSTEAD}"),
+    row(
+        "prefix_in_targets", "haplotypes genotype*", "-L prefix.bed", 2, f"'20' ... {FOUND_INSTEAD}"
+    ),
+    row("bad_targets", "haplotypes genotype*", "-L bad.bed", 1, "bad.bed, line 1"),
+    values("-O", _FORMATS, ["vcf", "paf"]),
+    values("-F", _READ_FLAGS, ["NONSENSE", "DUPLICATE", "65536"]),
+    values("-f", _READ_FLAGS, ["-1", ""]),
+    values("--max-record", "map", ["0", "many", "2G"]),
+    row(
+        "record_over_the_limit",
+        "map",
+        "reads=good.fq --max-record 20",
+        1,
+        "good.fq: record 1 'r0' is longer than 20 bytes; raise --max-record",
+    ),
+    *(
+        line(f"too_few_arguments: {words}", words, 2, MISSING_ARGUMENT)
+        for words in (
+            "map",
+            "map reference.fa",
+            "genotype",
+            "genotype reads.bam",
+            "genotype reads.bam reference.fa",
+        )
+    ),
+    line("no_arguments", "pairhmm", 2, "READS ... HAPLOTYPES.fa ... --batches"),
+    line("no_haplotypes", "pairhmm reads.bam", 2, "READS ... HAPLOTYPES.fa"),
+    line("no_arguments", "chain", 2, READS_NEEDED),
+    line("no_reads", "chain reference.fa", 2, READS_NEEDED),
+    *(
+        line("standard_input_twice", words, 2, STDIN_ONCE)
+        for words in ("map reference.fa - -", "chain reference.fa - -", "genotype - reference.fa -")
+    ),
+    *(
+        line("reference_from_stdin", words, 2, f"REFERENCE {NO_STDIN}")
+        for words in ("chain - good.fq", "genotype reads.bam - sites.vcf.gz")
+    ),
+]

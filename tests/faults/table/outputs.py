@@ -1,0 +1,128 @@
+"""Outputs that cannot be written: nothing is left behind, and an older file stays."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import Final
+
+from tests.faults.commands import COMMANDS, Command
+from tests.faults.table.messages import NO_FOLDER, NOT_WRITTEN
+from tests.faults.table.row import Attempt, Cell, Fault, row
+
+_OPTIONS = ("-o", "--json")
+_FEW_BYTES = 200  # less than any output, more than the message
+_OLDER = b"an older file"
+
+
+def _cells(keeps: Callable[[Command], bool] = lambda _: True) -> list[Cell]:
+    return [(command, "") for command in COMMANDS if keeps(command)]
+
+
+def _without_folder(option: str) -> Callable[[Attempt], None]:
+    def make(attempt: Attempt) -> None:
+        attempt.about = f"absent/{attempt.output}"
+        attempt.write_to(option, attempt.about)
+
+    return make
+
+
+def _folder_instead(option: str) -> Callable[[Attempt], None]:
+    def make(attempt: Attempt) -> None:
+        attempt.about = f"folder/{attempt.output}"
+        attempt.path.mkdir(parents=True)
+        attempt.write_to(option, attempt.about)
+
+    return make
+
+
+def _full(option: str) -> Callable[[Attempt], None]:
+    def make(attempt: Attempt) -> None:
+        attempt.about = "/dev/full"
+        attempt.write_to(option, attempt.about)
+        attempt.options.append("-q")  # the run is nearly over, and has had warnings
+
+    return make
+
+
+def _older(attempt: Attempt, option: str) -> None:
+    """Make an older file where the output is to go."""
+    attempt.about = attempt.output if option == "-o" else attempt.statistics
+    attempt.path.write_bytes(_OLDER)
+
+
+def _older_output(attempt: Attempt) -> None:
+    _older(attempt, "-o")
+
+
+def _read_only(option: str) -> Callable[[Attempt], None]:
+    def make(attempt: Attempt) -> None:
+        _older(attempt, option)
+        attempt.folder.chmod(0o555)
+
+    return make
+
+
+def _folder_for_index(attempt: Attempt) -> None:
+    _older(attempt, "-o")
+    (attempt.folder / f"{attempt.output}{attempt.command.beside[0]}").mkdir()
+
+
+def _damaged_last_input(option: str) -> Callable[[Attempt], None]:
+    def make(attempt: Attempt) -> None:
+        _older(attempt, option)
+        attempt.about = [*attempt.command.inputs][-1]
+        attempt.path.write_bytes(bytes(range(256)))
+
+    return make
+
+
+def _damaged_and_no_folder(attempt: Attempt) -> None:
+    """Damage an input, too: a run that checks its outputs first does not get there."""
+    attempt.path.write_bytes(b"damaged")
+    attempt.output = f"absent/{attempt.output}"
+
+
+def _is_root() -> bool:
+    return os.geteuid() == 0
+
+
+ROWS: Final = [
+    *(
+        Fault(
+            f"no_folder {o}",
+            _cells(),
+            4,
+            f"{{about}} ... {NO_FOLDER}",
+            _without_folder(o),
+            changes=False,
+            is_first=True,
+        )
+        for o in _OPTIONS
+    ),
+    *(Fault(f"is_a_folder {o}", _cells(), 4, "{about}", _folder_instead(o)) for o in _OPTIONS),
+    Fault(
+        "no_folder, damaged input",
+        [(c, role) for c in COMMANDS for role in [*c.inputs][:1]],
+        4,
+        NO_FOLDER,
+        _damaged_and_no_folder,
+    ),
+    Fault("disk_full -o", _cells(lambda c: not c.beside), 4, NOT_WRITTEN, _full("-o")),
+    Fault("disk_full --json", _cells(), 4, NOT_WRITTEN, _full("--json"), leaves_output=True),
+    *(
+        Fault(f"read_only {o}", _cells(), 4, "{about}", _read_only(o), skip_if=_is_root)
+        for o in _OPTIONS
+    ),
+    Fault(
+        "file_size_limit",
+        _cells(),
+        4,
+        "{about}",
+        _older_output,
+        limits={"RLIMIT_FSIZE": _FEW_BYTES},
+    ),
+    Fault("no_place_for_index", _cells(lambda c: bool(c.beside)), 4, "{about}", _folder_for_index),
+    *(Fault(f"older_file {o}", _cells(), 1, "{file}", _damaged_last_input(o)) for o in _OPTIONS),
+    row("bcf_output", "genotype*", "output=out.bcf", 2, "out.bcf"),
+]

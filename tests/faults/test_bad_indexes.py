@@ -1,0 +1,47 @@
+"""Indexes, and a reference that is read by region, that are missing, cut short or damaged."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.faults.checks import contents, plain, refused
+from tests.faults.commands import COMMANDS, Command, cells
+from tests.faults.made.damage import CONTENTS, CUTS
+from tests.faults.processes.running import Done, run
+
+FAULTS = CONTENTS | CUTS
+
+
+def partly_read() -> Iterator[tuple[Command, str]]:
+    """Yield commands and their files of which a run may need a part, or nothing."""
+    for command in COMMANDS:
+        for file in command.files:
+            if file.endswith(".fa.gz") or file not in {i.name for i in command.inputs.values()}:
+                yield command, file
+
+
+def run_to_output(command: Command, folder: Path) -> Done:
+    return run([*command.with_output(), "--json", "run.json"], folder)
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+@pytest.mark.parametrize(("command", "file"), cells(partly_read()))
+def test_bad_index(folder: Path, command: Command, file: str, fault: str) -> None:
+    """What is damaged is named, or makes no difference."""
+    if fault == "unreadable" and os.geteuid() == 0:
+        pytest.skip("root reads every file")
+    assert run_to_output(command, folder).status == 0
+    out = folder / command.output
+    expected = plain(out)
+    FAULTS[fault](folder / file)
+    before = contents(folder)
+    done = run_to_output(command, folder)
+    if done.status:
+        refused(done, command, 1, Path(file).stem, "reads.cram")  # `samtools index FILE` will do
+        assert contents(folder) == before
+    else:
+        assert plain(out) == expected
