@@ -25,7 +25,7 @@ CONTIG: Final = "tiles"
 SAMPLE: Final = "simulated"
 READ_MODEL: Final = PairedReadModel(depth=30.0, read_length=148)
 _VARIANTS: Final = VariantModel(
-    shares={
+    frequencies={
         VariantKind.SNV: 0.82,
         VariantKind.MNV: 0.01,
         VariantKind.INSERTION: 0.04,

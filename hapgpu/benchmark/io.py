@@ -11,7 +11,7 @@ from hapgpu.io.alignments.reader import open_reads
 from hapgpu.io.alignments.writer import open_writer
 from hapgpu.io.bam.header import SamHeader
 from hapgpu.runtime import leftovers
-from hapgpu.simulation.aligned_reads import REFERENCE_LENGTH, simulated_reads
+from hapgpu.simulation.short_reads import REFERENCE_LENGTH, simulated_reads
 
 _BATCH_READS: Final = 50_000
 _BATCHES: Final = 8

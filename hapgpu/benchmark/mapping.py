@@ -30,7 +30,8 @@ from hapgpu.mapping.search.hits import SearchOptions
 from hapgpu.mapping.search.packed_reads import PackedReads, pack_reads
 from hapgpu.runtime import leftovers
 from hapgpu.runtime.devices import CpuDevice, CudaDevice, Device
-from hapgpu.simulation.short_reads import random_reference, simulated_blocks
+from hapgpu.simulation.sequences import random_reference
+from hapgpu.simulation.short_reads import simulated_blocks
 
 _RANDOM_BASES = 8_000_000
 _CPU_READS = 200_000

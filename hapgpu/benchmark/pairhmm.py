@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hapgpu.arrays.ragged import Ragged
 from hapgpu.pairhmm.batches import HmmBatch, HmmReads, uniform_column
 from hapgpu.pairhmm.forward.dispatch import log10_likelihoods
 from hapgpu.pairhmm.text_batches.reader import read_hmm_batches
 from hapgpu.runtime.devices import CpuDevice, Device
+from hapgpu.simulation.sequences import random_bases, replace_bases
 
 SHAPES = ((64, 64), (128, 128), (256, 256), (512, 512), (150, 350))
 """Read and haplotype lengths."""
@@ -55,15 +55,14 @@ def random_regions(count: int, read_length: int, haplotype_length: int, seed: in
     is longer than its haplotype repeats it. Qualities differ from base to base.
     """
     rng = np.random.default_rng(seed)
-    letters = np.frombuffer(b"ACGT", dtype=np.uint8)
     sequences = count * REGION_SEQUENCES
-    genomes = rng.choice(letters, (count, haplotype_length))
+    genomes = random_bases((count, haplotype_length), rng)
     haplotypes = np.repeat(genomes, REGION_SEQUENCES, axis=0)
-    _substitute(haplotypes, _VARIANT_RATE, rng)
+    replace_bases(haplotypes, _VARIANT_RATE, rng, np.float32)
     starts = rng.integers(0, max(1, haplotype_length - read_length + 1), sequences)
     columns = (starts[:, None] + np.arange(read_length)) % haplotype_length
     reads = np.take_along_axis(haplotypes, columns, axis=1)
-    _substitute(reads, _ERROR_RATE, rng)
+    replace_bases(reads, _ERROR_RATE, rng, np.float32)
     of_regions = np.arange(count + 1) * REGION_SEQUENCES
     qualities = (
         uniform_column(rng.integers(*limits, reads.size, dtype=np.uint8, endpoint=True))
@@ -75,12 +74,6 @@ def random_regions(count: int, read_length: int, haplotype_length: int, seed: in
         of_regions,
         of_regions,
     )
-
-
-def _substitute(bases: NDArray[np.uint8], rate: float, rng: np.random.Generator) -> None:
-    differs = rng.random(bases.shape, dtype=np.float32) < rate
-    letters = np.frombuffer(b"ACGT", dtype=np.uint8)
-    bases[differs] = rng.choice(letters, int(differs.sum()))
 
 
 def benchmark_pairhmm(device: Device) -> Iterator[Measurement]:

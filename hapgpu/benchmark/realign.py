@@ -13,6 +13,7 @@ from hapgpu.arrays.ragged import Ragged
 from hapgpu.realign.align.dispatch import align_pairs, score_pairs
 from hapgpu.realign.scoring import PRESETS, Overhang
 from hapgpu.runtime.devices import CpuDevice, Device
+from hapgpu.simulation.sequences import random_bases, replace_bases
 
 SHAPES = ((100, 350), (150, 350), (250, 500), (400, 400))
 """Read and haplotype lengths."""
@@ -50,13 +51,11 @@ class Measurement:
 def random_pairs(count: int, read_length: int, haplotype_length: int, seed: int = 1) -> PairBatch:
     """Make random haplotypes, each with a read out of it in which 0.5 % of the bases differ."""
     rng = np.random.default_rng(seed)
-    letters = np.frombuffer(b"ACGT", dtype=np.uint8)
-    haplotypes = rng.choice(letters, (count, haplotype_length))
+    haplotypes = random_bases((count, haplotype_length), rng)
     starts = rng.integers(0, max(1, haplotype_length - read_length + 1), count)
     columns = (starts[:, None] + np.arange(read_length)) % haplotype_length
     reads = np.take_along_axis(haplotypes, columns, axis=1)
-    differs = rng.random(reads.shape) < _ERROR_RATE
-    reads[differs] = rng.choice(letters, int(differs.sum()))
+    replace_bases(reads, _ERROR_RATE, rng)
     rows = np.arange(count, dtype=np.int32)
     return PairBatch(
         Ragged.from_lengths(haplotypes.ravel(), [haplotype_length] * count),

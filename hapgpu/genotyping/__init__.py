@@ -4,9 +4,9 @@ The stages, in the order of the data:
 
 - `hapgpu.haplotypes`: sites of a VCF to loci and candidate haplotypes,
 - `reads`: aligned reads at each group of loci, and their samples,
-- `evidence`: reads clipped to loci, joined by fragment, weighed by `hapgpu.pairhmm`,
+- `evidence`: reads clipped to loci, grouped by fragment, with likelihoods of `hapgpu.pairhmm`,
 - `calls`: genotype likelihoods, priors, genotypes, lines of VCF.
 
-`batches` holds the arrays between stages. `genotyper` puts the stages into their order, `session`
-opens what a run needs, `run` writes a VCF, `api` is `hapgpu.genotype`.
+`batches` holds the arrays between stages. `genotyper` runs the stages in order, `session` opens the
+inputs of a run, `run` writes a VCF, `api` is `hapgpu.genotype`.
 """

@@ -1,4 +1,4 @@
-"""Genotypes of known sites as arrays: the part of the Python API that is `genotype`."""
+"""Python API of genotyping: genotypes of known sites as arrays."""
 
 from __future__ import annotations
 
@@ -35,21 +35,21 @@ class Genotypes:
     Attributes
     ----------
     samples
-        Their names.
+        Names of the samples.
     sites
         The records of the VCF.
     genotypes
-        int16[s, m, ploidy]: numbers of alleles, 0 for REF, ascending; -1 where no read speaks.
+        int16[s, m, ploidy]: numbers of alleles, 0 for REF, ascending; -1 for no call.
     qualities
-        int16[s, m]: GQ, Phred; -1 where no read speaks.
+        int16[s, m]: GQ, Phred; -1 for no call.
     depths
-        int32[s, m]: fragments that count at the site.
+        int32[s, m]: DP, the fragments used at the site.
     allele_depths
-        int32 rows, s * m of them, site by site: the fragments that speak for each allele.
+        int32 rows, s * m of them, site by site: AD, the fragments that support each allele.
     phred_likelihoods
-        int32 rows, s * m of them: PL, in the order of VCF; none where no read speaks.
+        int32 rows, s * m of them: PL, in the order of VCF; none for no call.
     variant_qualities
-        float64[s]: QUAL; NaN where no read speaks in any sample.
+        float64[s]: QUAL; NaN if no sample has a call.
     """
 
     samples: tuple[str, ...]
@@ -75,7 +75,7 @@ def genotype(
     pcr_model: str = "conservative",
     device: str = "auto",
 ) -> Genotypes:
-    """Genotype the sites of a VCF in aligned reads, as `hapgpu genotype` does.
+    """Genotype the sites of a VCF from aligned reads, as `hapgpu genotype` does.
 
     Parameters
     ----------
@@ -99,7 +99,7 @@ def genotype(
     InputError
         An input is missing, damaged, or does not fit the others.
     UsageError
-        An argument is not one of those above.
+        An argument has another value than those above.
     DeviceError
         A named device cannot be used.
     """
@@ -111,40 +111,40 @@ def genotype(
     paths = [reads] if isinstance(reads, str | PathLike) else reads
     inputs = GenotypeInputs([str(path) for path in paths], Path(reference), str(sites))
     devices, _ = resolve_devices(device)
-    parts: list[Genotyped] = []
+    results: list[Genotyped] = []
 
-    def keep(span: Sequence[Genotyped]) -> int:
-        parts.extend(span)
-        return sum(len(part.batch.sites) for part in span)
+    def keep(group: Sequence[Genotyped]) -> int:
+        results.extend(group)
+        return sum(len(result.batch.sites) for result in group)
 
     with GenotypeSession(inputs, options, usable_cpus()) as session:
-        workers = [partial(_genotyped, each) for each in session.genotypers(devices)]
-        run_pipeline(session.spans(), workers, keep)
-        return _joined(session.samples, parts, ploidy)
+        workers = [partial(_genotyped, genotyper) for genotyper in session.genotypers(devices)]
+        run_pipeline(session.groups(), workers, keep)
+        return _concatenated(session.samples, results, ploidy)
 
 
-def _genotyped(genotyper: Genotyper, span: Iterable[LocusReads]) -> list[Genotyped]:
-    return [genotyper(reads) for reads in span]
+def _genotyped(genotyper: Genotyper, group: Iterable[LocusReads]) -> list[Genotyped]:
+    return [genotyper(reads) for reads in group]
 
 
 def _checked_ploidy(ploidy: int) -> int:
     if not 1 <= ploidy <= MAX_PLOIDY:
-        raise UsageError(f"ploidy {ploidy} is not between 1 and {MAX_PLOIDY}")
+        raise UsageError(f"ploidy {ploidy}: must be from 1 to {MAX_PLOIDY}")
     return ploidy
 
 
-def _one_of(kind: type[_Kind], what: str, text: str) -> _Kind:
+def _one_of(kind: type[_Kind], name: str, text: str) -> _Kind:
     try:
         return kind(text)
     except ValueError:
-        raise UsageError(f"{what} '{text}' is none of {', '.join(kind)}") from None
+        raise UsageError(f"{name} '{text}': must be one of {', '.join(kind)}") from None
 
 
-def _joined(samples: tuple[str, ...], parts: Sequence[Genotyped], ploidy: int) -> Genotypes:
-    calls = [_no_calls(len(samples), ploidy), *(part.calls for part in parts)]
+def _concatenated(samples: tuple[str, ...], results: Sequence[Genotyped], ploidy: int) -> Genotypes:
+    calls = [_empty_calls(len(samples), ploidy), *(result.calls for result in results)]
     return Genotypes(
         samples,
-        tuple(record for part in parts for record in part.batch.sites.records),
+        tuple(record for result in results for record in result.batch.sites.records),
         np.concatenate([part.genotypes for part in calls]),
         np.concatenate([part.qualities for part in calls]),
         np.concatenate([part.depths for part in calls]),
@@ -154,14 +154,14 @@ def _joined(samples: tuple[str, ...], parts: Sequence[Genotyped], ploidy: int) -
     )
 
 
-def _no_calls(samples: int, ploidy: int) -> Calls:
-    """Return the calls at no sites, which give the columns their shapes where there are none."""
-    nothing = Ragged(np.empty(0, dtype=np.int32), np.zeros(1, dtype=np.int64))
+def _empty_calls(samples: int, ploidy: int) -> Calls:
+    """Return calls of no sites: they define shapes and dtypes if there are no others."""
+    empty = Ragged(np.empty(0, dtype=np.int32), np.zeros(1, dtype=np.int64))
     return Calls(
         np.empty((0, samples, ploidy), dtype=np.int16),
         np.empty((0, samples), dtype=np.int16),
         np.empty((0, samples), dtype=np.int32),
-        nothing,
-        nothing,
+        empty,
+        empty,
         np.empty(0),
     )

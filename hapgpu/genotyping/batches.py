@@ -1,4 +1,4 @@
-"""What reads say: their parts at loci, their likelihoods, the genotypes that follow."""
+"""Arrays between stages: clipped reads at loci, their likelihoods, genotypes."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from hapgpu.haplotypes.batches import LocusBatch
 
 @dataclass(frozen=True, slots=True)
 class LocusReads:
-    """Loci, and the reads that may meet them.
+    """Loci, and the reads that may overlap them.
 
     Attributes
     ----------
     batch
         The loci.
     reads
-        n mapped reads with bases of the contig of the loci.
+        n mapped reads with bases, on the contig of the loci.
     samples, files
-        int32[n], whose each read is, and from which of the inputs.
+        int32[n], sample and input of each read.
     """
 
     batch: LocusBatch
@@ -34,9 +34,9 @@ class LocusReads:
 
 @dataclass(frozen=True, slots=True)
 class ClippedReads:
-    """w parts of reads: of a read at a locus, what lies within the locus and a margin.
+    """w clipped reads: the part of a read within a locus and a margin.
 
-    They are in the order of locus, sample and fragment: the mates of a pair side by side.
+    They are ordered by locus, sample and fragment: mates are side by side.
 
     Attributes
     ----------
@@ -46,23 +46,23 @@ class ClippedReads:
         int64[w], ascending.
     samples
         int32[w].
-    begins, ends
-        int64[w]: the bases of the read, half-open.
-    starts, stops
-        int64[w], 0-based, half-open: what of the reference those bases were aligned to; clipped
-        bases count as if they were aligned without gaps.
+    base_starts, base_ends
+        int64[w]: offsets of the bases in the read, half-open.
+    starts, ends
+        int64[w], 0-based, half-open: the reference interval that these bases are aligned to;
+        soft-clipped bases count as aligned without gaps.
     fragment_offsets
-        int64[f + 1]: the parts of fragment k are rows `fragment_offsets[k]` to
+        int64[f + 1]: the clipped reads of fragment k are rows `fragment_offsets[k]` to
         `fragment_offsets[k + 1]`; never empty, and of one locus and one sample.
     """
 
     reads: NDArray[np.int64]
     loci: NDArray[np.int64]
     samples: NDArray[np.int32]
-    begins: NDArray[np.int64]
-    ends: NDArray[np.int64]
+    base_starts: NDArray[np.int64]
+    base_ends: NDArray[np.int64]
     starts: NDArray[np.int64]
-    stops: NDArray[np.int64]
+    ends: NDArray[np.int64]
     fragment_offsets: NDArray[np.int64]
 
     def __len__(self) -> int:
@@ -71,7 +71,7 @@ class ClippedReads:
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """f fragments at loci, in the order of locus and sample, and how likely haplotypes make them.
+    """f fragments at loci, ordered by locus and sample, with their haplotype likelihoods.
 
     Attributes
     ----------
@@ -80,10 +80,10 @@ class Evidence:
     likelihoods
         float64 rows, f of them: log10, finite, a value for each haplotype of the locus.
     cover
-        int64 rows, f of them: pairs (start, end) of the reference positions that the parts of the
-        fragment cover, one pair after the other.
+        int64 rows, f of them: (start, end) of the reference interval of each clipped read of the
+        fragment, flattened.
     is_explained
-        bool[f]: whether a haplotype explains at least one of the parts
+        bool[f]: whether a haplotype explains at least one clipped read of the fragment
         (`hapgpu.pairhmm.normalize.is_well_modelled`).
     """
 
@@ -96,21 +96,21 @@ class Evidence:
 
 @dataclass(frozen=True, slots=True)
 class SiteLikelihoods:
-    """What the reads of m samples say of s sites.
+    """Genotype likelihoods of m samples at s sites.
 
     Genotypes of a site with A alleles and ploidy P are in the order of VCF 4.3 (Number=G).
 
     Attributes
     ----------
     depths
-        int32[s, m]: DP, the fragments that count at the site
+        int32[s, m]: DP, the fragments used at the site
         (`hapgpu.genotyping.evidence.spanning.span_requirements_of`).
     allele_depths
-        int32 rows, s * m of them, site by site and sample by sample: AD, A values, those of them
-        that speak for each allele.
+        int32 rows, s * m of them, site by site and sample by sample: AD, A values, the fragments
+        that support each allele.
     genotypes
         float64 rows, s * m of them: log10 P(reads | genotype) of each genotype; none at a site with
-        too many of them (`hapgpu.genotyping.calls.genotype_order.MAX_GENOTYPES`).
+        too many genotypes (`hapgpu.genotyping.calls.genotype_order.MAX_GENOTYPES`).
     """
 
     depths: NDArray[np.int32]
@@ -125,15 +125,15 @@ class Calls:
     Attributes
     ----------
     genotypes
-        int16[s, m, P]: numbers of alleles, ascending; -1 throughout where no read speaks.
+        int16[s, m, P]: numbers of alleles, ascending; all -1 for no call.
     qualities
-        int16[s, m]: GQ; -1 where no read speaks.
+        int16[s, m]: GQ; -1 for no call.
     depths, allele_depths
         As in `SiteLikelihoods`.
     phred_likelihoods
-        int32 rows, s * m of them: PL, 0 for the best; no values where no read speaks.
+        int32 rows, s * m of them: PL, 0 for the best; no values for no call.
     variant_qualities
-        float64[s]: QUAL; NaN where no read speaks in any sample.
+        float64[s]: QUAL; NaN if no sample has a call.
     """
 
     genotypes: NDArray[np.int16]

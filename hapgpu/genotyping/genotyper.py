@@ -1,4 +1,4 @@
-"""Genotypes of one batch of loci: windows, qualities, pair-HMM, likelihoods, calls."""
+"""Genotyping of one batch of loci: clipped reads, qualities, pair-HMM, likelihoods, calls."""
 
 from __future__ import annotations
 
@@ -28,33 +28,33 @@ from hapgpu.pairhmm.qualities.prepare import (
 )
 
 MARGIN: Final = 60
-"""Bases of a read that count on either side of a locus."""
+"""Bases of the reference on either side of a locus that reads are clipped to."""
 
 MAX_PLOIDY: Final = 4
 
 _MIN_BASES: Final = 10
-"""Fewer bases of a read at a locus tell too little."""
+"""Clipped reads with fewer bases are excluded."""
 
 _REMEDY: Final = "give it some, or leave it out"
 
 LikelihoodsOf = Callable[[HmmBatch], NDArray[np.float64]]
-"""`hapgpu.pairhmm.forward.dispatch.log10_likelihoods` on some device."""
+"""`hapgpu.pairhmm.forward.dispatch.log10_likelihoods` on a device."""
 
 
 @dataclass(frozen=True, slots=True)
 class GenotypeOptions:
-    """What the user may choose.
+    """Options of genotyping.
 
     Attributes
     ----------
     ploidy
         Copies of the genome in each sample, 1 to `MAX_PLOIDY`.
     prior
-        Of genotypes.
+        Prior of genotypes.
     pcr_model
-        How much PCR is suspected of indels in repeats.
+        Model of PCR indel errors in repeats.
     min_mapping_quality
-        Reads mapped with less do not count.
+        Reads with a lower MAPQ are excluded.
     """
 
     ploidy: int = 2
@@ -65,7 +65,7 @@ class GenotypeOptions:
 
 @dataclass(frozen=True, slots=True)
 class Genotyped:
-    """Loci with the genotypes of their sites, and what was done for them, by name."""
+    """Loci, the calls of their sites, and named counts of the work."""
 
     batch: LocusBatch
     calls: Calls
@@ -73,12 +73,12 @@ class Genotyped:
 
 
 class Genotyper:
-    """Genotypes batches of loci.
+    """Genotyping of batches of loci on a device.
 
     Parameters
     ----------
     options
-        What the user chose.
+        Ploidy, prior, PCR model.
     samples
         Number of samples.
     likelihoods
@@ -105,11 +105,11 @@ class Genotyper:
             A read has no base qualities, or a tag `BI` or `BD` that does not fit its bases.
         """
         batch, reads = locus_reads.batch, locus_reads.reads
-        windows = clipped_reads_of(
+        clipped = clipped_reads_of(
             reads, locus_reads.samples, locus_reads.files, batch.loci, MARGIN, _MIN_BASES
         )
-        hmm = self._hmm_batch(batch, reads, windows)
-        evidence = evidence_of(windows, self._likelihoods(hmm), np.diff(batch.haplotypes.offsets))
+        hmm = self._hmm_batch(batch, reads, clipped)
+        evidence = evidence_of(clipped, self._likelihoods(hmm), np.diff(batch.haplotypes.offsets))
         alleles = allele_table(batch.sites, batch.loci, batch.haplotypes)
         likelihoods = site_likelihoods(
             evidence, batch, alleles, self._samples, self._options.ploidy
@@ -126,17 +126,18 @@ class Genotyper:
         }
         return Genotyped(batch, calls, counts)
 
-    def _hmm_batch(self, batch: LocusBatch, reads: ReadBatch, windows: ClippedReads) -> HmmBatch:
-        """Return a region for each locus: the parts of reads there, and its haplotypes."""
-        used, rows = np.unique(windows.reads, return_inverse=True)
-        met = reads.take(used)
-        check_base_qualities(met, self._source, _REMEDY)
-        prepared = prepared_reads(met, self._qualities, self._source)
+    def _hmm_batch(self, batch: LocusBatch, reads: ReadBatch, clipped: ClippedReads) -> HmmBatch:
+        """Return the pair-HMM batch, a text batch per locus: its clipped reads and haplotypes."""
+        used_rows, rows = np.unique(clipped.reads, return_inverse=True)
+        used = reads.take(used_rows)
+        check_base_qualities(used, self._source, _REMEDY)
+        prepared = prepared_reads(used, self._qualities, self._source)
         return HmmBatch(
             prepared.gather(
-                met.bases.offsets[rows] + windows.begins, windows.ends - windows.begins
+                used.bases.offsets[rows] + clipped.base_starts,
+                clipped.base_ends - clipped.base_starts,
             ),
             batch.haplotypes.sequences,
-            offsets_of(np.bincount(windows.loci, minlength=len(batch.loci))),
+            offsets_of(np.bincount(clipped.loci, minlength=len(batch.loci))),
             batch.haplotypes.offsets,
         )

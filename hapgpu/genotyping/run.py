@@ -1,4 +1,4 @@
-"""The way from the sites of an open session to a VCF with their genotypes."""
+"""Genotyping of all sites of a session to a VCF."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from hapgpu.runtime.statistics import RunStatistics
 from hapgpu.version import __version__
 
 PAIR_HMM: Final = "pair-HMM"
-"""The stage of the statistics that is the pair-HMM."""
+"""Name of the pair-HMM stage in the statistics."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Lines:
-    """The lines of genotyped sites, their number, and what was done for them."""
+    """VCF lines of genotyped sites, the number of sites, and named counts of the work."""
 
     text: bytes
     sites: int
@@ -34,15 +34,15 @@ class _Lines:
 
 
 class _Worker:
-    """Genotypes spans of loci and writes out the lines of their sites."""
+    """Worker that genotypes groups of loci and formats the lines of their sites."""
 
     def __init__(self, genotyper: Genotyper, statistics: RunStatistics) -> None:
         self._genotyper = genotyper
         self._statistics = statistics
         self._timed_lines = statistics.timed("genotype", self._lines)
 
-    def __call__(self, span: Iterable[LocusReads]) -> _Lines:
-        parts = [self._timed_lines(reads) for reads in self._statistics.timed_source("read", span)]
+    def __call__(self, group: Iterable[LocusReads]) -> _Lines:
+        parts = [self._timed_lines(reads) for reads in self._statistics.timed_source("read", group)]
         counts: Counter[str] = Counter()
         for part in parts:
             counts.update(part.counts)
@@ -58,15 +58,15 @@ class _Worker:
 
 @dataclass(frozen=True, slots=True)
 class _Sink:
-    """Writes lines and counts."""
+    """Writer of lines and counts."""
 
     output: VcfWriter
     statistics: RunStatistics
 
     def __call__(self, lines: _Lines) -> int:
         self.output.write(lines.text)
-        for what, number in lines.counts.items():
-            self.statistics.count(what, number)
+        for name, number in lines.counts.items():
+            self.statistics.count(name, number)
         return lines.sites
 
 
@@ -80,24 +80,24 @@ def write_genotypes(
     command_line: str,
     progress: Progress | None = None,
 ) -> None:
-    """Genotype all sites of a session.
+    """Genotype all sites of a session, and write them as VCF.
 
     Parameters
     ----------
     session
-        The inputs; all sites are read.
+        The open inputs; all sites are read.
     devices
-        What computes.
+        Devices for the pair-HMM.
     output
         Name of the VCF, or `-`: see `VcfWriter`.
     statistics
-        Told what was done, and how long each stage took.
+        Receives counts, and the time of each stage.
     threads
-        CPU threads; with one, everything is done in the calling one.
+        CPU threads; 1: the calling thread does everything.
     command_line
-        For the header.
+        For the VCF header.
     progress
-        Told of the sites that are written.
+        Receives the number of sites written.
 
     Raises
     ------
@@ -114,11 +114,11 @@ def write_genotypes(
     with VcfWriter(output, header, lengths, min(threads, MAX_IO_THREADS)) as writer:
         workers = session.genotypers(devices, timed)
         run_pipeline(
-            statistics.timed_source("read", session.spans(statistics.count)),
+            statistics.timed_source("read", session.groups(statistics.count)),
             [_Worker(genotyper, statistics) for genotyper in workers],
             timed("write", _Sink(writer, statistics)),
             progress=progress,
             threaded=threads > 1,
         )
-    for what, number in session.read_counts.items():
-        statistics.count(what, number)
+    for name, number in session.read_counts.items():
+        statistics.count(name, number)

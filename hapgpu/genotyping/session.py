@@ -1,4 +1,4 @@
-"""A run over all sites of a VCF: the inputs opened together, and the workers on the devices."""
+"""Session of a genotyping run: its open inputs, and the workers of its devices."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ from hapgpu.io.vcf.records import open_vcf
 from hapgpu.pairhmm.forward.dispatch import log10_likelihoods
 from hapgpu.runtime.devices import CpuDevice, Device
 
-_RULES: Final = LocusOptions(
+_LOCUS_OPTIONS: Final = LocusOptions(
     distance=MARGIN, flank=MARGIN + 40, max_combinations=64, masks=True, phased=False
 )
 _MAX_WORKERS: Final = 8
-"""Of a GPU: more wait for each other, because Python lets one thread at a time go on."""
+"""Workers per GPU, at most: Python runs one thread at a time, so that more wait for each other."""
 _MIN_WORKERS: Final = 4
-"""Of a GPU: fewer leave it idle while they prepare what it computes."""
+"""Workers per GPU, at least: with fewer it is idle while they prepare batches."""
 
 Timed = Callable[[str, LikelihoodsOf], LikelihoodsOf]
-"""`hapgpu.runtime.statistics.RunStatistics.timed`, for instance."""
+"""Function such as `hapgpu.runtime.statistics.RunStatistics.timed`."""
 
 
 def _untimed(_stage: str, step: LikelihoodsOf) -> LikelihoodsOf:
@@ -42,7 +42,7 @@ def _untimed(_stage: str, step: LikelihoodsOf) -> LikelihoodsOf:
 
 @dataclass(frozen=True, slots=True)
 class GenotypeInputs:
-    """What is genotyped.
+    """Inputs of genotyping.
 
     Attributes
     ----------
@@ -53,9 +53,9 @@ class GenotypeInputs:
     sites
         Name of a VCF or BCF file; `-` is standard input.
     regions
-        Which sites are chosen by where they lie.
+        Regions whose sites are genotyped.
     max_record
-        Bytes of the longest record, and of the longest header, that is read.
+        Bytes of a record or a header, at most.
     """
 
     reads: Sequence[str]
@@ -66,14 +66,14 @@ class GenotypeInputs:
 
 
 class GenotypeSession:
-    """The inputs of a run, open; a context manager.
+    """Open inputs of a run; a context manager.
 
     Attributes
     ----------
     samples
-        Names, in the order of the files and their headers.
+        Names of the samples, in the order of the files and their headers.
     header
-        The lines of the VCF that begin with `##`.
+        The lines of the VCF that start with `##`.
     contigs
         Lengths of the contigs of the reference.
 
@@ -91,13 +91,13 @@ class GenotypeSession:
         with ExitStack() as stack:
             self._reference = stack.enter_context(ReferenceFasta(inputs.reference))
             self._vcf = stack.enter_context(open_vcf(inputs.sites, inputs.max_record))
-            rules = FilterOptions(min_mapping_quality=options.min_mapping_quality, margin=MARGIN)
+            filters = FilterOptions(min_mapping_quality=options.min_mapping_quality, margin=MARGIN)
             self._reads = stack.enter_context(
                 AlignedReads(
                     inputs.reads,
                     threads=threads,
                     reference=inputs.reference,
-                    rules=rules,
+                    filters=filters,
                     max_record=inputs.max_record,
                 )
             )
@@ -107,30 +107,30 @@ class GenotypeSession:
         self.samples = self._reads.samples
         self.header = self._vcf.header
 
-    def spans(self, count: Count = uncounted) -> Iterator[Iterable[LocusReads]]:
-        """Yield sites and the reads there, once, in the order of the sites.
+    def groups(self, count: Count = uncounted) -> Iterator[Iterable[LocusReads]]:
+        """Yield groups of loci and their reads, once, in the order of the sites.
 
-        Each span is for one worker: as a rule it is read where it is gone through, see
-        `AlignedReads.at`. `count` is told of sites and loci, see `locus_batches`.
+        Each group is for one worker, which usually reads it on iteration, see `AlignedReads.at`.
+        `count` is called with the numbers of sites and loci, see `locus_batches`.
         """
         records = within(self._vcf.records(for_vcf=True), self._regions, self.contigs)
         return self._reads.at(
-            locus_batches(records, self._reference, _RULES, self._vcf.name, count)
+            locus_batches(records, self._reference, _LOCUS_OPTIONS, self._vcf.name, count)
         )
 
     def batches(self) -> Iterator[LocusReads]:
-        """Read sites and the reads there as `spans` does, all in the calling thread."""
-        return chain.from_iterable(self.spans())
+        """Yield loci and their reads as `groups` does, read in the calling thread."""
+        return chain.from_iterable(self.groups())
 
     def genotypers(self, devices: Sequence[Device], timed: Timed = _untimed) -> list[Genotyper]:
-        """Return workers that together keep the devices and threads busy, a span each at a time.
+        """Return the workers that together keep the devices and threads busy.
 
         Parameters
         ----------
         devices
-            What computes.
+            Devices for the pair-HMM.
         timed
-            Told the name of a stage and a step of it, returns the step; it may measure it.
+            Takes the name of a stage and its function; returns the function, perhaps timed.
         """
         return [
             Genotyper(
@@ -143,8 +143,8 @@ class GenotypeSession:
         ]
 
     def _workers(self, devices: Sequence[Device]) -> Iterator[Device]:
-        """Yield the devices, each as often as it works on spans; a CPU thread is a worker."""
-        # What is streamed keeps the thread busy that makes spans; otherwise it has little to do.
+        """Yield the device of each worker; a CPU thread is a worker."""
+        # A stream keeps the thread busy that makes groups; otherwise that thread has little to do.
         threads = self._threads if self._reads.is_indexed else self._threads - 1
         for device in devices:
             if isinstance(device, CpuDevice):
@@ -155,7 +155,7 @@ class GenotypeSession:
 
     @property
     def read_counts(self) -> Mapping[str, int]:
-        """Reads seen and reads left out so far, by name."""
+        """Numbers of reads and of excluded reads so far, by name."""
         return self._reads.counts
 
     def __enter__(self) -> Self:

@@ -1,10 +1,10 @@
 """Haplotypes: read from FASTA, or made from the sites of a VCF.
 
-In the order of the data:
+The stages, in the order of the data:
 
 - `sites`: VCF records to sites, shift ranges and loci,
-- `candidates`: alleles combined to candidate haplotypes, phased or not,
-- `pairing`: haplotypes of a FASTA, and those that each read is compared with.
+- `candidates`: combinations of alleles to candidate haplotypes, phased or not,
+- `pairing`: haplotypes of a FASTA, and pairs of reads and haplotypes.
 
 `batches` holds sites, loci and haplotypes; `locus_batches` is the stream of them.
 """

@@ -1,4 +1,4 @@
-"""What the genotyper works on: loci with their sites and candidate haplotypes."""
+"""Arrays between stages: sites, loci and their candidate haplotypes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class ReferenceSlice:
     Attributes
     ----------
     start
-        0-based position of the first.
+        0-based position of the first base.
     bases
         uint8 text.
     """
@@ -29,16 +29,16 @@ class ReferenceSlice:
 
     @property
     def end(self) -> int:
-        """Position behind the last."""
+        """Position after the last base."""
         return self.start + self.bases.size
 
 
 @dataclass(frozen=True, slots=True)
 class ShiftRanges:
-    """How far around each of s sites its alleles could as well be written.
+    """Shift ranges of s sites: the positions at which their indels have equivalent forms.
 
-    An indel in a repeat may be moved along it without a change of the haplotype: its shift range is
-    the whole stretch. That of a site covers its REF and all of its ALT alleles.
+    An indel in a repeat can be shifted along the repeat without changing the haplotype: its shift
+    range is the whole repeat. The shift range of a site covers its REF and all ALT alleles.
 
     Attributes
     ----------
@@ -49,14 +49,14 @@ class ShiftRanges:
     starts: NDArray[np.int64]
     ends: NDArray[np.int64]
 
-    def slice(self, start: int, stop: int) -> ShiftRanges:
-        """Shift ranges of the sites start to stop, sharing memory with these."""
-        return ShiftRanges(self.starts[start:stop], self.ends[start:stop])
+    def slice(self, start: int, end: int) -> ShiftRanges:
+        """Return the shift ranges of the sites start to end, sharing memory with these."""
+        return ShiftRanges(self.starts[start:end], self.ends[start:end])
 
 
 @dataclass(frozen=True, slots=True)
 class Loci:
-    """l neighbourhoods, each of sites that follow each other.
+    """l loci, each of consecutive sites.
 
     Attributes
     ----------
@@ -73,30 +73,31 @@ class Loci:
     def __len__(self) -> int:
         return self.starts.size
 
-    def slice(self, start: int, stop: int) -> Loci:
-        """Loci start to stop, of which the first begins with the first site."""
-        offsets = self.site_offsets[start : stop + 1]
-        return Loci(offsets - offsets[0], self.starts[start:stop], self.ends[start:stop])
+    def slice(self, start: int, end: int) -> Loci:
+        """Return the loci start to end; the first starts with site 0."""
+        offsets = self.site_offsets[start : end + 1]
+        return Loci(offsets - offsets[0], self.starts[start:end], self.ends[start:end])
 
 
 @dataclass(frozen=True, slots=True)
 class PhaseGroups:
-    """What may stand together on a haplotype, for c carriers: samples, or the locus at large.
+    """Alleles that may combine on a haplotype, as c sets of groups.
 
-    A haplotype takes one option of each group of its carrier: a site without genotypes is a group
-    whose options are its alleles, a phased block one whose options are its two sides.
+    A set belongs to the samples of a locus that have the same genotypes or, without genotypes, to
+    all. A haplotype takes one option of each group of its set: a site without phase is a group
+    whose options are its alleles, a phase set is a group whose options are its copies.
 
     Attributes
     ----------
     loci
-        int64[c], ascending: the locus of each carrier; one locus may have several.
+        int64[c], ascending: the locus of each set; a locus may have several sets.
     group_offsets
-        int64[c + 1]: the groups of each carrier.
+        int64[c + 1]: the groups of each set.
     option_offsets
-        int64[g + 1]: the options of each group, at least one; the first is its base.
+        int64[g + 1]: the options of each group, at least one; the first is its base option.
     options
-        int32 rows, one per option: the rows of `Sites.alleles` that it puts in place of REF, in
-        ascending order; none where it leaves REF everywhere.
+        int32 rows, one per option: the rows of `Sites.alleles` that replace REF, ascending; empty
+        for REF everywhere.
     """
 
     loci: NDArray[np.int64]
@@ -107,21 +108,21 @@ class PhaseGroups:
 
 @dataclass(frozen=True, slots=True)
 class Haplotypes:
-    """The candidate haplotypes of l loci, h in all.
+    """The h candidate haplotypes of l loci.
 
     Attributes
     ----------
     starts, ends
-        int64[l], 0-based, half-open: what of the reference the haplotypes of a locus stand for,
+        int64[l], 0-based, half-open: the reference interval that the haplotypes of a locus replace,
         flanks included.
     offsets
-        int64[l + 1]: the haplotypes of locus k are rows `offsets[k]` to `offsets[k + 1]`; none is
-        there twice.
+        int64[l + 1]: the haplotypes of locus k are rows `offsets[k]` to `offsets[k + 1]`, all
+        different.
     sequences
         uint8 text, h rows.
     carried
-        int32 rows, h of them: the rows of `Sites.alleles` that each haplotype carries in place of
-        REF, in ascending order.
+        int32 rows, h of them: the rows of `Sites.alleles` that each haplotype carries instead of
+        REF, ascending.
     """
 
     starts: NDArray[np.int64]
@@ -130,13 +131,13 @@ class Haplotypes:
     sequences: Ragged
     carried: Ragged
 
-    def slice(self, start: int, stop: int, first_allele: int) -> Haplotypes:
-        """Haplotypes of the loci start to stop, where alleles are counted from `first_allele`."""
-        offsets = self.offsets[start : stop + 1]
+    def slice(self, start: int, end: int, first_allele: int) -> Haplotypes:
+        """Return the haplotypes of the loci start to end; `first_allele` becomes allele row 0."""
+        offsets = self.offsets[start : end + 1]
         carried = self.carried.slice(offsets[0], offsets[-1])
         return Haplotypes(
-            self.starts[start:stop],
-            self.ends[start:stop],
+            self.starts[start:end],
+            self.ends[start:end],
             offsets - offsets[0],
             self.sequences.slice(offsets[0], offsets[-1]),
             Ragged(carried.data - np.int32(first_allele), carried.offsets),
@@ -145,16 +146,16 @@ class Haplotypes:
 
 @dataclass(frozen=True, slots=True)
 class LocusBatch:
-    """Neighbouring loci of one contig, which go through the pair-HMM together.
+    """Consecutive loci of one contig.
 
     Attributes
     ----------
     contig
-        Its name.
+        Name of the contig.
     sites
-        s sites, all those of the loci.
+        The s sites of the loci.
     shift_ranges
-        Of the sites.
+        The shift ranges of the sites.
     loci, haplotypes
         l rows each.
     """
@@ -165,27 +166,27 @@ class LocusBatch:
     loci: Loci
     haplotypes: Haplotypes
 
-    def slice(self, start: int, stop: int) -> LocusBatch:
-        """Loci start to stop with their sites and haplotypes."""
-        first, last = self.loci.site_offsets[[start, stop]]
+    def slice(self, start: int, end: int) -> LocusBatch:
+        """Return the loci start to end with their sites and haplotypes."""
+        first, last = self.loci.site_offsets[[start, end]]
         first_allele = int(self.sites.allele_offsets[first])
         return LocusBatch(
             self.contig,
             self.sites.slice(first, last),
             self.shift_ranges.slice(first, last),
-            self.loci.slice(start, stop),
-            self.haplotypes.slice(start, stop, first_allele),
+            self.loci.slice(start, end),
+            self.haplotypes.slice(start, end, first_allele),
         )
 
 
 class AlleleKind(IntEnum):
-    """What is known of an allele."""
+    """Kind of an allele."""
 
     SEQUENCE = 0
     SPANNED = 1
-    """`*`: an upstream deletion has taken the site."""
+    """`*`: an upstream deletion removes the site."""
     SYMBOLIC = 2
-    """`<DEL>`, a breakend, a missing allele or one with an N: its sequence is not told."""
+    """`<DEL>`, a breakend, a missing allele or one with an N: its sequence is unknown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,7 +196,7 @@ class Sites:
     Attributes
     ----------
     records
-        As they were read.
+        The VCF records of the sites.
     starts
         int64[s], 0-based position of the first base of REF.
     alleles
@@ -219,7 +220,7 @@ class Sites:
 
     @property
     def ends(self) -> NDArray[np.int64]:
-        """int64[s]: where REF ends, half-open."""
+        """int64[s], 0-based end of REF, half-open."""
         ends: NDArray[np.int64] = self.starts + self.alleles.lengths[self.allele_offsets[:-1]]
         return ends
 
@@ -228,13 +229,13 @@ class Sites:
         """int64[a]: the site of each allele."""
         return np.repeat(np.arange(len(self)), np.diff(self.allele_offsets))
 
-    def slice(self, start: int, stop: int) -> Sites:
-        """Sites start to stop, sharing memory with these."""
-        first, last = self.allele_offsets[[start, stop]]
+    def slice(self, start: int, end: int) -> Sites:
+        """Return the sites start to end, sharing memory with these."""
+        first, last = self.allele_offsets[[start, end]]
         return Sites(
-            self.records[start:stop],
-            self.starts[start:stop],
+            self.records[start:end],
+            self.starts[start:end],
             self.alleles.slice(first, last),
             self.kinds[first:last],
-            self.allele_offsets[start : stop + 1] - first,
+            self.allele_offsets[start : end + 1] - first,
         )

@@ -1,4 +1,4 @@
-"""The records of a VCF as loci with their haplotypes, batch by batch."""
+"""Stream of locus batches: VCF records as loci with their haplotypes."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ from hapgpu.haplotypes.candidates.unphased import phase_groups_of_sites
 from hapgpu.haplotypes.sites.columns import sites_of
 from hapgpu.haplotypes.sites.loci import OVERLAPPING_FACTOR, loci_of
 from hapgpu.haplotypes.sites.record_batches import (
-    USUAL_LIMITS,
+    DEFAULT_LIMITS,
     RecordBatch,
     RecordLimits,
     record_batches_of,
 )
 from hapgpu.haplotypes.sites.reference_check import (
-    check_places,
+    check_positions,
     check_reference_alleles,
     plain_bases,
     reference_slice,
@@ -43,7 +43,7 @@ from hapgpu.io.genome.fasta import ReferenceFasta
 from hapgpu.io.vcf.records import VcfRecord
 
 _MAX_SITES: Final = 1000
-"""Sites that follow each other closely are cut after so many, to bound memory."""
+"""Sites of one group, at most; bounds memory."""
 
 _NO_LENGTH: Final = -1
 
@@ -52,26 +52,26 @@ _BASES_PER_BATCH: Final = 1_000_000
 
 
 Count = Callable[[str, int], None]
-"""Adds to a count, as `hapgpu.runtime.statistics.RunStatistics.count` does."""
+"""Function that adds to a named count, as `hapgpu.runtime.statistics.RunStatistics.count`."""
 
 
 @dataclass(frozen=True, slots=True)
 class LocusOptions:
-    """How records become loci and haplotypes.
+    """Options of building loci and haplotypes.
 
     Attributes
     ----------
     distance
-        Sites no further apart share a locus, in bases.
+        Sites share a locus if their shift ranges are at most this many bases apart.
     flank
-        Bases of the reference on either side of a locus that its haplotypes have.
+        Bases of the reference on either side of a locus in its haplotypes.
     max_combinations
-        A locus has no more combinations of alleles, or `OVERLAPPING_FACTOR` times as many where
-        the shift ranges of its sites overlap; unless those with a single change are more.
+        Combinations of alleles per locus, at most; `OVERLAPPING_FACTOR` times as many where the
+        shift ranges of its sites overlap. All combinations with a single change are kept.
     masks
-        Whether SNVs of other loci read N in the flanks.
+        True: SNVs of other loci become N in the flanks.
     phased
-        Whether haplotypes follow the genotypes of the samples; else every combination is one.
+        True: haplotypes follow the genotypes of the samples; False: all combinations are made.
     """
 
     distance: int
@@ -82,94 +82,96 @@ class LocusOptions:
 
 
 @dataclass(frozen=True, slots=True)
-class _Neighbourhood:
-    """Sites start to stop, which are to share loci, and how far they reach.
+class _SiteGroup:
+    """Sites start to end, close enough to share loci.
 
-    `is_cut` tells that the next site would belong to it, were it not full.
+    `max_end` is the largest end of their shift ranges. `is_full` means that the next site is close
+    enough too, but the group has `_MAX_SITES` sites.
     """
 
     start: int
-    stop: int
-    reach: int
-    is_cut: bool
+    end: int
+    max_end: int
+    is_full: bool
 
 
 def uncounted(_what: str, _number: int) -> None:
-    """Take no notice of a count."""
+    """Ignore a count."""
 
 
 def locus_batches(
     records: Iterable[VcfRecord],
     reference: ReferenceFasta,
-    rules: LocusOptions,
+    options: LocusOptions,
     source: str,
     count: Count = uncounted,
-    limits: RecordLimits = USUAL_LIMITS,
+    limits: RecordLimits = DEFAULT_LIMITS,
 ) -> Iterator[LocusBatch]:
-    """Put records into loci, in their order, and make the haplotypes of each.
+    """Yield loci with their haplotypes, in the order of the records.
 
-    Memory is bounded, however many records a contig has: what no later record can change any more
-    is passed on. Where more than 1000 sites follow each other closely, a locus ends after every
-    thousand.
+    Memory does not grow with the number of records: a locus is yielded as soon as no later record
+    can change it. Where more than 1000 sites are close to each other, a locus ends after every
+    1000.
 
     Parameters
     ----------
     records
-        Sorted: contig by contig, by position.
+        Sorted by position within each contig.
     reference
-        The sequences that they refer to.
-    rules
-        How close, how long, how many.
+        The reference of the records.
+    options
+        Distance, flank and number of combinations.
     source
         Name of the file of the records, for errors.
     count
-        Told what was met, and how many of it: `sites`, `loci`, `spanned_alleles` (`*`) and
-        `symbolic_alleles`, which change nothing, `cuts` between sites that are close enough to
-        share a locus but have too many combinations, `capped_loci`, which lack some of theirs, and
-        `contradictions`, alleles that genotypes put where they put another.
+        Called with these names and numbers: `sites`; `loci`; `spanned_alleles` (`*`) and
+        `symbolic_alleles`, which change no base; `cuts`, splits between sites that are close enough
+        to share a locus but have too many combinations; `capped_loci`, loci without some of their
+        combinations; `contradictions`, alleles excluded because another allele of the same genotype
+        copy changes the same bases.
     limits
-        How much to take at once.
+        Size of the batches of records; the loci do not depend on it.
 
     Yields
     ------
     LocusBatch
-        Of at most 256 loci and, unless it is a single one, 1 Mb.
+        At most 256 loci and, if more than one, at most 1 Mb of reference.
 
     Raises
     ------
     InputError
-        The reference lacks a contig, a REF disagrees with it, or a genotype cannot be read; the
-        message names file and record.
+        The reference lacks a contig, a REF differs from it, or a genotype is invalid; the message
+        names file and record.
     """
-    stream = _LocusStream(reference, rules, source, count)
+    stream = _LocusStream(reference, options, source, count)
     for record_batch in record_batches_of(records, limits):
         yield from stream.batches(record_batch)
 
 
 class _LocusStream:
-    """Turns records into batches; keeps what the next records of the contig may still change."""
+    """Conversion of records to locus batches; keeps records whose loci may still change."""
 
     def __init__(
         self,
         reference: ReferenceFasta,
-        rules: LocusOptions,
+        options: LocusOptions,
         source: str,
         count: Count,
     ) -> None:
         self._reference = reference
-        self._rules = rules
+        self._options = options
         self._source = source
         self._count = count
-        self._held: list[VcfRecord] = []
+        self._pending: list[VcfRecord] = []
         self._snvs = np.empty(0, dtype=np.int64)
-        self._around = LONGEST_SHIFT + rules.flank
+        self._around = LONGEST_SHIFT + options.flank
 
     def batches(self, record_batch: RecordBatch) -> Iterator[LocusBatch]:
-        """Yield the loci of the records, held and new, that are complete."""
+        """Yield the complete loci of the records, kept and new."""
         contig = record_batch.records[0].contig
         length = self._reference.lengths.get(contig, _NO_LENGTH)
-        sites = sites_of(with_empty_telomeres(self._held + record_batch.records, length))
-        check_places(sites, self._reference, self._source)
+        sites = sites_of(with_empty_telomeres(self._pending + record_batch.records, length))
+        check_positions(sites, self._reference, self._source)
         bases = reference_slice(
             self._reference,
             contig,
@@ -181,25 +183,25 @@ class _LocusStream:
         shift_ranges = shift_ranges_of(sites, bases)
         self._snvs = np.union1d(self._snvs, _snv_positions(sites))
         complete = self._complete(shift_ranges, record_batch.next_start)
-        self._count("cuts", sum(part.is_cut for part in complete))
-        ends = [part.stop for part in complete if part.is_cut]
-        done = complete[-1].stop if complete else 0
-        for start, stop in pairwise(sorted({0, *ends, done})):
+        self._count("cuts", sum(group.is_full for group in complete))
+        ends = [group.end for group in complete if group.is_full]
+        done = complete[-1].end if complete else 0
+        for start, end in pairwise(sorted({0, *ends, done})):
             batch = self._batch(
-                contig, sites.slice(start, stop), shift_ranges.slice(start, stop), bases
+                contig, sites.slice(start, end), shift_ranges.slice(start, end), bases
             )
-            parts = sum(start <= part.start < stop for part in complete)
-            self._count("cuts", len(batch.loci) - parts)
+            groups = sum(start <= group.start < end for group in complete)
+            self._count("cuts", len(batch.loci) - groups)
             yield from _split(batch)
-        self._hold(sites.records[done:], record_batch.next_start)
+        self._keep(sites.records[done:], record_batch.next_start)
 
-    def _complete(self, shift_ranges: ShiftRanges, next_start: int) -> list[_Neighbourhood]:
-        """Return the neighbourhoods before the first that a later record can join or mask."""
-        within_reach = max(self._rules.distance + LONGEST_SHIFT, self._rules.flank)
+    def _complete(self, shift_ranges: ShiftRanges, next_start: int) -> list[_SiteGroup]:
+        """Return the groups before the first that a later record can join or mask."""
+        max_distance = max(self._options.distance + LONGEST_SHIFT, self._options.flank)
         return list(
             takewhile(
-                lambda part: part.reach + within_reach < next_start,
-                _neighbourhoods(shift_ranges, self._rules.distance),
+                lambda group: group.max_end + max_distance < next_start,
+                _site_groups(shift_ranges, self._options.distance),
             )
         )
 
@@ -207,56 +209,56 @@ class _LocusStream:
         self, contig: str, sites: Sites, shift_ranges: ShiftRanges, bases: ReferenceSlice
     ) -> LocusBatch:
         """Put sites into loci and make their haplotypes."""
-        rules = self._rules
-        most = OVERLAPPING_FACTOR * rules.max_combinations
-        if rules.phased:
+        options = self._options
+        max_combinations = OVERLAPPING_FACTOR * options.max_combinations
+        if options.phased:
             genotypes = [genotypes_of(record, self._source) for record in sites.records]
             counts = option_counts(sites, genotypes)
-            loci = loci_of(shift_ranges, counts, rules.distance, rules.max_combinations)
+            loci = loci_of(shift_ranges, counts, options.distance, options.max_combinations)
             phase_groups, contradictions = phase_groups_of_samples(sites, loci, genotypes)
             self._count("contradictions", contradictions)
         else:
             counts = option_counts(sites)
-            loci = loci_of(shift_ranges, counts, rules.distance, rules.max_combinations)
+            loci = loci_of(shift_ranges, counts, options.distance, options.max_combinations)
             phase_groups = phase_groups_of_sites(sites, loci)
         haplotypes = haplotypes_of(
             sites,
             loci,
             phase_groups,
             bases,
-            rules.flank,
-            most,
-            self._snvs if rules.masks else self._snvs[:0],
+            options.flank,
+            max_combinations,
+            self._snvs if options.masks else self._snvs[:0],
         )
         self._count("sites", len(sites))
         self._count("loci", len(loci))
         self._count("spanned_alleles", int((sites.kinds == AlleleKind.SPANNED).sum()))
         self._count("symbolic_alleles", int((sites.kinds == AlleleKind.SYMBOLIC).sum()))
-        self._count("capped_loci", _capped_loci(phase_groups, most))
+        self._count("capped_loci", _capped_loci(phase_groups, max_combinations))
         return LocusBatch(contig, sites, shift_ranges, loci, haplotypes)
 
-    def _hold(self, records: Sequence[VcfRecord], next_start: int) -> None:
-        """Keep records, and the SNVs that may lie in the flanks of what is still to be made."""
-        self._held = list(records)
+    def _keep(self, records: Sequence[VcfRecord], next_start: int) -> None:
+        """Keep records, and the SNVs that may lie in the flanks of later loci."""
+        self._pending = list(records)
         first = records[0].start if records else next_start
         self._snvs = self._snvs[self._snvs >= first - self._around]
 
 
-def _neighbourhoods(shift_ranges: ShiftRanges, distance: int) -> Iterator[_Neighbourhood]:
-    """Put sites together as `loci_of` does before it looks at combinations."""
-    start, reach = 0, int(shift_ranges.ends[0])
+def _site_groups(shift_ranges: ShiftRanges, distance: int) -> Iterator[_SiteGroup]:
+    """Group sites as `loci_of` does before it splits by combinations."""
+    start, max_end = 0, int(shift_ranges.ends[0])
     sites = zip(shift_ranges.starts.tolist(), shift_ranges.ends.tolist(), strict=True)
-    for site, (extent_start, extent_end) in enumerate(sites):
-        is_near = extent_start - reach <= distance
+    for site, (range_start, range_end) in enumerate(sites):
+        is_near = range_start - max_end <= distance
         if not is_near or site - start == _MAX_SITES:
-            yield _Neighbourhood(start, site, reach, is_near)
-            start, reach = site, extent_end
-        reach = max(reach, extent_end)
-    yield _Neighbourhood(start, len(shift_ranges.starts), reach, is_cut=False)
+            yield _SiteGroup(start, site, max_end, is_near)
+            start, max_end = site, range_end
+        max_end = max(max_end, range_end)
+    yield _SiteGroup(start, len(shift_ranges.starts), max_end, is_full=False)
 
 
 def _snv_positions(sites: Sites) -> NDArray[np.int64]:
-    """Return where sites lie whose alleles are single bases, at least two of them."""
+    """Return the positions of sites with at least two alleles, all of a single base."""
     is_base = (sites.alleles.lengths == 1) & (sites.kinds == AlleleKind.SEQUENCE)
     bases = np.add.reduceat(is_base, sites.allele_offsets[:-1], dtype=np.int64)
     alleles = np.diff(sites.allele_offsets)
@@ -264,25 +266,25 @@ def _snv_positions(sites: Sites) -> NDArray[np.int64]:
     return positions
 
 
-def _capped_loci(phase_groups: PhaseGroups, most: int) -> int:
-    """Count the loci at which a carrier has more combinations than are kept."""
+def _capped_loci(phase_groups: PhaseGroups, max_combinations: int) -> int:
+    """Count the loci at which a set of groups has more combinations than are kept."""
     options = np.diff(phase_groups.option_offsets)
     capped = set()
     for locus, (first, last) in zip(
         phase_groups.loci.tolist(), pairwise(phase_groups.group_offsets.tolist()), strict=True
     ):
         sizes = options[first:last].tolist()
-        if prod(sizes) > max(most, 1 + sum(sizes) - len(sizes)):
+        if prod(sizes) > max(max_combinations, 1 + sum(sizes) - len(sizes)):
             capped.add(locus)
     return len(capped)
 
 
 def _split(batch: LocusBatch) -> Iterator[LocusBatch]:
-    """Cut a batch into ones that are not too large."""
+    """Split a batch by number of loci and by bases."""
     starts, ends = batch.loci.starts, np.maximum.accumulate(batch.loci.ends)
     start = 0
     while start < len(batch.loci):
         limit = np.searchsorted(ends, starts[start] + _BASES_PER_BATCH, side="right")
-        stop = min(max(int(limit), start + 1), start + _LOCI_PER_BATCH, len(batch.loci))
-        yield batch.slice(start, stop)
-        start = stop
+        end = min(max(int(limit), start + 1), start + _LOCI_PER_BATCH, len(batch.loci))
+        yield batch.slice(start, end)
+        start = end

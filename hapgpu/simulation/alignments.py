@@ -1,4 +1,4 @@
-"""Alignments of simulated reads: true ones, but for what no aligner could know."""
+"""Alignments of simulated reads: the true ones, except what no aligner could know."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from hapgpu.runtime.jit import njit
 from hapgpu.simulation.copies import INSERTED
 
 MIN_ALIGNED: Final = 20
-"""A read of which fewer bases are aligned would not be found."""
+"""Reads with fewer aligned bases are excluded: no mapper would find them."""
 _MIN_ANCHOR: Final = 5
-"""So many bases are aligned beyond an indel, or they are clipped along with it."""
+"""Bases aligned between an indel and the end of a read, at least; else both are clipped."""
 _MATCH, _INSERTION, _DELETION = 0, 1, 2
 
 
 @njit
 def align(
     bases: NDArray[np.uint8],
-    places: NDArray[np.int64],
+    positions: NDArray[np.int64],
     reference: NDArray[np.uint8],
     start: Integer,
     cigar: NDArray[np.uint32],
@@ -32,147 +32,149 @@ def align(
     Parameters
     ----------
     bases
-        uint8 text, as they are on the chromosome copy.
-    places
-        int64, the place on the reference of each base, or `INSERTED`; they are replaced by those
-        of the alignment, bases that are clipped not among them.
+        uint8 text: the read as it is on the chromosome copy.
+    positions
+        int64, the reference position of each base, or `INSERTED`; replaced by the positions of
+        the alignment, except those of clipped bases.
     reference, start
-        Bases of the contig, and the position of the first.
+        Bases of the contig, and the position of the first base.
     cigar
-        uint32, with room for an element at least.
+        uint32, output: room for at least one element.
 
     Returns
     -------
-    Elements of the CIGAR; 0 if the read would not be found, or has more gaps than there is room
-    for.
+    Number of elements of the CIGAR; 0 for a read that is excluded: too few of its bases are
+    aligned, or `cigar` is too small for its gaps.
     """
-    if _is_straight(places):
-        cigar[0] = places.size << 4 | _MATCH
+    if _is_straight(positions):
+        cigar[0] = positions.size << 4 | _MATCH
         return 1
-    _close_gaps(places)
-    _straighten_end(bases, places, reference, start)
-    first = _clipped_front(places)
-    behind = _clipped_back(places, first)
+    _close_gaps(positions)
+    _straighten_end(bases, positions, reference, start)
+    first = _clipped_front(positions)
+    end = _clipped_back(positions, first)
     aligned = 0
-    for k in range(first, behind):
-        aligned += places[k] != INSERTED
+    for k in range(first, end):
+        aligned += positions[k] != INSERTED
     if aligned < MIN_ALIGNED:
         return 0
-    return _put_cigar(places, first, behind, cigar)
+    return _put_cigar(positions, first, end, cigar)
 
 
 @njit
-def _is_straight(places: NDArray[np.int64]) -> bool:
-    for k in range(places.size):
-        if places[k] == INSERTED or places[k] != places[0] + k:
+def _is_straight(positions: NDArray[np.int64]) -> bool:
+    for k in range(positions.size):
+        if positions[k] == INSERTED or positions[k] != positions[0] + k:
             return False
     return True
 
 
 @njit
-def _close_gaps(places: NDArray[np.int64]) -> None:
-    """Align inserted bases that lie beside a deletion to what is deleted."""
-    for k in range(places.size - 2, -1, -1):
-        beyond = places[k + 1]
-        if places[k] != INSERTED or beyond == INSERTED:
+def _close_gaps(positions: NDArray[np.int64]) -> None:
+    """Align inserted bases beside a deletion to the deleted bases."""
+    for k in range(positions.size - 2, -1, -1):
+        following = positions[k + 1]
+        if positions[k] != INSERTED or following == INSERTED:
             continue
         before = k - 1
-        while before >= 0 and places[before] == INSERTED:
+        while before >= 0 and positions[before] == INSERTED:
             before -= 1
-        if before >= 0 and places[before] < beyond - 1:
-            places[k] = beyond - 1
+        if before >= 0 and positions[before] < following - 1:
+            positions[k] = following - 1
 
 
 @njit
 def _straighten_end(
     bases: NDArray[np.uint8],
-    places: NDArray[np.int64],
+    positions: NDArray[np.int64],
     reference: NDArray[np.uint8],
     start: Integer,
 ) -> None:
-    """Take out the last gap while the bases behind it fit as well without it.
+    """Remove the last gap as long as the bases after it match as well without it.
 
-    A read that ends within a repeat does not tell how long the repeat is.
+    A read that ends within a repeat does not show how long the repeat is.
     """
-    size = places.size
+    size = positions.size
     while True:
         last = size - 1
-        while last > 0 and places[last] != INSERTED and places[last] == places[last - 1] + 1:
+        while (
+            last > 0 and positions[last] != INSERTED and positions[last] == positions[last - 1] + 1
+        ):
             last -= 1
         before = last - 1
-        while before >= 0 and places[before] == INSERTED:
+        while before >= 0 and positions[before] == INSERTED:
             before -= 1
         if before < 0:
             return
-        shift = places[before] - before
+        shift = positions[before] - before
         for k in range(before + 1, size):
             at = k + shift - start
             if at >= reference.size or reference[at] != bases[k]:
                 return
         for k in range(before + 1, size):
-            places[k] = k + shift
+            positions[k] = k + shift
 
 
 @njit
-def _clipped_front(places: NDArray[np.int64]) -> Integer:
-    """Return the first base that is aligned and well anchored."""
+def _clipped_front(positions: NDArray[np.int64]) -> Integer:
+    """Return the first base of the first gapless run of at least `_MIN_ANCHOR` bases."""
     first = 0
-    while first < places.size:
-        behind = first
-        while behind < places.size and places[behind] != INSERTED:
-            behind += 1
-            if behind < places.size and places[behind] != places[behind - 1] + 1:
+    while first < positions.size:
+        end = first
+        while end < positions.size and positions[end] != INSERTED:
+            end += 1
+            if end < positions.size and positions[end] != positions[end - 1] + 1:
                 break
-        if behind - first >= _MIN_ANCHOR:
+        if end - first >= _MIN_ANCHOR:
             break
-        first = max(behind, first + 1)
+        first = max(end, first + 1)
     return first
 
 
 @njit
-def _clipped_back(places: NDArray[np.int64], first: Integer) -> Integer:
-    """Return the end of the bases that are aligned and well anchored; at least `first`."""
-    behind = places.size
-    while behind > first:
-        begin = behind
-        while begin > first and places[begin - 1] != INSERTED:
-            begin -= 1
-            if begin > first and places[begin - 1] + 1 != places[begin]:
+def _clipped_back(positions: NDArray[np.int64], first: Integer) -> Integer:
+    """Return the end of the last gapless run of at least `_MIN_ANCHOR` bases; at least `first`."""
+    end = positions.size
+    while end > first:
+        start = end
+        while start > first and positions[start - 1] != INSERTED:
+            start -= 1
+            if start > first and positions[start - 1] + 1 != positions[start]:
                 break
-        if behind - begin >= _MIN_ANCHOR:
+        if end - start >= _MIN_ANCHOR:
             break
-        behind = min(begin, behind - 1)
-    return behind
+        end = min(start, end - 1)
+    return end
 
 
 @njit
 def _put_cigar(
-    places: NDArray[np.int64], first: Integer, behind: Integer, cigar: NDArray[np.uint32]
+    positions: NDArray[np.int64], first: Integer, end: Integer, cigar: NDArray[np.uint32]
 ) -> Integer:
     count = 0
     if first > 0:
         cigar[count] = first << 4 | SOFT_CLIP
         count += 1
     at = first
-    place = places[first]
-    while at < behind:
+    position = positions[first]
+    while at < end:
         if count > cigar.size - 2:  # this element, and the clip at the end
             return 0
-        begin = at
-        if places[at] == INSERTED:
-            while places[at] == INSERTED:  # clipping has left none at the end
+        start = at
+        if positions[at] == INSERTED:
+            while positions[at] == INSERTED:  # there is none at the end: it is clipped
                 at += 1
-            cigar[count] = (at - begin) << 4 | _INSERTION
-        elif places[at] > place:
-            cigar[count] = (places[at] - place) << 4 | _DELETION
-            place = places[at]
+            cigar[count] = (at - start) << 4 | _INSERTION
+        elif positions[at] > position:
+            cigar[count] = (positions[at] - position) << 4 | _DELETION
+            position = positions[at]
         else:
-            while at < behind and places[at] == place:
+            while at < end and positions[at] == position:
                 at += 1
-                place += 1
-            cigar[count] = (at - begin) << 4 | _MATCH
+                position += 1
+            cigar[count] = (at - start) << 4 | _MATCH
         count += 1
-    if behind < places.size:
-        cigar[count] = (places.size - behind) << 4 | SOFT_CLIP
+    if end < positions.size:
+        cigar[count] = (positions.size - end) << 4 | SOFT_CLIP
         count += 1
     return count

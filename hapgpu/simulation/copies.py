@@ -1,4 +1,4 @@
-"""The chromosome copies of a sample: its variants put into the reference, base by base."""
+"""Chromosome copies of a sample: the reference with the variants of each copy."""
 
 from __future__ import annotations
 
@@ -11,25 +11,26 @@ from numpy.typing import NDArray
 from hapgpu.arrays.bytes import Integer
 from hapgpu.arrays.ragged import Ragged
 from hapgpu.arrays.ragged_view import RaggedView, read_only, view_of
-from hapgpu.haplotypes.batches import AlleleKind, ReferenceSlice, Sites
+from hapgpu.haplotypes.batches import ReferenceSlice
 from hapgpu.haplotypes.sites.trimmed_alleles import TrimmedAlleles, trimmed_alleles_of
 from hapgpu.runtime.jit import njit
 from hapgpu.simulation.phased_variants import PhasedVariants
 
 INSERTED: Final = -1
-"""The place of a base that the reference does not have."""
+"""The position of a base that the reference does not have."""
 
 
 @dataclass(frozen=True, slots=True)
 class CopyEdits:
-    """e changes of the reference on one chromosome copy, ascending, none over another.
+    """e changes of the reference on one chromosome copy, ascending, without overlap.
 
     Attributes
     ----------
     starts, ends
-        int64[e], 0-based, half-open: what is replaced; empty for an insertion before `starts`.
+        int64[e], 0-based, half-open: the bases replaced; empty for an insertion before `starts`.
     sequences
-        uint8 text, e rows: by what. Neither its first nor its last base is that of the reference.
+        uint8 text, e rows: their replacements. Neither their first nor their last base equals the
+        first or last base replaced.
     """
 
     starts: NDArray[np.int64]
@@ -37,83 +38,82 @@ class CopyEdits:
     sequences: Ragged
 
     def within(self, start: int, end: int) -> CopyEdits:
-        """Those that lie wholly within a stretch of the reference."""
+        """Return the changes that lie wholly within an interval of the reference."""
         first = int(np.searchsorted(self.starts, start))
-        behind = max(int(np.searchsorted(self.ends, end, side="right")), first)
+        last = max(int(np.searchsorted(self.ends, end, side="right")), first)
         return CopyEdits(
-            self.starts[first:behind],
-            self.ends[first:behind],
-            self.sequences.slice(first, behind),
+            self.starts[first:last],
+            self.ends[first:last],
+            self.sequences.slice(first, last),
         )
 
 
 @dataclass(frozen=True, slots=True)
 class ChromosomeCopy:
-    """A stretch of n bases of one chromosome copy.
+    """n consecutive bases of one chromosome copy.
 
     Attributes
     ----------
     bases
         uint8 text.
-    places
-        int64[n], ascending: the position on the reference that each base is aligned to, or
-        `INSERTED`. Insertions and deletions lie as far left as they can without a mismatch more.
+    positions
+        int64[n], ascending: the reference position that each base is aligned to, or `INSERTED`.
+        Insertions and deletions are left-aligned, as far as that adds no mismatch.
     """
 
     bases: NDArray[np.uint8]
-    places: NDArray[np.int64]
+    positions: NDArray[np.int64]
 
     def first_from(self, position: int) -> int:
-        """Return which base is the first aligned to this position or one behind it; n if none."""
-        is_behind = self.places >= position
-        return int(is_behind.argmax()) if is_behind.any() else self.places.size
+        """Return the first base aligned to this position or a later one; n if there is none."""
+        is_after = self.positions >= position
+        return int(is_after.argmax()) if is_after.any() else self.positions.size
 
 
 def copy_edits(variants: PhasedVariants) -> list[CopyEdits]:
-    """Sort out what each chromosome copy carries.
+    """Return the changes of each chromosome copy.
 
     Raises
     ------
     ValueError
         Two variants overlap on a copy.
     """
-    kinds = np.full(len(variants.alleles), AlleleKind.SEQUENCE, dtype=np.uint8)
-    edits = trimmed_alleles_of(
-        Sites((), variants.starts, variants.alleles, kinds, variants.allele_offsets)
-    )
-    return [_edits_of_copy(variants, copy, edits) for copy in range(variants.ploidy)]
+    trimmed = trimmed_alleles_of(variants.sites)
+    return [_edits_of_copy(variants, copy, trimmed) for copy in range(variants.ploidy)]
 
 
-def _edits_of_copy(variants: PhasedVariants, copy: int, edits: TrimmedAlleles) -> CopyEdits:
-    carriers = np.flatnonzero(variants.genotypes[:, copy] > 0)
-    rows = variants.allele_offsets[carriers] + variants.genotypes[carriers, copy]
-    starts, ends = edits.starts[rows], edits.ends[rows]
+def _edits_of_copy(variants: PhasedVariants, copy: int, trimmed: TrimmedAlleles) -> CopyEdits:
+    carried = np.flatnonzero(variants.genotypes[:, copy] > 0)
+    rows = variants.allele_offsets[carried] + variants.genotypes[carried, copy]
+    starts, ends = trimmed.starts[rows], trimmed.ends[rows]
     if (starts[1:] < ends[:-1]).any():
-        raise ValueError(f"two variants overlap on chromosome copy {copy + 1}")
-    begins = edits.text_begins[rows]
+        raise ValueError(f"variants: two overlap on chromosome copy {copy + 1}; leave one out")
+    text_starts = trimmed.text_starts[rows]
     return CopyEdits(
-        starts, ends, Ragged.gather(edits.text, begins, edits.text_ends[rows] - begins)
+        starts,
+        ends,
+        Ragged.gather(trimmed.text, text_starts, trimmed.text_ends[rows] - text_starts),
     )
 
 
 def chromosome_copy(
     reference: ReferenceSlice, edits: CopyEdits, start: int, end: int
 ) -> ChromosomeCopy:
-    """Make a stretch of a chromosome copy, with the edits that lie wholly within it.
+    """Make part of a chromosome copy, with the changes that lie wholly within it.
 
     Parameters
     ----------
     reference
-        The contig, or the part of it that is there.
+        The contig, or part of it.
     edits
-        Of the copy.
+        Changes of the copy.
     start, end
-        Of the stretch, within `reference`, 0-based, half-open.
+        Interval of the reference, within `reference`, 0-based, half-open.
     """
     edits = edits.within(start, end)
     grown = int(edits.sequences.offsets[-1] - (edits.ends - edits.starts).sum())
     bases = np.empty(end - start + grown, dtype=np.uint8)
-    places = np.empty(bases.size, dtype=np.int64)
+    positions = np.empty(bases.size, dtype=np.int64)
     _put_copy(
         read_only(reference.bases[start - reference.start : end - reference.start]),
         start,
@@ -121,9 +121,9 @@ def chromosome_copy(
         read_only(edits.ends),
         view_of(edits.sequences),
         bases,
-        places,
+        positions,
     )
-    return ChromosomeCopy(bases, places)
+    return ChromosomeCopy(bases, positions)
 
 
 @njit
@@ -134,48 +134,48 @@ def _put_copy(  # noqa: PLR0917  (compiled code takes no keywords)
     edit_ends: NDArray[np.int64],
     sequences: RaggedView,
     bases: NDArray[np.uint8],
-    places: NDArray[np.int64],
+    positions: NDArray[np.int64],
 ) -> None:
     texts, text_offsets = sequences
     at = 0
     position = start
     for edit in range(edit_starts.size + 1):
         is_last = edit == edit_starts.size
-        stop = start + reference.size if is_last else edit_starts[edit]
-        while position < stop:
-            bases[at], places[at] = reference[position - start], position
+        end = start + reference.size if is_last else edit_starts[edit]
+        while position < end:
+            bases[at], positions[at] = reference[position - start], position
             at += 1
             position += 1
         if is_last:
             break
-        begin = text_offsets[edit]
-        added = text_offsets[edit + 1] - begin
+        text_start = text_offsets[edit]
+        added = text_offsets[edit + 1] - text_start
         removed = edit_ends[edit] - position
         for k in range(added):
-            bases[at + k] = texts[begin + k]
-            beyond = added - k  # a gap lies before what is aligned
-            places[at + k] = INSERTED if beyond > removed else edit_ends[edit] - beyond
+            bases[at + k] = texts[text_start + k]
+            to_end = added - k  # insertions come before the aligned bases
+            positions[at + k] = INSERTED if to_end > removed else edit_ends[edit] - to_end
         if removed == 0:
-            _shift_insertion(bases, places, at, added)
+            _shift_insertion(bases, positions, at, added)
         elif added == 0:
-            _shift_deletion(reference, start, bases, places, at - 1, edit_ends[edit])
+            _shift_deletion(reference, start, bases, positions, at - 1, edit_ends[edit])
         at += added
         position = edit_ends[edit]
 
 
 @njit
 def _shift_insertion(
-    bases: NDArray[np.uint8], places: NDArray[np.int64], first: Integer, count: Integer
+    bases: NDArray[np.uint8], positions: NDArray[np.int64], first: Integer, count: Integer
 ) -> None:
-    """Move an insertion that begins at `first` to the left, as far as its unit is repeated."""
+    """Left-align an insertion that starts at base `first`, as far as its unit is repeated."""
     while (
         first > 1
-        and places[first - 2] != INSERTED
-        and places[first - 2] + 1 == places[first - 1]
+        and positions[first - 2] != INSERTED
+        and positions[first - 2] + 1 == positions[first - 1]
         and bases[first - 1] == bases[first + count - 1]
     ):
         first -= 1
-        places[first + count], places[first] = places[first], INSERTED
+        positions[first + count], positions[first] = positions[first], INSERTED
 
 
 @njit
@@ -183,17 +183,17 @@ def _shift_deletion(
     reference: NDArray[np.uint8],
     start: Integer,
     bases: NDArray[np.uint8],
-    places: NDArray[np.int64],
+    positions: NDArray[np.int64],
     last: Integer,
     end: Integer,
 ) -> None:
-    """Move a deletion, behind base `last` and up to `end`, to the left as far as bases repeat."""
+    """Left-align a deletion after base `last` and up to position `end`, as far as bases repeat."""
     while (
         last > 0
-        and places[last - 1] != INSERTED
-        and places[last - 1] + 1 == places[last]
+        and positions[last - 1] != INSERTED
+        and positions[last - 1] + 1 == positions[last]
         and bases[last] == reference[end - 1 - start]
     ):
         end -= 1
-        places[last] = end
+        positions[last] = end
         last -= 1

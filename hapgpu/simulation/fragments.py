@@ -1,4 +1,4 @@
-"""Fragments of chromosome copies, with what amplification did to the repeats in them."""
+"""Fragments of chromosome copies, with the slips of PCR in their tandem repeats."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from hapgpu.simulation.tandem_repeats import LONGEST_UNIT, tandem_runs
+from hapgpu.simulation.sequences import LONGEST_UNIT, tandem_repeats
 
 _MIN_UNITS: Final = 4
 """Shorter repeats are copied without slips."""
-_CONTRACTIONS: Final = 2 / 3
-"""Share of the slips that lose a unit; the others add one."""
+_LOSSES: Final = 2 / 3
+"""Fraction of slips that remove a unit; the others add one."""
 _MAX_SLIPS: Final = 0.2
 _SHORTEST_READ: Final = 30
 _MAX_DEVIATIONS: Final = 5
@@ -21,23 +21,23 @@ _MAX_DEVIATIONS: Final = 5
 
 @dataclass(frozen=True, slots=True)
 class PairedReadModel:
-    """What simulated fragments and reads are like.
+    """Lengths, depth and errors of simulated fragments and paired reads.
 
     Attributes
     ----------
     depth
-        Reads over each base of the reference, on average; each copy has its part of them.
+        Mean number of reads per base of the reference; every chromosome copy has the same part.
     read_length
         Bases of each read, at least 30.
     fragment_mean, fragment_deviation
-        Of the lengths of fragments, which are distributed normally; never below `read_length`,
-        and never further from the mean than five deviations.
+        Mean and standard deviation of the normally distributed lengths of fragments: at least
+        `shortest_fragment`, and at most five deviations above the mean.
     error_factor
-        How often a base is wrong in units of what its quality says: 1 for qualities that are
-        true, 0 for reads without errors.
+        The rate of errors is this times the error probability of the base quality: 1 for true
+        qualities, 0 for reads without errors.
     slip_rate
-        A tandem repeat of n > 3 units has lost or won a unit in this share of the fragments,
-        times (n - 3)**2; at most a fifth.
+        A tandem repeat of n > 3 units has lost or gained a unit in this fraction of the fragments,
+        times (n - 3)**2; at most in a fifth.
     """
 
     depth: float = 30.0
@@ -49,20 +49,20 @@ class PairedReadModel:
 
     def __post_init__(self) -> None:
         if self.read_length < _SHORTEST_READ:
-            raise ValueError(f"reads of {self.read_length} bases: at least {_SHORTEST_READ} needed")
+            raise ValueError(f"read_length={self.read_length}: must be at least {_SHORTEST_READ}")
         if self.depth <= 0 or self.fragment_deviation < 0:
-            raise ValueError("depth has to be above 0, and the deviation of lengths not below")
+            raise ValueError("depth must be above 0, and fragment_deviation not negative")
         if self.error_factor < 0 or self.slip_rate < 0:
-            raise ValueError("rates cannot be negative")
+            raise ValueError("error_factor and slip_rate must not be negative")
 
     @property
     def shortest_fragment(self) -> int:
-        """Bases that a fragment has at least, before it may lose a unit of a repeat."""
+        """Bases of a fragment, at least, before it may lose a unit of a repeat."""
         return self.read_length + LONGEST_UNIT
 
     @property
     def longest_fragment(self) -> int:
-        """Bases that a fragment has at most, before it may win a unit of a repeat."""
+        """Bases of a fragment, at most, before it may gain a unit of a repeat."""
         longest = int(self.fragment_mean + _MAX_DEVIATIONS * self.fragment_deviation)
         return max(longest, self.shortest_fragment)
 
@@ -74,11 +74,11 @@ class Fragments:
     Attributes
     ----------
     starts, lengths
-        int64[f]: the bases of the copy that a fragment comes from.
+        int64[f]: the bases of the copy that each fragment comes from.
     slips
-        int64[f]: how many bases it has won at `slip_starts`, or lost from there; mostly 0.
+        int64[f]: bases gained at `slip_starts`, or lost from there if negative; mostly 0.
     slip_starts
-        int64[f], counted from the start of the fragment.
+        int64[f], offset in the fragment.
     """
 
     starts: NDArray[np.int64]
@@ -93,29 +93,29 @@ class Fragments:
 def drawn_fragments(
     bases: NDArray[np.uint8],
     first: int,
-    behind: int,
+    last: int,
     ploidy: int,
     model: PairedReadModel,
     rng: np.random.Generator,
 ) -> Fragments:
-    """Draw the fragments that begin within part of a chromosome copy.
+    """Draw the fragments that start within part of a chromosome copy.
 
     Parameters
     ----------
     bases
-        uint8 text of the copy; fragments that would leave it are not drawn.
-    first, behind
+        uint8 text of the copy; fragments that would leave it are excluded.
+    first, last
         The part, half-open.
     ploidy
-        How many copies there are.
+        Number of copies.
     model
-        What fragments are like.
+        Depth and lengths.
     rng
-        Source of chance.
+        Source of random numbers.
     """
-    expected = model.depth / ploidy * (behind - first) / (2 * model.read_length)
+    expected = model.depth / ploidy * (last - first) / (2 * model.read_length)
     count = int(rng.poisson(expected))
-    starts = rng.integers(first, max(behind, first + 1), count)
+    starts = rng.integers(first, max(last, first + 1), count)
     drawn = rng.normal(model.fragment_mean, model.fragment_deviation, count)
     lengths = drawn.round().astype(np.int64)
     lengths = lengths.clip(model.shortest_fragment, model.longest_fragment)
@@ -131,22 +131,22 @@ def _with_slips(
     rate: float,
     rng: np.random.Generator,
 ) -> Fragments:
-    """Let repeats that lie wholly within a fragment lose or win a unit, at most one of them.
+    """Change one repeat that lies wholly within a fragment by a unit, or none.
 
-    One number is drawn for a fragment: the rates of its repeats lie end to end on the way from
-    0 to 1, and the number falls on one of them or beyond all.
+    One number between 0 and 1 is drawn per fragment: the rates of its repeats are laid end to end
+    from 0 on, and the number lies on one of them or after all.
     """
-    chances, is_lost = rng.random(starts.size), rng.random(starts.size) < _CONTRACTIONS
-    runs = tandem_runs(bases, _MIN_UNITS)
-    slipping = np.minimum(rate * (runs.counts - (_MIN_UNITS - 1.0)) ** 2, _MAX_SLIPS)
-    rates = np.append(0.0, np.cumsum(slipping))
-    nearest = np.searchsorted(runs.starts, starts + 1)
-    drawn = np.searchsorted(rates, rates[nearest] + chances, side="right") - 1
-    is_run = drawn < runs.starts.size
-    drawn[~is_run] = 0
+    chances, is_lost = rng.random(starts.size), rng.random(starts.size) < _LOSSES
+    repeats = tandem_repeats(bases, _MIN_UNITS)
+    rates = np.minimum(rate * (repeats.counts - (_MIN_UNITS - 1.0)) ** 2, _MAX_SLIPS)
+    sums = np.append(0.0, np.cumsum(rates))
+    first = np.searchsorted(repeats.starts, starts + 1)
+    drawn = np.searchsorted(sums, sums[first] + chances, side="right") - 1
+    has_slip = drawn < repeats.starts.size
+    drawn[~has_slip] = 0
     slips, slip_starts = np.zeros_like(starts), np.zeros_like(starts)
-    if runs.starts.size:
-        is_run &= runs.ends[drawn] < starts + lengths
-        slips = np.where(is_run, np.where(is_lost, -1, 1) * runs.units[drawn], 0)
-        slip_starts = np.where(is_run, runs.starts[drawn] - starts, 0)
+    if repeats.starts.size:
+        has_slip &= repeats.ends[drawn] < starts + lengths
+        slips = np.where(has_slip, np.where(is_lost, -1, 1) * repeats.units[drawn], 0)
+        slip_starts = np.where(has_slip, repeats.starts[drawn] - starts, 0)
     return Fragments(starts, lengths, slips, slip_starts)

@@ -1,4 +1,4 @@
-"""Both ends of fragments as reads: bases with errors, qualities and alignments."""
+"""Paired reads of fragments: bases with errors, qualities and alignments."""
 
 from __future__ import annotations
 
@@ -12,43 +12,35 @@ from hapgpu.arrays.bytes import Integer
 from hapgpu.arrays.ragged_view import read_only
 from hapgpu.haplotypes.batches import ReferenceSlice
 from hapgpu.io.bam.constants import REFERENCE_OPERATIONS, SOFT_CLIP
+from hapgpu.mapping.search.packed_reads import BASE_CODES
 from hapgpu.runtime.jit import njit
 from hapgpu.simulation.alignments import align
 from hapgpu.simulation.copies import INSERTED, ChromosomeCopy
 from hapgpu.simulation.fragments import Fragments, PairedReadModel
+from hapgpu.simulation.sequences import LETTERS, other_code
 
-_LETTERS: Final = np.frombuffer(b"ACGT", dtype=np.uint8)
 _BEST_QUALITY, _WORST_QUALITY = 40, 2
 _NOISE: Final = np.uint64(11)
-"""Good bases have qualities from `_BEST_QUALITY` down to less than this below it."""
+"""Good bases have qualities from `_BEST_QUALITY` down to this - 1 below it."""
 _FALL: Final = 2
-"""Cycles for each Phred that the tail of a read falls."""
-_3, _8, _16, _32 = map(np.uint64, (3, 8, 16, 32))
+"""Cycles per Phred that the qualities fall by in the tail of a read."""
+_8, _16, _32 = map(np.uint64, (8, 16, 32))
 _BYTE, _HALF_WORD = np.uint64(0xFF), np.uint64(0xFFFF)
 
 
-def _code_table() -> NDArray[np.uint8]:
-    table = np.full(256, _LETTERS.size, dtype=np.uint8)
-    table[_LETTERS] = range(_LETTERS.size)
-    return table
-
-
-_CODES: Final = _code_table()
-
-
 class PairColumns(NamedTuple):
-    """f pairs of reads of b bases, the left read of each before the right one.
+    """f read pairs of b bases per read, the left read before the right read.
 
     Attributes
     ----------
     bases, qualities
         uint8[f, 2, b], as stored in BAM.
     positions, ends
-        int64[f, 2], 0-based, half-open: the reference that each read is aligned to.
+        int64[f, 2], 0-based, half-open: the reference interval that each read is aligned to.
     cigars
         uint32[f, 2, b + 1] in BAM encoding.
     cigar_lengths
-        int64[f, 2]: how many elements of them count.
+        int64[f, 2]: how many of these elements are used.
     is_first_left
         bool[f]: whether the left read is the first of its template.
     """
@@ -63,12 +55,12 @@ class PairColumns(NamedTuple):
 
     @classmethod
     def concatenate(cls, parts: Sequence[PairColumns]) -> PairColumns:
-        """Put pairs, at least one part of them, under each other."""
+        """Concatenate pairs, at least one part of them."""
         columns: Any = (np.concatenate(column) for column in zip(*parts, strict=True))
         return cls._make(columns)
 
     def take(self, rows: NDArray[np.bool_]) -> PairColumns:
-        """Keep some pairs."""
+        """Return the pairs of a mask, bool[f]."""
         columns: Any = (column[rows] for column in self)
         return PairColumns._make(columns)
 
@@ -80,23 +72,24 @@ def read_pairs(
     model: PairedReadModel,
     rng: np.random.Generator,
 ) -> PairColumns:
-    """Sequence both ends of fragments.
+    """Sequence both ends of fragments, as columns of read pairs.
 
-    Qualities go down from 40 by up to 10 at random, and further at the end of those reads that
-    have a tail; bases are wrong as often as they say, times the factor of the model.
+    Qualities are 40 minus up to 10 at random, and lower at the end of those reads that have a
+    tail. A base is wrong with the error probability of its quality, times the factor of the model.
 
     Parameters
     ----------
     copy
-        What the fragments come from.
+        The chromosome copy that the fragments come from.
     fragments
-        f of them; those that cannot be used are left out.
+        f fragments; those with another letter than A, C, G and T, or with a read of which too few
+        bases can be aligned, are excluded.
     reference
-        Bases of the contig, as far as they are there.
+        Bases of the contig, or part of it.
     model
-        What reads are like.
+        Length and errors of reads.
     rng
-        Source of chance.
+        Source of random numbers.
     """
     size = model.read_length
     shape = (len(fragments), 2, size)
@@ -117,7 +110,7 @@ def read_pairs(
 
 
 def _error_limits(model: PairedReadModel) -> NDArray[np.uint64]:
-    """uint64[41]: below which 32 random bits make an error, for each quality."""
+    """Return uint64[41]: for each quality, 32 random bits below this make an error."""
     rates = model.error_factor * 10.0 ** (-np.arange(_BEST_QUALITY + 1) / 10)
     return (rates.clip(max=1.0) * 2.0**32).astype(np.uint64)
 
@@ -130,7 +123,7 @@ def _put_pairs(
 ) -> None:
     _put_alignments(
         read_only(copy.bases),
-        read_only(copy.places),
+        read_only(copy.positions),
         read_only(reference.bases),
         reference.start,
         read_only(fragments.starts),
@@ -148,7 +141,7 @@ def _put_pairs(
 @njit
 def _put_alignments(  # noqa: PLR0913, PLR0917  (compiled code takes no keywords)
     copy_bases: NDArray[np.uint8],
-    copy_places: NDArray[np.int64],
+    copy_positions: NDArray[np.int64],
     reference: NDArray[np.uint8],
     reference_start: Integer,
     starts: NDArray[np.int64],
@@ -161,31 +154,31 @@ def _put_alignments(  # noqa: PLR0913, PLR0917  (compiled code takes no keywords
     cigars: NDArray[np.uint32],
     cigar_lengths: NDArray[np.int64],
 ) -> None:
-    """Write the true bases of reads and their alignments; no CIGAR for what is not usable."""
+    """Write the true bases of reads and their alignments; no CIGAR for excluded reads."""
     size = bases.shape[2]
-    places = np.empty(size, dtype=np.int64)
+    base_positions = np.empty(size, dtype=np.int64)
     for row in range(starts.size):
         slip, slip_start = slips[row], slip_starts[row]
         for side in range(2):
-            begin = side * (lengths[row] + slip - size)
-            has_all = True
+            start = side * (lengths[row] + slip - size)
+            is_sound = True
             for k in range(size):
-                at = begin + k
-                is_won = slip > 0 and slip_start <= at < slip_start + slip
-                if at >= slip_start and not is_won:
+                at = start + k
+                is_gained = slip > 0 and slip_start <= at < slip_start + slip
+                if at >= slip_start and not is_gained:
                     at -= slip
                 at += starts[row]
                 base = copy_bases[at]
                 bases[row, side, k] = base
-                places[k] = INSERTED if is_won else copy_places[at]
-                has_all &= _CODES[base] < _LETTERS.size
-            if has_all:
+                base_positions[k] = INSERTED if is_gained else copy_positions[at]
+                is_sound &= BASE_CODES[base] < LETTERS.size
+            if is_sound:
                 cigar = cigars[row, side]
-                count = align(bases[row, side], places, reference, reference_start, cigar)
+                count = align(bases[row, side], base_positions, reference, reference_start, cigar)
                 cigar_lengths[row, side] = count
                 if count:
                     element = np.int64(cigar[0])
-                    position = places[element >> 4 if element & 15 == SOFT_CLIP else 0]
+                    position = base_positions[element >> 4 if element & 15 == SOFT_CLIP else 0]
                     positions[row, side] = position
                     ends[row, side] = position + _reference_span(cigar, count)
 
@@ -208,7 +201,7 @@ def _sequence(
     bases: NDArray[np.uint8],
     qualities: NDArray[np.uint8],
 ) -> None:
-    """Write qualities, and replace bases that are read wrongly by others."""
+    """Write qualities, and replace wrong bases by others."""
     size = bases.shape[2]
     for row in range(bases.shape[0]):
         for side in range(2):
@@ -220,6 +213,5 @@ def _sequence(
                 quality = max(_BEST_QUALITY - noise - fall, _WORST_QUALITY)
                 qualities[row, side, k] = quality
                 if drawn >> _32 < limits[quality]:
-                    shift = np.uint64(1) + (drawn >> _16 & _HALF_WORD) % _3
-                    code = np.uint64(_CODES[bases[row, side, k]]) + shift & _3
-                    bases[row, side, k] = _LETTERS[code]
+                    code = np.uint64(BASE_CODES[bases[row, side, k]])
+                    bases[row, side, k] = LETTERS[other_code(code, drawn >> _16 & _HALF_WORD)]

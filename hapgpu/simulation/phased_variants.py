@@ -1,4 +1,4 @@
-"""Variants of one sample of which each chromosome copy is known, and as lines of a VCF."""
+"""Variants of one sample with phased genotypes, and their VCF."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hapgpu.arrays.ragged import Ragged, offsets_of
-from hapgpu.haplotypes.batches import ReferenceSlice
+from hapgpu.haplotypes.batches import AlleleKind, ReferenceSlice, Sites
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class PhasedVariants:
     ) -> PhasedVariants:
         """Put variants, each given by its start, its alleles and its genotype, into columns.
 
-        `ploidy` is that of the genotypes; it has to be told where there might be none.
+        `ploidy` is the number of alleles per genotype; it has to be given if there are none.
         """
         return cls(
             np.array(starts, dtype=np.int64),
@@ -58,14 +58,20 @@ class PhasedVariants:
 
     @property
     def ploidy(self) -> int:
-        """How many chromosome copies there are."""
+        """Number of chromosome copies."""
         return int(self.genotypes.shape[1])
 
     @property
     def ends(self) -> NDArray[np.int64]:
-        """int64[v]: where REF ends, half-open."""
+        """int64[v], 0-based end of REF, half-open."""
         ends: NDArray[np.int64] = self.starts + self.alleles.lengths[self.allele_offsets[:-1]]
         return ends
+
+    @property
+    def sites(self) -> Sites:
+        """The variants as sites, without records."""
+        kinds = np.full(len(self.alleles), AlleleKind.SEQUENCE, dtype=np.uint8)
+        return Sites((), self.starts, self.alleles, kinds, self.allele_offsets)
 
     def texts(self, variant: int) -> list[str]:
         """Return REF and the ALTs of one variant."""
@@ -73,7 +79,7 @@ class PhasedVariants:
         return [self.alleles[row].tobytes().decode() for row in range(first, last)]
 
     def take(self, rows: NDArray[np.int64]) -> PhasedVariants:
-        """Gather variants; in ascending order, as the result is to be."""
+        """Return the variants of ascending rows."""
         counts = np.diff(self.allele_offsets)[rows]
         allele_rows = Ragged.gather(
             np.arange(len(self.alleles)), self.allele_offsets[:-1][rows], counts
@@ -86,7 +92,7 @@ class PhasedVariants:
         )
 
     def tiled(self, period: int, times: int) -> PhasedVariants:
-        """Repeat all variants, each time `period` bases further on."""
+        """Repeat all variants, each time `period` bases further right."""
         shifts = np.repeat(np.arange(times) * period, len(self))
         counts = np.tile(np.diff(self.allele_offsets), times)
         return PhasedVariants(
@@ -104,38 +110,40 @@ class PhasedVariants:
         Raises
         ------
         ValueError
-            They are not sorted or lie outside of the slice, REF is not what the reference has, or
-            a genotype names an allele that is not there.
+            They are not sorted or lie outside the slice, a REF differs from the reference, or a
+            genotype names an allele that its variant does not have.
         """
         if (np.diff(self.starts) < 0).any():
-            raise ValueError("the variants are not in the order of their positions")
+            raise ValueError("variants: not in the order of their positions; sort them")
         if len(self) and (self.starts[0] < reference.start or self.ends.max() > reference.end):
-            raise ValueError("a variant lies outside of the reference")
+            raise ValueError("variants: one lies outside the reference; leave it out")
         counts = np.diff(self.allele_offsets)[:, None]
         if ((self.genotypes < 0) | (self.genotypes >= counts)).any():
-            raise ValueError("a genotype names an allele that its variant does not have")
+            raise ValueError("variants: a genotype names an allele that its variant does not have")
         expected = Ragged.gather(
             reference.bases,
             self.starts - reference.start,
             self.alleles.lengths[self.allele_offsets[:-1]],
         )
         if not np.array_equal(expected.data, self.alleles.take(self.allele_offsets[:-1]).data):
-            raise ValueError("the REF of a variant is not what the reference has there")
+            raise ValueError(
+                "variants: a REF differs from the reference; give the reference of the variants"
+            )
 
 
 def vcf_text(
     variants: PhasedVariants, contig: str, contig_length: int, sample: str | None = None
 ) -> str:
-    """Write variants as a VCF.
+    """Return the VCF of variants.
 
     Parameters
     ----------
     variants
-        Of `contig`.
+        Variants of `contig`.
     contig, contig_length
-        Name, and bases.
+        Name and length.
     sample
-        Where given, its phased genotypes are written too; else the sites alone.
+        Name of the sample to write the phased genotypes of; None for the sites alone.
     """
     columns = ["CHROM", "POS", "ID", "REF", "ALT", "QUAL", "FILTER", "INFO"]
     lines = ["##fileformat=VCFv4.3", f"##contig=<ID={contig},length={contig_length}>"]

@@ -1,4 +1,4 @@
-"""Aligned paired reads of a sample of which every genotype is known."""
+"""Aligned paired reads of a sample with known genotypes."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from hapgpu.simulation.copies import CopyEdits, chromosome_copy, copy_edits
 from hapgpu.simulation.fragments import PairedReadModel, drawn_fragments
 from hapgpu.simulation.paired_reads import PairColumns, read_pairs
 from hapgpu.simulation.phased_variants import PhasedVariants
+from hapgpu.simulation.read_text import numbered_names
 
-_READS_AT_ONCE: Final = 1 << 16
-_MIN_STRETCH: Final = 1000
+_READS_PER_BATCH: Final = 1 << 16
+_MIN_INTERVAL: Final = 1000
 _SPARE_BASES: Final = 1000
-"""Beyond what a fragment or a variant can reach: room for indels to be moved to the left."""
+"""Bases on either side, in addition to the longest fragment and variant, to left-align indels."""
 _PAIRED, _PROPER, _REVERSE, _MATE_REVERSE, _FIRST, _SECOND = 0x1, 0x2, 0x10, 0x20, 0x40, 0x80
 _MAPPING_QUALITY: Final = 60
-_DIGITS: Final = 9
 
 
 def sample_header(sample: str, contig: str, contig_length: int) -> SamHeader:
@@ -39,30 +39,30 @@ def simulated_reads(
     model: PairedReadModel | None = None,
     seed: int = 1,
 ) -> Iterator[ReadBatch]:
-    """Draw the reads of a sample from its chromosome copies, and align them as the truth is.
+    """Draw the reads of a sample from its chromosome copies, with their true alignments.
 
-    Fragments begin anywhere on the copies, on either strand. Alignments are true, with indels as
-    far left as they go; what lies beyond an indel within a few bases of the end of a read is
-    clipped, and a read that ends within a repeat is aligned without an indel there. Fragments
-    with a letter other than A, C, G and T, and those with a read of which next to nothing is
-    aligned, are left out.
+    Fragments start at random positions of the copies, on either strand. Indels are left-aligned;
+    an indel within a few bases of the end of a read is clipped with these, and a read that ends
+    within a repeat is aligned without an indel there. Fragments are excluded if they hold a letter
+    other than A, C, G and T, or if less than 20 bases of a read are aligned.
 
     Parameters
     ----------
     reference
-        Bases of the contig, the first one of the header.
+        Bases of the contig, which is the first of the header.
     variants
-        What the sample carries.
+        Variants of the sample.
     sample
-        Its name, which is that of the read group, too; names of reads begin with it.
+        Name of the sample and of its read group; the names of the reads start with it.
     model
-        What fragments and reads are like.
+        Depth, lengths and errors.
     seed
-        For other reads.
+        Seed of the random numbers.
 
     Yields
     ------
-    Reads sorted by position, from batch to batch, too; memory does not grow with the contig.
+    ReadBatch
+        Sorted by position, across batches too; memory does not grow with the contig.
 
     Raises
     ------
@@ -72,12 +72,12 @@ def simulated_reads(
     model = PairedReadModel() if model is None else model
     variants.check(reference)
     copies = copy_edits(variants)
-    stretch = max(int(_READS_AT_ONCE * model.read_length / model.depth), _MIN_STRETCH)
+    interval = max(int(_READS_PER_BATCH * model.read_length / model.depth), _MIN_INTERVAL)
     pending: ReadBatch | None = None
     made = 0
-    for start in range(reference.start, reference.end, stretch):
-        end = min(start + stretch, reference.end)
-        pairs = _pairs_of_stretch(reference, variants, copies, model, (start, end), seed)
+    for start in range(reference.start, reference.end, interval):
+        end = min(start + interval, reference.end)
+        pairs = _pairs_of_interval(reference, variants, copies, model, (start, end), seed)
         drawn = _batch(pairs, made, sample)
         made += len(drawn) // 2
         reads = drawn if pending is None else ReadBatch.concatenate([pending, drawn])
@@ -87,16 +87,16 @@ def simulated_reads(
         yield reads.take(is_ready)
 
 
-def _pairs_of_stretch(
+def _pairs_of_interval(
     reference: ReferenceSlice,
     variants: PhasedVariants,
     copies: list[CopyEdits],
     model: PairedReadModel,
-    stretch: tuple[int, int],
+    interval: tuple[int, int],
     seed: int,
 ) -> PairColumns:
-    """Draw the pairs of all copies whose fragments begin within a stretch of the reference."""
-    start, end = stretch
+    """Draw the pairs of all copies whose fragments start within an interval of the reference."""
+    start, end = interval
     longest = int((variants.ends - variants.starts).max(initial=0))
     margin = model.longest_fragment + longest + _SPARE_BASES
     low, high = max(start - margin, reference.start), min(end + margin, reference.end)
@@ -104,22 +104,25 @@ def _pairs_of_stretch(
     parts = []
     for edits in copies:
         copy = chromosome_copy(reference, edits, low, high)
-        first, behind = copy.first_from(start), copy.first_from(end)
-        fragments = drawn_fragments(copy.bases, first, behind, len(copies), model, rng)
+        first, last = copy.first_from(start), copy.first_from(end)
+        fragments = drawn_fragments(copy.bases, first, last, len(copies), model, rng)
         parts.append(read_pairs(copy, fragments, reference, model, rng))
     return PairColumns.concatenate(parts)
 
 
 def _batch(pairs: PairColumns, made: int, sample: str) -> ReadBatch:
-    """Put pairs into rows, left and right read side by side; numbers count on from `made`."""
+    """Put pairs into rows, left and right read side by side; their numbers start at `made`."""
     count, _, width = pairs.bases.shape
     rows = 2 * count
     positions = pairs.positions.astype(np.int32)
     is_element = np.arange(pairs.cigars.shape[2]) < pairs.cigar_lengths[..., None]
+    names = numbered_names(
+        f"{sample}:".encode("ascii"), np.repeat(np.arange(made, made + count), 2)
+    )
     group = np.frombuffer(f"RGZ{sample}\0".encode("ascii"), dtype=np.uint8)
     widths = np.full(rows, width)
     return ReadBatch(
-        names=_names(sample, np.repeat(np.arange(made, made + count), 2)),
+        names=Ragged.from_lengths(names.ravel(), np.full(rows, names.shape[1])),
         flags=_flags(pairs.is_first_left).ravel(),
         reference_ids=np.zeros(rows, dtype=np.int32),
         positions=positions.ravel(),
@@ -134,16 +137,8 @@ def _batch(pairs: PairColumns, made: int, sample: str) -> ReadBatch:
     )
 
 
-def _names(sample: str, numbers: NDArray[np.int64]) -> Ragged:
-    start = np.frombuffer(f"{sample}:".encode("ascii"), dtype=np.uint8)
-    text = np.empty((numbers.size, start.size + _DIGITS), dtype=np.uint8)
-    text[:, : start.size] = start
-    text[:, start.size :] = numbers[:, None] // 10 ** np.arange(_DIGITS - 1, -1, -1) % 10 + ord("0")
-    return Ragged.from_lengths(text.ravel(), np.full(numbers.size, text.shape[1]))
-
-
 def _flags(is_first_left: NDArray[np.bool_]) -> NDArray[np.uint16]:
-    """uint16[f, 2]: the left read is the forward one."""
+    """Return the flags of pairs, uint16[f, 2]; the left read is on the forward strand."""
     flags = np.full((is_first_left.size, 2), _PAIRED | _PROPER, dtype=np.uint16)
     flags |= np.array([_MATE_REVERSE, _REVERSE], dtype=np.uint16)
     left = np.where(is_first_left, _FIRST, _SECOND)
@@ -153,7 +148,7 @@ def _flags(is_first_left: NDArray[np.bool_]) -> NDArray[np.uint16]:
 
 
 def _template_lengths(positions: NDArray[np.int32], ends: NDArray[np.int64]) -> NDArray[np.int32]:
-    """int32[f, 2]: from the leftmost base to the rightmost; negative for the read further right."""
+    """Return TLEN, int32[f, 2]: leftmost to rightmost base; negative for the read further right."""
     spans = (ends.max(axis=1) - positions.min(axis=1)).astype(np.int32)
     left = np.where(positions[:, 0] <= positions[:, 1], spans, -spans)
     return np.stack([left, -left], axis=1)

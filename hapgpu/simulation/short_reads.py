@@ -1,4 +1,4 @@
-"""Made-up references, and reads out of a reference as a sequencer might give them."""
+"""Short reads from random positions: as FASTQ from an indexed reference, or aligned already."""
 
 from __future__ import annotations
 
@@ -8,125 +8,85 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from hapgpu.arrays.batches import ReadBatch
+from hapgpu.arrays.bytes import Integer
+from hapgpu.arrays.ragged import Ragged
+from hapgpu.arrays.ragged_view import read_only
 from hapgpu.io.fastx.read_block import ReadBlock
 from hapgpu.io.fastx.read_blocks import Allocate
 from hapgpu.mapping.index.fm_index import BLOCK, FMIndexArrays
 from hapgpu.mapping.sam.read_fields import COMPLEMENTS
+from hapgpu.runtime.jit import njit
+from hapgpu.simulation.read_text import NAME_DIGITS, numbered_names, put_fastq_end
+from hapgpu.simulation.sequences import random_bases, replace_bases
 
 READ_LENGTH: Final = 100
 ERROR_RATE: Final = 0.005
+REFERENCE_LENGTH: Final = 10_000_000
+"""Bases of the reference of `simulated_reads`."""
 
 _LETTERS: Final = np.frombuffer(b"ACGTN", dtype=np.uint8)
 _N: Final = ord("N")
-_FAMILY_LENGTH, _FAMILY_SHARE, _FAMILY_DIVERGENCE = 300, 0.1, 0.1
-_DUPLICATION_LENGTH, _DUPLICATION_SHARE, _DUPLICATION_DIVERGENCE = 3000, 0.05, 0.01
-_DIGITS: Final = 9
 _NAME: Final = b"@read"
-_QUALITY: Final = b"I"
-_RECORD_LENGTH: Final = len(_NAME) + _DIGITS + 2 * READ_LENGTH + len(b"\n\n+\n\n")
-
-
-def random_reference(bases: int, seed: int = 1) -> NDArray[np.uint8]:
-    """Make a sequence with repeats.
-
-    A tenth is covered by copies of one sequence of 300 bases, each copy with a tenth of its bases
-    changed, and a twentieth by copies of other stretches of 3,000 bases, with 1 % changed.
-
-    Parameters
-    ----------
-    bases
-        How many; at least 3,000.
-    seed
-        For other sequences.
-
-    Returns
-    -------
-    uint8[bases], A, C, G and T.
-    """
-    rng = np.random.default_rng(seed)
-    reference = _random_letters(bases, rng)
-    copies = int(bases * _FAMILY_SHARE / _FAMILY_LENGTH)
-    family = np.tile(_random_letters(_FAMILY_LENGTH, rng), (copies, 1))
-    _paste(family, _FAMILY_DIVERGENCE, reference, rng)
-    copies = int(bases * _DUPLICATION_SHARE / _DUPLICATION_LENGTH)
-    starts = rng.integers(0, bases - _DUPLICATION_LENGTH + 1, copies)
-    duplicated = reference[starts[:, None] + np.arange(_DUPLICATION_LENGTH)]
-    _paste(duplicated, _DUPLICATION_DIVERGENCE, reference, rng)
-    return reference
-
-
-def _random_letters(count: int, rng: np.random.Generator) -> NDArray[np.uint8]:
-    return _LETTERS[rng.integers(0, 4, count, dtype=np.uint8)]
-
-
-def _paste(
-    copies: NDArray[np.uint8],
-    divergence: float,
-    reference: NDArray[np.uint8],
-    rng: np.random.Generator,
-) -> None:
-    """Write sequences, changed at random, over random places of a reference."""
-    _substitute(copies, divergence, rng)
-    length = copies.shape[1]
-    starts = rng.integers(0, reference.size - length + 1, copies.shape[0])
-    reference[starts[:, None] + np.arange(length)] = copies
-
-
-def _substitute(bases: NDArray[np.uint8], rate: float, rng: np.random.Generator) -> None:
-    """Replace bases by random ones, so that a share of `rate` differs afterwards."""
-    drawn = rng.random(bases.shape, dtype=np.float32) < rate * 4 / 3
-    bases[drawn] = _random_letters(int(drawn.sum()), rng)
+_NEWLINE: Final = ord("\n")
+_QUALITY: Final = ord("I")
+_RECORD_LENGTH: Final = len(_NAME) + NAME_DIGITS + 2 * READ_LENGTH + len(b"\n\n+\n\n")
+_ALIGNED_LENGTH: Final = 150
+_ALIGNED_SEED: Final = 20
+_REPLACED: Final = 0.003
+_PAIRED_AND_PROPER: Final = (99, 147, 83, 163)
 
 
 def simulated_blocks(
     index: FMIndexArrays, count: int, block_bytes: int, allocate: Allocate, seed: int = 1
 ) -> Iterator[ReadBlock]:
-    """Draw reads of 100 bases from an indexed reference, as text of FASTQ.
+    """Draw reads of 100 bases from an indexed reference, as FASTQ.
 
-    They begin anywhere, on either strand, and 0.5 % of their bases are wrong. Places where a read
-    would leave its contig or meet a letter other than A, C, G and T yield none.
+    They start at any position, on either strand, and 0.5 % of their bases are wrong. Positions
+    from which a read would leave its contig or hold a letter other than A, C, G and T yield none.
 
     Parameters
     ----------
     index
         Of the reference.
     count
-        How many places are drawn.
+        Positions drawn.
     block_bytes
-        A block has at most so many bytes, or one record.
+        A block has at most this many bytes, or one record.
     allocate
-        Gives the memory of each block.
+        Allocates the memory of each block.
     seed
-        For other reads.
+        Seed of the random numbers.
     """
     letters, offsets = _letters_of(index), index.contigs.offsets
     rng = np.random.default_rng(seed)
     per_block = max(block_bytes // _RECORD_LENGTH, 1)
     made = 0
     for done in range(0, count, per_block):
-        bases = _drawn(letters, offsets, min(per_block, count - done), rng)
+        bases = _drawn_reads(letters, offsets, min(per_block, count - done), rng)
         if not len(bases):
             continue
         size = len(bases) * _RECORD_LENGTH
         text = allocate(size)[:size]
-        _put_records(bases, made, text)
+        names = numbered_names(_NAME, np.arange(made, made + len(bases)))
+        _put_records(read_only(names), read_only(bases), text)
         yield ReadBlock(text, is_fasta=False, first=made + 1, name="simulated reads")
         made += len(bases)
 
 
-def _drawn(
+def _drawn_reads(
     letters: NDArray[np.uint8], offsets: NDArray[np.int64], count: int, rng: np.random.Generator
 ) -> NDArray[np.uint8]:
-    """uint8[r, READ_LENGTH], r at most `count`."""
+    """Draw the bases of reads, uint8[r, READ_LENGTH], r at most `count`."""
     starts = rng.integers(0, max(letters.size - READ_LENGTH, 0) + 1, count)
     contigs, last_contigs = (
-        np.searchsorted(offsets, bounds, side="right")
-        for bounds in (starts, starts + (READ_LENGTH - 1))
+        np.searchsorted(offsets, positions, side="right")
+        for positions in (starts, starts + (READ_LENGTH - 1))
     )
-    places = starts[contigs == last_contigs]
-    bases: NDArray[np.uint8] = letters[places[:, None] + np.arange(READ_LENGTH)]
+    starts = starts[contigs == last_contigs]
+    bases: NDArray[np.uint8] = letters[starts[:, None] + np.arange(READ_LENGTH)]
     bases = bases[(bases != _N).all(axis=1)]
-    _substitute(bases, ERROR_RATE, rng)
+    replace_bases(bases, ERROR_RATE * 4 / 3, rng, np.float32, np.uint8)
     is_reverse = rng.random(len(bases)) < 0.5
     bases[is_reverse] = COMPLEMENTS[bases[is_reverse, ::-1]]
     return bases
@@ -141,18 +101,69 @@ def _letters_of(index: FMIndexArrays) -> NDArray[np.uint8]:
 
 
 def _bits(words: NDArray[np.uint64]) -> NDArray[np.uint8]:
-    """uint8: the bits of words, the lowest of each first."""
+    """Return the bits of words, uint8, the lowest of each first."""
     return np.unpackbits(np.ascontiguousarray(words).view(np.uint8), bitorder="little")
 
 
-def _put_records(bases: NDArray[np.uint8], first: int, text: NDArray[np.uint8]) -> None:
-    """Write reads as FASTQ; the names count from `first`."""
-    numbers = np.arange(first, first + len(bases))[:, None]
-    digits = numbers // 10 ** np.arange(_DIGITS - 1, -1, -1) % 10 + ord("0")
-    columns = (_NAME, digits, b"\n", bases, b"\n+\n", _QUALITY * READ_LENGTH, b"\n")
-    records = text.reshape(len(bases), _RECORD_LENGTH)
-    at = 0
-    for column in columns:
-        part = np.frombuffer(column, np.uint8) if isinstance(column, bytes) else column
-        records[:, at : at + part.shape[-1]] = part
-        at += part.shape[-1]
+@njit
+def _put_records(
+    names: NDArray[np.uint8], bases: NDArray[np.uint8], out: NDArray[np.uint8]
+) -> None:
+    """Write reads as FASTQ; the names have their `@`."""
+    at: Integer = np.int64(0)
+    for row in range(bases.shape[0]):
+        for letter in names[row]:
+            out[at] = letter
+            at += 1
+        out[at] = _NEWLINE
+        at += 1
+        for letter in bases[row]:
+            out[at] = letter
+            at += 1
+        at = put_fastq_end(out, at, bases.shape[1], _QUALITY)
+
+
+def simulated_reads(count: int) -> ReadBatch:
+    """Make aligned pairs of 150 bases like those of an Illumina instrument, sorted by position.
+
+    They are always the same: alignments without gaps to a random reference of one contig.
+    """
+    rng = np.random.default_rng(_ALIGNED_SEED)
+    reference = random_bases(REFERENCE_LENGTH, rng)
+    positions = np.sort(rng.integers(0, REFERENCE_LENGTH - 500, count)).astype(np.int32)
+    bases = reference[positions[:, None] + np.arange(_ALIGNED_LENGTH)]
+    replace_bases(bases, _REPLACED, rng)
+    lengths = np.full(count, _ALIGNED_LENGTH)
+    template_lengths = rng.integers(200, 450, count).astype(np.int32)
+    return ReadBatch(
+        names=Ragged.from_sequences(
+            f"A00741:43:HNCCWDSXX:{k % 4 + 1}:{1101 + k % 577}:{k % 32749}:{k * 7 % 36991}"
+            for k in range(count)
+        ),
+        flags=rng.choice(np.array(_PAIRED_AND_PROPER, dtype=np.uint16), count),
+        reference_ids=np.zeros(count, dtype=np.int32),
+        positions=positions,
+        mapping_qualities=rng.choice(np.array([60, 60, 60, 27], dtype=np.uint8), count),
+        cigars=Ragged.from_lengths(
+            np.full(count, _ALIGNED_LENGTH << 4, dtype=np.uint32), [1] * count
+        ),
+        mate_reference_ids=np.zeros(count, dtype=np.int32),
+        mate_positions=positions + template_lengths - _ALIGNED_LENGTH,
+        template_lengths=template_lengths,
+        bases=Ragged.from_lengths(bases.ravel(), lengths),
+        qualities=Ragged.from_lengths(_novaseq_qualities(rng, count).ravel(), lengths),
+        tags=Ragged.from_sequences(
+            b"NMC%cMDZ%d\0ASC%cXSC%cMCZ150M\0RGZHG002.L%d\0"
+            % (k % 3, _ALIGNED_LENGTH, 150 - k % 9, k % 40, k % 4)
+            for k in range(count)
+        ),
+    )
+
+
+def _novaseq_qualities(rng: np.random.Generator, count: int) -> NDArray[np.uint8]:
+    """Draw qualities, uint8[count, 150]: four values, mostly the best, worse towards the end."""
+    shape = (count, _ALIGNED_LENGTH)
+    is_lower = rng.random(shape) < np.linspace(0.02, 0.15, _ALIGNED_LENGTH)
+    qualities = np.full(shape, 37, dtype=np.uint8)
+    qualities[is_lower] = rng.choice(np.array([25, 25, 11, 2], dtype=np.uint8), int(is_lower.sum()))
+    return qualities

@@ -1,4 +1,4 @@
-"""Variants made up for a reference, of all the kinds that a genotyper has to tell apart."""
+"""Random variants of a reference, of all kinds that a genotyper has to distinguish."""
 
 from __future__ import annotations
 
@@ -12,69 +12,69 @@ import numpy as np
 
 from hapgpu.haplotypes.batches import ReferenceSlice
 from hapgpu.simulation.phased_variants import PhasedVariants
-from hapgpu.simulation.tandem_repeats import TandemRuns, tandem_runs
+from hapgpu.simulation.sequences import LETTERS, TandemRepeats, random_bases, tandem_repeats
 
 _MIN_UNITS: Final = 5
-_UNITS_SOUGHT: Final = 4.0
-"""Mean of what a repeat is to have in excess of the least."""
-_REACH: Final = 3000
-"""Bases within which a repeat is sought."""
+_MEAN_EXTRA_UNITS: Final = 4.0
+"""Units above `_MIN_UNITS` that a repeat is chosen by, on average."""
+_REPEAT_DISTANCE: Final = 3000
+"""A repeat is chosen among those that start within this many bases."""
 _MARGIN: Final = 200
-"""No variant lies so near to the end of the reference or to a letter other than A, C, G and T."""
+"""Bases between a variant and an end of the reference, or a letter other than A, C, G and T."""
 _FURTHEST_NEIGHBOUR: Final = 10
 _MAX_ALTERNATIVES: Final = 3
 
 
 class VariantKind(StrEnum):
-    """What a variant changes."""
+    """Kind of a variant."""
 
     SNV = "SNV"
     MNV = "MNV"
     INSERTION = "insertion"
     DELETION = "deletion"
     REPEAT = "repeat"
-    """The number of units of a homopolymer or of another tandem repeat."""
+    """Another number of units of a homopolymer or of another tandem repeat."""
     MULTI_SNV = "multi-allelic SNV"
     MULTI_REPEAT = "multi-allelic repeat"
 
 
-def _usual_shares() -> dict[VariantKind, float]:
-    shares = (0.4, 0.05, 0.1, 0.1, 0.2, 0.05, 0.1)
-    return dict(zip(VariantKind, shares, strict=True))
+def _default_fractions() -> dict[VariantKind, float]:
+    fractions = (0.4, 0.05, 0.1, 0.1, 0.2, 0.05, 0.1)
+    return dict(zip(VariantKind, fractions, strict=True))
 
 
 @dataclass(frozen=True, slots=True)
 class VariantModel:
-    """What made-up variants are like.
+    """Frequencies, distances and sizes of random variants.
 
     Attributes
     ----------
-    shares
-        How frequent the kinds are, in proportion.
+    frequencies
+        Relative frequencies of the kinds.
     spacing
-        Bases from one variant to the next, on average; distributed exponentially. Repeats are
-        sought beyond.
-    neighbour_share
-        Share of the variants that come within ten bases behind the one before. (No variant lies
-        where an indel before it could as well be written: its genotype would not be certain.)
+        Mean distance of a variant from the one before, in bases; distributed exponentially.
+        Repeats are chosen after that distance.
+    neighbour_fraction
+        Fraction of variants within ten bases after the one before. (No variant lies in the shift
+        range of an indel before it: its genotype would be ambiguous.)
     longest_indel
-        Bases of an indel, at most, other than in repeats; short ones are more frequent.
+        Bases of an indel, at most, except in repeats; short indels are more frequent.
     alternative_weight
-        Where given, chromosome copies are drawn from a population whose allele frequencies follow
-        a Dirichlet distribution, with the weight 1 for REF and this one for each ALT; else every
+        If given, chromosome copies are drawn from a population whose allele frequencies follow a
+        Dirichlet distribution, with weight 1 for REF and this weight for each ALT; else every
         genotype of a variant is equally probable.
     """
 
-    shares: Mapping[VariantKind, float] = field(default_factory=_usual_shares)
+    frequencies: Mapping[VariantKind, float] = field(default_factory=_default_fractions)
     spacing: float = 600.0
-    neighbour_share: float = 0.1
+    neighbour_fraction: float = 0.1
     longest_indel: int = 40
     alternative_weight: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class _Drawn:
-    """Start and alleles of a variant, and the end of the stretch in which it could be written."""
+    """Start and alleles of a variant, and the end of its shift range."""
 
     start: int
     alleles: tuple[str, ...]
@@ -84,24 +84,27 @@ class _Drawn:
 def drawn_variants(
     reference: ReferenceSlice, ploidy: int, model: VariantModel | None = None, seed: int = 1
 ) -> tuple[PhasedVariants, list[VariantKind]]:
-    """Make up variants, as far left as they go, and the genotypes of a sample.
+    """Draw left-aligned variants, and the genotypes of a sample.
 
-    Genotypes without any ALT are among them.
+    Some genotypes are homozygous REF.
 
     Parameters
     ----------
     reference
-        What they change.
+        The reference of the variants.
     ploidy
-        Chromosome copies.
+        Number of chromosome copies.
     model
-        What variants are like.
+        Frequencies, distances and sizes.
     seed
-        For other variants.
+        Seed of the random numbers.
 
     Returns
     -------
-    The variants, none overlapping another, and the kind of each.
+    PhasedVariants
+        Variants that do not overlap.
+    list
+        The kind of each.
     """
     drawing = _Drawing(reference, VariantModel() if model is None else model, seed)
     variants, kinds = drawing.variants()
@@ -116,27 +119,27 @@ def drawn_variants(
 
 
 class _Drawing:
-    """A reference, and the chance by which variants of it are drawn."""
+    """A reference, and the random numbers that its variants are drawn with."""
 
     def __init__(self, reference: ReferenceSlice, model: VariantModel, seed: int) -> None:
         self._first = reference.start
         self._text = reference.bases.tobytes().decode("ascii")
         self._model = model
         self._rng = np.random.default_rng(seed)
-        self._runs: TandemRuns = tandem_runs(reference.bases, _MIN_UNITS)
-        self._run_counts = self._runs.counts
-        is_base = np.isin(reference.bases, np.frombuffer(b"ACGT", dtype=np.uint8))
+        self._repeats: TandemRepeats = tandem_repeats(reference.bases, _MIN_UNITS)
+        self._unit_counts = self._repeats.counts
+        is_base = np.isin(reference.bases, LETTERS)
         self._others = np.flatnonzero(~is_base)
 
     def variants(self) -> tuple[list[_Drawn], list[VariantKind]]:
-        """Draw variants from one end of the reference to the other."""
-        phase_groups = list(self._model.shares)
-        weights = np.array(list(self._model.shares.values()))
+        """Draw variants from the start of the reference to its end."""
+        all_kinds = list(self._model.frequencies)
+        weights = np.array(list(self._model.frequencies.values()))
         variants: list[_Drawn] = []
         kinds = []
         free = _MARGIN
         while (at := free + self._gap()) < len(self._text) - _MARGIN:
-            kind = phase_groups[self._rng.choice(len(phase_groups), p=weights / weights.sum())]
+            kind = all_kinds[self._rng.choice(len(all_kinds), p=weights / weights.sum())]
             variant = self._variant(kind, at)
             if variant is None or self._is_unfit(variant, free):
                 free += 1
@@ -159,7 +162,7 @@ class _Drawing:
         return drawn
 
     def _gap(self) -> int:
-        if self._rng.random() < self._model.neighbour_share:
+        if self._rng.random() < self._model.neighbour_fraction:
             return int(self._rng.integers(_FURTHEST_NEIGHBOUR))
         return int(self._rng.exponential(self._model.spacing))
 
@@ -179,14 +182,14 @@ class _Drawing:
             case VariantKind.MNV:
                 return self._substitution(at, int(self._rng.integers(2, 6)), alternatives)
             case VariantKind.INSERTION:
-                return self._indel(at, "", self._random_bases(self._indel_length()))
+                return self._indel(at, "", self._inserted_bases())
             case VariantKind.DELETION:
                 return self._indel(at, self._text[at : at + self._indel_length()], "")
             case VariantKind.REPEAT | VariantKind.MULTI_REPEAT:
                 return self._repeat(at, alternatives)
 
     def _substitution(self, at: int, length: int, alternatives: int) -> _Drawn:
-        """Replace every base of a stretch."""
+        """Replace every base of an interval."""
         old = self._text[at : at + length]
         others = [self._rng.permutation([base for base in "ACGT" if base != b]) for b in old]
         new = ["".join(bases[k] for bases in others) for k in range(alternatives)]
@@ -194,15 +197,15 @@ class _Drawing:
         return _Drawn(start, (old, *new), start + length)
 
     def _indel(self, at: int, old: str, new: str) -> _Drawn:
-        """Take `old` out or put `new` in, moved to the left as far as it goes."""
+        """Delete `old` or insert `new`, left-aligned."""
         unit = old or new
         left, end = at, at + len(old)
         while left > 0 and self._text[left - 1] == unit[-1]:
             unit = unit[-1] + unit[:-1]
             left -= 1
-        turned = old or new
-        while end < len(self._text) and self._text[end] == turned[0]:
-            turned = turned[1:] + turned[0]
+        rotated = old or new
+        while end < len(self._text) and self._text[end] == rotated[0]:
+            rotated = rotated[1:] + rotated[0]
             end += 1
         anchor = self._text[left - 1]
         alleles = (anchor + unit, anchor) if old else (anchor, anchor + unit)
@@ -210,12 +213,12 @@ class _Drawing:
         return _Drawn(start, alleles, self._first + end)
 
     def _repeat(self, at: int, alternatives: int) -> _Drawn | None:
-        """Change how many units a repeat has that begins behind `at`."""
-        run = self._run(at)
-        if run is None:
+        """Change the number of units of a repeat that starts after `at`."""
+        row = self._chosen_repeat(at)
+        if row is None:
             return None
-        start, end = int(self._runs.starts[run]), int(self._runs.ends[run])
-        unit, count = int(self._runs.units[run]), int(self._run_counts[run])
+        start, end = int(self._repeats.starts[row]), int(self._repeats.ends[row])
+        unit, count = int(self._repeats.units[row]), int(self._unit_counts[row])
         changes = [change for change in (-3, -2, -1, 1, 2, 3) if count + change > 1]
         weights = 0.5 ** np.abs(changes)
         drawn = self._rng.choice(
@@ -228,17 +231,19 @@ class _Drawing:
         first = self._first + start - 1
         return _Drawn(first, tuple(alleles), self._first + end)
 
-    def _run(self, at: int) -> int | None:
-        """Choose the next repeat that has as many units as are drawn; else the longest near."""
-        first, behind = np.searchsorted(self._runs.starts, [at + 1, at + _REACH])
-        if first == behind:
+    def _chosen_repeat(self, at: int) -> int | None:
+        """Return the first repeat with at least a random number of units; else the longest near."""
+        first, last = np.searchsorted(self._repeats.starts, [at + 1, at + _REPEAT_DISTANCE])
+        if first == last:
             return None
-        counts = self._run_counts[first:behind]
-        wanted = _MIN_UNITS + self._rng.exponential(_UNITS_SOUGHT)
-        return int(first + ((counts >= wanted) if counts.max() >= wanted else counts).argmax())
+        counts = self._unit_counts[first:last]
+        min_units = _MIN_UNITS + self._rng.exponential(_MEAN_EXTRA_UNITS)
+        return int(
+            first + ((counts >= min_units) if counts.max() >= min_units else counts).argmax()
+        )
 
     def _indel_length(self) -> int:
         return min(int(self._rng.geometric(0.2)), self._model.longest_indel)
 
-    def _random_bases(self, count: int) -> str:
-        return "".join("ACGT"[code] for code in self._rng.integers(0, 4, count))
+    def _inserted_bases(self) -> str:
+        return random_bases(self._indel_length(), self._rng).tobytes().decode("ascii")

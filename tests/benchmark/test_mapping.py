@@ -17,7 +17,8 @@ from hapgpu.mapping.search import cpu
 from hapgpu.mapping.search.hits import HitBatch, SearchOptions
 from hapgpu.mapping.search.packed_reads import pack_reads
 from hapgpu.runtime.devices import CpuDevice
-from hapgpu.simulation.short_reads import READ_LENGTH, random_reference, simulated_blocks
+from hapgpu.simulation.sequences import random_reference
+from hapgpu.simulation.short_reads import READ_LENGTH, simulated_blocks
 from tests.mapping.made_reads import write_fasta
 
 BASES = 60_000

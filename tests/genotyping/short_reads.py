@@ -1,4 +1,4 @@
-"""Reads for tests of what the genotyper does with them, made of text."""
+"""Short reads for tests of the genotyper, written as text."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ ELEMENT = re.compile(r"(\d+)([MIDNSHP=X])")
 
 @dataclass(frozen=True)
 class ShortRead:
-    """A read of as many bases as its CIGAR takes, if it has any."""
+    """A read with the number of bases of its CIGAR, if it has any."""
 
     name: str
     position: int = 0
@@ -35,7 +35,7 @@ class ShortRead:
 
 
 def batch_of(reads: Sequence[ShortRead]) -> ReadBatch:
-    """Put reads into a batch."""
+    """Return a batch of reads."""
     count = len(reads)
     cigars = [
         np.array([length << 4 | "MIDNSHP=X".index(op) for length, op in read.elements], np.uint32)

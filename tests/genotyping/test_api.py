@@ -1,4 +1,4 @@
-"""The part of the Python API that genotypes: the arrays are what the command writes."""
+"""`hapgpu.genotype`: arrays equal to the output of the command."""
 
 from __future__ import annotations
 
@@ -39,17 +39,17 @@ ALLELES = np.array([2, 2, 4, 1, 3])
 
 @pytest.fixture(scope="module")
 def inputs(tmp_path_factory: pytest.TempPathFactory) -> tuple[list[Path], Path, Path]:
-    """Make two files of reads, of three samples together, a reference and sites."""
-    folder = tmp_path_factory.mktemp("inputs")
+    """Return two files of reads of three samples, a reference and sites."""
+    directory = tmp_path_factory.mktemp("inputs")
     groups = {"a": "NA1", "b": "NA2"}
     both = [*pileup("01" * 6, "a", group="a"), *pileup("1" * 5, "b", group="b")]
     return (
         [
-            write_bam(write_sam(folder / "both.sam", both, groups)),
-            write_sam(folder / "third.sam", pileup("000"), {"run1": "NA3"}),
+            write_bam(write_sam(directory / "both.sam", both, groups)),
+            write_sam(directory / "third.sam", pileup("000"), {"run1": "NA3"}),
         ],
-        write_reference(folder, BASES, CONTIG),
-        write_sites(folder / "sites.vcf", RECORDS),
+        write_reference(directory, BASES, CONTIG),
+        write_sites(directory / "sites.vcf", RECORDS),
     )
 
 
@@ -63,7 +63,7 @@ def column(calls: Sequence[Call], field: str) -> list[list[int]]:
 
 
 @pytest.mark.parametrize("ploidy", [1, 2, 3, 4])
-def test_the_arrays_are_what_the_command_writes(
+def test_arrays_equal_the_output_of_the_command(
     inputs: tuple[list[Path], Path, Path], tmp_path: Path, ploidy: int
 ) -> None:
     reads, reference, sites = inputs
@@ -112,8 +112,8 @@ def test_one_file_needs_no_list(inputs: tuple[list[Path], Path, Path]) -> None:
         assert alone.phred_likelihoods.data.tolist() == in_list.phred_likelihoods.data.tolist()
 
 
-def test_options_count(inputs: tuple[list[Path], Path, Path], tmp_path: Path) -> None:
-    """As the command does, with options of the same names."""
+def test_options_have_an_effect(inputs: tuple[list[Path], Path, Path], tmp_path: Path) -> None:
+    """They are those of the command, with the same names."""
     reads, reference, sites = inputs
     for name, value in [("prior", "flat"), ("pcr_model", "hostile")]:
         calls = calls_of(tmp_path, *reads, reference, sites, f"--{name.replace('_', '-')}", value)
@@ -139,12 +139,12 @@ def test_no_sites(inputs: tuple[list[Path], Path, Path], tmp_path: Path) -> None
     [
         ({"ploidy": 5}, UsageError, "ploidy 5"),
         ({"ploidy": 0}, UsageError, "ploidy 0"),
-        ({"prior": "strong"}, UsageError, "prior 'strong' is none of flat, population"),
-        ({"pcr_model": "friendly"}, UsageError, "PCR model 'friendly' is none of none, "),
+        ({"prior": "strong"}, UsageError, "prior 'strong': must be one of flat, population"),
+        ({"pcr_model": "friendly"}, UsageError, "PCR model 'friendly': must be one of none, "),
         ({"device": "tpu"}, UsageError, "unknown device 'tpu'"),
         ({"device": "cuda:4000"}, DeviceError, "cuda:4000"),
         ({"reads": "absent.bam"}, InputError, "absent.bam"),
-        ({"reads": []}, UsageError, "no reads are given"),
+        ({"reads": []}, UsageError, "reads: no file given"),
         ({"reference": "absent.fa"}, InputError, "absent.fa"),
         ({"sites": "absent.vcf"}, InputError, "absent.vcf"),
     ],

@@ -1,4 +1,4 @@
-"""Genotypes of real reads, computed a second time from the files, in plain Python and float64."""
+"""Genotypes of real reads, against plain Python in float64 from the same files."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from hapgpu.genotyping.calls.reference import (
     allele_depths_reference,
     allele_likelihoods_reference,
     call_reference,
-    counting_reference,
     fragment_reference,
     genotype_likelihoods_reference,
     genotypes_reference,
+    used_fragments_reference,
 )
 from hapgpu.io.vcf.records import VcfRecord
 from tests.haplotypes.haplotype_oracle import applied, edit_of, haplotypes
@@ -40,7 +40,7 @@ LOCI = [
     ["10008029 T TA,TAA"],
     ["10008146 TA T"],
     ["10008921 C CA", "10008948 TA T", "10008952 CACACACACACA CCACACACACA,C,CCA"],
-    ["10009795 A G"],  # near enough to the next, but together they have 96 combinations
+    ["10009795 A G"],  # near enough to the next locus, but together they have 96 combinations
     ["10009842 G GAA", "10009871 A G", "10009875 A AGGGAGG,G", "10009879 A G", "10009883 A G"],
     ["10012570 G GCA", "10012572 GT G"],
     ["10030931 C A"],
@@ -50,7 +50,7 @@ LOCI = [
     ["10041698 C CAT", "10041701 A ATATG", "10041756 T TA", "10041757 T TA"],
     ["10046178 AAGAAAGAAAG A"],
 ]
-"""Sites of real samples, grouped by hand: those no more than 60 bases apart, but for one cut."""
+"""Sites of real samples, grouped by hand: at most 60 bases apart, except for one split."""
 
 FLANK = 100
 MARGIN = 60
@@ -61,15 +61,15 @@ MAX_COMBINATIONS = 256
 REFERENCE_WEIGHT, ALTERNATIVE_WEIGHT = 1.0, 0.145
 
 AROUND = 400
-"""Bases of the reference on either side of a site in which its shift range is looked for."""
+"""Bases on either side of a site within which its shift range is searched."""
 
 PER_READ = 1e-5
-"""How far the likelihoods of the float32 pair-HMM may be off, log10."""
+"""Largest error of a likelihood of the float32 pair-HMM, log10."""
 
 
 @dataclass(frozen=True)
 class Inputs:
-    """The files that are genotyped."""
+    """Input files."""
 
     reads: list[Path]
     reference: Path
@@ -78,7 +78,7 @@ class Inputs:
 
 @dataclass(frozen=True)
 class Evidence:
-    """What the fragments of one sample that count say of one site."""
+    """Evidence of one sample at one site, from the fragments used."""
 
     fragments: int
     allele_depths: list[int]
@@ -88,14 +88,14 @@ class Evidence:
 
 @pytest.fixture(scope="module")
 def inputs(data_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> Inputs:
-    """Every third pair of two samples, and some of their sites."""
-    folder = tmp_path_factory.mktemp("inputs")
+    """Return every third read pair of two samples, and some of their sites."""
+    directory = tmp_path_factory.mktemp("inputs")
     source = data_dir / "illumina_na12878"
     reads = [
-        thinned(source / f"{sample}.chr20.dev.bam", folder / f"{sample}.bam")
+        thinned(source / f"{sample}.chr20.dev.bam", directory / f"{sample}.bam")
         for sample in ("NA12878", "HG002")
     ]
-    sites = folder / "sites.vcf"
+    sites = directory / "sites.vcf"
     lines = [line.split() for line in chain(*LOCI)]
     assert {tuple(line) for line in lines} <= listed(source / "sites.dev.vcf.gz")
     rows = [f"{CONTIG}\t{at}\t.\t{ref}\t{alt}\t.\t.\t.\n" for at, ref, alt in lines]
@@ -120,7 +120,7 @@ def listed(path: Path) -> set[tuple[str, str, str]]:
 
 @pytest.fixture(scope="module")
 def evidence(inputs: Inputs) -> list[list[Evidence]]:
-    """Of each site, sample by sample."""
+    """Return the evidence at each site, sample by sample."""
     loci = [Locus(inputs.reference, lines) for lines in LOCI]
     samples = [usable_reads(path) for path in inputs.reads]
     by_locus = [[evidence_at(locus, reads) for reads in samples] for locus in loci]
@@ -130,13 +130,13 @@ def evidence(inputs: Inputs) -> list[list[Evidence]]:
 class Locus:
     """Records with their shift ranges and haplotypes.
 
-    `haplotypes` is their text, `carried` the allele of each at each site.
+    `haplotypes` is the text of each haplotype, `carried` its allele at each site.
     """
 
     def __init__(self, fasta: Path, lines: Sequence[str]) -> None:
         self.records = [parsed(line) for line in lines]
         with pysam.FastaFile(str(fasta)) as reference:
-            self.shift_ranges = [extent_of(one, reference) for one in self.records]
+            self.shift_ranges = [shift_range_of(one, reference) for one in self.records]
             self.start = min(shift_range.start for shift_range in self.shift_ranges)
             self.end = max(shift_range.stop for shift_range in self.shift_ranges)
             self.shown = range(self.start - FLANK, self.end + FLANK)
@@ -156,7 +156,7 @@ class Locus:
 
 
 def allele_rows(records: Sequence[VcfRecord]) -> list[range]:
-    """Return the rows of the alleles of each record, counted through all; REF is the first."""
+    """Return the rows of the alleles of each record, numbered across records; REF is the first."""
     counts = [1 + len(one.alternatives) for one in records]
     ends = list(accumulate(counts))
     return [range(end - count, end) for end, count in zip(ends, counts, strict=True)]
@@ -172,48 +172,48 @@ def snv_positions() -> list[int]:
     return [one.start for one in records if len(one.reference + "".join(one.alternatives)) == 2]
 
 
-def extent_of(one: VcfRecord, reference: pysam.FastaFile) -> range:
-    """Try every place for each insertion and deletion: some lead to the same sequence."""
+def shift_range_of(one: VcfRecord, reference: pysam.FastaFile) -> range:
+    """Try every position for each insertion and deletion, and keep those with the same result."""
     first = one.start - AROUND
     window = reference.fetch(CONTIG, first, one.start + AROUND).upper()
-    places = {one.start, one.start + len(one.reference)}
+    positions = {one.start, one.start + len(one.reference)}
     for alternative in one.alternatives:
         edit = edit_of(0, one.start, one.reference, alternative)
         result = applied(window, first, [edit])
-        taken, added = edit.end - edit.start, len(edit.text)
-        if taken and added:
+        removed, added = edit.end - edit.start, len(edit.text)
+        if removed and added:
             continue
-        for at in range(len(window) - taken + 1):
-            if window[:at] + result[at : at + added] + window[at + taken :] == result:
-                places |= {first + at, first + at + taken}
-    return range(min(places), max(places))
+        for at in range(len(window) - removed + 1):
+            if window[:at] + result[at : at + added] + window[at + removed :] == result:
+                positions |= {first + at, first + at + removed}
+    return range(min(positions), max(positions))
 
 
 class Read:
-    """A read and where its bases lie; those that are inserted, before the base that is there."""
+    """A read and the positions of its bases; inserted bases have the position after them."""
 
     def __init__(self, segment: pysam.AlignedSegment) -> None:
         self.segment = segment
-        self.places = list(places_of(segment))
-        self.covered = covered(self.places)
+        self.positions = list(positions_of(segment))
+        self.covered = covered(self.positions)
 
     def part_at(self, locus: Locus) -> tuple[Prepared, range] | None:
-        """Return what a locus sees of the read, and the positions that this covers."""
+        """Return the read clipped to a locus, and the positions that it covers."""
         if not (self.covered.start < locus.end and locus.start < self.covered.stop):
             return None
         near = range(locus.start - MARGIN, locus.end + MARGIN)
-        rows = [row for row, (at, _) in enumerate(self.places) if at in near]
+        rows = [row for row, (at, _) in enumerate(self.positions) if at in near]
         if len(rows) < MIN_BASES:
             return None
         first, last = rows[0], rows[-1] + 1
         whole = prepare_record(self.segment, Rules())
         base, insertion, deletion, gap = (column[first:last] for column in whole.qualities)
         part = Prepared(whole.bases[first:last], (base, insertion, deletion, gap))
-        return part, covered(self.places[first:last])
+        return part, covered(self.positions[first:last])
 
 
-def covered(places: Sequence[tuple[int, bool]]) -> range:
-    return range(places[0][0], max(at + (not inserted) for at, inserted in places))
+def covered(positions: Sequence[tuple[int, bool]]) -> range:
+    return range(positions[0][0], max(at + (not inserted) for at, inserted in positions))
 
 
 def usable_reads(path: Path) -> list[Read]:
@@ -225,12 +225,12 @@ def usable_reads(path: Path) -> list[Read]:
         ]
 
 
-def places_of(read: pysam.AlignedSegment) -> Iterator[tuple[int, bool]]:
+def positions_of(read: pysam.AlignedSegment) -> Iterator[tuple[int, bool]]:
     operations = [("MIDNSHP=X"[operation], length) for operation, length in read.cigartuples]
     at = read.reference_start - read.query_alignment_start
     for letter, length in operations:
         if letter in "M=XS":
-            yield from ((place, False) for place in range(at, at + length))
+            yield from ((position, False) for position in range(at, at + length))
         elif letter == "I":
             yield from [(at, True)] * length
         at += length if letter in "M=XSDN" else 0
@@ -254,23 +254,23 @@ def site_evidence(
     locus: Locus, site: int, covers: Sequence[Sequence[range]], likelihoods: np.ndarray
 ) -> Evidence:
     alleles = 1 + len(locus.records[site].alternatives)
-    counting = counting_reference(covers, site, locus.shift_ranges, locus.shown)
+    used = used_fragments_reference(covers, site, locus.shift_ranges, locus.shown)
     carried = [of_sites[site] for of_sites in locus.carried]
-    of_alleles = allele_likelihoods_reference(likelihoods[counting], carried, alleles)
+    by_allele = allele_likelihoods_reference(likelihoods[used], carried, alleles)
     return Evidence(
-        len(counting),
-        allele_depths_reference(of_alleles),
-        genotype_likelihoods_reference(of_alleles, 2),
+        len(used),
+        allele_depths_reference(by_allele),
+        genotype_likelihoods_reference(by_allele, 2),
         alleles,
     )
 
 
 def forward(part: Prepared, texts: Sequence[str]) -> np.ndarray:
-    """Compute log10 P(part | haplotype) for all haplotypes at once, row by row, in float64."""
+    """Compute log10 P(clipped read | haplotype) for all haplotypes, row by row, in float64."""
     lengths = np.array([len(text) for text in texts])
     widest = int(lengths.max())
     bases = np.array([array_of(text.ljust(widest)) for text in texts])
-    is_there = np.arange(widest) < lengths[:, None]
+    is_base = np.arange(widest) < lengths[:, None]
     probabilities = 10.0 ** (np.array(part.qualities) / -10.0)
     match, insertion = np.zeros((2, len(texts), widest + 1))
     deletion = np.repeat(1.0 / lengths[:, None], widest + 1, axis=1)
@@ -282,11 +282,11 @@ def forward(part: Prepared, texts: Sequence[str]) -> np.ndarray:
         match[:, 1:] = np.where(same, 1 - error, error / 3) * before[:, :-1]
         deletion = deletions(match, delete, extend)
     ends = (match + insertion)[:, 1:]
-    return np.log10((ends * is_there).sum(axis=1))
+    return np.log10((ends * is_base).sum(axis=1))
 
 
 def deletions(match: np.ndarray, delete: float, extend: float) -> np.ndarray:
-    """Sum over deletions of all lengths: up to 1, 2, 4, 8 ... bases."""
+    """Return the sum over deletions of all lengths: up to 1, 2, 4, 8 ... bases."""
     total = np.zeros_like(match)
     total[:, 1:] = delete * match[:, :-1]
     length = 1
@@ -297,7 +297,7 @@ def deletions(match: np.ndarray, delete: float, extend: float) -> np.ndarray:
 
 
 def log10_priors(prior: str, alleles: int) -> list[float]:
-    """Two draws from a population: the second is more likely to be what the first was."""
+    """Return the priors of two draws: the allele of the first is more probable in the second."""
     if prior == "flat":
         return [0.0] * len(list(genotypes_reference(alleles, 2)))
     weights = [REFERENCE_WEIGHT] + [ALTERNATIVE_WEIGHT] * (alleles - 1)
@@ -308,7 +308,7 @@ def log10_priors(prior: str, alleles: int) -> list[float]:
     ]
 
 
-def test_row_by_row_is_the_textbook(inputs: Inputs) -> None:
+def test_row_by_row_equals_the_reference_implementation(inputs: Inputs) -> None:
     """Two reads at a locus whose haplotypes differ in length and have an N in a flank."""
     locus = Locus(inputs.reference, LOCI[2])
     assert any("N" in text for text in locus.haplotypes)
@@ -319,10 +319,10 @@ def test_row_by_row_is_the_textbook(inputs: Inputs) -> None:
 
 
 @pytest.mark.parametrize("prior", ["flat", "population"])
-def test_genotypes_are_those_of_the_reference(
+def test_genotypes_equal_the_reference_implementation(
     inputs: Inputs, evidence: list[list[Evidence]], prior: str
 ) -> None:
-    """What is rounded may differ where float32 may have been on the other side of an edge."""
+    """Rounded values may differ as far as float32 may have been rounded differently."""
     found = genotype(inputs.reads, inputs.reference, inputs.sites, prior=prior, device="cpu")
     for site, of_samples in enumerate(evidence):
         calls = [called(one, prior) for one in of_samples]
@@ -334,8 +334,8 @@ def test_genotypes_are_those_of_the_reference(
             assert tuple(found.genotypes[site, sample]) == call.genotype
             likelihoods = found.phred_likelihoods[row].tolist()
             assert likelihoods == pytest.approx(call.phred_likelihoods, abs=0.5 + off[sample])
-            least, most = (min(99, int(call.quality + k * off[sample])) for k in (-1, 1))
-            assert least <= found.qualities[site, sample] <= most
+            lowest, highest = (min(99, int(call.quality + k * off[sample])) for k in (-1, 1))
+            assert lowest <= found.qualities[site, sample] <= highest
         quality = sum(call.reference_quality for call in calls)
         assert found.variant_qualities[site] == pytest.approx(quality, abs=sum(off))
 

@@ -1,4 +1,4 @@
-"""DP and AD of real samples beside what a pileup of the same reads shows."""
+"""DP and AD of real samples, compared with pileups of the same reads."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ NO_EVIDENCE = 0xF04
 MIN_MAPPING_QUALITY = 20
 
 
-def shown(reads: pysam.AlignmentFile, site: VcfRecord) -> list[set[str]]:
-    """Return what each fragment shows at a site of one base: its base, or `*` within a deletion."""
+def bases_at(reads: pysam.AlignmentFile, site: VcfRecord) -> list[set[str]]:
+    """Return the base of each fragment at a site of one base, `*` within a deletion."""
     fragments: dict[str, set[str]] = defaultdict(set)
     for read in reads.fetch(site.contig, site.start, site.start + 1):
         if read.flag & NO_EVIDENCE or not MIN_MAPPING_QUALITY <= read.mapping_quality < 255:
@@ -30,19 +30,19 @@ def shown(reads: pysam.AlignmentFile, site: VcfRecord) -> list[set[str]]:
 
 @pytest.mark.parametrize("sample", ["NA12878", "HG002"])
 def test_snvs(data_dir: Path, sample: str) -> None:
-    """No fragment is missing, but at a few sites in repeats, where they have to reach across.
+    """No fragment is missing, except at a few sites in repeats, which fragments have to span.
 
     More of them may be there: clipped bases count as if they were aligned.
     """
-    folder = data_dir / "illumina_na12878"
-    files = [folder / name for name in (f"{sample}.chr20.dev.bam", "chr20.hg19.fa.gz")]
-    calls = genotype(*files, folder / "sites.dev.vcf.gz", device="cpu")
+    directory = data_dir / "illumina_na12878"
+    files = [directory / name for name in (f"{sample}.chr20.dev.bam", "chr20.hg19.fa.gz")]
+    calls = genotype(*files, directory / "sites.dev.vcf.gz", device="cpu")
     more, off = [], []
     with pysam.AlignmentFile(files[0]) as reads:
         for row, site in enumerate(calls.sites):
             alleles = [site.reference, *site.alternatives]
             if set(map(len, alleles)) == {1} and "*" not in alleles:
-                fragments = shown(reads, site)
+                fragments = bases_at(reads, site)
                 support = [sum(bases == {allele} for bases in fragments) for allele in alleles]
                 more.append(calls.depths[row, 0] - len(fragments))
                 off.append(np.abs(calls.allele_depths[row] - support).max())

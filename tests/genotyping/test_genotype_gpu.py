@@ -1,4 +1,4 @@
-"""`hapgpu genotype` says the same on every device."""
+"""`hapgpu genotype` has the same output on every device."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.gpu
 
 GPU = "cuda:0"
 READ_ERROR = 2e-5
-"""Log10 likelihoods of a read on two devices: each is within 1e-5 of what is exact."""
+"""Difference of a log10 likelihood between two devices: each is within 1e-5 of the exact one."""
 FRAGMENT_ERROR = 2 * READ_ERROR
 LITTLE_MEMORY = "3M"
 
@@ -27,7 +27,7 @@ Arguments = tuple[str | Path, ...]
 
 
 class Number(NamedTuple):
-    """A number of the output on two devices, and how far apart they may have been unrounded."""
+    """A number of the output on two devices, and their largest difference before rounding."""
 
     expected: float
     actual: float
@@ -38,38 +38,38 @@ class Number(NamedTuple):
 def real_data(request: pytest.FixtureRequest, data_dir: Path) -> Arguments:
     """Return the arguments of a run with real reads."""
     if request.param == "tiny":
-        folder, stem = data_dir / "illumina_tiny", "NA12878.chr22.tiny"
-        return folder / f"{stem}.bam", folder / "q.fa", folder / f"{stem}.giab.vcf.gz"
-    folder = data_dir / "illumina_na12878"
+        directory, stem = data_dir / "illumina_tiny", "NA12878.chr22.tiny"
+        return directory / f"{stem}.bam", directory / "q.fa", directory / f"{stem}.giab.vcf.gz"
+    directory = data_dir / "illumina_na12878"
     samples = ["NA12878", "HG002"] if request.param == "both" else [request.param]
-    reads = [folder / f"{sample}.chr20.dev.bam" for sample in samples]
-    return *reads, folder / "chr20.hg19.fa.gz", folder / "sites.dev.vcf.gz"
+    reads = [directory / f"{sample}.chr20.dev.bam" for sample in samples]
+    return *reads, directory / "chr20.hg19.fa.gz", directory / "sites.dev.vcf.gz"
 
 
-def calls_on(device: str, folder: Path, arguments: Arguments) -> list[Call]:
-    path = folder / "calls.vcf"
+def calls_on(device: str, directory: Path, arguments: Arguments) -> list[Call]:
+    path = directory / "calls.vcf"
     options = ("-q", "--device", device, "-t", "2", "-o", path)
     assert status_of_command("genotype", *arguments, *options) == 0
     return calls_in(path.read_text())
 
 
 def unnumbered(call: Call) -> Call:
-    """Leave out what a rounding error may change."""
+    """Return a call without the fields that a rounding error may change."""
     samples = ({name: fields[name] for name in ("GT", "DP", "AD")} for fields in call.samples)
     return call._replace(quality="", samples=tuple(samples))
 
 
 def error_of(depth: str) -> float:
-    """Return how far apart phred-scaled likelihoods of a sample may be, before they are rounded.
+    """Return the largest difference of phred-scaled likelihoods of a sample before rounding.
 
-    That of a genotype is a sum over fragments, as far apart as those at most; PL is a difference
+    A genotype likelihood is a sum over fragments, whose differences add up; PL is a difference
     of two, and so are, but for a mean over genotypes, GQ and QUAL.
     """
     return 10 * 2 * FRAGMENT_ERROR * int(depth)
 
 
 def numbers_of(expected: Call, actual: Call) -> Iterator[Number]:
-    """Yield the numbers of all samples that are rounded to whole ones."""
+    """Yield the numbers of all samples that are rounded to integers."""
     for fields, others in zip(expected.samples, actual.samples, strict=True):
         error = error_of(fields["DP"])
         for name in ("GQ", "PL"):
@@ -90,7 +90,7 @@ def assert_same_qualities(expected: Call, actual: Call) -> None:
 
 
 def assert_same_calls(expected: list[Call], actual: list[Call]) -> None:
-    """Compare everything; numbers may fall to either side of an edge that they lie close to."""
+    """Compare all fields; numbers close to a rounding limit may be rounded differently."""
     assert list(map(unnumbered, expected)) == list(map(unnumbered, actual))
     pairs = list(zip(expected, actual, strict=True))
     for pair in pairs:
@@ -110,9 +110,9 @@ def test_real_reads(real_data: Arguments, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("options", [("--prior", "flat"), ("--pcr-model", "none")], ids=" ".join)
 def test_options(data_dir: Path, tmp_path: Path, options: tuple[str, ...]) -> None:
-    folder = data_dir / "illumina_na12878"
-    reads, reference = folder / "HG002.chr20.dev.bam", folder / "chr20.hg19.fa.gz"
-    arguments = (reads, reference, folder / "sites.dev.vcf.gz", *options)
+    directory = data_dir / "illumina_na12878"
+    reads, reference = directory / "HG002.chr20.dev.bam", directory / "chr20.hg19.fa.gz"
+    arguments = (reads, reference, directory / "sites.dev.vcf.gz", *options)
     assert_same_calls(calls_on("cpu", tmp_path, arguments), calls_on(GPU, tmp_path, arguments))
 
 
@@ -126,7 +126,7 @@ def test_simulated_samples(ploidy: int, tmp_path: Path) -> None:
 
 
 def test_more_gpus_and_less_memory_change_nothing(tmp_path: Path) -> None:
-    """Not a letter: each pair has the same likelihood in any company on any GPU of a kind."""
+    """Each pair has the same likelihood in any batch, on any GPU of one kind."""
     sample = made_sample(tmp_path, random_text(30_000, 29), ploidy=2, depth=15)
     expected = calls_on(GPU, tmp_path, sample.files)
     several = "cuda:" + ",".join(str(gpu.index) for gpu in discover().gpus)

@@ -1,4 +1,4 @@
-"""Genotypes of simulated samples, of which the truth is known."""
+"""Genotypes of simulated samples, compared with the truth."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ REPEATS = {VariantKind.REPEAT, VariantKind.MULTI_REPEAT}
 
 @dataclass(frozen=True)
 class Called:
-    """The calls of one sample, and whether each is the truth."""
+    """The calls of one sample, and whether each is right."""
 
     calls: Genotypes
     is_right: NDArray[np.bool_]
@@ -31,12 +31,12 @@ class Called:
         return self.calls.qualities[:, 0]
 
 
-def called(folder: Path, ploidy: int, depth: float, seed: int = 1) -> Called:
+def called(directory: Path, ploidy: int, depth: float, seed: int = 1) -> Called:
     """Simulate a sample of this depth per chromosome copy, and genotype it.
 
     Its genotypes are drawn with equal probability: the flat prior is the right one.
     """
-    sample = made_sample(folder, TEXT, ploidy, depth, seed)
+    sample = made_sample(directory, TEXT, ploidy, depth, seed)
     calls = genotype(*sample.files, ploidy=ploidy, prior="flat", device="cpu")
     variants, kinds = sample.variants, sample.kinds
     assert len(calls) == len(variants) > 100
@@ -45,10 +45,10 @@ def called(folder: Path, ploidy: int, depth: float, seed: int = 1) -> Called:
 
 
 @pytest.mark.parametrize(("ploidy", "depth"), [(1, 20), (2, 20), (3, 35), (4, 45)])
-def test_genotypes_are_right_where_there_are_enough_reads(
+def test_genotypes_are_right_if_there_are_enough_reads(
     ploidy: int, depth: float, tmp_path: Path
 ) -> None:
-    """Outside of repeats all of them are; in repeats nearly all, and no wrong call is sure."""
+    """All are outside of repeats, nearly all in repeats; no wrong call has a high quality."""
     sample = called(tmp_path, ploidy, depth)
     assert sample.is_right[~sample.is_repeat].all()
     assert sample.is_right[sample.is_repeat].mean() > 0.95
@@ -56,8 +56,8 @@ def test_genotypes_are_right_where_there_are_enough_reads(
     assert np.median(sample.qualities) > 30
 
 
-def test_wrong_calls_are_as_frequent_as_their_quality_says(tmp_path: Path) -> None:
-    """With few reads many calls are wrong: about as many as their GQ adds up to."""
+def test_rates_of_wrong_calls_follow_their_quality(tmp_path: Path) -> None:
+    """With few reads many calls are wrong: about as many as expected by their GQ."""
     samples = [called(tmp_path, 2, 2.5, seed) for seed in range(1, 11)]
     quality = np.concatenate([sample.qualities for sample in samples])
     is_wrong = ~np.concatenate([sample.is_right for sample in samples])

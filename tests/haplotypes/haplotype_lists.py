@@ -23,7 +23,7 @@ Found = list[list[tuple[str, list[int]]]]
 
 
 def listed(found: Haplotypes) -> Found:
-    """Return the sequences of each locus, and what they carry."""
+    """Return the sequences of each locus, and the rows that they carry."""
     texts = [row.tobytes().decode() for row in found.sequences]
     both = list(zip(texts, [row.tolist() for row in found.carried], strict=True))
     offsets = found.offsets.tolist()
@@ -37,23 +37,27 @@ def one_locus(records: Sequence[VcfRecord], reference: ReferenceSlice) -> tuple[
     )
 
 
-def of_sites(text: str, *records: VcfRecord, most: int = 64) -> list[tuple[str, list[int]]]:
-    """Return the haplotypes of one locus of all records, the whole contig its window."""
+def haplotypes_of_records(
+    text: str, *records: VcfRecord, max_combinations: int = 64
+) -> list[tuple[str, list[int]]]:
+    """Return the haplotypes of one locus of all records, with the whole contig as flanks."""
     reference = slice_of(text)
     sites, loci = one_locus(records, reference)
     phase_groups = phase_groups_of_sites(sites, loci)
-    found = haplotypes_of(sites, loci, phase_groups, reference, len(text), most, NO_MASK)
+    found = haplotypes_of(
+        sites, loci, phase_groups, reference, len(text), max_combinations, NO_MASK
+    )
     return listed(found)[0]
 
 
-def choices_of(carriers: Sequence[Sequence[Options]]) -> PhaseGroups:
-    """Put the carriers of one locus into columns."""
-    groups = [group for carrier in carriers for group in carrier]
+def phase_groups_of(group_sets: Sequence[Sequence[Options]]) -> PhaseGroups:
+    """Return the sets of groups of one locus as arrays."""
+    groups = [group for group_set in group_sets for group in group_set]
     options = [option for group in groups for option in group]
     rows = np.array([row for option in options for row in option], dtype=np.int32)
     return PhaseGroups(
-        np.zeros(len(carriers), dtype=np.int64),
-        offsets_of([len(carrier) for carrier in carriers]),
+        np.zeros(len(group_sets), dtype=np.int64),
+        offsets_of([len(group_set) for group_set in group_sets]),
         offsets_of([len(group) for group in groups]),
         Ragged.from_lengths(rows, [len(option) for option in options]),
     )

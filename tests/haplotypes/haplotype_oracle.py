@@ -1,4 +1,4 @@
-"""Candidate haplotypes in plain Python: all products of options, text cut and joined."""
+"""Reference implementation of candidate haplotypes: all products of options, text replaced."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from hapgpu.io.vcf.records import VcfRecord
 from tests.haplotypes.made_records import sequence_rows
 
 Options = Sequence[Sequence[int]]
-"""The rows of ALT that each option of a group carries; the first is its base."""
+"""Rows of ALT of each option of a group; the first is its base option."""
 
-LOOKED_AT_FOR_EACH_KEPT = 16
+VISITED_PER_KEPT = 16
 
 
 @dataclass(frozen=True)
 class Edit:
-    """Text in place of the bases start to end."""
+    """Text that replaces the bases start to end."""
 
     site: int
     start: int
@@ -37,12 +37,12 @@ def edit_of(site: int, start: int, reference: str, alternative: str) -> Edit:
     old, new = old[shared:], new[shared:]
     is_substitution = len(old) == len(new)
     changes = sum(a != b for a, b in zip(old, new, strict=False)) if is_substitution else 0
-    place = start + shared
-    return Edit(site, place, place + len(old), new, changes or max(len(old), len(new)))
+    start += shared
+    return Edit(site, start, start + len(old), new, changes or max(len(old), len(new)))
 
 
 def trimmed_alleles_of(records: Sequence[VcfRecord]) -> dict[int, Edit]:
-    """Return what each row of ALT changes; rows that change nothing are left out."""
+    """Return the edit of each row of ALT, without rows that change nothing."""
     edits = {
         row: edit_of(site, records[site].start, records[site].reference, text)
         for row, (site, text) in sequence_rows(records).items()
@@ -50,34 +50,36 @@ def trimmed_alleles_of(records: Sequence[VcfRecord]) -> dict[int, Edit]:
     return {row: edit for row, edit in edits.items() if edit.start < edit.end or edit.text}
 
 
-def clash(a: Edit, b: Edit) -> bool:
-    if a.start < b.end and b.start < a.end:  # an insertion within the other, too
+def conflict(a: Edit, b: Edit) -> bool:
+    if a.start < b.end and b.start < a.end:  # also an insertion within the other
         return True
     bare = [edit for edit in (a, b) if edit.start == edit.end or not edit.text]
     has_insertion = any(edit.start == edit.end for edit in (a, b))
     return a.start == b.start and has_insertion and len(bare) == 2
 
 
-def kept(groups: Sequence[Options], edits: dict[int, Edit], most: int) -> list[frozenset[int]]:
-    """Return the rows of each combination of one carrier that is kept."""
+def kept(
+    groups: Sequence[Options], edits: dict[int, Edit], max_combinations: int
+) -> list[frozenset[int]]:
+    """Return the rows of each combination of one set of groups that is kept."""
     chosen = []
     for picks in itertools.product(*(range(len(options)) for options in groups)):
-        leaving = [(group, pick) for group, pick in enumerate(picks) if pick]
+        not_base = [(group, pick) for group, pick in enumerate(picks) if pick]
         rows = {row for options, pick in zip(groups, picks, strict=True) for row in options[pick]}
-        chosen.append((len(leaving), leaving, frozenset(rows & edits.keys())))
+        chosen.append((len(not_base), not_base, frozenset(rows & edits.keys())))
     chosen.sort(key=lambda one: one[:2])
-    few = [rows for size, _, rows in chosen if size < 2 and stands(rows, edits)]
-    many = [rows for size, _, rows in chosen if size >= 2][: LOOKED_AT_FOR_EACH_KEPT * most]
-    many = [rows for rows in many if stands(rows, edits)]
-    return few + many[: max(most - len(few), 0)]
+    few = [rows for size, _, rows in chosen if size < 2 and fits(rows, edits)]
+    many = [rows for size, _, rows in chosen if size >= 2][: VISITED_PER_KEPT * max_combinations]
+    many = [rows for rows in many if fits(rows, edits)]
+    return few + many[: max(max_combinations - len(few), 0)]
 
 
-def stands(rows: Iterable[int], edits: dict[int, Edit]) -> bool:
-    return not any(clash(edits[a], edits[b]) for a, b in itertools.combinations(rows, 2))
+def fits(rows: Iterable[int], edits: dict[int, Edit]) -> bool:
+    return not any(conflict(edits[a], edits[b]) for a, b in itertools.combinations(rows, 2))
 
 
 def applied(window: str, start: int, edits: Iterable[Edit]) -> str:
-    # Of two at one place the insertion stands before the substitution: it is applied last.
+    # At one position the insertion comes before the substitution: it is applied last.
     for edit in sorted(edits, key=lambda one: (one.start, one.end), reverse=True):
         window = window[: edit.start - start] + edit.text + window[edit.end - start :]
     return window
@@ -87,18 +89,18 @@ def haplotypes(
     window: str,
     start: int,
     records: Sequence[VcfRecord],
-    carriers: Sequence[Sequence[Options]],
-    most: int,
+    group_sets: Sequence[Sequence[Options]],
+    max_combinations: int,
 ) -> list[tuple[str, list[int]]]:
     """Return the haplotypes of one locus, each with the rows of ALT that it carries."""
     edits = trimmed_alleles_of(records)
-    combinations = [rows for groups in carriers for rows in kept(groups, edits, most)]
-    combinations.sort(key=bool)  # the one without any change first
-    readings: dict[str, list[frozenset[int]]] = {}
+    combinations = [rows for groups in group_sets for rows in kept(groups, edits, max_combinations)]
+    combinations.sort(key=bool)  # the combination without any change first
+    by_text: dict[str, list[frozenset[int]]] = {}
     for rows in combinations or [frozenset()]:
         text = applied(window, start, (edits[row] for row in rows))
-        readings.setdefault(text, []).append(rows)
-    return [(text, list(united(rows, edits))) for text, rows in readings.items()]
+        by_text.setdefault(text, []).append(rows)
+    return [(text, list(united(rows, edits))) for text, rows in by_text.items()]
 
 
 def united(combinations: Sequence[frozenset[int]], edits: dict[int, Edit]) -> Iterator[int]:

@@ -1,4 +1,4 @@
-"""Records made up for tests, and references for them to lie on."""
+"""Random records for tests, and their references."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ NO_SEQUENCE = ("*", "<DEL>", "G]17:198982]", ".")
 
 
 def record(start: int, reference: str, *alternatives: str) -> VcfRecord:
-    """Return a record of a contig called `chr1`, without what is not needed here."""
+    """Return a record of the contig `chr1`, without columns and genotypes."""
     return VcfRecord("line 1", "chr1", start, reference, alternatives, (), "")
 
 
@@ -20,7 +20,7 @@ def record(start: int, reference: str, *alternatives: str) -> VcfRecord:
 def references_and_records(
     draw: st.DrawFn, letters: str = "AC", max_records: int = 5
 ) -> tuple[str, list[VcfRecord]]:
-    """Draw a short reference of few letters, so that it is full of repeats, and sorted records."""
+    """Draw a short reference of few letters, hence with many repeats, and sorted records."""
     text = draw(st.text(letters, min_size=1, max_size=24))
     starts = draw(st.lists(st.integers(0, len(text) - 1), min_size=1, max_size=max_records))
     return text, [_record_at(draw, text, start, letters) for start in sorted(starts)]

@@ -9,7 +9,7 @@ from hapgpu.simulation.phased_variants import PhasedVariants
 
 
 def random_text(length: int, seed: int = 1) -> str:
-    """Bases at random, a tandem repeat of 5 to 15 units among them every 250 bases or so."""
+    """Return random bases, with a tandem repeat of 5 to 15 units about every 250 bases."""
     rng = np.random.default_rng(seed)
     parts: list[str] = []
     while sum(map(len, parts)) < length:
@@ -20,12 +20,12 @@ def random_text(length: int, seed: int = 1) -> str:
 
 
 def slice_of(text: str, start: int = 0) -> ReferenceSlice:
-    """Take a text for the bases of a contig from `start` on."""
+    """Return text as the bases of a contig from position `start` on."""
     return ReferenceSlice(start, np.frombuffer(text.encode(), dtype=np.uint8))
 
 
 def copy_texts(text: str, variants: PhasedVariants, start: int = 0) -> list[str]:
-    """Replace REF by what each chromosome copy carries."""
+    """Return the text of each chromosome copy: REF replaced by the alleles of the copy."""
     copies = []
     for copy in range(variants.ploidy):
         parts, at = [], 0

@@ -1,4 +1,4 @@
-"""Batches of loci with sites and nothing else: what tests of likelihoods and calls need."""
+"""Batches of loci with little but sites, for tests of likelihoods and calls."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ def record_of(site: int, alternatives: Sequence[str], info: str = ".") -> VcfRec
 
 
 def insertions(count: int) -> list[str]:
-    """Return ALT alleles of the REF `A`, all of them different."""
+    """Return distinct ALT alleles of the REF `A`."""
     return ["A" + "C" * (k + 1) for k in range(count)]
 
 
 def batch_of(
     records: Sequence[VcfRecord], sites: Sequence[int], haplotypes: Sequence[int]
 ) -> LocusBatch:
-    """Put records into loci, given the numbers of sites and of haplotypes of each."""
+    """Return loci of records, given the numbers of sites and of haplotypes of each."""
     columns = sites_of(records)
     site_offsets, haplotype_offsets = offsets_of(sites), offsets_of(haplotypes)
     starts, ends = columns.starts[site_offsets[:-1]], columns.ends[site_offsets[1:] - 1]

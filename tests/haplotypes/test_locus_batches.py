@@ -1,4 +1,4 @@
-"""Records as a stream of loci: what it holds back, cuts, masks and refuses."""
+"""Stream of locus batches: batches of records, splits, masks and errors."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def made_bases(seed: int, length: int) -> str:
 
 
 def made_contig(random: Random, length: int) -> str:
-    """Make bases with tandem repeats, one of them longer than an indel is moved."""
+    """Return bases with tandem repeats, one of them longer than the longest shift."""
     parts = []
     while sum(map(len, parts)) < length:
         parts += [
@@ -49,7 +49,7 @@ def made_contig(random: Random, length: int) -> str:
 def made_records(
     random: Random, contig: str, bases: str, count: int, width: int
 ) -> list[VcfRecord]:
-    """Make sites in clusters, SNVs for the most part."""
+    """Return sites in clusters, max_combinations of them SNVs."""
     centres = [random.randrange(1000, len(bases) - 1000) for _ in range(1 + count // 8)]
     centres.append(bases.index("A" * 2500) + 1300)
     drawn = (random.choice(centres) + random.randint(-width, width) for _ in range(count))
@@ -78,7 +78,7 @@ def write_fasta(path: Path, contigs: dict[str, str]) -> Path:
 
 @pytest.fixture(scope="module")
 def example(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[VcfRecord]]:
-    """Make two contigs and records on them, some hundred bases or thousands apart."""
+    """Return two contigs, and records on them hundreds or thousands of bases apart."""
     random = Random(7)  # noqa: S311  (the same data on every run)
     contigs = {name: made_contig(random, 20_000) for name in ("one", "two")}
     path = write_fasta(tmp_path_factory.mktemp("reference") / "ref.fa", contigs)
@@ -91,7 +91,7 @@ def example(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[VcfRec
 def batches_of(
     path: Path,
     records: Iterable[VcfRecord],
-    rules: LocusOptions = SITES_ONLY,
+    options: LocusOptions = SITES_ONLY,
     limits: RecordLimits = WHOLE_CONTIGS,
     counts: Counter[str] | None = None,
 ) -> list[LocusBatch]:
@@ -100,11 +100,11 @@ def batches_of(
             counts[what] += number
 
     with ReferenceFasta(path) as reference:
-        return list(locus_batches(records, reference, rules, "calls.vcf", count, limits))
+        return list(locus_batches(records, reference, options, "calls.vcf", count, limits))
 
 
 def loci_in(batches: Sequence[LocusBatch]) -> Iterator[tuple[object, ...]]:
-    """Yield all that is known of each locus, whatever batch it is in."""
+    """Yield all data of each locus, regardless of its batch."""
     for batch in batches:
         haplotypes = batch.haplotypes
         for locus in range(len(batch.loci)):
@@ -125,26 +125,26 @@ def loci_in(batches: Sequence[LocusBatch]) -> Iterator[tuple[object, ...]]:
             )
 
 
-@pytest.mark.parametrize("rules", [SITES_ONLY, PHASED], ids=["sites only", "phased"])
+@pytest.mark.parametrize("options", [SITES_ONLY, PHASED], ids=["sites only", "phased"])
 @pytest.mark.parametrize("max_sites", [1000, 7])
-def test_loci_do_not_depend_on_slabs(
+def test_loci_do_not_depend_on_record_batches(
     example: tuple[Path, list[VcfRecord]],
     monkeypatch: pytest.MonkeyPatch,
-    rules: LocusOptions,
+    options: LocusOptions,
     max_sites: int,
 ) -> None:
     monkeypatch.setattr(module, "_MAX_SITES", max_sites)
     path, records = example
     expected_counts: Counter[str] = Counter()
-    expected = list(loci_in(batches_of(path, records, rules, counts=expected_counts)))
+    expected = list(loci_in(batches_of(path, records, options, counts=expected_counts)))
     assert [one for locus in expected for one in locus[1]] == records
     for limits in (RecordLimits(1, 10**9), RecordLimits(10, 10**9), RecordLimits(10**6, 300)):
         counts: Counter[str] = Counter()
-        assert list(loci_in(batches_of(path, records, rules, limits, counts))) == expected
+        assert list(loci_in(batches_of(path, records, options, limits, counts))) == expected
         assert counts == expected_counts
 
 
-def test_little_is_held_back(example: tuple[Path, list[VcfRecord]]) -> None:
+def test_few_records_are_kept(example: tuple[Path, list[VcfRecord]]) -> None:
     path, records = example
     contig = [one for one in records if one.contig == "one"]
     read = 0
@@ -162,7 +162,7 @@ def test_little_is_held_back(example: tuple[Path, list[VcfRecord]]) -> None:
         for batch in stream:
             done += len(batch.sites)
             last = batch.sites.records[-1].start
-            # A repeat is followed over 1000 bases, on either side.
+            # An indel is shifted by up to 1000 bases, on either side.
             waiting = [one for one in contig[done:read] if one.start > last + 4000]
             assert len(waiting) <= 5
     assert done == len(contig)
@@ -187,7 +187,7 @@ def record_at(bases: str, start: int, contig: str = "chr1", genotypes: str = "")
     return VcfRecord("line 2", contig, start, reference, (alternative,), (), genotypes)
 
 
-def test_dense_sites_are_cut_after_a_thousand(tmp_path: Path) -> None:
+def test_dense_sites_are_split_after_a_thousand(tmp_path: Path) -> None:
     bases = made_bases(2, 6000)
     path = write_fasta(tmp_path / "ref.fa", {"chr1": bases})
     records = [record_at(bases, start, genotypes="GT\t1/1") for start in range(100, 5100, 2)]
@@ -209,8 +209,8 @@ def test_snvs_of_other_loci_are_masked(tmp_path: Path) -> None:
         VcfRecord("line 4", "chr1", 175, bases[175:177], ("AA",), (), ""),
         VcfRecord("line 5", "chr1", 220, bases[220], ("*",), (), ""),
     ]
-    rules = LocusOptions(distance=5, flank=50, max_combinations=64, masks=True, phased=False)
-    batches = batches_of(path, records, rules, RecordLimits(records=1))
+    options = LocusOptions(distance=5, flank=50, max_combinations=64, masks=True, phased=False)
+    batches = batches_of(path, records, options, RecordLimits(records=1))
     shown = {}
     for _, at, _, _, window, sequences, carried in loci_in(batches):
         start = int(window[0])
@@ -222,21 +222,21 @@ def test_snvs_of_other_loci_are_masked(tmp_path: Path) -> None:
 def test_capped_loci_are_counted(tmp_path: Path) -> None:
     bases = "ACGT" * 100
     path = write_fasta(tmp_path / "ref.fa", {"chr1": bases})
-    blocks = [f"GT:PS\t0|1:{k}" for k in range(6)]  # phased each for itself: 64 combinations
+    blocks = [f"GT:PS\t0|1:{k}" for k in range(6)]  # a phase set each: 64 combinations
     records = [record_at(bases, 100 + 9 * k, genotypes=text) for k, text in enumerate(blocks)]
-    for most, capped in ((16, 0), (15, 1), (2, 1), (1, 1)):
+    for max_combinations, capped in ((16, 0), (15, 1), (2, 1), (1, 1)):
         counts: Counter[str] = Counter()
-        rules = LocusOptions(20, 20, most, masks=False, phased=True)
-        (locus,) = loci_in(batches_of(path, records, rules, counts=counts))
+        options = LocusOptions(20, 20, max_combinations, masks=False, phased=True)
+        (locus,) = loci_in(batches_of(path, records, options, counts=counts))
         assert counts["capped_loci"] == capped
-        assert len(locus[-1]) == max(OVERLAPPING_FACTOR * most, 7)
+        assert len(locus[-1]) == max(OVERLAPPING_FACTOR * max_combinations, 7)
 
 
-REFUSED = {
+ERRORS = {
     "another base": ("chr1", 4, "C", "T", "has C at chr1:5, where .*ref.fa has A"),
     "a base of several": ("chr1", 4, "ACGA", "T", "has A at chr1:8, where .*ref.fa has T"),
-    "beyond the end": ("chr1", 6, "GTA", "G", "chr1:7 ends beyond the 8 bases"),
-    "far beyond the end": ("chr1", 5000, "G", "A", "chr1:5001 ends beyond the 8 bases"),
+    "after the end": ("chr1", 6, "GTA", "G", "chr1:7 ends after the 8 bases"),
+    "far after the end": ("chr1", 5000, "G", "A", "chr1:5001 ends after the 8 bases"),
     "no first of a code": ("codes", 0, "G", "T", "has G at codes:1, where .*ref.fa has R"),
     "N for a base": ("chr1", 4, "N", "T", "has N at chr1:5, where .*ref.fa has A"),
     "a base for N": ("codes", 3, "A", "T", "has A at codes:4, where .*ref.fa has N"),
@@ -250,11 +250,11 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_fasta(tmp_path_factory.mktemp("small") / "ref.fa", contigs)
 
 
-@pytest.mark.parametrize("case", REFUSED)
-def test_references_that_do_not_belong_together(small: Path, case: str) -> None:
-    contig, start, reference, alternative, said = REFUSED[case]
+@pytest.mark.parametrize("case", ERRORS)
+def test_other_references_are_errors(small: Path, case: str) -> None:
+    contig, start, reference, alternative, message = ERRORS[case]
     good = VcfRecord("line 11", contig, start, reference, (alternative,), (), "")
-    with pytest.raises(InputError, match=rf"calls\.vcf, line 11: .*{said}"):
+    with pytest.raises(InputError, match=rf"calls\.vcf, line 11: .*{message}"):
         batches_of(small, [good])
 
 
@@ -270,7 +270,7 @@ def test_references_that_do_not_belong_together(small: Path, case: str) -> None:
         ("chr1", 7, "T", "G"),
     ],
 )
-def test_references_that_belong_together(
+def test_matching_references(
     small: Path, contig: str, start: int, reference: str, alternative: str
 ) -> None:
     record = VcfRecord("line 11", contig, start, reference, (alternative,), (), "")
@@ -278,8 +278,8 @@ def test_references_that_belong_together(
     assert batch.sites.records == (record,)
 
 
-def test_codes_for_several_bases_become_what_ref_has_for_them(small: Path) -> None:
-    """Else the haplotype of REF would match no read."""
+def test_ambiguity_codes_become_the_base_of_ref(small: Path) -> None:
+    """Otherwise the haplotype of REF would match no read."""
     record = VcfRecord("line 11", "codes", 1, "C", ("G",), (), "")
     (batch,) = batches_of(small, [record])
     found = {row.tobytes().decode() for row in batch.haplotypes.sequences}
@@ -313,7 +313,7 @@ def test_records_within_regions(
     )
 
 
-def test_no_choice_selects_everything_and_unknown_contigs_are_refused() -> None:
+def test_no_regions_select_all_records_and_unknown_contigs_are_errors() -> None:
     records = [VcfRecord("line 1", "a", 1, "A", ("C",), (), "")]
     assert list(within(records, EVERYTHING, {})) == records
     with pytest.raises(UsageError, match=r"chr2:1-5.*'chr2'.*found '2' instead"):

@@ -1,4 +1,4 @@
-"""Made references with repeats of all kinds, and reads of them, for comparisons."""
+"""Random references with repeats of all kinds, and reads of them, for comparisons."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from numpy.typing import NDArray
 
 from hapgpu.arrays.ragged import Ragged
 from hapgpu.simulation.long_reads import LongReadModel, simulated_reads
+from hapgpu.simulation.sequences import random_bases, replace_bases
 
 Letters = NDArray[np.uint8]
 
-_LETTERS: Final = np.frombuffer(b"ACGT", dtype=np.uint8)
 _COMPLEMENTS: Final = np.zeros(256, dtype=np.uint8)
 _COMPLEMENTS[np.frombuffer(b"ACGTN", dtype=np.uint8)] = np.frombuffer(b"TGCAN", dtype=np.uint8)
 
 
 def random_letters(rng: np.random.Generator, count: int) -> Letters:
-    return _LETTERS[rng.integers(0, 4, count)]
+    return random_bases(count, rng)
 
 
 def complement(letters: Letters) -> Letters:
@@ -26,20 +26,19 @@ def complement(letters: Letters) -> Letters:
 
 
 def mutated(rng: np.random.Generator, letters: Letters, rate: float) -> Letters:
-    """Change, drop and insert letters, for equal parts."""
+    """Substitute, delete and insert letters, in equal parts."""
     changed = letters.copy()
-    where = rng.random(changed.size) < rate / 3
-    changed[where] = random_letters(rng, int(where.sum()))
+    replace_bases(changed, rate / 3, rng)
     changed = changed[rng.random(changed.size) >= rate / 3]
-    places = np.flatnonzero(rng.random(changed.size) < rate / 3)
-    return np.insert(changed, places, random_letters(rng, places.size))
+    offsets = np.flatnonzero(rng.random(changed.size) < rate / 3)
+    return np.insert(changed, offsets, random_letters(rng, offsets.size))
 
 
 def made_reference(rng: np.random.Generator, size: int, repeats: float) -> Ragged:
-    """Sequences of `size` bases in all, of which a share of pieces are repeats.
+    """Make contigs of `size` bases in all; a fraction of their pieces, `repeats`, are repeats.
 
-    They are diverged copies of families, on both strands, tandem repeats, and duplications of
-    what came before, direct and inverted; here and there are runs of N.
+    These are diverged copies of families, on both strands, tandem repeats, and duplications of
+    earlier pieces, direct and inverted. Some pieces end in a run of N.
     """
     families = [random_letters(rng, int(n)) for n in rng.choice([80, 300, 2000, 6000], 6)]
     pieces = [random_letters(rng, 500)]
@@ -68,17 +67,17 @@ def made_reference(rng: np.random.Generator, size: int, repeats: float) -> Ragge
 def made_reads(
     rng: np.random.Generator, reference: Ragged, bases: int, model: LongReadModel
 ) -> list[bytes]:
-    """Draw reads; some are chimeras, fold back, are doubled, cut short or random."""
+    """Draw reads; some are chimeric, folded back, doubled, cut short or random."""
     blocks = simulated_reads(reference, bases, 1 << 26, empty_text, model, int(rng.integers(2**31)))
     reads = [read for block in blocks for read in block.text.tobytes().split(b"\n")[1::4]]
-    return [_spoilt(rng, read, reads) for read in reads]
+    return [_altered(rng, read, reads) for read in reads]
 
 
 def empty_text(size: int) -> Letters:
     return np.empty(size, dtype=np.uint8)
 
 
-def _spoilt(rng: np.random.Generator, read: bytes, reads: list[bytes]) -> bytes:
+def _altered(rng: np.random.Generator, read: bytes, reads: list[bytes]) -> bytes:
     half = read[: len(read) // 2]
     match rng.integers(40):
         case 0:

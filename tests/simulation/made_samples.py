@@ -26,14 +26,14 @@ class SampleFiles(NamedTuple):
 
 
 class MadeSample(NamedTuple):
-    """The files of a sample, and what it carries; the kind of each variant."""
+    """The files of a sample, its variants, and the kind of each."""
 
     files: SampleFiles
     variants: PhasedVariants
     kinds: list[VariantKind]
 
 
-def made_sample(folder: Path, text: str, ploidy: int, depth: float, seed: int = 1) -> MadeSample:
+def made_sample(directory: Path, text: str, ploidy: int, depth: float, seed: int = 1) -> MadeSample:
     """Simulate a sample of this depth per chromosome copy, with a variant every 150 bases.
 
     Its genotypes are drawn with equal probability.
@@ -41,14 +41,14 @@ def made_sample(folder: Path, text: str, ploidy: int, depth: float, seed: int = 
     reference = slice_of(text)
     variants, kinds = drawn_variants(reference, ploidy, VariantModel(spacing=150), seed)
     reads = simulated_reads(reference, variants, "NA1", PairedReadModel(depth=depth * ploidy), seed)
-    return MadeSample(written_sample(folder, text, variants, reads), variants, kinds)
+    return MadeSample(written_sample(directory, text, variants, reads), variants, kinds)
 
 
 def written_sample(
-    folder: Path, text: str, sites: PhasedVariants, reads: Iterable[ReadBatch]
+    directory: Path, text: str, sites: PhasedVariants, reads: Iterable[ReadBatch]
 ) -> SampleFiles:
     """Write a reference of one contig, a list of sites, and the reads of sample NA1, sorted."""
-    fasta, vcf, bam = (folder / name for name in ("made.fa", "sites.vcf", "reads.bam"))
+    fasta, vcf, bam = (directory / name for name in ("made.fa", "sites.vcf", "reads.bam"))
     fasta.write_text(f">chr1\n{text}\n")
     pysam.faidx(str(fasta))
     vcf.write_text(vcf_text(sites, "chr1", len(text)))

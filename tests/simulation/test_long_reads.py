@@ -1,4 +1,4 @@
-"""Simulated long reads: what they are made of, and how they differ from the reference."""
+"""Simulated long reads: their bases, lengths, errors and blocks."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def reads_of(model: LongReadModel, block_bytes: int = 1 << 24, seed: int = 1) ->
     return reads
 
 
-def test_without_errors_reads_are_pieces_of_the_reference() -> None:
+def test_without_errors_reads_are_substrings_of_the_reference() -> None:
     first = REFERENCE[0].tobytes()
     both = first + b"|" + complement(REFERENCE[0]).tobytes()
     reads = [read for read in reads_of(LongReadModel(3000, 800, 0.0)) if len(read) > 500]
@@ -41,15 +41,15 @@ def test_without_errors_reads_are_pieces_of_the_reference() -> None:
 
 
 @pytest.mark.parametrize("rate", [0.01, 0.1])
-def test_share_of_errors(rate: float) -> None:
-    """A 15-mer has none with a probability of (1 - rate)**15."""
+def test_fraction_of_errors(rate: float) -> None:
+    """A 15-mer has no error with probability (1 - rate)**15."""
     first = REFERENCE[0].tobytes()
     both = first + b"|" + complement(REFERENCE[0]).tobytes()
     known = {both[k : k + 15] for k in range(len(both))}
     reads = [read for read in reads_of(LongReadModel(5000, 1000, rate)) if len(read) > 600]
     kmers = [read[k : k + 15] for read in reads for k in range(len(read) - 14)]
-    share = sum(kmer in known for kmer in kmers) / len(kmers)
-    assert share == pytest.approx((1 - rate) ** 15, abs=0.02)
+    fraction = sum(kmer in known for kmer in kmers) / len(kmers)
+    assert fraction == pytest.approx((1 - rate) ** 15, abs=0.02)
 
 
 def test_reads_do_not_depend_on_the_size_of_blocks() -> None:

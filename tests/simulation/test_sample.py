@@ -1,4 +1,4 @@
-"""Simulated samples: reads are what the chromosome copies are, and aligned as they should be."""
+"""Simulated samples: bases of the reads, alignments, depth, errors and slips."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from hapgpu.simulation.copies import INSERTED, chromosome_copy, copy_edits
 from hapgpu.simulation.fragments import PairedReadModel
 from hapgpu.simulation.phased_variants import PhasedVariants
 from hapgpu.simulation.sample import sample_header, simulated_reads
-from hapgpu.simulation.tandem_repeats import tandem_runs
+from hapgpu.simulation.sequences import tandem_repeats
 from hapgpu.simulation.variants import VariantModel, drawn_variants
 from tests.haplotypes.made_references import copy_texts, random_text, slice_of
 
@@ -41,7 +41,7 @@ def reads_of(
     start: int = 0,
     seed: int = 1,
 ) -> list[pysam.AlignedSegment]:
-    """Simulate reads, and read them back from a BAM through pysam."""
+    """Simulate reads, and read them from a BAM with pysam."""
     reference = slice_of(text, start)
     header = sample_header("NA1", "chr1", reference.end)
     file = str(path / "reads.bam")
@@ -54,17 +54,17 @@ def reads_of(
 
 
 def text_without_repeats(length: int, seed: int) -> str:
-    """Bases at random, no unit four times in a row."""
+    """Return random bases without a unit four times in a row."""
     rng = np.random.default_rng(seed)
     text = ""
     while len(text) < length:
         text += str(rng.choice(list("ACGT")))
-        if tandem_runs(slice_of(text[-30:]).bases, 4).starts.size:
+        if tandem_repeats(slice_of(text[-30:]).bases, 4).starts.size:
             text = text[:-1]
     return text
 
 
-def none_carried() -> PhasedVariants:
+def no_variants() -> PhasedVariants:
     return PhasedVariants.from_rows([], [], [])
 
 
@@ -82,7 +82,7 @@ def pairs_of(
 
 @pytest.fixture(scope="module")
 def variants() -> PhasedVariants:
-    model = VariantModel(spacing=150, neighbour_share=0.3)
+    model = VariantModel(spacing=150, neighbour_fraction=0.3)
     return drawn_variants(slice_of(TEXT, START), 2, model)[0]
 
 
@@ -94,7 +94,7 @@ def true_reads(
     return reads_of(TEXT, variants, TRUE_READS, tmp_path_factory.mktemp("true"), START)
 
 
-def test_copies_are_the_reference_with_the_variants_put_in(variants: PhasedVariants) -> None:
+def test_copies_are_the_reference_with_the_variants_of_each_copy(variants: PhasedVariants) -> None:
     reference = slice_of(TEXT, START)
     texts = copy_texts(TEXT, variants, START)
     assert texts[0] != texts[1]
@@ -103,16 +103,16 @@ def test_copies_are_the_reference_with_the_variants_put_in(variants: PhasedVaria
         assert copy.bases.tobytes().decode() == text
 
 
-def test_a_part_of_a_copy_is_that_part_of_the_whole(variants: PhasedVariants) -> None:
+def test_part_of_a_copy_equals_the_same_part_of_the_whole_copy(variants: PhasedVariants) -> None:
     reference = slice_of(TEXT, START)
     edits = copy_edits(variants)[0]
     whole = chromosome_copy(reference, edits, reference.start, reference.end)
     part = chromosome_copy(reference, edits, START + 10_000, START + 30_000)
     bounds = (START + 11_000, START + 29_000)
-    first, behind = (whole.first_from(at) for at in bounds)
+    first, last = (whole.first_from(at) for at in bounds)
     low, high = (part.first_from(at) for at in bounds)
-    np.testing.assert_array_equal(whole.bases[first:behind], part.bases[low:high])
-    np.testing.assert_array_equal(whole.places[first:behind], part.places[low:high])
+    np.testing.assert_array_equal(whole.bases[first:last], part.bases[low:high])
+    np.testing.assert_array_equal(whole.positions[first:last], part.positions[low:high])
 
 
 @settings(max_examples=100)
@@ -122,7 +122,7 @@ def test_a_part_of_a_copy_is_that_part_of_the_whole(variants: PhasedVariants) ->
     unit=st.text("AC", min_size=1, max_size=5),
     is_insertion=st.booleans(),
 )
-def test_an_indel_lies_leftmost_of_where_it_costs_no_mismatch(
+def test_indels_of_copies_are_left_aligned_without_mismatches(
     text: str, at: int, unit: str, is_insertion: bool
 ) -> None:
     text = f"G{text}G"
@@ -133,11 +133,11 @@ def test_an_indel_lies_leftmost_of_where_it_costs_no_mismatch(
     changed = text[:at] + new + text[at + len(old) :]
     longer, shorter = (changed, text) if is_insertion else (text, changed)
     gaps = [gap for gap in range(1, 31) if longer[:gap] + longer[gap + size :] == shorter]
-    before, gap, behind = range(gaps[0]), [INSERTED] * size, range(gaps[0], len(shorter))
+    before, gap, after = range(gaps[0]), [INSERTED] * size, range(gaps[0], len(shorter))
     if not is_insertion:
-        gap, behind = [], range(gaps[0] + size, len(text))
+        gap, after = [], range(gaps[0] + size, len(text))
     assert copy.bases.tobytes().decode() == changed
-    assert copy.places.tolist() == [*before, *gap, *behind]
+    assert copy.positions.tolist() == [*before, *gap, *after]
 
 
 def test_reads_without_errors_are_bases_of_one_copy(
@@ -157,7 +157,7 @@ def test_reads_without_errors_are_bases_of_one_copy(
     assert min(seen.values()) > 0.9 * max(seen.values())
 
 
-def test_what_is_aligned_is_the_reference_but_for_substitutions(
+def test_aligned_bases_equal_the_reference_except_substitutions(
     variants: PhasedVariants, true_reads: list[pysam.AlignedSegment]
 ) -> None:
     changeable = set()
@@ -168,12 +168,12 @@ def test_what_is_aligned_is_the_reference_but_for_substitutions(
     assert any("I" in read.cigarstring for read in true_reads)
     assert any("D" in read.cigarstring for read in true_reads)
     for read in true_reads:
-        for k, place in read.get_aligned_pairs(matches_only=True):
-            if place not in changeable:
-                assert read.query_sequence[k] == TEXT[place - START]
+        for k, position in read.get_aligned_pairs(matches_only=True):
+            if position not in changeable:
+                assert read.query_sequence[k] == TEXT[position - START]
 
 
-def test_indels_lie_leftmost_and_away_from_the_ends(
+def test_indels_of_reads_are_left_aligned_and_away_from_the_ends(
     true_reads: list[pysam.AlignedSegment],
 ) -> None:
     operations: Counter[str] = Counter()
@@ -184,15 +184,15 @@ def test_indels_lie_leftmost_and_away_from_the_ends(
         operations.update(op for _, op in elements)
         if len(kept) > 1:
             assert min(kept[0][0], kept[-1][0]) >= 5
-        at, place = 0, read.reference_start - START
+        at, position = 0, read.reference_start - START
         for size, op in elements:
             before = read.query_sequence[at - 1 : at]
             if op == "I":
                 assert before != read.query_sequence[at + size - 1]
             if op == "D":
-                assert before != TEXT[place + size - 1]
+                assert before != TEXT[position + size - 1]
             at += size if op in "MIS" else 0
-            place += size if op in "MD" else 0
+            position += size if op in "MD" else 0
         assert at == 100
     assert set(operations) == set("MIDS")
 
@@ -238,10 +238,10 @@ def test_the_same_seed_gives_the_same_reads(variants: PhasedVariants) -> None:
     assert drawn(3).bases.data.tobytes() != drawn(4).bases.data.tobytes()
 
 
-def test_stretches_join_without_a_seam() -> None:
-    """At this depth, a stretch has little more than a thousand bases."""
+def test_intervals_join_without_a_seam() -> None:
+    """At this depth, an interval has little more than a thousand bases."""
     model = replace(TRUE_READS, depth=4000)
-    batches = list(simulated_reads(slice_of(TEXT[:12_000]), none_carried(), "s", model))
+    batches = list(simulated_reads(slice_of(TEXT[:12_000]), no_variants(), "s", model))
     assert len(batches) > 6
     positions = np.concatenate([batch.positions for batch in batches])
     assert (np.diff(positions) >= 0).all()
@@ -250,12 +250,12 @@ def test_stretches_join_without_a_seam() -> None:
     assert (np.abs(counts - expected) < 6 * expected**0.5).all()
 
 
-def test_errors_are_as_frequent_as_qualities_say(tmp_path: Path) -> None:
+def test_error_rates_equal_those_of_the_qualities(tmp_path: Path) -> None:
     model = replace(TRUE_READS, depth=60, error_factor=1)
     bases: Counter[int] = Counter()
     errors: Counter[int] = Counter()
     changes: Counter[str] = Counter()
-    for read in reads_of(TEXT, none_carried(), model, tmp_path):
+    for read in reads_of(TEXT, no_variants(), model, tmp_path):
         assert read.cigarstring == "100M"
         expected = TEXT[read.reference_start : read.reference_end]
         bases.update(read.query_qualities)
@@ -275,7 +275,9 @@ def test_errors_are_as_frequent_as_qualities_say(tmp_path: Path) -> None:
     assert min(changes.values()) > 0.5 * max(changes.values())
 
 
-def test_depth_and_fragments_are_as_asked_for(true_reads: list[pysam.AlignedSegment]) -> None:
+def test_depth_and_fragment_lengths_follow_the_model(
+    true_reads: list[pysam.AlignedSegment],
+) -> None:
     inner = [r for r in true_reads if 2000 <= r.reference_start - START < len(TEXT) - 2000]
     expected = 20 / 100 * (len(TEXT) - 4000)
     assert abs(len(inner) - expected) < 5 * (2 * expected) ** 0.5 + 0.02 * expected
@@ -285,7 +287,7 @@ def test_depth_and_fragments_are_as_asked_for(true_reads: list[pysam.AlignedSegm
 
 
 @pytest.mark.parametrize("ploidy", [1, 2, 3, 4])
-def test_every_copy_gives_its_share(ploidy: int, tmp_path: Path) -> None:
+def test_every_copy_gives_the_same_fraction_of_reads(ploidy: int, tmp_path: Path) -> None:
     starts = list(range(1000, 39_000, 1000))
     alleles = [(TEXT[at], "ACGT"["ACGT".index(TEXT[at]) - 1]) for at in starts]
     genotypes = [[int(copy == k % ploidy) for copy in range(ploidy)] for k in range(len(starts))]
@@ -298,26 +300,26 @@ def test_every_copy_gives_its_share(ploidy: int, tmp_path: Path) -> None:
             if at in sites:
                 covered += 1
                 carried += read.query_sequence[at - read.reference_start] == sites[at][1]
-    share = 1 / ploidy
-    deviation = (2 * covered * share * (1 - share)) ** 0.5  # mates may cover a site together
-    assert abs(carried - covered * share) <= 5 * deviation
+    fraction = 1 / ploidy
+    deviation = (2 * covered * fraction * (1 - fraction)) ** 0.5  # mates may cover a site together
+    assert abs(carried - covered * fraction) <= 5 * deviation
 
 
-def test_repeats_slip_as_often_as_asked_for(tmp_path: Path) -> None:
+def test_rates_of_slips_follow_the_model(tmp_path: Path) -> None:
     units = {1: "A", 2: "AC", 3: "ACG"}
     counts = {1: 20, 2: 14, 3: 12}
     flanks = [text_without_repeats(500, seed) for seed in range(4)]
     text = flanks[0]
-    places = {}
+    intervals = {}
     for size, unit in units.items():
         text += "G"
-        places[size] = (len(text), len(text) + size * counts[size])
+        intervals[size] = (len(text), len(text) + size * counts[size])
         text += unit * counts[size] + "T" + flanks[size]
     model = replace(TRUE_READS, depth=6000, slip_rate=4e-4)
     slips: Counter[tuple[int, int]] = Counter()
     spanning: Counter[int] = Counter()
-    for read in reads_of(text, none_carried(), model, tmp_path):
-        for size, (start, end) in places.items():
+    for read in reads_of(text, no_variants(), model, tmp_path):
+        for size, (start, end) in intervals.items():
             if read.reference_start < start - 10 and read.reference_end > end + 10:
                 spanning[size] += 1
                 blocks = dict(read.cigartuples)
@@ -326,15 +328,15 @@ def test_repeats_slip_as_often_as_asked_for(tmp_path: Path) -> None:
                     slips[size, 1 if 1 in blocks else -1] += 1
     for size, total in spanning.items():
         rate = 4e-4 * (counts[size] - 3) ** 2
-        for change, share in ((1, 1 / 3), (-1, 2 / 3)):
-            mean = total * rate * share
+        for change, fraction in ((1, 1 / 3), (-1, 2 / 3)):
+            mean = total * rate * fraction
             assert mean > 20
             assert abs(slips[size, change] - mean) < 5 * (2 * mean) ** 0.5
 
 
 def test_no_read_has_other_letters(tmp_path: Path) -> None:
     text = TEXT[:3000] + "N" * 50 + TEXT[3050:6000] + "R" + TEXT[6001:9000]
-    reads = reads_of(text, none_carried(), TRUE_READS, tmp_path)
+    reads = reads_of(text, no_variants(), TRUE_READS, tmp_path)
     assert reads
     assert all(set(read.query_sequence) <= set("ACGT") for read in reads)
     spans = [(read.reference_start, read.reference_end) for read in reads]
@@ -342,40 +344,42 @@ def test_no_read_has_other_letters(tmp_path: Path) -> None:
 
 
 def test_a_reference_shorter_than_a_fragment_gives_no_reads() -> None:
-    batches = list(simulated_reads(slice_of("ACGTTGCA" * 10), none_carried(), "s", TRUE_READS))
+    batches = list(simulated_reads(slice_of("ACGTTGCA" * 10), no_variants(), "s", TRUE_READS))
     assert [len(batch) for batch in batches] == [0]
 
 
 @pytest.mark.parametrize(
-    ("rows", "complaint"),
+    ("rows", "message"),
     [
         (([50, 20], [("A", "C")] * 2, [[0, 1]] * 2), "order"),
         (([20, 120], [("A", "C")] * 2, [[0, 1]] * 2), "outside"),
         (([20], [("A", "C")], [[0, 2]]), "does not have"),
-        (([20], [("C", "A")], [[0, 1]]), "not what the reference has"),
+        (([20], [("C", "A")], [[0, 1]]), "differs from the reference"),
         (([20, 22], [("AAAA", "A"), ("A", "C")], [[0, 1]] * 2), "overlap on chromosome copy 2"),
     ],
 )
-def test_variants_that_do_not_fit_are_refused(
-    rows: tuple[list[int], list[tuple[str, str]], list[list[int]]], complaint: str
+def test_variants_that_do_not_fit_are_errors(
+    rows: tuple[list[int], list[tuple[str, str]], list[list[int]]], message: str
 ) -> None:
-    with pytest.raises(ValueError, match=complaint):
+    with pytest.raises(ValueError, match=message):
         next(simulated_reads(slice_of("A" * 100), PhasedVariants.from_rows(*rows), "s"))
 
 
 @pytest.mark.parametrize(
     "wrong", [{"read_length": 20}, {"depth": 0}, {"slip_rate": -1}, {"error_factor": -0.5}]
 )
-def test_models_that_make_no_sense_are_refused(wrong: dict[str, float]) -> None:
-    with pytest.raises(ValueError, match=r"needed|depth|negative"):
+def test_invalid_models_are_errors(wrong: dict[str, float]) -> None:
+    with pytest.raises(ValueError, match=r"at least|depth|negative"):
         PairedReadModel(**wrong)
 
 
 @settings(max_examples=100)
 @given(st.text("ACN", max_size=40))
-def test_tandem_runs_are_those_that_a_regular_expression_finds(text: str) -> None:
-    runs = tandem_runs(slice_of(text).bases, 3)
-    found = set(zip(runs.starts.tolist(), runs.ends.tolist(), runs.units.tolist(), strict=True))
+def test_tandem_repeats_match_a_plain_search(text: str) -> None:
+    repeats = tandem_repeats(slice_of(text).bases, 3)
+    found = set(
+        zip(repeats.starts.tolist(), repeats.ends.tolist(), repeats.units.tolist(), strict=True)
+    )
     expected = set()
     for unit in range(1, 7):
         for start in range(len(text) - unit):
@@ -388,14 +392,14 @@ def test_tandem_runs_are_those_that_a_regular_expression_finds(text: str) -> Non
             if end - start >= 3 * unit and is_first and is_unit:
                 expected.add((start, end, unit))
     assert found == expected
-    assert runs.starts.tolist() == sorted(runs.starts.tolist())
+    assert repeats.starts.tolist() == sorted(repeats.starts.tolist())
 
 
-def test_a_read_with_more_gaps_than_its_cigar_has_room_for_is_left_out() -> None:
+def test_a_read_with_more_gaps_than_its_cigar_holds_is_excluded() -> None:
     gaps = np.repeat([0, 1, 0], [5, 50, 5])
-    places = np.arange(60) + np.cumsum(gaps)
+    positions = np.arange(60) + np.cumsum(gaps)
     bases, reference = np.full(60, ord("C"), np.uint8), np.full(120, ord("A"), np.uint8)
     memory = np.zeros(120, dtype=np.uint32)
-    assert align(bases, places, reference, 0, memory[:61]) == 0
+    assert align(bases, positions, reference, 0, memory[:61]) == 0
     assert not memory[61:].any()
-    assert align(bases, places, reference, 0, memory) == 101
+    assert align(bases, positions, reference, 0, memory) == 101

@@ -1,4 +1,4 @@
-"""Variants that the list lacks: put where they are asked for, and harmless beside listed sites."""
+"""Unlisted variants: their positions and copies, and genotypes of the sites beside them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from hapgpu.simulation.unlisted_variants import Unlisted, with_unlisted
 from hapgpu.simulation.variants import VariantKind, VariantModel, drawn_variants
 from tests.haplotypes.made_references import copy_texts, random_text, slice_of
 from tests.simulation.unlisted_samples import (
-    SURE,
+    HIGH_QUALITY,
     Outcome,
     expected_errors,
     outcome_of,
@@ -30,7 +30,7 @@ BESIDE = (
 
 @cache
 def listed() -> PhasedVariants:
-    """Return variants of all kinds, far enough from each other."""
+    """Return variants of all kinds, `SPACING` apart."""
     return spaced(drawn_variants(slice_of(TEXT, START), 2, VariantModel(spacing=300), 2)[0])
 
 
@@ -38,8 +38,8 @@ TEXT = random_text(60_000, 17)
 CHOSEN = tuple(BESIDE[k % len(BESIDE)] for k in range(1000))
 
 
-def test_what_stands_beside_a_site() -> None:
-    """On the right copies, within reach, as many as asked for, and all alleles as they were."""
+def test_variants_beside_a_site() -> None:
+    """They are on the right copies, near the site and complete; the list is unchanged."""
     sites = listed()
     carried, is_listed = with_unlisted(slice_of(TEXT, START), sites, CHOSEN[: len(sites)], WITHIN)
     carried.check(slice_of(TEXT, START))
@@ -51,16 +51,16 @@ def test_what_stands_beside_a_site() -> None:
     for site, beside in enumerate(CHOSEN[: len(sites)]):
         own = [row for row, owner in zip(rows, nearest, strict=True) if owner == site]
         assert len(own) == beside.snvs + (beside.indel != 0)
-        carriers = ((sites.genotypes[site] > 0) == beside.on_alternative).astype(int).tolist()
+        expected = ((sites.genotypes[site] > 0) == beside.on_alternative).astype(int).tolist()
         for row in own:
             old, new = carried.texts(row)
-            assert carried.genotypes[row].tolist() == carriers
+            assert carried.genotypes[row].tolist() == expected
             assert len(new) - len(old) == beside.indel
             assert (old[0] != new[0]) == (beside.indel == 0)
     copy_texts(TEXT, carried, START)  # no two overlap on a copy
 
 
-def test_where_there_is_no_room_there_are_fewer() -> None:
+def test_variants_without_a_free_position_are_left_out() -> None:
     sites = PhasedVariants.from_rows([2], [["C", "A"]], [[0, 1]])
     carried, is_listed = with_unlisted(slice_of("GTCAGT"), sites, [Unlisted(5, -3)], 3)
     assert is_listed.sum() == 1
@@ -83,13 +83,13 @@ def test_genotypes_are_right_beside_unlisted_variants(
     assert found.is_right.mean() >= 0.97
     for beside in BESIDE:
         assert found.is_right[found.concerns(BESIDE, beside)].mean() > 0.8
-    is_sure = found.qualities >= SURE
-    is_missed = (found.truth > 0).any(axis=1) & (found.called == 0).all(axis=1) & is_sure
+    is_certain = found.qualities >= HIGH_QUALITY
+    is_missed = (found.truth > 0).any(axis=1) & (found.called == 0).all(axis=1) & is_certain
     assert is_missed.mean() < 0.01
 
 
-def test_wrong_calls_are_as_frequent_as_their_quality_says() -> None:
-    """At a depth at which many calls are unsure, and all genotypes are equally frequent."""
+def test_rates_of_wrong_calls_follow_their_quality() -> None:
+    """The depth is low, so that many calls are uncertain; all genotypes are equally frequent."""
     beside = [
         Unlisted(snvs, 0, on_alternative) for on_alternative in (True, False) for snvs in (3, 4)
     ]

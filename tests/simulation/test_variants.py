@@ -1,4 +1,4 @@
-"""Made-up variants: valid, as far left as they go, apart from each other; genotypes even."""
+"""Random variants: valid, left-aligned, apart from each other; their genotypes."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def drawn() -> tuple[PhasedVariants, list[VariantKind]]:
     return drawn_variants(slice_of(TEXT, START), 2, MODEL)
 
 
-def test_kinds_are_what_the_alleles_say(drawn: tuple[PhasedVariants, list[VariantKind]]) -> None:
+def test_alleles_fit_the_kind(drawn: tuple[PhasedVariants, list[VariantKind]]) -> None:
     variants, kinds = drawn
     assert len(kinds) == len(variants) > 300
     assert set(kinds) == set(VariantKind)
@@ -49,20 +49,20 @@ def test_a_repeat_has_at_least_five_units(drawn: tuple[PhasedVariants, list[Vari
     variants, kinds = drawn
     for variant in np.flatnonzero([kind.endswith("repeat") for kind in kinds]):
         texts = variants.texts(variant)
-        behind = TEXT[variants.starts[variant] - START + 1 :]
+        following = TEXT[variants.starts[variant] - START + 1 :]
         changes = {len(text) - len(texts[0]) for text in texts[1:]}
-        units = [size for size in range(1, 7) if behind.startswith(behind[:size] * 5)]
+        units = [size for size in range(1, 7) if following.startswith(following[:size] * 5)]
         assert any(change % size == 0 for size in units for change in changes)
 
 
-def test_no_variant_lies_where_another_could_be_written(
+def test_no_variant_lies_in_the_shift_range_of_another(
     drawn: tuple[PhasedVariants, list[VariantKind]],
 ) -> None:
     variants, _ = drawn
-    reaches = []
+    shift_ranges = []
     for variant, start in enumerate((variants.starts - START).tolist()):
         reference, *others = variants.texts(variant)
-        reach = start + len(reference)
+        shift_end = start + len(reference)
         for other in others:
             old, new = reference[1:], other[1:]
             if len(other) == len(reference):
@@ -72,16 +72,18 @@ def test_no_variant_lies_where_another_could_be_written(
                 size = abs(len(new) - len(old))
                 longer, shorter = sorted((TEXT, changed), key=len, reverse=True)
                 if longer[:at] + longer[at + size :] == shorter:
-                    reach = max(reach, at + size if len(other) < len(reference) else at)
+                    shift_end = max(shift_end, at + size if len(other) < len(reference) else at)
                     assert at > start
-        reaches.append((start, reach))
-    assert all(end < start for (_, end), (start, _) in pairwise(reaches))
-    assert 0.03 < np.mean([start - end < 10 for (_, end), (start, _) in pairwise(reaches)]) < 0.3
+        shift_ranges.append((start, shift_end))
+    assert all(end < start for (_, end), (start, _) in pairwise(shift_ranges))
+    assert (
+        0.03 < np.mean([start - end < 10 for (_, end), (start, _) in pairwise(shift_ranges)]) < 0.3
+    )
 
 
 @pytest.mark.parametrize("ploidy", [1, 2, 3, 4])
 def test_genotypes_are_equally_frequent_and_on_any_copy(ploidy: int) -> None:
-    model = VariantModel(shares={VariantKind.SNV: 1.0}, spacing=40)
+    model = VariantModel(frequencies={VariantKind.SNV: 1.0}, spacing=40)
     variants, _ = drawn_variants(slice_of(TEXT), ploidy, model, seed=5)
     assert variants.ploidy == ploidy
     counts = Counter(variants.genotypes.sum(axis=1).tolist())
@@ -93,10 +95,10 @@ def test_genotypes_are_equally_frequent_and_on_any_copy(ploidy: int) -> None:
 
 
 def test_genotypes_of_a_population_vary_with_its_frequencies() -> None:
-    """Of two copies one differs in 2w / (1 + w)(2 + w) of the sites, both in w / (2 + w)."""
+    """One of two copies differs at 2w / (1 + w)(2 + w) of the sites, both at w / (2 + w)."""
     weight = 0.5
-    shares = {VariantKind.SNV: 1.0}
-    model = VariantModel(shares=shares, spacing=40, alternative_weight=weight)
+    frequencies = {VariantKind.SNV: 1.0}
+    model = VariantModel(frequencies=frequencies, spacing=40, alternative_weight=weight)
     variants, _ = drawn_variants(slice_of(TEXT), 2, model, seed=5)
     counts = np.bincount(variants.genotypes.sum(axis=1), minlength=3) / len(variants)
     one = 2 * weight / ((1 + weight) * (2 + weight))
@@ -112,7 +114,7 @@ def test_seeds_repeat(drawn: tuple[PhasedVariants, list[VariantKind]]) -> None:
     assert again.starts.tolist() != other.starts.tolist()
 
 
-def test_letters_that_are_no_bases_are_kept_away_from() -> None:
+def test_variants_keep_away_from_letters_other_than_bases() -> None:
     text = TEXT[:5000] + "N" * 3000 + TEXT[8000:12_000] + "R" + TEXT[12_001:20_000]
     variants, _ = drawn_variants(slice_of(text), 2, MODEL)
     assert len(variants) > 30
@@ -120,7 +122,7 @@ def test_letters_that_are_no_bases_are_kept_away_from() -> None:
         assert set(text[start - 150 : end + 150]) <= set("ACGT")
 
 
-def test_tiles_are_the_same_variants_further_on() -> None:
+def test_tiles_repeat_the_variants() -> None:
     text = TEXT[:4000]
     variants, _ = drawn_variants(slice_of(text), 2, MODEL)
     tiled = variants.tiled(len(text), 3)
@@ -128,7 +130,7 @@ def test_tiles_are_the_same_variants_further_on() -> None:
     assert copy_texts(text * 3, tiled) == [copy * 3 for copy in copy_texts(text, variants)]
 
 
-def test_pysam_reads_what_is_written(
+def test_pysam_reads_the_vcf(
     drawn: tuple[PhasedVariants, list[VariantKind]], tmp_path: Path
 ) -> None:
     variants, _ = drawn

@@ -1,4 +1,4 @@
-"""Samples that carry variants beside the listed ones, and how well their sites are genotyped.
+"""Samples with unlisted variants beside the listed ones, and the accuracy of their genotypes.
 
 As a script, it prints the table of `docs/methods/genotype.md`:
 
@@ -35,7 +35,7 @@ BESIDE = (
 DEPTHS = (20, 30, 60)
 READ_LENGTHS = (101, 148)
 SPACING = 350
-SURE = 20
+HIGH_QUALITY = 20
 BINS = (0, 10, 20, 30, 100)
 
 
@@ -46,7 +46,7 @@ class Outcome:
     Attributes
     ----------
     beside
-        int64[s], rows of what may stand beside a site.
+        int64[s], row of the unlisted variants beside each site.
     truth, called
         int[s, 2]: numbers of alleles, ascending; -1 for no call.
     qualities
@@ -67,9 +67,9 @@ class Outcome:
         return self.truth[:, 0] != self.truth[:, 1]
 
     def concerns(self, beside: Sequence[Unlisted], chosen: Unlisted) -> NDArray[np.bool_]:
-        """bool[s]: at which sites a chromosome copy carries what was chosen."""
-        is_carrier = (self.truth > 0) == chosen.on_alternative
-        return is_carrier.any(axis=1) & (self.beside == beside.index(chosen))
+        """bool[s]: sites beside which a chromosome copy carries the chosen variants."""
+        carries = (self.truth > 0) == chosen.on_alternative
+        return carries.any(axis=1) & (self.beside == beside.index(chosen))
 
     @classmethod
     def concatenate(cls, parts: Sequence[Outcome]) -> Outcome:
@@ -86,16 +86,16 @@ def outcome_of(
     kind: VariantKind = VariantKind.SNV,
     prior: str = "population",
 ) -> Outcome:
-    """Simulate a sample with one of `beside` at each site, within a read length; genotype it."""
+    """Simulate a sample with one of `beside` at each site, and genotype it."""
     reference = slice_of(text)
-    drawn = VariantModel(shares={kind: 1.0}, spacing=SPACING, neighbour_share=0.0)
+    drawn = VariantModel(frequencies={kind: 1.0}, spacing=SPACING, neighbour_fraction=0.0)
     listed = spaced(drawn_variants(reference, 2, drawn, seed)[0])
     chosen = np.random.default_rng(seed).integers(0, len(beside), len(listed))
     unlisted = [beside[row] for row in chosen]
     carried, _ = with_unlisted(reference, listed, unlisted, model.read_length // 2, seed)
     reads = simulated_reads(reference, carried, "NA1", model, seed)
-    with tempfile.TemporaryDirectory() as folder:
-        files = written_sample(Path(folder), text, listed, reads)
+    with tempfile.TemporaryDirectory() as directory:
+        files = written_sample(Path(directory), text, listed, reads)
         calls = genotype(*files, prior=prior, device="cpu")
     return Outcome(
         chosen,
@@ -106,7 +106,7 @@ def outcome_of(
 
 
 def spaced(variants: PhasedVariants) -> PhasedVariants:
-    """Keep variants so far apart that what stands beside one is not beside another, too."""
+    """Return the variants that are at least `SPACING` apart."""
     kept: list[int] = []
     free = 0
     for row, (start, end) in enumerate(zip(variants.starts, variants.ends, strict=True)):
@@ -117,19 +117,19 @@ def spaced(variants: PhasedVariants) -> PhasedVariants:
 
 
 def expected_errors(qualities: NDArray[np.int16]) -> float:
-    """How many calls may be wrong by their GQ, which is rounded down."""
+    """Return the number of wrong calls expected by their GQ, which is rounded down."""
     return float((10 ** (-(qualities + 0.5) / 10)).sum())
 
 
 def lines_of_table(outcomes: dict[int, Outcome]) -> Iterator[str]:
-    """Yield a line for each of `BESIDE`: heterozygous sites, right and surely wrong ones in %."""
+    """Yield a line per entry of `BESIDE`: heterozygous sites, right and clearly wrong ones in %."""
     yield "| unlisted | on | sites | " + " | ".join(f"{depth}x" for depth in outcomes) + " |"
     for beside in BESIDE:
         what = f"{beside.indel:+d} bases" if beside.indel else f"{beside.snvs} SNVs"
         cells = []
         for outcome in outcomes.values():
             here = outcome.concerns(BESIDE, beside) & outcome.is_heterozygous
-            wrong = here & ~outcome.is_right & (outcome.qualities >= SURE)
+            wrong = here & ~outcome.is_right & (outcome.qualities >= HIGH_QUALITY)
             right = 100 * outcome.is_right[here].mean()
             cells.append(f"{right:.1f} ({100 * wrong.sum() / here.sum():.1f})")
         on = "ALT" if beside.on_alternative else "REF"
@@ -137,7 +137,7 @@ def lines_of_table(outcomes: dict[int, Outcome]) -> Iterator[str]:
 
 
 def lines_of_bins(outcome: Outcome) -> Iterator[str]:
-    """Yield how many calls there are in each bin of GQ, wrong ones, and how many could be."""
+    """Yield the number of calls in each bin of GQ, of wrong calls, and of those expected."""
     for low, high in pairwise(BINS):
         here = (outcome.qualities >= low) & (outcome.qualities < high)
         expected = expected_errors(outcome.qualities[here])

@@ -1,4 +1,4 @@
-"""Genotypes in the order of VCF 4.3, as PL and the other fields of Number=G have them."""
+"""Genotypes in the order of VCF 4.3, as in PL and other fields of Number=G."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 MAX_GENOTYPES: Final = 10_000
-"""A site with more of them is not genotyped: a line of VCF would hold little else."""
+"""A site with more genotypes is not genotyped: its VCF line would be mostly PL."""
 
 
 def genotype_counts(alleles: NDArray[np.int64], ploidy: int) -> NDArray[np.int64]:
@@ -27,17 +27,17 @@ def genotype_counts(alleles: NDArray[np.int64], ploidy: int) -> NDArray[np.int64
     -------
     int64[s]; 0 where there are more than `MAX_GENOTYPES`.
     """
-    distinct, places = np.unique(alleles, return_inverse=True)
+    distinct, rows = np.unique(alleles, return_inverse=True)
     exact = (comb(int(count) + ploidy - 1, ploidy) for count in distinct)
     counts = np.array([count if count <= MAX_GENOTYPES else 0 for count in exact], dtype=np.int64)
-    return counts[places]
+    return counts[rows]
 
 
 @lru_cache(maxsize=8)
 def genotype_table(alleles: int, ploidy: int) -> NDArray[np.int16]:
     """Return all genotypes of a number of alleles, in the order of VCF 4.3 (Number=G).
 
-    They ascend by their highest allele, then by the next highest, and so on, so that the
+    They are sorted by their highest allele, then by the next highest, and so on, so that the
     genotypes of fewer alleles are the first rows of this table. The genotype of the alleles
     k_1 <= ... <= k_P is in row sum over m of binom(k_m + m - 1, m).
 
@@ -64,12 +64,12 @@ def genotype_table(alleles: int, ploidy: int) -> NDArray[np.int16]:
 
 
 def common_table(alleles: NDArray[np.int64], ploidy: int) -> NDArray[np.int16]:
-    """Return the `genotype_table` of which those of all these sites are the first rows.
+    """Return a `genotype_table` whose first rows are the table of each of these sites.
 
     Parameters
     ----------
     alleles
-        int64[s], REF included; sites with more than `MAX_GENOTYPES` do not count.
+        int64[s], REF included; sites with more than `MAX_GENOTYPES` are ignored.
     ploidy
         Copies of the chromosome.
     """

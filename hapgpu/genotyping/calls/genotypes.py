@@ -23,9 +23,9 @@ _LN_10: Final = math.log(10.0)
 
 
 class _Called(NamedTuple):
-    """What is found for each site and sample, row by row.
+    """Calls, a row per site and sample.
 
-    `bests` is the row of the genotype in the order of VCF, -1 where there is no call;
+    `bests` is the row of the genotype in the order of VCF, -1 for no call;
     `reference_qualities` is -10 log10 P(homozygous REF).
     """
 
@@ -36,25 +36,25 @@ class _Called(NamedTuple):
 
 
 def calls_of(likelihoods: SiteLikelihoods, batch: LocusBatch, prior: Prior, ploidy: int) -> Calls:
-    """Call the most likely genotypes, after the reads and the prior.
+    """Call the most probable genotypes, given the reads and the prior.
 
-    GT has the highest posterior probability p, of equal ones the first in the order of VCF. GQ
+    GT has the highest posterior probability p; ties: the first in the order of VCF. GQ
     is -10 log10(1 - p), rounded down, at most 99. PL are the likelihoods of the reads alone,
     -10 log10, rounded, 0 for the best. QUAL is -10 log10 of the probability that no sample has
     an ALT allele: the product over the called samples.
 
-    There is no call where all PL would be 0: no fragment counts at the site, or those that do
-    cannot tell its genotypes apart, as where it has no ALT. Nor is there at a site with more than
+    There is no call if all PL would be 0: no fragment is used at the site, or none distinguishes
+    its genotypes, for example without ALT. Nor is there a call at a site with more than
     `hapgpu.genotyping.calls.genotype_order.MAX_GENOTYPES`.
 
     Parameters
     ----------
     likelihoods
-        Of m samples at s sites.
+        Likelihoods of m samples at s sites.
     batch
-        The sites.
+        Loci of the sites.
     prior
-        Of genotypes.
+        Prior of genotypes.
     ploidy
         Copies of the chromosome, P.
 
@@ -87,7 +87,7 @@ def calls_of(likelihoods: SiteLikelihoods, batch: LocusBatch, prior: Prior, ploi
 
 
 def _alleles_of(bests: NDArray[np.int64], batch: LocusBatch, ploidy: int) -> NDArray[np.int16]:
-    """int16[s * m, P]: the alleles of the called genotypes, -1 where there is no call."""
+    """Return int16[s * m, P]: the alleles of the called genotypes, -1 for no call."""
     table = common_table(np.diff(batch.sites.allele_offsets), ploidy)
     alleles = table[np.maximum(bests, 0)]
     alleles[bests == _NO_CALL] = _NO_CALL
@@ -95,7 +95,7 @@ def _alleles_of(bests: NDArray[np.int64], batch: LocusBatch, ploidy: int) -> NDA
 
 
 def _variant_qualities(reference_qualities: NDArray[np.float64]) -> NDArray[np.float64]:
-    """float64[s]: the sum over the called samples of a site; NaN where there are none."""
+    """Return float64[s]: the sum over the called samples of a site; NaN if there are none."""
     totals: NDArray[np.float64] = np.nansum(reference_qualities, axis=1)
     totals[np.isnan(reference_qualities).all(axis=1)] = np.nan
     return totals
@@ -109,16 +109,16 @@ def _call(
     posteriors: NDArray[np.float64],
     called: _Called,
 ) -> None:
-    """Call row by row; `posteriors` is room for the genotypes of any site."""
+    """Call row by row; `posteriors` is scratch memory for the genotypes of any site."""
     likelihoods, offsets = genotypes.data, genotypes.offsets
     for row in range(offsets.size - 1):
-        begin, end = offsets[row], offsets[row + 1]
-        if not _put_phreds(likelihoods, begin, end, called.phred_likelihoods):
+        start, end = offsets[row], offsets[row + 1]
+        if not _put_phreds(likelihoods, start, end, called.phred_likelihoods):
             continue
         first_prior = priors.offsets[row // samples]
-        for k in range(end - begin):
-            posteriors[k] = likelihoods[begin + k] + priors.data[first_prior + k]
-        best, rest = _best_and_rest(posteriors, end - begin)
+        for k in range(end - start):
+            posteriors[k] = likelihoods[start + k] + priors.data[first_prior + k]
+        best, rest = _best_and_rest(posteriors, end - start)
         called.bests[row] = best
         called.qualities[row] = _genotype_quality(rest)
         below = posteriors[best] - posteriors[0]
@@ -127,25 +127,25 @@ def _call(
 
 @njit
 def _put_phreds(
-    likelihoods: NDArray[np.float64], begin: int, end: int, out: NDArray[np.int32]
+    likelihoods: NDArray[np.float64], start: int, end: int, out: NDArray[np.int32]
 ) -> bool:
-    """Write PL; tell whether not all are 0."""
+    """Write PL; return whether any is not 0."""
     best = -np.inf
-    for k in range(begin, end):
+    for k in range(start, end):
         best = max(best, likelihoods[k])
-    is_told = False
-    for k in range(begin, end):
+    has_nonzero = False
+    for k in range(start, end):
         phred = min(math.floor(10.0 * (best - likelihoods[k]) + 0.5), _HIGHEST_PHRED)
         out[k] = phred
-        is_told |= phred > 0
-    return is_told
+        has_nonzero |= phred > 0
+    return has_nonzero
 
 
 @njit
 def _best_and_rest(posteriors: NDArray[np.float64], genotypes: int) -> tuple[int, float]:
-    """Return the first of the most likely genotypes, and how likely all others are.
+    """Return the first of the most probable genotypes, and the probability of all others.
 
-    The latter is relative to the best: summed up by itself, as 1 - p would lose its digits.
+    The latter is relative to the best, and a sum of its own: 1 - p would lose precision.
     """
     best = 0
     for k in range(1, genotypes):
@@ -163,5 +163,5 @@ def _genotype_quality(rest: float) -> int:
     """Return -10 log10 of rest / (1 + rest), rounded down."""
     if rest == 0.0:
         return _HIGHEST_QUALITY
-    # The least of floats have no reciprocal, and infinity rounded down is any integer.
+    # The smallest floats have no finite reciprocal, and int() of infinity is undefined.
     return int(min(10.0 * math.log1p(1.0 / rest) / _LN_10, float(_HIGHEST_QUALITY)))

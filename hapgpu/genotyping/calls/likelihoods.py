@@ -1,4 +1,4 @@
-"""Likelihoods of genotypes from those of haplotypes, as GATK works them out."""
+"""Genotype likelihoods from haplotype likelihoods, as in GATK."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from hapgpu.arrays.ragged import Ragged, offsets_of
 from hapgpu.arrays.ragged_view import RaggedView, read_only, view_of
 from hapgpu.genotyping.batches import Evidence, SiteLikelihoods
 from hapgpu.genotyping.calls.genotype_order import common_table, genotype_counts
-from hapgpu.genotyping.evidence.spanning import SpanRequirements, has_reach, span_requirements_of
+from hapgpu.genotyping.evidence.spanning import SpanRequirements, fulfils, span_requirements_of
 from hapgpu.haplotypes.batches import LocusBatch
 from hapgpu.pairhmm.normalize import WORST_DIFFERENCE
 from hapgpu.runtime.jit import njit, njit_inlined
 
 _CLEARLY_BETTER: Final = 0.2  # GATK's LOG_10_INFORMATIVE_THRESHOLD
 _LN_10: Final = math.log(10.0)
-_NEARLY_UNDERFLOWING: Final = 1e-200  # one more fragment takes a factor of 1e-5 at most
+_NEARLY_UNDERFLOWING: Final = 1e-200  # one more fragment multiplies by at least 1e-5
 _NO_ALLELE: Final = -1
 
 
 class _Fragments(NamedTuple):
-    """The columns of `Evidence`."""
+    """`Evidence` for compiled code."""
 
     loci: NDArray[np.int64]
     samples: NDArray[np.int32]
@@ -33,20 +33,20 @@ class _Fragments(NamedTuple):
     cover: RaggedView
 
 
-class _Places(NamedTuple):
-    """What is asked: the sites of the loci, and which allele each haplotype has there."""
+class _Sites(NamedTuple):
+    """The sites of the loci, and the allele of each haplotype at each site."""
 
     site_offsets: NDArray[np.int64]
-    reaches: SpanRequirements
+    requirements: SpanRequirements
     haplotype_offsets: NDArray[np.int64]
     alleles: RaggedView
 
 
 class _Site(NamedTuple):
-    """A site and a sample: what fragments have to cover, the haplotypes, their alleles there."""
+    """A site and a sample: its span requirement, its haplotypes and their alleles."""
 
     latest_start: int
-    earliest_stop: int
+    earliest_end: int
     first_haplotype: int
     haplotypes: int
     column: int
@@ -54,7 +54,7 @@ class _Site(NamedTuple):
 
 
 class _Totals(NamedTuple):
-    """The columns of `SiteLikelihoods`, a row per site and sample."""
+    """`SiteLikelihoods` for compiled code, a row per site and sample."""
 
     depths: NDArray[np.int32]
     allele_depths: RaggedView
@@ -62,7 +62,7 @@ class _Totals(NamedTuple):
 
 
 class _Scratch(NamedTuple):
-    """Room for what one fragment says of each allele, and for a product for each genotype."""
+    """Scratch memory: likelihoods of one fragment per allele, and a product per genotype."""
 
     alleles: NDArray[np.float64]
     products: NDArray[np.float64]
@@ -71,36 +71,36 @@ class _Scratch(NamedTuple):
 def site_likelihoods(
     evidence: Evidence, batch: LocusBatch, alleles: Ragged, samples: int, ploidy: int
 ) -> SiteLikelihoods:
-    """Compute what the fragments of each sample say of the genotypes of each site.
+    """Compute the likelihoods of the genotypes of each site from the fragments of each sample.
 
-    `span_requirements_of` says which fragments count at a site. An allele is as likely as the best
-    of the haplotypes that carry it; one that none carries is 4.5 below the best allele.
+    `span_requirements_of` selects the fragments used at a site. The likelihood of an allele is the
+    best likelihood of the haplotypes that carry it; 4.5 below the best allele if none carries it.
     For a genotype with c_a copies of allele a,
 
         log10 P(reads | genotype) = sum over fragments of log10(sum over a of c_a / P * 10^l_a).
 
-    A fragment speaks for its best allele if that is more than 0.2 above the second best.
+    A fragment supports its best allele if that is more than 0.2 above the second best.
 
-    Where all haplotypes carry the same allele (no ALT, or symbolic ones only), the reads were
-    not weighed against anything: no fragment speaks, and all genotypes have a likelihood of 0.
+    If all haplotypes carry the same allele (no ALT, or only symbolic ones), the reads were compared
+    with nothing else: no fragment supports an allele, and all log10 likelihoods are 0.
 
     Parameters
     ----------
     evidence
-        Finite likelihoods.
+        Fragments with finite likelihoods.
     batch
         l loci with s sites.
     alleles
         int16 rows, one per haplotype: the number of its allele at each site of its locus.
     samples
-        Their number, m.
+        Number of samples, m.
     ploidy
         Copies of the chromosome, P, at least 1.
 
     Returns
     -------
     SiteLikelihoods
-        Without values for genotypes where a site has more than `MAX_GENOTYPES`.
+        Without genotype likelihoods at a site with more than `MAX_GENOTYPES`.
     """
     allele_counts = np.diff(batch.sites.allele_offsets)
     counts = genotype_counts(allele_counts, ploidy)
@@ -110,13 +110,13 @@ def site_likelihoods(
         _zeros(np.repeat(allele_counts, samples), np.int32),
         _zeros(np.repeat(counts, samples), np.float64),
     )
-    _weigh(
-        _fragments_of(evidence),
-        _places_of(batch, alleles, span_requirements_of(evidence, batch, samples)),
+    _add_evidence(
+        _compiled_fragments(evidence),
+        _compiled_sites(batch, alleles, span_requirements_of(evidence, batch, samples)),
         samples,
         table,
         _Scratch(np.empty(allele_counts.max(initial=0)), np.empty(table.shape[0])),
-        _totals_of(totals),
+        _compiled_totals(totals),
     )
     return totals
 
@@ -126,7 +126,7 @@ def _zeros(lengths: NDArray[np.int64], dtype: type[np.int32 | np.float64]) -> Ra
     return Ragged(np.zeros(int(offsets[-1]), dtype=dtype), offsets)
 
 
-def _fragments_of(evidence: Evidence) -> _Fragments:
+def _compiled_fragments(evidence: Evidence) -> _Fragments:
     return _Fragments(
         read_only(evidence.loci),
         read_only(evidence.samples),
@@ -135,16 +135,18 @@ def _fragments_of(evidence: Evidence) -> _Fragments:
     )
 
 
-def _places_of(batch: LocusBatch, alleles: Ragged, reaches: SpanRequirements) -> _Places:
-    return _Places(
+def _compiled_sites(batch: LocusBatch, alleles: Ragged, requirements: SpanRequirements) -> _Sites:
+    return _Sites(
         read_only(batch.loci.site_offsets),
-        SpanRequirements(read_only(reaches.latest_starts), read_only(reaches.earliest_stops)),
+        SpanRequirements(
+            read_only(requirements.latest_starts), read_only(requirements.earliest_ends)
+        ),
         read_only(batch.haplotypes.offsets),
         view_of(alleles),
     )
 
 
-def _totals_of(totals: SiteLikelihoods) -> _Totals:
+def _compiled_totals(totals: SiteLikelihoods) -> _Totals:
     return _Totals(
         totals.depths.reshape(-1),
         RaggedView(totals.allele_depths.data, read_only(totals.allele_depths.offsets)),
@@ -153,29 +155,30 @@ def _totals_of(totals: SiteLikelihoods) -> _Totals:
 
 
 @njit
-def _weigh(
+def _add_evidence(
     fragments: _Fragments,
-    places: _Places,
+    sites: _Sites,
     samples: int,
     table: NDArray[np.int16],
     scratch: _Scratch,
     totals: _Totals,
 ) -> None:
-    """Go through the fragments locus by locus and sample by sample, the order they are in."""
-    loci, owners, site_offsets = fragments.loci, fragments.samples, places.site_offsets
-    stop = np.int64(0)  # a plain 0 would have `_weigh_site` compiled twice
+    """Add the fragments to the totals, locus by locus and sample by sample, in their order."""
+    loci, fragment_samples = fragments.loci, fragments.samples
+    site_offsets = sites.site_offsets
+    end = np.int64(0)  # with a plain 0, `_add_to_site` would be compiled twice
     for locus in range(site_offsets.size - 1):
         for sample in range(samples):
-            start = stop
-            while stop < loci.size and loci[stop] == locus and owners[stop] == sample:
-                stop += 1
+            start = end
+            while end < loci.size and loci[end] == locus and fragment_samples[end] == sample:
+                end += 1
             for site in range(site_offsets[locus], site_offsets[locus + 1]):
                 row = site * samples + sample
-                _weigh_site(
+                _add_to_site(
                     fragments,
                     start,
-                    stop,
-                    _site_of(places, locus, site, row),
+                    end,
+                    _site_of(sites, locus, site, row),
                     table,
                     scratch,
                     totals,
@@ -184,30 +187,30 @@ def _weigh(
 
 
 @njit_inlined
-def _site_of(places: _Places, locus: int, site: int, row: int) -> _Site:
-    first = places.haplotype_offsets[locus]
+def _site_of(sites: _Sites, locus: int, site: int, row: int) -> _Site:
+    first = sites.haplotype_offsets[locus]
     return _Site(
-        places.reaches.latest_starts[row],
-        places.reaches.earliest_stops[row],
+        sites.requirements.latest_starts[row],
+        sites.requirements.earliest_ends[row],
         first,
-        places.haplotype_offsets[locus + 1] - first,
-        site - places.site_offsets[locus],
-        places.alleles,
+        sites.haplotype_offsets[locus + 1] - first,
+        site - sites.site_offsets[locus],
+        sites.alleles,
     )
 
 
 @njit
-def _weigh_site(  # noqa: PLR0917  (compiled code takes no keywords)
+def _add_to_site(  # noqa: PLR0917  (compiled code takes no keywords)
     fragments: _Fragments,
     start: Integer,
-    stop: Integer,
+    end: Integer,
     site: _Site,
     table: NDArray[np.int16],
     scratch: _Scratch,
     totals: _Totals,
     row: int,
 ) -> None:
-    """Add up what the fragments of one locus and sample say of one site."""
+    """Add the fragments of one locus and sample to the totals of one site."""
     depth_offsets, genotype_offsets = totals.allele_depths.offsets, totals.genotypes.offsets
     first_allele, first_genotype = depth_offsets[row], genotype_offsets[row]
     alleles = depth_offsets[row + 1] - first_allele
@@ -216,27 +219,27 @@ def _weigh_site(  # noqa: PLR0917  (compiled code takes no keywords)
     for genotype in range(genotypes):
         products[genotype] = 1.0
     best_alleles = 0.0
-    is_told_apart = _is_told_apart(site)
-    for fragment in range(start, stop):
-        if not has_reach(fragments.cover, fragment, site.latest_start, site.earliest_stop):
+    is_informative = _is_informative(site)
+    for fragment in range(start, end):
+        if not fulfils(fragments.cover, fragment, site.latest_start, site.earliest_end):
             continue
         totals.depths[row] += 1
-        if not is_told_apart:
+        if not is_informative:
             continue
-        best, spoken_for = _weigh_alleles(
+        best, supported = _set_allele_likelihoods(
             fragments.likelihoods, fragment, site, scratch.alleles, alleles
         )
         best_alleles += best
-        if spoken_for != _NO_ALLELE:
-            totals.allele_depths.data[first_allele + spoken_for] += 1
+        if supported != _NO_ALLELE:
+            totals.allele_depths.data[first_allele + supported] += 1
         _multiply(scratch, table, likelihoods, first_genotype, genotypes)
     for genotype in range(genotypes):
         likelihoods[first_genotype + genotype] += best_alleles + math.log10(products[genotype])
 
 
 @njit_inlined
-def _is_told_apart(site: _Site) -> bool:
-    """Tell whether haplotypes carry different alleles at the site."""
+def _is_informative(site: _Site) -> bool:
+    """Return whether haplotypes carry different alleles at the site."""
     data, offsets = site.alleles.data, site.alleles.offsets
     first = site.first_haplotype
     for k in range(1, site.haplotypes):
@@ -246,30 +249,30 @@ def _is_told_apart(site: _Site) -> bool:
 
 
 @njit
-def _weigh_alleles(
+def _set_allele_likelihoods(
     likelihoods: RaggedView, fragment: int, site: _Site, out: NDArray[np.float64], alleles: int
 ) -> tuple[float, int]:
     """Set `out` to the likelihood of each allele relative to the best (not log10).
 
-    Returns the log10 likelihood of the best, and the allele that the fragment speaks for.
+    Returns the log10 likelihood of the best allele, and the allele that the fragment supports.
     """
     data, offsets = site.alleles.data, site.alleles.offsets
-    begin = likelihoods.offsets[fragment]
+    start = likelihoods.offsets[fragment]
     for allele in range(alleles):
         out[allele] = -np.inf
     for k in range(site.haplotypes):
         carried = data[offsets[site.first_haplotype + k] + site.column]
-        out[carried] = max(out[carried], likelihoods.data[begin + k])
-    best, second, spoken_for = -np.inf, -np.inf, _NO_ALLELE
+        out[carried] = max(out[carried], likelihoods.data[start + k])
+    best, second, supported = -np.inf, -np.inf, _NO_ALLELE
     for allele in range(alleles):
         if out[allele] > best:
-            best, second, spoken_for = out[allele], best, allele
+            best, second, supported = out[allele], best, allele
         else:
             second = max(second, out[allele])
     for allele in range(alleles):
         below = WORST_DIFFERENCE if out[allele] == -np.inf else out[allele] - best
         out[allele] = math.exp(_LN_10 * below)
-    return best, spoken_for if best - second > _CLEARLY_BETTER else _NO_ALLELE
+    return best, supported if best - second > _CLEARLY_BETTER else _NO_ALLELE
 
 
 @njit_inlined
@@ -282,7 +285,7 @@ def _multiply(
 ) -> None:
     """Multiply the product of each genotype by the likelihood of a fragment.
 
-    A logarithm is taken only where a product might underflow, not for every fragment.
+    A logarithm is computed only if a product might underflow, not for every fragment.
     """
     weights, products = scratch.alleles, scratch.products
     ploidy = table.shape[1]

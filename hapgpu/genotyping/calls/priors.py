@@ -1,4 +1,4 @@
-"""How likely genotypes are before any read is seen."""
+"""Prior probabilities of genotypes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _MAX_CHROMOSOMES: Final = 2**31 - 1  # an Integer of VCF
 
 
 class Prior(StrEnum):
-    """What is taken for known of genotypes: nothing, or how common variation is."""
+    """Kind of genotype prior: flat, or from population allele frequencies."""
 
     FLAT = "flat"
     POPULATION = "population"
@@ -29,19 +29,18 @@ class Prior(StrEnum):
 def log10_priors(sites: Sites, prior: Prior, ploidy: int) -> Ragged:
     """Compute the prior probabilities of the genotypes of each site; they sum to 1.
 
-    `flat`: all genotypes of a site are equally likely.
+    `flat`: all genotypes of a site are equally probable.
 
-    `population`: the P chromosomes are drawn from a population whose allele frequencies are
-    uncertain, a Dirichlet distribution with the weights w, 1 for REF and 0.145 for each ALT. With
-    one ALT its frequency f has the density 0.145 f**-0.855. That is close to what is known of a
-    site for being listed: neutral variants have frequencies in proportion to 1/f (Watterson 1975,
-    Ewens 1972), and 0.145 = 1 / ln(1000) is their density at f = 1 where they go down to one in a
-    thousand. Of two chromosomes one differs with probability 0.12 and both with 0.07.
+    `population`: the P chromosomes are drawn from a population whose allele frequencies follow a
+    Dirichlet distribution with the weights w, 1 for REF and 0.145 for each ALT. With one ALT its
+    frequency f has the density 0.145 f**-0.855. That is close to the distribution at a variant
+    site without further knowledge: neutral variants have frequencies in proportion to 1/f
+    (Watterson 1975, Ewens 1972), and 0.145 = 1 / ln(1000) is their density at f = 1 if they range
+    down to one in a thousand. One of two chromosomes differs with probability 0.12, both with 0.07.
 
-    Chromosomes that were seen already, as INFO tells by AC and AN, are added to the weights of
-    their alleles; without these, AF counts as AN chromosomes, or 100 without AN. With W the sum of
-    the weights, and c_a copies of allele a, which may be drawn in P! / prod c_a! orders (a Polya
-    urn),
+    The chromosomes counted in INFO (AC and AN) are added to the weights of their alleles; without
+    AC, AF is used with AN chromosomes, or with 100 without AN. With W the sum of the weights, and
+    c_a copies of allele a, which may be drawn in P! / prod c_a! orders (a Polya urn),
 
         P(genotype) = orders * prod over a of w_a (w_a + 1) ... (w_a + c_a - 1)
                       / (W (W + 1) ... (W + P - 1)).
@@ -51,35 +50,36 @@ def log10_priors(sites: Sites, prior: Prior, ploidy: int) -> Ragged:
     sites
         s sites.
     prior
-        Which of them.
+        Kind of prior.
     ploidy
         Copies of the chromosome, P, at least 1.
 
     Returns
     -------
-    float64 rows, s of them: log10, a value for each genotype in the order of VCF 4.3; none for a
-    site with more than `MAX_GENOTYPES`.
+    Ragged
+        float64, s rows: log10, a value for each genotype in the order of VCF 4.3; none for a site
+        with more than `MAX_GENOTYPES`.
     """
     allele_counts = np.diff(sites.allele_offsets)
     counts = genotype_counts(allele_counts, ploidy)
     if prior is Prior.FLAT:
-        alike = -np.log10(np.maximum(counts, 1))
-        return Ragged.from_lengths(np.repeat(alike, counts), counts)
+        uniform = -np.log10(np.maximum(counts, 1))
+        return Ragged.from_lengths(np.repeat(uniform, counts), counts)
     offsets = offsets_of(counts)
     values = np.empty(int(offsets[-1]), dtype=np.float64)
     weights = _weights(sites)
     for alleles in np.unique(allele_counts[counts > 0]):
         table = genotype_table(int(alleles), ploidy)
         rows = np.flatnonzero(allele_counts == alleles)[:, np.newaxis]
-        of_alleles = weights[sites.allele_offsets[rows] + np.arange(alleles)]
-        values[offsets[rows] + np.arange(len(table))] = _drawn(of_alleles, table)
+        allele_weights = weights[sites.allele_offsets[rows] + np.arange(alleles)]
+        values[offsets[rows] + np.arange(len(table))] = _polya(allele_weights, table)
     return Ragged(values, offsets)
 
 
-def _drawn(weights: NDArray[np.float64], table: NDArray[np.int16]) -> NDArray[np.float64]:
-    """float64[n, G], log10, for n sites with the weights float64[n, A] of their alleles."""
+def _polya(weights: NDArray[np.float64], table: NDArray[np.int16]) -> NDArray[np.float64]:
+    """Return float64[n, G], log10, for n sites with allele weights float64[n, A]."""
     ploidy = table.shape[1]
-    # For each copy, how many of those before it are of its allele.
+    # For each copy, the number of earlier copies of the same allele.
     before = np.column_stack(
         [(table[:, :k] == table[:, k : k + 1]).sum(axis=1) for k in range(ploidy)]
     )
@@ -87,26 +87,26 @@ def _drawn(weights: NDArray[np.float64], table: NDArray[np.int16]) -> NDArray[np
     steps = np.arange(ploidy)
     grown = np.log10(weights[:, :, np.newaxis] + steps)
     totals = np.log10(weights.sum(axis=1, keepdims=True) + steps).sum(axis=1, keepdims=True)
-    likely: NDArray[np.float64] = np.log10(orders) - totals
+    priors: NDArray[np.float64] = np.log10(orders) - totals
     for copy in range(ploidy):
-        likely += grown[:, table[:, copy], before[:, copy]]
-    return likely
+        priors += grown[:, table[:, copy], before[:, copy]]
+    return priors
 
 
 def _weights(sites: Sites) -> NDArray[np.float64]:
-    """float64[a]: how much speaks for each allele before any read is seen."""
+    """Return float64[a]: the weight of each allele."""
     weights = np.full(sites.kinds.size, _RARITY)
     weights[sites.allele_offsets[:-1]] = 1.0
     offsets = sites.allele_offsets.tolist()
     for site, record in enumerate(sites.records):
-        seen = _seen_chromosomes(record)
-        if seen is not None:
-            weights[offsets[site] : offsets[site + 1]] += seen
+        counts = _chromosome_counts(record)
+        if counts is not None:
+            weights[offsets[site] : offsets[site + 1]] += counts
     return weights
 
 
-def _seen_chromosomes(record: VcfRecord) -> list[float] | None:
-    """Return the chromosomes with REF and each ALT by AC and AN, else AF; None if INFO has none."""
+def _chromosome_counts(record: VcfRecord) -> list[float] | None:
+    """Return the chromosomes with REF and each ALT, from AC and AN or AF; None without them."""
     info = record.columns[7]
     if "AF=" not in info and "AC=" not in info:
         return None
@@ -120,11 +120,11 @@ def _seen_chromosomes(record: VcfRecord) -> list[float] | None:
     return [max(total - sum(counts), 0.0), *counts] if counts else None
 
 
-def _numbers(text: str, count: int, most: float) -> list[float]:
-    """Return numbers from 0 to `most`; none if there are not as many, or not all are such."""
+def _numbers(text: str, count: int, maximum: float) -> list[float]:
+    """Return `count` numbers from 0 to `maximum`; an empty list if the text is something else."""
     try:
         numbers = [float(field) for field in text.split(",")]
     except ValueError:
         return []
-    is_sound = len(numbers) == count and all(0.0 <= number <= most for number in numbers)
+    is_sound = len(numbers) == count and all(0.0 <= number <= maximum for number in numbers)
     return numbers if is_sound else []

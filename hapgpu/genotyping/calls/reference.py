@@ -1,8 +1,8 @@
-"""Genotyping of one site of one sample in its textbook form: the oracle of the fast code.
+"""Reference implementation of genotyping, for one site of one sample.
 
-The rules are GATK's: AlleleLikelihoods (cap of reads) and GenotypeLikelihoodCalculator. Our own
-are which fragments count (`hapgpu.genotyping.evidence.spanning`), and that those count for less
-that GATK drops.
+The rules are those of GATK's AlleleLikelihoods (cap of reads) and GenotypeLikelihoodCalculator.
+Two rules differ from GATK: the fragments used (`hapgpu.genotyping.evidence.spanning`), and a lower
+weight for reads that GATK excludes.
 """
 
 from __future__ import annotations
@@ -17,21 +17,21 @@ from numpy.typing import NDArray
 
 _WORST_DIFFERENCE = 4.5
 _CLEARLY_BETTER = 0.2
-_MIN_SHARE_ACROSS = Fraction(1, 10)
+_MIN_SPANNING_FRACTION = Fraction(1, 10)
 
 
 @dataclass(frozen=True, slots=True)
 class SiteCall:
-    """The genotype of one sample at one site, and how sure it is.
+    """Genotype of one sample at one site, and its quality.
 
     Attributes
     ----------
     genotype
         Numbers of alleles, ascending.
     quality
-        -10 log10 P(another genotype), neither rounded nor limited.
+        -10 log10 P(another genotype), neither rounded nor capped.
     phred_likelihoods
-        Of each genotype, 0 for the best, not rounded.
+        PL of each genotype, 0 for the best, not rounded.
     reference_quality
         -10 log10 P(homozygous REF), not rounded.
     """
@@ -55,75 +55,76 @@ def genotypes_reference(alleles: int, ploidy: int) -> Iterator[tuple[int, ...]]:
 def fragment_reference(
     parts: Sequence[NDArray[np.float64]], lengths: Sequence[int]
 ) -> NDArray[np.float64]:
-    """Compute log10 P(fragment | haplotype) from its parts, at least one.
+    """Compute log10 P(fragment | haplotype) from its clipped reads, at least one.
 
     Parameters
     ----------
     parts
-        float64[H] each, log10 P(part | haplotype).
+        float64[H] each, log10 P(clipped read | haplotype).
     lengths
-        Bases of each part.
+        Bases of each clipped read.
 
     Returns
     -------
     float64[H], finite.
     """
-    trusts = [
-        _trust_reference(part.max(), length) for part, length in zip(parts, lengths, strict=True)
+    ranges = [
+        _range_reference(part.max(), length) for part, length in zip(parts, lengths, strict=True)
     ]
-    total = sum(_capped(part, trust) for part, trust in zip(parts, trusts, strict=True))
-    return _capped(np.asarray(total), max(trusts))
+    total = sum(_capped(part, range_) for part, range_ in zip(parts, ranges, strict=True))
+    return _capped(np.asarray(total), max(ranges))
 
 
-def _trust_reference(best: float, length: int) -> float:
-    """Return by how much a part of a read may prefer one haplotype to another, log10."""
+def _range_reference(best: float, length: int) -> float:
+    """Return the largest difference between the likelihoods of a clipped read, log10."""
     if best >= -4.0 * min(2.0, math.ceil(0.02 * length)):
         return _WORST_DIFFERENCE
     return 1.5 if best >= -24.0 else 1.0
 
 
-def _capped(likelihoods: NDArray[np.float64], trust: float) -> NDArray[np.float64]:
+def _capped(likelihoods: NDArray[np.float64], range_: float) -> NDArray[np.float64]:
     best = likelihoods.max()
     if best == -math.inf:
         return np.zeros_like(likelihoods)
-    capped: NDArray[np.float64] = np.maximum(likelihoods, best - trust)
+    capped: NDArray[np.float64] = np.maximum(likelihoods, best - range_)
     return capped
 
 
-def counting_reference(
+def used_fragments_reference(
     fragments: Sequence[Sequence[range]], site: int, shift_ranges: Sequence[range], shown: range
 ) -> list[int]:
-    """Choose the fragments of one sample that count at one site of a locus.
+    """Choose the fragments of one sample that are used at one site of a locus.
 
     Parameters
     ----------
     fragments
-        The positions that each of their parts covers, at the locus.
+        The positions that each clipped read of each fragment covers.
     site
-        Which of the shift ranges is its own.
+        Number of the site in the locus.
     shift_ranges
-        Of the sites of the locus.
+        Shift ranges of the sites of the locus.
     shown
-        The positions that the haplotypes of the locus show.
+        The reference positions of the haplotypes of the locus.
 
     Returns
     -------
     Rows of `fragments`, ascending.
     """
-    stretch = set(shift_ranges[site])
-    for _ in shift_ranges:  # each time, one is joined that was not yet, or none ever will be
-        stretch.update(
-            *(shift_range for shift_range in shift_ranges if not stretch.isdisjoint(shift_range))
+    joined = set(shift_ranges[site])
+    for _ in shift_ranges:  # each turn adds at least one shift range, or all are added
+        joined.update(
+            *(shift_range for shift_range in shift_ranges if not joined.isdisjoint(shift_range))
         )
-    if len(stretch) > 1:
-        stretch |= {min(stretch) - 1, max(stretch) + 1} & set(shown)
-    across, partly = [], []
+    if len(joined) > 1:
+        joined |= {min(joined) - 1, max(joined) + 1} & set(shown)
+    spanning, overlapping = [], []
     for fragment, parts in enumerate(fragments):
-        if any(stretch.issubset(part) for part in parts):
-            across.append(fragment)
+        if any(joined.issubset(part) for part in parts):
+            spanning.append(fragment)
         if not all(set(shift_ranges[site]).isdisjoint(part) for part in parts):
-            partly.append(fragment)
-    return across if len(across) >= _MIN_SHARE_ACROSS * len(partly) else partly
+            overlapping.append(fragment)
+    is_enough = len(spanning) >= _MIN_SPANNING_FRACTION * len(overlapping)
+    return spanning if is_enough else overlapping
 
 
 def allele_likelihoods_reference(
@@ -143,18 +144,18 @@ def allele_likelihoods_reference(
     likelihoods = np.empty((len(fragments), alleles))
     likelihoods[:] = fragments.max(axis=1, keepdims=True) - _WORST_DIFFERENCE
     for allele in set(carried):
-        carriers = [k for k, other in enumerate(carried) if other == allele]
-        likelihoods[:, allele] = fragments[:, carriers].max(axis=1)
+        haplotypes = [k for k, other in enumerate(carried) if other == allele]
+        likelihoods[:, allele] = fragments[:, haplotypes].max(axis=1)
     return likelihoods
 
 
 def allele_depths_reference(likelihoods: NDArray[np.float64]) -> list[int]:
-    """Count the fragments that speak for each of at least two alleles, given float64[F, A]."""
+    """Count the fragments that support each of at least two alleles, given float64[F, A]."""
     depths = [0] * likelihoods.shape[1]
-    for of_alleles in likelihoods:
-        *_, second, best = np.sort(of_alleles)
+    for row in likelihoods:
+        *_, second, best = np.sort(row)
         if best - second > _CLEARLY_BETTER:
-            depths[int(of_alleles.argmax())] += 1
+            depths[int(row.argmax())] += 1
     return depths
 
 
@@ -162,8 +163,8 @@ def genotype_likelihoods_reference(likelihoods: NDArray[np.float64], ploidy: int
     """Compute log10 P(fragments | genotype) of each genotype, given float64[F, A]."""
     return [
         sum(
-            math.log10(sum(10.0 ** of_alleles[allele] for allele in genotype) / ploidy)
-            for of_alleles in likelihoods
+            math.log10(sum(10.0 ** row[allele] for allele in genotype) / ploidy)
+            for row in likelihoods
         )
         for genotype in genotypes_reference(likelihoods.shape[1], ploidy)
     ]

@@ -1,4 +1,4 @@
-"""Calls as lines of VCF 4.3: the records of the sites with the genotypes of samples."""
+"""Lines of VCF 4.3: the records of the sites with the genotypes of samples."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ _TAB, _COLON, _COMMA, _SLASH, _POINT = b"\t:,/."
 def call_lines(batch: LocusBatch, calls: Calls) -> bytes:
     """Write a line for each site, with the columns of at least one sample.
 
-    CHROM, POS, ID, REF, ALT and FILTER are those of the record. So is INFO, but for DP: the
-    fragments of all samples that count at the site. QUAL has at most two decimals. What no read
-    tells is written as `.`.
+    CHROM, POS, ID, REF, ALT and FILTER are copied from the record. So is INFO, except DP: the
+    fragments of all samples used at the site. QUAL has at most two decimals. Missing values are
+    written as `.`.
 
     Parameters
     ----------
@@ -42,15 +42,15 @@ def call_lines(batch: LocusBatch, calls: Calls) -> bytes:
     Returns
     -------
     bytes
-        s lines, each closed by a newline.
+        s lines, each with a newline at its end.
     """
     columns = _sample_columns(calls)
-    # Python cuts a string faster than it takes rows of an array.
+    # Slices of a string are faster than rows of an array.
     text, offsets = columns.data.tobytes().decode("ascii"), columns.offsets.tolist()
     depths = calls.depths.sum(axis=1, dtype=np.int64).tolist()
     lines = [
-        _line(record, quality, depth, text[begin:end])
-        for record, quality, depth, begin, end in zip(
+        _line(record, quality, depth, text[start:end])
+        for record, quality, depth, start, end in zip(
             batch.sites.records,
             calls.variant_qualities.tolist(),
             depths,
@@ -79,13 +79,13 @@ def _quality_text(quality: float) -> str:
 def _info_text(info: str, depth: int) -> str:
     if info == ".":
         return f"DP={depth}"
-    # With semicolons about it all items look alike, and the pattern has a text to search for.
+    # With semicolons around the text, one pattern matches every item.
     replaced, count = _DEPTH_ITEM.subn(f";DP={depth}", f";{info};")
     return replaced[1:-1] if count else f"{info};DP={depth}"
 
 
 def _sample_columns(calls: Calls) -> Ragged:
-    """uint8 text, a row per site: a tab and the values of a sample, one sample after the other."""
+    """Return uint8 text, a row per site: a tab and the values of each sample."""
     samples, ploidy = calls.genotypes.shape[1:]
     rows = calls.depths.size
     values = calls.allele_depths.data.size + calls.phred_likelihoods.data.size
@@ -118,7 +118,7 @@ def _put_samples(  # noqa: PLR0917  (compiled code takes no keywords)
     out: NDArray[np.uint8],
     offsets: NDArray[np.int64],
 ) -> None:
-    """Write the columns of samples, a row of the arrays each, and where they begin."""
+    """Write the column of each row of the arrays, and its offset."""
     at: Integer = np.int64(0)
     for row in range(depths.size):
         out[at] = _TAB
@@ -148,7 +148,7 @@ def _put_genotype(
 
 @njit
 def _put_known(out: NDArray[np.uint8], at: Integer, value: Integer) -> Integer:
-    """Write a number that is missing where it is negative."""
+    """Write a number, or `.` if it is negative."""
     if value < 0:
         out[at] = _POINT
         return at + 1
@@ -158,12 +158,12 @@ def _put_known(out: NDArray[np.uint8], at: Integer, value: Integer) -> Integer:
 @njit
 def _put_values(out: NDArray[np.uint8], at: Integer, rows: RaggedView, row: Integer) -> Integer:
     """Write a row of numbers, or `.` for an empty one."""
-    begin, end = rows.offsets[row], rows.offsets[row + 1]
-    if begin == end:
+    start, end = rows.offsets[row], rows.offsets[row + 1]
+    if start == end:
         out[at] = _POINT
         return at + 1
-    for k in range(begin, end):
-        if k > begin:
+    for k in range(start, end):
+        if k > start:
             out[at] = _COMMA
             at += 1
         at = put_integer(out, at, rows.data[k])

@@ -1,1 +1,1 @@
-"""Reads clipped to loci, joined by fragment, and the fragments that span a site."""
+"""Reads clipped to loci, grouped by fragment, and the fragments that span a site."""

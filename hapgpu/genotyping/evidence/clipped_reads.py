@@ -1,4 +1,4 @@
-"""The parts of reads that loci are to see."""
+"""Reads clipped to their loci."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from hapgpu.haplotypes.batches import Loci
 from hapgpu.io.bam.constants import QUERY_OPERATIONS, REFERENCE_OPERATIONS, SOFT_CLIP
 from hapgpu.runtime.jit import njit, njit_inlined
 
-_ALIGNING_OPERATIONS: Final = QUERY_OPERATIONS & REFERENCE_OPERATIONS
+_ALIGNED_OPERATIONS: Final = QUERY_OPERATIONS & REFERENCE_OPERATIONS
 _NOWHERE: Final = 1 << 62
 
 
@@ -28,42 +28,44 @@ def clipped_reads_of(
     margin: int,
     min_bases: int,
 ) -> ClippedReads:
-    """Cut reads to the loci that they meet.
+    """Clip reads to the loci that they overlap.
 
-    A read covers what its CIGAR takes of the reference, and what its soft-clipped bases would take
-    if they were aligned without gaps (in the middle of a CIGAR, where SAM has none, they count as
-    inserted). It meets the loci that overlap this. Its window holds the bases within
-    [start - margin, end + margin) of the locus, inserted ones being where the position behind them
-    is. A read without bases, or of which none is aligned, meets nothing.
+    A read covers the reference interval of its CIGAR, extended by its soft-clipped bases as if they
+    were aligned without gaps (in the middle of a CIGAR, where SAM allows none, they count as
+    inserted). It overlaps the loci that overlap this interval. The clipped read holds the bases
+    within [start - margin, end + margin) of the locus; inserted bases are at the position after
+    them. A read without bases or without aligned bases overlaps no locus.
 
     Parameters
     ----------
     reads
         n mapped reads of the contig of the loci, in any order.
     read_samples, read_files
-        int32[n], from 0: mates are of one sample and in one file.
+        int32[n], from 0: mates have the same sample and file.
     loci
-        They may overlap; the nearer their starts are to ascending, the faster this is.
+        Loci, which may overlap; fastest if their starts ascend.
     margin
         Bases of the reference on either side of a locus.
     min_bases
-        A window with fewer bases is left out; at least 1.
+        Clipped reads with fewer bases are excluded; at least 1.
     """
     spans = _Spans.of(reads)
-    sought = _Sought.of(loci, spans)
-    table = np.empty((6, _count_meetings(spans, sought)), dtype=np.int64)
-    kept = _cut(view_of(reads.cigars), spans, sought, margin, min_bases, table)
+    candidates = _Candidates.of(loci, spans)
+    table = np.empty((6, _count_overlaps(spans, candidates)), dtype=np.int64)
+    kept = _clip(view_of(reads.cigars), spans, candidates, margin, min_bases, table)
     origins = read_samples * (read_files.max(initial=0) + 1) + read_files
     order, fragments = by_fragment(reads.names, origins, table[0, :kept], table[1, :kept])
-    rows, meets, begins, ends, starts, stops = np.take(table, order, axis=1)
-    return ClippedReads(rows, meets, read_samples[rows], begins, ends, starts, stops, fragments)
+    rows, row_loci, base_starts, base_ends, starts, ends = np.take(table, order, axis=1)
+    return ClippedReads(
+        rows, row_loci, read_samples[rows], base_starts, base_ends, starts, ends, fragments
+    )
 
 
 class _Spans(NamedTuple):
-    """Where n reads lie: int64[n] each.
+    """Reference intervals of n reads: int64[n] each.
 
-    `starts` and `ends` bound what a read covers, clipped bases included, `aligned_starts` and
-    `aligned_ends` what it covers without them; a read that meets nothing ends before it starts.
+    `starts` and `ends` include soft-clipped bases, `aligned_starts` and `aligned_ends` do not. A
+    read that overlaps no locus ends before it starts.
     """
 
     starts: NDArray[np.int64]
@@ -79,11 +81,12 @@ class _Spans(NamedTuple):
         return cls(*table)
 
 
-class _Sought(NamedTuple):
-    """The loci as reads look for them.
+class _Candidates(NamedTuple):
+    """The loci that each read may overlap.
 
-    `starts`, `ends` are those of l loci; `min_starts` int64[l] the least start of a locus and all
-    behind it. Read i meets none but the loci `first[i]` to `last[i]`, and not all of those.
+    `starts` and `ends` are the intervals of l loci; `min_starts`, int64[l], is the smallest start
+    of a locus and all loci after it. Read i overlaps only loci from `first[i]` to `last[i]`, but
+    perhaps not all of them.
     """
 
     starts: NDArray[np.int64]
@@ -93,7 +96,7 @@ class _Sought(NamedTuple):
     last: NDArray[np.int64]
 
     @classmethod
-    def of(cls, loci: Loci, spans: _Spans) -> _Sought:
+    def of(cls, loci: Loci, spans: _Spans) -> _Candidates:
         min_starts = np.minimum.accumulate(loci.starts[::-1])[::-1].copy()
         max_ends = np.maximum.accumulate(loci.ends)
         first = np.searchsorted(max_ends, spans.starts, side="right")
@@ -101,11 +104,11 @@ class _Sought(NamedTuple):
         return cls(read_only(loci.starts), read_only(loci.ends), min_starts, first, last)
 
 
-class _Place(NamedTuple):
-    """A place in an alignment: before an element of the CIGAR.
+class _Offset(NamedTuple):
+    """Offset in an alignment: before an element of the CIGAR.
 
-    `position` is that of the reference, `base` the number of bases before, and `covered` the
-    position behind what the last of those covers.
+    `position` is the reference position, `base` the number of bases before it, and `covered` the
+    end of the reference interval that these bases cover.
     """
 
     element: Integer
@@ -121,7 +124,7 @@ def _measure(
     base_offsets: NDArray[np.int64],
     out: NDArray[np.int64],
 ) -> None:
-    """Fill the columns of `_Spans`."""
+    """Write the columns of `_Spans`."""
     elements, offsets = cigars.data, cigars.offsets
     for row in range(positions.size):
         before = columns = after = bases = aligned = np.int64(0)
@@ -129,7 +132,7 @@ def _measure(
             length, operation = np.int64(elements[k] >> 4), elements[k] & 15
             if QUERY_OPERATIONS >> operation & 1:
                 bases += length
-            if _ALIGNING_OPERATIONS >> operation & 1:
+            if _ALIGNED_OPERATIONS >> operation & 1:
                 aligned += length
             if REFERENCE_OPERATIONS >> operation & 1:
                 columns += length
@@ -152,10 +155,11 @@ def _overlap(start: Integer, end: Integer, other_start: Integer, other_end: Inte
 
 
 @njit
-def _count_meetings(spans: _Spans, sought: _Sought) -> int:
-    """Return how often a read covers a part of a locus."""
-    starts, ends, read_starts, read_ends = sought.starts, sought.ends, spans.starts, spans.ends
-    first, last = sought.first, sought.last
+def _count_overlaps(spans: _Spans, candidates: _Candidates) -> int:
+    """Return the number of pairs of a read and a locus that overlap."""
+    starts, ends = candidates.starts, candidates.ends
+    read_starts, read_ends = spans.starts, spans.ends
+    first, last = candidates.first, candidates.last
     count = 0
     for row in range(read_starts.size):
         for locus in range(first[row], last[row]):
@@ -164,39 +168,39 @@ def _count_meetings(spans: _Spans, sought: _Sought) -> int:
 
 
 @njit
-def _cut(
+def _clip(
     cigars: RaggedView,
     spans: _Spans,
-    sought: _Sought,
+    candidates: _Candidates,
     margin: int,
     min_bases: int,
     out: NDArray[np.int64],
 ) -> int:
-    """Fill in windows, read by read, but for their samples; return how many there are."""
+    """Write the clipped reads, read by read, without samples; return their number."""
     elements, offsets = cigars.data, cigars.offsets
-    starts, ends, min_starts = sought.starts, sought.ends, sought.min_starts
-    first, last = sought.first, sought.last
+    starts, ends, min_starts = candidates.starts, candidates.ends, candidates.min_starts
+    first, last = candidates.first, candidates.last
     read_starts, read_ends = spans.starts, spans.ends
     aligned_starts, aligned_ends = spans.aligned_starts, spans.aligned_ends
     kept = 0
     for row in range(read_starts.size):
-        at = _Place(offsets[row], read_starts[row], np.int64(0), read_starts[row])
-        close, begin, end = offsets[row + 1], aligned_starts[row], aligned_ends[row]
+        at = _Offset(offsets[row], read_starts[row], np.int64(0), read_starts[row])
+        stop, start, end = offsets[row + 1], aligned_starts[row], aligned_ends[row]
         for locus in range(first[row], last[row]):
             if not _overlap(starts[locus], ends[locus], read_starts[row], read_ends[row]):
                 continue
-            # No locus to come begins before this, so that long CIGARs are walked only once.
-            at = _walk(elements, at, close, begin, end, min_starts[locus] - margin)
+            # No later locus starts before this, so that long CIGARs are walked only once.
+            at = _walk(elements, at, stop, start, end, min_starts[locus] - margin)
             low, high = starts[locus] - margin, ends[locus] + margin
-            here = _walk(elements, at, close, begin, end, low)
-            there = _walk(elements, here, close, begin, end, high)
-            from_base = here.base + _bases_before(here, close, low)
-            beyond = _bases_before(there, close, high)
-            if there.base + beyond - from_base >= min_bases:
+            left = _walk(elements, at, stop, start, end, low)
+            right = _walk(elements, left, stop, start, end, high)
+            base_start = left.base + _bases_before(left, stop, low)
+            rest = _bases_before(right, stop, high)
+            if right.base + rest - base_start >= min_bases:
                 out[0, kept], out[1, kept] = row, locus
-                out[2, kept], out[3, kept] = from_base, there.base + beyond
-                out[4, kept] = max(here.position, low)
-                out[5, kept] = high if beyond > 0 else there.covered
+                out[2, kept], out[3, kept] = base_start, right.base + rest
+                out[4, kept] = max(left.position, low)
+                out[5, kept] = high if rest > 0 else right.covered
                 kept += 1
     return kept
 
@@ -204,20 +208,20 @@ def _cut(
 @njit
 def _walk(
     elements: NDArray[np.uint32],
-    place: _Place,
-    close: Integer,
-    begin: Integer,
+    offset: _Offset,
+    stop: Integer,
+    start: Integer,
     end: Integer,
     target: Integer,
-) -> _Place:
-    """Go on to the first element up to `close` that has a base at the target or behind it.
+) -> _Offset:
+    """Advance to the first element up to `stop` that has a base at the target or after it.
 
-    Clips within `begin` to `end`, where the alignment begins and ends, take no positions.
+    Clips within the aligned interval, `start` to `end`, take no positions.
     """
-    element, position, base, covered = place
-    while element < close:
+    element, position, base, covered = offset
+    while element < stop:
         length, operation = np.int64(elements[element] >> 4), elements[element] & 15
-        is_clip = operation == SOFT_CLIP and not begin <= position < end
+        is_clip = operation == SOFT_CLIP and not start <= position < end
         columns = length if is_clip or REFERENCE_OPERATIONS >> operation & 1 else np.int64(0)
         bases = length if QUERY_OPERATIONS >> operation & 1 else np.int64(0)
         if bases > 0 and position + max(columns, np.int64(1)) > target:
@@ -227,11 +231,11 @@ def _walk(
         base += bases
         if bases > 0:
             covered = position
-    return _Place(element, position, base, covered)
+    return _Offset(element, position, base, covered)
 
 
 @njit_inlined
-def _bases_before(place: _Place, close: Integer, target: Integer) -> Integer:
-    """Return how many bases of the element that `_walk` came to lie before its target."""
-    before = target - place.position
-    return before if place.element < close and before > 0 else 0
+def _bases_before(offset: _Offset, stop: Integer, target: Integer) -> Integer:
+    """Return the number of bases before the target in the element that `_walk` returned."""
+    before = target - offset.position
+    return before if offset.element < stop and before > 0 else 0

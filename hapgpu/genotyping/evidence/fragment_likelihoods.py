@@ -1,4 +1,4 @@
-"""Likelihoods of the parts of reads put together by fragment, and how far they are trusted."""
+"""Likelihoods of fragments: capped likelihoods of their clipped reads, multiplied."""
 
 from __future__ import annotations
 
@@ -14,89 +14,89 @@ from hapgpu.pairhmm.normalize import WORST_DIFFERENCE, best_of, is_well_modelled
 from hapgpu.runtime.jit import njit
 
 _WORST_DIFFERENCE_IF_POOR: Final = -1.5
-"""Of a part that no haplotype explains: among others, it takes a fifth of such fragments to make
-a genotype 0/1, not a fifteenth."""
+"""Cap for a clipped read that no haplotype explains: a fifth of such fragments among others make
+a genotype 0/1; with the usual cap, a fifteenth."""
 _WORST_DIFFERENCE_IF_FAR: Final = -1.0
-"""Likewise, it takes nearly a third."""
+"""Cap below `_FAR`: nearly a third of such fragments make a genotype 0/1."""
 _FAR: Final = -24.0
-"""Below this, log10, a part has more than about four good bases that no haplotype has."""
+"""Below this, log10, a clipped read has more than about four good bases that no haplotype has."""
 
 
 def evidence_of(
-    windows: ClippedReads,
+    clipped: ClippedReads,
     likelihoods: NDArray[np.float64],
     haplotype_counts: NDArray[np.int64],
 ) -> Evidence:
-    """Limit likelihoods by how well parts of reads are explained, and take mates together.
+    """Cap the likelihoods of clipped reads, and multiply those of a fragment.
 
-    The best haplotype of a part is better than any other by at most 4.5, as in GATK; by at most
-    1.5 where no haplotype explains the part (`is_well_modelled`; GATK drops such reads), and by at
-    most 1 where its best likelihood is below -24, too. What such a part has beyond all haplotypes
-    costs it the same with each of them, so that they are compared as before.
+    Likelihoods are raised to at most 4.5 below the best of the clipped read, as in GATK; to 1.5
+    below if no haplotype explains the read (`is_well_modelled`; GATK excludes such reads), and to 1
+    below if its best likelihood is less than -24, too. Bases of such a read that no haplotype has
+    cost the same with each haplotype, so that the comparison of haplotypes stays the same.
 
-    Mates are read from one molecule: it made both, so their likelihoods multiply, but its origin
-    is doubted only once, so the product is limited as the part is that may differ most.
+    Mates come from one molecule. Their likelihoods multiply, but the product is capped again, with
+    the widest cap of the clipped reads: the molecule has one origin.
 
     Parameters
     ----------
-    windows
-        w parts of reads.
+    clipped
+        w clipped reads.
     likelihoods
-        float64, log10 P(part | haplotype), at most 0: part by part, a value for each haplotype of
-        the locus; -inf for a probability of 0. A part that is impossible with all haplotypes
-        tells nothing.
+        float64, log10 P(clipped read | haplotype), at most 0: read by read, a value for each
+        haplotype of the locus; -inf for a probability of 0. A read that is impossible with all
+        haplotypes counts 0 for each.
     haplotype_counts
         int64[l], at least 1: the haplotypes of each locus.
 
     Returns
     -------
     Evidence
-        Of all fragments. Likelihoods are finite.
+        All fragments, with finite likelihoods.
     """
-    counts = haplotype_counts[windows.loci]
+    counts = haplotype_counts[clipped.loci]
     best = best_of(likelihoods, counts)
-    is_explained = is_well_modelled(best, windows.ends - windows.begins)
-    limits = _limits(best, is_explained)
-    parts = _limited(likelihoods, counts, np.where(np.isfinite(best), best + limits, 0.0))
-    first = windows.fragment_offsets[:-1]
+    is_explained = is_well_modelled(best, clipped.base_ends - clipped.base_starts)
+    caps = _caps(best, is_explained)
+    capped = _capped(likelihoods, counts, np.where(np.isfinite(best), best + caps, 0.0))
+    first = clipped.fragment_offsets[:-1]
     return Evidence(
-        windows.loci[first],
-        windows.samples[first],
-        _products(Ragged.from_lengths(parts, counts), limits, windows.fragment_offsets),
+        clipped.loci[first],
+        clipped.samples[first],
+        _products(Ragged.from_lengths(capped, counts), caps, clipped.fragment_offsets),
         Ragged(
-            np.column_stack((windows.starts, windows.stops)).reshape(-1),
-            2 * windows.fragment_offsets,
+            np.column_stack((clipped.starts, clipped.ends)).reshape(-1),
+            2 * clipped.fragment_offsets,
         ),
         np.logical_or.reduceat(is_explained, first) if first.size else is_explained,
     )
 
 
-def _limits(best: NDArray[np.float64], is_explained: NDArray[np.bool_]) -> NDArray[np.float64]:
-    """Return how far below the best likelihood of each part others may be, float64[w]."""
+def _caps(best: NDArray[np.float64], is_explained: NDArray[np.bool_]) -> NDArray[np.float64]:
+    """Return the lowest likelihood of each clipped read relative to its best, float64[w]."""
     poor = np.where(best < _FAR, _WORST_DIFFERENCE_IF_FAR, _WORST_DIFFERENCE_IF_POOR)
     return np.where(is_explained, WORST_DIFFERENCE, poor)
 
 
-def _limited(
-    likelihoods: NDArray[np.float64], counts: NDArray[np.int64], least: NDArray[np.float64]
+def _capped(
+    likelihoods: NDArray[np.float64], counts: NDArray[np.int64], lowest: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """Raise likelihoods to the least that each row of them may have."""
-    return np.maximum(likelihoods, np.repeat(least, counts))
+    """Raise the likelihoods of each row to at least its lowest value."""
+    return np.maximum(likelihoods, np.repeat(lowest, counts))
 
 
 def _products(
-    parts: Ragged, limits: NDArray[np.float64], part_offsets: NDArray[np.int64]
+    capped: Ragged, caps: NDArray[np.float64], fragment_offsets: NDArray[np.int64]
 ) -> Ragged:
-    """Multiply the likelihoods of the parts of each fragment, and limit the products."""
-    first = part_offsets[:-1]
-    counts = parts.lengths[first]
+    """Multiply the likelihoods of the clipped reads of each fragment, and cap the products."""
+    first = fragment_offsets[:-1]
+    counts = capped.lengths[first]
     offsets = offsets_of(counts)
     products = np.zeros(int(offsets[-1]), dtype=np.float64)
-    _add_rows(view_of(parts), read_only(part_offsets), read_only(offsets), products)
+    _add_rows(view_of(capped), read_only(fragment_offsets), read_only(offsets), products)
     if not first.size:
         return Ragged(products, offsets)
-    least = best_of(products, counts) + np.minimum.reduceat(limits, first)
-    return Ragged(_limited(products, counts, least), offsets)
+    lowest = best_of(products, counts) + np.minimum.reduceat(caps, first)
+    return Ragged(_capped(products, counts, lowest), offsets)
 
 
 @njit
@@ -111,6 +111,6 @@ def _add_rows(
     for group in range(groups.size - 1):
         out = sum_offsets[group]
         for row in range(groups[group], groups[group + 1]):
-            begin = offsets[row]
-            for k in range(offsets[row + 1] - begin):
-                sums[out + k] += data[begin + k]
+            start = offsets[row]
+            for k in range(offsets[row + 1] - start):
+                sums[out + k] += data[start + k]

@@ -1,4 +1,4 @@
-"""Parts of reads put together by locus, sample and fragment, as the mates of a pair belong."""
+"""Clipped reads grouped by locus, sample and fragment."""
 
 from __future__ import annotations
 
@@ -19,23 +19,23 @@ _FOLD: Final = np.uint64(32)
 def by_fragment(
     names: Ragged, origins: NDArray[np.int32], reads: NDArray[np.int64], loci: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Order parts of reads by locus, origin and fragment.
+    """Order clipped reads by locus, origin and fragment.
 
-    Parts of one locus, one origin and one name are a fragment, however many they are; a read whose
-    name is unknown (`*`, or empty) is one by itself. Fragments come in the order of their first
-    part, and the parts of a fragment in the order of the reads.
+    Any number of clipped reads of one locus, one origin and one name are a fragment; a read without
+    a name (`*`, or empty) is a fragment by itself. Fragments are in the order of their first
+    clipped read, and the clipped reads of a fragment in the order of the reads.
 
     Parameters
     ----------
     names, origins
-        Of n reads; int32[n], from 0: a number for each sample and file.
+        Names of n reads; int32[n], from 0: a number for each sample and file.
     reads, loci
-        int64[w], ascending rows of reads, and the locus of each part.
+        int64[w], ascending rows of reads, and the locus of each clipped read.
 
     Returns
     -------
     order, offsets
-        int64[w]: the parts, and int64[f + 1]: the fragments in that order.
+        int64[w]: rows of the clipped reads, and int64[f + 1]: the fragments in that order.
     """
     if not reads.size:
         return reads, offsets_of([])
@@ -51,12 +51,12 @@ def by_fragment(
 def _first_mates(
     names: RaggedView, origins: NDArray[np.int32], reads: NDArray[np.int64]
 ) -> NDArray[np.int64]:
-    """Return the first read among `reads` that has the name and the origin of each of them."""
+    """Return, for each of `reads`, the first of them with the same name and origin."""
     text, offsets = names.data, names.offsets
     size = 4
     while size < 2 * reads.size:
         size *= 2
-    slots = np.full(size, -1, dtype=np.int64)
+    table = np.full(size, -1, dtype=np.int64)
     mates = np.empty(reads.size, dtype=np.int64)
     for part in range(reads.size):
         read = reads[part]
@@ -66,11 +66,11 @@ def _first_mates(
             mates[part] = read
         else:
             slot = _folded(hash_of(text, offsets[read], offsets[read + 1])) & (size - 1)
-            while slots[slot] >= 0 and not _are_mates(text, offsets, origins, slots[slot], read):
+            while table[slot] >= 0 and not _are_mates(text, offsets, origins, table[slot], read):
                 slot = (slot + 1) & (size - 1)
-            if slots[slot] < 0:
-                slots[slot] = read
-            mates[part] = slots[slot]
+            if table[slot] < 0:
+                table[slot] = read
+            mates[part] = table[slot]
     return mates
 
 
@@ -78,7 +78,7 @@ def _first_mates(
 def _first_parts(
     mates: NDArray[np.int64], loci: NDArray[np.int64], reads: int
 ) -> NDArray[np.int64]:
-    """Return the first part of the locus that has the same first mate as each part."""
+    """Return, for each clipped read, the first of its locus with the same first mate."""
     seen = np.full(reads, -1, dtype=np.int64)
     first = np.empty(mates.size, dtype=np.int64)
     for part in range(mates.size):
@@ -92,14 +92,14 @@ def _first_parts(
 
 @njit_inlined
 def _folded(value: Integer) -> Integer:
-    """Return both halves of 64 bits in one, as a number that is not negative."""
+    """Return the exclusive or of both halves of 64 bits, not negative."""
     return np.int64(np.uint32(value ^ (value >> _FOLD)))
 
 
 @njit_inlined
 def _is_unnamed(text: NDArray[np.uint8], offsets: NDArray[np.int64], read: Integer) -> bool:
-    begin, length = offsets[read], offsets[read + 1] - offsets[read]
-    return bool(length == 0 or (length == 1 and text[begin] == _UNKNOWN_NAME))
+    start, length = offsets[read], offsets[read + 1] - offsets[read]
+    return bool(length == 0 or (length == 1 and text[start] == _UNKNOWN_NAME))
 
 
 @njit_inlined

@@ -1,4 +1,4 @@
-"""The reads of all inputs at each batch of loci."""
+"""Aligned reads of all inputs at each batch of loci."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from hapgpu.errors import InputError, UsageError
 from hapgpu.genotyping.batches import LocusReads
 from hapgpu.genotyping.reads.filters import FilterOptions, ReadFilter
 from hapgpu.genotyping.reads.inputs import ReadingOptions, open_aligned
-from hapgpu.genotyping.reads.locus_groups import LocusGroup, LocusIntervals, spans_of
+from hapgpu.genotyping.reads.locus_groups import LocusGroup, LocusIntervals, locus_groups_of
 from hapgpu.genotyping.reads.read_buffer import ReadBuffer
 from hapgpu.genotyping.reads.samples import SampleTable
 from hapgpu.haplotypes.batches import LocusBatch
@@ -27,40 +27,40 @@ from hapgpu.io.files.record_limit import MAX_RECORD
 from hapgpu.runtime.pool import MAX_IO_THREADS
 
 _MAX_BASES: Final = 8_000_000
-"""Bases of reads of a span that are held before loci are handed out as soon as complete."""
+"""Bases of buffered reads of a group; above it, loci are yielded as soon as they are complete."""
 _BATCH_BASES: Final = (65_536, 4_000_000)
 _STANDARD: Final = "-"
 _NO_READS: Final = ReadColumns.empty(*[np.empty(0, dtype=np.int32)] * 4).to_batch()
 
 
 @dataclass(frozen=True, slots=True)
-class SpanReads:
-    """The reads at a span of loci, read when they are gone through, by whichever thread does."""
+class GroupReads:
+    """Reads at a group of loci, read on iteration, in the iterating thread."""
 
-    span: LocusGroup
+    group: LocusGroup
     read: Callable[[LocusGroup], Iterator[LocusReads]]
 
     def __iter__(self) -> Iterator[LocusReads]:
-        return self.read(self.span)
+        return self.read(self.group)
 
 
 class AlignedReads:
-    """Reads of one or several BAM, CRAM and SAM inputs at loci; a context manager.
+    """Reads at loci of one or several BAM, CRAM and SAM inputs; a context manager.
 
     Parameters
     ----------
     paths
         Files, at least one; `-` is standard input.
     threads
-        CPU threads to read streams with, the calling one among them.
+        CPU threads to read streams with, including the calling thread.
     reference
-        FASTA by which CRAM was compressed.
-    rules
-        Which reads are kept, and how far around a locus.
+        FASTA that CRAM is compressed against.
+    filters
+        Filters of reads, and the margin around a locus.
     max_bases
-        How many bases a span may hold before loci are handed out in small numbers.
+        Bases of buffered reads of a group; above it, loci are yielded as soon as they are complete.
     max_record
-        Bytes of the longest record, and of the longest header, that is read.
+        Bytes of a record or a header, at most.
 
     Attributes
     ----------
@@ -81,15 +81,15 @@ class AlignedReads:
         *,
         threads: int,
         reference: Path,
-        rules: FilterOptions,
+        filters: FilterOptions,
         max_bases: int = _MAX_BASES,
         max_record: int = MAX_RECORD,
     ) -> None:
         _check_distinct(paths)
         self._reference = reference
-        self._margin = rules.margin
+        self._margin = filters.margin
         self._max_bases = max_bases
-        self._filter = ReadFilter(rules)
+        self._filter = ReadFilter(filters)
         reading = ReadingOptions(
             threads=1 + (min(threads, MAX_IO_THREADS) - 1) // len(paths),
             batch_bases=int(np.clip(max_bases // (4 * len(paths)), *_BATCH_BASES)),
@@ -101,7 +101,7 @@ class AlignedReads:
             for path in paths:
                 self._inputs.append(open_aligned(path, reading))
                 stack.callback(self._inputs[-1].close)
-            headers = [each.header for each in self._inputs]
+            headers = [input_.header for input_ in self._inputs]
             self._table = SampleTable.of(headers, paths)
             self._stack = stack.pop_all()
 
@@ -112,98 +112,103 @@ class AlignedReads:
 
     @property
     def counts(self) -> Mapping[str, int]:
-        """Reads so far, and how many were left out why: see `ReadFilter`.
+        """Numbers of reads and of excluded reads so far, see `ReadFilter`.
 
-        Of files with an index, the reads at the loci are counted, of others all that were read.
+        For files with an index, these are the reads at the loci, for others all reads.
         """
         return self._filter.counts
 
     def check_contigs(self, lengths: Mapping[str, int]) -> None:
-        """Compare the contigs of the inputs with those of the reference.
+        """Compare the contig lengths of the inputs and the reference.
 
         Raises
         ------
         InputError
             A contig of an input has another length in the reference.
         """
-        for each in self._inputs:
-            header = each.header
+        for input_ in self._inputs:
+            header = input_.header
             for contig, length in zip(
                 header.reference_names, header.reference_lengths, strict=True
             ):
                 if lengths.get(contig, length) != length:
                     raise InputError(
-                        f"{each.name}: {contig} has {length:,} bases, but {lengths[contig]:,} in "
-                        f"{self._reference}: give the reference that the reads were aligned to"
+                        f"{input_.name}: {contig} has {length:,} bases, but {lengths[contig]:,} in "
+                        f"{self._reference}; give the reference that the reads were aligned to"
                     )
 
     @property
     def is_indexed(self) -> bool:
-        """Whether the inputs are read where spans are gone through; else where they are made."""
-        return all(each.is_indexed for each in self._inputs)
+        """Whether groups are read on iteration; else they are read when `at` yields them."""
+        return all(input_.is_indexed for input_ in self._inputs)
 
     def at(self, batches: Iterator[LocusBatch]) -> Iterator[Iterable[LocusReads]]:
-        """Yield spans of loci in their order, with all kept reads that overlap one or its margin.
+        """Yield groups of loci in order, with all kept reads that overlap a locus or its margin.
 
-        Each span is to be gone through once. If all inputs are indexed, it is read then, whatever
-        the order and the thread, and what goes wrong is raised there. Where reads lie deep, a batch
-        is handed out in slices. The reads are in the order of the inputs, and in that of each
-        input.
+        Each group must be iterated once. If all inputs are indexed, it is read on iteration, in any
+        order and thread, and errors are raised there. Where depth is high, a batch is yielded in
+        slices. The reads are in the order of the inputs, and within an input in its order.
 
         Parameters
         ----------
         batches
-            With at least one locus each; their contigs come one after the other, those of inputs
-            that are streamed in the order of the header.
+            Batches of at least one locus, contig by contig; for streamed inputs the contigs are in
+            the order of the header.
 
         Raises
         ------
         InputError
-            An input lacks a contig, is not sorted, is damaged, or is streamed and has passed a
-            contig already.
+            An input lacks a contig, is not sorted, is damaged, or is a stream that is already past
+            a contig.
         """
-        for span in spans_of(batches, self._margin):
+        for group in locus_groups_of(batches, self._margin):
             if self.is_indexed:
-                yield SpanReads(span, self._read)
+                yield GroupReads(group, self._read)
             else:
-                yield from ([found] for found in self._read(span))
+                yield from ([reads] for reads in self._read(group))
 
-    def _read(self, span: LocusGroup) -> Iterator[LocusReads]:
+    def _read(self, group: LocusGroup) -> Iterator[LocusReads]:
         with ExitStack() as stack:
-            inputs = [
+            buffers = [
                 stack.enter_context(
-                    each.at(span, self._filter, partial(self._table.samples_of, file))
+                    input_.at(group, self._filter, partial(self._table.samples_of, file))
                 )
-                for file, each in enumerate(self._inputs)
+                for file, input_ in enumerate(self._inputs)
             ]
-            for (batch, stretches), behind in zip(span.batches, span.lows(), strict=True):
-                yield from self._slices(inputs, batch, stretches, behind)
+            for (batch, intervals), next_start in zip(
+                group.batches, group.next_starts(), strict=True
+            ):
+                yield from self._slices(buffers, batch, intervals, next_start)
 
     def _slices(
-        self, inputs: list[ReadBuffer], batch: LocusBatch, stretches: LocusIntervals, behind: int
+        self,
+        buffers: list[ReadBuffer],
+        batch: LocusBatch,
+        intervals: LocusIntervals,
+        next_start: int,
     ) -> Iterator[LocusReads]:
-        """Hand out a batch, if need be in slices; forget what no locus needs any more."""
-        lows, reach = stretches.lows(behind), stretches.reach
+        """Yield a batch, perhaps in slices; drop reads that no later locus needs."""
+        min_starts, max_ends = intervals.min_starts(next_start), intervals.max_ends
         done, count = 0, len(batch.loci)
         while done < count:
-            for each in inputs:
-                each.forget(int(lows[done]))
-            stop = self._read_on(inputs, reach, done)
-            part = batch if stop - done == count else batch.slice(done, stop)
-            yield _gathered(inputs, part, stretches.slice(done, stop))
-            done = stop
+            for buffer in buffers:
+                buffer.drop_before(int(min_starts[done]))
+            end = self._read_on(buffers, max_ends, done)
+            part = batch if end - done == count else batch.slice(done, end)
+            yield _gathered(buffers, part, intervals.slice(done, end))
+            done = end
 
-    def _read_on(self, inputs: list[ReadBuffer], reach: NDArray[np.int64], done: int) -> int:
-        """Read until all loci from `done` on are complete, or some are and the budget is spent.
+    def _read_on(self, buffers: list[ReadBuffer], max_ends: NDArray[np.int64], done: int) -> int:
+        """Read until all loci from `done` on are complete, or some are and `max_bases` is exceeded.
 
-        Return the first that is not complete.
+        Return the first locus that is not complete.
         """
         while True:
-            slowest = min(inputs, key=lambda each: each.frontier)
-            complete = int(np.searchsorted(reach, slowest.frontier, side="right"))
-            if complete == reach.size:
+            slowest = min(buffers, key=lambda buffer: buffer.frontier)
+            complete = int(np.searchsorted(max_ends, slowest.frontier, side="right"))
+            if complete == max_ends.size:
                 return complete
-            if complete > done and sum(each.bases for each in inputs) > self._max_bases:
+            if complete > done and sum(buffer.bases for buffer in buffers) > self._max_bases:
                 return complete
             slowest.read_on()
 
@@ -221,32 +226,39 @@ class AlignedReads:
 
 def _check_distinct(paths: Sequence[str]) -> None:
     if not paths:
-        raise UsageError("no reads are given: name at least one file of aligned reads")
-    for place, path in enumerate(paths):
-        if any(_are_the_same(path, other) for other in paths[:place]):
+        raise UsageError("reads: no file given; give at least one file of aligned reads")
+    for number, path in enumerate(paths):
+        if any(_is_same_input(path, other) for other in paths[:number]):
             name = "standard input" if path == _STANDARD else path
-            raise UsageError(f"{name} is given twice: its reads would count twice")
+            raise UsageError(f"{name}: given twice; give each input once")
 
 
-def _are_the_same(one: str, other: str) -> bool:
-    """Tell whether two names are those of one input, whatever links lead there."""
+def _is_same_input(one: str, other: str) -> bool:
+    """Return whether two names are the same input, following links."""
     if one == other:
         return True
     is_file = _STANDARD not in {one, other} and Path(one).exists() and Path(other).exists()
     return is_file and Path(one).samefile(other)
 
 
-def _gathered(inputs: list[ReadBuffer], batch: LocusBatch, stretches: LocusIntervals) -> LocusReads:
-    ordered = stretches.sorted()
-    starts, reach = ordered.starts, ordered.reach
-    met = [(file, held) for file, each in enumerate(inputs) for held in each.at(starts, reach)]
-    if not met:
-        nobody = np.empty(0, dtype=np.int32)
-        return LocusReads(batch, _NO_READS, nobody, nobody)
-    parts = [held.reads for _, held in met]
+def _gathered(
+    buffers: list[ReadBuffer], batch: LocusBatch, intervals: LocusIntervals
+) -> LocusReads:
+    ordered = intervals.sorted()
+    found = [
+        (file, reads)
+        for file, buffer in enumerate(buffers)
+        for reads in buffer.at(ordered.starts, ordered.max_ends)
+    ]
+    if not found:
+        empty = np.empty(0, dtype=np.int32)
+        return LocusReads(batch, _NO_READS, empty, empty)
+    parts = [buffered.reads for _, buffered in found]
     return LocusReads(
         batch,
         ReadBatch.concatenate(parts) if len(parts) > 1 else parts[0],
-        np.concatenate([held.samples for _, held in met]),
-        np.concatenate([np.full(len(held.reads), file, dtype=np.int32) for file, held in met]),
+        np.concatenate([buffered.samples for _, buffered in found]),
+        np.concatenate(
+            [np.full(len(buffered.reads), file, dtype=np.int32) for file, buffered in found]
+        ),
     )

@@ -1,4 +1,4 @@
-"""Which reads may speak for a genotype."""
+"""Filters of the reads used for genotyping."""
 
 from __future__ import annotations
 
@@ -12,24 +12,24 @@ from numpy.typing import NDArray
 from hapgpu.arrays.batches import ReadBatch
 
 _NO_EVIDENCE: Final = 0xF04
-"""Unmapped, secondary, failed by the vendor's checks, duplicate or supplementary."""
+"""Flags: unmapped, secondary, failed vendor checks, duplicate, supplementary."""
 
 _UNAVAILABLE: Final = 255
-"""What SAM has for a mapping quality that is not known."""
+"""MAPQ of SAM for an unknown mapping quality."""
 
 
 @dataclass(frozen=True, slots=True)
 class FilterOptions:
-    """Which reads are looked at; the standard is that of GATK's HaplotypeCaller.
+    """Options of the filters; the defaults are those of GATK's HaplotypeCaller.
 
     Attributes
     ----------
     exclude_flags
-        SAM flags of which a read may have none.
+        Reads with any of these SAM flags are excluded.
     min_mapping_quality
-        Phred, 0 to 255.
+        Reads with a lower MAPQ are excluded; 0 to 255.
     margin
-        Bases around a locus in which a read counts as one of the locus: clipped bases may reach it.
+        Bases on either side of a locus in which reads belong to it: clipped bases may overlap it.
     """
 
     exclude_flags: int = _NO_EVIDENCE
@@ -38,18 +38,18 @@ class FilterOptions:
 
 
 class ReadFilter:
-    """Tells which reads are kept, and counts; safe to use from several threads.
+    """Filter of reads, with counts; safe to use from several threads.
 
     Attributes
     ----------
     counts
-        `reads` that were read, and how many of them were left out: `excluded_by_flags`, of the
-        others `without_alignment` (no bases or no CIGAR), of the others
-        `without_mapping_quality` (255), of the others `low_mapping_quality`.
+        Number of `reads`, and of reads excluded by the first filter that applies, in this order:
+        `excluded_by_flags`, `without_alignment` (no bases or no CIGAR), `without_mapping_quality`
+        (255), `low_mapping_quality`.
     """
 
-    def __init__(self, rules: FilterOptions) -> None:
-        self._rules = rules
+    def __init__(self, options: FilterOptions) -> None:
+        self._options = options
         self._lock = Lock()
         self.counts = {
             "reads": 0,
@@ -60,21 +60,21 @@ class ReadFilter:
         }
 
     def keeps(self, reads: ReadBatch, new: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """bool[n]: which reads are kept; those that are `new`, bool[n], are counted."""
+        """Return bool[n]: which reads are kept; count those that are `new`, bool[n]."""
         kept = np.ones(len(reads), dtype=np.bool_)
-        met = {"reads": int(np.count_nonzero(new))}
+        counts = {"reads": int(np.count_nonzero(new))}
         for reason, passes in self._passes(reads).items():
-            met[reason] = int(np.count_nonzero(kept & ~passes & new))
+            counts[reason] = int(np.count_nonzero(kept & ~passes & new))
             kept &= passes
         with self._lock:
-            for what, number in met.items():
-                self.counts[what] += number
+            for name, number in counts.items():
+                self.counts[name] += number
         return kept
 
     def _passes(self, reads: ReadBatch) -> dict[str, NDArray[np.bool_]]:
         return {
-            "excluded_by_flags": reads.has_flags(0, self._rules.exclude_flags),
+            "excluded_by_flags": reads.has_flags(0, self._options.exclude_flags),
             "without_alignment": (reads.bases.lengths > 0) & (reads.cigars.lengths > 0),
             "without_mapping_quality": reads.mapping_qualities != _UNAVAILABLE,
-            "low_mapping_quality": reads.mapping_qualities >= self._rules.min_mapping_quality,
+            "low_mapping_quality": reads.mapping_qualities >= self._options.min_mapping_quality,
         }

@@ -1,4 +1,4 @@
-"""Inputs of aligned reads: opened at stretches of a contig, or read once from end to end."""
+"""Inputs of aligned reads: indexed files opened per group of loci, or streams read once."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Final, Protocol
 
 from hapgpu.errors import InputError
 from hapgpu.genotyping.reads.filters import ReadFilter
-from hapgpu.genotyping.reads.locus_groups import NO_STRETCHES, LocusGroup
+from hapgpu.genotyping.reads.locus_groups import NO_INTERVALS, LocusGroup
 from hapgpu.genotyping.reads.read_buffer import ReadBuffer, SamplesOf
 from hapgpu.io.alignments.formats import ReadFormat, open_input
 from hapgpu.io.alignments.reader import ReadSource, open_reads
@@ -23,19 +23,19 @@ _INDEXED: Final = (ReadFormat.BAM, ReadFormat.CRAM)
 
 @dataclass(frozen=True, slots=True)
 class ReadingOptions:
-    """How inputs are read.
+    """Options of reading inputs.
 
     Attributes
     ----------
     threads
-        CPU threads for an input that is streamed, the calling one among them. One with an index is
-        read by as many threads as there are spans at a time.
+        CPU threads for a streamed input, including the calling thread. An indexed input is read by
+        as many threads as work on groups.
     batch_bases
-        Bases that are read at a time.
+        Bases per batch of reads.
     reference
-        FASTA by which CRAM was compressed.
+        FASTA that CRAM is compressed against.
     max_record
-        Bytes of the longest record, and of the longest header, that is read.
+        Bytes of a record or a header, at most.
     """
 
     threads: int
@@ -45,16 +45,16 @@ class ReadingOptions:
 
 
 class AlignedInput(Protocol):
-    """An input of reads in the order of their positions.
+    """Input of reads sorted by position.
 
     Attributes
     ----------
     name
-        For messages.
+        Name of the file, for messages.
     header
-        Of the file.
+        Header of the file.
     is_indexed
-        Spans may be read in any order, and several at the same time.
+        Whether groups may be read in any order, and concurrently.
     """
 
     name: str
@@ -62,21 +62,21 @@ class AlignedInput(Protocol):
     is_indexed: bool
 
     def at(
-        self, span: LocusGroup, read_filter: ReadFilter, samples_of: SamplesOf
+        self, group: LocusGroup, read_filter: ReadFilter, samples_of: SamplesOf
     ) -> AbstractContextManager[ReadBuffer]:
-        """Give the reads from the first stretch of a span on.
+        """Return a buffer of the reads from the first locus of a group on.
 
-        Reads elsewhere may come too.
+        It may hold other reads too.
 
         Raises
         ------
         InputError
-            The input lacks the contig, has left it behind, or cannot be read.
+            The input lacks the contig, is already past it, or cannot be read.
         """
         ...
 
     def close(self) -> None:
-        """Close what is open."""
+        """Close the input."""
 
 
 def open_aligned(path: str, reading: ReadingOptions) -> AlignedInput:
@@ -85,22 +85,22 @@ def open_aligned(path: str, reading: ReadingOptions) -> AlignedInput:
     Raises
     ------
     InputError
-        It cannot be read, holds no alignments or, if BAM or CRAM in a file, has no index.
+        It cannot be read, holds no alignments or, for a BAM or CRAM file, has no index.
     """
     return IndexedInput(path, reading) if _is_indexed(path) else StreamedInput(path, reading)
 
 
 def _is_indexed(path: str) -> bool:
-    # The first bytes of a pipe would be lost by looking at them.
+    # Reading the first bytes of a pipe would lose them.
     if path == "-" or not Path(path).is_file():
         return False
-    found = open_input(path)
-    found.stream.close()
-    return found.format in _INDEXED
+    opened = open_input(path)
+    opened.stream.close()
+    return opened.format in _INDEXED
 
 
 class IndexedInput:
-    """A BAM or CRAM file, opened anew at each span."""
+    """BAM or CRAM file, opened again for each group."""
 
     is_indexed = True
 
@@ -112,12 +112,12 @@ class IndexedInput:
 
     @contextmanager
     def at(
-        self, span: LocusGroup, read_filter: ReadFilter, samples_of: SamplesOf
+        self, group: LocusGroup, read_filter: ReadFilter, samples_of: SamplesOf
     ) -> Iterator[ReadBuffer]:
         """Open the file; see `AlignedInput`."""
-        contig = _contig_of(self, span.contig)
-        with self._source(span.regions()) as source:
-            yield ReadBuffer(source, self.name, read_filter, samples_of, contig, span.before)
+        contig = _contig_of(self, group.contig)
+        with self._source(group.regions()) as source:
+            yield ReadBuffer(source, self.name, read_filter, samples_of, contig, group.counted)
 
     def _source(self, regions: Sequence[Region]) -> ReadSource:
         return open_reads(
@@ -129,11 +129,11 @@ class IndexedInput:
         )
 
     def close(self) -> None:
-        """Do nothing: the file is closed behind each span."""
+        """Do nothing: the file is closed after each group."""
 
 
 class StreamedInput:
-    """SAM, a pipe or standard input: what has been read does not come again."""
+    """SAM file, pipe or standard input, which is read once."""
 
     is_indexed = False
 
@@ -150,16 +150,16 @@ class StreamedInput:
         self.header = self._source.header
         if self._source.is_fastq:
             self.close()
-            raise InputError(f"{self.name} is FASTQ: its reads have to be aligned first")
+            raise InputError(f"{self.name}: is FASTQ; align its reads first")
 
     def at(
-        self, span: LocusGroup, read_filter: ReadFilter, samples_of: SamplesOf
+        self, group: LocusGroup, read_filter: ReadFilter, samples_of: SamplesOf
     ) -> AbstractContextManager[ReadBuffer]:
-        """Go on in the stream; see `AlignedInput`."""
-        contig = _contig_of(self, span.contig)
+        """Continue the stream; see `AlignedInput`."""
+        contig = _contig_of(self, group.contig)
         if self._reads is None:
             self._reads = ReadBuffer(
-                self._source, self.name, read_filter, samples_of, 0, NO_STRETCHES
+                self._source, self.name, read_filter, samples_of, 0, NO_INTERVALS
             )
         self._reads.move_to(contig)
         return nullcontext(self._reads)
@@ -174,7 +174,7 @@ def _contig_of(file: AlignedInput, contig: str) -> int:
     if number is None:
         hint = contig_hint(contig, file.header.reference_names)
         raise InputError(
-            f"{file.name} has no contig '{contig}', where there are sites{hint}: "
+            f"{file.name}: no contig '{contig}', which has sites{hint}; "
             "give reads aligned to the same reference"
         )
     return number

@@ -1,4 +1,4 @@
-"""Batches of loci taken together: what one worker reads and genotypes at a time."""
+"""Groups of locus batches: the unit that a worker reads and genotypes."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from hapgpu.haplotypes.sites.shift_ranges import LONGEST_SHIFT
 from hapgpu.io.genome.regions import END_OF_CONTIG, Region
 
 _MAX_BATCHES: Final = 4
-"""Opening files at a span costs about as much as reading a tenth of a batch."""
+"""Batches per group: opening the files of a group costs as much as reading a tenth of a batch."""
 _MAX_BYTES: Final = 1 << 24
 
 
 @dataclass(frozen=True, slots=True)
 class LocusIntervals:
-    """Where reads belong to each of k loci: their shift ranges and a margin.
+    """Intervals of k loci, with a margin, in which reads belong to them.
 
     Attributes
     ----------
@@ -33,119 +33,119 @@ class LocusIntervals:
 
     @classmethod
     def around(cls, loci: Loci, margin: int) -> Self:
-        """Widen loci on both sides."""
+        """Return the intervals of loci, widened on both sides."""
         starts = np.maximum(loci.starts - margin, 0)
         return cls(starts, np.maximum(loci.ends + margin, starts + 1))
 
-    def slice(self, start: int, stop: int) -> LocusIntervals:
-        """Those of the loci start to stop."""
-        return LocusIntervals(self.starts[start:stop], self.ends[start:stop])
+    def slice(self, start: int, end: int) -> LocusIntervals:
+        """Return the intervals of the loci start to end."""
+        return LocusIntervals(self.starts[start:end], self.ends[start:end])
 
     @property
-    def reach(self) -> NDArray[np.int64]:
-        """int64[k]: the largest end up to each."""
-        reach: NDArray[np.int64] = np.maximum.accumulate(self.ends)
-        return reach
+    def max_ends(self) -> NDArray[np.int64]:
+        """int64[k]: the largest end up to each interval."""
+        max_ends: NDArray[np.int64] = np.maximum.accumulate(self.ends)
+        return max_ends
 
-    def lows(self, behind: int) -> NDArray[np.int64]:
-        """int64[k + 1]: the smallest start from each on, with those to come, from `behind` on."""
-        starts = np.append(self.starts, behind)
-        lows: NDArray[np.int64] = np.minimum.accumulate(starts[::-1])[::-1]
-        return lows
+    def min_starts(self, next_start: int) -> NDArray[np.int64]:
+        """Return int64[k + 1]: the smallest start from each interval on, and `next_start`."""
+        starts = np.append(self.starts, next_start)
+        min_starts: NDArray[np.int64] = np.minimum.accumulate(starts[::-1])[::-1]
+        return min_starts
 
     def sorted(self) -> LocusIntervals:
-        """Put them into the order of their starts."""
+        """Return the intervals sorted by start."""
         order = np.argsort(self.starts, kind="stable")
         return LocusIntervals(self.starts[order], self.ends[order])
 
     def joined(self, other: LocusIntervals) -> LocusIntervals:
-        """Put others behind these."""
+        """Return these intervals and others, concatenated."""
         return LocusIntervals(
             np.concatenate([self.starts, other.starts]), np.concatenate([self.ends, other.ends])
         )
 
-    def seen_from(self, behind: int) -> LocusIntervals:
-        """Keep those that decide, for what ends behind a position, whether it overlaps any.
+    def relevant_after(self, position: int) -> LocusIntervals:
+        """Return the intervals that decide whether a read that ends after a position overlaps any.
 
-        Of those that start up to there, that is the one that reaches furthest.
+        Of the intervals that start up to the position, only the one with the largest end is kept.
         """
-        kept = self.starts > behind
+        kept = self.starts > position
         kept[np.argmax(np.where(kept, -1, self.ends))] = True
         return LocusIntervals(self.starts[kept], self.ends[kept])
 
 
-NO_STRETCHES: Final = LocusIntervals(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64))
+NO_INTERVALS: Final = LocusIntervals(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64))
 
 
 @dataclass(frozen=True, slots=True)
 class LocusGroup:
-    """Batches of one contig that follow each other, at least one.
+    """Consecutive batches of one contig, at least one.
 
     Attributes
     ----------
     batches
-        With their stretches.
-    before
-        Sorted stretches that tell for every read of this span whether it overlaps one of the
-        contig in a span before, where it was counted.
-    behind
-        No stretch of a later batch starts before this position of the contig.
+        Batches with the intervals of their loci.
+    counted
+        Sorted intervals: a read of this group that overlaps one of them was counted in an earlier
+        group.
+    next_start
+        Smallest start of an interval of a later batch, or less.
     """
 
     batches: list[tuple[LocusBatch, LocusIntervals]]
-    before: LocusIntervals
-    behind: int
+    counted: LocusIntervals
+    next_start: int
 
     @property
     def contig(self) -> str:
-        """Its name."""
+        """Name of the contig."""
         return self.batches[0][0].contig
 
     def regions(self) -> list[Region]:
-        """Return the stretches of all loci."""
+        """Return the intervals of all loci."""
         return [
             Region(self.contig, start, end)
-            for _, stretches in self.batches
-            for start, end in zip(stretches.starts.tolist(), stretches.ends.tolist(), strict=True)
+            for _, intervals in self.batches
+            for start, end in zip(intervals.starts.tolist(), intervals.ends.tolist(), strict=True)
         ]
 
-    def lows(self) -> list[int]:
-        """Return for each batch the smallest start of all stretches behind it."""
-        lows = [self.behind]
-        for _, stretches in self.batches[:0:-1]:
-            lows.append(min(lows[-1], int(stretches.starts.min())))
-        return lows[::-1]
+    def next_starts(self) -> list[int]:
+        """Return for each batch the smallest start of all intervals after it."""
+        starts = [self.next_start]
+        for _, intervals in self.batches[:0:-1]:
+            starts.append(min(starts[-1], int(intervals.starts.min())))
+        return starts[::-1]
 
 
-def spans_of(batches: Iterator[LocusBatch], margin: int) -> Iterator[LocusGroup]:
-    """Take batches together, until the contig changes or they become many or large."""
-    taken: list[tuple[LocusBatch, LocusIntervals]] = []
-    before = NO_STRETCHES
+def locus_groups_of(batches: Iterator[LocusBatch], margin: int) -> Iterator[LocusGroup]:
+    """Group batches until the contig changes or the group is large."""
+    grouped: list[tuple[LocusBatch, LocusIntervals]] = []
+    counted = NO_INTERVALS
     size = 0
     for batch in batches:
-        stretches = LocusIntervals.around(batch.loci, margin)
-        if taken and batch.contig != taken[0][0].contig:
-            yield LocusGroup(taken, before, END_OF_CONTIG)
-            taken, size, before = [], 0, NO_STRETCHES
-        elif len(taken) >= _MAX_BATCHES or size >= _MAX_BYTES:
-            # Sites are sorted; their shift ranges may begin before them.
-            behind = min(int(stretches.starts.min()), _min_start(batch, margin))
-            yield LocusGroup(taken, before, behind)
-            for _, each in taken:
-                before = before.joined(each)
-            taken, size, before = [], 0, before.seen_from(behind).sorted()
-        taken.append((batch, stretches))
+        intervals = LocusIntervals.around(batch.loci, margin)
+        if grouped and batch.contig != grouped[0][0].contig:
+            yield LocusGroup(grouped, counted, END_OF_CONTIG)
+            grouped, size, counted = [], 0, NO_INTERVALS
+        elif len(grouped) >= _MAX_BATCHES or size >= _MAX_BYTES:
+            # Sites are sorted, but their shift ranges may start before them.
+            next_start = min(int(intervals.starts.min()), _min_start(batch, margin))
+            yield LocusGroup(grouped, counted, next_start)
+            for _, others in grouped:
+                counted = counted.joined(others)
+            grouped, size, counted = [], 0, counted.relevant_after(next_start).sorted()
+        grouped.append((batch, intervals))
         size += _bytes_of(batch)
-    if taken:
-        yield LocusGroup(taken, before, END_OF_CONTIG)
+    if grouped:
+        yield LocusGroup(grouped, counted, END_OF_CONTIG)
 
 
 def _min_start(batch: LocusBatch, margin: int) -> int:
-    """Return a position before which no stretch of the batch or a later one starts."""
+    """Return a position before which no interval of this or a later batch starts."""
     return max(int(batch.sites.starts.min()) - LONGEST_SHIFT - margin, 0)
 
 
 def _bytes_of(batch: LocusBatch) -> int:
-    """Return about how much memory the parts of a batch take that may be large."""
+    """Return the approximate size of a batch: its haplotypes and genotypes."""
     texts = sum(len(record.genotypes) for record in batch.sites.records)
     return batch.haplotypes.sequences.data.size + texts

@@ -1,4 +1,4 @@
-"""The reads of one input in the order of their positions, held as long as they are wanted."""
+"""Buffer of the sorted reads of one input, as long as loci need them."""
 
 from __future__ import annotations
 
@@ -18,37 +18,37 @@ from hapgpu.io.alignments.reader import ReadSource
 from hapgpu.io.bam.constants import UNMAPPED
 from hapgpu.io.bam.header import SamHeader
 
-# A place is a contig's number in the header and a position on it, in one number.
-_PLACE_BITS: Final = 32
+# A key is the number of a contig in the header and a position on it, in one integer.
+_POSITION_BITS: Final = 32
 _NO_CONTIG: Final = 2**31 - 1
-_END: Final = _NO_CONTIG << _PLACE_BITS
+_END: Final = _NO_CONTIG << _POSITION_BITS
 _LONGEST_SPAN: Final = 2**31 - 1
 
 SamplesOf = Callable[[ReadBatch], NDArray[np.int32]]
-"""Tells whose each read is."""
+"""Function that returns the sample of each read."""
 
 
 @dataclass(frozen=True, slots=True)
 class BufferedReads:
-    """n reads in the order of their places.
+    """n reads sorted by position.
 
     Attributes
     ----------
     reads
-        As they were read.
+        The reads.
     samples
-        int32[n], whose each is.
+        int32[n], the sample of each read.
     starts, ends
-        int64[n], places of what they are aligned to, half-open; at least one base.
-    reach
-        int64[n], the largest of the ends so far.
+        int64[n], keys of the interval that each read is aligned to, half-open; at least one base.
+    max_ends
+        int64[n], the largest end up to each read.
     """
 
     reads: ReadBatch
     samples: NDArray[np.int32]
     starts: NDArray[np.int64]
     ends: NDArray[np.int64]
-    reach: NDArray[np.int64]
+    max_ends: NDArray[np.int64]
 
     @classmethod
     def of(
@@ -58,56 +58,56 @@ class BufferedReads:
         starts: NDArray[np.int64],
         ends: NDArray[np.int64],
     ) -> Self:
-        """Put columns of sorted reads together."""
+        """Return the columns of sorted reads, with `max_ends`."""
         return cls(reads, samples, starts, ends, np.maximum.accumulate(ends))
 
     def take(self, rows: NDArray[np.int64]) -> BufferedReads:
-        """Gather reads, their numbers ascending."""
+        """Return the reads of ascending rows."""
         return BufferedReads.of(
             self.reads.take(rows), self.samples[rows], self.starts[rows], self.ends[rows]
         )
 
-    def meeting(self, starts: NDArray[np.int64], reach: NDArray[np.int64]) -> BufferedReads:
-        """Take the reads that overlap one of some intervals of places, at least one.
+    def overlapping(self, starts: NDArray[np.int64], max_ends: NDArray[np.int64]) -> BufferedReads:
+        """Return the reads that overlap any of k intervals of keys, k at least 1.
 
         Parameters
         ----------
         starts
             int64[k], ascending.
-        reach
-            int64[k], the largest end of the intervals so far.
+        max_ends
+            int64[k], the largest end up to each interval.
         """
-        first = int(np.searchsorted(self.reach, starts[0], side="right"))
-        last = int(np.searchsorted(self.starts, reach[-1]))
+        first = int(np.searchsorted(self.max_ends, starts[0], side="right"))
+        last = int(np.searchsorted(self.starts, max_ends[-1]))
         rows = np.arange(first, max(last, first))
-        return self.take(rows[_meet(starts, reach, self.starts[rows], self.ends[rows])])
+        return self.take(rows[_overlap_any(starts, max_ends, self.starts[rows], self.ends[rows])])
 
-    def behind(self, place: int) -> BufferedReads | None:
-        """Leave out reads that end before a place, unless most do not; None if all do."""
-        if self.reach[-1] <= place:
+    def ending_after(self, key: int) -> BufferedReads | None:
+        """Return the reads that end after a key, or all if these are most; None if none does."""
+        if self.max_ends[-1] <= key:
             return None
-        wanted = self.ends > place
-        is_sparse = 2 * np.count_nonzero(wanted) < wanted.size
-        return self.take(np.flatnonzero(wanted)) if is_sparse else self
+        is_needed = self.ends > key
+        is_sparse = 2 * np.count_nonzero(is_needed) < is_needed.size
+        return self.take(np.flatnonzero(is_needed)) if is_sparse else self
 
 
 class ReadBuffer:
-    """Reads of one contig after the other, read as far as they are asked for.
+    """Buffer of reads, contig by contig, read as far as requested.
 
     Parameters
     ----------
     source
-        Open, at its first read.
+        Open source, at its first read.
     name
-        Of the input, for messages.
+        Name of the input, for messages.
     read_filter
-        Tells which reads are kept.
+        Filter of the reads.
     samples_of
-        Tells whose they are.
+        Function that returns the sample of each read.
     contig
-        The first that is wanted, by its number in the header.
+        Number of the first contig needed, in the header.
     counted
-        Sorted stretches of this contig: reads that overlap one were counted already.
+        Sorted intervals of this contig: reads that overlap one were counted before.
     """
 
     def __init__(
@@ -124,49 +124,49 @@ class ReadBuffer:
         self._name = name
         self._filter = read_filter
         self._samples_of = samples_of
-        self._counted_starts = _place(contig, 0) + counted.starts
-        self._counted_reach = _place(contig, 0) + counted.reach
+        self._counted_starts = _key(contig, 0) + counted.starts
+        self._counted_max_ends = _key(contig, 0) + counted.max_ends
         self._contig = contig
-        self._wanted = _place(contig, 0)
+        self._needed_from = _key(contig, 0)
         self._last = 0
-        self._held: list[BufferedReads] = []
+        self._buffered: list[BufferedReads] = []
 
     @property
     def frontier(self) -> int:
-        """A position on the contig: all reads that start before it have been read."""
-        return self._last - _place(self._contig, 0)
+        """Position on the contig: all reads that start before it have been read."""
+        return self._last - _key(self._contig, 0)
 
     @property
     def bases(self) -> int:
-        """How many bases the reads have that are held."""
-        return sum(held.reads.bases.data.size for held in self._held)
+        """Number of bases of the buffered reads."""
+        return sum(part.reads.bases.data.size for part in self._buffered)
 
     def move_to(self, contig: int) -> None:
-        """Turn to a contig, by its number in the header, and forget those before it.
+        """Move to a contig, by its number in the header, and drop the reads before it.
 
         Raises
         ------
         InputError
-            The contig lies behind.
+            The contig is before the current one.
         """
         if contig < self._contig:
             names = self._header.reference_names
             raise InputError(
-                f"{self._name} is read once, from end to end, but sites of {names[contig]} come "
-                f"behind those of {names[self._contig]}: sort the sites by the contigs of its "
-                "header, or give the reads as an indexed BAM file"
+                f"{self._name}: a stream, but sites of {names[contig]} come after sites of "
+                f"{names[self._contig]}; sort the sites by the contigs of its header, or give the "
+                "reads as an indexed BAM file"
             )
         self._contig = contig
-        self.forget(0)
+        self.drop_before(0)
 
-    def forget(self, position: int) -> None:
-        """Give up reads that end before a position of the contig."""
-        self._wanted = max(self._wanted, _place(self._contig, position))
-        held = (part.behind(self._wanted) for part in self._held)
-        self._held = [part for part in held if part is not None]
+    def drop_before(self, position: int) -> None:
+        """Drop reads that end before a position of the contig."""
+        self._needed_from = max(self._needed_from, _key(self._contig, position))
+        parts = (part.ending_after(self._needed_from) for part in self._buffered)
+        self._buffered = [part for part in parts if part is not None]
 
     def read_on(self) -> None:
-        """Read the next batch; at the end, the frontier moves behind all contigs.
+        """Read the next batch; at the end of the input, the frontier moves after all contigs.
 
         Raises
         ------
@@ -177,75 +177,75 @@ class ReadBuffer:
         if reads is None:
             self._last = _END
             return
-        starts = _places_of(reads)
+        starts = _keys_of(reads)
         self._check_order(reads, starts)
         self._last = int(starts[-1])
         ends = starts + _lengths_of(reads)
-        is_new = ~_meet(self._counted_starts, self._counted_reach, starts, ends)
-        kept = self._filter.keeps(reads, is_new) & (ends > self._wanted)
+        is_new = ~_overlap_any(self._counted_starts, self._counted_max_ends, starts, ends)
+        kept = self._filter.keeps(reads, is_new) & (ends > self._needed_from)
         if kept.any():
             reads = reads.take(kept)
             samples = self._samples_of(reads)
-            self._held.append(BufferedReads.of(reads, samples, starts[kept], ends[kept]))
+            self._buffered.append(BufferedReads.of(reads, samples, starts[kept], ends[kept]))
 
-    def at(self, starts: NDArray[np.int64], reach: NDArray[np.int64]) -> list[BufferedReads]:
-        """Return the reads that overlap one of some intervals of the contig, at least one.
+    def at(self, starts: NDArray[np.int64], max_ends: NDArray[np.int64]) -> list[BufferedReads]:
+        """Return the reads that overlap any of k intervals of the contig, k at least 1.
 
         Parameters
         ----------
         starts
             int64[k], ascending.
-        reach
-            int64[k], the largest end of the intervals so far.
+        max_ends
+            int64[k], the largest end up to each interval.
         """
-        base = _place(self._contig, 0)
-        met = (held.meeting(base + starts, base + reach) for held in self._held)
-        return [held for held in met if held.starts.size]
+        base = _key(self._contig, 0)
+        found = (part.overlapping(base + starts, base + max_ends) for part in self._buffered)
+        return [part for part in found if part.starts.size]
 
     def _check_order(self, reads: ReadBatch, starts: NDArray[np.int64]) -> None:
         before = np.concatenate([[self._last], starts[:-1]])
-        back = np.flatnonzero(starts < before)
-        if back.size:
-            row = int(back[0])
+        unsorted_rows = np.flatnonzero(starts < before)
+        if unsorted_rows.size:
+            row = int(unsorted_rows[0])
             name = reads.names[row].tobytes().decode("utf-8", "replace")
             raise InputError(
-                f"{self._name} is not sorted by position: the read {name} at "
-                f"{self._text(int(starts[row]))} comes behind one at "
+                f"{self._name}: not sorted by position: read '{name}' at "
+                f"{self._text(int(starts[row]))} comes after a read at "
                 f"{self._text(int(before[row]))}; run: samtools sort"
             )
 
-    def _text(self, place: int) -> str:
-        contig, position = divmod(place, 1 << _PLACE_BITS)
+    def _text(self, key: int) -> str:
+        contig, position = divmod(key, 1 << _POSITION_BITS)
         if contig == _NO_CONTIG:
             return "no position"
         return f"{self._header.reference_names[contig]}:{position + 1}"
 
 
-def _meet(
+def _overlap_any(
     starts: NDArray[np.int64],
-    reach: NDArray[np.int64],
+    max_ends: NDArray[np.int64],
     read_starts: NDArray[np.int64],
     read_ends: NDArray[np.int64],
 ) -> NDArray[np.bool_]:
-    """bool[n]: which reads overlap one of the intervals of `BufferedReads.meeting`, or of none."""
-    # Of the intervals that begin before a read ends, the one that reaches furthest decides.
-    begun = np.searchsorted(starts, read_ends)
-    met: NDArray[np.bool_] = np.append(-1, reach)[begun] > read_starts
-    return met
+    """Return bool[n]: which reads overlap any of k intervals, k at least 0, starts ascending."""
+    # Of the intervals that start before a read ends, the largest end decides.
+    started = np.searchsorted(starts, read_ends)
+    overlap: NDArray[np.bool_] = np.append(-1, max_ends)[started] > read_starts
+    return overlap
 
 
 def _lengths_of(reads: ReadBatch) -> NDArray[np.int64]:
-    """int64[n]: how much of the reference reads take, at least a base; a base if unmapped."""
+    """Return int64[n]: the reference length of each read, at least 1; 1 for unmapped reads."""
     lengths = np.clip(reference_lengths(reads.cigars), 1, _LONGEST_SPAN)
     return np.where(reads.has_flags(UNMAPPED, 0), 1, lengths)
 
 
-def _place(contig: int, position: int) -> int:
-    return (contig << _PLACE_BITS) + position
+def _key(contig: int, position: int) -> int:
+    return (contig << _POSITION_BITS) + position
 
 
-def _places_of(reads: ReadBatch) -> NDArray[np.int64]:
-    """int64[n]: the places of reads; those without a contig stand behind all others."""
+def _keys_of(reads: ReadBatch) -> NDArray[np.int64]:
+    """Return int64[n]: the keys of reads; reads without a contig come after all others."""
     contigs = reads.reference_ids.astype(np.int64)
-    places = (contigs << _PLACE_BITS) + np.maximum(reads.positions, 0)
-    return np.where(contigs < 0, _END, places)
+    keys = (contigs << _POSITION_BITS) + np.maximum(reads.positions, 0)
+    return np.where(contigs < 0, _END, keys)

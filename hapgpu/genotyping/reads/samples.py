@@ -1,4 +1,4 @@
-"""Whose reads are whose: the samples of the read groups of several files."""
+"""Samples of reads: the read groups of several files."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class SampleTable:
     Attributes
     ----------
     names
-        In the order of the files and of their @RG lines.
+        Names of the samples, in the order of the files and of their @RG lines.
     files
         The read groups of each file.
     """
@@ -43,15 +43,15 @@ class SampleTable:
 
     @classmethod
     def of(cls, headers: Sequence[SamHeader], names: Sequence[str]) -> SampleTable:
-        """Collect the samples (SM) that the @RG lines of files name.
+        """Collect the samples (SM) of the @RG lines of files.
 
-        A file without any is one sample, which has its name without folder and extension; standard
-        input is `sample`.
+        A file without any is one sample, named after the file without directory and extension;
+        standard input is `sample`.
 
         Parameters
         ----------
         headers, names
-            Of the files; `-` is standard input.
+            Headers and names of the files; `-` is standard input.
 
         Raises
         ------
@@ -70,8 +70,8 @@ class SampleTable:
         for name, found, own in zip(names, groups, samples, strict=True):
             if not any(found.values()) and files_with[own[0]] > 1:
                 raise InputError(
-                    f"{name} names no sample, and another file has sample '{own[0]}' too: give it"
-                    " a read group with a sample (samtools addreplacerg)"
+                    f"{name}: no sample in its header, and another file has sample '{own[0]}' too;"
+                    " give it a read group with a sample (run: samtools addreplacerg)"
                 )
             files.append(ReadGroups.of(name, found, own, numbers))
         return cls(tuple(numbers), tuple(files))
@@ -79,20 +79,20 @@ class SampleTable:
     def samples_of(self, file: int, reads: ReadBatch) -> NDArray[np.int32]:
         """Return the sample of each read, int32[n], by its tag RG.
 
-        Reads without the tag are of the sample of their file if it has only one.
+        Reads without the tag belong to the sample of their file, if it has only one.
 
         Parameters
         ----------
         file
-            The place of the file that the reads are of.
+            Number of the file of the reads.
         reads
             Reads with well-formed tags.
 
         Raises
         ------
         InputError
-            The file has several samples and a read is without a read group; or a read is of a
-            group that the header lacks, or that has no sample while others have.
+            The file has several samples and a read has no read group; or the header lacks the read
+            group of a read; or that group has no sample, but others have.
         """
         return self.files[file].samples_of(reads)
 
@@ -104,75 +104,76 @@ class ReadGroups:
     Attributes
     ----------
     name
-        Of the file, for errors.
+        Name of the file, for errors.
     identifiers
-        uint8 text, g rows, ascending; none where the header names no sample: tags do not matter.
+        uint8 text, g rows, ascending; none if the header has no sample: tags are then ignored.
     samples
-        int32[g], numbers of samples; negative where a group has none.
-    lone
-        The sample of the file; negative where it has several.
+        int32[g], numbers of samples; negative for a group without a sample.
+    only_sample
+        The sample of the file; negative if it has several.
     """
 
     name: str
     identifiers: Ragged
     samples: NDArray[np.int32]
-    lone: int
+    only_sample: int
 
     @classmethod
     def of(
         cls, name: str, groups: Mapping[str, str], own: Sequence[str], numbers: Mapping[str, int]
     ) -> ReadGroups:
-        """Look up the numbers of the samples of read groups; `own` are those of the file."""
+        """Look up the sample numbers of read groups; `own` are the samples of the file."""
         known = groups if any(groups.values()) else {}
         by_bytes = sorted((group.encode("utf-8", "surrogateescape"), group) for group in known)
         samples = [numbers.get(known[group], _NO_SAMPLE) for _, group in by_bytes]
-        lone = numbers[own[0]] if len(own) == 1 else _NO_GROUP
+        only_sample = numbers[own[0]] if len(own) == 1 else _NO_GROUP
         table = np.array(samples, dtype=np.int32)
-        return cls(name, Ragged.from_sequences(text for text, _ in by_bytes), table, lone)
+        return cls(name, Ragged.from_sequences(text for text, _ in by_bytes), table, only_sample)
 
     def samples_of(self, reads: ReadBatch) -> NDArray[np.int32]:
-        """As in `SampleTable`, for reads of this file."""
-        samples = np.full(len(reads), self.lone, dtype=np.int32)
+        """Return the sample of each read of this file, as in `SampleTable`."""
+        samples = np.full(len(reads), self.only_sample, dtype=np.int32)
         if len(self.identifiers):
             identifiers, groups = view_of(self.identifiers), read_only(self.samples)
-            row = _look_up(view_of(reads.tags), identifiers, groups, self.lone, samples)
+            row = _look_up(view_of(reads.tags), identifiers, groups, self.only_sample, samples)
             if row >= 0:
-                raise self._fault(reads, row, samples[row])
+                raise self._error(reads, row, samples[row])
         return samples
 
-    def _fault(self, reads: ReadBatch, row: int, number: int) -> InputError:
+    def _error(self, reads: ReadBatch, row: int, number: int) -> InputError:
         read = f"{self.name}: read '{_shown(reads.names[row])}'"
         if number == _NO_GROUP:
             return InputError(
-                f"{read} has no read group (RG), and the header names several samples: give it one"
-                " (samtools addreplacerg -m orphan_only)"
+                f"{read}: no read group (RG), and the header has several samples; give it one"
+                " (run: samtools addreplacerg -m orphan_only)"
             )
-        begin, end = reads.tags.offsets[row : row + 2]
+        start, end = reads.tags.offsets[row : row + 2]
         tags = read_only(reads.tags.data)
-        at = find_field(tags, begin, end, _READ_GROUP)
+        at = find_field(tags, start, end, _READ_GROUP)
         group = _shown(tags[at + HEAD_BYTES : at + field_bytes(tags, at, end) - 1])
-        lack = "names no sample (SM)" if number == _NO_SAMPLE else "is not in the header"
+        problem = "has no sample (SM)" if number == _NO_SAMPLE else "is not in the header"
         return InputError(
-            f"{read} is of read group '{group}', whose @RG line {lack}: mend it (samtools reheader)"
+            f"{read}: the @RG line of its read group '{group}' {problem};"
+            " fix it (run: samtools reheader)"
         )
 
 
 def _groups_of(header: SamHeader, name: str) -> dict[str, str]:
-    """Return the sample of each read group of a header; empty where it has none."""
+    """Return the sample of each read group of a header; empty for a group without a sample."""
     groups: dict[str, str] = {}
     for fields in _group_lines(header):
         identifier, sample = fields.get("ID", ""), fields.get("SM", "")
         if not identifier:
-            raise InputError(f"{name}: an @RG line has no ID: mend it (samtools reheader)")
+            raise InputError(f"{name}: an @RG line has no ID; fix it (run: samtools reheader)")
         if sample.isspace():
             raise InputError(
                 f"{name}: the sample (SM) of read group '{identifier}' is blank, which VCF does not"
-                " allow: name it (samtools reheader)"
+                " allow; name it (run: samtools reheader)"
             )
         if groups.setdefault(identifier, sample) != sample:
             raise InputError(
-                f"{name}: read group '{identifier}' has two @RG lines with different samples (SM):"
-                " remove one (samtools reheader)"
+                f"{name}: read group '{identifier}' has two @RG lines with different samples (SM);"
+                " remove one (run: samtools reheader)"
             )
     return groups
 
@@ -182,7 +183,7 @@ def _group_lines(header: SamHeader) -> Iterable[dict[str, str]]:
 
 
 def _sample_named_after(name: str) -> str:
-    """Return the name of a file without folder and extension; `sample` where that is nothing."""
+    """Return the name of a file without directory and extension; `sample` if that is empty."""
     stem = "" if name == "-" else PurePath(PurePath(name).name.removesuffix(".gz")).stem
     return " ".join(stem.split()) or "sample"  # a tab would end a column of VCF
 
@@ -196,17 +197,17 @@ def _look_up(
     tags: RaggedView,
     identifiers: RaggedView,
     group_samples: NDArray[np.int32],
-    lone: int,
+    only_sample: int,
     samples: NDArray[np.int32],
 ) -> int:
-    """Fill in the samples; stop at a read without one and return its row, else -1."""
+    """Set the sample of each read; stop at a read without one and return its row, else -1."""
     data, offsets = tags.data, tags.offsets
     texts, text_offsets = identifiers.data, identifiers.offsets
     for row in range(samples.size):
         end = offsets[row + 1]
         at = find_field(data, offsets[row], end, _READ_GROUP)
         if at < 0:
-            samples[row] = lone
+            samples[row] = only_sample
         else:
             group: Integer = -1
             if data[at + 2] == _TEXT:
@@ -221,22 +222,22 @@ def _look_up(
 @njit_inlined
 def _find_text(
     data: NDArray[np.uint8],
-    begin: Integer,
+    start: Integer,
     length: Integer,
     texts: NDArray[np.uint8],
     offsets: NDArray[np.int64],
 ) -> Integer:
-    """Return the row of ascending texts that is `length` bytes of the data; -1 if none is."""
+    """Return the row of ascending texts that equals `length` bytes of the data; -1 for none."""
     low, high = np.int64(0), np.int64(offsets.size - 1)
     while low < high:
         middle = (low + high) >> 1
         text, text_length = offsets[middle], offsets[middle + 1] - offsets[middle]
         same = np.int64(0)
-        while same < min(length, text_length) and data[begin + same] == texts[text + same]:
+        while same < min(length, text_length) and data[start + same] == texts[text + same]:
             same += 1
         if same == length == text_length:
             return middle
-        if same < length and (same == text_length or data[begin + same] > texts[text + same]):
+        if same < length and (same == text_length or data[start + same] > texts[text + same]):
             low = middle + 1
         else:
             high = middle

@@ -1,1 +1,1 @@
-"""Alleles combined to candidate haplotypes, phased or not, and their FASTA."""
+"""Combinations of alleles to candidate haplotypes, phased or not, and their FASTA."""

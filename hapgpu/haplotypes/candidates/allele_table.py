@@ -1,4 +1,4 @@
-"""Which allele of each site of its locus a haplotype carries."""
+"""Allele of each haplotype at each site of its locus."""
 
 from __future__ import annotations
 
@@ -16,28 +16,29 @@ _MAX_ALLELES = 2**15
 
 
 def allele_table(sites: Sites, loci: Loci, haplotypes: Haplotypes) -> Ragged:
-    """Tell alleles of haplotypes by their numbers in a VCF: 0 for REF, 1 for the first ALT.
+    """Return the alleles of haplotypes by their numbers in the VCF: 0 for REF, 1 for the first ALT.
 
-    A haplotype that carries nothing at a site, but at another one a deletion that takes the
-    position of the site (its first base of REF), carries the `*` allele of the site if it has one.
-    The bases that a deletion takes are those of its trimmed REF behind as many as its trimmed ALT
-    has: never the anchor base that it shares with REF.
+    A haplotype that carries no allele of a site, but a deletion of another site that removes the
+    position of the site (the first base of its REF), carries the `*` allele of the site, if it has
+    one. A deletion removes the bases of its trimmed REF after the first len(trimmed ALT): never the
+    anchor base, which is trimmed.
 
     Returns
     -------
-    int16 rows, one per haplotype, a value for each site of its locus.
+    Ragged
+        int16, a row per haplotype: a value for each site of its locus.
 
     Raises
     ------
     InputError
-        A site has more alleles than int16 can number.
+        A site has more alleles than int16 holds.
     """
     counts = np.diff(sites.allele_offsets)
     if counts.max(initial=0) > _MAX_ALLELES:
         record = sites.records[int(counts.argmax())]
         message = (
-            f"{record.contig}:{record.start + 1} has {counts.max()} alleles, more than the "
-            f"{_MAX_ALLELES} that can be told apart; leave out some"
+            f"{record.contig}:{record.start + 1}: {counts.max()} alleles, more than "
+            f"{_MAX_ALLELES}; leave some out"
         )
         raise InputError(message)
     lengths = np.repeat(np.diff(loci.site_offsets), np.diff(haplotypes.offsets))
@@ -51,18 +52,18 @@ def allele_table(sites: Sites, loci: Loci, haplotypes: Haplotypes) -> Ragged:
         read_only(sites.starts),
         read_only(sites.allele_offsets),
         sites.allele_sites,
-        _spanned(sites),
+        _spanned_numbers(sites),
         trimmed_alleles_of(sites),
     )
     return table
 
 
-def _spanned(sites: Sites) -> NDArray[np.int16]:
-    """int16[s]: the number of the first `*` allele of each site, 0 for none."""
+def _spanned_numbers(sites: Sites) -> NDArray[np.int16]:
+    """Return int16[s]: the number of the first `*` allele of each site, 0 for none."""
     numbers = np.zeros(len(sites), dtype=np.int16)
     rows = np.flatnonzero(sites.kinds == AlleleKind.SPANNED)[::-1]
-    of_row = sites.allele_sites[rows]
-    numbers[of_row] = rows - sites.allele_offsets[of_row]
+    sites_of_rows = sites.allele_sites[rows]
+    numbers[sites_of_rows] = rows - sites.allele_offsets[sites_of_rows]
     return numbers
 
 
@@ -77,22 +78,22 @@ def _fill(  # noqa: PLR0913, PLR0917  (compiled code takes no keywords)
     allele_offsets: NDArray[np.int64],
     allele_sites: NDArray[np.int64],
     spanned: NDArray[np.int16],
-    edits: TrimmedAlleles,
+    trimmed: TrimmedAlleles,
 ) -> None:
-    """Mark what deletions take, then write over it what stands at the sites themselves."""
+    """Write `*` for sites removed by deletions, then the alleles of the sites themselves."""
     for locus in range(site_offsets.size - 1):
         first, last = site_offsets[locus], site_offsets[locus + 1]
         for haplotype in range(haplotype_offsets[locus], haplotype_offsets[locus + 1]):
-            begin = offsets[haplotype] - first
+            row_start = offsets[haplotype] - first
             carried_rows = range(carried.offsets[haplotype], carried.offsets[haplotype + 1])
             for k in carried_rows:
                 row = carried.data[k]
-                start = edits.starts[row] + edits.text_ends[row] - edits.text_begins[row]
-                end = edits.ends[row]
+                start = trimmed.starts[row] + trimmed.text_ends[row] - trimmed.text_starts[row]
+                end = trimmed.ends[row]
                 for site in range(first, last if start < end else first):
                     if start <= site_starts[site] < end:
-                        table[begin + site] = spanned[site]
+                        table[row_start + site] = spanned[site]
             for k in carried_rows:
                 row = carried.data[k]
                 site = allele_sites[row]
-                table[begin + site] = row - allele_offsets[site]
+                table[row_start + site] = row - allele_offsets[site]

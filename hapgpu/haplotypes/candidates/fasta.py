@@ -1,4 +1,4 @@
-"""Haplotypes of loci as FASTA that binds them to their loci."""
+"""FASTA of haplotypes, with their loci in the header lines."""
 
 from __future__ import annotations
 
@@ -11,20 +11,19 @@ from hapgpu.io.genome.regions import Region
 
 
 class HaplotypeText:
-    """Writes the haplotypes of one batch after the other, each under a name of its own.
+    """FASTA of the haplotypes of consecutive batches, each with a unique name.
 
-    A header such as `>chr20_10001337_2 chr20:10001337-10001536 10001436:A>AAGGCT` tells the name
-    (contig, first position, number among the haplotypes that begin there), what of the reference
-    the haplotype stands for, and the alleles that it has in place of REF; of alleles that come to
-    the same, all.
+    A header such as `>chr20_10001337_2 chr20:10001337-10001536 10001436:A>AAGGCT` holds the name
+    (contig, first position, number among the haplotypes that start there), the reference interval
+    that the haplotype replaces, and its ALT alleles; of equivalent alleles, all.
 
     Parameters
     ----------
     flank
         Bases of the reference on either side of loci.
     count
-        Told how many `haplotypes` were written, and of how many loci none, because none there
-        differs from the reference (`loci_without_alternatives`).
+        Called with the numbers of `haplotypes` written and of `loci_without_alternatives`: loci
+        without a haplotype that differs from the reference, of which none is written.
     """
 
     def __init__(self, flank: int, count: Callable[[str, int], None]) -> None:
@@ -35,7 +34,7 @@ class HaplotypeText:
         self._sequences: dict[Region, set[bytes]] = {}
 
     def of(self, batch: LocusBatch) -> bytes:
-        """Return the records of a batch."""
+        """Return the FASTA records of a batch."""
         self._forget(batch)
         haplotypes = batch.haplotypes
         records: list[bytes] = []
@@ -53,16 +52,16 @@ class HaplotypeText:
         return b"".join(records)
 
     def _forget(self, batch: LocusBatch) -> None:
-        """Drop what can begin or stand where no locus from here on does."""
+        """Drop numbers and sequences that no locus of this or a later batch can share."""
         if batch.contig != self._contig:
             self._contig = batch.contig
             self._numbers, self._sequences = {}, {}
-        least = int(batch.sites.starts[0]) - self._around
-        self._numbers = {start: n for start, n in self._numbers.items() if start >= least}
-        self._sequences = {at: rows for at, rows in self._sequences.items() if at.start >= least}
+        first = int(batch.sites.starts[0]) - self._around
+        self._numbers = {start: n for start, n in self._numbers.items() if start >= first}
+        self._sequences = {at: rows for at, rows in self._sequences.items() if at.start >= first}
 
     def _records(self, batch: LocusBatch, region: Region, first: int, last: int) -> Iterator[bytes]:
-        """Yield the records of a locus; loci that show the same bases share what they have."""
+        """Yield the records of a locus, each sequence of a region once."""
         written = self._sequences.setdefault(region, set())
         for row in range(first, last):
             sequence = batch.haplotypes.sequences[row].tobytes()
@@ -77,7 +76,7 @@ class HaplotypeText:
 
 
 def _allele(sites: Sites, row: int) -> str:
-    """Return what an allele changes, as its record tells it."""
+    """Return an allele as POS:REF>ALT of its record."""
     site = int(sites.allele_offsets.searchsorted(row, side="right")) - 1
     record = sites.records[site]
     alternative = record.alternatives[row - int(sites.allele_offsets[site]) - 1]

@@ -1,4 +1,4 @@
-"""The candidate haplotypes of loci: what the combinations of alleles read."""
+"""Candidate haplotypes of loci: the distinct sequences of their combinations of alleles."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hapgpu.arrays.ragged import Ragged
 from hapgpu.arrays.ragged_view import RaggedView, read_only, with_room
 from hapgpu.haplotypes.batches import Haplotypes, Loci, PhaseGroups, ReferenceSlice, Sites
 from hapgpu.haplotypes.candidates.combinations import combinations_of
-from hapgpu.haplotypes.candidates.sequences import Sequences, Windows, sequences_of
+from hapgpu.haplotypes.candidates.sequences import HaplotypeSpans, Sequences, sequences_of
 from hapgpu.haplotypes.sites.trimmed_alleles import trimmed_alleles_of
 from hapgpu.runtime.jit import njit
 
@@ -24,74 +24,74 @@ def haplotypes_of(  # noqa: PLR0917  (arrays of one stage)
     max_combinations: int,
     masked: NDArray[np.int64],
 ) -> Haplotypes:
-    """Write out the haplotypes of each locus.
+    """Return the candidate haplotypes of each locus.
 
-    They are those of its carriers' combinations (`combinations_of`), in that order, but for the one
-    without any change, which is first where it is among them. Combinations that read the same are
-    one haplotype. It carries what those of them with the fewest changed bases carry, all together;
-    of two alleles of one site, the first.
+    They are the sequences of its combinations (`combinations_of`), in their order, except that the
+    combination without any change comes first, if it is one of them. Combinations with the same
+    sequence are one haplotype. It carries the alleles of all of them that have the fewest changed
+    bases; of two alleles of one site, the first.
 
     Parameters
     ----------
     sites, loci, phase_groups
-        Of one contig.
+        Arrays of one contig.
     reference
-        Bases around them: `flank` on either side of every locus where the contig has as many.
+        Bases around the sites: `flank` on either side of each locus, as far as the contig has them.
     flank
-        Bases on either side of a locus that its haplotypes show.
+        Bases of the reference on either side of a locus in its haplotypes.
     max_combinations
-        Of each carrier that are kept, unless those with a single change are more.
+        Combinations kept per set of groups, at most, except those with a single change.
     masked
-        int64, ascending positions that read N in the flanks, but not in a flank of which they are
-        more than half: N fits everything, and such a flank would hold no read in its place.
+        int64, ascending positions that become N in the flanks, except in a flank of which they are
+        more than half: N matches every base, and such a flank would not hold a read in place.
 
     Raises
     ------
     ValueError
-        A locus reaches beyond the slice, or a site beyond its locus.
+        A locus extends outside the slice, or a site outside its locus.
     """
     _check(sites, loci, phase_groups, reference)
-    edits = trimmed_alleles_of(sites)
-    combinations = combinations_of(phase_groups, len(loci), edits, max_combinations)
+    trimmed = trimmed_alleles_of(sites)
+    combinations = combinations_of(phase_groups, len(loci), trimmed, max_combinations)
     starts = np.maximum(loci.starts - flank, reference.start)
     ends = np.minimum(loci.ends + flank, reference.end)
-    written = sequences_of(
+    distinct = sequences_of(
         combinations,
-        edits,
-        Windows(starts, ends, read_only(loci.starts), read_only(loci.ends)),
+        trimmed,
+        HaplotypeSpans(starts, ends, read_only(loci.starts), read_only(loci.ends)),
         read_only(reference.bases),
         reference.start,
         read_only(masked),
     )
-    carried = _carried(combinations.alleles, written, sites.allele_sites)
-    sequences = Ragged(written.sequences.data, written.sequences.offsets)
-    return Haplotypes(starts, ends, written.offsets, sequences, Ragged(*carried))
+    carried = _carried(combinations.alleles, distinct, sites.allele_sites)
+    sequences = Ragged(distinct.sequences.data, distinct.sequences.offsets)
+    return Haplotypes(starts, ends, distinct.offsets, sequences, Ragged(*carried))
 
 
 def _check(sites: Sites, loci: Loci, phase_groups: PhaseGroups, reference: ReferenceSlice) -> None:
-    """Refuse what would lead compiled code out of its arrays."""
-    of_site = np.repeat(np.arange(len(loci)), np.diff(loci.site_offsets))
+    """Raise where compiled code would read or write outside its arrays."""
+    site_loci = np.repeat(np.arange(len(loci)), np.diff(loci.site_offsets))
     groups = phase_groups.group_offsets[phase_groups.loci.size]
-    of_row = np.repeat(phase_groups.loci, _spans(phase_groups))
-    site_of_row = sites.allele_sites[phase_groups.options.data]
+    row_loci = np.repeat(phase_groups.loci, _row_counts(phase_groups))
+    row_sites = sites.allele_sites[phase_groups.options.data]
     is_sound = (
-        of_site.size == len(sites)
+        site_loci.size == len(sites)
         and phase_groups.option_offsets.size == groups + 1
         and phase_groups.option_offsets[-1] == len(phase_groups.options)
         and bool(np.all(np.diff(phase_groups.loci) >= 0))
-        and bool(np.all(of_site[site_of_row] == of_row))
-        and bool(np.all(loci.starts[of_site] <= sites.starts))
-        and bool(np.all(loci.ends[of_site] >= sites.ends))
+        and bool(np.all(site_loci[row_sites] == row_loci))
+        and bool(np.all(loci.starts[site_loci] <= sites.starts))
+        and bool(np.all(loci.ends[site_loci] >= sites.ends))
         and bool(np.all(loci.starts >= reference.start))
         and bool(np.all(loci.ends <= reference.end))
     )
     if not is_sound:
-        message = "sites, loci, phase_groups and reference do not belong together"
+        message = "sites, loci, phase_groups and reference do not fit each other"
         raise ValueError(message)
 
 
-def _spans(phase_groups: PhaseGroups) -> NDArray[np.int64]:
-    """int64[c]: the number of rows of alleles among the options of each carrier."""
+def _row_counts(phase_groups: PhaseGroups) -> NDArray[np.int64]:
+    """Return int64[c]: the number of allele rows in the options of each set of groups."""
     bounds: NDArray[np.int64] = phase_groups.options.offsets[
         phase_groups.option_offsets[phase_groups.group_offsets]
     ]
@@ -100,22 +100,22 @@ def _spans(phase_groups: PhaseGroups) -> NDArray[np.int64]:
 
 @njit
 def _carried(
-    alleles: RaggedView, written: Sequences, allele_sites: NDArray[np.int64]
+    alleles: RaggedView, distinct: Sequences, allele_sites: NDArray[np.int64]
 ) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
-    """Put together what the best combinations of each haplotype carry, as the parts of a Ragged."""
-    haplotypes = written.sequences.offsets.size - 1
+    """Return the alleles of the best combinations of each haplotype, as data and offsets."""
+    haplotypes = distinct.sequences.offsets.size - 1
     offsets = np.zeros(haplotypes + 1, np.int64)
     data, rows = np.empty(haplotypes, np.int32), np.empty(allele_sites.size, np.int32)
     for haplotype in range(haplotypes):
-        count, source = 0, written.sources[haplotype]
+        count, source = 0, distinct.sources[haplotype]
         while source >= 0:
             for k in range(alleles.offsets[source], alleles.offsets[source + 1]):
                 count = _insert(rows, count, alleles.data[k])
-            source = written.earlier[source]
-        begin = end = offsets[haplotype]
-        data = with_room(data, begin + count)
+            source = distinct.earlier[source]
+        start = end = offsets[haplotype]
+        data = with_room(data, start + count)
         for k in range(count):
-            if end == begin or allele_sites[rows[k]] != allele_sites[data[end - 1]]:
+            if end == start or allele_sites[rows[k]] != allele_sites[data[end - 1]]:
                 data[end] = rows[k]
                 end += 1
         offsets[haplotype + 1] = end
@@ -124,13 +124,13 @@ def _carried(
 
 @njit
 def _insert(rows: NDArray[np.int32], count: int, row: Integer) -> int:
-    """Insert a row into ascending ones unless it is among them; their number then."""
-    place = count
-    while place > 0 and rows[place - 1] > row:
-        place -= 1
-    if place > 0 and rows[place - 1] == row:
+    """Insert a row into ascending rows unless it is one of them; return their new number."""
+    at = count
+    while at > 0 and rows[at - 1] > row:
+        at -= 1
+    if at > 0 and rows[at - 1] == row:
         return count
-    for k in range(count, place, -1):
+    for k in range(count, at, -1):
         rows[k] = rows[k - 1]
-    rows[place] = row
+    rows[at] = row
     return count + 1

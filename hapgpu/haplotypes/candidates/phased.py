@@ -1,4 +1,4 @@
-"""Which alleles stand together on the haplotypes of samples, as their genotypes tell."""
+"""Groups of alleles that combine on haplotypes, from the genotypes of samples."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from hapgpu.haplotypes.sites.sample_genotypes import Genotype
 from hapgpu.haplotypes.sites.trimmed_alleles import trimmed_alleles_of
 
 Option: TypeAlias = tuple[int, ...]
-"""Rows of `Sites.alleles` that stand together, ascending."""
+"""Rows of `Sites.alleles` on one haplotype, ascending."""
 
 Group: TypeAlias = tuple[Option, ...]
 
@@ -24,25 +24,27 @@ Group: TypeAlias = tuple[Option, ...]
 def option_counts(
     sites: Sites, genotypes: Sequence[Sequence[Genotype]] | None = None
 ) -> NDArray[np.int64]:
-    """int64[s]: by how much each site may multiply the combinations of a locus.
+    """Return int64[s]: the factor by which each site multiplies the combinations of a locus.
 
-    These are the alleles to choose from: of the sample with the most, if there are genotypes. A
-    phased genotype counts 1, for it takes the side that its phase set takes elsewhere.
+    It is the number of alleles with a sequence or, with genotypes, the largest number of distinct
+    alleles of a sample. A phased genotype counts 1: its phase set decides its allele.
 
     Parameters
     ----------
     sites
         s sites.
     genotypes
-        Of each site, those of its samples; None: all alleles are to be chosen from.
+        Genotypes of the samples at each site; None: all alleles may be chosen.
     """
     if genotypes is None:
         is_sequence = sites.kinds == AlleleKind.SEQUENCE
         return np.add.reduceat(is_sequence, sites.allele_offsets[:-1], dtype=np.int64)
     return np.array(
         [
-            max(_option_count(options, genotype) for genotype in set(of_site))
-            for options, of_site in zip(_site_options(sites, _edits(sites)), genotypes, strict=True)
+            max(_option_count(options, genotype) for genotype in set(of_samples))
+            for options, of_samples in zip(
+                _site_options(sites, _edits(sites)), genotypes, strict=True
+            )
         ],
         dtype=np.int64,
     )
@@ -59,95 +61,94 @@ def _option_count(options: Sequence[Option], genotype: Genotype) -> int:
 def phase_groups_of_samples(
     sites: Sites, loci: Loci, genotypes: Sequence[Sequence[Genotype]]
 ) -> tuple[PhaseGroups, int]:
-    """Let each sample carry what its genotypes say, at each of l loci.
+    """Return the phase groups of the genotypes of samples, at each of l loci.
 
-    What all copies of the chromosome have is no choice. Heterozygous genotypes of one phase set
-    and one ploidy are chosen together, a copy of the chromosome each; without phase an allele is
-    chosen at each site, and any of the site's where the genotype is unknown. Alleles without a
-    sequence change nothing. Of alleles that cannot stand on one copy, for they change the same
-    bases, the first does, as in `bcftools consensus`. Samples that have the same choice are one
-    carrier.
+    Alleles of all chromosome copies are fixed. Heterozygous genotypes of one phase set and one
+    ploidy form one group, whose options are the chromosome copies. A genotype without phase is a
+    group of its alleles, an unknown genotype a group of all alleles of the site. Alleles without a
+    sequence change nothing. Of alleles of one copy that change the same bases, only the first is
+    used, as in `bcftools consensus`. Samples with equal groups share one set.
 
     Parameters
     ----------
     sites
         s sites.
     loci
-        Of these sites.
+        Loci of these sites.
     genotypes
-        Of each site, those of its samples, as many at every site.
+        Genotypes of the samples at each site, equally many at every site.
 
     Returns
     -------
     PhaseGroups
-        Of the carriers.
+        A set for each distinct combination of genotypes at a locus.
     int
-        How many alleles were left out because another stands on the same copy.
+        Number of alleles excluded because another allele of the same copy changes the same bases.
     """
     edits = _edits(sites)
     options = list(_site_options(sites, edits))
-    carriers: list[tuple[Group, ...]] = []
-    carrier_counts = []
+    group_sets: list[tuple[Group, ...]] = []
+    set_counts = []
     contradictions = 0
-    for start, stop in pairwise(loci.site_offsets.tolist()):
+    for start, end in pairwise(loci.site_offsets.tolist()):
         distinct: dict[tuple[Group, ...], None] = {}
-        # Of many samples, most have what others have.
-        by_sample = Counter(zip(*genotypes[start:stop], strict=True))
-        for of_sample, samples in by_sample.items():
+        # Most of many samples have the same genotypes.
+        sample_counts = Counter(zip(*genotypes[start:end], strict=True))
+        for sample_genotypes, samples in sample_counts.items():
             copies = _Copies(edits)
-            for site_options, genotype in zip(options[start:stop], of_sample, strict=True):
+            for site_options, genotype in zip(options[start:end], sample_genotypes, strict=True):
                 copies.add(site_options, genotype)
             distinct[copies.groups()] = None
             contradictions += copies.contradictions * samples
-        carriers += distinct
-        carrier_counts.append(len(distinct))
-    return _as_choices(carriers, carrier_counts), contradictions
+        group_sets += distinct
+        set_counts.append(len(distinct))
+    return _phase_groups(group_sets, set_counts), contradictions
 
 
 def _site_options(sites: Sites, edits: Sequence[_Edit]) -> Iterator[tuple[Option, ...]]:
-    """Yield, for each site, what each of its alleles puts in place of REF."""
+    """Yield the options of each site: for each of its alleles, the allele rows that replace REF."""
     for reference, end in pairwise(sites.allele_offsets.tolist()):
         alternatives = range(reference + 1, end)
         yield ((), *(() if edits[row].changes_nothing else (row,) for row in alternatives))
 
 
 class _Edit(NamedTuple):
-    """What an allele does to the reference."""
+    """Reference interval of an allele, and whether it inserts bases."""
 
     start: int
     end: int
     has_text: bool
 
-    def clashes(self, other: _Edit) -> bool:
-        """Tell whether the two, both of which change something, cannot stand together."""
+    def conflicts(self, other: _Edit) -> bool:
+        """Return whether the two cannot be on one copy; both change the reference."""
         if self.start != other.start:
             return self.start < other.end and other.start < self.end
-        # At one place, an insertion may stand before bases that are replaced, and nothing else.
+        # At one position, only an insertion and a replacement after it can combine.
         insertion, replaced = sorted((self, other))
         is_insertion = insertion.start == insertion.end
         return not (is_insertion and replaced.start < replaced.end and replaced.has_text)
 
     @property
     def changes_nothing(self) -> bool:
-        """Whether the allele reads as REF does."""
+        """Whether the allele equals REF."""
         return self.start == self.end and not self.has_text
 
 
 def _edits(sites: Sites) -> list[_Edit]:
-    """Return what each allele does."""
-    edits = trimmed_alleles_of(sites)
-    has_text = edits.text_begins < edits.text_ends
-    columns = edits.starts.tolist(), edits.ends.tolist(), has_text.tolist()
+    """Return the edit of each allele."""
+    trimmed = trimmed_alleles_of(sites)
+    has_text = trimmed.text_starts < trimmed.text_ends
+    columns = trimmed.starts.tolist(), trimmed.ends.tolist(), has_text.tolist()
     return [_Edit(*row) for row in zip(*columns, strict=True)]
 
 
 class _Copies:
-    """The choice of one sample at a locus, put together site by site.
+    """Groups of one sample at a locus, built site by site.
 
     Attributes
     ----------
     contradictions
-        Alleles left out.
+        Number of alleles excluded.
     """
 
     def __init__(self, edits: Sequence[_Edit]) -> None:
@@ -158,7 +159,7 @@ class _Copies:
         self._phased: dict[tuple[str, int], list[list[int]]] = {}
 
     def add(self, site_options: Sequence[Option], genotype: Genotype) -> None:
-        """Add a site by what each of its alleles puts in place of REF."""
+        """Add the genotype of a site, given the options of the site."""
         copies = [site_options[allele] for allele in genotype.alleles]
         if not copies:
             self._free.append(tuple(dict.fromkeys(site_options)))
@@ -168,45 +169,45 @@ class _Copies:
             self._free.append(tuple(sorted(set(copies))))
         else:
             key = (genotype.phase_set, len(copies))
-            sides = self._phased.setdefault(key, [[] for _ in copies])
-            for option, side in zip(copies, sides, strict=True):
-                self._put(option, side)
+            phased = self._phased.setdefault(key, [[] for _ in copies])
+            for option, copy in zip(copies, phased, strict=True):
+                self._put(option, copy)
 
     def _put_on_all(self, option: Option) -> None:
-        """Put an allele on every copy, or on every copy of a phase set that has no other there."""
-        for sides in self._phased.values():
-            if any(self._clashes(row, side) for row in option for side in sides):
-                for side in sides:
-                    self._put(option, side)
+        """Put an allele on every copy, or on those of a phase set that do not conflict with it."""
+        for phased in self._phased.values():
+            if any(self._conflicts(row, copy) for row in option for copy in phased):
+                for copy in phased:
+                    self._put(option, copy)
                 return
         self._put(option, self._fixed)
 
-    def _put(self, option: Option, side: list[int]) -> None:
-        """Put an allele on one copy, or on all, unless another stands there."""
+    def _put(self, option: Option, copy: list[int]) -> None:
+        """Put an allele on one copy, or on all, unless it conflicts with another allele."""
         for row in option:
-            if self._clashes(row, side) or self._clashes(row, self._fixed):
+            if self._conflicts(row, copy) or self._conflicts(row, self._fixed):
                 self.contradictions += 1
             else:
-                side.append(row)
+                copy.append(row)
 
-    def _clashes(self, row: int, others: Sequence[int]) -> bool:
+    def _conflicts(self, row: int, others: Sequence[int]) -> bool:
         edit = self._edits[row]
-        return any(edit.clashes(self._edits[other]) for other in others)
+        return any(edit.conflicts(self._edits[other]) for other in others)
 
     def groups(self) -> tuple[Group, ...]:
-        """Return the choice, of one group at least."""
-        phased = [tuple(dict.fromkeys(map(tuple, sides))) for sides in self._phased.values()]
-        chosen = (*phased, *self._free)
-        return ((tuple(self._fixed),), *chosen) if self._fixed or not chosen else chosen
+        """Return the groups, at least one."""
+        phased = [tuple(dict.fromkeys(map(tuple, copies))) for copies in self._phased.values()]
+        groups = (*phased, *self._free)
+        return ((tuple(self._fixed),), *groups) if self._fixed or not groups else groups
 
 
-def _as_choices(carriers: Sequence[Sequence[Group]], counts: Sequence[int]) -> PhaseGroups:
-    """Put carriers, so many of each locus, into columns."""
-    groups = [group for carrier in carriers for group in carrier]
+def _phase_groups(group_sets: Sequence[Sequence[Group]], counts: Sequence[int]) -> PhaseGroups:
+    """Return sets of groups as arrays; `counts` are the sets of each locus."""
+    groups = [group for group_set in group_sets for group in group_set]
     options = [option for group in groups for option in group]
     return PhaseGroups(
         np.repeat(np.arange(len(counts)), counts),
-        offsets_of([len(carrier) for carrier in carriers]),
+        offsets_of([len(group_set) for group_set in group_sets]),
         offsets_of([len(group) for group in groups]),
         Ragged.from_lengths(
             np.array([row for option in options for row in option], dtype=np.int32),

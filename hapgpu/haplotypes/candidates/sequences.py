@@ -1,4 +1,4 @@
-"""What combinations of edits read, each sequence once."""
+"""Distinct sequences of combinations of alleles."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from hapgpu.runtime.jit import njit
 
 _N = np.uint8(ord("N"))
 
-# A plain 0 would have functions compiled once for it and once more for other numbers.
+# With a plain 0, functions would be compiled twice: for 0, and for other numbers.
 _0 = np.int64(0)
 
 
-class Windows(NamedTuple):
-    """int64[l] each: what the haplotypes of each locus show, and the locus within."""
+class HaplotypeSpans(NamedTuple):
+    """Reference intervals of the haplotypes of each locus, and of the locus itself; int64[l]."""
 
     starts: NDArray[np.int64]
     ends: NDArray[np.int64]
@@ -29,7 +29,7 @@ class Windows(NamedTuple):
 
 
 class Sequences(NamedTuple):
-    """h haplotypes.
+    """h distinct haplotypes.
 
     Attributes
     ----------
@@ -38,9 +38,9 @@ class Sequences(NamedTuple):
     sequences
         uint8 rows, h of them.
     sources
-        int64[h]: the last combination that makes each with the fewest changes.
+        int64[h]: the last combination that makes each haplotype with the fewest changed bases.
     earlier
-        int64, of each combination: the one before it that is as good; -1 for none.
+        int64, for each combination: the one before it that is as good; -1 for none.
     """
 
     offsets: NDArray[np.int64]
@@ -52,35 +52,35 @@ class Sequences(NamedTuple):
 @njit
 def sequences_of(
     combinations: Combinations,
-    edits: TrimmedAlleles,
-    windows: Windows,
+    trimmed: TrimmedAlleles,
+    spans: HaplotypeSpans,
     bases: NDArray[np.uint8],
     first_base: int,
     masked: NDArray[np.int64],
 ) -> Sequences:
-    """Write out combinations, and find those that read the same within their locus."""
-    loci, most = windows.starts.size, combinations.offsets[-1]
+    """Write the sequence of each combination, each sequence of a locus once."""
+    loci, count_max = spans.starts.size, combinations.offsets[-1]
     alleles = combinations.alleles
-    offsets, row_offsets = np.zeros(loci + 1, np.int64), np.zeros(most + 1, np.int64)
-    sources, earlier = np.empty(most, np.int64), np.empty(most, np.int64)
-    hashes, changes = np.empty(most, np.uint64), np.empty(most, np.int64)
-    window, data = np.empty(0, np.uint8), np.empty(0, np.uint8)
+    offsets, row_offsets = np.zeros(loci + 1, np.int64), np.zeros(count_max + 1, np.int64)
+    sources, earlier = np.empty(count_max, np.int64), np.empty(count_max, np.int64)
+    hashes, changes = np.empty(count_max, np.uint64), np.empty(count_max, np.int64)
+    flanked, data = np.empty(0, np.uint8), np.empty(0, np.uint8)
     count = _0
     for locus in range(loci):
-        start, end = windows.starts[locus], windows.ends[locus]
-        window = with_room(window, end - start)
-        _show_reference(window, windows, locus, bases, first_base, masked)
+        start, end = spans.starts[locus], spans.ends[locus]
+        flanked = with_room(flanked, end - start)
+        _copy_reference(flanked, spans, locus, bases, first_base, masked)
         first, last = combinations.offsets[locus], combinations.offsets[locus + 1]
         unchanged = _unchanged(alleles, first, last)
-        left, right = windows.locus_starts[locus] - start, end - windows.locus_ends[locus]
+        left, right = spans.locus_starts[locus] - start, end - spans.locus_ends[locus]
         for turn in range(first, last):
             combination = turn
-            if turn <= unchanged:  # which comes first
+            if turn <= unchanged:  # the unchanged combination comes first
                 combination = unchanged if turn == first else turn - 1
-            growth, changed = _measured(alleles, combination, edits)
+            growth, changed = _measured(alleles, combination, trimmed)
             row_offsets[count + 1] = row_offsets[count] + end - start + growth
             data = with_room(data, row_offsets[count + 1])
-            _write(data, row_offsets[count], window, start, end, alleles, combination, edits)
+            _write(data, row_offsets[count], flanked, start, end, alleles, combination, trimmed)
             row = _first_equal(data, row_offsets, hashes, offsets[locus], count, left, right)
             if row == count or changed < changes[row]:
                 changes[row], sources[row], earlier[combination] = changed, combination, -1
@@ -93,30 +93,30 @@ def sequences_of(
 
 
 @njit
-def _show_reference(
-    window: NDArray[np.uint8],
-    windows: Windows,
+def _copy_reference(
+    flanked: NDArray[np.uint8],
+    spans: HaplotypeSpans,
     locus: int,
     bases: NDArray[np.uint8],
     first_base: int,
     masked: NDArray[np.int64],
 ) -> None:
-    """Copy the reference that a locus shows, with the masked positions of its flanks as N."""
-    start, end = windows.starts[locus], windows.ends[locus]
-    copy_bytes(bases, start - first_base, window, _0, end - start)
-    _mask(window, start, masked, start, windows.locus_starts[locus])
-    _mask(window, start, masked, windows.locus_ends[locus], end)
+    """Copy the reference of a locus and its flanks, with masked positions of the flanks as N."""
+    start, end = spans.starts[locus], spans.ends[locus]
+    copy_bytes(bases, start - first_base, flanked, _0, end - start)
+    _mask(flanked, start, masked, start, spans.locus_starts[locus])
+    _mask(flanked, start, masked, spans.locus_ends[locus], end)
 
 
 @njit
 def _mask(
-    window: NDArray[np.uint8],
+    flanked: NDArray[np.uint8],
     first: int,
     masked: NDArray[np.int64],
     start: int,
     end: int,
 ) -> None:
-    """Write N at the masked positions of a flank, unless that were more than half of it."""
+    """Write N at the masked positions of a flank, unless they are more than half of it."""
     low = last_at_most(masked, masked.size, start - 1) + 1
     high = last_at_most(masked, masked.size, end - 1) + 1
     distinct = 0
@@ -124,7 +124,7 @@ def _mask(
         distinct += k == low or masked[k] != masked[k - 1]
     if 2 * distinct <= end - start:
         for k in range(low, high):
-            window[masked[k] - first] = _N
+            flanked[masked[k] - first] = _N
 
 
 @njit
@@ -137,14 +137,14 @@ def _unchanged(alleles: RaggedView, first: int, last: int) -> int:
 
 
 @njit
-def _measured(alleles: RaggedView, combination: int, edits: TrimmedAlleles) -> tuple[int, int]:
-    """Return by how much a combination lengthens the reference, and how many bases it changes."""
+def _measured(alleles: RaggedView, combination: int, trimmed: TrimmedAlleles) -> tuple[int, int]:
+    """Return the bases that a combination adds to the reference, and the bases that it changes."""
     growth = changed = 0
     for k in range(alleles.offsets[combination], alleles.offsets[combination + 1]):
         row = alleles.data[k]
-        growth += edits.text_ends[row] - edits.text_begins[row]
-        growth -= edits.ends[row] - edits.starts[row]
-        changed += edits.changes[row]
+        growth += trimmed.text_ends[row] - trimmed.text_starts[row]
+        growth -= trimmed.ends[row] - trimmed.starts[row]
+        changed += trimmed.changes[row]
     return growth, changed
 
 
@@ -152,24 +152,24 @@ def _measured(alleles: RaggedView, combination: int, edits: TrimmedAlleles) -> t
 def _write(  # noqa: PLR0917  (compiled code takes no keywords)
     data: NDArray[np.uint8],
     at: Integer,
-    window: NDArray[np.uint8],
+    flanked: NDArray[np.uint8],
     start: int,
     end: int,
     alleles: RaggedView,
     combination: int,
-    edits: TrimmedAlleles,
+    trimmed: TrimmedAlleles,
 ) -> None:
-    """Write what a combination makes of a window from start to end."""
+    """Write the sequence of a combination from position start to end, at offset `at`."""
     copied = start
     for k in range(alleles.offsets[combination], alleles.offsets[combination + 1]):
         row = alleles.data[k]
-        unchanged = edits.starts[row] - copied
-        copy_bytes(window, copied - start, data, at, unchanged)
-        inserted = edits.text_ends[row] - edits.text_begins[row]
-        copy_bytes(edits.text, edits.text_begins[row], data, at + unchanged, inserted)
+        unchanged = trimmed.starts[row] - copied
+        copy_bytes(flanked, copied - start, data, at, unchanged)
+        inserted = trimmed.text_ends[row] - trimmed.text_starts[row]
+        copy_bytes(trimmed.text, trimmed.text_starts[row], data, at + unchanged, inserted)
         at += unchanged + inserted
-        copied = edits.ends[row]
-    copy_bytes(window, copied - start, data, at, end - copied)
+        copied = trimmed.ends[row]
+    copy_bytes(flanked, copied - start, data, at, end - copied)
 
 
 @njit
@@ -182,17 +182,17 @@ def _first_equal(  # noqa: PLR0917  (compiled code takes no keywords)
     left: Integer,
     right: Integer,
 ) -> Integer:
-    """Return the first row from `first` on that reads as `row` does, at the latest itself.
+    """Return the first row from `first` on that equals `row`; `row` itself if there is none.
 
-    They have the same bases before `left` and the same last `right` bases.
+    All rows have the same first `left` bases and the same last `right` bases.
     """
-    begin = np.int64(row_offsets[row] + left)
+    start = np.int64(row_offsets[row] + left)
     end = np.int64(row_offsets[row + 1] - right)
-    hashes[row] = hash_of(data, begin, end)
+    hashes[row] = hash_of(data, start, end)
     for other in range(first, row):
         shift = row_offsets[row] - row_offsets[other]
         if hashes[other] != hashes[row] or row_offsets[other + 1] + shift != row_offsets[row + 1]:
             continue
-        if are_equal(data, begin, begin - shift, end - begin):
+        if are_equal(data, start, start - shift, end - start):
             return other
     return row

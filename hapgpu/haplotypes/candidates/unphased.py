@@ -1,4 +1,4 @@
-"""What may stand together on a haplotype where nothing is known of genotypes."""
+"""Groups of alleles that combine on haplotypes, without genotypes."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from hapgpu.haplotypes.batches import AlleleKind, Loci, PhaseGroups, Sites
 
 
 def phase_groups_of_sites(sites: Sites, loci: Loci) -> PhaseGroups:
-    """Let each site have any of its alleles: one carrier per locus, with a group for each site.
+    """Return the phase groups of any combination of alleles: one set per locus, a group per site.
 
-    The options of a site are REF, its base, and every ALT that has a sequence, in their order.
+    The options of a site are REF, the base option, and each ALT with a sequence, in their order.
     """
     is_reference = np.zeros(sites.kinds.size, dtype=np.bool_)
     is_reference[sites.allele_offsets[:-1]] = True

@@ -1,1 +1,1 @@
-"""Haplotypes of a FASTA, and those that each read is compared with."""
+"""Haplotypes of a FASTA, and pairs of reads and haplotypes."""

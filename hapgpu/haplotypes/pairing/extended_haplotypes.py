@@ -1,4 +1,4 @@
-"""Haplotypes extended by reference bases, as far as the reads at their loci reach."""
+"""Haplotypes extended by reference bases, so that they hold the reads at their loci."""
 
 from __future__ import annotations
 
@@ -22,35 +22,35 @@ from hapgpu.io.genome.regions import Region
 from hapgpu.runtime.jit import njit
 
 FLANK: Final = 64
-"""Flanks are multiples of this, so that few different ones are made, and at least this long."""
+"""Flanks are multiples of this, at least one, so that few different flanks are made."""
 
 GAP_ROOM: Final = 32  # for gaps that neither the read's old alignment nor its haplotype has
 _LONGEST_FLANK: Final = FLANK << 15
-_CLASS: Final = 0xFFFFFFFF  # the bits of a key that hold both flanks
-_APART: Final = 1 << 15  # windows nearer than this are fetched from the FASTA together
+_CLASS_BITS: Final = 0xFFFFFFFF  # bits of a key that hold both flanks
+_MAX_GAP: Final = 1 << 15  # intervals at most this far apart are fetched from the FASTA together
 
 
 @dataclass(frozen=True, slots=True)
 class ExtendedHaplotypes:
-    """e haplotypes with flanks, on w windows of the reference.
+    """e haplotypes with flanks, on w intervals of the reference.
 
     Attributes
     ----------
     haplotypes
-        int32[e], into the haplotypes that were extended.
+        int32[e], rows of the haplotypes before extension.
     sequences
-        uint8 text, e rows: the haplotypes between their flanks.
+        uint8 text, e rows: the haplotypes with their flanks.
     classes
-        int64[e]: equal where the same flanks were asked for.
+        int64[e]: equal if the same flanks were requested.
     flanks
         int64[2, e]: bases of the reference before and after each haplotype, fewer at the ends of
         contigs.
     windows
-        int32[e], the window of each.
+        int32[e], the reference interval of each.
     references
-        uint8 text, upper case, w rows: the reference under a locus, and its flanks.
+        uint8 text, upper case, w rows: the reference at a locus and its flanks.
     reference_starts
-        int64[w], 0-based position of the first base of each window.
+        int64[w], 0-based position of the first base of each interval.
     contigs
         int32[w], into the @SQ lines of the reads' header.
     """
@@ -66,7 +66,7 @@ class ExtendedHaplotypes:
 
 
 class Extender:
-    """Extends haplotypes at loci; not to be shared between threads.
+    """Extension of haplotypes at loci; not to be shared between threads.
 
     Parameters
     ----------
@@ -80,7 +80,7 @@ class Extender:
     Attributes
     ----------
     contig_lengths
-        Bases of the contigs of the loci in the reference.
+        Length in the reference of each contig with a locus.
 
     Raises
     ------
@@ -98,9 +98,11 @@ class Extender:
         self._ends = np.array([locus.end for locus in loci], dtype=np.int64)
         self._contig_lengths = np.array([self.contig_lengths[locus.contig] for locus in loci])
         self._contigs = np.array([header.reference_id(x.contig) for x in loci], dtype=np.int32)
-        lost = (self._ends - self._starts)[haplotypes.locus_index] - haplotypes.sequences.lengths
+        shorter_by = (self._ends - self._starts)[
+            haplotypes.locus_index
+        ] - haplotypes.sequences.lengths
         self._shrink = np.zeros(len(loci), dtype=np.int64)
-        np.maximum.at(self._shrink, haplotypes.locus_index, lost)
+        np.maximum.at(self._shrink, haplotypes.locus_index, shorter_by)
 
     def flanks_needed(
         self,
@@ -109,11 +111,11 @@ class Extender:
         read_index: NDArray[np.int32],
         haplotype_index: NDArray[np.int32],
     ) -> NDArray[np.int64]:
-        """Return how far c candidates have to be extended for their reads, int64[2, c].
+        """Return the flanks that c pairs of a read and a haplotype need, int64[2, c].
 
-        A read may be anchored at either end, its clips may belong to the alignment, and where the
-        haplotype has a deletion it reaches farther. What is needed depends on the read and the
-        locus only, so that results do not depend on the other reads of a batch.
+        A read may be anchored at either end, its clips may become aligned, and it extends further
+        where the haplotype has a deletion. The flanks depend on the read and the locus only, so
+        that results do not depend on the other reads of a batch.
         """
         starts = reads.positions.astype(np.int64) - clips.leading
         ends = reads.positions + reference_lengths(reads.cigars) + clips.trailing
@@ -131,8 +133,10 @@ class Extender:
 
         Returns
         -------
-        Each haplotype once with each pair of flanks, in the order of the haplotypes; and int32[c],
-        where among them the candidates are.
+        ExtendedHaplotypes
+            Each haplotype once with each pair of flanks, in the order of the haplotypes.
+        NDArray
+            int32[c], the extended haplotype of each pair.
 
         Raises
         ------
@@ -140,13 +144,13 @@ class Extender:
             The reference is damaged.
         """
         units = np.clip(-(-needed // FLANK), 1, _LONGEST_FLANK // FLANK)
-        of_flanks = units[0] << 16 | units[1]
+        classes = units[0] << 16 | units[1]
         keys, rows = np.unique(
-            haplotype_index.astype(np.int64) << 32 | of_flanks, return_inverse=True
+            haplotype_index.astype(np.int64) << 32 | classes, return_inverse=True
         )
         haplotypes = (keys >> 32).astype(np.int32)
         locus = self._haplotypes.locus_index[haplotypes].astype(np.int64)
-        window_keys, windows = np.unique(locus << 32 | keys & _CLASS, return_inverse=True)
+        window_keys, windows = np.unique(locus << 32 | keys & _CLASS_BITS, return_inverse=True)
         locus = window_keys >> 32
         left = np.minimum((window_keys >> 16 & 0xFFFF) * FLANK, self._starts[locus])
         right = (window_keys & 0xFFFF) * FLANK
@@ -157,7 +161,7 @@ class Extender:
         extended = ExtendedHaplotypes(
             haplotypes,
             _joined(self._haplotypes.sequences, haplotypes, flanks, references, windows),
-            keys & _CLASS,
+            keys & _CLASS_BITS,
             flanks,
             windows.astype(np.int32),
             references,
@@ -169,35 +173,35 @@ class Extender:
     def _fetched(
         self, locus: NDArray[np.int64], starts: NDArray[np.int64], ends: NDArray[np.int64]
     ) -> Ragged:
-        """Fetch windows, neighbours together: a random access inflates 64 kb of a BGZF file."""
+        """Fetch intervals, close ones together: a random access inflates 64 kb of a BGZF file."""
         contigs = self._contigs[locus]
         order = np.lexsort((starts, contigs))
-        stretches: list[bytes] = []
-        places = np.empty(locus.size, dtype=np.int64)
+        texts: list[bytes] = []
+        offsets = np.empty(locus.size, dtype=np.int64)
         at = 0
-        for members in _stretches(order, contigs, starts, ends):
-            begin, end = int(starts[members].min()), int(ends[members].max())
-            contig = self._contig_names[locus[members[0]]]
-            # GATK reads references in upper case, whatever marks repeats in the file.
-            stretches.append(self._fasta.fetch(Region(contig, begin, end)).upper())
-            places[members] = at + starts[members] - begin
-            at += end - begin
-        data = np.frombuffer(b"".join(stretches), dtype=np.uint8)
-        return Ragged.gather(data, places, ends - starts)
+        for rows in _close_rows(order, contigs, starts, ends):
+            start, end = int(starts[rows].min()), int(ends[rows].max())
+            contig = self._contig_names[locus[rows[0]]]
+            # GATK reads references in upper case; lower case may mark repeats in the file.
+            texts.append(self._fasta.fetch(Region(contig, start, end)).upper())
+            offsets[rows] = at + starts[rows] - start
+            at += end - start
+        data = np.frombuffer(b"".join(texts), dtype=np.uint8)
+        return Ragged.gather(data, offsets, ends - starts)
 
 
-def _stretches(
+def _close_rows(
     order: NDArray[np.int64],
     contigs: NDArray[np.int32],
     starts: NDArray[np.int64],
     ends: NDArray[np.int64],
 ) -> list[NDArray[np.int64]]:
-    """Cut windows, in the order of contig and start, where the next one is far away."""
+    """Split rows of intervals, ordered by contig and start, where the next one is far away."""
     if not order.size:
         return []
     contig, start, end = contigs[order], starts[order], ends[order]
-    is_cut = (np.diff(contig) != 0) | (start[1:] - end[:-1] > _APART)
-    return np.split(order, np.flatnonzero(is_cut) + 1)
+    is_far = (np.diff(contig) != 0) | (start[1:] - end[:-1] > _MAX_GAP)
+    return np.split(order, np.flatnonzero(is_far) + 1)
 
 
 def _joined(
@@ -226,9 +230,9 @@ def _join(
     for row in range(offsets.size - 1):
         left, right = flanks[0, row], flanks[1, row]
         haplotype, window = index[0][row], index[1][row]
-        begin, end = offsets[row], offsets[row + 1]
-        copy_bytes(references.data, references.offsets[window], out, begin, left)
+        start, end = offsets[row], offsets[row + 1]
+        copy_bytes(references.data, references.offsets[window], out, start, left)
         core = sequences.offsets[haplotype]
-        copy_bytes(sequences.data, core, out, begin + left, end - begin - left - right)
+        copy_bytes(sequences.data, core, out, start + left, end - start - left - right)
         after = references.offsets[window + 1] - right
         copy_bytes(references.data, after, out, end - right, right)

@@ -1,4 +1,4 @@
-"""The haplotypes that reads are aligned to, and the loci that they are bound to."""
+"""Haplotypes of a FASTA, and their loci."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ class HaplotypeSet:
     Attributes
     ----------
     names
-        Names, without loci.
+        Names without loci.
     sequences
         uint8 text, h rows, as in the file.
     loci
-        Each locus once; empty where haplotypes are not bound to any.
+        The distinct loci; empty if haplotypes have no loci.
     locus_index
         int32[h], the locus of each haplotype; -1 for none.
     """
@@ -43,17 +43,17 @@ class HaplotypeSet:
 
     @property
     def max_candidates(self) -> int:
-        """Largest number of haplotypes that a read within one locus meets."""
+        """Largest number of haplotypes of one locus; without loci, of all."""
         if not self.loci:
             return len(self)
         return int(np.bincount(self.locus_index).max())
 
     def without_loci(self) -> HaplotypeSet:
-        """Unbind all haplotypes: reads without positions meet every one."""
+        """Return the haplotypes without their loci, to pair reads without positions with all."""
         return HaplotypeSet(self.names, self.sequences, (), np.full_like(self.locus_index, -1))
 
     def take(self, rows: NDArray[np.int64]) -> HaplotypeSet:
-        """Keep some of the haplotypes, and the loci that they are bound to."""
+        """Return some of the haplotypes, with their loci."""
         loci = sorted({int(locus) for locus in self.locus_index[rows]})
         numbers = {locus: number for number, locus in enumerate(loci)}
         return HaplotypeSet(
@@ -65,19 +65,19 @@ class HaplotypeSet:
 
 
 def read_haplotypes(path: str | Path, max_record: int = MAX_RECORD) -> HaplotypeSet:
-    """Read haplotypes and, from their header lines, their loci (`parse_locus`).
+    """Read haplotypes and their loci from a FASTA; header lines hold the loci (`parse_locus`).
 
     Parameters
     ----------
     path
-        Of a FASTA file, plain, gzip- or BGZF-compressed.
+        FASTA file, plain or compressed with gzip or BGZF.
     max_record
         Bytes of the longest header line and of the longest haplotype.
 
     Raises
     ------
     InputError
-        The file is no FASTA, two haplotypes have one name, or some but not all have a locus.
+        The file is not FASTA, two haplotypes have one name, or only some have a locus.
     """
     records = read_fasta(path, max_record=max_record)
     try:
@@ -92,13 +92,13 @@ def read_haplotypes(path: str | Path, max_record: int = MAX_RECORD) -> Haplotype
     loci = [locus for _, locus in parsed if locus is not None]
     if len(set(names)) < len(names):
         twice, _ = Counter(names).most_common(1)[0]
-        message = f"{path}: two haplotypes are called '{twice}'; give each a name of its own"
+        message = f"{path}: two haplotypes have the name '{twice}'; give each a unique name"
         raise InputError(message)
     if not loci:
         return HaplotypeSet(names, records.sequences, (), np.full(len(names), -1, dtype=np.int32))
     if unbound := next((name for name, locus in parsed if locus is None), None):
         message = (
-            f"{path}: haplotype '{unbound}' has no locus while others have; "
+            f"{path}: haplotype '{unbound}' has no locus, but others have; "
             f"write it as in '>{unbound} chr20:10000101-10000500', or leave out all loci"
         )
         raise InputError(message)

@@ -1,4 +1,4 @@
-"""The place in the genome that a haplotype's FASTA header binds it to."""
+"""The locus in the FASTA header of a haplotype."""
 
 from __future__ import annotations
 
@@ -13,38 +13,38 @@ _INTERVAL = re.compile(r"(?P<contig>\S+):(?P<start>[0-9,]+)-(?P<end>[0-9,]+)")
 
 
 def parse_locus(name: str, description: str) -> tuple[str, Region | None]:
-    """Return a haplotype's own name, and its locus if the header line states one.
+    """Return the name of a haplotype without its locus, and the locus if the header has one.
 
-    Two ways to write the same locus are understood:
+    A locus can be written in two ways:
 
     `>alt1 chr20:10000101-10000500`
-        The first word of the description that reads as `contig:start-end`: 1-based, both ends
-        belong to it, commas allowed, as in samtools.
+        The first word of the description of the form `contig:start-end`: 1-based, both ends
+        included, commas allowed, as in samtools.
     `>alt1::chr20:10000100-10000500`
         As `bedtools getfasta -name` writes it, with or without its `(+)`: 0-based and
-        half-open, like the BED line that it came from. The haplotype is then called `alt1`.
+        half-open, as in BED. The name of the haplotype is then `alt1`.
 
-    The suffix of the name wins over the description. Text that does not read as an interval, or
-    is an empty one, is no locus: the name is then left as it is.
+    The suffix of the name has precedence over the description. Text that is not an interval, or
+    an empty interval, is no locus; the name then stays as it is.
 
     Raises
     ------
     InputError
-        A position is above 2**31 - 1, which no contig reaches. Or the suffix says `(-)`: bedtools
-        has reverse-complemented the sequence, and a haplotype at a locus has to be in the
+        A position is above 2**31 - 1, the length of the longest contig. Or the suffix is `(-)`:
+        bedtools reverse-complemented the sequence, but a haplotype at a locus must be in the
         orientation of the reference.
     """
     try:
         return _parsed(name, description)
-    except _BeyondError as error:
+    except _PositionError as error:
         raise InputError(
-            f"haplotype '{excerpt(name)}': its locus '{excerpt(str(error))}' goes beyond"
+            f"haplotype '{excerpt(name)}': locus '{excerpt(str(error))}' ends after"
             f" {LAST_POSITION:,}, the end of the longest contig; correct it"
         ) from None
 
 
-class _BeyondError(Exception):
-    """An interval with a position that no contig has."""
+class _PositionError(Exception):
+    """An interval with a position after the end of any contig."""
 
 
 def _parsed(name: str, description: str) -> tuple[str, Region | None]:
@@ -53,8 +53,8 @@ def _parsed(name: str, description: str) -> tuple[str, Region | None]:
         return short, region
     if colons and short and suffix.endswith("(-)") and _parse(suffix[:-3], first=0):
         raise InputError(
-            f"haplotype '{name}' is from the reverse strand; write it in the orientation of the"
-            " reference (bedtools getfasta without -s)"
+            f"haplotype '{name}': from the reverse strand; write it in the orientation of the"
+            " reference (run: bedtools getfasta without -s)"
         )
     for word in description.split():
         if region := _parse(word, first=1):
@@ -63,7 +63,7 @@ def _parsed(name: str, description: str) -> tuple[str, Region | None]:
 
 
 def _parse(word: str, first: int) -> Region | None:
-    """Read `contig:start-end`, where positions count from `first`."""
+    """Return the region of `contig:start-end`, where the first position of a contig is `first`."""
     match = _INTERVAL.fullmatch(word)
     if match is None:
         return None
@@ -72,7 +72,7 @@ def _parse(word: str, first: int) -> Region | None:
         return None
     start, end = map(parse_position, digits)
     if start is None or end is None:
-        raise _BeyondError(word)
+        raise _PositionError(word)
     if start < first or end <= start - first:
         return None
     return Region(match["contig"], start - first, end)

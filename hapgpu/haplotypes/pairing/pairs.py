@@ -1,4 +1,4 @@
-"""Which haplotypes a read is aligned to: those of the loci it overlaps, or all."""
+"""Pairs of a read and a haplotype: the haplotypes of the loci that a read overlaps, or all."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ _UNMAPPED = 4
 
 @dataclass(frozen=True, slots=True)
 class ReadHaplotypePairs:
-    """Reads and the haplotypes they meet, read by read, haplotypes in the order of their file.
+    """Pairs of n reads and haplotypes, read by read, haplotypes in the order of their file.
 
     Attributes
     ----------
     offsets
-        int64[n + 1]: the candidates of read i are rows `offsets[i]` to `offsets[i + 1]`.
+        int64[n + 1]: the haplotypes of read i are rows `offsets[i]` to `offsets[i + 1]`.
     haplotypes
-        int32[offsets[-1]].
+        int32[offsets[-1]], the haplotype of each pair.
     """
 
     offsets: NDArray[np.int64]
@@ -38,25 +38,25 @@ class ReadHaplotypePairs:
 
     @property
     def reads(self) -> NDArray[np.int32]:
-        """int32[offsets[-1]]: the read of each candidate."""
+        """int32[offsets[-1]]: the read of each pair."""
         return np.repeat(np.arange(self.counts.size, dtype=np.int32), self.counts)
 
     @property
     def counts(self) -> NDArray[np.int64]:
-        """int64[n]: the number of candidates of each read."""
+        """int64[n]: the number of haplotypes of each read."""
         return np.diff(self.offsets)
 
     def of_reads_with_any(self) -> ReadHaplotypePairs:
-        """Leave out the reads that have no candidate."""
+        """Return the pairs with reads renumbered, without the reads that have no haplotype."""
         return ReadHaplotypePairs(offsets_of(self.counts[self.counts > 0]), self.haplotypes)
 
     def take(self, rows: NDArray[np.bool_]) -> ReadHaplotypePairs:
-        """Keep the candidates of a mask, bool[offsets[-1]]; a read may be left with none."""
+        """Return the pairs of a mask, bool[offsets[-1]]; all n reads stay, some without pairs."""
         counts = np.bincount(self.reads[rows], minlength=self.counts.size)
         return ReadHaplotypePairs(offsets_of(counts), self.haplotypes[rows])
 
     def without(self, reads: NDArray[np.bool_]) -> ReadHaplotypePairs:
-        """Take all candidates from the reads of a mask, bool[n]."""
+        """Return the pairs except those of the reads of a mask, bool[n]; all n reads stay."""
         kept = np.repeat(~reads, self.counts)
         return ReadHaplotypePairs(
             offsets_of(np.where(reads, 0, self.counts)), self.haplotypes[kept]
@@ -65,31 +65,31 @@ class ReadHaplotypePairs:
 
 @dataclass(frozen=True, slots=True)
 class _LocusTable:
-    """l loci in the order of contig and start, as keys of contig and position.
+    """l loci ordered by contig and start, as keys of contig and position.
 
     Attributes
     ----------
     starts, ends
         int64[l].
-    reach
-        int64[l], the largest end so far within the contig: never falling, unlike the ends.
-    members
-        int32 rows of haplotypes, one row per locus.
+    max_ends
+        int64[l], the largest end up to each locus: ascending, unlike the ends.
+    haplotypes
+        int32, a row per locus: its haplotypes.
     """
 
     starts: NDArray[np.int64]
     ends: NDArray[np.int64]
-    reach: NDArray[np.int64]
-    members: Ragged
+    max_ends: NDArray[np.int64]
+    haplotypes: Ragged
 
 
 class PairFinder:
-    """Finds the candidates of reads aligned to the contigs of a header.
+    """Search for the haplotypes of reads aligned to the contigs of a header.
 
     Raises
     ------
     InputError
-        A locus lies on a contig that the header does not have.
+        The header lacks the contig of a locus.
     """
 
     def __init__(self, haplotypes: HaplotypeSet, header: SamHeader, source: str) -> None:
@@ -97,13 +97,13 @@ class PairFinder:
         self._table = _locus_table(haplotypes, header, source) if haplotypes.loci else None
 
     def find(self, reads: ReadBatch) -> ReadHaplotypePairs:
-        """Return the candidates of each read; none for a read that overlaps no locus."""
+        """Return the haplotypes of each read; none for a read that overlaps no locus."""
         if self._table is None:
-            return _all_candidates(len(reads), self._count)
+            return _all_pairs(len(reads), self._count)
         return _overlapping(reads, self._table)
 
 
-def _all_candidates(reads: int, haplotypes: int) -> ReadHaplotypePairs:
+def _all_pairs(reads: int, haplotypes: int) -> ReadHaplotypePairs:
     offsets = np.arange(reads + 1, dtype=np.int64) * haplotypes
     return ReadHaplotypePairs(offsets, np.tile(np.arange(haplotypes, dtype=np.int32), reads))
 
@@ -114,12 +114,12 @@ def _locus_table(haplotypes: HaplotypeSet, header: SamHeader, source: str) -> _L
         contig = header.reference_id(locus.contig)
         if contig is None:
             hint = contig_hint(locus.contig, header.reference_names)
-            message = f"{source} has no contig '{locus.contig}' of locus {locus}{hint}"
+            message = f"{source}: no contig '{locus.contig}' of locus {locus}{hint}"
             raise InputError(message)
         contigs.append(contig)
     order = sorted(range(len(contigs)), key=lambda k: (contigs[k], haplotypes.loci[k].start))
-    places = [(contigs[k], haplotypes.loci[k].start, haplotypes.loci[k].end) for k in order]
-    contig, start, end = np.array(places, dtype=np.int64).T
+    intervals = [(contigs[k], haplotypes.loci[k].start, haplotypes.loci[k].end) for k in order]
+    contig, start, end = np.array(intervals, dtype=np.int64).T
     ends = _keys(contig, end)
     by_locus = np.argsort(haplotypes.locus_index, kind="stable").astype(np.int32)
     rows = Ragged.from_lengths(by_locus, np.bincount(haplotypes.locus_index)).take(np.array(order))
@@ -127,30 +127,30 @@ def _locus_table(haplotypes: HaplotypeSet, header: SamHeader, source: str) -> _L
 
 
 def _keys(contigs: NDArray[np.int64], positions: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Keys that sort as contig and position do."""
+    """Return keys that sort by contig and position."""
     return (contigs << 32) + np.minimum(positions, 2**32 - 1)
 
 
 def _overlapping(reads: ReadBatch, table: _LocusTable) -> ReadHaplotypePairs:
     contigs, positions = reads.reference_ids.astype(np.int64), reads.positions.astype(np.int64)
-    # samtools takes an unmapped read for one base long.
+    # samtools treats an unmapped read as one base long.
     spans = np.where(reads.flags & _UNMAPPED, 1, np.maximum(reference_lengths(reads.cigars), 1))
     starts, ends = _keys(contigs, positions), _keys(contigs, positions + spans)
-    # Loci that start before a read ends, but for those before the first that reaches its start.
-    first = np.searchsorted(table.reach, starts, side="right")
+    # Loci that start before the read ends, from the first that ends after the read starts.
+    first = np.searchsorted(table.max_ends, starts, side="right")
     counts = np.maximum(np.searchsorted(table.starts, ends) - first, 0)
-    read, locus = _spelled_out(first, counts)
+    read, locus = _expanded(first, counts)
     overlaps = table.ends[locus] > starts[read]
     read, locus = read[overlaps], locus[overlaps]
-    row, member = _spelled_out(table.members.offsets[locus], table.members.lengths[locus])
-    read, haplotype = read[row], table.members.data[member]
+    row, member = _expanded(table.haplotypes.offsets[locus], table.haplotypes.lengths[locus])
+    read, haplotype = read[row], table.haplotypes.data[member]
     haplotype = haplotype[np.lexsort((haplotype, read))]
     return ReadHaplotypePairs(offsets_of(np.bincount(read, minlength=len(reads))), haplotype)
 
 
-def _spelled_out(
+def _expanded(
     starts: NDArray[np.int64], counts: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Row number and value of each of the `counts` values that follow each start."""
+    """Return row and value of each of the `counts` consecutive integers from each start on."""
     rows = np.repeat(np.arange(counts.size), counts)
     return rows, np.arange(rows.size) + (starts - offsets_of(counts)[:-1])[rows]

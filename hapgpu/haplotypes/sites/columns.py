@@ -1,4 +1,4 @@
-"""Sites to be genotyped, as columns."""
+"""Columns of sites from VCF records."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _BASES: Final = frozenset("ACGT")
 
 
 def sites_of(records: Sequence[VcfRecord]) -> Sites:
-    """Put the records of one contig, in the order of their positions, into columns."""
+    """Return the sites of the records of one contig, sorted by position."""
     texts, kinds = [], []
     for record in records:
         texts += [record.reference, *record.alternatives]
@@ -33,7 +33,7 @@ def sites_of(records: Sequence[VcfRecord]) -> Sites:
 
 
 def has_sequence(alternative: str) -> bool:
-    """Tell whether an ALT allele is spelled out: neither `*` nor symbolic, and without N."""
+    """Return whether an ALT allele has a sequence: neither `*` nor symbolic, and without N."""
     return _BASES.issuperset(alternative)
 
 

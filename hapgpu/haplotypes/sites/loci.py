@@ -1,4 +1,4 @@
-"""Neighbouring sites put together to loci."""
+"""Loci: groups of close sites."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hapgpu.haplotypes.batches import Loci, ShiftRanges
 from hapgpu.runtime.jit import njit
 
 OVERLAPPING_FACTOR: Final = 4
-"""How many times as many combinations a locus may have that cannot be cut but within a repeat."""
+"""Factor for `max_combinations` of a locus that could be split only within a repeat."""
 
 
 def loci_of(
@@ -21,25 +21,26 @@ def loci_of(
     distance: int,
     max_combinations: int,
 ) -> Loci:
-    """Put neighbouring sites together.
+    """Group close sites into loci.
 
-    A site joins the locus before it if its shift range starts no more than `distance` after the
-    largest end of a shift range in there. A locus with too many combinations is cut at the widest
-    gap between a shift range and those before it (gaps of shift ranges that overlap are negative,
-    and count), of equal ones at the gap nearest to the middle, then at the first; and its parts
-    likewise. Where that gap is negative, there may be `OVERLAPPING_FACTOR` times as many
-    combinations: sites of one repeat that are genotyped apart lead each other astray.
+    A site joins the locus before it if its shift range starts at most `distance` after the largest
+    end of the shift ranges of that locus. A locus with too many combinations is split at the widest
+    gap between a shift range and all shift ranges before it; overlaps are negative gaps. Ties: the
+    gap nearest to the middle, then the first. The parts are split likewise. Where the widest gap is
+    negative, `OVERLAPPING_FACTOR` times as many combinations are allowed: sites of one repeat that
+    are genotyped separately make each other's genotypes wrong.
 
     Parameters
     ----------
     shift_ranges
-        Of s sites of one contig, in the order of their positions.
+        Shift ranges of s sites of one contig, sorted by position.
     option_counts
-        int64[s], at least 1: what each site multiplies the combinations of its locus by.
+        int64[s], at least 1: the factor by which each site multiplies the combinations of its
+        locus.
     distance
         In bases, at least 0.
     max_combinations
-        A locus has no more, but where shift ranges overlap, and unless it is a single site.
+        Combinations per locus, at most, except where shift ranges overlap and for a single site.
     """
     offsets, starts, ends = _grouped(
         read_only(shift_ranges.starts),
@@ -57,66 +58,66 @@ def _grouped(
     ends: NDArray[np.int64],
     option_counts: NDArray[np.int64],
     distance: int,
-    most: int,
+    max_combinations: int,
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
     sites = starts.size
     offsets = np.zeros(sites + 1, np.int64)
     locus_starts, locus_ends = np.empty(sites, np.int64), np.empty(sites, np.int64)
     loci = first = 0
-    stops = np.empty(sites + 1, np.int64)  # where the parts of a neighbourhood stop, last first
+    part_ends = np.empty(sites + 1, np.int64)  # ends of the parts of a group, last first
     while first < sites:
-        stops[0], waiting = _neighbourhood(starts, ends, first, distance), 1
-        while waiting:
-            stop = stops[waiting - 1]
-            if stop - first > 1 and not _fits(option_counts, first, stop, most):
-                site, gap = _widest_gap(starts, ends, first, stop)
-                allowed = most if gap >= 0 else OVERLAPPING_FACTOR * most
-                if not _fits(option_counts, first, stop, allowed):
-                    stops[waiting] = site
-                    waiting += 1
+        part_ends[0], parts = _group_end(starts, ends, first, distance), 1
+        while parts:
+            end = part_ends[parts - 1]
+            if end - first > 1 and not _fits(option_counts, first, end, max_combinations):
+                site, gap = _widest_gap(starts, ends, first, end)
+                allowed = max_combinations if gap >= 0 else OVERLAPPING_FACTOR * max_combinations
+                if not _fits(option_counts, first, end, allowed):
+                    part_ends[parts] = site
+                    parts += 1
                     continue
             locus_starts[loci], locus_ends[loci] = starts[first], ends[first]
-            for k in range(first + 1, stop):
+            for k in range(first + 1, end):
                 locus_starts[loci] = min(locus_starts[loci], starts[k])
                 locus_ends[loci] = max(locus_ends[loci], ends[k])
             loci += 1
-            offsets[loci] = first = stop
-            waiting -= 1
+            offsets[loci] = first = end
+            parts -= 1
     return offsets[: loci + 1].copy(), locus_starts[:loci].copy(), locus_ends[:loci].copy()
 
 
 @njit
-def _neighbourhood(
+def _group_end(
     starts: NDArray[np.int64], ends: NDArray[np.int64], first: int, distance: int
 ) -> int:
-    """Return where the sites stop that are joined to the first."""
-    reach, site = ends[first], first + 1
-    while site < starts.size and starts[site] - reach <= distance:
-        reach = max(reach, ends[site])
+    """Return the end of the sites that are grouped with the first site."""
+    max_end, site = ends[first], first + 1
+    while site < starts.size and starts[site] - max_end <= distance:
+        max_end = max(max_end, ends[site])
         site += 1
     return site
 
 
 @njit
-def _fits(option_counts: NDArray[np.int64], first: int, stop: int, most: int) -> bool:
+def _fits(option_counts: NDArray[np.int64], first: int, end: int, max_combinations: int) -> bool:
     combinations = 1
-    for site in range(first, stop):
+    for site in range(first, end):
         combinations *= option_counts[site]
-        if combinations > most:
+        if combinations > max_combinations:
             return False
     return True
 
 
 @njit
 def _widest_gap(
-    starts: NDArray[np.int64], ends: NDArray[np.int64], first: int, stop: int
+    starts: NDArray[np.int64], ends: NDArray[np.int64], first: int, end: int
 ) -> tuple[int, int]:
-    """Return the site, of at least two, before which the widest gap lies, and the gap."""
-    reach, widest, best = ends[first], starts[first + 1] - ends[first], first + 1
-    for site in range(first + 1, stop):
-        gap = starts[site] - reach
-        is_nearer = abs(2 * site - first - stop) < abs(2 * best - first - stop)
+    """Return the site after the widest gap of at least two sites, and the gap."""
+    max_end, widest, best = ends[first], starts[first + 1] - ends[first], first + 1
+    for site in range(first + 1, end):
+        gap = starts[site] - max_end
+        is_nearer = abs(2 * site - first - end) < abs(2 * best - first - end)
         if gap > widest or (gap == widest and is_nearer):
             widest, best = gap, site
-        reach = max(reach, ends[site])
+        max_end = max(max_end, ends[site])
     return best, widest

@@ -1,4 +1,4 @@
-"""The records of a VCF, some thousand at once."""
+"""Batches of VCF records."""
 
 from __future__ import annotations
 
@@ -8,38 +8,38 @@ from typing import Final
 
 from hapgpu.io.vcf.records import VcfRecord
 
-_NONE_TO_COME: Final = 2**62
+_NO_NEXT_RECORD: Final = 2**62
 
 
 @dataclass(frozen=True, slots=True)
 class RecordLimits:
-    """How much is taken from the file at once; what is made of it does not depend on it.
+    """Limits of a batch of records; results do not depend on them.
 
     Attributes
     ----------
     records
-        At most so many.
+        Number of records, at most.
     bases
-        Starts of records at most so far from each other.
+        Distance between the starts of the first and the last record, at most.
     """
 
     records: int = 4096
     bases: int = 1_000_000
 
 
-USUAL_LIMITS: Final = RecordLimits()
+DEFAULT_LIMITS: Final = RecordLimits()
 
 
 @dataclass(frozen=True, slots=True)
 class RecordBatch:
-    """Records of one contig that follow each other.
+    """Consecutive records of one contig.
 
     Attributes
     ----------
     records
         At least one.
     next_start
-        Where the next record of the contig starts; beyond any contig if there is none.
+        Start of the next record of the contig; after the end of any contig if there is none.
     """
 
     records: list[VcfRecord]
@@ -47,17 +47,17 @@ class RecordBatch:
 
 
 def record_batches_of(records: Iterable[VcfRecord], limits: RecordLimits) -> Iterator[RecordBatch]:
-    """Cut the records of a file, contig by contig, into record_batches."""
-    record_batch: list[VcfRecord] = []
+    """Yield the records of a file in batches, contig by contig."""
+    batch: list[VcfRecord] = []
     for record in records:
-        if record_batch:
-            first = record_batch[0]
+        if batch:
+            first = batch[0]
             if record.contig != first.contig:
-                yield RecordBatch(record_batch, _NONE_TO_COME)
-                record_batch = []
-            elif len(record_batch) >= limits.records or record.start - first.start > limits.bases:
-                yield RecordBatch(record_batch, record.start)
-                record_batch = []
-        record_batch.append(record)
-    if record_batch:
-        yield RecordBatch(record_batch, _NONE_TO_COME)
+                yield RecordBatch(batch, _NO_NEXT_RECORD)
+                batch = []
+            elif len(batch) >= limits.records or record.start - first.start > limits.bases:
+                yield RecordBatch(batch, record.start)
+                batch = []
+        batch.append(record)
+    if batch:
+        yield RecordBatch(batch, _NO_NEXT_RECORD)

@@ -1,4 +1,4 @@
-"""Records of a VCF that lie in regions."""
+"""VCF records within regions."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from hapgpu.io.vcf.records import VcfRecord
 def within(
     records: Iterable[VcfRecord], choice: RegionChoice, contigs: Mapping[str, int]
 ) -> Iterator[VcfRecord]:
-    """Return the records that are chosen by where their REF lies.
+    """Return the records whose REF overlaps the regions.
 
     Raises
     ------
     UsageError
-        The contig of a region is none of `contigs`.
+        The contig of a region is not in `contigs`.
     """
     if choice.regions is None:
         return iter(records)
@@ -34,7 +34,7 @@ def within(
 def _overlapping(
     records: Iterable[VcfRecord], merged: Mapping[str, Sequence[Region]]
 ) -> Iterator[VcfRecord]:
-    """Yield what overlaps regions that do not overlap each other, sorted on each contig."""
+    """Yield the records that overlap regions; these are disjoint and sorted on each contig."""
     ends = {contig: [region.end for region in regions] for contig, regions in merged.items()}
     for record in records:
         regions = merged.get(record.contig)

@@ -1,4 +1,4 @@
-"""The reference under sites, and whether their REF agrees with it."""
+"""Reference bases of sites, and the check of REF against them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from hapgpu.io.genome.regions import Region, contig_hint
 from hapgpu.io.vcf.records import VcfRecord
 
 _FIRST_BASE_OF_CODE: Final = dict(zip("RYSWKMBDHV", "ACCAGACAAA", strict=True))
-"""What VCF 4.3 (section 1.6.1, REF) puts in place of codes that stand for several bases."""
+"""Base that replaces an ambiguity code in REF (VCF 4.3, section 1.6.1)."""
 
 _PLAIN_BASES: Final = bytes.maketrans(
     "".join(_FIRST_BASE_OF_CODE).encode(), "".join(_FIRST_BASE_OF_CODE.values()).encode()
@@ -24,12 +24,12 @@ _ANY: Final = "N"
 
 
 def reference_slice(reference: ReferenceFasta, contig: str, start: int, end: int) -> ReferenceSlice:
-    """Read bases start to end of a contig, as far as it reaches.
+    """Read the bases start to end of a contig, clipped to the contig.
 
     Raises
     ------
     InputError
-        The contig is unknown, or the file is damaged.
+        The contig is not in the reference, or the file is damaged.
     """
     region = Region(contig, max(start, 0), min(end, reference.lengths.get(contig, end)))
     return ReferenceSlice(
@@ -37,23 +37,23 @@ def reference_slice(reference: ReferenceFasta, contig: str, start: int, end: int
     )
 
 
-def check_places(sites: Sites, reference: ReferenceFasta, source: str) -> None:
-    """Make sure that sites of one contig, at least one, lie within the reference.
+def check_positions(sites: Sites, reference: ReferenceFasta, source: str) -> None:
+    """Check that sites of one contig, at least one, lie within the reference.
 
     Parameters
     ----------
     sites
-        Of the file `source`.
+        Sites of the file `source`.
     reference
-        Which should have them.
+        The reference of the sites.
     source
         Name of the file, for errors.
 
     Raises
     ------
     InputError
-        The reference lacks the contig, or a REF reaches beyond its end; the message names the
-        record.
+        The reference lacks the contig, or a REF ends after the end of the contig; the message
+        names the record.
     """
     first = sites.records[0]
     length = reference.lengths.get(first.contig)
@@ -62,12 +62,12 @@ def check_places(sites: Sites, reference: ReferenceFasta, source: str) -> None:
         raise InputError(
             f"{source}, {first.label}: contig '{first.contig}' is not in {reference.path}{hint}"
         )
-    beyond = np.flatnonzero(sites.ends > length)
-    if beyond.size:
-        record = sites.records[beyond[0]]
+    outside = np.flatnonzero(sites.ends > length)
+    if outside.size:
+        record = sites.records[outside[0]]
         raise InputError(
-            f"{source}, {record.label}: REF at {_position(record, 0)} ends beyond the"
-            f" {length:,} bases of its contig in {reference.path}: take the reference that the"
+            f"{source}, {record.label}: REF at {_position(record, 0)} ends after the"
+            f" {length:,} bases of its contig in {reference.path}; give the reference that the"
             " variants were called with"
         )
 
@@ -75,26 +75,26 @@ def check_places(sites: Sites, reference: ReferenceFasta, source: str) -> None:
 def check_reference_alleles(
     sites: Sites, slice_: ReferenceSlice, reference: ReferenceFasta, source: str
 ) -> None:
-    """Make sure that each REF is what the reference has there, case aside.
+    """Check that each REF equals the reference, ignoring case.
 
-    Where the reference has a code for several bases, REF may have the first of them in the
-    alphabet instead, or N. Where no ALT has a sequence, N in REF stands for any base.
+    For an ambiguity code of the reference, REF may have the first of its bases in the alphabet, or
+    N. If no ALT has a sequence, N in REF matches any base.
 
     Parameters
     ----------
     sites
-        Of one contig.
+        Sites of one contig.
     slice_
-        The bases under all of them.
+        Reference bases that cover all sites.
     reference
-        Where they are from.
+        The reference of the bases.
     source
-        Name of the file of the sites.
+        Name of the file of the sites, for errors.
 
     Raises
     ------
     InputError
-        A REF disagrees; the message names its record, and both bases.
+        A REF differs; the message names its record and both bases.
     """
     alleles = sites.alleles.take(sites.allele_offsets[:-1])
     expected = Ragged.gather(slice_.bases, sites.starts - slice_.start, alleles.lengths)
@@ -108,21 +108,21 @@ def check_reference_alleles(
             raise InputError(
                 f"{source}, {record.label}: REF has {given} at"
                 f" {_position(record, at - int(alleles.offsets[site]))}, where {reference.path}"
-                f" has {found}: take the reference that the variants were called with"
+                f" has {found}; give the reference that the variants were called with"
             )
 
 
 def plain_bases(slice_: ReferenceSlice) -> ReferenceSlice:
-    """Put the first base in the alphabet in place of codes for several, as REF does; N stays.
+    """Replace ambiguity codes by the first of their bases in the alphabet, as REF does; N stays.
 
-    A haplotype with such a code would match no read, and the REF allele never be found.
+    A haplotype with such a code would match no read, and no read would support the REF allele.
     """
     text = slice_.bases.tobytes().translate(_PLAIN_BASES)
     return ReferenceSlice(slice_.start, np.frombuffer(text, dtype=np.uint8))
 
 
 def _has_sequences(sites: Sites, site: int) -> bool:
-    """Tell whether any ALT of a site has a sequence."""
+    """Return whether any ALT of a site has a sequence."""
     first, end = sites.allele_offsets[[site, site + 1]]
     return bool((sites.kinds[first + 1 : end] == AlleleKind.SEQUENCE).any())
 

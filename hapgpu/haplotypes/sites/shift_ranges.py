@@ -1,4 +1,4 @@
-"""How far the repeats reach in which an allele could as well be written."""
+"""Shift ranges of sites: the repeats along which their indels can be shifted."""
 
 from __future__ import annotations
 
@@ -18,31 +18,32 @@ from hapgpu.haplotypes.sites.trimmed_alleles import (
 from hapgpu.runtime.jit import njit
 
 LONGEST_SHIFT: Final = 1000
-"""An indel is moved by no more bases than this, so that a contig of one letter is no trap."""
+"""Bases that an indel is shifted by, at most; bounds the time on a contig of one letter."""
 
 
 def shift_ranges_of(sites: Sites, reference: ReferenceSlice) -> ShiftRanges:
-    """Find the shift ranges of sites.
+    """Return the shift ranges of sites.
 
-    An insertion or deletion is moved left and right as long as the next base of the reference is
-    the one that this brings into (or out of) it: the sequence that results stays the same. No
-    other allele reaches further than its REF.
+    An insertion or deletion is shifted left and right as long as the haplotype stays the same. The
+    shift range of any other allele is its REF.
 
     Parameters
     ----------
     sites
         s sites, whose REFs lie within the slice.
     reference
-        Bases around them, `LONGEST_SHIFT` on either side where the contig has as many.
+        Bases around the sites, `LONGEST_SHIFT` on either side as far as the contig has them.
 
     Raises
     ------
     ValueError
-        A REF reaches beyond the slice.
+        A REF extends outside the slice.
     """
     starts, ends = sites.starts, sites.ends
     if len(sites) and (starts.min() < reference.start or ends.max() > reference.end):
-        message = f"sites beyond the reference at {reference.start} to {reference.end}"
+        message = (
+            f"sites: one lies outside the reference slice {reference.start} to {reference.end}"
+        )
         raise ValueError(message)
     shift_ranges = ShiftRanges(starts.copy(), ends)
     _widen(
@@ -61,23 +62,23 @@ def _widen(
     starts: NDArray[np.int64],
     ends: NDArray[np.int64],
     allele_offsets: NDArray[np.int64],
-    edits: TrimmedAlleles,
+    trimmed: TrimmedAlleles,
     bases: NDArray[np.uint8],
     first: int,
 ) -> None:
-    """Widen the REF of each site to where its insertions and deletions could be moved."""
+    """Widen the REF of each site to the shift ranges of its insertions and deletions."""
     for site in range(starts.size):
         for row in range(allele_offsets[site], allele_offsets[site + 1]):
-            start, end = edits.starts[row], edits.ends[row]
-            begin, stop = edits.text_begins[row], edits.text_ends[row]
-            if changes_nothing(edits, row):
+            start, end = trimmed.starts[row], trimmed.ends[row]
+            text_start, text_end = trimmed.text_starts[row], trimmed.text_ends[row]
+            if changes_nothing(trimmed, row):
                 continue
             if start == end:
-                left = _repeats_before(bases, start - first, edits.text, begin, stop)
-                right = _repeats_behind(bases, end - first, edits.text, begin, stop)
-            elif begin == stop:
+                left = _repeats_before(bases, start - first, trimmed.text, text_start, text_end)
+                right = _repeats_after(bases, end - first, trimmed.text, text_start, text_end)
+            elif text_start == text_end:
                 left = _repeats_before(bases, start - first, bases, start - first, end - first)
-                right = _repeats_behind(bases, end - first, bases, start - first, end - first)
+                right = _repeats_after(bases, end - first, bases, start - first, end - first)
             else:
                 continue
             starts[site] = min(starts[site], start - left)
@@ -86,25 +87,33 @@ def _widen(
 
 @njit
 def _repeats_before(
-    bases: NDArray[np.uint8], at: Integer, text: NDArray[np.uint8], begin: Integer, end: Integer
+    bases: NDArray[np.uint8],
+    at: Integer,
+    text: NDArray[np.uint8],
+    unit_start: Integer,
+    unit_end: Integer,
 ) -> int:
-    """Count the bases right before a place that repeat a unit, text[begin:end], backwards."""
-    most = min(at, LONGEST_SHIFT)
-    shift, letter = 0, end - 1
-    while shift < most and bases[at - 1 - shift] == text[letter]:
+    """Count the bases that end at offset `at` and repeat the unit leftwards."""
+    max_shift = min(at, LONGEST_SHIFT)
+    shift, letter = 0, unit_end - 1
+    while shift < max_shift and bases[at - 1 - shift] == text[letter]:
         shift += 1
-        letter = end - 1 if letter == begin else letter - 1
+        letter = unit_end - 1 if letter == unit_start else letter - 1
     return shift
 
 
 @njit
-def _repeats_behind(
-    bases: NDArray[np.uint8], at: Integer, text: NDArray[np.uint8], begin: Integer, end: Integer
+def _repeats_after(
+    bases: NDArray[np.uint8],
+    at: Integer,
+    text: NDArray[np.uint8],
+    unit_start: Integer,
+    unit_end: Integer,
 ) -> int:
-    """Count the bases from a place on that repeat a unit, text[begin:end]."""
-    most = min(bases.size - at, LONGEST_SHIFT)
-    shift, letter = 0, begin
-    while shift < most and bases[at + shift] == text[letter]:
+    """Count the bases that start at offset `at` and repeat the unit rightwards."""
+    max_shift = min(bases.size - at, LONGEST_SHIFT)
+    shift, letter = 0, unit_start
+    while shift < max_shift and bases[at + shift] == text[letter]:
         shift += 1
-        letter = begin if letter == end - 1 else letter + 1
+        letter = unit_start if letter == unit_end - 1 else letter + 1
     return shift

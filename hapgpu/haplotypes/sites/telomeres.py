@@ -1,4 +1,4 @@
-"""Records of VCF at telomeres: before the first base of a contig, or behind its last one."""
+"""VCF records at telomeres: before the first base of a contig, or after its last base."""
 
 from __future__ import annotations
 
@@ -11,24 +11,24 @@ _SYMBOL = "<TELOMERE>"
 
 
 def is_telomere(record: VcfRecord, length: int | None) -> bool:
-    """Tell whether a record lies at POS 0 or, of a contig of N bases, at N + 1 (VCF 4.3, 1.6.1).
+    """Return whether a record is at POS 0 or, on a contig of N bases, at N + 1 (VCF 4.3, 1.6.1).
 
-    A record at N + 1 that states a base there is none: it belongs to another reference.
+    A record at N + 1 whose REF is a base is not: it belongs to another reference.
     """
     return record.start < 0 or (record.start == length and not record.reference.strip("N"))
 
 
 def with_empty_telomeres(records: Sequence[VcfRecord], length: int) -> list[VcfRecord]:
-    """Put records of telomeres where the contig has no base that they could change.
+    """Make records at telomeres change no base of the contig.
 
-    Their REF becomes empty and their ALTs symbolic; the columns that are written stay.
+    Their REF becomes empty and their ALTs symbolic; the columns for output stay.
 
     Parameters
     ----------
     records
-        Of one contig, in the order of their positions.
+        Records of one contig, sorted by position.
     length
-        Of the contig.
+        Length of the contig.
     """
     first, end = 0, len(records)
     while first < end and is_telomere(records[first], length):

@@ -1,4 +1,4 @@
-"""What alleles change of the reference: their text and REF without the ends they share."""
+"""Trimmed alleles: REF and ALT without the bases that they share at their ends."""
 
 from __future__ import annotations
 
@@ -14,35 +14,35 @@ from hapgpu.runtime.jit import njit, njit_inlined
 
 
 class TrimmedAlleles(NamedTuple):
-    """Each of a alleles as a stretch of the reference and the text that takes its place.
+    """a alleles, each as an interval of the reference and the text that replaces it.
 
-    What an allele shares with REF is trimmed, the common suffix first and then the common prefix,
-    until nothing is shared: an insertion has no stretch, a deletion no text. REF, an ALT that
-    equals it, `*` and symbolic alleles have neither, and change nothing.
+    The bases shared with REF are trimmed, the common suffix first and then the common prefix: an
+    insertion has an empty interval, a deletion an empty text. REF, an ALT that equals it, `*` and
+    symbolic alleles have both empty, and change nothing.
 
     Attributes
     ----------
     starts, ends
-        int64[a], 0-based, half-open: the stretch.
+        int64[a], 0-based, half-open: the interval.
     text
         uint8, the letters of all alleles.
-    text_begins, text_ends
+    text_starts, text_ends
         int64[a], into `text`.
     changes
-        int64[a], the number of bases that change: those that differ where stretch and text have
-        one length, else the length of the longer.
+        int64[a], the number of bases that change: mismatches if interval and text are equally
+        long, else the length of the longer.
     """
 
     starts: NDArray[np.int64]
     ends: NDArray[np.int64]
     text: NDArray[np.uint8]
-    text_begins: NDArray[np.int64]
+    text_starts: NDArray[np.int64]
     text_ends: NDArray[np.int64]
     changes: NDArray[np.int64]
 
 
 def trimmed_alleles_of(sites: Sites) -> TrimmedAlleles:
-    """Trim the alleles of sites."""
+    """Return the trimmed alleles of sites."""
     return _trimmed(
         read_only(sites.starts),
         view_of(sites.alleles),
@@ -52,10 +52,11 @@ def trimmed_alleles_of(sites: Sites) -> TrimmedAlleles:
 
 
 @njit_inlined
-def changes_nothing(edits: TrimmedAlleles, row: Integer) -> bool:
-    """Whether an allele leaves the reference as it is."""
+def changes_nothing(trimmed: TrimmedAlleles, row: Integer) -> bool:
+    """Return whether an allele leaves the reference as it is."""
     return bool(
-        edits.starts[row] == edits.ends[row] and edits.text_begins[row] == edits.text_ends[row]
+        trimmed.starts[row] == trimmed.ends[row]
+        and trimmed.text_starts[row] == trimmed.text_ends[row]
     )
 
 
@@ -68,31 +69,35 @@ def _trimmed(
 ) -> TrimmedAlleles:
     count, text = kinds.size, alleles.data
     starts, ends = np.empty(count, np.int64), np.empty(count, np.int64)
-    begins, stops = np.empty(count, np.int64), np.empty(count, np.int64)
+    text_starts, text_ends = np.empty(count, np.int64), np.empty(count, np.int64)
     changes = np.zeros(count, np.int64)
     for site in range(site_starts.size):
         reference = alleles.offsets[allele_offsets[site]]
         reference_end = alleles.offsets[allele_offsets[site] + 1]
         for row in range(allele_offsets[site], allele_offsets[site + 1]):
             if kinds[row] == AlleleKind.SEQUENCE:
-                begin, stop = alleles.offsets[row], alleles.offsets[row + 1]
+                text_start, text_end = alleles.offsets[row], alleles.offsets[row + 1]
             else:
-                begin, stop = reference, reference_end
-            prefix, suffix = _shared_ends(text, reference, reference_end, begin, stop)
+                text_start, text_end = reference, reference_end
+            prefix, suffix = _shared_ends(text, reference, reference_end, text_start, text_end)
             starts[row] = site_starts[site] + prefix
             ends[row] = site_starts[site] + reference_end - reference - suffix
-            begins[row], stops[row] = begin + prefix, stop - suffix
+            text_starts[row], text_ends[row] = text_start + prefix, text_end - suffix
             changes[row] = _changes(
-                text, reference + prefix, reference_end - suffix, begin + prefix, stop - suffix
+                text,
+                reference + prefix,
+                reference_end - suffix,
+                text_start + prefix,
+                text_end - suffix,
             )
-    return TrimmedAlleles(starts, ends, text, begins, stops, changes)
+    return TrimmedAlleles(starts, ends, text, text_starts, text_ends, changes)
 
 
 @njit
 def _shared_ends(
     text: NDArray[np.uint8], a: Integer, a_end: Integer, b: Integer, b_end: Integer
 ) -> tuple[int, int]:
-    """Count the letters that two texts share at their beginning and, first of all, at their end."""
+    """Count the letters shared at the starts of two texts and, counted first, at their ends."""
     shorter = min(a_end - a, b_end - b)
     suffix = 0
     while suffix < shorter and text[a_end - 1 - suffix] == text[b_end - 1 - suffix]:

@@ -20,7 +20,7 @@ STDIN_ONCE: Final = "standard input (-) can be read only once"
 NO_STDIN: Final = "cannot be standard input (-); give a file"
 MISSING_ARGUMENT: Final = "Missing argument"
 READS_NEEDED: Final = "a reference and reads are needed"
-GIVEN_TWICE: Final = "is given twice"
+GIVEN_TWICE: Final = "given twice"
 
 FAIDX: Final = "samtools faidx"
 SAMTOOLS_INDEX: Final = "samtools index"

@@ -21,7 +21,7 @@ ALLELES, PLOIDIES = st.integers(1, 12), st.integers(1, 4)
 
 
 @given(ALLELES, PLOIDIES)
-def test_the_order_is_that_of_the_recursion(alleles: int, ploidy: int) -> None:
+def test_order_equals_the_recursion(alleles: int, ploidy: int) -> None:
     table = genotype_table(alleles, ploidy)
     assert list(map(tuple, table.tolist())) == list(genotypes_reference(alleles, ploidy))
 
@@ -33,7 +33,9 @@ def test_the_formula_gives_the_row_of_each_genotype(alleles: int, ploidy: int) -
 
 
 @given(st.lists(ALLELES, min_size=1, max_size=5), PLOIDIES)
-def test_the_common_table_begins_with_that_of_each_site(alleles: list[int], ploidy: int) -> None:
+def test_the_common_table_starts_with_the_table_of_each_site(
+    alleles: list[int], ploidy: int
+) -> None:
     common = common_table(np.array(alleles), ploidy)
     for count in alleles:
         table = genotype_table(count, ploidy)

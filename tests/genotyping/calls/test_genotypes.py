@@ -1,4 +1,4 @@
-"""Calls from likelihoods: against the rule of Bayes in its textbook form, and at its edges."""
+"""Calls from likelihoods: against the reference implementation, and edge cases."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def calls(
     ploidy: int = 2,
     prior: Prior = Prior.FLAT,
 ) -> Calls:
-    """Call sites with numbers of alleles, given the likelihoods of the genotypes by sample."""
+    """Call sites with these numbers of alleles, given genotype likelihoods by sample."""
     samples = len(likelihoods[0])
     rows = [row for site in likelihoods for row in site]
     records = [record_of(site, insertions(count - 1)) for site, count in enumerate(alleles)]
@@ -44,7 +44,7 @@ def calls(
 
 
 @given(st.data(), st.sampled_from(Prior), st.integers(1, 4), st.integers(1, 3))
-def test_calls_equal_the_textbook_form(
+def test_calls_equal_the_reference_implementation(
     data: st.DataObject, prior: Prior, ploidy: int, samples: int
 ) -> None:
     alleles = data.draw(st.lists(st.integers(2, 4), min_size=1, max_size=3))
@@ -76,11 +76,11 @@ def test_calls_equal_the_textbook_form(
 
 
 def is_rounded_down(quality: int, exact: float) -> bool:
-    """Tell whether it is, where the exact value may be off by 1e-9."""
+    """Return whether a value is the rounded one, if the exact value may be off by 1e-9."""
     return quality in {math.floor(min(exact + off, 99.0)) for off in (-1e-9, 1e-9)}
 
 
-def test_the_first_of_equally_likely_genotypes_is_called() -> None:
+def test_the_first_of_equally_probable_genotypes_is_called() -> None:
     computed = calls([[[-3.0, -1.0, -1.0]]], [2])
     assert computed.genotypes.tolist() == [[[0, 1]]]
     assert computed.qualities.tolist() == [[2]]  # p = 1 / 2.01
@@ -91,25 +91,25 @@ def test_the_first_of_equally_likely_genotypes_is_called() -> None:
     ("others", "quality"),
     [(-1.0, 7), (-2.0, 17), (-9.0, 86), (-10.4, 99), (-310.0, 99), (-323.0, 99), (-5000.0, 99)],
 )
-def test_quality_is_rounded_down_and_limited(others: float, quality: int) -> None:
-    """Two other genotypes make the quality 3 less than one: 10 log10 2. Below -308 floats end."""
+def test_quality_is_rounded_down_and_capped(others: float, quality: int) -> None:
+    """Two other genotypes lower the quality by 3: 10 log10 2. Floats end below -308."""
     assert calls([[[others, 0.0, others]]], [2]).qualities.tolist() == [[quality]]
 
 
-def test_digits_of_p_near_1_are_kept() -> None:
+def test_quality_is_exact_for_p_near_1() -> None:
     """1 - 1e-20 is 1 in floating point."""
     computed = calls([[[0.0, -20.0, -40.0]]], [2])
     assert computed.variant_qualities[0] == pytest.approx(10.0 / math.log(10.0) * 1e-20, rel=1e-9)
 
 
-def test_quality_of_a_variant_beyond_the_range_of_floats() -> None:
+def test_variant_quality_outside_the_range_of_floats() -> None:
     computed = calls([[[-5000.0, 0.0, -9.0], [-4000.0, -9.0, 0.0]]], [2])
     assert computed.variant_qualities[0] == pytest.approx(90_000.0, abs=1e-6)
     assert computed.phred_likelihoods[0].tolist() == [50_000, 0, 90]
 
 
 def test_phred_likelihoods_do_not_depend_on_the_prior() -> None:
-    """Of the population, 0/0 is 6.9 times as likely as 0/1 beforehand: Phred 8.4."""
+    """In the population prior, 0/0 is 6.9 times as probable as 0/1: Phred 8.4."""
     likelihoods = [[[-0.8, 0.0, -4.0]]]
     flat, population = (calls(likelihoods, [2], prior=prior) for prior in Prior)
     assert flat.phred_likelihoods[0].tolist() == [8, 0, 40]
@@ -119,7 +119,7 @@ def test_phred_likelihoods_do_not_depend_on_the_prior() -> None:
 
 
 @pytest.mark.parametrize("row", [[0.0, 0.0, 0.0], [-7.0, -7.0, -7.0], [-7.0, -7.04, -7.02]])
-def test_no_call_where_reads_cannot_tell_genotypes_apart(row: list[float]) -> None:
+def test_no_call_if_reads_do_not_distinguish_genotypes(row: list[float]) -> None:
     computed = calls([[row]], [2])
     assert computed.genotypes.tolist() == [[[-1, -1]]]
     assert computed.qualities.tolist() == [[-1]]
@@ -134,7 +134,7 @@ def test_no_call_at_sites_without_alt_or_with_too_many_genotypes() -> None:
     assert np.isnan(computed.variant_qualities).tolist() == [True, True, False]
 
 
-def test_samples_without_a_call_do_not_count_for_the_variant() -> None:
+def test_samples_without_a_call_do_not_change_the_variant_quality() -> None:
     silent = [0.0, 0.0, 0.0]
     (alone,) = calls([[[-2.0, 0.0, -3.0]]], [2]).variant_qualities
     (among,) = calls([[silent, [-2.0, 0.0, -3.0], silent]], [2]).variant_qualities

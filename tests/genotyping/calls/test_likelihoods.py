@@ -1,4 +1,4 @@
-"""Likelihoods of genotypes: against the textbook form, and where a rule has an edge."""
+"""Genotype likelihoods: against the reference implementation, and edge cases."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from hapgpu.genotyping.calls.likelihoods import site_likelihoods
 from hapgpu.genotyping.calls.reference import (
     allele_depths_reference,
     allele_likelihoods_reference,
-    counting_reference,
     genotype_likelihoods_reference,
+    used_fragments_reference,
 )
 from hapgpu.haplotypes.batches import LocusBatch, ShiftRanges
 from tests.haplotypes.made_sites import SITE_DISTANCE, batch_of, insertions, record_of
@@ -28,7 +28,7 @@ FLANK = 100
 
 
 class Fragment(NamedTuple):
-    """Of a sample at a locus; it covers stretches of the reference."""
+    """Fragment of a sample at a locus, with the reference intervals that it covers."""
 
     locus: int
     sample: int
@@ -37,9 +37,9 @@ class Fragment(NamedTuple):
 
 
 class Case(NamedTuple):
-    """Numbers of alleles of the sites of each locus, and what its haplotypes carry there.
+    """Numbers of alleles of the sites of each locus, and the alleles of its haplotypes.
 
-    The shift range of a site is its base, unless `margins` says how many on either side are in it.
+    The shift range of a site is its base and `margins` bases on either side.
     """
 
     alleles: list[list[int]]
@@ -72,14 +72,14 @@ def cases(draw: st.DrawFn) -> Case:
     margin = st.sampled_from([0, 0, 2, 12])
     margins = st.just((0, 0)) | st.tuples(margin, margin)
     end = SITE_DISTANCE * sum(map(len, alleles))
-    stretch = st.tuples(st.integers(-5, end), st.integers(1, end + 5)).map(
+    interval = st.tuples(st.integers(-5, end), st.integers(1, end + 5)).map(
         lambda pair: (pair[0], pair[0] + pair[1])
     )
     fragments = [
         Fragment(
             locus,
             sample,
-            draw(st.lists(stretch, min_size=1, max_size=2)),
+            draw(st.lists(interval, min_size=1, max_size=2)),
             draw(st.lists(st.floats(-4.5, 0.0), min_size=(n := len(carried[locus])), max_size=n)),
         )
         for locus in range(len(alleles))
@@ -88,12 +88,17 @@ def cases(draw: st.DrawFn) -> Case:
     ]
     return Case(
         *(alleles, carried, fragments, samples, draw(st.integers(1, 4))),
-        [draw(margins) for sites in alleles for _ in sites],
+        # Shift ranges of several loci must not start before position 0.
+        [
+            (min(left, site * SITE_DISTANCE), right)
+            for site in range(sum(map(len, alleles)))
+            for left, right in [draw(margins)]
+        ],
     )
 
 
-def batch_with_extents(case: Case) -> LocusBatch:
-    """Put the sites of a case into loci, which lie in the middle of a contig."""
+def batch_with_shift_ranges(case: Case) -> LocusBatch:
+    """Return the loci of a case; their flanks start before position 0."""
     counts = [count for sites in case.alleles for count in sites]
     batch = batch_of(
         [record_of(site, insertions(count - 1)) for site, count in enumerate(counts)],
@@ -107,14 +112,14 @@ def batch_with_extents(case: Case) -> LocusBatch:
         ],
         dtype=np.int64,
     ).reshape(-1, 2)
-    shown = replace(
+    flanked = replace(
         batch.haplotypes, starts=batch.loci.starts - FLANK, ends=batch.loci.ends + FLANK
     )
-    return replace(batch, shift_ranges=ShiftRanges(*shift_ranges.T.copy()), haplotypes=shown)
+    return replace(batch, shift_ranges=ShiftRanges(*shift_ranges.T.copy()), haplotypes=flanked)
 
 
 def likelihoods_of(case: Case) -> SiteLikelihoods:
-    batch = batch_with_extents(case)
+    batch = batch_with_shift_ranges(case)
     table = rows_of_values([row for haplotypes in case.carried for row in haplotypes], np.int16)
     covers = [[k for pair in fragment.cover for k in pair] for fragment in case.fragments]
     evidence = Evidence(
@@ -140,13 +145,13 @@ def fragments_counting(case: Case, locus: int, sample: int, site: int) -> NDArra
     parts = [[range(*part) for part in fragment.cover] for fragment in there]
     rows = [
         there[fragment].likelihoods
-        for fragment in counting_reference(parts, site - first, shift_ranges, shown)
+        for fragment in used_fragments_reference(parts, site - first, shift_ranges, shown)
     ]
     return np.array(rows).reshape(len(rows), len(case.carried[locus]))
 
 
 @given(cases())
-def test_likelihoods_equal_the_textbook_form(case: Case) -> None:
+def test_likelihoods_equal_the_reference_implementation(case: Case) -> None:
     computed = likelihoods_of(case)
     site = 0
     for locus, counts in enumerate(case.alleles):
@@ -186,7 +191,7 @@ def one_site(
         ([(0, 12), (8, 20)], 1),
     ],
 )
-def test_a_fragment_counts_once_where_it_covers_the_site(
+def test_a_fragment_counts_once_if_it_covers_the_site(
     cover: list[tuple[int, int]], depth: int
 ) -> None:
     fragment = Fragment(0, 0, cover, [-1.0, -2.0])
@@ -198,11 +203,9 @@ def test_a_fragment_counts_once_where_it_covers_the_site(
 @pytest.mark.parametrize(
     ("cover", "depth"), [((4, 17), 1), ((5, 17), 0), ((4, 16), 0), ((0, 10), 0), ((0, 30), 1)]
 )
-def test_a_fragment_counts_where_it_reaches_across_a_repeat(
-    cover: tuple[int, int], depth: int
-) -> None:
-    across = Fragment(0, 0, [(-20, 40)], [-3.0, -1.0])
-    fragments = [across, Fragment(0, 0, [cover], [-1.0, -2.0])]
+def test_a_fragment_is_used_if_it_spans_a_repeat(cover: tuple[int, int], depth: int) -> None:
+    spanning = Fragment(0, 0, [(-20, 40)], [-3.0, -1.0])
+    fragments = [spanning, Fragment(0, 0, [cover], [-1.0, -2.0])]
     carried = [[[0, 0], [1, 1]]]
     computed = likelihoods_of(Case([[2, 2]], carried, fragments, 1, 2, [(0, 0), (5, 5)]))
     assert computed.depths[1, 0] == 1 + depth
@@ -210,7 +213,7 @@ def test_a_fragment_counts_where_it_reaches_across_a_repeat(
     assert computed.genotypes[1][[0, 2]] == pytest.approx([-3.0 - depth, -1.0 - 2.0 * depth])
 
 
-def test_a_repeat_across_which_no_fragment_reaches() -> None:
+def test_a_repeat_that_no_fragment_spans() -> None:
     fragments = [Fragment(0, 0, [(start, start + 20)], [-1.0, -2.0]) for start in (-60, -25, 12)]
     computed = likelihoods_of(Case([[2]], [[[0], [1]]], fragments, 1, 2, [(30, 30)]))
     assert computed.depths.tolist() == [[2]]
@@ -218,7 +221,7 @@ def test_a_repeat_across_which_no_fragment_reaches() -> None:
 
 
 @pytest.mark.parametrize("ploidy", [1, 2, 3, 4])
-def test_great_depth_neither_underflows_nor_loses_digits(ploidy: int) -> None:
+def test_great_depth_neither_underflows_nor_loses_precision(ploidy: int) -> None:
     depth = 10_000
     computed = one_site([[-1.0, -5.5]] * depth, [0, 1], 2, ploidy)
     dose = np.arange(ploidy + 1) / ploidy
@@ -234,7 +237,7 @@ def test_an_allele_that_no_haplotype_carries_is_unlikely() -> None:
 
 
 @pytest.mark.parametrize(("carried", "alleles"), [([0], 1), ([0, 0], 2), ([1, 1], 3)])
-def test_reads_say_nothing_where_all_haplotypes_carry_one_allele(
+def test_reads_prefer_no_genotype_if_all_haplotypes_carry_one_allele(
     carried: list[int], alleles: int
 ) -> None:
     computed = one_site([[-1.0, -2.0][: len(carried)]] * 3, carried, alleles)
@@ -243,10 +246,12 @@ def test_reads_say_nothing_where_all_haplotypes_carry_one_allele(
     assert not computed.genotypes.data.any()
 
 
-@pytest.mark.parametrize(("better", "speaks"), [(0.19, 0), (0.21, 1)])
-def test_a_fragment_speaks_for_an_allele_that_is_clearly_better(better: float, speaks: int) -> None:
-    computed = one_site([[-1.0 - better, -1.0, -1.0 - better]], [0, 1, 0], 2)
-    assert computed.allele_depths[0].tolist() == [0, speaks]
+@pytest.mark.parametrize(("difference", "depth"), [(0.19, 0), (0.21, 1)])
+def test_a_fragment_supports_an_allele_that_is_clearly_better(
+    difference: float, depth: int
+) -> None:
+    computed = one_site([[-1.0 - difference, -1.0, -1.0 - difference]], [0, 1, 0], 2)
+    assert computed.allele_depths[0].tolist() == [0, depth]
 
 
 def test_a_site_with_too_many_genotypes_has_depths_only() -> None:

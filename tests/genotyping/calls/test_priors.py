@@ -1,4 +1,4 @@
-"""Priors are distributions, those that drawing chromosomes from an urn gives."""
+"""Genotype priors, against drawing chromosomes from an urn."""
 
 from __future__ import annotations
 
@@ -49,13 +49,13 @@ def test_priors_sum_to_1_at_every_site(
 
 
 @given(ALTERNATIVES, st.integers(1, 4))
-def test_flat_means_that_all_genotypes_are_alike(alternatives: list[str], ploidy: int) -> None:
+def test_flat_priors_are_equal(alternatives: list[str], ploidy: int) -> None:
     (row,) = log10_priors(sites_of([record_of(0, alternatives)]), Prior.FLAT, ploidy)
     assert (row == row[0]).all()
 
 
 def urn(weights: Sequence[Fraction], ploidy: int) -> dict[tuple[int, ...], Fraction]:
-    """Draw alleles one after the other, each time putting one more of the drawn kind back.
+    """Draw alleles in turn, each time returning one more of the drawn kind to the urn.
 
     Returns the probability of each draw, in its order.
     """
@@ -80,9 +80,7 @@ WEIGHTS = st.lists(st.fractions(Fraction(1, 1000), 1000), min_size=1, max_size=3
 
 
 @given(WEIGHTS, st.integers(1, 4))
-def test_the_urn_is_a_distribution_in_which_order_does_not_matter(
-    weights: list[Fraction], ploidy: int
-) -> None:
+def test_order_does_not_matter_in_the_urn(weights: list[Fraction], ploidy: int) -> None:
     chances = urn(weights, ploidy)
     assert sum(chances.values()) == 1
     assert all(chance == chances[tuple(sorted(draw))] for draw, chance in chances.items())
@@ -96,7 +94,7 @@ def test_chromosomes_are_drawn_from_an_urn(alternatives: int, ploidy: int) -> No
 
 
 @given(st.lists(st.integers(0, 50), min_size=2, max_size=4), st.integers(1, 4))
-def test_chromosomes_that_were_seen_are_in_the_urn(seen: list[int], ploidy: int) -> None:
+def test_chromosomes_of_info_are_in_the_urn(seen: list[int], ploidy: int) -> None:
     info = f"AC={','.join(map(str, seen[1:]))};AN={sum(seen)}"
     fresh = [Fraction(1), *[Fraction("0.145")] * (len(seen) - 1)]
     expected = genotypes_drawn([Fraction(a) + b for a, b in zip(seen, fresh, strict=True)], ploidy)
@@ -174,11 +172,11 @@ def test_chromosomes_in_info(info: str, references: int, variants: int) -> None:
         *("AC=1;AN=0", "AC=0;AN=0"),
     ],
 )
-def test_info_without_sound_frequencies_counts_as_none(info: str) -> None:
+def test_info_without_valid_frequencies_is_ignored(info: str) -> None:
     assert np.array_equal(population(["C"], info), population(["C"]))
 
 
-def test_sites_with_too_many_genotypes_have_no_values() -> None:
+def test_sites_with_too_many_genotypes_have_no_priors() -> None:
     sites = sites_of([record_of(0, insertions(20)), record_of(1, ["C"])])
     for prior in Prior:
         assert log10_priors(sites, prior, 4).lengths.tolist() == [0, 5]

@@ -1,4 +1,4 @@
-"""The textbook form of genotyping, against definitions that share nothing with it."""
+"""Reference implementation of genotyping, against definitions that share no code with it."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from hapgpu.genotyping.calls.reference import (
         (2, 4, "0000 0001 0011 0111 1111"),
     ],
 )
-def test_genotypes_are_in_the_order_that_the_specification_spells_out(
+def test_genotypes_are_in_the_order_of_the_specification(
     alleles: int, ploidy: int, written: str
 ) -> None:
     genotypes = ["".join(map(str, genotype)) for genotype in genotypes_reference(alleles, ploidy)]
@@ -57,7 +57,7 @@ def test_every_read_comes_from_any_of_the_chromosomes(
 
 
 @given(st.integers(1, 4), st.floats(0.001, 0.5))
-def test_all_that_may_be_read_of_a_genotype_adds_up_to_1(ploidy: int, error: float) -> None:
+def test_probabilities_of_all_reads_of_a_genotype_sum_to_1(ploidy: int, error: float) -> None:
     allele_read = {0: (1.0 - error, error), 1: (error, 1.0 - error)}
     totals = np.zeros(ploidy + 1)
     for pile in itertools.product((0, 1), repeat=3):
@@ -71,7 +71,7 @@ def test_mates_are_multiplied_and_capped_together() -> None:
     assert fragment_reference(mates, [101, 101]) == pytest.approx([-3.0, -4.5, -7.5])
 
 
-def test_a_part_that_nothing_explains_counts_for_less() -> None:
+def test_a_read_without_explanation_has_less_weight() -> None:
     poor, good = np.array([-4.5, -14.25]), np.array([-1.0, -2.0])
     assert fragment_reference([poor, good], [50, 50]) == pytest.approx([-5.5, -8.0])
     assert fragment_reference([poor, good], [51, 50]) == pytest.approx([-5.5, -10.0])
@@ -80,7 +80,7 @@ def test_a_part_that_nothing_explains_counts_for_less() -> None:
     assert fragment_reference([poor, poor], [50, 50]) == pytest.approx([-9.0, -10.5])
 
 
-def test_a_part_that_is_impossible_tells_nothing() -> None:
+def test_an_impossible_read_prefers_no_haplotype() -> None:
     impossible = np.array([-math.inf, -math.inf])
     assert fragment_reference([impossible], [150]).tolist() == [0.0, 0.0]
     assert fragment_reference([impossible, np.array([-1.0, -2.0])], [150, 50]).tolist() == [
@@ -89,19 +89,19 @@ def test_a_part_that_is_impossible_tells_nothing() -> None:
     ]
 
 
-def test_an_allele_is_as_likely_as_its_best_haplotype() -> None:
+def test_likelihood_of_an_allele_is_that_of_its_best_haplotype() -> None:
     fragments = np.array([[-1.0, -2.0, -1.5], [-3.0, -0.5, -0.25]])
     likelihoods = allele_likelihoods_reference(fragments, [0, 2, 2], 3)
     assert likelihoods == pytest.approx(np.array([[-1.0, -5.5, -1.5], [-3.0, -4.75, -0.25]]))
 
 
-def test_only_fragments_with_a_clear_preference_speak() -> None:
+def test_only_fragments_with_a_clear_preference_support_an_allele() -> None:
     likelihoods = np.array([[-1.0, -1.125], [-1.0, -1.25], [-2.0, -0.5], [-1.0, -1.0]])
     assert allele_depths_reference(likelihoods) == [1, 1]
 
 
 @given(st.lists(st.integers(1, 1000), min_size=6, max_size=6))
-def test_calls_follow_from_the_rule_of_bayes(weights: list[int]) -> None:
+def test_calls_follow_the_rule_of_bayes(weights: list[int]) -> None:
     chances = [Fraction(weight, 1000) for weight in weights[:3]]
     priors = [Fraction(weight, sum(weights[3:])) for weight in weights[3:]]
     joint = [chance * prior for chance, prior in zip(chances, priors, strict=True)]
@@ -109,7 +109,7 @@ def test_calls_follow_from_the_rule_of_bayes(weights: list[int]) -> None:
     call = call_reference(
         [math.log10(chance) for chance in chances], [math.log10(prior) for prior in priors], 2, 2
     )
-    # Genotypes as likely as the best may be taken for it: logarithms are rounded.
+    # Genotypes equal to the best may be called instead: logarithms are rounded.
     assert sum(call.genotype) in {k for k in range(3) if math.isclose(joint[k], joint[best])}
     wrong, reference = 1 - joint[best] / sum(joint), joint[0] / sum(joint)
     assert call.quality == pytest.approx(-10.0 * math.log10(wrong), abs=1e-9)

@@ -1,4 +1,4 @@
-"""Calls as lines of VCF, against plain Python and what pysam and bcftools read from them."""
+"""Calls as lines of VCF, against plain Python, pysam and bcftools."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ NO_ROWS = Ragged(np.zeros(0, dtype=np.uint8), np.zeros(1, dtype=np.int64))
 
 
 def batch_of(records: list[VcfRecord]) -> LocusBatch:
-    """Make a batch of which only the records matter."""
+    """Return a batch in which only the records matter."""
     return LocusBatch(
         "chr1",
         sites_of(records),
@@ -60,7 +60,7 @@ def record_of(
 
 
 def alternatives_of(count: int) -> list[str]:
-    """Make different ALTs: `*`, a symbolic one, then sequences."""
+    """Return distinct ALTs: `*`, a symbolic allele, then sequences."""
     texts = ["C", "*", "<DEL>", *("A" + "G" * length for length in range(1, count))]
     return texts[:count]
 
@@ -86,8 +86,8 @@ def calls_of(allele_counts: list[int], samples: int, ploidy: int, seed: int) -> 
     genotypes = np.sort(random.integers(0, alleles, (*shape, ploidy)), axis=2)
     row_alleles = np.repeat(allele_counts, samples).astype(int)
     likelihoods = [
-        counts_of(random, math.comb(count + ploidy - 1, ploidy) if told else 0)
-        for count, told in zip(row_alleles, known.reshape(-1), strict=True)
+        counts_of(random, math.comb(count + ploidy - 1, ploidy) if is_known else 0)
+        for count, is_known in zip(row_alleles, known.reshape(-1), strict=True)
     ]
     qualities = random.choice([0.0, -0.0, 0.004, 0.005, 7.1, 100, 12345.678, 1e7 / 3], shape[0])
     return Calls(
@@ -132,8 +132,8 @@ def expected_quality(quality: float) -> str:
 
 def expected_info(info: str, depth: int) -> str:
     items = [item for item in info.split(";") if item != "."]
-    places = [k for k, item in enumerate(items) if item.split("=")[0] == "DP"] or [len(items)]
-    items[places[0] : places[0] + 1] = [f"DP={depth}"]
+    columns = [k for k, item in enumerate(items) if item.split("=")[0] == "DP"] or [len(items)]
+    items[columns[0] : columns[0] + 1] = [f"DP={depth}"]
     return ";".join(items)
 
 
@@ -165,7 +165,7 @@ def expected_line(record: VcfRecord, calls: Calls, site: int) -> str:
 
 @settings(max_examples=150)
 @given(cases())
-def test_lines_are_those_of_plain_python(case: tuple[list[VcfRecord], Calls]) -> None:
+def test_lines_equal_plain_python(case: tuple[list[VcfRecord], Calls]) -> None:
     records, calls = case
     text = call_lines(batch_of(records), calls).decode()
     assert text == "".join(f"{expected_line(r, calls, k)}\n" for k, r in enumerate(records))
@@ -260,7 +260,7 @@ def test_depth_in_info(info: str, expected: str) -> None:
     assert line.split("\t")[7] == expected
 
 
-def test_bytes_that_are_no_text_stay_as_they_are() -> None:
+def test_invalid_utf8_is_unchanged() -> None:
     odd = b"NOTE=\xff\xe9".decode("utf-8", "surrogateescape")
     line = call_lines(batch_of([record_of(1, ["C"], ".", ".", odd)]), calls_of([2], 1, 2, 0))
     assert line.split(b"\t")[7].startswith(b"NOTE=\xff\xe9;DP=")
@@ -268,7 +268,7 @@ def test_bytes_that_are_no_text_stay_as_they_are() -> None:
 
 @pytest.mark.skipif(not shutil.which("bcftools"), reason="bcftools is not installed")
 @pytest.mark.parametrize("ploidy", [1, 2])
-def test_bcftools_accepts_them(ploidy: int, tmp_path: Path) -> None:
+def test_bcftools_accepts_the_lines(ploidy: int, tmp_path: Path) -> None:
     infos = [".", "ADP=5;DP=1", "DB"]
     records = [
         record_of(10 + k, alternatives_of(k % 4), ".", "PASS", infos[k % 3]) for k in range(12)

@@ -1,4 +1,4 @@
-"""Windows of reads against a walk over every base in plain Python, and against pysam."""
+"""Clipped reads, against a walk over every base in plain Python and against pysam."""
 
 from __future__ import annotations
 
@@ -30,18 +30,18 @@ class Base(NamedTuple):
 
 
 class Walked(NamedTuple):
-    """The bases of a read, and the stretch of the reference that it covers, half-open."""
+    """The bases of a read, and the reference interval that it covers, half-open."""
 
     bases: list[Base]
     covered: Interval
 
 
-class Window(NamedTuple):
+class Clipped(NamedTuple):
     read: int
-    begin: int
-    end: int
+    base_start: int
+    base_end: int
     start: int
-    stop: int
+    end: int
 
 
 NOTHING = Walked([], (0, 0))
@@ -58,25 +58,25 @@ def walked(read: ShortRead) -> Walked:
         return NOTHING
     first, last = on_reference[0], on_reference[-1]
     position = read.position - letters[:first].count("S")
-    bases, begin = [], position
+    bases, start = [], position
     for k, letter in enumerate(letters):
         is_column = letter in "MDN=X" or (letter == "S" and not first < k < last)
         if letter in "MIS=X":
             bases.append(Base(position, is_inserted=not is_column))
         position += is_column
-    return Walked(bases, (begin, position))
+    return Walked(bases, (start, position))
 
 
 def walked_by_pysam(read: pysam.AlignedSegment) -> Walked:
-    """Fill in what pysam's aligned pairs leave open: clips, and where inserted bases are."""
-    begin, end = read.query_alignment_start, read.query_alignment_end
+    """Add the positions that pysam's aligned pairs lack: of clipped and inserted bases."""
+    start, end = read.query_alignment_start, read.query_alignment_end
     bases: list[Base] = []
     position = read.reference_start
     for base, column in read.get_aligned_pairs():
         if base is None:
             position = column + 1
-        elif base < begin:
-            bases.append(Base(read.reference_start - begin + base))
+        elif base < start:
+            bases.append(Base(read.reference_start - start + base))
         elif base >= end:
             bases.append(Base(read.reference_end + base - end))
         elif column is None:
@@ -85,7 +85,7 @@ def walked_by_pysam(read: pysam.AlignedSegment) -> Walked:
             bases.append(Base(column))
             position = column + 1
     clips = len(bases) - end
-    return Walked(bases, (read.reference_start - begin, read.reference_end + clips))
+    return Walked(bases, (read.reference_start - start, read.reference_end + clips))
 
 
 def expected(
@@ -95,9 +95,9 @@ def expected(
     loci: Sequence[Interval],
     margin: int,
     min_bases: int,
-) -> list[tuple[Key, list[Window]]]:
+) -> list[tuple[Key, list[Clipped]]]:
     """Return the fragments of each locus and sample, in order."""
-    fragments: dict[Key, dict[str, list[Window]]] = {}
+    fragments: dict[Key, dict[str, list[Clipped]]] = {}
     for locus, (start, end) in enumerate(loci):
         for row, (bases, covered) in enumerate(reads):
             if not bases or covered[1] <= start or covered[0] >= end:
@@ -108,22 +108,24 @@ def expected(
             if len(inside) < min_bases:
                 continue
             first, last = bases[inside[0]], bases[inside[-1]]
-            stop = last.position + (not last.is_inserted)
-            window = Window(row, inside[0], inside[-1] + 1, first.position, stop)
+            covered_end = last.position + (not last.is_inserted)
+            clipped = Clipped(row, inside[0], inside[-1] + 1, first.position, covered_end)
             name = names[row] if names[row] not in {"", "*"} else f"unnamed\t{row}"
             at_locus = fragments.setdefault((locus, samples[row]), {})
-            at_locus.setdefault(name, []).append(window)
+            at_locus.setdefault(name, []).append(clipped)
     return [(key, parts) for key in sorted(fragments) for parts in fragments[key].values()]
 
 
-def found(windows: ClippedReads) -> list[tuple[Key, list[Window]]]:
-    columns = (windows.reads, windows.begins, windows.ends, windows.starts, windows.stops)
-    rows = [Window(*map(int, row)) for row in zip(*columns, strict=True)]
-    keys = list(zip(windows.loci.tolist(), windows.samples.tolist(), strict=True))
+def found(clipped: ClippedReads) -> list[tuple[Key, list[Clipped]]]:
+    columns = (
+        clipped.reads, clipped.base_starts, clipped.base_ends, clipped.starts, clipped.ends
+    )  # fmt: skip
+    rows = [Clipped(*map(int, row)) for row in zip(*columns, strict=True)]
+    keys = list(zip(clipped.loci.tolist(), clipped.samples.tolist(), strict=True))
     fragments = []
-    for begin, end in pairwise(windows.fragment_offsets.tolist()):
-        (key,) = set(keys[begin:end])
-        fragments.append((key, rows[begin:end]))
+    for first, last in pairwise(clipped.fragment_offsets.tolist()):
+        (key,) = set(keys[first:last])
+        fragments.append((key, rows[first:last]))
     return fragments
 
 
@@ -138,19 +140,24 @@ def check(
     loci: Sequence[Interval],
     margin: int = 3,
     min_bases: int = 1,
-) -> list[tuple[Key, list[Window]]]:
-    """Compare with the oracle; return what was found."""
+) -> list[tuple[Key, list[Clipped]]]:
+    """Compare with the plain walk; return the clipped reads found."""
     of_reads = np.array(samples, dtype=np.int32)
     one_file = np.zeros(len(reads), dtype=np.int32)
-    windows = clipped_reads_of(
+    clipped = clipped_reads_of(
         batch_of(reads), of_reads, one_file, loci_of_intervals(loci), margin, min_bases
     )
-    assert windows.samples.dtype == np.int32
-    assert windows.reads.dtype == windows.begins.dtype == windows.fragment_offsets.dtype == np.int64
-    result = found(windows)
+    assert clipped.samples.dtype == np.int32
+    assert (
+        clipped.reads.dtype
+        == clipped.base_starts.dtype
+        == clipped.fragment_offsets.dtype
+        == np.int64
+    )
+    result = found(clipped)
     names = [read.name for read in reads]
-    wanted = expected([walked(read) for read in reads], names, samples, loci, margin, min_bases)
-    assert result == wanted
+    by_walk = expected([walked(read) for read in reads], names, samples, loci, margin, min_bases)
+    assert result == by_walk
     return result
 
 
@@ -183,49 +190,49 @@ LOCI = st.lists(
     margin=st.integers(0, 8),
     min_bases=st.integers(1, 4),
 )
-def test_windows_are_those_of_a_walk_over_all_bases(
+def test_equal_to_a_walk_over_all_bases(
     rows: list[tuple[ShortRead, int]], loci: list[Interval], margin: int, min_bases: int
 ) -> None:
     check([read for read, _ in rows], [sample for _, sample in rows], loci, margin, min_bases)
 
 
 @pytest.mark.parametrize(
-    ("cigar", "locus", "windows"),
+    ("cigar", "locus", "expected_rows"),
     [
         ("20M", (108, 110), [(5, 13, 105, 113)]),
-        ("4S16M", (101, 103), [(2, 10, 98, 106)]),  # clipped bases lie before the alignment
-        ("4S16M", (96, 97), [(0, 4, 96, 100)]),  # the clip alone reaches the locus
+        ("4S16M", (101, 103), [(2, 10, 98, 106)]),  # clipped bases are before the alignment
+        ("4S16M", (96, 97), [(0, 4, 96, 100)]),  # only the clip overlaps the locus
         ("16M4S", (117, 118), [(14, 20, 114, 120)]),
-        ("4H16M4H", (116, 118), []),  # hard-clipped ones do not
+        ("4H16M4H", (116, 118), []),  # hard-clipped bases do not
         ("8M3I9M", (108, 109), [(5, 15, 105, 112)]),  # inserted bases are within
-        ("8M3I9M", (104, 105), [(1, 8, 101, 108)]),  # the position behind them is not within
-        ("8M3I9M", (111, 112), [(8, 18, 108, 115)]),  # it is the first one within
+        ("8M3I9M", (104, 105), [(1, 8, 101, 108)]),  # the position after them is outside
+        ("8M3I9M", (111, 112), [(8, 18, 108, 115)]),  # it is the first position within
         ("8M3I", (104, 105), [(1, 8, 101, 108)]),
         ("8M3I", (106, 107), [(3, 11, 103, 108)]),
-        ("8M20D8M", (115, 120), []),  # all of the window is deleted
+        ("8M20D8M", (115, 120), []),  # all of the interval is deleted
         ("8M20N8M", (108, 110), [(5, 8, 105, 108)]),  # it ends in the gap
         ("8M6D8M", (110, 113), [(7, 10, 107, 116)]),
         ("8M5P8M", (107, 109), [(4, 12, 104, 112)]),
     ],
 )
-def test_windows_by_hand(cigar: str, locus: Interval, windows: list[tuple[int, ...]]) -> None:
+def test_by_hand(cigar: str, locus: Interval, expected_rows: list[tuple[int, ...]]) -> None:
     fragments = check([ShortRead("r", 100, cigar)], [0], [locus])
-    assert [tuple(window)[1:] for _, parts in fragments for window in parts] == windows
+    assert [tuple(part)[1:] for _, parts in fragments for part in parts] == expected_rows
 
 
-def test_clips_reach_below_the_contig() -> None:
-    ((_, (window,)),) = check([ShortRead("r", 2, "9S10M")], [0], [(1, 3)], margin=50)
-    assert window == (0, 0, 19, -7, 12)
+def test_clips_before_the_contig() -> None:
+    ((_, (clipped,)),) = check([ShortRead("r", 2, "9S10M")], [0], [(1, 3)], margin=50)
+    assert clipped == (0, 0, 19, -7, 12)
 
 
-def test_reads_without_an_aligned_base_meet_nothing() -> None:
+def test_reads_without_an_aligned_base_overlap_nothing() -> None:
     cigars = ["", "20S", "10S20N", "20I", "5S5D5S", "20H"]
     reads = [ShortRead("r", 100, cigar) for cigar in cigars]
     reads.append(ShortRead("r", 100, "20M", has_bases=False))
     assert not check(reads, [0] * len(reads), [(90, 130)], margin=100)
 
 
-def test_fragments_are_of_one_name_sample_and_locus() -> None:
+def test_fragments_have_one_name_sample_and_locus() -> None:
     long_name = "x" * 253
     rows = [
         ("late", 1), ("pair", 0), ("pair", 1), (f"{long_name}1", 0), ("pai", 0), ("*", 0),
@@ -238,26 +245,26 @@ def test_fragments_are_of_one_name_sample_and_locus() -> None:
     assert [[part.read for part in parts] for _, parts in fragments] == of_locus * 2
 
 
-def test_names_that_begin_alike_are_apart() -> None:
+def test_names_with_a_common_prefix_are_distinct() -> None:
     reads = [ShortRead("x" * length, 100, "20M") for length in range(1, 255)]
     assert len(check(reads, [0] * len(reads), [(105, 106)])) == len(reads)
 
 
-def test_loci_that_only_touch_a_read_are_not_met() -> None:
+def test_loci_that_adjoin_a_read_do_not_overlap_it() -> None:
     read = ShortRead("r", 100, "20M")
     loci = [(90, 130), (95, 100), (96, 101), (119, 120), (120, 130), (110, 111)]
     fragments = check([read], [0], loci, margin=50)
     assert [locus for (locus, _), _ in fragments] == [0, 2, 3, 5]
 
 
-def test_mates_that_meet_different_loci_are_apart() -> None:
+def test_mates_at_different_loci_are_different_fragments() -> None:
     reads = [ShortRead("p", 100, "20M"), ShortRead("q", 100, "90M"), ShortRead("p", 160, "20M")]
     fragments = check(reads, [0, 0, 0], [(105, 110), (165, 170)])
     parts = [(key[0], [part.read for part in parts]) for key, parts in fragments]
     assert parts == [(0, [0]), (0, [1]), (1, [1]), (1, [2])]
 
 
-def test_nothing_to_cut() -> None:
+def test_no_reads_or_loci() -> None:
     assert not check([], [], [(3, 5)])
     assert not check([ShortRead("r", 3, "9M")], [0], [])
     assert not check([ShortRead("r", 3, "9M")], [0], [(40, 50)])
@@ -273,7 +280,7 @@ def test_many_names_and_samples() -> None:
     assert len(check(reads, samples, [(120, 130), (135, 150)])) > 2000
 
 
-def test_long_reads_meet_many_loci() -> None:
+def test_long_reads_overlap_many_loci() -> None:
     random = Random(5)  # noqa: S311  (the same data on every run)
 
     def long_read(name: str) -> ShortRead:
@@ -284,7 +291,7 @@ def test_long_reads_meet_many_loci() -> None:
         return ShortRead(name, random.randrange(2000), f"{random.randint(1, 90)}S{gaps}5M7S")
 
     loci = [(start, start + random.randint(1, 30)) for start in range(0, 7000, 80)]
-    loci[10] = (loci[10][0], 6000)  # overlaps most of those behind it
+    loci[10] = (loci[10][0], 6000)  # overlaps most of the loci after it
     loci[40], loci[41] = loci[41], loci[40]
     reads = [long_read(f"r{number % 5}") for number in range(6)]
     result = check(reads, [0] * len(reads), loci, margin=60, min_bases=10)
@@ -304,8 +311,8 @@ def test_real_reads_as_pysam_aligns_them(data_dir: Path, sample: str) -> None:
     starts = sorted(random.randrange(10_010_000, 10_016_000) for _ in range(30))
     loci = [(start, start + random.randint(1, 40)) for start in starts]
     reads = mapped(path)
-    nobody = np.zeros(len(reads), dtype=np.int32)
-    windows = clipped_reads_of(reads, nobody, nobody, loci_of_intervals(loci), 60, 10)
+    zeros = np.zeros(len(reads), dtype=np.int32)
+    clipped = clipped_reads_of(reads, zeros, zeros, loci_of_intervals(loci), 60, 10)
     with pysam.AlignmentFile(str(path)) as file:
         records = [read for read in file.fetch(until_eof=True) if not read.is_unmapped]
     assert len(records) == len(reads)
@@ -315,7 +322,7 @@ def test_real_reads_as_pysam_aligns_them(data_dir: Path, sample: str) -> None:
         for read, is_near in zip(records, near, strict=True)
     ]
     names = [read.query_name for read in records]
-    wanted = expected(walks, names, [0] * len(records), loci, 60, 10)
-    assert found(windows) == wanted
-    assert len(wanted) > 500
-    assert max(len(parts) for _, parts in wanted) == 2
+    by_pysam = expected(walks, names, [0] * len(records), loci, 60, 10)
+    assert found(clipped) == by_pysam
+    assert len(by_pysam) > 500
+    assert max(len(parts) for _, parts in by_pysam) == 2

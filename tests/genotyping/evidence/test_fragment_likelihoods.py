@@ -1,4 +1,4 @@
-"""Parts of reads to fragments: against the textbook form, and GATK's rules one by one."""
+"""Fragment likelihoods: against the reference implementation, and GATK's rules one by one."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from hapgpu.genotyping.evidence.fragment_likelihoods import evidence_of
 
 
 class Fragment(NamedTuple):
-    """Its locus, and the lengths and likelihoods of its parts."""
+    """The locus of a fragment, and the lengths and likelihoods of its clipped reads."""
 
     locus: int
     lengths: Sequence[int]
@@ -37,8 +37,8 @@ def fragments_at_loci(draw: st.DrawFn) -> tuple[list[int], list[Fragment]]:
     return counts, fragments
 
 
-def windows_of_fragments(fragments: Sequence[Fragment]) -> ClippedReads:
-    """Return windows of which part k covers the positions 1000 k to 1000 k + 7."""
+def clipped_reads_of_fragments(fragments: Sequence[Fragment]) -> ClippedReads:
+    """Return clipped reads, of which read k covers the positions 1000 k to 1000 k + 7."""
     parts = [len(fragment.lengths) for fragment in fragments]
     lengths = np.array([n for fragment in fragments for n in fragment.lengths], dtype=np.int64)
     rows = np.arange(lengths.size)
@@ -52,12 +52,14 @@ def windows_of_fragments(fragments: Sequence[Fragment]) -> ClippedReads:
 def evidence_of_fragments(counts: Sequence[int], fragments: Sequence[Fragment]) -> Evidence:
     values = [v for fragment in fragments for row in fragment.likelihoods for v in row]
     return evidence_of(
-        windows_of_fragments(fragments), np.array(values, dtype=np.float64), np.array(counts)
+        clipped_reads_of_fragments(fragments), np.array(values, dtype=np.float64), np.array(counts)
     )
 
 
 @given(fragments_at_loci())
-def test_fragments_equal_the_textbook_form(made: tuple[list[int], list[Fragment]]) -> None:
+def test_fragments_equal_the_reference_implementation(
+    made: tuple[list[int], list[Fragment]],
+) -> None:
     counts, fragments = made
     evidence = evidence_of_fragments(counts, fragments)
     assert evidence.loci.tolist() == [fragment.locus for fragment in fragments]
@@ -80,10 +82,10 @@ def test_likelihoods_are_finite_and_near_their_best(
 
 
 @given(fragments_at_loci(), st.floats(-30.0, 0.0))
-def test_what_no_haplotype_has_changes_no_preference(
+def test_bases_that_no_haplotype_has_change_no_preference(
     made: tuple[list[int], list[Fragment]], unlisted: float
 ) -> None:
-    """It costs the same with each haplotype: the best stays the best, by no more than before."""
+    """They cost the same with each haplotype: the best stays the best, by at most as much."""
     counts, fragments = made
     with_unlisted = [
         fragment._replace(likelihoods=[[v + unlisted for v in row] for row in fragment.likelihoods])
@@ -98,7 +100,7 @@ def test_what_no_haplotype_has_changes_no_preference(
         assert (other.max() - other >= np.minimum(one.max() - one, 1.0) - 1e-9).all()
 
 
-def test_all_parts_of_a_fragment_count() -> None:
+def test_all_reads_of_a_fragment_are_used() -> None:
     fragments = [
         Fragment(0, [100, 100, 100], [[-1.0, -2.0], [-9.0, -8.5], [-3.0, -0.5]]),
         Fragment(0, [100], [[-9.0, -10.0]]),
@@ -119,29 +121,27 @@ def test_all_parts_of_a_fragment_count() -> None:
 
 
 @pytest.mark.parametrize(
-    ("best", "length", "trust"),
+    ("best", "length", "cap"),
     [(-8.0, 100, 4.5), (-8.1, 100, 1.5), (-24.0, 100, 1.5), (-24.1, 100, 1.0), (-4.1, 50, 1.5)],
 )
-def test_the_worse_a_part_is_explained_the_less_it_tells(
-    best: float, length: int, trust: float
-) -> None:
+def test_cap_depends_on_the_best_likelihood(best: float, length: int, cap: float) -> None:
     (row,) = evidence_of_fragments([2], [Fragment(0, [length], [[best, -200.0]])]).likelihoods
-    assert row.tolist() == pytest.approx([best, best - trust])
+    assert row.tolist() == pytest.approx([best, best - cap])
 
 
-def test_two_mates_that_nothing_explains_tell_no_more_than_one() -> None:
+def test_two_mates_without_explanation_have_the_cap_of_one() -> None:
     poor = [[-9.0, -20.0], [-10.0, -30.0]]
     (row,) = evidence_of_fragments([2], [Fragment(0, [100, 100], poor)]).likelihoods
     assert row.tolist() == [-19.0, -20.5]
 
 
-def test_a_poor_mate_adds_its_part_to_a_good_one() -> None:
+def test_a_poor_mate_adds_its_capped_likelihood() -> None:
     mates = [[-1.0, -3.0], [-9.0, -20.0]]
     (row,) = evidence_of_fragments([2], [Fragment(0, [100, 100], mates)]).likelihoods
     assert row.tolist() == [-10.0, -13.5]
 
 
-def test_a_part_that_is_impossible_tells_nothing() -> None:
+def test_an_impossible_read_prefers_no_haplotype() -> None:
     mates = [[-1.0, -3.0], [-math.inf, -math.inf]]
     both, alone = evidence_of_fragments(
         [2], [Fragment(0, [100, 100], mates), Fragment(0, [100], mates[1:])]
@@ -150,20 +150,20 @@ def test_a_part_that_is_impossible_tells_nothing() -> None:
     assert alone[0] == alone[1]
 
 
-def test_a_second_mate_does_not_make_a_fragment_surer_than_one_read_can_be() -> None:
+def test_two_mates_have_the_cap_of_one_read() -> None:
     alone = evidence_of_fragments([2], [Fragment(0, [100], [[-1.0, -20.0]])])
     both = evidence_of_fragments([2], [Fragment(0, [100, 100], [[-1.0, -20.0]] * 2)])
     assert alone.likelihoods[0].tolist() == [-1.0, -5.5]
     assert both.likelihoods[0].tolist() == [-2.0, -6.5]
 
 
-def test_mates_that_contradict_each_other_tell_nothing() -> None:
+def test_contradicting_mates_prefer_no_haplotype() -> None:
     fragment = Fragment(0, [100, 100], [[-1.0, -20.0], [-20.0, -1.0]])
     (row,) = evidence_of_fragments([2], [fragment]).likelihoods
     assert row[0] == row[1]
 
 
-def test_no_windows() -> None:
+def test_no_reads() -> None:
     evidence = evidence_of_fragments([2, 1], [])
     assert evidence.loci.size == evidence.samples.size == 0
     assert len(evidence.likelihoods) == len(evidence.cover) == 0

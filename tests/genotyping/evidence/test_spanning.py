@@ -1,4 +1,4 @@
-"""Which fragments count at a site: against the textbook form, and that against a plainer one."""
+"""Span requirements: against the reference implementation, and that against a plainer one."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from hapgpu.arrays.ragged import Ragged
 from hapgpu.genotyping.batches import Evidence
-from hapgpu.genotyping.calls.reference import counting_reference
+from hapgpu.genotyping.calls.reference import used_fragments_reference
 from hapgpu.genotyping.evidence.spanning import SpanRequirements, span_requirements_of
 from hapgpu.haplotypes.batches import LocusBatch, ShiftRanges
 from tests.haplotypes.made_sites import batch_of, record_of
@@ -35,13 +35,13 @@ FRAGMENTS = st.lists(st.lists(PARTS, min_size=1, max_size=2), max_size=15)
 
 
 class Locus(NamedTuple):
-    """The shift ranges of its sites, and the parts of the fragments of each sample."""
+    """The shift ranges of the sites of a locus, and the fragments of each sample."""
 
     shift_ranges: list[range]
     samples: list[list[list[range]]]
 
     def shown(self, contig: range = CONTIG) -> range:
-        """Return what its haplotypes show."""
+        """Return the reference interval of the haplotypes."""
         start = min(shift_range.start for shift_range in self.shift_ranges)
         end = max(shift_range.stop for shift_range in self.shift_ranges)
         return range(max(start - 20, contig.start), min(end + 20, contig.stop))
@@ -69,8 +69,8 @@ def loci_batch(loci: Sequence[Locus], contig: range = CONTIG) -> LocusBatch:
     )
 
 
-def edges(stretches: Sequence[range], which: str) -> NDArray[np.int64]:
-    return np.array([getattr(stretch, which) for stretch in stretches], dtype=np.int64)
+def edges(intervals: Sequence[range], which: str) -> NDArray[np.int64]:
+    return np.array([getattr(interval, which) for interval in intervals], dtype=np.int64)
 
 
 def evidence_at(loci: Sequence[Locus]) -> Evidence:
@@ -92,51 +92,53 @@ def evidence_at(loci: Sequence[Locus]) -> Evidence:
     )
 
 
-def counting(
-    fragments: Sequence[Sequence[range]], reaches: SpanRequirements, row: int
+def used_fragments(
+    fragments: Sequence[Sequence[range]], requirements: SpanRequirements, row: int
 ) -> list[int]:
-    latest_start, earliest_stop = reaches.latest_starts[row], reaches.earliest_stops[row]
+    latest_start, earliest_end = requirements.latest_starts[row], requirements.earliest_ends[row]
     return [
         fragment
         for fragment, parts in enumerate(fragments)
-        if any(part.start <= latest_start and part.stop >= earliest_stop for part in parts)
+        if any(part.start <= latest_start and part.stop >= earliest_end for part in parts)
     ]
 
 
-def counting_alone(
+def used_alone(
     fragments: list[list[range]], shift_ranges: list[range], contig: range = CONTIG, site: int = 0
 ) -> list[int]:
-    """Tell which fragments of one sample count at a site of one locus."""
+    """Return the fragments of one sample used at a site of one locus."""
     locus = Locus(shift_ranges, [fragments])
-    reaches = span_requirements_of(evidence_at([locus]), loci_batch([locus], contig), 1)
-    chosen = counting(fragments, reaches, site)
-    assert chosen == counting_reference(fragments, site, shift_ranges, locus.shown(contig))
+    requirements = span_requirements_of(evidence_at([locus]), loci_batch([locus], contig), 1)
+    chosen = used_fragments(fragments, requirements, site)
+    assert chosen == used_fragments_reference(fragments, site, shift_ranges, locus.shown(contig))
     return chosen
 
 
 @given(st.data(), st.integers(1, 3))
-def test_reaches_choose_the_fragments_of_the_textbook_form(
+def test_requirements_choose_the_fragments_of_the_reference_implementation(
     data: st.DataObject, samples: int
 ) -> None:
     drawn = data.draw(loci(samples))
-    reaches = span_requirements_of(evidence_at(drawn), loci_batch(drawn), samples)
+    requirements = span_requirements_of(evidence_at(drawn), loci_batch(drawn), samples)
     row = 0
     for locus in drawn:
         for site in range(len(locus.shift_ranges)):
             for fragments in locus.samples:
-                expected = counting_reference(fragments, site, locus.shift_ranges, locus.shown())
-                assert counting(fragments, reaches, row) == expected
+                expected = used_fragments_reference(
+                    fragments, site, locus.shift_ranges, locus.shown()
+                )
+                assert used_fragments(fragments, requirements, row) == expected
                 row += 1
-    assert reaches.latest_starts.size == reaches.earliest_stops.size == row
+    assert requirements.latest_starts.size == requirements.earliest_ends.size == row
 
 
 @given(st.lists(SHIFT_RANGES, min_size=1, max_size=6), st.lists(PARTS, min_size=1, max_size=9))
-def test_the_stretch_is_the_run_of_positions_that_extents_link(
+def test_joined_shift_ranges_are_runs_of_linked_positions(
     shift_ranges: list[range], parts: list[range]
 ) -> None:
-    """Two neighbouring positions are linked where a shift range holds both.
+    """Two adjacent positions are linked if a shift range holds both.
 
-    There are less than ten fragments, so that a single one that reaches across is a tenth.
+    There are less than ten fragments, so that one spanning fragment is at least a tenth.
     """
 
     def are_linked(one: int) -> bool:
@@ -150,14 +152,18 @@ def test_the_stretch_is_the_run_of_positions_that_extents_link(
             last += 1
         if last > first:
             first, last = max(first - 1, 0), min(last + 1, CONTIG[-1])
-        across = [k for k, part in enumerate(parts) if first in part and last in part]
-        partly = [k for k, part in enumerate(parts) if any(base in part for base in shift_range)]
+        spanning = [k for k, part in enumerate(parts) if first in part and last in part]
+        overlapping = [
+            k for k, part in enumerate(parts) if any(base in part for base in shift_range)
+        ]
         fragments = [[part] for part in parts]
-        assert counting_reference(fragments, site, shift_ranges, CONTIG) == (across or partly)
+        assert used_fragments_reference(fragments, site, shift_ranges, CONTIG) == (
+            spanning or overlapping
+        )
 
 
 @pytest.mark.parametrize(
-    ("part", "counts"),
+    ("part", "is_used"),
     [
         (range(9, 16), True),
         (range(59), True),
@@ -166,68 +172,75 @@ def test_the_stretch_is_the_run_of_positions_that_extents_link(
         (range(15, 30), False),
     ],
 )
-def test_a_read_is_to_show_a_base_on_either_side_of_a_repeat(part: range, counts: bool) -> None:
+def test_a_read_has_to_cover_a_base_on_either_side_of_a_repeat(part: range, is_used: bool) -> None:
     whole = [range(5, 25)]
-    assert counting_alone([whole, [part]], [range(10, 15)]) == ([0, 1] if counts else [0])
+    assert used_alone([whole, [part]], [range(10, 15)]) == ([0, 1] if is_used else [0])
 
 
-def test_a_single_base_is_to_be_covered_and_no_more() -> None:
+def test_a_single_base_needs_no_bases_beside_it() -> None:
     parts = [range(10, 11), range(11), range(10), range(11, 20)]
-    assert counting_alone([[part] for part in parts], [range(10, 11)]) == [0, 1]
+    assert used_alone([[part] for part in parts], [range(10, 11)]) == [0, 1]
 
 
-def test_mates_do_not_reach_across_together() -> None:
+def test_mates_do_not_span_together() -> None:
     mates = [range(13), range(12, 30)]
-    assert counting_alone([[range(30)], mates, [range(2), range(9, 16)]], [range(10, 15)]) == [0, 2]
+    assert used_alone([[range(30)], mates, [range(2), range(9, 16)]], [range(10, 15)]) == [0, 2]
 
 
 @pytest.mark.parametrize(
     ("shift_range", "part"),
     [(range(5), range(6)), (range(15, 20), range(14, 20)), (range(20), range(20))],
 )
-def test_there_are_no_bases_beyond_the_contig(shift_range: range, part: range) -> None:
+def test_no_bases_are_required_outside_the_contig(shift_range: range, part: range) -> None:
     half = range(shift_range.start + 1, shift_range.stop - 1)
-    assert counting_alone([[part], [half]], [shift_range], range(20)) == [0]
+    assert used_alone([[part], [half]], [shift_range], range(20)) == [0]
 
 
-@pytest.mark.parametrize(("partly", "chosen"), [(9, [0]), (10, list(range(11)))])
-def test_all_count_where_less_than_a_tenth_reach_across(partly: int, chosen: list[int]) -> None:
-    fragments = [[range(20)], *([range(11)] for _ in range(partly)), [range(10)]]
-    assert counting_alone(fragments, [range(10, 15)]) == chosen
+@pytest.mark.parametrize(("overlapping", "chosen"), [(9, [0]), (10, list(range(11)))])
+def test_all_are_used_if_less_than_a_tenth_span(overlapping: int, chosen: list[int]) -> None:
+    fragments = [[range(20)], *([range(11)] for _ in range(overlapping)), [range(10)]]
+    assert used_alone(fragments, [range(10, 15)]) == chosen
 
 
-def test_where_none_reaches_across_those_count_that_cover_some_of_the_shift_range_itself() -> None:
+def test_without_spanning_fragments_those_that_overlap_the_shift_range_are_used() -> None:
     shift_ranges = [range(10, 15), range(14, 30)]
     fragments = [[range(12)], [range(16, 29)], [range(9, 16)]]
-    assert counting_alone(fragments, shift_ranges, site=0) == [0, 2]
-    assert counting_alone(fragments, shift_ranges, site=1) == [1, 2]
+    assert used_alone(fragments, shift_ranges, site=0) == [0, 2]
+    assert used_alone(fragments, shift_ranges, site=1) == [1, 2]
 
 
-def test_samples_are_judged_apart() -> None:
-    across, partly = [range(20)], [range(12)]
-    locus = Locus([range(10, 15)], [[across, partly], [partly], []])
-    reaches = span_requirements_of(evidence_at([locus]), loci_batch([locus]), 3)
-    chosen = [counting(fragments, reaches, row) for row, fragments in enumerate(locus.samples)]
+def test_samples_are_independent() -> None:
+    spanning, overlapping = [range(20)], [range(12)]
+    locus = Locus([range(10, 15)], [[spanning, overlapping], [overlapping], []])
+    requirements = span_requirements_of(evidence_at([locus]), loci_batch([locus]), 3)
+    chosen = [
+        used_fragments(fragments, requirements, row) for row, fragments in enumerate(locus.samples)
+    ]
     assert chosen == [[0], [0], []]
 
 
-def test_extents_that_touch_or_belong_to_other_loci_are_not_joined() -> None:
+def test_adjoining_shift_ranges_and_other_loci_are_not_joined() -> None:
     fragment = [range(7, 13)]
     apart = [Locus([range(8, 12)], [[fragment]]), Locus([range(10, 20)], [[[range(30)]]])]
-    reaches = span_requirements_of(evidence_at(apart), loci_batch(apart), 1)
-    assert (reaches.latest_starts.tolist(), reaches.earliest_stops.tolist()) == ([7, 9], [13, 21])
-    assert counting_alone([fragment, [range(30)]], [range(8, 12), range(12, 20)]) == [0, 1]
-    assert counting_alone([fragment, [range(30)]], [range(8, 12), range(11, 20)]) == [1]
+    requirements = span_requirements_of(evidence_at(apart), loci_batch(apart), 1)
+    assert (requirements.latest_starts.tolist(), requirements.earliest_ends.tolist()) == (
+        [7, 9],
+        [13, 21],
+    )
+    assert used_alone([fragment, [range(30)]], [range(8, 12), range(12, 20)]) == [0, 1]
+    assert used_alone([fragment, [range(30)]], [range(8, 12), range(11, 20)]) == [1]
 
 
 @pytest.mark.parametrize("is_reversed", [False, True])
-def test_a_long_chain_of_extents_is_one_stretch(is_reversed: bool) -> None:
+def test_a_long_chain_of_shift_ranges_is_joined(is_reversed: bool) -> None:
     chain = [range(10 + 3 * k, 14 + 3 * k) for k in range(1000)]
     end = chain[-1].stop
     locus = Locus(chain[::-1] if is_reversed else chain, [[[range(9, end + 1)]]])
-    reaches = span_requirements_of(evidence_at([locus]), loci_batch([locus], range(end + 9)), 1)
-    assert set(reaches.latest_starts.tolist()) == {9}
-    assert set(reaches.earliest_stops.tolist()) == {end + 1}
+    requirements = span_requirements_of(
+        evidence_at([locus]), loci_batch([locus], range(end + 9)), 1
+    )
+    assert set(requirements.latest_starts.tolist()) == {9}
+    assert set(requirements.earliest_ends.tolist()) == {end + 1}
 
 
 def test_no_loci() -> None:

@@ -1,4 +1,4 @@
-"""Reads at loci are those that pysam fetches there, from any kind of input."""
+"""Reads at loci, from any kind of input, compared with pysam."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from hapgpu.haplotypes.batches import Haplotypes, Loci, LocusBatch, ShiftRanges
 from hapgpu.haplotypes.sites.columns import sites_of
 from hapgpu.io.vcf.records import VcfRecord
 
-RULES = FilterOptions()
+FILTERS = FilterOptions()
 START, END = 10_000_000, 10_015_000
 NO_FASTA = Path("none.fa")
 
@@ -43,7 +43,7 @@ LocusKeys = tuple[str, int, int, list[Key]]
 
 
 def batch_of(contig: str, intervals: Sequence[Interval]) -> LocusBatch:
-    """Make loci of one SNV each, with its two alleles for haplotypes."""
+    """Return loci of one SNV each, with two haplotypes."""
     count = len(intervals)
     records = [
         VcfRecord(f"line {k + 1}", contig, start, "A", ("C",), (contig, str(start + 1)), "")
@@ -70,8 +70,10 @@ def keys_by_locus(found: LocusReads) -> Iterator[LocusKeys]:
     """Yield contig, start and end of each locus, and its reads with their samples."""
     reads, loci = found.reads, found.batch.loci
     lengths = np.where(np.isin(reads.cigars.data & 15, [0, 2, 3, 7, 8]), reads.cigars.data >> 4, 0)
-    spans = np.add.reduceat(lengths, reads.cigars.offsets[:-1]) if len(reads) else lengths
-    ends = reads.positions + np.maximum(spans, 1)
+    reference_lengths = (
+        np.add.reduceat(lengths, reads.cigars.offsets[:-1]) if len(reads) else lengths
+    )
+    ends = reads.positions + np.maximum(reference_lengths, 1)
     names = [name.tobytes().decode() for name in reads.names]
     keys = list(
         zip(
@@ -83,8 +85,8 @@ def keys_by_locus(found: LocusReads) -> Iterator[LocusKeys]:
         )
     )
     for start, end in zip(loci.starts.tolist(), loci.ends.tolist(), strict=True):
-        meets = (reads.positions < end + RULES.margin) & (ends > start - RULES.margin)
-        yield found.batch.contig, start, end, [keys[row] for row in np.flatnonzero(meets)]
+        overlaps = (reads.positions < end + FILTERS.margin) & (ends > start - FILTERS.margin)
+        yield found.batch.contig, start, end, [keys[row] for row in np.flatnonzero(overlaps)]
 
 
 def read_at(
@@ -98,19 +100,19 @@ def read_at(
         [str(path) for path in paths],
         threads=threads,
         reference=reference,
-        rules=RULES,
+        filters=FILTERS,
         max_bases=max_bases,
     ) as reads:
         return [
             row
-            for span in reads.at(iter(batches))
-            for found in span
+            for group in reads.at(iter(batches))
+            for found in group
             for row in keys_by_locus(found)
         ]
 
 
 def fetched(paths: Sequence[Path], contig: str, intervals: Sequence[Interval]) -> list[LocusKeys]:
-    """Return what pysam says."""
+    """Return the reads at loci that pysam fetches."""
     with ExitStack() as stack:
         files = [stack.enter_context(pysam.AlignmentFile(str(path))) for path in paths]
         groups = [group for file in files for group in file.header.to_dict().get("RG", [])]
@@ -130,7 +132,7 @@ def fetched(paths: Sequence[Path], contig: str, intervals: Sequence[Interval]) -
                     )
                     for file in files
                     for record in file.fetch(
-                        contig, max(start - RULES.margin, 0), end + RULES.margin
+                        contig, max(start - FILTERS.margin, 0), end + FILTERS.margin
                     )
                     if _is_kept(record)
                 ],
@@ -145,15 +147,15 @@ def number(record: pysam.AlignedSegment, numbers: dict[str, int]) -> int:
 
 def _is_kept(record: pysam.AlignedSegment) -> bool:
     return (
-        not record.flag & RULES.exclude_flags
-        and record.mapping_quality >= RULES.min_mapping_quality
+        not record.flag & FILTERS.exclude_flags
+        and record.mapping_quality >= FILTERS.min_mapping_quality
         and bool(record.query_sequence)
         and bool(record.cigartuples)
     )
 
 
 def intervals_along(start: int, end: int, step: int) -> list[Interval]:
-    """Spread loci of 1 to 40 bases; each third one reaches over its neighbours."""
+    """Return loci of 1 to 40 bases; every third locus overlaps its neighbours."""
     return [
         (at, at + (3 * step if k % 3 == 0 else 1 + 7 * k % 40))
         for k, at in enumerate(range(start, end, step))
@@ -183,7 +185,7 @@ def _present(path: Path) -> Path:
 
 @pytest.mark.parametrize("max_batches", [1, 3, 1000])
 @pytest.mark.parametrize(("threads", "max_bases"), [(1, 64_000_000), (1, 1), (5, 300_000)])
-def test_two_files_are_what_pysam_fetches(
+def test_two_files_equal_pysam(
     na12878: Path,
     hg002: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -263,10 +265,10 @@ HEADER = {
 CIGARS = ("30M", "12S8M", "10M700N10M", "5M3I2M40D9M", "25M5S", "20S")
 
 
-def write_bam(path: Path, places: Sequence[tuple[int, int, int]]) -> None:
-    """Write reads with a contig, a position and a number of a CIGAR, in this order."""
+def write_bam(path: Path, reads: Sequence[tuple[int, int, int]]) -> None:
+    """Write reads, each with a contig, a position and the number of its CIGAR, in this order."""
     with pysam.AlignmentFile(str(path), "wb", header=HEADER) as file:
-        for k, (contig, position, cigar) in enumerate(places):
+        for k, (contig, position, cigar) in enumerate(reads):
             record = pysam.AlignedSegment(file.header)
             record.query_name = f"r{k}"
             record.reference_id, record.reference_start = contig, position
@@ -282,10 +284,10 @@ def write_bam(path: Path, places: Sequence[tuple[int, int, int]]) -> None:
 def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     """Return reads of three contigs and two samples, as BAM with an index and as SAM."""
     random = np.random.default_rng(1)
-    places = np.column_stack([random.integers(0, 3, 1500), random.integers(0, 4000, 1500)])
-    places = places[np.lexsort(places.T[::-1])]
+    positions = np.column_stack([random.integers(0, 3, 1500), random.integers(0, 4000, 1500)])
+    positions = positions[np.lexsort(positions.T[::-1])]
     path = tmp_path_factory.mktemp("made") / "made.bam"
-    write_bam(path, [(int(c), int(p), int(p) * 7 + k) for k, (c, p) in enumerate(places)])
+    write_bam(path, [(int(c), int(p), int(p) * 7 + k) for k, (c, p) in enumerate(positions)])
     pysam.index(str(path))
     sam = path.with_suffix(".sam")
     pysam.view("-h", "-o", str(sam), str(path), catch_stdout=False)
@@ -294,16 +296,16 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
 
 @dataclass(frozen=True)
 class Limits:
-    """How the work is cut, which must not change any result."""
+    """Limits of batches and buffers, which must not change any result."""
 
-    batches_at_once: int
-    bases_held: int
+    batches_per_group: int
+    bases_buffered: int
     bases_read: int
 
 
 @st.composite
 def made_loci(draw: st.DrawFn) -> list[Interval]:
-    """Draw loci in the order of their starts, but for neighbours that change places."""
+    """Draw loci in the order of their starts, except neighbours that are swapped."""
     starts = sorted(draw(st.lists(st.integers(0, 4900), min_size=1, max_size=20, unique=True)))
     loci = [(start, start + draw(st.integers(0, 300))) for start in starts]
     for k in range(0, len(loci) - 1, 2):
@@ -319,13 +321,13 @@ def made_loci(draw: st.DrawFn) -> list[Interval]:
     size=st.integers(1, 6),
     limits=st.builds(
         Limits,
-        batches_at_once=st.integers(1, 5),
-        bases_held=st.sampled_from([1, 500, 64_000_000]),
+        batches_per_group=st.integers(1, 5),
+        bases_buffered=st.sampled_from([1, 500, 64_000_000]),
         bases_read=st.sampled_from([500, 2000, 100_000]),
     ),
     file=st.integers(0, 1),
 )
-def test_made_up_loci(
+def test_random_loci(
     made: tuple[Path, Path],
     monkeypatch: pytest.MonkeyPatch,
     first: list[Interval],
@@ -335,16 +337,16 @@ def test_made_up_loci(
     file: int,
 ) -> None:
     monkeypatch.setattr(aligned_reads, "_BATCH_BASES", (limits.bases_read, limits.bases_read))
-    monkeypatch.setattr(locus_groups, "_MAX_BATCHES", limits.batches_at_once)
+    monkeypatch.setattr(locus_groups, "_MAX_BATCHES", limits.batches_per_group)
     batches = batches_of("one", first, size) + batches_of("three", second, size)
-    found = read_at([made[file]], batches, max_bases=limits.bases_held)
+    found = read_at([made[file]], batches, max_bases=limits.bases_buffered)
     assert found == [
         *fetched([made[0]], "one", first),
         *fetched([made[0]], "three", second),
     ]
 
 
-def test_first_locus_of_a_span_lies_before_the_last_of_the_span_before(
+def test_first_locus_of_a_group_is_before_the_last_of_the_previous_group(
     made: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(locus_groups, "_MAX_BATCHES", 1)
@@ -355,19 +357,19 @@ def test_first_locus_of_a_span_lies_before_the_last_of_the_span_before(
 
 
 @pytest.mark.parametrize("suffix", [".bam", ".sam"])
-def test_deep_loci_are_handed_out_in_slices(
+def test_deep_loci_are_yielded_in_slices(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, suffix: str
 ) -> None:
     monkeypatch.setattr(locus_groups, "_MAX_BATCHES", 1)
-    max_held = 0
+    max_buffered = 0
 
     def watched_sum(reads: ReadBuffer) -> int:
-        nonlocal max_held
-        held = bases_held(reads)
-        max_held = max(max_held, held)
-        return held
+        nonlocal max_buffered
+        buffered = bases_of(reads)
+        max_buffered = max(max_buffered, buffered)
+        return buffered
 
-    bases_held = ReadBuffer.bases.fget
+    bases_of = ReadBuffer.bases.fget
     monkeypatch.setattr(ReadBuffer, "bases", property(watched_sum))
     path = tmp_path / "deep.bam"
     amplicons = range(200, 4200, 200)
@@ -380,33 +382,31 @@ def test_deep_loci_are_handed_out_in_slices(
         [str(path.with_suffix(suffix))],
         threads=1,
         reference=NO_FASTA,
-        rules=RULES,
+        filters=FILTERS,
         max_bases=30_000,
     ) as reads:
-        spans = reads.at(iter(batches_of("two", intervals, 20)))
-        found = [found for span in spans for found in span]
-    handed_out = [(start, len(keys)) for each in found for _, start, _, keys in keys_by_locus(each)]
+        groups = reads.at(iter(batches_of("two", intervals, 20)))
+        found = [found for group in groups for found in group]
+    yielded = [(start, len(keys)) for each in found for _, start, _, keys in keys_by_locus(each)]
     in_file = [len(keys) for *_, keys in fetched([path], "two", intervals)]
-    assert handed_out == [
-        (start, count) for (start, _), count in zip(intervals, in_file, strict=True)
-    ]
-    # No more than the budget, what is read at a time, and the amplicon of one locus.
-    assert max_held <= 30_000 + 65_536 + 21_000
-    assert max(each.reads.bases.data.size for each in found) <= max_held
+    assert yielded == [(start, count) for (start, _), count in zip(intervals, in_file, strict=True)]
+    # At most the limit, a batch of reads, and the amplicon of one locus.
+    assert max_buffered <= 30_000 + 65_536 + 21_000
+    assert max(each.reads.bases.data.size for each in found) <= max_buffered
     assert sum(len(each.batch.sites) for each in found) == len(intervals)
 
 
-def test_counts_do_not_depend_on_spans(
+def test_counts_do_not_depend_on_groups(
     made: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     intervals = intervals_along(100, 4000, 61)
     counts = []
     for max_batches in (1, 2, 64):
         monkeypatch.setattr(locus_groups, "_MAX_BATCHES", max_batches)
-        with AlignedReads([str(made[0])], threads=1, reference=NO_FASTA, rules=RULES) as reads:
+        with AlignedReads([str(made[0])], threads=1, reference=NO_FASTA, filters=FILTERS) as reads:
             for contig in ("three", "one"):
-                for span in reads.at(iter(batches_of(contig, intervals, 4))):
-                    deque(span, maxlen=0)
+                for group in reads.at(iter(batches_of(contig, intervals, 4))):
+                    deque(group, maxlen=0)
             counts.append(dict(reads.counts))
     assert counts[0] == counts[1] == counts[2]
     with pysam.AlignmentFile(str(made[0])) as file:
@@ -414,7 +414,7 @@ def test_counts_do_not_depend_on_spans(
             (record.query_name, record.flag, record.mapping_quality)
             for contig in ("one", "three")
             for start, end in intervals
-            for record in file.fetch(contig, start - RULES.margin, end + RULES.margin)
+            for record in file.fetch(contig, start - FILTERS.margin, end + FILTERS.margin)
         }
     assert counts[0]["reads"] == len(near)
     assert counts[0]["excluded_by_flags"] == sum(flag == 1024 for _, flag, _ in near)
@@ -425,7 +425,7 @@ def test_counts_do_not_depend_on_spans(
 
 @settings(max_examples=25)
 @given(loci=made_loci(), size=st.integers(1, 4), max_batches=st.integers(1, 3))
-def test_a_read_at_several_spans_is_counted_once(
+def test_a_read_at_several_groups_is_counted_once(
     made: tuple[Path, Path],
     monkeypatch: pytest.MonkeyPatch,
     loci: list[Interval],
@@ -433,20 +433,20 @@ def test_a_read_at_several_spans_is_counted_once(
     max_batches: int,
 ) -> None:
     monkeypatch.setattr(locus_groups, "_MAX_BATCHES", max_batches)
-    with AlignedReads([str(made[0])], threads=1, reference=NO_FASTA, rules=RULES) as reads:
-        for span in reads.at(iter(batches_of("one", loci, size))):
-            deque(span, maxlen=0)
+    with AlignedReads([str(made[0])], threads=1, reference=NO_FASTA, filters=FILTERS) as reads:
+        for group in reads.at(iter(batches_of("one", loci, size))):
+            deque(group, maxlen=0)
     with pysam.AlignmentFile(str(made[0])) as file:
         near = {
             record.query_name
             for start, end in loci
-            for record in file.fetch("one", max(start - RULES.margin, 0), end + RULES.margin)
+            for record in file.fetch("one", max(start - FILTERS.margin, 0), end + FILTERS.margin)
         }
     assert reads.counts["reads"] == len(near)
 
 
 @pytest.mark.parametrize("kind", ["bam", "cram"])
-def test_spans_are_read_in_any_order_and_thread(
+def test_groups_are_read_in_any_order_and_thread(
     na12878: Path,
     hg002: Path,
     fasta: Path,
@@ -462,19 +462,19 @@ def test_spans_are_read_in_any_order_and_thread(
         samtools("view", "-T", fasta, "-o", other, na12878)
         samtools("index", other)
 
-    def keys_of(span: Iterable[LocusReads]) -> list[LocusKeys]:
-        return [keys for found in span for keys in keys_by_locus(found)]
+    def keys_of(group: Iterable[LocusReads]) -> list[LocusKeys]:
+        return [keys for found in group for keys in keys_by_locus(found)]
 
     counts = []
     for workers in (1, 4):
         paths = [str(hg002), str(other)]
         with (
-            AlignedReads(paths, threads=workers, reference=fasta, rules=RULES) as reads,
+            AlignedReads(paths, threads=workers, reference=fasta, filters=FILTERS) as reads,
             ThreadPoolExecutor(workers) as pool,
         ):
             assert reads.is_indexed
-            spans = list(reads.at(iter(batches_of("chr20", intervals, 7))))
-            found = list(pool.map(keys_of, reversed(spans)))[::-1]
+            groups = list(reads.at(iter(batches_of("chr20", intervals, 7))))
+            found = list(pool.map(keys_of, reversed(groups)))[::-1]
             counts.append(dict(reads.counts))
         assert len(found) > workers
         assert list(chain.from_iterable(found)) == fetched([hg002, na12878], "chr20", intervals)
@@ -483,28 +483,30 @@ def test_spans_are_read_in_any_order_and_thread(
 
 def test_one_stream_makes_all_inputs_streams(made: tuple[Path, Path]) -> None:
     bam, sam = map(str, made)
-    with AlignedReads([bam, sam], threads=1, reference=NO_FASTA, rules=RULES) as reads:
+    with AlignedReads([bam, sam], threads=1, reference=NO_FASTA, filters=FILTERS) as reads:
         assert not reads.is_indexed
-        spans = list(reads.at(iter(batches_of("one", [(100, 101), (900, 950)], 1))))
-        found = [keys for span in spans for each in span for keys in keys_by_locus(each)]
+        groups = list(reads.at(iter(batches_of("one", [(100, 101), (900, 950)], 1))))
+        found = [keys for group in groups for each in group for keys in keys_by_locus(each)]
     assert found == fetched([made[0], made[0]], "one", [(100, 101), (900, 950)])
 
 
 def test_contigs_of_a_stream_come_in_order(made: tuple[Path, Path]) -> None:
     batches = [batch_of("two", [(100, 101)]), batch_of("one", [(100, 101)])]
-    with pytest.raises(InputError, match=r"made\.sam .* sites of one come behind those of two: "):
+    with pytest.raises(InputError, match=r"made\.sam: .* sites of one come after sites of two; "):
         read_at([made[1]], batches)
     assert len(read_at([made[0]], batches)) == 2
 
 
 @pytest.mark.parametrize("file", [0, 1])
 def test_unknown_contig(made: tuple[Path, Path], file: int) -> None:
-    with pytest.raises(InputError, match=r"made\.\wam has no contig 'chrone'.*found 'one' instead"):
+    with pytest.raises(InputError, match=r"made\.\wam: no contig 'chrone'.*found 'one' instead"):
         read_at([made[file]], [batch_of("chrone", [(100, 101)])])
 
 
 def test_contig_of_another_length(made: tuple[Path, Path]) -> None:
-    with AlignedReads([str(made[0])], threads=1, reference=Path("genome.fa"), rules=RULES) as reads:
+    with AlignedReads(
+        [str(made[0])], threads=1, reference=Path("genome.fa"), filters=FILTERS
+    ) as reads:
         reads.check_contigs({"one": 5000, "two": 5000, "other": 7})
         with pytest.raises(InputError, match=r"made\.bam: two has 5,000 .* 6,000 in genome\.fa"):
             reads.check_contigs({"one": 5000, "two": 6000})
@@ -515,31 +517,31 @@ def test_unsorted_sam(tmp_path: Path) -> None:
     reads = "".join(f"r{k}\t0\tone\t{p}\t60\t2M\t*\t0\t0\tAC\t*\n" for k, p in enumerate((50, 40)))
     path.write_text(f"@SQ\tSN:one\tLN:100\n{reads}")
     with pytest.raises(
-        InputError, match=r"unsorted\.sam is not sorted .* read r1 at one:40 .*sort"
+        InputError, match=r"unsorted\.sam: not sorted .* read 'r1' at one:40 .*sort"
     ):
         read_at([path], [batch_of("one", [(45, 46)])])
 
 
 def test_bam_without_index(made: tuple[Path, Path], tmp_path: Path) -> None:
-    path = tmp_path / "lone.bam"
+    path = tmp_path / "unindexed.bam"
     path.write_bytes(made[0].read_bytes())
-    with pytest.raises(InputError, match=r"samtools index .*lone\.bam"):
+    with pytest.raises(InputError, match=r"samtools index .*unindexed\.bam"):
         read_at([path], [])
 
 
 def test_reads_without_alignments(tmp_path: Path) -> None:
     path = tmp_path / "reads.fq"
     path.write_text("@r\nACGT\n+\nIIII\n")
-    with pytest.raises(InputError, match=r"reads\.fq is FASTQ: .* aligned first"):
+    with pytest.raises(InputError, match=r"reads\.fq: is FASTQ; align its reads"):
         read_at([path], [])
 
 
 def test_input_given_twice(made: tuple[Path, Path]) -> None:
-    with pytest.raises(UsageError, match="standard input is given twice"):
+    with pytest.raises(UsageError, match="standard input: given twice"):
         read_at(["-", made[0], "-"], [])
 
 
-def test_damage_surfaces(made: tuple[Path, Path], tmp_path: Path) -> None:
+def test_damaged_bam(made: tuple[Path, Path], tmp_path: Path) -> None:
     path = tmp_path / "damaged.bam"
     data = bytearray(made[0].read_bytes())
     data[len(data) // 2] ^= 255

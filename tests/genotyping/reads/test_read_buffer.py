@@ -1,4 +1,4 @@
-"""Reads in the order of their positions, against a list of all of them."""
+"""Read buffer, against a list of all reads."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from hapgpu.arrays.batches import ReadBatch
 from hapgpu.errors import InputError
 from hapgpu.genotyping.reads.filters import FilterOptions, ReadFilter
-from hapgpu.genotyping.reads.locus_groups import NO_STRETCHES, LocusIntervals
+from hapgpu.genotyping.reads.locus_groups import NO_INTERVALS, LocusIntervals
 from hapgpu.genotyping.reads.read_buffer import ReadBuffer
 from hapgpu.io.bam.header import SamHeader
 from tests.io.sam_oracle import Row, batch_of
@@ -27,7 +27,7 @@ HEADER = SamHeader.from_references(CONTIGS, [1000, 1000, 1000])
 
 @dataclass
 class Batches:
-    """A source of reads that were made up."""
+    """A source of given reads."""
 
     parts: list[list[Row]]
     header = HEADER
@@ -69,7 +69,7 @@ def plain(name: str, contig: int, position: int, **more) -> Row:
 
 
 def numbers(reads: ReadBatch) -> NDArray[np.int32]:
-    """Take the number in the name of each read for its sample."""
+    """Return the number in the name of each read as its sample."""
     return np.array([int(name.tobytes()) for name in reads.names], dtype=np.int32)
 
 
@@ -78,7 +78,7 @@ def zeros(reads: ReadBatch) -> NDArray[np.int32]:
 
 
 def opened(
-    parts: list[list[Row]], contig: int = 0, counted: LocusIntervals = NO_STRETCHES
+    parts: list[list[Row]], contig: int = 0, counted: LocusIntervals = NO_INTERVALS
 ) -> tuple[ReadBuffer, dict]:
     read_filter = ReadFilter(FilterOptions())
     reads = ReadBuffer(Batches(parts), "reads.sam", read_filter, zeros, contig, counted)
@@ -87,9 +87,9 @@ def opened(
 
 def names_at(reads: ReadBuffer, *intervals: tuple[int, int]) -> list[str]:
     starts = np.array([start for start, _ in intervals])
-    reach = np.maximum.accumulate([end for _, end in intervals])
+    max_ends = np.maximum.accumulate([end for _, end in intervals])
     return [
-        name.tobytes().decode() for held in reads.at(starts, reach) for name in held.reads.names
+        name.tobytes().decode() for part in reads.at(starts, max_ends) for name in part.reads.names
     ]
 
 
@@ -113,21 +113,23 @@ def sorted_rows(draw: st.DrawFn) -> list[Row]:
             ((4, 7),),
         ]
     )
-    places = sorted(draw(st.lists(st.tuples(st.integers(0, 2), st.integers(0, 300)), max_size=30)))
-    return [read(str(k), *place, draw(cigars)) for k, place in enumerate(places)]
+    positions = sorted(
+        draw(st.lists(st.tuples(st.integers(0, 2), st.integers(0, 300)), max_size=30))
+    )
+    return [read(str(k), *position, draw(cigars)) for k, position in enumerate(positions)]
 
 
 @given(
     rows=sorted_rows(),
     cuts=st.lists(st.integers(1, 8), min_size=30, max_size=30),
-    wanted=st.lists(
+    queries=st.lists(
         st.tuples(st.integers(0, 2), st.integers(0, 300), st.integers(1, 60), st.integers(1, 60)),
         min_size=1,
         max_size=8,
     ),
 )
 def test_reads_at_intervals(
-    rows: list[Row], cuts: list[int], wanted: list[tuple[int, int, int, int]]
+    rows: list[Row], cuts: list[int], queries: list[tuple[int, int, int, int]]
 ) -> None:
     remaining = list(rows)
     parts = []
@@ -135,51 +137,51 @@ def test_reads_at_intervals(
         parts.append(remaining[:cut])
         remaining = remaining[cut:]
     source = Batches([part for part in parts if part])
-    reads = ReadBuffer(source, "reads", ReadFilter(FilterOptions()), numbers, 0, NO_STRETCHES)
-    for contig, start, length, gap in sorted(wanted):
+    reads = ReadBuffer(source, "reads", ReadFilter(FilterOptions()), numbers, 0, NO_INTERVALS)
+    for contig, start, length, gap in sorted(queries):
         intervals = [(start, start + length), (start + gap, start + gap + 5)]
         end = max(end for _, end in intervals)
         reads.move_to(contig)
-        reads.forget(start)
+        reads.drop_before(start)
         while reads.frontier < end:
             reads.read_on()
-        held = reads.at(np.array([start, start + gap]), np.array([intervals[0][1], end]))
-        found = [int(name.tobytes()) for part in held for name in part.reads.names]
+        parts = reads.at(np.array([start, start + gap]), np.array([intervals[0][1], end]))
+        found = [int(name.tobytes()) for part in parts for name in part.reads.names]
         assert found == [
             k
             for k, row in enumerate(rows)
             if row.reference == contig
             and any(
-                row.position < end and row.position + span_of(row) > begin
-                for begin, end in intervals
+                row.position < end and row.position + span_of(row) > start
+                for start, end in intervals
             )
         ]
-        assert [sample for part in held for sample in part.samples] == found
+        assert [sample for part in parts for sample in part.samples] == found
 
 
-def test_nothing_is_held_longer_than_wanted() -> None:
+def test_no_read_is_kept_longer_than_needed() -> None:
     parts = [[plain(f"r{10 * k + j}", 0, 10 * k) for j in range(10)] for k in range(50)]
     reads, _ = opened(parts)
-    most = 0
+    max_bases = 0
     for position in range(0, 490, 10):
-        reads.forget(position)
+        reads.drop_before(position)
         while reads.frontier < position + 10:
             reads.read_on()
         assert len(names_at(reads, (position, position + 1))) == 10
-        most = max(most, reads.bases)
-    assert most <= 3 * 10 * 10
+        max_bases = max(max_bases, reads.bases)
+    assert max_bases <= 3 * 10 * 10
 
 
 def test_one_long_read_does_not_keep_its_neighbours() -> None:
     long_read = read("long", 0, 0, ((0, 10), (3, 900), (0, 10)))
     reads, _ = opened([[long_read, *(plain(f"r{k}", 0, k) for k in range(50))], []])
     reads.read_on()
-    reads.forget(500)
+    reads.drop_before(500)
     assert names_at(reads, (500, 501)) == ["long"]
     assert reads.bases == 20
 
 
-def test_reads_of_contigs_before_are_never_held() -> None:
+def test_reads_of_earlier_contigs_are_not_kept() -> None:
     reads, _ = opened([[plain("r0", 0, 5)], [plain("r1", 1, 5), plain("r2", 2, 5)]])
     reads.move_to(1)
     reads.read_on()
@@ -225,39 +227,37 @@ def test_filter_counts_each_read_under_one_reason() -> None:
 
 
 def test_reads_counted_before_are_kept_and_not_counted() -> None:
-    places = {"before": 5, "touching": 8, "between": 12, "clear": 31, "in the second": 39}
+    positions = {"before": 5, "adjoining": 8, "between": 12, "clear": 31, "in the second": 39}
     counted = LocusIntervals(np.array([0, 42]), np.array([8, 44]))
-    rows = [plain(name, 1, place) for name, place in places.items()]
+    rows = [plain(name, 1, position) for name, position in positions.items()]
     reads, counts = opened([rows, [plain("elsewhere", 2, 5)]], contig=1, counted=counted)
     read_all(reads, 2)
-    assert names_at(reads, (9, 40)) == list(places)
+    assert names_at(reads, (9, 40)) == list(positions)
     assert counts["reads"] == len(["touching", "between", "clear", "elsewhere"])
 
 
 @pytest.mark.parametrize(
     ("rows", "message"),
     [
-        ([[(0, 9), (0, 8)]], "r1 at chr1:9 comes behind one at chr1:10;"),
-        ([[(0, 9)], [(0, 8)]], "r1 at chr1:9 comes behind one at chr1:10;"),
-        ([[(1, 3), (0, 3)]], "r1 at chr1:4 comes behind one at chr2:4;"),
-        ([[(-1, -1), (0, 3)]], "r1 at chr1:4 comes behind one at no position;"),
+        ([[(0, 9), (0, 8)]], "'r1' at chr1:9 comes after a read at chr1:10;"),
+        ([[(0, 9)], [(0, 8)]], "'r1' at chr1:9 comes after a read at chr1:10;"),
+        ([[(1, 3), (0, 3)]], "'r1' at chr1:4 comes after a read at chr2:4;"),
+        ([[(-1, -1), (0, 3)]], "'r1' at chr1:4 comes after a read at no position;"),
     ],
 )
-def test_unsorted_reads_are_refused(rows: list[list[tuple[int, int]]], message: str) -> None:
-    places = iter(range(99))
-    parts = [[plain(f"r{next(places)}", *place) for place in part] for part in rows]
+def test_unsorted_reads_are_errors(rows: list[list[tuple[int, int]]], message: str) -> None:
+    numbers = iter(range(99))
+    parts = [[plain(f"r{next(numbers)}", *position) for position in part] for part in rows]
     reads, _ = opened(parts)
     with pytest.raises(InputError) as caught:
         read_all(reads, len(parts))
-    assert str(caught.value).startswith("reads.sam is not sorted by position: the read ")
+    assert str(caught.value).startswith("reads.sam: not sorted by position: read ")
     assert message in str(caught.value)
     assert str(caught.value).endswith("run: samtools sort")
 
 
-def test_no_way_back_to_a_contig() -> None:
+def test_an_earlier_contig_is_an_error() -> None:
     reads, _ = opened([])
     reads.move_to(2)
-    with pytest.raises(
-        InputError, match=r"sites of chr2 come behind those of chr3: sort the sites"
-    ):
+    with pytest.raises(InputError, match=r"sites of chr2 come after sites of chr3; sort the sites"):
         reads.move_to(1)

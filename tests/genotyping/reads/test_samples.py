@@ -16,11 +16,11 @@ from hapgpu.io.bam.header import SamHeader
 from tests.genotyping.short_reads import ShortRead, batch_of
 
 BEFORE = (b"", b"NMC\5", b"XXZRGZa\0", b"XBBC\2\0\0\0RG", b"RXZb\0")
-"""Tags before RG, some of which look like it."""
+"""Tags before RG, some of them similar to it."""
 
 
 def header_of(*groups: str) -> SamHeader:
-    """Make a header; groups are written `ID` or `ID:SM`."""
+    """Return a header; groups are written `ID` or `ID:SM`."""
     lines = []
     for group in groups:
         identifier, has_sample, sample = group.partition(":")
@@ -45,7 +45,7 @@ GROUPS = st.dictionaries(
 
 
 @given(groups=st.lists(GROUPS, min_size=1, max_size=3), data=st.data())
-def test_a_read_is_of_the_sample_of_its_group(
+def test_a_read_has_the_sample_of_its_group(
     groups: list[dict[str, str]], data: st.DataObject
 ) -> None:
     headers = [header_of(*(":".join(group) for group in file.items())) for file in groups]
@@ -56,14 +56,16 @@ def test_a_read_is_of_the_sample_of_its_group(
         some = st.tuples(st.sampled_from([*file, *may_lack]), st.sampled_from(BEFORE))
         rows = data.draw(st.lists(some, max_size=12))
         found = table.samples_of(number, batch_of([read_of(*row) for row in rows]))
-        lone = next(iter(file.values()))
-        assert [table.names[k] for k in found] == [file.get(group, lone) for group, _ in rows]
+        only_sample = next(iter(file.values()))
+        assert [table.names[k] for k in found] == [
+            file.get(group, only_sample) for group, _ in rows
+        ]
 
 
 def test_samples_of_several_files_are_one_list() -> None:
     table = SampleTable.of(
         [header_of("1:b", "2:a"), header_of("1:c", "2:b"), header_of()],
-        ["x.bam", "y.bam", "folder/z.sorted.cram"],
+        ["x.bam", "y.bam", "directory/z.sorted.cram"],
     )
     assert table.names == ("b", "a", "c", "z.sorted")
     assert samples_of(table, 0, "2", "1", "1") == ["a", "b", "b"]
@@ -90,7 +92,7 @@ def test_a_file_without_samples_is_one_sample(
     assert samples_of(table, 0, "1", None, "elsewhere") == [sample] * 3
 
 
-def test_bytes_that_are_no_text_are_found() -> None:
+def test_invalid_utf8_is_found() -> None:
     strange = b"g\xff".decode("utf-8", "surrogateescape")
     table = SampleTable.of([header_of("g:a", f"{strange}:b")], ["x.bam"])
     assert samples_of(table, 0, strange, "g") == ["b", "a"]
@@ -103,21 +105,23 @@ def test_a_group_may_be_repeated() -> None:
 @pytest.mark.parametrize(
     ("groups", "read", "message"),
     [
-        (("1:a", "2:b"), read_of(None), "read 'r1' has no read group .* addreplacerg"),
-        (("1:a",), read_of("2"), "read 'r1' is of read group '2', .* not in the header"),
+        (("1:a", "2:b"), read_of(None), "read 'r1': no read group .* addreplacerg"),
+        (("1:a",), read_of("2"), "read 'r1': .* read group '2' is not in the header"),
         (("1:a",), read_of("11"), "read group '11'"),
         (("1:a",), read_of(""), "read group ''"),
         (("11:a",), read_of("1"), "read group '1'"),
-        (("1:a", "2"), read_of("2"), "group '2', whose @RG line names no sample .* reheader"),
+        (("1:a", "2"), read_of("2"), "group '2' has no sample .* reheader"),
         (("1:a",), ShortRead("r1", tags=b"RGA1"), "read 'r1'"),
         (("1:a",), ShortRead("r1", tags=b"RGH1\0"), "read 'r1'"),
         (("1:a",), ShortRead("r1", tags=b"RGBC\1\0\0\0001"), "read 'r1'"),
     ],
 )
-def test_reads_of_no_known_sample(groups: tuple[str, ...], read: ShortRead, message: str) -> None:
-    table = SampleTable.of([header_of(*groups)], ["folder/x.bam"])
+def test_reads_without_a_known_sample(
+    groups: tuple[str, ...], read: ShortRead, message: str
+) -> None:
+    table = SampleTable.of([header_of(*groups)], ["directory/x.bam"])
     reads = batch_of([read_of("1" if groups[0] != "11:a" else "11"), read])
-    with pytest.raises(InputError, match=f"^folder/x.bam: .*{message}"):
+    with pytest.raises(InputError, match=f"^directory/x.bam: .*{message}"):
         table.samples_of(0, reads)
 
 
@@ -126,18 +130,18 @@ def test_reads_of_no_known_sample(groups: tuple[str, ...], read: ShortRead, mess
     [
         ([header_of("1:a", "1:b")], "one.bam: read group '1' has two"),
         ([header_of(":a")], "one.bam: an @RG line has no ID"),
-        ([header_of(), header_of("1:one")], "one.bam names no sample, .* 'one'"),
-        ([header_of("1:two"), header_of()], "two.bam names no sample, .* 'two'"),
+        ([header_of(), header_of("1:one")], "one.bam: no sample .* 'one'"),
+        ([header_of("1:two"), header_of()], "two.bam: no sample .* 'two'"),
         ([header_of("1: ")], "the sample .SM. of read group '1' is blank"),
     ],
 )
-def test_headers_that_do_not_tell_samples_apart(headers: list[SamHeader], message: str) -> None:
+def test_headers_with_ambiguous_samples(headers: list[SamHeader], message: str) -> None:
     with pytest.raises(InputError, match=message):
         SampleTable.of(headers, ["one.bam", "two.bam"][: len(headers)])
 
 
 def test_two_files_of_one_name_without_samples() -> None:
-    with pytest.raises(InputError, match=r"a/x\.bam names no sample"):
+    with pytest.raises(InputError, match=r"a/x\.bam: no sample"):
         SampleTable.of([header_of(), header_of()], ["a/x.bam", "b/x.cram"])
 
 

@@ -1,4 +1,4 @@
-"""Haplotype to allele: what a VCF would write for each haplotype at each site."""
+"""Alleles of haplotypes at sites, by hand and against plain Python."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from tests.haplotypes.made_references import slice_of
 Carried = list[tuple[list[int], list[int]]]
 
 
-def carried_and_told(text: str, records: list[VcfRecord], distance: int = 1000) -> list[Carried]:
-    """Return what the haplotypes of each locus carry, and their numbers at the sites of it."""
+def carried_and_numbers(text: str, records: list[VcfRecord], distance: int = 1000) -> list[Carried]:
+    """Return the rows that the haplotypes of each locus carry, and their allele numbers."""
     reference, sites = slice_of(text), sites_of(records)
     counts = np.diff(sites.allele_offsets)
     loci = loci_of(shift_ranges_of(sites, reference), counts, distance, 10**6)
@@ -44,13 +44,13 @@ def carried_and_told(text: str, records: list[VcfRecord], distance: int = 1000) 
     ("text", "records", "expected"),
     [
         ("ACGT", [record(1, "C", "T", "G")], [[0], [1], [2]]),
-        # A deletion takes the sites within, whether they can say so or not.
+        # A deletion removes the sites within it, with a `*` allele or without.
         (
             "ACGTAC",
             [record(0, "ACG", "A"), record(1, "C", "T", "*"), record(2, "G", "T")],
             [[0, 0, 0], [1, 2, 0], [0, 1, 0], [0, 0, 1], [0, 1, 1]],
         ),
-        # Not those at its anchor base, nor those behind it.
+        # Not the sites at its anchor base, nor those after it.
         (
             "ACGTAC",
             [record(0, "A", "T", "*"), record(0, "ACG", "A"), record(3, "T", "*", "C")],
@@ -65,12 +65,12 @@ def carried_and_told(text: str, records: list[VcfRecord], distance: int = 1000) 
                 [1, 1, 2],
             ],
         ),
-        # Where the anchor is the base behind, it takes the first.
+        # If the anchor is the base after it, it removes the first base.
         ("ACGT", [record(0, "A", "*"), record(0, "AC", "C")], [[0, 0], [1, 1]]),
         ("ACGT", [record(0, "ACG", "A"), record(1, "C", "*", "*")], [[0, 0], [1, 1]]),
-        # A deletion does not take its own site.
+        # A deletion does not remove its own site.
         ("ACGT", [record(0, "ACG", "G", "*")], [[0], [1]]),
-        # What replaces CGT by A takes but GT.
+        # CGT replaced by A removes only GT.
         (
             "ACGTT",
             [record(1, "CGT", "A"), record(1, "C", "*"), record(2, "G", "*"), record(3, "T", "*")],
@@ -79,37 +79,37 @@ def carried_and_told(text: str, records: list[VcfRecord], distance: int = 1000) 
     ],
 )
 def test_by_hand(text: str, records: list[VcfRecord], expected: list[list[int]]) -> None:
-    [locus] = carried_and_told(text, records)
+    [locus] = carried_and_numbers(text, records)
     assert [numbers for _, numbers in locus] == expected
 
 
 @given(references_and_records(), st.integers(0, 2))
 @settings(max_examples=200)
-def test_tell_what_is_carried_and_what_is_deleted(
-    case: tuple[str, list[VcfRecord]], distance: int
-) -> None:
+def test_carried_and_deleted_sites(case: tuple[str, list[VcfRecord]], distance: int) -> None:
     text, records = case
     edits = trimmed_alleles_of(records)
     first_rows = np.cumsum([0, *(1 + len(one.alternatives) for one in records)]).tolist()
     first = 0
-    for locus in carried_and_told(text, records, distance):
+    for locus in carried_and_numbers(text, records, distance):
         for carried, numbers in locus:
-            mine = {edits[row].site: row - first_rows[edits[row].site] for row in carried}
-            taken = {
+            carried_numbers = {
+                edits[row].site: row - first_rows[edits[row].site] for row in carried
+            }
+            removed = {
                 (position, edits[row].site)
                 for row in carried
                 for position in range(edits[row].start + len(edits[row].text), edits[row].end)
             }
             for site, number in enumerate(numbers, first):
-                is_taken = any(at == records[site].start and by != site for at, by in taken)
+                is_removed = any(at == records[site].start and by != site for at, by in removed)
                 texts = ("", *records[site].alternatives)
-                spanned = texts.index("*") if is_taken and "*" in texts else 0
-                assert number == mine.get(site, spanned)
+                spanned = texts.index("*") if is_removed and "*" in texts else 0
+                assert number == carried_numbers.get(site, spanned)
         first += len(locus[0][1])
     assert first == len(records)
 
 
-def test_more_alleles_than_can_be_numbered() -> None:
+def test_too_many_alleles() -> None:
     many = record(1, "C", *(["<DEL>"] * 2**15))
-    with pytest.raises(InputError, match="chr1:2 has 32769 alleles"):
-        carried_and_told("ACGT", [many])
+    with pytest.raises(InputError, match="chr1:2: 32769 alleles"):
+        carried_and_numbers("ACGT", [many])

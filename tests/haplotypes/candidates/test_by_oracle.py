@@ -1,4 +1,4 @@
-"""Haplotypes of loci against plain Python, of made up and of real sites."""
+"""Haplotypes of loci against plain Python, of random and of real sites."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from hapgpu.haplotypes.sites.loci import loci_of
 from hapgpu.haplotypes.sites.shift_ranges import shift_ranges_of
 from hapgpu.io.vcf.records import VcfRecord
 from tests.haplotypes import haplotype_oracle as oracle
-from tests.haplotypes.haplotype_lists import NO_MASK, choices_of, listed, one_locus
+from tests.haplotypes.haplotype_lists import NO_MASK, listed, one_locus, phase_groups_of
 from tests.haplotypes.made_records import record, references_and_records, sequence_rows
 from tests.haplotypes.made_references import slice_of
 
@@ -28,42 +28,44 @@ from tests.haplotypes.made_references import slice_of
 def cases(
     draw: st.DrawFn,
 ) -> tuple[str, list[VcfRecord], list[list[list[list[int]]]]]:
-    """Draw records, and carriers whose groups have sides of any alleles of their sites."""
+    """Draw records, and sets of groups with options of any alleles of their sites."""
     text, records = draw(references_and_records())
     alleles: list[list[int]] = [[] for _ in records]
     for row, (site, _) in sequence_rows(records).items():
         alleles[site].append(row)
-    carriers = []
+    group_sets = []
     for _ in range(draw(st.integers(0, 3))):
         blocks = draw(st.lists(st.integers(0, 2), min_size=len(records), max_size=len(records)))
-        carriers.append(
+        group_sets.append(
             [
-                draw(st.lists(_side(alleles, blocks, block), min_size=1, max_size=3))
+                draw(st.lists(_option(alleles, blocks, block), min_size=1, max_size=3))
                 for block in sorted(set(blocks))
             ]
         )
-    return text, records, carriers
+    return text, records, group_sets
 
 
-def _side(alleles: list[list[int]], blocks: list[int], block: int) -> st.SearchStrategy[list[int]]:
-    of_sites = [
+def _option(
+    alleles: list[list[int]], blocks: list[int], block: int
+) -> st.SearchStrategy[list[int]]:
+    options = [
         st.sampled_from([[], *([row] for row in rows)])
         for rows, other in zip(alleles, blocks, strict=True)
         if other == block
     ]
-    return st.tuples(*of_sites).map(lambda rows: sorted(itertools.chain(*rows)))
+    return st.tuples(*options).map(lambda rows: sorted(itertools.chain(*rows)))
 
 
 @given(cases(), st.integers(0, 9), st.integers(1, 12), st.sets(st.integers(0, 30)), st.data())
 @settings(max_examples=300)
-def test_of_any_carriers(
+def test_of_any_phase_groups(
     case: tuple[str, list[VcfRecord], list[list[list[list[int]]]]],
     flank: int,
-    most: int,
+    max_combinations: int,
     masked: set[int],
     data: st.DataObject,
 ) -> None:
-    text, records, carriers = case
+    text, records, group_sets = case
     offset = data.draw(st.integers(0, 3))
     records = [record(offset + r.start, r.reference, *r.alternatives) for r in records]
     reference = slice_of(text, offset)
@@ -71,40 +73,44 @@ def test_of_any_carriers(
     found = haplotypes_of(
         sites,
         loci,
-        choices_of(carriers),
+        phase_groups_of(group_sets),
         reference,
         flank,
-        most,
+        max_combinations,
         np.array(sorted(masked), np.int64),
     )
-    window, start = shown(text, offset, loci, flank, masked)
+    window, start = reference_of(text, offset, loci, flank, masked)
     assert (found.starts.tolist(), found.ends.tolist()) == ([start], [start + len(window)])
-    assert listed(found) == [oracle.haplotypes(window, start, records, carriers, most)]
+    assert listed(found) == [
+        oracle.haplotypes(window, start, records, group_sets, max_combinations)
+    ]
 
 
-def shown(text: str, offset: int, loci: Loci, flank: int, masked: set[int]) -> tuple[str, int]:
-    """Return what the haplotypes of one locus show of the reference, and where that begins."""
+def reference_of(
+    text: str, offset: int, loci: Loci, flank: int, masked: set[int]
+) -> tuple[str, int]:
+    """Return the masked reference of the haplotypes of one locus, and its start."""
     first, last = int(loci.starts[0]), int(loci.ends[0])
     letters = {
         position: letter
         for position, letter in enumerate(text, offset)
         if first - flank <= position < last + flank
     }
-    for side in (
+    for flank_positions in (
         {position for position in letters if position < first},
         {position for position in letters if position >= last},
     ):
-        if len(side & masked) <= len(side) / 2:
-            letters |= dict.fromkeys(side & masked, "N")
+        if len(flank_positions & masked) <= len(flank_positions) / 2:
+            letters |= dict.fromkeys(flank_positions & masked, "N")
     return "".join(letters.values()), min(letters)
 
 
 def test_of_real_sites(data_dir: Path) -> None:
-    folder = data_dir / "illumina_na12878"
-    with pysam.VariantFile(str(folder / "sites.dev.vcf.gz")) as file:
+    directory = data_dir / "illumina_na12878"
+    with pysam.VariantFile(str(directory / "sites.dev.vcf.gz")) as file:
         records = [record(one.start, one.ref or "", *(one.alts or ())) for one in file]
     start, end = records[0].start - 2000, records[-1].start + 2000
-    with pysam.FastaFile(str(folder / "chr20.hg19.fa.gz")) as fasta:
+    with pysam.FastaFile(str(directory / "chr20.hg19.fa.gz")) as fasta:
         text = fasta.fetch("chr20", start, end).upper()
     reference, sites = slice_of(text, start), sites_of(records)
     counts = np.diff(sites.allele_offsets)
@@ -114,12 +120,12 @@ def test_of_real_sites(data_dir: Path) -> None:
     assert len(records) > 150
     assert max(np.diff(loci.site_offsets)) > 1
     for locus, haplotypes in enumerate(found):
-        first, stop = loci.site_offsets[locus : locus + 2].tolist()
+        first, last = loci.site_offsets[locus : locus + 2].tolist()
         first_row = int(sites.allele_offsets[first])
         window_start, window_end = int(loci.starts[locus]) - 100, int(loci.ends[locus]) + 100
-        groups = every_allele(records[first:stop])
+        groups = every_allele(records[first:last])
         window = text[window_start - start : window_end - start]
-        expected = oracle.haplotypes(window, window_start, records[first:stop], [groups], 64)
+        expected = oracle.haplotypes(window, window_start, records[first:last], [groups], 64)
         assert [(seq, [row - first_row for row in rows]) for seq, rows in haplotypes] == expected
 
 

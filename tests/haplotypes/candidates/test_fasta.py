@@ -1,4 +1,4 @@
-"""Haplotypes as FASTA: each under its own name, once, however the loci are batched."""
+"""Haplotypes as FASTA: unique names and sequences, whatever the batches."""
 
 from __future__ import annotations
 
@@ -22,35 +22,35 @@ from tests.haplotypes.made_records import references_and_records
 @given(
     drawn=references_and_records(max_records=8),
     flank=st.integers(0, 12),
-    most=st.integers(1, 9),
+    max_combinations=st.integers(1, 9),
 )
 def test_names_and_haplotypes_are_unique_in_any_batches(
-    tmp_path: Path, drawn: tuple[str, list[VcfRecord]], flank: int, most: int
+    tmp_path: Path, drawn: tuple[str, list[VcfRecord]], flank: int, max_combinations: int
 ) -> None:
     bases, records = drawn
     path = tmp_path / "ref.fa"
     path.write_text(f">chr1\n{bases}\n")
     pysam.faidx(str(path))
-    rules = LocusOptions(flank, flank, most, masks=False, phased=False)
+    options = LocusOptions(flank, flank, max_combinations, masks=False, phased=False)
     counts: Counter[str] = Counter()
 
     def count(what: str, number: int) -> None:
         counts[what] += number
 
-    whole, parted = HaplotypeText(flank, count), HaplotypeText(flank, lambda _what, _number: None)
+    whole, by_locus = HaplotypeText(flank, count), HaplotypeText(flank, lambda _what, _number: None)
     text = bytearray()
     with ReferenceFasta(path) as reference:
-        for batch in locus_batches(records, reference, rules, "calls.vcf"):
+        for batch in locus_batches(records, reference, options, "calls.vcf"):
             text += whole.of(batch)
             loci = [batch.slice(k, k + 1) for k in range(len(batch.loci))]
-            assert text.endswith(b"".join(parted.of(locus) for locus in loci))
+            assert text.endswith(b"".join(by_locus.of(locus) for locus in loci))
     assert text.count(b">chr1_") == counts["haplotypes"]
     if not text:
         assert counts["loci_without_alternatives"] > 0
         return
     output = tmp_path / "haplotypes.fa"
     output.write_bytes(text)
-    read = read_haplotypes(output)  # which refuses names that come twice
+    read = read_haplotypes(output)  # an error if a name occurs twice
     rows = [
         (int(k), row.tobytes()) for k, row in zip(read.locus_index, read.sequences, strict=True)
     ]
@@ -58,12 +58,12 @@ def test_names_and_haplotypes_are_unique_in_any_batches(
     for locus, sequence in zip(read.locus_index, read.sequences, strict=True):
         region = read.loci[locus]
         left, right = bases[region.start :][:flank], bases[: region.end][-flank:] if flank else ""
-        shown = sequence.tobytes().decode()
-        # Where the window is cut by an end of the contig, a flank is shorter.
+        bases_shown = sequence.tobytes().decode()
+        # At an end of the contig, a flank is shorter.
         if region.start > 0:
-            assert shown.startswith(left)
+            assert bases_shown.startswith(left)
         if region.end < len(bases):
-            assert shown.endswith(right)
+            assert bases_shown.endswith(right)
 
 
 @pytest.mark.parametrize("contig", ["chr1", "HLA-A*01:01"])
@@ -72,9 +72,9 @@ def test_header(tmp_path: Path, contig: str) -> None:
     path.write_text(f">{contig}\nGATTACA\n")
     pysam.faidx(str(path))
     records = [VcfRecord("line 2", contig, 2, "T", ("TC", "<DEL>", "G"), (), "")]
-    rules = LocusOptions(1, 1, 64, masks=False, phased=False)
+    options = LocusOptions(1, 1, 64, masks=False, phased=False)
     with ReferenceFasta(path) as reference:
-        (batch,) = locus_batches(records, reference, rules, "calls.vcf")
+        (batch,) = locus_batches(records, reference, options, "calls.vcf")
     text = HaplotypeText(1, lambda _what, _number: None).of(batch)
     assert text.decode().splitlines() == [
         f">{contig}_2_1 {contig}:2-4",

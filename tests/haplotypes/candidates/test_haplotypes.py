@@ -1,4 +1,4 @@
-"""Haplotypes of loci by hand, and what holds for all of them."""
+"""Haplotypes of loci by hand, and properties of all of them."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from hapgpu.haplotypes.sites.shift_ranges import shift_ranges_of
 from hapgpu.io.vcf.records import VcfRecord
 from tests.haplotypes.haplotype_lists import (
     NO_MASK,
-    choices_of,
+    haplotypes_of_records,
     listed,
-    of_sites,
     one_locus,
+    phase_groups_of,
 )
 from tests.haplotypes.made_records import record, references_and_records, sequence_rows
 from tests.haplotypes.made_references import slice_of
@@ -35,7 +35,7 @@ from tests.haplotypes.made_references import slice_of
         ("ACGT", [record(1, "C", "TTC")], [("ACGT", []), ("ATTCGT", [1])]),
         ("ACGT", [record(0, "A", "GGA")], [("ACGT", []), ("GGACGT", [1])]),
         ("ACGT", [record(3, "T", "TCC")], [("ACGT", []), ("ACGTCC", [1])]),
-        # Deletions likewise; the first base of a contig has its anchor behind it.
+        # Deletions likewise; the first base of a contig has its anchor after it.
         ("ACGT", [record(0, "AC", "A")], [("ACGT", []), ("AGT", [1])]),
         ("ACGT", [record(0, "AC", "C")], [("ACGT", []), ("CGT", [1])]),
         ("ACGT", [record(2, "GT", "G")], [("ACGT", []), ("ACG", [1])]),
@@ -56,7 +56,7 @@ from tests.haplotypes.made_references import slice_of
             [record(1, "C", "T"), record(2, "G", "A")],
             [("ACGT", []), ("ATGT", [1]), ("ACAT", [3]), ("ATAT", [1, 3])],
         ),
-        # Two records at one position cannot stand together unless their edits can.
+        # Two records at one position combine only if their trimmed alleles do not conflict.
         (
             "ACGT",
             [record(1, "C", "T"), record(1, "C", "G")],
@@ -67,13 +67,13 @@ from tests.haplotypes.made_references import slice_of
             [record(1, "C", "T"), record(1, "CG", "C")],
             [("ACGT", []), ("ATGT", [1]), ("ACT", [3]), ("ATT", [1, 3])],
         ),
-        # An insertion stands before a substitution of the base behind it.
+        # An insertion combines with a substitution of the base after it.
         (
             "ACGT",
             [record(1, "C", "CA"), record(2, "G", "T")],
             [("ACGT", []), ("ACAGT", [1]), ("ACTT", [3]), ("ACATT", [1, 3])],
         ),
-        # Two insertions, or insertion and deletion, at one point do not.
+        # Two insertions, or insertion and deletion, at one position do not.
         (
             "ACGT",
             [record(1, "C", "CA"), record(1, "C", "CT")],
@@ -102,7 +102,7 @@ from tests.haplotypes.made_references import slice_of
             [record(0, "ACG", "A"), record(2, "G", "T", "*")],
             [("ACGT", []), ("AT", [1]), ("ACTT", [3])],
         ),
-        # REFs that overlap where the edits do not.
+        # REFs that overlap although the trimmed alleles do not.
         (
             "ACGT",
             [record(0, "ACG", "TCG"), record(1, "CG", "CA")],
@@ -131,19 +131,19 @@ from tests.haplotypes.made_references import slice_of
             [record(1, "CGT", "A"), record(1, "CGT", "C"), record(1, "C", "A")],
             [("ACGTT", []), ("AAT", [1, 3, 5]), ("ACT", [3]), ("AAGTT", [5])],
         ),
-        # The same deletion of a repeat, written in two places.
+        # The same deletion of a repeat, written at two positions.
         (
             "GAAAT",
             [record(0, "GA", "G"), record(2, "AA", "A")],
             [("GAAAT", []), ("GAAT", [1, 3]), ("GAT", [1, 3])],
         ),
-        # Two that undo each other read as the reference, which carries nothing.
+        # Two alleles that cancel each other give the reference, which carries nothing.
         (
             "GCACAT",
             [record(0, "G", "GCA"), record(3, "CAT", "T")],
             [("GCACAT", []), ("GCACACAT", [1]), ("GCAT", [3])],
         ),
-        # A deletion of two and twice one of one: the former changes as many bases, and is united.
+        # A deletion of two bases and two of one change equally many bases: all are carried.
         (
             "GAAAT",
             [record(0, "GAA", "G"), record(0, "GA", "G"), record(2, "AA", "A")],
@@ -159,65 +159,73 @@ from tests.haplotypes.made_references import slice_of
 def test_by_hand(
     text: str, records: list[VcfRecord], expected: list[tuple[str, list[int]]]
 ) -> None:
-    assert of_sites(text, *records) == expected
+    assert haplotypes_of_records(text, *records) == expected
 
 
 @given(references_and_records(max_records=8), st.integers(1, 40))
 @settings(max_examples=200)
-def test_every_allele_alone_is_kept(case: tuple[str, list[VcfRecord]], most: int) -> None:
+def test_every_single_change_is_kept(
+    case: tuple[str, list[VcfRecord]], max_combinations: int
+) -> None:
     text, records = case
-    found = dict(of_sites(text, *records, most=most))
+    found = dict(haplotypes_of_records(text, *records, max_combinations=max_combinations))
     assert next(iter(found)) == text
     rows = sequence_rows(records)
     for site, alternative in rows.values():
         start, reference = records[site].start, records[site].reference
         assert text[:start] + alternative + text[start + len(reference) :] in found
     singles = {(site, text) for site, text in rows.values()}
-    assert len(found) <= max(most, 1 + len(singles))
+    assert len(found) <= max(max_combinations, 1 + len(singles))
 
 
-def test_a_thousand_sites_that_all_clash() -> None:
+def test_a_thousand_conflicting_sites() -> None:
     text = "ACGT" * 400
     records = [record(k, text[k:1200], text[k]) for k in range(1000)]
     deleted = [(text[: k + 1] + text[1200:], [2 * k + 1]) for k in range(1000)]
-    assert of_sites(text, *records, most=2000) == [(text, []), *deleted]
+    assert haplotypes_of_records(text, *records, max_combinations=2000) == [(text, []), *deleted]
 
 
-def test_single_changes_are_kept_beyond_the_most_combinations() -> None:
+def test_all_single_changes_are_kept() -> None:
     text = "ACGT" * 250
     following = text[1:] + text[0]
     records = [record(k, text[k], following[k]) for k in range(1000)]
     changed = [(text[:k] + following[k] + text[k + 1 :], [2 * k + 1]) for k in range(1000)]
-    assert of_sites(text, *records, most=5) == [(text, []), *changed]
+    assert haplotypes_of_records(text, *records, max_combinations=5) == [(text, []), *changed]
 
 
-def test_two_changes_come_in_the_order_of_the_first() -> None:
+def test_order_of_combinations() -> None:
     records = [record(1, "C", "A", "T"), record(5, "C", "A", "T")]
     singles = [("ACGTACGT", []), ("AAGTACGT", [1]), ("ATGTACGT", [2])]
     singles += [("ACGTAAGT", [4]), ("ACGTATGT", [5])]
     pairs = [("AAGTAAGT", [1, 4]), ("AAGTATGT", [1, 5])]
-    assert of_sites("ACGTACGT", *records, most=7) == singles + pairs
+    assert haplotypes_of_records("ACGTACGT", *records, max_combinations=7) == singles + pairs
 
 
-@pytest.mark.parametrize(("most", "is_found"), [(118, False), (119, True)])
-def test_no_more_than_sixteen_looked_at_for_each_kept(most: int, is_found: bool) -> None:
+@pytest.mark.parametrize(("max_combinations", "is_found"), [(118, False), (119, True)])
+def test_at_most_sixteen_visited_per_kept(max_combinations: int, is_found: bool) -> None:
     text = "ACGT" * 25
-    # 62 sites make 1891 pairs, of which only the last can stand together.
+    # 62 sites make 1891 pairs, of which only the last does not conflict.
     records = [record(k, text[k:90], text[k]) for k in range(60)]
     records += [record(70, text[70], "T"), record(80, text[80], "T")]
-    found = of_sites(text, *records, most=most)
+    found = haplotypes_of_records(text, *records, max_combinations=max_combinations)
     assert [rows for _, rows in found if len(rows) > 1] == [[121, 123]] * is_found
     assert len(found) == 63 + is_found
 
 
-def test_several_loci_share_nothing_but_what_is_masked() -> None:
+def test_loci_share_only_masked_positions() -> None:
     text = "ACGTACGTAC"
     records = [record(1, "C", "T"), record(5, "C", "G"), record(5, "C", "A")]
     reference = slice_of(text)
     sites = sites_of(records)
     loci = loci_of(shift_ranges_of(sites, reference), np.full(3, 2), 1, 64)
     found = haplotypes_of(
-        sites, loci, phase_groups_of_sites(sites, loci), reference, 4, 64, np.array([1, 5, 5, 9])
+        sites,
+        loci,
+        phase_groups_of_sites(sites, loci),
+        reference,
+        4,
+        64,
+        np.array([1, 5, 5, 9]),
     )
     assert listed(found) == [
         [("ACGTAN", []), ("ATGTAN", [1])],
@@ -234,15 +242,15 @@ def test_no_loci() -> None:
 
 
 @pytest.mark.parametrize("reference", [slice_of("CGT", 1), slice_of("AC"), slice_of("", 2)])
-def test_refuse_loci_beyond_the_reference(reference: ReferenceSlice) -> None:
+def test_loci_outside_the_reference_are_errors(reference: ReferenceSlice) -> None:
     sites, loci = one_locus([record(0, "ACGT", "A")], slice_of("ACGT"))
-    with pytest.raises(ValueError, match="do not belong together"):
+    with pytest.raises(ValueError, match="do not fit each other"):
         haplotypes_of(sites, loci, phase_groups_of_sites(sites, loci), reference, 0, 64, NO_MASK)
 
 
-def test_refuse_alleles_of_another_locus() -> None:
+def test_alleles_of_another_locus_are_errors() -> None:
     reference = slice_of("ACGTACGT")
     sites = sites_of([record(0, "A", "C"), record(6, "G", "T")])
     loci = loci_of(shift_ranges_of(sites, reference), np.full(2, 2), 1, 64)
-    with pytest.raises(ValueError, match="do not belong together"):
-        haplotypes_of(sites, loci, choices_of([[[[], [3]]]]), reference, 0, 64, NO_MASK)
+    with pytest.raises(ValueError, match="do not fit each other"):
+        haplotypes_of(sites, loci, phase_groups_of([[[[], [3]]]]), reference, 0, 64, NO_MASK)

@@ -1,4 +1,4 @@
-"""What samples may carry, against an enumeration of their chromosomes; GT and PS, against pysam."""
+"""Phase groups against an enumeration of chromosomes; GT and PS against pysam."""
 
 from __future__ import annotations
 
@@ -34,64 +34,64 @@ def one_locus(records: Sequence[VcfRecord]) -> Loci:
     return Loci(np.array([0, len(records)]), np.array([records[0].start]), np.array([end]))
 
 
-def choices_at_one_locus(records: Sequence[VcfRecord]) -> tuple[PhaseGroups, int]:
+def phase_groups_at_one_locus(records: Sequence[VcfRecord]) -> tuple[PhaseGroups, int]:
     genotypes = [genotypes_of(one, "calls.vcf") for one in records]
     return phase_groups_of_samples(sites_of(records), one_locus(records), genotypes)
 
 
 def combinations(phase_groups: PhaseGroups) -> list[set[frozenset[int]]]:
-    """Return what the combinations of each carrier put in place of REF."""
+    """Return the rows of ALT in the combinations of each set of groups."""
     rows = [frozenset(row.tolist()) for row in phase_groups.options]
     options = [rows[a:b] for a, b in pairwise(phase_groups.option_offsets.tolist())]
     groups = [options[a:b] for a, b in pairwise(phase_groups.group_offsets.tolist())]
     return [{frozenset().union(*chosen) for chosen in product(*of)} for of in groups]
 
 
-# A genotype as it is meant: the alleles of each copy, None for unknown, and the phase set.
-Meant = tuple[tuple[int | None, ...], str | None]
+# The alleles of each copy, None for unknown, and the phase set.
+Call = tuple[tuple[int | None, ...], str | None]
 
 
-def text_of(meant: Meant) -> str:
-    alleles, phase_set = meant
+def text_of(call: Call) -> str:
+    alleles, phase_set = call
     separator = "/" if phase_set is None else "|"
     text = separator.join("." if allele is None else str(allele) for allele in alleles)
     return f"{text}:7:{phase_set}" if phase_set else f"{text}:7"
 
 
 @st.composite
-def records_with_genotypes(draw: st.DrawFn) -> tuple[list[VcfRecord], list[list[Meant]]]:
-    """Draw up to five sites and, of each, what its samples are meant to have."""
+def records_with_genotypes(draw: st.DrawFn) -> tuple[list[VcfRecord], list[list[Call]]]:
+    """Draw up to five sites, and the genotypes of the samples at each."""
     alternatives = st.lists(
         st.sampled_from(["C", "G", "AC", "*", "<DEL>"]), min_size=1, max_size=3, unique=True
     )
     samples = draw(st.integers(1, 3))
-    records, meant = [], []
+    records, calls = [], []
     for site in range(draw(st.integers(1, 5))):
         alleles = draw(alternatives)
         numbers = st.one_of(st.none(), *[st.integers(0, len(alleles))] * 5)
         copies = st.lists(numbers, min_size=1, max_size=3).map(tuple)
         phase = st.sampled_from([None, "", "9"])
-        of_site = draw(
+        site_calls = draw(
             st.lists(st.tuples(copies, phase), min_size=samples, max_size=samples).map(
                 lambda drawn: [(c, p if len(c) > 1 else None) for c, p in drawn]
             )
         )
-        columns = "\t".join(["GT:GQ:PS", *map(text_of, of_site)])
+        columns = "\t".join(["GT:GQ:PS", *map(text_of, site_calls)])
         records.append(record(STEP * site, "A", alleles, columns))
-        meant.append(of_site)
-    return records, meant
+        calls.append(site_calls)
+    return records, calls
 
 
-def chromosomes(records: Sequence[VcfRecord], meant: Sequence[Meant]) -> set[frozenset[int]]:
-    """Return the rows of every chromosome that the genotypes of a sample leave possible."""
+def chromosomes(records: Sequence[VcfRecord], calls: Sequence[Call]) -> set[frozenset[int]]:
+    """Return the rows of each chromosome that fits the genotypes of a sample."""
     first_rows = np.cumsum([0, *(1 + len(one.alternatives) for one in records)]).tolist()
-    phased = {(p, len(a)) for a, p in meant if p is not None and None not in a}
+    phased = {(p, len(a)) for a, p in calls if p is not None and None not in a}
     names = sorted(phased)
-    possible = set()
+    found = set()
     for copies in product(*(range(ploidy) for _, ploidy in names)):
         copy_of = dict(zip(names, copies, strict=True))
         at_sites = []
-        for one, (alleles, phase_set), row in zip(records, meant, first_rows, strict=False):
+        for one, (alleles, phase_set), row in zip(records, calls, first_rows, strict=False):
             if None in alleles:
                 numbers = list(range(1 + len(one.alternatives)))
             elif phase_set is not None:
@@ -101,17 +101,17 @@ def chromosomes(records: Sequence[VcfRecord], meant: Sequence[Meant]) -> set[fro
             at_sites.append(
                 [{row + n} if n and one.alternatives[n - 1].isalpha() else set() for n in numbers]
             )
-        possible |= {frozenset().union(*rows) for rows in product(*at_sites)}
-    return possible
+        found |= {frozenset().union(*rows) for rows in product(*at_sites)}
+    return found
 
 
 @given(drawn=records_with_genotypes())
-def test_carriers_have_what_genotypes_leave_possible(
-    drawn: tuple[list[VcfRecord], list[list[Meant]]],
+def test_combinations_are_those_of_the_chromosomes(
+    drawn: tuple[list[VcfRecord], list[list[Call]]],
 ) -> None:
-    records, meant = drawn
-    phase_groups, contradictions = choices_at_one_locus(records)
-    expected = [chromosomes(records, of_sample) for of_sample in zip(*meant, strict=True)]
+    records, calls = drawn
+    phase_groups, contradictions = phase_groups_at_one_locus(records)
+    expected = [chromosomes(records, sample_calls) for sample_calls in zip(*calls, strict=True)]
     found = combinations(phase_groups)
     assert all(one in expected for one in found)
     assert all(one in found for one in expected)
@@ -119,25 +119,25 @@ def test_carriers_have_what_genotypes_leave_possible(
 
 
 @given(drawn=records_with_genotypes())
-def test_unphased_combinations_are_no_more_than_the_counts_say(
-    drawn: tuple[list[VcfRecord], list[list[Meant]]],
+def test_option_counts_bound_the_combinations(
+    drawn: tuple[list[VcfRecord], list[list[Call]]],
 ) -> None:
-    records, meant = drawn
+    records, calls = drawn
     genotypes = [genotypes_of(one, "calls.vcf") for one in records]
     counts = option_counts(sites_of(records), genotypes)
-    for of_sample in zip(*meant, strict=True):
-        sets = {(p, len(a)) for a, p in of_sample if p is not None}
-        sides = prod(ploidy for _, ploidy in sets)
-        assert len(chromosomes(records, of_sample)) <= prod(counts.tolist()) * sides
+    for sample_calls in zip(*calls, strict=True):
+        sets = {(p, len(a)) for a, p in sample_calls if p is not None}
+        copies = prod(ploidy for _, ploidy in sets)
+        assert len(chromosomes(records, sample_calls)) <= prod(counts.tolist()) * copies
 
 
 @given(drawn=records_with_genotypes())
 def test_without_samples_every_allele_is_an_option(
-    drawn: tuple[list[VcfRecord], list[list[Meant]]],
+    drawn: tuple[list[VcfRecord], list[list[Call]]],
 ) -> None:
     records = [record(r.start, r.reference, r.alternatives, "") for r in drawn[0]]
     sites = sites_of(records)
-    of_samples, _ = choices_at_one_locus(records)
+    of_samples, _ = phase_groups_at_one_locus(records)
     assert combinations(of_samples) == combinations(
         phase_groups_of_sites(sites, one_locus(records))
     )
@@ -170,48 +170,46 @@ def test_ways_to_write_a_genotype(genotypes: str, expected: Genotype) -> None:
 
 
 @pytest.mark.parametrize("text", ["0/3", "x", "", "0/", "0\\1", "-1/0", "1" * 5000])
-def test_what_is_no_genotype(text: str) -> None:
+def test_invalid_genotypes_are_errors(text: str) -> None:
     with pytest.raises(InputError, match=r"calls\.vcf, line 1: GT '"):
         genotypes_of(record(0, "A", ["C", "G"], f"GT:GQ\t{text}:1"), "calls.vcf")
 
 
-# What a sample has at pairs of records, and which of the two stays where both are on one copy.
+# Pairs of records, and whether both stay if they are on one copy.
 PAIRS = {
     "deletion and SNV in it": ((0, "ACG", "A"), (1, "C", "T"), False),
     "deletions overlap": ((0, "ACG", "A"), (1, "CGT", "C"), False),
     "twice the same": ((0, "A", "T"), (0, "A", "T"), False),
     "two insertions": ((0, "A", "AT"), (0, "A", "AG"), False),
     "insertion, deletion": ((0, "A", "AT"), (0, "AC", "A"), False),
-    "SNV and insertion behind it": ((0, "A", "T"), (0, "A", "AG"), True),
-    "insertion and SNV behind it": ((0, "A", "AG"), (1, "C", "T"), True),
-    "SNV and deletion behind it": ((0, "A", "T"), (0, "AC", "A"), True),
+    "SNV and insertion after it": ((0, "A", "T"), (0, "A", "AG"), True),
+    "insertion and SNV after it": ((0, "A", "AG"), (1, "C", "T"), True),
+    "SNV and deletion after it": ((0, "A", "T"), (0, "AC", "A"), True),
     "neighbours": ((0, "A", "T"), (1, "C", "T"), True),
 }
 
 
 @pytest.mark.parametrize("case", PAIRS)
 @pytest.mark.parametrize("genotypes", [("1|0", "1|0"), ("1/1", "1/1"), ("1|0", "1/1")])
-def test_of_alleles_that_exclude_each_other_the_first_stays(
-    case: str, genotypes: tuple[str, str]
-) -> None:
+def test_the_first_of_conflicting_alleles_stays(case: str, genotypes: tuple[str, str]) -> None:
     *pair, both_stay = PAIRS[case]
     records = [
         record(start, reference, [alternative], f"GT\t{text}")
         for (start, reference, alternative), text in zip(pair, genotypes, strict=True)
     ]
-    phase_groups, contradictions = choices_at_one_locus(records)
+    phase_groups, contradictions = phase_groups_at_one_locus(records)
     (found,) = combinations(phase_groups)
     first_copy = frozenset({1, 3} if both_stay else {1})
     assert first_copy in found
     assert contradictions == (not both_stay)
 
 
-def test_samples_that_agree_are_one_carrier() -> None:
+def test_samples_with_equal_genotypes_share_a_set() -> None:
     records = [
         record(0, "A", ["C"], "GT\t0|1\t0|1\t1|1"),
         record(9, "G", ["T"], "GT\t0|1\t0|1\t0|0"),
     ]
-    phase_groups, _ = choices_at_one_locus(records)
+    phase_groups, _ = phase_groups_at_one_locus(records)
     assert combinations(phase_groups) == [{frozenset(), frozenset({1, 3})}, {frozenset({1})}]
 
 

@@ -18,7 +18,7 @@ def phase_groups(records: list[VcfRecord], site_offsets: list[int]) -> PhaseGrou
 
 
 def listed(found: PhaseGroups) -> list[list[list[int]]]:
-    """Return what each option of each group puts in place of REF."""
+    """Return the rows of ALT of each option of each group."""
     rows = [row.tolist() for row in found.options]
     offsets = found.option_offsets
     return [rows[offsets[k] : offsets[k + 1]] for k in range(offsets.size - 1)]

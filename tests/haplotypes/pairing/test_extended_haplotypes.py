@@ -1,4 +1,4 @@
-"""Haplotypes with flanks, and how these lie on the reference, against plain text operations."""
+"""Haplotypes with flanks, and their placement, against plain text operations."""
 
 from __future__ import annotations
 
@@ -39,15 +39,15 @@ OPERATIONS = "MIDNSHP=X"
 
 
 class World:
-    """A reference and its haplotypes: those of each locus are the reference and three others."""
+    """A reference and its haplotypes: at each locus the reference and three others."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, directory: Path) -> None:
         random = Random(5)  # noqa: S311  (the same data on every run)
         self.contigs = {n: "".join(random.choices("ACGT", k=k)) for n, k in LENGTHS.items()}
-        self.reference = folder / "reference.fa"
+        self.reference = directory / "reference.fa"
         self.reference.write_text("".join(f">{n}\n{b.lower()}\n" for n, b in self.contigs.items()))
         pysam.faidx(str(self.reference))
-        fasta = folder / "haplotypes.fa"
+        fasta = directory / "haplotypes.fa"
         entries = []
         for number, (contig, start, end) in enumerate(LOCI):
             window = self.contigs[contig][start:end]
@@ -79,7 +79,7 @@ def text(row: object) -> str:
     return bytes(row).decode()  # type: ignore[arg-type]  # an array of bytes
 
 
-def flanks_wanted(world: World, haplotype: int, needed: tuple[int, int]) -> tuple[int, int]:
+def expected_flanks(world: World, haplotype: int, needed: tuple[int, int]) -> tuple[int, int]:
     contig, start, end = world.locus(haplotype)
     left, right = (max(FLANK, -(-n // FLANK) * FLANK) for n in needed)
     return min(left, start), min(right, LENGTHS[contig] - end)
@@ -100,9 +100,9 @@ def test_rows_are_haplotypes_between_reference_bases(
     numbers, *needed = np.array(candidates, dtype=np.int64).T
     extended, rows = world.extender().extend(numbers.astype(np.int32), np.stack(needed))
     assert len(extended.sequences) == len(set(rows.tolist()))
-    for row, (number, *wanted) in zip(rows, candidates, strict=True):
+    for row, (number, *flanks) in zip(rows, candidates, strict=True):
         contig, start, end = world.locus(number)
-        left, right = flanks_wanted(world, number, (wanted[0], wanted[1]))
+        left, right = expected_flanks(world, number, (flanks[0], flanks[1]))
         bases = world.contigs[contig]
         assert extended.haplotypes[row] == number
         assert extended.flanks[:, row].tolist() == [left, right]
@@ -115,7 +115,7 @@ def test_rows_are_haplotypes_between_reference_bases(
         assert list(LENGTHS)[extended.contigs[window]] == contig
 
 
-def test_the_same_flanks_are_made_once(world: World) -> None:
+def test_equal_flanks_are_made_once(world: World) -> None:
     numbers = np.array([5, 4, 5, 5], dtype=np.int32)
     needed = np.array([[1, 60, 64, 65], [1, 1, 1, 1]])
     extended, rows = world.extender().extend(numbers, needed)
@@ -136,7 +136,7 @@ READS = st.builds(read, st.just("one"), st.integers(0, 1600), CIGARS)
 
 
 def needed_by(world: World, reads: list[Row]) -> list[list[tuple[int, int, int]]]:
-    """Return the candidates of each read, and how far each has to be extended."""
+    """Return the haplotypes of each read, and the flanks that each needs."""
     batch = batch_of(reads)
     candidates = PairFinder(world.haplotypes, world.header, "x").find(batch)
     needed = world.extender().flanks_needed(
@@ -145,7 +145,7 @@ def needed_by(world: World, reads: list[Row]) -> list[list[tuple[int, int, int]]
     columns = (candidates.haplotypes, *needed)
     whole = list(zip(*(column.tolist() for column in columns), strict=True))
     bounds = candidates.offsets.tolist()
-    return [whole[begin:end] for begin, end in itertools.pairwise(bounds)]
+    return [whole[start:end] for start, end in itertools.pairwise(bounds)]
 
 
 @settings(max_examples=60)
@@ -155,7 +155,7 @@ def test_flanks_depend_on_the_read_alone(world: World, reads: list[Row]) -> None
 
 
 @pytest.mark.parametrize(
-    ("position", "cigar", "reach"),
+    ("position", "cigar", "interval"),
     [
         (1490, "30M", (1490, 1520)),
         (1490, "40S30M", (1450, 1520)),
@@ -165,20 +165,20 @@ def test_flanks_depend_on_the_read_alone(world: World, reads: list[Row]) -> None
     ],
 )
 def test_flanks_hold_the_read(
-    world: World, position: int, cigar: str, reach: tuple[int, int]
+    world: World, position: int, cigar: str, interval: tuple[int, int]
 ) -> None:
     """The haplotypes of this locus are up to 7 bases shorter than the reference."""
     room = 32 + 7
-    wanted = (1500 - reach[0] + room, reach[1] - 1600 + room)
+    expected = (1500 - interval[0] + room, interval[1] - 1600 + room)
     (found,) = needed_by(world, [read("one", position, cigar)])
-    assert found == [(number, *wanted) for number in range(8, 12)]
+    assert found == [(number, *expected) for number in range(8, 12)]
 
 
 def test_haplotypes_are_placed_between_flanks(world: World, placement: Placement) -> None:
     assert len(placement.haplotypes) == len(world.haplotypes)
     for row, cigar in enumerate(cigar_strings(placement.cigars)):
         contig, start, end = world.locus(row)
-        left, right = flanks_wanted(world, row, (0, 0))
+        left, right = expected_flanks(world, row, (0, 0))
         assert placement.flanks[:, row].tolist() == [left, right]
         bases = world.contigs[contig]
         around = bases[start - left : start], bases[end : end + right]
@@ -219,10 +219,10 @@ def test_matches_around_cigars(rows: list[tuple[list[tuple[int, str]], int, int]
         assert cigar == re.sub(r"(.)\1*", lambda run: f"{len(run[0])}{run[1]}", letters)
 
 
-def test_a_haplotype_without_an_alignment_is_left_out(
+def test_a_haplotype_without_an_alignment_is_excluded(
     world: World, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """One so long that to clip it costs less than the gap, although its flanks match."""
+    """It is so long that clipping costs less than the gap, although its flanks match."""
     fasta = tmp_path / "haplotypes.fa"
     fasta.write_text(f">junk one:1501-1600\n{'AC' * 1500}\n>good one:1501-1600\n{'ACGTT' * 20}\n")
     haplotypes = read_haplotypes(fasta)

@@ -1,4 +1,4 @@
-"""Haplotype files: names, sequences, loci and the faults of each."""
+"""Haplotype files: names, sequences and loci, and errors."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from hapgpu.haplotypes.pairing.haplotype_set import HaplotypeSet, read_haplotype
 from hapgpu.io.genome.regions import Region
 
 
-def read(folder: Path, *headers: str) -> HaplotypeSet:
-    path = folder / "haplotypes.fa"
+def read(directory: Path, *headers: str) -> HaplotypeSet:
+    path = directory / "haplotypes.fa"
     bases = ("ACGT", "acgtn", "TTGA")
     path.write_text("".join(f">{header}\n{bases[k % 3]}\n" for k, header in enumerate(headers)))
     return read_haplotypes(path)
@@ -47,30 +47,30 @@ def test_both_ways_to_write_a_locus(tmp_path: Path) -> None:
     assert haplotypes.max_candidates == 2
 
 
-def test_some_of_them(tmp_path: Path) -> None:
+def test_take(tmp_path: Path) -> None:
     haplotypes = read(tmp_path, "a c:1-4", "b c:5-8", "c c:9-12", "d c:5-8")
-    left = haplotypes.take(np.array([3, 2]))
-    assert left.names == ("d", "c")
-    assert [bytes(row) for row in left.sequences] == [b"ACGT", b"TTGA"]
-    assert left.loci == (Region("c", 4, 8), Region("c", 8, 12))
-    assert left.locus_index.tolist() == [0, 1]
+    taken = haplotypes.take(np.array([3, 2]))
+    assert taken.names == ("d", "c")
+    assert [bytes(row) for row in taken.sequences] == [b"ACGT", b"TTGA"]
+    assert taken.loci == (Region("c", 4, 8), Region("c", 8, 12))
+    assert taken.locus_index.tolist() == [0, 1]
 
 
 @pytest.mark.parametrize(
-    ("headers", "said"),
+    ("headers", "message"),
     [
-        (("a c:1-4", "b"), "haplotype 'b' has no locus while others have"),
+        (("a c:1-4", "b"), "haplotype 'b' has no locus, but others have"),
         (("a", "a"), "'a'"),
-        (("a::c:0-4", "a c:5-8"), "two haplotypes are called 'a'"),
+        (("a::c:0-4", "a c:5-8"), "two haplotypes have the name 'a'"),
         (("a::c:0-4(-)",), "reverse strand"),
         ((), "no FASTA record"),
     ],
 )
-def test_faults(tmp_path: Path, headers: tuple[str, ...], said: str) -> None:
-    with pytest.raises(InputError, match=said):
+def test_errors(tmp_path: Path, headers: tuple[str, ...], message: str) -> None:
+    with pytest.raises(InputError, match=message):
         read(tmp_path, *headers)
 
 
-def test_a_fault_names_the_file(tmp_path: Path) -> None:
+def test_an_error_names_the_file(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"haplotypes\.fa"):
         read(tmp_path, "a::c:0-4(-)")

@@ -1,4 +1,4 @@
-"""Which haplotypes a read meets, against comparing every read with every locus."""
+"""Haplotypes of each read, against a comparison of every read with every locus."""
 
 from __future__ import annotations
 
@@ -46,14 +46,14 @@ ROWS = st.builds(
 )
 
 
-def met(read: Row, loci: list[Region]) -> list[int]:
-    """Rows of the haplotypes whose locus shares a base with the read."""
+def overlapping(read: Row, loci: list[Region]) -> list[int]:
+    """Return the rows of the haplotypes whose locus overlaps the read."""
     if read.reference < 0:
         return []
     span = sum(length for op, length in read.cigar if op in {0, 2, 3, 7, 8})
     end = read.position + (1 if read.flag & 4 else max(1, span))
-    place = Region(HEADER.reference_names[read.reference], read.position, end)
-    return [k for k, locus in enumerate(loci) if locus.overlaps(place)]
+    region = Region(HEADER.reference_names[read.reference], read.position, end)
+    return [k for k, locus in enumerate(loci) if locus.overlaps(region)]
 
 
 def lists_of(candidates: ReadHaplotypePairs) -> list[list[int]]:
@@ -62,47 +62,47 @@ def lists_of(candidates: ReadHaplotypePairs) -> list[list[int]]:
 
 
 @given(loci=st.lists(REGIONS, min_size=1, max_size=12), reads=st.lists(ROWS, max_size=12))
-def test_reads_meet_the_haplotypes_they_overlap(loci: list[Region], reads: list[Row]) -> None:
+def test_reads_get_the_haplotypes_they_overlap(loci: list[Region], reads: list[Row]) -> None:
     finder = PairFinder(haplotypes_at(loci), HEADER, "x.bam")
     found = finder.find(batch_of(reads))
-    wanted = [met(read, loci) for read in reads]
-    assert lists_of(found) == wanted
-    assert found.counts.tolist() == [len(rows) for rows in wanted]
-    assert found.reads.tolist() == [k for k, rows in enumerate(wanted) for _ in rows]
-    assert lists_of(found.of_reads_with_any()) == [rows for rows in wanted if rows]
+    expected = [overlapping(read, loci) for read in reads]
+    assert lists_of(found) == expected
+    assert found.counts.tolist() == [len(rows) for rows in expected]
+    assert found.reads.tolist() == [k for k, rows in enumerate(expected) for _ in rows]
+    assert lists_of(found.of_reads_with_any()) == [rows for rows in expected if rows]
 
 
-def test_one_base_decides() -> None:
+def test_overlap_of_one_base() -> None:
     finder = PairFinder(haplotypes_at([Region("b", 100, 110)]), HEADER, "x.bam")
     reads = [row(0, 1, position, ((0, 10),)) for position in (90, 91, 109, 110)]
     assert lists_of(finder.find(batch_of(reads))) == [[], [0], [0], []]
 
 
 def test_many_haplotypes_per_read() -> None:
-    """More candidates than the first guess has room for."""
+    """Many haplotypes of many loci that all overlap."""
     loci = [Region("a", k % 7, 200 + k % 5) for k in range(300)]
     finder = PairFinder(haplotypes_at(loci), HEADER, "x.bam")
     assert lists_of(finder.find(batch_of([row(0, 0, 100)] * 3))) == [list(range(300))] * 3
 
 
-def test_without_loci_every_read_meets_every_haplotype() -> None:
-    free = HaplotypeSet(
+def test_without_loci_every_read_gets_every_haplotype() -> None:
+    without_loci = HaplotypeSet(
         ("x", "y"), Ragged.from_sequences(["AC", "GT"]), (), np.full(2, -1, dtype=np.int32)
     )
-    finder = PairFinder(free, HEADER, "x.bam")
+    finder = PairFinder(without_loci, HEADER, "x.bam")
     reads = batch_of([row(4, -1, -1), row(0, 1, 5), row(0, 2, 900)])
     assert lists_of(finder.find(reads)) == [[0, 1]] * 3
 
 
-def test_candidates_taken_from_some_reads() -> None:
+def test_pairs_without_some_reads() -> None:
     candidates = ReadHaplotypePairs(np.array([0, 2, 2, 5, 6]), np.arange(6, dtype=np.int32))
-    left = candidates.without(np.array([False, True, True, False]))
-    assert lists_of(left) == [[0, 1], [], [], [5]]
+    rest = candidates.without(np.array([False, True, True, False]))
+    assert lists_of(rest) == [[0, 1], [], [], [5]]
 
 
 @pytest.mark.parametrize(
-    ("contig", "said"), [("chra", "found 'a' instead"), ("z", "no contig 'z'")]
+    ("contig", "message"), [("chra", "found 'a' instead"), ("z", "no contig 'z'")]
 )
-def test_locus_on_an_unknown_contig(contig: str, said: str) -> None:
-    with pytest.raises(InputError, match=said):
+def test_locus_on_an_unknown_contig(contig: str, message: str) -> None:
+    with pytest.raises(InputError, match=message):
         PairFinder(haplotypes_at([Region(contig, 0, 9)]), HEADER, "x.bam")

@@ -1,4 +1,4 @@
-"""How far alleles could as well be written, against all other ways to write them."""
+"""Shift ranges of alleles, against all equivalent forms of them."""
 
 from __future__ import annotations
 
@@ -18,29 +18,31 @@ def shift_ranges(text: str, records: list[VcfRecord], start: int = 0) -> list[tu
     return list(zip(found.starts.tolist(), found.ends.tolist(), strict=True))
 
 
-def other_spellings(text: str, changed: str) -> list[tuple[int, int]]:
-    """Return the stretch of each way to make `changed` by one insertion or one deletion."""
+def equivalent_forms(text: str, changed: str) -> list[tuple[int, int]]:
+    """Return the interval of each insertion or deletion that makes `changed` of `text`."""
     size = len(changed) - len(text)
-    places = range(len(text) + 1 + min(size, 0))
+    starts = range(len(text) + 1 + min(size, 0))
     if size > 0:
         return [
-            (p, p) for p in places if changed[:p] == text[:p] and changed[p + size :] == text[p:]
+            (p, p) for p in starts if changed[:p] == text[:p] and changed[p + size :] == text[p:]
         ]
-    return [(p, p - size) for p in places if size and changed == text[:p] + text[p - size :]]
+    return [(p, p - size) for p in starts if size and changed == text[:p] + text[p - size :]]
 
 
 @given(references_and_records(), st.integers(0, 5))
 @settings(max_examples=200)
-def test_cover_every_other_spelling(case: tuple[str, list[VcfRecord]], start: int) -> None:
+def test_shift_ranges_cover_all_equivalent_forms(
+    case: tuple[str, list[VcfRecord]], start: int
+) -> None:
     text, records = case
     moved = [record(start + one.start, one.reference, *one.alternatives) for one in records]
     for one, found in zip(records, shift_ranges(text, moved, start), strict=True):
-        stretches = [(one.start, one.start + len(one.reference))]
+        intervals = [(one.start, one.start + len(one.reference))]
         for alternative in one.alternatives:
             if alternative.isalpha():
                 end = one.start + len(one.reference)
-                stretches += other_spellings(text, text[: one.start] + alternative + text[end:])
-        assert found == (start + min(stretches)[0], start + max(e for _, e in stretches))
+                intervals += equivalent_forms(text, text[: one.start] + alternative + text[end:])
+        assert found == (start + min(intervals)[0], start + max(e for _, e in intervals))
 
 
 @pytest.mark.parametrize(
@@ -48,13 +50,13 @@ def test_cover_every_other_spelling(case: tuple[str, list[VcfRecord]], start: in
     [
         ("GGACTGG", record(3, "C", "T"), (3, 4)),
         ("GGACTGG", record(2, "ACT", "GCA"), (2, 5)),
-        # CA in a run of CA: left-anchored, in the middle, and with the base behind.
+        # CA in a run of CA: left-anchored, in the middle, and with the base after it.
         ("GGCACACATT", record(1, "GCA", "G"), (1, 8)),
         ("GGCACACATT", record(3, "ACA", "A"), (2, 8)),
         ("GGCACACATT", record(6, "CAT", "T"), (2, 9)),
         ("GGCACACATT", record(1, "G", "GCA"), (1, 8)),
         ("GGCACACATT", record(6, "C", "CAC"), (2, 8)),
-        # To the ends of the contig, where a deletion has the base behind it for an anchor.
+        # To the ends of the contig, where a deletion has the base after it as anchor.
         ("AAAC", record(0, "AA", "A"), (0, 3)),
         ("CAAA", record(3, "A", "AA"), (1, 4)),
         ("ACGT", record(0, "AC", "C"), (0, 2)),
@@ -70,11 +72,11 @@ def test_by_hand(text: str, one: VcfRecord, shift_range: tuple[int, int]) -> Non
     assert shift_ranges(text, [one]) == [shift_range]
 
 
-def test_do_not_follow_a_repeat_for_ever() -> None:
+def test_shifts_are_limited() -> None:
     text = "A" * (3 * LONGEST_SHIFT)
-    place = LONGEST_SHIFT + 500
-    assert shift_ranges(text, [record(place, "A", "AA")]) == [
-        (place - LONGEST_SHIFT, place + LONGEST_SHIFT)
+    position = LONGEST_SHIFT + 500
+    assert shift_ranges(text, [record(position, "A", "AA")]) == [
+        (position - LONGEST_SHIFT, position + LONGEST_SHIFT)
     ]
 
 
@@ -83,6 +85,6 @@ def test_no_sites() -> None:
 
 
 @pytest.mark.parametrize("one", [record(9, "A", "C"), record(13, "AC", "A")])
-def test_refuse_sites_beyond_the_reference(one: VcfRecord) -> None:
-    with pytest.raises(ValueError, match="sites beyond the reference at 10 to 14"):
+def test_sites_outside_the_reference_are_errors(one: VcfRecord) -> None:
+    with pytest.raises(ValueError, match="outside the reference slice 10 to 14"):
         shift_ranges("ACGT", [one], start=10)

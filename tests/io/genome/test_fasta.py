@@ -287,7 +287,7 @@ def test_haplotype_of_the_reverse_strand_is_refused() -> None:
 @pytest.mark.parametrize("end", ["2147483648", "9" * 20, "9" * 5000])
 @pytest.mark.parametrize(("name", "description"), [("alt", "chr20:1-{}"), ("alt::chr20:1-{}", "")])
 def test_a_locus_that_no_contig_reaches(name: str, description: str, end: str) -> None:
-    with pytest.raises(InputError, match=r"haplotype 'alt.*goes beyond 2,147,483,647"):
+    with pytest.raises(InputError, match=r"haplotype 'alt.*ends after 2,147,483,647"):
         parse_locus(name.format(end), description.format(end))
 
 

@@ -28,7 +28,7 @@ ROWS: Final = [
     row("no_column_line", _ALL, "sites=header.vcf", 1, "header.vcf: truncated ... #CHROM"),
     row("no_sites", _ALL, "sites=empty.vcf", 1, "empty.vcf: empty"),
     # Reads.
-    row("fastq", _ALL, "reads=good.fq", 1, "good.fq is FASTQ ... aligned"),
+    row("fastq", _ALL, "reads=good.fq", 1, "good.fq: is FASTQ ... align"),
     row("unsorted_reads", _ALL, "reads=unsorted.sam", 1, f"unsorted.sam ... {SAMTOOLS_SORT}"),
     row("no_qualities", _ALL, "reads=bare.bam", 1, f"bare.bam ... 'r1' ... {NO_QUALITIES}"),
     row(
@@ -54,13 +54,13 @@ ROWS: Final = [
         "reads_twice",
         "genotype reads.bam reads.bam reference.fa sites.vcf.gz",
         2,
-        f"reads.bam {GIVEN_TWICE}",
+        f"reads.bam: {GIVEN_TWICE}",
     ),
     line(
         "reads_twice_by_link",
         "genotype reads.bam link.bam reference.fa sites.vcf.gz",
         2,
-        f"link.bam {GIVEN_TWICE}",
+        f"link.bam: {GIVEN_TWICE}",
     ),
     # Options.
     values("--ploidy", "genotype", ["5", "0"]),
