@@ -1,10 +1,10 @@
-"""hapgpu: exact, fast haplotype and read algorithms on the GPU, and without one."""
+"""Haplotype and read algorithms on NVIDIA GPUs or the CPU."""
 
 from __future__ import annotations
 
 from hapgpu.version import __version__ as __version__
 
-TYPE_CHECKING = False  # as in `typing`, whose import is the longest that a program would begin with
+TYPE_CHECKING = False  # as in `typing`, whose import would be the slowest at start-up
 if TYPE_CHECKING:
     from hapgpu.chaining.anchors.files import load_anchors
     from hapgpu.chaining.api import chain

@@ -1,4 +1,4 @@
-"""The errors a user can meet, each with the exit status of its kind."""
+"""Errors reported to the user, one class per exit status."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import ClassVar
 
 
 class HapgpuError(Exception):
-    """A fault that the user can act on: one line that names the place and the remedy."""
+    """An error that the user can act on: one line, `WHERE: WHAT; REMEDY`."""
 
     exit_code: ClassVar[int] = 1
 
@@ -16,13 +16,13 @@ class InputError(HapgpuError):
 
 
 class UsageError(HapgpuError):
-    """The options given contradict each other or name something that does not exist."""
+    """Options contradict each other or name something that does not exist."""
 
     exit_code = 2
 
 
 class DeviceError(HapgpuError):
-    """A device that was asked for cannot be used, or failed while in use."""
+    """A named device cannot be used, or a device failed."""
 
     exit_code = 3
 

@@ -19,7 +19,7 @@ import hapgpu
 from hapgpu.mapping.search import kernels as fmindex
 from hapgpu.pairhmm.launch.kernels import forward_kernel
 from hapgpu.pairhmm.launch.layouts import COLUMNS
-from hapgpu.realign.align.cuda import MAX_COLUMNS, kernel_for
+from hapgpu.realign.align.kernels import MAX_COLUMNS, kernel_for
 from hapgpu.runtime.gpu.compiler import (
     Usage,
     compile_kernel,
@@ -60,10 +60,10 @@ def templated_kernels() -> Iterator[Kernel]:
 def forgotten(kernels: list[Kernel]) -> list[str]:
     """Name the kernels in the sources that are not among those given."""
     known = {(kernel.source, kernel.expression.partition("<")[0]) for kernel in kernels}
-    folder = source_directory()
+    directory = source_directory()
     written = [
-        (str(path.relative_to(folder)), name)
-        for path in sorted(folder.rglob("*.cu"))
+        (str(path.relative_to(directory)), name)
+        for path in sorted(directory.rglob("*.cu"))
         for name in _GLOBAL.findall(path.read_text(encoding="utf-8"))
     ]
     return [f"{source}: {name}" for source, name in written if (source, name) not in known]

@@ -10,10 +10,10 @@ from hypothesis import HealthCheck, settings
 
 from hapgpu.runtime.devices import discover
 
-# One profile for all property tests. How long an example takes says nothing about hapgpu: first
-# calls compile, and machines are loaded; so no deadlines, and no check of how quickly examples are
-# made, nor of how large they are. Folders and corpora that a test does not change may be shared by
-# its examples. A test must not suppress a check of its own: that would bring the others back.
+# One profile for all property tests. The time of an example depends on compilation and on the load
+# of the machine: so no deadlines, and no check of how quickly examples are made, nor of how large
+# they are. Directories and corpora that a test does not change may be shared by its examples. A
+# test must not suppress a check of its own: that would bring the others back.
 # Examples differ from run to run, on CI too: a suite that tries the same ones for ever finds
 # nothing new, and the blob that is printed with a failure brings its example back.
 settings.register_profile(
@@ -53,9 +53,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.fixture(scope="session")
 def data_dir() -> Path:
-    """Folder of real test data; tests that need it are skipped where it is absent."""
+    """Directory of real test data; tests that need it are skipped where it is absent."""
     root = Path(__file__).resolve().parent.parent
-    folder = Path(os.environ.get("HAPGPU_TEST_DATA", root / ".." / "shared" / "data")).resolve()
-    if not folder.is_dir():
-        pytest.skip(f"no test data in {folder}: set HAPGPU_TEST_DATA")
-    return folder
+    directory = Path(os.environ.get("HAPGPU_TEST_DATA", root / ".." / "shared" / "data")).resolve()
+    if not directory.is_dir():
+        pytest.skip(f"no test data in {directory}: set HAPGPU_TEST_DATA")
+    return directory

@@ -1,4 +1,4 @@
-"""The Python API as a caller sees it: `import hapgpu`, and nothing below."""
+"""The Python API, through `import hapgpu` only."""
 
 from __future__ import annotations
 
@@ -149,9 +149,9 @@ def test_no_pairs() -> None:
 @pytest.mark.parametrize(
     ("references", "queries", "error", "message"),
     [
-        (["ACGT"], [""], InputError, "empty sequence: query of pair 0"),
-        (["ACGT", ""], ["A", "A"], InputError, "empty sequence: reference of pair 1"),
-        (["ACGT"], ["A", "A"], UsageError, "1 references with 2 queries"),
+        (["ACGT"], [""], InputError, "pair 0: empty query"),
+        (["ACGT", ""], ["A", "A"], InputError, "pair 1: empty reference"),
+        (["ACGT"], ["A", "A"], UsageError, "1 references for 2 queries"),
     ],
 )
 def test_bad_sequences(
@@ -166,7 +166,7 @@ def test_bad_sequences(
     [
         ({"scoring": "best"}, "unknown scoring 'best'"),
         ({"overhang": "clip"}, "unknown overhang 'clip'"),
-        ({"device": "tpu"}, "unknown device 'tpu'"),
+        ({"device": "tpu"}, "device 'tpu': unknown"),
     ],
 )
 def test_unknown_names(options: dict[str, str], message: str) -> None:

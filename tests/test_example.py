@@ -1,4 +1,4 @@
-"""The example data set that the README starts from."""
+"""The example data set of the README."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from hapgpu.io.genome.fasta import ReferenceFasta, read_fasta
 SCRIPT = Path(__file__).resolve().parent.parent / "examples" / "make_example.py"
 
 
-def make(folder: Path) -> Path:
-    subprocess.run([sys.executable, str(SCRIPT), str(folder)], check=True)
-    return folder
+def make(directory: Path) -> Path:
+    subprocess.run([sys.executable, str(SCRIPT), str(directory)], check=True)
+    return directory
 
 
 @pytest.fixture(scope="module")
@@ -75,7 +75,7 @@ def test_sites_make_the_haplotypes(example: Path) -> None:
 def put_in(
     window: str, start: int, sites: list[pysam.VariantRecord], alleles: tuple[str, ...]
 ) -> str:
-    """Put an allele of each site in place of REF."""
+    """Replace REF by an allele at each site."""
     for site, allele in zip(reversed(sites), reversed(alleles), strict=True):
         begin, end = site.start - start, site.stop - start
         assert window[begin:end] == site.ref

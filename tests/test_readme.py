@@ -1,4 +1,4 @@
-"""The examples of the README and of docs/methods/pairhmm.md, as they stand there."""
+"""The examples of the README and of docs/methods/pairhmm.md."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ TOLERANCE = 1e-5
 
 
 def blocks(text: str, language: str, use: str) -> list[str]:
-    """Return the code blocks of a language that hold a match of a regular expression."""
+    """Return the code blocks of a language that match a regular expression."""
     found = re.findall(rf"```{language}\n(.*?)```", text, flags=re.DOTALL)
     return [block for block in found if re.search(use, block)]
 
@@ -226,7 +226,7 @@ def test_python_index(folder: Path) -> None:
 
 
 def test_long_reads(folder: Path) -> None:
-    """Each read lies where its header says that it comes from."""
+    """Each read maps to the position in its header."""
     assert output_of(INDEX_AND_CHAIN, folder) == []
     assert (folder / "example" / "reference.fa.k15w10.hgm").exists()
     lines = (folder / "long.paf").read_text().splitlines()

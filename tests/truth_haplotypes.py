@@ -1,4 +1,4 @@
-"""Haplotypes with loci, made from the true variants of a sample: input for realignment tests."""
+"""Haplotypes with loci from the true variants of a sample: input for realignment tests."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ FLANK = 200
 
 @dataclass(frozen=True)
 class Variant:
-    """A record of the truth: what stands on either chromosome instead of start to end."""
+    """A true variant: the alleles of both chromosomes in place of start to end."""
 
     start: int
     end: int
@@ -28,9 +28,9 @@ class Variant:
 
 @dataclass(frozen=True)
 class TruthLocus:
-    """A window of the reference, 0-based and half-open, and what the sample has there.
+    """An interval of the reference, 0-based and half-open, with its true haplotypes.
 
-    `haplotypes` holds the reference sequence and those of both chromosomes, equal or not.
+    `haplotypes` has the reference sequence and the sequences of both chromosomes, equal or not.
     """
 
     contig: str

@@ -1,52 +1,53 @@
-// The search of Seide 2012, Algorithm 3, as a measure for mapping/search.cu: a thread goes through a
-// strand of a read from its last base to its first, and at each base tries all errors.
+// Search of Seide 2012, Algorithm 3: one thread visits a strand of a read from its last base to its
+// first, and tries all errors at each base. Same as hapgpu/benchmark/baselines/backtracking.py.
 
 #include "mapping/fm_index.cuh"
 #include "mapping/packed_reads.cuh"
 
-// Rows of the sorted suffixes, from `first` to before `last`.
+// Half-open range of rows of the sorted suffixes.
 struct Interval {
     unsigned first, last;
 };
 
 enum ResultKind { kMatch, kMismatch, kLeftOut, kAdded };
 
-struct Searched {
+struct Strand {
     const Occurrences* occurrences;
     unsigned primary;
     const Word* read;
 };
 
-__device__ inline Interval extended(const Searched& searched, int base, Interval rows) {
+__device__ inline Interval extended(const Strand& strand, int base, Interval rows) {
     return {
-        preceded(searched.occurrences, searched.primary, base, rows.first),
-        preceded(searched.occurrences, searched.primary, base, rows.last)
+        backward_step(strand.occurrences, strand.primary, base, rows.first),
+        backward_step(strand.occurrences, strand.primary, base, rows.last)
     };
 }
 
-__device__ inline bool is_other(const Word* read, int place) {
-    return read[kPlanes * (place / kWordBits) + 2] >> place % kWordBits & 1;
+__device__ inline bool is_other(const Word* read, int position) {
+    return read[kPlanes * (position / kWordBits) + 2] >> position % kWordBits & 1;
 }
 
-// The rows that remain when the bases before `place` are put in front (Algorithm 2).
-__device__ inline Interval exactly_extended(const Searched& searched, int place, Interval rows) {
-    while (place > 0 && rows.first < rows.last) {
-        --place;
-        if (is_other(searched.read, place)) return {0, 0};
-        rows = extended(searched, base_at(searched.read, place), rows);
+// The rows that remain after prepending the bases before `position` (Algorithm 2).
+__device__ inline Interval exactly_extended(const Strand& strand, int position, Interval rows) {
+    while (position > 0 && rows.first < rows.last) {
+        --position;
+        if (is_other(strand.read, position)) return {0, 0};
+        rows = extended(strand, base_at(strand.read, position), rows);
     }
     return rows;
 }
 
-// Results of one thread: those beyond `most` are counted, but lost.
-struct Results {
-    uint4* slots;
-    int most, count;
+// Results of one thread; results beyond `max_results` are only counted.
+struct ResultList {
+    uint4* results;
+    int max_results, count;
 
-    __device__ void add(ResultKind kind, Interval rows, int place, int base) {
+    __device__ void add(ResultKind kind, Interval rows, int position, int base) {
         if (rows.first >= rows.last) return;
-        if (count < most) {
-            slots[count] = {rows.first, rows.last, (unsigned)place, (unsigned)(kind << 4 | base)};
+        if (count < max_results) {
+            const unsigned kind_and_base = kind << 4 | base;
+            results[count] = {rows.first, rows.last, (unsigned)position, kind_and_base};
         }
         ++count;
     }
@@ -55,36 +56,36 @@ struct Results {
 extern "C" __global__ void __launch_bounds__(256) backtrack(
     const Occurrences* occurrences, int occurrence_blocks, unsigned primary, unsigned rows,
     const Word* words, int total_words, const int* word_offsets, const int* lengths, int reads,
-    int strands, int most, uint4* slots, int* counts, int searches, long long total_slots
+    int strands, int max_results, uint4* results, int* counts, int searches, long long total_results
 ) {
     const int search = blockIdx.x * blockDim.x + threadIdx.x;
     if (search >= searches) return;
     const int number = search / strands, length = lengths[number];
-    const Searched searched = {
+    const Strand strand = {
         occurrences, primary, strand_words(words, word_offsets, number, search % strands)
     };
-    Results results = {slots + (long long)search * most, most, 0};
+    ResultList found = {results + (long long)search * max_results, max_results, 0};
     Interval next = {0, rows};
-    int place = length;
-    while (place > 0 && next.first < next.last) {
-        --place;
-        const Interval here = next;
-        const int own = is_other(searched.read, place) ? 4 : base_at(searched.read, place);
+    int position = length;
+    while (position > 0 && next.first < next.last) {
+        --position;
+        const Interval rows_here = next;
+        const int read_base = is_other(strand.read, position) ? 4 : base_at(strand.read, position);
         next = {0, 0};
-        results.add(kLeftOut, exactly_extended(searched, place, here), place, 0);
+        found.add(kLeftOut, exactly_extended(strand, position, rows_here), position, 0);
         for (int base = 0; base < 4; ++base) {
-            const Interval aside = extended(searched, base, here);
-            if (base == own) {
-                next = aside;
+            const Interval edited = extended(strand, base, rows_here);
+            if (base == read_base) {
+                next = edited;
                 continue;
             }
-            if (aside.first >= aside.last) continue;
-            results.add(kMismatch, exactly_extended(searched, place, aside), place, base);
-            if (place < length - 1) {
-                results.add(kAdded, exactly_extended(searched, place + 1, aside), place, base);
+            if (edited.first >= edited.last) continue;
+            found.add(kMismatch, exactly_extended(strand, position, edited), position, base);
+            if (position < length - 1) {
+                found.add(kAdded, exactly_extended(strand, position + 1, edited), position, base);
             }
         }
     }
-    if (place == 0) results.add(kMatch, next, 0, 0);
-    counts[search] = results.count;
+    if (position == 0) found.add(kMatch, next, 0, 0);
+    counts[search] = found.count;
 }

@@ -1,15 +1,18 @@
-// Best chains that end at each anchor, by forward transformation (mm2-ax, Sadasivan et al. 2023):
-// an anchor with its score updates those behind it.
+// Chain scores by forward transformation (mm2-ax, Sadasivan et al. 2023): an anchor updates the
+// scores of its possible successors. Launched by
+// hapgpu/benchmark/baselines/forward_chaining_cuda.py.
 
 #include "chaining/scores/pair_score.cuh"
 
-// Scores and predecessors of all anchors; a block of threads a read.
+// Scores and predecessors of all anchors; one thread block per read.
 extern "C" __global__ void __launch_bounds__(1024) update_successors(
     const Word* x, const Word* y, const long long* offsets, const unsigned short* penalties,
     int* scores, int* predecessors, long long anchors, int reads, int entries, int max_distance_x,
     int max_distance_y, int bandwidth, int max_iterations
 ) {
-    const Parameters parameters = {(unsigned)max_distance_x, (unsigned)max_distance_y, bandwidth, penalties};
+    const ChainParameters parameters = {
+        (unsigned)max_distance_x, (unsigned)max_distance_y, bandwidth, penalties
+    };
     const int thread = threadIdx.x, threads = blockDim.x;
     for (int read = blockIdx.x; read < reads; read += gridDim.x) {
         const long long first = offsets[read];
@@ -31,9 +34,10 @@ extern "C" __global__ void __launch_bounds__(1024) update_successors(
             const int score = own_scores[i];
             const int end = (int)min((long long)length, (long long)i + 1 + max_iterations);
             for (int j = i + 1 + thread; j < end && follows(j, i); j += threads) {
-                const PairScore step = pair_score(parameters, anchor_of(own_x[j], own_y[j]), anchor);
+                const Anchor successor = anchor_of(own_x[j], own_y[j]);
+                const PairScore step = pair_score(parameters, successor, anchor);
                 if (!step.is_valid) continue;
-                // A nearer predecessor wins if equal; to begin a chain wins against an equal one.
+                // The nearer predecessor wins a tie; starting a chain wins a tie against any.
                 const int threshold = own_scores[j] + (own_predecessors[j] < 0);
                 if (step.gain + score >= threshold) {
                     own_scores[j] = step.gain + score;

@@ -1,4 +1,5 @@
-// Anchors of reads: every hit of every seed, sorted along the reference.
+// Anchors: every occurrence of every seed, sorted by position on the reference; same as
+// hapgpu/chaining/anchors/cpu.py.
 
 #include "common/binary_search.cuh"
 #include "chaining/sort/radix_order.cuh"
@@ -8,7 +9,7 @@ namespace {
 
 constexpr int kWarpsPerBlock = 4;
 constexpr int kThreads = kWarpsPerBlock * kWarpLanes;
-constexpr int kBlocksAtOnce = 7;  // of a multiprocessor, at least: leaves enough registers
+constexpr int kBlocksAtOnce = 7;  // at least so many per multiprocessor: leaves enough registers
 
 // As in hapgpu/chaining/batches.py.
 constexpr unsigned long long kReverse = 1ull << 63;
@@ -20,7 +21,7 @@ __device__ int thread_count() { return gridDim.x * blockDim.x; }
 
 }  // namespace
 
-// Where the anchors of each read begin, given where those of each seed end.
+// Offset of the first anchor of each read, from the ends of the anchors of each seed.
 extern "C" __global__ void __launch_bounds__(kThreads) bound_anchors(
     const long long* ends, const long long* seed_offsets, long long* offsets, int seeds, int reads
 ) {
@@ -30,25 +31,28 @@ extern "C" __global__ void __launch_bounds__(kThreads) bound_anchors(
     }
 }
 
-// x of all anchors, and the seed of each, in the order of the seeds and of their hits.
-extern "C" __global__ void __launch_bounds__(kThreads) expand_hits(
-    const unsigned long long* hits, const unsigned* places, const long long* first_hits,
-    const long long* ends, unsigned long long* x, unsigned* anchor_seeds, long long hit_count,
-    int seeds, int anchors
+// x and seed of each anchor, in the order of the seeds and of their occurrences; one thread per
+// anchor.
+extern "C" __global__ void __launch_bounds__(kThreads) expand_occurrences(
+    const unsigned long long* occurrences, const unsigned* positions,
+    const long long* first_occurrences, const long long* ends, unsigned long long* x,
+    unsigned* anchor_seeds, long long occurrence_count, int seeds, int anchors
 ) {
     for (long long anchor = thread_id(); anchor < anchors; anchor += thread_count()) {
         const int seed = count_at_most(ends, seeds, anchor);
         const long long before = seed ? ends[seed - 1] : 0;
-        const unsigned long long hit = hits[first_hits[seed] + (anchor - before)];
-        const bool is_reverse = (hit ^ places[seed]) & 1;
-        x[anchor] = (is_reverse ? kReverse : 0) | hit >> 32 << 32 | (hit & 0xffffffffu) >> 1;
+        const long long row = first_occurrences[seed] + (anchor - before);
+        const unsigned long long occurrence = occurrences[row];
+        const bool is_reverse = (occurrence ^ positions[seed]) & 1;
+        x[anchor] = (is_reverse ? kReverse : 0) | occurrence >> 32 << 32 |
+                    (occurrence & 0xffffffffu) >> 1;
         anchor_seeds[anchor] = seed;
     }
 }
 
-// Sorts the anchors of each read by x, and gives them their y; a warp a read.
+// Sorts the anchors of each read by x, and sets their y; one warp per read.
 extern "C" __global__ void __launch_bounds__(kThreads, kBlocksAtOnce) sort_anchors(
-    const unsigned* places, const unsigned char* spans, const unsigned char* is_tandem,
+    const unsigned* positions, const unsigned char* spans, const unsigned char* is_tandem,
     const int* lengths, const long long* offsets, const long long* order, int* taken,
     unsigned long long* x, unsigned* anchor_seeds, unsigned long long* y, int seeds, int anchors,
     int reads, int one
@@ -56,13 +60,13 @@ extern "C" __global__ void __launch_bounds__(kThreads, kBlocksAtOnce) sort_ancho
     __shared__ RadixScratch scratch[kWarpsPerBlock];
     WorkQueue queue{order, taken, reads};
     for (int read; (read = queue.next()) >= 0;) {
-        const long long begin = offsets[read];
-        const int count = static_cast<int>(offsets[read + 1] - begin);
-        radix_order(x + begin, anchor_seeds + begin, count, scratch[threadIdx.x / kWarpLanes]);
-        for (long long at = begin + lane_id(); at < begin + count; at += kWarpLanes) {
+        const long long start = offsets[read];
+        const int count = static_cast<int>(offsets[read + 1] - start);
+        radix_order(x + start, anchor_seeds + start, count, scratch[threadIdx.x / kWarpLanes]);
+        for (long long at = start + lane_id(); at < start + count; at += kWarpLanes) {
             const unsigned seed = anchor_seeds[at];
             const unsigned span = spans[seed];
-            unsigned position = places[seed] >> 1;
+            unsigned position = positions[seed] >> 1;
             if (x[at] & kReverse) position = lengths[read] + span - position - 2;
             y[at] = (is_tandem[seed] ? kTandem : 0) |
                     static_cast<unsigned long long>(span) << kSpanShift | position;

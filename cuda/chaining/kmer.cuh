@@ -1,14 +1,16 @@
-// K-mers as minimap2 takes them (Li 2018): the smaller strand, its bits mixed.
+// K-mers as in minimap2 (Li 2018): the smaller strand, hashed. Same as
+// hapgpu/chaining/sketch/kmers.py.
 
 using Entry = unsigned long long;
 
-// A k-mer as slots hold it: (hash << 8 | span) - 1, so that what follows is never a k-mer's.
-constexpr Entry kBroken = ~0ull;      // fewer than k bases since an ambiguous one or the start
-constexpr Entry kUnused = ~0ull - 1;  // runs of bases that take more than kLongestSpan bases
+// A k-mer in a slot: (hash << 8 | span) - 1, so that the following values are never a k-mer's.
+constexpr Entry kBroken = ~0ull;      // fewer than k bases since an ambiguous base or the start
+constexpr Entry kUnused = ~0ull - 1;  // a k-mer that spans more than kLongestSpan bases
 constexpr int kSpanBits = 8;
 constexpr int kLongestSpan = 255;
 constexpr int kAmbiguous = 4;
-constexpr unsigned long long kMix = 0x9e3779b97f4a7c15;  // as in hapgpu/chaining/index/minimizer_index.py
+// As in hapgpu/chaining/index/minimizer_index.py.
+constexpr unsigned long long kMix = 0x9e3779b97f4a7c15;
 
 // 0 to 3 for A, C, G, T or U of either case, 4 for every other byte.
 __device__ inline int base_code(unsigned byte) {
@@ -19,7 +21,7 @@ __device__ inline int base_code(unsigned byte) {
     return is_base ? (byte >> 1 & 3) ^ (byte >> 2 & 1) : kAmbiguous;
 }
 
-// Invertible on numbers below 2**(2k), after T. Wang.
+// T. Wang's hash, invertible on numbers below 2**(2k).
 __device__ inline unsigned long long mixed(unsigned long long kmer, unsigned long long mask) {
     kmer = (~kmer + (kmer << 21)) & mask;
     kmer ^= kmer >> 24;

@@ -1,4 +1,4 @@
-// Chains of reads turned into mappings; hapgpu/chaining/mappings/cpu.py does the same.
+// Mappings of chains; same as hapgpu/chaining/mappings/{cpu,parents,selection,seed_counts}.py.
 
 #include "common/binary_search.cuh"
 #include "chaining/sort/radix_order.cuh"
@@ -31,7 +31,7 @@ __device__ inline int warp_sum(int value) {
     return value;
 }
 
-// Thomas Wang's mixes of 32 and 64 bits.
+// Thomas Wang's hashes of 32 and 64 bits.
 __device__ inline unsigned mixed(unsigned key) {
     key += ~(key << 15);
     key ^= key >> 10;
@@ -54,29 +54,29 @@ __device__ inline Word mixed(Word key) {
 // Rows of one read in the table.
 struct ReadRows {
     int* table;
-    long long stride, begin;
+    long long stride, start;
 
     __device__ int& at(Column column, int row) const {
-        return table[column * stride + begin + row];
+        return table[column * stride + start + row];
     }
 };
 
 }  // namespace
 
-// What decides between equal chains of a read; a thread a read.
+// Hashes that break ties between chains; one thread per read.
 extern "C" __global__ void __launch_bounds__(32 * kWarpsPerBlock) hash_names(
     const unsigned char* text, long long text_bytes, const int* name_starts,
     const int* name_lengths, const int* lengths, int uses_names, unsigned* hashes, int reads
 ) {
     for (int read = thread_id(); read < reads; read += thread_count()) {
-        const int begin = name_starts[read], end = uses_names ? begin + name_lengths[read] : begin;
+        const int start = name_starts[read], end = uses_names ? start + name_lengths[read] : start;
         unsigned hash = 0;
-        for (int at = begin; at < end; ++at) hash = 31 * hash + text[at];
+        for (int at = start; at < end; ++at) hash = 31 * hash + text[at];
         hashes[read] = mixed(hash ^ (mixed((unsigned)lengths[read]) + mixed(kSalt)));
     }
 }
 
-// Fills the table with the chains of each read, that of the best score first; a warp a read.
+// Fills the table with the chains of each read, the highest score first; one warp per read.
 extern "C" __global__ void __launch_bounds__(32 * kWarpsPerBlock, 8) sort_chains(
     const Word* x, const Word* y, long long anchors, const long long* anchor_offsets,
     const int* scores, int chains, const long long* offsets, const int* lengths,
@@ -84,34 +84,36 @@ extern "C" __global__ void __launch_bounds__(32 * kWarpsPerBlock, 8) sort_chains
 ) {
     __shared__ RadixScratch scratch[kWarpsPerBlock];
     for (int read = warp_id(); read < reads; read += warp_count()) {
-        const long long begin = offsets[read];
-        const int count = (int)(offsets[read + 1] - begin);
+        const long long first_chain = offsets[read];
+        const int count = (int)(offsets[read + 1] - first_chain);
         for (int k = lane_id(); k < count; k += kWarpLanes) {
-            const long long first = anchor_offsets[begin + k];
-            const Word size = anchor_offsets[begin + k + 1] - first;
-            const Word drawn = mixed((mixed(x[first]) + mixed(y[first])) ^ hashes[read]);
-            keys[begin + k] = ((Word)scores[begin + k] << 32 | size) ^ (unsigned)drawn;
-            order[begin + k] = k;
+            const long long first = anchor_offsets[first_chain + k];
+            const Word size = anchor_offsets[first_chain + k + 1] - first;
+            const Word tie_breaker = mixed((mixed(x[first]) + mixed(y[first])) ^ hashes[read]);
+            const Word rank = (Word)scores[first_chain + k] << 32 | size;
+            keys[first_chain + k] = rank ^ (unsigned)tie_breaker;
+            order[first_chain + k] = k;
         }
         __syncwarp();
-        radix_order(keys + begin, order + begin, count, scratch[threadIdx.x / kWarpLanes]);
+        RadixScratch& own_scratch = scratch[threadIdx.x / kWarpLanes];
+        radix_order(keys + first_chain, order + first_chain, count, own_scratch);
         __syncwarp();
-        const ReadRows rows{table, chains, begin};
+        const ReadRows rows{table, chains, first_chain};
         for (int row = lane_id(); row < count; row += kWarpLanes) {
-            const long long chain = begin + order[begin + count - 1 - row];
-            const long long first = anchor_offsets[chain], behind = anchor_offsets[chain + 1];
+            const long long chain = first_chain + order[first_chain + count - 1 - row];
+            const long long first = anchor_offsets[chain], chain_end = anchor_offsets[chain + 1];
             const int span = span_of(y[first]);
             const int start = query_position(y[first]) + 1 - span;
-            const int end = query_position(y[behind - 1]) + 1;
+            const int end = query_position(y[chain_end - 1]) + 1;
             const bool is_reverse = x[first] >> 63;
             rows.at(kScore, row) = scores[chain];
-            rows.at(kCount, row) = (int)(behind - first);
+            rows.at(kCount, row) = (int)(chain_end - first);
             rows.at(kSequence, row) = (int)(x[first] << 1 >> 33);
             rows.at(kIsReverse, row) = is_reverse;
             rows.at(kQueryStart, row) = is_reverse ? lengths[read] - end : start;
             rows.at(kQueryEnd, row) = is_reverse ? lengths[read] - start : end;
             rows.at(kTargetStart, row) = max(target_position(x[first]) + 1 - span, 0);
-            rows.at(kTargetEnd, row) = target_position(x[behind - 1]) + 1;
+            rows.at(kTargetEnd, row) = target_position(x[chain_end - 1]) + 1;
             rows.at(kChain, row) = (int)chain;
         }
     }
@@ -119,7 +121,7 @@ extern "C" __global__ void __launch_bounds__(32 * kWarpsPerBlock, 8) sort_chains
 
 namespace {
 
-// How much of an interval lies in disjoint other ones.
+// Number of bases of an interval that disjoint other intervals cover.
 __device__ inline int covered_length(const int2* covered, int count, int start, int end) {
     int length = 0;
     for (int k = lane_id(); k < count; k += kWarpLanes) {
@@ -128,7 +130,7 @@ __device__ inline int covered_length(const int2* covered, int count, int start, 
     return warp_sum(length);
 }
 
-// Adds an interval to disjoint ones; those that it meets become one with it. Returns their number.
+// Adds an interval to disjoint intervals and merges those that it touches. Returns their number.
 __device__ inline int add_interval(int2* covered, int count, int start, int end) {
     int kept = 0, low = start, high = end;
     for (int base = 0; base < count; base += kWarpLanes) {
@@ -153,7 +155,7 @@ __device__ inline int add_interval(int2* covered, int count, int start, int end)
     return kept + 1;
 }
 
-// Whether a mapping overlaps a primary so much that it is secondary to it.
+// Whether a mapping overlaps a primary enough to be secondary to it.
 __device__ inline bool is_masked(
     int start, int end, int primary_start, int primary_end, int uncovered, float mask_level
 ) {
@@ -165,7 +167,7 @@ __device__ inline bool is_masked(
     return __fsub_rn(covered_share, uncovered_share) > mask_level;
 }
 
-// The first of the primaries that masks a mapping; -1 if none does.
+// The first primary that masks a mapping; -1 if there is none.
 __device__ inline int masking_primary(
     ReadRows rows, const int* primaries, int count, int start, int end, int uncovered,
     float mask_level
@@ -184,34 +186,34 @@ __device__ inline int masking_primary(
 
 }  // namespace
 
-// The parent of each chain, and what the primaries know of the others, which is 0 before; a warp a
-// read.
+// Parent of each chain, and best score and rivals of the primaries, which are initially 0; one warp
+// per read.
 extern "C" __global__ void __launch_bounds__(32 * kWarpsPerBlock) find_parents(
     int* table, int chains, const long long* offsets, int reads, float mask_level, int* covered,
     int* primaries, int* parents, int* second_scores, int* rivals
 ) {
     for (int read = warp_id(); read < reads; read += warp_count()) {
-        const long long begin = offsets[read];
-        const int count = (int)(offsets[read + 1] - begin);
-        const ReadRows rows{table, chains, begin};
-        int2* const intervals = (int2*)covered + begin;
+        const long long first_chain = offsets[read];
+        const int count = (int)(offsets[read + 1] - first_chain);
+        const ReadRows rows{table, chains, first_chain};
+        int2* const intervals = (int2*)covered + first_chain;
         int interval_count = 0, primary_count = 0;
         for (int row = 0; row < count; ++row) {
             const int start = rows.at(kQueryStart, row), end = rows.at(kQueryEnd, row);
             const int length = covered_length(intervals, interval_count, start, end);
             int parent = -1;
             if (length) {
-                parent = masking_primary(rows, primaries + begin, primary_count, start, end,
+                parent = masking_primary(rows, primaries + first_chain, primary_count, start, end,
                                          end - start - length, mask_level);
             }
             if (lane_id() == 0) {
-                parents[begin + row] = parent < 0 ? row : parent;
+                parents[first_chain + row] = parent < 0 ? row : parent;
                 if (parent < 0) {
-                    primaries[begin + primary_count] = row;
+                    primaries[first_chain + primary_count] = row;
                 } else {
-                    int& second = second_scores[begin + parent];
+                    int& second = second_scores[first_chain + parent];
                     second = max(second, rows.at(kScore, row));
-                    rivals[begin + parent] += rows.at(kCount, row) >= rows.at(kCount, parent);
+                    rivals[first_chain + parent] += rows.at(kCount, row) >= rows.at(kCount, parent);
                 }
             }
             if (parent < 0) {
@@ -226,15 +228,17 @@ extern "C" __global__ void __launch_bounds__(32 * kWarpsPerBlock) find_parents(
 namespace {
 
 // Whether a mapping scores nearly as much as its parent.
-__device__ inline bool is_near(ReadRows rows, int row, int parent, float score_ratio, int near_score) {
+__device__ inline bool is_near(
+    ReadRows rows, int row, int parent, float score_ratio, int near_score
+) {
     const int score = rows.at(kScore, row), best = rows.at(kScore, parent);
     return (float)score >= __fmul_rn(best, score_ratio) || score + near_score >= best;
 }
 
-__device__ inline bool is_same_place(ReadRows rows, int row, int parent) {
-    constexpr Column kPlace[] = {kQueryStart, kQueryEnd, kSequence, kTargetStart, kTargetEnd};
+__device__ inline bool has_same_coordinates(ReadRows rows, int row, int parent) {
+    constexpr Column kCoordinates[] = {kQueryStart, kQueryEnd, kSequence, kTargetStart, kTargetEnd};
     bool is_same = true;
-    for (const Column column : kPlace) {
+    for (const Column column : kCoordinates) {
         is_same &= rows.at(column, row) == rows.at(column, parent);
     }
     return is_same;
@@ -242,67 +246,67 @@ __device__ inline bool is_same_place(ReadRows rows, int row, int parent) {
 
 }  // namespace
 
-// Lists the rows of each read to keep, and their parents among them; a thread a read.
+// Lists the rows of each read to keep, and their parents among them; one thread per read.
 extern "C" __global__ void __launch_bounds__(32 * kWarpsPerBlock) select_rows(
     int* table, int chains, const long long* offsets, int reads, const int* parents,
     int keeps_all, float score_ratio, int max_secondary, int near_score, int strand_score,
-    int* kept, int* places, int* numbers, unsigned char* is_retained, long long* counts
+    int* kept, int* new_rows, int* numbers, unsigned char* is_retained, long long* counts
 ) {
     if (thread_id() == 0) counts[0] = 0;
     for (int read = thread_id(); read < reads; read += thread_count()) {
-        const long long begin = offsets[read];
-        const int count = (int)(offsets[read + 1] - begin);
-        const ReadRows rows{table, chains, begin};
+        const long long start = offsets[read];
+        const int count = (int)(offsets[read + 1] - start);
+        const ReadRows rows{table, chains, start};
         int kept_count = 0, secondary = 0;
         for (int row = 0; row < count; ++row) {
-            const int parent = parents[begin + row];
+            const int parent = parents[start + row];
             bool keeps = keeps_all || parent == row, retains = false;
             if (!keeps && secondary < max_secondary) {
-                // minimap2 moves kept mappings up in place and looks the parent up where it was.
-                const int other = parent < kept_count ? kept[begin + parent] : parent;
-                if (is_near(rows, row, other, score_ratio, near_score)) {
-                    keeps = !is_same_place(rows, row, other);
+                // minimap2 moves kept mappings up in place and looks the parent up at its old row.
+                const int in_parent_row = parent < kept_count ? kept[start + parent] : parent;
+                if (is_near(rows, row, in_parent_row, score_ratio, near_score)) {
+                    keeps = !has_same_coordinates(rows, row, in_parent_row);
                 } else {
                     keeps = retains = rows.at(kScore, row) > strand_score
-                        && rows.at(kIsReverse, row) != rows.at(kIsReverse, other);
+                        && rows.at(kIsReverse, row) != rows.at(kIsReverse, in_parent_row);
                 }
                 secondary += keeps;
             }
             if (!keeps) continue;
-            places[begin + row] = kept_count;
-            kept[begin + kept_count] = row;
-            numbers[begin + kept_count] = parent < 0 ? -1 : places[begin + parent];
-            is_retained[begin + kept_count] = retains;
+            new_rows[start + row] = kept_count;
+            kept[start + kept_count] = row;
+            numbers[start + kept_count] = parent < 0 ? -1 : new_rows[start + parent];
+            is_retained[start + kept_count] = retains;
             ++kept_count;
         }
         counts[read + 1] = kept_count;
     }
 }
 
-// Mean span of the seeds of each read; a warp a read.
+// Mean span of the seeds of each read; one warp per read.
 extern "C" __global__ void __launch_bounds__(32 * kWarpsPerBlock) average_spans(
     const unsigned char* spans, long long seeds, const long long* offsets, int reads, float* means
 ) {
     for (int read = warp_id(); read < reads; read += warp_count()) {
-        const long long begin = offsets[read], end = offsets[read + 1];
-        unsigned sum = 0;  // at most k for each base of the read
-        for (long long seed = begin + lane_id(); seed < end; seed += kWarpLanes) {
+        const long long start = offsets[read], end = offsets[read + 1];
+        unsigned sum = 0;  // at most k per base of the read
+        for (long long seed = start + lane_id(); seed < end; seed += kWarpLanes) {
             sum += spans[seed];
         }
         sum = warp_sum(sum);
-        if (lane_id() == 0) means[read] = __fdiv_rn(sum, max(end - begin, 1ll));
+        if (lane_id() == 0) means[read] = __fdiv_rn(sum, max(end - start, 1ll));
     }
 }
 
 namespace {
 
-// The first seed of a read at a position or behind it.
+// The first seed of a read at or after `position`.
 __device__ inline long long first_seed(
-    const unsigned* places, long long low, long long high, int position
+    const unsigned* positions, long long low, long long high, int position
 ) {
     while (low < high) {
         const long long middle = low + (high - low) / 2;
-        if ((int)(places[middle] >> 1) < position) {
+        if ((int)(positions[middle] >> 1) < position) {
             low = middle + 1;
         } else {
             high = middle;
@@ -311,7 +315,7 @@ __device__ inline long long first_seed(
     return low;
 }
 
-// Where the k-mer of an anchor ends in the read on its forward strand.
+// Position of an anchor in the read on its forward strand.
 __device__ inline int forward_position(Word x, Word y, int length) {
     const int position = query_position(y);
     return x >> 63 ? length - 2 - position + span_of(y) : position;
@@ -334,27 +338,28 @@ struct MappingTable {
 
 }  // namespace
 
-// Fills the columns of the mappings to report; a warp a mapping. All anchors of a chain are seeds of
-// the read, so that those under it that are not in it follow from where its first and last stand.
+// Fills the columns of the mappings to report; one warp per mapping. All anchors of a chain are
+// seeds of the read, so the first and the last anchor give the number of seeds between them.
 extern "C" __global__ void __launch_bounds__(32 * kWarpsPerBlock) measure_mappings(
     const Word* x, const Word* y, long long anchors, const long long* anchor_offsets, int chains,
     const long long* offsets, const int* lengths, int reads, int* table, const int* kept,
     const int* numbers, const unsigned char* is_retained, const int* second_scores,
-    const int* rivals, const unsigned* places, long long seeds, const long long* seed_offsets,
-    const float* means, const int* sequence_lengths, int sequences, const long long* mapping_offsets,
-    int* columns, unsigned char* is_reverse, unsigned char* mapping_is_retained, int mappings
+    const int* rivals, const unsigned* positions, long long seeds, const long long* seed_offsets,
+    const float* means, const int* sequence_lengths, int sequences,
+    const long long* mapping_offsets, int* columns, unsigned char* is_reverse,
+    unsigned char* mapping_is_retained, int mappings
 ) {
     const MappingTable out{columns, mappings};
     for (int mapping = warp_id(); mapping < mappings; mapping += warp_count()) {
         const int read = count_at_most(mapping_offsets + 1, reads, mapping);
-        const long long begin = offsets[read];
-        const long long slot = begin + mapping - mapping_offsets[read];
-        const ReadRows rows{table, chains, begin};
-        const int row = kept[slot];
+        const long long first_chain = offsets[read];
+        const long long kept_row = first_chain + mapping - mapping_offsets[read];
+        const ReadRows rows{table, chains, first_chain};
+        const int row = kept[kept_row];
         const int chain = rows.at(kChain, row);
-        const long long first = anchor_offsets[chain], behind = anchor_offsets[chain + 1];
+        const long long first = anchor_offsets[chain], chain_end = anchor_offsets[chain + 1];
         int matches = 0, columns_aligned = 0;
-        for (long long k = first + 1 + lane_id(); k < behind; k += kWarpLanes) {
+        for (long long k = first + 1 + lane_id(); k < chain_end; k += kWarpLanes) {
             const int on_target = target_position(x[k]) - target_position(x[k - 1]);
             const int on_query = query_position(y[k]) - query_position(y[k - 1]);
             matches += min(min(on_target, on_query), span_of(y[k]));
@@ -373,26 +378,28 @@ extern "C" __global__ void __launch_bounds__(32 * kWarpsPerBlock) measure_mappin
         out.at(kTargetEnds, mapping) = rows.at(kTargetEnd, row);
         out.at(kMatches, mapping) = span_of(y[first]) + matches;
         out.at(kLengths, mapping) = span_of(y[first]) + columns_aligned;
-        out.at(kParents, mapping) = numbers[slot];
-        out.at(kSecondScores, mapping) = second_scores[begin + row];
-        out.at(kRivals, mapping) = rivals[begin + row];
+        out.at(kParents, mapping) = numbers[kept_row];
+        out.at(kSecondScores, mapping) = second_scores[first_chain + row];
+        out.at(kRivals, mapping) = rivals[first_chain + row];
         is_reverse[mapping] = x[first] >> 63;
-        mapping_is_retained[mapping] = is_retained[slot];
+        mapping_is_retained[mapping] = is_retained[kept_row];
 
         const int length = lengths[read], query_start = rows.at(kQueryStart, row);
         const int target_start = rows.at(kTargetStart, row);
-        const int target_rest =
+        const int target_after =
             sequence_lengths[rows.at(kSequence, row)] - rows.at(kTargetEnd, row);
-        const long long seed_begin = seed_offsets[read], seed_end = seed_offsets[read + 1];
-        const long long one_end = first_seed(
-            places, seed_begin, seed_end, forward_position(x[first], y[first], length));
-        const long long other_end = first_seed(
-            places, seed_begin, seed_end, forward_position(x[behind - 1], y[behind - 1], length));
+        const long long seed_start = seed_offsets[read], seed_end = seed_offsets[read + 1];
+        const long long first_match = first_seed(
+            positions, seed_start, seed_end, forward_position(x[first], y[first], length));
+        const long long last_match = first_seed(
+            positions, seed_start, seed_end,
+            forward_position(x[chain_end - 1], y[chain_end - 1], length));
         const float mean = means[read];
-        out.at(kMatched, mapping) = (int)(behind - first);
-        // Not the end of the mapping in the read: minimap2 compares its start here too.
-        out.at(kExpected, mapping) = (int)(max(one_end, other_end) - min(one_end, other_end)) + 1
+        out.at(kMatched, mapping) = (int)(chain_end - first);
+        // The start of the mapping in the read, not its end: as in minimap2.
+        const long long between = max(first_match, last_match) - min(first_match, last_match);
+        out.at(kExpected, mapping) = (int)between + 1
             + (query_start > mean && target_start > mean)
-            + (length - query_start > mean && target_rest > mean);
+            + (length - query_start > mean && target_after > mean);
     }
 }

@@ -1,5 +1,5 @@
-// Minimizers of reads that are looked up in the index of the reference, without those that are
-// too frequent in the read itself or repetitive in the reference (Li 2021).
+// Seeds: minimizers of reads in the index of the reference, without those that are too frequent
+// within the read or repetitive in the reference (Li 2021); same as hapgpu/chaining/seeds/cpu.py.
 
 #include "common/warp.cuh"
 #include "chaining/kmer.cuh"
@@ -9,13 +9,13 @@ namespace {
 using Word = unsigned long long;
 
 constexpr int kCounterBits = 12;
-constexpr int kMaxOccurrences = 4095;  // hits above which no seed is kept
+constexpr int kMaxOccurrences = 4095;  // of a seed that can be kept
 
 __device__ inline int warp_id() { return (blockIdx.x * blockDim.x + threadIdx.x) / kWarpLanes; }
 __device__ inline int warp_count() { return gridDim.x * (blockDim.x / kWarpLanes); }
 __device__ inline unsigned lower_lanes() { return (1u << lane_id()) - 1; }
 
-// Highest bit that is set; -1 if none is.
+// Highest bit set; -1 if there is none.
 __device__ inline int highest(unsigned bits) { return 31 - __clz(bits); }
 
 __device__ inline int warp_sum(int value) {
@@ -25,64 +25,66 @@ __device__ inline int warp_sum(int value) {
     return value;
 }
 
-// From how often on a key is too frequent in a read.
+// Limit above which a key is too frequent in a read.
 struct Limit {
     int cutoff;
-    float share;
+    float fraction_limit;
 
-    __device__ Limit(long long minimizers, int most, float fraction)
-        : cutoff(most), share(__fmul_rn(__ll2float_rn(minimizers), fraction)) {}
+    __device__ Limit(long long minimizers, int max_count, float fraction)
+        : cutoff(max_count), fraction_limit(__fmul_rn(__ll2float_rn(minimizers), fraction)) {}
 
     __device__ bool is_exceeded(int count) const {
-        return count > cutoff && __int2float_rn(count) > share;
+        return count > cutoff && __int2float_rn(count) > fraction_limit;
     }
 };
 
-// Counts of keys, each of one read, by open addressing; an owner is the number + 1 of the first
-// minimizer that came with the key, 0 if none did.
+// Hash table of counts of keys per read, with open addressing; an owner is the number + 1 of the
+// first minimizer with the key, 0 for an empty slot.
 struct KeyTable {
     unsigned* owners;
     int* counts;
-    long long capacity;  // a power of 2, more than there are keys
+    long long capacity;  // a power of 2, larger than the number of keys
 
-    // First place of a minimizer's key; minimizers from begin to end are of its read.
-    __device__ long long home(Word key, long long begin) const {
-        return ((key * kMix + begin) * kMix >> 32) & (capacity - 1);
+    // First slot of a key of the read whose minimizers start at `start`.
+    __device__ long long first_slot(Word key, long long start) const {
+        return ((key * kMix + start) * kMix >> 32) & (capacity - 1);
     }
 
     __device__ long long next(long long slot) const { return (slot + 1) & (capacity - 1); }
 
     __device__ static bool is_same(
-        unsigned owner, const Word* keys, Word key, long long begin, long long end
+        unsigned owner, const Word* keys, Word key, long long start, long long end
     ) {
         const long long first = owner - 1ll;
-        return first >= begin && first < end && keys[first] == key;
+        return first >= start && first < end && keys[first] == key;
     }
 };
 
-// Minimizers of a read with the hits of each, 0 where there are none; those of dropped seeds are
-// made negative. Its functions are called by a whole warp.
+// Minimizers of a read with their numbers of occurrences, 0 if there are none; the numbers of
+// dropped seeds are negated. A whole warp calls the functions.
 struct ReadSeeds {
     const Word* keys;
-    const unsigned* places;
-    int* hit_counts;
+    const unsigned* positions;
+    int* occurrence_counts;
     int count;
-    int cutoff;        // hits above which a seed is repetitive
-    const int* steps;  // bases a run of repetitive seeds needs for another of them to be kept
+    int cutoff;        // occurrences above which a seed is repetitive
+    const int* steps;  // fewest bases of a run of repetitive seeds to keep 1, 2, ... seeds
     int step_count;
 
-    __device__ int hits(int at, int end) const { return at < end ? hit_counts[at] : 0; }
-    __device__ int position(int at) const { return places[at] >> 1; }
+    __device__ int occurrences(int at, int end) const {
+        return at < end ? occurrence_counts[at] : 0;
+    }
+    __device__ int position(int at) const { return positions[at] >> 1; }
 
     __device__ int kept_of_run(int bases) const;
-    __device__ int count_with_hits(int begin, int end, int least, int most) const;
+    __device__ int count_in_range(int start, int end, int min_count, int max_count) const;
     __device__ void drop_all() const;
-    __device__ void drop_from_run(int begin, int end, int kept) const;
+    __device__ void drop_from_run(int start, int end, int kept) const;
     __device__ void drop_from_runs(int length) const;
     __device__ int covered() const;
 };
 
-// Seeds to keep of a run that has so many bases.
+// Number of seeds to keep of a run of `bases` bases.
 __device__ __forceinline__ int ReadSeeds::kept_of_run(int bases) const {
     int kept = 0;
     for (int first = 0; first < step_count; first += kWarpLanes) {
@@ -92,64 +94,67 @@ __device__ __forceinline__ int ReadSeeds::kept_of_run(int bases) const {
     return kept;
 }
 
-// Seeds between begin and end that have from least to most hits.
-__device__ __forceinline__ int ReadSeeds::count_with_hits(int begin, int end, int least, int most) const {
+// Number of seeds between `start` and `end` with `min_count` to `max_count` occurrences.
+__device__ __forceinline__ int ReadSeeds::count_in_range(
+    int start, int end, int min_count, int max_count
+) const {
     int found = 0;
-    for (int first = begin; first < end; first += kWarpLanes) {
-        const int own = hits(first + lane_id(), end);
-        found += __popc(__ballot_sync(kAllLanes, own >= least && own <= most));
+    for (int first = start; first < end; first += kWarpLanes) {
+        const int own = occurrences(first + lane_id(), end);
+        found += __popc(__ballot_sync(kAllLanes, own >= min_count && own <= max_count));
     }
     return found;
 }
 
 __device__ __forceinline__ void ReadSeeds::drop_all() const {
     for (int at = lane_id(); at < count; at += kWarpLanes) {
-        if (hit_counts[at] > cutoff) hit_counts[at] = -hit_counts[at];
+        if (occurrence_counts[at] > cutoff) occurrence_counts[at] = -occurrence_counts[at];
     }
     __syncwarp();
 }
 
-// Drops repetitive seeds but those with the fewest hits, the first of equals.
-__device__ __forceinline__ void ReadSeeds::drop_from_run(int begin, int end, int kept) const {
-    int limit = kept > 0 ? kMaxOccurrences + 1 : 0;  // seeds with fewer hits are kept
-    int spare = 0;                                    // and so many of those that have just these
-    if (kept > 0 && count_with_hits(begin, end, cutoff + 1, kMaxOccurrences) > kept) {
+// Drops repetitive seeds except the `kept` with the fewest occurrences, the first of ties.
+__device__ __forceinline__ void ReadSeeds::drop_from_run(int start, int end, int kept) const {
+    int limit = kept > 0 ? kMaxOccurrences + 1 : 0;  // seeds with fewer occurrences are kept
+    int spare = 0;  // number of seeds to keep with exactly `limit` occurrences
+    if (kept > 0 && count_in_range(start, end, cutoff + 1, kMaxOccurrences) > kept) {
         int low = cutoff;
         limit = kMaxOccurrences;
         while (limit - low > 1) {
             const int middle = (low + limit) / 2;
-            if (count_with_hits(begin, end, cutoff + 1, middle) < kept) {
+            if (count_in_range(start, end, cutoff + 1, middle) < kept) {
                 low = middle;
             } else {
                 limit = middle;
             }
         }
-        spare = kept - count_with_hits(begin, end, cutoff + 1, limit - 1);
+        spare = kept - count_in_range(start, end, cutoff + 1, limit - 1);
     }
-    for (int first = begin; first < end; first += kWarpLanes) {
+    for (int first = start; first < end; first += kWarpLanes) {
         const int at = first + lane_id();
-        const int own = hits(at, end);
+        const int own = occurrences(at, end);
         const unsigned ties = __ballot_sync(kAllLanes, own == limit);
         const bool is_spared = own == limit && __popc(ties & lower_lanes()) < spare;
-        if (own > cutoff && own >= limit && !is_spared) hit_counts[at] = -own;
+        if (own > cutoff && own >= limit && !is_spared) occurrence_counts[at] = -own;
         spare -= __popc(ties);
     }
     __syncwarp();
 }
 
-// Drops most seeds of each run of repetitive ones, between two that are not or the read's ends.
+// Drops most seeds of each run of repetitive seeds, between two other seeds or ends of the read.
 __device__ __forceinline__ void ReadSeeds::drop_from_runs(int length) const {
     int last_usual = -1;
     bool is_in_run = false;
     for (int first = 0; first <= count; first += kWarpLanes) {
         const int at = first + lane_id();
-        const int own = hits(at, count);
-        const bool is_usual = at == count || (own > 0 && own <= cutoff);  // the end ends runs too
+        const int own = occurrences(at, count);
+        // The end of the read ends a run too.
+        const bool is_usual = at == count || (own > 0 && own <= cutoff);
         const unsigned usual = __ballot_sync(kAllLanes, is_usual);
         const unsigned repetitive = __ballot_sync(kAllLanes, own > cutoff);
         const unsigned lower = (usual | repetitive) & lower_lanes();
-        const bool is_behind_run = lower ? repetitive >> highest(lower) & 1 : is_in_run;
-        unsigned ends = __ballot_sync(kAllLanes, is_usual && is_behind_run);
+        const bool is_after_run = lower ? repetitive >> highest(lower) & 1 : is_in_run;
+        unsigned ends = __ballot_sync(kAllLanes, is_usual && is_after_run);
         for (; ends; ends &= ends - 1) {
             const int lane = __ffs(ends) - 1;
             const int end = first + lane;
@@ -164,13 +169,13 @@ __device__ __forceinline__ void ReadSeeds::drop_from_runs(int length) const {
     }
 }
 
-// Bases of the read under dropped seeds.
+// Number of bases of the read that dropped seeds cover.
 __device__ __forceinline__ int ReadSeeds::covered() const {
     int bases = 0;
-    int behind = 0;  // the last dropped seed
+    int previous_end = 0;  // end of the previous dropped seed
     for (int first = 0; first < count; first += kWarpLanes) {
         const int at = first + lane_id();
-        const bool is_dropped = hits(at, count) < 0;
+        const bool is_dropped = occurrences(at, count) < 0;
         const unsigned dropped = __ballot_sync(kAllLanes, is_dropped);
         if (!dropped) continue;
         const int end = is_dropped ? position(at) + 1 : 0;
@@ -178,17 +183,17 @@ __device__ __forceinline__ int ReadSeeds::covered() const {
         const int lower_end = __shfl_sync(kAllLanes, end, max(highest(lower), 0));
         if (is_dropped) {
             const int span = keys[at] & ((1 << kSpanBits) - 1);
-            bases += end - max(end - span, lower ? lower_end : behind);
+            bases += end - max(end - span, lower ? lower_end : previous_end);
         }
-        behind = __shfl_sync(kAllLanes, end, highest(dropped));
+        previous_end = __shfl_sync(kAllLanes, end, highest(dropped));
     }
     return warp_sum(bases);
 }
 
 }  // namespace
 
-// Marks minimizers whose keys may be too frequent in their read: counters are shared by keys. A
-// block a read.
+// Marks minimizers whose keys may be too frequent in their read: keys share counters. One thread
+// block per read.
 extern "C" __global__ void __launch_bounds__(256) suspect_keys(
     const unsigned long long* keys, const long long* offsets, unsigned char* is_frequent,
     int* suspects, long long minimizers, int reads, int cutoff, float fraction, int one
@@ -196,16 +201,16 @@ extern "C" __global__ void __launch_bounds__(256) suspect_keys(
     __shared__ int counters[1 << kCounterBits];
     int found = 0;
     for (int read = blockIdx.x; read < reads; read += gridDim.x) {
-        const long long begin = offsets[read], end = offsets[read + 1];
-        const Limit limit(end - begin, cutoff, fraction);
-        if (end - begin <= cutoff) continue;
+        const long long start = offsets[read], end = offsets[read + 1];
+        const Limit limit(end - start, cutoff, fraction);
+        if (end - start <= cutoff) continue;
         for (int k = threadIdx.x; k < 1 << kCounterBits; k += blockDim.x) counters[k] = 0;
         __syncthreads();
-        for (long long k = begin + threadIdx.x; k < end; k += blockDim.x) {
+        for (long long k = start + threadIdx.x; k < end; k += blockDim.x) {
             atomicAdd(&counters[keys[k] * kMix >> (64 - kCounterBits)], 1);
         }
         __syncthreads();
-        for (long long k = begin + threadIdx.x; k < end; k += blockDim.x) {
+        for (long long k = start + threadIdx.x; k < end; k += blockDim.x) {
             if (limit.is_exceeded(counters[keys[k] * kMix >> (64 - kCounterBits)])) {
                 is_frequent[k] = 1;
                 ++found;
@@ -216,20 +221,20 @@ extern "C" __global__ void __launch_bounds__(256) suspect_keys(
     if (found) atomicAdd(suspects, found);
 }
 
-// Counts the keys of marked minimizers. A warp a read, as of the kernels that follow.
+// Counts the keys of marked minimizers; one warp per read.
 extern "C" __global__ void __launch_bounds__(256) count_suspects(
     const unsigned long long* keys, const long long* offsets, const unsigned char* is_frequent,
     unsigned* owners, int* counts, long long minimizers, int reads, long long capacity
 ) {
     const KeyTable table{owners, counts, capacity};
     for (int read = warp_id(); read < reads; read += warp_count()) {
-        const long long begin = offsets[read], end = offsets[read + 1];
-        for (long long k = begin + lane_id(); k < end; k += kWarpLanes) {
+        const long long start = offsets[read], end = offsets[read + 1];
+        for (long long k = start + lane_id(); k < end; k += kWarpLanes) {
             if (!is_frequent[k]) continue;
-            long long slot = table.home(keys[k], begin);
+            long long slot = table.first_slot(keys[k], start);
             while (true) {
                 const unsigned owner = atomicCAS(&owners[slot], 0u, (unsigned)k + 1);
-                if (!owner || table.is_same(owner, keys, keys[k], begin, end)) break;
+                if (!owner || table.is_same(owner, keys, keys[k], start, end)) break;
                 slot = table.next(slot);
             }
             atomicAdd(&counts[slot], 1);
@@ -237,7 +242,7 @@ extern "C" __global__ void __launch_bounds__(256) count_suspects(
     }
 }
 
-// Leaves marked what is too frequent by these counts.
+// Clears the marks of minimizers that are not too frequent by these counts; one warp per read.
 extern "C" __global__ void __launch_bounds__(256) confirm_suspects(
     const unsigned long long* keys, const long long* offsets, unsigned char* is_frequent,
     const unsigned* owners, const int* counts, long long minimizers, int reads, int cutoff,
@@ -245,72 +250,73 @@ extern "C" __global__ void __launch_bounds__(256) confirm_suspects(
 ) {
     const KeyTable table{nullptr, nullptr, capacity};
     for (int read = warp_id(); read < reads; read += warp_count()) {
-        const long long begin = offsets[read], end = offsets[read + 1];
-        const Limit limit(end - begin, cutoff, fraction);
-        for (long long k = begin + lane_id(); k < end; k += kWarpLanes) {
+        const long long start = offsets[read], end = offsets[read + 1];
+        const Limit limit(end - start, cutoff, fraction);
+        for (long long k = start + lane_id(); k < end; k += kWarpLanes) {
             if (!is_frequent[k]) continue;
-            long long slot = table.home(keys[k], begin);
-            while (!table.is_same(owners[slot], keys, keys[k], begin, end)) slot = table.next(slot);
+            long long slot = table.first_slot(keys[k], start);
+            while (!table.is_same(owners[slot], keys, keys[k], start, end)) slot = table.next(slot);
             is_frequent[k] = limit.is_exceeded(counts[slot]);
         }
     }
 }
 
-// Hits of each minimizer, none of those that are marked; a thread a minimizer.
+// Occurrences of each minimizer, none of marked minimizers; one thread per minimizer.
 extern "C" __global__ void __launch_bounds__(256) look_up(
     const unsigned long long* keys, const unsigned char* is_frequent, const unsigned* directory,
-    const unsigned long long* entries, long long* first_hits, int* hit_counts,
+    const unsigned long long* entries, long long* first_occurrences, int* occurrence_counts,
     long long minimizers, long long buckets, long long distinct, int directory_bits
 ) {
     const long long stride = (long long)gridDim.x * blockDim.x;
     for (long long k = (long long)blockIdx.x * blockDim.x + threadIdx.x; k < minimizers;
          k += stride) {
-        const Word wanted = (keys[k] >> kSpanBits) * kMix;
-        const Word bucket = wanted >> (64 - directory_bits);
+        const Word product = (keys[k] >> kSpanBits) * kMix;
+        const Word bucket = product >> (64 - directory_bits);
         Word low = directory[bucket];
         const Word end = directory[bucket + 1];
         Word high = end;
         while (low < high) {
             const Word middle = (low + high) / 2;
-            if (entries[2 * middle] < wanted) {
+            if (entries[2 * middle] < product) {
                 low = middle + 1;
             } else {
                 high = middle;
             }
         }
-        Word first = 0, behind = 0;
-        if (low < end && entries[2 * low] == wanted && !is_frequent[k]) {
+        Word first = 0, next_first = 0;
+        if (low < end && entries[2 * low] == product && !is_frequent[k]) {
             first = entries[2 * low + 1];
-            behind = entries[2 * low + 3];
+            next_first = entries[2 * low + 3];
         }
-        first_hits[k] = first;
-        hit_counts[k] = (int)(behind - first);
+        first_occurrences[k] = first;
+        occurrence_counts[k] = (int)(next_first - first);
     }
 }
 
-// Drops repetitive seeds, which makes their hit counts negative, and counts those that are left;
-// without steps it drops all of them.
+// Drops repetitive seeds by negating their numbers of occurrences, and counts the other seeds;
+// without steps it drops all repetitive seeds. One warp per read.
 extern "C" __global__ void __launch_bounds__(256) drop_repetitive(
-    const unsigned long long* keys, const unsigned* places, const long long* offsets,
-    const int* lengths, const int* steps, int* hit_counts, long long* seed_counts,
+    const unsigned long long* keys, const unsigned* positions, const long long* offsets,
+    const int* lengths, const int* steps, int* occurrence_counts, long long* seed_counts,
     int* repeat_lengths, long long minimizers, int reads, int cutoff, int step_count
 ) {
     if (blockIdx.x == 0 && threadIdx.x == 0) seed_counts[0] = 0;
     for (int read = warp_id(); read < reads; read += warp_count()) {
-        const long long begin = offsets[read];
-        const int count = (int)(offsets[read + 1] - begin);
+        const long long start = offsets[read];
+        const int count = (int)(offsets[read + 1] - start);
         const ReadSeeds own{
-            keys + begin, places + begin, hit_counts + begin, count, cutoff, steps, step_count};
+            keys + start, positions + start, occurrence_counts + start, count, cutoff, steps,
+            step_count};
         constexpr int kAny = 0x7fffffff;
-        int seeds = own.count_with_hits(0, count, 1, kAny);
+        int seeds = own.count_in_range(0, count, 1, kAny);
         int bases = 0;
-        if (own.count_with_hits(0, count, 1, cutoff) < seeds) {
+        if (own.count_in_range(0, count, 1, cutoff) < seeds) {
             if (!step_count) {
                 own.drop_all();
             } else if (seeds > 1) {
                 own.drop_from_runs(lengths[read]);
             }
-            seeds = own.count_with_hits(0, count, 1, kAny);
+            seeds = own.count_in_range(0, count, 1, kAny);
             bases = own.covered();
         }
         if (lane_id() == 0) {
@@ -320,34 +326,34 @@ extern "C" __global__ void __launch_bounds__(256) drop_repetitive(
     }
 }
 
-// Writes the seeds that are left.
+// Writes the seeds that are not dropped; one warp per read.
 extern "C" __global__ void __launch_bounds__(256) write_seeds(
-    const unsigned long long* keys, const unsigned* minimizer_places, const long long* offsets,
-    const unsigned char* is_frequent, const long long* minimizer_hits,
-    const int* minimizer_hit_counts, const long long* seed_offsets, unsigned* places,
-    unsigned char* spans, unsigned char* is_tandem, long long* first_hits, int* hit_counts,
-    long long minimizers, int reads, long long seeds
+    const unsigned long long* keys, const unsigned* minimizer_positions, const long long* offsets,
+    const unsigned char* is_frequent, const long long* minimizer_occurrences,
+    const int* minimizer_occurrence_counts, const long long* seed_offsets, unsigned* positions,
+    unsigned char* spans, unsigned char* is_tandem, long long* first_occurrences,
+    int* occurrence_counts, long long minimizers, int reads, long long seeds
 ) {
     for (int read = warp_id(); read < reads; read += warp_count()) {
-        const long long begin = offsets[read], end = offsets[read + 1];
+        const long long start = offsets[read], end = offsets[read + 1];
         long long to = seed_offsets[read];
-        for (long long first = begin; first < end; first += kWarpLanes) {
+        for (long long first = start; first < end; first += kWarpLanes) {
             const long long at = first + lane_id();
-            const int own_hits = at < end ? minimizer_hit_counts[at] : 0;
-            const unsigned kept = __ballot_sync(kAllLanes, own_hits > 0);
-            if (own_hits > 0) {
+            const int own_count = at < end ? minimizer_occurrence_counts[at] : 0;
+            const unsigned kept = __ballot_sync(kAllLanes, own_count > 0);
+            if (own_count > 0) {
                 const long long own = to + __popc(kept & lower_lanes());
                 const Word key = keys[at];
-                long long before = at - 1, after = at + 1;  // of those that are not marked
-                while (before >= begin && is_frequent[before]) --before;
+                long long before = at - 1, after = at + 1;  // among unmarked minimizers
+                while (before >= start && is_frequent[before]) --before;
                 while (after < end && is_frequent[after]) ++after;
                 const Word hash = key >> kSpanBits;
-                is_tandem[own] = (before >= begin && keys[before] >> kSpanBits == hash) ||
+                is_tandem[own] = (before >= start && keys[before] >> kSpanBits == hash) ||
                                  (after < end && keys[after] >> kSpanBits == hash);
-                places[own] = minimizer_places[at];
+                positions[own] = minimizer_positions[at];
                 spans[own] = (unsigned char)key;
-                first_hits[own] = minimizer_hits[at];
-                hit_counts[own] = own_hits;
+                first_occurrences[own] = minimizer_occurrences[at];
+                occurrence_counts[own] = own_count;
             }
             to += __popc(kept);
         }

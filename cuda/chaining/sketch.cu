@@ -1,8 +1,9 @@
-// Minimizers: of every w successive k-mers those that are smallest (Li 2018).
+// Minimizers: the smallest of every w consecutive k-mers (Li 2018); same as
+// hapgpu/chaining/sketch/cpu.py.
 //
-// minimap2 walks along a sequence with the smallest of the last w slots, a slot being a k-mer or
-// the place of none. What it tells at a slot follows from that slot and the w before it, so the
-// slots are taken side by side, a warp a tile of them.
+// minimap2 slides along a sequence and keeps the smallest of the last w slots; a slot is a k-mer or
+// a base that ends none. The minimizers emitted at a slot depend on that slot and the w slots
+// before it, so slots are processed in parallel, one warp per tile.
 
 #include "common/warp.cuh"
 #include "chaining/kmer.cuh"
@@ -32,7 +33,7 @@ __device__ inline int from_last_lane(int value) {
     return __shfl_sync(kAllLanes, value, kWarpLanes - 1);
 }
 
-// The read that a tile belongs to: the last whose first tile is not behind it.
+// The read of a tile: the last read whose first tile is not after it.
 __device__ inline int read_of(const int* tile_offsets, int reads, int tile) {
     int low = 0, high = reads;
     while (high - low > 1) {
@@ -46,21 +47,21 @@ __device__ inline int read_of(const int* tile_offsets, int reads, int tile) {
     return low;
 }
 
-// The smallest of w entries, the rightmost of equal ones, and where the last broken one is.
+// The smallest of w entries, the rightmost of ties, and the last broken entry.
 struct Window {
-    Entry least;
+    Entry min_entry;
     int at;
-    int last_broken;  // begin - 1 if none is
+    int last_broken;  // start - 1 if there is none
 
-    __device__ bool is_finite() const { return least < kUnused; }
+    __device__ bool is_finite() const { return min_entry < kUnused; }
 };
 
-__device__ inline Window window_at(const Entry* entries, int begin, int w) {
-    Window window{kUnused, begin, begin - 1};
-    for (int at = begin; at < begin + w; ++at) {
+__device__ inline Window window_at(const Entry* entries, int start, int w) {
+    Window window{kUnused, start, start - 1};
+    for (int at = start; at < start + w; ++at) {
         const Entry entry = entries[at];
-        if (entry <= window.least) {
-            window.least = entry;
+        if (entry <= window.min_entry) {
+            window.min_entry = entry;
             window.at = at;
         }
         if (entry == kBroken) window.last_broken = at;
@@ -68,17 +69,17 @@ __device__ inline Window window_at(const Entry* entries, int begin, int w) {
     return window;
 }
 
-// The slots from begin to end that are as small as the smallest of a window, without that one.
+// Emits the slots from `start` to `end` that are equal to the minimum of a window, except itself.
 template <typename Emit>
 __device__ inline void emit_equal(
-    const Entry* entries, int begin, int end, const Window& window, Emit& emit
+    const Entry* entries, int start, int end, const Window& window, Emit& emit
 ) {
-    for (int at = begin; at < end; ++at) {
-        if (entries[at] == window.least && at != window.at) emit(at);
+    for (int at = start; at < end; ++at) {
+        if (entries[at] == window.min_entry && at != window.at) emit(at);
     }
 }
 
-// What minimap2 tells at a slot; `before` is the window of the w slots before it.
+// Emits the minimizers that minimap2 emits at a slot; `before` is the window of the w slots before.
 template <typename Emit>
 __device__ inline void emit_at(
     const Entry* entries, int at, int w, const Window& before, bool is_last, Emit emit
@@ -89,7 +90,7 @@ __device__ inline void emit_at(
     if (is_full && !was_full && before.is_finite()) {
         emit_equal(entries, oldest + 1, at, before, emit);
     }
-    if (min(entries[at], kUnused) <= before.least) {
+    if (min(entries[at], kUnused) <= before.min_entry) {
         if (was_full && before.is_finite()) emit(before.at);
     } else if (is_full && before.at == oldest) {
         emit(before.at);
@@ -102,25 +103,25 @@ __device__ inline void emit_at(
     }
 }
 
-// KmerSlots of a sequence from which a warp takes a tile: `begin` to `end`, after w older ones.
+// Slots of a tile of a sequence: `start` to `end`, after w older slots.
 struct Range {
-    int begin, end, total;
+    int start, end, total;
 
     __device__ Range(int tile, int total_slots)
-        : begin(tile * kTileSlots), end(begin + min(kTileSlots, total_slots - begin)),
+        : start(tile * kTileSlots), end(start + min(kTileSlots, total_slots - start)),
           total(total_slots) {}
 };
 
-// Calls visit(at, window before it, is last) for the slots of a range, 32 at a time, and with -1
-// for the lanes behind it.
+// Calls visit(at, window before it, is last) for the slots of a range, 32 at a time, with -1 for
+// lanes after its end.
 template <typename Visit>
 __device__ inline void visit_slots(const Entry* entries, Range range, int w, Visit visit) {
-    const int slots = range.end - range.begin;
+    const int slots = range.end - range.start;
     for (int first = 0; first < slots; first += kWarpLanes) {
         const int slot = first + lane_id();
         const bool is_used = slot < slots;
         const Window before = window_at(entries, is_used ? slot : 0, w);
-        visit(is_used ? slot + w : -1, before, slot == range.total - 1 - range.begin);
+        visit(is_used ? slot + w : -1, before, slot == range.total - 1 - range.start);
     }
 }
 
@@ -133,11 +134,11 @@ __device__ inline int count_range(const Entry* entries, Range range, int w) {
     return prefix_sum(count);
 }
 
-// Writes the minimizers of a range from `to` on; `place_of` gives position << 1 | strand.
-template <typename PlaceOf>
+// Writes the minimizers of a range from `to` on; `position_of` returns position << 1 | strand.
+template <typename PositionOf>
 __device__ inline void write_range(
     const Entry* entries, Range range, int w, long long to, unsigned long long* keys,
-    unsigned* places, PlaceOf place_of
+    unsigned* positions, PositionOf position_of
 ) {
     visit_slots(entries, range, w, [&](int at, const Window& before, bool is_last) {
         int count = 0;
@@ -147,32 +148,32 @@ __device__ inline void write_range(
             long long own = to + end - count;
             emit_at(entries, at, w, before, is_last, [&](int found) {
                 keys[own] = entries[found] + 1;
-                places[own++] = place_of(found);
+                positions[own++] = position_of(found);
             });
         }
         to += from_last_lane(end);
     });
 }
 
-// A tile of a sequence in which each base is a slot: no runs to compress, and with k odd no k-mer
-// that is its own reverse complement.
+// A tile of a sequence in which each base is a slot: without homopolymer compression and with odd
+// k, so that no k-mer is its own reverse complement.
 struct TextTile {
     Entry entries[kMaxEntries];
-    unsigned strands[kMaxEntries / kWarpLanes + 1];  // a bit a slot
-    unsigned words[kMaxWords];                       // bases, the first one highest
-    unsigned short ambiguous[kMaxWords];             // likewise, a bit a base
+    unsigned strands[kMaxEntries / kWarpLanes + 1];  // one bit per slot
+    unsigned words[kMaxWords];                       // bases, the first in the highest bits
+    unsigned short ambiguous[kMaxWords];             // likewise, one bit per base
 
-    // Both are called by a whole warp.
+    // A whole warp calls both.
     __device__ void pack(const unsigned char* bases, int length, int first, int count);
-    __device__ void fill(const unsigned char* bases, int length, int begin, int end, int k, int w);
+    __device__ void fill(const unsigned char* bases, int length, int start, int end, int k, int w);
 
-    __device__ unsigned place(int at, int first_slot) const {
+    __device__ unsigned position(int at, int first_slot) const {
         return (unsigned)(first_slot + at) << 1 |
                (strands[at / kWarpLanes] >> at % kWarpLanes & 1);
     }
 };
 
-// Words of bases, of which the first is at `first`; what lies outside is ambiguous.
+// Packs words of bases from `first` on; bases outside the sequence are ambiguous.
 __device__ void TextTile::pack(const unsigned char* bases, int length, int first, int count) {
     for (int word = lane_id(); word < count; word += kWarpLanes) {
         unsigned codes = 0, others = 0;
@@ -188,16 +189,16 @@ __device__ void TextTile::pack(const unsigned char* bases, int length, int first
     __syncwarp();
 }
 
-// Entries of the slots from begin - w to end.
+// Fills the entries of the slots from start - w to end.
 __device__ void TextTile::fill(
-    const unsigned char* bases, int length, int begin, int end, int k, int w
+    const unsigned char* bases, int length, int start, int end, int k, int w
 ) {
     const int older_words = 2 + (w + kWordBases - 1) / kWordBases;  // two hold a k-mer's start
     const int first_slot = older_words * kWordBases - w;
-    const int slots = w + end - begin;
-    __syncwarp();  // the tile before may still be read
-    pack(bases, length, begin - older_words * kWordBases,
-         older_words + (end - begin + kWordBases - 1) / kWordBases);
+    const int slots = w + end - start;
+    __syncwarp();  // lanes may still read the previous tile
+    pack(bases, length, start - older_words * kWordBases,
+         older_words + (end - start + kWordBases - 1) / kWordBases);
     const unsigned long long mask = (1ull << 2 * k) - 1;
     for (int base = 0; base < slots; base += kWarpLanes) {
         const int slot = base + lane_id();
@@ -228,19 +229,19 @@ __device__ void TextTile::fill(
     __syncwarp();
 }
 
-// Entries of a tile of slots that were listed, from begin - w to end.
+// Loads the entries of a tile of listed slots, from start - w to end.
 __device__ void load_entries(
-    const Entry* slots, Entry* entries, int begin, int end, int w
+    const Entry* slots, Entry* entries, int start, int end, int w
 ) {
-    __syncwarp();  // the tile before may still be read
-    for (int at = lane_id(); at < w + end - begin; at += kWarpLanes) {
-        const int slot = begin - w + at;
+    __syncwarp();  // lanes may still read the previous tile
+    for (int at = lane_id(); at < w + end - start; at += kWarpLanes) {
+        const int slot = start - w + at;
         entries[at] = slot >= 0 ? slots[slot] : kBroken;
     }
     __syncwarp();
 }
 
-// The bits of a word, each before a zero.
+// The bits of a word, with a zero between each two.
 __device__ inline unsigned long long spread(unsigned bits) {
     unsigned long long wide = bits;
     wide = (wide | wide << 16) & 0x0000ffff0000ffff;
@@ -250,8 +251,8 @@ __device__ inline unsigned long long spread(unsigned bits) {
     return (wide | wide << 1) & 0x5555555555555555;
 }
 
-// The last bases that went into k-mers, a bit plane each for the low and the high bit of their
-// codes; the newest of those before a chunk is bit 31, and those of the chunk follow.
+// The last bases of k-mers, with one bit plane each for the low and the high bit of their codes;
+// bit 31 is the last base before a chunk, and the bases of the chunk follow.
 struct Planes {
     unsigned long long low, high;
 
@@ -266,7 +267,7 @@ struct Planes {
     }
 };
 
-// Both strands of a k-mer as minimap2 holds them; those of the first k - 1 bases are in part 0.
+// Both strands of a k-mer as in minimap2; k-mers of the first k - 1 bases are partly 0.
 struct Strands {
     unsigned long long forward, reverse;
 
@@ -281,16 +282,16 @@ struct Strands {
     }
 };
 
-constexpr int kRecent = 64;  // two chunks, so more than the longest k-mer before each base
+constexpr int kRecent = 64;  // two chunks, longer than the longest k-mer
 
 struct ListScratch {
     unsigned char codes[kWarpLanes];
-    int ends[kRecent];  // of the last bases or runs, by number
+    int ends[kRecent];  // of the last bases or runs, by number modulo kRecent
 };
 
 }  // namespace
 
-// Tiles that the slots of each read make, 0 before the first.
+// Number of tiles of each read at row i + 1, 0 at row 0.
 extern "C" __global__ void __launch_bounds__(256) count_tiles(
     const int* slot_counts, int* tile_counts, int reads
 ) {
@@ -301,7 +302,7 @@ extern "C" __global__ void __launch_bounds__(256) count_tiles(
     }
 }
 
-// Minimizers of each tile; a warp a tile.
+// Number of minimizers of each tile; one warp per tile.
 extern "C" __global__ void __launch_bounds__(256) count_in_text(
     const unsigned char* text, const int* starts, const int* lengths, const int* tile_offsets,
     long long* counts, long long text_bytes, int reads, int tiles, int k, int w
@@ -312,16 +313,16 @@ extern "C" __global__ void __launch_bounds__(256) count_in_text(
     for (int tile = warp_id(); tile < tiles; tile += warp_count()) {
         const int read = read_of(tile_offsets, reads, tile);
         const Range range(tile - tile_offsets[read], lengths[read]);
-        own.fill(text + starts[read], lengths[read], range.begin, range.end, k, w);
+        own.fill(text + starts[read], lengths[read], range.start, range.end, k, w);
         const int count = count_range(own.entries, range, w);
         if (lane_id() == kWarpLanes - 1) counts[tile + 1] = count;
     }
 }
 
-// The minimizers themselves, those of a tile from its offset on.
+// The minimizers of each tile, from its offset on; one warp per tile.
 extern "C" __global__ void __launch_bounds__(256) write_in_text(
     const unsigned char* text, const int* starts, const int* lengths, const int* tile_offsets,
-    const long long* offsets, unsigned long long* keys, unsigned* places, long long text_bytes,
+    const long long* offsets, unsigned long long* keys, unsigned* positions, long long text_bytes,
     int reads, int tiles, int k, int w, long long minimizers
 ) {
     __shared__ TextTile scratch[kWarpsPerBlock];
@@ -329,18 +330,18 @@ extern "C" __global__ void __launch_bounds__(256) write_in_text(
     for (int tile = warp_id(); tile < tiles; tile += warp_count()) {
         const int read = read_of(tile_offsets, reads, tile);
         const Range range(tile - tile_offsets[read], lengths[read]);
-        own.fill(text + starts[read], lengths[read], range.begin, range.end, k, w);
-        write_range(own.entries, range, w, offsets[tile], keys, places,
-                    [&](int at) { return own.place(at, range.begin - w); });
+        own.fill(text + starts[read], lengths[read], range.start, range.end, k, w);
+        write_range(own.entries, range, w, offsets[tile], keys, positions,
+                    [&](int at) { return own.position(at, range.start - w); });
     }
 }
 
-// KmerSlots of each read where they are not simply its bases: runs of equal bases count as one, or
-// k-mers can be their own reverse complement and are then no slot. A warp a read, 32 bases at a
-// time; the slots of a read are written from where its bases would be, end to end with others'.
+// Slots of each read if not every base is a slot: runs of equal bases count as one, or a k-mer that
+// is its own reverse complement has no slot. One warp per read, 32 bases at a time; the slots of a
+// read start at the offset of its bases.
 extern "C" __global__ void __launch_bounds__(256) list_slots(
     const unsigned char* text, const int* starts, const int* lengths, const long long* slot_offsets,
-    unsigned long long* slots, unsigned* slot_places, int* slot_counts, long long text_bytes,
+    unsigned long long* slots, unsigned* slot_positions, int* slot_counts, long long text_bytes,
     int reads, int k, int is_hpc, long long total_slots
 ) {
     __shared__ ListScratch scratch[kWarpsPerBlock];
@@ -351,33 +352,34 @@ extern "C" __global__ void __launch_bounds__(256) list_slots(
         const unsigned char* bases = text + starts[read];
         const unsigned length = lengths[read];
         Planes planes{0, 0};
-        int taken = 0;       // bases or runs so far
-        int since = 0;       // slots since the last ambiguous base
-        int last_break = -1;  // where that was
+        int base_count = 0;         // bases or runs so far
+        int slots_since_break = 0;  // slots since the last ambiguous base
+        int last_break = -1;        // position of that base
         int written = 0;
         for (unsigned first = 0; first < length; first += kWarpLanes) {
             const unsigned at = first + lane;
             const int code = at < length ? base_code(bases[at]) : kAmbiguous;
             const int next = at + 1 < length ? base_code(bases[at + 1]) : kAmbiguous;
-            const bool is_taken = code < kAmbiguous && !(is_hpc && next == code);
-            const unsigned takers = __ballot_sync(kAllLanes, is_taken);
+            const bool is_counted = code < kAmbiguous && !(is_hpc && next == code);
+            const unsigned counted_bases = __ballot_sync(kAllLanes, is_counted);
             const unsigned breaks = __ballot_sync(kAllLanes, at < length && code == kAmbiguous);
-            const int rank = __popc(takers & lower_lanes);
-            const int number = taken + rank;
-            if (is_taken) {
+            const int rank = __popc(counted_bases & lower_lanes);
+            const int number = base_count + rank;
+            if (is_counted) {
                 own.codes[rank] = code;
                 own.ends[number % kRecent] = at;
             }
             __syncwarp();
-            planes.append(lane < __popc(takers) ? own.codes[lane] : 0);
+            planes.append(lane < __popc(counted_bases) ? own.codes[lane] : 0);
 
-            const Strands strands(planes, is_taken ? rank : 0, k, max(k - 1 - number, 0));
-            const bool is_kmer = is_taken && strands.forward != strands.reverse;
+            const Strands strands(planes, is_counted ? rank : 0, k, max(k - 1 - number, 0));
+            const bool is_kmer = is_counted && strands.forward != strands.reverse;
             const unsigned kmers = __ballot_sync(kAllLanes, is_kmer);
             const unsigned lower_breaks = breaks & lower_lanes;
             const int break_lane = 31 - __clz(lower_breaks);  // -1 if none
-            const unsigned counted = kmers & (lower_lanes | 1u << lane) & ~0u << (break_lane + 1);
-            const int filled = (lower_breaks ? 0 : since) + __popc(counted);
+            const unsigned counted_kmers =
+                kmers & (lower_lanes | 1u << lane) & ~0u << (break_lane + 1);
+            const int filled = (lower_breaks ? 0 : slots_since_break) + __popc(counted_kmers);
             if (is_kmer || breaks >> lane & 1) {
                 const bool is_reverse = strands.forward > strands.reverse;
                 Entry entry = kBroken;
@@ -393,26 +395,26 @@ extern "C" __global__ void __launch_bounds__(256) list_slots(
                 const long long to =
                     slot_offsets[read] + written + __popc((kmers | breaks) & lower_lanes);
                 slots[to] = entry;
-                slot_places[to] = at << 1 | is_reverse;
+                slot_positions[to] = at << 1 | is_reverse;
             }
 
             if (breaks) {
                 const int last = 31 - __clz(breaks);
                 last_break = first + last;
-                since = __popc(kmers & ~1u << last);
+                slots_since_break = __popc(kmers & ~1u << last);
             } else {
-                since += __popc(kmers);
+                slots_since_break += __popc(kmers);
             }
-            taken += __popc(takers);
+            base_count += __popc(counted_bases);
             written += __popc(kmers | breaks);
-            planes.advance(__popc(takers));
+            planes.advance(__popc(counted_bases));
             __syncwarp();
         }
         if (lane == 0) slot_counts[read] = written;
     }
 }
 
-// As count_in_text, of slots that were listed.
+// Same as count_in_text, for listed slots.
 extern "C" __global__ void __launch_bounds__(256) count_in_slots(
     const unsigned long long* slots, const long long* slot_offsets, const int* slot_counts,
     const int* tile_offsets, long long* counts, long long total_slots, int reads, int tiles, int w
@@ -423,27 +425,27 @@ extern "C" __global__ void __launch_bounds__(256) count_in_slots(
     for (int tile = warp_id(); tile < tiles; tile += warp_count()) {
         const int read = read_of(tile_offsets, reads, tile);
         const Range range(tile - tile_offsets[read], slot_counts[read]);
-        load_entries(slots + slot_offsets[read], entries, range.begin, range.end, w);
+        load_entries(slots + slot_offsets[read], entries, range.start, range.end, w);
         const int count = count_range(entries, range, w);
         if (lane_id() == kWarpLanes - 1) counts[tile + 1] = count;
     }
 }
 
-// As write_in_text, of slots that were listed.
+// Same as write_in_text, for listed slots.
 extern "C" __global__ void __launch_bounds__(256) write_in_slots(
-    const unsigned long long* slots, const unsigned* slot_places, const long long* slot_offsets,
+    const unsigned long long* slots, const unsigned* slot_positions, const long long* slot_offsets,
     const int* slot_counts, const int* tile_offsets, const long long* offsets,
-    unsigned long long* keys, unsigned* places, long long total_slots, int reads, int tiles, int w,
-    long long minimizers
+    unsigned long long* keys, unsigned* positions, long long total_slots, int reads, int tiles,
+    int w, long long minimizers
 ) {
     __shared__ Entry scratch[kWarpsPerBlock][kMaxEntries];
     Entry* entries = scratch[threadIdx.x / kWarpLanes];
     for (int tile = warp_id(); tile < tiles; tile += warp_count()) {
         const int read = read_of(tile_offsets, reads, tile);
         const Range range(tile - tile_offsets[read], slot_counts[read]);
-        load_entries(slots + slot_offsets[read], entries, range.begin, range.end, w);
-        const unsigned* own_places = slot_places + slot_offsets[read] + range.begin - w;
-        write_range(entries, range, w, offsets[tile], keys, places,
-                    [&](int at) { return own_places[at]; });
+        load_entries(slots + slot_offsets[read], entries, range.start, range.end, w);
+        const unsigned* own_positions = slot_positions + slot_offsets[read] + range.start - w;
+        write_range(entries, range, w, offsets[tile], keys, positions,
+                    [&](int at) { return own_positions[at]; });
     }
 }

@@ -1,6 +1,6 @@
-// Places among ascending numbers.
+// Binary search in ascending values.
 
-// Number of the values that are at most `limit`.
+// Returns the number of values that are at most `limit`.
 __device__ inline int count_at_most(const long long* values, int size, long long limit) {
     int low = 0, high = size;
     while (low < high) {

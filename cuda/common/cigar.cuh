@@ -6,7 +6,7 @@ __device__ inline unsigned cigar_run(int length, unsigned operation) {
     return (unsigned)length << 4 | operation;
 }
 
-// A CIGAR in the making, last run first; all lanes of a group hold the same.
+// Builds a CIGAR, last operation first; all lanes of a group hold the same values.
 struct RunWriter {
     unsigned* runs;
     int count;
@@ -15,7 +15,7 @@ struct RunWriter {
 
     __device__ RunWriter(unsigned* memory) : runs(memory), count(0), operation(kM), length(0) {}
 
-    // Lengthens the run at hand, or begins a new one. Only one lane of the group writes.
+    // Lengthens the current run, or starts a new one. Only one lane of the group writes.
     __device__ void add(int added, unsigned added_operation, bool writes) {
         if (added == 0) return;
         if (added_operation != operation) {

@@ -1,4 +1,4 @@
-// A kernel too simple to fail, for `hapgpu doctor`.
+// A trivial kernel with which `hapgpu doctor` tests a GPU.
 
 extern "C" __global__ void double_all(int* values, int n) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;

@@ -5,8 +5,8 @@ constexpr unsigned kAllLanes = 0xffffffffu;
 
 __device__ inline int lane_id() { return threadIdx.x % kWarpLanes; }
 
-// Smallest and largest value of all lanes, the same in each; where the architecture has an
-// instruction for it, the compiler knows that too.
+// Minimum and maximum over all lanes, the same in each lane. With the instruction of newer
+// architectures, the compiler knows that all lanes hold the same value.
 __device__ inline int warp_min(int value) {
 #if __CUDA_ARCH__ >= 800
     return __reduce_min_sync(kAllLanes, value);

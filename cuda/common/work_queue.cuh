@@ -1,18 +1,18 @@
-// Items of very different sizes, shared out among the warps of a grid as these become free.
+// Queue of items of very different sizes: each warp of a grid takes the next item when it is free.
 
 #include "common/warp.cuh"
 
-// The order should begin with the items that take longest.
+// `order` should start with the items that take longest.
 struct WorkQueue {
     const long long* order;
     int* taken;
     int size;
 
-    // The next item, -1 if none is left. Called by all lanes of a warp.
+    // Returns the next item, -1 if none is left. Called by all lanes of a warp.
     __device__ int next() {
-        int place = 0;
-        if (lane_id() == 0) place = atomicAdd(taken, 1);
-        place = __shfl_sync(kAllLanes, place, 0);
-        return place < size ? static_cast<int>(order[place]) : -1;
+        int rank = 0;
+        if (lane_id() == 0) rank = atomicAdd(taken, 1);
+        rank = __shfl_sync(kAllLanes, rank, 0);
+        return rank < size ? static_cast<int>(order[rank]) : -1;
     }
 };

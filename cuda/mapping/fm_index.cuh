@@ -1,26 +1,27 @@
-// The FM index of a reference; hapgpu/mapping/index/fm_index.py says what its arrays hold.
+// Steps of the FM index, same as hapgpu/mapping/index/cpu.py; for the arrays see
+// hapgpu/mapping/index/fm_index.py.
 
 typedef unsigned long long Word;
 
 constexpr int kWordBits = 64;
 constexpr Word kAllBits = ~0ull;
-constexpr int kSampling = 8;  // of so many text positions, one is kept in a sampled suffix array
+constexpr int kSampling = 8;  // a sampled suffix array keeps one per kSampling text positions
 
-// A block of occurrences: counts of the four bases, low bits and high bits of 64 symbols.
+// Block of occurrences: counts of the four bases, low bits and high bits of 64 symbols.
 struct Occurrences {
     unsigned counts[4];
     Word low, high;
 };
 
-// Number of positions with a base in the first `count` (0 to 63) of a block.
+// Returns how often a base occurs among the first `count` (0 to 63) symbols of a block.
 __device__ inline int base_count(Word low_bits, Word high_bits, int base, int count) {
     const Word of_base = (low_bits ^ ((base & 1) - 1ll)) & (high_bits ^ ((base >> 1) - 1ll));
     return __popcll(of_base & ((1ull << count) - 1));
 }
 
-// The first row of the suffixes that are a base and then a suffix from `row` on: C(c) + O(c, row)
-// of Seide 2012, Algorithm 2.
-__device__ inline unsigned preceded(
+// Returns the first row of the suffixes that are a base followed by a suffix from `row` on:
+// C(c) + O(c, row) of Seide 2012, Algorithm 2.
+__device__ inline unsigned backward_step(
     const Occurrences* occurrences, unsigned primary, int base, unsigned row
 ) {
     const unsigned symbol = row - (row > primary);
@@ -29,10 +30,10 @@ __device__ inline unsigned preceded(
     return block->counts[base] + base_count(bits.x, bits.y, base, symbol % kWordBits);
 }
 
-// The position of the suffix in a row, from the whole suffix array or, if there are `marks`, from
-// samples of it: walking back until a row is marked. No walk takes kSampling steps; one that does,
-// in an index that was not made as it should be, ends in row 0, which is marked.
-__device__ inline long long located(
+// Returns the position of the suffix in a row: from the whole suffix array or, with `marks`, by a
+// walk back to a sampled row. A walk takes fewer than kSampling steps; in an incorrect index, a
+// longer walk ends in row 0, which is sampled.
+__device__ inline long long locate(
     const Occurrences* occurrences, unsigned primary, const unsigned* suffixes, const Word* marks,
     const unsigned* mark_ranks, int mark_words, unsigned row
 ) {
@@ -43,15 +44,15 @@ __device__ inline long long located(
         const Occurrences* block = occurrences + symbol / kWordBits;
         const int base = (int)(block->low >> symbol % kWordBits & 1)
             | (int)(block->high >> symbol % kWordBits & 1) << 1;
-        row = ++steps < kSampling ? preceded(occurrences, primary, base, row) : 0;
+        row = ++steps < kSampling ? backward_step(occurrences, primary, base, row) : 0;
     }
     const Word before = marks[row / kWordBits] & ((1ull << row % kWordBits) - 1);
     return (long long)suffixes[mark_ranks[row / kWordBits] + __popcll(before)] + steps;
 }
 
-// Bits from `begin` to `end` set, either of which may lie outside of the word.
-__device__ inline Word span_mask(int begin, int end) {
-    if (begin >= kWordBits || end <= 0) return 0;
+// Returns a word with the bits from `start` to `end` set; both may lie outside the word.
+__device__ inline Word span_mask(int start, int end) {
+    if (start >= kWordBits || end <= 0) return 0;
     const Word upper = end >= kWordBits ? kAllBits : (1ull << end) - 1;
-    return begin > 0 ? upper & kAllBits << begin : upper;
+    return start > 0 ? upper & kAllBits << start : upper;
 }

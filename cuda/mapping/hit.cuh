@@ -1,4 +1,4 @@
-// A hit as a number; hapgpu/mapping/search/hits.py says what it consists of.
+// A hit packed into a number, same as hapgpu/mapping/search/hits.py.
 
 constexpr int kDistanceShift = 62, kStartShift = 30, kStrandShift = 29, kKindShift = 27;
 

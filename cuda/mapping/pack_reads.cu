@@ -1,10 +1,11 @@
-// Reads as bit planes, both strands: a warp per read, one ballot per plane and 32 bases.
+// Reads packed into bit planes, both strands: one warp per read, one ballot per plane and 32 bases.
+// Same as hapgpu/mapping/search/packed_reads.py.
 
 #include "common/warp.cuh"
 #include "mapping/fm_index.cuh"
 #include "mapping/packed_reads.cuh"
 
-// 0 to 3 for A, C, G, T of either case, 4 for every other byte.
+// Returns 0 to 3 for A, C, G, T of either case, 4 for every other byte.
 __device__ inline int base_code(unsigned letter) {
     switch (letter & ~0x20u) {
         case 'A': return 0;
@@ -43,10 +44,10 @@ extern "C" __global__ void __launch_bounds__(256) pack_reads(
         for (int word = 0; word < count; ++word) {
             Word planes[kPlanes] = {};
             for (int half = 0; half < 2; ++half) {
-                const int place = word * kWordBits + half * kWarpLanes + lane;
-                const bool is_used = place < length;
+                const int offset = word * kWordBits + half * kWarpLanes + lane;
+                const bool is_used = offset < length;
                 int code = 0;
-                if (is_used) code = base_code(bases[strand ? length - 1 - place : place]);
+                if (is_used) code = base_code(bases[strand ? length - 1 - offset : offset]);
                 if (is_used && strand) code ^= 3;
                 for (int plane = 0; plane < kPlanes; ++plane) {
                     const Word bits = __ballot_sync(kAllLanes, code >> plane & 1);

@@ -1,23 +1,24 @@
-// Reads as bit planes; hapgpu/mapping/search/packed_reads.py says how they lie in memory.
+// Reads packed into bit planes; for the layout see hapgpu/mapping/search/packed_reads.py.
 
 constexpr int kPlanes = 3;
 
-// Pieces of a read, one more than errors are allowed: one of them is without any.
+// Returns the start of a piece of a read. There is one piece more than allowed errors, so that one
+// piece has no error.
 template <int kPieces>
-__device__ inline int piece_begin(int piece, int length) {
+__device__ inline int piece_start(int piece, int length) {
     return length * piece / kPieces;
 }
 
-// Where the words of a strand of a read begin.
+// Returns the first word of a strand of a read.
 __device__ inline const Word* strand_words(
     const Word* words, const int* word_offsets, int read, int strand
 ) {
-    const int begin = word_offsets[read], count = word_offsets[read + 1] - begin;
-    return words + kPlanes * (2ll * begin + (long long)strand * count);
+    const int start = word_offsets[read], count = word_offsets[read + 1] - start;
+    return words + kPlanes * (2ll * start + (long long)strand * count);
 }
 
-__device__ inline int base_at(const Word* read, int place) {
-    const Word* word = read + kPlanes * (place / kWordBits);
-    const int bit = place % kWordBits;
+__device__ inline int base_at(const Word* read, int offset) {
+    const Word* word = read + kPlanes * (offset / kWordBits);
+    const int bit = offset % kWordBits;
     return (int)(word[0] >> bit & 1) | (int)(word[1] >> bit & 1) << 1;
 }

@@ -1,28 +1,28 @@
-// Hits as lines of SAM (hapgpu/mapping/sam/cuda.py): the same bytes as hapgpu/mapping/sam/cpu.py.
+// Hits written as SAM records: the same bytes as hapgpu/mapping/sam/cpu.py.
 
 #include "mapping/hit.cuh"
 #include "common/warp.cuh"
 
 namespace {
 
-constexpr int kWarps = 4;  // of a block of write_records
+constexpr int kWarps = 4;  // per thread block of write_lines
 constexpr int kReverse = 16, kSecondary = 256;
 constexpr int kTwoBest = 3;
 constexpr int kMinReadBases = 10;
-constexpr int kPartsText = 172;  // characters of a line that are formatted, at most 166; and as
-                                 // an odd number of words, lanes write to different banks
+constexpr int kPartsText = 172;  // formatted characters of a line (at most 166), rounded up to an
+                                 // odd number of words, so that lanes write to different banks
 
-// First of a read's hits in [begin, end) with a greater distance.
-__device__ inline long long end_of_stratum(const unsigned long long* hits, long long begin,
+// Returns the index of the first hit of a read in [start, end) with a greater distance.
+__device__ inline long long end_of_stratum(const unsigned long long* hits, long long start,
                                            long long end, int distance) {
-    while (begin < end) {
-        long long middle = (begin + end) / 2;
-        if (distance_of(hits[middle]) <= distance) begin = middle + 1; else end = middle;
+    while (start < end) {
+        long long middle = (start + end) / 2;
+        if (distance_of(hits[middle]) <= distance) start = middle + 1; else end = middle;
     }
-    return begin;
+    return start;
 }
 
-// Place of the last of `count` ascending values that is at most `value`; -1 if none is.
+// Returns the index of the last of `count` ascending values at most `value`; -1 if none is.
 __device__ inline int last_at_most(const long long* values, int count, long long value) {
     int low = 0, high = count;
     while (low < high) {
@@ -38,7 +38,7 @@ __device__ inline int digits_of(unsigned value) {
     return digits;
 }
 
-// Two that take the parts of a line: one counts characters, the other writes them.
+// Outputs for the parts of a line: Counter counts the characters, Writer writes them.
 struct Counter {
     int size = 0;
 
@@ -54,8 +54,8 @@ struct Writer {
     __device__ void put(unsigned char character) { text[size++] = character; }
     __device__ void number(unsigned value) {
         size += digits_of(value);
-        for (int place = size - 1;; --place) {
-            text[place] = '0' + value % 10;
+        for (int k = size - 1;; --k) {
+            text[k] = '0' + value % 10;
             value /= 10;
             if (value == 0) break;
         }
@@ -79,8 +79,8 @@ struct Reads {
     bool has_qualities;
 };
 
-// The hits of reads, those of read i at offsets[i] and on, and what count_records has found: read
-// i has the records record_offsets[i] and on.
+// The hits of reads, from offsets[i] on for read i, and the results of count_records: the records
+// of read i start at record_offsets[i].
 struct Hits {
     const long long* offsets;
     const unsigned long long* hits;
@@ -97,7 +97,7 @@ struct Reference {
     const unsigned long long *planes, *others;
     const long long* letter_positions;
     const unsigned char* letters;
-    int listed;
+    int letter_count;
 
     __device__ unsigned char letter_at(long long position) const {
         const long long block = position / 64 + 1;
@@ -106,13 +106,13 @@ struct Reference {
             const int low = planes[2 * block] >> bit & 1, high = planes[2 * block + 1] >> bit & 1;
             return high ? (low ? 'T' : 'G') : (low ? 'C' : 'A');
         }
-        const int place = last_at_most(letter_positions, listed, position);
-        return place >= 0 && letter_positions[place] == position ? letters[place] : 'N';
+        const int index = last_at_most(letter_positions, letter_count, position);
+        return index >= 0 && letter_positions[index] == position ? letters[index] : 'N';
     }
 };
 
-// What a line consists of: the read's name, `before` characters, the contig's name, `middle`
-// characters, bases and qualities if `has_bases`, `tail` characters, the read group, a newline.
+// The parts of a line: the read name, `before` characters, the contig name, `middle` characters,
+// bases and qualities if `has_bases`, `tail` characters, the read group, a newline.
 struct Line {
     int read = 0;
     int before = 0, middle = 0, tail = 0;
@@ -123,9 +123,9 @@ struct Line {
 
 template <typename Out>
 __device__ inline void put_cigar(Out& out, const Hit& hit, int length) {
-    int behind = length;
+    int after = length;
     if (hit.kind != kUngapped) {
-        behind -= hit.error + (hit.kind == kInsertion);
+        after -= hit.error + (hit.kind == kInsertion);
         if (hit.error > 0) {
             out.number(hit.error);
             out.put('M');
@@ -133,13 +133,13 @@ __device__ inline void put_cigar(Out& out, const Hit& hit, int length) {
         out.put('1');
         out.put(hit.kind == kInsertion ? 'I' : 'D');
     }
-    if (behind > 0) {
-        out.number(behind);
+    if (after > 0) {
+        out.number(after);
         out.put('M');
     }
 }
 
-// NM, MD and AS. The letter of the reference matters only where it is written.
+// Writes NM, MD and AS. The reference letter is read only if it is written.
 template <typename Out>
 __device__ inline void put_differences(Out& out, const Hit& hit, int length,
                                        const Reference& reference) {
@@ -162,17 +162,17 @@ __device__ inline void put_differences(Out& out, const Hit& hit, int length,
     }
 }
 
-// The parts of a line that are neither the read's nor a name go to `out`.
+// Writes all parts of a line to `out`, except names, bases, qualities and the read group.
 template <typename Out>
 __device__ Line put_line(Out& out, long long record, const Reads& reads, const Hits& hits,
                          const Reference& reference, const unsigned char* mapping_qualities) {
     Line line;
     line.read = hits.reads_of_records[record];
     const int length = reads.lengths[line.read];
-    const long long begin = hits.offsets[line.read];
-    const unsigned every = (unsigned)(hits.offsets[line.read + 1] - begin);
+    const long long start = hits.offsets[line.read];
+    const unsigned hit_count = (unsigned)(hits.offsets[line.read + 1] - start);
     if (reads.name_lengths[line.read] == 0) out.put('*');
-    if (every == 0) {
+    if (hit_count == 0) {
         line.has_bases = length > 0;
         put_text(out, "\t4\t*\t0\t0\t*\t*\t0\t0\t");
         line.before = out.size;
@@ -184,8 +184,8 @@ __device__ Line put_line(Out& out, long long record, const Reads& reads, const H
     const unsigned number = (unsigned)(record - first_record);
     const unsigned written = (unsigned)(hits.record_offsets[line.read + 1] - first_record);
     const unsigned best = hits.best[line.read], second = hits.second[line.read];
-    const unsigned told = hits.only_best ? best : every;
-    const Hit hit(hits.hits[begin + number]);
+    const unsigned reported = hits.only_best ? best : hit_count;
+    const Hit hit(hits.hits[start + number]);
     line.strand = hit.strand;
     line.has_bases = number == 0 && length > 0;
 
@@ -208,16 +208,16 @@ __device__ Line put_line(Out& out, long long record, const Reads& reads, const H
     line.middle = out.size - line.before;
 
     put_differences(out, hit, length, reference);
-    put_tag(out, "\tNH:i:", told);
+    put_tag(out, "\tNH:i:", reported);
     put_tag(out, "\tHI:i:", number + 1);
     put_tag(out, "\tX0:i:", best);
     put_tag(out, "\tX1:i:", second);
-    if (written < told) put_tag(out, "\tXL:i:", written);
+    if (written < reported) put_tag(out, "\tXL:i:", written);
     line.tail = out.size - line.before - line.middle;
     return line;
 }
 
-// The lanes of a warp write together, each every 32nd character; all return what is behind.
+// Output of a warp: each lane writes every 32nd character, and all advance to the same end.
 struct WarpText {
     unsigned char* at;
 
@@ -265,8 +265,10 @@ __device__ inline unsigned long long warp_sum(unsigned long long value) {
 
 }  // namespace
 
-// A thread counts the records of a read, and its hits of the least distance and of the next.
-// record_counts[i + 1] is the number of read i, so that a running sum tells where they begin. Adds to `counts`: reads with hits, hits, records, cut reads, short reads.
+// One thread per read: counts its records, its hits with the fewest errors and its hits with one
+// error more. record_counts[i + 1] is the count of read i, so that the running sum gives the
+// offsets of records. Adds RecordCounts to `counts`: reads with hits, hits, records, reads over
+// max_hits, reads that are too short.
 extern "C" __global__ void __launch_bounds__(256)
 count_records(const int* lengths, const long long* offsets, const unsigned long long* hits,
               int* best, int* second, long long* record_counts, unsigned long long* counts,
@@ -274,29 +276,29 @@ count_records(const int* lengths, const long long* offsets, const unsigned long 
               long long max_hits) {
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i == 0) record_counts[0] = 0;
-    unsigned is_mapped = 0, is_cut = 0, is_short = 0;
-    unsigned long long told = 0, records = 0;
+    unsigned is_mapped = 0, is_over_max_hits = 0, is_too_short = 0;
+    unsigned long long reported = 0, records = 0;
     if (i < reads) {
-        const long long begin = offsets[i], end = offsets[i + 1];
-        is_short = lengths[i] < kMinReadBases;
-        is_mapped = begin < end;
-        long long end_of_best = begin, end_of_second = begin;
+        const long long start = offsets[i], end = offsets[i + 1];
+        is_too_short = lengths[i] < kMinReadBases;
+        is_mapped = start < end;
+        long long end_of_best = start, end_of_second = start;
         if (is_mapped) {
-            const int least = distance_of(hits[begin]);
-            end_of_best = end_of_stratum(hits, begin, end, least);
-            end_of_second = end_of_stratum(hits, end_of_best, end, least + 1);
-            told = (only_best ? end_of_best : end) - begin;
-            records = min((long long)told, max_hits);
-            is_cut = records < told;
+            const int min_distance = distance_of(hits[start]);
+            end_of_best = end_of_stratum(hits, start, end, min_distance);
+            end_of_second = end_of_stratum(hits, end_of_best, end, min_distance + 1);
+            reported = (only_best ? end_of_best : end) - start;
+            records = min((long long)reported, max_hits);
+            is_over_max_hits = records < reported;
         } else if (unmapped) {
             records = 1;
         }
-        best[i] = (int)(end_of_best - begin);
+        best[i] = (int)(end_of_best - start);
         second[i] = (int)(end_of_second - end_of_best);
         record_counts[i + 1] = records;
     }
-    const unsigned long long sums[] = {warp_sum(is_mapped), warp_sum(told), warp_sum(records),
-                                       warp_sum(is_cut), warp_sum(is_short)};
+    const unsigned long long sums[] = {warp_sum(is_mapped), warp_sum(reported), warp_sum(records),
+                                       warp_sum(is_over_max_hits), warp_sum(is_too_short)};
     if (lane_id() == 0) {
 #pragma unroll
         for (int k = 0; k < 5; ++k) {
@@ -305,53 +307,52 @@ count_records(const int* lengths, const long long* offsets, const unsigned long 
     }
 }
 
-// Tells each record its read: lanes write those of their reads, and all of them those of a read
-// with many.
+// Writes the read of each record: one thread per read; one warp per read with many records.
 extern "C" __global__ void __launch_bounds__(256)
 list_reads(const long long* record_offsets, int* reads_of_records, int reads,
            long long /* records */) {
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
-    long long begin = 0, end = 0;
+    long long start = 0, end = 0;
     if (i < reads) {
-        begin = record_offsets[i];
+        start = record_offsets[i];
         end = record_offsets[i + 1];
     }
-    const bool has_many = end - begin > kWarpLanes;
+    const bool has_many = end - start > kWarpLanes;
     if (!has_many) {
-        for (long long record = begin; record < end; ++record) reads_of_records[record] = i;
+        for (long long record = start; record < end; ++record) reads_of_records[record] = i;
     }
     __syncwarp();
     for (unsigned left = __ballot_sync(kAllLanes, has_many); left; left &= left - 1) {
         const int lane = __ffs(left) - 1;
-        const long long from = __shfl_sync(kAllLanes, begin, lane);
-        const long long to = __shfl_sync(kAllLanes, end, lane);
+        const long long lane_start = __shfl_sync(kAllLanes, start, lane);
+        const long long lane_end = __shfl_sync(kAllLanes, end, lane);
         const int read = __shfl_sync(kAllLanes, i, lane);
-        for (long long record = from + lane_id(); record < to; record += kWarpLanes) {
+        for (long long record = lane_start + lane_id(); record < lane_end; record += kWarpLanes) {
             reads_of_records[record] = read;
         }
     }
 }
 
-// A thread measures the line of a record: sizes[record + 1] is its number of characters.
+// One thread per record: measures its line; sizes[record + 1] is the number of characters.
 extern "C" __global__ void __launch_bounds__(256)
 measure_lines(const int* name_lengths, const int* lengths, const long long* offsets,
-              const unsigned long long* hit_numbers, const long long* record_offsets,
+              const unsigned long long* packed_hits, const long long* record_offsets,
               const int* best, const int* second, const int* reads_of_records,
               const long long* contig_offsets, const long long* name_offsets,
               const unsigned long long* planes, const unsigned long long* others,
               const long long* letter_positions, const unsigned char* letters,
               const unsigned char* mapping_qualities, long long* sizes,
               long long /* hits */, int /* reads */, long long records, int contigs,
-              int /* blocks */, int listed, int /* 256 */, int has_qualities, int only_best,
+              int /* blocks */, int letter_count, int /* 256 */, int has_qualities, int only_best,
               int read_group_size) {
     const long long record = (long long)blockIdx.x * blockDim.x + threadIdx.x;
     if (record == 0) sizes[0] = 0;
     if (record >= records) return;
     const Reads reads = {nullptr, name_lengths, nullptr, nullptr, lengths, has_qualities != 0};
-    const Hits hits = {offsets, hit_numbers, record_offsets, best,
+    const Hits hits = {offsets, packed_hits, record_offsets, best,
                        second,  reads_of_records, only_best != 0};
     const Reference reference = {contig_offsets, name_offsets,     contigs, planes,
-                                 others,         letter_positions, letters, listed};
+                                 others,         letter_positions, letters, letter_count};
     Counter counter;
     const Line line = put_line(counter, record, reads, hits, reference, mapping_qualities);
     long long size = counter.size + name_lengths[line.read] + line.contig_length;
@@ -362,13 +363,12 @@ measure_lines(const int* name_lengths, const int* lengths, const long long* offs
     sizes[record + 1] = size + read_group_size + 1;
 }
 
-// Writes lines. Each lane of a warp formats the numbers of a record of its own into shared
-// memory; then all lanes copy record after record. Any number of blocks of 32 kWarps threads will
-// do.
+// Writes the lines. Each lane of a warp formats the numbers of one record into shared memory; then
+// all lanes copy record after record. Works with any number of thread blocks of 32 kWarps threads.
 extern "C" __global__ void __launch_bounds__(32 * kWarps)
 write_lines(const unsigned char* text, const int* name_starts, const int* name_lengths,
             const int* base_starts, const int* quality_starts, const int* lengths,
-            const long long* offsets, const unsigned long long* hit_numbers,
+            const long long* offsets, const unsigned long long* packed_hits,
             const long long* record_offsets, const int* best, const int* second,
             const int* reads_of_records, const long long* contig_offsets,
             const unsigned char* contig_names, const long long* name_offsets,
@@ -378,15 +378,15 @@ write_lines(const unsigned char* text, const int* name_starts, const int* name_l
             const unsigned char* read_group, const long long* line_offsets, unsigned char* lines,
             long long /* characters of text */, long long /* hits */, int /* reads */,
             long long records, int contigs, int /* characters of contig names */, int /* blocks */,
-            int listed, int /* 256 */, int read_group_size, long long /* characters of lines */,
-            int has_qualities, int only_best) {
+            int letter_count, int /* 256 */, int read_group_size,
+            long long /* characters of lines */, int has_qualities, int only_best) {
     __shared__ unsigned char parts[kWarps][kWarpLanes][kPartsText];
     const Reads reads = {name_starts,    name_lengths, base_starts,
                          quality_starts, lengths,      has_qualities != 0};
-    const Hits hits = {offsets, hit_numbers, record_offsets, best,
+    const Hits hits = {offsets, packed_hits, record_offsets, best,
                        second,  reads_of_records, only_best != 0};
     const Reference reference = {contig_offsets, name_offsets,     contigs, planes,
-                                 others,         letter_positions, letters, listed};
+                                 others,         letter_positions, letters, letter_count};
     const int warp = threadIdx.x / kWarpLanes;
     const long long step = (long long)gridDim.x * kWarps * kWarpLanes;
     long long group = ((long long)blockIdx.x * kWarps + warp) * kWarpLanes;

@@ -1,25 +1,26 @@
-// The pair-HMM in float64, by the recurrence as GATK writes it (hapgpu/pairhmm/forward/reference.py):
+// Pair-HMM in float64, by GATK's recurrence (hapgpu/pairhmm/forward/reference.py):
 //     M(i,j) = lambda (alpha M(i-1,j-1) + beta (I(i-1,j-1) + D(i-1,j-1)))
 //     I(i,j) = delta M(i-1,j) + eps I(i-1,j)        D(i,j) = zeta M(i,j-1) + eps D(i,j-1)
-// for the few pairs that float32 cannot hold. What even float64 cannot hold becomes NaN, for the
-// host to find. A warp per pair. Haplotypes of up to 512 bases lie in registers, and lanes work a
-// row behind each other as in pairhmm/forward.cu; for longer ones the row above lies in memory.
+// for the few pairs whose likelihood is too small for float32. A likelihood too small for float64
+// becomes NaN, and hapgpu/pairhmm/forward/exact.py computes it. One warp per pair. Haplotypes of
+// at most 512 bases are in registers, and each lane is one row after the lane to its left, as in
+// pairhmm/forward.cu; for longer haplotypes the row above is in memory.
 
 #include "common/warp.cuh"
 
 namespace {
 
 constexpr double kLog10Of2 = 0.30102999566398119521;
-constexpr int kFewColumns = 8, kManyColumns = 16;  // of a lane, in registers
-constexpr int kWideColumns = 8;                    // of a lane, of a row in memory
+constexpr int kFewColumns = 8, kManyColumns = 16;  // per lane, in registers
+constexpr int kWideColumns = 8;                    // per lane, of a row in memory
 constexpr int kQualities = 256;
-constexpr int kNoExponent = -(1 << 20);  // where all is 0
+constexpr int kNoExponent = -(1 << 20);  // of a lane whose probabilities are all 0
 constexpr int kRowsBetweenScales = 8;
 constexpr int kStep = 600;
 constexpr double kUp = 0x1p600, kDown = 0x1p-600, kSmall = 0x1p-200, kLarge = 0x1p800;
-constexpr double kVanishing = 0x1p-900;  // a row, or two, makes it at least 2^-174 times that
-constexpr int kStartExponent = 960;  // where rows lie in memory, and one exponent has to do
-constexpr double kMinSum = 1e-200;  // far above what was lost where numbers ran out of exponents
+constexpr double kVanishing = 0x1p-900;  // one or two rows multiply by at least 2^-174
+constexpr int kStartExponent = 960;  // of rows in memory, which have one exponent
+constexpr double kMinSum = 1e-200;  // far above the probabilities lost by underflow
 
 struct Qualities {
     const unsigned char *bases, *base, *insertion, *deletion, *extend;
@@ -27,7 +28,7 @@ struct Qualities {
     const double* probabilities;
 };
 
-// Read row with its probabilities.
+// Base and probabilities of a read row.
 struct RowModel {
     unsigned char base;
     double error, alpha, beta, insertion, deletion, extend;
@@ -43,9 +44,8 @@ struct RowModel {
     }
 };
 
-// A pair as the lanes of a warp see it.
 struct Pair {
-    int begin, end;  // rows of the read
+    int start, end;  // rows of the read
     const unsigned char* haplotype;
     int width;
 };
@@ -63,18 +63,18 @@ struct Scaled {
     int exponent;
 };
 
-// Columns of a lane in registers (`Columns` in pairhmm/forward.cu, without scales divided out). What a lane
-// holds are multiples of 2^(kStep exponent), with an exponent of its own: a path that is far less
-// likely than others may still be the likeliest in the end.
+// Columns of a lane in registers (as `Columns` in pairhmm/forward.cu, but not normalised). Their
+// values are multiples of 2^(kStep exponent), with an exponent per lane: a path that is far less
+// likely than others may still be the likeliest at the end.
 template <int kColumns>
 struct Columns {
     double match[kColumns], insertion[kColumns];
     double incoming = 0.0, deletion = 0.0;
-    int exponent = -1;  // far to go until pairs as unlikely as most of these are rescaled
+    int exponent = -1;  // a high start, because most of these pairs are very unlikely
     bool is_lossy = false;
     unsigned char letters[kColumns];
 
-    // D of row 0 stands in I, which the first row takes in and clears.
+    // D of row 0 is stored in I; the first row uses and clears it.
     __device__ Columns(const Pair& pair) {
         int first = lane_id() * kColumns;
 #pragma unroll
@@ -101,19 +101,19 @@ struct Columns {
         }
     }
 
-    // Takes over what the lane to the left passes on.
-    __device__ void pass_on(bool is_waited_for) {
+    // Receives `incoming` and `deletion` of the lane to the left.
+    __device__ void pass_on(bool is_needed) {
         int from = __shfl_up_sync(kAllLanes, exponent, 1);
         incoming = __shfl_up_sync(kAllLanes, incoming, 1);
         deletion = __shfl_up_sync(kAllLanes, deletion, 1);
         if (lane_id() == 0) {
             incoming = deletion = 0.0;
-        } else if (from != exponent && is_waited_for && incoming + deletion > 0.0) {
-            bring_together(from);
+        } else if (from != exponent && is_needed && incoming + deletion > 0.0) {
+            to_common_exponent(from);
         }
     }
 
-    // Multiplies the columns and what they pass on, so that they neither vanish nor grow too large.
+    // Rescales the columns, `incoming` and `deletion` before they become too small or too large.
     __device__ void rescale() {
         double largest = 0.0;
 #pragma unroll
@@ -127,7 +127,7 @@ struct Columns {
         deletion = scaled(deletion, factor);
     }
 
-    // What this lane adds to the sum of the last row.
+    // Returns the lane's contribution to the sum of the last row.
     __device__ double sum(int width) const {
         double own = 0.0;
 #pragma unroll
@@ -152,9 +152,9 @@ struct Columns {
         exponent += steps;
     }
 
-    // Gives what came in, multiples of 2^(kStep from), and the own columns one exponent: the own
-    // one if what came in is not too large for it.
-    __device__ void bring_together(int from) {
+    // Converts `incoming` and `deletion`, multiples of 2^(kStep from), and the columns to one
+    // exponent: the exponent of the columns if the received values are not too large for it.
+    __device__ void to_common_exponent(int from) {
         if (exponent == kNoExponent) exponent = from;
         for (; from < exponent; ++from) {
             incoming = scaled(incoming, kDown);
@@ -171,17 +171,17 @@ struct Columns {
     }
 };
 
-// All lanes get the same.
+// Returns the sum of the last row, in all lanes, for a haplotype that fits the registers.
 template <int kColumns>
 __device__ Scaled narrow_sum(const Qualities& qualities, const Pair& pair) {
     Columns<kColumns> columns(pair);
-    const int rows = pair.end - pair.begin, lanes = (pair.width + kColumns - 1) / kColumns;
-    RowModel row(qualities, pair.begin), above = row;
+    const int rows = pair.end - pair.start, lanes = (pair.width + kColumns - 1) / kColumns;
+    RowModel row(qualities, pair.start), above = row;
     if (lane_id() == 0) columns.incoming = row.beta * kUp / pair.width;
     for (int step = 0; step < rows + lanes - 1; ++step) {
         const int at = step - lane_id();
-        // Long before it is needed.
-        const RowModel next(qualities, pair.begin + min(max(at + 1, 0), rows - 1));
+        // Loaded long before it is needed.
+        const RowModel next(qualities, pair.start + min(max(at + 1, 0), rows - 1));
         if (at >= 0 && at < rows) {
             columns.advance(row, above, at == 0);
             if (at % kRowsBetweenScales == 0) columns.rescale();
@@ -197,13 +197,13 @@ __device__ Scaled narrow_sum(const Qualities& qualities, const Pair& pair) {
     return {warp_sum(own), kStep * largest};
 }
 
-// The row above and, once they are computed, this row: one value per column.
+// The row above, replaced by the current row as it is computed: one value per column.
 struct Rows {
     double *match, *insertion, *deletion;
 };
 
 // y(lane) = x(lane) + factor y(lane - 1), with y(-1) = before.
-__device__ double chained(double x, double factor, double before) {
+__device__ double linear_scan(double x, double factor, double before) {
     double power = factor, own_power = 1.0;
     for (int distance = 1; distance < kWarpLanes; distance *= 2) {
         double left = __shfl_up_sync(kAllLanes, x, distance);
@@ -214,7 +214,8 @@ __device__ double chained(double x, double factor, double before) {
     return x + own_power * factor * before;
 }
 
-// What the lane to the left has; lane 0 gets `before`, which becomes what the last lane has.
+// Returns the value of the lane to the left; lane 0 gets `before`, which becomes the value of the
+// last lane.
 __device__ double from_left(double value, double& before) {
     double left = __shfl_up_sync(kAllLanes, value, 1);
     if (lane_id() == 0) left = before;
@@ -248,11 +249,11 @@ __device__ void compute_row(const RowModel& row, Rows rows, const unsigned char*
             unsigned char other = inside ? haplotype[column + k] : 'N';
             bool matches = row.base == other || row.base == 'N' || other == 'N';
             double emission = matches ? 1.0 - row.error : row.error / 3.0;
-            double here = emission * (row.alpha * match_left + row.beta * gaps_left);
+            double new_match = emission * (row.alpha * match_left + row.beta * gaps_left);
             match_left = match[k];
             gaps_left = insertion[k] + deletion[k];
             insertion[k] = row.insertion * match[k] + row.extend * insertion[k];
-            match[k] = inside ? here : 0.0;
+            match[k] = inside ? new_match : 0.0;
         }
         double opened = row.deletion * from_left(match[kWideColumns - 1], new_match_before);
         deletion[0] = opened;
@@ -260,8 +261,8 @@ __device__ void compute_row(const RowModel& row, Rows rows, const unsigned char*
         for (int k = 1; k < kWideColumns; ++k) {
             deletion[k] = row.deletion * match[k - 1] + row.extend * deletion[k - 1];
         }
-        // What comes from the lanes to the left fades from column to column.
-        double last = chained(deletion[kWideColumns - 1], extend_all, new_deletion_before);
+        // Deletions from the lanes to the left are multiplied by `extend` from column to column.
+        double last = linear_scan(deletion[kWideColumns - 1], extend_all, new_deletion_before);
         double faded = from_left(last, new_deletion_before);
 #pragma unroll
         for (int k = 0; k < kWideColumns; ++k) {
@@ -276,7 +277,7 @@ __device__ void compute_row(const RowModel& row, Rows rows, const unsigned char*
     }
 }
 
-// All lanes get the same.
+// Returns the sum of the last row, in all lanes, for a haplotype of any length.
 __device__ Scaled wide_sum(const Qualities& qualities, const Pair& pair, double* memory) {
     const double start = ldexp(1.0, kStartExponent) / pair.width;
     const Rows rows = {memory, memory + pair.width, memory + 2 * pair.width};
@@ -285,11 +286,11 @@ __device__ Scaled wide_sum(const Qualities& qualities, const Pair& pair, double*
         rows.deletion[column] = start;
     }
     __syncwarp();  // lanes read what others have written
-    RowModel next(qualities, pair.begin);
-    for (int at = pair.begin; at < pair.end; ++at) {
+    RowModel next(qualities, pair.start);
+    for (int at = pair.start; at < pair.end; ++at) {
         const RowModel row = next;
-        next = RowModel(qualities, min(at + 1, pair.end - 1));  // long before it is needed
-        double corner = at == pair.begin ? start : 0.0;
+        next = RowModel(qualities, min(at + 1, pair.end - 1));  // loaded long before it is needed
+        double corner = at == pair.start ? start : 0.0;
         compute_row(row, rows, pair.haplotype, pair.width, corner);
     }
     __syncwarp();
@@ -303,16 +304,17 @@ __device__ Scaled wide_sum(const Qualities& qualities, const Pair& pair, double*
 
 }  // namespace
 
-// Likelihoods of the listed pairs. A warp per block, which takes every so many of the list;
-// `scratch` has room for three rows of the widest for each.
+// Computes the likelihoods of the pairs in `exact_pairs`. One warp per block; the warps take the
+// entries of the list in turn. `scratch` has three rows of `widest` columns per warp.
 extern "C" __global__ void __launch_bounds__(kWarpLanes, 8) exact(
     const unsigned char* bases, const unsigned char* base_qualities,
     const unsigned char* insertion_qualities, const unsigned char* deletion_qualities,
     const unsigned char* gap_continuations, const int* read_offsets,
     const unsigned char* haplotype_bases, const int* haplotype_offsets, const double* probabilities,
     const int4* pairs, const int* exact_pairs, const int* exact_count, double* scratch,
-    double* likelihoods, int* unknown, int base_count, int continuation_count, int reads, int haplotype_base_count, int haplotypes,
-    int byte_values, int pair_count, int one, long long scratch_size, int widest) {
+    double* likelihoods, int* too_small, int base_count, int continuation_count, int reads,
+    int haplotype_base_count, int haplotypes, int byte_values, int pair_count, int one,
+    long long scratch_size, int widest) {
     __shared__ double table[kQualities];
     for (int k = lane_id(); k < kQualities; k += kWarpLanes) table[k] = probabilities[k];
     __syncwarp();
@@ -335,7 +337,7 @@ extern "C" __global__ void __launch_bounds__(kWarpLanes, 8) exact(
             bool is_known = sum.value > 0.0 && isfinite(sum.value);
             double log10_likelihood = log10(sum.value) + sum.exponent * kLog10Of2;
             likelihoods[listed.z] = is_known ? fmin(0.0, log10_likelihood) : nan("");
-            if (!is_known) *unknown = 1;
+            if (!is_known) *too_small = 1;
         }
     }
 }

@@ -1,18 +1,19 @@
-// Pair-HMM forward likelihoods, as GATK's LoglessPairHMM defines them (read rows i, haplotype
-// columns j; hapgpu/pairhmm/forward/reference.py and coefficients.py; Schmidt et al. 2024, gpuPairHMM, for the
-// problem on GPUs: the layout and the arithmetic here are different).
+// Pair-HMM in float32: forward likelihoods of GATK's LoglessPairHMM (read rows i, haplotype
+// columns j; reference implementation: hapgpu/pairhmm/forward/reference.py; coefficients:
+// hapgpu/pairhmm/forward/coefficients.py). Schmidt et al. 2024, gpuPairHMM, describe the problem
+// on GPUs; the layout and the arithmetic here are different.
 //
-// Row scales are divided out of the recurrence: with g = alpha (1 - Q), M = Mx prod(g_1..g_i) and
-// likewise for I and D, a cell costs four FMAs and one multiplication,
+// The recurrence is normalised by row: with g = alpha (1 - Q), M = Mx prod(g_1..g_i), and I and D
+// in the same way, a cell costs four FMAs and one multiplication,
 //     T(i,j)  = Mx(i-1,j-1) + a Ix(i-1,j-1) + c Dx(i-1,j-1)      Mx(i,j) = T or r T
-//     Ix(i,j) = Mx(i-1,j) + b Ix(i-1,j)                          Dx(i,j) = Mx(i,j-1) + eps Dx(i,j-1)
-// and a base that matches costs no rounding. The factor r of a mismatch is applied under a
-// predicate; the bits that say where lie in a table by letter of the read.
+//     Ix(i,j) = Mx(i-1,j) + b Ix(i-1,j)                         Dx(i,j) = Mx(i,j-1) + eps Dx(i,j-1)
+// and a matching base causes no rounding. The factor r of a mismatch is applied under a predicate;
+// a table by letter of the read has a bit per column.
 //
-// A group of neighbouring lanes owns the columns of one haplotype, kColumns to a lane, in
-// registers. A lane works one row behind the lane to its left, which hands it T and D by shuffle.
-// D is carried along the columns of the row above, so that nothing waits for M of its own row.
-// The constants of a row come to all lanes through a ring in shared memory, filled ahead.
+// A group of neighbouring lanes holds the columns of one haplotype in registers, kColumns per
+// lane. Each lane is one row after the lane to its left, from which it gets T and D by shuffle.
+// D is carried along the columns of the row above, so that it does not wait for M of its own row.
+// The coefficients of rows reach all lanes through a ring in shared memory, filled ahead.
 
 #include "pairhmm/masks.cuh"
 #include "common/warp.cuh"
@@ -24,7 +25,7 @@ constexpr int kUnrolled = 4;                         // rows; chunks are multipl
 constexpr int kRingSlots = 8 * kWarpLanes;           // of all groups of a warp
 constexpr double kLog10Of2 = 0.30102999566398119521;
 
-// Copies to shared memory in the background where the architecture can.
+// Copies to shared memory, asynchronously where the architecture supports it.
 template <int kBytes>
 __device__ inline void copy_ahead(void* to, const void* from) {
 #if __CUDA_ARCH__ >= 800
@@ -45,21 +46,21 @@ __device__ inline void wait_for_copies() {
     __syncwarp();
 }
 
-// The row constants of all groups of a warp: [group][row % slots]. They come in chunks, of which
-// the rows behind the first lane that others still need, the chunk at hand and the next are in use.
-// Groups begin at different slots so that no two use the same banks at a time.
+// The coefficients of rows for all groups of a warp: [group][row % slots]. They are copied in
+// chunks; in use are the previous rows that lanes to the right still need, the current chunk and
+// the next one. Groups start at different slots, so that they use different banks.
 struct Ring {
     float4 coefficients[kRingSlots];
-    float4 emissions[kRingSlots];  // of which half is used: the same offset serves both
+    float4 emissions[kRingSlots];  // only half is used, so that offsets are the same for both
 };
 
-// What a read needs once all of its rows are done.
+// Values of a read for its final sum.
 struct ReadValues {
     double log10_matching;
     float last_insertion, threshold;
 };
 
-// Constants of one row as the inner loop wants them.
+// Coefficients of one row for the inner loop.
 struct Row {
     float4 coefficients;  // a, b, c, eps of the row above
     float2 emission;      // r, and the byte offset of the letter in the mask table
@@ -70,12 +71,12 @@ struct Row {
     }
 };
 
-// State of the columns of a lane, and what goes from lane to lane.
+// The columns of a lane, and the values that it passes to the next lane.
 template <int kColumns>
 struct Columns {
     float match[kColumns], insertion[kColumns];
-    float incoming;  // T of the first column, before a row; of the next lane's, after it
-    float deletion;  // D of the row above at the first column, likewise
+    float incoming;  // T of the first column before a row; of the next lane's column after it
+    float deletion;  // D of the row above at the same column
 
     __device__ void advance(const Row& row, float extend, const char* masks) {
         const float a = row.coefficients.x, b = row.coefficients.y, c = row.coefficients.z;
@@ -106,10 +107,10 @@ struct Columns {
 
 }  // namespace
 
-// Likelihoods in float32 of the pairs of one layout. Those whose sum is not finite, or less than
-// the least that is trusted for the read, are listed in `exact_pairs` instead. A warp per block, which has a pair for each group of `lanes` lanes.
-// If kIsUniform, gaps go on with the same probability everywhere, `uniform_extend`: that leaves
-// the register file, of which the reads are what limits the loop, one operand fewer to deliver.
+// Computes the likelihoods of the pairs of one layout. Pairs whose sum is not finite, or below the
+// threshold of the read, are added to `exact_pairs` instead. One warp per block, with one pair per
+// group of `lanes` lanes. If kIsUniform, all gap continuations are `uniform_extend`: the loop is
+// limited by reads of registers, and then reads one operand less.
 template <int kColumns, bool kIsUniform>
 __global__ void __launch_bounds__(kWarpLanes, kColumns <= 24 ? 16 : kColumns <= 36 ? 12 : 8)
     forward(const float4* coefficients, const float2* emissions, const double* log10_matching,
@@ -125,18 +126,18 @@ __global__ void __launch_bounds__(kWarpLanes, kColumns <= 24 ? 16 : kColumns <= 
 
     const int lane = lane_id() & (lanes - 1), group = lane_id() / lanes;
     const bool is_first = lane == 0;
-    // Groups without a pair repeat the last one and keep silent.
+    // Groups without a pair repeat the last pair, without output.
     const int count = layout_pairs[layout], number = blockIdx.x * (kWarpLanes / lanes) + group;
     if (number - group >= count) return;
     const int at = layout_starts[layout] + min(number, count - 1);
     const int4 sizes = pairs[2 * at], rows_of_pair = pairs[2 * at + 1];
-    const int begin = sizes.x, length = sizes.y, width = sizes.w;
+    const int start_row = sizes.x, length = sizes.y, width = sizes.w;
 
     const int chunk_rows = max(lanes, 2 * min(lanes, kUnrolled)), slots = 4 * chunk_rows;
     const int turn = group * lanes;
     auto copy_row = [&](int row) {
         int slot = group * slots + (row + turn & slots - 1);
-        int source = begin + min(row, length - 1);
+        int source = start_row + min(row, length - 1);
         copy_ahead<16>(&ring.coefficients[slot], &coefficients[source]);
         copy_ahead<8>(&ring.emissions[slot], &emissions[source]);
     };
@@ -145,7 +146,7 @@ __global__ void __launch_bounds__(kWarpLanes, kColumns <= 24 ? 16 : kColumns <= 
         if (lanes < chunk_rows) copy_row(first_row + lanes + lane);
     };
     fetch(0);
-    for (int row = lane - chunk_rows; row < 0; row += lanes) {  // keeps a waiting lane as it is
+    for (int row = lane - chunk_rows; row < 0; row += lanes) {  // rows that leave a lane unchanged
         int slot = group * slots + (row + turn & slots - 1);
         ring.coefficients[slot] = {0.0f, 1.0f, 0.0f, 0.0f};
         ring.emissions[slot] = {0.0f, __int_as_float(0), 0.0f, 0.0f};
@@ -160,8 +161,8 @@ __global__ void __launch_bounds__(kWarpLanes, kColumns <= 24 ? 16 : kColumns <= 
     for (int k = 0; k < kWords * kLetters; ++k) mask_table[k][lane_id()] = own_masks[k * lanes];
     const char* lane_masks = (const char*)&mask_table[0][lane_id()];
 
-    // D of row 0 stands in I, which the first row takes in and clears, so that D is a chain with
-    // the same factor in all rows.
+    // D of row 0 is stored in I; the first row uses and clears it. So D has the same recurrence in
+    // all rows.
     Columns<kColumns> columns;
 #pragma unroll
     for (int k = 0; k < kColumns; ++k) {
@@ -169,7 +170,7 @@ __global__ void __launch_bounds__(kWarpLanes, kColumns <= 24 ? 16 : kColumns <= 
         columns.insertion[k] = start / width;
     }
     columns.deletion = 0.0f;
-    columns.incoming = is_first ? start / width * coefficients[begin].x : 0.0f;
+    columns.incoming = is_first ? start / width * coefficients[start_row].x : 0.0f;
 
     const int base = group * slots * 16, wrap = slots * 16 - 1;
     int offset = base | ((turn - lane) * 16 & wrap);
@@ -198,7 +199,7 @@ __global__ void __launch_bounds__(kWarpLanes, kColumns <= 24 ? 16 : kColumns <= 
             columns.pass_on(is_first);
         }
     }
-    // The ends: a lane stops behind its last row.
+    // The last rows: a lane stops after its last row.
 #pragma unroll 1
     for (; step < longest + lanes - 1; ++step) {
         refill(step);
@@ -207,19 +208,19 @@ __global__ void __launch_bounds__(kWarpLanes, kColumns <= 24 ? 16 : kColumns <= 
         columns.pass_on(is_first);
     }
 
-    // From the first column to the last, whatever the layout: the sum depends on nothing else.
+    // From the first column to the last, so that the sum does not depend on the layout.
     const float last_insertion = values[group].last_insertion;
 #pragma unroll
     for (int k = 0; k < kColumns; ++k) {
-        float ends_here = fmaf(last_insertion, columns.insertion[k], columns.match[k]);
-        columns.match[k] = lane * kColumns + k < width ? ends_here : 0.0f;
+        float term = fmaf(last_insertion, columns.insertion[k], columns.match[k]);
+        columns.match[k] = lane * kColumns + k < width ? term : 0.0f;
     }
     float sum = 0.0f;
 #pragma unroll 1
     for (int owner = group * lanes; owner < (group + 1) * lanes; ++owner) {
 #pragma unroll
         for (int k = 0; k < kColumns; ++k) sum += columns.match[k];
-        sum = __shfl_sync(kAllLanes, sum, owner);  // of the lane whose turn it was
+        sum = __shfl_sync(kAllLanes, sum, owner);
     }
     if (!is_first || number >= count) return;
     if (sum >= values[group].threshold && sum < __int_as_float(0x7f800000)) {

@@ -1,5 +1,5 @@
-// What the forward kernel of the pair-HMM (pairhmm/forward.cu) reads: masks of haplotypes, constants of
-// read rows, and the list of pairs by size.
+// Inputs of the forward kernel of the pair-HMM (pairhmm/forward.cu): masks of haplotypes,
+// coefficients of read rows, and the list of pairs by size.
 
 #include "pairhmm/masks.cuh"
 #include "common/warp.cuh"
@@ -9,13 +9,14 @@ namespace {
 constexpr int kOther = 4;
 constexpr float kMaxExtending = 0.34f;
 constexpr int kLengthBins = 1024;
-constexpr int kExactBins = 512;  // read lengths up to here have a bin each
+constexpr int kExactBins = 512;  // shorter read lengths have a bin each
 
 __device__ inline int letter_code(unsigned char base) {
     return base == 'A' ? 0 : base == 'C' ? 1 : base == 'G' ? 2 : base == 'T' ? 3 : kOther;
 }
 
-// First row of `offsets[0..n]` that begins behind `value`, less one: the row that holds it.
+// Returns the row that holds the element `value`, where row k has elements offsets[k] to
+// offsets[k + 1].
 __device__ inline int row_holding(const int* offsets, int n, int value) {
     int low = 0, high = n;
     while (high - low > 1) {
@@ -25,7 +26,8 @@ __device__ inline int row_holding(const int* offsets, int n, int value) {
     return low;
 }
 
-// Bin of a read length; long reads come first, so that short ones fill the gaps at the end.
+// Returns the bin of a read length; long reads are first, so that short ones fill the gaps at the
+// end.
 __device__ inline int length_bin(int length) {
     int bin = length;
     if (length >= kExactBins) {
@@ -36,7 +38,8 @@ __device__ inline int length_bin(int length) {
     return kLengthBins - 1 - bin;
 }
 
-// The haplotypes of a region in runs of one layout; `forced`, if not negative, is that of all.
+// Runs of haplotypes of a group with the same layout; `forced`, if not negative, is the layout of
+// all.
 struct Runs {
     const int* layouts;
     int end, forced;
@@ -54,15 +57,15 @@ struct Runs {
     }
 };
 
-// The qualities of all reads, and the probability that each of them stands for.
+// The qualities of all reads, and the probability of each quality.
 struct Qualities {
     const unsigned char *base, *insertion, *deletion, *extend;
     bool is_uniform;  // one gap continuation for all rows
     const double* probabilities;
 };
 
-// Probabilities of one read row (hapgpu/pairhmm/forward/coefficients.py). Only `gain`, of which many are
-// multiplied, has to be precise.
+// Probabilities of one read row (hapgpu/pairhmm/forward/coefficients.py). Only `gain` is double,
+// because the gains of all rows are multiplied.
 struct RowModel {
     float insertion, deletion, extend, error, correct, alpha, beta;
     double gain;
@@ -83,11 +86,12 @@ struct RowModel {
     }
 };
 
-// What the constants of a row take from the row above it.
+// Values of a row that the coefficients of the next row need.
 struct RowAbove {
     float opened_insertion, deletion, extend;  // delta / g, zeta, eps
 
-    // Of the lane to the left; lane 0 gets `before`, which becomes that of the last lane.
+    // Returns the values of the lane to the left; lane 0 gets `before`, which becomes the values of
+    // the last lane.
     __device__ RowAbove from_left(RowAbove& before) const {
         RowAbove left = {__shfl_up_sync(kAllLanes, opened_insertion, 1),
                          __shfl_up_sync(kAllLanes, deletion, 1),
@@ -100,9 +104,9 @@ struct RowAbove {
     }
 };
 
-// Bounds by how much a normalised probability can grow on its way to the sum. A unit of M becomes
+// Upper bound of the growth of a normalised probability up to the final sum. A unit of M becomes
 // at most the product over the rows below of r' (1 + c / (1 - eps) + k delta / g), r' = max(1, r),
-// where k bounds what a unit of I, in the same measure, is worth in units of M.
+// where k is a bound of the contribution of a unit of I, in units of M.
 struct Growth {
     bool is_regular = true;
     float log_rows = 0.0f, insertions = 0.0f;
@@ -111,21 +115,21 @@ struct Growth {
     __device__ void add(float4 coefficient, float mismatch, float insertion, const RowModel& model,
                         float entering, bool is_first_row) {
         float rise = fmaxf(1.0f, mismatch), extend = model.extend;
-        float least = fminf(coefficient.x, mismatch);
+        float smallest = fminf(coefficient.x, mismatch);
         if (!is_first_row) {
-            least = fminf(least, fminf(coefficient.y, fminf(coefficient.z, coefficient.w)));
+            smallest = fminf(smallest, fminf(coefficient.y, fminf(coefficient.z, coefficient.w)));
         }
-        is_regular &= (float)model.gain > 0.0f && extend <= 0.5f && least >= 1e-37f;
+        is_regular &= (float)model.gain > 0.0f && extend <= 0.5f && smallest >= 1e-37f;
         if (rise > 1.0f) log_rows += logf(rise);
-        log_rows += 2.0f * coefficient.z;  // as eps is at most 1/2
+        log_rows += 2.0f * coefficient.z;  // because eps is at most 1/2
         insertions += insertion;
         max_insertion = fmaxf(max_insertion, insertion);
         max_opening = fmaxf(max_opening, rise * entering);
         max_extending = fmaxf(max_extending, extend * insertion / model.insertion);
     }
 
-    // Over all lanes of the warp.
-    __device__ float most() const {
+    // Returns the bound over all lanes of the warp.
+    __device__ float bound() const {
         float sum = log_rows, opened = insertions;
         float insertion = max_insertion, opening = max_opening, extending = max_extending;
         for (int distance = kWarpLanes / 2; distance; distance /= 2) {
@@ -135,7 +139,7 @@ struct Growth {
             opening = fmaxf(opening, __shfl_xor_sync(kAllLanes, opening, distance));
             extending = fmaxf(extending, __shfl_xor_sync(kAllLanes, extending, distance));
         }
-        // Beyond that, float32 rounds for too long along an insertion.
+        // Above kMaxExtending, too many rounding errors add up along an insertion.
         bool is_bounded = __all_sync(kAllLanes, is_regular) && extending <= kMaxExtending;
         if (!is_bounded) return __int_as_float(0x7f800000);
         float worth = opening / (1.0f - extending);
@@ -145,15 +149,15 @@ struct Growth {
 
 }  // namespace
 
-// One bit per column, letter and haplotype: set where a read base of that letter differs.
-// Haplotypes of `columns` columns a lane have masks of [word][letter][lane]. A warp per haplotype.
+// Writes one bit per column, letter and haplotype: set where the letter differs from the
+// haplotype. The masks of a haplotype are [word][letter][lane]. One warp per haplotype.
 extern "C" __global__ void prepare_haplotypes(
     const unsigned char* bases, const int* offsets, const int* layouts, const int* mask_starts,
     const int* layout_columns, const int* layout_lanes, unsigned* masks, int base_count, int count,
     int layout_count, int mask_words) {
     int haplotype = (blockIdx.x * blockDim.x + threadIdx.x) / kWarpLanes;
     if (haplotype >= count) return;
-    int begin = offsets[haplotype], length = offsets[haplotype + 1] - begin;
+    int start = offsets[haplotype], length = offsets[haplotype + 1] - start;
     int layout = layouts[haplotype];
     int columns = layout_columns[layout], lanes = layout_lanes[layout], lane = lane_id();
     if (lane >= lanes) return;
@@ -162,7 +166,7 @@ extern "C" __global__ void prepare_haplotypes(
         unsigned differs[kLetters] = {};
         for (int k = first; k < min(first + kColumnsPerWord, columns); ++k) {
             int column = lane * columns + k;
-            unsigned char base = column < length ? bases[begin + column] : 'N';
+            unsigned char base = column < length ? bases[start + column] : 'N';
             if (base == 'N') continue;
             int own = letter_code(base);
             for (int letter = 0; letter < kLetters; ++letter) {
@@ -173,9 +177,9 @@ extern "C" __global__ void prepare_haplotypes(
     }
 }
 
-// The constants of each row (`Row` in pairhmm/forward.cu) and what a read needs besides: the product of g,
-// the factor of I in the sum of the last row, and the least sum to be trusted, infinite where the
-// normalised recurrence cannot be used. A warp per read.
+// Writes the coefficients of each row (`Row` in pairhmm/forward.cu) and the values of each read:
+// the product of g, the factor of I in the final sum, and the smallest sum that is accurate,
+// infinite where the normalised recurrence cannot be used. One warp per read.
 extern "C" __global__ void prepare_reads(
     const unsigned char* bases, const unsigned char* base_qualities,
     const unsigned char* insertion_qualities, const unsigned char* deletion_qualities,
@@ -188,20 +192,20 @@ extern "C" __global__ void prepare_reads(
     const Qualities qualities = {base_qualities, insertion_qualities, deletion_qualities,
                                  gap_continuations, continuation_count == 1,
                                  probabilities};
-    int begin = offsets[read], end = offsets[read + 1];
-    if (end - begin > longest_read) return;  // its pairs are listed as exact ones
+    int start = offsets[read], end = offsets[read + 1];
+    if (end - start > longest_read) return;  // `exact` computes its pairs
     Growth growth;
     double product = 1.0;
-    // What enters the first row stands in I of row 0 (pairhmm/forward.cu): a is as if opened there were 1.
+    // D of row 0 is stored in I (pairhmm/forward.cu), so the first row needs opened_insertion = 1.
     RowAbove before = {1.0f, 0.0f, 0.0f};
-    for (int first = begin; first < end; first += kWarpLanes) {
+    for (int first = start; first < end; first += kWarpLanes) {
         int row = min(first + lane_id(), end - 1);
         RowModel model(qualities, row);
         float entering = model.beta / model.alpha;
         RowAbove own = {model.insertion / (float)model.gain, model.deletion, model.extend};
         RowAbove above = own.from_left(before);
         if (first + lane_id() >= end) break;
-        float extending = row == begin ? 0.0f : model.extend / model.insertion;
+        float extending = row == start ? 0.0f : model.extend / model.insertion;
         float4 coefficient = {entering * above.opened_insertion,
                               extending * above.opened_insertion,
                               entering * above.deletion, above.extend};
@@ -211,7 +215,7 @@ extern "C" __global__ void prepare_reads(
         int letter = letter_code(base);
         emissions[row] = {mismatch, __int_as_float(letter % kLetters * kMaskStride)};
         if (row == end - 1) last_insertions[read] = own.opened_insertion;
-        growth.add(coefficient, mismatch, own.opened_insertion, model, entering, row == begin);
+        growth.add(coefficient, mismatch, own.opened_insertion, model, entering, row == start);
         growth.is_regular &= letter != kOther || base == 'N';
         product *= model.gain;
     }
@@ -220,36 +224,38 @@ extern "C" __global__ void prepare_reads(
         product *= __shfl_xor_sync(kAllLanes, product, distance);
     }
     growth.is_regular &= product > 1e-290;
-    float most = growth.most();
+    float max_growth = growth.bound();
     if (lane_id() == 0) {
         matching[read] = product;
-        thresholds[read] = threshold * fmaxf(1.0f, most / trusted_growth);
+        thresholds[read] = threshold * fmaxf(1.0f, max_growth / trusted_growth);
     }
 }
 
-// How many pairs there are of each layout and bin of read lengths. Also turns the products of
-// prepare_reads into their logarithms. A thread per read.
-extern "C" __global__ void count_pairs(const int* read_offsets, const int* region_reads,
-                                       const int* region_haplotypes, const int* layouts,
-                                       double* log10_matching, int* bins, int reads, int regions, int haplotypes,
-                                       int bin_count, int longest_read, int exact_layout) {
+// Counts the pairs of each layout and bin of read lengths. Also replaces the products of
+// prepare_reads by their logarithms. One thread per read.
+extern "C" __global__ void count_pairs(const int* read_offsets, const int* group_reads,
+                                       const int* group_haplotypes, const int* layouts,
+                                       double* log10_matching, int* bins, int reads, int groups,
+                                       int haplotypes, int bin_count, int longest_read,
+                                       int exact_layout) {
     int read = blockIdx.x * blockDim.x + threadIdx.x;
     if (read >= reads) return;
     log10_matching[read] = log10(log10_matching[read]);
-    int region = row_holding(region_reads, regions, read);
+    int group = row_holding(group_reads, groups, read);
     int length = read_offsets[read + 1] - read_offsets[read], bin = length_bin(length);
-    const Runs all(layouts, region_haplotypes[region + 1], length > longest_read ? exact_layout : -1);
-    for (int haplotype = region_haplotypes[region]; haplotype < all.end;) {
+    const int forced = length > longest_read ? exact_layout : -1;
+    const Runs all(layouts, group_haplotypes[group + 1], forced);
+    for (int haplotype = group_haplotypes[group]; haplotype < all.end;) {
         int first = haplotype, layout = all.layout_of(first);
         haplotype = all.end_of_run(first);
         atomicAdd(&bins[layout * kLengthBins + bin], haplotype - first);
     }
 }
 
-// Turns the counts of all bins into the places where they begin, layout by layout, and tells where
-// the pairs of each layout begin and how many they are. One block; a thread has neighbouring bins.
+// Replaces the counts of all bins by their offsets in the list, layout by layout, and writes the
+// offset and the number of pairs of each layout. One block; each thread has neighbouring bins.
 extern "C" __global__ void __launch_bounds__(kLengthBins)
-    place_bins(int* bins, int* layout_starts, int* layout_pairs, int layout_count, int bin_count) {
+    scan_bins(int* bins, int* layout_starts, int* layout_pairs, int layout_count, int bin_count) {
     __shared__ int totals[kWarpLanes];
     const int warp = threadIdx.x / kWarpLanes, first = threadIdx.x * layout_count;
     int count = 0;
@@ -261,12 +267,12 @@ extern "C" __global__ void __launch_bounds__(kLengthBins)
     }
     if (lane_id() == kWarpLanes - 1) totals[warp] = sum;
     __syncthreads();
-    int place = sum - count;
-    for (int k = 0; k < warp; ++k) place += totals[k];
+    int offset = sum - count;
+    for (int k = 0; k < warp; ++k) offset += totals[k];
     for (int bin = first; bin < first + layout_count; ++bin) {
-        int here = bins[bin];
-        bins[bin] = place;
-        place += here;
+        int bin_pairs = bins[bin];
+        bins[bin] = offset;
+        offset += bin_pairs;
     }
     __syncthreads();
     if (threadIdx.x == 0) {
@@ -280,32 +286,32 @@ extern "C" __global__ void __launch_bounds__(kLengthBins)
     }
 }
 
-// Lists the pairs by layout and read length: first row, rows, masks and columns; read, haplotype and
-// place of the result. Those of the last layout are not for `forward` but for the list of exact
-// pairs.
-extern "C" __global__ void list_pairs(const int* read_offsets, const int* region_reads,
-                                      const int* region_haplotypes, const int* region_pairs,
+// Lists the pairs by layout and read length: first row, rows, masks and columns; read, haplotype
+// and offset of the result. Pairs of the last layout are added to the list for `exact`.
+extern "C" __global__ void list_pairs(const int* read_offsets, const int* group_reads,
+                                      const int* group_haplotypes, const int* group_pairs,
                                       const int* layouts, const int* mask_starts,
                                       const int* haplotype_offsets, int* bins, int4* pairs,
-                                      int* exact_pairs, int* exact_count, int reads, int regions, int haplotypes,
-                                      int bin_count, int pair_count, int one, int longest_read,
-                                      int exact_layout) {
+                                      int* exact_pairs, int* exact_count, int reads, int groups,
+                                      int haplotypes, int bin_count, int pair_count, int one,
+                                      int longest_read, int exact_layout) {
     int read = blockIdx.x * blockDim.x + threadIdx.x;
     if (read >= reads) return;
-    int region = row_holding(region_reads, regions, read);
+    int group = row_holding(group_reads, groups, read);
     int length = read_offsets[read + 1] - read_offsets[read], bin = length_bin(length);
-    int begin = region_haplotypes[region];
-    const Runs all(layouts, region_haplotypes[region + 1], length > longest_read ? exact_layout : -1);
-    int result = region_pairs[region] + (read - region_reads[region]) * (all.end - begin);
-    for (int haplotype = begin; haplotype < all.end;) {
+    int start = group_haplotypes[group];
+    const int forced = length > longest_read ? exact_layout : -1;
+    const Runs all(layouts, group_haplotypes[group + 1], forced);
+    int result = group_pairs[group] + (read - group_reads[group]) * (all.end - start);
+    for (int haplotype = start; haplotype < all.end;) {
         int first = haplotype, layout = all.layout_of(first);
         haplotype = all.end_of_run(first);
-        int place = atomicAdd(&bins[layout * kLengthBins + bin], haplotype - first);
-        for (int k = first; k < haplotype; ++k, ++place) {
+        int offset = atomicAdd(&bins[layout * kLengthBins + bin], haplotype - first);
+        for (int k = first; k < haplotype; ++k, ++offset) {
             int width = haplotype_offsets[k + 1] - haplotype_offsets[k];
-            pairs[2 * place] = {read_offsets[read], length, mask_starts[k], width};
-            pairs[2 * place + 1] = {read, k, result + k - begin, 0};
-            if (layout == exact_layout) exact_pairs[atomicAdd(exact_count, 1)] = place;
+            pairs[2 * offset] = {read_offsets[read], length, mask_starts[k], width};
+            pairs[2 * offset + 1] = {read, k, result + k - start, 0};
+            if (layout == exact_layout) exact_pairs[atomicAdd(exact_count, 1)] = offset;
         }
     }
 }

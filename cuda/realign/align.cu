@@ -1,20 +1,21 @@
-// Semi-global affine alignment with traceback, as GATK's SmithWatermanJavaAligner computes it
-// (Ren et al. 2019, BMC Genomics 20:184, eq. 1-3; tie rules of GATK).
+// Semi-global affine alignment with traceback of GATK's SmithWatermanJavaAligner (Ren et al. 2019,
+// BMC Genomics 20:184, eq. 1-3; tie rules of GATK). Same result as hapgpu/realign/align/cpu.py and
+// hapgpu/realign/align/reference.py.
 //
-// A group of neighbouring lanes of a warp fills the matrix of one pair. A lane owns a slot of
-// kColumns neighbouring columns (query bases), or one less: the first slots are the short ones,
+// A group of neighbouring lanes of a warp fills the matrix of one pair. A lane has a slot of
+// kColumns neighbouring columns (query bases), or one less: the first slots are the shorter ones,
 // so that the last column is always the last register of the last slot. It keeps the row above in
-// registers and works one row (reference base) behind the lane to its left, from which it gets
-// what comes in by shuffle. Queries of more slots than a group has lanes are filled in stripes
-// from left to right; what leaves a stripe is kept for the next one.
+// registers. Each lane is one row (reference base) after the lane to its left, from which it gets
+// scores by shuffle. Queries of more slots than a group has lanes are filled in stripes from left
+// to right; the right border of a stripe is stored for the next one.
 //
-// Scores carry four tag bits below them, so that taking a maximum also applies GATK's priority
-// (diagonal, insertion, deletion; extending a gap before opening one) and says what won:
+// Scores have four tag bits below them, so that a maximum also applies GATK's priority (diagonal,
+// insertion, deletion; extending a gap before opening one) and records the source:
 //     8  the diagonal                       4  an insertion
 //     2  this insertion was extended        1  this deletion was extended
-// The four bits of a cell are all that the traceback needs: the length of a gap is 1 + the number
-// of consecutive extended cells behind it. A lane packs the bits of eight rows of one column into
-// a word; the words of a warp lie side by side, so that whole lines are written.
+// The traceback needs only the four bits of a cell: the length of a gap is 1 + the number of
+// consecutive extended cells before it. A lane packs the bits of eight rows of one column into a
+// word; the words of a warp are adjacent, so that writes are coalesced.
 
 #include "common/cigar.cuh"
 #include "common/warp.cuh"
@@ -29,12 +30,13 @@ constexpr int kDiagonal = 8, kInsertion = 4, kInsertionExtended = 2, kDeletionEx
 constexpr int kSource = kDiagonal | kInsertion;
 constexpr int kRowsPerWord = 8;
 
-// GATK's bounds (scoring.py): the score of a gap not opened yet, and the lowest score of a cell.
+// GATK's bounds (hapgpu/realign/scoring.py): the score of a gap before it is opened, and the lowest
+// score of a cell.
 constexpr int kUnreachable = -(1 << 30);
 constexpr int kLowestScore = -100000000;
 constexpr int kNoScore = -2147483647 - 1;
 
-// Arithmetic on tagged scores. 32 bits hold them while no score exceeds 2^25; 64 bits hold all.
+// Arithmetic on tagged scores. They fit 32 bits if no score exceeds 2^25, and always 64 bits.
 template <typename Score>
 struct Tagged;
 
@@ -52,20 +54,20 @@ struct Tagged<long long> {
         return max(a + b, c);
     }
     static __device__ long long floored(long long best) {
-        // The direction stays: only what is above the tag is raised.
+        // Only the score is raised; the tag stays.
         return max(best, (long long)kLowestScore * (1 << kTagBits) + (best & kTagMask));
     }
 };
 
-// What a step through the matrix adds. All but the border's weights are shifted by the tag and
-// carry its bits; they come ready from the host, so that they stay operands of single instructions.
+// Weights of the steps through the matrix. All except the border's are shifted by the tag and
+// include its bits; the host prepares them, so that each is an operand of a single instruction.
 template <typename Score>
 struct Steps {
     Score match, mismatch;  // diagonal, from a score that has gap_open added
     Score gap_open, insertion_extend, deletion_extend;
     int border_open, border_extend;  // 0 where ends are free
 
-    // Score of the cell at a position along the first row or column, + gap_open.
+    // Returns the score of the cell at a position of the first row or column, + gap_open.
     __device__ Score opened_border(int position) const {
         int score = position == 0 ? 0 : border_open + (position - 1) * border_extend;
         return (Score)score * (1 << kTagBits) + gap_open;
@@ -73,7 +75,7 @@ struct Steps {
     __device__ int closed(Score opened) const { return (int)((opened - gap_open) >> kTagBits); }
 };
 
-// The lanes of a warp that work on one pair.
+// The lanes of a warp that align one pair.
 struct Group {
     int lanes, lane, number, count;
 
@@ -83,7 +85,7 @@ struct Group {
           number(lane_id() / group_lanes),
           count(kWarpLanes / group_lanes) {}
 
-    // The bits of this group's lanes out of a ballot, lowest lane first.
+    // Returns the bits of this group's lanes in a ballot, lowest lane first.
     __device__ unsigned own_bits(unsigned ballot) const {
         unsigned all = lanes == kWarpLanes ? kAllLanes : (1u << lanes) - 1;
         return ballot >> (number * lanes) & all;
@@ -96,34 +98,34 @@ struct Pair {
     int rows, columns;  // lengths of reference and query; 0 where a group has no pair
 };
 
-// Which columns (0-based) a slot owns.
+// The columns (0-based) of each slot.
 template <int kColumns>
 struct Slots {
-    int short_ones;
+    int short_slots;  // with kColumns - 1 columns
 
-    __device__ Slots(int columns, int slots) : short_ones(slots * kColumns - columns) {}
+    __device__ Slots(int columns, int slots) : short_slots(slots * kColumns - columns) {}
 
-    __device__ bool is_short(int slot) const { return slot < short_ones; }
+    __device__ bool is_short(int slot) const { return slot < short_slots; }
     __device__ int first_column(int slot) const {
-        return slot * kColumns - min(slot, short_ones);
+        return slot * kColumns - min(slot, short_slots);
     }
     __device__ int slot_of(int column) const {
         if constexpr (kColumns == 1) {
             return column;
         } else {
-            int in_short = short_ones * (kColumns - 1);
+            int in_short = short_slots * (kColumns - 1);
             return column < in_short ? column / (kColumns - 1)
-                                     : short_ones + (column - in_short) / kColumns;
+                                     : short_slots + (column - in_short) / kColumns;
         }
     }
 };
 
-// Memory of one warp, reused from pair to pair.
+// Memory of one warp, reused for all its pairs.
 template <typename Score>
 struct Scratch {
     unsigned* directions;  // [stripe][step / 8][register][lane of the warp]
     int* last_row;         // [stripe][register][lane of the warp], scores
-    Score* borders;        // [row][group][2], opened score and insertion that leave a stripe
+    Score* borders;        // [row][group][2], opened score and insertion at a stripe's right border
     unsigned* runs;        // [group][run capacity]
     int blocks_per_stripe;
 };
@@ -142,10 +144,10 @@ __device__ inline unsigned append_direction(unsigned word, unsigned best, unsign
                                             unsigned deletion) {
     unsigned bits = (best & kSource) | (insertion & ~kSource);
     bits = (deletion & kDeletionExtended) | (bits & ~kDeletionExtended);
-    return __funnelshift_r(word, bits, 4);  // takes the four lowest bits, whatever is above them
+    return __funnelshift_r(word, bits, 4);  // uses only the four lowest bits
 }
 
-// Fills one stripe for every group of the warp and follows the best end of the last column.
+// Fills one stripe for every group of the warp, and updates the best end cell of the last column.
 template <int kColumns, typename Score, bool kTrace>
 __device__ void fill_stripe(const Pair& pair, const Steps<Score>& step, int overhang,
                             const Group& group, const Scratch<Score>& scratch, int stripe,
@@ -160,7 +162,7 @@ __device__ void fill_stripe(const Pair& pair, const Steps<Score>& step, int over
     const bool keeps_border = stripe + 1 < stripes && group.lane == group.lanes - 1;
     const bool keeps_last_row = overhang == kSoftclip || overhang == kIgnore;
 
-    unsigned bases[(kColumns + 3) / 4] = {};  // query bases, four in a word
+    unsigned bases[(kColumns + 3) / 4] = {};  // query bases, four per word
     Score opened[kColumns];   // score in the row above + gap_open, no tag
     Score deletion[kColumns]; // deletion score in the row above, no tag
     unsigned word[kColumns];  // directions of the last eight rows
@@ -192,7 +194,7 @@ __device__ void fill_stripe(const Pair& pair, const Steps<Score>& step, int over
             }
         }
         if (row >= 0) {
-            // Rows below the last are filled as well, to no effect: the words stay in step.
+            // Rows after the last are filled too, without effect, so that words stay aligned.
             const unsigned reference_base = next_base * 0x01010101u;
             if (row + 1 < pair.rows) next_base = pair.reference[row + 1];
             Score diagonal = left_above;
@@ -255,15 +257,15 @@ __device__ void fill_stripe(const Pair& pair, const Steps<Score>& step, int over
     __syncwarp();
 }
 
-// Whether cell a of the last row ends a better alignment than cell b: GATK takes the higher score,
-// then the cell nearer to the main diagonal, then the one further left.
+// Returns whether cell a of the last row ends a better alignment than cell b: GATK prefers the
+// higher score, then the cell nearer to the main diagonal, then the cell further left.
 __device__ inline bool ends_better(const EndCell& a, const EndCell& b) {
     if (a.score != b.score) return a.score > b.score;
     int distance_a = abs(a.row - a.column), distance_b = abs(b.row - b.column);
     return distance_a != distance_b ? distance_a < distance_b : a.column < b.column;
 }
 
-// The best end cell of the last column and, where ends are free, of the last row.
+// Returns the best end cell of the last column and, where ends are free, of the last row.
 template <int kColumns, typename Score>
 __device__ EndCell find_end(const Pair& pair, int overhang, const Group& group,
                             const Scratch<Score>& scratch, int stripes, EndCell end) {
@@ -292,8 +294,9 @@ __device__ EndCell find_end(const Pair& pair, int overhang, const Group& group,
     return best.score > end.score || (best.score == end.score && nearer) ? best : end;
 }
 
-// Follows the directions from the end cell; leaves the CIGAR, last run first, in the writer.
-// The lanes of a group look at as many cells ahead at a time, along the diagonal or along a gap.
+// Follows the directions from the end cell; writes the CIGAR, last run first, to the writer, and
+// returns the offset. The lanes of a group read as many cells at a time, along the diagonal or
+// along a gap.
 template <int kColumns, typename Score>
 __device__ int trace_back(const Pair& pair, int overhang, const Group& group,
                           const Scratch<Score>& scratch, int stripes, const EndCell& end,
@@ -301,7 +304,7 @@ __device__ int trace_back(const Pair& pair, int overhang, const Group& group,
     const Slots<kColumns> slots(pair.columns, stripes * group.lanes);
     const bool writes = group.lane == 0;
     int row = end.row, column = end.column;  // 1-based
-    int gap = kDiagonal;                     // or kInsertion or 0: the gap at hand, a deletion
+    int gap = kDiagonal;                     // or kInsertion, or 0 for a deletion
     if (overhang == kSoftclip) writer.add(pair.columns - column, kS, writes);
     if (overhang == kIgnore) writer.add(pair.columns - column, kM, writes);
 
@@ -322,22 +325,21 @@ __device__ int trace_back(const Pair& pair, int overhang, const Group& group,
                                    group.number * group.lanes + lane];
             bits = word >> (4 * (s % kRowsPerWord)) & kTagMask;
         }
-        const int wanted = gap == kDiagonal    ? kDiagonal
-                           : gap == kInsertion ? kInsertionExtended
-                                               : kDeletionExtended;
-        const bool goes_on = bits >= 0 && (bits & wanted);
-        const unsigned stops = ~group.own_bits(__ballot_sync(kAllLanes, goes_on));
-        const int run = min(group.lanes, __ffs(stops) == 0 ? kWarpLanes : __ffs(stops) - 1);
-        // The source of the first cell that does not go on along the diagonal.
-        const int here = __shfl_sync(kAllLanes, bits, 0, group.lanes);
+        const int continuing = gap == kDiagonal    ? kDiagonal
+                               : gap == kInsertion ? kInsertionExtended
+                                                   : kDeletionExtended;
+        const bool continues = bits >= 0 && (bits & continuing);
+        const unsigned ends = ~group.own_bits(__ballot_sync(kAllLanes, continues));
+        const int run = min(group.lanes, __ffs(ends) == 0 ? kWarpLanes : __ffs(ends) - 1);
+        const int current = __shfl_sync(kAllLanes, bits, 0, group.lanes);  // of the first cell
         if (!active) continue;
         if (gap == kDiagonal) {
             writer.add(run, kM, writes);
             row -= run;
             column -= run;
-            if (run == 0) gap = here & kInsertion;
+            if (run == 0) gap = current & kInsertion;
         } else if (gap == kInsertion) {
-            // The cell behind the last extended one belongs to the gap as well: it opened it.
+            // The cell before the last extended one opened the gap and belongs to it.
             const int length = min(run == group.lanes ? run : run + 1, column);
             writer.add(length, kI, writes);
             column -= length;
@@ -355,7 +357,7 @@ __device__ int trace_back(const Pair& pair, int overhang, const Group& group,
         return row;
     }
     if (overhang == kIgnore) {
-        writer.length += column;  // the first run, whatever its operation
+        writer.length += column;  // of the first run, of any operation
         writer.flush(writes);
         return row - column;
     }
@@ -367,14 +369,14 @@ __device__ int trace_back(const Pair& pair, int overhang, const Group& group,
 
 }  // namespace
 
-// Aligns pairs; warps take the groups of pairs in turn, so any number of blocks will do.
+// Aligns pairs. The warps take groups of pairs in turn, so any number of blocks works.
 //
 // Pair p joins the sequences reference_index[p] and query_index[p]; all queries of a launch have
 // more than group_lanes * stripes * (kColumns - 1) and at most group_lanes * stripes * kColumns
-// bases. A warp's scratch memory has its sections (Scratch) at the given numbers of words.
+// bases. The sections (Scratch) of a warp's scratch memory start at the given numbers of words.
 // scores[p] is the best score in the unit of the weights. With kTrace, offsets[p] is the 0-based
-// start in the reference and the CIGAR lies at pool[cigar_starts[p]], cigar_counts[p] runs long;
-// where pool_used ends up above pool_capacity, the pool was too small and nothing in it is valid.
+// start in the reference, and the CIGAR is at pool[cigar_starts[p]] with cigar_counts[p] runs; if
+// pool_used is above pool_capacity at the end, the pool was too small and is invalid.
 template <int kColumns, typename Score, bool kTrace>
 __global__ void __launch_bounds__(128, 2)
 align(const unsigned char* references, const int* reference_offsets,

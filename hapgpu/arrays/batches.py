@@ -1,7 +1,7 @@
 """Batches of reads, pairs and alignments: columns of arrays, one row each.
 
-Everything between the input and the output of hapgpu is one of these. They are never changed in
-place: a stage makes a new batch from the columns it keeps and those it replaces.
+Batches are never changed in place: a stage makes a new batch from the columns that it keeps and
+the columns that it replaces.
 """
 
 from __future__ import annotations
@@ -27,18 +27,18 @@ class ReadBatch:
     flags
         uint16[n], SAM flags.
     reference_ids, positions
-        int32[n], into the header's @SQ lines and 0-based; -1 where there is none.
+        int32[n], number of the @SQ line and 0-based position; -1 if missing.
     mapping_qualities
         uint8[n].
     cigars
         uint32 in BAM encoding (length << 4 | operation); no elements for `*`.
     mate_reference_ids, mate_positions, template_lengths
-        int32[n]; -1, -1 and 0 where there is none.
+        int32[n]; -1, -1 and 0 if missing.
     bases
         uint8 text, upper case, one of `=ACMGRSVTWYHKDBN`, as stored (mapped reverse reads are
         reverse-complemented).
     qualities
-        uint8 Phred with the rows of `bases`; a read without qualities has 255 throughout.
+        uint8 Phred, with the row lengths of `bases`; all 255 for a read without qualities.
     tags
         uint8, the optional fields in BAM encoding.
     """
@@ -60,10 +60,10 @@ class ReadBatch:
         return self.flags.size
 
     def has_flags(self, required: int, excluded: int) -> NDArray[np.bool_]:
-        """bool[n]: whether a read has all required SAM flags, and none of the excluded ones."""
+        """Return bool[n]: the read has all required SAM flags and none of the excluded ones."""
         has_all, has_none = self.flags & required == required, self.flags & excluded == 0
-        wanted: NDArray[np.bool_] = has_all & has_none
-        return wanted
+        has_both: NDArray[np.bool_] = has_all & has_none
+        return has_both
 
     def take(self, rows: NDArray[Any]) -> ReadBatch:
         """Gather reads: a boolean mask of shape [n], or row numbers in any order."""
@@ -86,7 +86,7 @@ class ReadBatch:
 
     @classmethod
     def concatenate(cls, parts: Sequence[ReadBatch]) -> ReadBatch:
-        """Put batches, at least one, under each other."""
+        """Concatenate batches, at least one."""
         return cls(
             names=Ragged.concatenate([part.names for part in parts]),
             flags=np.concatenate([part.flags for part in parts]),
@@ -115,7 +115,7 @@ class ReadBatch:
 class PairBatch:
     """Pairs to be aligned: row i is `references[reference_index[i]]`, `queries[query_index[i]]`.
 
-    Sequences are uint8 text; they are stored once, however many pairs they are part of.
+    Sequences are uint8 text. Each is stored once, however many pairs use it.
     """
 
     references: Ragged
@@ -128,16 +128,16 @@ class PairBatch:
 
     @property
     def reference_lengths(self) -> NDArray[np.int64]:
-        """int64[n]: the length of each pair's reference."""
+        """int64[n]: the length of the reference of each pair."""
         return self.references.lengths_of(self.reference_index)
 
     @property
     def query_lengths(self) -> NDArray[np.int64]:
-        """int64[n]: the length of each pair's query."""
+        """int64[n]: the length of the query of each pair."""
         return self.queries.lengths_of(self.query_index)
 
     def take(self, rows: NDArray[Any]) -> PairBatch:
-        """Gather pairs; the sequences are shared."""
+        """Gather pairs; the sequences share memory."""
         return PairBatch(
             self.references, self.queries, self.reference_index[rows], self.query_index[rows]
         )
@@ -177,7 +177,7 @@ class AlignmentBatch:
 
     @classmethod
     def concatenate(cls, parts: Sequence[AlignmentBatch]) -> AlignmentBatch:
-        """Put batches, at least one, under each other."""
+        """Concatenate batches, at least one."""
         return cls(
             np.concatenate([part.scores for part in parts]),
             np.concatenate([part.offsets for part in parts]),
@@ -186,6 +186,6 @@ class AlignmentBatch:
 
 
 def split_batches(batches: Iterable[ReadBatch], reads: int) -> Iterator[ReadBatch]:
-    """Cut batches into ones of at most so many reads."""
+    """Split batches into batches of at most `reads` reads."""
     for batch in batches:
         yield from batch.split(reads)

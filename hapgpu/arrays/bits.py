@@ -1,4 +1,4 @@
-"""Instructions on 64-bit words that Numba has no functions for, within compiled functions."""
+"""Bit operations on 64-bit words that Numba lacks, for compiled functions."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _ALL = np.uint64(2**64 - 1)
 
 
 def _unary(instruction: str) -> Any:
-    """Return an intrinsic of LLVM that takes a word and returns one."""
+    """Return an LLVM intrinsic from word to word."""
 
     def word_instruction(_: Any, __: Any) -> Any:
         def generate(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
@@ -31,7 +31,7 @@ def _unary(instruction: str) -> Any:
 
 
 def _counting(instruction: str) -> Any:
-    """Return an intrinsic of LLVM that counts zeros at one end of a word, 64 if all are."""
+    """Return an LLVM intrinsic that counts the zeros at one end of a word; 64 for zero."""
 
     def counting_instruction(_: Any, __: Any) -> Any:
         def generate(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
@@ -53,10 +53,10 @@ reversed_bits = _unary("bitreverse")
 """uint64 -> uint64: bit i becomes bit 63 - i."""
 
 trailing_zeros = _counting("cttz")
-"""uint64 -> uint64: the place of the lowest set bit, 64 if there is none."""
+"""uint64 -> uint64: the index of the lowest set bit; 64 for zero."""
 
 leading_zeros = _counting("ctlz")
-"""uint64 -> uint64: how many zeros stand above the highest set bit, 64 if there is none."""
+"""uint64 -> uint64: the number of zeros above the highest set bit; 64 for zero."""
 
 
 def _loading(_: Any, __: Any) -> Any:
@@ -68,13 +68,13 @@ def _loading(_: Any, __: Any) -> Any:
 
 
 load_u64 = intrinsic(_loading)
-"""intp -> uint64: eight bytes, little-endian, at an address that need not be aligned."""
+"""intp -> uint64: eight bytes, little-endian; the address need not be aligned."""
 
 
 @njit_inlined
-def span_mask(begin: Integer, end: Integer) -> Integer:
-    """Return a word with the bits from `begin` to `end` set, of which both may lie outside."""
+def span_mask(start: Integer, end: Integer) -> Integer:
+    """Return a word with the bits from `start` to `end` set; both may lie outside the word."""
     upper = _ALL if end >= 64 else (_1 << np.uint64(max(end, 0))) - _1
-    if begin >= 64:
+    if start >= 64:
         return _0
-    return upper & (_ALL << np.uint64(max(begin, 0)))
+    return upper & (_ALL << np.uint64(max(start, 0)))

@@ -1,4 +1,4 @@
-"""Bytes read, written, copied and compared within compiled functions; nothing is checked."""
+"""Loads, stores, copies and comparisons of bytes in compiled functions, without bounds checks."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 from hapgpu.runtime.jit import njit
 
 Integer: TypeAlias = int | np.integer[Any]
-"""What compiled functions count with."""
+"""An integer in compiled functions."""
 
-# Unsigned indices keep Numba from testing for negative ones, which stops vectorisation, and
-# unsigned constants keep it from mixing signs, which makes floats.
+# With unsigned indices Numba does not test for negative ones, which would prevent vectorisation;
+# with unsigned constants it does not mix signs, which would make floats.
 _1 = np.uint64(1)
 _2 = np.uint64(2)
 _3 = np.uint64(3)
@@ -63,25 +63,25 @@ def copy_bytes(
     target: Integer,
     length: Integer,
 ) -> None:
-    """Copy `length` bytes from `data[source]` on to `out[target]` on."""
-    begin = np.uint64(source)
+    """Copy data[source : source + length] to out[target : target + length]."""
+    start = np.uint64(source)
     to = np.uint64(target)
     for k in range(np.uint64(length)):
-        out[to + k] = data[begin + k]
+        out[to + k] = data[start + k]
 
 
 @njit
-def hash_of(data: NDArray[np.uint8], begin: Integer, end: Integer) -> Integer:
-    """Return the FNV-1a hash of data[begin:end], uint64."""
+def hash_of(data: NDArray[np.uint8], start: Integer, end: Integer) -> Integer:
+    """Return the FNV-1a hash of data[start:end], uint64."""
     value = _FNV_BASIS
-    for k in range(begin, end):
+    for k in range(start, end):
         value = (value ^ np.uint64(data[k])) * _FNV_PRIME
     return value
 
 
 @njit
 def are_equal(data: NDArray[np.uint8], one: Integer, other: Integer, length: Integer) -> bool:
-    """Tell whether `length` bytes from `data[one]` on are those from `data[other]` on."""
+    """Tell whether data[one : one + length] equals data[other : other + length]."""
     same = np.int64(0)
     while same < length and data[one + same] == data[other + same]:
         same += 1

@@ -20,11 +20,11 @@ def _copy_rows(
     out_offsets: NDArray[np.int64],
 ) -> None:
     for row in range(starts.shape[0]):
-        begin = out_offsets[row]
-        length = out_offsets[row + 1] - begin
+        target = out_offsets[row]
+        length = out_offsets[row + 1] - target
         source = starts[row]
         for k in range(length):
-            out[begin + k] = data[source + k]
+            out[target + k] = data[source + k]
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class Ragged:
     data
         Any dtype, shape [offsets[-1]].
     offsets
-        int64[n + 1], from 0, never falling; row i is `data[offsets[i]:offsets[i + 1]]`.
+        int64[n + 1], from 0, never decreasing; row i is `data[offsets[i]:offsets[i + 1]]`.
     """
 
     data: NDArray[Any]
@@ -44,7 +44,7 @@ class Ragged:
 
     @classmethod
     def from_sequences(cls, sequences: Iterable[bytes | str]) -> Ragged:
-        """Put sequences (text is taken as ASCII) end to end as uint8."""
+        """Store sequences (text as ASCII) end to end as uint8."""
         rows = [s.encode("ascii") if isinstance(s, str) else bytes(s) for s in sequences]
         data = np.frombuffer(b"".join(rows), dtype=np.uint8)
         return cls(data, offsets_of([len(row) for row in rows]))
@@ -56,10 +56,10 @@ class Ragged:
 
     @classmethod
     def gather(cls, data: NDArray[Any], starts: NDArray[Any], lengths: NDArray[Any]) -> Ragged:
-        """Copy rows that lie anywhere in `data` behind each other."""
+        """Copy rows from anywhere in `data`, end to end."""
         offsets = offsets_of(lengths)
         rows = np.empty(int(offsets[-1]), dtype=data.dtype)
-        # To copy, only the size of an item matters: so there is one function for each size.
+        # Only the size of an item matters for a copy: one compiled function per size.
         word = np.dtype(f"u{data.itemsize}")
         words = data.view(word)
         words.flags.writeable = False
@@ -68,7 +68,7 @@ class Ragged:
 
     @classmethod
     def concatenate(cls, parts: Sequence[Ragged]) -> Ragged:
-        """Put the rows of several arrays of one dtype, at least one, under each other."""
+        """Concatenate the rows of arrays of one dtype, at least one."""
         data = np.concatenate([part.data for part in parts])
         return cls(data, offsets_of(np.concatenate([part.lengths for part in parts])))
 
@@ -91,12 +91,12 @@ class Ragged:
         return np.diff(self.offsets)
 
     def lengths_of(self, rows: NDArray[Any]) -> NDArray[np.int64]:
-        """int64[r]: the lengths of some rows, repeats too."""
+        """Return int64[r]: the lengths of some rows; rows may repeat."""
         lengths: NDArray[np.int64] = self.offsets[rows + 1] - self.offsets[rows]
         return lengths
 
     def take(self, rows: NDArray[Any]) -> Ragged:
-        """Gather rows: a boolean mask of shape [n], or row numbers in any order, repeats too.
+        """Gather rows: a boolean mask of shape [n], or row numbers in any order, with repeats.
 
         All rows in order share memory with this array.
         """
@@ -106,14 +106,14 @@ class Ragged:
             return self
         return Ragged.gather(self.data, self.offsets[rows], self.lengths_of(rows))
 
-    def slice(self, start: int, stop: int) -> Ragged:
-        """Rows start to stop, sharing memory with this array."""
-        offsets = self.offsets[start : stop + 1]
+    def slice(self, start: int, end: int) -> Ragged:
+        """Return rows start to end, sharing memory with this array."""
+        offsets = self.offsets[start : end + 1]
         return Ragged(self.data[offsets[0] : offsets[-1]], offsets - offsets[0])
 
 
 def offsets_of(lengths: NDArray[Any] | Sequence[int]) -> NDArray[np.int64]:
-    """int64[n + 1]: where rows of these lengths begin when they lie end to end."""
+    """Return int64[n + 1]: the offsets of rows of these lengths, stored end to end."""
     offsets = np.zeros(len(lengths) + 1, dtype=np.int64)
     np.cumsum(np.asarray(lengths, dtype=np.int64), out=offsets[1:])
     return offsets

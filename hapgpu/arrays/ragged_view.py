@@ -1,4 +1,4 @@
-"""A Ragged within compiled functions, and places among ascending numbers."""
+"""Views of a Ragged for compiled functions, and a binary search."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from hapgpu.runtime.jit import njit, njit_inlined
 
 
 class RaggedView(NamedTuple):
-    """The columns of a Ragged, to be read."""
+    """The columns of a Ragged, read-only."""
 
     data: NDArray[Any]
     offsets: NDArray[np.int64]
 
 
 def read_only(array: NDArray[Any]) -> NDArray[Any]:
-    """View an array read-only, so that functions are compiled for one kind of array only."""
+    """View an array read-only, so that functions are compiled for one array type only."""
     view = array.view()
     view.flags.writeable = False
     return view
 
 
 def view_of(ragged: Ragged) -> RaggedView:
-    """Hand a Ragged to compiled code."""
+    """View a Ragged for compiled code."""
     return RaggedView(read_only(ragged.data), read_only(ragged.offsets))
 
 
@@ -39,7 +39,7 @@ def row_of(rows: RaggedView, row: int) -> NDArray[Any]:
 
 @njit
 def longest_row(rows: RaggedView) -> int:
-    """Return the length of the longest row; 0 if there is none."""
+    """Return the length of the longest row; 0 without rows."""
     longest = 0
     for row in range(rows.offsets.size - 1):
         length = rows.offsets[row + 1] - rows.offsets[row]
@@ -49,7 +49,7 @@ def longest_row(rows: RaggedView) -> int:
 
 @njit
 def with_room(out: NDArray[Any], needed: int) -> NDArray[Any]:
-    """Return `out`, or a copy with spare room if it is smaller than needed."""
+    """Return `out`, or a larger copy if it has fewer than `needed` elements."""
     if needed <= out.size:
         return out
     larger = np.empty(max(needed, 2 * out.size), dtype=out.dtype)
@@ -60,7 +60,7 @@ def with_room(out: NDArray[Any], needed: int) -> NDArray[Any]:
 
 @njit_inlined
 def last_at_most(values: NDArray[np.int64], count: Integer, value: Integer) -> Integer:
-    """Return the place of the last of `count` ascending values up to `value`; -1 if none is."""
+    """Return the index of the last of `count` ascending values at most `value`; -1 if none is."""
     low, high = np.int64(0), np.int64(count)
     while low < high:
         middle = (low + high) >> 1

@@ -1,4 +1,4 @@
-"""The arrays of a batch of reads as compiled functions take them."""
+"""Batches of reads as plain arrays, for compiled functions."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class ReadColumns(NamedTuple):
         base_counts: NDArray[np.int32],
         tag_lengths: NDArray[np.int32],
     ) -> ReadColumns:
-        """Make room for reads whose parts have these lengths, one row each."""
+        """Allocate columns for reads whose fields have these lengths, one row per read."""
         rows = name_lengths.size
         names, cigars = offsets_of(name_lengths), offsets_of(cigar_lengths)
         bases, tags = offsets_of(base_counts), offsets_of(tag_lengths)
@@ -67,12 +67,12 @@ class ReadColumns(NamedTuple):
 
     @classmethod
     def from_batch(cls, batch: ReadBatch) -> ReadColumns:
-        """Take the columns of a batch, read-only, checked to have the same number of rows.
+        """View the columns of a batch, read-only, after checking their numbers of rows.
 
         Raises
         ------
         ValueError
-            Columns differ in their number of rows, or bases and qualities in their lengths.
+            Columns differ in their number of rows, or bases and qualities in their row lengths.
         """
         if not np.array_equal(batch.bases.offsets, batch.qualities.offsets):
             raise ValueError("the rows of bases and qualities differ in length")
@@ -106,7 +106,7 @@ class ReadColumns(NamedTuple):
         return columns
 
     def to_batch(self) -> ReadBatch:
-        """Put the columns, which are not copied, into a batch."""
+        """Return the columns as a batch, without a copy."""
         return ReadBatch(
             names=Ragged(self.names, self.name_offsets),
             flags=self.flags,
@@ -124,7 +124,7 @@ class ReadColumns(NamedTuple):
 
 
 def _frozen(column: NDArray[Any], dtype: type[np.generic]) -> NDArray[Any]:
-    """View a column read-only, so that functions are compiled for one kind of array only."""
+    """View a column read-only, so that functions are compiled for one array type only."""
     view = np.ascontiguousarray(column, dtype=dtype).view()
     view.flags.writeable = False
     return view

@@ -1,1 +1,1 @@
-"""What `hapgpu bench` runs: one module per method."""
+"""Benchmarks of `hapgpu bench`, one module per method."""

@@ -1,4 +1,4 @@
-"""How fast, and how well, sites are genotyped: what `hapgpu bench genotype` measures."""
+"""Benchmark of genotyping, its speed and its accuracy, for `hapgpu bench genotype`."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from hapgpu.runtime.devices import CpuDevice, Device, usable_cpus
 from hapgpu.runtime.statistics import RunStatistics
 
 _FIRST_SITES: Final = 500
-"""Genotyped before the time is taken: about a batch."""
+"""Sites genotyped before the measurement: about one batch."""
 _GPU_REPEATS: Final = 9
 _COMMAND: Final = "hapgpu bench genotype"
 _OPTIONS: Final = GenotypeOptions()
@@ -41,18 +41,18 @@ class Measurement:
     Attributes
     ----------
     device, data
-        Where it was computed, and of what.
+        Names of the device and of the data.
     sites, reads
-        How many.
+        Numbers of sites and reads.
     cells
-        Of the matrices of the pair-HMM, all pairs counted.
+        Matrix cells of the pair-HMM, over all pairs.
     seconds
-        Of the whole run.
-    wrong
-        Share of the genotypes that are not those of the sample, missing ones included.
-    kernels
-        Share of the run, 0 to 1, that the pair-HMM's kernels take: on a GPU by their rate when
-        measured alone, on the CPU of the time of all threads.
+        Time of the whole run.
+    genotype_error_rate
+        Fraction of genotypes that differ from the sample, missing genotypes included.
+    kernel_fraction
+        Fraction of the run, 0 to 1, spent in the pair-HMM kernels: on a GPU, estimated from their
+        rate when measured alone; on the CPU, of the time of all threads.
     """
 
     device: str
@@ -61,17 +61,17 @@ class Measurement:
     reads: int
     cells: int
     seconds: float
-    wrong: float
-    kernels: float
+    genotype_error_rate: float
+    kernel_fraction: float
 
     @property
     def sites_per_second(self) -> float:
-        """Sites of the whole run."""
+        """Sites per second of the whole run."""
         return self.sites / self.seconds
 
     @property
     def reads_per_second(self) -> float:
-        """Reads of the whole run."""
+        """Reads per second of the whole run."""
         return self.reads / self.seconds
 
     @property
@@ -81,30 +81,30 @@ class Measurement:
 
 
 def benchmark_genotype(device: Device, reference: Path, copies: int = 1) -> Iterator[Measurement]:
-    """Measure the way from BAM, FASTA and VCF to the genotypes of a simulated sample.
+    """Measure runs from BAM, FASTA and VCF to the genotypes of a simulated sample.
 
-    On the CPU with one thread and with all; on a GPU with all threads, too. The files lie in the
-    folder for temporary ones while it is measured.
+    On the CPU with one thread and with all threads; on a GPU with all CPU threads. The files are
+    in a temporary directory during the measurement.
 
     Parameters
     ----------
     device
-        Where to compute.
+        The device.
     reference
-        FASTA; the sample is simulated for its longest stretch without N.
+        FASTA; the sample is simulated for its longest run of bases without N.
     copies
-        How often this stretch and the sample's reads there are laid side by side.
+        How many copies of this run of bases, and of its reads, make up the data.
 
     Raises
     ------
     InputError
-        The reference cannot be read, or has too few bases in a row.
+        The reference cannot be read, or its longest run of bases without N is too short.
     UsageError
-        So many copies are longer than what BAM can hold.
+        The copies are longer than a BAM file can hold.
     """
     threads = device.threads if isinstance(device, CpuDevice) else usable_cpus()
-    with leftovers.temporary_folder() as folder:
-        files = simulated_files(Path(folder), reference, copies, threads)
+    with leftovers.temporary_directory() as directory:
+        files = simulated_files(Path(directory), reference, copies, threads)
         data = f"{reference.name} x{copies}, {READ_MODEL.depth:.0f}x"
         for run in _runs(files, device, threads):
             yield run.measured(data)
@@ -112,7 +112,7 @@ def benchmark_genotype(device: Device, reference: Path, copies: int = 1) -> Iter
 
 @dataclass(frozen=True, slots=True)
 class _Run:
-    """Genotyping of all sites on a device, with so many CPU threads."""
+    """Genotyping of all sites on a device, with `threads` CPU threads."""
 
     files: SimulatedFiles
     device: Device
@@ -120,9 +120,9 @@ class _Run:
 
     def measured(self, data: str) -> Measurement:
         self._genotype(self._first_sites())  # compiles
-        begin = time.perf_counter()
+        start = time.perf_counter()
         statistics = self._genotype()
-        seconds = time.perf_counter() - begin
+        seconds = time.perf_counter() - start
         cells = statistics.counts["cells"]
         is_wrong = (_written_genotypes(self._output) != self.files.genotypes).any(axis=1)
         return Measurement(
@@ -132,8 +132,8 @@ class _Run:
             reads=self.files.read_count,
             cells=cells,
             seconds=seconds,
-            wrong=float(is_wrong.mean()),
-            kernels=self._kernel_seconds(statistics) / seconds,
+            genotype_error_rate=float(is_wrong.mean()),
+            kernel_fraction=self._kernel_seconds(statistics) / seconds,
         )
 
     @property
@@ -144,14 +144,14 @@ class _Run:
         last = int(self.files.starts[:_FIRST_SITES][-1])
         return RegionChoice((Region(CONTIG, 0, last + 1),))
 
-    def _opened(self, regions: RegionChoice = EVERYTHING) -> GenotypeSession:
+    def _open_session(self, regions: RegionChoice = EVERYTHING) -> GenotypeSession:
         files = self.files
         inputs = GenotypeInputs((str(files.reads),), files.reference, str(files.sites), regions)
         return GenotypeSession(inputs, _OPTIONS, self.threads)
 
     def _genotype(self, regions: RegionChoice = EVERYTHING) -> RunStatistics:
         statistics = RunStatistics("bench", (_COMMAND,), (self.device.name,), self.threads)
-        with self._opened(regions) as session:
+        with self._open_session(regions) as session:
             write_genotypes(
                 session,
                 [self.device],
@@ -163,7 +163,7 @@ class _Run:
         return statistics
 
     def _kernel_seconds(self, statistics: RunStatistics) -> float:
-        """Return the part of the wall time that the kernels take."""
+        """Return the wall time of the kernels."""
         if isinstance(self.device, CpuDevice):
             return statistics.seconds[PAIR_HMM] / self.threads
         from hapgpu.pairhmm.forward.cuda import forward_seconds  # noqa: PLC0415  (imports CuPy)
@@ -173,32 +173,32 @@ class _Run:
         return statistics.counts["cells"] * seconds / batch.cells
 
     def _hmm_batch(self) -> HmmBatch:
-        """Return the largest batch that the pair-HMM is given for the first sites."""
-        given: list[HmmBatch] = []
+        """Return the largest pair-HMM batch of the first sites."""
+        batches: list[HmmBatch] = []
 
-        def watched(_stage: str, likelihoods: LikelihoodsOf) -> LikelihoodsOf:
+        def recorded(_stage: str, likelihoods: LikelihoodsOf) -> LikelihoodsOf:
             def step(batch: HmmBatch) -> NDArray[np.float64]:
-                given.append(batch)
+                batches.append(batch)
                 return likelihoods(batch)
 
             return step
 
-        with self._opened(self._first_sites()) as session:
-            genotyper = session.genotypers([self.device], watched)[0]
+        with self._open_session(self._first_sites()) as session:
+            genotyper = session.genotypers([self.device], recorded)[0]
             for loci in session.batches():
                 genotyper(loci)
-        return max(given, key=lambda batch: batch.cells)
+        return max(batches, key=lambda batch: batch.cells)
 
 
 def _runs(files: SimulatedFiles, device: Device, threads: int) -> list[_Run]:
-    """Return what is measured: of a CPU the run with one thread and, if it has more, with all."""
+    """Return the runs to measure: on a CPU with one thread and, if there are more, with all."""
     if isinstance(device, CpuDevice):
         return [_Run(files, CpuDevice(count), count) for count in sorted({1, threads})]
     return [_Run(files, device, threads)]
 
 
 def _written_genotypes(path: Path) -> NDArray[np.int8]:
-    """int8[s, 2]: the alleles that a VCF of one sample tells for each record; -1 for none."""
+    """Return int8[s, 2]: the alleles of each record of a VCF with one sample; -1 if missing."""
     with open_vcf(path) as vcf:
         texts = [record.genotypes.split("\t")[1].partition(":")[0] for record in vcf.records()]
     alleles = [text.replace(".", "-1").split("/") for text in texts]

@@ -1,4 +1,4 @@
-"""The files that `hapgpu bench genotype` reads: a simulated sample, several times side by side."""
+"""Input files of `hapgpu bench genotype`: copies of a simulated sample, side by side."""
 
 from __future__ import annotations
 
@@ -37,15 +37,15 @@ _VARIANTS: Final = VariantModel(
     spacing=690.0,
     alternative_weight=1.0,
 )
-"""As dense as in a human genome, and of all kinds in about the shares that they have there."""
+"""Variants with about the density of a human genome, and about its fractions of each kind."""
 _PLOIDY: Final = 2
 _MIN_BASES: Final = 5000
-_LONGEST_CONTIG: Final = 2**31 - 1  # of BAM
+_MAX_CONTIG: Final = 2**31 - 1  # of BAM
 
 
 @dataclass(frozen=True, slots=True)
 class SimulatedFiles:
-    """The files of a sample, and the truth.
+    """The files of a simulated sample, and its true genotypes.
 
     Attributes
     ----------
@@ -56,11 +56,11 @@ class SimulatedFiles:
     sites
         VCF without genotypes.
     read_count
-        Of the BAM.
+        Number of reads in the BAM.
     starts
         int64[s]: 0-based positions of the sites.
     genotypes
-        int8[s, 2]: numbers of the alleles that the sample has at each site, ascending.
+        int8[s, 2]: allele numbers of the sample at each site, ascending.
     """
 
     reads: Path
@@ -72,48 +72,52 @@ class SimulatedFiles:
 
 
 def simulated_files(
-    folder: Path, reference: Path, copies: int, threads: int, seed: int = 7
+    directory: Path, reference: Path, copies: int, threads: int, seed: int = 7
 ) -> SimulatedFiles:
-    """Simulate the reads of a sample at 30x, and write them, its sites and their reference.
+    """Simulate reads of a sample at 30x; write the reads, the sites and their reference.
 
-    The sample is that of one tile: the longest stretch of the reference's longest contig without
-    N. The new reference is a row of tiles.
+    The sample covers one tile: the longest run of bases without N in the longest contig of the
+    reference. The new reference consists of copies of the tile, end to end.
 
     Parameters
     ----------
-    folder
-        Where the files are written.
+    directory
+        Output directory.
     reference
-        FASTA to take the tile from.
+        FASTA that contains the tile.
     copies
-        How many tiles, at least one.
+        Number of tiles, at least one.
     threads
         CPU threads to write with.
     seed
-        For another sample.
+        Random seed of the sample.
 
     Raises
     ------
     InputError
-        The reference cannot be read, or has too few bases in a row.
+        The reference cannot be read, or its longest run of bases without N is too short.
     UsageError
-        So many copies are longer than what BAM can hold.
+        The copies are longer than a BAM file can hold.
     """
     bases = _tile_of(reference)
     length = bases.size * copies
-    if length > _LONGEST_CONTIG:
-        most = _LONGEST_CONTIG // bases.size
-        raise UsageError(f"--copies: at most {most} of {bases.size:,} bases fit into a BAM file")
+    if length > _MAX_CONTIG:
+        most = _MAX_CONTIG // bases.size
+        limit = f"a BAM contig holds at most {most} copies of {bases.size:,} bases"
+        raise UsageError(f"--copies {copies}: {limit}; give fewer")
     tile = ReferenceSlice(0, bases)
     sample, _ = drawn_variants(tile, _PLOIDY, _VARIANTS, seed)
     if not len(sample):
-        raise InputError(f"{reference}: no place for a variant in its longest stretch without N")
-    made = folder / "tiles.fa"
+        raise InputError(
+            f"{reference}: no variant fits into its longest run of bases without N; "
+            "give another reference"
+        )
+    made = directory / "tiles.fa"
     _write_fasta(made, bases, copies)
     variants = sample.tiled(bases.size, copies)
-    sites = folder / "sites.vcf"
+    sites = directory / "sites.vcf"
     sites.write_text(vcf_text(variants, CONTIG, length))
-    reads = folder / "reads.bam"
+    reads = directory / "reads.bam"
     batches = list(simulated_reads(tile, sample, SAMPLE, READ_MODEL, seed))
     _write_reads(reads, batches, bases.size, copies, threads)
     return SimulatedFiles(
@@ -127,7 +131,7 @@ def simulated_files(
 
 
 def _tile_of(path: Path) -> NDArray[np.uint8]:
-    """uint8 text, upper case: the longest stretch without N of the longest contig."""
+    """Return uint8 text, upper case: the longest run without N in the longest contig."""
     sequences = read_fasta(path).sequences
     contig = sequences[int(sequences.lengths.argmax())] & ~np.uint8(0x20)
     edges = np.concatenate([[-1], np.flatnonzero(contig == ord("N")), [contig.size]])
@@ -135,8 +139,8 @@ def _tile_of(path: Path) -> NDArray[np.uint8]:
     tile: NDArray[np.uint8] = contig[edges[longest] + 1 : edges[longest + 1]]
     if tile.size < _MIN_BASES:
         raise InputError(
-            f"{path}: its longest contig has {tile.size:,} bases in a row without N: to simulate a "
-            f"sample takes {_MIN_BASES:,}"
+            f"{path}: its longest contig has at most {tile.size:,} bases in a row without N, of "
+            f"{_MIN_BASES:,} needed; give a longer reference"
         )
     return tile
 
@@ -154,7 +158,7 @@ def _write_fasta(path: Path, tile: NDArray[np.uint8], copies: int) -> None:
 def _write_reads(
     path: Path, batches: Iterable[ReadBatch], period: int, copies: int, threads: int
 ) -> None:
-    """Write the reads of a tile once for each copy, and index them."""
+    """Write the reads of a tile once per copy, and index the file."""
     header = sample_header(SAMPLE, CONTIG, period * copies)
     with open_writer(str(path), header, threads=threads, write_index=True) as writer:
         for copy in range(copies):

@@ -1,4 +1,4 @@
-"""How fast BAM is read into columns and written from them."""
+"""Benchmark of reading and writing BAM."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ def benchmark_io(threads: int, seconds: float = 3.0) -> dict[str, float]:
     Parameters
     ----------
     threads
-        CPU threads used.
+        CPU threads to use.
     seconds
-        How long each of the measurements takes at least.
+        Minimum duration of each measurement.
 
     Returns
     -------
@@ -35,8 +35,8 @@ def benchmark_io(threads: int, seconds: float = 3.0) -> dict[str, float]:
     """
     batch = simulated_reads(_BATCH_READS)
     header = SamHeader.from_references(["chr20"], [REFERENCE_LENGTH])
-    with leftovers.temporary_folder() as folder:
-        path = str(Path(folder, "reads.bam"))
+    with leftovers.temporary_directory() as directory:
+        path = str(Path(directory, "reads.bam"))
 
         def encode() -> None:
             with open_writer(path, header, threads=threads) as writer:
@@ -57,7 +57,7 @@ def benchmark_io(threads: int, seconds: float = 3.0) -> dict[str, float]:
 
 
 def _rate(task: Callable[[], None], seconds: float) -> float:
-    """Return reads per second of the fastest of several runs, the first of which is not timed."""
+    """Return reads per second of the fastest of several runs, after one run without timing."""
     task()
     best = float("inf")
     end = time.perf_counter() + seconds

@@ -1,4 +1,4 @@
-"""How fast reads are mapped: what `hapgpu bench map` measures."""
+"""Benchmark of short-read mapping, for `hapgpu bench map`."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _RANDOM_BASES = 8_000_000
 _CPU_READS = 200_000
 _GPU_READS = 5_000_000
 _CPU_BACKTRACKED_READS = 50_000
-_GPU_BACKTRACKED_READS = 2_000_000  # results take 800 bytes a read
+_GPU_BACKTRACKED_READS = 2_000_000  # results take 800 bytes per read
 _GPU_REPEATS: Final = 9
 _CPU_REPEATS: Final = 3
 
@@ -45,7 +45,7 @@ _OPTIONS: Final = SearchOptions()
 
 
 class Method(StrEnum):
-    """How hits are searched."""
+    """Search algorithm."""
 
     FM = "fm"
     BACKTRACKING = "backtracking"
@@ -53,10 +53,10 @@ class Method(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Measurement:
-    """One line of the benchmark: `seconds` for all reads; `hits` of them, or results."""
+    """One line of the benchmark: `seconds` for all reads, with `hits` hits (or results)."""
 
     device: str
-    what: str
+    task: str
     data: str
     reads: int
     hits: int
@@ -64,38 +64,38 @@ class Measurement:
 
     @property
     def reads_per_second(self) -> float:
-        """Reads, both strands of each."""
+        """Reads per second, both strands of each read searched."""
         return self.reads / self.seconds
 
 
-class _Part(NamedTuple):
-    """A block of reads, and where they lie in it."""
+class _ParsedBlock(NamedTuple):
+    """A block of reads, and their spans."""
 
-    block: ReadBlock
+    raw: ReadBlock
     spans: ReadSpans
 
 
 @dataclass(frozen=True, slots=True)
 class _Data:
-    """What is mapped."""
+    """The index and the reads of a benchmark."""
 
     name: str
     index: FMIndexArrays
-    parts: list[_Part]
+    blocks: list[_ParsedBlock]
 
     @property
     def reads(self) -> int:
-        return sum(len(part.spans) for part in self.parts)
+        return sum(len(block.spans) for block in self.blocks)
 
-    def beginning(self, reads: int) -> _Data:
-        """Return the first parts, with about so many reads and less than 2**31 bytes of text."""
-        read_ends = accumulate(len(part.spans) for part in self.parts)
-        byte_ends = accumulate(part.block.text.size for part in self.parts)
+    def head(self, reads: int) -> _Data:
+        """Return the first blocks: about `reads` reads and less than 2**31 bytes of text."""
+        read_ends = accumulate(len(block.spans) for block in self.blocks)
+        byte_ends = accumulate(block.raw.text.size for block in self.blocks)
         fitting = takewhile(
             lambda row: row[2] < 2**31 and row[1] - len(row[0].spans) < reads,
-            zip(self.parts, read_ends, byte_ends, strict=True),
+            zip(self.blocks, read_ends, byte_ends, strict=True),
         )
-        return _Data(self.name, self.index, [part for part, _, _ in fitting])
+        return _Data(self.name, self.index, [block for block, _, _ in fitting])
 
 
 def benchmark_map(
@@ -106,31 +106,31 @@ def benchmark_map(
     copies: int = 1,
     method: Method = Method.FM,
 ) -> Iterator[Measurement]:
-    """Measure how fast all hits of reads with at most one error are found.
+    """Measure the search for all hits of reads with at most one error.
 
-    On the CPU, with one thread and with all: packing and searching, and the whole way from the
-    text of FASTQ to the text of SAM. On a GPU the kernels that pack and search, the text being
-    there, and the whole way, from memory to memory.
+    On the CPU, with one thread and with all threads: packing and searching, and the whole path
+    from the text of FASTQ to the text of SAM. On a GPU: the kernels that pack and search, with the
+    text in GPU memory, and the whole path, from host memory to host memory.
 
     Parameters
     ----------
     device
-        Where to compute.
+        The device.
     reference
-        FASTA, whose index is taken from beside it or built; None for a random one of 8 million
-        bases.
+        FASTA, whose index is loaded from beside it or built; None for a random reference of 8
+        million bases.
     reads
-        FASTQ or FASTA; None for simulated ones out of the reference.
+        FASTQ or FASTA; None for reads simulated from the reference.
     copies
-        How often all reads of the file are repeated, at least once.
+        How many times to use the reads of the file, at least once.
     method
-        Of searching. With `BACKTRACKING`, only some of many reads are searched, and nothing is
-        measured but packing and searching.
+        Search algorithm. With `BACKTRACKING`, only some of many reads are searched, and only
+        packing and searching are measured.
 
     Raises
     ------
     InputError
-        A file cannot be read, or the reference has no room for simulated reads.
+        A file cannot be read, or the reference is too short for simulated reads.
     DeviceError
         The index does not fit into the memory of the GPU.
     """
@@ -142,41 +142,41 @@ def benchmark_map(
 
 def _data(device: Device, reference: Path | None, reads: str | None, copies: int) -> _Data:
     index = _random_index(device) if reference is None else open_index(reference, device)
-    reading = block_transfer([device], threads=1)
+    transfer = block_transfer([device], threads=1)
     if reads is None:
         count = _CPU_READS if isinstance(device, CpuDevice) else _GPU_READS
-        source = simulated_blocks(index, count, reading.size, reading.allocate)
+        source = simulated_blocks(index, count, transfer.size, transfer.allocate)
         name = "simulated reads"
     else:
-        source = read_blocks(reads, reading.size, reading.allocate)
+        source = read_blocks(reads, transfer.size, transfer.allocate)
         name = f"{Path(reads).name} x{copies}"
-    parts = [_Part(block, parse_block(block, SHORT_READS)) for block in source]
-    if not parts:
-        raise InputError(f"{reference}: no contig has 100 bases in a row to make reads of")
-    place = "random reference" if reference is None else reference.name
-    return _Data(f"{place}, {name}", index, parts * copies)
+    blocks = [_ParsedBlock(block, parse_block(block, SHORT_READS)) for block in source]
+    if not blocks:
+        raise InputError(f"{reference}: no contig has 100 bases in a row; give a longer reference")
+    reference_name = "random reference" if reference is None else reference.name
+    return _Data(f"{reference_name}, {name}", index, blocks * copies)
 
 
 def _random_index(device: Device) -> FMIndexArrays:
-    with leftovers.temporary_folder() as folder:
-        path = Path(folder, "random.fa")
+    with leftovers.temporary_directory() as directory:
+        path = Path(directory, "random.fa")
         path.write_bytes(b">random\n" + random_reference(_RANDOM_BASES).tobytes() + b"\n")
         return build_index(path, device)
 
 
 def _on_cpu(data: _Data, device: CpuDevice, method: Method) -> Iterator[Measurement]:
-    find = _found_by_search
+    count_hits = _hits_of_search
     if method is Method.BACKTRACKING:
-        find = _found_by_backtracking
-        data = data.beginning(_CPU_BACKTRACKED_READS)
+        count_hits = _hits_of_backtracking
+        data = data.head(_CPU_BACKTRACKED_READS)
 
-    def count(part: _Part) -> int:
-        reads = pack_reads(part.block.text, part.spans.base_starts, part.spans.lengths)
-        return find(data.index, reads)
+    def count(block: _ParsedBlock) -> int:
+        reads = pack_reads(block.raw.text, block.spans.base_starts, block.spans.lengths)
+        return count_hits(data.index, reads)
 
     for threads in sorted({1, device.threads}):
         used = CpuDevice(threads)
-        yield _measured(used, "pack and search", data, _timed(count, data.parts, threads))
+        yield _measured(used, "pack and search", data, _timed(count, data.blocks, threads))
         if method is Method.FM:
             yield _text_to_text(data, used)
 
@@ -187,11 +187,11 @@ def _on_gpu(data: _Data, device: CudaDevice, method: Method) -> Iterator[Measure
     timed, reads = time_search, data.reads
     if method is Method.BACKTRACKING:
         timed, reads = time_backtracking, _GPU_BACKTRACKED_READS
-    some = data.beginning(reads)
-    texts = [part.block.text for part in some.parts]
-    spans = [part.spans for part in some.parts]
+    head = data.head(reads)
+    texts = [block.raw.text for block in head.blocks]
+    spans = [block.spans for block in head.blocks]
     timing = timed(data.index, texts, spans, device, _GPU_REPEATS)
-    yield _measured(device, "pack and search, kernels", some, timing)
+    yield _measured(device, "pack and search, kernels", head, timing)
     if method is Method.FM:
         yield _text_to_text(data, device)
 
@@ -199,33 +199,33 @@ def _on_gpu(data: _Data, device: CudaDevice, method: Method) -> Iterator[Measure
 def _text_to_text(data: _Data, device: Device) -> Measurement:
     mappers = mappers_for([device], data.index, _OPTIONS, SamOptions())
 
-    def count(part: _Part) -> int:
-        return mappers[0](part.block).counts["hits"]
+    def count(block: _ParsedBlock) -> int:
+        return mappers[0](block.raw).counts["hits"]
 
-    return _measured(device, "text to text", data, _timed(count, data.parts, len(mappers)))
+    return _measured(device, "text to text", data, _timed(count, data.blocks, len(mappers)))
 
 
-def _found_by_search(index: FMIndexArrays, reads: PackedReads) -> int:
+def _hits_of_search(index: FMIndexArrays, reads: PackedReads) -> int:
     return cpu.search(index, reads, _OPTIONS).hits.size
 
 
-def _found_by_backtracking(index: FMIndexArrays, reads: PackedReads) -> int:
+def _hits_of_backtracking(index: FMIndexArrays, reads: PackedReads) -> int:
     return int(backtrack(index, reads).counts.sum())
 
 
 def _timed(
-    count: Callable[[_Part], int], parts: Sequence[_Part], threads: int
+    count: Callable[[_ParsedBlock], int], blocks: Sequence[_ParsedBlock], threads: int
 ) -> tuple[int, float]:
-    """Return the hits of all parts, and the seconds for them: the median of several runs."""
-    count(parts[0])  # compiles
+    """Return the hits of all blocks, and the seconds: the median of several runs."""
+    count(blocks[0])  # compiles
     seconds = []
     with ThreadPoolExecutor(threads) as pool:
         for _ in range(_CPU_REPEATS):
-            begin = time.perf_counter()
-            hits = sum(pool.map(count, parts))
-            seconds.append(time.perf_counter() - begin)
+            start = time.perf_counter()
+            hits = sum(pool.map(count, blocks))
+            seconds.append(time.perf_counter() - start)
     return hits, float(np.median(seconds))
 
 
-def _measured(device: Device, what: str, data: _Data, timing: tuple[int, float]) -> Measurement:
-    return Measurement(device.name, what, data.name, data.reads, *timing)
+def _measured(device: Device, task: str, data: _Data, timing: tuple[int, float]) -> Measurement:
+    return Measurement(device.name, task, data.name, data.reads, *timing)

@@ -1,4 +1,4 @@
-"""How long the kernels that search take, with the reads on the GPU already."""
+"""Timing of the search kernels, with the reads in GPU memory."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ def time_search(
     Parameters
     ----------
     index
-        Of the reference.
+        The index of the reference.
     texts, spans
-        Reads; the texts have less than 2**31 bytes together.
+        Reads; the texts have less than 2**31 bytes in total.
     device
-        Where to compute.
+        The GPU.
     repeats
-        How often.
+        Number of runs.
 
     Returns
     -------
@@ -68,7 +68,7 @@ def time_backtracking(
     device: CudaDevice,
     repeats: int,
 ) -> tuple[int, float]:
-    """Measure packing and `backtrack_on_device`; as `time_search`, with results for hits."""
+    """Measure packing and `backtrack_on_device` as `time_search` does; count results, not hits."""
     resident, number = resident_index(index, device), device.index
     with cupy.cuda.Device(number), thread_streams(number, 1)[0]:
         reads = _on_device(texts, spans)
@@ -85,28 +85,28 @@ def time_backtracking(
 def _on_device(
     texts: Sequence[NDArray[np.uint8]], spans: Sequence[ReadSpans]
 ) -> tuple[Any, Any, Any]:
-    """Return the texts as one, and where the bases of its reads begin and how many they are."""
+    """Return the concatenated texts, and the starts and lengths of the bases of all reads."""
     ends = np.cumsum([text.size for text in texts])
     whole = cupy.empty(int(ends[-1]), dtype=np.uint8)
     starts = []
     for text, end, part in zip(texts, ends.tolist(), spans, strict=True):
-        begin = end - text.size
-        whole[begin:end].set(text)
-        starts.append(part.base_starts + np.int32(begin))
+        start = end - text.size
+        whole[start:end].set(text)
+        starts.append(part.base_starts + np.int32(start))
     lengths = np.concatenate([part.lengths for part in spans])
     return whole, cupy.asarray(np.concatenate(starts)), cupy.asarray(lengths)
 
 
 def _timed(run: Callable[[], Any], repeats: int) -> tuple[Any, float]:
-    """Return what a run yields, and the median of the seconds; the first run is not timed."""
+    """Return the result of a run, and the median of the seconds; the first run is not timed."""
     result = run()
     seconds = []
     for _ in range(repeats):
-        del result  # its memory is for the next
-        begin, end = cupy.cuda.Event(), cupy.cuda.Event()
-        begin.record()
+        del result  # frees its memory for the next run
+        start, end = cupy.cuda.Event(), cupy.cuda.Event()
+        start.record()
         result = run()
         end.record()
         end.synchronize()
-        seconds.append(cupy.cuda.get_elapsed_time(begin, end) / 1e3)
+        seconds.append(cupy.cuda.get_elapsed_time(start, end) / 1e3)
     return result, float(np.median(seconds))

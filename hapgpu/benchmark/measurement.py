@@ -1,4 +1,4 @@
-"""What the benchmarks of chaining tell, and how they take the time of many blocks of work."""
+"""Measurements of the chaining benchmarks, and the timing of blocks of work."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ _Work = TypeVar("_Work")
 
 @dataclass(frozen=True, slots=True)
 class Measurement:
-    """One line of the benchmark: `count` of what `unit` names took `seconds`."""
+    """One line of the benchmark: `count` units, named `unit`, took `seconds`."""
 
     device: str
-    what: str
+    task: str
     data: str
     unit: str
     count: int
@@ -28,18 +28,18 @@ class Measurement:
 
     @property
     def per_second(self) -> float:
-        """Of the unit."""
+        """Units per second."""
         return self.count / self.seconds
 
 
 def median_seconds(do: Callable[[_Work], object], blocks: Sequence[_Work], threads: int) -> float:
-    """Do all blocks of work, at least one, in some threads; return the median of several runs."""
+    """Process all blocks, at least one, in threads; return the median time of several runs."""
     do(blocks[0])  # compiles
     seconds = []
     with ThreadPoolExecutor(threads) as pool:
         for _ in range(REPEATS):
-            begin = time.perf_counter()
+            start = time.perf_counter()
             for _ in pool.map(do, blocks):
                 pass
-            seconds.append(time.perf_counter() - begin)
+            seconds.append(time.perf_counter() - start)
     return float(np.median(seconds))

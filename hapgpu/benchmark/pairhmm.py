@@ -1,4 +1,4 @@
-"""How fast likelihoods are computed: what `hapgpu bench pairhmm` measures."""
+"""Benchmark of the pair-HMM, for `hapgpu bench pairhmm`."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from hapgpu.simulation.sequences import random_bases, replace_bases
 SHAPES = ((64, 64), (128, 128), (256, 256), (512, 512), (150, 350))
 """Read and haplotype lengths."""
 
-REGION_SEQUENCES = 32
-"""Reads, and haplotypes, of a made-up region."""
+BATCH_SEQUENCES = 32
+"""Reads, and haplotypes, of a simulated text batch."""
 
 _VARIANT_RATE = 0.01
 _ERROR_RATE = 0.005
-_QUALITIES = ((20, 40), (40, 45), (40, 45), (10, 10))  # lowest and highest of each kind
+_QUALITIES = ((20, 40), (40, 45), (40, 45), (10, 10))  # minimum and maximum of each kind
 _GPU_CELLS = 5e10
 _CPU_CELLS = 3e8
 _GPU_REPEATS = 9
@@ -37,7 +37,7 @@ class Measurement:
     """One line of the benchmark: `seconds` for all matrix cells of the data."""
 
     device: str
-    what: str
+    task: str
     data: str
     cells: int
     seconds: float
@@ -48,22 +48,24 @@ class Measurement:
         return self.cells / self.seconds / 1e9
 
 
-def random_regions(count: int, read_length: int, haplotype_length: int, seed: int = 1) -> HmmBatch:
-    """Make regions of 32 reads and 32 haplotypes, a read out of each haplotype.
+def random_text_batches(
+    count: int, read_length: int, haplotype_length: int, seed: int = 1
+) -> HmmBatch:
+    """Simulate text batches of 32 haplotypes and 32 reads, one read per haplotype.
 
-    Haplotypes of a region differ in 1 % of their bases, reads in 0.5 % from theirs; a read that
-    is longer than its haplotype repeats it. Qualities differ from base to base.
+    The haplotypes of a text batch differ in 1 % of their bases, reads in 0.5 % from their
+    haplotype; a read that is longer than its haplotype repeats it. Qualities vary by base.
     """
     rng = np.random.default_rng(seed)
-    sequences = count * REGION_SEQUENCES
+    sequences = count * BATCH_SEQUENCES
     genomes = random_bases((count, haplotype_length), rng)
-    haplotypes = np.repeat(genomes, REGION_SEQUENCES, axis=0)
+    haplotypes = np.repeat(genomes, BATCH_SEQUENCES, axis=0)
     replace_bases(haplotypes, _VARIANT_RATE, rng, np.float32)
     starts = rng.integers(0, max(1, haplotype_length - read_length + 1), sequences)
     columns = (starts[:, None] + np.arange(read_length)) % haplotype_length
     reads = np.take_along_axis(haplotypes, columns, axis=1)
     replace_bases(reads, _ERROR_RATE, rng, np.float32)
-    of_regions = np.arange(count + 1) * REGION_SEQUENCES
+    batch_offsets = np.arange(count + 1) * BATCH_SEQUENCES
     qualities = (
         uniform_column(rng.integers(*limits, reads.size, dtype=np.uint8, endpoint=True))
         for limits in _QUALITIES
@@ -71,21 +73,21 @@ def random_regions(count: int, read_length: int, haplotype_length: int, seed: in
     return HmmBatch(
         HmmReads(Ragged.from_lengths(reads.ravel(), [read_length] * sequences), *qualities),
         Ragged.from_lengths(haplotypes.ravel(), [haplotype_length] * sequences),
-        of_regions,
-        of_regions,
+        batch_offsets,
+        batch_offsets,
     )
 
 
 def benchmark_pairhmm(device: Device) -> Iterator[Measurement]:
-    """Measure the pair-HMM for each shape, on regions made for it.
+    """Measure the pair-HMM for each shape, on simulated text batches.
 
-    On a GPU the float32 kernels alone and whole calls, transfers included, from usual and from
-    pinned memory; on the CPU whole calls, with one thread and with all.
+    On a GPU: the float32 kernels alone, and whole calls, transfers included, from pageable and
+    from pinned memory. On the CPU: whole calls, with one thread and with all threads.
     """
     for read_length, haplotype_length in SHAPES:
         cells = _CPU_CELLS if isinstance(device, CpuDevice) else _GPU_CELLS
-        of_region = REGION_SEQUENCES**2 * read_length * haplotype_length
-        batch = random_regions(max(1, int(cells / of_region)), read_length, haplotype_length)
+        batch_cells = BATCH_SEQUENCES**2 * read_length * haplotype_length
+        batch = random_text_batches(max(1, int(cells / batch_cells)), read_length, haplotype_length)
         data = f"{read_length} x {haplotype_length}"
         if not isinstance(device, CpuDevice):
             from hapgpu.pairhmm.forward.cuda import forward_seconds  # noqa: PLC0415  (as for `cuda` itself)
@@ -95,25 +97,25 @@ def benchmark_pairhmm(device: Device) -> Iterator[Measurement]:
         yield from _whole_calls(batch, data, device)
 
 
-def benchmark_regions(path: str, copies: int, device: Device) -> Iterator[Measurement]:
-    """Measure whole calls with the regions of a file of text batches, repeated.
+def benchmark_text_batches(path: str, copies: int, device: Device) -> Iterator[Measurement]:
+    """Measure whole calls with the batches of a file of text batches, repeated.
 
     Parameters
     ----------
     path
         Text batches; `-` for standard input.
     copies
-        How often all regions are repeated, at least once.
+        How many times to use the batches, at least once.
     device
-        A GPU, or the CPU: with one thread and with all.
+        A GPU, or the CPU: with one thread and with all threads.
 
     Raises
     ------
     InputError
-        If the file cannot be read.
+        The file cannot be read.
     """
-    regions = HmmBatch.concatenate(list(read_hmm_batches(path)))
-    batch = HmmBatch.concatenate([regions] * copies)
+    once = HmmBatch.concatenate(list(read_hmm_batches(path)))
+    batch = HmmBatch.concatenate([once] * copies)
     return _whole_calls(batch, f"{Path(path).name} x{copies}", device)
 
 
@@ -133,11 +135,11 @@ def _whole_calls(batch: HmmBatch, data: str, device: Device) -> Iterator[Measure
 
 
 def _median_seconds(batch: HmmBatch, device: Device) -> float:
-    """Time of a call: the median of several, after one that nobody times."""
+    """Return the median time of several calls, after one call without timing."""
     log10_likelihoods(batch, device)
     seconds = []
     for _ in range(_CPU_REPEATS if isinstance(device, CpuDevice) else _GPU_REPEATS):
-        begin = time.perf_counter()
+        start = time.perf_counter()
         log10_likelihoods(batch, device)
-        seconds.append(time.perf_counter() - begin)
+        seconds.append(time.perf_counter() - start)
     return float(np.median(seconds))

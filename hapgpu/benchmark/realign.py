@@ -1,4 +1,4 @@
-"""How fast pairs are aligned: what `hapgpu bench realign` measures."""
+"""Benchmark of alignment, for `hapgpu bench realign`."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Measurement:
     """One line of the benchmark; `seconds` for `pairs` of read_length x haplotype_length."""
 
     device: str
-    what: str
+    task: str
     read_length: int
     haplotype_length: int
     pairs: int
@@ -49,7 +49,7 @@ class Measurement:
 
 
 def random_pairs(count: int, read_length: int, haplotype_length: int, seed: int = 1) -> PairBatch:
-    """Make random haplotypes, each with a read out of it in which 0.5 % of the bases differ."""
+    """Simulate haplotypes, each with one read that differs from it in 0.5 % of the bases."""
     rng = np.random.default_rng(seed)
     haplotypes = random_bases((count, haplotype_length), rng)
     starts = rng.integers(0, max(1, haplotype_length - read_length + 1), count)
@@ -68,31 +68,31 @@ def random_pairs(count: int, read_length: int, haplotype_length: int, seed: int 
 def benchmark_realign(device: Device) -> Iterator[Measurement]:
     """Measure alignment and scoring for each shape, overhangs soft-clipped.
 
-    On a GPU the kernels alone and whole calls, transfers included; on the CPU whole calls, with
-    one thread and with all.
+    On a GPU: the kernels alone, and whole calls, transfers included. On the CPU: whole calls, with
+    one thread and with all threads.
     """
     for read_length, haplotype_length in SHAPES:
         cells = _CPU_CELLS if isinstance(device, CpuDevice) else _GPU_CELLS
         count = int(cells / (read_length * haplotype_length))
         pairs = random_pairs(count, read_length, haplotype_length)
-        for name, what, seconds in _timings(pairs, device):
-            yield Measurement(name, what, read_length, haplotype_length, count, seconds)
+        for name, task, seconds in _timings(pairs, device):
+            yield Measurement(name, task, read_length, haplotype_length, count, seconds)
 
 
 def _timings(pairs: PairBatch, device: Device) -> Iterator[tuple[str, str, float]]:
     if isinstance(device, CpuDevice):
         for threads in sorted({1, device.threads}):
             used = CpuDevice(threads)
-            for what, call in (("align", align_pairs), ("score", score_pairs)):
-                yield used.name, what, _median_seconds(call, pairs, used, _CPU_REPEATS)
+            for task, call in (("align", align_pairs), ("score", score_pairs)):
+                yield used.name, task, _median_seconds(call, pairs, used, _CPU_REPEATS)
         return
     from hapgpu.realign.align.cuda import kernel_seconds  # noqa: PLC0415  (only where a GPU is used)
 
-    for what, with_trace in (("align, kernels", True), ("score, kernels", False)):
+    for task, with_trace in (("align, kernels", True), ("score, kernels", False)):
         seconds = kernel_seconds(
             pairs, _SCORING, Overhang.SOFTCLIP, device, with_trace=with_trace, repeats=_GPU_REPEATS
         )
-        yield device.name, what, seconds
+        yield device.name, task, seconds
     yield (
         device.name,
         "align, whole call",
@@ -106,7 +106,7 @@ def _median_seconds(
     call(pairs.take(np.arange(min(len(pairs), 200))), _SCORING, Overhang.SOFTCLIP, device)
     seconds = []
     for _ in range(repeats):
-        begin = time.perf_counter()
+        start = time.perf_counter()
         call(pairs, _SCORING, Overhang.SOFTCLIP, device)
-        seconds.append(time.perf_counter() - begin)
+        seconds.append(time.perf_counter() - start)
     return float(np.median(seconds))

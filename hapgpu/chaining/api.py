@@ -1,4 +1,4 @@
-"""The part of the Python API that chains ready-made anchors."""
+"""Python API for chaining ready-made anchors."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from hapgpu.runtime.devices import CudaDevice, Device, resolve_devices
 from hapgpu.runtime.pool import Pool
 
 _ANCHORS_ON_CPU: Final = 1 << 18
-_LARGEST: Final = 2**31 - 1
+_MAX_INT: Final = 2**31 - 1
 _DEFAULTS: Final = ChainOptions()
-_LARGEST_NUMBERS: Final = {
-    "max_gap": _LARGEST,
+_MAX_VALUES: Final = {
+    "max_gap": _MAX_INT,
     "bandwidth": WIDEST_BAND,
-    "min_count": _LARGEST,
-    "min_score": _LARGEST,
-    "max_skip": _LARGEST,
-    "max_iterations": _LARGEST,
+    "min_count": _MAX_INT,
+    "min_score": _MAX_INT,
+    "max_skip": _MAX_INT,
+    "max_iterations": _MAX_INT,
 }
 
 
@@ -41,35 +41,34 @@ def chain(
 ) -> AnchorChains:
     """Chain ready-made anchors as minimap2 2.30 does (Li 2018 and 2021, Bioinformatics).
 
-    Chains are not joined over long gaps: `joins` and `long_bandwidth` of the options change
-    nothing here.
+    Chains are not joined over long gaps: the options `joins` and `long_bandwidth` have no effect.
 
     Parameters
     ----------
     anchors
-        Of n reads, as `Anchors` or as its arrays x, y and offsets: x and y uint64[a], in each
-        read ascending by x; offsets int64[n + 1].
+        Anchors of n reads, as `Anchors` or as its arrays x, y and offsets: x and y uint64[a],
+        ascending by x in each read; offsets int64[n + 1].
     options
         `max_skip=UNLIMITED_SKIP` visits every predecessor, as Sadasivan et al. (2023) do.
     k
-        Bases of the k-mers, by which gaps are priced.
+        K-mer length in bases, which scales the gap costs.
     device
-        `auto`, `cpu`, `cuda` or `cuda:N`; the chains do not depend on it. The first of several is
-        used.
+        `auto`, `cpu`, `cuda` or `cuda:N`; the first of several devices is used. The chains do not
+        depend on the device.
 
     Raises
     ------
     InputError
-        The numbers are not those of anchors: offsets, order, positions or spans.
+        Offsets, order, positions or spans of the anchors are invalid.
     UsageError
-        An argument is of the wrong kind or out of range.
+        An argument has the wrong type or is out of range.
     DeviceError
         A named device cannot be used, has too little memory for one read, or fails.
     """
     _check_numbers(options, k)
-    given = checked_anchors(*_columns(anchors))
+    checked = checked_anchors(*_columns(anchors))
     devices, _ = resolve_devices(device)
-    return chain_anchors(given, chain_parameters(options, k), devices[0])
+    return chain_anchors(checked, chain_parameters(options, k), devices[0])
 
 
 def _columns(anchors: object) -> Sequence[Any]:
@@ -77,22 +76,24 @@ def _columns(anchors: object) -> Sequence[Any]:
         return anchors.x, anchors.y, anchors.offsets
     if isinstance(anchors, Sequence) and len(anchors) == 3:
         return anchors
-    raise UsageError("anchors: give Anchors, or the three arrays (x, y, offsets)")
+    raise UsageError("anchors: unknown type; give Anchors, or the three arrays (x, y, offsets)")
 
 
 def _check_numbers(options: ChainOptions, k: int) -> None:
-    for name, largest in _LARGEST_NUMBERS.items():
-        _check_number(name, getattr(options, name), 0, largest)
+    for name, maximum in _MAX_VALUES.items():
+        _check_number(name, getattr(options, name), 0, maximum)
     _check_number("k", k, 1, LONGEST_KMER)
 
 
-def _check_number(name: str, value: object, least: int, largest: int) -> None:
-    if not isinstance(value, int) or not least <= value <= largest:
-        raise UsageError(f"{name}={value!r}: give a whole number from {least} to {largest:,}")
+def _check_number(name: str, value: object, minimum: int, maximum: int) -> None:
+    if not isinstance(value, int) or not minimum <= value <= maximum:
+        raise UsageError(
+            f"{name}={value!r}: out of range; give a whole number from {minimum} to {maximum:,}"
+        )
 
 
 def chain_anchors(anchors: Anchors, parameters: ChainParameters, device: Device) -> AnchorChains:
-    """Chain checked anchors on a device, whose threads it uses if it is the CPU."""
+    """Chain checked anchors on a GPU, or on all threads of a CPU device."""
     if isinstance(device, CudaDevice):
         from hapgpu.chaining.run.anchors_cuda import chain_on_gpu  # noqa: PLC0415  (imports CuPy)
 

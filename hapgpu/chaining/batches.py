@@ -1,10 +1,10 @@
-"""What the stages of chaining hand to each other: arrays of whole batches of reads.
+"""Batches: the arrays between the stages of chaining.
 
     Minimizers ──► Seeds ──► Anchors ──► ChainScores ──► Chains ──► Mappings
 
-Each class holds arrays of NumPy or, with the same dtypes, of CuPy on one device; the stages on
-the CPU and on a GPU have the same signatures. Rows of read i are `offsets[i]` to
-`offsets[i + 1]`. Positions are 0-based, and that of a k-mer is the one of its **last** base.
+Each class holds NumPy arrays or, with the same dtypes, CuPy arrays on one GPU; a stage has the same
+signature on the CPU and on a GPU. Read i has the rows `offsets[i]` to `offsets[i + 1]`. Positions
+are 0-based; the position of a k-mer is the position of its **last** base.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 REVERSE: Final = 1 << 63
-"""Bit of `Anchors.x`: the read lies reverse-complemented on the reference."""
+"""Bit of `Anchors.x`: the read maps to the reverse strand of the reference."""
 SPAN_SHIFT: Final = 32
-"""Where the eight bits of the span begin in `Anchors.y`."""
+"""Lowest of the eight bits of the span in `Anchors.y`."""
 TANDEM: Final = 1 << 42
 """Bit of `Anchors.y`: a neighbouring minimizer of the read is the same k-mer."""
 
@@ -31,59 +31,59 @@ class Minimizers:
     ----------
     keys
         uint64[m]: hash << 8 | span.
-    places
-        uint32[m]: position << 1 | strand; strand 1 where the reverse complement is the smaller.
+    positions
+        uint32[m]: position << 1 | strand; strand 1 if the reverse complement is smaller.
     offsets
         int64[n + 1].
     """
 
     keys: NDArray[np.uint64]
-    places: NDArray[np.uint32]
+    positions: NDArray[np.uint32]
     offsets: NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
 class Seeds:
-    """Minimizers of n reads that are looked up: those with hits that are not too many.
+    """Seeds of n reads: the minimizers that occur in the reference, but not too often.
 
     Attributes
     ----------
-    places
+    positions
         uint32[s]: as in `Minimizers`.
     spans
-        uint8[s]: bases of the k-mer in the read, more than k where runs of bases count as one.
+        uint8[s]: bases of the k-mer in the read; more than k if homopolymers are compressed.
     is_tandem
-        uint8[s], 0 or 1: a neighbour among the read's minimizers has the same key.
-    first_hits
-        int64[s], into `MinimizerIndex.hits`.
-    hit_counts
+        uint8[s], 0 or 1: a neighbouring minimizer of the read has the same hash.
+    first_occurrences
+        int64[s], into `MinimizerIndex.occurrences`.
+    occurrence_counts
         int32[s], at least 1.
     offsets
         int64[n + 1].
     repeat_lengths
-        int32[n]: bases of the read under minimizers that were dropped as repetitive (tag `rl`).
+        int32[n]: bases of the read covered by minimizers dropped as repetitive (tag `rl`).
     """
 
-    places: NDArray[np.uint32]
+    positions: NDArray[np.uint32]
     spans: NDArray[np.uint8]
     is_tandem: NDArray[np.uint8]
-    first_hits: NDArray[np.int64]
-    hit_counts: NDArray[np.int32]
+    first_occurrences: NDArray[np.int64]
+    occurrence_counts: NDArray[np.int32]
     offsets: NDArray[np.int64]
     repeat_lengths: NDArray[np.int32]
 
 
 @dataclass(frozen=True, slots=True)
 class Anchors:
-    """K-mers shared by a read and the reference, of each read sorted by x as minimap2 sorts.
+    """K-mers that n reads share with the reference; each read's sorted by x as minimap2 sorts.
 
     Attributes
     ----------
     x
-        uint64[a]: `REVERSE` if so, then reference sequence << 32 | position in it.
+        uint64[a]: `REVERSE` for the reverse strand, then reference sequence << 32 | position.
     y
-        uint64[a]: flags, then span << 32 | position in the read; where x has `REVERSE`, the
-        position in the reverse-complemented read.
+        uint64[a]: flags, then span << 32 | position in the read, or in the reverse-complemented
+        read if x has `REVERSE`.
     offsets
         int64[n + 1].
     """
@@ -98,14 +98,14 @@ class Anchors:
 
 @dataclass(frozen=True, slots=True)
 class ChainScores:
-    """Best chains that end at each anchor.
+    """Scores and predecessors of anchors: the best chain that ends at each anchor.
 
     Attributes
     ----------
     scores
-        int32[a].
+        int32[a]: score of the chain.
     predecessors
-        int32[a]: counted within the read; -1 if the chain begins here.
+        int32[a]: the previous anchor, numbered within the read; -1 if the chain starts here.
     """
 
     scores: NDArray[np.int32]
@@ -114,18 +114,18 @@ class ChainScores:
 
 @dataclass(frozen=True, slots=True)
 class Chains:
-    """Chains of n reads, of each read in the order of their first anchors.
+    """Chains of n reads, each read's in the order of their first anchors.
 
     Attributes
     ----------
     x, y
-        uint64[a]: the anchors of all chains, ascending in each.
+        uint64[a]: the anchors of all chains, ascending in each chain.
     anchor_offsets
-        int64[c + 1]: those of chain j are `anchor_offsets[j]` to `anchor_offsets[j + 1]`.
+        int64[c + 1]: chain j has the anchors `anchor_offsets[j]` to `anchor_offsets[j + 1]`.
     scores
         int32[c].
     offsets
-        int64[n + 1]: the chains of read i are `offsets[i]` to `offsets[i + 1]`.
+        int64[n + 1]: read i has the chains `offsets[i]` to `offsets[i + 1]`.
     """
 
     x: NDArray[np.uint64]
@@ -137,17 +137,17 @@ class Chains:
 
 @dataclass(frozen=True, slots=True)
 class Mappings:
-    """Chains to report of n reads, the best of each read first.
+    """Mappings of n reads, the best of each read first.
 
-    Of a mapping of read i, `parents` counts within the read from 0; a primary is its own parent.
-    Coordinates are half-open, those of the read on its forward strand.
+    `parents` are numbered within the read from 0; a primary mapping is its own parent. Coordinates
+    are half-open; in the read, they are on its forward strand.
 
     Attributes
     ----------
     scores, counts
         int32[r]: score and number of anchors.
     sequences
-        int32[r]: of the reference.
+        int32[r]: number of the reference sequence.
     is_reverse
         uint8[r], 0 or 1.
     query_starts, query_ends, target_starts, target_ends
@@ -155,12 +155,12 @@ class Mappings:
     matches, lengths
         int32[r]: columns 10 and 11 of PAF.
     parents, second_scores, rivals
-        int32[r]: of a primary, the best score among the secondaries (`s2`), and how many of these
-        have at least as many anchors.
+        int32[r]: parent; for a primary, the best score of its secondaries (`s2`) and the number of
+        secondaries with at least as many anchors.
     is_retained
-        uint8[r]: kept only because it lies on the other strand than its parent.
+        uint8[r], 0 or 1: kept only because its strand differs from its parent's.
     seeds_matched, seeds_expected
-        int32[r]: seeds of the read that are in the chain, and that lie under it.
+        int32[r]: seeds of the read in the chain, and seeds of the read that could be in it.
     offsets
         int64[n + 1].
     mean_spans

@@ -1,4 +1,4 @@
-"""What a user may choose of minimizers, seeds, chains and mappings, and the presets."""
+"""Options for minimizers, seeds, chains and mappings, and their presets."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ from hapgpu.errors import UsageError
 LONGEST_KMER: Final = 28
 WIDEST_WINDOW: Final = 255
 WIDEST_BAND: Final = 200_000
-"""Largest bandwidth: the costs of all gaps up to it fit into 16 bits, whatever the k-mer."""
+"""Largest bandwidth: all gap costs up to it fit 16 bits for every k-mer length."""
 UNLIMITED_SKIP: Final = 1_000_000_000
-"""`ChainOptions.max_skip` that visits every predecessor, as the paper on mm2-ax does."""
+"""`ChainOptions.max_skip` to visit every predecessor, as the paper on mm2-ax does."""
 
 
 @dataclass(frozen=True, slots=True)
 class SketchOptions:
-    """Which k-mers are minimizers.
+    """Options for minimizers.
 
     Attributes
     ----------
     k
-        Bases of a k-mer, 1 to `LONGEST_KMER`.
+        K-mer length in bases, 1 to `LONGEST_KMER`.
     w
-        K-mers of a window, 1 to `WIDEST_WINDOW`.
+        K-mers per window, 1 to `WIDEST_WINDOW`.
     is_hpc
-        A run of equal bases counts as one base.
+        Homopolymer compression: a run of equal bases counts as one base.
     """
 
     k: int = 15
@@ -36,19 +36,19 @@ class SketchOptions:
 
 @dataclass(frozen=True, slots=True)
 class SeedOptions:
-    """Which minimizers of a read become seeds.
+    """Options for seeds.
 
     Attributes
     ----------
     repetitive
-        `-f`: below 1 the fraction of distinct minimizers to take as repetitive, otherwise the
-        number of occurrences above which one is.
+        `-f`: below 1, the fraction of distinct minimizers to treat as repetitive; otherwise the
+        cutoff: minimizers with more occurrences are repetitive.
     min_cutoff, max_cutoff
-        `-U`: bounds of the number that the fraction gives.
+        `-U`: lower and upper bound of the cutoff that the fraction gives.
     occurrence_distance
-        `-e`: bases of the read per repetitive minimizer to keep; 0 keeps none.
+        `-e`: keep one repetitive minimizer per so many bases of the read; 0 keeps none.
     read_fraction
-        `--q-occ-frac`: share of a read's minimizers from which on one k-mer is too frequent.
+        `--q-occ-frac`: a k-mer is too frequent above this fraction of the read's minimizers.
     """
 
     repetitive: float = 2e-4
@@ -60,20 +60,21 @@ class SeedOptions:
 
 @dataclass(frozen=True, slots=True)
 class ChainOptions:
-    """How anchors are chained.
+    """Options for chaining.
 
     Attributes
     ----------
     max_gap
-        `-g`: bases between neighbouring anchors.
+        `-g`: largest distance in bases between consecutive anchors of a chain.
     bandwidth, long_bandwidth
-        `-r`: how far the diagonals of neighbours may differ, in chaining and in the long join.
+        `-r`: largest difference of diagonals between consecutive anchors, in chaining and in the
+        long join.
     min_count, min_score
-        `-n`, `-m`: anchors and score of a chain.
+        `-n`, `-m`: fewest anchors and lowest score of a chain.
     max_skip, max_iterations
-        `--max-chain-skip`, `--max-chain-iter`.
+        `--max-chain-skip`, `--max-chain-iter`: limits on the predecessors visited.
     joins
-        Whether chains are joined over long gaps (`--no-long-join` does not).
+        Join chains over long gaps (`--no-long-join`: do not).
     """
 
     max_gap: int = 5000
@@ -88,24 +89,24 @@ class ChainOptions:
 
 @dataclass(frozen=True, slots=True)
 class MappingOptions:
-    """Which chains are reported.
+    """Options for mappings.
 
     Attributes
     ----------
     mask_level
-        `-M`: overlap from which on a chain is secondary to another.
+        `-M`: overlap above which a chain is secondary to another.
     score_ratio
-        `-p`: score of a secondary chain to keep, in shares of its primary's.
+        `-p`: lowest score of a secondary chain, as a fraction of its primary's score.
     max_secondary
-        `-N`: secondary chains of a read to keep.
+        `-N`: most secondary chains per read.
     all_chains
-        `-P`: report every chain, without primary and secondary.
+        `-P`: report every chain, without distinction of primary and secondary.
     prints_secondary
-        `--secondary`.
+        `--secondary`: write secondary mappings.
     uses_names
-        The name of a read decides between equal chains (`--no-hash-name`: it does not).
+        Break ties between chains by the read's name (`--no-hash-name`: do not).
     prints_unmapped
-        `--paf-no-hit`.
+        `--paf-no-occurrence`: write a line for each unmapped read.
     """
 
     mask_level: float = 0.5
@@ -119,7 +120,7 @@ class MappingOptions:
 
 @dataclass(frozen=True, slots=True)
 class MapOptions:
-    """All of it."""
+    """All options of long-read mapping."""
 
     sketch: SketchOptions = field(default_factory=SketchOptions)
     seeds: SeedOptions = field(default_factory=SeedOptions)
@@ -128,16 +129,16 @@ class MapOptions:
 
 
 def _presets() -> dict[str, MapOptions]:
-    plain = MapOptions()
+    default = MapOptions()
     accurate = replace(
-        plain,
+        default,
         sketch=SketchOptions(19, 19),
-        seeds=replace(plain.seeds, min_cutoff=50, max_cutoff=500),
-        chains=replace(plain.chains, max_gap=10_000),
+        seeds=replace(default.seeds, min_cutoff=50, max_cutoff=500),
+        chains=replace(default.chains, max_gap=10_000),
     )
-    compressed = replace(plain, sketch=SketchOptions(19, 10, is_hpc=True))
+    compressed = replace(default, sketch=SketchOptions(19, 10, is_hpc=True))
     return {
-        "map-ont": plain,
+        "map-ont": default,
         "map-pb": compressed,
         "map-hifi": accurate,
         "lr:hq": accurate,
@@ -145,7 +146,7 @@ def _presets() -> dict[str, MapOptions]:
 
 
 PRESETS: Final = _presets()
-"""Of minimap2 2.30, by name; `map-ont` is the default."""
+"""Presets of minimap2 2.30 by name; `map-ont` is the default."""
 
 
 def preset(name: str) -> MapOptions:
@@ -154,11 +155,11 @@ def preset(name: str) -> MapOptions:
     Raises
     ------
     UsageError
-        There is none of this name.
+        No preset has this name.
     """
     if name not in PRESETS:
         raise UsageError(
-            f"-x {name}: hapgpu chain has {', '.join(PRESETS)}; overlaps between reads, assemblies,"
-            " spliced and short reads need other algorithms: use minimap2 for them"
+            f"-x {name}: unknown preset; give {', '.join(PRESETS)}, or use minimap2 for overlaps"
+            " between reads, assemblies, spliced and short reads"
         )
     return PRESETS[name]

@@ -1,4 +1,4 @@
-"""The numbers of chaining that follow from the options and the index."""
+"""Parameters of chaining, derived from the options and the k-mer length."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ MAX_CANDIDATES: Final = 100_000
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ChainParameters:
-    """What a predecessor may be, what it costs, and what makes a chain.
+    """Parameters of chaining: limits on predecessors, gap costs, limits on chains.
 
     Attributes
     ----------
     max_distance_x, max_distance_y
-        Bases between neighbouring anchors on the reference and on the read.
+        Largest distance in bases between consecutive anchors, on the reference and on the read.
     bandwidth
-        How far the diagonals of neighbours may differ.
+        Largest difference of diagonals between consecutive anchors.
     penalties
-        uint16[bandwidth + 1]: cost by the difference of diagonals.
+        uint16[bandwidth + 1]: gap cost by difference of diagonals.
     max_skip, max_iterations
         As in `ChainOptions`.
     min_count, min_score
-        Of a chain.
+        Fewest anchors and lowest score of a chain.
     """
 
     max_distance_x: int
@@ -45,14 +45,14 @@ class ChainParameters:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class JoinParameters:
-    """How chains are joined over long gaps.
+    """Parameters of the long join.
 
     Attributes
     ----------
     max_distance, inner_distance
-        Bases between neighbours: of any, and of those that are searched one by one.
+        Largest distance in bases to any predecessor, and to one of those visited one by one.
     max_candidates
-        Predecessors that are considered, the nearest ones.
+        Only so many nearest anchors can be predecessors.
     bandwidth, penalties
         As in `ChainParameters`.
     slope
@@ -106,12 +106,12 @@ def join_parameters(options: ChainOptions, k: int) -> JoinParameters | None:
 
 
 def gap_slope(k: int) -> np.float32:
-    """Return the cost of a base by which diagonals differ, rounded as minimap2 rounds it."""
+    """Return the cost per base of difference between diagonals, rounded as in minimap2."""
     return np.float32(float(np.float32(GAP_SCALE)) * 0.01 * k)
 
 
 def gap_penalties(bandwidth: int, k: int) -> NDArray[np.uint16]:
-    """uint16[bandwidth + 1]: (int)(slope * d + 0.5 * log2(d + 1)) in float32, unfused.
+    """Return uint16[bandwidth + 1]: (int)(slope * d + 0.5 * log2(d + 1)) in float32, unfused.
 
     The logarithm is minimap2's `mg_log2`, a parabola in the mantissa.
     """

@@ -1,1 +1,1 @@
-"""The command line: `app` is the process, `command_line` its subcommands."""
+"""The command line: `app` is the process, `command_line` its subcommands, `run` their runs."""

@@ -1,10 +1,10 @@
-"""The program `hapgpu`: its streams and signals first, then its command line."""
+"""The program `hapgpu`: standard streams and signals, then the command line."""
 
 from __future__ import annotations
 
 import signal
 
-# Ctrl-C ends the process without a word from here on, until its handlers are there.
+# Until the handlers are set, Ctrl-C ends the process without a traceback.
 if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
@@ -16,25 +16,25 @@ from typing import Final, NoReturn
 from hapgpu.cli.terminal.signals import end_on_signals
 from hapgpu.cli.terminal.streams import secure_standard_streams
 
-_OBJECTS_BETWEEN_COLLECTIONS: Final = 100_000
+_COLLECTION_THRESHOLD: Final = 100_000
 
 
 def main() -> NoReturn:
-    """Run the command line of this process and end with its status."""
+    """Run the command line of this process and exit with its status."""
     secure_standard_streams()
     end_on_signals(" ".join(["hapgpu", *(name for name in sys.argv[1:2] if name.isalpha())]))
-    _keep_objects()
-    # Imports Typer: a signal cannot wait for that.
+    _collect_rarely()
+    # Imports Typer, which takes longer than a signal can wait.
     from hapgpu.cli.command_line import run  # noqa: PLC0415
 
     run(sys.argv[1:])
 
 
-def _keep_objects() -> None:
-    """Let the collector be.
+def _collect_rarely() -> None:
+    """Make the garbage collector run rarely, and not at exit.
 
-    The compiler's many objects live as long as the process: to look through them again and again
-    while it loads, and once more at the end, would take a third of a second.
+    The compiler's many objects live as long as the process. Collecting while it loads and at exit
+    would take a third of a second.
     """
-    gc.set_threshold(_OBJECTS_BETWEEN_COLLECTIONS)
+    gc.set_threshold(_COLLECTION_THRESHOLD)
     atexit.register(gc.freeze)

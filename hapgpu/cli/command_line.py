@@ -1,43 +1,47 @@
-"""The command line: its subcommands, each imported only when it is chosen."""
+"""The command line: its subcommands, of which only the chosen one is imported."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import wraps
 from importlib import import_module
 from types import ModuleType
-from typing import Annotated, Final, NoReturn
+from typing import Annotated, Any, Final, NoReturn
 
 import typer
 from typer.main import get_command
 
-from hapgpu.cli.terminal.messages import faults_explained
+from hapgpu.cli.bench.group import METHODS
+from hapgpu.cli.options.groups import one_parameter_per_option
+from hapgpu.cli.terminal.messages import faults_explained, set_up_messages
 from hapgpu.version import __version__
 
 COMMANDS: Final = {
     "realign": "Align reads to haplotypes, exactly as GATK does.",
-    "pairhmm": "Compute how likely reads are given haplotypes, by GATK's pair-HMM.",
-    "haplotypes": "Make candidate haplotypes from the variants of a VCF.",
+    "pairhmm": "Compute the likelihoods of reads given haplotypes, by GATK's pair-HMM.",
+    "haplotypes": "Write the candidate haplotypes of a VCF.",
     "genotype": "Genotype the sites of a VCF in aligned reads, by the pair-HMM.",
-    "index": "Build the index of a reference, for map or for chain.",
-    "map": "Find every place where reads fit a reference with at most one error.",
+    "index": "Build the index of a reference, for map or chain.",
+    "map": "Find all hits of short reads with at most one error.",
     "chain": "Map long reads by minimizers and chains, exactly as minimap2 does.",
-    "bench": "Measure how fast this machine computes.",
+    "bench": "Measure the speed of this machine.",
     "doctor": "Show what hapgpu finds on this machine, and what is missing.",
 }
 """Each subcommand with its line of help.
 
-Subcommand `x` is the function `x` of its module; `FILES` of that module says which files it reads
-and writes; the text `EXAMPLES`, in paragraphs, stands at the end of its help.
+Subcommand `x` is the function `x` of its module. `FILES` of the module declares the files that it
+reads and writes; the text `EXAMPLES`, in paragraphs, is the end of its help. The subcommands of
+`bench` are `METHODS`.
 """
 
 
 def run(arguments: Sequence[str]) -> NoReturn:
-    """Run a command line and end with its status.
+    """Run a command line and exit with its status.
 
     Parameters
     ----------
     arguments
-        Those behind the name of the program.
+        The arguments after the name of the program.
 
     Raises
     ------
@@ -46,7 +50,7 @@ def run(arguments: Sequence[str]) -> NoReturn:
     """
     program = " ".join(["hapgpu", *(name for name in arguments[:1] if name in COMMANDS)])
     with faults_explained(program, debug="--debug" in arguments):
-        # Typer's own `main` gives errors a form and statuses that differ from those of hapgpu.
+        # Typer's own `main` reports errors in another form and with other statuses.
         command = get_command(build_app(arguments))
         with command.make_context("hapgpu", list(arguments) or ["--help"]) as context:
             command.invoke(context)
@@ -54,7 +58,7 @@ def run(arguments: Sequence[str]) -> NoReturn:
 
 
 def build_app(arguments: Sequence[str]) -> typer.Typer:
-    """Return the command line, of which only the subcommand that the arguments name is loaded."""
+    """Return the command line; only the subcommand that the arguments name is imported."""
     app = typer.Typer(
         add_completion=False,
         pretty_exceptions_enable=False,
@@ -62,24 +66,48 @@ def build_app(arguments: Sequence[str]) -> typer.Typer:
         context_settings={"help_option_names": ["-h", "--help"]},
     )
     app.callback()(_hapgpu)
-    for name, summary in COMMANDS.items():
-        if name in arguments[:1]:
-            module = command_module(name)
-            command = module.FILES.checked_before(getattr(module, name))
-            app.command(name, epilog=module.EXAMPLES)(command)
-        else:
-            app.command(name, help=summary)(_not_chosen)
+    _add_commands(app, COMMANDS, arguments)
     return app
 
 
-def command_module(name: str) -> ModuleType:
-    """Return the module of a subcommand."""
-    place = "bench.group" if name == "bench" else f"commands.{name}"
-    return import_module(f"hapgpu.cli.{place}")
+def _add_commands(
+    app: typer.Typer, summaries: Mapping[str, str], arguments: Sequence[str], *group: str
+) -> None:
+    """Add the subcommands of a group; the first argument names the one to import."""
+    for name, summary in summaries.items():
+        if name not in arguments[:1]:
+            app.command(name, help=summary)(_not_chosen)
+        elif (*group, name) == ("bench",):
+            methods = typer.Typer(help=summary)
+            _add_commands(methods, METHODS, arguments[1:], name)
+            app.add_typer(methods, name=name)
+        else:
+            module = command_module(*group, name)
+            app.command(name, epilog=module.EXAMPLES)(_prepared(module, *group, name))
+
+
+def command_module(*names: str) -> ModuleType:
+    """Return the module of a subcommand: of `map`, or of `bench` and `map`."""
+    *group, name = names
+    return import_module(".".join(["hapgpu.cli", *(group or ["commands"]), name]))
+
+
+def _prepared(module: ModuleType, *names: str) -> Callable[..., None]:
+    """Return the function of a subcommand; it sets up messages and checks files first."""
+    function = one_parameter_per_option(getattr(module, names[-1]))
+
+    @wraps(function)
+    def prepared(**values: Any) -> None:
+        shown = {option: values.get(option, False) for option in ("quiet", "verbose", "debug")}
+        set_up_messages(names[0], **shown)
+        module.FILES.check(values)
+        function(**values)
+
+    return prepared
 
 
 def _not_chosen() -> None:
-    """Stand in the list of subcommands."""
+    """Do nothing: a subcommand that is only listed in the help."""
 
 
 def _print_version(value: bool) -> None:  # noqa: FBT001  (Typer passes it by position)
@@ -97,7 +125,7 @@ def _hapgpu(
         ),
     ] = False,
 ) -> None:
-    """Compute with reads, haplotypes and variants, on the GPU or without one.
+    """Realign, genotype and map reads on NVIDIA GPUs or the CPU.
 
-    [bold]hapgpu COMMAND --help[/bold] tells more about a command.
+    [bold]hapgpu COMMAND --help[/bold] lists the options of a command.
     """

@@ -20,7 +20,7 @@ from hapgpu.runtime.progress import Progress
 from hapgpu.runtime.statistics import RunStatistics
 from hapgpu.version import __version__
 
-PAIR_HMM: Final = "pair-HMM"
+PAIR_HMM: Final = "pairhmm"
 """Name of the pair-HMM stage in the statistics."""
 
 

@@ -136,7 +136,7 @@ class GenotypeSession:
             Genotyper(
                 self._options,
                 len(self.samples),
-                timed("pair-HMM", partial(log10_likelihoods, device=worker)),
+                timed("pairhmm", partial(log10_likelihoods, device=worker)),
                 self._source,
             )
             for worker in self._workers(devices)

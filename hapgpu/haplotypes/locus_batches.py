@@ -125,10 +125,10 @@ def locus_batches(
         Name of the file of the records, for errors.
     count
         Called with these names and numbers: `sites`; `loci`; `spanned_alleles` (`*`) and
-        `symbolic_alleles`, which change no base; `cuts`, splits between sites that are close enough
-        to share a locus but have too many combinations; `capped_loci`, loci without some of their
-        combinations; `contradictions`, alleles excluded because another allele of the same genotype
-        copy changes the same bases.
+        `symbolic_alleles`, which change no base; `locus_splits`, between sites that are close
+        enough to share a locus but have too many combinations; `capped_loci`, loci without some of
+        their combinations; `conflicting_alleles`, excluded because another allele of the same
+        genotype copy changes the same bases.
     limits
         Size of the batches of records; the loci do not depend on it.
 
@@ -183,7 +183,7 @@ class _LocusStream:
         shift_ranges = shift_ranges_of(sites, bases)
         self._snvs = np.union1d(self._snvs, _snv_positions(sites))
         complete = self._complete(shift_ranges, record_batch.next_start)
-        self._count("cuts", sum(group.is_full for group in complete))
+        self._count("locus_splits", sum(group.is_full for group in complete))
         ends = [group.end for group in complete if group.is_full]
         done = complete[-1].end if complete else 0
         for start, end in pairwise(sorted({0, *ends, done})):
@@ -191,7 +191,7 @@ class _LocusStream:
                 contig, sites.slice(start, end), shift_ranges.slice(start, end), bases
             )
             groups = sum(start <= group.start < end for group in complete)
-            self._count("cuts", len(batch.loci) - groups)
+            self._count("locus_splits", len(batch.loci) - groups)
             yield from _split(batch)
         self._keep(sites.records[done:], record_batch.next_start)
 
@@ -216,7 +216,7 @@ class _LocusStream:
             counts = option_counts(sites, genotypes)
             loci = loci_of(shift_ranges, counts, options.distance, options.max_combinations)
             phase_groups, contradictions = phase_groups_of_samples(sites, loci, genotypes)
-            self._count("contradictions", contradictions)
+            self._count("conflicting_alleles", contradictions)
         else:
             counts = option_counts(sites)
             loci = loci_of(shift_ranges, counts, options.distance, options.max_combinations)

@@ -1,10 +1,10 @@
-"""Short reads mapped by an FM index: every hit with at most one error.
+"""Short-read mapping with an FM index: every hit with at most one error.
 
 The stages, in the order of the data:
 
-- `index`: the FM index of a reference: built, kept in a file, loaded,
+- `index`: the FM index of a reference: build, save, load,
 - `search`: reads to hits,
-- `sam`: hits to lines of SAM.
+- `sam`: hits to SAM records.
 
-`run` puts the stages into their order, `api` is `hapgpu.FMIndex`.
+`run` runs the stages in order, `api` is `hapgpu.FMIndex`.
 """

@@ -1,4 +1,4 @@
-"""The part of the Python API that maps reads."""
+"""Python API of short-read mapping."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ from hapgpu.runtime.pool import Pool
 
 _BASES_ON_CPU: Final = 1 << 20
 _BASES_ON_GPU: Final = 1 << 28
-_BASES_PER_READ: Final = 64  # in addition to its own: reads take memory too
+_BASES_PER_READ: Final = 64  # counted on top of its bases: each read takes memory too
 _MAX_ERRORS: Final = 1
 _MATCH, _INSERT, _DELETE = range(3)  # operations of BAM
 
 
 @dataclass(frozen=True, slots=True)
 class Hits:
-    """The h hits of some reads: by read, and those of a read by distance, place and strand.
+    """The h hits of some reads, sorted by read, distance, position and strand.
 
     Attributes
     ----------
@@ -45,12 +45,12 @@ class Hits:
     strand
         uint8[h]: 0 forward, 1 reverse.
     start, end
-        int64[h]: the window on the contig, 0-based, end excluded.
+        int64[h]: the interval on the contig, 0-based, half-open.
     distance
         uint8[h]: the number of errors.
     cigar
-        Ragged uint32, h rows, in BAM encoding (length << 4 | operation), of the read as it lies
-        on the forward strand.
+        Ragged uint32, h rows, in BAM encoding (length << 4 | operation), of the read as aligned
+        to the forward strand.
     contig_names
         As in the FASTA file.
     """
@@ -68,20 +68,18 @@ class Hits:
         return self.read.size
 
     def cigar_strings(self) -> list[str]:
-        """CIGARs as text."""
+        """Return the CIGARs as text."""
         return cigar_strings(self.cigar)
 
 
 @dataclass(frozen=True, slots=True)
 class FMIndex:
-    """An FM index of a reference, in which reads are found.
-
-    Made by `build` or `load`.
+    """An FM index of a reference, made by `build` or `load`.
 
     Attributes
     ----------
     data
-        The arrays it consists of.
+        The arrays of the index.
     """
 
     data: FMIndexArrays
@@ -97,7 +95,7 @@ class FMIndex:
         device
             `auto`, `cpu`, `cuda` or `cuda:N`; the index does not depend on it.
         low_memory
-            Keep a sample of the suffix array: the index is less than half as large and slower.
+            Sample the suffix array: the index is less than half as large, and slower.
 
         Raises
         ------
@@ -116,13 +114,13 @@ class FMIndex:
         Raises
         ------
         InputError
-            The file cannot be read, is no index of this version, or is damaged: its checksums and
-            what keeps a search within its arrays are checked.
+            The file cannot be read, is not an index of this version, or is damaged (a wrong
+            checksum, or values with which a search would leave the arrays).
         """
         return cls(FM_INDEX_FILE.load(path))
 
     def save(self, path: str | Path) -> None:
-        """Write the index to a file, which appears when it is complete.
+        """Write the index to a file, which appears once it is complete.
 
         Raises
         ------
@@ -140,48 +138,48 @@ class FMIndex:
         forward_only: bool = False,
         device: str = "auto",
     ) -> Hits:
-        """Find every place where reads fit the reference with at most so many errors.
+        """Find every hit of the reads with at most `errors` errors.
 
         Parameters
         ----------
         reads
-            Sequences as text, or a Ragged of uint8 text. Upper and lower case are the same; a
-            letter other than A, C, G and T matches nothing. Reads of fewer than 10 bases have no
-            hits.
+            Sequences as text, or a Ragged of uint8 text, in either case. A letter other than A,
+            C, G and T matches nothing. Reads of fewer than 10 bases have no hits.
         errors
             0 or 1.
         indels
             Whether the error may be an inserted or deleted base.
         forward_only
-            Whether to leave out the reverse strand.
+            Whether to search the forward strand only.
         device
-            `auto`, `cpu`, `cuda` or `cuda:N`; the hits do not depend on it. The first of several
-            is used.
+            `auto`, `cpu`, `cuda` or `cuda:N`; the hits do not depend on it. Of several devices,
+            the first is used.
 
         Raises
         ------
         InputError
             A read is not ASCII or longer than a million bases.
         UsageError
-            An argument is of the wrong kind.
+            An argument has the wrong type or value.
         DeviceError
             A named device cannot be used, has too little memory for one read, or fails.
         """
         if errors not in range(_MAX_ERRORS + 1):
-            message = f"errors={errors}: hits with 0 or 1 can be found"
+            message = f"errors={errors}: not 0 or 1; give 0 or 1"
             raise UsageError(message)
-        rows = _rows(reads)
+        rows = _read_rows(reads)
         devices, _ = resolve_devices(device)
         options = SearchOptions(errors, indels, forward_only)
-        found = _search(self.data, rows, options, devices[0])
-        return _hits(found, rows.lengths, self.data.contigs)
+        batch = _search(self.data, rows, options, devices[0])
+        return _hits(batch, rows.lengths, self.data.contigs)
 
 
-def _rows(reads: Sequences) -> Ragged:
+def _read_rows(reads: Sequences) -> Ragged:
+    """Return the reads as a Ragged of uint8 text, after checking their lengths."""
     rows = sequence_rows(reads, "read")
     if len(rows) and rows.lengths.max() > SHORT_READS.max_bases:
-        message = f"read {int(rows.lengths.argmax())} has more than {SHORT_READS.max_bases:,} bases"
-        raise InputError(message)
+        row, most = int(rows.lengths.argmax()), SHORT_READS.max_bases
+        raise InputError(f"read {row}: more than {most:,} bases; give shorter reads")
     return rows
 
 
@@ -211,40 +209,41 @@ def _packed(reads: Ragged) -> PackedReads:
 
 
 def _pieces(reads: Ragged, bases: int) -> Iterator[Ragged]:
-    """Cut reads into pieces of about so many bases, short reads counting more than they have.
+    """Split reads into pieces of about `bases` bases; each read counts `_BASES_PER_READ` more.
 
-    Without reads there is none.
+    Without reads there are no pieces.
     """
     ends = reads.offsets + _BASES_PER_READ * np.arange(len(reads) + 1)
     cuts = np.unique(np.searchsorted(ends, np.arange(bases, ends[-1], bases))).tolist()
-    for start, stop in pairwise([0, *cuts, len(reads)]):
-        if start < stop:
-            yield reads.slice(start, stop)
+    for start, end in pairwise([0, *cuts, len(reads)]):
+        if start < end:
+            yield reads.slice(start, end)
 
 
-def _hits(found: HitBatch, lengths: NDArray[np.int64], contigs: Contigs) -> Hits:
-    reads = np.repeat(np.arange(lengths.size), np.diff(found.offsets))
-    starts = found.starts
+def _hits(batch: HitBatch, lengths: NDArray[np.int64], contigs: Contigs) -> Hits:
+    """Unpack the hits of reads of these lengths."""
+    reads = np.repeat(np.arange(lengths.size), np.diff(batch.offsets))
+    starts = batch.starts
     contig = np.searchsorted(contigs.offsets, starts, side="right") - 1
     start = starts - contigs.offsets[contig]
     return Hits(
         read=reads,
         contig=contig.astype(np.int32),
-        strand=found.strands,
+        strand=batch.strands,
         start=start,
-        end=start + lengths[reads] + found.kinds.astype(np.int64) - UNGAPPED,
-        distance=found.distances,
-        cigar=_cigars(found, lengths[reads]),
+        end=start + lengths[reads] + batch.kinds.astype(np.int64) - UNGAPPED,
+        distance=batch.distances,
+        cigar=_cigars(batch, lengths[reads]),
         contig_names=contigs.names,
     )
 
 
-def _cigars(found: HitBatch, lengths: NDArray[np.int64]) -> Ragged:
-    """Write the CIGAR of each hit of a read of the given length: matches, a gap, matches."""
-    kinds = found.kinds
+def _cigars(batch: HitBatch, lengths: NDArray[np.int64]) -> Ragged:
+    """Return the CIGAR of each hit, whose read has the given length: matches, a gap, matches."""
+    kinds = batch.kinds
     gap = np.array([_INSERT, _MATCH, _DELETE])[kinds]
     gap_length = (kinds != UNGAPPED).astype(np.int64)
-    before = np.where(kinds == UNGAPPED, 0, found.errors)
+    before = np.where(kinds == UNGAPPED, 0, batch.errors)
     after = lengths - before - (kinds == INSERTION)
     operations = np.stack([before << 4, gap_length << 4 | gap, after << 4 | _MATCH], axis=1)
     present = np.stack([before, gap_length, after], axis=1) > 0

@@ -1,4 +1,4 @@
-"""Likelihoods of reads given as text: the part of the Python API that is the pair-HMM."""
+"""Pair-HMM of the Python API: likelihoods of reads and haplotypes given as sequences."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from hapgpu.pairhmm.batches import HmmBatch
 from hapgpu.pairhmm.forward.dispatch import log10_likelihoods
 from hapgpu.runtime.devices import Device, resolve_devices
 
-# Together these keep a GPU busy for longer than a call takes, and little in memory.
-_CELLS_AT_ONCE: Final = 2_000_000_000
-_BYTES_AT_ONCE: Final = 1 << 27
+# Enough work to hide the overhead of a call, in little memory.
+_CELLS_PER_CALL: Final = 2_000_000_000
+_BYTES_PER_CALL: Final = 1 << 27
 
-_PARTS: Final = 6  # of a batch
+_ARGUMENTS: Final = 6  # of a batch
 _BYTES_PER_BASE: Final = 5  # of a read: the letter and four qualities
 _BYTES_PER_PAIR: Final = 8
 
@@ -36,20 +36,20 @@ def pair_hmm(
 ) -> NDArray[np.float64]:
     """Compute log10 P(read | haplotype) of all reads with all haplotypes, by GATK's pair-HMM.
 
-    The model is that of GATK's LoglessPairHMM: `N` matches every base, other bytes are compared
-    as they are. Qualities are used as given; what GATK does to those of a BAM file beforehand is
-    not done here.
+    The model is GATK's LoglessPairHMM: `N` matches every base, other bytes are compared as they
+    are. Qualities are used as given, without the changes that GATK makes to the qualities of a
+    BAM file.
 
     Parameters
     ----------
     reads
         R sequences, of any length from 1.
     base_qualities, insertion_qualities, deletion_qualities, gap_continuation
-        Phred numbers from 0 to 254: of each base, of opening an insertion and a deletion there,
-        and of continuing either. Each is a number for all bases of all reads, or a list with an
-        entry for each read: a number for all of its bases, or a list, an integer array or bytes
-        (the numbers themselves, not FASTQ's letters) with one number per base. A Ragged with the
-        rows of the reads is taken as it is.
+        Phred numbers from 0 to 254: of each base, of opening an insertion and a deletion after
+        it, and of continuing either. Each is a number for all bases of all reads, or a list with
+        an entry for each read: a number for all of its bases, or a list, an integer array or
+        bytes (the numbers themselves, not FASTQ's letters) with one number per base. A Ragged
+        with the rows of the reads is used as it is.
     haplotypes
         H sequences, of any length from 1.
     device
@@ -62,11 +62,11 @@ def pair_hmm(
     Raises
     ------
     InputError
-        A sequence is empty or not ASCII, or a read and its qualities do not fit each other or
-        the range; the message tells the number of the read or haplotype, from 0.
+        A sequence is empty or not ASCII, a read and its qualities differ in length, or a quality
+        is out of range; the message gives the number of the read or haplotype, from 0.
     UsageError
-        An argument is of the wrong kind, such as a single sequence instead of a list, or has
-        not one entry for each read.
+        An argument is of the wrong kind, such as a single sequence instead of a list, or does
+        not have one entry for each read.
     DeviceError
         A named device cannot be used.
     """
@@ -89,8 +89,8 @@ def pair_hmm_batches(
 ) -> Iterator[NDArray[np.float64]]:
     """Compute the likelihoods of many batches, each as `pair_hmm` does, with little overhead.
 
-    Batches are gathered, as many as make good use of the device and fit into memory, and
-    computed together; no more of them are taken from the iterable than that.
+    Batches are computed together, as many as use the device well and fit into memory; no more
+    batches than these are taken from the iterable.
 
     Parameters
     ----------
@@ -98,26 +98,26 @@ def pair_hmm_batches(
         Tuples of the six arguments of `pair_hmm`: reads, base qualities, insertion qualities,
         deletion qualities, gap continuations, haplotypes.
     device
-        As of `pair_hmm`.
+        As in `pair_hmm`.
 
     Yields
     ------
-    float64[R, H] for each batch, in their order; the values do not depend on the other batches.
+    float64[R, H] for each batch, in order; the likelihoods do not depend on the other batches.
 
     Raises
     ------
     InputError, UsageError, DeviceError
-        As `pair_hmm`; what is wrong with a batch is said when its turn comes, with the number of
-        the batch, from 0.
+        As `pair_hmm`; a batch is checked when it is taken from the iterable, and the message
+        gives its number, from 0.
     """
     devices, _ = resolve_devices(device)
     return (
-        likelihoods for batch in _fused(batches) for likelihoods in _likelihoods(batch, devices[0])
+        likelihoods for batch in _joined(batches) for likelihoods in _likelihoods(batch, devices[0])
     )
 
 
-def _fused(batches: Iterable[PairHmmInput]) -> Iterator[HmmBatch]:
-    """Join batches until they are worth a call."""
+def _joined(batches: Iterable[PairHmmInput]) -> Iterator[HmmBatch]:
+    """Join batches until they are large enough for a call."""
     gathered: list[HmmBatch] = []
     cells = size = 0
     for number, arguments in enumerate(batches):
@@ -125,7 +125,7 @@ def _fused(batches: Iterable[PairHmmInput]) -> Iterator[HmmBatch]:
         gathered.append(batch)
         cells += batch.cells
         size += _bytes(batch)
-        if cells >= _CELLS_AT_ONCE or size >= _BYTES_AT_ONCE:
+        if cells >= _CELLS_PER_CALL or size >= _BYTES_PER_CALL:
             yield HmmBatch.concatenate(gathered)
             gathered, cells, size = [], 0, 0
     if gathered:
@@ -133,10 +133,10 @@ def _fused(batches: Iterable[PairHmmInput]) -> Iterator[HmmBatch]:
 
 
 def _numbered_batch(number: int, arguments: PairHmmInput) -> HmmBatch:
-    if len(arguments) != _PARTS:
+    if len(arguments) != _ARGUMENTS:
         message = (
-            f"batch {number} has {len(arguments)} parts; give reads, base, insertion and deletion "
-            "qualities, gap continuations and haplotypes"
+            f"batch {number}: {len(arguments)} arguments; give {_ARGUMENTS}: reads, base, insertion"
+            " and deletion qualities, gap continuations and haplotypes"
         )
         raise UsageError(message)
     try:
@@ -147,14 +147,14 @@ def _numbered_batch(number: int, arguments: PairHmmInput) -> HmmBatch:
 
 
 def _bytes(batch: HmmBatch) -> int:
-    """Return about what a batch and its likelihoods take in memory."""
-    of_reads = _BYTES_PER_BASE * batch.reads.bases.data.size
-    return of_reads + batch.haplotypes.data.size + _BYTES_PER_PAIR * batch.pairs
+    """Return about how many bytes a batch and its likelihoods need."""
+    read_bytes = _BYTES_PER_BASE * batch.reads.bases.data.size
+    return read_bytes + batch.haplotypes.data.size + _BYTES_PER_PAIR * batch.pairs
 
 
 def _likelihoods(batch: HmmBatch, device: Device) -> Iterator[NDArray[np.float64]]:
-    """Yield float64[reads, haplotypes] for each region."""
+    """Yield float64[reads, haplotypes] for each group."""
     likelihoods = log10_likelihoods(batch, device)
     shapes = zip(np.diff(batch.read_offsets), np.diff(batch.haplotype_offsets), strict=True)
-    for begin, (reads, haplotypes) in zip(batch.pair_offsets[:-1], shapes, strict=True):
-        yield likelihoods[begin : begin + reads * haplotypes].reshape(reads, haplotypes)
+    for start, (reads, haplotypes) in zip(batch.pair_offsets[:-1], shapes, strict=True):
+        yield likelihoods[start : start + reads * haplotypes].reshape(reads, haplotypes)

@@ -1,4 +1,4 @@
-"""What callers of the Python API hand over, checked and put into arrays."""
+"""Arguments of the pair-HMM's Python API, checked and converted to arrays."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Qualities = int | Sequence[int | bytes | Sequence[int] | NDArray[Any]] | NDArray
 PairHmmInput = tuple[Sequences, Qualities, Qualities, Qualities, Qualities, Sequences]
 """Reads, their base, insertion and deletion qualities and gap continuations, and haplotypes."""
 
-_HIGHEST_QUALITY: Final = 254  # GATK's
+_MAX_QUALITY: Final = 254  # as in GATK
 _QUALITIES: Final = (
     "base qualities",
     "insertion qualities",
@@ -29,62 +29,65 @@ _QUALITIES: Final = (
 
 
 def hmm_batch(arguments: PairHmmInput) -> HmmBatch:
-    """Turn the arguments of a call into a batch of one region.
+    """Convert the arguments of a call to a batch of one group.
 
     Raises
     ------
     InputError
-        A sequence is empty or not ASCII, or a read and its qualities do not fit each other or
-        the range of 0 to 254; the message names the read or haplotype, from 0.
+        A sequence is empty or not ASCII, a read and its qualities differ in length, or a quality
+        is not 0 to 254; the message gives the number of the read or haplotype, from 0.
     UsageError
-        An argument is not of a kind that is taken.
+        An argument is of the wrong kind.
     """
     reads, *qualities, haplotypes = arguments
     bases = _sequences(reads, "read")
-    base_calls, insertions, deletions, continuations = (
+    base_qualities, insertions, deletions, continuations = (
         _column(q, name, bases) for q, name in zip(qualities, _QUALITIES, strict=True)
     )
     haplotype_rows = _sequences(haplotypes, "haplotype")
     return HmmBatch(
-        HmmReads(bases, base_calls, insertions, deletions, uniform_column(continuations)),
+        HmmReads(bases, base_qualities, insertions, deletions, uniform_column(continuations)),
         haplotype_rows,
         np.array([0, len(bases)], dtype=np.int64),
         np.array([0, len(haplotype_rows)], dtype=np.int64),
     )
 
 
-def _sequences(given: Sequences, what: str) -> Ragged:
-    rows = sequence_rows(given, what)
+def _sequences(argument: Sequences, kind: str) -> Ragged:
+    rows = sequence_rows(argument, kind)
     if len(rows) and not rows.lengths.min():
-        message = f"{what} {int(rows.lengths.argmin())} has no bases"
+        message = f"{kind} {int(rows.lengths.argmin())}: no bases; give at least one"
         raise InputError(message)
     return rows
 
 
-def _column(given: Qualities, name: str, bases: Ragged) -> NDArray[np.uint8]:
-    """uint8[bases.data.size]: a quality for each base."""
-    entries = np.full(len(bases), given) if _is_number(given) else given
+def _column(argument: Qualities, name: str, bases: Ragged) -> NDArray[np.uint8]:
+    """Return uint8[bases.data.size]: a quality for each base."""
+    entries = np.full(len(bases), argument) if _is_number(argument) else argument
     if not has_rows(entries):
-        message = f"give the {name} as a whole number, or as a list with an entry per read"
+        message = f"{name}: neither a number nor a list; give a whole number, or one entry per read"
         raise UsageError(message)
     if len(entries) != len(bases):
-        message = f"{len(bases)} reads cannot have the {name} of {len(entries)}"
+        message = f"{name}: {len(entries)} entries for {len(bases)} reads; give one per read"
         raise UsageError(message)
     if not isinstance(entries, Ragged) and all(map(_is_number, entries)):
         numbers = Ragged(np.asarray(entries), np.arange(len(bases) + 1))
         return np.repeat(_phred(numbers, name), bases.lengths)
     rows = entries if isinstance(entries, Ragged) else _joined_qualities(entries, name, bases)
-    misfits = np.flatnonzero(rows.lengths != bases.lengths)
-    if misfits.size:
-        read = int(misfits[0])
-        message = f"read {read} has {bases.lengths[read]} bases, but {rows.lengths[read]} {name}"
+    mismatches = np.flatnonzero(rows.lengths != bases.lengths)
+    if mismatches.size:
+        read = int(mismatches[0])
+        message = (
+            f"read {read}: {bases.lengths[read]} bases, but {rows.lengths[read]} {name}; give one"
+            " per base"
+        )
         raise InputError(message)
     return _phred(rows, name)
 
 
-def _joined_qualities(given: Iterable[object], name: str, bases: Ragged) -> Ragged:
+def _joined_qualities(argument: Iterable[object], name: str, bases: Ragged) -> Ragged:
     rows = []
-    for read, entry in enumerate(given):
+    for read, entry in enumerate(argument):
         if _is_number(entry):
             row = np.full(bases.lengths[read], entry)
         elif isinstance(entry, bytes):
@@ -92,7 +95,10 @@ def _joined_qualities(given: Iterable[object], name: str, bases: Ragged) -> Ragg
         else:
             row = np.asarray(entry)
         if row.ndim != 1:
-            message = f"give the {name} of read {read} as a whole number, a list of them, or bytes"
+            message = (
+                f"read {read}: {name} of {row.ndim} dimensions; give a whole number, a list of"
+                " whole numbers or bytes"
+            )
             raise UsageError(message)
         rows.append(row)
     return Ragged.from_lengths(np.concatenate(rows), [row.size for row in rows])
@@ -104,15 +110,15 @@ def _phred(rows: Ragged, name: str) -> NDArray[np.uint8]:
     if not data.size:
         return np.empty(0, dtype=np.uint8)
     if data.dtype.kind not in "iu":
-        message = f"the {name} are of type {data.dtype}; give whole numbers"
+        message = f"{name}: of type {data.dtype}; give whole numbers"
         raise UsageError(message)
-    if data.min() < 0 or data.max() > _HIGHEST_QUALITY:
-        outside = (data < 0) | (data > _HIGHEST_QUALITY)
+    if data.min() < 0 or data.max() > _MAX_QUALITY:
+        outside = (data < 0) | (data > _MAX_QUALITY)
         read, value = first_row(rows, outside), data[np.argmax(outside)]
-        message = f"read {read} has {value} among its {name}; give 0 to {_HIGHEST_QUALITY}"
+        message = f"read {read}: {value} among its {name}; give 0 to {_MAX_QUALITY}"
         raise InputError(message)
     return np.ascontiguousarray(data, dtype=np.uint8)
 
 
-def _is_number(given: object) -> TypeGuard[int | np.integer[Any]]:
-    return isinstance(given, int | np.integer)
+def _is_number(argument: object) -> TypeGuard[int | np.integer[Any]]:
+    return isinstance(argument, int | np.integer)

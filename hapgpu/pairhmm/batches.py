@@ -1,4 +1,4 @@
-"""What the pair-HMM is given: reads with qualities, haplotypes, and who meets whom."""
+"""Input of the pair-HMM: reads with qualities, haplotypes, and which of them form pairs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hapgpu.arrays.ragged import Ragged, offsets_of
 
 
 def uniform_column(column: NDArray[np.uint8]) -> NDArray[np.uint8]:
-    """Return a column of equal values as one value, broadcast, and any other as it is."""
+    """Return a column of equal values as one value, broadcast; another column as it is."""
     if not column.size or (column != column[0]).any():
         return column
     return np.broadcast_to(column[:1].copy(), column.shape)
@@ -24,7 +24,7 @@ def is_uniform(column: NDArray[np.uint8]) -> bool:
 
 
 def _joined(columns: Sequence[NDArray[np.uint8]]) -> NDArray[np.uint8]:
-    """Put columns behind each other; one value, broadcast, stays one."""
+    """Concatenate columns; equal values that are broadcast stay so."""
     size = sum(column.size for column in columns)
     filled = [column for column in columns if column.size]
     if filled and all(is_uniform(column) and column[0] == filled[0][0] for column in filled):
@@ -42,9 +42,9 @@ class HmmReads:
         uint8 text, n rows.
     base_qualities, insertion_qualities, deletion_qualities, gap_continuations
         uint8 Phred with the rows of `bases`, one value per element of `bases.data`: of the base
-        call, of opening an insertion or a deletion there, and of continuing either. A column of
-        equal values may be one value, broadcast (`uniform_column`): a GPU makes use of that with
-        gap continuations.
+        call, of opening an insertion or a deletion after it, and of continuing either. A column
+        of equal values may be one value, broadcast (`uniform_column`): the GPU has a faster
+        kernel for gap continuations of this kind.
     """
 
     bases: Ragged
@@ -67,11 +67,11 @@ class HmmReads:
         )
 
     def take(self, rows: NDArray[np.int64]) -> HmmReads:
-        """Gather reads, in any order, repeats too."""
+        """Gather reads, in any order, with repeats."""
         return self.gather(self.bases.offsets[rows], self.bases.lengths_of(rows))
 
     def gather(self, starts: NDArray[np.int64], lengths: NDArray[np.int64]) -> HmmReads:
-        """Copy reads, or parts of them, that begin at elements `starts` of the columns."""
+        """Copy reads, or parts of reads, that start at elements `starts` of the columns."""
         bases = Ragged.gather(self.bases.data, starts, lengths)
         columns = (
             np.broadcast_to(column[:1], bases.data.shape)
@@ -81,30 +81,30 @@ class HmmReads:
         )
         return HmmReads(bases, *columns)
 
-    def slice(self, start: int, stop: int) -> HmmReads:
-        """Return reads start to stop, sharing memory with these."""
-        begin, end = self.bases.offsets[[start, stop]]
+    def slice(self, start: int, end: int) -> HmmReads:
+        """Return reads start to end, sharing memory with these."""
+        first, last = self.bases.offsets[[start, end]]
         return HmmReads(
-            self.bases.slice(start, stop), *(column[begin:end] for column in self.qualities)
+            self.bases.slice(start, end), *(column[first:last] for column in self.qualities)
         )
 
 
 @dataclass(frozen=True, slots=True)
 class HmmBatch:
-    """b regions: each read of a region meets each haplotype of that region.
+    """b groups; each read of a group forms a pair with each haplotype of the group.
 
-    Likelihoods of a batch are float64[pairs], region by region, read by read, the haplotypes of
-    a read side by side.
+    A group is the reads and haplotypes of a locus, or of a text batch. Likelihoods of a batch
+    are float64[pairs], group by group, read by read, haplotype by haplotype.
 
     Attributes
     ----------
     reads
-        n reads, those of a region next to each other.
+        n reads, group by group.
     haplotypes
-        uint8 text, h rows, likewise.
+        uint8 text, h rows, group by group.
     read_offsets, haplotype_offsets
-        int64[b + 1]: region k has the reads `read_offsets[k]` to `read_offsets[k + 1]`, and its
-        haplotypes likewise. Either may be none.
+        int64[b + 1]: group k has reads `read_offsets[k]` to `read_offsets[k + 1]`, and haplotypes
+        `haplotype_offsets[k]` to `haplotype_offsets[k + 1]`. Both ranges may be empty.
     """
 
     reads: HmmReads
@@ -117,7 +117,7 @@ class HmmBatch:
 
     @property
     def pair_offsets(self) -> NDArray[np.int64]:
-        """int64[b + 1]: where the likelihoods of each region begin."""
+        """int64[b + 1]: offsets of the likelihoods of each group."""
         return offsets_of(np.diff(self.read_offsets) * np.diff(self.haplotype_offsets))
 
     @property
@@ -127,32 +127,32 @@ class HmmBatch:
 
     @property
     def cells(self) -> int:
-        """Matrix cells of all pairs: read length times haplotype length."""
+        """Matrix cells of all pairs: the sum of read length times haplotype length."""
         bases = self.reads.bases.offsets[self.read_offsets]
         columns = self.haplotypes.offsets[self.haplotype_offsets]
         return int((np.diff(bases) * np.diff(columns)).sum())
 
-    def slice(self, start: int, stop: int) -> HmmBatch:
-        """Regions start to stop, sharing memory with this batch."""
-        first_read, last_read = self.read_offsets[[start, stop]]
-        first_haplotype, last_haplotype = self.haplotype_offsets[[start, stop]]
+    def slice(self, start: int, end: int) -> HmmBatch:
+        """Return groups start to end, sharing memory with this batch."""
+        first_read, last_read = self.read_offsets[[start, end]]
+        first_haplotype, last_haplotype = self.haplotype_offsets[[start, end]]
         return HmmBatch(
             self.reads.slice(first_read, last_read),
             self.haplotypes.slice(first_haplotype, last_haplotype),
-            self.read_offsets[start : stop + 1] - first_read,
-            self.haplotype_offsets[start : stop + 1] - first_haplotype,
+            self.read_offsets[start : end + 1] - first_read,
+            self.haplotype_offsets[start : end + 1] - first_haplotype,
         )
 
     @classmethod
-    def concatenate(cls, parts: Sequence[HmmBatch]) -> HmmBatch:
-        """Put the regions of batches, at least one, behind each other."""
-        columns = zip(*(part.reads.qualities for part in parts), strict=True)
+    def concatenate(cls, batches: Sequence[HmmBatch]) -> HmmBatch:
+        """Concatenate the groups of at least one batch."""
+        columns = zip(*(batch.reads.qualities for batch in batches), strict=True)
         return cls(
             HmmReads(
-                Ragged.concatenate([part.reads.bases for part in parts]),
+                Ragged.concatenate([batch.reads.bases for batch in batches]),
                 *(_joined(column) for column in columns),
             ),
-            Ragged.concatenate([part.haplotypes for part in parts]),
-            offsets_of(np.concatenate([np.diff(part.read_offsets) for part in parts])),
-            offsets_of(np.concatenate([np.diff(part.haplotype_offsets) for part in parts])),
+            Ragged.concatenate([batch.haplotypes for batch in batches]),
+            offsets_of(np.concatenate([np.diff(batch.read_offsets) for batch in batches])),
+            offsets_of(np.concatenate([np.diff(batch.haplotype_offsets) for batch in batches])),
         )

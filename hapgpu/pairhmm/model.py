@@ -1,7 +1,7 @@
 """Constants of the pair-HMM that its kernels share.
 
-The fast kernels divide the probabilities of a row by those of matching all the way
-(`coefficients.py`), so that a matching base multiplies by exactly 1.
+The fast kernels divide the probabilities of a row by the probability that all bases up to the row
+match (`coefficients.py`), so that a matching base multiplies by exactly 1.
 """
 
 from __future__ import annotations
@@ -14,39 +14,39 @@ ERROR_PROBABILITIES = 10.0 ** (np.arange(256) / -10.0)
 """float64[256]: the probability that a Phred quality stands for."""
 
 ANY_BASE = ord("N")
-"""Matches every base, in a read as in a haplotype."""
+"""Matches every base, in reads and in haplotypes."""
 
 FLOAT_SCALE = 2.0**120
-"""What float32 kernels start with in place of 1.
+"""Start value of the float32 kernels, in place of 1.
 
-Normalised probabilities grow where gaps are likely, and where an insertion follows a better
-insertion quality; they have a factor of 2**8 n up to the largest float32. Past that the sum is
-infinite or not a number, for no term is negative and none is lost.
+Normalised probabilities grow where gaps are likely, and where an insertion quality follows a
+better one; they may grow by a factor of 2**8 n before they exceed float32. Then the sum is
+infinite or not a number, because no term is negative and none is lost.
 """
 
 TRUSTED_GROWTH = 100.0
-"""Most by which a normalised probability may grow on its way to the sum at the threshold.
+"""Largest growth of a normalised probability, up to the final sum, that the threshold allows.
 
-If the growth of a read may be larger, its threshold is so by as much.
+The threshold of a read whose probabilities may grow more is raised in proportion.
 """
 
 FLOAT_THRESHOLD = 1e-25
-"""Least scaled float32 sum to be trusted; a pair below it is computed once more in float64.
+"""Smallest scaled float32 sum that is accurate; a pair below it is recomputed in float64.
 
-Below 2**-126 = 1.2e-38 a kernel may take probabilities for 0. If all 200,000 of a usual pair were
-just below and grew by `TRUSTED_GROWTH`, the sum would lack 2.4e-31: 1e-6 in log10.
+A kernel may treat probabilities below 2**-126 = 1.2e-38 as 0. If all 200,000 cells of a usual
+pair were just below and grew by `TRUSTED_GROWTH`, the sum would lack 2.4e-31: 1e-6 in log10.
 """
 
 FLOAT_LONGEST_READ = 512
-"""Longest read for float32; rounding errors add up to some 1e-8 a base, or 5e-6 in log10 here.
+"""Longest read for float32; rounding errors add up to about 1e-8 per base, 5e-6 in log10 here.
 
-They are far smaller when qualities differ from row to row. Where they do not, all point the same
-way: a read of 3,000 bases with the same qualities throughout is off by up to 2e-5.
+They are far smaller when qualities differ from row to row. With equal qualities, all have the
+same sign: a read of 3,000 bases with the same qualities throughout is off by up to 2e-5.
 """
 
 
 class Precision(NamedTuple):
-    """A type to compute in, what it starts with, and the least sum to be trusted."""
+    """A floating-point type, its start value, and the smallest sum that is accurate in it."""
 
     dtype: Any
     scale: float

@@ -1,4 +1,4 @@
-"""Likelihoods kept within what a read can tell, and reads that no haplotype explains."""
+"""Limits of GATK on likelihoods: values far below the best, reads that no haplotype explains."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _LOG10_OF_ERROR: Final = -4.0
 def normalized(
     likelihoods: NDArray[np.float64], counts: NDArray[np.int64]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Raise likelihoods that are far below the best of their read, as GATK does.
+    """Raise likelihoods that are far below the best likelihood of the read, as GATK does.
 
     Parameters
     ----------
@@ -29,8 +29,8 @@ def normalized(
 
     Returns
     -------
-    float64[sum of counts], none more than 4.5 below the best of its read, and that best,
-    float64[n].
+    float64[sum of counts], none more than 4.5 below the best of its read; and float64[n], the
+    best of each read.
     """
     best = best_of(likelihoods, counts)
     return np.maximum(likelihoods, np.repeat(best + WORST_DIFFERENCE, counts)), best
@@ -46,9 +46,9 @@ def best_of(likelihoods: NDArray[np.float64], counts: NDArray[np.int64]) -> NDAr
 
 
 def is_well_modelled(best: NDArray[np.float64], lengths: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Tell which reads have a haplotype that explains them; GATK drops the others.
+    """Return which reads have a haplotype that explains them; GATK excludes the others.
 
-    A read may have an error of 1e-4 for every 50 bases begun, up to two.
+    A read may have one error of probability 1e-4 per 50 bases or fraction of 50, at most two.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""The two runs behind `hapgpu pairhmm`: of aligned reads, and of text batches."""
+"""The two runs of `hapgpu pairhmm`: aligned reads, and text batches."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from numpy.typing import NDArray
 from hapgpu.arrays.batches import split_batches
 from hapgpu.errors import InputError
 from hapgpu.haplotypes.pairing.haplotype_set import HaplotypeSet
+from hapgpu.io.alignments.read_selection import ReadSelection
 from hapgpu.io.alignments.reader import open_reads
 from hapgpu.io.files.output import OutputFile
-from hapgpu.io.genome.regions import RegionChoice
 from hapgpu.pairhmm.batches import HmmBatch
 from hapgpu.pairhmm.forward.dispatch import log10_likelihoods
-from hapgpu.pairhmm.reads.scorer import Scored, Scorer, ScorerOptions
+from hapgpu.pairhmm.reads.scorer import ReadLikelihoods, Scorer, ScorerOptions
 from hapgpu.pairhmm.reads.tables import MatrixTable, PairTable, Table
 from hapgpu.pairhmm.text_batches.reader import read_hmm_batches
 from hapgpu.pairhmm.text_batches.tables import (
@@ -34,7 +34,7 @@ from hapgpu.runtime.statistics import RunStatistics
 
 _CELLS_PER_BATCH: Final = 10_000_000_000
 _BASES_PER_BATCH: Final = 4_000_000
-_VALUES_PER_BATCH: Final = 400_000  # a bound to the text of a batch
+_LIKELIHOODS_PER_BATCH: Final = 400_000  # limits the text of a batch
 
 _Batch = TypeVar("_Batch")
 _Result = TypeVar("_Result")
@@ -42,7 +42,7 @@ _Result = TypeVar("_Result")
 
 @dataclass(frozen=True, slots=True)
 class LikelihoodRun:
-    """Where a run computes, where it writes and what it tells of itself."""
+    """Devices, threads, output, progress and statistics of a run."""
 
     devices: list[Device]
     threads: int
@@ -59,7 +59,7 @@ class LikelihoodRun:
         """Send batches through the workers into the sink."""
         run_pipeline(
             self.statistics.timed_source("read", source),
-            [self.statistics.timed("score", worker) for worker in workers],
+            [self.statistics.timed("pairhmm", worker) for worker in workers],
             self.statistics.timed("write", sink),
             progress=self.progress,
             threaded=not isinstance(self.devices[0], CpuDevice),
@@ -67,30 +67,17 @@ class LikelihoodRun:
 
 
 @dataclass(frozen=True, slots=True)
-class ReadSelection:
-    """Where reads come from, and which of them count.
-
-    The reference is that of CRAM, and of the flanks of extended haplotypes.
-    """
-
-    path: str
-    reference: Path | None
-    regions: RegionChoice
-    max_record: int
-
-
-@dataclass(frozen=True, slots=True)
 class _ReadSink:
-    """Writes the lines of scored reads and counts."""
+    """Sink that writes the likelihoods of reads, and counts them."""
 
     output: OutputFile
     table: Table
     statistics: RunStatistics
 
-    def __call__(self, scored: Scored) -> int:
+    def __call__(self, scored: ReadLikelihoods) -> int:
         self.output.write(self.table.lines(scored).data)
-        for what, number in scored.counts.items():
-            self.statistics.count(what, number)
+        for name, number in scored.counts.items():
+            self.statistics.count(name, number)
         return scored.counts["reads"]
 
 
@@ -100,39 +87,56 @@ def score_reads(
     haplotypes: HaplotypeSet,
     options: ScorerOptions,
     *,
+    reference: Path | None,
     as_matrix: bool,
 ) -> None:
-    """Score aligned reads and write a table."""
+    """Compute the likelihoods of aligned reads and write a table.
+
+    Parameters
+    ----------
+    run
+        Resources of the run.
+    reads
+        The reads.
+    haplotypes
+        The haplotypes.
+    options
+        Options of the likelihoods.
+    reference
+        FASTA with its index, of CRAM and of the flanks of extended haplotypes.
+    as_matrix
+        Write a line per read, instead of a line per pair.
+    """
     table: Table = MatrixTable(haplotypes) if as_matrix else PairTable(haplotypes)
     columns = len(haplotypes) if as_matrix else haplotypes.max_candidates
     with open_reads(
         reads.path,
         threads=min(run.threads, MAX_IO_THREADS),
         batch_bases=_bases_per_batch(haplotypes),
-        reference=reads.reference,
+        reference=reference,
         regions=reads.regions.or_else(haplotypes.loci),
         max_record=reads.max_record,
     ) as source:
         if source.is_fastq:
             raise InputError(
-                f"{reads.path} is FASTQ, and likelihoods need the orientation and mapping quality"
-                " of aligned reads: map them to BAM first"
+                f"{reads.path}: FASTQ, but likelihoods need the orientation and mapping quality of"
+                " aligned reads; map the reads to BAM first"
             )
         scorers = [
-            Scorer(haplotypes, source.header, options, device, reads.path, reads.reference)
+            Scorer(haplotypes, source.header, options, device, reads.path, reference)
             for device in worker_devices(run.devices)
         ]
         with OutputFile(run.output) as output:
             output.write(table.header)
             run.pipe(
-                split_batches(source.batches(), max(1, _VALUES_PER_BATCH // columns)),
+                split_batches(source.batches(), max(1, _LIKELIHOODS_PER_BATCH // columns)),
                 scorers,
                 _ReadSink(output, table, run.statistics),
             )
 
 
 def _bases_per_batch(haplotypes: HaplotypeSet) -> int:
-    """Return how many bases of reads make a batch, fewer for more and longer haplotypes."""
+    """Return the number of read bases per batch, fewer for more and longer haplotypes."""
     index = np.maximum(haplotypes.locus_index, 0)
     columns = np.bincount(index, weights=haplotypes.sequences.lengths).max()
     return max(1, min(_BASES_PER_BATCH, int(_CELLS_PER_BATCH // columns)))
@@ -140,7 +144,7 @@ def _bases_per_batch(haplotypes: HaplotypeSet) -> int:
 
 @dataclass(frozen=True, slots=True)
 class _BatchScorer:
-    """Computes the likelihoods of text batches on one device."""
+    """Worker that computes the likelihoods of text batches on one device."""
 
     device: Device
 
@@ -150,21 +154,21 @@ class _BatchScorer:
 
 @dataclass(slots=True)
 class _BatchSink:
-    """Writes the lines of scored text batches, numbered through the file, and counts."""
+    """Sink that writes the likelihoods of text batches, numbered from 0, and counts them."""
 
     output: OutputFile
     as_matrix: bool
     statistics: RunStatistics
-    regions: int = 0
+    text_batches: int = 0
 
     def __call__(self, scored: tuple[HmmBatch, NDArray[np.float64]]) -> int:
         batch, likelihoods = scored
         if self.as_matrix:
             text = likelihood_matrix(batch, likelihoods)
         else:
-            text = likelihood_table(self.regions, batch, likelihoods)
+            text = likelihood_table(self.text_batches, batch, likelihoods)
         self.output.write(text.data)
-        self.regions += len(batch)
+        self.text_batches += len(batch)
         self.statistics.count("batches", len(batch))
         self.statistics.count("reads", len(batch.reads))
         self.statistics.count("likelihoods", batch.pairs)
@@ -173,7 +177,7 @@ class _BatchSink:
 
 
 def score_batches(run: LikelihoodRun, path: str, max_record: int, *, as_matrix: bool) -> None:
-    """Score text batches and write a table."""
+    """Compute the likelihoods of text batches and write a table."""
     with OutputFile(run.output) as output:
         if not as_matrix:
             output.write(LIKELIHOOD_HEADER)

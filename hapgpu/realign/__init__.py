@@ -1,14 +1,14 @@
-"""Reads realigned to haplotypes, as GATK HaplotypeCaller does it.
+"""Realignment of reads to haplotypes, as in GATK HaplotypeCaller.
 
 The stages, in the order of the data:
 
-- `queries`: what is aligned: bases of reads, extended haplotypes,
+- `queries`: bases of reads to align, with and without clipped ends, in one or both orientations,
 - `align`: the semi-global affine aligner,
-- `selection`: the haplotype that each read gets,
-- `projection`: alignments carried over to the reference,
+- `selection`: the best haplotype of each read,
+- `projection`: alignments with haplotypes converted to alignments with the reference,
 - `moves`: the reads that get a new alignment,
 - `records`: new SAM records and their tags,
 - `rewriting`: all records of a file after the moves.
 
-`realigner` and `mover` put the stages into their order for one batch, `run` for whole files.
+`realigner` and `mover` run the stages on one batch, `run` on whole files.
 """

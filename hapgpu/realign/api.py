@@ -1,4 +1,4 @@
-"""Alignment of sequences given as text: the part of the Python API that aligns pairs."""
+"""Aligner of the Python API: pairs of sequences, haplotypes, and reads projected."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Alignments:
         return self.score.size
 
     def cigar_strings(self) -> list[str]:
-        """CIGARs as text."""
+        """Return the CIGARs as text."""
         return cigar_strings(self.cigars)
 
 
@@ -59,9 +59,9 @@ def align(
 ) -> Alignments:
     """Align `references[i]` with `queries[i]` exactly as GATK HaplotypeCaller does.
 
-    Semi-global affine alignment with traceback (Ren et al. 2019, BMC Genomics 20:184) under the
+    Semi-global affine alignment with traceback (Ren et al. 2019, BMC Genomics 20:184) with the
     tie rules of GATK's SmithWatermanJavaAligner. Bytes are compared as they are: case matters,
-    and N matches N only.
+    and N matches only N.
 
     Parameters
     ----------
@@ -69,26 +69,28 @@ def align(
         n sequences each, of any length from 1.
     scoring
         A preset (`read-to-haplotype`, `haplotype-to-reference`, `standard-ngs`, `original`) or
-        weights of your own.
+        other weights.
     overhang
         `softclip`, `indel`, `leading-indel` or `ignore`.
     device
-        `auto`, `cpu`, `cuda` or `cuda:N`; the result does not depend on it. Pairs are aligned on
-        the first of several.
+        `auto`, `cpu`, `cuda` or `cuda:N`; the result does not depend on it. The first of several
+        is used.
 
     Raises
     ------
     InputError
-        If a sequence is empty or not ASCII, or scores would not fit 32 bits.
+        A sequence is empty or not ASCII, or scores would not fit 32 bits.
     UsageError
-        If the numbers of sequences differ, or a name is unknown.
+        The numbers of sequences differ, or a name is unknown.
     DeviceError
-        If a named device cannot be used.
+        A named device cannot be used.
     """
     weights, strategy = resolve_scoring(scoring), resolve_overhang(overhang)
     reference_rows, query_rows = _as_ragged(references), _as_ragged(queries)
     if len(reference_rows) != len(query_rows):
-        message = f"cannot pair {len(reference_rows)} references with {len(query_rows)} queries"
+        message = (
+            f"{len(reference_rows)} references for {len(query_rows)} queries; give one per query"
+        )
         raise UsageError(message)
     rows = np.arange(len(reference_rows), dtype=np.int32)
     pairs = PairBatch(reference_rows, query_rows, rows, rows)
@@ -97,18 +99,18 @@ def align(
     return Alignments(alignments.scores, alignments.offsets, alignments.cigars)
 
 
-def as_row(sequence: bytes | str, what: str) -> Ragged:
-    """One sequence as the only row.
+def as_row(sequence: bytes | str, name: str) -> Ragged:
+    """Return one sequence as a Ragged of one row.
 
     Raises
     ------
     InputError
-        If it is not ASCII; `what` names it.
+        The sequence is not ASCII; the message gives `name`.
     """
     try:
         return Ragged.from_sequences([sequence])
     except UnicodeEncodeError:
-        message = f"the {what} has a letter that is not ASCII"
+        message = f"{name}: not ASCII; give letters of bases"
         raise InputError(message) from None
 
 
@@ -120,7 +122,7 @@ def _as_ragged(sequences: Sequence[bytes | str] | Ragged) -> Ragged:
     try:
         return Ragged.from_sequences(sequences)
     except UnicodeEncodeError as error:
-        message = f"a sequence holds '{error.object[error.start]}', which is not ASCII"
+        message = f"sequence with '{error.object[error.start]}': not ASCII; give letters of bases"
         raise InputError(message) from error
 
 
@@ -131,29 +133,29 @@ def haplotype_cigar(
     scoring: str | Scoring = "haplotype-to-reference",
     overhang: str | Overhang = "softclip",
 ) -> str | None:
-    """CIGAR of a haplotype that starts and ends with its reference haplotype.
+    """Return the CIGAR of a haplotype aligned end to end with its reference haplotype.
 
     Parameters
     ----------
     reference, haplotype
         The bases; one of them may be empty.
     scoring, overhang
-        As for `align`.
+        As in `align`.
 
     Returns
     -------
     The CIGAR, with indels left-aligned and deletions at its ends kept; None if there is no
-    alignment from end to end (GATK's CigarUtils.calculateCigar).
+    end-to-end alignment (GATK's CigarUtils.calculateCigar).
 
     Raises
     ------
     InputError
-        If both sequences are empty, or one is not ASCII text.
+        Both sequences are empty, or one is not ASCII.
     UsageError
-        If a name is unknown.
+        A name is unknown.
     """
     if not reference and not haplotype:
-        raise InputError("cannot align an empty haplotype with an empty reference")
+        raise InputError("reference and haplotype: both empty; give the bases of at least one")
     row = np.zeros(1, dtype=np.int32)
     pairs = PairBatch(as_row(reference, "reference"), as_row(haplotype, "haplotype"), row, row)
     padded = pad_pairs(pairs)
@@ -179,9 +181,9 @@ def realign_to_reference(
     Parameters
     ----------
     read, haplotype, reference_haplotype
-        The bases, those of the read without soft clips.
+        The bases; of the read without soft clips.
     haplotype_cigar
-        The haplotype's alignment with the reference haplotype.
+        The CIGAR of the haplotype, aligned with the reference haplotype.
     haplotype_start
         GATK's alignment start of the haplotype relative to the reference.
     reference_start
@@ -189,13 +191,13 @@ def realign_to_reference(
 
     Returns
     -------
-    Position, in the units of `reference_start`, and CIGAR with indels left-aligned; None where
-    GATK would leave the read as it is (AlignmentUtils.createReadAlignedToRef).
+    Position, counted as `reference_start`, and CIGAR with indels left-aligned; None where GATK
+    does not change the read (AlignmentUtils.createReadAlignedToRef).
 
     Raises
     ------
     InputError
-        If a sequence is empty or not ASCII text, or the CIGAR does not fit the haplotype.
+        A sequence is empty or not ASCII, or the CIGAR has another length than the haplotype.
     """
     reads = _bases(read, "read")
     haplotypes = _bases(haplotype, "haplotype")
@@ -204,8 +206,8 @@ def realign_to_reference(
     cigars = Ragged.from_lengths(elements, [elements.size])
     if query_lengths(cigars)[0] != haplotypes.lengths[0]:
         message = (
-            f"haplotype CIGAR {haplotype_cigar} is for {query_lengths(cigars)[0]} bases, "
-            f"but the haplotype has {haplotypes.lengths[0]}"
+            f"haplotype CIGAR {haplotype_cigar}: {query_lengths(cigars)[0]} bases, but the"
+            f" haplotype has {haplotypes.lengths[0]}; give the CIGAR of this haplotype"
         )
         raise InputError(message)
     row = np.zeros(1, dtype=np.int32)
@@ -219,8 +221,8 @@ def realign_to_reference(
     return int(projections.positions[0]), cigar_strings(projections.cigars)[0]
 
 
-def _bases(sequence: str | bytes, what: str) -> Ragged:
+def _bases(sequence: str | bytes, name: str) -> Ragged:
     if not sequence:
-        message = f"the {what} is empty"
+        message = f"{name}: empty; give at least one base"
         raise InputError(message)
-    return as_row(sequence, what)
+    return as_row(sequence, name)

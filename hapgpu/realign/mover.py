@@ -1,4 +1,4 @@
-"""Which reads of a batch get a new alignment with the reference, through their best haplotypes."""
+"""New alignments with the reference of the reads of a batch, through their best haplotypes."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from numpy.typing import NDArray
 
 from hapgpu.arrays.batches import AlignmentBatch, PairBatch, ReadBatch
 from hapgpu.arrays.ragged import offsets_of
-from hapgpu.cigar.clips import Clips, clips_of, with_hard_clips
+from hapgpu.cigar.clips import clips_of, with_hard_clips
 from hapgpu.cigar.encoding import reference_lengths
 from hapgpu.cigar.mismatches import mismatch_tags
-from hapgpu.haplotypes.pairing.extended_haplotypes import ExtendedHaplotypes, Extender
+from hapgpu.haplotypes.pairing.extended_haplotypes import Extender
 from hapgpu.haplotypes.pairing.pairs import PairFinder, ReadHaplotypePairs
 from hapgpu.io.bam.header import SamHeader
 from hapgpu.realign.align.dispatch import align_pairs, score_pairs
 from hapgpu.realign.moves.alignment_costs import (
     INCOMPARABLE,
     NO_REFERENCE,
-    AlignmentCosts,
     alignment_costs,
 )
+from hapgpu.realign.moves.movable_reads import BestPairs, MovableReads, PairScores
 from hapgpu.realign.moves.moves import Moves, name_hashes
 from hapgpu.realign.projection.clip_ends import are_same_alignments, clip_end_insertions
 from hapgpu.realign.projection.placement import Placement
@@ -37,91 +37,38 @@ from hapgpu.realign.selection.extended_likelihoods import ExtendedLikelihoods
 from hapgpu.runtime.devices import Device
 
 _UNMAPPED: Final = 4
-_PRICE: Final = 2  # mismatches that a further difference has to explain
-_MAX_GROWTH: Final = 5
+_MISMATCHES_PER_DIFFERENCE: Final = 2  # that a new alignment must save per added difference
+_MAX_ADDED_DIFFERENCES: Final = 5
 
 
 @dataclass(frozen=True, slots=True)
 class Moved:
-    """Moves of the reads of a batch, and numbers of reads by what became of them."""
+    """Moves of the reads of a batch, and counts of reads."""
 
     moves: Moves
     counts: Mapping[str, int]
 
 
-@dataclass(frozen=True, slots=True)
-class _Contenders:
-    """n reads that may move, and the haplotypes with flanks that they may move by.
-
-    `rows` int32[c] are the candidates' places among the `extended`; `old` weighs the alignments
-    that the reads have.
-    """
-
-    reads: ReadBatch
-    clips: Clips
-    candidates: ReadHaplotypePairs
-    rows: NDArray[np.int32]
-    extended: ExtendedHaplotypes
-    old: AlignmentCosts
-
-    def take(self, mask: NDArray[np.bool_]) -> _Contenders:
-        """Keep some of the reads."""
-        kept = np.repeat(mask, self.candidates.counts)
-        return _Contenders(
-            self.reads.take(mask),
-            self.clips.take(mask),
-            ReadHaplotypePairs(
-                offsets_of(self.candidates.counts[mask]), self.candidates.haplotypes[kept]
-            ),
-            self.rows[kept],
-            self.extended,
-            AlignmentCosts(*(column[mask] for column in self.old)),
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class _Scored:
-    """c candidates of n reads: int64[n] how many each has, their scores and their variants."""
-
-    counts: NDArray[np.int64]
-    scores: NDArray[np.int32]
-    variants: NDArray[np.int64]
-
-    def take(self, mask: NDArray[np.bool_]) -> _Scored:
-        """Keep the candidates of some of the reads."""
-        kept = np.repeat(mask, self.counts)
-        return _Scored(self.counts[mask], self.scores[kept], self.variants[kept])
-
-
-@dataclass(frozen=True, slots=True)
-class _Best:
-    """For n reads, the row among the extended haplotypes, the variant, and the second score."""
-
-    rows: NDArray[np.int32]
-    variants: NDArray[np.int64]
-    second_scores: NDArray[np.int32]
-
-
 class Mover:
-    """Realigns batches of mapped reads on one device; not to be shared between threads.
+    """Realigns batches of mapped reads on one device; threads must not share an object.
 
     Parameters
     ----------
     placement
-        The haplotypes, and how they lie on the reference.
+        The haplotypes and their alignments with the reference.
     header
         The header of the input.
     options
-        What the user chose.
+        Options of the realignment.
     device
-        Where to compute.
+        The device that computes.
     source
         Name of the input, for errors.
 
     Raises
     ------
     InputError
-        A locus lies on a contig that the header does not have.
+        A locus is on a contig that the header lacks.
     """
 
     def __init__(
@@ -146,34 +93,34 @@ class Mover:
         Raises
         ------
         InputError
-            A record is damaged, or a read that has to choose by likelihood lacks qualities.
+            A record is damaged, or a read lacks qualities that the likelihoods need.
         """
         excluded = self._options.exclude_flags | _UNMAPPED
-        chosen = reads.has_flags(self._options.require_flags, excluded) & (reads.positions >= 0)
-        without_bases = chosen & (reads.bases.lengths == 0)
-        usable = chosen & ~without_bases & (reads.cigars.lengths > 0)
-        candidates = self._finder.find(reads).without(~usable)
-        moves = self._moves(self._contenders(reads, candidates)) if len(candidates) else None
+        is_used = reads.has_flags(self._options.require_flags, excluded) & (reads.positions >= 0)
+        without_bases = is_used & (reads.bases.lengths == 0)
+        is_aligned = is_used & ~without_bases & (reads.cigars.lengths > 0)
+        pairs = self._finder.find(reads).without(~is_aligned)
+        moves = self._moves(self._movable_reads(reads, pairs)) if len(pairs) else None
         counts = {
             "reads": len(reads),
             "without_bases": int(without_bases.sum()),
-            "at_loci": int((candidates.counts > 0).sum()),
+            "at_loci": int((pairs.counts > 0).sum()),
             "realigned": len(moves) if moves else 0,
         }
         return Moved(moves or Moves.none(), counts)
 
-    def _contenders(self, reads: ReadBatch, candidates: ReadHaplotypePairs) -> _Contenders:
-        """Extend the haplotypes to the reads, and leave out reads that cannot move.
+    def _movable_reads(self, reads: ReadBatch, pairs: ReadHaplotypePairs) -> MovableReads:
+        """Extend the haplotypes to the reads, and exclude reads that cannot move.
 
-        Those are reads that fit the reference without any difference, as none can fit better, and
-        spliced or padded alignments.
+        These are reads without differences from the reference, which no haplotype can explain
+        better, and spliced or padded alignments.
         """
         clips = clips_of(reads, self._source)
-        needed = self._extender.flanks_needed(reads, clips, candidates.reads, candidates.haplotypes)
-        extended, rows = self._extender.extend(candidates.haplotypes, needed)
-        has_any = candidates.counts > 0
+        needed = self._extender.flanks_needed(reads, clips, pairs.reads, pairs.haplotypes)
+        extended, rows = self._extender.extend(pairs.haplotypes, needed)
+        has_any = pairs.counts > 0
         windows = np.full(len(reads), NO_REFERENCE, dtype=np.int32)
-        windows[has_any] = extended.windows[rows[candidates.offsets[:-1][has_any]]]
+        windows[has_any] = extended.windows[rows[pairs.offsets[:-1][has_any]]]
         old = alignment_costs(
             reads.bases,
             reads.cigars,
@@ -182,106 +129,107 @@ class Mover:
             windows,
             self._options.scoring,
         )
-        least = INCOMPARABLE if self._options.always else 0
-        everyone = _Contenders(reads, clips, candidates, rows, extended, old)
-        return everyone.take(old.costs > least)
+        too_low = INCOMPARABLE if self._options.always else 0
+        all_reads = MovableReads(reads, clips, pairs, rows, extended, old)
+        return all_reads.take(old.costs > too_low)
 
-    def _moves(self, contenders: _Contenders) -> Moves:
-        bases = contenders.reads.bases
+    def _moves(self, movable: MovableReads) -> Moves:
+        bases = movable.reads.bases
         if not len(bases):
             return Moves.none()
         if self._options.always:
             variants = ClipVariants.whole(bases)
         else:
-            variants = ClipVariants.of(bases, contenders.clips)
-        scored = self._scored(contenders, variants)
+            variants = ClipVariants.of(bases, movable.clips)
+        scored = self._scored(movable, variants)
         if not self._options.always:
-            promising = self._promising(contenders, scored)
-            if not promising.any():
+            scores_better = self._scores_better(movable, scored)
+            if not scores_better.any():
                 return Moves.none()
-            contenders, scored = contenders.take(promising), scored.take(promising)
-        best = self._best(contenders, scored, variants)
+            movable, scored = movable.take(scores_better), scored.take(scores_better)
+        best = self._best(movable, scored, variants)
         pairs = PairBatch(
-            contenders.extended.sequences, variants.bases, best.rows, best.variants.astype(np.int32)
+            movable.extended.sequences, variants.bases, best.rows, best.variants.astype(np.int32)
         )
         alignments = align_pairs(pairs, self._options.scoring, Overhang.SOFTCLIP, self._device)
-        projections = self._projected(contenders, variants, best, alignments)
-        moving = self._moving(contenders, best, alignments, projections)
-        return _moves_of(contenders, best, alignments.scores, projections, moving)
+        projections = self._projected(movable, variants, best, alignments)
+        is_moved = self._is_moved(movable, best, alignments, projections)
+        return _moves_of(movable, best, alignments.scores, projections, is_moved)
 
-    def _scored(self, contenders: _Contenders, variants: ClipVariants) -> _Scored:
-        """Score all candidates with all variants of their reads; the first of the best counts."""
-        reads = contenders.candidates.reads
-        tried = np.diff(variants.offsets)[reads]
-        options = ReadHaplotypePairs(offsets_of(tried), np.repeat(contenders.rows, tried))
-        first = np.repeat(variants.offsets[reads] - options.offsets[:-1], tried)
-        option_variants = np.arange(len(options)) + first
-        pairs = PairBatch(
-            contenders.extended.sequences,
+    def _scored(self, movable: MovableReads, variants: ClipVariants) -> PairScores:
+        """Score each pair with all clip variants of its read; keep the first of the best."""
+        reads = movable.pairs.reads
+        counts = np.diff(variants.offsets)[reads]
+        with_variants = ReadHaplotypePairs(offsets_of(counts), np.repeat(movable.rows, counts))
+        first = np.repeat(variants.offsets[reads] - with_variants.offsets[:-1], counts)
+        variant = np.arange(len(with_variants)) + first
+        batch = PairBatch(
+            movable.extended.sequences,
             variants.bases,
-            options.haplotypes,
-            option_variants.astype(np.int32),
+            with_variants.haplotypes,
+            variant.astype(np.int32),
         )
-        scores = score_pairs(pairs, self._options.scoring, Overhang.SOFTCLIP, self._device)
-        best = first_of_best(options, scores)
-        return _Scored(contenders.candidates.counts, scores[best], option_variants[best])
+        scores = score_pairs(batch, self._options.scoring, Overhang.SOFTCLIP, self._device)
+        best = first_of_best(with_variants, scores)
+        return PairScores(movable.pairs.counts, scores[best], variant[best])
 
-    def _promising(self, contenders: _Contenders, scored: _Scored) -> NDArray[np.bool_]:
-        """bool[n]: which reads some haplotype explains better than the old alignment does."""
-        best = np.maximum.reduceat(scored.scores, contenders.candidates.offsets[:-1])
-        perfect = self._options.scoring.match * contenders.reads.bases.lengths
-        result: NDArray[np.bool_] = (best > contenders.old.scores) & (
+    def _scores_better(self, movable: MovableReads, scored: PairScores) -> NDArray[np.bool_]:
+        """Return bool[n]: whether a haplotype scores higher than the old alignment."""
+        best = np.maximum.reduceat(scored.scores, movable.pairs.offsets[:-1])
+        perfect = self._options.scoring.match * movable.reads.bases.lengths
+        result: NDArray[np.bool_] = (best > movable.old.scores) & (
             best >= self._options.min_score * perfect
         )
         return result
 
-    def _best(self, contenders: _Contenders, scored: _Scored, variants: ClipVariants) -> _Best:
-        """Choose the haplotype of each read, the first of equally good ones."""
-        candidates = contenders.candidates
-        best = first_of_best(candidates, scored.scores)
-        chosen = scored.variants[best]
+    def _best(self, movable: MovableReads, scored: PairScores, variants: ClipVariants) -> BestPairs:
+        """Choose the best haplotype of each read, the first of equals."""
+        pairs = movable.pairs
+        best = first_of_best(pairs, scored.scores)
+        variant = scored.variants[best]
         if self._options.best_by is BestBy.LIKELIHOOD:
-            # All haplotypes are weighed by the bases that the best by score explains.
-            clips = variants.leading[chosen], variants.trailing[chosen]
-            best = self._likeliest(contenders, clips)
-        seconds = second_scores(candidates, scored.scores, best)
-        return _Best(contenders.rows[best], chosen, seconds)
+            # All haplotypes are compared with the clip variant of the best score.
+            clips = variants.leading[variant], variants.trailing[variant]
+            best = self._likeliest(movable, clips)
+        seconds = second_scores(pairs, scored.scores, best)
+        return BestPairs(movable.rows[best], variant, seconds)
 
     def _likeliest(
-        self, contenders: _Contenders, clips: tuple[NDArray[np.int32], NDArray[np.int32]]
+        self, movable: MovableReads, clips: tuple[NDArray[np.int32], NDArray[np.int32]]
     ) -> NDArray[np.int64]:
-        """int64[n]: the first of the likeliest candidates; a read with only one needs no weighing.
+        """Return int64[n]: the first pair of each read with the highest likelihood.
 
-        `clips` are int32[n] each: bases at the start and at the end that are not weighed.
+        `clips` are int32[n] each: bases at the start and at the end that are not used. Reads with
+        one pair need no likelihood.
         """
-        candidates = contenders.candidates
-        has_choice = candidates.counts > 1
-        weighed = np.repeat(has_choice, candidates.counts)
-        likelihoods = np.zeros(len(candidates), dtype=np.float64)
-        if weighed.any():
+        pairs = movable.pairs
+        has_several = pairs.counts > 1
+        is_computed = np.repeat(has_several, pairs.counts)
+        likelihoods = np.zeros(len(pairs), dtype=np.float64)
+        if is_computed.any():
             leading, trailing = clips
-            likelihoods[weighed] = self._likelihoods(
-                contenders.reads.take(has_choice),
-                candidates.without(~has_choice).of_reads_with_any(),
-                contenders.rows[weighed],
-                contenders.extended,
-                (leading[has_choice], trailing[has_choice]),
+            likelihoods[is_computed] = self._likelihoods(
+                movable.reads.take(has_several),
+                pairs.without(~has_several).of_reads_with_any(),
+                movable.rows[is_computed],
+                movable.extended,
+                (leading[has_several], trailing[has_several]),
             )
-        return first_of_best(candidates, likelihoods, INFORMATIVE)
+        return first_of_best(pairs, likelihoods, INFORMATIVE)
 
     def _projected(
         self,
-        contenders: _Contenders,
+        movable: MovableReads,
         variants: ClipVariants,
-        best: _Best,
+        best: BestPairs,
         alignments: AlignmentBatch,
     ) -> Projections:
-        """Carry alignments over to the reference, between their clips."""
+        """Project alignments onto the reference, and add their clips."""
         projections = project_alignments(
             variants.bases.take(best.variants),
             alignments,
             best.rows,
-            self._placement.place(contenders.extended),
+            self._placement.place(movable.extended),
             variants.leading[best.variants],
             variants.trailing[best.variants],
             clip_ends=not self._options.always,
@@ -289,33 +237,33 @@ class Mover:
         cigars, positions = projections.cigars, projections.positions
         if not self._options.always:
             cigars, positions = clip_end_insertions(cigars, positions)
-        hard = contenders.clips.leading_hard, contenders.clips.trailing_hard
+        hard = movable.clips.leading_hard, movable.clips.trailing_hard
         return Projections(positions, with_hard_clips(cigars, *hard), projections.ok)
 
-    def _moving(
+    def _is_moved(
         self,
-        contenders: _Contenders,
-        best: _Best,
+        movable: MovableReads,
+        best: BestPairs,
         alignments: AlignmentBatch,
         projections: Projections,
     ) -> NDArray[np.bool_]:
-        """bool[n]: which reads the new alignment explains better than the old one did.
+        """Return bool[n]: whether the new alignment is better than the old one.
 
-        Where it differs from the reference by more than the old one, it has to explain that much
-        better.
+        If the new alignment differs more from the reference, its score must be higher in
+        proportion.
         """
-        options, reads, old = self._options, contenders.reads, contenders.old
+        options, reads, old = self._options, movable.reads, movable.old
         perfect = options.scoring.match * reads.bases.lengths
-        moving = projections.ok & (alignments.scores >= options.min_score * perfect)
-        moving &= ~are_same_alignments(
+        is_moved = projections.ok & (alignments.scores >= options.min_score * perfect)
+        is_moved &= ~are_same_alignments(
             reads.cigars,
             reads.positions,
             projections.cigars,
             projections.positions.astype(np.int32),
         )
         if options.always:
-            return moving
-        extended = contenders.extended
+            return is_moved
+        extended = movable.extended
         windows = extended.windows[best.rows]
         new = alignment_costs(
             reads.bases,
@@ -326,22 +274,22 @@ class Mover:
             options.scoring,
         )
         gains = alignments.scores - old.scores
-        growth = new.costs - old.costs
-        price = _PRICE * (options.scoring.match - options.scoring.mismatch)
-        better = (gains > 0) & (gains >= price * growth) & (growth <= _MAX_GROWTH)
-        result: NDArray[np.bool_] = moving & better & (new.costs != INCOMPARABLE)
+        added = new.costs - old.costs
+        min_gain = _MISMATCHES_PER_DIFFERENCE * (options.scoring.match - options.scoring.mismatch)
+        is_better = (gains > 0) & (gains >= min_gain * added) & (added <= _MAX_ADDED_DIFFERENCES)
+        result: NDArray[np.bool_] = is_moved & is_better & (new.costs != INCOMPARABLE)
         return result
 
 
 def _moves_of(
-    contenders: _Contenders,
-    best: _Best,
+    movable: MovableReads,
+    best: BestPairs,
     scores: NDArray[np.int32],
     projections: Projections,
-    moving: NDArray[np.bool_],
+    is_moved: NDArray[np.bool_],
 ) -> Moves:
-    rows = np.flatnonzero(moving)
-    reads, extended = contenders.reads.take(rows), contenders.extended
+    rows = np.flatnonzero(is_moved)
+    reads, extended = movable.reads.take(rows), movable.extended
     windows = extended.windows[best.rows[rows]]
     cigars = projections.cigars.take(rows)
     positions = projections.positions[rows]

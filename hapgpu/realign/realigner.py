@@ -1,4 +1,4 @@
-"""Realignment of one batch of reads: candidates, scores, best alignments, records."""
+"""Realignment of one batch of reads: pairs, scores, best alignments, records."""
 
 from __future__ import annotations
 
@@ -8,9 +8,8 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from hapgpu.arrays.batches import AlignmentBatch, PairBatch, ReadBatch
+from hapgpu.arrays.batches import PairBatch, ReadBatch
 from hapgpu.arrays.ragged import Ragged
-from hapgpu.cigar.mismatches import mismatch_tags
 from hapgpu.haplotypes.pairing.extended_haplotypes import (
     GAP_ROOM,
     ExtendedHaplotypes,
@@ -20,9 +19,13 @@ from hapgpu.haplotypes.pairing.haplotype_set import HaplotypeSet
 from hapgpu.haplotypes.pairing.pairs import PairFinder, ReadHaplotypePairs
 from hapgpu.io.bam.header import SamHeader
 from hapgpu.realign.align.dispatch import align_pairs
-from hapgpu.realign.projection.clip_ends import clip_end_insertions
+from hapgpu.realign.projection.output_alignments import (
+    HaplotypeAlignments,
+    OutputAlignments,
+    on_haplotypes,
+    on_reference,
+)
 from hapgpu.realign.projection.placement import Placement
-from hapgpu.realign.projection.project import project_alignments
 from hapgpu.realign.queries.orientations import Queries, queries_of
 from hapgpu.realign.records.build import NewAlignments, realigned_records
 from hapgpu.realign.scoring import Overhang, Scoring
@@ -40,22 +43,22 @@ _Number = TypeVar("_Number", np.int32, np.int64)
 
 @dataclass(frozen=True, slots=True)
 class RealignOptions:
-    """What the user may choose.
+    """Options of the realignment.
 
     Attributes
     ----------
     scoring
         Weights of the alignment of reads with haplotypes.
     best_by
-        What decides between the candidates of a read.
+        Criterion for a read's best haplotype.
     min_score
-        Share of the score of a perfect alignment below which a read is written unmapped.
+        Fraction of the score of a perfect alignment below which a read is written unmapped.
     always
-        Move reads that their old alignments explain better, too.
+        Move also reads whose old alignment is better.
     write_all
-        Write a record for every candidate haplotype instead of for the best.
+        Write a record for every pair of a read, not only for the best.
     require_flags, exclude_flags
-        Flags that a read must all have, and none of which it may have.
+        A read must have all of the first flags and none of the second.
     """
 
     scoring: Scoring
@@ -69,7 +72,7 @@ class RealignOptions:
 
 @dataclass(frozen=True, slots=True)
 class Realigned:
-    """Records to be written, and what was done for them."""
+    """Records to write, and counts of reads."""
 
     records: ReadBatch
     reads: int
@@ -77,56 +80,29 @@ class Realigned:
     without_bases: int
 
 
-@dataclass(frozen=True, slots=True)
-class _Aligned:
-    """a alignments of reads with candidates, read by read.
-
-    `reads`, `queries` and `haplotypes` are int64[a] rows of the batch, of its `Queries` and of
-    the haplotypes; `is_best` bool[a] marks one alignment per read.
-    """
-
-    reads: NDArray[np.int64]
-    queries: NDArray[np.int64]
-    haplotypes: NDArray[np.int32]
-    is_best: NDArray[np.bool_]
-    alignments: AlignmentBatch
-
-
-@dataclass(frozen=True, slots=True)
-class _Located:
-    """a alignments in the coordinates of the output; `ok` where there is one."""
-
-    ok: NDArray[np.bool_]
-    reference_ids: NDArray[np.int32]
-    positions: NDArray[np.int32]
-    cigars: Ragged
-    edit_distances: NDArray[np.int32]
-    mismatches: Ragged
-
-
 class Realigner:
-    """Realigns batches of reads on one device; not to be shared between threads.
+    """Realigns batches of reads on one device; threads must not share an object.
 
     Parameters
     ----------
     haplotypes
         The haplotypes; those of the placement, if there is one.
     placement
-        How they lie on the reference, for reads without alignments and records in the coordinates
-        of the reference; None for records in the coordinates of the haplotypes.
+        Their alignments with the reference, for reads without alignments and records in the
+        coordinates of the reference; None for records in the coordinates of the haplotypes.
     header
         The header of the input.
     options
-        What the user chose.
+        Options of the realignment.
     device
-        Where to compute.
+        The device that computes.
     source
         Name of the input, for errors.
 
     Raises
     ------
     InputError
-        A locus lies on a contig that the header does not have.
+        A locus is on a contig that the header lacks.
     """
 
     def __init__(
@@ -151,7 +127,7 @@ class Realigner:
             self._extender = Extender(placement.haplotypes, placement.reference, header)
 
     def __call__(self, reads: ReadBatch) -> Realigned:
-        """Realign reads; those that the flags or the loci leave out are not among the records.
+        """Realign reads; the records exclude reads by their flags, and reads at no locus.
 
         Raises
         ------
@@ -159,58 +135,58 @@ class Realigner:
             A record is damaged.
         """
         count = len(reads)
-        reads, candidates = self._selected(reads)
+        reads, pairs = self._selected(reads)
         queries = queries_of(reads)
-        nothing_to_align = reads.bases.lengths == 0
-        candidates = candidates.without(nothing_to_align)
+        without_bases = reads.bases.lengths == 0
+        pairs = pairs.without(without_bases)
         haplotypes, extended = self._haplotypes, None
         if self._extender is not None:
-            extended, candidates = self._extended(self._extender, candidates, reads)
+            extended, pairs = self._extended(self._extender, pairs, reads)
             haplotypes = _as_set(extended)
-        scored = self._scored(candidates, reads, queries, haplotypes)
+        scored = self._scored(pairs, reads, queries, haplotypes)
         aligned = self._align(scored, queries.bases, haplotypes.sequences)
         if self._placement is None or extended is None:
-            located = _on_haplotypes(aligned, queries.bases, haplotypes.sequences)
+            located = on_haplotypes(aligned, queries.bases, haplotypes.sequences)
         else:
-            located = _on_reference(aligned, queries.bases, extended, self._placement)
-        sensible = self._sensible(aligned, queries.bases, len(reads))
-        records = self._records(reads, queries, scored, aligned, located, sensible)
-        return Realigned(records, count, int((~sensible).sum()), int(nothing_to_align.sum()))
+            located = on_reference(aligned, queries.bases, extended, self._placement)
+        is_mapped = self._is_mapped(aligned, queries.bases, len(reads))
+        records = self._records(reads, queries, scored, aligned, located, is_mapped)
+        return Realigned(records, count, int((~is_mapped).sum()), int(without_bases.sum()))
 
     def _selected(self, reads: ReadBatch) -> tuple[ReadBatch, ReadHaplotypePairs]:
-        """Leave out reads by their flags, and those that overlap no locus."""
-        wanted = reads.has_flags(self._options.require_flags, self._options.exclude_flags)
-        if not wanted.all():
-            reads = reads.take(wanted)
-        candidates = self._finder.find(reads)
-        has_any = candidates.counts > 0
+        """Exclude reads by their flags, and reads that overlap no locus."""
+        is_used = reads.has_flags(self._options.require_flags, self._options.exclude_flags)
+        if not is_used.all():
+            reads = reads.take(is_used)
+        pairs = self._finder.find(reads)
+        has_any = pairs.counts > 0
         if has_any.all():
-            return reads, candidates
-        return reads.take(has_any), candidates.of_reads_with_any()
+            return reads, pairs
+        return reads.take(has_any), pairs.of_reads_with_any()
 
     @staticmethod
     def _extended(
-        extender: Extender, candidates: ReadHaplotypePairs, reads: ReadBatch
+        extender: Extender, pairs: ReadHaplotypePairs, reads: ReadBatch
     ) -> tuple[ExtendedHaplotypes, ReadHaplotypePairs]:
-        """Extend haplotypes by as much as reads that may lie anywhere can hang over them."""
-        lengths = reads.bases.lengths[candidates.reads] + GAP_ROOM
-        extended, rows = extender.extend(candidates.haplotypes, np.stack([lengths, lengths]))
-        return extended, ReadHaplotypePairs(candidates.offsets, rows)
+        """Extend haplotypes by the length of the reads, which may align at any offset."""
+        lengths = reads.bases.lengths[pairs.reads] + GAP_ROOM
+        extended, rows = extender.extend(pairs.haplotypes, np.stack([lengths, lengths]))
+        return extended, ReadHaplotypePairs(pairs.offsets, rows)
 
     def _scored(
         self,
-        candidates: ReadHaplotypePairs,
+        pairs: ReadHaplotypePairs,
         reads: ReadBatch,
         queries: Queries,
         haplotypes: HaplotypeSet,
     ) -> ScoredPairs:
-        """Choose the best candidate of each read."""
+        """Choose the best pair of each read."""
         if self._options.best_by is BestBy.LIKELIHOOD:
             is_given = haplotypes is self._haplotypes
             choose = self._by_likelihood if is_given else self._likelihood_choice(haplotypes)
-            return choose(candidates, reads, queries)
+            return choose(pairs, reads, queries)
         return score_read_pairs(
-            candidates,
+            pairs,
             queries,
             queries.bases,
             haplotypes.sequences,
@@ -221,52 +197,55 @@ class Realigner:
     def _likelihood_choice(self, haplotypes: HaplotypeSet) -> LikelihoodChoice:
         return LikelihoodChoice(haplotypes, self._options.scoring, self._device, self._source)
 
-    def _align(self, scored: ScoredPairs, bases: Ragged, sequences: Ragged) -> _Aligned:
-        """Align each read with its best candidate, or with all."""
+    def _align(self, scored: ScoredPairs, bases: Ragged, sequences: Ragged) -> HaplotypeAlignments:
+        """Align the best pair of each read, or all pairs."""
         best = scored.best[scored.best >= 0]
-        rows = np.arange(len(scored.candidates)) if self._options.write_all else best
-        haplotypes = scored.candidates.haplotypes[rows]
+        rows = np.arange(len(scored.pairs)) if self._options.write_all else best
+        haplotypes = scored.pairs.haplotypes[rows]
         queries = scored.queries[rows]
         pairs = PairBatch(sequences, bases, haplotypes, queries.astype(np.int32))
-        is_best = np.zeros(len(scored.candidates), dtype=np.bool_)
+        is_best = np.zeros(len(scored.pairs), dtype=np.bool_)
         is_best[best] = True
-        return _Aligned(
-            scored.candidates.reads[rows].astype(np.int64),
+        return HaplotypeAlignments(
+            scored.pairs.reads[rows].astype(np.int64),
             queries,
             haplotypes,
             is_best[rows],
             align_pairs(pairs, self._options.scoring, Overhang.SOFTCLIP, self._device),
         )
 
-    def _sensible(self, aligned: _Aligned, bases: Ragged, reads: int) -> NDArray[np.bool_]:
-        """bool[reads]: whether the best alignment scores enough to be believed."""
+    def _is_mapped(
+        self, aligned: HaplotypeAlignments, bases: Ragged, reads: int
+    ) -> NDArray[np.bool_]:
+        """Return bool[reads]: whether the best alignment has the minimum score."""
         best = aligned.is_best
         perfect = self._options.scoring.match * bases.lengths[aligned.queries[best]]
-        sensible = np.zeros(reads, dtype=np.bool_)
-        enough = aligned.alignments.scores[best] >= self._options.min_score * perfect
-        sensible[aligned.reads[best]] = enough
-        return sensible
+        is_mapped = np.zeros(reads, dtype=np.bool_)
+        is_mapped[aligned.reads[best]] = (
+            aligned.alignments.scores[best] >= self._options.min_score * perfect
+        )
+        return is_mapped
 
     def _records(
         self,
         reads: ReadBatch,
         queries: Queries,
         scored: ScoredPairs,
-        aligned: _Aligned,
-        located: _Located,
-        sensible: NDArray[np.bool_],
+        aligned: HaplotypeAlignments,
+        located: OutputAlignments,
+        is_mapped: NDArray[np.bool_],
     ) -> ReadBatch:
-        """One record for each alignment of a sensible read, and one for each other read.
+        """Return a record per alignment of a mapped read, and a record per other read.
 
-        In the coordinates of the reference the others stay where they were; in those of the
-        haplotypes there is no such place.
+        Other reads keep their alignment in the coordinates of the reference, and become unmapped
+        in the coordinates of the haplotypes.
         """
-        kept = np.flatnonzero(sensible[aligned.reads])
-        other = np.flatnonzero(~sensible)
+        kept = np.flatnonzero(is_mapped[aligned.reads])
+        other = np.flatnonzero(~is_mapped)
         read = np.concatenate((aligned.reads[kept], other))
         order = np.argsort(read, kind="stable")
         read = read[order]
-        # A row behind the last alignment stands for none.
+        # The row after the last alignment means no alignment.
         none = len(aligned.reads)
         row = np.concatenate((kept, np.full(other.size, none)))[order]
 
@@ -302,48 +281,9 @@ class Realigner:
 
 
 def _as_set(extended: ExtendedHaplotypes) -> HaplotypeSet:
-    """Return haplotypes with flanks as a set; those of one class stand for those of one locus."""
+    """Return extended haplotypes as a set, with a locus per class."""
     _, classes = np.unique(extended.classes, return_inverse=True)
     return HaplotypeSet((), extended.sequences, (), classes.astype(np.int32))
-
-
-def _on_haplotypes(aligned: _Aligned, bases: Ragged, haplotypes: Ragged) -> _Located:
-    """Take the alignments as they are, and compare the reads base by base."""
-    cigars, positions = aligned.alignments.cigars, aligned.alignments.offsets
-    distances, mismatches = mismatch_tags(
-        bases.take(aligned.queries), cigars, positions, haplotypes, aligned.haplotypes
-    )
-    ok = np.ones(len(aligned.reads), dtype=np.bool_)
-    return _Located(ok, aligned.haplotypes, positions, cigars, distances, mismatches)
-
-
-def _on_reference(
-    aligned: _Aligned, bases: Ragged, extended: ExtendedHaplotypes, placement: Placement
-) -> _Located:
-    """Project the alignments, and compare the reads base by base."""
-    whole = bases.take(aligned.queries)
-    none = np.zeros(len(whole), dtype=np.int32)
-    projections = project_alignments(
-        whole,
-        aligned.alignments,
-        aligned.haplotypes,
-        placement.place(extended),
-        none,
-        none,
-        clip_ends=True,
-    )
-    cigars, positions = clip_end_insertions(projections.cigars, projections.positions)
-    windows = extended.windows[aligned.haplotypes]
-    within = (positions - extended.reference_starts[windows]).astype(np.int32)
-    distances, mismatches = mismatch_tags(whole, cigars, within, extended.references, windows)
-    return _Located(
-        projections.ok,
-        extended.contigs[windows],
-        positions.astype(np.int32),
-        cigars,
-        distances,
-        mismatches,
-    )
 
 
 def _with_empty_row(rows: Ragged) -> Ragged:

@@ -1,152 +1,41 @@
-"""The two runs behind `hapgpu realign`: to haplotypes in one pass, to the reference in two.
+"""The two runs of `hapgpu realign`: to haplotypes in one pass, to the reference in two.
 
-To the reference, the first pass reads the records at the loci and finds out which reads move. The
-second reads all records and writes them: those of moved reads with their new alignments, those of
-their mates, wherever these are, with mate fields that fit. Between the passes only the moves are
-kept: about 100 bytes each, a million of them in memory, the others in temporary files.
+To the reference, the first pass reads the records at the loci and finds the reads that move. The
+second pass reads and writes all records: moved reads with their new alignments, and their mates,
+anywhere in the file, with updated mate fields. Between the passes only the moves are kept: about
+100 bytes each, a million of them in memory, the others in temporary files.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, TypeVar
+from typing import Final
 
 from hapgpu.arrays.batches import ReadBatch
 from hapgpu.errors import UsageError
 from hapgpu.haplotypes.pairing.haplotype_set import HaplotypeSet
+from hapgpu.io.alignments.read_selection import ReadSelection
 from hapgpu.io.alignments.reader import ReadSource, open_reads
 from hapgpu.io.alignments.record_order import OrderKeeper
-from hapgpu.io.alignments.writer import RecordWriter, open_writer
+from hapgpu.io.alignments.writer import RecordWriter
 from hapgpu.io.bam.header import SamHeader
 from hapgpu.io.bam.overlap import Intervals
 from hapgpu.io.files.reread import RereadableInput, rereadable
 from hapgpu.io.genome.fasta import ReferenceFasta
-from hapgpu.io.genome.regions import Region, RegionChoice
+from hapgpu.io.genome.regions import Region
 from hapgpu.realign.mover import Moved, Mover
 from hapgpu.realign.moves.move_table import MoveCollector, MoveTable
 from hapgpu.realign.projection.placement import Placement, place_haplotypes
 from hapgpu.realign.realigner import Realigned, Realigner, RealignOptions
+from hapgpu.realign.resources import OutputOptions, Resources
 from hapgpu.realign.rewriting.rewriter import Rewriter, Rewritten, WrittenReads
-from hapgpu.runtime.devices import CpuDevice, Device
-from hapgpu.runtime.pipeline import run_pipeline
-from hapgpu.runtime.pool import MAX_IO_THREADS, Pool
-from hapgpu.runtime.progress import Progress
-from hapgpu.runtime.statistics import RunStatistics
+from hapgpu.runtime.devices import Device
+from hapgpu.runtime.pool import Pool
 
-_PAIRS_PER_BATCH: Final = 400_000  # pairs take memory too: batches get smaller with more of them
-_REWRITERS: Final = 2  # they wait for the reader: more only take memory
-
-_In = TypeVar("_In")
-_Out = TypeVar("_Out")
-
-
-@dataclass(frozen=True, slots=True)
-class Resources:
-    """Where a run computes, and what it reports to.
-
-    Attributes
-    ----------
-    workers
-        Devices, each as often as it works on batches.
-    threads
-        CPU threads.
-    statistics
-        Counts and times.
-    progress
-        Makes what is shown of a pass.
-    """
-
-    workers: Sequence[Device]
-    threads: int
-    statistics: RunStatistics
-    progress: Callable[[], Progress]
-
-    @property
-    def io_threads(self) -> int:
-        """CPU threads for reading, and for writing."""
-        return min(self.threads, MAX_IO_THREADS)
-
-    @property
-    def is_threaded(self) -> bool:
-        """Whether steps run side by side; on the CPU each takes all threads by itself."""
-        return not isinstance(self.workers[0], CpuDevice)
-
-    def pipe(
-        self,
-        step: str,
-        source: Iterable[_In],
-        workers: Sequence[Callable[[_In], _Out]],
-        sink: Callable[[_Out], int],
-    ) -> None:
-        """Send batches through the workers into the sink, timed."""
-        run_pipeline(
-            self.statistics.timed_source("read", source),
-            [self.statistics.timed(step, worker) for worker in workers],
-            self.statistics.timed("write", sink),
-            progress=self.progress(),
-            threaded=self.is_threaded,
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class ReadSelection:
-    """Where reads come from, and which of them are wanted.
-
-    Attributes
-    ----------
-    path
-        A file, or `-` for standard input.
-    regions
-        Which reads are chosen by where they lie.
-    max_record
-        Bytes of the longest record, and of the longest header, that is read.
-    """
-
-    path: str
-    regions: RegionChoice
-    max_record: int
-
-
-@dataclass(frozen=True, slots=True)
-class OutputOptions:
-    """Where records go, and how.
-
-    Attributes
-    ----------
-    path
-        A file, or `-` for standard output.
-    format
-        `sam`, `bam` or `cram`; None for what the path says.
-    uncompressed
-        Whether BAM is stored.
-    write_index
-        Whether to index the file.
-    loci_only
-        Whether to write only the reads at loci.
-    finish_header
-        Adds the line of this run to a header.
-    """
-
-    path: str
-    format: str | None
-    uncompressed: bool
-    write_index: bool
-    loci_only: bool
-    finish_header: Callable[[SamHeader], SamHeader]
-
-    def open(self, header: SamHeader, threads: int, reference: Path) -> RecordWriter:
-        """Open the output; `reference` is the FASTA by which CRAM is compressed."""
-        return open_writer(
-            self.path,
-            self.finish_header(header),
-            format=self.format,
-            threads=threads,
-            uncompressed=self.uncompressed,
-            reference=reference,
-            write_index=self.write_index,
-        )
+_PAIRS_PER_BATCH: Final = 400_000  # limits the memory of pairs when reads have many haplotypes
+_REWRITERS: Final = 2  # they wait for the reader: more would only use memory
 
 
 def realign_to_haplotypes(
@@ -157,7 +46,7 @@ def realign_to_haplotypes(
     options: RealignOptions,
     output: OutputOptions,
 ) -> None:
-    """Write reads in the coordinates of the haplotypes, which are those of a FASTA.
+    """Write reads in the coordinates of haplotypes; `fasta` is the FASTA of the haplotypes.
 
     Raises
     ------
@@ -166,20 +55,20 @@ def realign_to_haplotypes(
     OutputError
         The output cannot be written.
     UsageError
-        Reads of FASTQ are to be chosen by regions.
+        FASTQ input with options that need alignments.
     """
     regions = reads.regions.or_else(haplotypes.loci)
     with open_reads(
         reads.path, threads=resources.io_threads, regions=regions, max_record=reads.max_record
     ) as source:
         if source.is_fastq:
-            _refuse_for_fastq(reads, options, output)
+            _check_fastq_options(reads, options, output)
             haplotypes = haplotypes.without_loci()
         lengths = [int(length) for length in haplotypes.sequences.lengths]
         header = source.header.with_references(haplotypes.names, lengths)
-        make = _RealignerMaker(haplotypes, None, source.header, options, reads.path)
+        factory = _RealignerFactory(haplotypes, None, source.header, options, reads.path)
         with output.open(header.with_sort_order("unsorted"), resources.io_threads, fasta) as writer:
-            _realign(resources, source, make, writer)
+            _realign(resources, source, factory, writer)
 
 
 def realign_to_reference(
@@ -190,7 +79,7 @@ def realign_to_reference(
     options: RealignOptions,
     output: OutputOptions,
 ) -> None:
-    """Write reads in the coordinates of the reference, those that move with new alignments.
+    """Write reads in the coordinates of the reference, with new alignments of reads that move.
 
     Raises
     ------
@@ -199,39 +88,38 @@ def realign_to_reference(
     OutputError
         The output cannot be written.
     UsageError
-        Reads of FASTQ are to be chosen by regions, or unsorted ones to be indexed.
+        FASTQ input with options that need alignments, or an index for unsorted reads.
     """
     with rereadable(reads.path) as file:
-        opener = _Opener(file, resources.io_threads, reference, reads.max_record)
+        opener = _InputOpener(file, resources.io_threads, reference, reads.max_record)
         with opener.open(reads.regions.or_else(haplotypes.loci)) as source:
             if source.is_fastq:
-                _refuse_for_fastq(reads, options, output)
-                make = _maker_for_fastq(resources, haplotypes, reference, options, file.name)
-                with output.open(make.header, resources.io_threads, reference) as writer:
-                    _realign(resources, source, make, writer)
+                _check_fastq_options(reads, options, output)
+                factory = _factory_for_fastq(resources, haplotypes, reference, options, file.name)
+                with output.open(factory.header, resources.io_threads, reference) as writer:
+                    _realign(resources, source, factory, writer)
                 return
             if output.write_index and not source.is_sorted:
                 raise UsageError(
-                    f"--write-index needs sorted reads, and {file.name} does not say that it is;"
+                    f"{file.name}: not sorted by its header, but --write-index needs sorted reads;"
                     " run: samtools sort"
                 )
             table = _find_moves(resources, source, haplotypes, reference, options, file.name)
         written = WrittenReads()
-        chosen = reads.regions.regions
-        regions = haplotypes.loci if output.loci_only else chosen
-        with opener.open(regions) as source:
+        regions = reads.regions.regions
+        with opener.open(haplotypes.loci if output.loci_only else regions) as source:
             if output.loci_only:
-                given = None
-                if chosen is not None:
-                    given = Intervals.from_regions(chosen, source.header, file.name)
-                written = WrittenReads(given, options.require_flags, options.exclude_flags)
+                intervals = None
+                if regions is not None:
+                    intervals = Intervals.from_regions(regions, source.header, file.name)
+                written = WrittenReads(intervals, options.require_flags, options.exclude_flags)
             with output.open(source.header, resources.io_threads, reference) as writer:
                 _rewrite(resources, source, table, written, writer, file.name)
 
 
 @dataclass(frozen=True, slots=True)
-class _Opener:
-    """Opens an input, as often as needed."""
+class _InputOpener:
+    """An input that can be opened several times."""
 
     file: RereadableInput
     threads: int
@@ -251,8 +139,8 @@ class _Opener:
 
 
 @dataclass(frozen=True, slots=True)
-class _RealignerMaker:
-    """Makes a realigner for each worker."""
+class _RealignerFactory:
+    """Factory of realigners, one per worker."""
 
     haplotypes: HaplotypeSet
     placement: Placement | None
@@ -266,23 +154,23 @@ class _RealignerMaker:
         )
 
 
-def _maker_for_fastq(
+def _factory_for_fastq(
     resources: Resources,
     haplotypes: HaplotypeSet,
     reference: Path,
     options: RealignOptions,
     name: str,
-) -> _RealignerMaker:
-    """Place the haplotypes for reads without alignments, which come with no header."""
+) -> _RealignerFactory:
+    """Place the haplotypes for reads without alignments and without a header."""
     with ReferenceFasta(reference) as fasta:
         header = SamHeader.from_references(tuple(fasta.lengths), tuple(fasta.lengths.values()))
     placement = place_haplotypes(haplotypes, reference, header, resources.workers[0])
-    anywhere = placement.haplotypes.without_loci()
-    return _RealignerMaker(anywhere, placement, header, options, name)
+    without_loci = placement.haplotypes.without_loci()
+    return _RealignerFactory(without_loci, placement, header, options, name)
 
 
 def _realign(
-    resources: Resources, source: ReadSource, make: _RealignerMaker, writer: RecordWriter
+    resources: Resources, source: ReadSource, factory: _RealignerFactory, writer: RecordWriter
 ) -> None:
     statistics = resources.statistics
 
@@ -294,8 +182,8 @@ def _realign(
         statistics.count("without_bases", batch.without_bases)
         return batch.reads
 
-    realigners = [make(device) for device in resources.workers]
-    resources.pipe("realign", _split(source.batches(), make.haplotypes), realigners, write)
+    realigners = [factory(device) for device in resources.workers]
+    resources.pipe("realign", _split(source.batches(), factory.haplotypes), realigners, write)
 
 
 def _find_moves(
@@ -306,13 +194,13 @@ def _find_moves(
     options: RealignOptions,
     name: str,
 ) -> MoveTable:
-    """Make the first pass."""
+    """Run the first pass."""
     found = MoveCollector()
 
     def keep(moved: Moved) -> int:
         found.add(moved.moves)
-        for what, number in moved.counts.items():
-            resources.statistics.count(what, number)
+        for count, number in moved.counts.items():
+            resources.statistics.count(count, number)
         return moved.counts["reads"]
 
     placement = place_haplotypes(haplotypes, reference, source.header, resources.workers[0])
@@ -331,7 +219,7 @@ def _rewrite(
     writer: RecordWriter,
     name: str,
 ) -> None:
-    """Make the second pass."""
+    """Run the second pass."""
     statistics = resources.statistics
     order = OrderKeeper(table.max_left_shift, name) if source.is_sorted else None
 
@@ -341,10 +229,10 @@ def _rewrite(
         else:
             writer.write_block(block.after)
         statistics.count("records", len(block.after))
-        statistics.count("changed", block.changed)
+        statistics.count("changed_records", block.changed)
         return len(block.after)
 
-    # Side by side with other steps, each lookup has a thread; else one has all of them.
+    # Rewriters that run with other steps have one thread each; else one rewriter has all threads.
     threads, count = (1, _REWRITERS) if resources.is_threaded else (resources.io_threads, 1)
     with Pool(threads) as pool:
         rewriters = [Rewriter(table, source.header, written, pool, name) for _ in range(count)]
@@ -360,14 +248,16 @@ def _split(batches: Iterable[ReadBatch], haplotypes: HaplotypeSet) -> Iterator[R
         yield from batch.split(size)
 
 
-def _refuse_for_fastq(reads: ReadSelection, options: RealignOptions, output: OutputOptions) -> None:
-    """Refuse options that need alignments."""
-    given = {
+def _check_fastq_options(
+    reads: ReadSelection, options: RealignOptions, output: OutputOptions
+) -> None:
+    """Raise an error for options that need alignments."""
+    refused = {
         "-r and -L": not reads.regions.is_everything,
         "--loci-only": output.loci_only,
         "--always": options.always,
         "--write-index": output.write_index,
     }
-    for name, is_given in given.items():
+    for name, is_given in refused.items():
         if is_given:
             raise UsageError(f"{reads.path}: FASTQ has no alignments; drop {name}")

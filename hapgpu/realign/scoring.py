@@ -9,29 +9,29 @@ from math import gcd
 from hapgpu.errors import InputError, UsageError
 
 LARGEST_WEIGHT = 100_000_000
-"""Largest weight taken, as a magnitude: beyond it the 32-bit scores of GATK wrap around."""
+"""Largest weight allowed, as a magnitude: above it the 32-bit scores of GATK overflow."""
 
 LOWEST_SCORE = -100_000_000
-"""GATK lets no cell of the matrix fall below this score."""
+"""GATK's lowest score of a cell of the matrix."""
 
 UNREACHABLE = -(2**30)
-"""GATK's gap score before any gap was opened (INT_MIN / 2)."""
+"""GATK's gap score before any gap is opened (INT_MIN / 2)."""
 
 _INT32_MAX = 2**31 - 1
 
 
 class Overhang(enum.IntEnum):
-    """What becomes of the part of the query that lies outside the reference.
+    """Treatment of query bases outside the reference.
 
-    The values are shared with the kernels.
+    The values are the same in the kernels.
     """
 
     SOFTCLIP = 0
     """Overhanging bases are soft-clipped."""
     INDEL = 1
-    """Both sequences are aligned from end to end; overhangs are insertions or deletions."""
+    """Both sequences are aligned end to end; overhangs are insertions or deletions."""
     LEADING_INDEL = 2
-    """Both start together; the end of the reference may be left over."""
+    """Both sequences start together; the end of the reference may remain unaligned."""
     IGNORE = 3
     """Overhanging bases count as aligned."""
 
@@ -43,7 +43,7 @@ class Overhang(enum.IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Scoring:
-    """Weights of an affine alignment, all with their sign.
+    """Signed weights of an affine alignment.
 
     A gap of k bases costs `gap_open + (k - 1) * gap_extend`.
     """
@@ -55,7 +55,7 @@ class Scoring:
 
     def __post_init__(self) -> None:
         if self.largest > LARGEST_WEIGHT:
-            message = f"scoring {self}: no weight may be larger than {LARGEST_WEIGHT:,}"
+            message = f"scoring {self}: weight above {LARGEST_WEIGHT:,}; use smaller weights"
             raise UsageError(message)
 
     def __str__(self) -> str:
@@ -73,7 +73,7 @@ class Scoring:
 
     @property
     def divisor(self) -> int:
-        """Largest number that divides all weights; dividing by it changes no comparison."""
+        """Largest common divisor of the weights; dividing by it changes no comparison."""
         return gcd(*self.weights) or 1
 
     def divided(self) -> Scoring:
@@ -84,8 +84,8 @@ class Scoring:
     def prefers_exact_match(self) -> bool:
         """Whether an exact substring is always the best alignment of the recurrences.
 
-        GATK answers exact substrings without aligning; for these weights, which all sensible
-        ones are among, the alignment comes out the same.
+        GATK returns exact substrings without aligning. With these weights, as with all usual
+        weights, the alignment is the same.
         """
         return (
             self.match > 0
@@ -95,17 +95,17 @@ class Scoring:
         )
 
     def check_range(self, reference_length: int, query_length: int, overhang: Overhang) -> None:
-        """Raise `InputError` where scores of sequences this long would not fit 32 bits."""
+        """Raise `InputError` if scores of sequences of these lengths may not fit 32 bits."""
         best = max(0, *self.weights) * (reference_length + query_length)
         border = 0
         if not overhang.has_free_ends:
             longest = max(reference_length, query_length)
             border = abs(self.gap_open) + (longest - 1) * abs(self.gap_extend) + self.largest
-        exact = abs(self.match) * min(reference_length, query_length)  # whatever it scores
+        exact = abs(self.match) * min(reference_length, query_length)  # of either sign
         if max(best, border, exact) > _INT32_MAX:
             message = (
-                f"scoring {self}: scores of sequences of {reference_length:,} and "
-                f"{query_length:,} bases do not fit 32 bits; use smaller weights"
+                f"scoring {self}: scores of sequences of {reference_length:,} and"
+                f" {query_length:,} bases do not fit 32 bits; use smaller weights"
             )
             raise InputError(message)
 
@@ -121,7 +121,7 @@ ORIGINAL_DEFAULT."""
 
 
 def resolve_scoring(scoring: str | Scoring) -> Scoring:
-    """Turn a preset's name or `MATCH,MISMATCH,OPEN,EXTEND` into weights."""
+    """Return the weights of a preset's name, or of `MATCH,MISMATCH,OPEN,EXTEND`."""
     if isinstance(scoring, Scoring):
         return scoring
     if scoring in PRESETS:
@@ -130,19 +130,19 @@ def resolve_scoring(scoring: str | Scoring) -> Scoring:
         match, mismatch, gap_open, gap_extend = map(int, scoring.split(","))
     except ValueError:
         message = (
-            f"unknown scoring '{scoring}': give one of {', '.join(PRESETS)}, "
-            "or MATCH,MISMATCH,OPEN,EXTEND as in 10,-15,-30,-5"
+            f"unknown scoring '{scoring}'; give one of {', '.join(PRESETS)},"
+            " or MATCH,MISMATCH,OPEN,EXTEND as in 10,-15,-30,-5"
         )
         raise UsageError(message) from None
     return Scoring(match, mismatch, gap_open, gap_extend)
 
 
 def resolve_overhang(overhang: str | Overhang) -> Overhang:
-    """Turn `softclip`, `indel`, `leading-indel` or `ignore` into a strategy."""
+    """Return the strategy of a name: `softclip`, `indel`, `leading-indel` or `ignore`."""
     if isinstance(overhang, Overhang):
         return overhang
     names = {strategy.name.lower().replace("_", "-"): strategy for strategy in Overhang}
     if overhang not in names:
-        message = f"unknown overhang '{overhang}': give one of {', '.join(names)}"
+        message = f"unknown overhang '{overhang}'; give one of {', '.join(names)}"
         raise UsageError(message)
     return names[overhang]

@@ -1,1 +1,1 @@
-"""What every method runs on: devices, cache, compiler, threads, pipeline, progress, statistics."""
+"""Runtime of all methods: devices, cache, compiler, threads, pipeline, progress, statistics."""

@@ -1,8 +1,8 @@
-"""Where compiled code is kept between runs, and how: a convenience, never a condition of a run.
+"""Cache of compiled code between runs: a convenience that no run depends on.
 
-A file is used only if it is whole, was kept for the same purpose, and can have been written by
-nobody but the user or root: what is in it will be executed. Anything else, and every fault of the
-folder, means that the code is compiled anew, which is said once.
+A file is used only if it is complete, was stored for the same purpose, and can have been written
+by the user or root only, because its content is executed. In all other cases, and after every
+error of the directory, the code is compiled again, with one warning per run.
 """
 
 from __future__ import annotations
@@ -27,75 +27,75 @@ logger = logging.getLogger(__name__)
 
 _DIGEST_BYTES: Final = 32
 _WRITABLE_BY_OTHERS: Final = stat.S_IWGRP | stat.S_IWOTH
-_FOLDER_MODE, _FILE_MODE = 0o755, 0o644  # whatever the umask: others may read, never write
+_DIRECTORY_MODE, _FILE_MODE = 0o755, 0o644  # whatever the umask: others may read, never write
 _STALE_SECONDS: Final = 30 * 24 * 3600
 _OWN_NAME: Final = re.compile(r"[0-9a-f]{16}|[0-9a-f]{32}\.(kernel|cubin|name)")
 _PROBE_BYTES: Final = 1 << 16
 
 
-class _Once:
-    """Says one thing in a run, the first: what follows has the same cause or the same remedy."""
+class _FirstWarning:
+    """Logger of the first warning of a run only: later ones have the same cause or remedy."""
 
     def __init__(self) -> None:
         self._lock = Lock()
-        self._said = False
+        self._is_logged = False
 
     def warn(self, message: str) -> None:
         with self._lock:
-            if self._said:
+            if self._is_logged:
                 return
-            self._said = True
+            self._is_logged = True
         logger.warning(message)
 
 
-_once = _Once()
+_first_warning = _FirstWarning()
 
 
 def cache_directory() -> Path:
-    """Return `$HAPGPU_CACHE_DIR`, or `hapgpu` in the user's cache folder.
+    """Return `$HAPGPU_CACHE_DIR`, or `hapgpu` in the user's cache directory.
 
     Raises
     ------
     OSError
-        There is no such variable, and the user has no home.
+        The variable is not set, and the user has no home directory.
     """
-    if chosen := os.environ.get("HAPGPU_CACHE_DIR"):
-        return Path(chosen).absolute()
-    if folder := os.environ.get("XDG_CACHE_HOME"):
-        return Path(folder) / "hapgpu"
+    if own := os.environ.get("HAPGPU_CACHE_DIR"):
+        return Path(own).absolute()
+    if of_user := os.environ.get("XDG_CACHE_HOME"):
+        return Path(of_user) / "hapgpu"
     try:
         return Path.home() / ".cache" / "hapgpu"
     except RuntimeError as error:
-        raise FileNotFoundError(errno.ENOENT, "there is no home folder for it") from error
+        raise FileNotFoundError(errno.ENOENT, "the user has no home directory") from error
 
 
 def cache_path(*parts: str) -> Path | None:
-    """Return a place in the cache; None if there is no folder for a cache."""
+    """Return a path in the cache; None if there is no cache directory."""
     try:
         return cache_directory().joinpath(*parts)
     except OSError:
         return None
 
 
-def take(path: Path | None, label: str) -> bytes | None:
-    """Return what was kept in a file for a purpose; None if nothing is there that may be used.
+def load(path: Path | None, label: str) -> bytes | None:
+    """Return the content stored in a file; None if the file is missing or may not be used.
 
     Parameters
     ----------
     path
-        The file, if there is a cache.
+        The file; None without a cache.
     label
-        The purpose: a file kept for another one is not taken, whatever its name.
+        The purpose of the content: files stored with another label are not used.
     """
     if path is None:
-        _once.warn(f"there is no folder to keep compiled code in: {_without(path)}")
+        _first_warning.warn(f"no directory to store compiled code in; {_without(path)}")
         return None
     try:
         content = _read_trusted(path, _digest(label))
     except FileNotFoundError:
         return None
     except OSError as error:
-        _warn_of(path.parent, error)
+        _warn_of_directory(path.parent, error)
         return None
     if content is None:
         return None
@@ -106,38 +106,38 @@ def take(path: Path | None, label: str) -> bytes | None:
     return None
 
 
-def keep(path: Path | None, label: str, content: bytes) -> None:
-    """Put content into a file for later runs, if that can be done.
+def store(path: Path | None, label: str, content: bytes) -> None:
+    """Store content in a file for later runs, if possible.
 
-    Other processes see all of it or nothing.
+    Other processes see the complete file or none.
     """
     if path is None:
         return
     try:
-        _make_folder(path.parent)
+        _make_directory(path.parent)
         _write_whole(path, _digest(label) + _digest(label, content) + content)
     except OSError as error:
-        _warn_of(path.parent, error)
+        _warn_of_directory(path.parent, error)
 
 
 def warn_of_damage(path: Path | None) -> None:
-    """Say, unless something was said before, that the content of a file is of no use."""
-    _once.warn(f"{path} is damaged, and compiled anew; if that comes again, {_remedy(path)}")
+    """Warn that the content of a file is damaged, unless this run has warned before."""
+    _first_warning.warn(f"{path}: damaged, compiled again; if this recurs, {_remedy(path)}")
 
 
-def _warn_of(folder: Path, error: OSError) -> None:
-    reason = error.strerror or error
-    _once.warn(f"{folder} cannot keep compiled code ({reason}): {_without(folder)}")
+def _warn_of_directory(directory: Path, error: OSError) -> None:
+    fault = f"cannot store compiled code ({error.strerror or error})"
+    _first_warning.warn(f"{directory}: {fault}; {_without(directory)}")
 
 
-def _without(place: Path | None) -> str:
-    return f"this run compiles for itself; {_remedy(place)}"
+def _without(path: Path | None) -> str:
+    return f"compiled for this run only; {_remedy(path)}"
 
 
-def _remedy(place: Path | None) -> str:
+def _remedy(path: Path | None) -> str:
     of_numba = os.environ.get("NUMBA_CACHE_DIR")
-    is_of_numba = of_numba and place is not None and place.is_relative_to(of_numba)
-    return f"set {'NUMBA' if is_of_numba else 'HAPGPU'}_CACHE_DIR to another folder"
+    is_of_numba = of_numba and path is not None and path.is_relative_to(of_numba)
+    return f"set {'NUMBA' if is_of_numba else 'HAPGPU'}_CACHE_DIR to another directory"
 
 
 def _digest(label: str, content: bytes = b"") -> bytes:
@@ -146,27 +146,27 @@ def _digest(label: str, content: bytes = b"") -> bytes:
     return digest.digest()
 
 
-def _read_trusted(path: Path, begin: bytes) -> bytes | None:
-    """Return what follows the right beginning of a file; None if it begins in another way.
+def _read_trusted(path: Path, prefix: bytes) -> bytes | None:
+    """Return the content of a file after its prefix; None if the prefix differs.
 
     Raises
     ------
     OSError
-        It cannot be read, or others than the user and root can have written it.
+        The file cannot be read, or users other than the owner and root may have written it.
     """
-    # Not to wait for a pipe that somebody has put there.
+    # O_NONBLOCK: if the file is a pipe, do not wait for it.
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     with os.fdopen(descriptor, "rb") as file:
         state = os.fstat(descriptor)
         if not stat.S_ISREG(state.st_mode):
-            raise PermissionError(errno.EPERM, f"{path.name} is not a file")
+            raise PermissionError(errno.EPERM, f"{path.name} is not a regular file")
         if _is_open_to_others(state):
             raise PermissionError(errno.EPERM, f"other users can write {path.name}")
-        return file.read() if file.read(len(begin)) == begin else None
+        return file.read() if file.read(len(prefix)) == prefix else None
 
 
 def is_open_to_others(path: Path) -> bool:
-    """Tell whether another user, but for root, owns or may write a file or folder."""
+    """Tell whether a user other than this one and root owns or may write a file or directory."""
     return _is_open_to_others(path.stat())
 
 
@@ -174,12 +174,12 @@ def _is_open_to_others(state: os.stat_result) -> bool:
     return state.st_uid not in {0, os.geteuid()} or bool(state.st_mode & _WRITABLE_BY_OTHERS)
 
 
-def _make_folder(folder: Path) -> None:
-    """Make a folder and those above it; unlike `mkdir`, with the mode for all of them."""
-    if not folder.is_dir():
-        if folder.parent != folder:
-            _make_folder(folder.parent)
-        folder.mkdir(mode=_FOLDER_MODE, exist_ok=True)
+def _make_directory(directory: Path) -> None:
+    """Make a directory and its parents; unlike `mkdir`, all with the same mode."""
+    if not directory.is_dir():
+        if directory.parent != directory:
+            _make_directory(directory.parent)
+        directory.mkdir(mode=_DIRECTORY_MODE, exist_ok=True)
 
 
 def _write_whole(path: Path, content: bytes) -> None:
@@ -201,9 +201,9 @@ def _write_whole(path: Path, content: bytes) -> None:
 
 
 def mark_used(path: Path | None) -> None:
-    """Note that a file or folder of the cache is in use; where it is new, remove its stale peers.
+    """Mark a file or directory of the cache as used; if it is new, remove stale ones beside it.
 
-    Stale is what nobody has used for a month.
+    Stale means unused for 30 days.
     """
     if path is None:
         return
@@ -215,16 +215,15 @@ def mark_used(path: Path | None) -> None:
         return
 
 
-def _remove_stale(folder: Path) -> None:
-    """Remove what is stale of what hapgpu has kept directly in a folder.
+def _remove_stale(directory: Path) -> None:
+    """Remove stale files and directories that hapgpu has stored directly in a directory.
 
-    Nothing else is touched: neither names that are not hapgpu's, nor what another user owns, nor
-    what lies behind a link.
+    Names that hapgpu does not give, files of other users and targets of links are kept.
     """
     with suppress(OSError):
-        if folder.is_symlink() or is_open_to_others(folder):
+        if directory.is_symlink() or is_open_to_others(directory):
             return
-        for path in folder.iterdir():
+        for path in directory.iterdir():
             if _OWN_NAME.fullmatch(path.name) and _is_stale(path.lstat()):
                 if path.is_dir() and not path.is_symlink():
                     shutil.rmtree(path, ignore_errors=True)
@@ -236,14 +235,14 @@ def _is_stale(state: os.stat_result) -> bool:
     return state.st_uid == os.geteuid() and time.time() - state.st_mtime > _STALE_SECONDS
 
 
-def probe(folder: Path) -> None:
-    """Make sure that files can be kept in a folder, which is made if it is not there.
+def probe(directory: Path) -> None:
+    """Check that files can be written to a directory, which is made if it is missing.
 
     Raises
     ------
     OSError
-        They cannot.
+        The directory cannot be made, or a file in it cannot be written.
     """
-    _make_folder(folder)
-    with tempfile.TemporaryFile(dir=folder) as file:
+    _make_directory(directory)
+    with tempfile.TemporaryFile(dir=directory) as file:
         file.write(bytes(_PROBE_BYTES))

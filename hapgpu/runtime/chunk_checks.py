@@ -1,4 +1,4 @@
-"""Values of long arrays checked in chunks, by all threads."""
+"""Checks of the values of long arrays, in chunks and with all threads."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from hapgpu.runtime.devices import usable_cpus
 from hapgpu.runtime.pool import Pool
 
 CHUNK: Final = 1 << 18
-"""Rows checked at a time: what the checks make in between stays in a core's cache."""
+"""Rows per check: temporary arrays of a chunk stay in the cache of a core."""
 
 
 def holds_everywhere(check: Callable[[int, int], bool], rows: int) -> bool:
-    """Tell whether a check holds for all rows, from `start` to before `stop` at a time."""
+    """Tell whether `check(start, end)` holds for every chunk of the rows."""
     starts = range(0, rows, CHUNK)
     with Pool(min(usable_cpus(), max(len(starts), 1))) as pool:
         tasks = [pool.submit(check, start, min(start + CHUNK, rows)) for start in starts]
@@ -24,10 +24,10 @@ def holds_everywhere(check: Callable[[int, int], bool], rows: int) -> bool:
     return all(holds)
 
 
-def never_falls(values: NDArray[np.integer[Any]]) -> bool:
-    """Tell whether each number is at least as large as that before it."""
+def never_decreases(values: NDArray[np.integer[Any]]) -> bool:
+    """Tell whether each value is at least the value before it."""
 
-    def rises(start: int, stop: int) -> bool:
-        return bool((values[start:stop] <= values[start + 1 : stop + 1]).all())
+    def rises(start: int, end: int) -> bool:
+        return bool((values[start:end] <= values[start + 1 : end + 1]).all())
 
     return holds_everywhere(rises, values.size - 1)

@@ -1,8 +1,7 @@
-"""Numba's compiled functions in hapgpu's cache: checked before they are unpickled.
+"""Cache of Numba's compiled functions, whose files are checked before they are unpickled.
 
-Numba looks up a function that it is to compile in the `Cache` of its dispatcher, and hands it over
-there once it is compiled. Numba's own unpickles whatever the files hold, and lets their faults end
-the run.
+Numba looks up each function in the `Cache` of its dispatcher before it compiles, and stores the
+compiled function there. Numba's own cache unpickles any file, and damaged files end the run.
 """
 
 from __future__ import annotations
@@ -25,14 +24,14 @@ _SUFFIX = ".compiled"
 
 
 class CompiledFiles:
-    """The compiled versions of one function, in one file; it takes Numba's files' place.
+    """The compiled versions of one function, in one file; replaces Numba's files.
 
     Parameters
     ----------
     path
-        The file; None keeps nothing.
+        The file; None stores nothing.
     label
-        What the versions depend on, beside the types of the arguments and the machine.
+        Everything that the versions depend on, except argument types and machine.
     """
 
     def __init__(self, path: Path | None, label: str) -> None:
@@ -40,33 +39,33 @@ class CompiledFiles:
         self._label = label
 
     def load(self, key: Any) -> Any:
-        """Return what was kept for a key of Numba's, or None."""
+        """Return the data stored for a key of Numba, or None."""
         version = self._versions().get(key)
         return None if version is None else pickle.loads(version)  # noqa: S301  (see hapgpu.runtime.cache)
 
     def save(self, key: Any, data: Any) -> None:
-        """Keep something for a key, beside what there is."""
+        """Store data for a key, in addition to the data of other keys."""
         versions = {**self._versions(), key: dumps(data)}
-        cache.keep(self._path, self._label, dumps(versions))
+        cache.store(self._path, self._label, dumps(versions))
 
     def flush(self) -> None:
-        """Forget everything."""
-        cache.keep(self._path, self._label, dumps({}))
+        """Remove all versions."""
+        cache.store(self._path, self._label, dumps({}))
 
     def _versions(self) -> dict[Any, bytes]:
-        content = cache.take(self._path, self._label)
+        content = cache.load(self._path, self._label)
         return {} if content is None else dict(pickle.loads(content))  # noqa: S301  (as above)
 
 
 class _NowhereLocator(_CacheLocator):  # type: ignore[misc]  # Numba has no types
-    """Numba's question where files lie, answered without a look at the disk."""
+    """Locator that Numba asks for cache files; it does not access the disk."""
 
     def __init__(self, py_func: Callable[..., object], py_file: str) -> None:
         self._line = py_func.__code__.co_firstlineno
         self._file = py_file
 
     def ensure_cache_path(self) -> None:
-        """Do nothing: the folder is made with the first file."""
+        """Do nothing: the directory is made with the first file."""
 
     def get_cache_path(self) -> str:
         return ""
@@ -87,31 +86,31 @@ class _CacheImpl(CompileResultCacheImpl):  # type: ignore[misc]  # as above
 
 
 class CheckedCache(FunctionCache):  # type: ignore[misc]  # as above
-    """The cache of one function, of which every fault means that the function is compiled.
+    """The cache of one function; after any error of the cache, the function is compiled.
 
     Parameters
     ----------
     function
-        Whose compiled versions are kept.
-    folder
-        Where; None keeps nothing.
+        The function.
+    directory
+        The directory of the cache file; None stores nothing.
     """
 
     _impl_class = _CacheImpl
 
-    def __init__(self, function: Callable[..., object], folder: Path | None) -> None:
+    def __init__(self, function: Callable[..., object], directory: Path | None) -> None:
         super().__init__(function)
         name = f"{function.__module__}.{self._impl.filename_base}"
         stamp = self._impl.locator.get_source_stamp()
         label = f"{name} {stamp} numba {numba.__version__} llvmlite {llvmlite.__version__}"
-        self._path = folder and folder / f"{name}{_SUFFIX}"
+        self._path = directory and directory / f"{name}{_SUFFIX}"
         self._cache_file = CompiledFiles(self._path, label)
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
-        """Return the function as compiled before for these types; None to compile it."""
+        """Return the stored version for these types; None to compile it."""
         try:
             return super().load_overload(sig, target_context)
-        except Exception:  # noqa: BLE001  (whatever cannot be loaded is compiled)
+        except Exception:  # noqa: BLE001  (a version that cannot be loaded is compiled)
             cache.warn_of_damage(self._path)
             return None
 

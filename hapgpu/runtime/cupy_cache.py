@@ -1,4 +1,4 @@
-"""A folder for the kernels that CuPy compiles itself, without which it cannot even be imported."""
+"""Cache directory for kernels that CuPy compiles itself; CuPy cannot be imported without one."""
 
 from __future__ import annotations
 
@@ -9,32 +9,32 @@ from pathlib import Path
 from hapgpu.runtime.cache import cache_path, is_open_to_others, probe
 
 
-def settle_cupy_cache() -> None:
-    """Let CuPy use hapgpu's cache where its own folder is of no use, or else none; before import.
+def set_cupy_cache() -> None:
+    """Give CuPy a usable cache: its own directory, hapgpu's cache, or memory. Call before import.
 
-    CuPy would fail without a home, with one that cannot be written and on a full disk.
+    CuPy would fail without a home directory, if it is not writable, and on a full disk.
     """
-    if "cupy" in sys.modules or _is_usable(_chosen_by_cupy()):
+    if "cupy" in sys.modules or _is_usable(_cupy_default()):
         return
     substitute = cache_path("cupy")
     if substitute is not None and _is_usable(substitute) and not is_open_to_others(substitute):
         os.environ["CUPY_CACHE_DIR"] = str(substitute)
         return
     os.environ["CUPY_CACHE_IN_MEMORY"] = "1"
-    os.environ["CUPY_CACHE_DIR"] = "/"  # it has to be there, and is not written to
+    os.environ["CUPY_CACHE_DIR"] = "/"  # must exist; is not written to
 
 
-def _chosen_by_cupy() -> Path:
-    # Not Path.expanduser, which raises where there is no home; CuPy does not either.
+def _cupy_default() -> Path:
+    # Not Path.expanduser, which raises without a home directory; CuPy does not raise.
     default = os.path.expanduser("~/.cupy/kernel_cache")  # noqa: PTH111
     return Path(os.environ.get("CUPY_CACHE_DIR") or default)
 
 
-def _is_usable(folder: Path) -> bool:
+def _is_usable(directory: Path) -> bool:
     try:
-        if folder.parts[:1] == ("~",):  # nobody's home: CuPy would make a folder of this name
+        if directory.parts[:1] == ("~",):  # not expanded: CuPy would make a directory named "~"
             return False
-        probe(folder)
+        probe(directory)
     except OSError:
         return False
     return True

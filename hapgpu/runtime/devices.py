@@ -1,4 +1,4 @@
-"""Which processors there are, which one the user means, and what it can hold."""
+"""Devices: discovery, the user's choice, and memory limits."""
 
 from __future__ import annotations
 
@@ -8,29 +8,29 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from hapgpu.errors import DeviceError, UsageError
-from hapgpu.runtime.cupy_cache import settle_cupy_cache
+from hapgpu.runtime.cupy_cache import set_cupy_cache
 
 MEMORY_SHARE = 0.8
-"""Share of the free memory of a GPU that is used unless the user sets a limit."""
+"""Fraction of the free memory of a GPU that is used unless the user sets a limit."""
 
-_WORKERS_PER_GPU: Final = 2  # one prepares and finishes batches while the other has the GPU
+_WORKERS_PER_GPU: Final = 2  # one prepares and finishes batches while the other uses the GPU
 
 
 @dataclass(frozen=True, slots=True)
 class CpuDevice:
-    """The CPU, with the number of threads that may compute."""
+    """The CPU, with the number of threads to compute with."""
 
     threads: int = 1
 
     @property
     def name(self) -> str:
-        """How the device is told to the user."""
+        """The name of the device in messages."""
         return f"CPU, {self.threads} thread{'s' if self.threads != 1 else ''}"
 
 
 @dataclass(frozen=True, slots=True)
 class CudaDevice:
-    """One GPU; `memory_limit` in bytes, or None for a share of what is free."""
+    """One GPU; `memory_limit` in bytes, or None for a fraction of the free memory."""
 
     index: int
     model: str = "GPU"
@@ -38,11 +38,11 @@ class CudaDevice:
 
     @property
     def name(self) -> str:
-        """How the device is told to the user."""
+        """The name of the device in messages."""
         return f"cuda:{self.index} ({self.model})"
 
     def memory_budget(self) -> int:
-        """Bytes that may be in use at once on this device."""
+        """Return the number of bytes that may be in use at once on this GPU."""
         if self.memory_limit is not None:
             return self.memory_limit
         import cupy  # noqa: PLC0415  (only where a GPU is used: slow, and not installed everywhere)
@@ -58,7 +58,7 @@ Device = CpuDevice | CudaDevice
 
 @dataclass(frozen=True, slots=True)
 class GpuReport:
-    """What is known of one GPU; memory in bytes."""
+    """Properties of one GPU; memory in bytes."""
 
     index: int
     model: str
@@ -69,7 +69,7 @@ class GpuReport:
 
 @dataclass(frozen=True, slots=True)
 class DeviceReport:
-    """What there is to compute with, and for what is missing, why."""
+    """Driver, libraries and GPUs; `problem` says why GPUs cannot be used."""
 
     driver_version: int | None
     cupy_version: str | None
@@ -85,11 +85,11 @@ def usable_cpus() -> int:
 
 def discover() -> DeviceReport:
     """Look for CuPy, its compiler, the driver and GPUs; never raises."""
-    settle_cupy_cache()
+    set_cupy_cache()
     try:
         import cupy  # noqa: PLC0415  (slow, and not installed everywhere)
     except Exception as error:  # noqa: BLE001  (a broken installation fails in many ways)
-        missing = f"CuPy cannot be imported ({error}); pip install cupy-cuda12x"
+        missing = f"CuPy cannot be imported ({error}); run: pip install cupy-cuda12x"
         return DeviceReport(
             driver_version=None, cupy_version=None, nvrtc_version=None, problem=missing
         )
@@ -114,12 +114,13 @@ def discover() -> DeviceReport:
 
 
 def _nvrtc_version(cupy: Any) -> tuple[str | None, str | None]:
-    """Version of the kernel compiler, or None and why it cannot be loaded."""
+    """Return the version of NVRTC; or None and the reason why it cannot be loaded."""
     try:
         major, minor = cupy.cuda.nvrtc.getVersion()
     except Exception as error:  # noqa: BLE001  (the loader of CUDA libraries fails in many ways)
         first_line = str(error).strip().split("\n")[0]
-        return None, f"NVRTC cannot be loaded ({first_line}); pip install nvidia-cuda-nvrtc-cu12"
+        remedy = "run: pip install nvidia-cuda-nvrtc-cu12"
+        return None, f"NVRTC cannot be loaded ({first_line}); {remedy}"
     return f"{major}.{minor}", None
 
 
@@ -137,7 +138,13 @@ def _describe_gpu(cupy: Any, index: int) -> GpuReport:
 
 
 def parse_memory(text: str) -> int:
-    """Turn `8G`, `500M` or a number of bytes into bytes."""
+    """Parse `8G`, `500M` or a number of bytes; return bytes.
+
+    Raises
+    ------
+    UsageError
+        The text is not a positive amount of memory.
+    """
     units = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
     number = text.strip().upper().removesuffix("B").removesuffix("I")
     unit = units.get(number[-1:], 0)
@@ -146,7 +153,7 @@ def parse_memory(text: str) -> int:
     except (ValueError, OverflowError):
         size = 0
     if size <= 0:
-        message = f"'{text}' is not an amount of memory: write it as in 8G or 500M"
+        message = f"'{text}': not an amount of memory; write it as 8G or 500M"
         raise UsageError(message)
     return size
 
@@ -154,23 +161,23 @@ def parse_memory(text: str) -> int:
 def resolve_devices(
     text: str, *, threads: int | None = None, gpu_memory: int | None = None
 ) -> tuple[list[Device], str]:
-    """Turn `auto`, `cpu`, `cuda` or `cuda:0,2` into devices.
+    """Return the devices of `auto`, `cpu`, `cuda` or `cuda:0,2`.
 
-    `auto` takes all visible GPUs, or the CPU where there is none; a device that was named is
-    never replaced by another.
+    `auto` means all visible GPUs, or the CPU if there is none. A named device is never replaced by
+    another.
 
     Parameters
     ----------
     text
-        What the user asked for.
+        The user's choice.
     threads
-        CPU threads; None is one per usable CPU.
+        CPU threads; None for one per usable CPU.
     gpu_memory
-        Bytes that may be in use on each GPU; None is a share of what is free.
+        Bytes that may be in use on each GPU; None for a fraction of the free memory.
 
     Returns
     -------
-    The devices, at least one, and a line that tells the user which and why.
+    The devices, at least one, and a message with their names and, if GPUs cannot be used, why.
 
     Raises
     ------
@@ -182,37 +189,38 @@ def resolve_devices(
     cpu = CpuDevice(threads or usable_cpus())
     if text == "cpu":
         return [cpu], f"device: {cpu.name}"
-    wanted = _gpu_indices(text)
+    named = _gpu_indices(text)
     report = discover()
     if report.gpus and not report.problem:
         models = {gpu.index: gpu.model for gpu in report.gpus}
-        indices = sorted(models) if wanted is None else wanted
+        indices = sorted(models) if named is None else named
         if missing := [index for index in indices if index not in models]:
-            message = f"there is no GPU cuda:{missing[0]}: found cuda:0 to cuda:{len(models) - 1}"
+            last = len(models) - 1
+            message = f"device 'cuda:{missing[0]}': no such GPU; give cuda:0 to cuda:{last}"
             raise DeviceError(message)
         devices: list[Device] = [CudaDevice(i, models[i], gpu_memory) for i in indices]
         return devices, f"device: {', '.join(device.name for device in devices)}"
     problem = report.problem or "no GPU is visible"
     if text == "auto":
         return [cpu], f"device: {cpu.name} ({problem})"
-    message = f"device '{text}' cannot be used: {problem} (see: hapgpu doctor)"
+    message = f"device '{text}': {problem}; for details, run: hapgpu doctor"
     raise DeviceError(message)
 
 
 def _gpu_indices(text: str) -> list[int] | None:
-    """Return the GPU numbers of `cuda:0,2`, or None for `cuda` and `auto`, which mean all."""
+    """Return the GPU numbers of `cuda:0,2`; None for `cuda` and `auto`, which mean all GPUs."""
     if text in {"auto", "cuda"}:
         return None
     kind, _, numbers = text.partition(":")
     parts = numbers.split(",")
     if kind != "cuda" or not all(part.isdecimal() for part in parts):
-        message = f"unknown device '{text}': give auto, cpu, cuda, cuda:0 or cuda:0,2"
+        message = f"device '{text}': unknown; give auto, cpu, cuda, cuda:0 or cuda:0,2"
         raise UsageError(message)
     return sorted({int(part) for part in parts})
 
 
 def worker_devices(devices: Sequence[Device]) -> list[Device]:
-    """Return the devices, each as often as it works on batches; the CPU has a pool of its own."""
+    """Return the device of each worker: several workers per GPU, one for the CPU's thread pool."""
     return [
         device
         for device in devices

@@ -1,4 +1,4 @@
-"""Numba's compiler as hapgpu uses it: no GIL, compiled code kept between runs."""
+"""Numba's compiler as used by hapgpu: without the GIL, compiled code stored between runs."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ _Function = TypeVar("_Function", bound=Callable[..., object])
 
 
 def _sources_digest() -> str:
-    """Digest of all package sources.
+    """Return a digest of all package sources, which names a directory of compiled functions.
 
-    A change in the file of a kept function is noticed by itself, but not one in the files of the
-    functions inlined into it; a folder per state of the package does.
+    Without it, a changed file would be noticed for its own functions only, not for functions that
+    inline them.
     """
     digest = hashlib.sha256()
     for source in sorted(_PACKAGE.rglob("*.py")):
@@ -34,32 +34,32 @@ def _sources_digest() -> str:
     return digest.hexdigest()[:16]
 
 
-def _folder() -> Path | None:
-    """Return the folder of compiled functions, Numba's if the user has set one; None for none."""
-    if chosen := os.environ.get("NUMBA_CACHE_DIR"):
-        return Path(chosen)
-    folder = cache.cache_path("numba", _sources_digest())
-    cache.mark_used(folder)
-    return folder
+def _cache_directory() -> Path | None:
+    """Return the directory of compiled functions, `$NUMBA_CACHE_DIR` if set; None without one."""
+    if of_numba := os.environ.get("NUMBA_CACHE_DIR"):
+        return Path(of_numba)
+    directory = cache.cache_path("numba", _sources_digest())
+    cache.mark_used(directory)
+    return directory
 
 
-_CACHE = _folder()
+_CACHE = _cache_directory()
 
 
 def njit(function: _Function) -> _Function:
-    """Compile `function` on its first call: no Python objects, no GIL, result cached on disk."""
+    """Compile `function` on its first call: no Python objects, no GIL, cached on disk."""
     return _compiled(function)
 
 
 def njit_contracting(function: _Function) -> _Function:
-    """Compile as `njit` does, and let a * b + c be rounded once where the CPU can do so."""
+    """Compile as `njit` does, and allow a * b + c to be rounded once (fused multiply-add)."""
     return _compiled(function, fastmath={"contract"})
 
 
 def njit_inlined(function: _Function) -> _Function:
-    """Compile as `njit` does, never to be left as a call within other compiled functions.
+    """Compile as `njit` does, and inline all calls in other compiled functions.
 
-    Arrays are passed as seven words each: a call with a few of them can cost more than its work.
+    An array is passed as seven words: a call with several arrays can cost more than its work.
     """
     return _compiled(function, forceinline=True)
 
@@ -67,14 +67,14 @@ def njit_inlined(function: _Function) -> _Function:
 def _compiled(function: _Function, **options: Any) -> _Function:
     compiled = numba.njit(nogil=True, **options)(function)
     if compiled is not function:  # as with NUMBA_DISABLE_JIT
-        compiled._cache = CheckedCache(function, _CACHE)  # noqa: SLF001  (no other way, see there)
+        compiled._cache = CheckedCache(function, _CACHE)  # noqa: SLF001  (no other way, see `compiled_cache`)
     return cast("_Function", compiled)
 
 
 def is_first_run(command: str) -> bool:
-    """Tell, once, that a command was not run before: its first calls will take seconds."""
+    """Tell whether a command has not run before, and mark it as run; first calls take seconds."""
     mark = _CACHE and _CACHE / f"{command}.ran"
-    if cache.take(mark, command) is not None:
+    if cache.load(mark, command) is not None:
         return False
-    cache.keep(mark, command, b"")
+    cache.store(mark, command, b"")
     return True

@@ -1,7 +1,7 @@
-"""What a run would leave behind if it ended here and now: temporary files and child processes.
+"""Clean-up of temporary files and child processes when a run ends early.
 
-Whoever makes such a thing registers how it is undone. A run that comes to its end, or to an error,
-undoes or forgets it itself as far as it can; who ends the process in the middle calls `clear_up`.
+Code that makes one registers how to undo it. A run that ends, with or without an error, undoes or
+forgets its registrations itself; code that ends the process before that calls `clear_up`.
 """
 
 from __future__ import annotations
@@ -25,16 +25,17 @@ _results = 0
 
 @contextmanager
 def steady() -> Iterator[None]:
-    """Let no signal end the run between what is done within; it has to be short.
+    """Keep signals from ending the run within the context, which has to be short.
 
-    A file and its registration, or its new name and the end of its registration, are one step.
+    For example, creating a file and registering it are one step, and so are renaming it and
+    forgetting it.
     """
     with _lock:
         yield
 
 
 def register(undo: Undo) -> int:
-    """Note how something is undone; return a number by which that is forgotten."""
+    """Register how to undo something; return a number for `forget`."""
     with _lock:
         number = next(_numbers)
         _registered[number] = undo
@@ -42,47 +43,48 @@ def register(undo: Undo) -> int:
 
 
 def forget(number: int) -> None:
-    """Drop a registration; it may have been dropped before."""
+    """Remove a registration, if it is still there."""
     with _lock:
         _registered.pop(number, None)
 
 
 def note_result() -> None:
-    """Note that a result has got its name: what is left of the run are moments."""
+    """Note that an output file has its final name: the run is about to end."""
     global _results  # noqa: PLW0603  (as the registrations: one for the process)
     with _lock:
         _results += 1
 
 
 def has_result() -> bool:
-    """Tell whether a result has got its name."""
+    """Tell whether an output file has its final name."""
     return _results > 0
 
 
 def clear_up() -> None:
-    """Undo all that is registered, the latest first.
+    """Undo all registrations, the latest first.
 
-    Who ends the process after it does both within `steady`: nothing can be made or named between.
+    Code that ends the process afterwards does both within `steady`, so that no file can be made or
+    renamed in between.
     """
     with _lock:
         while _registered:
             _, undo = _registered.popitem()
-            with suppress(Exception):  # the others are undone all the same
+            with suppress(Exception):  # undo the others in any case
                 undo()
 
 
 @contextmanager
-def temporary_folder() -> Iterator[Path]:
-    """Make a folder that is removed, with all in it, when the context ends or the run does."""
-    import shutil  # noqa: PLC0415  (they take long, and the program begins with this module)
+def temporary_directory() -> Iterator[Path]:
+    """Make a directory that is removed with its content when the context or the run ends."""
+    import shutil  # noqa: PLC0415  (slow imports, and the program starts with this module)
     import tempfile  # noqa: PLC0415
     from pathlib import Path  # noqa: PLC0415
 
     with steady():
-        folder = Path(tempfile.mkdtemp(prefix="hapgpu."))
-        number = register(lambda: shutil.rmtree(folder, ignore_errors=True))
+        directory = Path(tempfile.mkdtemp(prefix="hapgpu."))
+        number = register(lambda: shutil.rmtree(directory, ignore_errors=True))
     try:
-        yield folder
+        yield directory
     finally:
-        shutil.rmtree(folder, ignore_errors=True)
+        shutil.rmtree(directory, ignore_errors=True)
         forget(number)

@@ -1,9 +1,9 @@
-"""Reading, computing and writing at the same time, in order and in bounded memory.
+"""Pipeline that reads, computes and writes at the same time, in order and in bounded memory.
 
     source ──► reader thread ──► jobs ──► a thread per worker ──► results ──► sink
                                                             (put back in order) (calling thread)
 
-What is done to a batch is the business of the callables; this module only runs them.
+The callables process the batches; this module only runs them.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _READER_GRACE_SECONDS: Final = 2.0
 
 
 def batches_in_flight(workers: int) -> int:
-    """Return how many batches exist at most between the source and the end of the sink."""
+    """Return the maximum number of batches between the source and the end of the sink."""
     return _BATCHES_PER_WORKER * workers + 2
 
 
@@ -42,44 +42,44 @@ def run_pipeline(
 ) -> None:
     """Send every batch of the source through a worker and into the sink, in order.
 
-    The source is read in a thread of its own, each worker is called in a thread of its own (one
-    worker per device; whichever is free takes the next batch), and the sink in the calling
-    thread. No more than `batches_in_flight(len(workers))` batches exist at any time.
+    One thread reads the source, one thread per worker calls it (a free worker takes the next
+    batch), and the calling thread calls the sink. At most `batches_in_flight(len(workers))`
+    batches exist at any time.
 
     Parameters
     ----------
     source
         The batches.
     workers
-        What is done to a batch, at least one; they have to give the same result.
+        Functions from batch to result, at least one; all must give the same result.
     sink
-        Writes a result; returns the number of reads in it.
+        Function that writes a result and returns the number of reads in it.
     progress
-        Told of each batch that was written.
+        Receives the number of reads of each written batch.
     total
         The number of reads to come, if known.
     threaded
-        False runs everything in the calling thread, with the first worker.
+        Whether to use threads; False runs everything in the calling thread, with the first worker.
 
     Raises
     ------
     BaseException
-        Whatever the source, a worker or the sink raised, once: the first in the order of the
-        batches, when all batches before it have been written. By then all threads have ended,
-        but for a reader that waits for a pipe to deliver; it ends with the next bytes.
+        The first error, in the order of the batches, of the source, a worker or the sink, raised
+        once, after all batches before it have been written. All threads have ended then, except
+        a reader that waits for a pipe; it ends with the next bytes.
     """
-    watcher = progress or NoProgress()
-    watcher.start(total)
+    reporter = progress or NoProgress()
+    reporter.start(total)
     try:
         if threaded:
             with _Stages(source, workers) as stages:
                 for result in stages.ordered():
-                    watcher.advance(sink(result))
+                    reporter.advance(sink(result))
         else:
             for number, batch in enumerate(source):
-                watcher.advance(sink(_computed(workers[0], number, batch)))
+                reporter.advance(sink(_computed(workers[0], number, batch)))
     finally:
-        watcher.finish()
+        reporter.finish()
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +88,7 @@ class _Failure:
 
 
 class _End:
-    """Stands behind the last batch."""
+    """End marker after the last batch."""
 
 
 def _attempt(step: Callable[[], Out]) -> Out | _Failure:
@@ -99,7 +99,7 @@ def _attempt(step: Callable[[], Out]) -> Out | _Failure:
 
 
 def _computed(worker: Callable[[In], Out], number: int, batch: In) -> Out:
-    """Send a batch through a worker; let the fault of a device say where in the input it was."""
+    """Call a worker with a batch; add the number of the batch to an error of the device."""
     try:
         return worker(batch)
     except DeviceError as error:
@@ -109,8 +109,8 @@ def _computed(worker: Callable[[In], Out], number: int, batch: In) -> Out:
 class _Stages(Generic[In, Out]):
     """The reader and the workers, running while the `with` block lasts.
 
-    A ticket is needed to read a batch and comes back once it is written. That bounds the memory,
-    also when one worker is slow and the others run ahead, so the queues need no bound.
+    Reading a batch takes a ticket, which is returned when the batch is written. This bounds the
+    memory, even if one worker is slow and the others run ahead; the queues need no bound.
     """
 
     def __init__(self, source: Iterable[In], workers: Sequence[Callable[[In], Out]]) -> None:
@@ -160,7 +160,7 @@ class _Stages(Generic[In, Out]):
             pass
 
     def _work_once(self, worker: Callable[[In], Out]) -> bool:
-        # A function of its own: no batch is kept alive while waiting for the next.
+        # A separate function, so that no batch stays alive while waiting for the next.
         job = self._jobs.get()
         if job is None or self._stopping.is_set():
             return False

@@ -1,4 +1,4 @@
-"""Work shared between the calling thread and its helpers."""
+"""Thread pool in which the calling thread works too."""
 
 from __future__ import annotations
 
@@ -13,30 +13,30 @@ _Result = TypeVar("_Result")
 
 
 MAX_IO_THREADS: Final = 4
-"""More threads read and write no faster, but hold more in memory."""
+"""Maximum threads for input and output: more are no faster, but need more memory."""
 
 
 class Task(Generic[_Result]):
-    """A call that a helper makes, or whoever asks for its result before a helper got to it."""
+    """A call that runs in a thread of the pool, or in the thread that first asks for its result."""
 
     def __init__(self, call: Callable[[], _Result], executor: ThreadPoolExecutor | None) -> None:
         self._call = call
         self._future: Future[_Result] | None = executor.submit(call) if executor else None
 
     def result(self) -> _Result:
-        """Return what the call returned, or raise what it raised; ask once."""
+        """Return the result of the call, or raise its error; call this once."""
         if self._future is None or self._future.cancel():
             return self._call()
         return self._future.result()
 
 
 class Pool:
-    """Exactly `threads` busy threads: `threads - 1` helpers and the one that asks for results.
+    """Pool of `threads` threads: `threads - 1` of its own and the thread that asks for results.
 
     Parameters
     ----------
     threads
-        At least 1; with 1 each task runs in the calling thread when its result is asked for.
+        At least 1; with 1, each task runs in the calling thread when its result is asked for.
     """
 
     def __init__(self, threads: int) -> None:
@@ -53,22 +53,22 @@ class Pool:
         return Task(lambda: function(*args, **kwargs), self._executor)
 
     def over_rows(self, function: Callable[[int, int], _Result], rows: int) -> list[_Result]:
-        """Call `function(start, stop)` on one even slice of the rows per thread, in order."""
+        """Call `function(start, end)` on one equal slice of the rows per thread; keep the order."""
         cuts = [rows * part // self.threads for part in range(self.threads + 1)]
-        tasks = [self.submit(function, start, stop) for start, stop in pairwise(cuts)]
+        tasks = [self.submit(function, start, end) for start, end in pairwise(cuts)]
         return self.results(tasks)
 
     @staticmethod
     def results(tasks: Sequence[Task[_Result]]) -> list[_Result]:
-        """Return what each task returned.
+        """Return the result of each task, in order.
 
-        They are asked from the last one on: helpers begin with the first, so that this thread
-        always finds one to do, until all are being done.
+        This thread works from the last task backwards, while the pool starts with the first task:
+        it has work until all tasks are running.
         """
         return [task.result() for task in reversed(tasks)][::-1]
 
     def close(self) -> None:
-        """Drop what has not begun and wait for what has."""
+        """Cancel tasks that have not started, and wait for the others."""
         if self._executor:
             self._executor.shutdown(cancel_futures=True)
 

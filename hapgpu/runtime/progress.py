@@ -1,4 +1,4 @@
-"""How far a run has come, for whoever wants to show it."""
+"""Progress of a run, reported to an observer."""
 
 from __future__ import annotations
 
@@ -9,23 +9,23 @@ if TYPE_CHECKING:
 
 
 class Progress(Protocol):
-    """What the pipeline reports to: `start` once, `advance` per written batch, `finish` once.
+    """Observer of a pipeline, which calls `start` once, `advance` per batch, `finish` once.
 
-    All three are called from the thread that runs the pipeline.
+    All calls come from the thread that runs the pipeline.
     """
 
     def start(self, total: int | None) -> None:
-        """Begin, with what is to come, where it is known."""
+        """Start; `total` is the number of reads, or sites, to come, if known."""
 
     def advance(self, count: int) -> None:
-        """Take note that `count` further reads, or sites, have been written."""
+        """Report `count` more reads, or sites, as written."""
 
     def finish(self) -> None:
-        """End, after the last batch or after an error."""
+        """Finish, after the last batch or after an error."""
 
 
 class NoProgress:
-    """Progress that nobody watches."""
+    """Progress that is not shown."""
 
     def start(self, total: int | None) -> None:
         """Do nothing."""
@@ -38,12 +38,12 @@ class NoProgress:
 
 
 class TqdmProgress:
-    """Progress on a tqdm bar, for scripts and notebooks.
+    """Progress as a tqdm bar, for scripts and notebooks.
 
     Parameters
     ----------
     description
-        What stands before the bar.
+        Text before the bar.
     """
 
     def __init__(self, description: str = "reads") -> None:
@@ -52,7 +52,7 @@ class TqdmProgress:
 
     def start(self, total: int | None) -> None:
         """Show the bar."""
-        from tqdm.auto import tqdm  # noqa: PLC0415  (only those who want a bar pay for it)
+        from tqdm.auto import tqdm  # noqa: PLC0415  (imported only for a bar)
 
         self._bar = tqdm(desc=self._description, total=total, unit=" reads", unit_scale=True)
 
@@ -62,7 +62,7 @@ class TqdmProgress:
             self._bar.update(count)
 
     def finish(self) -> None:
-        """Leave the bar as it stands."""
+        """Close the bar; it stays on the screen."""
         if self._bar is not None:
             self._bar.close()
             self._bar = None

@@ -1,4 +1,4 @@
-"""What a run did and how long each stage took, for machines to read."""
+"""Counts and stage times of a run, as `--json` writes them (docs/json.md)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Final, TypeVar
 
 from hapgpu.version import __version__
 
-SCHEMA_VERSION: Final = 1
+SCHEMA_VERSION: Final = 2
 
 In = TypeVar("In")
 Out = TypeVar("Out")
@@ -23,9 +23,9 @@ class RunStatistics:
     command
         The subcommand, such as `realign`.
     command_line
-        The arguments that the program was started with, itself included.
+        The arguments of the process, its own name included.
     devices
-        Names of the devices that did the work.
+        Names of the devices that compute.
     threads
         The number of CPU threads.
     """
@@ -44,14 +44,14 @@ class RunStatistics:
         }
         self._counts: dict[str, int] = {}
         self._seconds: dict[str, float] = {}
-        self._descriptions: dict[str, dict[str, object]] = {}
+        self._tables: dict[str, dict[str, object]] = {}
         self._lock = Lock()
-        self._began = time.perf_counter()
+        self._start = time.perf_counter()
 
-    def count(self, what: str, number: int) -> None:
-        """Add to one of the counts, such as `reads`."""
+    def count(self, name: str, number: int) -> None:
+        """Add a number to a count, such as `reads`."""
         with self._lock:
-            self._counts[what] = self._counts.get(what, 0) + number
+            self._counts[name] = self._counts.get(name, 0) + number
 
     @property
     def counts(self) -> dict[str, int]:
@@ -61,51 +61,51 @@ class RunStatistics:
 
     @property
     def seconds(self) -> dict[str, float]:
-        """The time spent in each stage so far, that of all threads together."""
+        """The time spent in each stage so far, summed over all threads."""
         with self._lock:
             return dict(self._seconds)
 
-    def describe(self, what: str, description: dict[str, object]) -> None:
-        """Tell more of something than a count: a table of its own, in the place of one before."""
+    def describe(self, name: str, table: dict[str, object]) -> None:
+        """Store a named table, replacing an earlier one."""
         with self._lock:
-            self._descriptions[what] = description
+            self._tables[name] = table
 
     def timed(self, stage: str, step: Callable[[In], Out]) -> Callable[[In], Out]:
-        """Return `step`, with the time spent in each call added to a stage."""
+        """Return `step`, adding the time spent in each call to a stage."""
 
         def timed_step(value: In) -> Out:
-            begin = time.perf_counter()
+            start = time.perf_counter()
             try:
                 return step(value)
             finally:
-                self._spend(stage, begin)
+                self._add_time(stage, start)
 
         return timed_step
 
     def timed_source(self, stage: str, source: Iterable[Out]) -> Iterator[Out]:
-        """Yield what `source` yields, with the time it takes to do so added to a stage."""
+        """Yield the items of `source`, adding the time spent in it to a stage."""
         items = iter(source)
         while True:
-            begin = time.perf_counter()
+            start = time.perf_counter()
             try:
                 item = next(items)
             except StopIteration:
                 return
             finally:
-                self._spend(stage, begin)
+                self._add_time(stage, start)
             yield item
 
-    def _spend(self, stage: str, begin: float) -> None:
+    def _add_time(self, stage: str, start: float) -> None:
         with self._lock:
-            self._seconds[stage] = self._seconds.get(stage, 0.0) + time.perf_counter() - begin
+            self._seconds[stage] = self._seconds.get(stage, 0.0) + time.perf_counter() - start
 
     def as_dict(self) -> dict[str, object]:
-        """Return all that is known so far; `seconds` holds each stage and `total`, the wall time.
+        """Return all statistics so far; `seconds` holds each stage and `total`, the wall time.
 
-        Stages run side by side: their sum may be more than the total.
+        Stages run at the same time: their sum may exceed the total.
         """
         with self._lock:
-            seconds = {**self._seconds, "total": time.perf_counter() - self._began}
+            seconds = {**self._seconds, "total": time.perf_counter() - self._start}
             rounded = {stage: round(spent, 6) for stage, spent in seconds.items()}
             counts = dict(self._counts)
-            return {**self._about, "counts": counts, **self._descriptions, "seconds": rounded}
+            return {**self._about, "counts": counts, **self._tables, "seconds": rounded}

@@ -1,4 +1,4 @@
-"""Instructions on words, against Python's integers."""
+"""Bit operations on words, against Python's integers."""
 
 from __future__ import annotations
 

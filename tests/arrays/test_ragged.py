@@ -19,7 +19,7 @@ def as_list(ragged: Ragged) -> list[bytes]:
 
 
 def assert_whole(ragged: Ragged) -> None:
-    """Offsets begin at 0, do not fall, and end with the data."""
+    """Check that offsets start at 0, do not decrease, and end with the data."""
     assert ragged.offsets.dtype == np.int64
     assert ragged.offsets[0] == 0
     assert ragged.offsets[-1] == ragged.data.size
@@ -63,11 +63,11 @@ def test_take_by_mask(rows: list[bytes], data: st.DataObject) -> None:
 @given(ROWS, st.data())
 def test_slice_shares_memory(rows: list[bytes], data: st.DataObject) -> None:
     start = data.draw(st.integers(0, len(rows)))
-    stop = data.draw(st.integers(start, len(rows)))
+    end = data.draw(st.integers(start, len(rows)))
     ragged = Ragged.from_sequences(rows)
-    part = ragged.slice(start, stop)
+    part = ragged.slice(start, end)
     assert_whole(part)
-    assert as_list(part) == rows[start:stop]
+    assert as_list(part) == rows[start:end]
     assert not part.data.size or np.shares_memory(part.data, ragged.data)
 
 
@@ -76,10 +76,10 @@ def test_gather_takes_rows_from_anywhere(content: bytes, data: st.DataObject) ->
     bounds = st.tuples(st.integers(0, len(content)), st.integers(0, len(content))).map(sorted)
     spans = data.draw(st.lists(bounds, max_size=8))
     starts = np.array([start for start, _ in spans], dtype=np.int64)
-    lengths = np.array([stop - start for start, stop in spans], dtype=np.int64)
+    lengths = np.array([end - start for start, end in spans], dtype=np.int64)
     gathered = Ragged.gather(np.frombuffer(content, dtype=np.uint8), starts, lengths)
     assert_whole(gathered)
-    assert as_list(gathered) == [content[start:stop] for start, stop in spans]
+    assert as_list(gathered) == [content[start:end] for start, end in spans]
 
 
 @given(st.lists(ROWS, min_size=1, max_size=4))
@@ -111,7 +111,7 @@ def test_offsets_do_not_wrap() -> None:
 
 
 def reads(count: int) -> ReadBatch:
-    """Make reads whose every column tells the number of the read."""
+    """Make reads with the number of the read in every column."""
     numbers = np.arange(count)
 
     def ragged(dtype: type[np.generic]) -> Ragged:

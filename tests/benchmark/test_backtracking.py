@@ -1,4 +1,4 @@
-"""The search of Seide 2012, against every edit of a read looked for in the text, and our hits."""
+"""Search of Seide 2012, against a text search of every edit of a read, and against hits."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ from tests.mapping.made_reads import random_bases, reverse_complement, write_fas
 from tests.mapping.search_oracle import pack
 
 Result: TypeAlias = tuple[int, int, int, int]
-"""Kind, place in the read, base of the reference, and where the window begins."""
+"""Kind, position in the read, base of the reference, and start of the window."""
 Window: TypeAlias = tuple[int, int]
-"""Where it begins and ends."""
+"""Start and end."""
 
 ROOM = 1000
-"""Results of a read of at most 100 bases: 7 a base and one more at the most."""
+"""Enough for a read of at most 100 bases, which has at most 7 results per base plus one."""
 GAPS = {LEFT_OUT: -1, MATCH: 0, MISMATCH: 0, ADDED: 1}
 KINDS_OF_HITS = {-1: INSERTION, 0: UNGAPPED, 1: DELETION}
 
@@ -46,33 +46,33 @@ def room_for_all_results(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def found_results(index: FMIndexArrays, reads: list[str]) -> list[list[Result]]:
-    """Search, and turn rows into places; two lists for each read, one a strand."""
+    """Search, and convert rows to positions; two lists per read, one per strand."""
     assert isinstance(index.suffixes, np.ndarray)
     found = backtrack(index, pack(reads))
     return [
         [
-            (kind_and_base >> 4, place, kind_and_base & 15, start)
-            for first, last, place, kind_and_base in slots[:count].tolist()
+            (kind_and_base >> 4, position, kind_and_base & 15, start)
+            for first, last, position, kind_and_base in results[:count].tolist()
             for start in index.suffixes[first:last].tolist()
         ]
-        for count, slots in zip(found.counts.tolist(), found.slots, strict=True)
+        for count, results in zip(found.counts.tolist(), found.results, strict=True)
     ]
 
 
 def expected_results(text: str, read: str) -> Iterator[Result]:
-    """Look for every edit that Algorithm 3 tries."""
+    """Yield the occurrences of every edit that Algorithm 3 tries."""
     yield from ((MATCH, 0, 0, start) for start in occurrences(text, read))
-    for place, own in enumerate(read):
-        edited = read[:place] + read[place + 1 :]
-        yield from ((LEFT_OUT, place, 0, start) for start in occurrences(text, edited))
+    for position, own in enumerate(read):
+        edited = read[:position] + read[position + 1 :]
+        yield from ((LEFT_OUT, position, 0, start) for start in occurrences(text, edited))
         for base, letter in enumerate("ACGT"):
             if letter == own:
                 continue
-            edited = read[:place] + letter + read[place + 1 :]
-            yield from ((MISMATCH, place, base, start) for start in occurrences(text, edited))
-            if place + 1 < len(read):
-                edited = read[: place + 1] + letter + read[place + 1 :]
-                yield from ((ADDED, place, base, start) for start in occurrences(text, edited))
+            edited = read[:position] + letter + read[position + 1 :]
+            yield from ((MISMATCH, position, base, start) for start in occurrences(text, edited))
+            if position + 1 < len(read):
+                edited = read[: position + 1] + letter + read[position + 1 :]
+                yield from ((ADDED, position, base, start) for start in occurrences(text, edited))
 
 
 def occurrences(text: str, word: str) -> Iterator[int]:
@@ -83,7 +83,7 @@ def occurrences(text: str, word: str) -> Iterator[int]:
 
 
 def windows(results: list[Result], length: int) -> dict[int, set[Window]]:
-    """Sort the windows of results by kinds of hits."""
+    """Group the windows of results by kind of hit."""
     by_kind: dict[int, set[Window]] = {kind: set() for kind in KINDS_OF_HITS.values()}
     for kind, _, _, start in results:
         gap = GAPS[kind]
@@ -107,11 +107,13 @@ def assert_as_edits_and_hits(contigs: list[str], reads: list[str], path: Path) -
             results = found[2 * number + strand]
             assert len(set(results)) == len(results)
             assert set(results) == set(expected_results(text, oriented))
-            seen = windows(results, len(read))
-            ungapped = {window for window in seen[UNGAPPED] if in_one_contig(window, offsets)}
+            found_windows = windows(results, len(read))
+            ungapped = {
+                window for window in found_windows[UNGAPPED] if in_one_contig(window, offsets)
+            }
             assert ungapped == hit_windows[strand][UNGAPPED]
             for kind in (INSERTION, DELETION):
-                assert hit_windows[strand][kind] <= seen[kind]
+                assert hit_windows[strand][kind] <= found_windows[kind]
 
 
 def in_one_contig(window: Window, offsets: np.ndarray) -> bool:
@@ -124,9 +126,9 @@ def edited_piece(random: Random, text: str, edits: int) -> str:
     start = random.randrange(len(text) - length)
     read = text[start : start + length]
     for _ in range(edits):
-        place = random.randrange(len(read))
+        position = random.randrange(len(read))
         put = random.choice(["", "A", "C", "G", "T", "AC", "GT"])
-        read = read[:place] + put + read[place + 1 :]
+        read = read[:position] + put + read[position + 1 :]
     return reverse_complement(read) if random.random() < 0.5 else read
 
 
@@ -148,8 +150,8 @@ def test_made_reads(tmp_path: Path) -> None:
     assert_as_edits_and_hits(made_contigs(), made_reads(300), tmp_path / "made.fa")
 
 
-def sequences(letters: str, least: int, most: int) -> st.SearchStrategy[str]:
-    return st.text(letters, min_size=least, max_size=most)
+def sequences(letters: str, min_size: int, max_size: int) -> st.SearchStrategy[str]:
+    return st.text(letters, min_size=min_size, max_size=max_size)
 
 
 @st.composite
@@ -160,8 +162,12 @@ def references_with_reads(draw: st.DrawFn, letters: str) -> tuple[list[str], lis
     for _ in range(draw(st.integers(1, 4))):
         start = draw(st.integers(0, len(text)))
         read = text[start : start + draw(st.integers(8, 30))]
-        place = draw(st.integers(0, len(read)))
-        read = read[:place] + draw(sequences(letters, 0, 2)) + read[place + draw(st.booleans()) :]
+        position = draw(st.integers(0, len(read)))
+        read = (
+            read[:position]
+            + draw(sequences(letters, 0, 2))
+            + read[position + draw(st.booleans()) :]
+        )
         if len(read) >= 10:
             reads.append(reverse_complement(read) if draw(st.booleans()) else read)
     return contigs, reads
@@ -176,7 +182,7 @@ def test_tiny_references(letters: str, tmp_path: Path) -> None:
     check()
 
 
-def test_results_beyond_the_slots_are_counted(
+def test_results_beyond_the_limit_are_counted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     index = build_index(write_fasta(tmp_path / "made.fa", made_contigs()), CpuDevice())
@@ -186,11 +192,11 @@ def test_results_beyond_the_slots_are_counted(
     monkeypatch.setattr(backtracking, "MAX_RESULTS", 5)
     cut = backtrack(index, reads)
     np.testing.assert_array_equal(cut.counts, whole.counts)
-    for count, slots, all_slots in zip(cut.counts, cut.slots, whole.slots, strict=True):
-        np.testing.assert_array_equal(slots[:count], all_slots[: min(count, 5)])
+    for count, results, all_results in zip(cut.counts, cut.results, whole.results, strict=True):
+        np.testing.assert_array_equal(results[:count], all_results[: min(count, 5)])
 
 
-def test_a_base_that_is_none_matches_nothing(tmp_path: Path) -> None:
+def test_an_ambiguous_base_matches_nothing(tmp_path: Path) -> None:
     index = build_index(write_fasta(tmp_path / "made.fa", made_contigs()), CpuDevice())
     read = made_contigs()[0][700:740]
     results, _ = found_results(index, [f"{read[:20]}N{read[21:]}"])
@@ -198,16 +204,18 @@ def test_a_base_that_is_none_matches_nothing(tmp_path: Path) -> None:
 
 
 @pytest.mark.gpu
-@pytest.mark.parametrize("most", [1, 25, ROOM])
-def test_the_same_on_the_gpu(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, most: int) -> None:
+@pytest.mark.parametrize("max_results", [1, 25, ROOM])
+def test_the_same_on_the_gpu(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, max_results: int
+) -> None:
     import cupy  # noqa: PLC0415  (only where there is a GPU)
 
     from hapgpu.benchmark.baselines import backtracking_cuda  # noqa: PLC0415  (as above)
     from hapgpu.mapping.index.cuda import resident_index  # noqa: PLC0415  (as above)
     from hapgpu.mapping.search.cuda import DeviceReads  # noqa: PLC0415  (as above)
 
-    monkeypatch.setattr(backtracking, "MAX_RESULTS", most)
-    monkeypatch.setattr(backtracking_cuda, "MAX_RESULTS", most)
+    monkeypatch.setattr(backtracking, "MAX_RESULTS", max_results)
+    monkeypatch.setattr(backtracking_cuda, "MAX_RESULTS", max_results)
     index = build_index(write_fasta(tmp_path / "made.fa", made_contigs()), CpuDevice())
     reads = pack([*made_reads(1000), "ACGTN" * 4, "N" * 30, "A" * 130])
     expected = backtrack(index, reads)
@@ -218,10 +226,10 @@ def test_the_same_on_the_gpu(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mo
             cupy.asarray(reads.lengths),
             int(reads.word_offsets[-1]),
         )
-        counts, slots = backtracking_cuda.backtrack_on_device(
+        counts, results = backtracking_cuda.backtrack_on_device(
             resident_index(index, CudaDevice(0)), row_count(index), on_device, 0
         )
-        counts, slots = counts.get(), slots.get()
+        counts, results = counts.get(), results.get()
     np.testing.assert_array_equal(counts, expected.counts)
-    is_used = np.arange(most) < counts[:, None]
-    np.testing.assert_array_equal(slots[is_used], expected.slots[is_used])
+    is_used = np.arange(max_results) < counts[:, None]
+    np.testing.assert_array_equal(results[is_used], expected.results[is_used])

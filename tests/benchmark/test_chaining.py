@@ -1,4 +1,4 @@
-"""What `hapgpu bench chain` measures: that it is what chaining does, and that it is counted."""
+"""`hapgpu bench chain`: same lines as chaining, and the counts of the measurements."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from tests.simulation.made_genomes import empty_text, made_reference
 
 JOINED = MapOptions()
 UNJOINED = replace(JOINED, chains=replace(JOINED.chains, joins=False))
-READ = [Anchor(0, place, place, 15) for place in range(30, 930, 3)]
+READ = [Anchor(0, position, position, 15) for position in range(30, 930, 3)]
 PAIRS = 300 * 299 // 2
 
 
@@ -90,7 +90,7 @@ def test_reads(reference: Ragged, fasta: Path) -> None:
     found = list(
         chaining_reads.benchmark_reads(CpuDevice(2), fasta, JOINED, 200_000, LongReadModel(5000))
     )
-    assert [(line.device, line.what) for line in found] == [
+    assert [(line.device, line.task) for line in found] == [
         ("CPU, 2 threads", "index"),
         ("CPU, 1 thread", "text to lines"),
         ("CPU, 2 threads", "text to lines"),
@@ -104,7 +104,7 @@ def test_reads(reference: Ragged, fasta: Path) -> None:
 @pytest.mark.parametrize("threads", [1, 2])
 def test_anchors(anchor_file: Path, threads: int) -> None:
     found = list(benchmark_anchors(CpuDevice(threads), anchor_file, JOINED, copies=3))
-    assert [(line.device, line.what, line.unit, line.count) for line in found] == [
+    assert [(line.device, line.task, line.unit, line.count) for line in found] == [
         (CpuDevice(used).name, what, unit, 3 * count)
         for what, counts in (
             ("scores, all predecessors", {"anchors": len(READ), "pairs": PAIRS}),
@@ -125,7 +125,7 @@ def test_no_anchors(tmp_path: Path) -> None:
     batch = to_batch([[]])
     path = tmp_path / "empty.npz"
     np.savez(path, x=batch.x, y=batch.y, offsets=batch.offsets)
-    with pytest.raises(InputError, match="holds no anchors"):
+    with pytest.raises(InputError, match="no anchors; give a file"):
         list(benchmark_anchors(CpuDevice(), path, JOINED))
 
 
@@ -148,7 +148,7 @@ def test_reads_on_the_gpu(fasta: Path) -> None:
     found = list(
         chaining_reads.benchmark_reads(device, fasta, JOINED, 200_000, LongReadModel(5000))
     )
-    assert [line.what for line in found] == ["index", "text to lines", *STAGES]
+    assert [line.task for line in found] == ["index", "text to lines", *STAGES]
     assert {line.device for line in found[1:]} == {device.name}
     assert all(line.seconds > 0 for line in found)
 
@@ -164,6 +164,6 @@ def test_reads_on_the_gpu(fasta: Path) -> None:
 def test_anchors_on_the_gpu(anchor_file: Path, method: Method, measured: list[str]) -> None:
     device: Device = CudaDevice(0)
     found = list(benchmark_anchors(device, anchor_file, JOINED, copies=4, method=method))
-    assert [line.what for line in found] == measured
+    assert [line.task for line in found] == measured
     assert [line.count for line in found[:2]] == [4 * len(READ), 4 * PAIRS]
     assert all(line.seconds > 0 for line in found)

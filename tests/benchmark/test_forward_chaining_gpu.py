@@ -1,4 +1,4 @@
-"""Scores of anchors by forward transformation, against minimap2's own and those on the CPU."""
+"""Chain scores by forward transformation, against minimap2 and the CPU."""
 
 from __future__ import annotations
 

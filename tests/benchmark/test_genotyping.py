@@ -1,4 +1,4 @@
-"""What `hapgpu bench genotype` genotypes, and how it counts what is wrong."""
+"""Data of `hapgpu bench genotype`, and its count of wrong genotypes."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ def fasta(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def files(fasta: Path, tmp_path: Path) -> SimulatedFiles:
-    folder = tmp_path / "files"
-    folder.mkdir()
-    return simulated_files(folder, fasta, COPIES, 2)
+    directory = tmp_path / "files"
+    directory.mkdir()
+    return simulated_files(directory, fasta, COPIES, 2)
 
 
-def test_the_reference_is_the_longest_stretch_side_by_side(files: SimulatedFiles) -> None:
+def test_the_reference_is_the_longest_run_of_bases_side_by_side(files: SimulatedFiles) -> None:
     with pysam.FastaFile(str(files.reference)) as fasta:
         [name] = fasta.references
         assert fasta.fetch(name) == TILE * COPIES
@@ -43,7 +43,7 @@ def test_the_reference_is_the_longest_stretch_side_by_side(files: SimulatedFiles
 
 def test_reads_of_the_copies_lie_in_the_same_way(files: SimulatedFiles) -> None:
     with pysam.AlignmentFile(str(files.reads)) as bam:
-        places = [
+        positions = [
             [
                 (read.query_name, read.reference_start - start, read.query_sequence)
                 for read in bam.fetch(bam.references[0])
@@ -51,9 +51,9 @@ def test_reads_of_the_copies_lie_in_the_same_way(files: SimulatedFiles) -> None:
             ]
             for start in range(0, COPIES * len(TILE), len(TILE))
         ]
-    assert sum(map(len, places)) == files.read_count
-    assert all(place == places[0] for place in places)
-    assert len(places[0]) == pytest.approx(30 * len(TILE) / 148, rel=0.15)
+    assert sum(map(len, positions)) == files.read_count
+    assert all(position == positions[0] for position in positions)
+    assert len(positions[0]) == pytest.approx(30 * len(TILE) / 148, rel=0.15)
 
 
 def test_sites_fit_the_reference(files: SimulatedFiles) -> None:
@@ -67,12 +67,12 @@ def test_sites_fit_the_reference(files: SimulatedFiles) -> None:
 def test_what_is_wrong_is_counted(
     files: SimulatedFiles, fasta: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Where the truth is made another one, as many genotypes more are wrong."""
+    """Each changed true genotype adds one wrong genotype."""
 
     def measured(made: SimulatedFiles) -> float:
         monkeypatch.setattr(genotyping, "simulated_files", lambda *_: made)
         [line] = benchmark_genotype(CpuDevice(1), fasta, COPIES)
-        return line.wrong
+        return line.genotype_error_rate
 
     changed = files.genotypes.copy()
     changed[:7] = [[5, 6]]
@@ -85,13 +85,13 @@ def test_what_is_wrong_is_counted(
 def test_too_few_bases(tmp_path: Path) -> None:
     path = tmp_path / "made.fa"
     path.write_text(f">c\n{TILE[:3000]}N{TILE[:4000]}\n")
-    with pytest.raises(InputError, match=r"4,000 bases in a row without N.* takes 5,000"):
+    with pytest.raises(InputError, match=r"4,000 bases in a row without N, of 5,000 needed"):
         list(benchmark_genotype(CpuDevice(1), path))
 
 
 def test_too_many_copies(fasta: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(genotyping_files, "_LONGEST_CONTIG", 40_000)
-    with pytest.raises(UsageError, match=r"--copies: at most 3 of 12,000 bases"):
+    monkeypatch.setattr(genotyping_files, "_MAX_CONTIG", 40_000)
+    with pytest.raises(UsageError, match=r"--copies 4: .* at most 3 copies of 12,000 bases"):
         list(benchmark_genotype(CpuDevice(1), fasta, 4))
 
 

@@ -1,4 +1,4 @@
-"""The reference and the reads that `hapgpu bench map` makes up."""
+"""The reference and the reads that `hapgpu bench map` simulates."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Anchors made up, and what the reference makes of them."""
+"""Made-up anchors, and their scores and chains by the reference implementation."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from hapgpu.chaining.scores import reference as scores_reference
 from hapgpu.chaining.sort.reference import sort_ascending
 
 STRAND: Final = 1 << 31
-"""Of a sequence, where a read lies reverse-complemented on it."""
+"""Added to the sequence number of an anchor on the reverse strand."""
 
 Scores = tuple[list[int], list[int]]
 """Score and predecessor of each anchor."""
 
 
 class Anchor(NamedTuple):
-    """A k-mer of the read on a strand of a reference sequence, by the places of its last base."""
+    """A k-mer of the read on a strand of a reference sequence; positions of its last base."""
 
     sequence: int
     target: int
@@ -50,7 +50,7 @@ class Chain(NamedTuple):
 
 @dataclass(frozen=True)
 class Join:
-    """What the long join takes: `JoinParameters` without its tables."""
+    """`JoinParameters` without its tables."""
 
     max_distance: int = 20_000
     inner_distance: int = 1000
@@ -72,20 +72,20 @@ def in_order(anchors: Sequence[Anchor]) -> list[Anchor]:
 
 
 def plain(anchor: Anchor) -> reference.Anchor:
-    """Return an anchor as the reference has it."""
+    """Return an anchor of the reference implementation."""
     is_reverse, sequence = bool(anchor.sequence & STRAND), anchor.sequence & ~STRAND
     return reference.Anchor(is_reverse, sequence, anchor.target, anchor.query, anchor.span)
 
 
 def chain_scores(anchors: Sequence[Anchor], options: ChainOptions, k: int) -> Scores:
-    """Score the anchors of one read, which are in order."""
+    """Score the sorted anchors of one read."""
     found = scores_reference.chain_scores([*map(plain, anchors)], chain_parameters(options, k), k)
     return found.scores, found.predecessors
 
 
 def trace(anchors: Sequence[Anchor], found: Scores, options: ChainOptions) -> list[Chain]:
     """Trace the chains of one read."""
-    parameters = chain_parameters(options, k=15)  # which only tells what gaps cost
+    parameters = chain_parameters(options, k=15)  # only for the gap costs
     return [
         *map(
             _made,
@@ -107,24 +107,24 @@ def _made(chain: chains_reference.Chain) -> Chain:
 
 
 def to_batch(reads: Sequence[Sequence[Anchor]]) -> Anchors:
-    """Put the anchors of reads into arrays."""
+    """Convert anchors of reads to arrays."""
     x = np.array([anchor.x for read in reads for anchor in read], dtype=np.uint64)
     y = np.array([anchor.y for read in reads for anchor in read], dtype=np.uint64)
     return Anchors(x, y, np.cumsum([0, *map(len, reads)]))
 
 
 def from_batch(anchors: Anchors) -> list[list[Anchor]]:
-    """Take the anchors of reads out of arrays."""
+    """Convert arrays to anchors of reads."""
     columns = (anchors.x >> 32, anchors.x & 0xFFFFFFFF, anchors.y & 0xFFFFFFFF, anchors.y >> 32)
     numbers: Any = zip(*(column.tolist() for column in columns), strict=True)
     flat = [
         Anchor(sequence, target, query, span & 255) for sequence, target, query, span in numbers
     ]
-    return [flat[begin:end] for begin, end in pairwise(anchors.offsets.tolist())]
+    return [flat[start:end] for start, end in pairwise(anchors.offsets.tolist())]
 
 
 def chains_to_batch(reads: Sequence[Sequence[Chain]]) -> Chains:
-    """Put the chains of reads into arrays."""
+    """Convert chains of reads to arrays."""
     flat = [chain for read in reads for chain in read]
     batch = to_batch([chain.anchors for chain in flat])
     own = np.array([chain.score for chain in flat], dtype=np.int32)
@@ -132,22 +132,22 @@ def chains_to_batch(reads: Sequence[Sequence[Chain]]) -> Chains:
 
 
 def chains_from_batch(batch: Chains) -> list[list[Chain]]:
-    """Take the chains of reads out of arrays."""
+    """Convert arrays to chains of reads."""
     anchors = from_batch(Anchors(batch.x, batch.y, batch.anchor_offsets))
     flat = [Chain(*pair) for pair in zip(batch.scores.tolist(), anchors, strict=True)]
-    return [flat[begin:end] for begin, end in pairwise(batch.offsets.tolist())]
+    return [flat[start:end] for start, end in pairwise(batch.offsets.tolist())]
 
 
 @st.composite
 def made_reads(draw: st.DrawFn, longest: int = 40) -> list[list[Anchor]]:
-    """Draw reads with few places and many diagonals, so that places and scores are often equal."""
-    places = st.integers(0, draw(st.sampled_from([6, 40, 300])))
+    """Draw reads with few positions and many diagonals, and so many ties."""
+    positions = st.integers(0, draw(st.sampled_from([6, 40, 300])))
     steps = draw(st.sampled_from([1, 1, 7, 40]))
     anchor = st.builds(
         lambda sequence, target, query, span: Anchor(sequence, target * steps, query * steps, span),
         st.sampled_from([0, 0, 0, 1, STRAND, STRAND | 1]),
-        places,
-        places,
+        positions,
+        positions,
         st.sampled_from([15, 15, 15, 1, 40, 255]),
     )
     return [

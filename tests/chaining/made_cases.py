@@ -1,4 +1,4 @@
-"""Small references and reads of every awkward kind, with options."""
+"""Small references and reads with edge cases of every kind, with options."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ _NAMES: Final = ("read", "read/1", "m1/2/ccs", "~", "x" * 70)
 
 @dataclass(frozen=True)
 class Case:
-    """A reference, reads, and how to chain them.
+    """A reference, reads and options.
 
     Attributes
     ----------
     reference, reads
         (name, sequence) pairs.
     options
-        What is wanted.
+        Options of long-read mapping.
     inner_distance, max_candidates
-        Of `JoinParameters`, where they are no options.
+        Values for `JoinParameters`; they are no options.
     """
 
     reference: list[Named]
@@ -61,7 +61,7 @@ def _bases(random: Random, size: int) -> bytes:
 
 
 def _piece(random: Random) -> bytes:
-    """Return some bases as they may come in a reference."""
+    """Return random bases, a repeat, a palindrome, ambiguous or lower-case bases."""
     size = random.choice([1, 8, 25, 60])
     plain = _bases(random, size)
     kind = random.randrange(8)
@@ -89,7 +89,7 @@ def _mutated(random: Random, sequence: bytes, rate: float) -> bytes:
 
 
 def made_sequences(seed: int) -> tuple[list[Named], list[Named]]:
-    """Make a reference of one to three sequences, and reads of its pieces, some of several."""
+    """Make a reference of one to three sequences, and reads of one or two of its pieces."""
     random = Random(seed)  # noqa: S311  (no secrets)
     pieces = [_piece(random) for _ in range(random.choice([2, 6, 10]))]
     reference = [
@@ -101,8 +101,8 @@ def made_sequences(seed: int) -> tuple[list[Named], list[Named]]:
         read = b""
         for _ in range(random.choice([1, 2, 2])):
             _, source = random.choice(reference)
-            begin = random.randint(0, len(source))
-            part = source[begin : begin + random.choice([0, 80, 200, 300])]
+            start = random.randint(0, len(source))
+            part = source[start : start + random.choice([0, 80, 200, 300])]
             if random.random() < 0.4:
                 part = part.translate(_COMPLEMENTS)[::-1]
             read += part + _bases(random, random.choice([0, 0, 5, 60]))
@@ -163,5 +163,5 @@ CASES: Final = st.builds(
 
 
 def fasta_of(sequences: Sequence[Named]) -> bytes:
-    """Write FASTA, a sequence a line."""
+    """Return FASTA with one line per sequence."""
     return b"".join(b">%s\n%s\n" % (name.encode(), sequence) for name, sequence in sequences)

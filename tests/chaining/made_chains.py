@@ -1,4 +1,4 @@
-"""Chains of made reads, and the seeds that their anchors come from."""
+"""Made-up chains of reads, and the seeds of their anchors."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _MARGIN = 60  # longer than any span
 
 @dataclass(frozen=True)
 class MadeChains:
-    """Chains and seeds of reads, and int32[n] with the lengths of these."""
+    """Chains, seeds and int32[n] lengths of reads."""
 
     chains: Chains
     seeds: Seeds
@@ -28,10 +28,10 @@ class MadeChains:
 
 
 def made_chains(seed: int, reads: int, width: int) -> MadeChains:
-    """Make reads with up to 40 chains each, within so many bases of a reference.
+    """Make reads with up to 40 chains each, within `width` bases of a reference.
 
-    The fewer bases, the more of the chains cross each other, and the more anchors are at the same
-    place. Some spans vary, as those of compressed homopolymers do.
+    The smaller the width, the more chains cross each other and the more anchors share a position.
+    Some spans vary, as with homopolymer compression.
     """
     generator = np.random.default_rng(seed)
     lengths = generator.choice([_MIN_LENGTH, 1500, 5000, 30_000], reads)
@@ -56,14 +56,14 @@ def _chain(generator: np.random.Generator, length: int, width: int, *, varies: b
     target = int(generator.integers(_MARGIN, width))
     is_reverse = generator.random() < 0.2
     sequence = int(generator.integers(0, SEQUENCES)) if generator.random() < 0.2 else 0
-    place = (REVERSE if is_reverse else 0) | sequence << 32
+    strand = (REVERSE if is_reverse else 0) | sequence << 32
     anchors = []
     for _ in range(int(generator.choice([1, 3, 20, 70, 200]))):
         if query >= length:
             break
         span = int(generator.integers(15, _MARGIN)) if varies and not is_reverse else 15
         flag = TANDEM if generator.random() < 0.1 else 0
-        anchors.append((place | target, flag | span << SPAN_SHIFT | query))
+        anchors.append((strand | target, flag | span << SPAN_SHIFT | query))
         step = int(generator.integers(1, max_step + 1))
         is_even = generator.random() < 0.9
         query += step
@@ -74,8 +74,8 @@ def _chain(generator: np.random.Generator, length: int, width: int, *, varies: b
 def _seeds_of_read(
     generator: np.random.Generator, chains: list[ScoredChain], length: int
 ) -> dict[int, int]:
-    """Spans by positions in the read on its forward strand."""
-    spans = {int(place): 15 for place in generator.integers(15, length, 20)}
+    """Return spans by position in the read on its forward strand."""
+    spans = {int(position): 15 for position in generator.integers(15, length, 20)}
     for _, anchors in chains:
         for x, y in anchors:
             span, query = y >> SPAN_SHIFT & 255, y & 0xFFFFFFFF
@@ -99,11 +99,11 @@ def _seeds(reads: list[dict[int, int]]) -> Seeds:
     positions = [position for read in reads for position in read]
     count = len(positions)
     return Seeds(
-        places=np.array(positions, dtype=np.uint32) << np.uint32(1),
+        positions=np.array(positions, dtype=np.uint32) << np.uint32(1),
         spans=np.array([span for read in reads for span in read.values()], dtype=np.uint8),
         is_tandem=np.zeros(count, dtype=np.uint8),
-        first_hits=np.zeros(count, dtype=np.int64),
-        hit_counts=np.ones(count, dtype=np.int32),
+        first_occurrences=np.zeros(count, dtype=np.int64),
+        occurrence_counts=np.ones(count, dtype=np.int32),
         offsets=_offsets([len(read) for read in reads]),
         repeat_lengths=np.arange(len(reads), dtype=np.int32),
     )

@@ -38,7 +38,7 @@ _FRACTIONS: Final = {"repetitive", "read_fraction", "mask_level", "score_ratio"}
 
 
 def options_of(arguments: Sequence[str]) -> MapOptions:
-    """Read options; a long one has its value behind `=`, a preset comes first."""
+    """Parse options; a long option has its value after `=`, the preset comes first."""
     options = MapOptions()
     remaining = iter(arguments)
     for argument in remaining:

@@ -1,4 +1,4 @@
-"""Minimizers as the reference finds them, in the numbers of the compiled stage."""
+"""Minimizers of the reference implementation, encoded as in the compiled stage."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ class Minimizer(NamedTuple):
     """`hash << 8 | span` and `position << 1 | strand`."""
 
     key: int
-    place: int
+    position: int
 
 
 def minimizers_of(sequence: str, options: SketchOptions) -> list[Minimizer]:
-    """Find the minimizers of a sequence by the reference."""
+    """Find the minimizers of a sequence by the reference implementation."""
     return [
         Minimizer(found.hash << 8 | found.span, found.position << 1 | found.strand)
         for found in reference.minimizers_of(sequence.encode(), options)
@@ -33,7 +33,7 @@ def sketch_all(sequences: list[str], options: SketchOptions) -> list[list[Minimi
     rows = Ragged.from_sequences(sequences)
     starts, lengths = rows.offsets[:-1].astype(np.int32), rows.lengths.astype(np.int32)
     found = sketch_cpu.sketch(rows.data, starts, lengths, options)
-    assert found.keys.size == found.places.size == found.offsets[-1]
-    pairs = list(map(Minimizer, found.keys.tolist(), found.places.tolist()))
+    assert found.keys.size == found.positions.size == found.offsets[-1]
+    pairs = list(map(Minimizer, found.keys.tolist(), found.positions.tolist()))
     bounds = found.offsets.tolist()
-    return [pairs[begin:end] for begin, end in pairwise(bounds)]
+    return [pairs[start:end] for start, end in pairwise(bounds)]

@@ -1,4 +1,4 @@
-"""Chaining step by step, in the compiled way and in that of the reference."""
+"""Chaining stage by stage, compiled and by the reference implementation."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ from tests.chaining.made_cases import Case, fasta_of
 
 
 class Compiled:
-    """The stages on the CPU, each over all reads."""
+    """The compiled stages on the CPU, each for all reads."""
 
     def __init__(self, case: Case) -> None:
         self.case, self.options = case, case.options
@@ -51,8 +51,8 @@ class Compiled:
 
     @cached_property
     def index(self) -> MinimizerIndex:
-        with tempfile.TemporaryDirectory() as folder:
-            path = Path(folder, "reference.fa")
+        with tempfile.TemporaryDirectory() as directory:
+            path = Path(directory, "reference.fa")
             path.write_bytes(fasta_of(self.case.reference))
             return build_index(path, self.options.sketch, threads=1)
 
@@ -116,7 +116,7 @@ class Compiled:
 
 
 class Plain:
-    """The steps of the reference, each a list with an item per read."""
+    """The stages of the reference implementation, each a list with one item per read."""
 
     def __init__(self, case: Case) -> None:
         self.case, self.options = case, case.options

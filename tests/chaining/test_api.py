@@ -1,4 +1,4 @@
-"""`hapgpu.chain`: ready-made anchors in, scores and chains out, and what it refuses."""
+"""`hapgpu.chain`: scores and chains of ready-made anchors, and its errors."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.chaining.chain_oracle import Anchor, chains_from_batch, to_batch
 
 Columns = tuple[NDArray[Any], NDArray[Any], NDArray[Any]]
 
-DIAGONAL = [Anchor(1 << 31, 1000 + place, 50 + place, 15) for place in range(0, 90, 9)]
+DIAGONAL = [Anchor(1 << 31, 1000 + step, 50 + step, 15) for step in range(0, 90, 9)]
 READS = [DIAGONAL, [], DIAGONAL[:2], [], DIAGONAL[3:]]
 
 
@@ -89,47 +89,47 @@ def test_no_anchors() -> None:
 
 
 def test_arguments_are_left_alone() -> None:
-    given = columns()
-    hapgpu.chain(given, device="cpu")
-    for after, before in zip(given, columns(), strict=True):
+    arrays = columns()
+    hapgpu.chain(arrays, device="cpu")
+    for after, before in zip(arrays, columns(), strict=True):
         np.testing.assert_array_equal(after, before)
 
 
-def changed(column: int, place: int, value: int) -> Columns:
-    given = columns()
-    given[column][place] = value
-    return given
+def changed(column: int, row: int, value: int) -> Columns:
+    arrays = columns()
+    arrays[column][row] = value
+    return arrays
 
 
 @pytest.mark.parametrize(
-    ("column", "place", "value", "message"),
+    ("column", "row", "value", "message"),
     [
-        (0, 4, 5, "read 0: anchor 4 has a smaller x than the one before"),
+        (0, 4, 5, "read 0: anchor 4 has a smaller x than the anchor before"),
         (0, 13, 1 << 63 | 1099, "read 4: anchor 2 has a smaller x"),
-        (0, 18, 1 << 63 | 1 << 31, r"read 4: anchor 6 lies beyond position 2\*\*31 of the ref"),
-        (1, 10, 15 << 32 | 1 << 31, r"read 2: anchor 0 lies beyond position 2\*\*31 of the read"),
+        (0, 18, 1 << 63 | 1 << 31, r"read 4: anchor 6 is beyond position 2\*\*31 of the ref"),
+        (1, 10, 15 << 32 | 1 << 31, r"read 2: anchor 0 is beyond position 2\*\*31 of the read"),
         (1, 11, 60, "read 2: anchor 1 has no span"),
-        (1, 0, 15 << 32 | 13, "read 0: anchor 0 begins before its read"),
-        (1, 9, 1 << 48 | 15 << 32 | 200, "read 0: anchor 9 is of a second segment"),
+        (1, 0, 15 << 32 | 13, "read 0: anchor 0 starts before its read"),
+        (1, 9, 1 << 48 | 15 << 32 | 200, "read 0: anchor 9 has a segment number"),
         (2, 0, 1, "do not go from 0 to 19"),
         (2, 5, 18, "do not go from 0 to 19"),
         (2, 5, 20, "do not go from 0 to 19"),
-        (2, 2, 9, "the offsets fall at read 1"),
-        (2, 3, -1, "the offsets fall at read 2"),
+        (2, 2, 9, "read 1: the offsets decrease"),
+        (2, 3, -1, "read 2: the offsets decrease"),
     ],
 )
-def test_no_anchors_but_numbers(column: int, place: int, value: int, message: str) -> None:
+def test_values_that_are_no_anchors(column: int, row: int, value: int, message: str) -> None:
     with pytest.raises(InputError, match=message):
-        hapgpu.chain(changed(column, place, value), device="cpu")
+        hapgpu.chain(changed(column, row, value), device="cpu")
 
 
-def test_the_least_and_the_most() -> None:
+def test_smallest_and_largest_values() -> None:
     far = 2**31 - 1
     reads = [[Anchor(0, far, 14, 15), Anchor(0, far, far, 255), Anchor(2**32 - 1, far, 0, 1)]]
     assert hapgpu.chain(to_batch(reads), device="cpu").scores.tolist() == [15, 255, 1]
 
 
-def test_a_read_may_begin_at_a_smaller_place() -> None:
+def test_a_read_may_start_at_a_smaller_position() -> None:
     reads = [DIAGONAL[5:], DIAGONAL[:3], [], []]
     assert hapgpu.chain(to_batch(reads), device="cpu").scores.size == 8
 
@@ -143,11 +143,17 @@ def test_a_read_may_begin_at_a_smaller_place() -> None:
         ((columns()[0].astype(np.int64), *columns()[1:]), "x is int64, 1-dimensional"),
         ((*columns()[:2], columns()[2].astype(np.int32)), "offsets is int32, 1-dimensional"),
         ((columns()[0], columns()[1].reshape(1, -1), columns()[2]), "y is uint64, 2-dimensional"),
-        ((columns()[0].tolist(), *columns()[1:]), "x is list: give a NumPy array of uint64"),
-        ((columns()[0], columns()[1][1:], columns()[2]), "x has 19 anchors, y 18"),
+        (
+            (columns()[0].tolist(), *columns()[1:]),
+            "x is list; give a 1-dimensional NumPy array of uint64",
+        ),
+        (
+            (columns()[0], columns()[1][1:], columns()[2]),
+            "x has 19 anchors, y 18; give arrays of one length",
+        ),
     ],
 )
-def test_other_things(anchors: Any, message: str) -> None:
+def test_arguments_of_the_wrong_kind(anchors: Any, message: str) -> None:
     with pytest.raises(UsageError, match=message):
         hapgpu.chain(anchors, device="cpu")
 
@@ -161,12 +167,20 @@ def test_no_offsets() -> None:
 @pytest.mark.parametrize(
     ("options", "k", "message"),
     [
-        ({"max_gap": -1}, 15, "max_gap=-1: give a whole number from 0 to 2,147,483,647"),
-        ({"bandwidth": 200_001}, 15, "bandwidth=200001: give a whole number from 0 to 200,000"),
+        (
+            {"max_gap": -1},
+            15,
+            "max_gap=-1: out of range; give a whole number from 0 to 2,147,483,647",
+        ),
+        (
+            {"bandwidth": 200_001},
+            15,
+            "bandwidth=200001: out of range; give a whole number from 0 to 200,000",
+        ),
         ({"max_iterations": -1}, 15, "max_iterations=-1"),
         ({"max_skip": 2**31}, 15, "max_skip=2147483648"),
         ({"min_score": 4.5}, 15, r"min_score=4\.5"),
-        ({}, 0, "k=0: give a whole number from 1 to 28"),
+        ({}, 0, "k=0: out of range; give a whole number from 1 to 28"),
         ({}, 29, "k=29"),
     ],
 )
@@ -175,7 +189,7 @@ def test_numbers_out_of_range(options: dict[str, Any], k: int, message: str) -> 
         hapgpu.chain(columns(), hapgpu.ChainOptions(**options), k=k, device="cpu")
 
 
-def test_a_gpu_that_is_not_there() -> None:
+def test_a_gpu_that_does_not_exist() -> None:
     with pytest.raises(DeviceError, match="cuda:4000"):
         hapgpu.chain(columns(), device="cuda:4000")
 
@@ -196,9 +210,9 @@ def test_same_on_a_gpu(data_dir: Path, name: str, max_skip: int) -> None:
 
 
 @pytest.mark.gpu
-@pytest.mark.parametrize("anchors_of_a_piece", [1, 12])
-def test_pieces_on_a_gpu(monkeypatch: pytest.MonkeyPatch, anchors_of_a_piece: int) -> None:
+@pytest.mark.parametrize("anchors_per_piece", [1, 12])
+def test_pieces_on_a_gpu(monkeypatch: pytest.MonkeyPatch, anchors_per_piece: int) -> None:
     from hapgpu.chaining.run import anchors_cuda  # noqa: PLC0415  (imports CuPy)
 
-    monkeypatch.setattr(anchors_cuda, "_ANCHORS_AT_A_TIME", anchors_of_a_piece)
+    monkeypatch.setattr(anchors_cuda, "_ANCHORS_PER_PIECE", anchors_per_piece)
     check(hapgpu.chain(columns(), device="cuda:0"), hapgpu.ChainOptions(), 15)

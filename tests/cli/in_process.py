@@ -17,8 +17,8 @@ from hapgpu.cli.command_line import run
 
 
 @contextmanager
-def messages_as_before() -> Iterator[None]:
-    """Undo what a command does to the logger of the package."""
+def restored_messages() -> Iterator[None]:
+    """Restore the logger of the package afterwards."""
     logger = logging.getLogger("hapgpu")
     before = logger.handlers, logger.propagate, logger.level
     try:
@@ -28,16 +28,16 @@ def messages_as_before() -> Iterator[None]:
 
 
 def error_of_command(command: str, capsys: pytest.CaptureFixture[str]) -> str:
-    """Return the one line of a command that could not do its work, which has said nothing else."""
+    """Return the error of a command that failed, its only output."""
     captured = capsys.readouterr()
     assert not captured.out
     return only_error(command, captured.err)
 
 
 def only_error(command: str, said: str) -> str:
-    """Return the one line of an error, beside which nothing is said but notes on the run.
+    """Return the error in the messages of a run, which otherwise hold only notes on the run.
 
-    There may be a line of progress, if compiling took its time.
+    There may be a line of progress, if compiling took long.
     """
     notes = rf"hapgpu {command}: (device:|no index for |\S+: older than |"
     notes += r"[0-9,]+ (of [0-9,]+ )?(reads|sites), )"
@@ -51,9 +51,9 @@ def only_error(command: str, said: str) -> str:
 def status_of_command(command: str, *arguments: str | Path) -> int:
     """Run a subcommand; return its exit status."""
     with (
-        messages_as_before(),
+        restored_messages(),
         patch.object(sys, "argv", ["hapgpu", command, *map(str, arguments)]),
-        # The command leaves at once where a thread still waits for input; not so these tests.
+        # The command exits at once, even if a thread waits for input; these tests must not.
         patch.object(os, "_exit", sys.exit),
     ):
         try:

@@ -17,7 +17,7 @@ from hapgpu.cli.command_line import COMMANDS
 from hapgpu.cli.terminal.messages import explain
 from hapgpu.errors import DeviceError, HapgpuError, InputError, OutputError, UsageError
 
-REPORT = "(please run it again with --debug and report what it prints)"
+REPORT = "run it again with --debug and report the output"
 HEAVY = {"numpy", "cupy", "numba", "pysam", "isal"}
 
 
@@ -28,7 +28,7 @@ def run(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 @pytest.fixture
 def faulty(tmp_path: Path) -> list[str]:
-    """Arguments that start hapgpu with a subcommand `doctor` that runs the code given to it."""
+    """Arguments that start hapgpu with a subcommand `doctor` that runs given code."""
     (tmp_path / "doctor.py").write_text(
         "from typing import Annotated\n"
         "import typer\n"
@@ -95,7 +95,7 @@ def test_usage_errors(arguments: list[str]) -> None:
         (
             "raise ValueError('odd')",
             1,
-            f"hapgpu doctor: error: unexpected ValueError: odd {REPORT}",
+            f"hapgpu doctor: error: unexpected ValueError: odd; {REPORT}",
         ),
         ("raise KeyboardInterrupt", 130, ""),
         ("raise SystemExit(3)", 3, ""),
@@ -113,7 +113,7 @@ def test_debug_shows_where_an_error_came_from(faulty: list[str]) -> None:
     done = run_faulty(faulty, "raise ValueError('odd')", "--debug")
     assert done.returncode == 1
     assert "Traceback (most recent call last)" in done.stderr
-    assert done.stderr.endswith(f"hapgpu doctor: error: unexpected ValueError: odd {REPORT}\n")
+    assert done.stderr.endswith(f"hapgpu doctor: error: unexpected ValueError: odd; {REPORT}\n")
 
 
 def test_fault_while_options_are_read_is_one_line(faulty: list[str], tmp_path: Path) -> None:
@@ -159,7 +159,7 @@ def test_status_of_each_kind_of_error(error: BaseException, status: int) -> None
     assert explain(error)[0] == status
 
 
-def test_status_of_what_cuda_reports() -> None:
+def test_status_of_errors_of_cuda() -> None:
     cupy = pytest.importorskip("cupy")
     lost = cupy.cuda.runtime.CUDARuntimeError(700)
     full = cupy.cuda.memory.OutOfMemoryError(1, 1)
@@ -189,9 +189,7 @@ def test_full_disk(faulty: list[str]) -> None:
             [*faulty, "print(1)"], stdout=full, stderr=subprocess.PIPE, text=True, check=False
         )
     assert done.returncode == 4
-    assert done.stderr == (
-        "hapgpu doctor: error: cannot write standard output: No space left on device\n"
-    )
+    assert done.stderr == ("hapgpu doctor: error: standard output: No space left on device\n")
 
 
 WAIT_FOR_INPUT = """

@@ -1,4 +1,4 @@
-"""References, haplotypes, regions and batches that come through a pipe are read as from a file."""
+"""References, haplotypes, regions and batches are read from a pipe as from a file."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def folder(tmp_path: Path) -> Path:
 
 @contextmanager
 def piped(path: Path) -> Iterator[str]:
-    """Give a name under which a file comes through a pipe, as `<(cat FILE)` does."""
+    """Yield a path at which a file is read through a pipe, as with `<(cat FILE)`."""
     reading, writing = os.pipe()
 
     def feed() -> None:
@@ -70,7 +70,7 @@ def piped(path: Path) -> Iterator[str]:
         ("pairhmm --batches b.in -o OUT", "b.in"),
     ],
 )
-def test_what_comes_through_a_pipe(folder: Path, command: str, piped_file: str) -> None:
+def test_inputs_from_a_pipe(folder: Path, command: str, piped_file: str) -> None:
     results = []
     for source in (folder / piped_file, None):
         words = [
@@ -109,4 +109,4 @@ def test_a_piped_reference_may_be_compressed(folder: Path) -> None:
 def test_an_index_of_a_pipe_needs_a_name(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with piped(folder / "ref.fa") as pipe:
         assert status_of_command("index", pipe, "-q") == 2
-    assert "is a pipe, beside which no index is kept: add -o" in error_of_command("index", capsys)
+    assert "is a pipe, beside which no index can be written" in error_of_command("index", capsys)

@@ -24,7 +24,7 @@ SMALL_BATCHES = {
     "pairhmm": [
         (pairhmm_run, "_CELLS_PER_BATCH", 1),
         (pairhmm_run, "_BASES_PER_BATCH", 300),
-        (pairhmm_run, "_VALUES_PER_BATCH", 7),
+        (pairhmm_run, "_LIKELIHOODS_PER_BATCH", 7),
     ],
     "genotype": [
         (aligned_reads, "_BATCH_BASES", (300, 600)),

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from hapgpu.cli.command_line import command_module
+from hapgpu.cli.options.groups import one_parameter_per_option
 from tests.fuzz.inputs.corpus import Corpus
 
 _ON_CPU: Final = {"device": "cpu", "threads": 1}
@@ -86,7 +87,7 @@ class Place:
         LeftoverError
             It has left more than its output, or an output although it failed.
         """
-        function = getattr(command_module(command), command)
+        function = one_parameter_per_option(getattr(command_module(command), command))
         computing = _ON_CPU if command in _COMPUTING else {}
         try:
             function(**arguments, **computing, output=self.output, quiet=True)

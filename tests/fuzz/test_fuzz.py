@@ -11,7 +11,7 @@ from threading import Event, Thread
 import pytest
 
 from hapgpu.errors import InputError
-from tests.cli.in_process import messages_as_before
+from tests.cli.in_process import restored_messages
 from tests.fuzz.inputs.corpus import Corpus, make_corpus
 from tests.fuzz.place import Place
 from tests.fuzz.read_targets import Run
@@ -26,7 +26,7 @@ _SLOW = {"cram", "sam"}  # these fork
 
 @pytest.fixture(autouse=True)
 def _messages() -> Iterator[None]:
-    with messages_as_before():
+    with restored_messages():
         yield
 
 

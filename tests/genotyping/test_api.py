@@ -141,7 +141,7 @@ def test_no_sites(inputs: tuple[list[Path], Path, Path], tmp_path: Path) -> None
         ({"ploidy": 0}, UsageError, "ploidy 0"),
         ({"prior": "strong"}, UsageError, "prior 'strong': must be one of flat, population"),
         ({"pcr_model": "friendly"}, UsageError, "PCR model 'friendly': must be one of none, "),
-        ({"device": "tpu"}, UsageError, "unknown device 'tpu'"),
+        ({"device": "tpu"}, UsageError, "device 'tpu': unknown"),
         ({"device": "cuda:4000"}, DeviceError, "cuda:4000"),
         ({"reads": "absent.bam"}, InputError, "absent.bam"),
         ({"reads": []}, UsageError, "reads: no file given"),

@@ -2,7 +2,7 @@
 
     python -m tests.gpu.sanitized_run NAME FOLDER
 
-The folder is filled with inputs if it is not there. A name is one of `RUNS` in
+The directory is filled with inputs if it is not there. A name is one of `RUNS` in
 `tests.cli.devices.gpu_runs`; without one, the names are printed.
 """
 
@@ -14,7 +14,7 @@ from pathlib import Path
 from tests.cli.devices.gpu_runs import GPU, RUNS, make_inputs, status_of
 
 
-def sanitized_status(name: str, folder: Path) -> int:
+def sanitized_status(name: str, directory: Path) -> int:
     """Do a run; return its status.
 
     Each array is an allocation of its own: within the large ones of a pool the sanitizer would
@@ -24,9 +24,9 @@ def sanitized_status(name: str, folder: Path) -> int:
 
     cupy.cuda.set_allocator(None)
     run = RUNS[name]
-    outputs = folder / "outputs"
+    outputs = directory / "outputs"
     outputs.mkdir(exist_ok=True)
-    return status_of(run, folder, run.output(outputs), GPU)
+    return status_of(run, directory, run.output(outputs), GPU)
 
 
 if __name__ == "__main__":

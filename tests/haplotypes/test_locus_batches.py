@@ -195,7 +195,7 @@ def test_dense_sites_are_split_after_a_thousand(tmp_path: Path) -> None:
     batches = batches_of(path, records, PHASED, RecordLimits(), counts)
     sizes = [len(locus[1]) for locus in loci_in(batches)]
     assert sizes == [1000, 1000, 500]
-    assert counts["cuts"] == 2
+    assert counts["locus_splits"] == 2
 
 
 # 0-based positions: SNVs at 100 and 150, a deletion at 130, an MNV at 175.

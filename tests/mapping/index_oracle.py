@@ -40,8 +40,8 @@ def write_fasta(path: Path, contigs: Sequence[str]) -> Path:
 def index_of(
     contigs: Sequence[str], device: Device | None = None, *, low_memory: bool = False
 ) -> FMIndexArrays:
-    with tempfile.TemporaryDirectory() as folder:
-        fasta = write_fasta(Path(folder) / "made.fa", contigs)
+    with tempfile.TemporaryDirectory() as directory:
+        fasta = write_fasta(Path(directory) / "made.fa", contigs)
         return build_index(fasta, device or CpuDevice(), low_memory=low_memory)
 
 
@@ -59,16 +59,16 @@ def assert_same(first: object, second: object) -> None:
 
 
 class Oracle:
-    """What an index has to hold, letter by letter."""
+    """Expected values of all arrays of an index, letter by letter."""
 
     def __init__(self, contigs: Sequence[str]) -> None:
         self.contigs = contigs
         self.whole = "".join(contigs).upper()
         self.positions = [p for p, letter in enumerate(self.whole) if letter in BASES]
         self.text = "".join(self.whole[p] for p in self.positions)
-        self.order = sorted(range(len(self.text) + 1), key=lambda place: self.text[place:])
+        self.order = sorted(range(len(self.text) + 1), key=lambda offset: self.text[offset:])
         ends = [*self.positions, len(self.whole)]
-        self.suffixes = [ends[place] for place in self.order]
+        self.suffixes = [ends[offset] for offset in self.order]
 
     def check(self, index: FMIndexArrays) -> None:
         names = [f"contig{number}" for number in range(len(self.contigs))]
@@ -87,14 +87,14 @@ class Oracle:
         planes, others = index.bases.planes, index.bases.others
         assert planes.dtype == others.dtype == np.uint64
         assert others.size == (len(self.whole) - 1) // 64 + 4
-        letters = {place + 64: letter for place, letter in enumerate(self.whole)}
-        for place in range(64 * others.size):
-            block, bit = divmod(place, 64)
+        letters = {offset + 64: letter for offset, letter in enumerate(self.whole)}
+        for offset in range(64 * others.size):
+            block, bit = divmod(offset, 64)
             low, high, other = (
                 int(word) >> bit & 1
                 for word in (planes[2 * block], planes[2 * block + 1], others[block])
             )
-            letter = letters.get(place, "-")
+            letter = letters.get(offset, "-")
             assert other == (letter not in BASES)
             assert low + 2 * high == max(BASES.find(letter), 0)
         named = [(p, ord(c)) for p, c in enumerate(self.whole) if c not in "ACGTN"]
@@ -107,7 +107,7 @@ class Oracle:
 
     def _check_transform(self, index: FMIndexArrays) -> None:
         assert index.primary == self.order.index(0)
-        symbols = [self.text[place - 1] for place in self.order if place]
+        symbols = [self.text[offset - 1] for offset in self.order if offset]
         assert index.occurrences.dtype == np.uint32
         blocks = index.occurrences.reshape(-1, 8)
         assert len(blocks) == len(symbols) // 64 + 1
@@ -122,7 +122,7 @@ class Oracle:
 
     def _check_jump(self, index: FMIndexArrays) -> None:
         length = index.jump_length
-        filled = [self.text[place : place + length].ljust(length, "A") for place in self.order]
+        filled = [self.text[offset : offset + length].ljust(length, "A") for offset in self.order]
         words = ("".join(word) for word in itertools.product(BASES, repeat=length))
         assert index.jump.dtype == np.uint32
         assert index.jump.tolist() == [
@@ -131,14 +131,14 @@ class Oracle:
         ]
 
     def _check_samples(self, samples: SuffixSamples) -> None:
-        behind_gap = {
-            place
-            for place in range(1, len(self.text))
-            if self.positions[place] != self.positions[place - 1] + 1
+        after_gap = {
+            offset
+            for offset in range(1, len(self.text))
+            if self.positions[offset] != self.positions[offset - 1] + 1
         }
         kept = [
-            row == 0 or place % 8 == 0 or place in behind_gap
-            for row, place in enumerate(self.order)
+            row == 0 or offset % 8 == 0 or offset in after_gap
+            for row, offset in enumerate(self.order)
         ]
         assert samples.marks.size == (len(kept) + 63) // 64
         for word, (marks, rank) in enumerate(zip(samples.marks, samples.ranks, strict=True)):

@@ -7,7 +7,7 @@ from pathlib import Path
 from random import Random
 
 LENGTHS = (10, 11, 12, 13, 15, 20, 24, 31, 32, 33, 50, 63, 64, 65, 100, 127, 128, 129, 150, 191)
-"""Around half a machine word and whole ones, of 64 bases."""
+"""Lengths around half a word and whole words, of 64 bases."""
 
 LONG_LENGTHS = (192, 193, 200, 255, 256, 257, 300, 511, 512, 513, 1000, 1023, 1500)
 
@@ -48,7 +48,7 @@ def write_fasta(path: Path, contigs: list[str]) -> Path:
 
 
 def make_reads(contigs: list[str], each: int, seed: int = 1) -> dict[str, list[str]]:
-    """Make groups of `each` reads, named for what is special about them, on either strand."""
+    """Make groups of `each` reads, named for their property, on either strand."""
     random = Random(seed)  # noqa: S311  (the same reads on every run)
     groups: dict[str, Callable[[], str]] = {
         "exact": lambda: _piece(random, contigs),
@@ -155,9 +155,9 @@ def _piece(
     return "".join(base if base in "ACGT" else random.choice("ACGT") for base in piece)
 
 
-def _substituted(random: Random, read: str, place: int) -> str:
+def _substituted(random: Random, read: str, offset: int) -> str:
     letters = list(read)
-    letters[place] = random.choice([base for base in "ACGT" if base != letters[place]])
+    letters[offset] = random.choice([base for base in "ACGT" if base != letters[offset]])
     return "".join(letters)
 
 
@@ -167,25 +167,25 @@ def _middle_substituted(random: Random, read: str) -> str:
 
 def _edited(random: Random, read: str, kinds: str, margin: int | None = None) -> str:
     """Put in one error of a random kind, within `margin` of an end if that is given."""
-    place = random.randrange(len(read))
+    offset = random.randrange(len(read))
     if margin is not None:
-        place = random.choice(
+        offset = random.choice(
             [random.randint(0, margin), len(read) - 1 - random.randint(0, margin)]
         )
-    return _edit(random, read, random.choice(kinds), place)
+    return _edit(random, read, random.choice(kinds), offset)
 
 
 def _edited_in_middle(random: Random, read: str, kinds: str) -> str:
     return _edit(random, read, random.choice(kinds), len(read) // 2 + random.randint(-1, 1))
 
 
-def _edit(random: Random, read: str, kind: str, place: int) -> str:
+def _edit(random: Random, read: str, kind: str, offset: int) -> str:
     if kind == "S":
-        return _substituted(random, read, place)
+        return _substituted(random, read, offset)
     if kind == "I":
-        return read[:place] + random.choice("ACGT") + read[place:]
+        return read[:offset] + random.choice("ACGT") + read[offset:]
     if kind == "D":
-        return read[:place] + read[place + 1 :]
+        return read[:offset] + read[offset + 1 :]
     return read
 
 
@@ -219,31 +219,31 @@ def _at_end_of_run(random: Random, contigs: list[str], *, at_contig_end: bool) -
     if at_contig_end:
         boundary = len(contigs[0]) + random.choice([0, len(contigs[1])])
         start = boundary - random.choice([0, length])
-        edges = [place for place in _run_ends(text) if start < place < start + length]
+        edges = [offset for offset in _run_ends(text) if start < offset < start + length]
         edge = random.choice(edges or [start + length // 2])
     else:
-        edge = random.choice([place for place in _run_ends(text) if place > length])
+        edge = random.choice([offset for offset in _run_ends(text) if offset > length])
         start = min(edge - random.randrange(length), len(text) - length)
     read = text[start : start + length]
-    place = min(max(edge - start + random.randint(-1, 0), 0), length - 1)
-    return _edit(random, read, random.choice("SIDID"), place)
+    offset = min(max(edge - start + random.randint(-1, 0), 0), length - 1)
+    return _edit(random, read, random.choice("SIDID"), offset)
 
 
 def _run_ends(text: str) -> list[int]:
-    """Find the places between a run of at least five equal bases and another base."""
+    """Find the offsets between a run of at least five equal bases and another base."""
     return [
-        place
-        for place in range(5, len(text) - 5)
-        if text[place - 1] != text[place]
-        and 1 in {len(set(text[place - 5 : place])), len(set(text[place : place + 5]))}
+        offset
+        for offset in range(5, len(text) - 5)
+        if text[offset - 1] != text[offset]
+        and 1 in {len(set(text[offset - 5 : offset])), len(set(text[offset : offset + 5]))}
     ]
 
 
 def _with_letters(random: Random, read: str, letters: str) -> str:
     for _ in range(random.randint(1, 2)):
-        place = random.randrange(len(read))
+        offset = random.randrange(len(read))
         width = random.randint(0, 1)
-        read = read[:place] + random.choice(letters) + read[place + width :]
+        read = read[:offset] + random.choice(letters) + read[offset + width :]
     return read
 
 

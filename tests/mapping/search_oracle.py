@@ -1,4 +1,4 @@
-"""What the search has to return, from the textbook search: the numbers that stand for its hits."""
+"""Expected results of the search: the packed hits of the reference implementation."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Oracle:
 
     def expected(self, options: SearchOptions = ALL) -> HitBatch:
         rows = [
-            [self._number(hit, read) for hit in hits if _is_wanted(hit, len(read), options)]
+            [self._number(hit, read) for hit in hits if _is_reported(hit, len(read), options)]
             for hits, read in zip(self.hits, self.reads, strict=True)
         ]
         numbers = [number for row in rows for number in row]
@@ -75,16 +75,16 @@ class Oracle:
         if hit.end - hit.start != len(read):
             before, _, _ = hit.cigar.partition("M")
             return int(before) if before.isdigit() else 0
-        turned = reverse_complement(read) if hit.strand else read
+        oriented = reverse_complement(read) if hit.strand else read
         window = self.contigs[hit.contig][hit.start : hit.end]
         return next(
-            place
-            for place, (base, letter) in enumerate(zip(turned, window, strict=True))
+            offset
+            for offset, (base, letter) in enumerate(zip(oriented, window, strict=True))
             if base != letter or base not in "ACGT"
         )
 
 
-def _is_wanted(hit: Hit, length: int, options: SearchOptions) -> bool:
+def _is_reported(hit: Hit, length: int, options: SearchOptions) -> bool:
     return (
         hit.distance <= options.errors
         and (options.indels or hit.end - hit.start == length)
@@ -93,7 +93,7 @@ def _is_wanted(hit: Hit, length: int, options: SearchOptions) -> bool:
 
 
 def assert_same_hits(found: HitBatch, expected: HitBatch) -> None:
-    """Compare hit by hit and in order, and tell the reads that differ."""
+    """Compare hit by hit and in order; report the reads that differ."""
     assert found.offsets.dtype == expected.offsets.dtype == np.int64
     assert found.hits.dtype == expected.hits.dtype == np.uint64
     same_counts = np.array_equal(found.offsets, expected.offsets)

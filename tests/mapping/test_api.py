@@ -1,4 +1,4 @@
-"""`hapgpu.FMIndex` as a caller sees it."""
+"""`hapgpu.FMIndex`, as callers use it."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def expected_rows(reads: list[str], options: SearchOptions) -> list[Row]:
     return rows
 
 
-def view_of(hits: hapgpu.Hits) -> list[Row]:
+def rows_of(hits: hapgpu.Hits) -> list[Row]:
     columns = (hits.read, hits.contig, hits.strand, hits.start, hits.end, hits.distance)
     lists = [column.tolist() for column in columns]
     return list(zip(*lists, hits.cigar_strings(), strict=True))
@@ -94,7 +94,7 @@ def test_hits_are_those_of_a_plain_scan(index: hapgpu.FMIndex, options: SearchOp
         device="cpu",
     )
     expected = expected_rows(READS, options)
-    assert view_of(hits) == expected
+    assert rows_of(hits) == expected
     assert len(hits) == len(expected) > 0
     assert hits.contig_names == tuple(CONTIGS)
 
@@ -105,8 +105,8 @@ def _mutated(seed: int) -> str:
     start = random.randrange(len(bases) - 12)
     read = [*bases[start : start + random.randint(10, 90)]]
     for _ in range(random.randint(0, 2)):
-        place = random.randrange(len(read))
-        read[place : place + random.randint(0, 1)] = random.choice(["", "A", "C", "N"])
+        offset = random.randrange(len(read))
+        read[offset : offset + random.randint(0, 1)] = random.choice(["", "A", "C", "N"])
     text = "".join(read)
     return text[::-1].translate(COMPLEMENTS) if random.random() < 0.5 else text
 
@@ -114,7 +114,7 @@ def _mutated(seed: int) -> str:
 @settings(max_examples=60)
 @given(st.lists(st.integers(0, 10**9).map(_mutated), max_size=20))
 def test_any_reads(index: hapgpu.FMIndex, reads: list[str]) -> None:
-    assert view_of(index.map(reads, device="cpu")) == expected_rows(reads, SearchOptions())
+    assert rows_of(index.map(reads, device="cpu")) == expected_rows(reads, SearchOptions())
 
 
 def test_types(index: hapgpu.FMIndex) -> None:
@@ -129,23 +129,23 @@ def test_types(index: hapgpu.FMIndex) -> None:
 
 
 def test_text_bytes_and_ragged_are_the_same(index: hapgpu.FMIndex) -> None:
-    expected = view_of(index.map(READS, device="cpu"))
+    expected = rows_of(index.map(READS, device="cpu"))
     for reads in (
         [read.encode() for read in READS],
         [read.lower() for read in READS],
         Ragged.from_sequences(READS),
         tuple(READS),
     ):
-        assert view_of(index.map(reads, device="cpu")) == expected
+        assert rows_of(index.map(reads, device="cpu")) == expected
 
 
 @pytest.mark.parametrize("bases", [1, 50, 120])
 def test_pieces_change_nothing(
     index: hapgpu.FMIndex, monkeypatch: pytest.MonkeyPatch, bases: int
 ) -> None:
-    expected = view_of(index.map(READS, device="cpu"))
+    expected = rows_of(index.map(READS, device="cpu"))
     monkeypatch.setattr(api, "_BASES_ON_CPU", bases)
-    assert view_of(index.map(READS, device="cpu")) == expected
+    assert rows_of(index.map(READS, device="cpu")) == expected
 
 
 @pytest.mark.parametrize("low_memory", [False, True])
@@ -155,20 +155,20 @@ def test_saved_and_loaded(
     made = hapgpu.FMIndex.build(str(fasta), device="cpu", low_memory=low_memory)
     made.save(str(tmp_path / "ref.hgx"))
     loaded = hapgpu.FMIndex.load(tmp_path / "ref.hgx")
-    assert view_of(loaded.map(READS, device="cpu")) == view_of(index.map(READS, device="cpu"))
+    assert rows_of(loaded.map(READS, device="cpu")) == rows_of(index.map(READS, device="cpu"))
 
 
 @pytest.mark.parametrize(
     ("reads", "options", "error", "message"),
     [
-        ("ACGT", {}, UsageError, "give a list of reads"),
-        (["ACGT", 7], {}, UsageError, "read 1 is of type int"),
-        (["ACGT", "ACGÄ"], {}, InputError, "read 1 has a letter beyond ASCII"),
-        (["ACGT", "A" * 1_000_001], {}, InputError, "read 1 has more than 1,000,000 bases"),
+        ("ACGT", {}, UsageError, "reads: not a list; give a list"),
+        (["ACGT", 7], {}, UsageError, "read 1: of type int"),
+        (["ACGT", "ACGÄ"], {}, InputError, "read 1: contains a non-ASCII character"),
+        (["ACGT", "A" * 1_000_001], {}, InputError, "read 1: more than 1,000,000 bases"),
         (Ragged(np.zeros(3, np.int32), np.array([0, 3])), {}, UsageError, "int32"),
         (["ACGT"], {"errors": 2}, UsageError, "errors=2"),
         (["ACGT"], {"errors": -1}, UsageError, "errors=-1"),
-        (["ACGT"], {"device": "tpu"}, UsageError, "unknown device 'tpu'"),
+        (["ACGT"], {"device": "tpu"}, UsageError, "device 'tpu': unknown"),
         (["ACGT"], {"device": "cuda:4000"}, DeviceError, "cuda:4000"),
     ],
 )

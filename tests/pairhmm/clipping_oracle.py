@@ -1,4 +1,4 @@
-"""How GATK clips a read to a region, in plain Python on columns of SAM: an oracle for the tests.
+"""GATK's clipping of a read to an interval, in plain Python on SAM fields: an oracle for tests.
 
 From ReadClipper.java and ReadUtils.java of broadinstitute/gatk (hardClipByReferenceCoordinates and
 getReadIndexForReferenceCoordinate), with soft clips turned into aligned bases beforehand.
@@ -15,7 +15,7 @@ from tests.pairhmm.preparation_oracle import Prepared, Rules, prepare
 
 
 class Index(NamedTuple):
-    """The base at a position of the reference; at a deletion, the base that comes after it."""
+    """The base at a position of the reference; at a deletion, the next base."""
 
     base: int
     is_deletion: bool
@@ -27,9 +27,9 @@ def spelled_out(cigar: str) -> str:
 
 
 def unclipped(letters: str) -> tuple[str, int]:
-    """Turn soft clips at the ends into matches; return how many there are at the left end, too.
+    """Turn soft clips at the ends into matches; return also their number at the left end.
 
-    Those in the middle, where SAM has none, become insertions.
+    Soft clips in the middle, which SAM does not allow, become insertions.
     """
     on_reference = [k for k, letter in enumerate(letters) if letter in "MDN=X"]
     first, last = on_reference[0], on_reference[-1] + 1
@@ -39,7 +39,7 @@ def unclipped(letters: str) -> tuple[str, int]:
 
 
 def clip(position: int, cigar: str, bases: int, interval: tuple[int, int]) -> tuple[int, int]:
-    """Return the bases of a read, half-open, that a 0-based, half-open interval leaves."""
+    """Return the range of bases of a read, half-open, in a 0-based, half-open interval."""
     letters = spelled_out(cigar)
     if not set(letters) & set("M=X") or sum(map(letters.count, "MIS=X")) != bases:
         return 0, 0
@@ -53,31 +53,31 @@ def clip(position: int, cigar: str, bases: int, interval: tuple[int, int]) -> tu
             at += 1
         base += letter in "MI=X"
     start, end = interval
-    begin, stop = 0, bases
+    first, last = 0, bases
     if start - 1 in table:
-        begin = table[start - 1].base + (not table[start - 1].is_deletion)
+        first = table[start - 1].base + (not table[start - 1].is_deletion)
     elif start > max(table):
-        begin = bases
+        first = bases
     if end in table:
-        stop = table[end].base
+        last = table[end].base
     elif end < min(table):
-        stop = 0
-    return begin, stop
+        last = 0
+    return first, last
 
 
 def prepare_part(
     record: pysam.AlignedSegment, rules: Rules, interval: tuple[int, int]
 ) -> Prepared | None:
-    """Prepare a read of a file after it was clipped, as GATK does; None if no bases are left."""
+    """Clip a read of a file, then prepare it, as GATK does; None if no bases are left."""
     bases = record.query_sequence
-    begin, end = clip(record.reference_start, record.cigarstring or "", len(bases), interval)
-    if begin == end:
+    first, end = clip(record.reference_start, record.cigarstring or "", len(bases), interval)
+    if first == end:
         return None
     tags = [record.get_tag(name) if record.has_tag(name) else None for name in ("BI", "BD")]
     return prepare(
-        bases[begin:end],
-        record.query_qualities[begin:end],
+        bases[first:end],
+        record.query_qualities[first:end],
         record.mapping_quality,
-        tuple(text and text[begin:end] for text in tags),
+        tuple(text and text[first:end] for text in tags),
         rules,
     )

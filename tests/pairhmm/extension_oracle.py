@@ -1,4 +1,4 @@
-"""Haplotypes extended by the reference to one read, in plain Python: an oracle for the tests."""
+"""Haplotypes extended by the reference for one read, in plain Python: an oracle for tests."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ ROOM = 32
 
 @dataclass(frozen=True)
 class Locus:
-    """An interval of a contig, 0-based, half-open, and its haplotypes in their order."""
+    """An interval of a contig, 0-based, half-open, and its haplotypes in order."""
 
     contig: str
     start: int
@@ -28,14 +28,14 @@ class Locus:
         return f"{self.contig}:{self.start + 1}-{self.end}"
 
     def is_overlapped_by(self, record: pysam.AlignedSegment) -> bool:
-        # A read of which no base is aligned counts as one base long.
+        # A read without aligned bases counts as one base long.
         start = record.reference_start
         end = max(start + 1, record.reference_end)
         return record.reference_name == self.contig and start < self.end and end > self.start
 
 
 def flanks(record: pysam.AlignedSegment, locus: Locus) -> tuple[int, int]:
-    """Return how far haplotypes are extended before and after their locus."""
+    """Return the lengths by which haplotypes are extended before and after their locus."""
     cigar = record.cigartuples or []
     soft = [(operation, length) for operation, length in cigar if operation != 5]
     before = soft[0][1] if soft and soft[0][0] == SOFT_CLIP else 0
@@ -46,15 +46,15 @@ def flanks(record: pysam.AlignedSegment, locus: Locus) -> tuple[int, int]:
     first, last = min(start, end - length), max(end, start + length)
     shortest = min(map(len, locus.haplotypes.values()))
     deletion = max(0, locus.end - locus.start - shortest)
-    wanted = (locus.start - first + deletion + ROOM, last - locus.end + deletion + ROOM)
-    left, right = (max(FLANK, (bases + FLANK - 1) // FLANK * FLANK) for bases in wanted)
+    needed = (locus.start - first + deletion + ROOM, last - locus.end + deletion + ROOM)
+    left, right = (max(FLANK, (bases + FLANK - 1) // FLANK * FLANK) for bases in needed)
     return left, right
 
 
 def likelihoods(
     record: pysam.AlignedSegment, locus: Locus, reference: pysam.FastaFile, rules: Rules
 ) -> Sequence[float]:
-    """Weigh a whole read, by each haplotype of the locus between flanks of the reference."""
+    """Return likelihoods of a whole read, per haplotype of the locus with reference flanks."""
     left, right = flanks(record, locus)
     before = reference.fetch(locus.contig, max(0, locus.start - left), locus.start).upper()
     contig_end = reference.get_reference_length(locus.contig)

@@ -19,25 +19,25 @@ from hapgpu.pairhmm.batches import HmmBatch, HmmReads
 Read = tuple[bytes, bytes, bytes, bytes, bytes]
 """Bases, then base, insertion, deletion and gap continuation qualities as Phred bytes."""
 
-Region = tuple[Sequence[Read], Sequence[bytes]]
+Group = tuple[Sequence[Read], Sequence[bytes]]
 """Reads and haplotypes."""
 
 
-def make_batch(regions: Iterable[Region]) -> HmmBatch:
-    """Put regions into a batch."""
-    regions = list(regions)
-    reads = [read for region_reads, _ in regions for read in region_reads]
+def make_batch(groups: Iterable[Group]) -> HmmBatch:
+    """Join groups to a batch."""
+    groups = list(groups)
+    reads = [read for group_reads, _ in groups for read in group_reads]
     columns = [Ragged.from_sequences([read[k] for read in reads]) for k in range(5)]
     return HmmBatch(
         HmmReads(columns[0], *(column.data for column in columns[1:])),
-        Ragged.from_sequences([text for _, haplotypes in regions for text in haplotypes]),
-        np.cumsum([0, *(len(region_reads) for region_reads, _ in regions)]),
-        np.cumsum([0, *(len(haplotypes) for _, haplotypes in regions)]),
+        Ragged.from_sequences([text for _, haplotypes in groups for text in haplotypes]),
+        np.cumsum([0, *(len(group_reads) for group_reads, _ in groups)]),
+        np.cumsum([0, *(len(haplotypes) for _, haplotypes in groups)]),
     )
 
 
-def regions_of(batch: HmmBatch) -> list[Region]:
-    """Undo `make_batch`."""
+def groups_of(batch: HmmBatch) -> list[Group]:
+    """Return the groups of a batch, as `make_batch` takes them."""
     columns = [Ragged(data, batch.reads.bases.offsets) for data in batch.reads.qualities]
     reads = [
         tuple(row.tobytes() for row in rows)
@@ -53,22 +53,22 @@ def regions_of(batch: HmmBatch) -> list[Region]:
 
 
 def uniform_read(bases: bytes, base: int, insertion: int, deletion: int, gap: int) -> Read:
-    """Make a read with the same qualities throughout."""
+    """Return a read with equal qualities for all bases."""
     return bases, *(bytes([quality]) * len(bases) for quality in (base, insertion, deletion, gap))
 
 
 def read_text(path: Path) -> HmmBatch:
-    """Read a file of text batches, by Python's own string methods."""
+    """Read a file of text batches with Python's string methods."""
     data = path.read_bytes()
     text = gzip.decompress(data) if path.suffix == ".gz" else data
     lines = iter(text.decode().splitlines())
-    regions = []
+    groups = []
     for line in lines:
         reads, haplotypes = map(int, line.split())
         rows = [next(lines).split() for _ in range(reads)]
         texts = [next(lines).encode() for _ in range(haplotypes)]
-        regions.append(([_read(*row) for row in rows], texts))
-    return make_batch(regions)
+        groups.append(([_read(*row) for row in rows], texts))
+    return make_batch(groups)
 
 
 def _read(bases: str, *qualities: str) -> Read:
@@ -76,7 +76,7 @@ def _read(bases: str, *qualities: str) -> Read:
 
 
 def plain_likelihoods(batch: HmmBatch) -> NDArray[np.float64]:
-    """Float64 forward algorithm with GATK's scale, for likelihoods above some 1e-600."""
+    """Compute likelihoods in float64 with GATK's scale; they must be above about 1e-600."""
     return _each_pair(batch, _plain_forward)
 
 
@@ -88,13 +88,13 @@ def plain_likelihood(
 
 
 def log_space_likelihoods(batch: HmmBatch) -> NDArray[np.float64]:
-    """Forward algorithm over logarithms: slow, and no probability is too small for it."""
+    """Compute likelihoods with logarithms: slow, but for probabilities of any size."""
     return _each_pair(batch, _log_space_forward)
 
 
 def _each_pair(batch: HmmBatch, forward: Callable[..., float]) -> NDArray[np.float64]:
     likelihoods = []
-    for reads, haplotypes in regions_of(batch):
+    for reads, haplotypes in groups_of(batch):
         for read, haplotype in product(reads, haplotypes):
             columns = [np.frombuffer(column, dtype=np.uint8) for column in (*read, haplotype)]
             bases, *qualities, text = columns
@@ -159,7 +159,7 @@ def _log_space_forward(bases: Any, errors: Any, haplotype: Any) -> float:
 
 
 def simulated_read(rng: np.random.Generator, haplotype: bytes, length: int) -> bytes:
-    """Copy a stretch of a haplotype with substitutions and short indels, at a drawn rate."""
+    """Copy a part of a haplotype with substitutions and short indels, at a random rate."""
     rate = rng.choice([0.0, 0.01, 0.1, 0.7])
     source = rng.integers(0, len(haplotype)) + np.arange(length)
     source = source + np.cumsum(rng.integers(-2, 3, length) * (rng.random(length) < rate / 4))
@@ -177,11 +177,11 @@ _QUALITIES: list[Callable[[np.random.Generator, int], NDArray[Any]]] = [
     lambda rng, size: np.full(size, rng.choice([0, 1, 3, 4, 6, 10, 20, 30, 45, 127])),
     lambda rng, size: np.full(size, rng.choice([10, 20, 30, 40])),
 ]
-"""Ways to draw qualities: all, usual, terrible, with jumps, with dips, constant."""
+"""Distributions of qualities: all, usual, very low, with jumps, with dips, two constant ones."""
 
 
-def random_region(rng: np.random.Generator, longest: int) -> Region:
-    """Draw reads, haplotypes and qualities, extremes among them."""
+def random_group(rng: np.random.Generator, longest: int) -> Group:
+    """Draw reads, haplotypes and qualities, with extremes."""
     letters = rng.choice([b"ACGT", b"ACGT", b"A", b"ACGTN", b"ACGTNRYacgtn*."])
     alphabet = np.frombuffer(bytes(letters), dtype=np.uint8)
     haplotypes = [
@@ -204,8 +204,8 @@ def random_region(rng: np.random.Generator, longest: int) -> Region:
 def batches(longest: int) -> st.SearchStrategy[HmmBatch]:
     """Strategy of batches with sequences of up to `longest` bases."""
 
-    def draw(seed: int, regions: int) -> HmmBatch:
+    def draw(seed: int, groups: int) -> HmmBatch:
         rng = np.random.default_rng(seed)
-        return make_batch([random_region(rng, longest) for _ in range(regions)])
+        return make_batch([random_group(rng, longest) for _ in range(groups)])
 
     return st.builds(draw, st.integers(0, 2**32 - 1), st.integers(1, 4))

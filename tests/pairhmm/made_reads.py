@@ -1,4 +1,4 @@
-"""Small files of reads with everything that the preparation for the pair-HMM looks at."""
+"""Small files of reads with all flags, tags and qualities that matter to the pair-HMM."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from pathlib import Path
 from random import Random
 
 MAPPING_QUALITIES = (0, 5, 17, 20, 37, 60, 60, 255)
-# Single and paired, reversed, unmapped in two ways, each kind that is left out by default, paired
-# without a number, and numbered without being paired.
+# Single and paired, reversed, unmapped in two ways, each flag that is excluded by default, paired
+# without a number, and numbered but not paired.
 FLAGS = (0, 16, 0, 99, 147, 83, 163, 4, 256, 512, 1024, 2048, 77, 1, 64)
 
 
@@ -17,7 +17,7 @@ def write_sam(path: Path, reference_length: int, lines: list[str]) -> Path:
 
 
 def random_reads(random: Random, reference: str, count: int, *, all_kinds: bool) -> list[str]:
-    """Make lines of SAM, sorted; unmapped, excluded and empty reads only if all kinds may be."""
+    """Return sorted SAM lines; unmapped, excluded and empty reads only with `all_kinds`."""
     starts = sorted(random.randrange(len(reference) - 30) for _ in range(count))
     return [
         _line(random, f"r{number}", reference, start, all_kinds=all_kinds)

@@ -1,4 +1,4 @@
-"""How GATK prepares reads for its pair-HMM, read by read in plain Python, as its sources define it.
+"""GATK's preparation of reads for the pair-HMM, read by read in plain Python: an oracle for tests.
 
 From PairHMMLikelihoodCalculationEngine.java, ReadUtils.java and GATKVariantContextUtils.java of
 broadinstitute/gatk.
@@ -15,7 +15,7 @@ import pysam
 
 from tests.pairhmm.hmm_oracle import plain_likelihood
 
-# Quality of a gap open by the number of copies of the repeat, 0 to 20, as GATK's formula gives it.
+# Gap-open quality by the number of repeat copies, 0 to 20, from GATK's formula.
 LIMITS = {
     "conservative": "40 40 40 40 39 39 39 39 39 38 38 38 37 37 37 36 36 35 34 33 33",
     "aggressive": "40 40 40 39 39 39 38 38 37 37 36 35 34 33 32 30 28 26 23 20 17",
@@ -25,7 +25,7 @@ LIMITS = {
 
 @dataclass(frozen=True)
 class Rules:
-    """The switches of the preparation, as the command has them."""
+    """The options of the preparation, with the names of the command line."""
 
     gap_open: int = 45
     gap_continuation: int = 10
@@ -64,22 +64,22 @@ def trailing_copies(unit: str, text: str) -> int:
 def repeat_count(read: str, offset: int) -> int:
     """Count the copies of the repeat around a base that is not the last of its read.
 
-    The backward unit ends at the base, the forward unit begins behind it; either is the shortest
-    of 1 to 8 bases that is repeated, or else a single base. Copies of both are added up if the
-    units are the same, or else those of the forward unit on both sides.
+    The backward unit ends at the base, the forward unit starts after it; each is the shortest
+    repeated unit of 1 to 8 bases, or else a single base. If the units are equal, the copies of
+    both are added; else the copies of the forward unit on both sides.
     """
-    before, behind = read[: offset + 1], read[offset + 1 :]
+    before, after = read[: offset + 1], read[offset + 1 :]
     backward, copies_backward = before[-1], 1
     for length in range(1, min(8, len(before)) + 1):
         if trailing_copies(before[-length:], before) > 1:
             backward = before[-length:]
             copies_backward = trailing_copies(backward, before)
             break
-    forward, copies_forward = behind[0], 1
-    for length in range(1, min(8, len(behind)) + 1):
-        if leading_copies(behind[:length], behind) > 1:
-            forward = behind[:length]
-            copies_forward = leading_copies(forward, behind)
+    forward, copies_forward = after[0], 1
+    for length in range(1, min(8, len(after)) + 1):
+        if leading_copies(after[:length], after) > 1:
+            forward = after[:length]
+            copies_forward = leading_copies(forward, after)
             break
     if forward != backward:
         copies_backward = trailing_copies(forward, before)
@@ -115,9 +115,9 @@ def prepare_record(record: pysam.AlignedSegment, rules: Rules) -> Prepared:
     )
 
 
-def is_well_modelled(values: Sequence[float], length: int) -> bool:
-    return max(values) >= -4.0 * min(2, math.ceil(length / 50))
+def is_well_modelled(likelihoods: Sequence[float], length: int) -> bool:
+    return max(likelihoods) >= -4.0 * min(2, math.ceil(length / 50))
 
 
-def normalized(values: Sequence[float]) -> list[float]:
-    return [max(value, max(values) - 4.5) for value in values]
+def normalized(likelihoods: Sequence[float]) -> list[float]:
+    return [max(likelihood, max(likelihoods) - 4.5) for likelihood in likelihoods]

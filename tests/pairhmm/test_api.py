@@ -1,4 +1,4 @@
-"""`hapgpu.pair_hmm` and `hapgpu.pair_hmm_batches` as a caller sees them."""
+"""`hapgpu.pair_hmm` and `hapgpu.pair_hmm_batches`."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def hmm_batch_of(batch: Text) -> HmmBatch:
 
 @pytest.fixture(scope="module")
 def texts(data_dir: Path) -> list[Text]:
-    """All of tiny.in, and reads of 10s.in from each of its batches."""
+    """Return all of tiny.in, and some reads of each text batch of 10s.in."""
     folder = data_dir / "pairhmm"
     thinned = []
     for reads, columns, haplotypes in batches_of(folder / "10s.in"):
@@ -110,7 +110,7 @@ def test_values_are_those_of_the_reference() -> None:
 
 
 def test_reads_that_match_all_the_way() -> None:
-    """A read of A against a longer haplotype of A: a formula of GATK's unit tests."""
+    """A read of A and a longer haplotype of A: a formula of GATK's unit tests."""
     for length, haplotype in ((1, 1), (2, 5), (5, 10), (10, 10)):
         found = hapgpu.pair_hmm(["A" * length], 20, 100, 100, 100, ["A" * haplotype], device="cpu")
         places = (haplotype - length + 1) / haplotype
@@ -171,14 +171,14 @@ def test_text_bytes_and_ragged_are_the_same() -> None:
 
 
 @pytest.mark.parametrize(("reads", "haplotypes"), [([], HAPLOTYPES), (READS, []), ([], [])])
-def test_nobody_meets_anybody(reads: list[str], haplotypes: list[str]) -> None:
+def test_no_pairs(reads: list[str], haplotypes: list[str]) -> None:
     found = flat(reads, haplotypes)
     assert found.shape == (len(reads), len(haplotypes))
     assert found.dtype == np.float64
 
 
 def test_batches_of_text_give_what_the_whole_batch_gives(texts: list[Text]) -> None:
-    """Lists of arrays per read, fused or one by one, against columns without any Python."""
+    """Lists of arrays per read, joined or one by one, against arrays of a batch."""
     batch = HmmBatch.concatenate([hmm_batch_of(text) for text in texts])
     expected = log10_likelihoods(batch, CpuDevice())
     fused = list(hapgpu.pair_hmm_batches(map(arguments_of, texts), device="cpu"))
@@ -194,19 +194,17 @@ def test_batches_of_text_against_the_reference(texts: list[Text]) -> None:
     for text, matrix in zip(texts, found, strict=False):
         batch = hmm_batch_of(text)
         for read in range(0, len(batch.reads), 20):
-            begin, end = batch.reads.bases.offsets[read : read + 2]
+            start, end = batch.reads.bases.offsets[read : read + 2]
             expected = likelihood_reference(
                 batch.reads.bases[read],
-                *(column[begin:end] for column in batch.reads.qualities),
+                *(column[start:end] for column in batch.reads.qualities),
                 batch.haplotypes[0],
             )
             assert matrix[read, 0] == pytest.approx(expected, abs=TOLERANCE)
 
 
-@pytest.mark.parametrize("limit", ["_CELLS_AT_ONCE", "_BYTES_AT_ONCE"])
-def test_how_batches_are_gathered_changes_nothing(
-    monkeypatch: pytest.MonkeyPatch, limit: str
-) -> None:
+@pytest.mark.parametrize("limit", ["_CELLS_PER_CALL", "_BYTES_PER_CALL"])
+def test_joining_batches_changes_nothing(monkeypatch: pytest.MonkeyPatch, limit: str) -> None:
     given = [
         (READS[k:], BASE, INSERTION, DELETION, CONTINUATION, HAPLOTYPES[j:])
         for k in range(5)
@@ -222,8 +220,8 @@ def test_how_batches_are_gathered_changes_nothing(
 
 
 def test_batches_are_taken_as_they_are_needed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """An endless supply of batches is no problem."""
-    monkeypatch.setattr(api, "_CELLS_AT_ONCE", 1000)
+    """The iterable of batches may be endless."""
+    monkeypatch.setattr(api, "_CELLS_PER_CALL", 1000)
     batch = (READS, BASE, INSERTION, DELETION, CONTINUATION, HAPLOTYPES)
     found = hapgpu.pair_hmm_batches(repeat(batch), device="cpu")
     for _ in range(9):
@@ -244,48 +242,54 @@ GOOD: dict[str, Any] = {
 }
 
 BAD_DATA: dict[str, tuple[dict[str, Any], str]] = {
-    "too few": ({"base_qualities": [[30] * 4, [30]]}, "read 1 has 2 bases, but 1 base qual"),
-    "too many": ({"deletion_qualities": [b"12345", 9]}, "read 0 has 4 bases, but 5 deletion"),
-    "none": ({"insertion_qualities": [[], 9]}, "read 0 has 4 bases, but 0 insertion"),
+    "too few": ({"base_qualities": [[30] * 4, [30]]}, "read 1: 2 bases, but 1 base qual"),
+    "too many": ({"deletion_qualities": [b"12345", 9]}, "read 0: 4 bases, but 5 deletion"),
+    "none": ({"insertion_qualities": [[], 9]}, "read 0: 4 bases, but 0 insertion"),
     "Ragged of another shape": (
         {"gap_continuation": Ragged.from_lengths(row(10, "ACGTAC"), [3, 3])},
-        "read 0 has 4 bases, but 3 gap continuations",
+        "read 0: 4 bases, but 3 gap continuations",
     ),
-    "255": ({"base_qualities": [30, [30, 255]]}, "read 1 has 255 among its base qual.* 0 to 254"),
-    "255 for all": ({"insertion_qualities": 255}, "read 0 has 255 among its insertion"),
-    "negative": ({"gap_continuation": [10, -1]}, "read 1 has -1 among its gap continuations"),
-    "huge": ({"base_qualities": 2**40}, "read 0 has 1099511627776 among"),
-    "empty read": ({"reads": ["ACGT", ""]}, "read 1 has no bases"),
-    "empty haplotype": ({"haplotypes": [b""]}, "haplotype 0 has no bases"),
-    "text beyond ASCII": ({"reads": ["ACGT", "Aé"]}, "read 1 has a letter beyond ASCII"),
-    "half a letter": ({"reads": ["ACGT", "A\ud800"]}, "read 1 has a letter beyond ASCII"),
-    "bytes beyond ASCII": ({"haplotypes": [b"A", b"A\xff"]}, "haplotype 1 has a letter beyond"),
+    "255": ({"base_qualities": [30, [30, 255]]}, "read 1: 255 among its base qual.* 0 to 254"),
+    "255 for all": ({"insertion_qualities": 255}, "read 0: 255 among its insertion"),
+    "negative": ({"gap_continuation": [10, -1]}, "read 1: -1 among its gap continuations"),
+    "huge": ({"base_qualities": 2**40}, "read 0: 1099511627776 among"),
+    "empty read": ({"reads": ["ACGT", ""]}, "read 1: no bases"),
+    "empty haplotype": ({"haplotypes": [b""]}, "haplotype 0: no bases"),
+    "text beyond ASCII": ({"reads": ["ACGT", "Aé"]}, "read 1: contains a non-ASCII character"),
+    "half a letter": ({"reads": ["ACGT", "A\ud800"]}, "read 1: contains a non-ASCII character"),
+    "bytes beyond ASCII": ({"haplotypes": [b"A", b"A\xff"]}, "haplotype 1: contains a non-ASCII"),
 }
 
 BAD_KINDS: dict[str, tuple[dict[str, Any], str]] = {
-    "a single read": ({"reads": "ACGT"}, "give a list of reads, also for one"),
-    "a single haplotype": ({"haplotypes": b"ACGT"}, "give a list of haplotypes, also for one"),
-    "no list": ({"reads": None}, "give a list of reads"),
-    "an iterator": ({"reads": iter(["ACGT"])}, "give a list of reads"),
-    "numbers for reads": ({"reads": ["ACGT", 5]}, "read 1 is of type int; give str or bytes"),
+    "a single read": ({"reads": "ACGT"}, "reads: not a list; give a list, even for one read"),
+    "a single haplotype": ({"haplotypes": b"ACGT"}, "haplotypes: not a list; give a list"),
+    "no list": ({"reads": None}, "reads: not a list; give a list"),
+    "an iterator": ({"reads": iter(["ACGT"])}, "reads: not a list; give a list"),
+    "numbers for reads": ({"reads": ["ACGT", 5]}, "read 1: of type int; give str or bytes"),
     "Ragged of numbers": (
         {"haplotypes": Ragged.from_lengths(np.zeros(3), [3])},
-        "haplotypes are a Ragged of float64; give one of uint8",
+        "haplotypes: a Ragged of float64; give a Ragged of uint8",
     ),
     "text for all": (
         {"base_qualities": "IIII"},
-        "give the base qualities as a whole number, or as a",
+        "base qualities: neither a number nor a list; give",
     ),
-    "bytes for all": ({"base_qualities": b"IIII"}, "give the base qualities as a whole number"),
+    "bytes for all": ({"base_qualities": b"IIII"}, "base qualities: neither a number nor a list"),
     "text of a read": (
         {"base_qualities": ["IIII", "II"]},
-        "base qualities of read 0 as a whole number",
+        "read 0: base qualities of 0 dimensions; give a whole number",
     ),
-    "fractions": ({"base_qualities": 30.5}, "give the base qualities as a whole number"),
+    "fractions": ({"base_qualities": 30.5}, "base qualities: neither a number nor a list"),
     "fractions of a read": ({"base_qualities": [30, [0.5, 1]]}, "of type float64; give whole"),
-    "another number of reads": ({"gap_continuation": [10]}, "2 reads .* gap continuations of 1"),
-    "a row too many": ({"gap_continuation": [[10]] * 3}, "2 reads .* gap continuations of 3"),
-    "unknown device": ({"device": "tpu"}, "unknown device 'tpu'"),
+    "another number of reads": (
+        {"gap_continuation": [10]},
+        "gap continuations: 1 entries for 2 reads",
+    ),
+    "a row too many": (
+        {"gap_continuation": [[10]] * 3},
+        "gap continuations: 3 entries for 2 reads",
+    ),
+    "unknown device": ({"device": "tpu"}, "device 'tpu': unknown"),
 }
 
 
@@ -305,13 +309,13 @@ def test_bad_kinds(case: str) -> None:
 
 def test_a_bad_batch_is_named() -> None:
     good = tuple(GOOD.values())
-    with pytest.raises(InputError, match="batch 2: read 1 has no bases"):
+    with pytest.raises(InputError, match="batch 2: read 1: no bases"):
         list(hapgpu.pair_hmm_batches([good, good, (["A", ""], *good[1:])], device="cpu"))
-    with pytest.raises(UsageError, match="batch 1 has 5 parts; give reads"):
+    with pytest.raises(UsageError, match="batch 1: 5 arguments; give 6: reads"):
         list(hapgpu.pair_hmm_batches([good, good[:5]], device="cpu"))
 
 
-def test_a_device_that_is_not_there_is_told_at_once() -> None:
+def test_an_absent_device_raises_at_once() -> None:
     with pytest.raises(DeviceError, match="cuda:4000"):
         hapgpu.pair_hmm_batches([], device="cuda:4000")
 

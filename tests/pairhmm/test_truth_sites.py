@@ -1,8 +1,8 @@
-"""The haplotypes that two people are known to have must explain their reads best.
+"""The true haplotypes of two samples must have the highest likelihood given their reads.
 
-Around each site of the truth, all haplotypes that the alleles there can make compete in pairs by
-their diploid likelihood. The pair of the truth has to win wherever the truth is sure of itself
-and more than a few reads can tell the winner from it. Both numbers and each miss are logged
+Around each site of the truth set, all pairs of haplotypes of the nearby alleles are compared by
+diploid likelihood. The true pair must win where the truth set is confident and more than a few
+reads distinguish it from the best pair. The number of wins and each miss are logged
 (`--log-cli-level=INFO`).
 """
 
@@ -23,10 +23,10 @@ from tests.pairhmm.truth_sites import TruthSite, truth_sites, write_haplotypes
 
 READ_LENGTHS = {"NA12878": 101, "HG002": 148}
 TOLERANCE = 1e-5  # of a likelihood: pairs that differ by less are equal
-# The chance that so many reads of a heterozygous site all show the same allele is 1/4.
+# With probability 1/4, this many reads of a heterozygous site all have the same allele.
 FEW_READS = 3
-# What a read tells of two pairs that differ by a heterozygous site is log10 2.
-TELLING = 0.1
+# The likelihoods of a read, for two pairs that differ by a heterozygous site, differ by log10 2.
+MIN_DIFFERENCE = 0.1
 ALMOST_EVERY = 0.95
 
 logger = logging.getLogger(__name__)
@@ -34,32 +34,32 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Miss:
-    """A site where the truth does not win: by how much, and how many reads speak against it."""
+    """A site where the true pair does not win; `informative` reads distinguish it from the best."""
 
     site: TruthSite
     excess: float
     reads: int
-    telling: int
+    informative: int
     is_confident: bool
 
     @property
     def reason(self) -> str | None:
-        if self.telling <= FEW_READS:
-            return f"only {self.telling} reads tell the winner from the truth"
+        if self.informative <= FEW_READS:
+            return f"only {self.informative} reads distinguish the best pair from the true pair"
         if not self.is_confident:
-            return "the site lies outside the regions where the truth is confident"
+            return "the site is outside the confident regions"
         return None
 
     def __str__(self) -> str:
         record = self.site.record
         return (
             f"{self.site.contig}:{record.start + 1} {'/'.join(record.alleles)}"
-            f" {record.genotype}: {self.excess:.2f} behind with {self.reads} reads: {self.reason}"
+            f" {record.genotype}: {self.excess:.2f} below, {self.reads} reads: {self.reason}"
         )
 
 
 def diploid_likelihoods(values: NDArray[np.float64], site: TruthSite) -> NDArray[np.float64]:
-    """Sum up the haplotypes of each pair, float64[reads, pairs], log10."""
+    """Return the likelihoods of each pair of haplotypes, float64[reads, pairs], log10."""
     first, second = np.array(site.pairs).T
     odds = values * np.log(10.0)
     return np.logaddexp(odds[:, first], odds[:, second]) / np.log(10.0) - np.log10(2.0)
@@ -74,8 +74,8 @@ def miss_of(site: TruthSite, rows: list[Row], *, is_confident: bool) -> Miss | N
     excess = float(total[best] - total[best_true])
     if excess <= TOLERANCE * len(values):
         return None
-    telling = int((np.abs(by_read[:, best] - by_read[:, best_true]) > TELLING).sum())
-    return Miss(site, excess, len(values), telling, is_confident)
+    informative = int((np.abs(by_read[:, best] - by_read[:, best_true]) > MIN_DIFFERENCE).sum())
+    return Miss(site, excess, len(values), informative, is_confident)
 
 
 def confident_regions(path: Path) -> list[tuple[int, int]]:
@@ -89,11 +89,11 @@ def test_the_true_haplotypes_win(data_dir: Path, tmp_path: Path, sample: str, wa
     data = data_dir / "illumina_na12878"
     reference = data / "chr20.hg19.fa.gz"
     options = ["--reference", reference] if way == "extended" else []
-    # Windows that hold the reads over their site whole.
+    # Windows that contain the reads at their site.
     flank = READ_LENGTHS[sample]
     sites = truth_sites(reference, data / f"{sample}.truth.dev.vcf.gz", flank)
     reads = tmp_path / "reads.bam"
-    # GATK HaplotypeCaller looks at no others.
+    # GATK HaplotypeCaller excludes all others.
     pysam.view(
         "-q", "20", "-o", str(reads), str(data / f"{sample}.chr20.dev.bam"), catch_stdout=False
     )
@@ -102,7 +102,7 @@ def test_the_true_haplotypes_win(data_dir: Path, tmp_path: Path, sample: str, wa
     rows = defaultdict(list)
     for row in rows_of(tmp_path, reads, haplotypes, "--normalize", *options):
         rows[row.locus].append(row)
-    # There are none of NA12878; those of HG002 leave out what is hard to know in anyone.
+    # NA12878 has no confident regions here; the regions of HG002 exclude difficult sequence.
     regions = confident_regions(data / "HG002.confident.dev.bed")
     misses = []
     for site in sites:

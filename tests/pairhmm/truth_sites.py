@@ -1,4 +1,4 @@
-"""Sites of a truth set, each with the haplotypes that its alleles and those nearby can make."""
+"""Sites of a truth set, each with the haplotypes of its alleles and of nearby alleles."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ MAX_HAPLOTYPES = 32
 
 @dataclass(frozen=True)
 class Record:
-    """A record of the truth: what may stand instead of start to end, and what each copy has."""
+    """A record of the truth set: alleles of start to end, and the genotype."""
 
     start: int
     end: int
@@ -32,8 +32,8 @@ class Record:
 class TruthSite:
     """A record, the window around it, and its candidate haplotypes.
 
-    `haplotypes` are different sequences, and `truth` holds the pairs of them that agree with the
-    truth: one, unless phase is unknown. A haplotype with itself is a pair of one.
+    `haplotypes` are distinct sequences. `truth` holds the pairs that agree with the truth set:
+    one, unless phase is unknown; a homozygous pair is a set of one.
     """
 
     record: Record
@@ -53,14 +53,14 @@ class TruthSite:
 
 
 def truth_sites(reference: Path, vcf: Path, flank: int, contig: str = "chr20") -> list[TruthSite]:
-    """Lay a window around each record; other records that lie in it are part of its haplotypes."""
+    """Return a window around each record; its haplotypes include other records in the window."""
     records = list(_records(vcf))
     with pysam.FastaFile(str(reference)) as fasta:
         return [_site(record, records, fasta, flank, contig) for record in records]
 
 
 def write_haplotypes(path: Path, sites: Iterable[TruthSite]) -> Path:
-    """Write the haplotypes of sites, named by the numbers of both."""
+    """Write the haplotypes of sites, named by site number and haplotype number."""
     with path.open("w") as out:
         for number, site in enumerate(sites):
             for haplotype, bases in enumerate(site.haplotypes):
@@ -84,11 +84,11 @@ def _site(
     sequences: dict[str, int] = {}
 
     def number_of(chosen: tuple[int, ...]) -> int | None:
-        """Return the number of the haplotype with these alleles, or None if two of them clash."""
+        """Return the number of the haplotype with these alleles, or None if two overlap."""
         made = _with_alleles(bases, start, within, chosen)
         return None if made is None else sequences.setdefault(made, len(sequences))
 
-    for chosen in product(*_choices(record, within)):
+    for chosen in product(*_allele_options(record, within)):
         number_of(chosen)
     truth = {
         frozenset(n for n in map(number_of, pair) if n is not None) for pair in _true_pairs(within)
@@ -96,18 +96,18 @@ def _site(
     return TruthSite(record, contig, start, end, list(sequences), truth)
 
 
-def _choices(record: Record, within: list[Record]) -> list[list[int]]:
-    """Give each record all its alleles; from far to near, those of the truth if they are many."""
-    choices = [list(range(len(r.alleles))) for r in within]
+def _allele_options(record: Record, within: list[Record]) -> list[list[int]]:
+    """Return the alleles of each record; of distant records only the true ones, if too many."""
+    options = [list(range(len(r.alleles))) for r in within]
     far_to_near = sorted(range(len(within)), key=lambda k: -abs(within[k].start - record.start))
     for k in far_to_near[:-1]:
-        if prod(map(len, choices)) > MAX_HAPLOTYPES:
-            choices[k] = sorted(set(within[k].genotype))
-    return choices
+        if prod(map(len, options)) > MAX_HAPLOTYPES:
+            options[k] = sorted(set(within[k].genotype))
+    return options
 
 
 def _true_pairs(within: list[Record]) -> list[tuple[tuple[int, ...], tuple[int, ...]]]:
-    """Put the genotypes together in every way that their phase allows."""
+    """Combine the genotypes in all ways that their phase allows."""
     orders = [
         (r.genotype,) if r.has_phase or not r.is_heterozygous else (r.genotype, r.genotype[::-1])
         for r in within
@@ -118,7 +118,7 @@ def _true_pairs(within: list[Record]) -> list[tuple[tuple[int, ...], tuple[int, 
 def _with_alleles(
     bases: str, start: int, records: list[Record], chosen: tuple[int, ...]
 ) -> str | None:
-    """Write alleles into the reference from right to left; None where two of them overlap."""
+    """Write alleles into the reference from right to left; return None if two overlap."""
     limit = len(bases)
     for record, allele in sorted(
         zip(records, chosen, strict=True), key=lambda pair: -pair[0].start

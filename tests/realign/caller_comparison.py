@@ -52,7 +52,7 @@ Allele = tuple[int, str, str]
 
 @dataclass(frozen=True)
 class Inputs:
-    """What is realigned and called, and what is true of it."""
+    """Reads, reference, loci and truth set of a comparison."""
 
     reads: Path
     reference: Path
@@ -61,13 +61,13 @@ class Inputs:
     haplotypes: Path | None = None
     """FASTA with loci; made from the truth if there is none."""
     confident: Path | None = None
-    """BED outside which calls are neither right nor wrong."""
+    """BED of confident regions; calls outside are ignored."""
     region: str = REGION
 
 
 @dataclass(frozen=True)
 class Run:
-    """What a run of a command took."""
+    """Time and memory of a command."""
 
     seconds: float
     megabytes: float
@@ -85,7 +85,7 @@ class Score:
 
 @dataclass
 class Growth:
-    """How edit distance plus clipped bases of the reads changed."""
+    """Changes of edit distance plus clipped bases of the reads."""
 
     at_loci: int = 0
     moved: int = 0
@@ -166,7 +166,7 @@ def realign(prepared: Prepared, reads: Path, out: Path, options: Sequence[str] =
 
 
 def indexed(path: Path) -> Path:
-    """Return the file with an index, sorted first where it says that it is not."""
+    """Return the file with an index; sorted first if its header says unsorted."""
     with pysam.AlignmentFile(str(path)) as file:
         is_sorted = file.header.to_dict().get("HD", {}).get("SO") == "coordinate"
     if not is_sorted:
@@ -177,7 +177,7 @@ def indexed(path: Path) -> Path:
 
 
 def with_mate_fields(reads: Path, folder: Path) -> Path:
-    """Return the reads after fixmate, sorted: then fixmate has nothing to change."""
+    """Return the reads after fixmate, sorted, so that fixmate changes nothing more."""
     fixed, out = folder / "fixed.by_name.bam", folder / f"fixed.{reads.name}"
     fixmate(reads, fixed)
     pysam.sort("-o", str(out), str(fixed))
@@ -244,7 +244,7 @@ def clipped_of(matches: Sequence[Match], haplotypes: Mapping[Locus, list[int]]) 
 
 
 def call(caller: str, reads: Path, prepared: Prepared) -> dict[Allele, int]:
-    """Call variants; return how many copies of each alternative allele there are."""
+    """Call variants; return the number of copies of each alternative allele."""
     reference, region = str(prepared.reference), prepared.inputs.region
     out = prepared.folder / f"{reads.name}.{caller}.vcf"
     if caller == "bcftools":
@@ -260,7 +260,7 @@ def call(caller: str, reads: Path, prepared: Prepared) -> dict[Allele, int]:
 
 
 def copies_of_alleles(calls: Path, prepared: Prepared) -> dict[Allele, int]:
-    """Return copies of alleles that are split into single changes and moved to the left."""
+    """Return copies of alleles, split into single changes and left-aligned."""
     out = prepared.folder / f"{calls.name.removesuffix('.gz')}.norm.vcf"
     reference = str(prepared.reference)
     split = ["bcftools", "norm", "-m-any", "-f", reference, "-Ou", str(calls)]
@@ -278,7 +278,7 @@ def copies_of_alleles(calls: Path, prepared: Prepared) -> dict[Allele, int]:
 
 
 def _pipe(commands: Sequence[Sequence[str]]) -> None:
-    """Run commands, each reading what the one before writes."""
+    """Run commands as a pipe."""
     running: list[subprocess.Popen[bytes]] = []
     for command in commands:
         source = running[-1].stdout if running else None
@@ -306,7 +306,7 @@ def kind_of(allele: Allele) -> str:
 def scores_of(
     called: Mapping[Allele, int], truth: Mapping[Allele, int], confident: Path | None
 ) -> dict[str, Score]:
-    """Compare calls with the truth; outside confident intervals nothing counts."""
+    """Compare calls with the truth within confident intervals."""
     counts = {kind: [0, 0, 0, 0] for kind in KINDS}
     intervals = _intervals(confident)
     for allele in called.keys() | truth.keys():
@@ -331,16 +331,16 @@ def _intervals(bed: Path | None) -> list[range]:
 
 @dataclass
 class Report:
-    """All that is measured of one sample."""
+    """All measurements of one sample."""
 
     run: Run
     growth: Growth
     clipped: Clipped
     findings: list[Finding]
     fixmate: Changes
-    """What fixmate changes in the output, beyond what it changes in the input."""
+    """Changes of fixmate in the output that it does not make in the input."""
     fixmate_of_fixed: Changes
-    """The same of an input in which fixmate changes nothing."""
+    """The same for an input in which fixmate changes nothing."""
     scores: dict[tuple[str, str], tuple[Score, Score]]
     """By caller and kind of variant: before, after."""
 
@@ -373,7 +373,7 @@ def measure(
 
 
 def changes_of_fixed(prepared: Prepared, options: Sequence[str] = ()) -> Changes:
-    """Return what fixmate changes in the output of an input that fixmate went over before."""
+    """Return the changes of fixmate in the output, for an input already processed by fixmate."""
     fixed = with_mate_fields(prepared.inputs.reads, prepared.folder)
     out = prepared.folder / "realigned.fixed.bam"
     realign(prepared, fixed, out, options)
@@ -398,7 +398,7 @@ def called_scores(
 
 
 def validation(path: Path, prepared: Prepared) -> dict[str, int]:
-    """Return the errors that Picard finds, by type."""
+    """Return the numbers of Picard's errors by type."""
     dictionary = prepared.reference.with_suffix(".dict")
     if not dictionary.exists():
         pysam.samtools.dict("-o", str(dictionary), str(prepared.reference), catch_stdout=False)
@@ -410,7 +410,7 @@ def validation(path: Path, prepared: Prepared) -> dict[str, int]:
 
 
 def view_of(report: Report) -> Iterator[tuple[str, object, object]]:
-    """Yield the lines of the table: what, before, after."""
+    """Yield the rows of the table: name, before, after."""
     growth = report.growth
     yield "reads at loci", growth.at_loci, ""
     yield "moved (of which unmapped before)", "", f"{growth.moved} ({growth.mapped_anew})"
@@ -500,7 +500,7 @@ def main() -> None:
 
 
 def _print_errors(prepared: Prepared, out: Path) -> None:
-    """Print what Picard complains about, before and after."""
+    """Print Picard's errors, before and after."""
     before, after = (validation(path, prepared) for path in (prepared.inputs.reads, out))
     for kind in sorted(before.keys() | after.keys()):
         counts = before.get(kind, 0), after.get(kind, 0)

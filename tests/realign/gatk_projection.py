@@ -1,4 +1,4 @@
-"""GATK's way from haplotype to reference CIGARs in plain Python lists: an oracle for the tests.
+"""GATK's projection of CIGARs onto the reference, in plain Python lists: an oracle for tests.
 
 Written from AlignmentUtils, CigarUtils and CigarBuilder of GATK 4; shares no code with hapgpu but
 the reference implementation of the aligner. A CIGAR is a list of (length, operation) pairs,
@@ -20,7 +20,7 @@ ON_REFERENCE = "MDN=X"
 
 
 class GatkError(Exception):
-    """GATK would raise an exception here."""
+    """Raised where GATK raises an exception."""
 
 
 def parse(text: str) -> Cigar:
@@ -36,7 +36,7 @@ def span(cigar: Cigar, operations: str) -> int:
 
 
 def tidy(elements: Cigar, *, keep_ends: bool = False) -> tuple[Cigar, int, int]:
-    """Return what CigarBuilder makes of elements, and the deletions it drops at either end.
+    """Return elements as by CigarBuilder, and the deletions it removes at both ends.
 
     Put as a rule about runs of indels: all deletions of a run come first, then all insertions,
     and a run at an end or beside a clip loses its deletions. Not for the operations N and P.
@@ -62,9 +62,9 @@ def tidy(elements: Cigar, *, keep_ends: bool = False) -> tuple[Cigar, int, int]:
 
 
 def check_order(elements: Cigar, *, keep_ends: bool) -> None:
-    """Raise unless there are hard clip, soft clip, the rest, soft clip, hard clip."""
+    """Raise unless the order is hard clip, soft clip, other, soft clip, hard clip."""
     ops = "".join(op if op in "SHD" else "m" for _, op in elements)
-    if not keep_ends:  # deletions right after a clip are gone before the order is looked at
+    if not keep_ends:  # deletions next to a clip are removed before the order is checked
         ops = re.sub("(^|[SH])D+", r"\1", ops)
     if not re.fullmatch("H*S*[mD]*S*H*", ops) or re.fullmatch("S+", ops):
         raise GatkError("clips in the middle, or nothing else")
@@ -102,7 +102,7 @@ def trim(cigar: Cigar, first: int, last: int) -> tuple[Cigar, int, int]:
 
 
 def compose(first: Cigar, second: Cigar) -> Cigar:
-    """Go base by base through the table of GATK's transforms (applyCigarToCigar)."""
+    """Compose CIGARs base by base by GATK's table of transforms (applyCigarToCigar)."""
     group = {"M": "M", "=": "M", "X": "M", "I": "I", "S": "I", "D": "D"}
     table = {
         ("M", "M"): ("M", 1, 1),
@@ -138,7 +138,7 @@ def left_align(cigar: Cigar, ref: str, read: str, start: int) -> tuple[Cigar, in
     if span(cigar, ON_READ) != len(read):
         raise GatkError("CIGAR does not account for the read")
     backwards: Cigar = []
-    # [begin, end) on the reference and the read of what is being moved
+    # [start, end) in the reference and in the read, of the indel that is moved
     r = [start + span(cigar, ON_REFERENCE)] * 2
     q = [len(read)] * 2
     for k in reversed(range(len(cigar))):
@@ -168,7 +168,7 @@ def left_align(cigar: Cigar, ref: str, read: str, start: int) -> tuple[Cigar, in
 
 
 def normalize(ref: str, r: list[int], read: str, q: list[int], most: int) -> tuple[int, int]:
-    """Do as normalizeAlleles for two sequences; changes the ranges in place."""
+    """Normalize two sequences as normalizeAlleles; change the ranges in place."""
     shift = end_shift = 0
     while min(r[1] - r[0], q[1] - q[0]) > 0 and ref[r[1] - 1] == read[q[1] - 1]:
         r[1], q[1], end_shift = r[1] - 1, q[1] - 1, end_shift + 1
@@ -190,7 +190,7 @@ def project(
     *,
     clip_ends: bool = False,
 ) -> tuple[int, Cigar]:
-    """Do as createReadAlignedToRef after its alignment: start on the reference, and CIGAR.
+    """Return start and CIGAR as createReadAlignedToRef after its alignment.
 
     Other than GATK, what is inserted at the ends may be clipped before indels are left-aligned.
     """
@@ -215,7 +215,7 @@ def project(
 
 
 def inserted_ends(cigar: Cigar) -> tuple[int, int]:
-    """Return the inserted bases before the first and after the last aligned one."""
+    """Return the numbers of inserted bases before the first and after the last aligned base."""
     places = [k for k, (_, op) in enumerate(cigar) if op == "M"]
     if not places:
         return 0, 0
@@ -225,7 +225,7 @@ def inserted_ends(cigar: Cigar) -> tuple[int, int]:
 def calculate_cigar(
     reference: str, haplotype: str, scoring: Scoring, overhang: Overhang
 ) -> Cigar | None:
-    """CigarUtils.calculateCigar; None also where GATK raises an exception."""
+    """Return CigarUtils.calculateCigar; None also where GATK raises an exception."""
     if not haplotype:
         return [(len(reference), "D")]
     if reference == haplotype:
@@ -249,7 +249,7 @@ def calculate_cigar(
 def create_read_aligned_to_ref(
     read: str, haplotype: str, haplotype_cigar: str, reference: str, starts: tuple[int, int]
 ) -> tuple[int, str] | None:
-    """Do as createReadAlignedToRef; `starts` are those of haplotype and reference."""
+    """Return createReadAlignedToRef; `starts` are the starts of haplotype and reference."""
     _, offset, cigar = align(
         haplotype.encode(), read.encode(), PRESETS["read-to-haplotype"], Overhang.SOFTCLIP
     )

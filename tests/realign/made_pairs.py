@@ -1,4 +1,4 @@
-"""Small alignments with all kinds of mates around loci with indels, clean by `samtools fixmate`.
+"""Small alignments with all kinds of mates at loci with indels, consistent for `samtools fixmate`.
 
 Reads come from a sample with an indel at each locus. They are aligned as a mapper may do it: with
 the gap, with one that is shifted, clipped where it starts, or straight through it. Names tell what
@@ -47,7 +47,7 @@ FORMATS = ("sorted", "sam", "by_name", "shuffled", "cram")
 
 @dataclass(frozen=True)
 class Locus:
-    """A window of a contig, half-open, with what the sample has in it: other bases at a place."""
+    """A window of a contig, half-open, and the change of the sample at one position."""
 
     name: str
     contig: str
@@ -70,7 +70,7 @@ LOCI = (
 
 @dataclass(frozen=True)
 class MadePairs:
-    """Files of one folder."""
+    """Files in one directory."""
 
     reference: Path
     haplotypes: Path
@@ -84,7 +84,7 @@ class MadePairs:
 
 @dataclass
 class Drawn:
-    """Bases of the sample with the places of their runs: start in the read, length, position."""
+    """Bases of the sample, and their aligned runs: start in the read, length, position."""
 
     contig: str
     bases: str
@@ -93,14 +93,14 @@ class Drawn:
 
 @dataclass
 class Maker:
-    """Makes the records; positions are 0-based until they are written."""
+    """Maker of records; positions are 0-based until they are written."""
 
     contigs: dict[str, str]
     random: Random
     records: list[Sam] = field(default_factory=list)
 
     def draw(self, contig: str, start: int, length: int = READ) -> Drawn:
-        """Read the sample from a position of the reference on, with an error now and then."""
+        """Read the sample from a position of the reference, with a few errors."""
         bases: list[str] = []
         places: list[int] = []
         edits = {locus.place: locus for locus in LOCI if locus.contig == contig}
@@ -119,7 +119,7 @@ class Maker:
         return Drawn(contig, "".join(bases[:length]), list(_runs(places[:length])))
 
     def aligned(self, drawn: Drawn, style: str) -> tuple[int, str]:
-        """Return position and CIGAR as a mapper would have them."""
+        """Return position and CIGAR as a mapper would write them."""
         longest = max(drawn.runs, key=lambda run: run[1])
         first, length, place = longest
         rest = len(drawn.bases) - first - length
@@ -133,7 +133,7 @@ class Maker:
     def add(
         self, name: str, flag: int, drawn: Drawn, style: str, *, tail: str = "", hard: int = 0
     ) -> Sam:
-        """Add a record; a tail of other bases is clipped, `hard` bases were before it."""
+        """Add a record; a tail of other bases is soft-clipped, `hard` bases are hard-clipped."""
         position, cigar = self.aligned(drawn, style)
         cigar = _merged(f"{hard}H{cigar}{len(tail)}S")
         return self._record(name, flag, (drawn.contig, position + 1, cigar), drawn.bases + tail)
@@ -157,7 +157,7 @@ class Maker:
         return "".join(self.random.choices("ACGT", k=length))
 
     def around(self, locus: Locus, length: int = READ) -> int:
-        """Return a start from which a read of this length reaches over the indel."""
+        """Return a start from which a read of this length spans the indel."""
         latest = max(locus.place - 12, 0)
         return self.random.randrange(max(locus.place - length + 12, 0), latest + 1)
 
@@ -166,7 +166,7 @@ class Maker:
 
 
 def make_pairs(folder: Path, seed: int = 7) -> MadePairs:
-    """Write reference, haplotypes and reads; the same ones for the same seed."""
+    """Write reference, haplotypes and reads; they depend only on the seed."""
     folder.mkdir(parents=True, exist_ok=True)
     random = Random(seed)  # noqa: S311 - the same data on every run
     contigs = {name: "".join(random.choices("ACGT", k=n)) for name, n in LENGTHS.items()}
@@ -183,7 +183,7 @@ def make_pairs(folder: Path, seed: int = 7) -> MadePairs:
 
 
 def _near(maker: Maker, n: int) -> None:
-    """Add pairs of which one or both reads reach over an indel."""
+    """Add pairs with one or both reads over an indel."""
     deletion, insertion, left, right, start, end = LOCI
     style = maker.style(n)
     read = maker.draw("one", maker.around(deletion))
@@ -211,7 +211,7 @@ def _near(maker: Maker, n: int) -> None:
 
 
 def _special(maker: Maker, n: int) -> None:
-    """Add pairs at an indel with something about their records."""
+    """Add pairs at an indel with unusual records."""
     deletion, insertion = LOCI[:2]
     style = maker.style(n)
     for kind, flag, options in (
@@ -224,7 +224,7 @@ def _special(maker: Maker, n: int) -> None:
         maker.add(f"{kind}{n}", PAIRED | FIRST | flag, drawn, style, **options)
         drawn = maker.draw("one", locus.place + 60)
         maker.add(f"{kind}{n}", PAIRED | SECOND | REVERSE | flag, drawn, "gap")
-    # The gap is hidden by a clip of a few bases, on either side.
+    # A clip of a few bases hides the gap, on either side.
     hidden = deletion.place - 6 if n % 2 else deletion.place - READ + 6
     maker.add(f"hidden{n}", PAIRED | FIRST, maker.draw("one", hidden), "clip")
     drawn = maker.draw("one", deletion.place + 150)
@@ -254,7 +254,7 @@ def _distant(maker: Maker, n: int) -> None:
 
 
 def _several(maker: Maker, n: int) -> None:
-    """Add pairs of which a read has further alignments; either may be at a locus, or the mate."""
+    """Add pairs with further alignments of a read; any of them, or the mate, may be at a locus."""
     deletion, insertion, *_ = LOCI
     style = maker.style(n)
     at_locus = maker.draw("one", maker.around(deletion, 60), 60)
@@ -293,7 +293,7 @@ def _haplotypes(contigs: dict[str, str]) -> Iterator[str]:
 
 
 def _runs(places: Sequence[int]) -> Iterator[tuple[int, int, int]]:
-    """Yield runs of bases that stand side by side in the reference."""
+    """Yield runs of bases that are adjacent in the reference."""
     numbered = [(row, place) for row, place in enumerate(places) if place >= 0]
     for _, run in groupby(numbered, key=lambda pair: pair[1] - pair[0]):
         members = list(run)
@@ -308,7 +308,7 @@ def _gapped(runs: Sequence[tuple[int, int, int]]) -> str:
 
 
 def _shifted(runs: Sequence[tuple[int, int, int]]) -> list[tuple[int, int, int]]:
-    """Move the first gap to the right, over bases that then do not fit."""
+    """Move the first gap to the right, over bases that then mismatch."""
     if len(runs) < 2 or runs[1][1] <= 2 * SHIFT:
         return list(runs)
     (first, length, place), (second, number, position) = runs[:2]
@@ -321,7 +321,7 @@ def _text(parts: Sequence[tuple[int, str]]) -> str:
 
 
 def _merged(text: str) -> str:
-    """Leave out empty operations and join neighbours of one kind."""
+    """Remove empty operations, and join equal neighbours."""
     parts = [part for part in cigar_of(text) if part[0]]
     runs = groupby(parts, key=lambda part: part[1])
     return _text([(sum(length for length, _ in run), code) for code, run in runs])
@@ -397,7 +397,7 @@ def _write_sam(path: Path, header: Sequence[str], records: Sequence[Sam]) -> Non
 
 
 def _point_secondary(records: Sequence[Sam]) -> None:
-    """Fill the mate fields of secondary records, which fixmate leaves alone."""
+    """Fill the mate fields of secondary records, which fixmate does not change."""
     primary = {(r.name, r.flag & 0xC0): r for r in records if r.is_primary}
     for record in records:
         if record.flag & SECONDARY:

@@ -1,4 +1,4 @@
-"""What records claim of their mates and of other alignments of their reads.
+"""Checks of what records state about their mates and about other alignments of their reads.
 
 The rules are those of `samtools fixmate`, written down anew: nothing here comes from hapgpu.
 """
@@ -31,14 +31,14 @@ from tests.realign.sam_records import (
 MATE_FLAGS = (MATE_UNMAPPED, MATE_REVERSE)
 
 Violations = dict[str, str]
-"""What is wrong with a record, by kind."""
+"""Errors of a record, by kind."""
 Key = tuple[str, int, str, int]
 Changes = dict[Key, dict[str, str]]
-"""What fixmate changes: for a record, its fields with their values before and after."""
+"""Changes of fixmate: the fields of each record with their values before and after."""
 
 
 class BeforeAndAfter(Protocol):
-    """A record of the input and what became of it."""
+    """A record of the input and its record in the output."""
 
     before: Sam
     after: Sam
@@ -64,13 +64,13 @@ class Templates:
         return [mate for mate in found if mate.is_primary]
 
     def others(self, record: Sam) -> list[Sam]:
-        """Return the other alignments of the same read, but for secondary ones."""
+        """Return the other alignments of the same read, except secondary ones."""
         found = self._records.get((record.name, record.flag & SEGMENT), [])
         return [x for x in found if x is not record and not x.flag & SECONDARY]
 
 
 class Moves:
-    """Which reads moved."""
+    """The reads that moved."""
 
     def __init__(self, matches: Iterable[BeforeAndAfter]) -> None:
         self._primary: set[tuple[str, int]] = set()
@@ -95,7 +95,7 @@ class Moves:
 def mate_findings(
     matches: Sequence[BeforeAndAfter], lost: Sequence[Sam] = ()
 ) -> Iterator[tuple[str, str, str]]:
-    """Yield kind, name and detail of wrong claims that the input did not make for that record.
+    """Yield kind, name and detail of errors of a record that its input record does not have.
 
     Records that were `lost` count as mates where they were, as nothing may have moved them.
     """
@@ -113,11 +113,11 @@ def mate_findings(
 
 
 def violations(record: Sam, templates: Templates) -> Violations:
-    """Return what a record says wrongly of its mate and of other alignments."""
+    """Return the errors of a record about its mate and about other alignments."""
     found: Violations = {}
     mates = templates.mates(record)
     if mates:
-        # Where a read occurs twice, what holds for either is right.
+        # If a read occurs twice, values of either are right.
         said = [_of_mate(record, mate) for mate in mates]
         found = {
             kind: said[0][kind] for kind in said[0] if all(kind in other for other in said[1:])
@@ -152,14 +152,14 @@ def _of_mate(record: Sam, mate: Sam) -> Violations:
 
 
 def template_length(record: Sam, mate: Sam) -> int:
-    """Return the distance between 5' ends, with the sign that fixmate gives it."""
+    """Return the distance between 5' ends, with fixmate's sign."""
     if record.is_unmapped or mate.is_unmapped or record.contig != mate.contig:
         return 0
     return _five_prime(mate) - _five_prime(record)
 
 
 def may_be_proper(record: Sam, mate: Sam) -> bool:
-    """Whether mates point at each other; fixmate clears 0x2 elsewhere."""
+    """Return whether mates face each other; fixmate clears 0x2 of other mates."""
     if record.is_unmapped or mate.is_unmapped or record.contig != mate.contig:
         return False
     if not (record.flag ^ mate.flag) & REVERSE:
@@ -169,13 +169,13 @@ def may_be_proper(record: Sam, mate: Sam) -> bool:
 
 
 def _five_prime(record: Sam) -> int:
-    """Return the 5' end between bases, 0-based."""
+    """Return the position of the 5' end between bases, 0-based."""
     length = span(record.cigar, ON_REFERENCE) if record.flag & REVERSE else 0
     return record.position - 1 + length
 
 
 def _proper_findings(match: BeforeAndAfter, templates: Templates) -> Iterator[tuple[str, str, str]]:
-    """Check that 0x2 is not set anew, and cleared only where fixmate would clear it."""
+    """Check that 0x2 is never newly set, and cleared only where fixmate would clear it."""
     had, has = (bool(r.flag & PROPER) for r in (match.before, match.after))
     if has and not had:
         yield "flag 0x2", match.after.name, f"set anew ({match.after.place})"
@@ -186,7 +186,7 @@ def _proper_findings(match: BeforeAndAfter, templates: Templates) -> Iterator[tu
 
 
 def _orphan_findings(match: BeforeAndAfter, templates: Templates) -> Iterator[tuple[str, str, str]]:
-    """Check that what a record says of a mate outside the file stays."""
+    """Check that the fields about a mate outside the file do not change."""
     before, after = match.before, match.after
     if templates.mates(after):
         return
@@ -199,10 +199,10 @@ def _orphan_findings(match: BeforeAndAfter, templates: Templates) -> Iterator[tu
 
 
 def _wrong_supplements(record: Sam, others: Sequence[Sam]) -> str:
-    """Return the entries of SA that no other alignment in the file agrees with."""
+    """Return the entries of SA that match no other alignment in the file."""
     entries = [x.split(",") for x in (record.value("SA") or "").split(";") if x]
     if len(others) < len(entries):
-        return ""  # some of them are elsewhere
+        return ""  # some of them are not in the file
     wrong = [x for x in entries if not any(_agrees(x, other) for other in others)]
     return ";".join(",".join(entry) for entry in wrong)
 
@@ -221,7 +221,7 @@ def _agrees(entry: Sequence[str], other: Sam) -> bool:
 
 
 def fixmate(path: Path, out: Path, reference: Path | None = None) -> Path:
-    """Write what `samtools sort -n` and `samtools fixmate` make of a file, sorted by name."""
+    """Write a file after `samtools sort -n` and `samtools fixmate`, sorted by name."""
     by_name = out.with_suffix(".by_name.bam")
     options = ["--reference", str(reference)] if reference else []
     pysam.sort("-n", *options, "-o", str(by_name), str(path))
@@ -230,7 +230,7 @@ def fixmate(path: Path, out: Path, reference: Path | None = None) -> Path:
 
 
 def fixmate_changes(path: Path, folder: Path, reference: Path | None = None) -> Changes:
-    """Return what `samtools fixmate` changes in a file; the order of tags is no change.
+    """Return the changes of `samtools fixmate` in a file; the order of tags is ignored.
 
     Of a name with more than two primary records it pairs any two: such names are left out.
     """
@@ -250,7 +250,7 @@ def fixmate_changes(path: Path, folder: Path, reference: Path | None = None) -> 
 
 
 def new_fixmate_changes(before: Changes, after: Changes) -> Changes:
-    """Return the changes of fields that fixmate did not change in the input, too."""
+    """Return the changes of fields that fixmate does not also make in the input."""
     fresh: Changes = {}
     for key, fields in after.items():
         known: Mapping[str, str] = before.get(key, {})

@@ -1,4 +1,4 @@
-"""What `hapgpu realign --reference` has to write, read by read: an oracle for the tests.
+"""Expected output of `hapgpu realign --reference`, read by read: an oracle for tests.
 
 By docs/methods/realign.md, on the lines of SAM; shares no code with hapgpu but the reference
 implementation of the aligner. What records say of their mates is not looked at: `mate_claims` does
@@ -38,12 +38,12 @@ FLANK = 64
 ROOM = 32
 PRICE = 2
 MAX_GROWTH = 5
-LONGEST_GAP = 12  # longer ones count as this
+LONGEST_GAP = 12  # longer gaps count as this
 OF_PAIRS = {"MC", "SA"}
 
 
 class Loci:
-    """Haplotypes and the reference; those that do not align with it count for nothing."""
+    """Haplotypes and the reference; haplotypes that do not align with it are ignored."""
 
     def __init__(self, haplotypes: Sequence[Haplotype], reference: Path) -> None:
         self.reference = reference
@@ -64,13 +64,13 @@ class Loci:
         return [h for h in near if self._lies_on_reference(h)]
 
     def longest_deletion(self, locus: tuple[str, int, int]) -> int:
-        """Return by how much the shortest haplotype of a locus is shorter than the reference."""
+        """Return the length of the reference at a locus less the shortest haplotype."""
         there = (h for h in self._given if h.locus == locus)
         lengths = [len(h.bases) for h in there if self._lies_on_reference(h)]
         return max(0, locus[2] - locus[1] - min(lengths))
 
     def _lies_on_reference(self, haplotype: Haplotype) -> bool:
-        """Look at a haplotype when it is needed: their alignment takes long."""
+        """Return the alignment of a haplotype; computed when needed, because it takes long."""
         if haplotype.name not in self._aligned:
             placed = extended(haplotype, (FLANK, FLANK), self.bases)
             cigar = haplotype_cigar(placed.window, placed.bases)
@@ -79,7 +79,7 @@ class Loci:
 
 
 class Extended(NamedTuple):
-    """A haplotype between bases of the reference, and the reference under all of it."""
+    """A haplotype with reference flanks, and the reference over the same range."""
 
     bases: str
     window: str
@@ -88,7 +88,7 @@ class Extended(NamedTuple):
 
 
 class Variant(NamedTuple):
-    """What of a read is aligned, and how many of its bases stay clipped."""
+    """Bases of a read to align, and the numbers of bases that stay clipped."""
 
     bases: str
     leading: int
@@ -96,14 +96,14 @@ class Variant(NamedTuple):
 
 
 class Explained(NamedTuple):
-    """An alignment with the reference: its score, and what differs from it or is clipped."""
+    """An alignment with the reference: its score, and its different and clipped bases."""
 
     score: int
     differences: int
 
 
 class Best(NamedTuple):
-    """The haplotype of a read, what of the read is aligned with it, and the second score."""
+    """The best haplotype of a read, the clip variant of the read, and the second-best score."""
 
     haplotype: Haplotype
     extended: Extended
@@ -117,7 +117,7 @@ def haplotype_cigar(window: str, bases: str) -> gatk.Cigar | None:
 
 
 def extended(haplotype: Haplotype, flanks: tuple[int, int], bases: Bases) -> Extended:
-    """Put as many bases around a haplotype as asked for and as the contig has."""
+    """Extend a haplotype by flanks, at most to the ends of the contig."""
     assert haplotype.locus is not None
     contig, start, end = haplotype.locus
     left, right = min(flanks[0], start), min(flanks[1], bases.length(contig) - end)
@@ -127,7 +127,7 @@ def extended(haplotype: Haplotype, flanks: tuple[int, int], bases: Bases) -> Ext
 
 
 def flanks_for(read: Read, haplotype: Haplotype, loci: Loci) -> tuple[int, int]:
-    """Return how far the haplotypes of a locus are extended for a read."""
+    """Return the lengths by which the haplotypes of a locus are extended for a read."""
     assert haplotype.locus is not None
     _, locus_start, locus_end = haplotype.locus
     leading, trailing = read.soft_clips
@@ -143,10 +143,10 @@ def _rounded_up(length: int) -> int:
     return max(FLANK, -(-length // FLANK) * FLANK)
 
 
-def explained(
+def alignment_cost(
     bases: str, cigar: gatk.Cigar, start: int, reference: str, scoring: Scoring
 ) -> Explained | None:
-    """Weigh an alignment; None where it skips, pads, or lies beyond the contig."""
+    """Return score and cost of an alignment; None with skips, pads, or beyond the contig."""
     if any(op in "NP" for _, op in cigar) or not bases:
         return None
     score = differences = on_read = 0
@@ -170,8 +170,8 @@ def explained(
     return Explained(score, differences) if on_read == len(bases) else None
 
 
-def contender(line: str, loci: Loci, rules: Rules) -> Read | None:
-    """Return the read of a line if it may move: it is at a locus, and differs from the reference.
+def movable_read(line: str, loci: Loci, rules: Rules) -> Read | None:
+    """Return the read of a line if it may move: if it is at a locus and differs from the reference.
 
     Only that the reference explains it entirely is of no matter with `always`.
     """
@@ -180,26 +180,26 @@ def contender(line: str, loci: Loci, rules: Rules) -> Read | None:
         return None
     if not loci.are_near(read):
         return None
-    old = _as_it_was(read, loci, rules)
+    old = _old_alignment(read, loci, rules)
     return read if old is not None and (old.differences or rules.always) else None
 
 
-def _as_it_was(read: Read, loci: Loci, rules: Rules) -> Explained | None:
+def _old_alignment(read: Read, loci: Loci, rules: Rules) -> Explained | None:
     contig, start = read.columns[2], int(read.columns[3]) - 1
     end = min(start + gatk.span(read.cigar, gatk.ON_REFERENCE), loci.bases.length(contig))
     window = loci.bases.fetch(contig, start, end)
-    return explained(read.bases, read.cigar, 0, window, rules.scoring)
+    return alignment_cost(read.bases, read.cigar, 0, window, rules.scoring)
 
 
 def expected_on_reference(line: str, loci: Loci, rules: Rules) -> Record:
-    """Return the record that a line of SAM becomes: the same, unless its read moves."""
-    read = contender(line, loci, rules)
+    """Return the output record of a SAM line: unchanged, unless its read moves."""
+    read = movable_read(line, loci, rules)
     moved = read and _moved(read, loci, rules)
     return moved or record_of(line)
 
 
 def apart_from_mates(record: Record) -> Record:
-    """Leave out what follows from moves of other records."""
+    """Remove the fields that depend on moves of other records."""
     columns = list(record.columns)
     columns[1] = str(int(columns[1]) & ~2)
     columns[7:9] = "", ""
@@ -225,10 +225,12 @@ def _moved(read: Read, loci: Loci, rules: Rules) -> Record | None:
     if (start, _plain(cigar)) == (int(read.columns[3]) - 1, _plain(read.cigar)):
         return None
     within = start - best.extended.start
-    new = explained(read.bases, cigar, within, best.extended.window, rules.scoring)
-    old = _as_it_was(read, loci, rules)
+    new = alignment_cost(read.bases, cigar, within, best.extended.window, rules.scoring)
+    old = _old_alignment(read, loci, rules)
     assert old is not None
-    if not rules.always and not (new and _is_paid(alignment.score - old.score, old, new, rules)):
+    if not rules.always and not (
+        new and _is_gain_enough(alignment.score - old.score, old, new, rules)
+    ):
         return None
     replaced = replaced_fields(read)
     fields = [
@@ -242,14 +244,14 @@ def _moved(read: Read, loci: Loci, rules: Rules) -> Record | None:
     return Record(tuple(columns), frozenset(fields))
 
 
-def _is_paid(gain: int, old: Explained, new: Explained, rules: Rules) -> bool:
+def _is_gain_enough(gain: int, old: Explained, new: Explained, rules: Rules) -> bool:
     growth = new.differences - old.differences
     price = PRICE * (rules.scoring.match - rules.scoring.mismatch)
     return gain > 0 and gain >= price * growth and growth <= MAX_GROWTH
 
 
 def _best(read: Read, loci: Loci, rules: Rules) -> Best:
-    """Choose the haplotype; by likelihood, with what the best by score has aligned of the read."""
+    """Choose the haplotype; by likelihood, with the clip variant of the best by score."""
     candidates = loci.of(read)
     longer = [extended(h, flanks_for(read, h, loci), loci.bases) for h in candidates]
     variants = [_best_variant(read, x, rules) for x in longer]
@@ -268,14 +270,14 @@ def _best(read: Read, loci: Loci, rules: Rules) -> Best:
 
 
 def _best_variant(read: Read, on: Extended, rules: Rules) -> Variant:
-    """Align a clipped end where that scores more than to leave it clipped."""
+    """Align a clipped end if that scores higher than clipping it."""
     variants = list(_variants(read, rules))
     scores = [aligned(on.bases, v.bases, rules.scoring).score for v in variants]
     return variants[scores.index(max(scores))]
 
 
 def _variants(read: Read, rules: Rules) -> Iterator[Variant]:
-    """Yield a read with its clips, without the one at its end, at its start, at both."""
+    """Yield a read with its clips, without the clip at its end, at its start, and at both."""
     leading, trailing = (0, 0) if rules.always else read.soft_clips
     ends = [dict.fromkeys((clip, 0)) for clip in (leading, trailing)]
     for left, right in product(*ends):
@@ -286,7 +288,7 @@ def _variants(read: Read, rules: Rules) -> Iterator[Variant]:
 def _projected(
     haplotype: Haplotype, on: Extended, bases: str, reference: Bases, rules: Rules
 ) -> tuple[int, gatk.Cigar] | None:
-    """Carry the alignment with a haplotype over to the reference; None where GATK gives up."""
+    """Project the alignment with a haplotype onto the reference; None where GATK gives up."""
     near = extended(haplotype, (FLANK, FLANK), reference)
     cigar = haplotype_cigar(near.window, near.bases)
     assert cigar is not None
@@ -309,7 +311,7 @@ def _clipped(read: Read, variant: Variant, inner: gatk.Cigar) -> gatk.Cigar:
 
 
 def _without_end_insertions(start: int, cigar: gatk.Cigar) -> tuple[int, gatk.Cigar]:
-    """Clip insertions at the ends; deletions that are at an end then are none."""
+    """Clip insertions at the ends, and remove deletions next to them."""
     aligned_at = [k for k, (_, op) in enumerate(cigar) if op in "M=X"]
     if not aligned_at:
         return start, cigar
@@ -323,7 +325,7 @@ def _without_end_insertions(start: int, cigar: gatk.Cigar) -> tuple[int, gatk.Ci
 
 
 def _plain(cigar: gatk.Cigar) -> list[str]:
-    """Spell each operation, matches and mismatches alike."""
+    """Spell each operation; matches and mismatches are the same."""
     return ["M" if op in "=X" else op for length, op in cigar for _ in range(length)]
 
 

@@ -1,4 +1,4 @@
-"""What `hapgpu realign` has to write, read by read, on the lines of SAM: an oracle for the tests.
+"""Expected output of `hapgpu realign`, read by read, from SAM lines: an oracle for tests.
 
 In the coordinates of the haplotypes; those of the reference are in `move_oracle`. Shares no code
 with hapgpu but the reference implementation of the aligner. Records are lists of the columns of
@@ -26,7 +26,7 @@ from tests.realign.compiled_aligner import align
 REPLACED = {"AS", "XS", "NM", "MD"}
 OF_OLD_ALIGNMENT = {"OC", "OP", "OA"}
 OF_MATES = {"MC", "MQ", "ms", "SA"}
-TIES = 0.2  # between log10 likelihoods, as GATK has it
+TIES = 0.2  # of log10 likelihoods, as in GATK
 COMPLEMENTS = str.maketrans("ACGTMRWSYKVHDBN", "TGCAKYWSRMBDHVN")
 
 
@@ -69,7 +69,7 @@ def record_of(line: str) -> Record:
 
 @dataclass
 class Read:
-    """A line of SAM, taken apart."""
+    """A SAM line, parsed."""
 
     columns: list[str]
     flag: int = field(init=False)
@@ -89,7 +89,7 @@ class Read:
 
     @property
     def clips(self) -> tuple[gatk.Cigar, gatk.Cigar]:
-        """Clips at both ends; the CIGAR of an unmapped read means nothing."""
+        """Clips at both ends; none for unmapped reads."""
         if not self.is_mapped:
             return [], []
         ends = re.fullmatch(r"((?:\d+[HS])*).*?((?:\d+[HS])*)", self.columns[5])
@@ -108,13 +108,13 @@ class Read:
         return self.columns[2] == contig and start < end and start + max(length, 1) > first
 
     def part_at(self, locus: tuple[str, int, int] | None) -> tuple[int, int]:
-        """Return the bases that the alignment has within a locus, half-open."""
+        """Return the range of bases aligned within a locus, half-open."""
         if locus is None or not self.is_mapped:
             return 0, len(self.bases)
         return clip(int(self.columns[3]) - 1, self.columns[5], len(self.bases), locus[1:])
 
     def orientations(self) -> Iterator[tuple[str, str, int]]:
-        """Yield bases and qualities as they may be aligned, and what that does to the flag."""
+        """Yield bases and qualities in each orientation, and the change of the flag."""
         yield self.bases, self.columns[10], 0
         if not self.is_mapped:
             quality = self.columns[10]
@@ -123,7 +123,7 @@ class Read:
 
 
 class Placed(NamedTuple):
-    """A read at one haplotype, in its better orientation."""
+    """A read aligned with one haplotype, in its better orientation."""
 
     haplotype: Haplotype
     bases: str
@@ -145,7 +145,7 @@ def likelihood(columns: tuple[tuple[int, ...], ...], haplotype: str) -> float:
 
 
 def expected(line: str, haplotypes: Sequence[Haplotype], rules: Rules) -> list[Record]:
-    """Return the records that the read of a line of SAM becomes; none where it is left out."""
+    """Return the output records of the read of a SAM line; none if it is excluded."""
     read = Read(line.rstrip("\n").split("\t"))
     if not rules.choose(read.flag):
         return []
@@ -169,7 +169,7 @@ def expected(line: str, haplotypes: Sequence[Haplotype], rules: Rules) -> list[R
 
 
 def first_of_best(values: Sequence[float], rules: Rules) -> int:
-    """Choose the first of equally good candidates; likelihoods that are near tell nothing."""
+    """Return the first of the best pairs; likelihoods that are close are ties."""
     worst = max(values) - TIES * rules.by_likelihood
     return next(k for k, value in enumerate(values) if value >= worst)
 
@@ -179,7 +179,7 @@ def is_enough(score: int, read: Read, rules: Rules) -> bool:
 
 
 def edit_tags(bases: str, cigar: gatk.Cigar, start: int, reference: str) -> tuple[int, str]:
-    """Return NM and MD as samtools calmd has them: N equals nothing, not even N."""
+    """Return NM and MD as samtools calmd: N equals nothing, not even N."""
     distance = run = 0
     text = ""
     at, on_read = start, 0
@@ -201,7 +201,7 @@ def edit_tags(bases: str, cigar: gatk.Cigar, start: int, reference: str) -> tupl
 
 
 def score_of(bases: str, cigar: gatk.Cigar, start: int, reference: str, scoring: Scoring) -> int:
-    """Add up what an alignment scores."""
+    """Return the score of an alignment."""
     score, at, on_read = 0, start, 0
     for length, op in cigar:
         if op == "M":
@@ -215,7 +215,7 @@ def score_of(bases: str, cigar: gatk.Cigar, start: int, reference: str, scoring:
 
 
 def _parts(read: Read, candidates: Sequence[Haplotype]) -> list[slice | None]:
-    """Return what of a read is weighed with each candidate; None at loci with fewer of its bases.
+    """Return the part of a read for each haplotype; None at loci with fewer of its bases.
 
     A read without bases at any locus counts with all of them.
     """
@@ -227,7 +227,7 @@ def _parts(read: Read, candidates: Sequence[Haplotype]) -> list[slice | None]:
 
 
 def placed_at(read: Read, haplotype: Haplotype, part: slice | None, rules: Rules) -> Placed:
-    """Align a whole read, in its better orientation; None cannot be the best by likelihood."""
+    """Align a whole read in its better orientation; without a part, its likelihood is -inf."""
     best: Placed | None = None
     for bases, qualities, turned in read.orientations():
         alignment = aligned(haplotype.bases, bases, rules.scoring)
@@ -243,7 +243,7 @@ def placed_at(read: Read, haplotype: Haplotype, part: slice | None, rules: Rules
 
 
 def prepared(read: Read, bases: str, qualities: str, part: slice) -> tuple[tuple[int, ...], ...]:
-    """Return letters and the four qualities of a part of a read, as if there was nothing else.
+    """Return letters and the four qualities of a part of a read, as of a whole read.
 
     An unmapped read has no MAPQ and no tags.
     """
@@ -260,7 +260,7 @@ def _without_mate(flag: int) -> int:
 
 
 def _unmapped(read: Read) -> Record:
-    """Leave a read without a sensible alignment out of the haplotypes."""
+    """Return the unmapped record of a read with too low a score."""
     flag = (_without_mate(read.flag) | 4) & ~(0x100 | 0x800)
     columns = [read.columns[0], str(flag), "*", "0", "0", "*"]
     fields = [*_other_fields(read), *original_fields(read)]
@@ -297,12 +297,12 @@ def _other_fields(read: Read) -> list[str]:
 
 
 def replaced_fields(read: Read) -> set[str]:
-    """Return the names of fields that a new alignment replaces; an unmapped read has no old one."""
+    """Return the names of fields that a new alignment replaces; fewer for unmapped reads."""
     return REPLACED | OF_OLD_ALIGNMENT if read.is_mapped else REPLACED
 
 
 def original_fields(read: Read) -> list[str]:
-    """OC, OP and OA, after earlier ones; its NM is left out where the read did not state it."""
+    """Return OC, OP and OA; OA after earlier entries, with NM only if the read has it."""
     if not read.is_mapped:
         return []
     _, _, contig, position, quality, cigar = read.columns[:6]

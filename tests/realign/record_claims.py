@@ -1,4 +1,4 @@
-"""What the records of a realigned file claim, checked against the input and the reference.
+"""Checks of the records of a realigned file against the input and the reference.
 
 Shares no code with hapgpu. A finding names its kind, the read and what is wrong with it.
 """
@@ -41,7 +41,7 @@ Locus = tuple[str, int, int]
 
 
 class Finding(NamedTuple):
-    """Something that a file claims and that does not hold."""
+    """An error in a file."""
 
     kind: str
     name: str
@@ -50,14 +50,14 @@ class Finding(NamedTuple):
 
 @dataclass
 class Match:
-    """A record of the input and what became of it."""
+    """A record of the input and its record in the output."""
 
     before: Sam
     after: Sam
 
     @cached_property
     def has_moved(self) -> bool:
-        """Whether the alignment is another; an unmapped read that follows its mate has none."""
+        """Whether the alignment changed; an unmapped read with its mate's position has none."""
         if self.before.is_unmapped and self.after.is_unmapped:
             return False
         return self.before.place != self.after.place
@@ -80,19 +80,19 @@ class Comparison:
         return [match for match in self.matches if match.has_moved]
 
     def edits(self, match: Match) -> tuple[Edits, Edits]:
-        """Return how a read that is mapped in both files is aligned before and after."""
+        """Return the alignments before and after of a read mapped in both files."""
         return edits_of(match.before, self.bases), edits_of(match.after, self.bases)
 
 
 @dataclass(frozen=True)
 class Rules:
-    """What is asked of the output."""
+    """Conditions of the output."""
 
     loci: Sequence[Locus] = ()
-    """With `loci_only`, what the reads have to overlap."""
+    """Intervals that reads must overlap with `loci_only`."""
     loci_only: bool = False
     always: bool = False
-    """Whether reads may move to an alignment that scores less."""
+    """Whether reads may move to an alignment with a lower score."""
 
 
 def compare(before: Path, after: Path, reference: Path) -> Comparison:
@@ -104,7 +104,7 @@ def compare(before: Path, after: Path, reference: Path) -> Comparison:
         (header_lines(before), header_lines(after)),
     )
     found.lost, found.extra = found.before, found.after
-    # A record whose bases changed is found by its name.
+    # A record with changed bases is matched by its name.
     for key in (_key, _name):
         found.lost, found.extra = _match(found, key)
     found.matches.sort(key=lambda match: match.before.row)
@@ -112,7 +112,7 @@ def compare(before: Path, after: Path, reference: Path) -> Comparison:
 
 
 def _match(found: Comparison, key: Callable[[Sam], object]) -> tuple[list[Sam], list[Sam]]:
-    """Pair records of equal keys that have no partner yet; return those that are left."""
+    """Match records of equal keys; return the records without a match."""
     groups: dict[object, tuple[list[Sam], list[Sam]]] = defaultdict(lambda: ([], []))
     for side, records in enumerate((found.lost, found.extra)):
         for record in records:
@@ -129,12 +129,12 @@ def _match(found: Comparison, key: Callable[[Sam], object]) -> tuple[list[Sam], 
 def findings(
     before: Path, after: Path, reference: Path, rules: Rules | None = None
 ) -> list[Finding]:
-    """Return all that the output claims wrongly."""
+    """Return all errors of the output."""
     return claims(compare(before, after, reference), rules or Rules())
 
 
 def claims(found: Comparison, rules: Rules) -> list[Finding]:
-    """Return all that is wrong in files that were compared."""
+    """Return all errors of a comparison."""
     return [
         *header_findings(found),
         *completeness_findings(found, rules),
@@ -145,7 +145,7 @@ def claims(found: Comparison, rules: Rules) -> list[Finding]:
 
 
 def header_findings(found: Comparison) -> Iterator[Finding]:
-    """Check that the header is that of the input, but for lines of programs."""
+    """Check that the header equals the input's, except @PG lines."""
     before, after = (
         [line for line in header if not line.startswith("@PG")] for header in found.headers
     )
@@ -158,7 +158,7 @@ def header_findings(found: Comparison) -> Iterator[Finding]:
 
 
 def completeness_findings(found: Comparison, rules: Rules) -> Iterator[Finding]:
-    """Check that every record comes out once, or, with `loci_only`, those at loci."""
+    """Check that every record is written once; with `loci_only`, every record at a locus."""
     for record in found.extra:
         yield Finding("extra record", record.name, f"{record.flag} {record.place}")
     for record in found.lost:
@@ -174,7 +174,7 @@ def completeness_findings(found: Comparison, rules: Rules) -> Iterator[Finding]:
 
 
 def order_findings(found: Comparison) -> Iterator[Finding]:
-    """Check coordinates where the input is sorted by them, the input's order elsewhere."""
+    """Check the order: by coordinate if the input is sorted, else the order of the input."""
     before, after = found.headers
     if any(line.startswith("@HD") and "SO:coordinate" in line for line in before):
         contigs = [x.split("\t") for x in after if x.startswith("@SQ")]
@@ -212,7 +212,7 @@ def _name(record: Sam) -> tuple[object, ...]:
 
 
 def _paired(inputs: list[Sam], outputs: list[Sam]) -> tuple[list[Match], list[Sam], list[Sam]]:
-    """Pair records of one key: equal ones, by place, by where they say they were, in order."""
+    """Match records of one key: equal ones, by position, by old position, then in order."""
     if len(inputs) == len(outputs) == 1:
         return [Match(inputs[0], outputs[0])], [], []
     pairs, inputs, outputs = [], list(inputs), list(outputs)
@@ -248,7 +248,7 @@ def _nothing(_: Sam) -> tuple[object, ...]:
 
 
 def _kept_findings(match: Match) -> Iterator[Finding]:
-    """Check what realignment never changes; an unmapped read may become mapped."""
+    """Check the fields that realignment never changes; an unmapped read may become mapped."""
     before, after = match.before, match.after
     is_placed = before.is_unmapped and not after.is_unmapped
     kept = {"MAPQ": 4} if not is_placed else {}
@@ -300,7 +300,7 @@ def _history_findings(match: Match) -> Iterator[Finding]:
 
 
 def _score_findings(match: Match, bases: Bases, rules: Rules) -> Iterator[Finding]:
-    """Check that the read's haplotype explains it as well as its old alignment did."""
+    """Check that the new alignment scores at least as high as the old one."""
     score = match.after.value("AS")
     if score is None:
         yield Finding("AS", match.after.name, "is missing")
@@ -310,7 +310,7 @@ def _score_findings(match: Match, bases: Bases, rules: Rules) -> Iterator[Findin
 
 
 def cigar_faults(record: Sam, bases: Bases) -> Iterator[str]:
-    """Name what is wrong with the CIGAR of a mapped record."""
+    """Yield the errors in the CIGAR of a mapped record."""
     cigar = record.cigar
     if "".join(f"{length}{code}" for length, code in cigar) != record.cigar_text or not cigar:
         yield "cannot be read"
@@ -335,7 +335,7 @@ def cigar_faults(record: Sam, bases: Bases) -> Iterator[str]:
 
 
 def _changes(match: Match, moves: Moves) -> Iterator[str]:
-    """Name what changed in a record that did not move, and may not have."""
+    """Yield forbidden changes of a record that did not move."""
     before, after = match.before, match.after
     if before.raw and after.raw and _stored(before.raw) == _stored(after.raw):
         return
@@ -356,5 +356,5 @@ def _changes(match: Match, moves: Moves) -> Iterator[str]:
 
 
 def _stored(raw: bytes) -> bytes:
-    """Return the bytes of a record of BAM but for the bin, which follows from the rest."""
+    """Return the bytes of a BAM record except the bin, which depends on other fields."""
     return raw[:10] + raw[12:]

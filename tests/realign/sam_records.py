@@ -1,4 +1,4 @@
-"""Records of SAM, BAM and CRAM as text, and what an alignment says, without code of hapgpu."""
+"""Records of SAM, BAM and CRAM as text, and their edits, without code of hapgpu."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ Cigar = list[tuple[int, str]]
 
 
 class Place(NamedTuple):
-    """Where and how a record is aligned."""
+    """The alignment of a record."""
 
     contig: str
     position: int
@@ -42,7 +42,7 @@ class Place(NamedTuple):
 
 @dataclass
 class Sam:
-    """A record: its columns, and where it stood in its file."""
+    """A record: its columns, and its number in the file."""
 
     columns: list[str]
     row: int = 0
@@ -117,7 +117,7 @@ class Sam:
         return self.bases.translate(_COMPLEMENTS)[::-1]
 
     def overlaps(self, locus: tuple[str, int, int]) -> bool:
-        """Whether it overlaps a locus, 0-based and half-open."""
+        """Return whether the record overlaps a locus, 0-based and half-open."""
         contig, start, end = locus
         return self.contig == contig and self.position - 1 < end and self.end > start
 
@@ -146,7 +146,7 @@ def header_lines(path: Path) -> list[str]:
 
 
 def raw_records(path: Path) -> Iterator[bytes]:
-    """Yield the records of a BAM file as they are stored, without their lengths."""
+    """Yield the records of a BAM file, as stored, without their lengths."""
     with gzip.open(path) as file:  # BGZF is gzip of many members
         data = file.read()
     assert data[:4] == b"BAM\1"
@@ -179,7 +179,7 @@ class Edits(NamedTuple):
 
     @property
     def burden(self) -> int:
-        """What the alignment does not explain: edits and soft-clipped bases."""
+        """The number of edits and soft-clipped bases."""
         return self.distance + self.clipped
 
 
@@ -194,7 +194,7 @@ class Bases:
         return int(self._fasta.get_reference_length(contig))
 
     def fetch(self, contig: str, start: int, end: int) -> str:
-        """Return a half-open interval, from a window that is read ahead."""
+        """Return the bases of a half-open interval, from a window that is read ahead."""
         name, first, bases = self._window
         if name != contig or start < first or end > first + len(bases):
             first = max(0, start - 1000)
@@ -204,7 +204,7 @@ class Bases:
 
 
 def edits_of(record: Sam, bases: Bases, cigar: Cigar | None = None) -> Edits:
-    """Count NM, spell MD and score a mapped record; soft clips score nothing, skips neither."""
+    """Return NM, MD and score of a mapped record; soft clips and skips score 0."""
     cigar = record.cigar if cigar is None else cigar
     read, at = record.bases, 0
     window = bases.fetch(
@@ -232,6 +232,6 @@ def edits_of(record: Sam, bases: Bases, cigar: Cigar | None = None) -> Edits:
 
 
 def terminal_insertion(cigar: Cigar) -> int:
-    """Return the longest insertion that only clips separate from an end of the read."""
+    """Return the longest insertion next to an end of the read, or next to its clip."""
     inner = [part for part in cigar if part[1] not in "SH"]
     return max((length for length, code in (inner[:1] + inner[-1:]) if code == "I"), default=0)

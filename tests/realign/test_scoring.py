@@ -1,4 +1,4 @@
-"""Weights and overhang strategies as the user names them."""
+"""Weights and overhang strategies by name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which device is taken for what the user says, on machines of all kinds."""
+"""Choice of devices, on machines of all kinds."""
 
 from __future__ import annotations
 
@@ -92,14 +92,14 @@ def test_named_gpus(text: str, indices: list[int], pretend: Any) -> None:
 @pytest.mark.parametrize(("gpus", "problem"), [(0, "no NVIDIA driver was found"), (2, "no NVRTC")])
 def test_named_gpus_are_never_replaced(text: str, gpus: int, problem: str, pretend: Any) -> None:
     pretend(gpus, problem)
-    with pytest.raises(DeviceError, match=f"device '{text}' cannot be used: {problem}") as caught:
+    with pytest.raises(DeviceError, match=f"device '{text}': {problem}; for details") as caught:
         resolve_devices(text)
     assert caught.value.exit_code == 3
 
 
 def test_a_gpu_that_is_not_there(pretend: Any) -> None:
     pretend(2)
-    with pytest.raises(DeviceError, match=r"no GPU cuda:5: found cuda:0 to cuda:1"):
+    with pytest.raises(DeviceError, match=r"cuda:5': no such GPU; give cuda:0 to cuda:1"):
         resolve_devices("cuda:1,5")
 
 
@@ -171,5 +171,5 @@ def test_memory_in_bytes(size: int) -> None:
     "text", ["", "G", "0", "0G", "-8G", "8X", "8GG", "8KG", "8 apples", "nan", "inf", "1e999"]
 )
 def test_no_amount_of_memory(text: str) -> None:
-    with pytest.raises(UsageError, match="is not an amount of memory: write it as in 8G"):
+    with pytest.raises(UsageError, match="not an amount of memory; write it as 8G"):
         parse_memory(text)

@@ -1,4 +1,4 @@
-"""What is known of the cache of compiled functions."""
+"""The first run of a command, and the cache of compiled functions."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from hapgpu.runtime import jit
 
 
-def test_the_first_run_of_each_command_is_told_once(
+def test_the_first_run_of_each_command_is_reported_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(jit, "_CACHE", tmp_path / "cache")

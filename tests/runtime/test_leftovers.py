@@ -1,4 +1,4 @@
-"""What a run registers to be undone."""
+"""Clean-up of temporary files and child processes."""
 
 from __future__ import annotations
 
@@ -51,14 +51,14 @@ def test_nothing_is_made_between_clearing_up_and_the_end(tmp_path: Path) -> None
     assert [path.name for path in tmp_path.iterdir()] == ["late"]
 
 
-def test_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_directories(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    with leftovers.temporary_folder() as folder:
-        (folder / "file").touch()
+    with leftovers.temporary_directory() as directory:
+        (directory / "file").touch()
         leftovers.clear_up()
-        assert not folder.exists()
-    with leftovers.temporary_folder() as folder:
-        (folder / "file").touch()
+        assert not directory.exists()
+    with leftovers.temporary_directory() as directory:
+        (directory / "file").touch()
     assert not [*tmp_path.iterdir()]
 
 

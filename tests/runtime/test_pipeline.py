@@ -1,4 +1,4 @@
-"""The pipeline: order, errors, memory, and no thread left behind."""
+"""The pipeline: order, errors, memory, and no threads left at the end."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from hapgpu.runtime.pipeline import batches_in_flight, run_pipeline
 
 
 class Watcher:
-    """Progress that writes down what it is told."""
+    """Progress that records its calls."""
 
     def __init__(self) -> None:
         self.events: list[tuple[str, int | None]] = []
@@ -70,7 +70,7 @@ def test_order_under_random_delays(batches: int, workers: int, seed: int) -> Non
 
 
 @pytest.mark.parametrize("threaded", [True, False])
-def test_progress_is_told_of_each_written_batch(*, threaded: bool) -> None:
+def test_progress_gets_each_written_batch(*, threaded: bool) -> None:
     watcher = Watcher()
     run_pipeline([5, 7], [abs], abs, progress=watcher, total=12, threaded=threaded)
     assert watcher.events == [("start", 12), ("advance", 5), ("advance", 7), ("finish", None)]
@@ -130,14 +130,14 @@ def test_source_stops_soon_after_an_error() -> None:
 @pytest.mark.parametrize("slow", ["first batch", "sink"])
 def test_bounded_number_of_batches_in_flight(workers: int, slow: str) -> None:
     lock = threading.Lock()
-    alive = most = 0
+    alive = max_alive = 0
 
     def read() -> Iterator[int]:
-        nonlocal alive, most
+        nonlocal alive, max_alive
         for value in range(30):
             with lock:
                 alive += 1
-                most = max(most, alive)
+                max_alive = max(max_alive, alive)
             yield value
 
     def work(value: int) -> int:
@@ -155,7 +155,7 @@ def test_bounded_number_of_batches_in_flight(workers: int, slow: str) -> None:
 
     run_pipeline(read(), [work] * workers, write)
     assert alive == 0
-    assert most <= batches_in_flight(workers)
+    assert max_alive <= batches_in_flight(workers)
 
 
 def test_every_worker_has_its_own_thread() -> None:

@@ -51,9 +51,9 @@ def test_a_description_stands_beside_the_counts() -> None:
     stats.count("anchors", 3)
     stats.describe("ranges", {"mean": 1.5})
     stats.describe("ranges", {"mean": 2.5, "histogram": {"0": 1}})
-    told = stats.as_dict()
-    assert told["counts"] == {"anchors": 3}
-    assert told["ranges"] == {"mean": 2.5, "histogram": {"0": 1}}
+    result = stats.as_dict()
+    assert result["counts"] == {"anchors": 3}
+    assert result["ranges"] == {"mean": 2.5, "histogram": {"0": 1}}
 
 
 def test_time_of_a_failing_stage_is_counted() -> None:

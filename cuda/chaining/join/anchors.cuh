@@ -1,10 +1,10 @@
-// Anchors of a segment that is chained over long gaps, and what one gains by following another.
+// Anchors of a segment in the long join, and the score of following an anchor.
 
 #include "chaining/scores/pair_score.cuh"
 
-constexpr int kRecent = 128;            // anchors that are in shared memory
-constexpr int kNearKeys = 256;          // candidates that are, if these are all
-constexpr int kSharedPenalties = 1024;  // of the smallest differences
+constexpr int kRecent = 128;            // anchors in shared memory
+constexpr int kNearKeys = 256;          // near candidates in shared memory, if there are no more
+constexpr int kSharedPenalties = 1024;  // penalties in shared memory, of the smallest differences
 
 struct JoinParameters {
     int max_distance, inner_distance, max_candidates, bandwidth, max_skip;
@@ -17,30 +17,31 @@ struct JoinParameters {
     }
 };
 
-// An anchor as a predecessor of others, read at once.
+// An anchor as a predecessor; one load.
 struct alignas(16) Node {
     unsigned x;
     int span, score, predecessor;
 };
 
-// What the anchors of a batch or of a segment have in memory.
+// Arrays of the anchors of a batch or of a segment.
 struct JoinArrays {
     const Word *x, *y;
     int *scores, *predecessors;
     Node* nodes;
-    int* marks;               // the last anchor in whose search an anchor was a predecessor
+    int* marks;               // the last anchor whose search marked an anchor
     long long* ranks;         // priority as predecessor, see `rank_of`
     long long* ceilings;      // see `Ceilings`
     long long* old_ceilings;
     Word* near_keys;          // see `NearList`
 
-    __device__ JoinArrays from(long long at) const {
-        return {x + at, y + at, scores + at, predecessors + at, nodes + at, marks + at,
-                ranks + at, ceilings + at, old_ceilings + at, near_keys + at};
+    __device__ JoinArrays from(long long start) const {
+        return {x + start, y + start, scores + start, predecessors + start, nodes + start,
+                marks + start, ranks + start, ceilings + start, old_ceilings + start,
+                near_keys + start};
     }
 };
 
-// The last anchors before the current one, in shared memory, each at its index modulo their number.
+// The last `kRecent` anchors, in shared memory, each at its index modulo `kRecent`.
 struct Recent {
     Node nodes[kRecent];
     long long ranks[kRecent];
@@ -52,15 +53,16 @@ __device__ inline int query_position(Word y) { return (int)y; }
 
 struct Step {
     int difference;  // of the diagonals
-    int gain;        // of score, if the difference is within the bandwidth
-    bool is_exact;   // without bases between the k-mers, and on one diagonal
+    int gain;        // change of score, valid if the difference is within the bandwidth
+    bool is_exact;   // k-mers overlap or touch on one diagonal
 };
 
 __device__ inline Step step_between(
-    const Node& before, int position_before, unsigned x, int position, const JoinParameters& parameters
+    const Node& before, int position_before, unsigned x, int position,
+    const JoinParameters& parameters
 ) {
-    const int on_read = position - position_before, on_reference = (int)(x - before.x);
-    const int difference = abs(on_reference - on_read), gap = min(on_reference, on_read);
-    return {difference, min(before.span, gap) - parameters.penalty(difference),
-            difference == 0 && gap <= before.span};
+    const int query_step = position - position_before, target_step = (int)(x - before.x);
+    const int difference = abs(target_step - query_step), step = min(target_step, query_step);
+    return {difference, min(before.span, step) - parameters.penalty(difference),
+            difference == 0 && step <= before.span};
 }

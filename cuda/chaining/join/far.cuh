@@ -1,38 +1,37 @@
-// The far predecessor of an anchor that is chained over long gaps: of all in reach the one of the
-// highest rank.
+// Far predecessor of an anchor in the long join: the anchor of the highest rank within reach.
 
 #include "chaining/join/anchors.cuh"
 
-constexpr long long kNoRank = -1;  // below those of all priorities
+constexpr long long kNoRank = -1;  // lower than the rank of every priority
 
 __device__ inline long long warp_max(long long value) {
     const int high = warp_max((int)(value >> 32));
-    // The lower half, unsigned, in falling order of signed numbers.
-    const int falling = (int)((unsigned)value ^ 0x7fffffffu);
-    const int least = warp_min((int)(value >> 32) == high ? falling : 0x7fffffff);
+    // The unsigned lower half as a signed number in descending order.
+    const int descending = (int)((unsigned)value ^ 0x7fffffffu);
+    const int least = warp_min((int)(value >> 32) == high ? descending : 0x7fffffff);
     return (long long)high << 32 | ((unsigned)least ^ 0x7fffffffu);
 }
 
-// Where the anchors begin that are within a distance before the current one. Lanes hold the x of
-// 32 anchors, as the beginning moves little from one to the next.
+// First anchor within a distance before the current one. Lanes hold the x of 32 anchors, as the
+// first anchor moves little from one anchor to the next.
 struct Window {
     const Word* x;
     int count;
     Word distance;
     int base;
-    Word held;
+    Word lane_x;
 
-    __device__ Window(const Word* all_x, int anchors, int most)
-        : x(all_x), count(anchors), distance(most), base(0) {
+    __device__ Window(const Word* all_x, int anchors, int max_distance)
+        : x(all_x), count(anchors), distance(max_distance), base(0) {
         load();
     }
 
-    __device__ void load() { held = base + lane_id() < count ? x[base + lane_id()] : ~0ull; }
+    __device__ void load() { lane_x = base + lane_id() < count ? x[base + lane_id()] : ~0ull; }
 
-    // Ends at the latest at the current anchor.
-    __device__ int begin(Word here) {
+    // At most the current anchor.
+    __device__ int start(Word here) {
         while (true) {
-            const bool is_near = held >= here || here - held <= distance;
+            const bool is_near = lane_x >= here || here - lane_x <= distance;
             const unsigned near = __ballot_sync(kAllLanes, is_near);
             if (near) return base + __ffs(near) - 1;
             base += kWarpLanes;
@@ -41,7 +40,7 @@ struct Window {
     }
 };
 
-// The read is divided into 32 bins, from the lowest position of a segment to the highest.
+// 32 bins of the read, from the lowest position of a segment to the highest.
 struct QueryBins {
     int lowest, shift;
 
@@ -60,21 +59,21 @@ __device__ inline QueryBins query_bins(const Word* y, int count) {
     return {lowest, max(bits - 5, 0)};
 }
 
-// The last, incomplete block of 32 anchors: of one anchor a lane.
+// The last, incomplete block of 32 anchors; one anchor per lane.
 struct NewestBlock {
-    int begin;
+    int start;
     int position;
     long long rank;
 };
 
-// The highest rank up to each bin of the read, one a lane: of the anchors of a block of 32, and
-// of all so far. Those of complete blocks are kept, by bin and block.
+// The highest rank up to each bin of the read, one bin per lane: in a block of 32 anchors, and in
+// all anchors so far. The values of complete blocks are stored by bin and block.
 struct Ceilings {
     long long *of_blocks, *of_all;
     int blocks;
     QueryBins bins;
     long long newest, all;
-    long long complete_all;  // of all in complete blocks
+    long long complete_all;  // of all anchors in complete blocks
 
     __device__ void add(int position, long long rank) {
         if (lane_id() >= bins.bin_of(position)) {
@@ -91,12 +90,12 @@ struct Ceilings {
     }
 };
 
-// The anchor of the highest rank, and of those the first.
+// The anchor of the highest rank, the first of ties.
 struct Choice {
     long long rank;
     int index;
 
-    // Considers one anchor a lane, the first in the lowest.
+    // Considers one anchor per lane, the first anchor in the lowest lane.
     __device__ void consider(long long lane_rank, int base) {
         const long long highest = warp_max(lane_rank);
         if (highest == kNoRank || highest < rank) return;
@@ -107,16 +106,16 @@ struct Choice {
     }
 };
 
-// Which anchors may be the far predecessor of the current one.
+// Anchors that may be the far predecessor of the current one.
 struct Reach {
-    int begin, end;
-    long long least;  // position in the read, itself not
-    int most;         // itself not
-    bool has_equal;   // whether the first of all may lie beside the current one
+    int start, end;
+    long long min_position;  // in the read, exclusive
+    int max_position;        // exclusive
+    bool has_equal;          // whether anchor 0 may have the same position as the current one
 
     __device__ bool holds(int at, int position) const {
-        return at >= begin && at < end && position > least
-            && position < most + (has_equal && at == 0);
+        return at >= start && at < end && position > min_position
+            && position < max_position + (has_equal && at == 0);
     }
 };
 
@@ -126,17 +125,18 @@ __device__ inline int best_ranked(
     const NewestBlock& newest, const Reach& reach
 ) {
     Choice best{kNoRank, -1};
-    if (reach.end > newest.begin) {
-        const bool counts = reach.holds(newest.begin + lane_id(), newest.position);
-        best.consider(counts ? newest.rank : kNoRank, newest.begin);
+    if (reach.end > newest.start) {
+        const bool is_candidate = reach.holds(newest.start + lane_id(), newest.position);
+        best.consider(is_candidate ? newest.rank : kNoRank, newest.start);
     }
-    const int first_block = reach.begin / kWarpLanes, bin = ceilings.bins.bin_of(reach.most);
+    const int first_block = reach.start / kWarpLanes;
+    const int bin = ceilings.bins.bin_of(reach.max_position);
     const long long before = __shfl_sync(kAllLanes, ceilings.complete_all, bin);
     if (before == kNoRank || before < best.rank) return best.index;
     const long long row = (long long)bin * ceilings.blocks;
     const long long* of_blocks = ceilings.of_blocks + row;
     const long long* of_all = ceilings.of_all + row;
-    const int last_block = min(newest.begin, reach.end + kWarpLanes - 1) / kWarpLanes - 1;
+    const int last_block = min(newest.start, reach.end + kWarpLanes - 1) / kWarpLanes - 1;
     for (int near = last_block; near >= first_block; near -= kWarpLanes) {
         const int number = near - lane_id();
         long long ceiling = number >= first_block ? of_blocks[number] : kNoRank;
@@ -147,7 +147,7 @@ __device__ inline int best_ranked(
             const int lane = __ffs(__ballot_sync(kAllLanes, ceiling == highest)) - 1;
             if (lane_id() == lane) ceiling = kNoRank;
             const int base = (near - lane) * kWarpLanes, at = base + lane_id();
-            const bool is_recent = base >= newest.begin + kWarpLanes - kRecent;
+            const bool is_recent = base >= newest.start + kWarpLanes - kRecent;
             const long long rank = is_recent ? recent.ranks[at % kRecent] : arrays.ranks[at];
             const int position =
                 is_recent ? recent.positions[at % kRecent] : query_position(arrays.y[at]);

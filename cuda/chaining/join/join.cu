@@ -1,4 +1,4 @@
-// Chains joined over long gaps; hapgpu/chaining/join/cpu.py does the same.
+// Chains joined over long gaps; same as hapgpu/chaining/join/cpu.py.
 
 #include "chaining/sort/radix_order.cuh"
 #include "common/work_queue.cuh"
@@ -8,8 +8,8 @@ namespace {
 using Word = unsigned long long;
 
 constexpr int kWarpsPerBlock = 4;
-constexpr int kMaxApart = 1000;           // bases of a read outside its first chain
-constexpr float kMinCovered = 0.1f;       // share of the read in its first chain
+constexpr int kMinUnchained = 1000;    // bases of a read outside its first chain
+constexpr float kMinFraction = 0.1f;   // fraction of the read in its first chain
 
 __device__ inline int thread_id() { return blockIdx.x * blockDim.x + threadIdx.x; }
 __device__ inline int thread_count() { return gridDim.x * blockDim.x; }
@@ -17,30 +17,30 @@ __device__ inline int query_position(Word y) { return (int)y; }
 
 }  // namespace
 
-// Anchors of each read whose chains are to be joined, none for the others; a thread a read.
+// Number of anchors of each read to join, 0 for other reads; one thread per read.
 extern "C" __global__ void __launch_bounds__(32 * kWarpsPerBlock) count_joined(
     const Word* y, long long anchors, const long long* anchor_offsets, int chains,
     const long long* offsets, const int* lengths, int reads, long long* counts
 ) {
     if (thread_id() == 0) counts[0] = 0;
     for (int read = thread_id(); read < reads; read += thread_count()) {
-        const long long begin = offsets[read], end = offsets[read + 1];
-        bool joins = end - begin > 1;
+        const long long start = offsets[read], end = offsets[read + 1];
+        bool joins = end - start > 1;
         if (joins) {
-            const long long first = anchor_offsets[begin], last = anchor_offsets[begin + 1] - 1;
+            const long long first = anchor_offsets[start], last = anchor_offsets[start + 1] - 1;
             const int covered = query_position(y[last]) - query_position(y[first]);
-            joins = lengths[read] - covered > kMaxApart
-                || (float)covered > __fmul_rn(lengths[read], kMinCovered);
+            joins = lengths[read] - covered > kMinUnchained
+                || (float)covered > __fmul_rn(lengths[read], kMinFraction);
         }
-        counts[read + 1] = joins ? anchor_offsets[end] - anchor_offsets[begin] : 0;
+        counts[read + 1] = joins ? anchor_offsets[end] - anchor_offsets[start] : 0;
     }
 }
 
-// Anchors of the reads to be joined, sorted by x; a warp a read.
+// Anchors of the reads to join, sorted by x; one warp per read.
 extern "C" __global__ void __launch_bounds__(32 * kWarpsPerBlock, 8) sort_joined(
     const Word* x, const Word* y, long long anchors, const long long* anchor_offsets, int chains,
     const long long* offsets, int reads, const long long* joined_offsets, const long long* order,
-    int* taken, int one, Word* joined_x, Word* joined_y, unsigned* places, long long joined
+    int* taken, int one, Word* joined_x, Word* joined_y, unsigned* source_rows, long long joined
 ) {
     __shared__ RadixScratch scratch[kWarpsPerBlock];
     WorkQueue queue{order, taken, reads};
@@ -53,20 +53,20 @@ extern "C" __global__ void __launch_bounds__(32 * kWarpsPerBlock, 8) sort_joined
             const Word key = x[from + i];
             is_sorted &= i == 0 || x[from + i - 1] <= key;
             joined_x[to + i] = key;
-            places[to + i] = i;
+            source_rows[to + i] = i;
         }
         __syncwarp();
-        // What is in order stays so, and without being compared again.
+        // Sorted anchors keep their order without a sort.
         const int unsorted = __all_sync(kAllLanes, is_sorted) ? 0 : count;
-        radix_order(joined_x + to, places + to, unsorted, scratch[threadIdx.x / kWarpLanes]);
+        radix_order(joined_x + to, source_rows + to, unsorted, scratch[threadIdx.x / kWarpLanes]);
         __syncwarp();
         for (int i = lane_id(); i < count; i += kWarpLanes) {
-            joined_y[to + i] = y[from + places[to + i]];
+            joined_y[to + i] = y[from + source_rows[to + i]];
         }
     }
 }
 
-// Chains and anchors of each read after the join; a thread a read.
+// Number of chains and anchors of each read after the join; one thread per read.
 extern "C" __global__ void __launch_bounds__(32 * kWarpsPerBlock) count_merged(
     const long long* anchor_offsets, int chains, const long long* offsets, int reads,
     const long long* joined_offsets, const long long* joined_anchor_offsets, int joined_chains,
@@ -84,7 +84,7 @@ extern "C" __global__ void __launch_bounds__(32 * kWarpsPerBlock) count_merged(
 
 namespace {
 
-// Chains of a batch, as in hapgpu/chaining/batches.py.
+// `Chains` of hapgpu/chaining/batches.py.
 struct ChainArrays {
     const Word* x;
     const Word* y;
@@ -95,14 +95,15 @@ struct ChainArrays {
 
 }  // namespace
 
-// Takes the chains of each read from where they are valid now; a warp a read.
+// Copies the chains of each read from the joined chains if it was joined, otherwise from the given
+// chains; one warp per read.
 extern "C" __global__ void __launch_bounds__(32 * kWarpsPerBlock) merge_chains(
     const Word* x, const Word* y, long long anchors, const long long* anchor_offsets,
     const int* scores, int chains, const long long* offsets, int reads,
     const long long* joined_offsets, const Word* joined_x, const Word* joined_y,
     long long joined_anchors, const long long* joined_anchor_offsets, const int* joined_scores,
     int joined_chains, const long long* joined_chain_offsets, const long long* merged_offsets,
-    const long long* merged_begins, Word* merged_x, Word* merged_y, long long merged_anchors,
+    const long long* merged_starts, Word* merged_x, Word* merged_y, long long merged_anchors,
     long long* merged_anchor_offsets, int* merged_scores, int merged_chains
 ) {
     const ChainArrays kept{x, y, anchor_offsets, scores, offsets};
@@ -113,14 +114,14 @@ extern "C" __global__ void __launch_bounds__(32 * kWarpsPerBlock) merge_chains(
     for (int read = thread_id() / kWarpLanes; read < reads; read += warps) {
         const ChainArrays from = joined_offsets[read + 1] > joined_offsets[read] ? joined : kept;
         const long long first = from.offsets[read], to = merged_offsets[read];
-        const long long begin = from.anchor_offsets[first], target = merged_begins[read];
+        const long long start = from.anchor_offsets[first], target = merged_starts[read];
         for (long long k = lane_id(); k < merged_offsets[read + 1] - to; k += kWarpLanes) {
-            merged_anchor_offsets[to + k] = from.anchor_offsets[first + k] - begin + target;
+            merged_anchor_offsets[to + k] = from.anchor_offsets[first + k] - start + target;
             merged_scores[to + k] = from.scores[first + k];
         }
-        for (long long k = lane_id(); k < merged_begins[read + 1] - target; k += kWarpLanes) {
-            merged_x[target + k] = from.x[begin + k];
-            merged_y[target + k] = from.y[begin + k];
+        for (long long k = lane_id(); k < merged_starts[read + 1] - target; k += kWarpLanes) {
+            merged_x[target + k] = from.x[start + k];
+            merged_y[target + k] = from.y[start + k];
         }
     }
 }

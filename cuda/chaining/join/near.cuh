@@ -1,10 +1,10 @@
-// The near predecessors of an anchor that is chained over long gaps: all within a short distance,
-// the nearest in the read first.
+// Near predecessors of an anchor in the long join: all within a short distance, the nearest in the
+// read first.
 
 #include "chaining/join/anchors.cuh"
 
-constexpr int kListSlack = 64;  // entries that are out of reach before they are dropped
-constexpr int kMoves = 4;       // of 32 entries at a time
+constexpr int kMaxOutdated = 64;  // keys out of reach before they are dropped
+constexpr int kMoves = 4;         // moves of 32 keys at a time
 
 __device__ inline unsigned lower_lanes() { return (1u << lane_id()) - 1; }
 
@@ -17,11 +17,11 @@ __device__ inline int lanes_max(int value) {
     return value;
 }
 
-// Candidates near the current anchor on the reference, ascending by position in the read and
-// index; some that are out of reach by now may be among them.
+// Candidates near the current anchor on the reference, ascending by position in the read and index;
+// some may be out of reach by now.
 struct NearList {
     Word *shared_keys, *far_keys;
-    Word* keys;  // one of these
+    Word* keys;  // one of the two
     int size;
 
     __device__ void move(Word* to) {
@@ -30,39 +30,39 @@ struct NearList {
         __syncwarp();
     }
 
-    // How many keys are below one; by a search for 32 at a time.
+    // Number of keys below `key`; by a 32-ary search.
     __device__ int count_below(Word key) const {
-        int begin = 0;
-        for (int left = size; left > 0;) {
-            const int stride = (left + kWarpLanes - 1) / kWarpLanes;
+        int start = 0;
+        for (int remaining = size; remaining > 0;) {
+            const int stride = (remaining + kWarpLanes - 1) / kWarpLanes;
             const int offset = (lane_id() + 1) * stride - 1;
-            const bool is_below = offset < left && keys[begin + offset] < key;
+            const bool is_below = offset < remaining && keys[start + offset] < key;
             const int below = __popc(__ballot_sync(kAllLanes, is_below)) * stride;
-            begin += below;
-            left = min(left - below, stride - 1);
+            start += below;
+            remaining = min(remaining - below, stride - 1);
         }
-        return begin;
+        return start;
     }
 
     __device__ void insert(Word key) {
         if (keys == shared_keys && size == kNearKeys) move(far_keys);
-        const int place = count_below(key);
-        for (int end = size; end > place; end -= kMoves * kWarpLanes) {
+        const int row = count_below(key);
+        for (int end = size; end > row; end -= kMoves * kWarpLanes) {
             Word moved[kMoves];
 #pragma unroll
             for (int k = 0; k < kMoves; ++k) {
                 const int at = end - 1 - k * kWarpLanes - lane_id();
-                moved[k] = at >= place ? keys[at] : 0;
+                moved[k] = at >= row ? keys[at] : 0;
             }
             __syncwarp();
 #pragma unroll
             for (int k = 0; k < kMoves; ++k) {
                 const int at = end - 1 - k * kWarpLanes - lane_id();
-                if (at >= place) keys[at + 1] = moved[k];
+                if (at >= row) keys[at + 1] = moved[k];
             }
         }
         __syncwarp();
-        if (lane_id() == 0) keys[place] = key;
+        if (lane_id() == 0) keys[row] = key;
         ++size;
         __syncwarp();
     }
@@ -86,12 +86,13 @@ struct NearList {
 
 __device__ inline Word near_key(int position, int index) { return (Word)position << 32 | index; }
 
-// What the rule of skipping makes of 32 candidates, the first in the lowest lane: marked ones add
-// to `skipped`, new best ones take from it. Returns the lanes up to where it exceeds the most.
-__device__ inline unsigned lanes_before_stop(
-    unsigned marked, unsigned improving, int most, int& skipped
+// Applies the rule of skipping to 32 candidates, the first in the lowest lane: a marked candidate
+// adds 1 to `skipped`, an improvement takes 1. Returns the lanes before `skipped` exceeds
+// `max_skip`.
+__device__ inline unsigned visited_lanes(
+    unsigned marked, unsigned improving, int max_skip, int& skipped
 ) {
-    if (!improving && skipped + __popc(marked) <= most) {
+    if (!improving && skipped + __popc(marked) <= max_skip) {
         skipped += __popc(marked);
         return kAllLanes;
     }
@@ -99,20 +100,20 @@ __device__ inline unsigned lanes_before_stop(
         const unsigned event = events & -events;
         if (improving & event) {
             skipped = max(skipped - 1, 0);
-        } else if (++skipped > most) {
+        } else if (++skipped > max_skip) {
             return event - 1;
         }
     }
     return kAllLanes;
 }
 
-// The best chain that ends at an anchor, so far.
+// The best chain so far that ends at an anchor.
 struct Best {
     int score, predecessor;
 };
 
-// Looks through the near candidates from `first` on one by one, as far as order matters, from the
-// nearest in the read on.
+// Visits the near candidates from `first` on, from the nearest in the read on: 32 at a time, with
+// the same result as one by one.
 __device__ inline Best search_near(
     const JoinArrays& arrays, Recent& recent, const NearList& list, int i, unsigned x, int position,
     int first, const JoinParameters& parameters, Best best
@@ -120,36 +121,36 @@ __device__ inline Best search_near(
     const bool is_recent = i - first < kRecent;
     const Node* nodes = is_recent ? recent.nodes : arrays.nodes;
     int* marks = is_recent ? recent.marks : arrays.marks;
-    const unsigned slots = is_recent ? kRecent - 1 : ~0u;  // bits of an index
-    const int least = position - parameters.inner_distance;
+    const unsigned index_mask = is_recent ? kRecent - 1 : ~0u;  // mask of an index
+    const int min_position = position - parameters.inner_distance;
     int skipped = 0;
     for (int end = list.count_below(near_key(position, 0)); end > 0; end -= kWarpLanes) {
         const int at = end - 1 - lane_id();
         const Word key = at >= 0 ? list.keys[at] : 0;
-        const int here = (int)(key >> 32), j = (int)(unsigned)key;
-        const bool is_far = at < 0 || here < least;
-        bool counts = !is_far && j >= first;
+        const int candidate_position = (int)(key >> 32), j = (int)(unsigned)key;
+        const bool is_far = at < 0 || candidate_position < min_position;
+        bool is_candidate = !is_far && j >= first;
         int score = 0, predecessor = -1;
-        if (counts) {
-            const Node node = nodes[j & slots];
-            const Step step = step_between(node, here, x, position, parameters);
-            counts = step.difference <= parameters.bandwidth;
+        if (is_candidate) {
+            const Node node = nodes[j & index_mask];
+            const Step step = step_between(node, candidate_position, x, position, parameters);
+            is_candidate = step.difference <= parameters.bandwidth;
             score = node.score + step.gain;
             predecessor = node.predecessor;
         }
-        // Only candidates that come later can be marked here.
-        if (counts && predecessor >= first) marks[predecessor & slots] = i;
+        // Only candidates visited later can be marked here.
+        if (is_candidate && predecessor >= first) marks[predecessor & index_mask] = i;
         __syncwarp();
-        const bool is_marked = counts && marks[j & slots] == i;
+        const bool is_marked = is_candidate && marks[j & index_mask] == i;
         const unsigned marked = __ballot_sync(kAllLanes, is_marked);
         unsigned improving = 0;
-        if (__any_sync(kAllLanes, counts && score > best.score)) {
-            const int highest = lanes_max(counts ? max(score, best.score) : best.score);
+        if (__any_sync(kAllLanes, is_candidate && score > best.score)) {
+            const int highest = lanes_max(is_candidate ? max(score, best.score) : best.score);
             int before = __shfl_up_sync(kAllLanes, highest, 1);
             if (lane_id() == 0) before = best.score;
             improving = __ballot_sync(kAllLanes, highest > before);
         }
-        const unsigned valid = lanes_before_stop(marked, improving, parameters.max_skip, skipped);
+        const unsigned valid = visited_lanes(marked, improving, parameters.max_skip, skipped);
         if (improving & valid) {
             const int lane = 31 - __clz(improving & valid);
             best.score = __shfl_sync(kAllLanes, score, lane);

@@ -1,9 +1,9 @@
-// Chaining that visits every predecessor within reach.
+// Chain scores that visit every predecessor within reach.
 
 #include "chaining/scores/segment.cuh"
 
-// The best predecessor so far. Those that are considered later are nearer, and win if equal; the
-// anchor alone wins against an equal one.
+// The best predecessor so far. A predecessor considered later is nearer and wins a tie; the anchor
+// alone wins a tie against any.
 struct Best {
     int threshold, from = -1;
 
@@ -11,28 +11,29 @@ struct Best {
 
     __device__ int score() const { return threshold - (from < 0); }
 
-    __device__ void consider(PairScore link, int score, int at) {
-        const bool is_better = link.is_valid && link.gain + score >= threshold;
-        threshold = is_better ? link.gain + score : threshold;
+    __device__ void consider(PairScore step, int score, int at) {
+        const bool is_better = step.is_valid && step.gain + score >= threshold;
+        threshold = is_better ? step.gain + score : threshold;
         from = is_better ? at : from;
     }
 };
 
-// The scores of a segment, by a thread.
-__device__ inline void chain_by_thread(const Run& run, const Parameters& parameters) {
-    for (int i = 0; i < run.length(); ++i) {
-        const Anchor anchor = run.anchor(i);
+// Scores of a segment, by one thread.
+__device__ inline void score_by_thread(const SegmentView& view, const ChainParameters& parameters) {
+    for (int i = 0; i < view.length(); ++i) {
+        const Anchor anchor = view.anchor(i);
         Best best(anchor.span);
         for (int j = 0; j < i; ++j) {
-            best.consider(pair_score(parameters, anchor, run.anchor(j)), run.score(j), j);
+            best.consider(pair_score(parameters, anchor, view.anchor(j)), view.score(j), j);
         }
-        run.store(i, best.score(), best.from);
+        view.store(i, best.score(), best.from);
     }
 }
 
-// Lets the anchors of 32 lanes look at one candidate after the other.
-__device__ inline void consider_all(
-    Best& best, const Parameters& parameters, Anchor anchor, const Candidate* candidates, int first
+// Considers 32 candidates, one after the other, for the anchors of 32 lanes.
+__device__ inline void consider_block(
+    Best& best, const ChainParameters& parameters, Anchor anchor, const Candidate* candidates,
+    int first
 ) {
 #pragma unroll 4
     for (int k = 0; k < kWarpLanes; ++k) {
@@ -41,9 +42,11 @@ __device__ inline void consider_all(
     }
 }
 
-// Lets them look at one another: each is scored when those before it are, and then a candidate.
-__device__ inline void consider_each_other(
-    Best& best, const Parameters& parameters, Anchor anchor, const Candidate* candidates, int first, int count
+// Considers the anchors of the lanes as candidates for each other: an anchor is scored after all
+// before it.
+__device__ inline void consider_own_block(
+    Best& best, const ChainParameters& parameters, Anchor anchor, const Candidate* candidates,
+    int first, int count
 ) {
 #pragma unroll 4
     for (int k = 0; k < count; ++k) {
@@ -52,37 +55,40 @@ __device__ inline void consider_each_other(
     }
 }
 
-// The scores of a segment, by a warp: 32 anchors at a time, one to a lane, look at the candidates
-// in 32 of `shared`.
-__device__ inline void chain_in_blocks(const Run& run, const Parameters& parameters, Candidate* shared) {
-    const auto share = [&](Candidate candidate) {
+// Scores of a segment, by a warp: 32 anchors at a time, one per lane, with 32 candidates at a time
+// in `shared`.
+__device__ inline void score_by_blocks(
+    const SegmentView& view, const ChainParameters& parameters, Candidate* shared
+) {
+    const auto store_shared = [&](Candidate candidate) {
         __syncwarp();
         shared[lane_id()] = candidate;
         __syncwarp();
     };
-    const auto candidate_of = [&](int first) {  // the score is one that this lane has stored
-        return Candidate{run.anchor(first + lane_id()), run.score(first + lane_id())};
+    const auto candidate_of = [&](int first) {  // this lane has stored the score
+        return Candidate{view.anchor(first + lane_id()), view.score(first + lane_id())};
     };
-    int oldest = 0;  // the first block within reach
-    for (int base = 0; base < run.length(); base += kWarpLanes) {
+    int oldest = 0;  // first anchor of the first block within reach
+    for (int base = 0; base < view.length(); base += kWarpLanes) {
         const int at = base + lane_id();
-        const Anchor anchor = run.anchor(min(at, run.length() - 1));
+        const Anchor anchor = view.anchor(min(at, view.length() - 1));
         Best best(anchor.span);
         const unsigned first_x = __shfl_sync(kAllLanes, anchor.x, 0);
         while (oldest < base
-               && !reaches(first_x, run.x(oldest + kWarpLanes - 1), parameters.max_distance_x)) {
+               && !is_within_reach(
+                   first_x, view.x(oldest + kWarpLanes - 1), parameters.max_distance_x)) {
             oldest += kWarpLanes;
         }
         Candidate next;
         if (oldest < base) next = candidate_of(oldest);
         for (int older = oldest; older < base; older += kWarpLanes) {
-            share(next);
+            store_shared(next);
             if (older + kWarpLanes < base) next = candidate_of(older + kWarpLanes);
-            consider_all(best, parameters, anchor, shared, older);
+            consider_block(best, parameters, anchor, shared, older);
         }
-        share({anchor, 0});
-        const int count = min(run.length() - base, kWarpLanes);
-        consider_each_other(best, parameters, anchor, shared, base, count);
-        if (at < run.length()) run.store(at, best.score(), best.from);
+        store_shared({anchor, 0});
+        const int count = min(view.length() - base, kWarpLanes);
+        consider_own_block(best, parameters, anchor, shared, base, count);
+        if (at < view.length()) view.store(at, best.score(), best.from);
     }
 }

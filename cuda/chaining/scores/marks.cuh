@@ -1,11 +1,11 @@
-// Marks on the predecessors of one anchor, made by a warp.
+// Marks on the predecessors of one anchor; by a warp.
 
 #include "common/warp.cuh"
 
-// A bit for each rank, 32 to a word; none is set between walks.
+// One bit per rank, 32 per word; no bit is set between searches.
 struct Marks {
     unsigned* words;
-    int farthest = 0;  // rank that this lane has marked
+    int farthest = 0;  // highest rank that this lane has marked
 
     __device__ explicit Marks(unsigned* words) : words(words) {}
 
@@ -14,7 +14,7 @@ struct Marks {
         farthest = max(farthest, rank);
     }
 
-    // Of the ranks from a multiple of 32 on; those that lanes have set before a `__syncwarp`.
+    // The marks of 32 ranks, from a multiple of 32 on, that lanes have set before a `__syncwarp`.
     __device__ unsigned chunk(int first_rank) const {
         return *(const volatile unsigned*)&words[first_rank / kWarpLanes];
     }

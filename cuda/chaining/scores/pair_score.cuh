@@ -1,28 +1,29 @@
-// Parameters of chaining two anchors, and stretches of anchors that are chained by themselves.
+// Score of following an anchor in a chain, and segments of anchors that are chained independently;
+// same as hapgpu/chaining/scores/pair_score.py.
 
 #include "common/warp.cuh"
 
 typedef unsigned long long Word;
 
-// Of a stretch of anchors none of which can follow one before or be followed by one behind.
+// Consecutive anchors of a read; no anchor can precede or follow an anchor outside the segment.
 struct Segment {
-    long long begin;  // in the batch
+    long long start;  // in the batch
     int length;
-    int place;  // of its first anchor in the read
+    int first_in_read;  // number of its first anchor in the read
 };
 
-// Segments stand in bins by the logarithm of their length. No more than anchors >> bin fit in one.
+// Segments are in bins by the logarithm of their length. A bin has at most anchors >> bin segments.
 constexpr int kBins = 31, kFirstBin = 1;
 
 __device__ inline int bin_of(int length) { return 31 - __clz(length); }
 
-__device__ inline long long bin_begin(long long anchors, int bin) {
-    long long begin = 0;
-    for (int other = kFirstBin; other < bin; ++other) begin += anchors >> other;
-    return begin;
+__device__ inline long long bin_start(long long anchors, int bin) {
+    long long start = 0;
+    for (int lower = kFirstBin; lower < bin; ++lower) start += anchors >> lower;
+    return start;
 }
 
-// Positions in the reference and in the read; only within a segment is that enough.
+// Positions on the reference and in the read; sufficient within a segment only.
 struct Anchor {
     unsigned x, q;
     int span;
@@ -32,29 +33,33 @@ __device__ inline Anchor anchor_of(Word x, Word y) {
     return {(unsigned)x, (unsigned)y, (int)(y >> 32 & 255)};
 }
 
-struct Parameters {
+struct ChainParameters {
     unsigned max_distance_x, max_distance_y;
     int bandwidth;
     const unsigned short* penalties;  // by the difference of diagonals
 };
 
-// Whether one anchor may follow another in a chain, and what the chain gains.
+// Whether an anchor may follow another in a chain, and the change of score.
 struct PairScore {
     bool is_valid;
     int gain;
 };
 
-// Without a branch: predecessors that are no good are too many and too mixed to be skipped.
-__device__ inline PairScore pair_score(const Parameters& parameters, Anchor anchor, Anchor predecessor) {
-    const unsigned dr = anchor.x - predecessor.x, dq = anchor.q - predecessor.q;
-    const unsigned difference = abs((int)(dr - dq)), bandwidth = parameters.bandwidth;
-    const bool is_valid = dr - 1 < parameters.max_distance_x && dq - 1 < parameters.max_distance_y
-        && difference <= bandwidth;
+// Without branches: invalid predecessors are too many and too scattered to be skipped.
+__device__ inline PairScore pair_score(
+    const ChainParameters& parameters, Anchor anchor, Anchor predecessor
+) {
+    const unsigned target_step = anchor.x - predecessor.x;
+    const unsigned query_step = anchor.q - predecessor.q;
+    const unsigned difference = abs((int)(target_step - query_step));
+    const unsigned bandwidth = parameters.bandwidth;
+    const bool is_valid = target_step - 1 < parameters.max_distance_x
+        && query_step - 1 < parameters.max_distance_y && difference <= bandwidth;
     const int penalty = parameters.penalties[min(difference, bandwidth)];
-    return {is_valid, min((int)min(dr, dq), predecessor.span) - penalty};
+    return {is_valid, min((int)min(target_step, query_step), predecessor.span) - penalty};
 }
 
-// Whether an anchor behind is near enough on the reference.
-__device__ inline bool reaches(unsigned x, unsigned earlier_x, unsigned max_distance_x) {
+// Whether a later anchor is near enough on the reference.
+__device__ inline bool is_within_reach(unsigned x, unsigned earlier_x, unsigned max_distance_x) {
     return x - earlier_x <= max_distance_x;
 }

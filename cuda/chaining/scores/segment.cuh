@@ -1,14 +1,14 @@
-// A segment of anchors as the functions that chain it see it.
+// View of a segment in the arrays of a batch.
 
 #include "chaining/scores/pair_score.cuh"
 
-struct Arrays {
+struct BatchArrays {
     const Word *x, *y;
     int *scores, *predecessors;
 };
 
-// An anchor that is chained already, as the arrays have it: what is loaded ahead of its use must
-// not be computed with before.
+// A scored anchor as loaded from the arrays. It is loaded ahead of its use, so nothing is computed
+// from it at the load.
 struct StoredAnchor {
     unsigned x;
     Word y;
@@ -17,35 +17,34 @@ struct StoredAnchor {
     __device__ Anchor anchor() const { return anchor_of(x, y); }
 };
 
-// A segment in the arrays of the batch. The predecessors there count within the read; everything
-// else here counts within the segment.
-struct Run {
-    Arrays arrays;
+// A segment in the arrays of the batch. Predecessors in the arrays are numbered within the read;
+// all other numbers here are within the segment.
+struct SegmentView {
+    BatchArrays arrays;
     Segment segment;
 
     __device__ int length() const { return segment.length; }
-    __device__ unsigned x(int at) const { return (unsigned)arrays.x[segment.begin + at]; }
-    __device__ int score(int at) const { return arrays.scores[segment.begin + at]; }
+    __device__ unsigned x(int at) const { return (unsigned)arrays.x[segment.start + at]; }
+    __device__ int score(int at) const { return arrays.scores[segment.start + at]; }
 
     __device__ Anchor anchor(int at) const {
-        return anchor_of(arrays.x[segment.begin + at], arrays.y[segment.begin + at]);
+        return anchor_of(arrays.x[segment.start + at], arrays.y[segment.start + at]);
     }
 
     __device__ StoredAnchor stored(int at) const {
-        const long long place = segment.begin + at;
+        const long long row = segment.start + at;
         return {
-            (unsigned)arrays.x[place], arrays.y[place], arrays.scores[place],
-            arrays.predecessors[place]
+            (unsigned)arrays.x[row], arrays.y[row], arrays.scores[row], arrays.predecessors[row]
         };
     }
 
     __device__ void store(int at, int score, int from) const {
-        arrays.scores[segment.begin + at] = score;
-        arrays.predecessors[segment.begin + at] = from < 0 ? -1 : from + segment.place;
+        arrays.scores[segment.start + at] = score;
+        arrays.predecessors[segment.start + at] = from < 0 ? -1 : from + segment.first_in_read;
     }
 };
 
-// An anchor as a predecessor of others, read at once.
+// An anchor as a predecessor; one load.
 struct alignas(16) Candidate {
     Anchor anchor;
     int score;

@@ -1,10 +1,10 @@
-// Segments shared out among the warps of a grid as these become free, the longest first.
+// Queue of segments for the warps of a grid, the longest segments first.
 
 #include "chaining/scores/pair_score.cuh"
 
-// A bin of segments, taken in groups. Groups are counted from those of the last bin on.
+// A bin of segments, taken in groups. Groups are numbered from the last bin on.
 struct Bin {
-    long long begin;  // in the list of segments
+    long long start;  // in the list of segments
     unsigned count, group_size, groups, first_group;
 
     __device__ bool holds(unsigned group) const {
@@ -12,7 +12,7 @@ struct Bin {
     }
 };
 
-// The bin with the number of the lane, of which a warp takes so many segments at a time.
+// The bin with the number of the lane, of which a warp takes `group_size` segments at a time.
 __device__ inline Bin bin_of_lane(
     const unsigned* counts, long long anchors, int bins, unsigned group_size
 ) {
@@ -23,7 +23,7 @@ __device__ inline Bin bin_of_lane(
         const unsigned others = __shfl_sync(kAllLanes, groups, bin);
         if (bin > lane_id()) first_group += others;
     }
-    return {bin_begin(anchors, lane_id()), count, group_size, groups, first_group};
+    return {bin_start(anchors, lane_id()), count, group_size, groups, first_group};
 }
 
 // Segments of one bin.
@@ -35,19 +35,19 @@ struct Group {
 
 struct SegmentQueue {
     const Segment* segments;
-    const Bin* shelf;  // shared; by number
-    unsigned* taken;   // 0 at first
+    const Bin* shared_bins;  // in shared memory, by number
+    unsigned* taken;   // initially 0
 
     // The next group, with no segments if none is left. Called by all lanes of a warp.
     __device__ Group next() {
         unsigned group = 0;
         if (lane_id() == 0) group = atomicAdd(taken, 1u);
         group = __shfl_sync(kAllLanes, group, 0);
-        const unsigned found = __ballot_sync(kAllLanes, shelf[lane_id()].holds(group));
+        const unsigned found = __ballot_sync(kAllLanes, shared_bins[lane_id()].holds(group));
         if (!found) return {segments, 0, 0};
         const int number = __ffs(found) - 1;
-        const Bin bin = shelf[number];
+        const Bin bin = shared_bins[number];
         const unsigned first = (group - bin.first_group) * bin.group_size;
-        return {segments + bin.begin + first, min(bin.group_size, bin.count - first), number};
+        return {segments + bin.start + first, min(bin.group_size, bin.count - first), number};
     }
 };

@@ -1,79 +1,80 @@
-// Anchors cut into segments that are chained by themselves.
+// Segments of anchors that are chained independently. Launched by
+// hapgpu/chaining/scores/segments_cuda.py.
 
 #include "chaining/scores/pair_score.cuh"
 
 constexpr int kThreads = 256, kWarps = kThreads / kWarpLanes;
-constexpr int kParts = 32;  // of a read, for as many warps; the shortest has `kMinPart` anchors
-constexpr int kMinPart = 1024;
+constexpr int kTilesPerRead = 32;  // for as many warps; a tile has at least `kMinTile` anchors
+constexpr int kMinTile = 1024;
 
 struct Read {
     const Word* x;
     int anchors;
     unsigned max_distance;
 
-    // Whether a segment begins at an anchor, or the read ends there.
+    // Whether a segment starts at an anchor, or the read ends there.
     __device__ bool is_cut(long long at) const {
         if (at == 0 || at == anchors) return true;
         return x[at] >> 32 != x[at - 1] >> 32 || x[at] - x[at - 1] > max_distance;
     }
 };
 
-// Calls `use(begin, end)` in some lane for each segment that begins in a part of a read; by a whole
+// Calls `use(start, end)` in some lane for each segment that starts in a tile of a read; by a whole
 // warp.
 template <typename Use>
-__device__ inline void for_each_segment(Read read, int part_begin, int part_end, Use use) {
-    int open = read.is_cut(part_begin) ? part_begin : -1;  // where the segment at hand begins
-    for (long long base = part_begin; base < part_end || (open >= 0 && open < part_end);
+__device__ inline void for_each_segment(Read read, int tile_start, int tile_end, Use use) {
+    int open_start = read.is_cut(tile_start) ? tile_start : -1;  // start of the current segment
+    for (long long base = tile_start; base < tile_end || (open_start >= 0 && open_start < tile_end);
          base += kWarpLanes) {
         const long long end = base + lane_id() + 1;
         const bool is_cut = end <= read.anchors && read.is_cut(end);
         const unsigned cuts = __ballot_sync(kAllLanes, is_cut);
         const unsigned before = cuts & ((1u << lane_id()) - 1);
-        const int begin = before ? (int)base + kWarpLanes - __clz(before) : open;
-        if (is_cut && begin >= 0 && begin < part_end) use(begin, (int)end);
-        if (cuts) open = (int)base + kWarpLanes - __clz(cuts);
+        const int start = before ? (int)base + kWarpLanes - __clz(before) : open_start;
+        if (is_cut && start >= 0 && start < tile_end) use(start, (int)end);
+        if (cuts) open_start = (int)base + kWarpLanes - __clz(cuts);
     }
 }
 
-// Segments of all reads by bin, and the scores of anchors that are alone; a warp a
-// part of a read. `counts` are the segments of each bin, at first 0.
+// Segments of all reads by bin, and the scores of anchors outside any segment; one warp per tile.
+// `counts` are the numbers of segments per bin, initially 0.
 extern "C" __global__ void __launch_bounds__(kThreads) list_segments(
     const Word* x, const Word* y, const long long* offsets, int* scores, int* predecessors,
     Segment* segments, unsigned* counts, long long anchors, long long capacity, int reads,
     int bins, int max_distance
 ) {
-    __shared__ unsigned slots_of_warps[kWarps][kWarpLanes];
-    __shared__ long long begins[kWarpLanes];
-    if (threadIdx.x < kWarpLanes) begins[threadIdx.x] = bin_begin(anchors, threadIdx.x);
+    __shared__ unsigned rows_of_warps[kWarps][kWarpLanes];
+    __shared__ long long bin_starts[kWarpLanes];
+    if (threadIdx.x < kWarpLanes) bin_starts[threadIdx.x] = bin_start(anchors, threadIdx.x);
     __syncthreads();
-    unsigned* slots = slots_of_warps[threadIdx.x / kWarpLanes];
+    unsigned* rows = rows_of_warps[threadIdx.x / kWarpLanes];
     const int warps = gridDim.x * kWarps;
-    const long long parts = (long long)reads * kParts;
-    for (long long part = blockIdx.x * kWarps + threadIdx.x / kWarpLanes; part < parts;
-         part += warps) {
-        const long long number = part / kParts, first = offsets[number];
+    const long long tiles = (long long)reads * kTilesPerRead;
+    for (long long tile = blockIdx.x * kWarps + threadIdx.x / kWarpLanes; tile < tiles;
+         tile += warps) {
+        const long long number = tile / kTilesPerRead, first = offsets[number];
         const Read read = {x + first, (int)(offsets[number + 1] - first), (unsigned)max_distance};
-        const int length = max(read.anchors / kParts + 1, kMinPart);
-        const long long part_begin = part % kParts * length;
-        if (part_begin >= read.anchors) continue;
-        const int part_end = (int)min(part_begin + length, (long long)read.anchors);
-        slots[lane_id()] = 0;
+        const int length = max(read.anchors / kTilesPerRead + 1, kMinTile);
+        const long long tile_start = tile % kTilesPerRead * length;
+        if (tile_start >= read.anchors) continue;
+        const int tile_end = (int)min(tile_start + length, (long long)read.anchors);
+        rows[lane_id()] = 0;
         __syncwarp();
-        for_each_segment(read, (int)part_begin, part_end, [&](int begin, int end) {
-            if (end - begin > 1) atomicAdd(&slots[bin_of(end - begin)], 1u);
+        for_each_segment(read, (int)tile_start, tile_end, [&](int start, int end) {
+            if (end - start > 1) atomicAdd(&rows[bin_of(end - start)], 1u);
         });
         __syncwarp();
-        const unsigned count = slots[lane_id()];
-        if (count) slots[lane_id()] = atomicAdd(&counts[lane_id()], count);
+        const unsigned count = rows[lane_id()];
+        if (count) rows[lane_id()] = atomicAdd(&counts[lane_id()], count);
         __syncwarp();
-        for_each_segment(read, (int)part_begin, part_end, [&](int begin, int end) {
-            if (end - begin == 1) {
-                scores[first + begin] = (int)(y[first + begin] >> 32 & 255);
-                predecessors[first + begin] = -1;
+        for_each_segment(read, (int)tile_start, tile_end, [&](int start, int end) {
+            if (end - start == 1) {
+                scores[first + start] = (int)(y[first + start] >> 32 & 255);
+                predecessors[first + start] = -1;
             } else {
-                const int bin = bin_of(end - begin);
-                const unsigned slot = atomicAdd(&slots[bin], 1u);
-                segments[begins[bin] + slot] = {first + begin, end - begin, begin};
+                const int bin = bin_of(end - start);
+                const unsigned row = atomicAdd(&rows[bin], 1u);
+                segments[bin_starts[bin] + row] = {first + start, end - start, start};
             }
         });
         __syncwarp();

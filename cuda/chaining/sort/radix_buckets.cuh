@@ -1,31 +1,31 @@
-// Elements by one byte of their keys: how many have each digit, and where they go.
+// Buckets of elements by one byte (digit) of their keys: sizes and bounds.
 
 #include "common/warp.cuh"
 
 constexpr int kDigitBits = 8;
 constexpr int kBuckets = 1 << kDigitBits;
 constexpr int kInsertionSize = 64;
-constexpr int kRadixWindow = 4 * kInsertionSize;  // three are in use, but a power of two is fast
+constexpr int kRadixWindow = 4 * kInsertionSize;  // three blocks are in use; a power of two is fast
 constexpr int kDigitsAhead = 7;
 constexpr int kMaxStrays = 2 * kWarpLanes;
 
-// Digits of the next elements of a bucket, from the low bits up; above the last stands a 1.
+// Digits of the next elements of a bucket, from the low bits up; a 1 follows the last digit.
 using DigitQueue = unsigned long long;
 constexpr DigitQueue kNoDigits = 1;
 
 struct alignas(16) RadixBucket {
-    int head, end;  // elements that were not lifted yet
+    int head, end;  // elements not lifted yet
     DigitQueue digits;
 };
 
-// Of one warp, in shared memory.
+// Working memory of one warp, in shared memory.
 union RadixScratch {
     struct {
         RadixBucket buckets[kBuckets];
-        unsigned filled[kBuckets / kWarpLanes];  // a bit for each bucket: has it any elements?
-        int sources[kWarpLanes];                 // from where the walk lifted elements
-        int targets[kWarpLanes];                 // and where it dropped the ones before, or -1
-        unsigned char visited[kWarpLanes];       // in which buckets
+        unsigned filled[kBuckets / kWarpLanes];  // one bit per bucket with elements
+        int sources[kWarpLanes];                 // rows from which elements are lifted
+        int targets[kWarpLanes];                 // rows for the previously lifted elements, or -1
+        unsigned char visited[kWarpLanes];       // buckets of the sources
     };
     int strays[kMaxStrays];  // a ring
     struct {
@@ -43,7 +43,7 @@ __device__ inline int key_digit(unsigned long long key, int shift) {
     return static_cast<int>(key >> shift) & (kBuckets - 1);
 }
 
-// What is above the digit; all of it may be.
+// The bits above the digit; none for the highest digit.
 __device__ inline unsigned long long key_prefix(unsigned long long key, int shift) {
     return key >> shift >> kDigitBits;
 }
@@ -58,46 +58,46 @@ __device__ inline int lanes_before(int count) {
     return sum - count;
 }
 
-// Counts the digits, into `end`; true if there is more than one.
+// Counts the digits, into `end`; returns true if the keys have different digits.
 __device__ inline bool count_digits(
-    const unsigned long long* keys, int begin, int end, int shift, RadixScratch& scratch
+    const unsigned long long* keys, int start, int end, int shift, RadixScratch& scratch
 ) {
     for (int bucket = lane_id(); bucket < kBuckets; bucket += kWarpLanes) {
         scratch.buckets[bucket].end = 0;
     }
     __syncwarp();
-    for (int i = begin + lane_id(); i < end; i += kWarpLanes) {
+    for (int i = start + lane_id(); i < end; i += kWarpLanes) {
         atomicAdd(&scratch.buckets[key_digit(keys[i], shift)].end, 1);
     }
     __syncwarp();
-    const bool differ = scratch.buckets[key_digit(keys[begin], shift)].end < end - begin;
+    const bool differ = scratch.buckets[key_digit(keys[start], shift)].end < end - start;
     __syncwarp();
     return differ;
 }
 
-// Looks up digits until so many are known as a queue can hold.
+// Loads digits until the queue is full.
 __device__ inline void look_ahead(const unsigned long long* keys, int shift, RadixBucket& bucket) {
     const int known = (63 - __clzll(bucket.digits)) / kDigitBits;
-    const int wanted = min(bucket.end - bucket.head, kDigitsAhead);
+    const int needed = min(bucket.end - bucket.head, kDigitsAhead);
     unsigned long long ahead[kDigitsAhead];
 #pragma unroll
-    for (int k = 0; k < kDigitsAhead; ++k) {  // no load waits for another
-        ahead[k] = k >= known && k < wanted ? keys[bucket.head + k] : 0;
+    for (int k = 0; k < kDigitsAhead; ++k) {  // independent loads
+        ahead[k] = k >= known && k < needed ? keys[bucket.head + k] : 0;
     }
     DigitQueue digits = bucket.digits ^ kNoDigits << known * kDigitBits;
 #pragma unroll
     for (int k = 0; k < kDigitsAhead; ++k) {
         digits |= static_cast<DigitQueue>(key_digit(ahead[k], shift)) << k * kDigitBits;
     }
-    bucket.digits = digits | kNoDigits << wanted * kDigitBits;
+    bucket.digits = digits | kNoDigits << needed * kDigitBits;
 }
 
-// From the counts of digits to buckets that have all of their elements yet; returns how many have
-// any.
+// Converts the counts of digits to bounds of buckets with all elements; returns the number of
+// non-empty buckets.
 __device__ inline int place_buckets(
-    const unsigned long long* keys, int begin, int shift, RadixScratch& scratch
+    const unsigned long long* keys, int start, int shift, RadixScratch& scratch
 ) {
-    int before = begin, filled_buckets = 0;
+    int before = start, filled_buckets = 0;
     for (int base = 0; base < kBuckets; base += kWarpLanes) {
         RadixBucket& bucket = scratch.buckets[base + lane_id()];
         const int count = bucket.end;
@@ -114,7 +114,7 @@ __device__ inline int place_buckets(
     return filled_buckets;
 }
 
-// The first bucket with elements from this one on, `kBuckets` if there is none.
+// The first bucket with elements from `bucket` on, `kBuckets` if there is none.
 __device__ inline int next_filled(const RadixScratch& scratch, int bucket) {
     unsigned above = ~0u << bucket % kWarpLanes;
     for (int word = bucket / kWarpLanes; word < kBuckets / kWarpLanes; ++word) {

@@ -1,16 +1,16 @@
-// Elements moved to their buckets, in the order in which a lone thread would move them: a cycle at
-// a time, each from the first bucket that is not complete back to it.
+// Moves of elements to their buckets, in the order of a single thread: one cycle at a time, each
+// from the first incomplete bucket back to it.
 
 #include "chaining/sort/radix_buckets.cuh"
 
-// One lane's way along the cycles: each begins and ends in the first bucket that has elements
-// left; an element that is lifted belongs to the bucket from which the next one is lifted.
+// Walk of one lane along the cycles. A cycle starts and ends in the first bucket with elements
+// left; a lifted element belongs to the bucket from which the next element is lifted.
 struct CycleWalk {
-    int first;  // the bucket in which cycles begin
+    int first;  // the bucket in which cycles start
     int next;   // the bucket to lift from
-    int start;  // where the cycle began; its last element goes there
+    int start;  // row where the cycle started; its last element goes there
 
-    // Lifts up to 32 elements, fewer if a digit is not known yet; none only at the end.
+    // Lifts at most 32 elements, fewer if a digit is not known yet; none only at the end.
     __device__ int lift(RadixScratch& scratch) {
         int count = 0;
         while (count < kWarpLanes && next < kBuckets) {
@@ -33,11 +33,11 @@ struct CycleWalk {
     }
 };
 
-// Moves elements to their buckets, a cycle at a time.
+// Moves elements to their buckets, one cycle at a time.
 __device__ inline void permute_cycles(RadixPairs pairs, int shift, RadixScratch& scratch) {
     const int first = next_filled(scratch, 0);
     CycleWalk walk{first, first, -1};
-    unsigned long long lifted_key = 0;  // of the element that was lifted last
+    unsigned long long lifted_key = 0;  // of the last lifted element
     unsigned lifted_value = 0;
     while (true) {
         int count = lane_id() == 0 ? walk.lift(scratch) : 0;
@@ -79,18 +79,18 @@ __device__ inline void permute_cycles(RadixPairs pairs, int shift, RadixScratch&
     __syncwarp();
 }
 
-// The same for two buckets, where all lanes can tell what the cycles are: they swap the strays of
-// the first bucket for those of the second, in turn, and what lies between two strays of the second
-// moves on by one place.
+// The same for two buckets, whose cycles are known to all lanes: they swap the strays of the first
+// bucket with the strays of the second, in turn, and elements between two strays of the second move
+// on by one row.
 __device__ inline void permute_two(RadixPairs pairs, int shift, RadixScratch& scratch) {
     const unsigned lower_lanes = (1u << lane_id()) - 1;
     const int low = next_filled(scratch, 0), high = next_filled(scratch, low + 1);
     const int middle = scratch.buckets[high].head, end = scratch.buckets[high].end;
     int scanned = scratch.buckets[low].head;
-    __syncwarp();  // what was read there is overwritten from here on
+    __syncwarp();  // the values read before are overwritten from here on
     int listed = 0, swapped = 0;  // strays of the first bucket
-    unsigned begins = 1;  // whether a stray is dropped at the first place of this round
-    unsigned long long last_key = 0;  // of the round before
+    unsigned starts = 1;  // whether a stray is dropped at the first row of this round
+    unsigned long long last_key = 0;  // of the previous round
     unsigned last_value = 0;
     for (int base = middle;; base += kWarpLanes) {
         while (scanned < middle && listed - swapped <= kWarpLanes) {
@@ -120,7 +120,7 @@ __device__ inline void permute_two(RadixPairs pairs, int shift, RadixScratch& sc
             dropped_key = last_key;
             dropped_value = last_value;
         }
-        if (moves && ((strays << 1 | begins) >> lane_id() & 1)) {
+        if (moves && ((strays << 1 | starts) >> lane_id() & 1)) {
             dropped_key = pairs.keys[partner];
             dropped_value = pairs.values[partner];
         }
@@ -135,7 +135,7 @@ __device__ inline void permute_two(RadixPairs pairs, int shift, RadixScratch& sc
         }
         last_key = __shfl_sync(kAllLanes, key, kWarpLanes - 1);
         last_value = __shfl_sync(kAllLanes, value, kWarpLanes - 1);
-        begins = strays >> (kWarpLanes - 1);
+        starts = strays >> (kWarpLanes - 1);
         swapped += __popc(strays);
         __syncwarp();
     }

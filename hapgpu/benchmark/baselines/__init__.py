@@ -1,1 +1,1 @@
-"""Published methods that hapgpu is compared with; no command uses them."""
+"""Baselines: published methods for comparison; only benchmarks use them."""

@@ -1,4 +1,7 @@
-"""The search of Seide 2012 (Algorithm 3) on a GPU: what `backtracking.py` finds, bit for bit."""
+"""Search of Seide 2012 (Algorithm 3) on a GPU (`cuda/benchmark/backtracking.cu`).
+
+Same as `hapgpu/benchmark/baselines/backtracking.py`, bit for bit.
+"""
 
 from __future__ import annotations
 
@@ -25,11 +28,11 @@ BACKTRACK: Final = Kernel(
         Scalar("rows", np.uint32),
         *READS,
         Scalar("strands", np.int32),
-        Scalar("most", np.int32),
-        Array("slots", np.uint32, "total_slots", width=4),
+        Scalar("max_results", np.int32),
+        Array("results", np.uint32, "total_results", width=4),
         Array("counts", np.int32, "searches"),
         Scalar("searches", np.int32),
-        Scalar("total_slots", np.int64),
+        Scalar("total_results", np.int64),
     ),
 )
 
@@ -37,20 +40,20 @@ BACKTRACK: Final = Kernel(
 def backtrack_on_device(
     index: DeviceIndex, rows: int, reads: DeviceReads, device: int
 ) -> tuple[Any, Any]:
-    """Return counts and slots, as `BacktrackingResults` has them, on the current stream.
+    """Return counts and results as in `BacktrackingResults`, on the current stream.
 
     Parameters
     ----------
     index, reads
-        On the device.
+        Index and reads on the device.
     rows
-        Of the index.
+        Number of rows of the index.
     device
-        Its number.
+        Number of the device.
     """
     searches = _STRANDS * len(reads)
     counts = cupy.empty(searches, dtype=np.int32)
-    slots = cupy.empty((searches, MAX_RESULTS, 4), dtype=np.uint32)
+    results = cupy.empty((searches, MAX_RESULTS, 4), dtype=np.uint32)
     arguments = (
         *index.occurrences,
         rows,
@@ -61,10 +64,10 @@ def backtrack_on_device(
         len(reads),
         _STRANDS,
         MAX_RESULTS,
-        slots,
+        results,
         counts,
         searches,
-        slots.size // 4,
+        results.size // 4,
     )
     load_kernel(BACKTRACK, device).launch(-(-searches // _THREADS), _THREADS, arguments)
-    return counts, slots
+    return counts, results

@@ -1,7 +1,7 @@
-"""Best chains by forward transformation, on a GPU (`cuda/benchmark/forward_chaining.cu`).
+"""Chain scores by forward transformation, on a GPU (`cuda/benchmark/forward_chaining.cu`).
 
-The method of mm2-ax (Sadasivan et al. 2023): no predecessor is skipped, and each anchor updates
-the scores of those that may follow it.
+The method of mm2-ax (Sadasivan et al. 2023): no predecessor is skipped, and each anchor updates the
+scores of its possible successors.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from hapgpu.runtime.gpu.launch import load_kernel
 
 _THREADS: Final = 128  # as in the paper
 _MAX_BLOCKS: Final = 2**20
-_LARGEST: Final = 2**31 - 1
+_MAX_INT: Final = 2**31 - 1
 
 _SIZES: Final = (
     "reads",
@@ -46,16 +46,16 @@ UPDATE_SUCCESSORS: Final = Kernel(
 def successor_scores(anchors: Anchors, parameters: ChainParameters) -> ChainScores:
     """Find the best chain that ends at each anchor, visiting all predecessors.
 
-    The result is that of `cuda.chain_scores` with `UNLIMITED_SKIP`, if no anchor has more than
-    `parameters.max_iterations` predecessors within reach; beyond those minimap2 visits one more,
-    the one that scores highest, which this method does not.
+    The result equals `scores.cuda.chain_scores` with `UNLIMITED_SKIP` if no anchor has more than
+    `parameters.max_iterations` predecessors within reach. Beyond these, minimap2 visits one more,
+    the anchor of the highest score; this method does not.
 
     Parameters
     ----------
     anchors
-        As for `cuda.chain_scores`.
+        As for `scores.cuda.chain_scores`.
     parameters
-        Of chaining; `max_skip` is not used.
+        Parameters of chaining; `max_skip` is not used.
 
     Returns
     -------
@@ -80,10 +80,10 @@ def successor_scores(anchors: Anchors, parameters: ChainParameters) -> ChainScor
             total,
             len(anchors),
             penalties.size,
-            min(parameters.max_distance_x, _LARGEST),
-            min(parameters.max_distance_x, parameters.max_distance_y, _LARGEST),
+            min(parameters.max_distance_x, _MAX_INT),
+            min(parameters.max_distance_x, parameters.max_distance_y, _MAX_INT),
             parameters.bandwidth,
-            min(max(parameters.max_iterations, 0), _LARGEST),
+            min(max(parameters.max_iterations, 0), _MAX_INT),
         ),
     )
     return scores

@@ -1,1 +1,1 @@
-"""Benchmarks of chaining: whole reads, single stages, ready-made anchors, kernels alone."""
+"""Benchmarks of long-read mapping: whole reads, single stages, ready-made anchors."""

@@ -1,4 +1,4 @@
-"""How fast ready-made anchors are scored: what `hapgpu bench chain --anchors` measures."""
+"""Benchmark of scoring ready-made anchors (`hapgpu bench chain --anchors`)."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _GPU_REPEATS: Final = 9
 
 
 class Method(StrEnum):
-    """How anchors are scored: by predecessors as minimap2 does, or by successors as mm2-ax."""
+    """Methods of scoring: by predecessors as in minimap2, or by successors as in mm2-ax."""
 
     PREDECESSOR = "predecessor"
     SUCCESSOR = "successor"
@@ -34,9 +34,9 @@ class Method(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class _Job:
-    """What is scored, and by which parameters."""
+    """Anchors to score, with parameters and method."""
 
-    what: str
+    task: str
     data: str
     anchors: Anchors
     parameters: ChainParameters
@@ -48,14 +48,14 @@ class _Job:
         return self.parameters.max_skip == UNLIMITED_SKIP
 
     def measured(self, device: Device, seconds: float) -> Iterator[Measurement]:
-        """Yield anchors and, where all of them are visited, pairs with a predecessor in reach."""
+        """Yield rates of anchors and, if all predecessors are visited, of anchor pairs."""
         counts = {"anchors": self.anchors.x.size}
         if self.visits_all:
             pairs = predecessor_ranges(self.anchors, self.parameters).sum(dtype=np.int64)
             counts["pairs"] = int(pairs)
         for unit, count in counts.items():
             total = self.copies * count
-            yield Measurement(device.name, self.what, self.data, unit, total, seconds)
+            yield Measurement(device.name, self.task, self.data, unit, total, seconds)
 
 
 def benchmark_anchors(
@@ -65,37 +65,37 @@ def benchmark_anchors(
     copies: int = 1,
     method: Method = Method.PREDECESSOR,
 ) -> Iterator[Measurement]:
-    """Measure how fast the anchors of a file are scored: all predecessors visited, then few.
+    """Measure the scoring of the anchors of a file: with all predecessors, then with skipping.
 
-    On the CPU with one thread and with all, on a GPU with the anchors there already.
+    The CPU is measured with one thread and with all, a GPU with the anchors in its memory.
 
     Parameters
     ----------
     device
-        Where to compute.
+        Device to use.
     path
-        A .npz file that `load_anchors` reads.
+        A .npz file for `load_anchors`.
     options
-        Those of chains, and the length of k-mers.
+        Options for chaining, and the k-mer length.
     copies
-        How often all reads of the file are repeated, at least once.
+        Number of copies of all reads of the file, at least 1.
     method
-        Of scoring. With `SUCCESSOR`, all predecessors are visited, and nothing else is measured.
+        Method of scoring. `SUCCESSOR` visits all predecessors, and is the only measurement then.
 
     Raises
     ------
     InputError
-        The file cannot be read or holds no anchors.
+        The file cannot be read or contains no anchors.
     UsageError
-        The method is not for the device.
+        The device does not support the method.
     DeviceError
-        The copies do not fit into the memory of the GPU.
+        The copies do not fit the memory of the GPU.
     """
     if method is Method.SUCCESSOR and not isinstance(device, CudaDevice):
-        raise UsageError("--method successor needs a GPU: give --device cuda")
+        raise UsageError("--method successor: needs a GPU; give --device cuda")
     anchors = load_anchors(path)
     if not anchors.x.size:
-        raise InputError(f"{path}: holds no anchors")
+        raise InputError(f"{path}: no anchors; give a file with at least one")
     for job in _jobs(f"{path.name} x{copies}", anchors, options, copies, method):
         if isinstance(device, CudaDevice):
             yield from job.measured(device, _seconds_on_gpu(job, device))
@@ -108,8 +108,8 @@ def benchmark_anchors(
 def _jobs(
     data: str, anchors: Anchors, options: MapOptions, copies: int, method: Method
 ) -> Iterator[_Job]:
-    all_visited = replace(options.chains, max_skip=UNLIMITED_SKIP)
-    parameters = chain_parameters(all_visited, options.sketch.k)
+    without_skips = replace(options.chains, max_skip=UNLIMITED_SKIP)
+    parameters = chain_parameters(without_skips, options.sketch.k)
     if method is Method.SUCCESSOR:
         yield _Job("successors, all", data, anchors, parameters, copies, method)
         return
@@ -126,5 +126,5 @@ def _seconds_on_cpu(job: _Job, threads: int) -> float:
 def _seconds_on_gpu(job: _Job, device: CudaDevice) -> float:
     from hapgpu.benchmark.chaining.cuda import time_scores, time_successors  # noqa: PLC0415  (imports CuPy)
 
-    timed = time_successors if job.method is Method.SUCCESSOR else time_scores
-    return timed(job.anchors, job.parameters, device, job.copies, _GPU_REPEATS)
+    time_on_gpu = time_successors if job.method is Method.SUCCESSOR else time_scores
+    return time_on_gpu(job.anchors, job.parameters, device, job.copies, _GPU_REPEATS)

@@ -1,4 +1,4 @@
-"""How long stages of chaining take on a GPU, and the kernels that score anchors by themselves."""
+"""Times of the stages of long-read mapping on a GPU, and of the scoring kernels alone."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from hapgpu.io.fastx.cuda import DeviceSpans, parse_text, spans_to_host
 from hapgpu.io.fastx.limits import LONG_READS
 from hapgpu.io.fastx.read_block import ReadBlock
 from hapgpu.runtime.devices import CudaDevice
-from hapgpu.runtime.gpu.context import explained, thread_streams
+from hapgpu.runtime.gpu.context import device_errors, thread_streams
 
 Scoring = Callable[[Anchors, ChainParameters], ChainScores]
 
@@ -32,34 +32,34 @@ Scoring = Callable[[Anchors, ChainParameters], ChainScores]
 def staged_on(
     device: CudaDevice, index: MinimizerIndex, options: MapOptions
 ) -> Iterator[StagedChainer]:
-    """Hold a GPU, and a stream of it, and give a chainer that waits for it after each stage.
+    """Yield a chainer for a GPU and one of its streams; it waits for the stream after each stage.
 
     Parameters
     ----------
     device
-        Where to compute.
+        GPU to use.
     index
-        Of the reference; made with `options.sketch`.
+        Index of the reference, built with `options.sketch`.
     options
-        Of mapping.
+        Options of long-read mapping.
 
     Raises
     ------
     DeviceError
-        The index does not fit; or, within, a block does not, or the device failed.
+        The index or, within the context, a block does not fit the device; or the device failed.
     """
     number = device.index
-    with explained(device), cupy.cuda.Device(number), thread_streams(number, 1)[0] as stream:
-        yield StagedChainer(index, options, _staged(index, device, stream))
+    with device_errors(device), cupy.cuda.Device(number), thread_streams(number, 1)[0] as stream:
+        yield StagedChainer(index, options, _staged_device(index, device, stream))
 
 
-def _staged(index: MinimizerIndex, device: CudaDevice, stream: Any) -> StagedDevice:
+def _staged_device(index: MinimizerIndex, device: CudaDevice, stream: Any) -> StagedDevice:
     def parse(block: ReadBlock) -> tuple[Any, DeviceSpans]:
         text = cupy.empty(block.text.size, dtype=np.uint8)
         text.set(block.text, stream=stream)
         spans = parse_text(text, LONG_READS, is_fasta=block.is_fasta)
         if spans is None:
-            raise DeviceError(f"{device.name} refuses reads that the CPU accepts")
+            raise DeviceError(f"{device.name}: internal error; give --device cpu, report this")
         return text, spans
 
     return StagedDevice(
@@ -73,29 +73,29 @@ def _staged(index: MinimizerIndex, device: CudaDevice, stream: Any) -> StagedDev
 def time_scores(
     anchors: Anchors, parameters: ChainParameters, device: CudaDevice, copies: int, repeats: int
 ) -> float:
-    """Measure `cuda.chain_scores`, with the anchors on the device already.
+    """Return the median time of `chain_scores`, with the anchors in the memory of the device.
 
     Parameters
     ----------
     anchors
-        On the host.
+        Anchors on the host.
     parameters
-        Of chaining.
+        Parameters of chaining.
     device
-        Where to compute.
+        GPU to use.
     copies
-        How often the reads are repeated, at least once: a GPU needs thousands of them.
+        Number of copies of the reads, at least 1: a GPU needs thousands of reads.
     repeats
-        How often, at least once; one more run is not timed.
+        Number of timed runs, at least 1; one more run is not timed.
 
     Returns
     -------
-    The median of the seconds.
+    The median in seconds.
 
     Raises
     ------
     DeviceError
-        The copies do not fit, or the device failed.
+        The copies do not fit the device, or the device failed.
     """
     return _time(chain_scores, anchors, parameters, device, copies, repeats)
 
@@ -103,12 +103,12 @@ def time_scores(
 def time_successors(
     anchors: Anchors, parameters: ChainParameters, device: CudaDevice, copies: int, repeats: int
 ) -> float:
-    """Measure `successors.successor_scores`; as `time_scores`."""
+    """Return the median time of `successor_scores`; arguments as for `time_scores`."""
     return _time(successor_scores, anchors, parameters, device, copies, repeats)
 
 
 def copied_to_device(anchors: Anchors, copies: int) -> Anchors:
-    """Return anchors of the host on the current device, the reads repeated."""
+    """Return `copies` copies of the reads' anchors on the current device."""
     starts = anchors.offsets[:-1] + np.arange(copies)[:, None] * anchors.x.size
     offsets = np.append(starts.ravel(), copies * anchors.x.size)
     return Anchors(
@@ -127,20 +127,20 @@ def _time(
     repeats: int,
 ) -> float:
     number = device.index
-    with explained(device), cupy.cuda.Device(number), thread_streams(number, 1)[0]:
+    with device_errors(device), cupy.cuda.Device(number), thread_streams(number, 1)[0]:
         on_device = copied_to_device(anchors, copies)
         return float(np.median(_seconds(lambda: scoring(on_device, parameters), repeats)))
 
 
 def _seconds(run: Callable[[], Any], repeats: int) -> list[float]:
-    """Return the seconds of each run but the first."""
+    """Return the seconds of each run except the first."""
     run()
     seconds = []
     for _ in range(repeats):
-        begin, end = cupy.cuda.Event(), cupy.cuda.Event()
-        begin.record()
+        start, end = cupy.cuda.Event(), cupy.cuda.Event()
+        start.record()
         run()
         end.record()
         end.synchronize()
-        seconds.append(cupy.cuda.get_elapsed_time(begin, end) / 1e3)
+        seconds.append(cupy.cuda.get_elapsed_time(start, end) / 1e3)
     return seconds

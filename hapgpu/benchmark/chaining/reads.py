@@ -1,4 +1,4 @@
-"""How fast long reads are chained: what `hapgpu bench chain` measures of reads."""
+"""Benchmark of long-read mapping with simulated reads (`hapgpu bench chain`)."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ _GPU_BASES: Final = 1_000_000_000
 
 @dataclass(frozen=True, slots=True)
 class _Data:
-    """What is chained."""
+    """Index and simulated reads."""
 
     name: str
     index: MinimizerIndex
     blocks: list[ReadBlock]
     bases: int
 
-    def measured(self, device: Device, what: str, seconds: float) -> Measurement:
-        return Measurement(device.name, what, self.name, "bases", self.bases, seconds)
+    def measured(self, device: Device, task: str, seconds: float) -> Measurement:
+        return Measurement(device.name, task, self.name, "bases", self.bases, seconds)
 
 
 def benchmark_reads(
@@ -45,54 +45,54 @@ def benchmark_reads(
     bases: int | None = None,
     model: LongReadModel | None = None,
 ) -> Iterator[Measurement]:
-    """Measure how fast reads out of a reference become lines of PAF, from memory to memory.
+    """Measure the mapping of reads simulated from a reference, from memory to memory.
 
-    First how long the index takes to build, from the FASTA file; then the whole way from the text
-    of FASTQ to lines, on the CPU with one thread and with all; and then each stage, in one thread,
-    one block after another.
+    The measurements are: building the index from the FASTA file; the whole run from FASTQ text to
+    lines of PAF, on the CPU with one thread and with all; each stage in one thread, one block after
+    another.
 
     Parameters
     ----------
     device
-        Where to compute; the index is built on the CPU.
+        Device to use; the index is built on the CPU.
     reference
-        FASTA.
+        FASTA file.
     options
-        Of mapping.
+        Options of long-read mapping.
     bases
-        Of the reads, about; None for 20 million on the CPU and a billion on a GPU.
+        Approximate number of bases of the reads; None: 20 million on the CPU, a billion on a GPU.
     model
-        What the reads are like.
+        Model of the simulated reads.
 
     Raises
     ------
     InputError
         The reference cannot be read.
     DeviceError
-        The index or a block does not fit into the memory of the GPU.
+        The index or a block does not fit the memory of the GPU.
     """
     model = LongReadModel() if model is None else model
-    index, building = _built(device, reference, options)
-    yield building
+    index, index_measurement = _timed_index(device, reference, options)
+    yield index_measurement
     data = _data(device, reference, index, bases, model)
-    uses = _uses_of(device)
-    for used in uses:
-        chainers = chainers_for([used], index, options)
+    variants = _thread_variants(device)
+    for variant in variants:
+        chainers = chainers_for([variant], index, options)
         seconds = median_seconds(chainers[0], data.blocks, len(chainers))
-        yield data.measured(used, "text to lines", seconds)
+        yield data.measured(variant, "text to lines", seconds)
     for stage, seconds in _stage_seconds(device, data, options).items():
-        yield data.measured(uses[0], stage, seconds)
+        yield data.measured(variants[0], stage, seconds)
 
 
-def _built(
+def _timed_index(
     device: Device, reference: Path, options: MapOptions
 ) -> tuple[MinimizerIndex, Measurement]:
-    """Return the index, and how long it took the second time; the first time may compile."""
+    """Return the index and the time of its second build; the first build may compile."""
     cpu = device if isinstance(device, CpuDevice) else CpuDevice(usable_cpus())
     build_index(reference, options.sketch, cpu.threads)
-    begin = time.perf_counter()
+    start = time.perf_counter()
     index = build_index(reference, options.sketch, cpu.threads)
-    seconds = time.perf_counter() - begin
+    seconds = time.perf_counter() - start
     bases = int(index.lengths.sum())
     return index, Measurement(cpu.name, "index", reference.name, "bases", bases, seconds)
 
@@ -105,13 +105,13 @@ def _data(
     sequences = read_fasta(reference).sequences
     transfer = block_transfer([device], threads=1)
     blocks = list(simulated_reads(sequences, bases, transfer.size, transfer.allocate, model))
-    made = sum(int(parse_block(block, LONG_READS).lengths.sum()) for block in blocks)
+    simulated_bases = sum(int(parse_block(block, LONG_READS).lengths.sum()) for block in blocks)
     reads = f"{model.mean_length:,}-base reads, {model.error_rate:.4g} errors"
-    return _Data(f"{reference.name}, {reads}", index, blocks, made)
+    return _Data(f"{reference.name}, {reads}", index, blocks, simulated_bases)
 
 
-def _uses_of(device: Device) -> list[Device]:
-    """Return the device; of a CPU one thread, and all if there are more."""
+def _thread_variants(device: Device) -> list[Device]:
+    """Return the device; for a CPU, the device with one thread and with all."""
     if isinstance(device, CpuDevice):
         return [CpuDevice(threads) for threads in sorted({1, device.threads})]
     return [device]

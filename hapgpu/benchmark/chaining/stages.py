@@ -1,4 +1,4 @@
-"""How long each stage of chaining takes, one block of reads after another."""
+"""Time of each stage of long-read mapping, one block of reads after another."""
 
 from __future__ import annotations
 
@@ -29,26 +29,26 @@ _NAMES: Final = {
     "name_hashes": "mappings",
     "make_mappings": "mappings",
 }
-"""What the time of each function counts as."""
+"""Stage to which the time of each function is added."""
 
 STAGES: Final = ("parse", *dict.fromkeys(_NAMES.values()), "lines")
-"""In their order; on a GPU text goes up within the first, and mappings come back in the last."""
+"""The stages in order; on a GPU, the first and last include copies to and from the device."""
 
 
 @dataclass(frozen=True, slots=True)
 class StagedDevice:
-    """What stages are done with, and what comes before and after them.
+    """Stages of a device, and the functions before and after them.
 
     Attributes
     ----------
     stages
-        Of the device.
+        Stages of the device.
     parse
-        From a block to its text and to where the reads lie in it, both on the device.
+        Function from a block to its text and the offsets of its reads, both on the device.
     to_host
-        From spans and mappings to the same in host memory.
+        Function that copies spans and mappings to the host.
     wait
-        Until the device is done.
+        Function that waits for the device.
     """
 
     stages: Stages
@@ -58,7 +58,7 @@ class StagedDevice:
 
 
 def staged_cpu(index: MinimizerIndex) -> StagedDevice:
-    """Return the stages of the CPU, of which all is done when they return."""
+    """Return the stages of the CPU, whose work is complete when they return."""
     return StagedDevice(
         stages=cpu_stages(index),
         parse=lambda block: (block.text, parse_block(block, LONG_READS)),
@@ -68,21 +68,21 @@ def staged_cpu(index: MinimizerIndex) -> StagedDevice:
 
 
 class StagedChainer:
-    """Chains blocks as the chainers do, and adds up the time of each stage.
+    """Chainer of blocks that adds up the time of each stage.
 
     Parameters
     ----------
     index
-        Of the reference; made with `options.sketch`.
+        Index of the reference, built with `options.sketch`.
     options
-        What the user chose.
+        Options of long-read mapping.
     device
-        With its stages.
+        Stages of the device.
 
     Attributes
     ----------
     seconds
-        Of each of `STAGES`, for all blocks so far.
+        Time of each of `STAGES`, for all blocks so far.
     """
 
     def __init__(self, index: MinimizerIndex, options: MapOptions, device: StagedDevice) -> None:
@@ -90,18 +90,18 @@ class StagedChainer:
         self._device = device
         self._parse = self._timed("parse", device.parse)
         self._find_mappings = MappingFinder(index, options, self._timed_stages(device.stages))
-        self._write_lines = self._timed("lines", self._lines)
-        self._lines_of = PafWriter(index, options)
+        self._write_lines = self._timed("lines", self._write_block)
+        self._writer = PafWriter(index, options)
 
     def __call__(self, block: ReadBlock) -> TextBlock:
         """Return the lines of a block."""
         text, spans = self._parse(block)
         mappings, anchors = self._find_mappings(text, spans)
-        chained: TextBlock = self._write_lines(block, spans, mappings, anchors)
-        return chained
+        lines: TextBlock = self._write_lines(block, spans, mappings, anchors)
+        return lines
 
-    def _lines(self, block: ReadBlock, spans: Any, mappings: Any, anchors: int) -> TextBlock:
-        return self._lines_of(block, *self._device.to_host(spans, mappings), anchors)
+    def _write_block(self, block: ReadBlock, spans: Any, mappings: Any, anchors: int) -> TextBlock:
+        return self._writer(block, *self._device.to_host(spans, mappings), anchors)
 
     def _timed_stages(self, stages: Stages) -> Stages:
         timed = {
@@ -112,17 +112,17 @@ class StagedChainer:
 
     def _timed(self, stage: str, function: Callable[..., Any]) -> Callable[..., Any]:
         def timed_function(*arguments: Any) -> Any:
-            begin = time.perf_counter()
+            start = time.perf_counter()
             result = function(*arguments)
             self._device.wait()
-            self.seconds[stage] += time.perf_counter() - begin
+            self.seconds[stage] += time.perf_counter() - start
             return result
 
         return timed_function
 
 
 def stage_seconds(chainer: StagedChainer, blocks: Sequence[ReadBlock]) -> dict[str, float]:
-    """Return the seconds of each stage for all blocks, of which there is at least one."""
+    """Return the seconds of each stage for at least one block."""
     chainer(blocks[0])  # compiles
     chainer.seconds = dict.fromkeys(STAGES, 0.0)
     for block in blocks:

@@ -1,1 +1,1 @@
-"""Seeds to sorted anchors; anchors from files, checked."""
+"""Seeds to sorted anchors; checked anchors from files."""

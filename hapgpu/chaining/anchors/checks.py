@@ -1,4 +1,4 @@
-"""Anchors that come from outside: checked before anything is done with them."""
+"""Checks of anchors that a caller or a file provides."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from hapgpu.chaining.batches import SPAN_SHIFT, Anchors
 from hapgpu.errors import InputError, UsageError
 
 _POSITION: Final = np.uint64(2**32 - 1)
-_LARGEST: Final = 2**31 - 1
+_MAX_INT: Final = 2**31 - 1
 _SPAN: Final = np.uint64(255)
 _SEGMENTS: Final = np.uint64(48)
 
 
 def checked_anchors(x: NDArray[Any], y: NDArray[Any], offsets: NDArray[Any]) -> Anchors:
-    """Return anchors of n reads, if they are such.
+    """Return the anchors of n reads after checking every value.
 
     Parameters
     ----------
@@ -31,26 +31,33 @@ def checked_anchors(x: NDArray[Any], y: NDArray[Any], offsets: NDArray[Any]) -> 
     UsageError
         An array has another dtype or shape.
     InputError
-        The numbers in them are not those of anchors: the offsets, the order of x within a read,
-        a position or a span.
+        The offsets, the order of x within a read, a position or a span is invalid.
     """
     x, y = _column(x, "x", np.uint64), _column(y, "y", np.uint64)
     offsets = _column(offsets, "offsets", np.int64)
     if x.size != y.size:
-        raise UsageError(f"x has {x.size:,} anchors, y {y.size:,}")
+        raise UsageError(f"x has {x.size:,} anchors, y {y.size:,}; give arrays of one length")
     _check_offsets(offsets, x.size)
     anchors = Anchors(x, y, offsets)
-    falls = np.zeros(x.size, dtype=np.bool_)
-    falls[1:] = x[1:] < x[:-1]
+    is_descending = np.zeros(x.size, dtype=np.bool_)
+    is_descending[1:] = x[1:] < x[:-1]
     starts = offsets[:-1]
-    falls[starts[starts < x.size]] = False
-    _refuse(anchors, falls, "has a smaller x than the one before: sort them within each read")
+    is_descending[starts[starts < x.size]] = False
+    _refuse(
+        anchors,
+        is_descending,
+        "has a smaller x than the anchor before; sort each read's anchors by x",
+    )
     query, span = y & _POSITION, y >> np.uint64(SPAN_SHIFT) & _SPAN
-    _refuse(anchors, x & _POSITION > _LARGEST, "lies beyond position 2**31 of the reference")
-    _refuse(anchors, query > _LARGEST, "lies beyond position 2**31 of the read")
-    _refuse(anchors, span == 0, "has no span (bits 32 to 39 of y)")
-    _refuse(anchors, span > query + np.uint64(1), "begins before its read (y is the last base)")
-    _refuse(anchors, y >> _SEGMENTS != 0, "is of a second segment (bits 48 on of y)")
+    _refuse(anchors, x & _POSITION > _MAX_INT, "is beyond position 2**31 of the reference")
+    _refuse(anchors, query > _MAX_INT, "is beyond position 2**31 of the read")
+    _refuse(anchors, span == 0, "has no span; set bits 32 to 39 of y")
+    _refuse(
+        anchors,
+        span > query + np.uint64(1),
+        "starts before its read; y holds the position of the last base",
+    )
+    _refuse(anchors, y >> _SEGMENTS != 0, "has a segment number; clear bits 48 to 63 of y")
     return anchors
 
 
@@ -59,7 +66,9 @@ def _column(array: NDArray[Any], name: str, dtype: Any) -> NDArray[Any]:
         given = type(array).__name__
         if isinstance(array, np.ndarray):
             given = f"{array.dtype}, {array.ndim}-dimensional"
-        raise UsageError(f"{name} is {given}: give a NumPy array of {np.dtype(dtype)}, flat")
+        raise UsageError(
+            f"{name} is {given}; give a 1-dimensional NumPy array of {np.dtype(dtype)}"
+        )
     return np.ascontiguousarray(array)
 
 
@@ -68,15 +77,15 @@ def _check_offsets(offsets: NDArray[np.int64], anchors: int) -> None:
         raise InputError(f"the offsets do not go from 0 to {anchors:,}, the number of anchors")
     if (offsets[1:] < offsets[:-1]).any():
         read = int(np.argmax(offsets[1:] < offsets[:-1]))
-        raise InputError(f"the offsets fall at read {read}")
-    if np.diff(offsets).max(initial=0) > _LARGEST:
-        raise InputError("a read has 2**31 anchors or more")
+        raise InputError(f"read {read}: the offsets decrease; give ascending offsets")
+    if np.diff(offsets).max(initial=0) > _MAX_INT:
+        raise InputError("a read has 2**31 anchors or more; split the read")
 
 
 def _refuse(anchors: Anchors, is_bad: NDArray[np.bool_], fault: str) -> None:
-    """Raise InputError that tells the first anchor with a fault, if there is one."""
+    """Raise InputError that names the first anchor with a fault, if there is one."""
     if not is_bad.any():
         return
-    place = int(is_bad.argmax())
-    read = int(np.searchsorted(anchors.offsets, place, side="right")) - 1
-    raise InputError(f"read {read}: anchor {place - int(anchors.offsets[read])} {fault}")
+    anchor = int(is_bad.argmax())
+    read = int(np.searchsorted(anchors.offsets, anchor, side="right")) - 1
+    raise InputError(f"read {read}: anchor {anchor - int(anchors.offsets[read])} {fault}")

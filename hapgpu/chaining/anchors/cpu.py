@@ -1,4 +1,4 @@
-"""Anchors: every hit of every seed, sorted along the reference."""
+"""Anchors: every occurrence of every seed, sorted by position on the reference."""
 
 from __future__ import annotations
 
@@ -17,26 +17,26 @@ _SPAN_SHIFT, _TANDEM = map(np.uint64, (SPAN_SHIFT, TANDEM))
 
 
 def expand_anchors(index: MinimizerIndex, seeds: Seeds, lengths: NDArray[np.int32]) -> Anchors:
-    """Make the anchors of n reads, of each read sorted by x, equal ones as minimap2 leaves them.
+    """Return the anchors of n reads, each read's sorted by x; ties in minimap2's order.
 
     Parameters
     ----------
     seeds
-        Of n reads, found in this index.
+        Seeds of n reads, found in `index`.
     lengths
-        int32[n]: bases of the reads.
+        int32[n]: lengths of the reads in bases.
     """
     offsets = np.empty_like(seeds.offsets)
-    _count(read_only(seeds.hit_counts), read_only(seeds.offsets), offsets)
+    _count(read_only(seeds.occurrence_counts), read_only(seeds.offsets), offsets)
     x = np.empty(offsets[-1], dtype=np.uint64)
     y = np.empty(offsets[-1], dtype=np.uint64)
     _expand(
-        read_only(index.hits),
-        read_only(seeds.places),
+        read_only(index.occurrences),
+        read_only(seeds.positions),
         read_only(seeds.spans),
         read_only(seeds.is_tandem),
-        read_only(seeds.first_hits),
-        read_only(seeds.hit_counts),
+        read_only(seeds.first_occurrences),
+        read_only(seeds.occurrence_counts),
         read_only(seeds.offsets),
         read_only(lengths),
         x,
@@ -48,44 +48,46 @@ def expand_anchors(index: MinimizerIndex, seeds: Seeds, lengths: NDArray[np.int3
 
 @njit
 def _count(
-    hit_counts: NDArray[np.int32], seed_offsets: NDArray[np.int64], offsets: NDArray[np.int64]
+    occurrence_counts: NDArray[np.int32],
+    seed_offsets: NDArray[np.int64],
+    offsets: NDArray[np.int64],
 ) -> None:
-    """Find where the anchors of each read begin."""
+    """Set the offset of the first anchor of each read."""
     total = np.int64(0)
     for read in range(offsets.size - 1):
         offsets[read] = total
         for seed in range(np.uint64(seed_offsets[read]), np.uint64(seed_offsets[read + 1])):
-            total += hit_counts[seed]
+            total += occurrence_counts[seed]
     offsets[offsets.size - 1] = total
 
 
 @njit
 def _expand(  # noqa: PLR0913, PLR0917  (compiled code takes no keywords)
-    hits: NDArray[np.uint64],
-    places: NDArray[np.uint32],
+    occurrences: NDArray[np.uint64],
+    positions: NDArray[np.uint32],
     spans: NDArray[np.uint8],
     is_tandem: NDArray[np.uint8],
-    first_hits: NDArray[np.int64],
-    hit_counts: NDArray[np.int32],
+    first_occurrences: NDArray[np.int64],
+    occurrence_counts: NDArray[np.int32],
     offsets: NDArray[np.int64],
     lengths: NDArray[np.int32],
     x: NDArray[np.uint64],
     y: NDArray[np.uint64],
 ) -> None:
-    """Write the anchors of each seed in the order of its hits, seed by seed."""
+    """Write the anchors of each seed in the order of its occurrences, seed by seed."""
     anchor = _0
     for read in range(lengths.size):
         length = np.uint64(lengths[read])
         for seed in range(np.uint64(offsets[read]), np.uint64(offsets[read + 1])):
-            place = np.uint64(places[seed])
+            stranded = np.uint64(positions[seed])
             span = np.uint64(spans[seed])
             flags = span << _SPAN_SHIFT | (_TANDEM if is_tandem[seed] else _0)
-            forward = flags | place >> _1
-            reverse = flags | (length + span - (place >> _1) - _2)
-            first = np.uint64(first_hits[seed])
-            for hit in range(first, first + np.uint64(hit_counts[seed])):
-                target = hits[hit]
-                is_reverse = (target ^ place) & _1
+            forward = flags | stranded >> _1
+            reverse = flags | (length + span - (stranded >> _1) - _2)
+            first = np.uint64(first_occurrences[seed])
+            for occurrence in range(first, first + np.uint64(occurrence_counts[seed])):
+                target = occurrences[occurrence]
+                is_reverse = (target ^ stranded) & _1
                 x[anchor] = is_reverse << _63 | target >> _32 << _32 | (target & _LOW_HALF) >> _1
                 y[anchor] = reverse if is_reverse else forward
                 anchor += _1

@@ -1,4 +1,4 @@
-"""Every hit of every seed, sorted along the reference, on a GPU (`cuda/chaining/anchors.cu`)."""
+"""Anchors on a GPU (`cuda/chaining/anchors.cu`); same as `hapgpu/chaining/anchors/cpu.py`."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from hapgpu.runtime.gpu.kernel import Array, Kernel, Scalar
 from hapgpu.runtime.gpu.work_queue import QUEUE, WARP, launch_threads, work_queue
 
 MAX_ANCHORS: Final = 2**31 - 1
-"""Of a batch; more would not fit a GPU with what chaining needs for each."""
+"""Largest number of anchors in a batch; the later stages could not hold more on a GPU."""
 
-_THREADS: Final = 128  # of a block, as in the source
+_THREADS: Final = 128  # per block, as in the source
 _BYTES_PER_ANCHOR: Final = 20
 
-_PLACES = Array("places", np.uint32, "seeds")
+_POSITIONS = Array("positions", np.uint32, "seeds")
 _ENDS = Array("ends", np.int64, "seeds")
 _X = Array("x", np.uint64, "anchors")
 _ANCHOR_SEEDS = Array("anchor_seeds", np.uint32, "anchors")
@@ -38,17 +38,17 @@ BOUND_ANCHORS: Final = Kernel(
         *_sizes("seeds", "reads"),
     ),
 )
-EXPAND_HITS: Final = Kernel(
+EXPAND_OCCURRENCES: Final = Kernel(
     "chaining/anchors.cu",
-    "expand_hits",
+    "expand_occurrences",
     (
-        Array("hits", np.uint64, "hit_count"),
-        _PLACES,
-        Array("first_hits", np.int64, "seeds"),
+        Array("occurrences", np.uint64, "occurrence_count"),
+        _POSITIONS,
+        Array("first_occurrences", np.int64, "seeds"),
         _ENDS,
         _X,
         _ANCHOR_SEEDS,
-        Scalar("hit_count", np.int64),
+        Scalar("occurrence_count", np.int64),
         *_sizes("seeds", "anchors"),
     ),
 )
@@ -56,7 +56,7 @@ SORT_ANCHORS: Final = Kernel(
     "chaining/anchors.cu",
     "sort_anchors",
     (
-        _PLACES,
+        _POSITIONS,
         Array("spans", np.uint8, "seeds"),
         Array("is_tandem", np.uint8, "seeds"),
         Array("lengths", np.int32, "reads"),
@@ -71,7 +71,7 @@ SORT_ANCHORS: Final = Kernel(
 
 
 def expand_anchors(index: Any, seeds: Seeds, lengths: Any) -> Anchors:
-    """Make the anchors of n reads as `hapgpu.chaining.anchors.cpu.expand_anchors` does.
+    """Return the anchors of n reads, as `hapgpu.chaining.anchors.cpu.expand_anchors` does.
 
     Works on the current stream of the current device, and waits for it once.
 
@@ -80,20 +80,20 @@ def expand_anchors(index: Any, seeds: Seeds, lengths: Any) -> Anchors:
     index
         The `DeviceMinimizerIndex` in which the seeds were found.
     seeds
-        Of n reads, with fewer than 2**31 seeds in all, on the device.
+        Seeds of n reads, fewer than 2**31 in all, on the device.
     lengths
-        int32[n] on the device: bases of the reads.
+        int32[n] on the device: lengths of the reads in bases.
 
     Raises
     ------
     cupy.cuda.memory.OutOfMemoryError
         The batch has too many anchors.
     """
-    reads, seed_count = lengths.size, seeds.hit_counts.size
+    reads, seed_count = lengths.size, seeds.occurrence_counts.size
     if not seed_count:
         none = cupy.empty(0, dtype=np.uint64)
         return Anchors(none, none, cupy.zeros(reads + 1, dtype=np.int64))
-    ends = cupy.cumsum(seeds.hit_counts, dtype=np.int64)
+    ends = cupy.cumsum(seeds.occurrence_counts, dtype=np.int64)
     offsets = cupy.empty(reads + 1, dtype=np.int64)
     launch_threads(
         BOUND_ANCHORS, _THREADS, reads + 1, (ends, seeds.offsets, offsets, seed_count, reads)
@@ -103,10 +103,10 @@ def expand_anchors(index: Any, seeds: Seeds, lengths: Any) -> Anchors:
         raise cupy.cuda.memory.OutOfMemoryError(count * _BYTES_PER_ANCHOR, 0)
     x, y = (cupy.empty(count, dtype=np.uint64) for _ in range(2))
     anchor_seeds = cupy.empty(count, dtype=np.uint32)
-    hits = (index.hits, seeds.places, seeds.first_hits, ends)
-    sizes = (index.hits.size, seed_count, count)
-    launch_threads(EXPAND_HITS, _THREADS, count, (*hits, x, anchor_seeds, *sizes))
-    columns = (seeds.places, seeds.spans, seeds.is_tandem, lengths, offsets)
+    occurrences = (index.occurrences, seeds.positions, seeds.first_occurrences, ends)
+    sizes = (index.occurrences.size, seed_count, count)
+    launch_threads(EXPAND_OCCURRENCES, _THREADS, count, (*occurrences, x, anchor_seeds, *sizes))
+    columns = (seeds.positions, seeds.spans, seeds.is_tandem, lengths, offsets)
     queue = work_queue(offsets)
     arguments = (*columns, *queue, x, anchor_seeds, y, seed_count, count, reads, 1)
     launch_threads(SORT_ANCHORS, _THREADS, reads * WARP, arguments)

@@ -1,4 +1,4 @@
-"""Files of ready-made anchors."""
+"""Files of ready-made anchors (.npz)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from hapgpu.errors import InputError, UsageError
 from hapgpu.io.files.record_limit import MAX_RECORD, too_long
 
 _COLUMNS: Final = ("x", "y", "offsets")
-_MAX_INFLATION: Final = 100
+_MAX_INFLATION_RATIO: Final = 100
 _HEADER_READERS: Final = {
     (1, 0): np.lib.format.read_array_header_1_0,
     (2, 0): np.lib.format.read_array_header_2_0,
@@ -27,28 +27,28 @@ _HEADER_READERS: Final = {
 def load_anchors(path: str | Path, max_record: int = MAX_RECORD) -> Anchors:
     """Load anchors from a .npz file with the arrays `x`, `y` and `offsets` of `Anchors`.
 
-    Others in the file are left alone.
+    Other arrays in the file are ignored.
 
     Parameters
     ----------
     path
-        Of the file.
+        Path of the file.
     max_record
-        Bytes that an array may have that inflates to more than a hundred times its size.
+        Largest size in bytes of an array that inflates to more than a hundred times its size.
 
     Raises
     ------
     InputError
-        The file cannot be read, or does not hold anchors.
+        The file cannot be read, or does not contain anchors.
     """
     try:
         return checked_anchors(*_load_columns(path, max_record))
     except (InputError, UsageError) as error:
         raise InputError(f"{path}: {error}") from error
     except OSError as error:
-        raise InputError(f"{path}: cannot be read ({error.strerror or error})") from error
-    except Exception as error:  # (NumPy and zipfile fail in many ways where a file is damaged)
-        raise InputError(f"{path}: is damaged or no .npz file ({error})") from error
+        raise InputError(f"{path}: cannot read ({error.strerror or error})") from error
+    except Exception as error:  # (NumPy and zipfile raise many kinds of errors for damaged files)
+        raise InputError(f"{path}: damaged or no .npz file ({error}); copy it again") from error
 
 
 def _load_columns(path: str | Path, max_record: int) -> list[NDArray[Any]]:
@@ -56,23 +56,23 @@ def _load_columns(path: str | Path, max_record: int) -> list[NDArray[Any]]:
     with Path(path).open("rb") as file, NpzFile(file, allow_pickle=False) as arrays:
         missing = [name for name in _COLUMNS if name not in arrays]
         if missing:
-            raise InputError(f"has no array '{missing[0]}': give x, y and offsets")
+            raise InputError(f"no array '{missing[0]}'; save x, y and offsets")
         for name in _COLUMNS:
             _check_size(cast("ZipFile", arrays.zip), name, max_record)
         return [arrays[name] for name in _COLUMNS]
 
 
 def _check_size(file: ZipFile, name: str, max_record: int) -> None:
-    """Refuse an array that is not as large as it says, or that nobody would have stored so."""
+    """Raise InputError for an array whose size is not as declared, or that inflates too much."""
     entry = file.getinfo(f"{name}.npy" if f"{name}.npy" in file.namelist() else name)
-    if entry.file_size > max(max_record, _MAX_INFLATION * entry.compress_size):
+    if entry.file_size > max(max_record, _MAX_INFLATION_RATIO * entry.compress_size):
         raise too_long(f"array '{name}', inflated", max_record)
     with file.open(entry) as array:
         version = np.lib.format.read_magic(array)
         read_header = _HEADER_READERS.get(version)
         if read_header is None:
-            raise InputError(f"array '{name}' has format {version}, expected 1.0 or 2.0")
+            raise InputError(f"array '{name}': format {version}, expected 1.0 or 2.0")
         shape, _, dtype = read_header(array)
         is_whole = prod(shape) * dtype.itemsize == entry.file_size - array.tell()
-        if not (is_whole or dtype.hasobject):  # objects are refused by NumPy
-            raise InputError(f"array '{name}' does not have the {prod(shape):,} items that it says")
+        if not (is_whole or dtype.hasobject):  # NumPy refuses objects
+            raise InputError(f"array '{name}': not the declared {prod(shape):,} items")

@@ -1,4 +1,4 @@
-"""Anchors: a seed of a read at one of the places of the reference where it occurs."""
+"""Reference implementation of anchors: each seed of a read at each of its occurrences."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ class Anchor(NamedTuple):
     Attributes
     ----------
     is_reverse
-        The read lies reverse-complemented on the reference.
+        The read maps to the reverse strand of the reference.
     sequence
         Number of the reference sequence.
     target, query
-        Where the k-mer ends in that sequence, and in the read; in the reverse-complemented read
-        if `is_reverse`.
+        Positions of the last base of the k-mer in the sequence and in the read; in the
+        reverse-complemented read if `is_reverse`.
     span
-        Bases of the read.
+        Number of bases of the k-mer in the read.
     is_tandem
-        As that of the seed.
+        `Seed.is_tandem`.
     """
 
     is_reverse: bool
@@ -40,22 +40,24 @@ class Anchor(NamedTuple):
 
     @property
     def x(self) -> int:
-        """By which anchors are sorted: strand, sequence and position on it, in 64 bits."""
+        """The sort key in 64 bits: strand, sequence and position on the sequence."""
         return self.is_reverse << _REVERSE_BIT | self.sequence << 32 | self.target
 
     @property
     def y(self) -> int:
-        """The rest, in 64 bits; of the anchors' order only its hash decides anything."""
+        """Flags, span and position in the read in 64 bits; its hash breaks ties between chains."""
         return self.is_tandem << _TANDEM_BIT | self.span << _SPAN_SHIFT | self.query
 
 
 def anchors_of(seeds: Sequence[Seed], length: int) -> list[Anchor]:
-    """Make the anchors of a read of `length` bases, sorted by `Anchor.x` as minimap2 sorts."""
+    """Return the anchors of a read of `length` bases, sorted by `Anchor.x` as minimap2 sorts."""
     anchors = []
-    for (_, span, position, strand), hits, is_tandem in seeds:
+    for (_, span, position, strand), occurrences, is_tandem in seeds:
         first_base = position + 1 - span
-        for hit in hits:
-            is_reverse = hit.strand != strand
+        for occurrence in occurrences:
+            is_reverse = occurrence.strand != strand
             query = length - 1 - first_base if is_reverse else position
-            anchors.append(Anchor(is_reverse, hit.sequence, hit.position, query, span, is_tandem))
+            anchors.append(
+                Anchor(is_reverse, occurrence.sequence, occurrence.position, query, span, is_tandem)
+            )
     return sort_ascending(anchors, key=lambda anchor: anchor.x)

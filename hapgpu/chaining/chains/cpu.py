@@ -1,7 +1,7 @@
-"""Chains from the scores of anchors: traced back from their ends, the best first.
+"""Chains, traced back from their last anchors; the highest score first.
 
-A chain takes anchors that none before it took, and ends where going on would lower its score for
-good (Li 2021, Bioinformatics 37:4572, and minimap2 since 2.24).
+An anchor belongs to the first chain that takes it. A chain stops where extending it would only
+lower its score (Li 2021, Bioinformatics 37:4572, and minimap2 since 2.24).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _1, _ALL_TAKEN = np.uint64(1), np.uint8(1)
 
 
 class ChainLimits(NamedTuple):
-    """What a chain must be: how far its score may fall on the way, least anchors and score."""
+    """Limits on chains: largest drop of the score on the way, fewest anchors, lowest score."""
 
     max_drop: int
     min_count: int
@@ -30,7 +30,7 @@ class ChainLimits(NamedTuple):
 
 
 class TracingSpace(NamedTuple):
-    """Working arrays, each for all anchors of one read."""
+    """Working arrays, each with a row per anchor of one read."""
 
     keys: NDArray[np.uint64]
     order: NDArray[np.uint64]
@@ -41,7 +41,7 @@ class TracingSpace(NamedTuple):
 
 
 class ChainColumns(NamedTuple):
-    """Where chains are put; the arrays of `Chains`, with room."""
+    """Output arrays for chains: the arrays of `Chains`, large enough for the largest result."""
 
     x: NDArray[np.uint64]
     y: NDArray[np.uint64]
@@ -55,11 +55,11 @@ def trace_chains(anchors: Anchors, scores: ChainScores, parameters: ChainParamet
     Parameters
     ----------
     anchors
-        Of n reads.
+        Anchors of n reads.
     scores
-        Of the anchors, from `chain_scores`.
+        Scores of the anchors, from `chain_scores`.
     parameters
-        Least anchors and score of a chain; its score may fall by the bandwidth on the way.
+        Fewest anchors and lowest score of a chain; its score may drop by the bandwidth on the way.
     """
     limits = ChainLimits(parameters.bandwidth, parameters.min_count, parameters.min_score)
     columns = chain_columns(anchors.x.size, 0, limits)
@@ -78,23 +78,23 @@ def trace_chains(anchors: Anchors, scores: ChainScores, parameters: ChainParamet
 
 
 def chain_columns(anchors: int, chains: int, limits: ChainLimits) -> ChainColumns:
-    """Return arrays with room for so many anchors, and, besides their chains, for others.
+    """Return arrays for `anchors` anchors, their chains, and `chains` other chains.
 
-    Memory that is not written to is never taken from the system.
+    The system allocates memory only when it is written to.
     """
-    most = chains + anchors // max(limits.min_count, 1)
-    anchor_offsets = np.empty(most + 1, dtype=np.int64)
+    max_chains = chains + anchors // max(limits.min_count, 1)
+    anchor_offsets = np.empty(max_chains + 1, dtype=np.int64)
     anchor_offsets[0] = 0
     return ChainColumns(
         np.empty(anchors, dtype=np.uint64),
         np.empty(anchors, dtype=np.uint64),
         anchor_offsets,
-        np.empty(most, dtype=np.int32),
+        np.empty(max_chains, dtype=np.int32),
     )
 
 
 def filled_chains(columns: ChainColumns, offsets: NDArray[np.int64]) -> Chains:
-    """Return the part of the arrays that is filled."""
+    """Return the filled part of the arrays."""
     chains = int(offsets[-1])
     count = int(columns.anchor_offsets[chains])
     return Chains(
@@ -108,7 +108,7 @@ def filled_chains(columns: ChainColumns, offsets: NDArray[np.int64]) -> Chains:
 
 @njit
 def tracing_space(anchors: Integer) -> TracingSpace:
-    """Return working arrays for reads with up to so many anchors."""
+    """Return working arrays for reads of at most `anchors` anchors."""
     return TracingSpace(
         np.empty(anchors, dtype=np.uint64),
         np.empty(anchors, dtype=np.uint64),
@@ -136,10 +136,10 @@ def _trace_reads(  # noqa: PLR0917  (compiled code takes no keywords)
         longest = max(longest, anchor_offsets[read + 1] - anchor_offsets[read])
     space = tracing_space(longest)
     for read in range(anchor_offsets.size - 1):
-        begin = np.uint64(anchor_offsets[read])
-        count = np.uint64(anchor_offsets[read + 1]) - begin
+        read_start = np.uint64(anchor_offsets[read])
+        count = np.uint64(anchor_offsets[read + 1]) - read_start
         offsets[read + 1] = trace_read(
-            x, y, scores, predecessors, begin, count, limits, space, columns, offsets[read]
+            x, y, scores, predecessors, read_start, count, limits, space, columns, offsets[read]
         )
 
 
@@ -149,44 +149,49 @@ def trace_read(  # noqa: PLR0913, PLR0917  (compiled code takes no keywords)
     y: NDArray[np.uint64],
     scores: NDArray[np.int32],
     predecessors: NDArray[np.int32],
-    begin: Integer,
+    read_start: Integer,
     count: Integer,
     limits: ChainLimits,
     space: TracingSpace,
     columns: ChainColumns,
     chains: Integer,
 ) -> Integer:
-    """Append the chains among `count` anchors from `begin` on to the columns.
+    """Append the chains of the `count` anchors from `read_start` on to the columns.
 
-    `chains` are there before; returns how many are after.
+    The columns contain `chains` chains before; returns their number after.
     """
     keys, order, path, path_ends = space.keys, space.order, space.path, space.path_ends
-    ends = _list_ends(scores, begin, count, limits.min_score, keys, order, space.is_taken)
+    ends = _list_chain_ends(
+        scores, read_start, count, limits.min_score, keys, order, space.is_taken
+    )
     radix_sort(keys, order, 0, ends)
-    found = _take_chains(scores, predecessors, begin, ends, limits, space)
+    found = _take_chains(scores, predecessors, read_start, ends, limits, space)
     for chain in range(found):
-        keys[np.uint64(chain)] = x[begin + np.uint64(path[np.uint64(path_ends[chain] - 1)])]
+        keys[np.uint64(chain)] = x[read_start + np.uint64(path[np.uint64(path_ends[chain] - 1)])]
         order[np.uint64(chain)] = np.uint64(chain)
     radix_sort(keys, order, 0, found)
-    _append(x, y, begin, found, space, columns, chains)
+    _append_chains(x, y, read_start, found, space, columns, chains)
     return chains + found
 
 
 @njit_inlined
-def _list_ends(  # noqa: PLR0917  (compiled code takes no keywords)
+def _list_chain_ends(  # noqa: PLR0917  (compiled code takes no keywords)
     scores: NDArray[np.int32],
-    begin: Integer,
+    read_start: Integer,
     count: Integer,
     min_score: Integer,
     keys: NDArray[np.uint64],
     order: NDArray[np.uint64],
     is_taken: NDArray[np.uint8],
 ) -> Integer:
-    """List anchors at which a chain may end, by score; returns their number. None is taken."""
+    """List the anchors at which a chain may end, with scores; return their number.
+
+    All anchors are set to not taken.
+    """
     ends: Integer = np.int64(0)
     for k in range(count):
         is_taken[k] = 0
-        score = scores[begin + k]
+        score = scores[read_start + k]
         if score >= min_score:
             keys[np.uint64(ends)] = np.uint64(score)
             order[np.uint64(ends)] = k
@@ -198,94 +203,95 @@ def _list_ends(  # noqa: PLR0917  (compiled code takes no keywords)
 def _take_chains(
     scores: NDArray[np.int32],
     predecessors: NDArray[np.int32],
-    begin: Integer,
+    read_start: Integer,
     ends: Integer,
     limits: ChainLimits,
     space: TracingSpace,
 ) -> Integer:
-    """Put chains into the path one after the other, each from its end on; returns their number.
+    """Append chains to the path, each from its last anchor back; return their number.
 
-    Anchors of a chain that is too short or scores too low are taken all the same.
+    Anchors of a chain that is too short or scores too low are taken as well.
     """
     order, is_taken, path = space.order, space.is_taken, space.path
     path_ends, chain_scores = space.path_ends, space.scores
     max_drop, min_count, min_score = limits.max_drop, limits.min_count, limits.min_score
     found: Integer = np.int64(0)
     size: Integer = np.int64(0)
-    for place in range(ends - 1, -1, -1):
-        end = np.int64(order[np.uint64(place)])
-        if is_taken[np.uint64(end)]:
+    for rank in range(ends - 1, -1, -1):
+        last = np.int64(order[np.uint64(rank)])
+        if is_taken[np.uint64(last)]:
             continue
-        stop = _stop_of_chain(scores, predecessors, begin, is_taken, end, max_drop)
-        start = size
-        at = end
-        while at != stop:
-            path[np.uint64(size)] = at
-            is_taken[np.uint64(at)] = 1
+        before = _anchor_before_chain(scores, predecessors, read_start, is_taken, last, max_drop)
+        path_start = size
+        anchor = last
+        while anchor != before:
+            path[np.uint64(size)] = anchor
+            is_taken[np.uint64(anchor)] = 1
             size += 1
-            at = np.int64(predecessors[begin + np.uint64(at)])
-        score = np.int64(scores[begin + np.uint64(end)])
-        if stop >= 0:
-            score -= np.int64(scores[begin + np.uint64(stop)])
-        if score >= min_score and size - start >= max(min_count, 1):
+            anchor = np.int64(predecessors[read_start + np.uint64(anchor)])
+        score = np.int64(scores[read_start + np.uint64(last)])
+        if before >= 0:
+            score -= np.int64(scores[read_start + np.uint64(before)])
+        if score >= min_score and size - path_start >= max(min_count, 1):
             path_ends[np.uint64(found)] = size
             chain_scores[np.uint64(found)] = score
             found += 1
         else:
-            size = start
+            size = path_start
     return found
 
 
 @njit_inlined
-def _stop_of_chain(
+def _anchor_before_chain(
     scores: NDArray[np.int32],
     predecessors: NDArray[np.int32],
-    begin: Integer,
+    read_start: Integer,
     is_taken: NDArray[np.uint8],
-    end: Integer,
+    last: Integer,
     max_drop: Integer,
 ) -> Integer:
-    """Return the anchor before the first one of the chain that ends at `end`; -1 if none is.
+    """Return the anchor before the chain that ends at `last`; -1 if there is none.
 
-    It is where the chain scores most; the search is given up where that is a drop behind.
+    The chain is cut where its score is highest; the search stops once the score has dropped by more
+    than `max_drop`.
     """
-    top = np.int64(scores[begin + np.uint64(end)])
-    stop, highest = end, np.int64(0)
-    at = end
+    last_score = np.int64(scores[read_start + np.uint64(last)])
+    before, highest = last, np.int64(0)
+    anchor = last
     while True:
-        at = np.int64(predecessors[begin + np.uint64(at)])
-        score = top
-        if at >= 0:
-            score -= np.int64(scores[begin + np.uint64(at)])
+        anchor = np.int64(predecessors[read_start + np.uint64(anchor)])
+        score = last_score
+        if anchor >= 0:
+            score -= np.int64(scores[read_start + np.uint64(anchor)])
         if score > highest:
-            stop, highest = at, score
+            before, highest = anchor, score
         elif highest - score > max_drop:
-            return stop
-        if at < 0 or is_taken[np.uint64(at)]:
-            return stop
+            return before
+        if anchor < 0 or is_taken[np.uint64(anchor)]:
+            return before
 
 
 @njit_inlined
-def _append(  # noqa: PLR0917  (compiled code takes no keywords)
+def _append_chains(  # noqa: PLR0917  (compiled code takes no keywords)
     x: NDArray[np.uint64],
     y: NDArray[np.uint64],
-    begin: Integer,
+    read_start: Integer,
     found: Integer,
     space: TracingSpace,
     columns: ChainColumns,
     chains: Integer,
 ) -> None:
-    """Append the chains of the path in the order found, each from its first anchor on."""
+    """Append the chains of the path in sorted order, each from its first anchor on."""
     order, path, path_ends, chain_scores = space.order, space.path, space.path_ends, space.scores
     out_x, out_y = columns.x, columns.y
     anchor_offsets, out_scores = columns.anchor_offsets, columns.scores
-    at = np.uint64(anchor_offsets[np.uint64(chains)])
-    for k in range(found):
-        chain = order[np.uint64(k)]
+    row = np.uint64(anchor_offsets[np.uint64(chains)])
+    for rank in range(found):
+        chain = order[np.uint64(rank)]
         start = path_ends[chain - _1] if chain else np.int32(0)
-        for place in range(path_ends[chain] - 1, start - 1, -1):
-            anchor = begin + np.uint64(path[np.uint64(place)])
-            out_x[at], out_y[at] = x[anchor], y[anchor]
-            at += _1
-        out_scores[np.uint64(chains + k)] = chain_scores[chain]
-        anchor_offsets[np.uint64(chains + k + 1)] = np.int64(at)
+        for k in range(path_ends[chain] - 1, start - 1, -1):
+            anchor = read_start + np.uint64(path[np.uint64(k)])
+            out_x[row], out_y[row] = x[anchor], y[anchor]
+            row += _1
+        out_scores[np.uint64(chains + rank)] = chain_scores[chain]
+        anchor_offsets[np.uint64(chains + rank + 1)] = np.int64(row)

@@ -1,4 +1,4 @@
-"""Chains from the scores of their anchors, on a GPU (`cuda/chaining/chains.cu`)."""
+"""Chains on a GPU (`cuda/chaining/chains.cu`); same as `hapgpu/chaining/chains/cpu.py`."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from hapgpu.chaining.parameters import ChainParameters
 from hapgpu.runtime.gpu.kernel import Array, Kernel, Scalar
 from hapgpu.runtime.gpu.work_queue import QUEUE, WARP, launch_threads, work_queue
 
-_THREADS: Final = 128  # of a block, as in the source
+_THREADS: Final = 128  # per block, as in the source
 
 _X = Array("x", np.uint64, "anchors")
 _OFFSETS = Array("offsets", np.int64, "reads", extra=1)
 _SORTED = (Array("keys", np.uint64, "anchors"), Array("values", np.uint32, "anchors"))
 _PATH = Array("path", np.int32, "anchors")
 _FOUND = (_PATH, *(Array(name, np.int32, "anchors") for name in ("chain_ends", "chain_scores")))
-_FIRST_PLACES = Array("first_places", np.int64, "chains")
+_FIRST_ROWS = Array("first_rows", np.int64, "chains")
 _ANCHOR_OFFSETS = Array("anchor_offsets", np.int64, "chains", extra=1)
 
 
@@ -37,7 +37,7 @@ TRACE_CHAINS: Final = Kernel(
         _OFFSETS,
         *QUEUE,
         *_SORTED,
-        Array("used", np.uint8, "anchors"),
+        Array("is_taken", np.uint8, "anchors"),
         *_FOUND,
         Array("chain_counts", np.int64, "reads", extra=1),
         Array("anchor_counts", np.int64, "reads", extra=1),
@@ -55,7 +55,7 @@ ORDER_CHAINS: Final = Kernel(
         *_FOUND,
         Array("chain_offsets", np.int64, "reads", extra=1),
         Array("kept_offsets", np.int64, "reads", extra=1),
-        _FIRST_PLACES,
+        _FIRST_ROWS,
         _ANCHOR_OFFSETS,
         Array("kept_scores", np.int32, "chains"),
         *_sizes("anchors", "reads", "one", "chains"),
@@ -69,7 +69,7 @@ GATHER_CHAINS: Final = Kernel(
         Array("y", np.uint64, "anchors"),
         _OFFSETS,
         _PATH,
-        _FIRST_PLACES,
+        _FIRST_ROWS,
         _ANCHOR_OFFSETS,
         Array("kept_x", np.uint64, "kept"),
         Array("kept_y", np.uint64, "kept"),
@@ -80,27 +80,27 @@ GATHER_CHAINS: Final = Kernel(
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """Chains in the order in which they are found, as the kernels exchange them.
+    """Chains in the order found, as the kernels exchange them.
 
-    `listed` are path, ends and scores; the counts are those of read i at i + 1.
+    `columns` are path, chain ends and chain scores; row i + 1 of the counts is read i.
     """
 
-    listed: tuple[Any, ...]
+    columns: tuple[Any, ...]
     chain_counts: Any
     anchor_counts: Any
 
 
 def trace_chains(anchors: Anchors, scores: ChainScores, parameters: ChainParameters) -> Chains:
-    """Find the chains of n reads as `hapgpu.chaining.chains.cpu.trace_chains` does.
+    """Trace the chains of n reads, as `hapgpu.chaining.chains.cpu.trace_chains` does.
 
     Works on the current stream of the current device, and waits for it.
 
     Parameters
     ----------
     anchors, scores
-        Of n reads, on the device; fewer than 2**31 anchors.
+        Anchors of n reads and their scores, on the device; fewer than 2**31 anchors.
     parameters
-        Of which `bandwidth`, `min_count` and `min_score` matter.
+        Only `bandwidth`, `min_count` and `min_score` are used.
 
     Raises
     ------
@@ -109,13 +109,13 @@ def trace_chains(anchors: Anchors, scores: ChainScores, parameters: ChainParamet
     """
     count = anchors.x.size
     if not count:
-        none, nothing = (cupy.empty(0, dtype=dtype) for dtype in (np.uint64, np.int32))
+        no_anchors, no_scores = (cupy.empty(0, dtype=dtype) for dtype in (np.uint64, np.int32))
         offsets = cupy.zeros(len(anchors) + 1, dtype=np.int64)
-        return Chains(none, none, cupy.zeros(1, dtype=np.int64), nothing, offsets)
-    room = (cupy.empty(count, dtype=np.uint64), cupy.empty(count, dtype=np.uint32))
+        return Chains(no_anchors, no_anchors, cupy.zeros(1, dtype=np.int64), no_scores, offsets)
+    sort_columns = (cupy.empty(count, dtype=np.uint64), cupy.empty(count, dtype=np.uint32))
     order, taken = work_queue(anchors.offsets)
-    found = _find_chains(anchors, scores, parameters, (order, taken), room)
-    return _ordered_chains(anchors, found, (order, cupy.zeros_like(taken)), room)
+    found = _find_chains(anchors, scores, parameters, (order, taken), sort_columns)
+    return _ordered_chains(anchors, found, (order, cupy.zeros_like(taken)), sort_columns)
 
 
 def _find_chains(
@@ -123,7 +123,7 @@ def _find_chains(
     scores: ChainScores,
     parameters: ChainParameters,
     queue: tuple[Any, ...],
-    room: tuple[Any, ...],
+    sort_columns: tuple[Any, ...],
 ) -> _Found:
     reads, count = len(anchors), anchors.x.size
     found = _Found(
@@ -132,8 +132,8 @@ def _find_chains(
         cupy.zeros(reads + 1, dtype=np.int64),
     )
     arguments = (
-        *(scores.scores, scores.predecessors, anchors.offsets, *queue, *room),
-        *(cupy.zeros(count, dtype=np.uint8), *found.listed),
+        *(scores.scores, scores.predecessors, anchors.offsets, *queue, *sort_columns),
+        *(cupy.zeros(count, dtype=np.uint8), *found.columns),
         *(found.chain_counts, found.anchor_counts, count, reads, 1),
         *(parameters.bandwidth, parameters.min_count, parameters.min_score),
     )
@@ -142,22 +142,22 @@ def _find_chains(
 
 
 def _ordered_chains(
-    anchors: Anchors, found: _Found, queue: tuple[Any, ...], room: tuple[Any, ...]
+    anchors: Anchors, found: _Found, queue: tuple[Any, ...], sort_columns: tuple[Any, ...]
 ) -> Chains:
     reads, count = len(anchors), anchors.x.size
     offsets, kept_offsets = cupy.cumsum(found.chain_counts), cupy.cumsum(found.anchor_counts)
     chains, kept = int(offsets[-1]), int(kept_offsets[-1])
-    first_places = cupy.empty(chains, dtype=np.int64)
+    first_rows = cupy.empty(chains, dtype=np.int64)
     anchor_offsets = cupy.zeros(chains + 1, dtype=np.int64)
     scores = cupy.empty(chains, dtype=np.int32)
     x, y = (cupy.empty(kept, dtype=np.uint64) for _ in range(2))
-    listing = (
-        *(anchors.x, anchors.offsets, *queue, *room, *found.listed, offsets, kept_offsets),
-        *(first_places, anchor_offsets, scores, count, reads, 1, chains),
+    ordering = (
+        *(anchors.x, anchors.offsets, *queue, *sort_columns, *found.columns, offsets, kept_offsets),
+        *(first_rows, anchor_offsets, scores, count, reads, 1, chains),
     )
-    launch_threads(ORDER_CHAINS, _THREADS, reads * WARP, listing)
+    launch_threads(ORDER_CHAINS, _THREADS, reads * WARP, ordering)
     gathering = (
-        *(anchors.x, anchors.y, anchors.offsets, found.listed[0], first_places, anchor_offsets),
+        *(anchors.x, anchors.y, anchors.offsets, found.columns[0], first_rows, anchor_offsets),
         *(x, y, count, reads, chains, kept),
     )
     launch_threads(GATHER_CHAINS, _THREADS, kept, gathering)

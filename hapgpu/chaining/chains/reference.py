@@ -1,4 +1,4 @@
-"""Chains from scores: traced back from their ends, the best first (minimap2 since 2.24)."""
+"""Reference implementation of chains, traced back from their last anchors (minimap2 since 2.24)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hapgpu.chaining.sort.reference import sort_ascending
 
 
 class Chain(NamedTuple):
-    """Anchors that ascend on the reference and in the read, and their score."""
+    """Score and anchors of a chain; the anchors ascend on the reference and in the read."""
 
     score: int
     anchors: list[Anchor]
@@ -23,13 +23,13 @@ def chains_of(
 ) -> list[Chain]:
     """Trace the chains of a read, and sort them by their first anchors.
 
-    An anchor belongs to one chain, the first that takes it (minimap2's `mg_chain_backtrack`). What
-    a chain has taken stays taken even if the chain has too few anchors or scores too low.
+    An anchor belongs to the first chain that takes it (minimap2's `mg_chain_backtrack`). The
+    anchors of a chain stay taken even if it has too few anchors or scores too low.
 
     Parameters
     ----------
     parameters
-        Score and count that make a chain; its score may fall by the bandwidth on the way.
+        Lowest score and fewest anchors of a chain; its score may drop by the bandwidth on the way.
     """
     ends = [(score, i) for i, score in enumerate(scores.scores) if score >= parameters.min_score]
     is_taken = [False] * len(anchors)
@@ -48,21 +48,22 @@ def chains_of(
 def _trace_back(
     end: int, scores: Scores, is_taken: Sequence[bool], max_drop: int
 ) -> tuple[list[int], int]:
-    """Return the anchors of a chain from its end back to where it scores most, and the score.
+    """Return the anchors of a chain from its end back to its highest score, and that score.
 
-    What the chain scores is what its score at the end has over that of the anchor before it. It is
-    followed up to a taken anchor, or until the score has fallen by more than `max_drop`.
+    The score of a chain is the score of its last anchor minus the score of the anchor before its
+    first. The search stops at a taken anchor, or once the score has dropped by more than
+    `max_drop`.
     """
-    walked = []
+    visited = []
     path: list[int] = []
     highest = 0
     i = end
     while True:
-        walked.append(i)
+        visited.append(i)
         i = scores.predecessors[i]
         score = scores.scores[end] - (scores.scores[i] if i != NONE else 0)
         if score > highest:
-            path, highest = walked.copy(), score
+            path, highest = visited.copy(), score
         elif highest - score > max_drop:
             break
         if i == NONE or is_taken[i]:

@@ -1,1 +1,1 @@
-"""The minimizer index: build, hash table, file, look-up on the CPU and on a GPU."""
+"""Minimizer index: construction, hash table, file, look-up on the CPU and on a GPU."""

@@ -1,4 +1,4 @@
-"""A minimizer index made of a FASTA file, and from how many hits on a minimizer is repetitive."""
+"""Construction of a minimizer index and its repeat cutoff."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hapgpu.arrays.ragged_view import read_only
-from hapgpu.chaining.index.hash_table import Part, group_by_hash, table_of
+from hapgpu.chaining.index.hash_table import MinimizerBatch, group_by_hash, table_of
 from hapgpu.chaining.index.minimizer_index import MinimizerIndex
 from hapgpu.chaining.options import SeedOptions, SketchOptions
 from hapgpu.chaining.sketch.cpu import sketch
@@ -22,27 +22,27 @@ from hapgpu.io.genome.fasta_digest import digest_fasta
 from hapgpu.runtime.pool import Pool
 
 MAX_BASES: Final = 2**31 - 1
-"""Of one sequence."""
-MAX_HITS: Final = 2**32 - 1
+"""Largest length of a sequence."""
+MAX_MINIMIZERS: Final = 2**32 - 1
 UNLIMITED: Final = 2**31 - 1
-"""The cut-off where no minimizer is repetitive."""
+"""The cutoff if no minimizer is repetitive."""
 
-_MIN_PART: Final = 1 << 20
-_MAX_PART: Final = 1 << 28
-_PARTS_PER_THREAD: Final = 4
+_MIN_BATCH: Final = 1 << 20
+_MAX_BATCH: Final = 1 << 28
+_BATCHES_PER_THREAD: Final = 4
 
 
 def build_index(path: str | Path, options: SketchOptions, threads: int) -> MinimizerIndex:
-    """Make the minimizer index of a reference.
+    """Build the minimizer index of a reference.
 
     Parameters
     ----------
     path
         FASTA, plain, gzip- or BGZF-compressed, a file or a pipe.
     options
-        The minimizers to find.
+        Options for minimizers.
     threads
-        At least 1; the index does not depend on it.
+        Number of threads, at least 1; the index does not depend on it.
 
     Raises
     ------
@@ -52,10 +52,10 @@ def build_index(path: str | Path, options: SketchOptions, threads: int) -> Minim
     with rereadable(str(path)) as file, Pool(threads) as pool:
         records = read_fasta(file.path, name=file.name, allow_empty=True, max_bases=MAX_BASES)
         digest = pool.submit(digest_fasta, file.path)
-        parts = _sketch_records(records, options, pool)
-        _check_hits(file.name, parts)
-        mixed, hits = group_by_hash(parts, pool)
-        del parts
+        batches = _sketch_records(records, options, pool)
+        _check_count(file.name, batches)
+        mixed, occurrences = group_by_hash(batches, pool)
+        del batches
         entries, directory, bits = table_of(mixed)
         fasta_bytes, fasta_sha256 = digest.result()
     return MinimizerIndex(
@@ -65,43 +65,48 @@ def build_index(path: str | Path, options: SketchOptions, threads: int) -> Minim
         directory=read_only(directory),
         directory_bits=bits,
         entries=read_only(entries),
-        hits=read_only(hits),
+        occurrences=read_only(occurrences),
         fasta_bytes=fasta_bytes,
         fasta_sha256=fasta_sha256,
     )
 
 
-def _check_hits(name: str, parts: Sequence[Part]) -> None:
-    hits = sum(part.minimizers.keys.size for part in parts)
-    if hits > MAX_HITS:
-        limit = f"a minimizer index holds at most {MAX_HITS:,}"
-        raise InputError(f"{name}: {hits:,} minimizers, but {limit}: choose a larger -w")
+def _check_count(name: str, batches: Sequence[MinimizerBatch]) -> None:
+    count = sum(batch.minimizers.keys.size for batch in batches)
+    if count > MAX_MINIMIZERS:
+        limit = f"{MAX_MINIMIZERS:,}, the limit of a minimizer index"
+        raise InputError(f"{name}: {count:,} minimizers, more than {limit}; give a larger -w")
 
 
-def _sketch_records(records: FastaRecords, options: SketchOptions, pool: Pool) -> list[Part]:
-    """Find the minimizers of all sequences, in parts that keep every thread busy."""
+def _sketch_records(
+    records: FastaRecords, options: SketchOptions, pool: Pool
+) -> list[MinimizerBatch]:
+    """Find the minimizers of all sequences, in enough batches for every thread."""
 
-    def sketch_rows(first: int, last: int) -> Part:
+    def sketch_rows(first: int, last: int) -> MinimizerBatch:
         rows = records.sequences.slice(first, last)
         starts, lengths = rows.offsets[:-1].astype(np.int32), rows.lengths.astype(np.int32)
-        return Part(first, sketch(rows.data, starts, lengths, options))
+        return MinimizerBatch(first, sketch(rows.data, starts, lengths, options))
 
-    cuts = _cuts(records.sequences.offsets, pool.threads)
-    return pool.results([pool.submit(sketch_rows, *rows) for rows in pairwise(cuts)])
+    bounds = _batch_bounds(records.sequences.offsets, pool.threads)
+    return pool.results([pool.submit(sketch_rows, *rows) for rows in pairwise(bounds)])
 
 
-def _cuts(offsets: NDArray[np.int64], threads: int) -> list[int]:
-    """Cut sequences into parts of similar size, in which all begin below 2**31."""
-    wanted = int(offsets[-1]) // (_PARTS_PER_THREAD * threads)
-    size = min(max(wanted, _MIN_PART), _MAX_PART)
-    cuts = [0]
-    while cuts[-1] < offsets.size - 1:
-        cuts.append(int(np.searchsorted(offsets[:-1], offsets[cuts[-1]] + size)))
-    return cuts
+def _batch_bounds(offsets: NDArray[np.int64], threads: int) -> list[int]:
+    """Split sequences into batches of similar size; return the bounds, b + 1 row numbers.
+
+    All sequences of a batch start below offset 2**31.
+    """
+    even_size = int(offsets[-1]) // (_BATCHES_PER_THREAD * threads)
+    size = min(max(even_size, _MIN_BATCH), _MAX_BATCH)
+    bounds = [0]
+    while bounds[-1] < offsets.size - 1:
+        bounds.append(int(np.searchsorted(offsets[:-1], offsets[bounds[-1]] + size)))
+    return bounds
 
 
 def repeat_cutoff(index: MinimizerIndex, options: SeedOptions) -> int:
-    """Return the number of hits above which a minimizer is repetitive, as minimap2 finds it."""
+    """Return the cutoff, as in minimap2: minimizers with more occurrences are repetitive."""
     if options.repetitive >= 1:
         return int(options.repetitive + 0.499)
     cutoff = max(_cutoff_of_fraction(index, options.repetitive), options.min_cutoff)
@@ -112,7 +117,7 @@ def repeat_cutoff(index: MinimizerIndex, options: SeedOptions) -> int:
 
 def _cutoff_of_fraction(index: MinimizerIndex, fraction: float) -> int:
     counts = np.diff(index.entries[1::2])
-    rounded = float(np.float32(fraction))  # minimap2 keeps it so
+    rounded = float(np.float32(fraction))  # as in minimap2
     if rounded <= 0 or not counts.size:
         return UNLIMITED
     rank = min(int((1.0 - rounded) * counts.size), counts.size - 1)

@@ -1,7 +1,7 @@
-"""Whether the arrays of a minimizer index can be used, whoever wrote them.
+"""Checks of the arrays of a minimizer index.
 
-What is checked is all that keeps a look-up within its arrays, near the place where it begins, and
-that makes every hit a place of a k-mer in a sequence. Whether it is the right k-mer is not.
+They ensure that a look-up stays within the arrays and short, and that every occurrence is a
+position of a k-mer in a sequence. They do not check that it is the right k-mer.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from hapgpu.chaining.index.cpu import CompiledTable, compiled_table
 from hapgpu.chaining.index.hash_table import LAST_KEY
 from hapgpu.chaining.index.minimizer_index import MinimizerIndex
 from hapgpu.chaining.options import LONGEST_KMER, WIDEST_WINDOW
-from hapgpu.runtime.chunk_checks import holds_everywhere, never_falls
+from hapgpu.runtime.chunk_checks import holds_everywhere, never_decreases
 from hapgpu.runtime.jit import njit
 
 _1, _2, _3, _32 = map(np.uint64, (1, 2, 3, 32))
@@ -25,8 +25,8 @@ _LOW_HALF = np.uint64(2**32 - 1)
 
 
 def is_sound(index: MinimizerIndex) -> bool:
-    """Tell whether no look-up leaves an array of an index, runs long or finds what is no k-mer."""
-    return _are_sequences(index) and _is_table(index) and _are_hits(index)
+    """Return True if look-ups stay within the arrays, are short and find positions of k-mers."""
+    return _are_sequences(index) and _is_table(index) and _are_occurrences(index)
 
 
 def _are_sequences(index: MinimizerIndex) -> bool:
@@ -41,7 +41,7 @@ def _are_sequences(index: MinimizerIndex) -> bool:
 
 
 def _is_table(index: MinimizerIndex) -> bool:
-    """Tell whether entries ascend from the first hit to the last, and the directory says where."""
+    """Return True if the entries ascend and the directory matches them."""
     directory, entries = index.directory, index.entries
     distinct = entries.size // 2 - 1
     return (
@@ -50,18 +50,18 @@ def _is_table(index: MinimizerIndex) -> bool:
         and index.directory_bits == max(distinct.bit_length(), 1)
         and directory.size == 2**index.directory_bits + 1
         and int(entries[-2]) == LAST_KEY
-        and (entries[1], entries[-1]) == (0, index.hits.size)
+        and (entries[1], entries[-1]) == (0, index.occurrences.size)
         and (directory[0], directory[-1]) == (0, distinct)
-        and never_falls(directory)
+        and never_decreases(directory)
         and holds_everywhere(partial(_are_entries, compiled_table(index)), distinct)
     )
 
 
 @njit
-def _are_entries(table: CompiledTable, start: int, stop: int) -> bool:
-    """Tell whether entries from `start` to `stop` ascend, and lie where the directory says."""
+def _are_entries(table: CompiledTable, start: int, end: int) -> bool:
+    """Return True if the entries from `start` to `end` ascend and match the directory."""
     directory, shift, entries = table.directory, table.shift, table.entries
-    for entry in range(np.uint64(start), np.uint64(stop)):
+    for entry in range(np.uint64(start), np.uint64(end)):
         at = _2 * entry
         bucket = entries[at] >> shift
         ascends = entries[at] < entries[at + _2] and entries[at + _1] < entries[at + _3]
@@ -70,23 +70,32 @@ def _are_entries(table: CompiledTable, start: int, stop: int) -> bool:
     return True
 
 
-def _are_hits(index: MinimizerIndex) -> bool:
-    hits, least = read_only(index.hits), np.uint64(index.sketch.k - 1)
-    places = np.append(np.maximum(index.lengths - (index.sketch.k - 1), 0), 0).astype(np.uint64)
-    return holds_everywhere(partial(_are_places, hits, read_only(places), least), hits.size)
+def _are_occurrences(index: MinimizerIndex) -> bool:
+    occurrences, min_position = read_only(index.occurrences), np.uint64(index.sketch.k - 1)
+    position_counts = np.append(np.maximum(index.lengths - (index.sketch.k - 1), 0), 0).astype(
+        np.uint64
+    )
+    return holds_everywhere(
+        partial(_are_positions, occurrences, read_only(position_counts), min_position),
+        occurrences.size,
+    )
 
 
 @njit
-def _are_places(
-    hits: NDArray[np.uint64], places: NDArray[np.uint64], least: np.uint64, start: int, stop: int
+def _are_positions(
+    occurrences: NDArray[np.uint64],
+    position_counts: NDArray[np.uint64],
+    min_position: np.uint64,
+    start: int,
+    end: int,
 ) -> bool:
-    """Tell whether hits from `start` to `stop` are places where a k-mer ends.
+    """Return True if the occurrences from `start` to `end` are positions of k-mers.
 
-    `least` is the first of the `places[i]` of sequence i, behind which none comes.
+    Sequence i has `position_counts[i]` positions, from `min_position` on; the last row is 0.
     """
-    last = np.uint64(places.size - 1)
-    for k in range(np.uint64(start), np.uint64(stop)):
-        position = (hits[k] & _LOW_HALF) >> _1
-        if position - least >= places[min(hits[k] >> _32, last)]:
+    last = np.uint64(position_counts.size - 1)
+    for k in range(np.uint64(start), np.uint64(end)):
+        position = (occurrences[k] & _LOW_HALF) >> _1
+        if position - min_position >= position_counts[min(occurrences[k] >> _32, last)]:
             return False
     return True

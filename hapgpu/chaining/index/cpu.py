@@ -1,4 +1,4 @@
-"""The hits of k-mers in a minimizer index, within compiled functions."""
+"""Look-up of k-mers in a minimizer index, in compiled functions."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from hapgpu.chaining.index.minimizer_index import MIX, MinimizerIndex
 from hapgpu.runtime.jit import njit
 
 LOOKUPS: Final = 256
-"""Keys looked up together, so that the memory is waited for once and not for each of them."""
+"""Keys looked up together, so that their memory loads overlap."""
 
 _MIX, _1, _2, _3, _8 = map(np.uint64, (MIX, 1, 2, 3, 8))
 
 
 class CompiledTable(NamedTuple):
-    """The part of a minimizer index in which keys are looked up."""
+    """Hash table of a minimizer index, for compiled code."""
 
     directory: NDArray[np.uint32]
     shift: np.uint64
@@ -27,24 +27,24 @@ class CompiledTable(NamedTuple):
 
 
 class Lookups(NamedTuple):
-    """What `LOOKUPS` lookups need and find; only `first_hits` and `hit_counts` are results."""
+    """Working arrays and results of `LOOKUPS` look-ups; the last two arrays are the results."""
 
-    wanted: NDArray[np.uint64]
-    places: NDArray[np.uint64]
+    products: NDArray[np.uint64]
+    rows: NDArray[np.uint64]
     nearest: NDArray[np.uint64]
-    first_hits: NDArray[np.int64]
-    hit_counts: NDArray[np.int32]
+    first_occurrences: NDArray[np.int64]
+    occurrence_counts: NDArray[np.int32]
 
 
 def compiled_table(index: MinimizerIndex) -> CompiledTable:
-    """Hand an index to compiled code."""
+    """Return the hash table of an index, for compiled code."""
     shift = np.uint64(64 - index.directory_bits)
     return CompiledTable(read_only(index.directory), shift, read_only(index.entries))
 
 
 @njit
 def new_lookups() -> Lookups:
-    """Return room for lookups."""
+    """Return arrays for `LOOKUPS` look-ups."""
     return Lookups(
         np.empty(LOOKUPS, dtype=np.uint64),
         np.empty(LOOKUPS, dtype=np.uint64),
@@ -58,30 +58,32 @@ def new_lookups() -> Lookups:
 def look_up(
     table: CompiledTable,
     keys: NDArray[np.uint64],
-    begin: Integer,
+    start: Integer,
     count: Integer,
     lookups: Lookups,
 ) -> None:
-    """Find the hits of `count` keys, up to `LOOKUPS`, from `keys[begin]` on.
+    """Look up the occurrences of `count` keys, at most `LOOKUPS`, from `keys[start]` on.
 
-    The loads of each loop do not wait for each other. The last entry is above all keys: the span
-    is not part of a hash, which has at most 56 bits, and only a longer one has it as its product.
+    The loads of each loop are independent of each other. The last entry is larger than all keys: a
+    hash has at most 56 bits, and no such hash has the product 2**64 - 1.
     """
     directory, entries = table.directory, table.entries
-    wanted, places, nearest = lookups.wanted, lookups.places, lookups.nearest
-    first_hits, hit_counts = lookups.first_hits, lookups.hit_counts
-    first, last = np.uint64(begin), np.uint64(entries.size - 1)
+    products, rows, nearest = lookups.products, lookups.rows, lookups.nearest
+    first_occurrences, occurrence_counts = lookups.first_occurrences, lookups.occurrence_counts
+    first, last = np.uint64(start), np.uint64(entries.size - 1)
     for k in range(np.uint64(count)):
-        wanted[k] = (keys[first + k] >> _8) * _MIX
-        places[k] = _2 * np.uint64(directory[wanted[k] >> table.shift])
+        products[k] = (keys[first + k] >> _8) * _MIX
+        rows[k] = _2 * np.uint64(directory[products[k] >> table.shift])
     for k in range(np.uint64(count)):
-        nearest[k] = entries[places[k]]
+        nearest[k] = entries[rows[k]]
     for k in range(np.uint64(count)):
-        place, product = places[k], nearest[k]
-        while product < wanted[k]:
-            place += _2
-            product = entries[place]
-        hit = entries[place + _1]
-        behind = entries[min(place + _3, last)]
-        first_hits[k] = np.int64(hit)
-        hit_counts[k] = np.int32(behind - hit) if product == wanted[k] else np.int32(0)
+        row, found = rows[k], nearest[k]
+        while found < products[k]:
+            row += _2
+            found = entries[row]
+        occurrence = entries[row + _1]
+        next_occurrence = entries[min(row + _3, last)]
+        first_occurrences[k] = np.int64(occurrence)
+        occurrence_counts[k] = (
+            np.int32(next_occurrence - occurrence) if found == products[k] else np.int32(0)
+        )

@@ -1,4 +1,4 @@
-"""A minimizer index in the memory of a GPU."""
+"""A minimizer index in GPU memory."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ class DeviceMinimizerIndex:
     Attributes
     ----------
     lengths
-        int32[n]: of the n reference sequences.
+        int32[n]: lengths of the n reference sequences.
     sketch
-        What the minimizers were made with.
-    directory, directory_bits, entries, hits
-        As of `MinimizerIndex`.
+        Options of the minimizers.
+    directory, directory_bits, entries, occurrences
+        As in `MinimizerIndex`.
     """
 
     lengths: Any
@@ -33,7 +33,7 @@ class DeviceMinimizerIndex:
     directory: Any
     directory_bits: int
     entries: Any
-    hits: Any
+    occurrences: Any
 
     @property
     def distinct(self) -> int:
@@ -42,18 +42,18 @@ class DeviceMinimizerIndex:
 
 
 def index_bytes(index: MinimizerIndex) -> int:
-    """Bytes that an index takes on a GPU."""
-    arrays = (index.directory, index.entries, index.hits)
+    """Return the size of an index on a GPU in bytes."""
+    arrays = (index.directory, index.entries, index.occurrences)
     return sum(array.nbytes for array in arrays) + 4 * index.lengths.size
 
 
 def resident_index(index: MinimizerIndex, device: CudaDevice) -> DeviceMinimizerIndex:
-    """Return an index on a device, copied there once for as long as the index is in use.
+    """Return an index on a device; it is copied once and stays while the index is in use.
 
     Raises
     ------
     DeviceError
-        It does not fit.
+        The index does not fit the device.
     """
     return _copies.on(index, device)
 
@@ -65,7 +65,7 @@ def _copied(index: MinimizerIndex) -> DeviceMinimizerIndex:
         directory=_on_device(index.directory),
         directory_bits=index.directory_bits,
         entries=_on_device(index.entries),
-        hits=_on_device(index.hits),
+        occurrences=_on_device(index.occurrences),
     )
 
 

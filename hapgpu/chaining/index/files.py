@@ -49,7 +49,7 @@ def _arrays_of(index: MinimizerIndex) -> Arrays:
         "lengths": index.lengths,
         "directory": index.directory,
         "entries": index.entries,
-        "hits": index.hits,
+        "hits": index.occurrences,
     }
 
 
@@ -74,7 +74,7 @@ def _index_of(header: Header, arrays: Arrays) -> MinimizerIndex:
         directory=arrays["directory"],
         directory_bits=whole_of(header, "directory_bits"),
         entries=arrays["entries"],
-        hits=arrays["hits"],
+        occurrences=arrays["hits"],
         fasta_bytes=whole_of(header, "fasta_bytes"),
         fasta_sha256=bytes_of(header, "fasta_sha256"),
     )

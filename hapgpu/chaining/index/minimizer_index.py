@@ -1,4 +1,4 @@
-"""The minimizers of a reference, to be looked up."""
+"""Minimizer index: the minimizers of a reference, for look-up."""
 
 from __future__ import annotations
 
@@ -11,34 +11,34 @@ from numpy.typing import NDArray
 from hapgpu.chaining.options import SketchOptions
 
 MIX: Final = 0x9E3779B97F4A7C15
-"""An odd number near 2**64 / 1.618: a product modulo 2**64 with it spreads and loses nothing."""
+"""An odd number near 2**64 / 1.618: multiplication modulo 2**64 spreads keys and is invertible."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
 class MinimizerIndex:
-    """Where each minimizer of a reference occurs.
+    """Occurrences of each minimizer of a reference.
 
-    Window minima have small hashes; `hash * MIX` modulo 2**64 is spread evenly, so its highest
-    bits tell nearly where in the ascending `entries` it stands.
+    Minimizers have small hashes; `hash * MIX` modulo 2**64 is spread evenly, so its highest bits
+    give nearly the row in the ascending `entries`.
 
     Attributes
     ----------
     names
-        Of the n reference sequences.
+        Names of the n reference sequences.
     lengths
         int64[n], each below 2**31.
     sketch
-        What the minimizers were made with.
+        Options of the minimizers.
     directory
         uint32[2**bits + 1], bits >= 1: entry i of `entries` with `hash * MIX >> (64 - bits) == b`
         has `directory[b] <= i < directory[b + 1]`.
     directory_bits
-        The bits.
+        The number of bits.
     entries
         uint64[2 (d + 1)]: hash * MIX of each of the d distinct minimizers, ascending, each
-        followed by the place of its first hit; the last pair is 2**64 - 1 and the number of hits.
-    hits
-        uint64[h]: sequence << 32 | position << 1 | strand, ascending for each minimizer.
+        followed by the row of its first occurrence; the last pair is 2**64 - 1 and h.
+    occurrences
+        uint64[h]: sequence << 32 | position << 1 | strand, ascending per minimizer.
     fasta_bytes, fasta_sha256
         Size and digest of the FASTA file, as `digest_fasta` gives them.
     """
@@ -49,6 +49,6 @@ class MinimizerIndex:
     directory: NDArray[np.uint32]
     directory_bits: int
     entries: NDArray[np.uint64]
-    hits: NDArray[np.uint64]
+    occurrences: NDArray[np.uint64]
     fasta_bytes: int
     fasta_sha256: bytes

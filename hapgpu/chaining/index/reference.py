@@ -1,4 +1,4 @@
-"""Where the minimizers of a reference occur, and from how many places on one is repetitive."""
+"""Reference implementation of the minimizer index and its repeat cutoff."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from hapgpu.chaining.sketch.reference import minimizers_of
 UNLIMITED: Final = 2**31 - 1
 
 
-class Hit(NamedTuple):
-    """Where a k-mer ends in a reference sequence, and on which strand it is the smaller one."""
+class Occurrence(NamedTuple):
+    """Position of a k-mer in a reference sequence, and the strand on which it is smaller."""
 
     sequence: int
     position: int
@@ -30,43 +30,45 @@ class Index:
     Attributes
     ----------
     names, lengths
-        Of the sequences.
+        Names and lengths of the sequences.
     sketch
-        What the minimizers were made with.
-    hits
-        By hash, ascending; k-mers of one hash and several spans are not told apart.
+        Options of the minimizers.
+    occurrences
+        Occurrences by hash, ascending; k-mers of one hash and different spans are one.
     """
 
     names: Sequence[str]
     lengths: Sequence[int]
     sketch: SketchOptions
-    hits: Mapping[int, Sequence[Hit]]
+    occurrences: Mapping[int, Sequence[Occurrence]]
 
 
 def index_of(sequences: Sequence[tuple[str, bytes]], options: SketchOptions) -> Index:
     """Index the (name, sequence) pairs of a reference."""
-    hits: defaultdict[int, list[Hit]] = defaultdict(list)
+    occurrences: defaultdict[int, list[Occurrence]] = defaultdict(list)
     for number, (_, sequence) in enumerate(sequences):
         for minimizer in minimizers_of(sequence, options):
-            hits[minimizer.hash].append(Hit(number, minimizer.position, minimizer.strand))
+            occurrences[minimizer.hash].append(
+                Occurrence(number, minimizer.position, minimizer.strand)
+            )
     return Index(
         names=[name for name, _ in sequences],
         lengths=[len(sequence) for _, sequence in sequences],
         sketch=options,
-        hits={hashed: sorted(places) for hashed, places in hits.items()},
+        occurrences={hashed: sorted(unsorted) for hashed, unsorted in occurrences.items()},
     )
 
 
 def cutoff_of(index: Index, options: SeedOptions) -> int:
-    """Return the number of hits above which a minimizer is repetitive.
+    """Return the cutoff: minimizers with more occurrences are repetitive.
 
-    The number that only a fraction of the distinct minimizers reach, within bounds, or the number
-    that the user gave (minimap2's `mm_mapopt_update`).
+    It is a number that only a fraction of the distinct minimizers reaches, within bounds, or the
+    number that the user gave (minimap2's `mm_mapopt_update`).
     """
     if options.repetitive >= 1:
         return int(options.repetitive + 0.499)
     fraction = float(np.float32(options.repetitive))
-    counts = sorted(map(len, index.hits.values()))
+    counts = sorted(map(len, index.occurrences.values()))
     cutoff = UNLIMITED
     if fraction > 0 and counts:
         cutoff = counts[min(int((1 - fraction) * len(counts)), len(counts) - 1)] + 1

@@ -1,1 +1,1 @@
-"""Chains joined over long gaps."""
+"""Long join: chains joined over long gaps."""

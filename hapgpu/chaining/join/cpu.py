@@ -1,6 +1,6 @@
-"""Chains of a read joined over long gaps: their anchors are chained once more.
+"""Chains joined over long gaps: the anchors of a read's chains are chained once more.
 
-Of minimap2 since 2.19 (Li 2021, Bioinformatics 37:4572).
+As in minimap2 since 2.19 (Li 2021, Bioinformatics 37:4572).
 """
 
 from __future__ import annotations
@@ -21,36 +21,38 @@ from hapgpu.chaining.chains.cpu import (
     trace_read,
     tracing_space,
 )
-from hapgpu.chaining.join.scores_cpu import JoinNumbers, join_space, score_joins
+from hapgpu.chaining.join.scores_cpu import JoinLimits, join_space, score_joins
 from hapgpu.chaining.parameters import JoinParameters
 from hapgpu.chaining.scores.pair_score import PREDECESSOR, SCORE
 from hapgpu.chaining.sort.cpu import radix_sort
 from hapgpu.runtime.jit import njit, njit_inlined
 
 _MIN_UNCHAINED: Final = 1000
-_MIN_SHARE: Final = np.float32(0.1)
+_MIN_FRACTION: Final = np.float32(0.1)
 
 
 def join_chains(chains: Chains, lengths: NDArray[np.int32], parameters: JoinParameters) -> Chains:
-    """Join the chains of each read that has several, in one thread.
+    """Join the chains of each read with several chains, in one thread.
 
     Parameters
     ----------
     chains
-        Of n reads.
+        Chains of n reads.
     lengths
-        int32[n], bases of the reads.
+        int32[n]: lengths of the reads in bases.
     parameters
-        How.
+        Parameters of the long join.
 
     Returns
     -------
-    The chains of the reads, new ones where a read had several: joined ones may be cut elsewhere.
+    Chains
+        New chains for reads with several chains, which may be cut elsewhere; the given chains for
+        the others.
     """
     limits = ChainLimits(parameters.bandwidth, parameters.min_count, parameters.min_score)
     columns = chain_columns(chains.x.size, chains.scores.size, limits)
     offsets = np.zeros(chains.offsets.size, dtype=np.int64)
-    numbers = JoinNumbers(
+    join_limits = JoinLimits(
         parameters.max_distance,
         parameters.inner_distance,
         parameters.max_candidates,
@@ -69,7 +71,7 @@ def join_chains(chains: Chains, lengths: NDArray[np.int32], parameters: JoinPara
         read_only(chains.offsets),
         read_only(lengths),
         penalties,
-        numbers,
+        join_limits,
         limits,
         columns,
         offsets,
@@ -80,20 +82,20 @@ def join_chains(chains: Chains, lengths: NDArray[np.int32], parameters: JoinPara
 @njit
 def _join_reads(  # noqa: PLR0917  (compiled code takes no keywords)
     given: ChainColumns,
-    given_offsets: NDArray[np.int64],
+    chain_offsets: NDArray[np.int64],
     lengths: NDArray[np.int32],
     penalties: NDArray[np.int32],
-    numbers: JoinNumbers,
+    join_limits: JoinLimits,
     limits: ChainLimits,
     columns: ChainColumns,
     offsets: NDArray[np.int64],
 ) -> None:
-    """Append the chains of each read, joined or as they are."""
+    """Append the chains of each read, joined or unchanged."""
     given_x, given_y, anchor_offsets = given.x, given.y, given.anchor_offsets
     longest: Integer = np.int64(0)
     for read in range(lengths.size):
-        begin = anchor_offsets[given_offsets[read]]
-        longest = max(longest, anchor_offsets[given_offsets[read + 1]] - begin)
+        start = anchor_offsets[chain_offsets[read]]
+        longest = max(longest, anchor_offsets[chain_offsets[read + 1]] - start)
     x = np.empty(longest, dtype=np.uint64)
     y = np.empty(longest, dtype=np.uint64)
     scores = np.empty(longest, dtype=np.int32)
@@ -101,16 +103,16 @@ def _join_reads(  # noqa: PLR0917  (compiled code takes no keywords)
     space, tracing = join_space(longest), tracing_space(longest)
     table = space.table
     for read in range(lengths.size):
-        first, behind = given_offsets[read], given_offsets[read + 1]
-        if not _is_to_join(given_y, anchor_offsets, first, behind, lengths[read]):
-            offsets[read + 1] = _copy_chains(given, first, behind, columns, offsets[read])
+        first, end = chain_offsets[read], chain_offsets[read + 1]
+        if not _needs_join(given_y, anchor_offsets, first, end, lengths[read]):
+            offsets[read + 1] = _copy_chains(given, first, end, columns, offsets[read])
             continue
-        begin = np.uint64(anchor_offsets[first])
-        count = np.int64(anchor_offsets[behind] - anchor_offsets[first])
+        start = np.uint64(anchor_offsets[first])
+        count = np.int64(anchor_offsets[end] - anchor_offsets[first])
         for k in range(np.uint64(count)):
-            x[k], y[k] = given_x[begin + k], given_y[begin + k]
+            x[k], y[k] = given_x[start + k], given_y[start + k]
         radix_sort(x, y, 0, count)
-        score_joins(x, y, count, penalties, numbers, space)
+        score_joins(x, y, count, penalties, join_limits, space)
         for k in range(np.uint64(count)):
             scores[k], predecessors[k] = table[SCORE, k], table[PREDECESSOR, k]
         offsets[read + 1] = trace_read(
@@ -128,36 +130,40 @@ def _join_reads(  # noqa: PLR0917  (compiled code takes no keywords)
 
 
 @njit_inlined
-def _is_to_join(
+def _needs_join(
     y: NDArray[np.uint64],
     anchor_offsets: NDArray[np.int64],
     first: Integer,
-    behind: Integer,
+    end: Integer,
     length: Integer,
 ) -> bool:
-    """Tell whether a read has several chains and the first does not cover just all of it."""
-    if behind - first < 2:
+    """Return True if a read has several chains and is not a short read of small chains.
+
+    The first chain must leave more than `_MIN_UNCHAINED` bases of the read, or cover more than
+    `_MIN_FRACTION` of it.
+    """
+    if end - first < 2:
         return False
-    start = np.int32(y[anchor_offsets[first]])
-    end = np.int32(y[anchor_offsets[first + 1] - 1])
-    covered = np.int64(end) - np.int64(start)
+    first_position = np.int32(y[anchor_offsets[first]])
+    last_position = np.int32(y[anchor_offsets[first + 1] - 1])
+    covered = np.int64(last_position) - np.int64(first_position)
     return bool(
         np.int64(length) - covered > _MIN_UNCHAINED
-        or np.float32(covered) > np.float32(length) * _MIN_SHARE
+        or np.float32(covered) > np.float32(length) * _MIN_FRACTION
     )
 
 
 @njit_inlined
 def _copy_chains(
-    given: ChainColumns, first: Integer, behind: Integer, columns: ChainColumns, chains: Integer
+    given: ChainColumns, first: Integer, end: Integer, columns: ChainColumns, chains: Integer
 ) -> Integer:
-    """Append given chains as they are; returns how many there are then."""
+    """Append given chains unchanged; return the new number of chains."""
     given_x, given_y, given_offsets = given.x, given.y, given.anchor_offsets
     out_x, out_y, offsets = columns.x, columns.y, columns.anchor_offsets
-    moved = offsets[chains] - given_offsets[first]
-    for anchor in range(given_offsets[first], given_offsets[behind]):
-        out_x[anchor + moved], out_y[anchor + moved] = given_x[anchor], given_y[anchor]
-    for chain in range(first, behind):
+    shift = offsets[chains] - given_offsets[first]
+    for anchor in range(given_offsets[first], given_offsets[end]):
+        out_x[anchor + shift], out_y[anchor + shift] = given_x[anchor], given_y[anchor]
+    for chain in range(first, end):
         columns.scores[chains + chain - first] = given.scores[chain]
-        offsets[chains + chain - first + 1] = given_offsets[chain + 1] + moved
-    return chains + behind - first
+        offsets[chains + chain - first + 1] = given_offsets[chain + 1] + shift
+    return chains + end - first

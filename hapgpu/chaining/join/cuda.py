@@ -1,4 +1,7 @@
-"""Chains joined over long gaps on a GPU (`cuda/chaining/join/join.cu`); as `cpu`."""
+"""Chains joined over long gaps, on a GPU (`cuda/chaining/join/join.cu`).
+
+Same as `hapgpu/chaining/join/cpu.py`.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,7 @@ from hapgpu.chaining.parameters import ChainParameters, JoinParameters
 from hapgpu.runtime.gpu.kernel import Array, Kernel, Scalar
 from hapgpu.runtime.gpu.work_queue import QUEUE, WARP, launch_threads, work_queue
 
-_THREADS: Final = 128  # of a block, as in the source
+_THREADS: Final = 128  # per block, as in the source
 
 _X, _Y = Array("x", np.uint64, "anchors"), Array("y", np.uint64, "anchors")
 _ANCHORS = Scalar("anchors", np.int64)
@@ -51,7 +54,7 @@ SORT_JOINED: Final = Kernel(
         *_QUEUE,
         Array("joined_x", np.uint64, "joined"),
         Array("joined_y", np.uint64, "joined"),
-        Array("places", np.uint32, "joined"),
+        Array("source_rows", np.uint32, "joined"),
         Scalar("joined", np.int64),
     ),
 )
@@ -89,7 +92,7 @@ MERGE_CHAINS: Final = Kernel(
         Scalar("joined_chains", np.int32),
         Array("joined_chain_offsets", np.int64, "reads", 1),
         Array("merged_offsets", np.int64, "reads", 1),
-        Array("merged_begins", np.int64, "reads", 1),
+        Array("merged_starts", np.int64, "reads", 1),
         Array("merged_x", np.uint64, "merged_anchors"),
         Array("merged_y", np.uint64, "merged_anchors"),
         Scalar("merged_anchors", np.int64),
@@ -101,36 +104,38 @@ MERGE_CHAINS: Final = Kernel(
 
 
 def join_chains(chains: Chains, lengths: Any, parameters: JoinParameters) -> Chains:
-    """Chain anew, over longer gaps, the anchors of the chains of each read that has several.
+    """Join the chains of each read with several chains.
 
-    Works on the current stream of the chains' device, which has to be the current one. Reads
-    of which the first chain is all but the whole keep their chains.
+    Works on the current stream of the chains' device, which must be the current device. A read
+    keeps its chains if the first chain leaves at most 1000 bases and covers at most a tenth of it.
 
     Parameters
     ----------
     chains
-        Of n reads, on the device.
+        Chains of n reads, on the device.
     lengths
-        int32[n] on the device: bases of each read.
+        int32[n] on the device: lengths of the reads in bases.
     parameters
-        How far apart the parts may be.
+        Parameters of the long join.
 
     Returns
     -------
     Chains
-        On the device; the same object if no read has anything to join.
+        On the device; the same object if no read needs a join.
     """
     offsets = _joined_offsets(chains, lengths)
     total = int(offsets[-1])
     if not total:
         return chains
     anchors = _sorted_anchors(chains, offsets, total)
-    joined = trace_chains(anchors, score_joins(anchors, parameters), _tracing_rules(parameters))
+    joined = trace_chains(
+        anchors, score_joins(anchors, parameters), _tracing_parameters(parameters)
+    )
     return _merged(chains, joined, offsets)
 
 
 def _joined_offsets(chains: Chains, lengths: Any) -> Any:
-    """int64[n + 1]: where the anchors to be joined of each read begin among those of all."""
+    """Return int64[n + 1]: the first anchor of each read among the anchors of all reads to join."""
     reads = lengths.size
     counts = cupy.empty(reads + 1, dtype=np.int64)
     arguments = (
@@ -142,7 +147,7 @@ def _joined_offsets(chains: Chains, lengths: Any) -> Any:
 
 
 def _sorted_anchors(chains: Chains, offsets: Any, total: int) -> Anchors:
-    """Return the anchors of the reads to be joined, `total` in all, sorted by x."""
+    """Return the anchors of the reads to join, `total` in all, sorted by x."""
     x, y = (cupy.empty(total, dtype=np.uint64) for _ in range(2))
     reads = offsets.size - 1
     arguments = (
@@ -154,8 +159,8 @@ def _sorted_anchors(chains: Chains, offsets: Any, total: int) -> Anchors:
     return Anchors(x, y, offsets)
 
 
-def _tracing_rules(parameters: JoinParameters) -> ChainParameters:
-    """Return what decides where joined chains end."""
+def _tracing_parameters(parameters: JoinParameters) -> ChainParameters:
+    """Return the parameters for tracing joined chains."""
     return ChainParameters(
         max_distance_x=parameters.max_distance,
         max_distance_y=parameters.max_distance,
@@ -169,7 +174,7 @@ def _tracing_rules(parameters: JoinParameters) -> ChainParameters:
 
 
 def _merged(chains: Chains, joined: Chains, joined_offsets: Any) -> Chains:
-    """Return the chains of each read: the joined ones if it had any anchors to join."""
+    """Return the chains of each read: joined chains if it had anchors to join."""
     reads = joined_offsets.size - 1
     chain_counts, anchor_counts = (cupy.empty(reads + 1, dtype=np.int64) for _ in range(2))
     arguments: tuple[Any, ...] = (
@@ -178,8 +183,8 @@ def _merged(chains: Chains, joined: Chains, joined_offsets: Any) -> Chains:
         *(chain_counts, anchor_counts),
     )
     launch_threads(COUNT_MERGED, _THREADS, reads, arguments)
-    offsets, begins = cupy.cumsum(chain_counts), cupy.cumsum(anchor_counts)
-    count, total = int(offsets[-1]), int(begins[-1])
+    offsets, starts = cupy.cumsum(chain_counts), cupy.cumsum(anchor_counts)
+    count, total = int(offsets[-1]), int(starts[-1])
     merged = Chains(
         x=cupy.empty(total, dtype=np.uint64),
         y=cupy.empty(total, dtype=np.uint64),
@@ -191,7 +196,7 @@ def _merged(chains: Chains, joined: Chains, joined_offsets: Any) -> Chains:
         *_columns(chains),
         *(reads, joined_offsets),
         *_columns(joined),
-        *(offsets, begins, merged.x, merged.y, total),
+        *(offsets, starts, merged.x, merged.y, total),
         *(merged.anchor_offsets, merged.scores, count),
     )
     launch_threads(MERGE_CHAINS, _THREADS, reads * WARP, arguments)

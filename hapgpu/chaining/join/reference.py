@@ -1,8 +1,8 @@
-"""Chains of a read joined over long gaps: their anchors are chained once more (Li 2021).
+"""Reference implementation of the long join: anchors of chains are chained once more (Li 2021).
 
-Now anchors may be as far apart as `long_bandwidth`. Instead of all predecessors within that
-distance, one is tried: that for which the score would be highest if a gap cost nothing but its
-length. Those within a short distance are searched as before.
+Consecutive anchors may be as far apart as `long_bandwidth`. Of all predecessors within that
+distance, only one is scored: the one that would score highest if a gap cost nothing but its length.
+Predecessors within a short distance are visited as in chaining.
 """
 
 from __future__ import annotations
@@ -26,24 +26,24 @@ from hapgpu.chaining.scores.reference import (
 from hapgpu.chaining.sort.reference import sort_ascending
 
 _MIN_UNCHAINED: Final = 1000
-_MIN_SHARE: Final = np.float32(0.1)
+_MIN_FRACTION: Final = np.float32(0.1)
 
 
 def joined(chains: Sequence[Chain], length: int, parameters: JoinParameters, k: int) -> list[Chain]:
-    """Return new chains of the anchors of all chains of a read, or, where none is needed, these.
+    """Chain the anchors of all chains of a read once more; return the given chains if not needed.
 
     Parameters
     ----------
     length
-        Bases of the read.
+        Length of the read in bases.
     parameters
-        All but its penalties, which follow from `k`.
+        Penalties are not used; they follow from `k`.
     """
     if len(chains) < 2:
         return list(chains)
     first = chains[0].anchors
     covered = first[-1].query - first[0].query
-    is_short = np.float32(covered) <= np.float32(length) * _MIN_SHARE
+    is_short = np.float32(covered) <= np.float32(length) * _MIN_FRACTION
     if length - covered <= _MIN_UNCHAINED and is_short:
         return list(chains)
     anchors = [anchor for chain in chains for anchor in chain.anchors]
@@ -64,13 +64,13 @@ def join_scores(anchors: Sequence[Anchor], parameters: JoinParameters, k: int) -
         if far:
             j = max(far, key=priorities.__getitem__)
             if gap_between(anchors[j], anchor) <= parameters.bandwidth:
-                search.try_one(j, scores[j] + gain(anchors[j], anchor, k))
+                search.improve(j, scores[j] + gain(anchors[j], anchor, k))
             if not _continues(anchors[j], anchor):
                 for j in _near_candidates(order, anchors, anchor, parameters):
                     if gap_between(anchors[j], anchor) > parameters.bandwidth:
                         continue
                     score = scores[j] + gain(anchors[j], anchor, k)
-                    if search.gives_up(j, score, predecessors[j]):
+                    if search.stops(j, score, predecessors[j]):
                         break
         scores.append(search.best)
         predecessors.append(search.predecessor)
@@ -81,10 +81,10 @@ def join_scores(anchors: Sequence[Anchor], parameters: JoinParameters, k: int) -
 def _far_candidates(
     order: Sequence[int], anchors: Sequence[Anchor], anchor: Anchor, parameters: JoinParameters
 ) -> list[int]:
-    """Return the anchors within the long distance, by the read within less than it.
+    """Return the anchors within the long distance; in the read, within less than that distance.
 
-    In minimap2's search tree anchor 0 of a read counts even where it ends beside this one in the
-    read, not before it.
+    In minimap2's search tree, anchor 0 of a read is a candidate even if it has the same position
+    in the read as this anchor.
     """
     query = anchor.query
     return [
@@ -107,15 +107,15 @@ def _near_candidates(
     return sorted(near, key=lambda j: (anchors[j].query, j), reverse=True)
 
 
-def _candidates(order: Sequence[int], anchor: Anchor, distance: int, most: int) -> range:
-    """Return the nearest anchors before this one on the reference, up to so many.
+def _candidates(order: Sequence[int], anchor: Anchor, distance: int, max_count: int) -> range:
+    """Return at most `max_count` nearest anchors before this one on the reference.
 
-    Anchors at the same place of the reference are not before each other.
+    Anchors at the same position of the reference are not before each other.
     """
-    behind = bisect_left(order, anchor.x)
-    return range(max(first_in_reach(order, anchor, distance), behind - most), behind)
+    end = bisect_left(order, anchor.x)
+    return range(max(first_in_reach(order, anchor, distance), end - max_count), end)
 
 
 def _continues(before: Anchor, after: Anchor) -> bool:
-    """Tell whether two k-mers overlap, or touch, on one diagonal: then nothing can be better."""
+    """Return True if two k-mers overlap or touch on one diagonal: nothing can score better."""
     return gap_between(before, after) == 0 and after.query - before.query <= before.span

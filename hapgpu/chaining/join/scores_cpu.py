@@ -1,15 +1,15 @@
-"""Scores of chains over long gaps: the best chain that ends at each anchor of one read.
+"""Scores of the long join: the best chain over long gaps that ends at each anchor of one read.
 
-As minimap2 joins chains (Li 2021, Bioinformatics 37:4572), an anchor tries two kinds of
-predecessors. Among all within the long distance it takes the one of highest priority, which is
-its score and what it does not lose by lying near; and where the two do not overlap on one
-diagonal, it visits those within a short distance one by one, the nearest in the read first.
+As in minimap2 (Li 2021, Bioinformatics 37:4572), an anchor has two kinds of predecessors. The far
+predecessor is the anchor of highest priority within the long distance; the priority is its score
+plus a bonus for being near. Unless the two anchors overlap on one diagonal, the near predecessors
+are visited as well: all within a short distance, the nearest in the read first.
 
-minimap2 keeps both in search trees. Here the highest priority is looked for block by block among
-anchors in the order of the reference, from the nearest on: nearly always the first block has one
-that is higher than any before it. Where it has not, as in a read that goes over the same stretch of
-the reference many times, anchors that lie near in the read are looked at instead. Those to visit
-are bits in the order of the read.
+minimap2 keeps both kinds in search trees. Here the highest priority is searched block by block, in
+the order of the reference, from the nearest block on: nearly always the first block has a higher
+priority than any block before it. If not, as in a read that repeats one part of the reference many
+times, the anchors are searched in the order of the read. Near predecessors are bits in the order of
+the read.
 """
 
 from __future__ import annotations
@@ -43,8 +43,8 @@ _UNKNOWN: Final = -2
 _0, _1, _6, _32, _63, _LOW_WORD = map(np.uint64, (0, 1, 6, 32, 63, 2**32 - 1))
 
 
-class JoinNumbers(NamedTuple):
-    """The numbers of `JoinParameters`; `half_slope` is half the slope."""
+class JoinLimits(NamedTuple):
+    """`JoinParameters` for compiled code; `half_slope` is half the slope."""
 
     max_distance: int
     inner_distance: int
@@ -54,26 +54,26 @@ class JoinNumbers(NamedTuple):
 
 
 class JoinSpace(NamedTuple):
-    """Working arrays for reads of up to a number of anchors.
+    """Working arrays for one read.
 
     Attributes
     ----------
     table
-        As in `links`.
+        As in `pair_score`.
     priorities
-        Of the anchors.
+        Priority of each anchor.
     tops, lowest, highest
-        Of blocks of anchors: highest priority, lowest and highest place in the read.
+        Highest priority, lowest and highest position in the read, per block of anchors.
     ceilings
-        Of blocks: highest priority in it and those before it.
+        Highest priority in a block and the blocks before it.
     keys, by_query
-        Place in the read << 32 | anchor, and the anchor, in the order of the read.
+        Position in the read << 32 | anchor, and the anchor, in the order of the read.
     ranks
-        Where an anchor stands in that order.
+        Rank of each anchor in the order of the read.
     floors
-        Where the first of those at the same place in the read stands.
+        Lowest rank of an anchor at the same position in the read.
     active
-        One bit for each rank: anchors within the short distance.
+        One bit per rank: 1 for anchors within the short distance.
     """
 
     table: NDArray[np.int32]
@@ -91,7 +91,7 @@ class JoinSpace(NamedTuple):
 
 @njit
 def join_space(anchors: Integer) -> JoinSpace:
-    """Return working arrays for reads of up to so many anchors."""
+    """Return working arrays for reads of at most `anchors` anchors."""
     blocks = (anchors >> _BLOCK_BITS) + 1
     return JoinSpace(
         np.empty((ROWS, anchors), dtype=np.int32),
@@ -114,50 +114,50 @@ def score_joins(
     y: NDArray[np.uint64],
     count: Integer,
     penalties: NDArray[np.int32],
-    numbers: JoinNumbers,
+    limits: JoinLimits,
     space: JoinSpace,
 ) -> None:
-    """Put scores and predecessors of the first `count` anchors, sorted by x, into the table."""
+    """Set scores and predecessors of the first `count` anchors, sorted by x, in the table."""
     table, priorities = space.table, space.priorities
     tops, lowest, highest, ceilings = space.tops, space.lowest, space.highest, space.ceilings
     by_query, ranks, floors, active = space.by_query, space.ranks, space.floors, space.active
-    reach, inner_reach = np.uint64(numbers.max_distance), np.uint64(numbers.inner_distance)
-    max_distance, inner_distance = numbers.max_distance, numbers.inner_distance
-    half_slope, max_skip, most = numbers.half_slope, numbers.max_skip, numbers.max_candidates
+    far_limit, near_limit = np.uint64(limits.max_distance), np.uint64(limits.inner_distance)
+    max_distance, inner_distance = limits.max_distance, limits.inner_distance
+    half_slope, max_skip, max_candidates = limits.half_slope, limits.max_skip, limits.max_candidates
     fill_table(x, y, _0, np.uint64(count), table)
     _order_by_query(table, count, space.keys, by_query, ranks, floors, active)
-    # Anchors from `first` on are in reach, from `inner` on also in the short one, and those from
-    # `group` on are at the same place of the reference.
+    # Anchors from `first` on are within the long distance, from `first_near` on within the short
+    # distance; anchors from `group` on have the same position on the reference.
     first: Integer = np.int64(0)
-    inner: Integer = np.int64(0)
+    first_near: Integer = np.int64(0)
     group: Integer = np.int64(0)
     for i in range(count):
-        here = np.uint64(i)
-        if x[here] != x[np.uint64(group)]:
-            for j in range(np.uint64(group), here):
+        own = np.uint64(i)
+        if x[own] != x[np.uint64(group)]:
+            for j in range(np.uint64(group), own):
                 active[ranks[j] >> _6] |= _1 << (ranks[j] & _63)
             group = i
-        while x[here] - x[np.uint64(first)] > reach or group - first > most:
+        while x[own] - x[np.uint64(first)] > far_limit or group - first > max_candidates:
             first += 1
-        while x[here] - x[np.uint64(inner)] > inner_reach or group - inner > most:
-            rank = ranks[np.uint64(inner)]
+        while x[own] - x[np.uint64(first_near)] > near_limit or group - first_near > max_candidates:
+            rank = ranks[np.uint64(first_near)]
             active[rank >> _6] &= ~(_1 << (rank & _63))
-            inner += 1
-        best, predecessor = table[SPAN, here], NONE
-        farthest = _of_highest_priority(
+            first_near += 1
+        best, predecessor = table[SPAN, own], NONE
+        far_anchor = _highest_priority(
             table, priorities, tops, lowest, highest, ceilings, first, group, i, max_distance
         )
-        if farthest == _UNKNOWN:
-            farthest = _highest_in_read(
+        if far_anchor == _UNKNOWN:
+            far_anchor = _highest_priority_by_query(
                 table, priorities, by_query, floors, first, group, i, max_distance
             )
-        if farthest >= 0:
-            other = np.uint64(farthest)
-            score, _, query_step, gap = pair_score(table, penalties, here, other)
+        if far_anchor >= 0:
+            candidate = np.uint64(far_anchor)
+            score, _, query_step, gap = pair_score(table, penalties, own, candidate)
             if gap < np.uint32(penalties.size) and score > best:
-                best, predecessor = score, np.int32(farthest)
-            if gap != 0 or query_step > table[SPAN, other]:
-                best, predecessor = _best_nearby(
+                best, predecessor = score, np.int32(far_anchor)
+            if gap != 0 or query_step > table[SPAN, candidate]:
+                best, predecessor = _best_near(
                     table,
                     penalties,
                     by_query,
@@ -169,11 +169,11 @@ def score_joins(
                     best,
                     predecessor,
                 )
-        table[SCORE, here] = best
-        table[PREDECESSOR, here] = predecessor
-        places = np.int64(table[TARGET, here]) + np.int64(table[QUERY, here])
-        priorities[here] = best + half_slope * places
-        _add_to_block(table, priorities, tops, lowest, highest, ceilings, first, here)
+        table[SCORE, own] = best
+        table[PREDECESSOR, own] = predecessor
+        positions = np.int64(table[TARGET, own]) + np.int64(table[QUERY, own])
+        priorities[own] = best + half_slope * positions
+        _add_to_block(table, priorities, tops, lowest, highest, ceilings, first, own)
 
 
 @njit_inlined
@@ -186,7 +186,7 @@ def _order_by_query(  # noqa: PLR0917  (compiled code takes no keywords)
     floors: NDArray[np.uint64],
     active: NDArray[np.uint64],
 ) -> None:
-    """Rank anchors by place in the read, and then by that on the reference; none is active."""
+    """Rank anchors by position in the read, then on the reference; set none active."""
     for k in range(np.uint64(count)):
         keys[k] = np.uint64(table[QUERY, k]) << _32 | k
         by_query[k] = k
@@ -212,7 +212,7 @@ def _add_to_block(  # noqa: PLR0917  (compiled code takes no keywords)
     first: Integer,
     anchor: Integer,
 ) -> None:
-    """Let the block of an anchor know of it; blocks all before `first` are never asked again."""
+    """Add an anchor to its block; blocks entirely before `first` are not used any more."""
     block = anchor >> np.uint64(_BLOCK_BITS)
     priority, query = priorities[anchor], table[QUERY, anchor]
     if anchor == block << np.uint64(_BLOCK_BITS):
@@ -227,7 +227,7 @@ def _add_to_block(  # noqa: PLR0917  (compiled code takes no keywords)
 
 
 @njit_inlined
-def _of_highest_priority(  # noqa: PLR0913, PLR0917  (compiled code takes no keywords)
+def _highest_priority(  # noqa: PLR0913, PLR0917  (compiled code takes no keywords)
     table: NDArray[np.int32],
     priorities: NDArray[np.float64],
     tops: NDArray[np.float64],
@@ -239,10 +239,11 @@ def _of_highest_priority(  # noqa: PLR0913, PLR0917  (compiled code takes no key
     i: Integer,
     max_distance: Integer,
 ) -> Any:
-    """Return the anchor of highest priority, the first of several; -1 if none can precede i.
+    """Return the anchor of highest priority, the first of ties; -1 if none can precede i.
 
-    It is one from `first` to `group` that lies before i in the read by less than the distance;
-    the very first anchor of the read may lie beside i. `_UNKNOWN` if many blocks did not settle it.
+    Candidates are the anchors from `first` to `group`, in the read before i by less than
+    `max_distance`; anchor 0 may have the same position in the read as i. Return `_UNKNOWN` if the
+    search would take more than `_MAX_BLOCKS` blocks.
     """
     query = np.int64(table[QUERY, np.uint64(i)])
     chosen: Integer = np.int64(NONE)
@@ -251,29 +252,31 @@ def _of_highest_priority(  # noqa: PLR0913, PLR0917  (compiled code takes no key
     searched = np.int64(0)
     while end > first:
         block = (end - 1) >> _BLOCK_BITS
-        begin = max(first, block << _BLOCK_BITS)
-        here = np.uint64(block)
-        if ceilings[here] < top:
+        start = max(first, block << _BLOCK_BITS)
+        block_row = np.uint64(block)
+        if ceilings[block_row] < top:
             break
-        is_hopeless = end - begin == _BLOCK and (
-            tops[here] < top or lowest[here] > query or highest[here] <= query - max_distance
+        is_hopeless = end - start == _BLOCK and (
+            tops[block_row] < top
+            or lowest[block_row] > query
+            or highest[block_row] <= query - max_distance
         )
         if not is_hopeless:
             searched += 1
             if searched > _MAX_BLOCKS:
                 return np.int64(_UNKNOWN)
-            for j in range(end - 1, begin - 1, -1):
-                other = np.int64(table[QUERY, np.uint64(j)])
-                if priorities[np.uint64(j)] >= top and query - max_distance < other < query + (
+            for j in range(end - 1, start - 1, -1):
+                position = np.int64(table[QUERY, np.uint64(j)])
+                if priorities[np.uint64(j)] >= top and query - max_distance < position < query + (
                     j == 0
                 ):
                     chosen, top = j, priorities[np.uint64(j)]
-        end = begin
+        end = start
     return chosen
 
 
 @njit
-def _highest_in_read(  # noqa: PLR0917  (compiled code takes no keywords)
+def _highest_priority_by_query(  # noqa: PLR0917  (compiled code takes no keywords)
     table: NDArray[np.int32],
     priorities: NDArray[np.float64],
     by_query: NDArray[np.uint64],
@@ -283,7 +286,7 @@ def _highest_in_read(  # noqa: PLR0917  (compiled code takes no keywords)
     i: Integer,
     max_distance: Integer,
 ) -> Any:
-    """Return what `_of_highest_priority` does, from those in the read's order."""
+    """Return the same as `_highest_priority`, searching in the order of the read."""
     query = np.int64(table[QUERY, np.uint64(i)])
     chosen: Integer = np.int64(NONE)
     top = -1.0
@@ -292,19 +295,19 @@ def _highest_in_read(  # noqa: PLR0917  (compiled code takes no keywords)
     rank = floors[np.uint64(i)]
     while rank > _0:
         rank -= _1
-        other = by_query[rank]
-        if np.int64(table[QUERY, other]) <= query - max_distance:
+        candidate = by_query[rank]
+        if np.int64(table[QUERY, candidate]) <= query - max_distance:
             break
-        j = np.int64(other)
+        j = np.int64(candidate)
         if first <= j < group and (
-            priorities[other] > top or (priorities[other] == top and j < chosen)
+            priorities[candidate] > top or (priorities[candidate] == top and j < chosen)
         ):
-            chosen, top = j, priorities[other]
+            chosen, top = j, priorities[candidate]
     return chosen
 
 
 @njit_inlined
-def _best_nearby(  # noqa: PLR0913, PLR0917  (compiled code takes no keywords)
+def _best_near(  # noqa: PLR0913, PLR0917  (compiled code takes no keywords)
     table: NDArray[np.int32],
     penalties: NDArray[np.int32],
     by_query: NDArray[np.uint64],
@@ -316,30 +319,30 @@ def _best_nearby(  # noqa: PLR0913, PLR0917  (compiled code takes no keywords)
     best: Integer,
     predecessor: Integer,
 ) -> Any:
-    """Return score and predecessor of anchor i, improved by active ones before it in the read.
+    """Return score and predecessor of anchor i after visiting the active anchors before it.
 
-    They are visited from the nearest on, by the same rule as in `cpu.chain_scores`.
+    They are visited from the nearest in the read on, and skipped as in `scores.cpu.chain_scores`.
     """
-    here = np.uint64(i)
-    least = np.int64(table[QUERY, here]) - inner_distance
+    own = np.uint64(i)
+    min_position = np.int64(table[QUERY, own]) - inner_distance
     skipped: Integer = np.int64(0)
-    rank = np.int64(floors[here])
+    rank = np.int64(floors[own])
     while True:
-        rank = _next_active(table, by_query, active, np.uint64(rank), least)
+        rank = _next_active(table, by_query, active, np.uint64(rank), min_position)
         if rank < 0:
             return best, predecessor
-        other = by_query[np.uint64(rank)]
-        score, _, _, gap = pair_score(table, penalties, here, other)
+        candidate = by_query[np.uint64(rank)]
+        score, _, _, gap = pair_score(table, penalties, own, candidate)
         if gap >= np.uint32(penalties.size):
             continue
         if score > best:
-            best, predecessor = score, np.int32(other)
+            best, predecessor = score, np.int32(candidate)
             skipped = max(skipped - 1, 0)
-        elif table[MARK, other] == i:
+        elif table[MARK, candidate] == i:
             skipped += 1
             if skipped > max_skip:
                 return best, predecessor
-        before = table[PREDECESSOR, other]
+        before = table[PREDECESSOR, candidate]
         if before >= 0:
             table[MARK, np.uint64(before)] = i
 
@@ -350,15 +353,15 @@ def _next_active(
     by_query: NDArray[np.uint64],
     active: NDArray[np.uint64],
     rank: Integer,
-    least: Integer,
+    min_position: Integer,
 ) -> Any:
-    """Return the highest active rank below `rank`; -1 if none lies from `least` on in the read."""
+    """Return the highest active rank below `rank`; -1 if its position is below `min_position`."""
     word = rank >> _6
     bits = active[word] & ((_1 << (rank & _63)) - _1)
     while bits == _0:
-        if word == _0 or table[QUERY, by_query[(word << _6) - _1]] < least:
+        if word == _0 or table[QUERY, by_query[(word << _6) - _1]] < min_position:
             return np.int64(NONE)
         word -= _1
         bits = active[word]
     found = word << _6 | (_63 - leading_zeros(bits))
-    return np.int64(found if table[QUERY, by_query[found]] >= least else NONE)
+    return np.int64(found if table[QUERY, by_query[found]] >= min_position else NONE)

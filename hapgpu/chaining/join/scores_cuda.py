@@ -1,4 +1,7 @@
-"""Scores over long gaps on a GPU (`cuda/chaining/join/scores.cu`); as `scores_cpu`."""
+"""Scores of the long join on a GPU (`cuda/chaining/join/scores.cu`).
+
+Same as `hapgpu/chaining/join/scores_cpu.py`.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,7 @@ from hapgpu.chaining.scores.segments_cuda import (
 from hapgpu.runtime.gpu.kernel import Array, Kernel, Scalar
 from hapgpu.runtime.gpu.work_queue import WARP, launch_threads
 
-_THREADS: Final = 128  # of a block, as in the source
+_THREADS: Final = 128  # per block, as in the source
 
 SCORE_JOINED: Final = Kernel(
     "chaining/join/scores.cu",
@@ -53,26 +56,26 @@ SCORE_JOINED: Final = Kernel(
 def score_joins(anchors: Anchors, parameters: JoinParameters) -> ChainScores:
     """Find the best chain over long gaps that ends at each anchor.
 
-    Anchors farther apart on the reference than neighbours in a chain may be cut a read into
-    segments; a warp scores a segment. Works on the current stream of the anchors' device, which
-    has to be the current one.
+    A read is cut into segments where consecutive anchors are farther apart on the reference than a
+    chain allows; one warp scores a segment. Works on the current stream of the anchors' device,
+    which must be the current device.
 
     Parameters
     ----------
     anchors
-        Of the reads to be joined, on the device, sorted by x; at least one.
+        Anchors of the reads to join, on the device, sorted by x; at least one.
     parameters
-        How far apart the parts of a chain may be.
+        Parameters of the long join.
 
     Returns
     -------
     ChainScores
-        On the device; the same as on the CPU.
+        On the device; equal to the scores on the CPU.
 
     Raises
     ------
     cupy.cuda.memory.OutOfMemoryError
-        The anchors do not fit.
+        The anchors do not fit the device.
     """
     count = int(anchors.x.size)
     scores = ChainScores(cupy.empty(count, dtype=np.int32), cupy.empty(count, dtype=np.int32))

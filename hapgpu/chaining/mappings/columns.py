@@ -1,4 +1,4 @@
-"""Rows of the table that holds, of each chain of a batch, one number each."""
+"""Columns of the table of chains: int32[COLUMNS, c], one number per chain each."""
 
 from __future__ import annotations
 

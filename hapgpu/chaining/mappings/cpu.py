@@ -1,7 +1,6 @@
-"""Chains of reads turned into mappings: sorted, with parents, and those that are to be reported.
+"""Mappings: chains sorted by score, with parents, and the selection to report.
 
-The order, the coordinates and the estimates are those of minimap2 (Li 2018, Bioinformatics
-34:3094).
+Order, coordinates and estimates are as in minimap2 (Li 2018, Bioinformatics 34:3094).
 """
 
 from __future__ import annotations
@@ -62,7 +61,7 @@ def _arrays(chains: Chains) -> _ChainArrays:
 
 @njit_inlined
 def _mix32(value: Integer) -> Integer:
-    """Thomas Wang's mix of 32 bits."""
+    """Mix 32 bits by Thomas Wang's hash."""
     key = value
     key = (key + ~(key << _15)) & _HALF
     key ^= key >> _10
@@ -74,7 +73,7 @@ def _mix32(value: Integer) -> Integer:
 
 @njit_inlined
 def _mix64(value: Integer) -> Integer:
-    """Thomas Wang's mix of 64 bits."""
+    """Mix 64 bits by Thomas Wang's hash."""
     key = value
     key = ~key + (key << _21)
     key ^= key >> _24
@@ -93,13 +92,13 @@ def _hash_names(
     lengths: NDArray[np.int32],
     hashes: NDArray[np.uint32],
 ) -> None:
-    """Hash the name and the number of bases of each read."""
+    """Hash the name and the length of each read."""
     salt = _mix32(np.uint64(_SEED))
     for read in range(lengths.size):
         hashed = _0
-        begin = np.uint64(name_starts[read])
+        start = np.uint64(name_starts[read])
         for k in range(np.uint64(name_lengths[read])):
-            hashed = (_31 * hashed + np.uint64(text[begin + k])) & _HALF
+            hashed = (_31 * hashed + np.uint64(text[start + k])) & _HALF
         salted = (_mix32(np.uint64(lengths[read])) + salt) & _HALF
         hashes[read] = _mix32(hashed ^ salted)
 
@@ -111,18 +110,18 @@ def name_hashes(
     lengths: NDArray[np.int32],
     uses_names: bool,  # noqa: FBT001  (a stage takes its arguments by position)
 ) -> NDArray[np.uint32]:
-    """Hash what decides between equal chains of a read.
+    """Return hashes of the reads, which break ties between chains.
 
     Parameters
     ----------
     text
-        uint8: where the names lie.
+        uint8: the text with the names.
     name_starts, name_lengths
-        int32[n].
+        int32[n]: offset in the text and length of each name.
     lengths
-        int32[n]: bases of each read.
+        int32[n]: lengths of the reads in bases.
     uses_names
-        Reads of one length have different hashes only if so.
+        False: hash the lengths only.
 
     Returns
     -------
@@ -147,48 +146,48 @@ def _sort_chains(
     keys: NDArray[np.uint64],
     order: NDArray[np.uint64],
 ) -> None:
-    """Set the chains of each read in descending order of score; a hash decides between equals."""
+    """Sort the chains of each read in descending order of score; a hash breaks ties."""
     x, y, scores = chains.x, chains.y, chains.scores
     anchor_offsets, offsets = chains.anchor_offsets, chains.offsets
     for read in range(hashes.size):
         hashed = np.uint64(hashes[read])
-        begin, end = offsets[read], offsets[read + 1]
-        for chain in range(begin, end):
+        start, end = offsets[read], offsets[read + 1]
+        for chain in range(start, end):
             first = anchor_offsets[chain]
             count = np.uint64(anchor_offsets[chain + 1] - first)
-            drawn = _mix64(_mix64(x[first]) + _mix64(y[first]) ^ hashed) & _HALF
-            keys[chain] = (np.uint64(scores[chain]) << _32 | count) ^ drawn
+            tie_breaker = _mix64(_mix64(x[first]) + _mix64(y[first]) ^ hashed) & _HALF
+            keys[chain] = (np.uint64(scores[chain]) << _32 | count) ^ tie_breaker
             order[chain] = np.uint64(chain)
-        radix_sort(keys, order, begin, end)
-        low, high = begin, end - 1
-        while low < high:
-            order[low], order[high] = order[high], order[low]
-            low += 1
-            high -= 1
+        radix_sort(keys, order, start, end)
+        front, back = start, end - 1
+        while front < back:
+            order[front], order[back] = order[back], order[front]
+            front += 1
+            back -= 1
 
 
 @njit
-def _locate(
+def _fill_table(
     chains: _ChainArrays,
     order: NDArray[np.uint64],
     lengths: NDArray[np.int32],
     table: NDArray[np.int32],
 ) -> None:
-    """Fill the table with where the sorted chains lie."""
+    """Fill the table with scores and coordinates of the sorted chains."""
     x, y, scores = chains.x, chains.y, chains.scores
     anchor_offsets, offsets = chains.anchor_offsets, chains.offsets
     for read in range(lengths.size):
         length = np.int64(lengths[read])
         for row in range(offsets[read], offsets[read + 1]):
             chain = order[row]
-            first, behind = anchor_offsets[chain], anchor_offsets[chain + _1]
-            last = behind - 1
+            first, chain_end = anchor_offsets[chain], anchor_offsets[chain + _1]
+            last = chain_end - 1
             span = np.int64(y[first] >> _32 & _SPAN)
             start = np.int64(y[first] & _HALF) + 1 - span
             end = np.int64(y[last] & _HALF) + 1
             is_reverse = x[first] >> _63
             table[SCORE, row] = scores[chain]
-            table[COUNT, row] = behind - first
+            table[COUNT, row] = chain_end - first
             table[SEQUENCE, row] = np.int64((x[first] << _1) >> (_32 + _1))
             table[IS_REVERSE, row] = np.int64(is_reverse)
             table[QUERY_START, row] = length - end if is_reverse else start
@@ -201,14 +200,14 @@ def _locate(
 @njit
 def _measure(
     chains: _ChainArrays,
-    selected: NDArray[np.int32],
+    chain_numbers: NDArray[np.int32],
     matches: NDArray[np.int32],
     block_lengths: NDArray[np.int32],
 ) -> None:
-    """Estimate the bases that match and those of the alignment, from one anchor to the next."""
+    """Estimate matching bases and alignment length, from one anchor to the next."""
     x, y, anchor_offsets = chains.x, chains.y, chains.anchor_offsets
-    for mapping in range(selected.size):
-        chain = selected[mapping]
+    for mapping in range(chain_numbers.size):
+        chain = chain_numbers[mapping]
         first = np.uint64(anchor_offsets[chain])
         matched = aligned = np.int64(y[first] >> _32 & _SPAN)
         for k in range(first + _1, np.uint64(anchor_offsets[chain + 1])):
@@ -229,34 +228,34 @@ def make_mappings(  # noqa: PLR0917  (a stage takes its arguments by position)
     chain_options: ChainOptions,
     options: MappingOptions,
 ) -> Mappings:
-    """Turn the chains of n reads into the mappings to report.
+    """Return the mappings of n reads to report.
 
     Parameters
     ----------
     chains
-        Of the reads.
+        Chains of the reads.
     seeds
-        Of the reads.
+        Seeds of the reads.
     lengths
-        int32[n]: bases of each read.
+        int32[n]: lengths of the reads in bases.
     name_hashes
-        uint32[n]: as the function of this name gives them.
+        uint32[n]: result of the function `name_hashes`.
     index
-        Of the reference.
+        Index of the reference.
     chain_options, options
-        What the user chose.
+        Options for chaining and for mappings.
 
     Returns
     -------
     Mappings
-        With `all_chains` no mapping has a parent: `parents` is -1.
+        With `all_chains`, no mapping has a parent: `parents` is -1.
     """
     arrays = _arrays(chains)
     count = chains.scores.size
     order, keys = np.empty((2, count), dtype=np.uint64)
     _sort_chains(arrays, read_only(name_hashes), keys, order)
     table = np.empty((COLUMNS, count), dtype=np.int32)
-    _locate(arrays, read_only(order), read_only(lengths), table)
+    _fill_table(arrays, read_only(order), read_only(lengths), table)
     if options.all_chains:
         selected = all_mappings(table, chains.offsets)
     else:
@@ -271,7 +270,7 @@ def _mappings_of(
     lengths: NDArray[np.int32],
     sequence_lengths: NDArray[np.int64],
 ) -> Mappings:
-    """Measure what was selected."""
+    """Return the selected mappings with their estimates."""
     table = selected.table
     matches, block_lengths = np.empty((2, table.shape[1]), dtype=np.int32)
     _measure(_arrays(chains), read_only(table[CHAIN]), matches, block_lengths)

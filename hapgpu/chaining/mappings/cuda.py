@@ -1,4 +1,4 @@
-"""Chains to mappings on a GPU (`cuda/chaining/mappings.cu`); as `cpu`."""
+"""Mappings on a GPU (`cuda/chaining/mappings.cu`); same as `hapgpu/chaining/mappings/cpu.py`."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ import numpy as np
 from hapgpu.chaining.batches import Chains, Mappings, Seeds
 from hapgpu.chaining.index.cuda import DeviceMinimizerIndex
 from hapgpu.chaining.mappings.columns import COLUMNS
-from hapgpu.chaining.mappings.selection import STRAND_SHARE
+from hapgpu.chaining.mappings.selection import STRAND_FRACTION
 from hapgpu.chaining.options import ChainOptions, MappingOptions
 from hapgpu.runtime.gpu.kernel import Array, Kernel, Scalar
 from hapgpu.runtime.gpu.work_queue import WARP, launch_threads
 
-_THREADS: Final = 128  # of a block, as in the source
+_THREADS: Final = 128  # per block, as in the source
 _COLUMNS: Final = (  # of `Mappings`, in the order of the source
     *("scores", "counts", "sequences", "query_starts", "query_ends", "target_starts"),
     *("target_ends", "matches", "lengths", "parents", "second_scores", "rivals"),
@@ -36,7 +36,7 @@ _LENGTHS = Array("lengths", np.int32, "reads")
 _TABLE = Array("table", np.int32, "chains", width=COLUMNS)
 
 
-def _of_chains(*names: str) -> tuple[Array, ...]:
+def _chain_arrays(*names: str) -> tuple[Array, ...]:
     return tuple(Array(name, np.int32, "chains") for name in names)
 
 
@@ -59,7 +59,7 @@ SORT_CHAINS: Final = Kernel(
     "sort_chains",
     (
         *_ANCHORS,
-        *_of_chains("scores"),
+        *_chain_arrays("scores"),
         _CHAINS,
         _OFFSETS,
         _LENGTHS,
@@ -80,7 +80,7 @@ FIND_PARENTS: Final = Kernel(
         _READS,
         Scalar("mask_level", np.float32),
         Array("covered", np.int32, "chains", width=2),
-        *_of_chains("primaries", "parents", "second_scores", "rivals"),
+        *_chain_arrays("primaries", "parents", "second_scores", "rivals"),
     ),
 )
 SELECT_ROWS: Final = Kernel(
@@ -91,13 +91,13 @@ SELECT_ROWS: Final = Kernel(
         _CHAINS,
         _OFFSETS,
         _READS,
-        *_of_chains("parents"),
+        *_chain_arrays("parents"),
         Scalar("keeps_all", np.int32),
         Scalar("score_ratio", np.float32),
         Scalar("max_secondary", np.int32),
         Scalar("near_score", np.int32),
         Scalar("strand_score", np.int32),
-        *_of_chains("kept", "places", "numbers"),
+        *_chain_arrays("kept", "new_rows", "numbers"),
         Array("is_retained", np.uint8, "chains"),
         Array("counts", np.int64, "reads", 1),
     ),
@@ -123,10 +123,10 @@ MEASURE_MAPPINGS: Final = Kernel(
         _LENGTHS,
         _READS,
         _TABLE,
-        *_of_chains("kept", "numbers"),
+        *_chain_arrays("kept", "numbers"),
         Array("is_retained", np.uint8, "chains"),
-        *_of_chains("second_scores", "rivals"),
-        Array("places", np.uint32, "seeds"),
+        *_chain_arrays("second_scores", "rivals"),
+        Array("positions", np.uint32, "seeds"),
         Scalar("seeds", np.int64),
         Array("seed_offsets", np.int64, "reads", 1),
         Array("means", np.float32, "reads"),
@@ -143,17 +143,17 @@ MEASURE_MAPPINGS: Final = Kernel(
 
 @dataclass(frozen=True, slots=True)
 class _Selection:
-    """Which rows of the table are kept, and what is known of them.
+    """Rows of the table to report, and their parents, secondaries and flags.
 
     Attributes
     ----------
     kept, numbers, is_retained
-        int32[c], int32[c] and uint8[c], those of each read from its first chain on: rows within
-        the read, their parents among them, whether they lie on the other strand.
+        int32[c], int32[c] and uint8[c]: row within the read, number of the parent among the kept
+        rows, and flag as in `Mappings`. The kept rows of a read start at its first chain.
     second_scores, rivals
-        int32[c], of the rows.
+        int32[c]: as in `Mappings`, per row of the table.
     offsets
-        int64[n + 1]: of the rows kept.
+        int64[n + 1]: offsets of the reads among the kept rows.
     """
 
     kept: Any
@@ -171,14 +171,14 @@ def name_hashes(
     lengths: Any,
     uses_names: bool,  # noqa: FBT001  (a stage takes its arguments by position)
 ) -> Any:
-    """Hash what decides between equal chains of a read.
+    """Return hashes of the reads, which break ties between chains.
 
-    Works on the current stream of the text's device, which has to be the current one.
+    Works on the current stream of the text's device, which must be the current device.
 
     Parameters
     ----------
     text, name_starts, name_lengths, lengths, uses_names
-        As for `mappings.name_hashes`, on the device.
+        As for `mappings.cpu.name_hashes`, on the device.
 
     Returns
     -------
@@ -200,34 +200,34 @@ def make_mappings(  # noqa: PLR0917  (a stage takes its arguments by position)
     chain_options: ChainOptions,
     options: MappingOptions,
 ) -> Mappings:
-    """Turn the chains of n reads into the mappings to report.
+    """Return the mappings of n reads to report.
 
-    Works on the current stream of the chains' device, which has to be the current one.
+    Works on the current stream of the chains' device, which must be the current device.
 
     Parameters
     ----------
     chains, seeds, lengths, name_hashes, index, chain_options, options
-        As for `mappings.make_mappings`, on the device.
+        As for `mappings.cpu.make_mappings`, on the device.
 
     Returns
     -------
     Mappings
         On the device.
     """
-    table = _sorted_table(chains, lengths, name_hashes)
+    table = _chain_table(chains, lengths, name_hashes)
     selection = _selected(table, chains.offsets, index.sketch.k, chain_options, options)
-    return _measured(table, chains, seeds, lengths, index, selection)
+    return _mappings_of(table, chains, seeds, lengths, index, selection)
 
 
 def mappings_to_host(mappings: Mappings) -> Mappings:
-    """Copy mappings from the device, once what the current stream does is done."""
+    """Copy mappings to the host after the current stream's work is complete."""
     return Mappings(
         **{name: cupy.asnumpy(getattr(mappings, name)) for name in Mappings.__dataclass_fields__}
     )
 
 
-def _sorted_table(chains: Chains, lengths: Any, name_hashes: Any) -> Any:
-    """int32[COLUMNS, c]: the chains of each read, that of the best score first."""
+def _chain_table(chains: Chains, lengths: Any, name_hashes: Any) -> Any:
+    """Return int32[COLUMNS, c]: the chains of each read, the highest score first."""
     count, reads = chains.scores.size, lengths.size
     table = cupy.empty((COLUMNS, count), dtype=np.int32)
     arguments = (
@@ -244,23 +244,23 @@ def _selected(
 ) -> _Selection:
     """Find the parents of chains, and keep the primaries and the best of the others."""
     count, reads = table.shape[1], offsets.size - 1
-    parents, second_scores, rivals = _families(table, offsets, options)
-    kept, places, numbers = (cupy.empty(count, dtype=np.int32) for _ in range(3))
+    parents, second_scores, rivals = _parents(table, offsets, options)
+    kept, new_rows, numbers = (cupy.empty(count, dtype=np.int32) for _ in range(3))
     is_retained = cupy.empty(count, dtype=np.uint8)
     counts = cupy.empty(reads + 1, dtype=np.int64)
     arguments = (
         *(table, count, offsets, reads, parents),
         options.all_chains or options.score_ratio <= 0,
         *(options.score_ratio, options.max_secondary),
-        *(2 * k, int(STRAND_SHARE * chain_options.max_gap)),
-        *(kept, places, numbers, is_retained, counts),
+        *(2 * k, int(STRAND_FRACTION * chain_options.max_gap)),
+        *(kept, new_rows, numbers, is_retained, counts),
     )
     launch_threads(SELECT_ROWS, _THREADS, reads, arguments)
     return _Selection(kept, numbers, is_retained, second_scores, rivals, cupy.cumsum(counts))
 
 
-def _families(table: Any, offsets: Any, options: MappingOptions) -> tuple[Any, Any, Any]:
-    """int32[c] each: the parent of a chain, and what it knows of those whose parent it is."""
+def _parents(table: Any, offsets: Any, options: MappingOptions) -> tuple[Any, Any, Any]:
+    """Return int32[c] each: parent, highest score of the secondaries, number of rivals."""
     count, reads = table.shape[1], offsets.size - 1
     second_scores, rivals = (cupy.zeros(count, dtype=np.int32) for _ in range(2))
     if options.all_chains:
@@ -274,7 +274,7 @@ def _families(table: Any, offsets: Any, options: MappingOptions) -> tuple[Any, A
     return parents, second_scores, rivals
 
 
-def _measured(
+def _mappings_of(
     table: Any,
     chains: Chains,
     seeds: Seeds,
@@ -282,7 +282,7 @@ def _measured(
     index: DeviceMinimizerIndex,
     selection: _Selection,
 ) -> Mappings:
-    """Measure what was selected."""
+    """Return the selected mappings with their estimates."""
     count, reads = int(selection.offsets[-1]), lengths.size
     means = _mean_spans(seeds)
     columns = cupy.empty((len(_COLUMNS), count), dtype=np.int32)
@@ -292,7 +292,7 @@ def _measured(
         *(chains.offsets, lengths, reads, table),
         *(selection.kept, selection.numbers, selection.is_retained),
         *(selection.second_scores, selection.rivals),
-        *(seeds.places, seeds.places.size, seeds.offsets, means),
+        *(seeds.positions, seeds.positions.size, seeds.offsets, means),
         *(index.lengths, index.lengths.size),
         *(selection.offsets, columns, is_reverse, is_retained, count),
     )
@@ -308,7 +308,7 @@ def _measured(
 
 
 def _mean_spans(seeds: Seeds) -> Any:
-    """float32[n]: the mean span of the seeds of each read, 0 where there are none."""
+    """Return float32[n]: the mean span of the seeds of each read; 0 without seeds."""
     reads = seeds.offsets.size - 1
     means = cupy.empty(reads, dtype=np.float32)
     arguments = (seeds.spans, seeds.spans.size, seeds.offsets, reads, means)

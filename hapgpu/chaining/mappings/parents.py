@@ -1,7 +1,7 @@
-"""Which chains of a read are secondary to which others.
+"""Parents: which chains of a read are secondary to which others.
 
-A chain that lies, on the read, mostly within a better one is secondary to it. The parameters
-are those of minimap2 2.30 (Li 2018, Bioinformatics 34:3094), float32 arithmetic included.
+A chain is secondary to a better chain that covers most of it on the read. The rules are those of
+minimap2 2.30 (Li 2018, Bioinformatics 34:3094), including float32 arithmetic.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ def _uncovered(
     by_start: NDArray[np.int64],
     primaries: Integer,
 ) -> Integer:
-    """Return how much of the read under a mapping no primary covers; -1 if none overlaps.
+    """Return the number of bases of a mapping that no primary covers; -1 if none overlaps.
 
-    The primaries are in ascending order of where they start.
+    `by_start` has the primaries in ascending order of start.
     """
     start, end = np.int64(table[QUERY_START, row]), np.int64(table[QUERY_END, row])
     uncovered = np.int64(0)
-    behind = start
+    covered_end = start
     overlaps = False
     for k in range(primaries):
         primary_start = np.int64(table[QUERY_START, by_start[k]])
@@ -36,9 +36,9 @@ def _uncovered(
             break
         if primary_end > start:
             overlaps = True
-            uncovered += max(primary_start - behind, np.int64(0))
-            behind = max(behind, min(primary_end, end))
-    return uncovered + end - behind if overlaps else np.int64(-1)
+            uncovered += max(primary_start - covered_end, np.int64(0))
+            covered_end = max(covered_end, min(primary_end, end))
+    return uncovered + end - covered_end if overlaps else np.int64(-1)
 
 
 @njit_inlined
@@ -49,7 +49,7 @@ def _is_masked(
     uncovered: Integer,
     mask_level: np.float32,
 ) -> bool:
-    """Tell whether a mapping overlaps a primary enough to be secondary to it."""
+    """Return True if a mapping overlaps a primary enough to be secondary to it."""
     start, end = np.int64(table[QUERY_START, row]), np.int64(table[QUERY_END, row])
     primary_start = np.int64(table[QUERY_START, primary])
     primary_end = np.int64(table[QUERY_END, primary])
@@ -58,8 +58,8 @@ def _is_masked(
         return False
     shorter = min(end - start, primary_end - primary_start)
     longer = max(end - start, primary_end - primary_start)
-    covered_share = np.float32(overlap) / np.float32(shorter)
-    return bool(covered_share - np.float32(uncovered) / np.float32(longer) > mask_level)
+    covered_fraction = np.float32(overlap) / np.float32(shorter)
+    return bool(covered_fraction - np.float32(uncovered) / np.float32(longer) > mask_level)
 
 
 @njit_inlined
@@ -67,11 +67,11 @@ def _insert_by_start(
     table: NDArray[np.int32], row: Integer, by_start: NDArray[np.int64], primaries: Integer
 ) -> None:
     start = table[QUERY_START, row]
-    place = np.int64(primaries)
-    while place > 0 and table[QUERY_START, by_start[place - 1]] > start:
-        by_start[place] = by_start[place - 1]
-        place -= 1
-    by_start[place] = row
+    k = np.int64(primaries)
+    while k > 0 and table[QUERY_START, by_start[k - 1]] > start:
+        by_start[k] = by_start[k - 1]
+        k -= 1
+    by_start[k] = row
 
 
 @njit
@@ -83,12 +83,12 @@ def find_parents(
     second_scores: NDArray[np.int32],
     rivals: NDArray[np.int32],
 ) -> None:
-    """Set the parent of each mapping, as its row, and what the primaries know of the others."""
-    most = np.int64(0)
+    """Set the parent row of each mapping, and best score and rivals of the primaries."""
+    max_rows = np.int64(0)
     for read in range(offsets.size - 1):
-        most = max(most, offsets[read + 1] - offsets[read])
-    primary_rows = np.empty(most, dtype=np.int64)
-    by_start = np.empty(most, dtype=np.int64)
+        max_rows = max(max_rows, offsets[read + 1] - offsets[read])
+    primary_rows = np.empty(max_rows, dtype=np.int64)
+    by_start = np.empty(max_rows, dtype=np.int64)
     for read in range(offsets.size - 1):
         primaries = np.int64(0)
         for row in range(offsets[read], offsets[read + 1]):

@@ -1,4 +1,4 @@
-"""Mappings: where chains lie, in the order in which they are reported."""
+"""Reference implementation of mappings: coordinates, parents and selection of chains."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from hapgpu.chaining.sort.reference import sort_ascending
 NO_PARENT: Final = -1
 _SEED: Final = 11
 _LOW_HALF: Final = 2**32 - 1
-_STRAND_SHARE: Final = 0.8
-"""Share of the largest gap that a mapping on the other strand than its parent has to score."""
+_STRAND_FRACTION: Final = 0.8
+"""A mapping on another strand than its parent must score more than this times `max_gap`."""
 
 
 class Interval(NamedTuple):
-    """Bases from `start` to `end`, which is not one of them."""
+    """Half-open range of bases."""
 
     start: int
     end: int
@@ -29,26 +29,25 @@ class Interval(NamedTuple):
 
 @dataclass(slots=True)
 class Mapping:
-    """A chain and what there is to say of it.
+    """A chain with coordinates, parent and estimates.
 
     Attributes
     ----------
     chain
         The chain.
     sequence, is_reverse
-        Where it lies.
+        Reference sequence and strand.
     query, target
-        Bases of the read on its forward strand, and of the reference sequence.
+        Range in the read, on its forward strand, and in the reference sequence.
     number, parent
-        Place among the mappings of its read, and that of the mapping it is secondary to: its own if
-        it is primary, `NO_PARENT` where there is neither.
+        Number of the mapping within its read, and number of its parent: its own number if it is
+        primary, `NO_PARENT` with `all_chains`.
     second_score, rivals
-        The highest score of the mappings that are secondary to this one, and how many of these have
-        at least as many anchors.
+        Highest score of the secondaries, and number of secondaries with at least as many anchors.
     is_retained
-        It is kept only because it lies on the other strand than its parent.
+        The mapping is kept only because its strand differs from its parent's.
     divergence, quality
-        Estimated share of bases that differ, and mapping quality.
+        Estimated fraction of bases that differ, and mapping quality.
     """
 
     chain: Chain
@@ -66,37 +65,37 @@ class Mapping:
 
     @property
     def score(self) -> int:
-        """Of the chain."""
+        """Score of the chain."""
         return self.chain.score
 
     @property
     def count(self) -> int:
-        """Anchors of the chain."""
+        """Number of anchors of the chain."""
         return len(self.chain.anchors)
 
     @property
     def is_primary(self) -> bool:
-        """Whether no other mapping is its parent."""
+        """True if no other mapping is the parent."""
         return self.parent == self.number
 
 
 def mappings_of(chains: Sequence[Chain], length: int, name_hash: int) -> list[Mapping]:
-    """Make mappings of the chains of a read, the best first (minimap2's `mm_gen_regs`).
+    """Return mappings of the chains of a read, the best first (minimap2's `mm_gen_regs`).
 
-    A hash of the first anchor and the read decides between equal scores.
+    A hash of the first anchor and the read breaks ties between scores.
 
     Parameters
     ----------
     length
-        Bases of the read.
+        Length of the read in bases.
     name_hash
-        As `hash_of_read` gives it.
+        Result of `hash_of_read`.
     """
 
     def rank(chain: Chain) -> int:
         first = chain.anchors[0]
-        drawn = mix((mix(first.x, 64) + mix(first.y, 64)) % 2**64 ^ name_hash, 64) & _LOW_HALF
-        return (chain.score << 32 | len(chain.anchors)) ^ drawn
+        tie_breaker = mix((mix(first.x, 64) + mix(first.y, 64)) % 2**64 ^ name_hash, 64) & _LOW_HALF
+        return (chain.score << 32 | len(chain.anchors)) ^ tie_breaker
 
     best_first = reversed(sort_ascending(chains, key=rank))
     mappings = [_located(chain, length) for chain in best_first]
@@ -106,7 +105,7 @@ def mappings_of(chains: Sequence[Chain], length: int, name_hash: int) -> list[Ma
 
 
 def _located(chain: Chain, length: int) -> Mapping:
-    """Tell where a chain lies: from the first base of its first k-mer to the last of its last."""
+    """Return a mapping from the first base of the first k-mer to the last base of the last."""
     first, last = chain.anchors[0], chain.anchors[-1]
     start, end = first.query + 1 - first.span, last.query + 1
     return Mapping(
@@ -119,7 +118,7 @@ def _located(chain: Chain, length: int) -> Mapping:
 
 
 def hash_of_read(name: bytes, length: int, *, uses_names: bool) -> int:
-    """Hash the name, of ASCII, unless it is not to be used, and the number of bases of a read."""
+    """Hash the length of a read and, with `uses_names`, its ASCII name."""
     hashed = 0
     for letter in name if uses_names else b"":
         hashed = 31 * hashed + letter & _LOW_HALF
@@ -127,7 +126,7 @@ def hash_of_read(name: bytes, length: int, *, uses_names: bool) -> int:
 
 
 def _mix32(value: int) -> int:
-    """Mix the bits of a number of 32 bits (T. Wang's hash)."""
+    """Mix a 32-bit number (T. Wang's hash)."""
     value = value + ~(value << 15) & _LOW_HALF
     value ^= value >> 10
     value = value + (value << 3) & _LOW_HALF
@@ -137,7 +136,7 @@ def _mix32(value: int) -> int:
 
 
 def matches_and_length(chain: Chain) -> tuple[int, int]:
-    """Estimate columns 10 and 11 of PAF: bases that match, and bases of the alignment."""
+    """Estimate columns 10 and 11 of PAF: matching bases and alignment length."""
     matches = length = chain.anchors[0].span
     for before, after in zip(chain.anchors, chain.anchors[1:], strict=False):
         target, query = after.target - before.target, after.query - before.query
@@ -152,9 +151,9 @@ def set_parents(mappings: Sequence[Mapping], mask_level: float) -> None:
     Parameters
     ----------
     mappings
-        Of a read, the best first.
+        Mappings of a read, the best first.
     mask_level
-        Share of the shorter one that has to be covered, beyond what is under no primary at all.
+        Fraction of the shorter mapping that must overlap, beyond the uncovered fraction.
     """
     primaries: list[Mapping] = []
     for mapping in mappings:
@@ -175,8 +174,10 @@ def _is_masked(own: Interval, other: Interval, uncovered: int, mask_level: float
     if overlap <= 0:
         return False
     shorter, longer = sorted((own.end - own.start, other.end - other.start))
-    share = np.float32(overlap) / np.float32(shorter) - np.float32(uncovered) / np.float32(longer)
-    return bool(share > np.float32(mask_level))
+    fraction = np.float32(overlap) / np.float32(shorter) - np.float32(uncovered) / np.float32(
+        longer
+    )
+    return bool(fraction > np.float32(mask_level))
 
 
 def _overlap(a: Interval, b: Interval) -> int:
@@ -184,23 +185,23 @@ def _overlap(a: Interval, b: Interval) -> int:
 
 
 def _uncovered(own: Interval, others: Sequence[Interval]) -> int:
-    """Count the bases of an interval that are in none of the others."""
+    """Count the bases of an interval outside all others."""
     uncovered = 0
-    behind = own.start
+    covered_end = own.start
     for other in sorted(others):
         if _overlap(own, other) > 0:
-            uncovered += max(other.start - behind, 0)
-            behind = max(behind, other.end)
-    return uncovered + max(own.end - behind, 0)
+            uncovered += max(other.start - covered_end, 0)
+            covered_end = max(covered_end, other.end)
+    return uncovered + max(own.end - covered_end, 0)
 
 
 def select(
     mappings: Sequence[Mapping], k: int, chain_options: ChainOptions, options: MappingOptions
 ) -> list[Mapping]:
-    """Keep the primaries and the best of the others, and number them anew (`mm_select_sub`).
+    """Keep the primaries and the best of the others, and renumber them (`mm_select_sub`).
 
-    minimap2 2.30 moves what is kept up within its array and looks a parent up at its place, where
-    another mapping may be by then. This list is treated like that array.
+    minimap2 2.30 moves kept mappings up within its array and looks a parent up at its old row,
+    which may contain another mapping by then. This list reproduces that array.
     """
     if options.score_ratio <= 0:
         return list(mappings)
@@ -212,10 +213,10 @@ def select(
             if secondary >= options.max_secondary:
                 continue
             if _scores_near(mapping, parent, k, options.score_ratio):
-                if _place(mapping) == _place(parent):
+                if _coordinates(mapping) == _coordinates(parent):
                     continue
             elif (
-                mapping.score > int(_STRAND_SHARE * chain_options.max_gap)
+                mapping.score > int(_STRAND_FRACTION * chain_options.max_gap)
                 and mapping.is_reverse != parent.is_reverse
             ):
                 mapping.is_retained = True
@@ -228,16 +229,16 @@ def select(
 
 
 def _scores_near(mapping: Mapping, parent: Mapping, k: int, ratio: float) -> bool:
-    least = np.float32(parent.score) * np.float32(ratio)
-    return bool(np.float32(mapping.score) >= least) or mapping.score + 2 * k >= parent.score
+    min_score = np.float32(parent.score) * np.float32(ratio)
+    return bool(np.float32(mapping.score) >= min_score) or mapping.score + 2 * k >= parent.score
 
 
-def _place(mapping: Mapping) -> tuple[Interval, int, Interval]:
+def _coordinates(mapping: Mapping) -> tuple[Interval, int, Interval]:
     return mapping.query, mapping.sequence, mapping.target
 
 
 def _renumbered(mappings: list[Mapping]) -> list[Mapping]:
-    """Count mappings from 0 again; no parent is missing, as primaries are always kept."""
+    """Renumber mappings from 0; all parents exist, as primaries are always kept."""
     numbers = {mapping.number: number for number, mapping in enumerate(mappings)}
     for number, mapping in enumerate(mappings):
         mapping.number, mapping.parent = number, numbers[mapping.parent]

@@ -1,4 +1,4 @@
-"""How many of the seeds under a mapping are in its chain, from which its divergence follows."""
+"""Seed counts of mappings, from which their divergence is estimated."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _1, _32, _63 = map(np.uint64, (1, 32, 63))
 
 
 class _ChainArrays(NamedTuple):
-    """Part of `Chains`, for compiled code."""
+    """Columns of `Chains` for compiled code."""
 
     x: NDArray[np.uint64]
     y: NDArray[np.uint64]
@@ -33,15 +33,15 @@ class _ChainArrays(NamedTuple):
 
 
 class _SeedArrays(NamedTuple):
-    """Part of `Seeds`, for compiled code."""
+    """Columns of `Seeds` for compiled code."""
 
-    places: NDArray[np.uint32]
+    positions: NDArray[np.uint32]
     offsets: NDArray[np.int64]
     mean_spans: NDArray[np.float32]
 
 
 class _MappingArrays(NamedTuple):
-    """Mappings of reads, and the lengths of what they lie on."""
+    """Mappings of reads, and lengths of the reads and reference sequences."""
 
     table: NDArray[np.int32]
     offsets: NDArray[np.int64]
@@ -53,18 +53,18 @@ class _MappingArrays(NamedTuple):
 def _average(
     spans: NDArray[np.uint8], offsets: NDArray[np.int64], means: NDArray[np.float32]
 ) -> None:
-    """Set the mean span of the seeds of each read, 0 where there are none."""
+    """Set the mean span of the seeds of each read; 0 without seeds."""
     for read in range(means.size):
-        begin, end = np.uint64(offsets[read]), np.uint64(offsets[read + 1])
+        start, end = np.uint64(offsets[read]), np.uint64(offsets[read + 1])
         total = np.uint64(0)
-        for seed in range(begin, end):
+        for seed in range(start, end):
             total += np.uint64(spans[seed])
-        count = max(end - begin, _1)
+        count = max(end - start, _1)
         means[read] = np.float32(total) / np.float32(count)
 
 
 def mean_spans(seeds: Seeds) -> NDArray[np.float32]:
-    """float32[n]: the mean span of the seeds of each read, 0 where there are none."""
+    """Return float32[n]: the mean span of the seeds of each read; 0 without seeds."""
     means = np.empty(seeds.offsets.size - 1, dtype=np.float32)
     _average(read_only(seeds.spans), read_only(seeds.offsets), means)
     return means
@@ -72,13 +72,13 @@ def mean_spans(seeds: Seeds) -> NDArray[np.float32]:
 
 @njit_inlined
 def _first_at_least(
-    places: NDArray[np.uint32], begin: Integer, end: Integer, position: Integer
+    positions: NDArray[np.uint32], start: Integer, end: Integer, position: Integer
 ) -> Integer:
-    """Return the first seed of a read at a position or behind it."""
-    low, high = np.uint64(begin), np.uint64(end)
+    """Return the first seed of a read at or after `position`."""
+    low, high = np.uint64(start), np.uint64(end)
     while low < high:
         middle = (low + high) >> _1
-        if np.int64(places[middle] >> 1) < position:
+        if np.int64(positions[middle] >> 1) < position:
             low = middle + _1
         else:
             high = middle
@@ -93,14 +93,14 @@ def _count(
     matched: NDArray[np.int32],
     expected: NDArray[np.int32],
 ) -> None:
-    """Set the counts of each mapping, whose seeds are passed along with its anchors."""
+    """Set the counts of each mapping by a merge of its seeds and its anchors."""
     x, y, anchor_offsets = chains.x, chains.y, chains.anchor_offsets
-    places, seed_offsets, means = seeds.places, seeds.offsets, seeds.mean_spans
+    positions, seed_offsets, means = seeds.positions, seeds.offsets, seeds.mean_spans
     table, offsets = mappings.table, mappings.offsets
     read_lengths, sequence_lengths = mappings.read_lengths, mappings.sequence_lengths
     for read in range(offsets.size - 1):
         length, mean = np.int64(read_lengths[read]), means[read]
-        behind = np.uint64(seed_offsets[read + 1])
+        seeds_end = np.uint64(seed_offsets[read + 1])
         for mapping in range(offsets[read], offsets[read + 1]):
             chain = table[CHAIN, mapping]
             anchor, end = anchor_offsets[chain], anchor_offsets[chain + 1]
@@ -110,14 +110,14 @@ def _count(
             if is_reverse:
                 anchor, step = end - 1, np.int64(-1)
             position = _position(y[anchor], is_reverse, length)
-            seed = _first_at_least(places, seed_offsets[read], behind, position)
+            seed = _first_at_least(positions, seed_offsets[read], seeds_end, position)
             first = last = seed
-            found = np.int64(0)
-            while seed < behind:
-                if np.int64(places[seed] >> 1) == position:
+            in_chain = np.int64(0)
+            while seed < seeds_end:
+                if np.int64(positions[seed] >> 1) == position:
                     last = seed
-                    found += 1
-                    if found == count:
+                    in_chain += 1
+                    if in_chain == count:
                         break
                     anchor += step
                     position = _position(y[anchor], is_reverse, length)
@@ -126,15 +126,15 @@ def _count(
             query_start = np.int64(table[QUERY_START, mapping])
             total = np.int64(last - first) + 1
             total += (query_start > mean) & (table[TARGET_START, mapping] > mean)
-            # Not the end of the mapping in the read: minimap2 compares its start here too.
+            # The start of the mapping in the read, not its end: as in minimap2.
             total += (length - query_start > mean) & (table_end - table[TARGET_END, mapping] > mean)
-            matched[mapping] = found
+            matched[mapping] = in_chain
             expected[mapping] = total
 
 
 @njit_inlined
 def _position(y: Integer, is_reverse: Integer, length: Integer) -> Integer:
-    """Return where the k-mer of an anchor ends in the read on its forward strand."""
+    """Return the position of an anchor in the read on its forward strand."""
     position = np.int64(y & _HALF)
     if not is_reverse:
         return position
@@ -150,29 +150,29 @@ def count_seeds(  # noqa: PLR0917  (a stage takes its arguments by position)
     read_lengths: NDArray[np.int32],
     sequence_lengths: NDArray[np.int64],
 ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-    """Count the seeds of reads that are in the chains of their mappings, and that could be.
+    """Count the seeds that are in the chain of each mapping, and that could be in it.
 
     Parameters
     ----------
     chains, seeds
-        Of n reads.
+        Chains and seeds of n reads.
     means
-        float32[n]: as `mean_spans` gives them.
+        float32[n]: result of `mean_spans`.
     table, offsets
         int32[COLUMNS, r] and int64[n + 1]: mappings of the reads.
     read_lengths, sequence_lengths
-        int32[n] and int64[t].
+        int32[n] and int64[t]: lengths of the reads and reference sequences in bases.
 
     Returns
     -------
     int32[r], int32[r]
-        The seeds in the chain; those from its first to its last, and one more for each end at
-        which there is room for another.
+        The seeds in the chain; and the seeds of the read from its first to its last, plus one for
+        each end with enough bases for another seed.
     """
     matched, expected = np.empty((2, table.shape[1]), dtype=np.int32)
     _count(
         _ChainArrays(read_only(chains.x), read_only(chains.y), read_only(chains.anchor_offsets)),
-        _SeedArrays(read_only(seeds.places), read_only(seeds.offsets), read_only(means)),
+        _SeedArrays(read_only(seeds.positions), read_only(seeds.offsets), read_only(means)),
         _MappingArrays(
             read_only(table),
             read_only(offsets),

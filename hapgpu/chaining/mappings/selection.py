@@ -1,6 +1,6 @@
-"""Which of a read's mappings are kept: primaries, and the best of those that are secondary.
+"""Selection of a read's mappings: primaries and the best secondaries.
 
-The parameters are those of minimap2 2.30 (Li 2018, Bioinformatics 34:3094).
+The rules are those of minimap2 2.30 (Li 2018, Bioinformatics 34:3094).
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ from hapgpu.chaining.mappings.parents import find_parents
 from hapgpu.chaining.options import ChainOptions, MappingOptions
 from hapgpu.runtime.jit import njit, njit_inlined
 
-STRAND_SHARE: Final = 0.8
-"""Share of the largest gap that a chain on the other strand has to score to be kept."""
+STRAND_FRACTION: Final = 0.8
+"""A mapping on another strand than its parent must score more than this times `max_gap`."""
 
 
 class Selected(NamedTuple):
-    """The mappings of n reads that are kept.
+    """The selected mappings of n reads.
 
     Attributes
     ----------
@@ -52,16 +52,16 @@ class Selected(NamedTuple):
 
 
 class _Limits(NamedTuple):
-    """`MappingOptions` and what follows from the other options, for compiled code.
+    """Limits for the selection, for compiled code.
 
     Attributes
     ----------
     score_ratio, max_secondary
         As in `MappingOptions`.
     near_score
-        Difference to the score of the parent up to which a chain is kept in any case.
+        Largest difference to the parent's score at which a mapping is kept in any case.
     strand_score
-        Score above which a chain on the other strand than its parent is kept.
+        Score above which a mapping on another strand than its parent is kept.
     """
 
     score_ratio: np.float32
@@ -72,14 +72,14 @@ class _Limits(NamedTuple):
 
 @njit_inlined
 def _is_near(table: NDArray[np.int32], row: Integer, parent: Integer, limits: _Limits) -> bool:
-    """Tell whether a mapping scores nearly as much as its parent."""
+    """Return True if a mapping scores nearly as much as its parent."""
     score, best = np.int64(table[SCORE, row]), np.int64(table[SCORE, parent])
-    least = np.float32(best) * limits.score_ratio
-    return bool(np.float32(score) >= least or score + limits.near_score >= best)
+    min_score = np.float32(best) * limits.score_ratio
+    return bool(np.float32(score) >= min_score or score + limits.near_score >= best)
 
 
 @njit_inlined
-def _is_same_place(table: NDArray[np.int32], row: Integer, parent: Integer) -> bool:
+def _has_same_coordinates(table: NDArray[np.int32], row: Integer, parent: Integer) -> bool:
     return bool(
         table[QUERY_START, row] == table[QUERY_START, parent]
         and table[QUERY_END, row] == table[QUERY_END, parent]
@@ -99,10 +99,10 @@ def _select(  # noqa: PLR0917  (compiled code takes no keywords)
     is_retained: NDArray[np.uint8],
     counts: NDArray[np.int64],
 ) -> Integer:
-    """List the rows to keep, and count them for each read."""
+    """List the rows to keep, and count them per read."""
     total = np.int64(0)
     for read in range(offsets.size - 1):
-        begin = total
+        start = total
         secondary = np.int64(0)
         for row in range(offsets[read], offsets[read + 1]):
             is_retained[row] = 0
@@ -110,13 +110,13 @@ def _select(  # noqa: PLR0917  (compiled code takes no keywords)
                 kept[total] = row
                 total += 1
                 continue
-            # minimap2 moves kept mappings up in place and looks the parent up where it was.
-            place = begin + parents[row] - offsets[read]
-            parent = kept[place] if place < total else parents[row]
+            # minimap2 moves kept mappings up in place and looks the parent up at its old row.
+            old_row = start + parents[row] - offsets[read]
+            parent = kept[old_row] if old_row < total else parents[row]
             if secondary >= limits.max_secondary:
                 continue
             if _is_near(table, row, parent, limits):
-                if _is_same_place(table, row, parent):
+                if _has_same_coordinates(table, row, parent):
                     continue
             elif (
                 table[SCORE, row] > limits.strand_score
@@ -128,7 +128,7 @@ def _select(  # noqa: PLR0917  (compiled code takes no keywords)
             kept[total] = row
             total += 1
             secondary += 1
-        counts[read] = total - begin
+        counts[read] = total - start
     return total
 
 
@@ -137,14 +137,14 @@ def _renumber(
     kept: NDArray[np.int64],
     offsets: NDArray[np.int64],
     parents: NDArray[np.int64],
-    places: NDArray[np.int64],
+    numbers_by_row: NDArray[np.int64],
     numbers: NDArray[np.int32],
 ) -> None:
-    """Set the parents of the kept mappings, counted within their reads."""
+    """Set the parents of the kept mappings, numbered within their reads."""
     for read in range(offsets.size - 1):
         for mapping in range(offsets[read], offsets[read + 1]):
-            places[kept[mapping]] = mapping - offsets[read]
-            numbers[mapping] = places[parents[kept[mapping]]]
+            numbers_by_row[kept[mapping]] = mapping - offsets[read]
+            numbers[mapping] = numbers_by_row[parents[kept[mapping]]]
 
 
 def all_mappings(table: NDArray[np.int32], offsets: NDArray[np.int64]) -> Selected:
@@ -170,20 +170,20 @@ def select_mappings(
 ) -> Selected:
     """Find the parents of mappings, and keep the primaries and the best of the others.
 
-    A mapping that is to be compared with its parent is compared with whatever minimap2 2.30 finds
-    in the parent's place: it moves up the mappings it keeps within one array, and where it has
-    dropped a mapping before the parent, another may have taken its place.
+    minimap2 2.30 moves kept mappings up within one array and looks a parent up at its old row. If
+    it has dropped a mapping before the parent, that row may contain another mapping, which is
+    compared instead.
 
     Parameters
     ----------
     table
-        int32[COLUMNS, c]: the chains of n reads, of each read the best first.
+        int32[COLUMNS, c]: the chains of n reads, the best of each read first.
     offsets
         int64[n + 1].
     k
-        Bases of a k-mer.
+        K-mer length in bases.
     chain_options, options
-        What the user chose. A `score_ratio` of 0 keeps all mappings.
+        Options for chaining and for mappings. A `score_ratio` of 0 keeps all mappings.
     """
     count = table.shape[1]
     table, offsets = read_only(table), read_only(offsets)
@@ -198,7 +198,7 @@ def select_mappings(
             score_ratio=np.float32(options.score_ratio),
             max_secondary=options.max_secondary,
             near_score=2 * k,
-            strand_score=int(STRAND_SHARE * chain_options.max_gap),
+            strand_score=int(STRAND_FRACTION * chain_options.max_gap),
         )
         counts = np.empty(offsets.size - 1, dtype=np.int64)
         total = _select(table, offsets, parents, limits, kept, is_retained, counts)

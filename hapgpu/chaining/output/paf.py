@@ -1,4 +1,4 @@
-"""Mappings written as lines of PAF, as minimap2 2.30 writes them.
+"""Lines of PAF, as minimap2 2.30 writes them.
 
 The columns are those of https://lh3.github.io/minimap2/minimap2.html#10; the tags are tp, cm, s1,
 s2 (of a primary mapping), dv and rl.
@@ -22,10 +22,10 @@ from hapgpu.io.text.fields import NEWLINE, TAB, put_count, put_tag, put_text, te
 from hapgpu.runtime.jit import njit, njit_inlined
 
 _FIXED_TEXT: Final = 256
-"""Characters of a line apart from names, at most."""
+"""Largest number of characters in a line, except the names."""
 _STRANDS: Final = text_of("+-")
 _TYPES: Final = text_of("SP")
-_NOWHERE: Final = text_of("\t0\t0\t*\t*\t0\t0\t0\t0\t0\t0")
+_UNMAPPED: Final = text_of("\t0\t0\t*\t*\t0\t0\t0\t0\t0\t0")
 _TP: Final = text_of("\ttp:A:")
 _CM: Final = text_of("\tcm:i:")
 _S1: Final = text_of("\ts1:i:")
@@ -37,12 +37,12 @@ _DECIMALS: Final = 4
 
 
 class Targets(NamedTuple):
-    """Sequences of the reference as lines name them.
+    """Names and lengths of the reference sequences, as in lines of PAF.
 
     Attributes
     ----------
     text
-        uint8: tab, name, tab, length, tab of each sequence, end to end.
+        uint8: tab, name, tab, length, tab of each sequence, concatenated.
     offsets
         int64[t + 1].
     """
@@ -52,7 +52,7 @@ class Targets(NamedTuple):
 
 
 class _ReadArrays(NamedTuple):
-    """Part of `ReadSpans` and `Mappings`, for compiled code."""
+    """Columns of `ReadSpans` and `Mappings` with one row per read, for compiled code."""
 
     name_starts: NDArray[np.int32]
     name_lengths: NDArray[np.int32]
@@ -61,7 +61,7 @@ class _ReadArrays(NamedTuple):
 
 
 class _MappingArrays(NamedTuple):
-    """Part of `Mappings`, for compiled code."""
+    """Columns of `Mappings` with one row per mapping, for compiled code."""
 
     scores: NDArray[np.int32]
     counts: NDArray[np.int32]
@@ -77,7 +77,7 @@ class _MappingArrays(NamedTuple):
 
 
 class _ReportedArrays(NamedTuple):
-    """`ReportedMappings` for compiled code, but for the mappings."""
+    """`ReportedMappings` for compiled code, except `mappings`."""
 
     rows: NDArray[np.int64]
     offsets: NDArray[np.int64]
@@ -86,8 +86,8 @@ class _ReportedArrays(NamedTuple):
     qualities: NDArray[np.uint8]
 
 
-class _Wanted(NamedTuple):
-    """Which lines are written."""
+class _LineOptions(NamedTuple):
+    """Whether to write lines of secondary mappings and of unmapped reads."""
 
     secondary: bool
     unmapped: bool
@@ -101,9 +101,9 @@ class Lines(NamedTuple):
     text
         uint8.
     mapped
-        Reads that have a mapping.
+        Number of reads with a mapping.
     lines, secondary
-        Mappings that were written, and those of them that are not primary.
+        Number of mappings written, and number of secondary mappings among them.
     """
 
     text: NDArray[np.uint8]
@@ -113,21 +113,21 @@ class Lines(NamedTuple):
 
 
 def targets_of(index: MinimizerIndex) -> Targets:
-    """Prepare what all blocks of reads need."""
-    described = Ragged.from_sequences(
+    """Return names and lengths of the reference sequences for `put_paf`."""
+    texts = Ragged.from_sequences(
         f"\t{name}\t{length}\t".encode("utf-8", "surrogateescape")
         for name, length in zip(index.names, index.lengths, strict=True)
     )
-    return Targets(read_only(described.data), read_only(described.offsets))
+    return Targets(read_only(texts.data), read_only(texts.offsets))
 
 
 @njit_inlined
 def _put_name(
     text: NDArray[np.uint8], start: Integer, length: Integer, out: NDArray[np.uint8], at: Integer
 ) -> Integer:
-    begin, to = np.uint64(start), np.uint64(at)
+    source, target = np.uint64(start), np.uint64(at)
     for k in range(np.uint64(length)):
-        out[to + k] = text[begin + k]
+        out[target + k] = text[source + k]
     return at + np.int64(length)
 
 
@@ -140,18 +140,18 @@ def _put_column(out: NDArray[np.uint8], at: Integer, value: Integer) -> Integer:
 
 @njit
 def _put_divergence(out: NDArray[np.uint8], at: Integer, divergence: np.float32) -> Integer:
-    """Write a share of 0 to 1 with four decimals, as C does, or `0`."""
+    """Write a fraction from 0 to 1 with four decimals, as C does, or `0`."""
     at = put_text(out, at, _DV)
     if divergence == 0:
         out[at] = _ZERO
         return at + 1
-    # The product is exact, so that halves are halves: those go to the even neighbour.
+    # The product is exact, so ties are exact too: they are rounded to even.
     digits = np.int64(np.rint(np.float64(divergence) * 10**_DECIMALS))
-    for place in range(at + _DECIMALS + 1, at, -1):
-        if place == at + 1:
-            out[place] = _POINT
+    for k in range(at + _DECIMALS + 1, at, -1):
+        if k == at + 1:
+            out[k] = _POINT
         else:
-            out[place] = _ZERO + np.uint8(digits % 10)
+            out[k] = _ZERO + np.uint8(digits % 10)
             digits //= 10
     out[at] = _ZERO + np.uint8(digits)
     return at + _DECIMALS + 2
@@ -164,10 +164,10 @@ def _put_lines(  # noqa: PLR0917  (compiled code takes no keywords)
     mappings: _MappingArrays,
     reported: _ReportedArrays,
     targets: Targets,
-    wanted: _Wanted,
+    line_options: _LineOptions,
     out: NDArray[np.uint8],
 ) -> tuple[Integer, Integer, Integer]:
-    """Write the lines of all reads; return their size, how many are of mappings, and secondary."""
+    """Write the lines of all reads; return size, lines of mappings, and lines of secondaries."""
     name_starts, name_lengths = reads.name_starts, reads.name_lengths
     lengths, repeat_lengths = reads.lengths, reads.repeat_lengths
     rows, offsets, is_primary = reported.rows, reported.offsets, reported.is_primary
@@ -181,16 +181,16 @@ def _put_lines(  # noqa: PLR0917  (compiled code takes no keywords)
     at: Integer = np.int64(0)
     lines = secondary = np.int64(0)
     for read in range(lengths.size):
-        begin, end = offsets[read], offsets[read + 1]
-        if begin == end and wanted.unmapped:
+        start, end = offsets[read], offsets[read + 1]
+        if start == end and line_options.unmapped:
             at = _put_name(text, name_starts[read], name_lengths[read], out, at)
             at = _put_column(out, at, lengths[read])
-            at = put_text(out, at, _NOWHERE)
+            at = put_text(out, at, _UNMAPPED)
             at = put_tag(out, at, _RL, repeat_lengths[read])
             out[at] = NEWLINE
             at += 1
-        for row in range(begin, end):
-            if not (is_primary[row] or wanted.secondary):
+        for row in range(start, end):
+            if not (is_primary[row] or line_options.secondary):
                 continue
             mapping = rows[row]
             at = _put_name(text, name_starts[read], name_lengths[read], out, at)
@@ -234,21 +234,21 @@ def put_paf(
     Parameters
     ----------
     text
-        uint8: where the spans lie.
+        uint8: the text of the reads.
     spans
-        n reads.
+        Offsets of n reads in the text.
     reported
-        Of these reads.
+        Mappings of these reads.
     targets
-        Of the index.
+        Result of `targets_of`.
     options
-        What the user chose.
+        Options for mappings.
 
     Returns
     -------
     Lines
-        Those of each read in the order of its mappings, reads in their own order. A line of a read
-        without mappings, if wanted, is `mm_write_paf`'s: nothing but zeros, `*` and the tag rl.
+        Lines in the order of the reads and their mappings. The line of an unmapped read, if asked
+        for, is `mm_write_paf`'s: zeros, `*` and the tag rl.
     """
     mappings = reported.mappings
     reads = _ReadArrays(
@@ -260,15 +260,15 @@ def put_paf(
     counts = np.diff(reported.offsets)
     longest_target = int(np.diff(targets.offsets).max(initial=0))
     lines = np.maximum(counts, 1)
-    room = int((lines * (_FIXED_TEXT + longest_target + spans.name_lengths)).sum())
-    out = np.empty(room, dtype=np.uint8)
+    max_size = int((lines * (_FIXED_TEXT + longest_target + spans.name_lengths)).sum())
+    out = np.empty(max_size, dtype=np.uint8)
     size, written, secondary = _put_lines(
         read_only(text),
         reads,
         _MappingArrays(*(read_only(getattr(mappings, name)) for name in _MappingArrays._fields)),
         _ReportedArrays(*(read_only(getattr(reported, name)) for name in _ReportedArrays._fields)),
         targets,
-        _Wanted(options.prints_secondary, options.prints_unmapped),
+        _LineOptions(options.prints_secondary, options.prints_unmapped),
         out,
     )
     return Lines(out[:size], int(np.count_nonzero(counts)), int(written), int(secondary))

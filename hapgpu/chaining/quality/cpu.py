@@ -1,8 +1,7 @@
-"""How sure the mappings of a read are: divergence, and mapping quality.
+"""Divergence and mapping quality of mappings.
 
-The formulas are those of minimap2 (Li 2018, Bioinformatics 34:3094), in the precision in which it
-computes them. They are computed on the host for all devices: the logarithm is the C library's,
-as minimap2's is.
+Formulas and precision are minimap2's (Li 2018, Bioinformatics 34:3094). The host computes them for
+all devices: the logarithm is the C library's, as in minimap2.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from hapgpu.arrays.ragged_view import read_only
 from hapgpu.chaining.batches import Mappings
 from hapgpu.runtime.jit import njit, njit_inlined
 
-MOST: Final = 60
+MAX_QUALITY: Final = 60
 _ONE: Final = np.float32(1)
 _SCALE: Final = np.float32(40)
 _PHRED: Final = np.float32(4.343)
@@ -29,28 +28,28 @@ _PER_SCORE: Final = np.float32(0.01)
 _PER_ANCHOR: Final = np.float32(0.1)
 _FULL_SCORE: Final = 100
 _FULL_COUNT: Final = 10
-_FAR: Final = np.float32(5)
-_NEAR: Final = np.float32(0.01)
+_RETAINED_RATIO: Final = np.float32(5)
+_MIN_RETAINED: Final = np.float32(0.01)
 
 
 @dataclass(frozen=True, slots=True)
 class ReportedMappings:
-    """Mappings that are reported, with what there is to say of each.
+    """Mappings to report, with divergence and mapping quality.
 
     Attributes
     ----------
     mappings
-        Of n reads.
+        Mappings of n reads.
     rows
-        int64[m]: those reported, ascending.
+        int64[m]: the mappings to report, ascending.
     offsets
-        int64[n + 1], into `rows`.
+        int64[n + 1]: offsets of the reads in `rows`.
     is_primary
         bool[m].
     divergences
-        float32[m]: estimated share of the bases in which read and reference differ.
+        float32[m]: estimated fraction of bases that differ between read and reference.
     qualities
-        uint8[m]: 0 to `MOST`; 0 of what is not primary.
+        uint8[m]: 0 to `MAX_QUALITY`; 0 for secondary mappings.
     """
 
     mappings: Mappings
@@ -62,7 +61,7 @@ class ReportedMappings:
 
 
 class _MappingArrays(NamedTuple):
-    """Part of `Mappings`, for compiled code."""
+    """Columns of `Mappings` for compiled code."""
 
     scores: NDArray[np.int32]
     counts: NDArray[np.int32]
@@ -79,15 +78,17 @@ class _MappingArrays(NamedTuple):
 
 @njit
 def _estimate_divergences(mappings: _MappingArrays, divergences: NDArray[np.float32]) -> None:
-    """Take each seed that is not in the chain as one with an error in any of its bases."""
+    """Estimate divergences: each seed outside the chain has an error in any of its bases."""
     offsets, mean_spans = mappings.offsets, mappings.mean_spans
     matched, expected = mappings.seeds_matched, mappings.seeds_expected
     for read in range(offsets.size - 1):
         for mapping in range(offsets[read], offsets[read + 1]):
             divergence = np.float32(0)
             if matched[mapping] < expected[mapping]:
-                share = np.float64(matched[mapping]) / np.float64(expected[mapping])
-                divergence = np.float32(1.0 - math.pow(share, 1.0 / np.float64(mean_spans[read])))
+                seed_fraction = np.float64(matched[mapping]) / np.float64(expected[mapping])
+                divergence = np.float32(
+                    1.0 - math.pow(seed_fraction, 1.0 / np.float64(mean_spans[read]))
+                )
             divergences[mapping] = divergence
 
 
@@ -98,22 +99,22 @@ def _keep(
     rows: NDArray[np.int64],
     counts: NDArray[np.int64],
 ) -> Integer:
-    """List the mappings to report: without those that diverge much more than their parents."""
+    """List the mappings to report, without retained ones that diverge far more than the parent."""
     offsets, parents, is_retained = mappings.offsets, mappings.parents, mappings.is_retained
     total = np.int64(0)
     for read in range(offsets.size - 1):
-        begin = total
+        start = total
         for mapping in range(offsets[read], offsets[read + 1]):
             if is_retained[mapping]:
-                # minimap2 moves mappings up in place and looks the parent up where it was.
-                place = begin + parents[mapping]
-                parent = rows[place] if place < total else offsets[read] + parents[mapping]
-                most = divergences[parent] * _FAR
-                if divergences[mapping] >= most and divergences[mapping] >= _NEAR:
+                # minimap2 moves mappings up in place and looks the parent up at its old row.
+                old_row = start + parents[mapping]
+                parent = rows[old_row] if old_row < total else offsets[read] + parents[mapping]
+                max_divergence = divergences[parent] * _RETAINED_RATIO
+                if divergences[mapping] >= max_divergence and divergences[mapping] >= _MIN_RETAINED:
                     continue
             rows[total] = mapping
             total += 1
-        counts[read] = total - begin
+        counts[read] = total - start
     return total
 
 
@@ -123,18 +124,18 @@ def _quality(
     count: Integer,
     second_score: Integer,
     rivals: Integer,
-    unique_share: np.float32,
+    unique_fraction: np.float32,
 ) -> Integer:
-    """Return the mapping quality of a primary mapping, in float32 as minimap2 does."""
-    enough = _ONE if score > _FULL_SCORE else _PER_SCORE * np.float32(score)
-    enough = np.float32(enough * unique_share)
-    enough_anchors = _ONE if count > _FULL_COUNT else _PER_ANCHOR * np.float32(count)
-    surety = min(enough, enough_anchors)
-    distance = np.float32(_ONE - np.float32(second_score) / np.float32(score))
-    scaled = np.float32(np.float32(surety * _SCALE) * distance)
+    """Return the mapping quality of a primary mapping, in float32 as in minimap2."""
+    by_score = _ONE if score > _FULL_SCORE else _PER_SCORE * np.float32(score)
+    by_score = np.float32(by_score * unique_fraction)
+    by_count = _ONE if count > _FULL_COUNT else _PER_ANCHOR * np.float32(count)
+    weight = min(by_score, by_count)
+    distinctness = np.float32(_ONE - np.float32(second_score) / np.float32(score))
+    scaled = np.float32(np.float32(weight * _SCALE) * distinctness)
     quality = np.int64(np.float32(scaled * math.log(np.float32(score))))
     quality -= np.int64(np.float32(_PHRED * math.log(np.float32(rivals + 1))) + _ROUNDING)
-    return min(max(quality, np.int64(0)), np.int64(MOST))
+    return min(max(quality, np.int64(0)), np.int64(MAX_QUALITY))
 
 
 @njit
@@ -146,7 +147,7 @@ def _assess(
     is_primary: NDArray[np.bool_],
     qualities: NDArray[np.uint8],
 ) -> None:
-    """Set which of the mappings to report are primary, and their mapping qualities."""
+    """Set the flag `is_primary` and the mapping quality of the mappings to report."""
     scores, counts, parents = mappings.scores, mappings.counts, mappings.parents
     second_scores, rivals = mappings.second_scores, mappings.rivals
     first_mappings, repeat_lengths = mappings.offsets, mappings.repeat_lengths
@@ -156,27 +157,27 @@ def _assess(
             mapping = rows[row]
             is_primary[row] = parents[mapping] == mapping - first_mappings[read]
             total += np.int64(scores[mapping]) * is_primary[row]
-        with_repeats = np.float32(max(total + repeat_lengths[read], 1))
-        unique_share = np.float32(np.float32(total) / with_repeats)
+        total_with_repeats = np.float32(max(total + repeat_lengths[read], 1))
+        unique_fraction = np.float32(np.float32(total) / total_with_repeats)
         for row in range(offsets[read], offsets[read + 1]):
             mapping = rows[row]
             qualities[row] = 0
             if is_primary[row]:
                 second_score = max(np.int64(second_scores[mapping]), np.int64(min_score))
                 qualities[row] = _quality(
-                    scores[mapping], counts[mapping], second_score, rivals[mapping], unique_share
+                    scores[mapping], counts[mapping], second_score, rivals[mapping], unique_fraction
                 )
 
 
 def assess(mappings: Mappings, min_score: int) -> ReportedMappings:
-    """Estimate divergences and mapping qualities, and choose the mappings to report.
+    """Estimate divergences and mapping qualities, and select the mappings to report.
 
     Parameters
     ----------
     mappings
-        Of n reads.
+        Mappings of n reads.
     min_score
-        Of a chain, as the user chose it.
+        Lowest score of a chain, from the options.
     """
     arrays = _MappingArrays(
         *(read_only(getattr(mappings, column)) for column in _MappingArrays._fields)

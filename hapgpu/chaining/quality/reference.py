@@ -1,4 +1,4 @@
-"""How far mappings diverge from the reference, and how sure it is that they are the right ones."""
+"""Reference implementation of divergence and mapping quality."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from hapgpu.chaining.anchors.reference import Anchor
 from hapgpu.chaining.mappings.reference import Mapping
 from hapgpu.chaining.seeds.reference import Seed
 
-HIGHEST: Final = 60
+MAX_QUALITY: Final = 60
 _RETAINED_RATIO: Final = np.float32(5)
-_RETAINED_LEAST: Final = np.float32(0.01)
+_MIN_RETAINED: Final = np.float32(0.01)
 
 
 class SeedCounts(NamedTuple):
-    """How many seeds of the read are in the chain of a mapping, and how many could be."""
+    """Number of seeds in the chain of a mapping, and number of seeds that could be in it."""
 
     matched: int
     expected: int
 
 
 def mean_span(seeds: Sequence[Seed]) -> np.float32:
-    """Return the mean bases of the seeds of a read."""
+    """Return the mean span of the seeds of a read."""
     total = sum(seed.minimizer.span for seed in seeds)
     return np.float32(total) / np.float32(max(len(seeds), 1))
 
@@ -34,18 +34,18 @@ def mean_span(seeds: Sequence[Seed]) -> np.float32:
 def count_seeds(
     mapping: Mapping, seeds: Sequence[Seed], length: int, target_length: int
 ) -> SeedCounts:
-    """Count the seeds that a mapping has, and those that it could have.
+    """Count the seeds in the chain of a mapping, and the seeds that could be in it.
 
-    These are the seeds from its first to its last one, and another before and behind where read
-    and reference go on for the length of one (`mm_est_err`, which at the end compares the start of
-    the mapping in the read).
+    The latter are the seeds from its first to its last, plus one before and one after if read and
+    reference have enough bases there (`mm_est_err`, which compares the start of the mapping in the
+    read at both ends).
 
     Parameters
     ----------
     seeds
-        Of the read, those kept.
+        Kept seeds of the read.
     length, target_length
-        Bases of the read, and of the reference sequence.
+        Lengths of the read and of the reference sequence in bases.
     """
     positions = [seed.minimizer.position for seed in seeds]
     of_anchors = [_position_on_forward_strand(each, length) for each in mapping.chain.anchors]
@@ -53,20 +53,20 @@ def count_seeds(
         of_anchors.reverse()
     first = last = bisect_left(positions, of_anchors[0])
     matched = 1
-    for place in range(first + 1, len(positions)):
-        if matched < len(of_anchors) and positions[place] == of_anchors[matched]:
-            last = place
+    for seed in range(first + 1, len(positions)):
+        if matched < len(of_anchors) and positions[seed] == of_anchors[matched]:
+            last = seed
             matched += 1
     mean = mean_span(seeds)
     expected = last - first + 1
     expected += bool(mapping.query.start > mean and mapping.target.start > mean)
-    left = length - mapping.query.start, target_length - mapping.target.end
-    expected += bool(left[0] > mean and left[1] > mean)
+    rest = length - mapping.query.start, target_length - mapping.target.end
+    expected += bool(rest[0] > mean and rest[1] > mean)
     return SeedCounts(matched, expected)
 
 
 def _position_on_forward_strand(anchor: Anchor, length: int) -> int:
-    """Return where the k-mer of an anchor ends in the read as it was given."""
+    """Return the position of an anchor in the read on its forward strand."""
     if not anchor.is_reverse:
         return anchor.query
     first_base = anchor.query + 1 - anchor.span
@@ -74,12 +74,12 @@ def _position_on_forward_strand(anchor: Anchor, length: int) -> int:
 
 
 def divergence_of(counts: SeedCounts, mean: np.float32) -> np.float32:
-    """Estimate the share of bases that differ: a seed is missing if any of its bases does.
+    """Estimate the fraction of bases that differ: a seed is missing if any of its bases differs.
 
     Parameters
     ----------
     mean
-        Mean bases of the seeds.
+        Mean span of the seeds.
     """
     if counts.matched >= counts.expected:
         return np.float32(0)
@@ -87,17 +87,17 @@ def divergence_of(counts: SeedCounts, mean: np.float32) -> np.float32:
 
 
 def drop_divergent(mappings: Sequence[Mapping]) -> list[Mapping]:
-    """Drop mappings on the other strand that diverge far more than their parents.
+    """Drop retained mappings that diverge far more than their parents.
 
-    (`mm_filter_strand_retained`.) Numbers stay; as in `select`, mappings move up in place, and a
-    parent is looked up at its old place.
+    (`mm_filter_strand_retained`.) Numbers stay. As in `select`, mappings move up in place, and a
+    parent is looked up at its old row.
     """
     array = list(mappings)
     kept = 0
     for mapping in mappings:
         if mapping.is_retained:
-            most = array[mapping.parent].divergence * _RETAINED_RATIO
-            if mapping.divergence >= max(most, _RETAINED_LEAST):
+            max_divergence = array[mapping.parent].divergence * _RETAINED_RATIO
+            if mapping.divergence >= max(max_divergence, _MIN_RETAINED):
                 continue
         array[kept] = mapping
         kept += 1
@@ -110,32 +110,32 @@ def set_qualities(mappings: Sequence[Mapping], repeat_length: int, min_score: in
     Parameters
     ----------
     repeat_length
-        Bases of the read under dropped seeds.
+        Number of bases that dropped seeds cover.
     min_score
-        Least score of a chain.
+        Lowest score of a chain.
     """
     total = sum(mapping.score for mapping in mappings if mapping.is_primary)
     if total == 0:
         return
-    unique_share = np.float32(total) / np.float32(total + repeat_length)
+    unique_fraction = np.float32(total) / np.float32(total + repeat_length)
     for mapping in mappings:
         if mapping.is_primary:
-            mapping.quality = _quality(mapping, unique_share, min_score)
+            mapping.quality = _quality(mapping, unique_fraction, min_score)
 
 
-def _quality(mapping: Mapping, unique_share: np.float32, min_score: int) -> int:
+def _quality(mapping: Mapping, unique_fraction: np.float32, min_score: int) -> int:
     """Return the mapping quality, in single precision, each operation rounded."""
     single = np.float32
     by_score = (
         single(1) if mapping.score > 100 else single(0.01) * single(mapping.score)
-    ) * unique_share
+    ) * unique_fraction
     by_count = single(1) if mapping.count > 10 else single(0.1) * single(mapping.count)
     second = single(max(mapping.second_score, min_score)) / single(mapping.score)
     quality = int(
         min(by_score, by_count) * single(40) * (single(1) - second) * _logarithm(mapping.score)
     )
     quality -= int(single(4.343) * _logarithm(mapping.rivals + 1) + single(0.499))
-    return min(max(quality, 0), HIGHEST)
+    return min(max(quality, 0), MAX_QUALITY)
 
 
 def _logarithm(value: int) -> np.float32:

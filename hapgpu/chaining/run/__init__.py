@@ -1,7 +1,7 @@
-"""The stages in their order: blocks of reads to lines of PAF, one module per device.
+"""Runs of all stages in order: blocks of reads to lines of PAF, one module per device.
 
-`reference` is the textbook form of all stages, one read and one step at a time. It follows
-minimap2 2.30 without base alignment (Li 2018, Bioinformatics 34:3094; Li 2021, Bioinformatics
-37:4572), whose chains Sadasivan et al. (2023) compute on GPUs. It shares nothing with the compiled
-stages but the options and the parameters that follow from them.
+`reference` is the reference implementation of all stages, one read and one step at a time. It
+follows minimap2 2.30 without base alignment (Li 2018, Bioinformatics 34:3094; Li 2021,
+Bioinformatics 37:4572), whose chains Sadasivan et al. (2023) compute on GPUs. It shares only
+options and parameters with the compiled stages.
 """

@@ -1,4 +1,4 @@
-"""What comes of ready-made anchors, piece by piece."""
+"""Scores and chains of ready-made anchors, computed in pieces."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from hapgpu.chaining.batches import Anchors, Chains
 
 @dataclass(frozen=True, slots=True)
 class AnchorChains:
-    """What comes of the a anchors of n reads.
+    """Scores and chains of the a anchors of n reads.
 
     Attributes
     ----------
     scores
-        int32[a]: of the best chain that ends at each anchor.
+        int32[a]: score of the best chain that ends at each anchor.
     predecessors
-        int32[a]: the anchor before it in that chain, counted within the read; -1 if none is.
+        int32[a]: previous anchor in that chain, numbered within the read; -1 if there is none.
     chains
-        Of each read, in the order of their first anchors.
+        Chains of the reads, each read's in the order of their first anchors.
     """
 
     scores: NDArray[np.int32]
@@ -32,35 +32,35 @@ class AnchorChains:
     chains: Chains
 
 
-def reads_of(anchors: Anchors, first: int, behind: int) -> Anchors:
-    """Return the anchors of the reads from `first` to `behind`, sharing memory."""
-    offsets = anchors.offsets[first : behind + 1]
+def reads_of(anchors: Anchors, first: int, end: int) -> Anchors:
+    """Return the anchors of the reads from `first` to `end`, sharing memory."""
+    offsets = anchors.offsets[first : end + 1]
     span = slice(int(offsets[0]), int(offsets[-1]))
     return Anchors(anchors.x[span], anchors.y[span], offsets - offsets[0])
 
 
 def pieces_of(anchors: Anchors, size: int) -> list[Anchors]:
-    """Cut a batch between reads into pieces, at least one, of about `size` anchors."""
+    """Split a batch between reads into at least one piece, each of about `size` anchors."""
     total = int(anchors.offsets[-1])
     cuts = np.unique(np.searchsorted(anchors.offsets, np.arange(size, total, size))).tolist()
     return [reads_of(anchors, *span) for span in pairwise([0, *cuts, len(anchors)])]
 
 
-def concatenated(parts: Sequence[AnchorChains]) -> AnchorChains:
-    """Put the reads of several pieces, at least one, behind each other."""
-    chains = [part.chains for part in parts]
+def concatenated(pieces: Sequence[AnchorChains]) -> AnchorChains:
+    """Concatenate the results of at least one piece."""
+    results = [piece.chains for piece in pieces]
     return AnchorChains(
-        np.concatenate([part.scores for part in parts]),
-        np.concatenate([part.predecessors for part in parts]),
+        np.concatenate([piece.scores for piece in pieces]),
+        np.concatenate([piece.predecessors for piece in pieces]),
         Chains(
-            np.concatenate([part.x for part in chains]),
-            np.concatenate([part.y for part in chains]),
-            _joined_offsets([part.anchor_offsets for part in chains]),
-            np.concatenate([part.scores for part in chains]),
-            _joined_offsets([part.offsets for part in chains]),
+            np.concatenate([result.x for result in results]),
+            np.concatenate([result.y for result in results]),
+            _joined_offsets([result.anchor_offsets for result in results]),
+            np.concatenate([result.scores for result in results]),
+            _joined_offsets([result.offsets for result in results]),
         ),
     )
 
 
-def _joined_offsets(parts: Sequence[NDArray[np.int64]]) -> NDArray[np.int64]:
-    return offsets_of(np.concatenate([np.diff(part) for part in parts]))
+def _joined_offsets(pieces: Sequence[NDArray[np.int64]]) -> NDArray[np.int64]:
+    return offsets_of(np.concatenate([np.diff(offsets) for offsets in pieces]))

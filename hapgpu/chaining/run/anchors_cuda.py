@@ -17,36 +17,40 @@ from hapgpu.chaining.run.anchor_chains import (
 )
 from hapgpu.chaining.scores import cuda
 from hapgpu.runtime.devices import CudaDevice
-from hapgpu.runtime.gpu.context import OUT_OF_MEMORY, explained, thread_streams
+from hapgpu.runtime.gpu.context import OUT_OF_MEMORY, device_errors, thread_streams
 
-_ANCHORS_AT_A_TIME: Final = 1 << 27
+_ANCHORS_PER_PIECE: Final = 1 << 27
 
 
 def chain_on_gpu(anchors: Anchors, parameters: ChainParameters, device: CudaDevice) -> AnchorChains:
-    """Chain anchors in host memory, in parts where the memory of the device does not hold them.
+    """Chain anchors in host memory, in pieces that fit the memory of the device.
 
     Parameters
     ----------
     anchors
-        As `ready_anchors.checked_anchors` returns them.
+        Result of `checked_anchors`.
     parameters
-        Of chaining.
+        Parameters of chaining.
     device
-        Where to compute.
+        GPU to use.
 
     Raises
     ------
     DeviceError
-        A single read does not fit, or the device failed.
+        A single read does not fit the device, or the device failed.
     """
-    with explained(device):
-        pieces = pieces_of(anchors, _ANCHORS_AT_A_TIME)
+    with device_errors(device):
+        pieces = pieces_of(anchors, _ANCHORS_PER_PIECE)
         return concatenated(
-            [part for piece in pieces for part in _chain_in_parts(piece, parameters, device.index)]
+            [
+                chains
+                for piece in pieces
+                for chains in _chain_in_pieces(piece, parameters, device.index)
+            ]
         )
 
 
-def _chain_in_parts(
+def _chain_in_pieces(
     anchors: Anchors, parameters: ChainParameters, device: int
 ) -> list[AnchorChains]:
     try:
@@ -55,15 +59,17 @@ def _chain_in_parts(
         if len(anchors) < 2:  # CuPy has emptied its pool already
             raise
     middle = len(anchors) // 2
-    halves = (reads_of(anchors, 0, middle), reads_of(anchors, middle, len(anchors)))
-    return [part for half in halves for part in _chain_in_parts(half, parameters, device)]
+    halved = (reads_of(anchors, 0, middle), reads_of(anchors, middle, len(anchors)))
+    return [chains for half in halved for chains in _chain_in_pieces(half, parameters, device)]
 
 
 def _chain_piece(anchors: Anchors, parameters: ChainParameters, device: int) -> AnchorChains:
     with cupy.cuda.Device(device), thread_streams(device, 1)[0] as stream:
-        there = Anchors(*(cupy.asarray(array) for array in (anchors.x, anchors.y, anchors.offsets)))
-        scores = cuda.chain_scores(there, parameters)
-        chains = chains_cuda.trace_chains(there, scores, parameters)
+        on_device = Anchors(
+            *(cupy.asarray(array) for array in (anchors.x, anchors.y, anchors.offsets))
+        )
+        scores = cuda.chain_scores(on_device, parameters)
+        chains = chains_cuda.trace_chains(on_device, scores, parameters)
         columns = (chains.x, chains.y, chains.anchor_offsets, chains.scores, chains.offsets)
         result = AnchorChains(
             cupy.asnumpy(scores.scores),

@@ -22,7 +22,7 @@ from hapgpu.io.fastx.limits import LONG_READS
 from hapgpu.io.fastx.read_block import ReadBlock
 from hapgpu.io.fastx.text_block import TextBlock
 from hapgpu.runtime.devices import CudaDevice
-from hapgpu.runtime.gpu.context import explained
+from hapgpu.runtime.gpu.context import device_errors
 
 
 class CudaChainer(GpuWorker):
@@ -45,7 +45,7 @@ class CudaChainer(GpuWorker):
 
     def __init__(self, index: MinimizerIndex, options: MapOptions, device: CudaDevice) -> None:
         self._write_lines = PafWriter(index, options)
-        with explained(device):
+        with device_errors(device):
             self._find_mappings = MappingFinder(index, options, cuda_stages(index, device))
         super().__init__(device, LONG_READS)
 

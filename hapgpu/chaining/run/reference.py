@@ -1,4 +1,4 @@
-"""Reads turned into lines of PAF: all steps, one after the other."""
+"""Reference implementation of long-read mapping: reads to lines of PAF, stage by stage."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def paf_lines(
     Parameters
     ----------
     index
-        Of the reference, made with `options.sketch`.
+        Index of the reference, built with `options.sketch`.
     """
     cutoff = cutoff_of(index, options.seeds)
     for name, sequence in reads:
@@ -50,8 +50,8 @@ def paf_lines(
         chains = read_chains(seeds, length, index.sketch.k, options)
         mappings = read_mappings(name, length, chains, seeds, index, options)
         if not mappings and options.mappings.prints_unmapped:
-            nowhere = [name, length, 0, 0, "*", "*", 0, 0, 0, 0, 0, 0]
-            yield "\t".join(map(str, [*nowhere, f"rl:i:{seeds.repeat_length}"]))
+            columns = [name, length, 0, 0, "*", "*", 0, 0, 0, 0, 0, 0]
+            yield "\t".join(map(str, [*columns, f"rl:i:{seeds.repeat_length}"]))
         for mapping in mappings:
             if mapping.is_primary or options.mappings.prints_secondary:
                 yield _line(name, length, mapping, seeds.repeat_length, index)
@@ -59,10 +59,11 @@ def paf_lines(
 
 def read_chains(seeds: ReadSeeds, length: int, k: int, options: MapOptions) -> list[Chain]:
     """Chain the seeds of a read of `length` bases."""
-    parameters, long_rules = chain_parameters(options.chains, k), join_parameters(options.chains, k)
+    parameters = chain_parameters(options.chains, k)
+    for_join = join_parameters(options.chains, k)
     anchors = anchors_of(seeds.kept, length)
     chains = chains_of(anchors, chain_scores(anchors, parameters, k), parameters)
-    return chains if long_rules is None else joined(chains, length, long_rules, k)
+    return chains if for_join is None else joined(chains, length, for_join, k)
 
 
 def read_mappings(
@@ -73,7 +74,7 @@ def read_mappings(
     index: Index,
     options: MapOptions,
 ) -> list[Mapping]:
-    """Turn the chains of a read into the mappings to report."""
+    """Return the mappings of a read to report, from its chains."""
     uses_names = options.mappings.uses_names
     name_hash = hash_of_read(name.encode(), length, uses_names=uses_names)
     mappings = mappings_of(chains, length, name_hash)
@@ -89,7 +90,7 @@ def read_mappings(
 
 
 def _line(name: str, length: int, mapping: Mapping, repeat_length: int, index: Index) -> str:
-    """Write a mapping as `mm_write_paf` does without base alignment."""
+    """Return the line of a mapping, as `mm_write_paf` writes it without base alignment."""
     sequence = mapping.sequence
     columns = [
         *(name, length, *mapping.query, "-" if mapping.is_reverse else "+"),

@@ -1,4 +1,4 @@
-"""The stages of chaining, of the CPU or of a GPU, and their order."""
+"""Stages of long-read mapping on the CPU or a GPU, and their order."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from hapgpu.chaining.options import MapOptions
 from hapgpu.chaining.parameters import chain_parameters, join_parameters
 
 Stage = Callable[..., Any]
-"""Arrays of reads in, arrays of reads out; its signature is the same on all kinds of devices."""
+"""Function from batch to batch, with the same signature on the CPU and on a GPU."""
 
 
 @dataclass(frozen=True, slots=True)
 class Stages:
-    """What the stages are done with, on one kind of device.
+    """Functions of the stages and the index, for one kind of device.
 
     Attributes
     ----------
@@ -25,7 +25,7 @@ class Stages:
         A `MinimizerIndex`, or a `DeviceMinimizerIndex`.
     sketch, find_seeds, expand_anchors, chain_scores, trace_chains, join_chains, name_hashes, \
 make_mappings
-        As the modules of the device have them.
+        Functions of these names for the device.
     """
 
     index: Any
@@ -45,11 +45,11 @@ class MappingFinder:
     Parameters
     ----------
     index
-        Of the reference.
+        Index of the reference.
     options
-        What the user chose; for minimizers what the index was made with holds.
+        Options of long-read mapping; the options for minimizers are the index's.
     stages
-        Of the device.
+        Stages of the device.
     """
 
     def __init__(self, index: MinimizerIndex, options: MapOptions, stages: Stages) -> None:
@@ -57,44 +57,46 @@ class MappingFinder:
         self._stages = stages
         self._options = options
         self._cutoff = repeat_cutoff(index, options.seeds)
-        self._chain_rules = chain_parameters(options.chains, k)
-        self._join_rules = join_parameters(options.chains, k)
+        self._chain_parameters = chain_parameters(options.chains, k)
+        self._join_parameters = join_parameters(options.chains, k)
 
     def __call__(self, text: Any, spans: Any) -> tuple[Any, int]:
-        """Return the mappings of reads, and how many anchors they come from.
+        """Return the mappings of reads, and the number of their anchors.
 
         Parameters
         ----------
         text
-            uint8, on the device of the stages.
+            uint8: text of the reads, on the device of the stages.
         spans
-            Where the reads lie in it: `ReadSpans`, or `DeviceSpans` on a GPU.
+            Offsets of the reads in the text: `ReadSpans`, or `DeviceSpans` on a GPU.
 
         Returns
         -------
         Mappings
             On the device.
         """
-        do, options, lengths = self._stages, self._options, spans.lengths
+        stages, options, lengths = self._stages, self._options, spans.lengths
         seeds = self._seeds(text, spans)
         chains, anchors = self._chains(seeds, lengths)
         names = (spans.name_starts, spans.name_lengths)
-        hashes = do.name_hashes(text, *names, lengths, options.mappings.uses_names)
-        mappings = do.make_mappings(
-            chains, seeds, lengths, hashes, do.index, options.chains, options.mappings
+        hashes = stages.name_hashes(text, *names, lengths, options.mappings.uses_names)
+        mappings = stages.make_mappings(
+            chains, seeds, lengths, hashes, stages.index, options.chains, options.mappings
         )
         return mappings, anchors
 
     def _seeds(self, text: Any, spans: Any) -> Any:
-        do = self._stages
-        minimizers = do.sketch(text, spans.base_starts, spans.lengths, do.index.sketch)
-        return do.find_seeds(do.index, minimizers, spans.lengths, self._cutoff, self._options.seeds)
+        stages = self._stages
+        minimizers = stages.sketch(text, spans.base_starts, spans.lengths, stages.index.sketch)
+        return stages.find_seeds(
+            stages.index, minimizers, spans.lengths, self._cutoff, self._options.seeds
+        )
 
     def _chains(self, seeds: Any, lengths: Any) -> tuple[Any, int]:
-        do = self._stages
-        anchors = do.expand_anchors(do.index, seeds, lengths)
-        scores = do.chain_scores(anchors, self._chain_rules)
-        chains = do.trace_chains(anchors, scores, self._chain_rules)
-        if self._join_rules is not None:
-            chains = do.join_chains(chains, lengths, self._join_rules)
+        stages = self._stages
+        anchors = stages.expand_anchors(stages.index, seeds, lengths)
+        scores = stages.chain_scores(anchors, self._chain_parameters)
+        chains = stages.trace_chains(anchors, scores, self._chain_parameters)
+        if self._join_parameters is not None:
+            chains = stages.join_chains(chains, lengths, self._join_parameters)
         return chains, int(anchors.x.size)

@@ -1,1 +1,1 @@
-"""Anchors to best scores and predecessors, by dynamic programming."""
+"""Anchors to scores and predecessors, by dynamic programming."""

@@ -1,9 +1,9 @@
-"""Chaining on the CPU: the best chain that ends at each anchor, by dynamic programming.
+"""Chain scores on the CPU: the best chain that ends at each anchor, by dynamic programming.
 
-The recursion is that of minimap2 (Li 2018, Bioinformatics 34:3094, and Li 2021, Bioinformatics
-37:4572): predecessors are visited from the nearest to the farthest, and the search is given up
-when too many of them lie on chains that were visited already. Without that rule, as Sadasivan et
-al. (2023) chain, predecessors are scored independently of each other, several at a time.
+The recursion is minimap2's (Li 2018, Bioinformatics 34:3094, and Li 2021, Bioinformatics 37:4572):
+predecessors are visited from the nearest to the farthest, and the search stops once too many of
+them are on chains visited already. Without that rule, as in Sadasivan et al. (2023), predecessors
+are scored independently of each other, several at a time.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from hapgpu.chaining.scores.pair_score import (
 )
 from hapgpu.runtime.jit import njit, njit_inlined
 
-_NEVER: Final = np.int32(-(2**31))
+_NO_SCORE: Final = np.int32(-(2**31))
 _BLOCK: Final = 256
 
 
@@ -39,9 +39,9 @@ def chain_scores(anchors: Anchors, parameters: ChainParameters) -> ChainScores:
     Parameters
     ----------
     anchors
-        Of n reads, each with fewer than 2**31 anchors at positions below 2**31.
+        Anchors of n reads, each with fewer than 2**31 anchors at positions below 2**31.
     parameters
-        Where `max_skip` is at least `max_iterations`, every predecessor is visited.
+        If `max_skip` is at least `max_iterations`, every predecessor is visited.
     """
     scores = np.empty(anchors.x.size, dtype=np.int32)
     predecessors = np.empty(anchors.x.size, dtype=np.int32)
@@ -65,66 +65,76 @@ def _score_reads(  # noqa: PLR0913, PLR0917  (compiled code takes no keywords)
     x: NDArray[np.uint64],
     y: NDArray[np.uint64],
     offsets: NDArray[np.int64],
-    reach_x: Integer,
-    reach_y: Integer,
+    max_distance_x: Integer,
+    max_distance_y: Integer,
     penalties: NDArray[np.int32],
     max_skip: Integer,
     max_iterations: Integer,
     scores: NDArray[np.int32],
     predecessors: NDArray[np.int32],
 ) -> None:
-    """Put scores and predecessors of all anchors into arrays, read by read."""
+    """Set scores and predecessors of all anchors, read by read."""
     longest: Integer = np.int64(0)
     for read in range(offsets.size - 1):
         longest = max(longest, offsets[read + 1] - offsets[read])
     table = np.empty((ROWS, longest), dtype=np.int32)
     for read in range(offsets.size - 1):
-        begin = np.uint64(offsets[read])
-        count = np.uint64(offsets[read + 1]) - begin
-        fill_table(x, y, begin, count, table)
-        _score_read(x, begin, count, table, reach_x, reach_y, penalties, max_skip, max_iterations)
+        start = np.uint64(offsets[read])
+        count = np.uint64(offsets[read + 1]) - start
+        fill_table(x, y, start, count, table)
+        _score_read(
+            x,
+            start,
+            count,
+            table,
+            max_distance_x,
+            max_distance_y,
+            penalties,
+            max_skip,
+            max_iterations,
+        )
         for k in range(count):
-            scores[begin + k] = table[SCORE, k]
-            predecessors[begin + k] = table[PREDECESSOR, k]
+            scores[start + k] = table[SCORE, k]
+            predecessors[start + k] = table[PREDECESSOR, k]
 
 
 @njit_inlined
 def _score_read(  # noqa: PLR0913, PLR0917  (compiled code takes no keywords)
     x: NDArray[np.uint64],
-    begin: Integer,
+    start: Integer,
     count: Integer,
     table: NDArray[np.int32],
-    reach_x: Integer,
-    reach_y: Integer,
+    max_distance_x: Integer,
+    max_distance_y: Integer,
     penalties: NDArray[np.int32],
     max_skip: Integer,
     max_iterations: Integer,
 ) -> None:
-    """Put scores and predecessors of the anchors of one read into its table."""
+    """Set scores and predecessors of the anchors of one read in its table."""
     visits_all = max_skip >= max_iterations
-    # Anchors from `first` on are in reach, those from `group` on at the same place of the
-    # reference, and of those in reach `peak` had the highest score when that was looked up last.
+    # Anchors from `first` on are within reach; anchors from `group` on have the same position on
+    # the reference; `peak` had the highest score within reach at the last search.
     first: Integer = np.int64(0)
     group: Integer = np.int64(0)
     peak: Integer = np.int64(NONE)
     for i in range(np.int64(count)):
-        place = x[begin + np.uint64(i)]
-        while place - x[begin + np.uint64(first)] > reach_x:
+        own_x = x[start + np.uint64(i)]
+        while own_x - x[start + np.uint64(first)] > max_distance_x:
             first += 1
         first = max(first, i - max_iterations)
-        if place != x[begin + np.uint64(group)]:
+        if own_x != x[start + np.uint64(group)]:
             group = i
         if visits_all:
-            best, predecessor = _best_of_all(table, penalties, reach_y, first, group, i)
-            stop = first - 1
+            best, predecessor = _best_of_all(table, penalties, max_distance_y, first, group, i)
+            last_visited = first - 1
         else:
-            best, predecessor, stop = _best_until_skipped(
-                table, penalties, reach_y, max_skip, first, group, i
+            best, predecessor, last_visited = _best_with_skips(
+                table, penalties, max_distance_y, max_skip, first, group, i
             )
-        if peak < 0 or place - x[begin + np.uint64(peak)] > reach_x:
+        if peak < 0 or own_x - x[start + np.uint64(peak)] > max_distance_x:
             peak = _nearest_peak(table, first, i)
-        if 0 <= peak < min(stop, group):
-            score = _score(table, penalties, reach_y, np.uint64(i), np.uint64(peak))
+        if 0 <= peak < min(last_visited, group):
+            score = _score(table, penalties, max_distance_y, np.uint64(i), np.uint64(peak))
             if score > best:
                 best, predecessor = score, np.int32(peak)
         table[SCORE, np.uint64(i)] = best
@@ -135,65 +145,69 @@ def _score_read(  # noqa: PLR0913, PLR0917  (compiled code takes no keywords)
 
 @njit_inlined
 def _score(
-    table: NDArray[np.int32], penalties: NDArray[np.int32], reach_y: Integer, i: Integer, j: Integer
+    table: NDArray[np.int32],
+    penalties: NDArray[np.int32],
+    max_distance_y: Integer,
+    i: Integer,
+    j: Integer,
 ) -> Any:
-    """Return the score of the best chain over anchor j to anchor i; `_NEVER` if none may go so."""
+    """Return the score of the best chain over anchor j to i; `_NO_SCORE` if not allowed."""
     score, _, query_step, gap = pair_score(table, penalties, i, j)
-    allowed = (np.uint32(query_step - 1) < reach_y) & (gap < np.uint32(penalties.size))
-    return score if allowed else _NEVER
+    allowed = (np.uint32(query_step - 1) < max_distance_y) & (gap < np.uint32(penalties.size))
+    return score if allowed else _NO_SCORE
 
 
 @njit_inlined
 def _best_of_all(
     table: NDArray[np.int32],
     penalties: NDArray[np.int32],
-    reach_y: Integer,
+    max_distance_y: Integer,
     first: Integer,
     group: Integer,
     i: Integer,
 ) -> Any:
     """Return score and predecessor of anchor i, visiting all from `first` to `group`.
 
-    The highest score is found block by block, then, in the nearest block that has it, the anchor.
+    The highest score is searched block by block, then its anchor in the nearest block with it.
     """
     best = table[SPAN, np.uint64(i)]
     nearest: Integer = np.int64(NONE)
     end = group
     while end > first:
-        begin = max(first, end - _BLOCK)
-        highest = _NEVER
-        for j in range(np.uint64(begin), np.uint64(end)):
-            score = _score(table, penalties, reach_y, np.uint64(i), j)
+        start = max(first, end - _BLOCK)
+        highest = _NO_SCORE
+        for j in range(np.uint64(start), np.uint64(end)):
+            score = _score(table, penalties, max_distance_y, np.uint64(i), j)
             highest = score if score > highest else highest  # noqa: FURB136  (max() costs the vectorisation)
         if highest > best:
             best, nearest = highest, end - 1
-        end = begin
+        end = start
     if nearest >= 0:
-        while _score(table, penalties, reach_y, np.uint64(i), np.uint64(nearest)) != best:
+        while _score(table, penalties, max_distance_y, np.uint64(i), np.uint64(nearest)) != best:
             nearest -= 1
     return best, np.int32(nearest)
 
 
 @njit_inlined
-def _best_until_skipped(  # noqa: PLR0917  (compiled code takes no keywords)
+def _best_with_skips(  # noqa: PLR0917  (compiled code takes no keywords)
     table: NDArray[np.int32],
     penalties: NDArray[np.int32],
-    reach_y: Integer,
+    max_distance_y: Integer,
     max_skip: Integer,
     first: Integer,
     group: Integer,
     i: Integer,
 ) -> Any:
-    """Return score and predecessor of anchor i, and the anchor at which the search was given up.
+    """Return score and predecessor of anchor i, and the anchor at which the search stopped.
 
-    That is `first` - 1 if it was not. The predecessors of visited anchors are marked with i; a
-    marked one that is no improvement counts against the search, an improvement in its favour.
+    `first` - 1 if the search visited all. The predecessors of visited anchors are marked with i. A
+    marked anchor that does not improve the score adds 1 to the skipped, an improvement takes 1.
     """
     best, predecessor = table[SPAN, np.uint64(i)], NONE
     skipped: Integer = np.int64(0)
     for j in range(group - 1, first - 1, -1):
-        score = _score(table, penalties, reach_y, np.uint64(i), np.uint64(j))
-        if score == _NEVER:
+        score = _score(table, penalties, max_distance_y, np.uint64(i), np.uint64(j))
+        if score == _NO_SCORE:
             continue
         if score > best:
             best, predecessor = score, np.int32(j)
@@ -210,9 +224,9 @@ def _best_until_skipped(  # noqa: PLR0917  (compiled code takes no keywords)
 
 @njit_inlined
 def _nearest_peak(table: NDArray[np.int32], first: Integer, i: Integer) -> Any:
-    """Return the anchor from `first` to i with the highest score, the nearest of several."""
+    """Return the anchor from `first` to i with the highest score, the nearest of ties."""
     peak: Integer = np.int64(NONE)
-    highest = _NEVER
+    highest = _NO_SCORE
     for j in range(i - 1, first - 1, -1):
         score = table[SCORE, np.uint64(j)]
         if score > highest:

@@ -1,4 +1,7 @@
-"""Best chains that end at each anchor, on a GPU (`cuda/chaining/scores/scores.cu`); as `cpu`."""
+"""Chain scores on a GPU (`cuda/chaining/scores/scores.cu`).
+
+Same as `hapgpu/chaining/scores/cpu.py`.
+"""
 
 from __future__ import annotations
 
@@ -23,13 +26,13 @@ from hapgpu.runtime.gpu.work_queue import persistent_blocks
 
 _THREADS: Final = 256
 _MAX_SHARED_PENALTIES: Final = 2048  # as in the source
-_MAX_SHARED_RANKS: Final = 5120  # so too
-_MORE_WORDS: Final = 8  # of marks, which a walk may look at behind the last
-_LARGEST: Final = 2**31 - 1
+_MAX_SHARED_RANKS: Final = 5120  # as in the source
+_MORE_WORDS: Final = 8  # of marks; a search may read beyond the last word
+_MAX_INT: Final = 2**31 - 1
 
 
 def _kernel(*, is_shared: bool) -> Kernel:
-    """Return the kernel with penalties and marks in shared memory, or in that of the device."""
+    """Return the kernel with penalties and marks in shared memory or in global memory."""
     sizes = ("bins", "entries", "one", "max_distance_x", "max_distance_y", "bandwidth")
     return Kernel(
         "chaining/scores/scores.cu",
@@ -49,40 +52,40 @@ def _kernel(*, is_shared: bool) -> Kernel:
     )
 
 
-CHAIN_NEAR: Final = _kernel(is_shared=True)
-CHAIN_FAR: Final = _kernel(is_shared=False)
+CHAIN_SHARED: Final = _kernel(is_shared=True)
+CHAIN_GLOBAL: Final = _kernel(is_shared=False)
 
 
 def chain_scores(anchors: Anchors, parameters: ChainParameters) -> ChainScores:
     """Find the best chain that ends at each anchor, as minimap2 2.30 does (`mg_lchain_dp`).
 
-    Anchors farther apart on the reference than neighbours in a chain may be cut a read into
-    segments. Short ones are chained by a thread, others by a warp, which compares 32 anchors with
-    one predecessor at a time, or, where predecessors may be skipped, one anchor with 32.
+    A read is cut into segments where consecutive anchors are farther apart on the reference than a
+    chain allows. One thread scores a short segment, one warp a longer one: it compares 32 anchors
+    with one predecessor at a time or, if predecessors may be skipped, one anchor with 32.
 
-    Works on the current stream of the anchors' device, which has to be the current one.
+    Works on the current stream of the anchors' device, which must be the current device.
 
     Parameters
     ----------
     anchors
-        Of a batch, on the device; less than 2**31 of a read.
+        Anchors of a batch, on the device; fewer than 2**31 per read.
     parameters
-        Of chaining.
+        Parameters of chaining.
 
     Returns
     -------
     ChainScores
-        On the device; the same as on the CPU.
+        On the device; equal to the scores on the CPU.
 
     Raises
     ------
     cupy.cuda.memory.OutOfMemoryError
-        The batch does not fit.
+        The batch does not fit the device.
     """
     total = int(anchors.x.size)
     scores = ChainScores(cupy.empty(total, dtype=np.int32), cupy.empty(total, dtype=np.int32))
     if total:
-        max_distance = min(parameters.max_distance_x, _LARGEST)
+        max_distance = min(parameters.max_distance_x, _MAX_INT)
         segments = cut_into_segments(anchors, scores, max_distance)
         chain_segments(anchors, segments, scores, parameters)
     return scores
@@ -91,14 +94,14 @@ def chain_scores(anchors: Anchors, parameters: ChainParameters) -> ChainScores:
 def chain_segments(
     anchors: Anchors, segments: Segments, scores: ChainScores, parameters: ChainParameters
 ) -> None:
-    """Set the scores and predecessors of all anchors that are in segments."""
+    """Set the scores and predecessors of all anchors in segments."""
     total, device = int(anchors.x.size), cupy.cuda.Device().id
     penalties = cupy.asarray(parameters.penalties)
-    is_near = (
+    fits_shared = (
         penalties.size <= _MAX_SHARED_PENALTIES and parameters.max_iterations <= _MAX_SHARED_RANKS
     )
-    words = 1 if is_near else total // 16 + _MORE_WORDS
-    loaded = load_kernel(CHAIN_NEAR if is_near else CHAIN_FAR, device)
+    words = 1 if fits_shared else total // 16 + _MORE_WORDS
+    loaded = load_kernel(CHAIN_SHARED if fits_shared else CHAIN_GLOBAL, device)
     loaded.launch(
         persistent_blocks(loaded, _THREADS, device),
         _THREADS,
@@ -118,10 +121,10 @@ def chain_segments(
             BINS,
             penalties.size,
             1,
-            min(parameters.max_distance_x, _LARGEST),
-            min(parameters.max_distance_x, parameters.max_distance_y, _LARGEST),
+            min(parameters.max_distance_x, _MAX_INT),
+            min(parameters.max_distance_x, parameters.max_distance_y, _MAX_INT),
             parameters.bandwidth,
-            min(max(parameters.max_skip, 0), _LARGEST),
-            min(max(parameters.max_iterations, 0), _LARGEST),
+            min(max(parameters.max_skip, 0), _MAX_INT),
+            min(max(parameters.max_iterations, 0), _MAX_INT),
         ),
     )

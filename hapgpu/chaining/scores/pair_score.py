@@ -1,4 +1,4 @@
-"""The anchors of one read as columns, and what a chain gains from one anchor to another."""
+"""Score of following an anchor in a chain, and the table of the anchors of one read."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from hapgpu.arrays.bytes import Integer
 from hapgpu.chaining.batches import SPAN_SHIFT
 from hapgpu.runtime.jit import njit_inlined
 
-# Rows of the table: where an anchor is, the best chain that ends there, and by which anchor it
-# was marked.
+# Rows of the table: coordinates of an anchor, the best chain that ends there, and the anchor that
+# marked it last.
 TARGET, QUERY, SPAN, SCORE, PREDECESSOR, MARK, ROWS = range(7)
 
 NONE: Final = np.int32(-1)
-"""No predecessor, no mark."""
+"""Value for no predecessor and for no mark."""
 
 _SPAN_BIT, _SPAN_MASK = np.uint64(SPAN_SHIFT), np.uint64(255)
 
@@ -25,15 +25,15 @@ _SPAN_BIT, _SPAN_MASK = np.uint64(SPAN_SHIFT), np.uint64(255)
 def fill_table(
     x: NDArray[np.uint64],
     y: NDArray[np.uint64],
-    begin: Integer,
+    start: Integer,
     count: Integer,
     table: NDArray[np.int32],
 ) -> None:
-    """Set places and spans of `count` anchors from `begin` on, and their marks to `NONE`."""
+    """Set positions and spans of `count` anchors from `start` on, and their marks to `NONE`."""
     for k in range(count):
-        table[TARGET, k] = np.int32(x[begin + k])
-        table[QUERY, k] = np.int32(y[begin + k])
-        table[SPAN, k] = np.int32(y[begin + k] >> _SPAN_BIT & _SPAN_MASK)
+        table[TARGET, k] = np.int32(x[start + k])
+        table[QUERY, k] = np.int32(y[start + k])
+        table[SPAN, k] = np.int32(y[start + k] >> _SPAN_BIT & _SPAN_MASK)
         table[MARK, k] = NONE
 
 
@@ -41,10 +41,10 @@ def fill_table(
 def pair_score(
     table: NDArray[np.int32], penalties: NDArray[np.int32], i: Integer, j: Integer
 ) -> Any:
-    """Return the score of the best chain over anchor j to anchor i, the steps, and their gap.
+    """Return the score of the best chain over anchor j to anchor i, both steps, and the gap.
 
-    Where the gap (by how many bases the two steps differ) has no penalty, the score means nothing.
-    There are no branches, so that a loop over j is vectorised.
+    The gap is the difference of the two steps; if it exceeds the bandwidth, the score is invalid.
+    The function has no branches, so that a loop over j is vectorised.
     """
     target_step = np.int32(table[TARGET, i] - table[TARGET, j])
     query_step = np.int32(table[QUERY, i] - table[QUERY, j])

@@ -1,7 +1,7 @@
-"""Chain scores: of all chains that end at an anchor, the score of the best (Li 2018).
+"""Reference implementation of chain scores: the best chain that ends at each anchor (Li 2018).
 
-A chain gains, from an anchor to the next, the bases that are new and match, and pays for the gap
-between their diagonals:
+From an anchor to the next, a chain gains the number of new matching bases, minus the cost of the
+gap between their diagonals:
 
     f(i) = max(span(i), max over j of f(j) + min(span(j), steps of target and query) - cost(gap))
 """
@@ -21,12 +21,12 @@ from hapgpu.chaining.anchors.reference import Anchor
 from hapgpu.chaining.parameters import ChainParameters
 
 NONE: Final = -1
-"""The predecessor of an anchor with which a chain begins."""
+"""Predecessor of an anchor at which a chain starts."""
 
 
 @dataclass(frozen=True, slots=True)
 class Scores:
-    """Of each anchor of a read, the score of the best chain that ends at it, and the anchor before.
+    """Score of the best chain that ends at each anchor of a read, and the previous anchor in it.
 
     A predecessor is the number of an anchor, or `NONE`.
     """
@@ -38,16 +38,16 @@ class Scores:
 def chain_scores(anchors: Sequence[Anchor], parameters: ChainParameters, k: int) -> Scores:
     """Score the sorted anchors of a read (minimap2's `mg_lchain_dp`).
 
-    Predecessors are visited from the nearest to the farthest, so that the nearest of equally good
-    ones counts. The visit may be given up (`Search`); then the anchor of the highest score among
-    those in reach is tried besides.
+    Predecessors are visited from the nearest to the farthest, so the nearest of ties is chosen. The
+    search may stop early (`Search`); then the anchor of the highest score within reach is visited
+    as well.
 
     Parameters
     ----------
     parameters
-        All but its penalties, which follow from `k`.
+        Penalties are not used; they follow from `k`.
     k
-        Bases of the minimizers; gaps cost the more the longer they are.
+        K-mer length, which scales the gap costs.
     """
     scores: list[int] = []
     predecessors: list[int] = []
@@ -59,15 +59,15 @@ def chain_scores(anchors: Sequence[Anchor], parameters: ChainParameters, k: int)
         end = max(first, i - parameters.max_iterations) - 1
         nearest_first = range(i - 1, end, -1)
         for j in nearest_first:
-            if not _may_precede(anchors[j], anchor, parameters):
+            if not _can_precede(anchors[j], anchor, parameters):
                 continue
-            if search.gives_up(j, scores[j] + gain(anchors[j], anchor, k), predecessors[j]):
+            if search.stops(j, scores[j] + gain(anchors[j], anchor, k), predecessors[j]):
                 end = j
                 break
         if peak < first:
             peak = max(nearest_first, key=scores.__getitem__, default=NONE)
-        if NONE < peak < end and _may_precede(anchors[peak], anchor, parameters):
-            search.try_one(peak, scores[peak] + gain(anchors[peak], anchor, k))
+        if NONE < peak < end and _can_precede(anchors[peak], anchor, parameters):
+            search.improve(peak, scores[peak] + gain(anchors[peak], anchor, k))
         scores.append(search.best)
         predecessors.append(search.predecessor)
         if peak == NONE or scores[i] > scores[peak]:
@@ -76,46 +76,46 @@ def chain_scores(anchors: Sequence[Anchor], parameters: ChainParameters, k: int)
 
 
 class Search:
-    """A search for the best predecessor of one anchor, which may be given up.
+    """Search for the best predecessor of one anchor, which may stop early.
 
-    Anchors that are predecessors of visited ones are likely to be worse than these. For each of
-    them that is visited and no improvement, one is added to a count, for each improvement one is
-    taken away; where the count gets higher than `max_skip`, the search is given up.
+    Predecessors of visited anchors are likely to score lower than these. Each one that is visited
+    without an improvement adds 1 to a count, each improvement takes 1 away; the search stops when
+    the count exceeds `max_skip`.
 
     Parameters
     ----------
-    least
-        Score of the chain of this anchor alone; a predecessor has to give a higher one.
+    span_score
+        Score of the chain of this anchor alone; a predecessor must give a higher score.
     """
 
-    def __init__(self, least: int, max_skip: int) -> None:
-        self.best = least
+    def __init__(self, span_score: int, max_skip: int) -> None:
+        self.best = span_score
         self.predecessor = NONE
         self._max_skip = max_skip
         self._skipped = 0
-        self._passed: set[int] = set()
+        self._marked: set[int] = set()
 
-    def try_one(self, j: int, score: int) -> bool:
-        """Take anchor j if the score over it is the highest so far, and tell whether it is."""
+    def improve(self, j: int, score: int) -> bool:
+        """Choose anchor j if its score is the highest so far; return True if so."""
         if score <= self.best:
             return False
         self.best, self.predecessor = score, j
         return True
 
-    def gives_up(self, j: int, score: int, before_j: int) -> bool:
-        """Visit anchor j, whose predecessor is `before_j`, and tell whether to give up."""
-        if self.try_one(j, score):
+    def stops(self, j: int, score: int, before_j: int) -> bool:
+        """Visit anchor j, whose predecessor is `before_j`; return True if the search stops."""
+        if self.improve(j, score):
             self._skipped = max(self._skipped - 1, 0)
-        elif j in self._passed:
+        elif j in self._marked:
             self._skipped += 1
             if self._skipped > self._max_skip:
                 return True
-        self._passed.add(before_j)
+        self._marked.add(before_j)
         return False
 
 
 def first_in_reach(order: Sequence[int], anchor: Anchor, distance: int) -> int:
-    """Return the first anchor on the same strand and sequence, at most a distance before this one.
+    """Return the first anchor on the same strand and sequence, at most `distance` before `anchor`.
 
     Parameters
     ----------
@@ -125,8 +125,8 @@ def first_in_reach(order: Sequence[int], anchor: Anchor, distance: int) -> int:
     return bisect_left(order, anchor.x - min(distance, anchor.target))
 
 
-def _may_precede(before: Anchor, after: Anchor, parameters: ChainParameters) -> bool:
-    """Tell whether a chain may go from an anchor in reach to another."""
+def _can_precede(before: Anchor, after: Anchor, parameters: ChainParameters) -> bool:
+    """Return True if a chain may contain an anchor right before another within reach."""
     return (
         before.target < after.target
         and 0 < after.query - before.query <= parameters.max_distance_y
@@ -135,22 +135,22 @@ def _may_precede(before: Anchor, after: Anchor, parameters: ChainParameters) -> 
 
 
 def gap_between(before: Anchor, after: Anchor) -> int:
-    """Return how far apart the diagonals of two anchors are."""
+    """Return the difference between the diagonals of two anchors."""
     return abs((after.target - before.target) - (after.query - before.query))
 
 
 def gain(before: Anchor, after: Anchor, k: int) -> int:
-    """Return by how much a step from one anchor to another raises the score."""
+    """Return the change of score from one anchor of a chain to the next."""
     step = min(after.target - before.target, after.query - before.query)
     return min(before.span, step) - gap_cost(gap_between(before, after), k)
 
 
 @cache
 def gap_cost(gap: int, k: int) -> int:
-    """Return what a gap between diagonals costs: 0.008 k gap + log2(gap + 1) / 2, rounded down.
+    """Return the cost of a gap between diagonals: 0.008 k gap + log2(gap + 1) / 2, rounded down.
 
-    In single precision, each operation rounded, and with minimap2's `mg_log2`, a parabola in the
-    mantissa.
+    Computed in single precision, each operation rounded, with minimap2's `mg_log2`, a parabola in
+    the mantissa.
     """
     if gap == 0:
         return 0

@@ -1,4 +1,4 @@
-"""Anchors cut into independent segments, on a GPU (`cuda/chaining/scores/segments.cu`)."""
+"""Independently chained segments of anchors, on a GPU (`cuda/chaining/scores/segments.cu`)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from hapgpu.runtime.gpu.launch import load_kernel
 
 BINS: Final = 31  # as in the source
 _THREADS: Final = 256
-_BLOCKS_PER_READ: Final = 32 * 32 // _THREADS  # a warp for each of the parts in the source
+_BLOCKS_PER_READ: Final = 32 * 32 // _THREADS  # one warp per tile, as in the source
 _MAX_BLOCKS: Final = 8192
 
 ANCHOR_ARRAYS: Final = (Array("x", np.uint64, "anchors"), Array("y", np.uint64, "anchors"))
@@ -47,14 +47,14 @@ LIST_SEGMENTS: Final = Kernel(
 
 @dataclass(frozen=True, slots=True)
 class Segments:
-    """Segments of at least two anchors of a batch, in bins by the logarithm of their length.
+    """Segments of at least two anchors in a batch, in bins by the logarithm of their length.
 
     Attributes
     ----------
     rows
         int64[capacity, 2] on the device: first anchor; length | its number in the read << 32.
     counts
-        uint32[BINS] on the device: segments in each bin.
+        uint32[BINS] on the device: segments per bin.
     """
 
     rows: Any
@@ -62,26 +62,26 @@ class Segments:
 
     @property
     def capacity(self) -> int:
-        """How many rows there are, used or not."""
+        """Number of rows, used or not."""
         return int(self.rows.shape[0])
 
 
 def cut_into_segments(anchors: Anchors, scores: ChainScores, max_distance: int) -> Segments:
-    """List the segments, and set the scores and predecessors of anchors that are alone.
+    """List the segments; set the scores and predecessors of anchors outside any segment.
 
     Parameters
     ----------
     anchors
-        Of a batch, on the current device.
+        Anchors of a batch, on the current device.
     scores
-        To be written to.
+        Output.
     max_distance
-        Bases on the reference between neighbours in a segment.
+        Largest distance on the reference between consecutive anchors of a segment, in bases.
 
     Raises
     ------
     cupy.cuda.memory.OutOfMemoryError
-        The segments do not fit.
+        The segments do not fit the device.
     """
     total = int(anchors.x.size)
     capacity = sum(total >> bin_ for bin_ in range(1, BINS))

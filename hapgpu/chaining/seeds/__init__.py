@@ -1,1 +1,1 @@
-"""Minimizers to seeds, without those that are too frequent or too repetitive."""
+"""Minimizers to seeds, without the too frequent and the too repetitive."""

@@ -1,4 +1,4 @@
-"""Seeds: minimizers of reads that occur in the reference, not too often."""
+"""Seeds: minimizers of reads that occur in the reference, but not too often."""
 
 from __future__ import annotations
 
@@ -36,36 +36,36 @@ def find_seeds(
     cutoff: int,
     options: SeedOptions,
 ) -> Seeds:
-    """Find the minimizers of n reads in the reference, and drop most repetitive ones.
+    """Find the seeds of n reads, without most repetitive minimizers.
 
-    A minimizer with more than `cutoff` hits is repetitive. Of neighbouring seeds that are, those
-    with the fewest hits are kept, one per `options.occurrence_distance` bases of the read (Li
-    2021, Bioinformatics 37:4572).
+    A minimizer with more than `cutoff` occurrences is repetitive. Of a run of repetitive seeds, the
+    seeds with the fewest occurrences are kept, one per `options.occurrence_distance` bases of the
+    read (Li 2021, Bioinformatics 37:4572).
 
     Parameters
     ----------
     minimizers
-        Of n reads, made as those of the index were.
+        Minimizers of n reads, with the options of the index.
     lengths
-        int32[n]: bases of the reads.
+        int32[n]: lengths of the reads in bases.
     cutoff
-        As `repeat_cutoff` gives it, at least 1.
+        Result of `repeat_cutoff`, at least 1.
     """
     minimizers = drop_frequent(minimizers, cutoff, options.read_fraction)
-    most = minimizers.keys.size
+    max_seeds = minimizers.keys.size
     columns = SeedColumns(
-        places=np.empty(most, dtype=np.uint32),
-        spans=np.empty(most, dtype=np.uint8),
-        is_tandem=np.empty(most, dtype=np.uint8),
-        first_hits=np.empty(most, dtype=np.int64),
-        hit_counts=np.empty(most, dtype=np.int32),
+        positions=np.empty(max_seeds, dtype=np.uint32),
+        spans=np.empty(max_seeds, dtype=np.uint8),
+        is_tandem=np.empty(max_seeds, dtype=np.uint8),
+        first_occurrences=np.empty(max_seeds, dtype=np.int64),
+        occurrence_counts=np.empty(max_seeds, dtype=np.int32),
     )
     offsets = np.empty(lengths.size + 1, dtype=np.int64)
     repeat_lengths = np.empty(lengths.size, dtype=np.int32)
     count = _find_seeds(
         compiled_table(index),
         RaggedView(read_only(minimizers.keys), read_only(minimizers.offsets)),
-        read_only(minimizers.places),
+        read_only(minimizers.positions),
         read_only(lengths),
         cutoff,
         options.occurrence_distance,
@@ -74,11 +74,11 @@ def find_seeds(
         repeat_lengths,
     )
     return Seeds(
-        places=columns.places[:count],
+        positions=columns.positions[:count],
         spans=columns.spans[:count],
         is_tandem=columns.is_tandem[:count],
-        first_hits=columns.first_hits[:count],
-        hit_counts=columns.hit_counts[:count],
+        first_occurrences=columns.first_occurrences[:count],
+        occurrence_counts=columns.occurrence_counts[:count],
         offsets=offsets,
         repeat_lengths=repeat_lengths,
     )
@@ -88,7 +88,7 @@ def find_seeds(
 def _find_seeds(  # noqa: PLR0913, PLR0917  (compiled code takes no keywords)
     table: CompiledTable,
     minimizer_keys: RaggedView,
-    minimizer_places: NDArray[np.uint32],
+    minimizer_positions: NDArray[np.uint32],
     lengths: NDArray[np.int32],
     cutoff: int,
     distance: int,
@@ -102,11 +102,11 @@ def _find_seeds(  # noqa: PLR0913, PLR0917  (compiled code takes no keywords)
     count: Integer = np.int64(0)
     for read in range(lengths.size):
         offsets[read] = count
-        count, highest = _append_read(
-            table, minimizer_keys, minimizer_places, read, lookups, columns, count
+        count, max_count = _append_read(
+            table, minimizer_keys, minimizer_positions, read, lookups, columns, count
         )
         repeat_lengths[read] = 0
-        if highest > cutoff:
+        if max_count > cutoff:
             count, repeat_lengths[read] = drop_repetitive(
                 columns, offsets[read], count, lengths[read], cutoff, distance, scratch
             )
@@ -118,40 +118,43 @@ def _find_seeds(  # noqa: PLR0913, PLR0917  (compiled code takes no keywords)
 def _append_read(  # noqa: PLR0917  (compiled code takes no keywords)
     table: CompiledTable,
     minimizer_keys: RaggedView,
-    minimizer_places: NDArray[np.uint32],
+    minimizer_positions: NDArray[np.uint32],
     read: Integer,
     lookups: Lookups,
     columns: SeedColumns,
     count: Integer,
 ) -> tuple[Integer, Integer]:
-    """Append the minimizers of a read that occur, behind `count` seeds.
+    """Append the minimizers of a read that occur in the reference, after `count` seeds.
 
     Returns
     -------
-    count, highest
-        The number of seeds now, and of the hits of that with the most of them.
+    count, max_count
+        The new number of seeds, and the largest number of occurrences of one of them.
     """
     keys, offsets = minimizer_keys.data, minimizer_keys.offsets
-    places, spans, is_tandem = columns.places, columns.spans, columns.is_tandem
-    first_hits, hit_counts = columns.first_hits, columns.hit_counts
-    found_first_hits, found_hit_counts = lookups.first_hits, lookups.hit_counts
+    positions, spans, is_tandem = columns.positions, columns.spans, columns.is_tandem
+    first_occurrences, occurrence_counts = columns.first_occurrences, columns.occurrence_counts
+    found_first_occurrences, found_occurrence_counts = (
+        lookups.first_occurrences,
+        lookups.occurrence_counts,
+    )
     end = np.uint64(offsets[read + 1])
-    is_as_before = np.uint8(0)
-    highest = np.int32(0)
+    equals_previous = np.uint8(0)
+    max_count = np.int32(0)
     seed = np.uint64(count)
-    for begin in range(np.uint64(offsets[read]), end, _LOOKUPS):
-        looked_up = min(_LOOKUPS, end - begin)
-        look_up(table, keys, begin, looked_up, lookups)
+    for start in range(np.uint64(offsets[read]), end, _LOOKUPS):
+        looked_up = min(_LOOKUPS, end - start)
+        look_up(table, keys, start, looked_up, lookups)
         for k in range(looked_up):
-            at = begin + k
-            is_as_next = np.uint8(at + _1 < end and keys[at] >> _8 == keys[at + _1] >> _8)
-            hits = found_hit_counts[k]
-            places[seed] = minimizer_places[at]
+            at = start + k
+            equals_next = np.uint8(at + _1 < end and keys[at] >> _8 == keys[at + _1] >> _8)
+            occurrences = found_occurrence_counts[k]
+            positions[seed] = minimizer_positions[at]
             spans[seed] = keys[at] & _255
-            is_tandem[seed] = is_as_before | is_as_next
-            first_hits[seed] = found_first_hits[k]
-            hit_counts[seed] = hits
-            is_as_before = is_as_next
-            highest = max(highest, hits)
-            seed += np.uint64(hits > 0)
-    return np.int64(seed), highest
+            is_tandem[seed] = equals_previous | equals_next
+            first_occurrences[seed] = found_first_occurrences[k]
+            occurrence_counts[seed] = occurrences
+            equals_previous = equals_next
+            max_count = max(max_count, occurrences)
+            seed += np.uint64(occurrences > 0)
+    return np.int64(seed), max_count

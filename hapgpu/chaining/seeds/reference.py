@@ -1,7 +1,7 @@
-"""Seeds: the minimizers of a read that occur in the reference, without most repetitive ones.
+"""Reference implementation of seeds: the minimizers of a read that occur in the reference.
 
-The parameters for repetitive minimizers are those of Li 2021, and of minimap2 2.23 for those that
-are frequent in the read itself.
+Repetitive minimizers are dropped as in Li 2021, k-mers that are frequent within the read as in
+minimap2 2.23.
 """
 
 from __future__ import annotations
@@ -14,35 +14,35 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from hapgpu.chaining.index.reference import Hit, Index
+from hapgpu.chaining.index.reference import Index, Occurrence
 from hapgpu.chaining.options import SeedOptions
 from hapgpu.chaining.sketch.reference import Minimizer
 
-MAX_HITS: Final = 4095
-"""Hits above which a seed is never kept, if some repetitive ones are."""
+MAX_OCCURRENCES: Final = 4095
+"""Largest number of occurrences of a seed that can be kept."""
 MAX_KEPT: Final = 128
-"""Repetitive seeds that are kept at most between two that are not."""
+"""Most repetitive seeds to keep between two other seeds."""
 
 
 class Seed(NamedTuple):
-    """A minimizer of a read with the places where it occurs.
+    """A minimizer of a read with its occurrences in the reference.
 
     Attributes
     ----------
-    minimizer, hits
-        The two.
+    minimizer, occurrences
+        Minimizer of the read and its occurrences in the reference.
     is_tandem
-        A neighbour among the minimizers of the read has the same hash.
+        A neighbouring minimizer of the read has the same hash.
     """
 
     minimizer: Minimizer
-    hits: Sequence[Hit]
+    occurrences: Sequence[Occurrence]
     is_tandem: bool
 
 
 @dataclass(frozen=True, slots=True)
 class ReadSeeds:
-    """Seeds of a read in ascending order of position, and the bases under those dropped."""
+    """Seeds of a read in ascending order of position, and the bases covered by dropped seeds."""
 
     kept: list[Seed]
     repeat_length: int
@@ -59,9 +59,9 @@ def seeds_of(
     minimizers = _without_frequent(minimizers, cutoff, options.read_fraction)
     hashes = [None, *(minimizer.hash for minimizer in minimizers), None]
     seeds = [
-        Seed(minimizer, index.hits[minimizer.hash], minimizer.hash in neighbours)
+        Seed(minimizer, index.occurrences[minimizer.hash], minimizer.hash in neighbours)
         for minimizer, *neighbours in zip(minimizers, hashes, hashes[2:], strict=False)
-        if minimizer.hash in index.hits
+        if minimizer.hash in index.occurrences
     ]
     dropped = _repetitive_to_drop(seeds, length, cutoff, options.occurrence_distance)
     return ReadSeeds(
@@ -73,18 +73,18 @@ def seeds_of(
 def _without_frequent(
     minimizers: Sequence[Minimizer], cutoff: int, fraction: float
 ) -> Sequence[Minimizer]:
-    """Drop k-mers that occur more often in the read than the cut-off and a fraction allow.
+    """Drop k-mers that occur in the read more often than the cutoff and a fraction allow.
 
-    Spans are told apart here. (minimap2's `mm_seed_mz_flt`.)
+    K-mers of one hash and different spans count separately (minimap2's `mm_seed_mz_flt`).
     """
     if len(minimizers) <= cutoff or fraction <= 0:
         return minimizers
     counts = Counter((minimizer.hash, minimizer.span) for minimizer in minimizers)
-    share = np.float32(len(minimizers)) * np.float32(fraction)
+    limit = np.float32(len(minimizers)) * np.float32(fraction)
     return [
         minimizer
         for minimizer in minimizers
-        if (count := counts[minimizer.hash, minimizer.span]) <= cutoff or np.float32(count) <= share
+        if (count := counts[minimizer.hash, minimizer.span]) <= cutoff or np.float32(count) <= limit
     ]
 
 
@@ -92,13 +92,13 @@ def _repetitive_to_drop(seeds: Sequence[Seed], length: int, cutoff: int, distanc
     """Return which seeds to drop (minimap2's `mm_seed_select`).
 
     Between two seeds that are not repetitive, or an end of the read, one repetitive seed per
-    `distance` bases is kept: those with the fewest hits, the first ones of equals.
+    `distance` bases is kept: the seeds with the fewest occurrences, the first of ties.
     """
 
     def is_repetitive(number: int) -> bool:
-        return len(seeds[number].hits) > cutoff
+        return len(seeds[number].occurrences) > cutoff
 
-    if distance == 0 or cutoff >= MAX_HITS:
+    if distance == 0 or cutoff >= MAX_OCCURRENCES:
         return set(filter(is_repetitive, range(len(seeds))))
     dropped: set[int] = set()
     if len(seeds) <= 1:
@@ -110,24 +110,26 @@ def _repetitive_to_drop(seeds: Sequence[Seed], length: int, cutoff: int, distanc
         first, last = members[0], members[-1]
         before = seeds[first - 1].minimizer.position if first > 0 else 0
         after = seeds[last + 1].minimizer.position if last + 1 < len(seeds) else length
-        room = min(int((after - before) / distance + 0.499), MAX_KEPT)
-        members.sort(key=lambda number: len(seeds[number].hits))
-        dropped.update(members[room:])
-        dropped.update(number for number in members if len(seeds[number].hits) > MAX_HITS)
+        max_kept = min(int((after - before) / distance + 0.499), MAX_KEPT)
+        members.sort(key=lambda number: len(seeds[number].occurrences))
+        dropped.update(members[max_kept:])
+        dropped.update(
+            number for number in members if len(seeds[number].occurrences) > MAX_OCCURRENCES
+        )
     return dropped
 
 
 def _bases_under(minimizers: Sequence[Minimizer]) -> int:
-    """Count bases under minimizers; overlapping ones lie from the first's begin to the last's end.
+    """Count the bases covered by minimizers (PAF's tag `rl`).
 
-    What PAF calls `rl`.
+    Overlapping minimizers cover the bases from the start of the first to the end of the last.
     """
-    covered = begin = end = 0
+    covered = start = end = 0
     for minimizer in minimizers:
         own_end = minimizer.position + 1
-        own_begin = own_end - minimizer.span
-        if own_begin > end:
-            covered += end - begin
-            begin = own_begin
+        own_start = own_end - minimizer.span
+        if own_start > end:
+            covered += end - start
+            start = own_start
         end = own_end
-    return covered + end - begin
+    return covered + end - start

@@ -1,4 +1,4 @@
-"""Seeds of a read that are dropped because the reference has too many of them."""
+"""Exclusion of repetitive seeds, which occur in the reference too often."""
 
 from __future__ import annotations
 
@@ -12,27 +12,27 @@ from hapgpu.chaining.sort.cpu import radix_sort
 from hapgpu.runtime.jit import njit
 
 MAX_OCCURRENCES: Final = 4095
-"""Hits above which no seed is kept, however few seeds are near it."""
+"""Largest number of occurrences of a seed that can be kept."""
 MAX_KEPT: Final = 128
-"""Repetitive seeds kept at most between two that are not."""
+"""Most repetitive seeds to keep between two other seeds."""
 
 _ROUNDING: Final = 0.499
 _1 = np.uint32(1)
-_BEGIN = np.int64(0)  # not a literal, for which functions would be compiled anew
+_START = np.int64(0)  # not a literal: functions would be compiled once more for it
 
 
 class SeedColumns(NamedTuple):
-    """The columns of `Seeds` that have a row per seed."""
+    """The columns of `Seeds` with one row per seed."""
 
-    places: NDArray[np.uint32]
+    positions: NDArray[np.uint32]
     spans: NDArray[np.uint8]
     is_tandem: NDArray[np.uint8]
-    first_hits: NDArray[np.int64]
-    hit_counts: NDArray[np.int32]
+    first_occurrences: NDArray[np.int64]
+    occurrence_counts: NDArray[np.int32]
 
 
 class RunScratch(NamedTuple):
-    """Room for the seeds of a read: two columns to sort, and which of them are dropped."""
+    """Working arrays for the seeds of a read: two columns to sort, and which seeds are dropped."""
 
     ranks: NDArray[np.uint64]
     members: NDArray[np.uint64]
@@ -41,7 +41,7 @@ class RunScratch(NamedTuple):
 
 @njit
 def new_run_scratch(seeds: Integer) -> RunScratch:
-    """Return room for a read of so many seeds."""
+    """Return working arrays for reads of at most `seeds` seeds."""
     return RunScratch(
         np.empty(seeds, dtype=np.uint64),
         np.empty(seeds, dtype=np.uint64),
@@ -52,39 +52,39 @@ def new_run_scratch(seeds: Integer) -> RunScratch:
 @njit
 def drop_repetitive(  # noqa: PLR0917  (compiled code takes no keywords)
     seeds: SeedColumns,
-    begin: Integer,
+    start: Integer,
     end: Integer,
     length: Integer,
     cutoff: Integer,
     distance: Integer,
     scratch: RunScratch,
 ) -> tuple[Integer, Integer]:
-    """Drop most seeds with more than `cutoff` hits of a read, whose seeds are the last ones.
+    """Drop most repetitive seeds, with more than `cutoff` occurrences, of the last read.
 
-    Of a run of them, one per `distance` bases up to the next other seeds is kept, those with the
-    fewest hits (Li 2021, Bioinformatics 37:4572); none if `distance` is 0.
+    Of a run of repetitive seeds, one per `distance` bases between the seeds around it is kept: the
+    seeds with the fewest occurrences (Li 2021, Bioinformatics 37:4572); none if `distance` is 0.
 
     Returns
     -------
     end, covered
-        Where its seeds end now, and how many bases of the read those dropped cover.
+        The new end of the read's seeds, and the number of its bases that dropped seeds cover.
     """
     is_dropped = scratch.is_dropped
     if distance > 0 and cutoff < MAX_OCCURRENCES:
-        if end - begin == 1:
+        if end - start == 1:
             return end, 0
-        _mark_runs(seeds, begin, end, length, cutoff, distance, scratch)
+        _mark_runs(seeds, start, end, length, cutoff, distance, scratch)
     else:
-        for seed in range(begin, end):
-            is_dropped[seed - begin] = seeds.hit_counts[seed] > cutoff
-    covered = _covered(seeds.places, seeds.spans, begin, end, is_dropped)
-    return _keep_others(seeds, begin, end, is_dropped), covered
+        for seed in range(start, end):
+            is_dropped[seed - start] = seeds.occurrence_counts[seed] > cutoff
+    covered = _covered(seeds.positions, seeds.spans, start, end, is_dropped)
+    return _keep_others(seeds, start, end, is_dropped), covered
 
 
 @njit
 def _mark_runs(  # noqa: PLR0917  (compiled code takes no keywords)
     seeds: SeedColumns,
-    begin: Integer,
+    start: Integer,
     end: Integer,
     length: Integer,
     cutoff: Integer,
@@ -92,80 +92,80 @@ def _mark_runs(  # noqa: PLR0917  (compiled code takes no keywords)
     scratch: RunScratch,
 ) -> None:
     """Mark which seeds of a read to drop."""
-    places, hit_counts = seeds.places, seeds.hit_counts
+    positions, occurrence_counts = seeds.positions, seeds.occurrence_counts
     before = np.int64(0)
-    first = begin
-    for seed in range(begin, end + 1):
-        if seed < end and hit_counts[seed] > cutoff:
+    first = start
+    for seed in range(start, end + 1):
+        if seed < end and occurrence_counts[seed] > cutoff:
             continue
-        after = np.int64(places[seed] >> _1 if seed < end else length)
+        after = np.int64(positions[seed] >> _1 if seed < end else length)
         if seed > first:
-            most = np.int64((after - before) / distance + _ROUNDING)
-            _mark_run(hit_counts, begin, first, seed, most, scratch)
+            max_kept = np.int64((after - before) / distance + _ROUNDING)
+            _mark_run(occurrence_counts, start, first, seed, max_kept, scratch)
         if seed < end:
-            scratch.is_dropped[seed - begin] = False
+            scratch.is_dropped[seed - start] = False
         before = after
         first = seed + 1
 
 
 @njit
 def _mark_run(
-    hit_counts: NDArray[np.int32],
-    read_begin: Integer,
-    begin: Integer,
+    occurrence_counts: NDArray[np.int32],
+    read_start: Integer,
+    start: Integer,
     end: Integer,
-    most: Integer,
+    max_kept: Integer,
     scratch: RunScratch,
 ) -> None:
-    """Mark a run of seeds but for up to `most` with the fewest hits, the first of equals."""
+    """Mark a run of seeds, except at most `max_kept` with the fewest occurrences, first of ties."""
     ranks, members, is_dropped = scratch.ranks, scratch.members, scratch.is_dropped
-    kept: Integer = min(most, np.int64(MAX_KEPT))
-    count = end - begin
+    kept: Integer = min(max_kept, np.int64(MAX_KEPT))
+    count = end - start
     for k in range(count):
-        ranks[k] = hit_counts[begin + k] << 32 | k
-        members[k] = begin + k
-    radix_sort(ranks, members, _BEGIN, count)
+        ranks[k] = occurrence_counts[start + k] << 32 | k
+        members[k] = start + k
+    radix_sort(ranks, members, _START, count)
     for k in range(count):
         seed = np.int64(members[k])
-        is_dropped[seed - read_begin] = k >= kept or hit_counts[seed] > MAX_OCCURRENCES
+        is_dropped[seed - read_start] = k >= kept or occurrence_counts[seed] > MAX_OCCURRENCES
 
 
 @njit
 def _covered(
-    places: NDArray[np.uint32],
+    positions: NDArray[np.uint32],
     spans: NDArray[np.uint8],
-    begin: Integer,
+    start: Integer,
     end: Integer,
     is_dropped: NDArray[np.bool_],
 ) -> Integer:
-    """Return the bases under dropped seeds, of overlapping ones those up to the last one's end."""
+    """Return the number of bases of the read that dropped seeds cover."""
     covered = np.int64(0)
-    first = np.int64(0)
-    behind = np.int64(0)
-    for seed in range(begin, end):
-        if is_dropped[seed - begin]:
-            seed_end = np.int64(places[seed] >> _1) + 1
-            if seed_end - spans[seed] > behind:
-                covered += behind - first
-                first = seed_end - spans[seed]
-            behind = seed_end
-    return covered + behind - first
+    block_start = np.int64(0)
+    block_end = np.int64(0)
+    for seed in range(start, end):
+        if is_dropped[seed - start]:
+            seed_end = np.int64(positions[seed] >> _1) + 1
+            if seed_end - spans[seed] > block_end:
+                covered += block_end - block_start
+                block_start = seed_end - spans[seed]
+            block_end = seed_end
+    return covered + block_end - block_start
 
 
 @njit
 def _keep_others(
-    seeds: SeedColumns, begin: Integer, end: Integer, is_dropped: NDArray[np.bool_]
+    seeds: SeedColumns, start: Integer, end: Integer, is_dropped: NDArray[np.bool_]
 ) -> Integer:
-    """Move the seeds that are not dropped together, and return where they end."""
-    places, spans, is_tandem = seeds.places, seeds.spans, seeds.is_tandem
-    first_hits, hit_counts = seeds.first_hits, seeds.hit_counts
-    kept = begin
-    for seed in range(begin, end):
-        if not is_dropped[seed - begin]:
-            places[kept] = places[seed]
+    """Move the seeds that are not dropped together, and return their end."""
+    positions, spans, is_tandem = seeds.positions, seeds.spans, seeds.is_tandem
+    first_occurrences, occurrence_counts = seeds.first_occurrences, seeds.occurrence_counts
+    kept = start
+    for seed in range(start, end):
+        if not is_dropped[seed - start]:
+            positions[kept] = positions[seed]
             spans[kept] = spans[seed]
             is_tandem[kept] = is_tandem[seed]
-            first_hits[kept] = first_hits[seed]
-            hit_counts[kept] = hit_counts[seed]
+            first_occurrences[kept] = first_occurrences[seed]
+            occurrence_counts[kept] = occurrence_counts[seed]
             kept += 1
     return kept

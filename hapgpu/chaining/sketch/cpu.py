@@ -1,8 +1,8 @@
-"""Minimizers of sequences on the CPU, exactly those of minimap2.
+"""Minimizers of sequences on the CPU, identical to minimap2's.
 
-A sequence becomes `slots`; w of them in a row are a window. Some hundred are made at a time and
-then searched: in two loops that test nothing where there is nothing to test, and by every rule of
-minimap2 at the beginning of a sequence and behind ambiguous bases.
+A sequence becomes k-mer slots; w consecutive slots are a window. `SLOTS` slots are filled and then
+searched at a time: by two fast loops in general, and by all rules of minimap2 at the start of a
+sequence and after ambiguous bases.
 """
 
 from __future__ import annotations
@@ -23,21 +23,21 @@ from hapgpu.chaining.sketch.kmers import (
     SLOTS,
     KmerSlots,
     Sequence,
-    begin_sequence,
     fill_slots,
     fill_slots_hpc,
     keep_last,
     new_slots,
     new_state,
+    start_sequence,
 )
 from hapgpu.runtime.jit import njit, njit_inlined
 
 
 class _Found(NamedTuple):
-    """Room for minimizers."""
+    """Output arrays for minimizers, with spare rows."""
 
     keys: NDArray[np.uint64]
-    places: NDArray[np.uint32]
+    positions: NDArray[np.uint32]
 
 
 def sketch(
@@ -51,16 +51,19 @@ def sketch(
     Parameters
     ----------
     text
-        uint8; A, C, G, T or U of either case, every other letter is ambiguous.
+        uint8: A, C, G, T or U of either case; every other letter is ambiguous.
     starts, lengths
-        int32[n]: where the sequences lie in the text; a sequence may be empty.
+        int32[n]: offset in the text and length of each sequence; a sequence may be empty.
     options
-        The k-mers and windows.
+        Options for minimizers.
     """
-    room = int(2.5 * int(lengths.sum(dtype=np.int64)) / (options.w + 1))  # random letters: 2
-    # NumPy's arrays lie in huge pages, which those of compiled code do not.
-    found = _Found(np.empty(room, dtype=np.uint64), np.empty(room, dtype=np.uint32))
-    keys, places, offsets = _sketch_all(
+    bases = int(lengths.sum(dtype=np.int64))
+    max_minimizers = int(2.5 * bases / (options.w + 1))  # 2 for random letters
+    # NumPy allocates arrays in huge pages, compiled code does not.
+    found = _Found(
+        np.empty(max_minimizers, dtype=np.uint64), np.empty(max_minimizers, dtype=np.uint32)
+    )
+    keys, positions, offsets = _sketch_all(
         read_only(text),
         read_only(starts),
         read_only(lengths),
@@ -71,7 +74,7 @@ def sketch(
         found,
     )
     count = offsets[-1]
-    return Minimizers(keys[:count], places[:count], offsets)
+    return Minimizers(keys[:count], positions[:count], offsets)
 
 
 @njit
@@ -85,13 +88,13 @@ def _sketch_all(  # noqa: PLR0917  (compiled code takes no keywords)
     codes: NDArray[np.uint8],
     found: _Found,
 ) -> tuple[NDArray[np.uint64], NDArray[np.uint32], NDArray[np.int64]]:
-    """Return the keys and places, with room to spare, and the offsets."""
+    """Return keys and positions, with spare rows, and offsets."""
     offsets = np.zeros(lengths.size + 1, np.int64)
     slots, state = new_slots(w), new_state()
     for row in range(lengths.size):
         sequence = Sequence(text, np.int64(starts[row]), np.int64(lengths[row]), codes, state)
         found, offsets[row + 1] = _sketch_one(sequence, k, w, is_hpc, slots, found, offsets[row])
-    return found.keys, found.places, offsets
+    return found.keys, found.positions, offsets
 
 
 @njit
@@ -104,125 +107,149 @@ def _sketch_one(  # noqa: PLR0917  (compiled code takes no keywords)
     found: _Found,
     count: Integer,
 ) -> tuple[_Found, Integer]:
-    """Append the minimizers of one sequence to `count` others; return these and their number."""
+    """Append the minimizers of one sequence to `count` others; return arrays and new count."""
     state = sequence.state
-    begin_sequence(state, w, slots)
+    start_sequence(state, w, slots)
     at: Integer = np.int64(0)
-    least: Integer = np.int64(w - 1)  # the place of the last of the least among the last w slots
+    min_slot: Integer = np.int64(w - 1)  # slot of the minimum of the last w slots, the last of ties
     while at < sequence.length:
         found = _Found(
-            with_room(found.keys, count + w + SLOTS), with_room(found.places, count + w + SLOTS)
+            with_room(found.keys, count + w + SLOTS), with_room(found.positions, count + w + SLOTS)
         )
         is_steady = state[SLOT_COUNT] >= w + k
-        made: Integer = np.int64(0)
+        filled: Integer = np.int64(0)
         if is_steady and k % 2 and not is_hpc:
-            made = fill_slots(sequence, at, k, w, slots)
-            at += made
-        if not made:
-            most = SLOTS if is_steady else w + k
-            at, made, is_unbroken = fill_slots_hpc(sequence, at, k, w, is_hpc, most, slots)
+            filled = fill_slots(sequence, at, k, w, slots)
+            at += filled
+        if not filled:
+            max_slots = SLOTS if is_steady else w + k
+            at, filled, is_unbroken = fill_slots_hpc(sequence, at, k, w, is_hpc, max_slots, slots)
             is_steady = is_steady and is_unbroken
         if is_steady:
-            least, count = _steady_minima(slots, w, made, least, found, count)
+            min_slot, count = _steady_minima(slots, w, filled, min_slot, found, count)
         else:
-            least, count = _any_minima(slots, k, w, made, least, found, count)
-        keep_last(slots.keys, slots.places, w, made)
-        least -= made
-    found = _Found(with_room(found.keys, count + 1), with_room(found.places, count + 1))
-    count = _emit(slots.keys, slots.places, least, found.keys, found.places, count)
+            min_slot, count = _window_minima(slots, k, w, filled, min_slot, found, count)
+        keep_last(slots.keys, slots.positions, w, filled)
+        min_slot -= filled
+    found = _Found(with_room(found.keys, count + 1), with_room(found.positions, count + 1))
+    count = _emit(slots.keys, slots.positions, min_slot, found.keys, found.positions, count)
     return found, count
 
 
 @njit
 def _steady_minima(
-    slots: KmerSlots, w: Integer, made: Integer, least: Integer, found: _Found, count: Integer
-) -> tuple[Integer, Integer]:
-    """Search windows that lie within one stretch without ambiguous bases.
-
-    Returns the place of the last of the least keys in the last window, and the new count.
-    """
-    keys, places, found_keys, found_places = slots.keys, slots.places, found.keys, found.places
-    min_key = keys[np.uint64(least)]
-    for slot in range(w, w + made):
-        key = keys[np.uint64(slot)]
-        if key <= min_key:
-            count = _emit(keys, places, least, found_keys, found_places, count)
-            least, min_key = slot, key
-        elif slot - least == w:
-            count = _emit(keys, places, least, found_keys, found_places, count)
-            least = _last_least(keys, slot - w + 1, slot)
-            min_key = keys[np.uint64(least)]
-            count = _emit_equal(keys, places, slot - w + 1, least, found_keys, found_places, count)
-    return least, count
-
-
-@njit
-def _any_minima(  # noqa: PLR0917  (compiled code takes no keywords)
     slots: KmerSlots,
-    k: Integer,
     w: Integer,
-    made: Integer,
-    least: Integer,
+    filled: Integer,
+    min_slot: Integer,
     found: _Found,
     count: Integer,
 ) -> tuple[Integer, Integer]:
-    """Search windows by all parameters; the first of a stretch tells nothing that has left it."""
-    keys, places, found_keys, found_places = slots.keys, slots.places, found.keys, found.places
-    for slot in range(w, w + made):
+    """Search windows without ambiguous bases.
+
+    Return the slot of the minimum of the last window, the last of ties, and the new count.
+    """
+    keys, positions, found_keys, found_positions = (
+        slots.keys,
+        slots.positions,
+        found.keys,
+        found.positions,
+    )
+    min_key = keys[np.uint64(min_slot)]
+    for slot in range(w, w + filled):
+        key = keys[np.uint64(slot)]
+        if key <= min_key:
+            count = _emit(keys, positions, min_slot, found_keys, found_positions, count)
+            min_slot, min_key = slot, key
+        elif slot - min_slot == w:
+            count = _emit(keys, positions, min_slot, found_keys, found_positions, count)
+            min_slot = _last_minimum(keys, slot - w + 1, slot)
+            min_key = keys[np.uint64(min_slot)]
+            count = _emit_equal(
+                keys, positions, slot - w + 1, min_slot, found_keys, found_positions, count
+            )
+    return min_slot, count
+
+
+@njit
+def _window_minima(  # noqa: PLR0917  (compiled code takes no keywords)
+    slots: KmerSlots,
+    k: Integer,
+    w: Integer,
+    filled: Integer,
+    min_slot: Integer,
+    found: _Found,
+    count: Integer,
+) -> tuple[Integer, Integer]:
+    """Search windows by all rules of minimap2; an incomplete window emits nothing.
+
+    Return the same as `_steady_minima`.
+    """
+    keys, positions, found_keys, found_positions = (
+        slots.keys,
+        slots.positions,
+        found.keys,
+        found.positions,
+    )
+    for slot in range(w, w + filled):
         first, length = slot - w + 1, slots.counts[np.uint64(slot)]
-        if length == w + k - 1:  # equal ones were not told while the window was incomplete
-            count = _emit_equal(keys, places, first, least, found_keys, found_places, count)
-        if keys[np.uint64(slot)] <= keys[np.uint64(least)]:
+        if length == w + k - 1:  # ties were not emitted while the window was incomplete
+            count = _emit_equal(
+                keys, positions, first, min_slot, found_keys, found_positions, count
+            )
+        if keys[np.uint64(slot)] <= keys[np.uint64(min_slot)]:
             if length >= w + k:
-                count = _emit(keys, places, least, found_keys, found_places, count)
-            least = slot
-        elif slot - least == w:
+                count = _emit(keys, positions, min_slot, found_keys, found_positions, count)
+            min_slot = slot
+        elif slot - min_slot == w:
             is_complete = length >= w + k - 1
             if is_complete:
-                count = _emit(keys, places, least, found_keys, found_places, count)
-            least = _last_least(keys, first, slot)
+                count = _emit(keys, positions, min_slot, found_keys, found_positions, count)
+            min_slot = _last_minimum(keys, first, slot)
             if is_complete:
-                count = _emit_equal(keys, places, first, least, found_keys, found_places, count)
-    return least, count
+                count = _emit_equal(
+                    keys, positions, first, min_slot, found_keys, found_positions, count
+                )
+    return min_slot, count
 
 
 @njit_inlined
-def _last_least(keys: NDArray[np.uint64], first: Integer, last: Integer) -> Integer:
-    """Return the place of the least key, the last of equal ones."""
-    least, min_key = first, keys[np.uint64(first)]
+def _last_minimum(keys: NDArray[np.uint64], first: Integer, last: Integer) -> Integer:
+    """Return the slot of the smallest key, the last of ties."""
+    min_slot, min_key = first, keys[np.uint64(first)]
     for slot in range(first + 1, last + 1):
         if keys[np.uint64(slot)] <= min_key:
-            least, min_key = slot, keys[np.uint64(slot)]
-    return least
+            min_slot, min_key = slot, keys[np.uint64(slot)]
+    return min_slot
 
 
 @njit_inlined
 def _emit(
     keys: NDArray[np.uint64],
-    places: NDArray[np.uint32],
+    positions: NDArray[np.uint32],
     slot: Integer,
     found_keys: NDArray[np.uint64],
-    found_places: NDArray[np.uint32],
+    found_positions: NDArray[np.uint32],
     count: Integer,
 ) -> Integer:
     """Append the k-mer of a slot, if there is one; return the new count."""
-    here, to = np.uint64(slot), np.uint64(count)
-    found_keys[to], found_places[to] = keys[here], places[here]
-    return count + 1 if keys[here] != NO_KMER else count
+    row, to = np.uint64(slot), np.uint64(count)
+    found_keys[to], found_positions[to] = keys[row], positions[row]
+    return count + 1 if keys[row] != NO_KMER else count
 
 
 @njit_inlined
 def _emit_equal(  # noqa: PLR0917  (compiled code takes no keywords)
     keys: NDArray[np.uint64],
-    places: NDArray[np.uint32],
+    positions: NDArray[np.uint32],
     first: Integer,
-    least: Integer,
+    min_slot: Integer,
     found_keys: NDArray[np.uint64],
-    found_places: NDArray[np.uint32],
+    found_positions: NDArray[np.uint32],
     count: Integer,
 ) -> Integer:
-    """Append the k-mers from `first` on that are equal to the last of the least."""
-    for slot in range(first, least):
-        if keys[np.uint64(slot)] == keys[np.uint64(least)]:
-            count = _emit(keys, places, slot, found_keys, found_places, count)
+    """Append the k-mers from `first` on that are equal to the minimum at `min_slot`."""
+    for slot in range(first, min_slot):
+        if keys[np.uint64(slot)] == keys[np.uint64(min_slot)]:
+            count = _emit(keys, positions, slot, found_keys, found_positions, count)
     return count

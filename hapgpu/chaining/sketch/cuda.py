@@ -1,4 +1,4 @@
-"""Minimizers of reads on a GPU (`cuda/chaining/sketch.cu`)."""
+"""Minimizers on a GPU (`cuda/chaining/sketch.cu`); same as `hapgpu/chaining/sketch/cpu.py`."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _TEXT_BYTES = Scalar("text_bytes", np.int64)
 _STARTS = Array("starts", np.int32, "reads")
 _LENGTHS = Array("lengths", np.int32, "reads")
 _SLOTS = Array("slots", np.uint64, "total_slots")
-_SLOT_PLACES = Array("slot_places", np.uint32, "total_slots")
+_SLOT_POSITIONS = Array("slot_positions", np.uint32, "total_slots")
 _SLOT_OFFSETS = Array("slot_offsets", np.int64, "reads", 1)
 _SLOT_COUNTS = Array("slot_counts", np.int32, "reads")
 _TILE_OFFSETS = Array("tile_offsets", np.int32, "reads", 1)
@@ -28,7 +28,7 @@ _COUNTS = Array("counts", np.int64, "tiles", 1)
 _FOUND = (
     Array("offsets", np.int64, "tiles", 1),
     Array("keys", np.uint64, "minimizers"),
-    Array("places", np.uint32, "minimizers"),
+    Array("positions", np.uint32, "minimizers"),
 )
 _MINIMIZERS = Scalar("minimizers", np.int64)
 _TOTAL_SLOTS = Scalar("total_slots", np.int64)
@@ -63,7 +63,7 @@ LIST_SLOTS: Final = Kernel(
     "chaining/sketch.cu",
     "list_slots",
     (
-        *(_TEXT, _STARTS, _LENGTHS, _SLOT_OFFSETS, _SLOTS, _SLOT_PLACES, _SLOT_COUNTS),
+        *(_TEXT, _STARTS, _LENGTHS, _SLOT_OFFSETS, _SLOTS, _SLOT_POSITIONS, _SLOT_COUNTS),
         *(_TEXT_BYTES, *_sizes("reads", "k", "is_hpc"), _TOTAL_SLOTS),
     ),
 )
@@ -79,7 +79,7 @@ WRITE_IN_SLOTS: Final = Kernel(
     "chaining/sketch.cu",
     "write_in_slots",
     (
-        *(_SLOTS, _SLOT_PLACES, _SLOT_OFFSETS, _SLOT_COUNTS, _TILE_OFFSETS, *_FOUND),
+        *(_SLOTS, _SLOT_POSITIONS, _SLOT_OFFSETS, _SLOT_COUNTS, _TILE_OFFSETS, *_FOUND),
         *(_TOTAL_SLOTS, *_sizes("reads", "tiles", "w"), _MINIMIZERS),
     ),
 )
@@ -88,7 +88,7 @@ WRITE_IN_SLOTS: Final = Kernel(
 def sketch(text: Any, starts: Any, lengths: Any, options: SketchOptions) -> Minimizers:
     """Find the minimizers of sequences, as `hapgpu.chaining.sketch.cpu.sketch` does.
 
-    Works on the current stream of the text's device, which has to be the current one, and waits
+    Works on the current stream of the text's device, which must be the current device, and waits
     for it.
 
     Parameters
@@ -96,15 +96,15 @@ def sketch(text: Any, starts: Any, lengths: Any, options: SketchOptions) -> Mini
     text
         uint8 on the device, below 2**31 bytes.
     starts, lengths
-        int32[n] on the device: where each sequence begins in the text, and its bases.
+        int32[n] on the device: offset in the text and length of each sequence.
     options
-        Which k-mers are minimizers. With an even k or homopolymer compression 12 bytes a base
-        are needed besides the result.
+        Options for minimizers. An even k or homopolymer compression needs 12 bytes of working
+        memory per base.
 
     Returns
     -------
     Minimizers
-        In arrays of CuPy.
+        In CuPy arrays.
     """
     if not lengths.size:
         return Minimizers(
@@ -118,90 +118,90 @@ def sketch(text: Any, starts: Any, lengths: Any, options: SketchOptions) -> Mini
 
 
 def _sketch_text(text: Any, starts: Any, lengths: Any, options: SketchOptions) -> Minimizers:
-    """Find minimizers where each base is a slot: k is odd, and runs count in full."""
+    """Find minimizers if each base is a slot: k is odd, and homopolymers are not compressed."""
     reads = lengths.size
     tile_offsets = _tile_offsets(lengths)
     tiles = int(tile_offsets[-1])
-    where = (text, starts, lengths, tile_offsets)
+    inputs = (text, starts, lengths, tile_offsets)
     sizes = (text.size, reads, tiles, options.k, options.w)
     counts = cupy.empty(tiles + 1, dtype=np.int64)
-    launch_threads(COUNT_IN_TEXT, _THREADS, tiles * WARP, (*where, counts, *sizes))
-    found = _room(counts)
-    arguments = (*where, *found, *sizes, found[1].size)
+    launch_threads(COUNT_IN_TEXT, _THREADS, tiles * WARP, (*inputs, counts, *sizes))
+    found = _new_minimizers(counts)
+    arguments = (*inputs, *found, *sizes, found[1].size)
     launch_threads(WRITE_IN_TEXT, _THREADS, tiles * WARP, arguments)
     return _of_reads(found, tile_offsets)
 
 
 @dataclass(frozen=True, slots=True)
-class _Slots:
-    """K-mers and places of none, in the order in which windows slide over them.
+class _KmerSlots:
+    """K-mer slots, in the order in which windows slide over them.
 
     Attributes
     ----------
     entries
         uint64[p], as in `cuda/chaining/kmer.cuh`.
-    places
+    positions
         uint32[p]: as in `Minimizers`.
     offsets
-        int64[n + 1]: where the slots of each read begin; some at its end may be unused.
+        int64[n + 1]: first slot of each read; the last slots of a read may be unused.
     counts
-        int32[n].
+        int32[n]: slots of each read.
     """
 
     entries: Any
-    places: Any
+    positions: Any
     offsets: Any
     counts: Any
 
 
-def _listed_slots(text: Any, starts: Any, lengths: Any, options: SketchOptions) -> _Slots:
+def _listed_slots(text: Any, starts: Any, lengths: Any, options: SketchOptions) -> _KmerSlots:
     reads = lengths.size
     offsets = cupy.zeros(reads + 1, dtype=np.int64)
     offsets[1:] = cupy.cumsum(lengths, dtype=np.int64)
     total = int(offsets[-1])
-    slots = _Slots(
+    slots = _KmerSlots(
         cupy.empty(total, dtype=np.uint64),
         cupy.empty(total, dtype=np.uint32),
         offsets,
         cupy.empty(reads, dtype=np.int32),
     )
-    columns = (starts, lengths, offsets, slots.entries, slots.places, slots.counts)
+    columns = (starts, lengths, offsets, slots.entries, slots.positions, slots.counts)
     sizes = (text.size, reads, options.k, options.is_hpc, total)
     launch_threads(LIST_SLOTS, _THREADS, reads * WARP, (text, *columns, *sizes))
     return slots
 
 
-def _sketch_slots(slots: _Slots, options: SketchOptions) -> Minimizers:
+def _sketch_slots(slots: _KmerSlots, options: SketchOptions) -> Minimizers:
     reads = slots.counts.size
     tile_offsets = _tile_offsets(slots.counts)
     tiles = int(tile_offsets[-1])
-    where = (slots.offsets, slots.counts, tile_offsets)
+    inputs = (slots.offsets, slots.counts, tile_offsets)
     sizes = (slots.entries.size, reads, tiles, options.w)
     counts = cupy.empty(tiles + 1, dtype=np.int64)
     launch_threads(
-        *(COUNT_IN_SLOTS, _THREADS, tiles * WARP), (slots.entries, *where, counts, *sizes)
+        *(COUNT_IN_SLOTS, _THREADS, tiles * WARP), (slots.entries, *inputs, counts, *sizes)
     )
-    found = _room(counts)
-    columns = (slots.entries, slots.places, *where, *found)
+    found = _new_minimizers(counts)
+    columns = (slots.entries, slots.positions, *inputs, *found)
     launch_threads(*(WRITE_IN_SLOTS, _THREADS, tiles * WARP), (*columns, *sizes, found[1].size))
     return _of_reads(found, tile_offsets)
 
 
 def _tile_offsets(slot_counts: Any) -> Any:
-    """int32[n + 1]: the first tile of each read."""
+    """Return int32[n + 1]: the first tile of each read."""
     reads = slot_counts.size
     tile_counts = cupy.empty(reads + 1, dtype=np.int32)
     launch_threads(COUNT_TILES, _THREADS, reads, (slot_counts, tile_counts, reads))
     return cupy.cumsum(tile_counts, dtype=np.int32)
 
 
-def _room(counts: Any) -> tuple[Any, Any, Any]:
-    """Offsets of the tiles, and arrays for all keys and places."""
+def _new_minimizers(counts: Any) -> tuple[Any, Any, Any]:
+    """Return the offsets of the tiles, and arrays for all keys and positions."""
     offsets = cupy.cumsum(counts, dtype=np.int64)
     total = int(offsets[-1])
     return offsets, cupy.empty(total, dtype=np.uint64), cupy.empty(total, dtype=np.uint32)
 
 
 def _of_reads(found: tuple[Any, Any, Any], tile_offsets: Any) -> Minimizers:
-    offsets, keys, places = found
-    return Minimizers(keys, places, offsets[tile_offsets])
+    offsets, keys, positions = found
+    return Minimizers(keys, positions, offsets[tile_offsets])

@@ -1,7 +1,8 @@
-"""Minimizers: of every w consecutive k-mers of a sequence, the one with the smallest hash.
+"""Reference implementation of minimizers: the smallest hash in every w consecutive k-mers.
 
-Of a k-mer and its reverse complement, the smaller one counts, so that both strands of a sequence
-have the same minimizers (Roberts et al. 2004, Bioinformatics 20:3363; Li 2018).
+The hash of a k-mer is the hash of the smaller of the k-mer and its reverse complement, so that both
+strands of a sequence have the same minimizers (Roberts et al. 2004, Bioinformatics 20:3363; Li
+2018).
 """
 
 from __future__ import annotations
@@ -13,14 +14,14 @@ from typing import Final, NamedTuple
 from hapgpu.chaining.options import SketchOptions
 
 LONGEST_SPAN: Final = 255
-"""Bases that a k-mer may span; where homopolymers count as one base, some span more."""
+"""Largest span of a k-mer in bases; longer spans occur with homopolymer compression."""
 
 _CODES: Final = {
     letter: code
     for code, letters in enumerate((b"Aa", b"Cc", b"Gg", b"TtUu"))
     for letter in letters
 }
-"""All other letters are ambiguous."""
+"""Codes of the bases; all other letters are ambiguous."""
 
 
 class Minimizer(NamedTuple):
@@ -29,13 +30,13 @@ class Minimizer(NamedTuple):
     Attributes
     ----------
     hash
-        Of the smaller one of the k-mer and its reverse complement.
+        Hash of the smaller of the k-mer and its reverse complement.
     span
-        Bases that it takes of the sequence.
+        Number of bases in the sequence.
     position
-        Of its last base, from 0.
+        0-based position of the last base.
     strand
-        1 if the reverse complement is the smaller one.
+        1 if the reverse complement is smaller.
     """
 
     hash: int
@@ -44,15 +45,15 @@ class Minimizer(NamedTuple):
     strand: int
 
 
-class _Slot(NamedTuple):
-    """What a window has at a place: a k-mer, or an ambiguous or an early base.
+class _KmerSlot(NamedTuple):
+    """One element of a window: a k-mer, or a base that ends no k-mer.
 
     Attributes
     ----------
     minimizer
-        None if there is no k-mer.
+        None if no k-mer ends here.
     length
-        Bases up to here since the last ambiguous one; runs of equal ones count as one base.
+        Bases since the last ambiguous base; with compression, a run of equal bases counts as one.
     """
 
     minimizer: Minimizer | None
@@ -60,7 +61,7 @@ class _Slot(NamedTuple):
 
     @property
     def key(self) -> float:
-        """By which slots are compared; as in minimap2, the span decides between equal hashes."""
+        """The sort key of slots; as in minimap2, the span breaks ties between hashes."""
         if self.minimizer is None:
             return float("inf")
         return self.minimizer.hash << 8 | self.minimizer.span
@@ -69,43 +70,43 @@ class _Slot(NamedTuple):
 def minimizers_of(sequence: bytes, options: SketchOptions) -> list[Minimizer]:
     """Find the minimizers of a sequence, in ascending order of position (minimap2's `mm_sketch`).
 
-    The smallest k-mer of the window is told when it leaves the window or is replaced by one as
-    small or smaller. Others that are as small as it are told too. Windows that are not full, at
-    the beginning or behind an ambiguous base, tell nothing unless the sequence ends with them.
+    The smallest k-mer of the window is emitted when it leaves the window, or when a k-mer as small
+    or smaller replaces it; its ties are emitted as well. An incomplete window, at the start or
+    after an ambiguous base, emits nothing unless the sequence ends with it.
     """
     full = options.w + options.k - 1
-    smallest = _Slot(None, 0)
+    smallest = _KmerSlot(None, 0)
     window = deque([smallest] * options.w)
-    told: list[_Slot] = []
+    emitted: list[_KmerSlot] = []
     for slot in _slots(sequence, options):
         oldest = window.popleft()
         if slot.length == full:
-            told += _equals(window, smallest)
+            emitted += _ties(window, smallest)
         window.append(slot)
         if slot.key <= smallest.key:
             if slot.length > full:
-                told.append(smallest)
+                emitted.append(smallest)
             smallest = slot
         elif oldest is smallest:
             last_first = reversed(window)
             replacement = min(last_first, key=lambda each: each.key)
             if slot.length >= full:
-                told += [smallest, *_equals(window, replacement)]
+                emitted += [smallest, *_ties(window, replacement)]
             smallest = replacement
-    told.append(smallest)
-    return [slot.minimizer for slot in told if slot.minimizer is not None]
+    emitted.append(smallest)
+    return [slot.minimizer for slot in emitted if slot.minimizer is not None]
 
 
-def _equals(window: Iterable[_Slot], smallest: _Slot) -> list[_Slot]:
-    """Return the others that are as small as the smallest one, the oldest first."""
+def _ties(window: Iterable[_KmerSlot], smallest: _KmerSlot) -> list[_KmerSlot]:
+    """Return the other slots with the smallest key, the oldest first."""
     return [slot for slot in window if slot.key == smallest.key and slot is not smallest]
 
 
-def _slots(sequence: bytes, options: SketchOptions) -> Iterator[_Slot]:
-    """Go through a sequence, base by base or run by run.
+def _slots(sequence: bytes, options: SketchOptions) -> Iterator[_KmerSlot]:
+    """Yield the slots of a sequence, per base or per run of equal bases.
 
-    The k-mer goes on over an ambiguous base: only its length begins anew. A k-mer that is its own
-    reverse complement has no strand, and takes no place in the window.
+    An ambiguous base resets the length, but not the bases of the k-mer. A k-mer that is its own
+    reverse complement has no strand and no slot.
     """
     k = options.k
     forward = reverse = length = 0
@@ -114,7 +115,7 @@ def _slots(sequence: bytes, options: SketchOptions) -> Iterator[_Slot]:
         if code is None:
             length = 0
             runs.clear()
-            yield _Slot(None, 0)
+            yield _KmerSlot(None, 0)
             continue
         runs.append(run)
         forward = (forward << 2 | code) & (4**k - 1)
@@ -124,14 +125,14 @@ def _slots(sequence: bytes, options: SketchOptions) -> Iterator[_Slot]:
         length += 1
         span = sum(runs) if options.is_hpc else k
         if length < k or span > LONGEST_SPAN:
-            yield _Slot(None, length)
+            yield _KmerSlot(None, length)
         else:
             hashed = mix(min(forward, reverse), 2 * k)
-            yield _Slot(Minimizer(hashed, span, position, int(reverse < forward)), length)
+            yield _KmerSlot(Minimizer(hashed, span, position, int(reverse < forward)), length)
 
 
 def _runs(sequence: bytes, *, is_hpc: bool) -> Iterator[tuple[int | None, int, int]]:
-    """Cut a sequence into bases, or runs of one, each as (code, bases, position of the last)."""
+    """Yield the bases or runs of equal bases as (code, number of bases, position of the last)."""
     run = 0
     for position, letter in enumerate(sequence):
         code = _CODES.get(letter)
@@ -144,7 +145,7 @@ def _runs(sequence: bytes, *, is_hpc: bool) -> Iterator[tuple[int | None, int, i
 
 
 def mix(value: int, bits: int) -> int:
-    """Mix the bits of a number; different ones stay different (T. Wang's 64-bit hash, cut)."""
+    """Mix the lowest bits of a number, invertibly (T. Wang's 64-bit hash, truncated)."""
     mask = (1 << bits) - 1
     value = ~value + (value << 21) & mask
     value ^= value >> 24

@@ -1,8 +1,8 @@
-"""minimap2's sort, which is not stable: what it does with equal keys decides between chains.
+"""Reference implementation of minimap2's unstable sort, whose order of ties matters for chains.
 
 An American flag sort (McIlroy, Bostic and McIlroy 1993, Computing Systems 6:5): the elements are
-put into 256 buckets by the highest byte of their keys, each bucket into 256 by the next byte, and
-so on; few elements are sorted by insertion.
+moved to 256 buckets by the highest byte of their keys, each bucket to 256 by the next byte, and so
+on; at most 64 elements are sorted by insertion.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from typing import Final, TypeVar
 Element = TypeVar("Element")
 
 LARGEST_STABLE: Final = 64
-"""Elements up to which the sort is by insertion, and so stable."""
+"""Largest number of elements sorted by insertion, which is stable."""
 
 _HIGHEST_BYTE: Final = 56
 _BUCKETS: Final = 256
 
 
 def sort_ascending(elements: Sequence[Element], key: Callable[[Element], int]) -> list[Element]:
-    """Sort by a key of 64 bits, equal ones as minimap2 leaves them."""
+    """Sort by a 64-bit key; ties in minimap2's order."""
     return _sort_from_byte(list(elements), key, _HIGHEST_BYTE)
 
 
@@ -40,11 +40,11 @@ def _sort_from_byte(
 def _put_into_buckets(
     elements: list[Element], bucket_of: Callable[[Element], int]
 ) -> list[list[Element]]:
-    """Move the elements within their list to where their buckets are to lie.
+    """Move the elements to their buckets within the list, in cycles.
 
-    The first element that is not in its bucket is lifted. It is put to the front of its bucket,
-    behind what was put there before, and what stood there is lifted in its place, until one is
-    lifted that belongs where the first one stood.
+    A cycle lifts the first element of the first incomplete bucket. It drops the lifted element at
+    the next row of its own bucket and lifts the element there, until a lifted element belongs to
+    the row where the cycle started.
     """
     sizes = [0] * _BUCKETS
     for element in elements:
@@ -54,9 +54,12 @@ def _put_into_buckets(
     for bucket in range(_BUCKETS):
         while heads[bucket] < ends[bucket]:
             lifted = elements[heads[bucket]]
-            while (home := bucket_of(lifted)) != bucket:
-                elements[heads[home]], lifted = lifted, elements[heads[home]]
-                heads[home] += 1
+            while (target := bucket_of(lifted)) != bucket:
+                elements[heads[target]], lifted = (
+                    lifted,
+                    elements[heads[target]],
+                )
+                heads[target] += 1
             elements[heads[bucket]] = lifted
             heads[bucket] += 1
     return [elements[end - size : end] for end, size in zip(ends, sizes, strict=True)]

@@ -1,1 +1,1 @@
-"""`hapgpu bench`: a subcommand per method, and the tables they print."""
+"""`hapgpu bench`: a module per method with its options; `table` prints the measurements."""

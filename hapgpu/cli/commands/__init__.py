@@ -1,1 +1,1 @@
-"""A module per subcommand: options in, method called, summary out."""
+"""One module per subcommand: its options, the call of its method, its summary."""

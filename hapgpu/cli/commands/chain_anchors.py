@@ -1,4 +1,4 @@
-"""`hapgpu chain --anchors`: ready-made anchors chained, with statistics of them."""
+"""`hapgpu chain --anchors`: chains and statistics of ready-made anchors."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def chain_anchor_file(
     statistics: RunStatistics,
     max_record: int,
 ) -> None:
-    """Chain the anchors of a file, and write what comes of them as arrays of NumPy.
+    """Chain the anchors of a file, and write their scores and chains as arrays of NumPy.
 
     Parameters
     ----------
@@ -38,28 +38,28 @@ def chain_anchor_file(
         Becomes a .npz file: `f` and `p` are the columns of `ChainScores`, `chain_…` those of
         `Chains`.
     options
-        Those for chains hold, and the length of k-mers.
+        Only the options on chains and the length of k-mers apply.
     device
-        Where to compute.
+        The device that computes.
     statistics
-        Counts, and the ranges that predecessors lie in.
+        Receives the counts, and the predecessor ranges.
     max_record
         See `load_anchors`.
     """
-    rules = chain_parameters(options.chains, options.sketch.k)
+    parameters = chain_parameters(options.chains, options.sketch.k)
 
-    def chained(anchors: Anchors) -> AnchorChains:
-        return chain_anchors(anchors, rules, device)
+    def chain(anchors: Anchors) -> AnchorChains:
+        return chain_anchors(anchors, parameters, device)
 
-    def loaded(path: Path) -> Anchors:
+    def load(path: Path) -> Anchors:
         return load_anchors(path, max_record)
 
-    anchors = statistics.timed("read", loaded)(path)
-    result = statistics.timed("chain", chained)(anchors)
+    anchors = statistics.timed("read", load)(path)
+    result = statistics.timed("chain", chain)(anchors)
     statistics.count("reads", len(anchors))
     statistics.count("anchors", anchors.x.size)
     statistics.count("chains", result.chains.scores.size)
-    statistics.describe("predecessor_ranges", asdict(range_statistics(anchors, rules)))
+    statistics.describe("predecessor_ranges", asdict(range_statistics(anchors, parameters)))
     output.write(_as_npz(result))
 
 

@@ -1,4 +1,4 @@
-"""`hapgpu doctor`: what there is on this machine, and what is missing."""
+"""`hapgpu doctor`: what hapgpu finds on this machine, and what is missing."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ from rich.text import Text
 
 from hapgpu.cli.options.common import Debug, DeviceName
 from hapgpu.cli.options.files import CommandFiles
-from hapgpu.cli.terminal.messages import set_up_messages
 from hapgpu.errors import DeviceError
 from hapgpu.runtime.cache import cache_directory, probe
 from hapgpu.runtime.devices import (
@@ -37,19 +36,22 @@ _GIB: Final = 1 << 30
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing that hapgpu can use, how it stands, and whether it is as it should be."""
+    """An item that hapgpu can use, its state, and whether it is usable."""
 
     item: str
     state: str
     good: bool = True
 
 
-def doctor(*, device: DeviceName = "auto", debug: Debug = False) -> None:
+def doctor(
+    *,
+    device: DeviceName = "auto",
+    debug: Debug = False,  # noqa: ARG001  (the command line reads it)
+) -> None:
     """Show what hapgpu finds on this machine, and what is missing.
 
-    With --device, ends with status 3 if that device cannot be used.
+    With --device, the exit status is 3 if that device cannot be used.
     """
-    set_up_messages("doctor", quiet=False, verbose=False, debug=debug)
     report = discover()
     kernel_faults = {gpu.index: smoke_test(gpu.index) for gpu in report.gpus}
     Console(soft_wrap=True).print(_table([*find(report, kernel_faults)]))
@@ -61,14 +63,14 @@ def doctor(*, device: DeviceName = "auto", debug: Debug = False) -> None:
 
 
 def find(report: DeviceReport, kernel_faults: dict[int, str | None]) -> Iterator[Finding]:
-    """Yield what there is, in the order in which each builds upon the ones before.
+    """Yield the findings; each item needs the items before it.
 
     Parameters
     ----------
     report
-        What the search for devices found.
+        The result of the search for devices.
     kernel_faults
-        For each GPU, None or why a trivial kernel does not run on it.
+        For each GPU, the reason why a trivial kernel does not run on it, or None.
     """
     yield Finding("CPU threads", str(usable_cpus()))
     yield Finding("Numba", metadata.version("numba"))
@@ -98,22 +100,22 @@ def _cupy_distribution() -> str:
 
 
 def _cache_findings() -> Iterator[Finding]:
-    """Tell whether compiled code can be kept, and of Numba's folder if the user has set one."""
+    """Yield whether compiled code can be kept, for Numba's directory only if the user set one."""
     yield _cache_finding("Cache", cache_directory, "HAPGPU_CACHE_DIR")
     if chosen := os.environ.get("NUMBA_CACHE_DIR"):
         yield _cache_finding("Cache of Numba", lambda: Path(chosen), "NUMBA_CACHE_DIR")
 
 
-def _cache_finding(item: str, find_folder: Callable[[], Path], variable: str) -> Finding:
-    place = ""
+def _cache_finding(item: str, find_directory: Callable[[], Path], variable: str) -> Finding:
+    where = ""
     try:
-        folder = find_folder()
-        place = f"{folder}: "
-        probe(folder)
+        directory = find_directory()
+        where = f"{directory}: "
+        probe(directory)
     except OSError as error:
-        advice = f"every run compiles anew; set {variable} to another folder"
-        return Finding(item, f"{place}{error.strerror or error}; {advice}", good=False)
-    return Finding(item, str(folder))
+        advice = f"every run compiles anew; set {variable} to another directory"
+        return Finding(item, f"{where}{error.strerror or error}; {advice}", good=False)
+    return Finding(item, str(directory))
 
 
 def _gpu_finding(gpu: GpuReport) -> Finding:

@@ -1,4 +1,4 @@
-"""`hapgpu genotype`: genotypes of the sites of a VCF, from aligned reads."""
+"""`hapgpu genotype`: genotypes at the sites of a VCF, from aligned reads."""
 
 from __future__ import annotations
 
@@ -11,17 +11,10 @@ import typer
 
 from hapgpu.cli.options.checks import given_regions, require_inputs
 from hapgpu.cli.options.common import (
-    Debug,
-    DeviceName,
-    GpuMemory,
-    Json,
-    MaxRecord,
+    ComputeOptions,
     Output,
-    Quiet,
-    SiteRegions,
-    SiteTargetsFile,
-    Threads,
-    Verbose,
+    ReportOptions,
+    SiteFilterOptions,
 )
 from hapgpu.cli.options.files import (
     ALIGNMENT_INDEXES,
@@ -34,22 +27,17 @@ from hapgpu.cli.options.files import (
     Written,
     standard_output,
 )
-from hapgpu.cli.terminal.messages import set_up_messages
-from hapgpu.cli.terminal.progress import choose_progress
-from hapgpu.cli.terminal.summary import announce, report
+from hapgpu.cli.run import start_run
 from hapgpu.genotyping.calls.priors import Prior
 from hapgpu.genotyping.genotyper import MAX_PLOIDY, GenotypeOptions
 from hapgpu.genotyping.run import write_genotypes
 from hapgpu.genotyping.session import GenotypeInputs, GenotypeSession
-from hapgpu.io.files.record_limit import MAX_RECORD
 from hapgpu.pairhmm.qualities.pcr_model import PcrModel
-from hapgpu.runtime.devices import resolve_devices
-from hapgpu.runtime.statistics import RunStatistics
 
-EXAMPLES: Final = """Genotypes of the sites of a VCF, bgzipped and indexed:
+EXAMPLES: Final = """Genotype the sites of a VCF; the output is bgzipped and indexed:
 hapgpu genotype sample.bam reference.fa sites.vcf.gz -o genotypes.vcf.gz
 
-Two samples together, one region, PCR-free libraries, sure genotypes only:
+Genotype two samples in one region, PCR-free, and keep genotypes with GQ above 20:
 hapgpu genotype a.bam b.bam reference.fa sites.vcf.gz -r chr20:10,000,000-11,000,000 \
 --pcr-model none | bcftools view -i 'GQ>20'"""
 
@@ -67,14 +55,15 @@ _MAX_MAPPING_QUALITY: Final = 255
 _GENOTYPING: Final = "Genotyping"
 _DEFAULT: Final = GenotypeOptions()
 
-_TOLD: Final = {
-    "without_mapping_quality": "reads are left out whose mapping quality is not known (255)",
-    "low_mapping_quality": "reads are left out: mapped with less than --min-mapping-quality",
+_WARNINGS: Final = {
+    "without_mapping_quality": "reads excluded: mapping quality unknown (255)",
+    "low_mapping_quality": "reads excluded: mapping quality below --min-mapping-quality",
     "poorly_modelled_fragments": "fragments fit no haplotype: they count in full in DP and AD only",
-    "no_calls": "genotypes are missing: no read tells them",
-    "symbolic_alleles": "symbolic or missing alleles, without a sequence: no read speaks for them",
-    "capped_loci": "loci have too many combinations of alleles: some were left out",
+    "no_calls": "genotypes missing: no read supports them",
+    "symbolic_alleles": "symbolic or missing alleles, without a sequence: no read supports them",
+    "capped_loci": "loci have too many combinations of alleles: some excluded",
 }
+"""The words after the number, by the name of the count."""
 
 
 def genotype(  # noqa: PLR0913  (its parameters are the options)
@@ -101,7 +90,7 @@ def genotype(  # noqa: PLR0913  (its parameters are the options)
             "--ploidy",
             min=1,
             max=MAX_PLOIDY,
-            help="Copies of the genome in a sample.",
+            help="Ploidy of the samples.",
             rich_help_panel=_GENOTYPING,
         ),
     ] = _DEFAULT.ploidy,
@@ -110,8 +99,7 @@ def genotype(  # noqa: PLR0913  (its parameters are the options)
         typer.Option(
             "--prior",
             case_sensitive=False,
-            help="What is known of genotypes beforehand: nothing (flat), or that the sites vary in "
-            "a population, and how often their alleles were seen (AC and AN, or AF in INFO).",
+            help="Genotype prior: flat, or population (AC and AN, or AF).",
             rich_help_panel=_GENOTYPING,
         ),
     ] = _DEFAULT.prior,
@@ -120,7 +108,7 @@ def genotype(  # noqa: PLR0913  (its parameters are the options)
         typer.Option(
             "--pcr-model",
             case_sensitive=False,
-            help="Limit gap-open qualities in tandem repeats; none for PCR-free reads. GATK: "
+            help="Limit gap-open qualities in tandem repeats; none: PCR-free reads. GATK: "
             "--pcr-indel-model.",
             rich_help_panel=_GENOTYPING,
         ),
@@ -132,46 +120,35 @@ def genotype(  # noqa: PLR0913  (its parameters are the options)
             metavar="PHRED",
             min=0,
             max=_MAX_MAPPING_QUALITY,
-            help="Leave out reads that are mapped with less.",
+            help="Exclude reads with MAPQ below this.",
             rich_help_panel=_GENOTYPING,
         ),
     ] = _DEFAULT.min_mapping_quality,
-    regions: SiteRegions = None,
-    targets_file: SiteTargetsFile = None,
+    filters: SiteFilterOptions,
     output: Output = None,
-    json: Json = None,
-    threads: Threads,
-    device: DeviceName = "auto",
-    gpu_mem: GpuMemory = None,
-    max_record: MaxRecord = MAX_RECORD,
-    quiet: Quiet = False,
-    verbose: Verbose = False,
-    debug: Debug = False,
+    compute: ComputeOptions,
+    reporting: ReportOptions,
 ) -> None:
     """Genotype the sites of a VCF in aligned reads, by the pair-HMM of GATK HaplotypeCaller.
 
-    Neighbouring sites are genotyped together: their alleles are combined into haplotypes, and
-    each read tells how likely it is given each of them. Writes a VCF with the sites as they are
-    and GT, GQ, DP, AD and PL of each sample (SM of the read groups); bgzipped and indexed where
-    the name of the output ends in .gz. Secondary, supplementary, duplicate and QC-fail reads are
-    left out.
+    The alleles of neighbouring sites are combined into haplotypes, and the pair-HMM computes each
+    read's likelihood given each haplotype. Writes a VCF with the same sites and GT, GQ, DP, AD and
+    PL of each sample (SM of the read groups), bgzipped and indexed if the name of the output ends
+    in .gz. Secondary, supplementary, duplicate and QC-fail reads are excluded.
     """
-    set_up_messages("genotype", quiet=quiet, verbose=verbose, debug=debug)
-    chosen_sites = given_regions(regions, targets_file, max_record)
-    inputs = GenotypeInputs(reads, reference, sites, chosen_sites, max_record)
+    regions = given_regions(filters.regions, filters.targets_file, compute.max_record)
+    inputs = GenotypeInputs(reads, reference, sites, regions, compute.max_record)
     require_inputs([*reads, reference, sites])
-    devices, chosen = resolve_devices(device, threads=threads, gpu_memory=gpu_mem)
-    announce("genotype", chosen, quiet=quiet)
-    statistics = RunStatistics("genotype", sys.argv, [d.name for d in devices], threads)
+    run = start_run("genotype", compute, reporting)
     options = GenotypeOptions(ploidy, prior, pcr_model, min_mapping_quality)
-    with GenotypeSession(inputs, options, threads) as session:
+    with GenotypeSession(inputs, options, run.threads) as session:
         write_genotypes(
             session,
-            devices,
+            run.devices,
             str(output or STANDARD),
-            statistics,
-            threads=threads,
+            run.statistics,
+            threads=run.threads,
             command_line=shlex.join(["hapgpu", *sys.argv[1:]]),
-            progress=choose_progress("hapgpu genotype", quiet=quiet, unit="sites"),
+            progress=run.progress("sites"),
         )
-    report(statistics, json, _TOLD)
+    run.finish(_WARNINGS)

@@ -1,8 +1,7 @@
-"""`hapgpu haplotypes`: candidate haplotypes made from the variants of a VCF."""
+"""`hapgpu haplotypes`: candidate haplotypes of the sites of a VCF."""
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Final
@@ -10,16 +9,7 @@ from typing import Annotated, Final
 import typer
 
 from hapgpu.cli.options.checks import given_regions
-from hapgpu.cli.options.common import (
-    Debug,
-    Json,
-    MaxRecord,
-    Output,
-    Quiet,
-    SiteRegions,
-    SiteTargetsFile,
-    Verbose,
-)
+from hapgpu.cli.options.common import MaxRecord, Output, ReportOptions, SiteFilterOptions
 from hapgpu.cli.options.files import (
     FASTA_INDEXES,
     OUTPUT,
@@ -28,12 +18,10 @@ from hapgpu.cli.options.files import (
     CommandFiles,
     Read,
 )
-from hapgpu.cli.terminal.messages import set_up_messages
-from hapgpu.cli.terminal.progress import choose_progress
-from hapgpu.cli.terminal.summary import report
+from hapgpu.cli.run import Run
 from hapgpu.haplotypes.batches import LocusBatch
 from hapgpu.haplotypes.candidates.fasta import HaplotypeText
-from hapgpu.haplotypes.locus_batches import LocusOptions, locus_batches
+from hapgpu.haplotypes.locus_batches import Count, LocusOptions, locus_batches
 from hapgpu.haplotypes.sites.columns import has_sequence
 from hapgpu.haplotypes.sites.record_selection import within
 from hapgpu.haplotypes.sites.telomeres import is_telomere
@@ -43,13 +31,12 @@ from hapgpu.io.genome.fasta import ReferenceFasta
 from hapgpu.io.vcf.records import VcfRecord, open_vcf
 from hapgpu.runtime.devices import CpuDevice
 from hapgpu.runtime.progress import Progress
-from hapgpu.runtime.statistics import RunStatistics
 
-EXAMPLES: Final = """Haplotypes of all variants, and reads aligned to them:
+EXAMPLES: Final = """Write the haplotypes of all sites, and align reads to them:
 hapgpu haplotypes reference.fa calls.vcf.gz -o haplotypes.fa
 hapgpu realign sample.bam haplotypes.fa --reference reference.fa -o realigned.bam
 
-Of some of the variants:
+Write the haplotypes of one region:
 hapgpu haplotypes reference.fa calls.vcf.gz -r chr20:10000001-10050000 -o haplotypes.fa"""
 
 FILES: Final = CommandFiles(
@@ -65,20 +52,20 @@ _FLANK: Final = 100
 _MAX_FLANK: Final = 10_000
 _MAX_COMBINATIONS: Final = 64
 
-_TOLD: Final = {
-    "symbolic_alleles": "symbolic alleles and breakends are left out",
-    "spanned_alleles": "alleles are '*' and change nothing where they stand",
-    "telomere_records": "records lie at a telomere (POS 0 or beyond the contig) and are left out",
-    "loci_without_alternatives": "loci are left out: no haplotype there differs from the reference",
-    "cuts": f"times neighbours do not share a locus: they have over {_MAX_COMBINATIONS}"
-    " combinations of alleles, or over 1000 records follow each other closely",
-    "contradictions": "alleles are left out: genotypes put another on the same haplotype there",
-    "capped_loci": f"loci lack combinations of several alleles: there are over {_MAX_COMBINATIONS}",
+_WARNINGS: Final = {
+    "symbolic_alleles": "symbolic alleles and breakends excluded",
+    "spanned_alleles": "alleles '*', which change nothing",
+    "telomere_records": "records excluded: at a telomere (POS 0 or after the end of the contig)",
+    "loci_without_alt": "loci excluded: no haplotype differs from the reference",
+    "locus_splits": f"locus splits: over {_MAX_COMBINATIONS} combinations of alleles, or over 1000 "
+    "records close to each other",
+    "conflicting_alleles": "alleles excluded: genotypes put another on the same haplotype",
+    "capped_loci": f"loci have over {_MAX_COMBINATIONS} combinations of alleles: some excluded",
 }
-"""What is worth a warning, by the name of its count."""
+"""The words after the number, by the name of the count."""
 
 
-def haplotypes(  # noqa: PLR0913  (its parameters are the options)
+def haplotypes(
     *,
     reference: Annotated[
         Path,
@@ -90,7 +77,7 @@ def haplotypes(  # noqa: PLR0913  (its parameters are the options)
         str,
         typer.Argument(
             metavar="CALLS.vcf.gz",
-            help="Variants: VCF, plain or compressed, or BCF, sorted; - is standard input.",
+            help="Sites: VCF, plain or compressed, or BCF, sorted; - is standard input.",
         ),
     ],
     flank: Annotated[
@@ -100,42 +87,36 @@ def haplotypes(  # noqa: PLR0913  (its parameters are the options)
             metavar="BASES",
             min=0,
             max=_MAX_FLANK,
-            help="Bases of the reference on either side of the variants of a locus; variants no"
-            " further apart share a locus.",
+            help="Reference bases on either side of a locus; sites at most this far apart share "
+            "one.",
         ),
     ] = _FLANK,
-    regions: SiteRegions = None,
-    targets_file: SiteTargetsFile = None,
+    filters: SiteFilterOptions,
     output: Output = None,
-    json: Json = None,
     max_record: MaxRecord = MAX_RECORD,
-    quiet: Quiet = False,
-    verbose: Verbose = False,
-    debug: Debug = False,
+    reporting: ReportOptions,
 ) -> None:
-    """Make candidate haplotypes from variants, for hapgpu realign and hapgpu pairhmm.
+    """Write the candidate haplotypes of a VCF, for hapgpu realign and hapgpu pairhmm.
 
-    Neighbouring variants share a locus. Phased genotypes give the haplotypes of each sample;
-    unphased ones, and variants without genotypes, every combination. A locus with more than 64
-    is cut at its widest gap; where it cannot be, the reference, each allele alone, and then the
-    combinations of the fewest alleles are written. FASTA comes out, with the locus in each
-    header and the alleles that the haplotype has in place of REF.
+    Sites that are close together share a locus. Phased genotypes give the haplotypes of each
+    sample; unphased genotypes, and sites without genotypes, all combinations of alleles. A locus
+    with more than 64 combinations is split at its widest gap; if it has none, the reference, each
+    allele alone and the combinations of the fewest alleles are written. The output is FASTA; each
+    header holds the locus and the ALT alleles of the haplotype.
     """
-    set_up_messages("haplotypes", quiet=quiet, verbose=verbose, debug=debug)
-    statistics = RunStatistics("haplotypes", sys.argv, [CpuDevice(1).name], 1)
-    for what in _TOLD:
-        statistics.count(what, 0)
-    chosen = given_regions(regions, targets_file, max_record)
-    rules = LocusOptions(flank, flank, _MAX_COMBINATIONS, masks=False, phased=True)
+    run = Run("haplotypes", [CpuDevice(1)], 1, reporting)
+    count = run.statistics.count
+    for name in _WARNINGS:
+        count(name, 0)
+    chosen = given_regions(filters.regions, filters.targets_file, max_record)
+    options = LocusOptions(flank, flank, _MAX_COMBINATIONS, masks=False, phased=True)
     with ReferenceFasta(reference) as fasta, open_vcf(calls, max_record) as vcf:
         records = within(vcf.records(), chosen, fasta.lengths)
-        records = _with_sequences(records, fasta.lengths, statistics)
-        batches = locus_batches(records, fasta, rules, vcf.name, statistics.count)
-        text = HaplotypeText(flank, statistics.count)
-        progress = choose_progress("hapgpu haplotypes", quiet=quiet, unit="sites")
-        with OutputFile(output) as out:
-            _write(batches, text, out, progress)
-    report(statistics, json, _TOLD)
+        records = _with_sequences(records, fasta.lengths, count)
+        batches = locus_batches(records, fasta, options, vcf.name, count)
+        with OutputFile(output) as file:
+            _write(batches, HaplotypeText(flank, count), file, run.progress("sites"))
+    run.finish(_WARNINGS)
 
 
 def _write(
@@ -151,17 +132,17 @@ def _write(
 
 
 def _with_sequences(
-    records: Iterable[VcfRecord], lengths: Mapping[str, int], statistics: RunStatistics
+    records: Iterable[VcfRecord], lengths: Mapping[str, int], count: Count
 ) -> Iterator[VcfRecord]:
-    """Leave out records that change nothing: neighbours are not to share a locus across them."""
+    """Exclude records that change nothing: their neighbours must not share a locus across them."""
     for record in records:
-        statistics.count("records", 1)
+        count("records", 1)
         if is_telomere(record, lengths.get(record.contig)):
-            statistics.count("telomere_records", 1)
+            count("telomere_records", 1)
         elif any(map(has_sequence, record.alternatives)):
             yield record
         else:
             spanned = record.alternatives.count("*")
-            statistics.count("spanned_alleles", spanned)
-            statistics.count("symbolic_alleles", len(record.alternatives) - spanned)
-            statistics.count("records_without_alternatives", 1)
+            count("spanned_alleles", spanned)
+            count("symbolic_alleles", len(record.alternatives) - spanned)
+            count("records_without_alt", 1)

@@ -1,11 +1,10 @@
-"""`hapgpu index`: the FM index or the minimizers of a reference, kept in a file."""
+"""`hapgpu index`: a file with the FM index or the minimizers of a reference."""
 
 from __future__ import annotations
 
 import logging
-import sys
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Annotated, Any, Final
 
@@ -15,15 +14,8 @@ from hapgpu.chaining.index import build as minimizer_build
 from hapgpu.chaining.index import files as minimizer_files
 from hapgpu.chaining.index.minimizer_index import MinimizerIndex
 from hapgpu.chaining.options import SketchOptions
-from hapgpu.cli.options.chain import Compressed, Kmer, Preset, Window, chosen_sketch
-from hapgpu.cli.options.common import (
-    MAX_THREADS,
-    Debug,
-    DeviceName,
-    Json,
-    Quiet,
-    Verbose,
-)
+from hapgpu.cli.options.chain import SketchArguments
+from hapgpu.cli.options.common import MAX_THREADS, DeviceName, ReportOptions
 from hapgpu.cli.options.files import (
     FASTA_INDEXES,
     STATISTICS,
@@ -32,34 +24,33 @@ from hapgpu.cli.options.files import (
     Values,
     Written,
 )
-from hapgpu.cli.terminal.messages import set_up_messages
+from hapgpu.cli.run import Run
 from hapgpu.cli.terminal.summary import announce
 from hapgpu.errors import UsageError
-from hapgpu.io.files.output import write_json
 from hapgpu.io.files.reread import is_pipe
 from hapgpu.mapping.index.build import build_index
 from hapgpu.mapping.index.files import FM_INDEX_FILE, default_index_path
 from hapgpu.mapping.index.fm_index import FMIndexArrays
-from hapgpu.runtime.devices import CpuDevice, resolve_devices, usable_cpus
-from hapgpu.runtime.statistics import RunStatistics
+from hapgpu.runtime.devices import CpuDevice, Device, resolve_devices, usable_cpus
 
-EXAMPLES: Final = """The FM index beside the reference, where hapgpu map finds it:
+EXAMPLES: Final = """Write the index of hapgpu map beside the reference:
 hapgpu index reference.fa
 
-Less than half as large, and slower to map with:
+Write a smaller index that maps more slowly:
 hapgpu index --low-memory reference.fa
 
-The minimizers beside the reference, where hapgpu chain -x map-hifi finds them:
+Write the index of hapgpu chain -x map-hifi beside the reference:
 hapgpu index --minimizers -x map-hifi reference.fa"""
 
 
 def _path(values: Values) -> Path:
-    """Return where the index is written if no name is given."""
+    """Return the path of the index if none is given."""
     reference = values["reference"]
     if not values.get("minimizers"):
         return default_index_path(reference)
-    given = {"k": values["kmer"], "w": values["window"], "is_hpc": values["hpc"] or None}
-    return minimizer_files.default_index_path(reference, chosen_sketch(values["preset"], given))
+    arguments = {option.name: values[option.name] for option in fields(SketchArguments)}
+    sketch = SketchArguments(**arguments).sketch_options()
+    return minimizer_files.default_index_path(reference, sketch)
 
 
 FILES: Final = CommandFiles(
@@ -72,10 +63,10 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class _Job:
-    """How to make an index and where to keep it; `sizes` tells its contigs and bases."""
+    """How to build an index and where to save it; `sizes` returns its contigs and bases."""
 
     path: Path
-    device: str
+    device: Device
     threads: int
     announcement: str
     build: Callable[[Path], Any]
@@ -83,7 +74,7 @@ class _Job:
     sizes: Callable[[Any], tuple[int, int]]
 
 
-def index(  # noqa: PLR0913  (its parameters are the options)
+def index(
     *,
     reference: Annotated[
         Path,
@@ -95,8 +86,8 @@ def index(  # noqa: PLR0913  (its parameters are the options)
             "-o",
             "--output",
             metavar="FILE",
-            help="Write the index here instead of beside the reference, to REF.fa.hgx;"
-            " minimizers to REF.fa.k15w10.hgm, or what k and w are (H: with -H).",
+            help="Index file; REF.fa.hgx if not given, with --minimizers "
+            "REF.fa.k<k>w<w>.hgm (with -H: ...w<w>H.hgm).",
             rich_help_panel="Output",
         ),
     ] = None,
@@ -104,18 +95,14 @@ def index(  # noqa: PLR0913  (its parameters are the options)
         bool,
         typer.Option(
             "--low-memory",
-            help="Keep only some of the places where suffixes begin; the same hits come out.",
+            help="Sample the suffix array: smaller, slower, same hits.",
         ),
     ] = False,
     minimizers: Annotated[
         bool,
-        typer.Option("--minimizers", help="Find the minimizers instead, for hapgpu chain."),
+        typer.Option("--minimizers", help="Build the minimizer index, for hapgpu chain."),
     ] = False,
-    preset: Preset = None,
-    kmer: Kmer = None,
-    window: Window = None,
-    hpc: Compressed = False,
-    json: Json = None,
+    arguments: SketchArguments,
     device: DeviceName = "auto",
     threads: Annotated[
         int | None,
@@ -126,42 +113,43 @@ def index(  # noqa: PLR0913  (its parameters are the options)
             min=1,
             max=MAX_THREADS,
             show_default="usable CPUs",
-            help="Number of CPU threads that find minimizers.",
+            help="Number of CPU threads, with --minimizers.",
             rich_help_panel="Devices and threads",
         ),
     ] = None,
-    quiet: Quiet = False,
-    verbose: Verbose = False,
-    debug: Debug = False,
+    reporting: ReportOptions,
 ) -> None:
-    """Build the FM index of a reference, for hapgpu map, or find its minimizers, for hapgpu chain.
+    """Build the index of a reference: for hapgpu map, or with --minimizers for hapgpu chain.
 
-    The file is the same on every device. Map and chain check that it belongs
-    to the reference: after a change of the reference, run this again.
+    The file is the same on every device. map and chain check that it belongs to the reference;
+    run this command again after a change of the reference.
     """
-    set_up_messages("index", quiet=quiet, verbose=verbose, debug=debug)
     if output is None and is_pipe(str(reference)):
-        raise UsageError(f"{reference} is a pipe, beside which no index is kept: add -o FILE")
+        raise UsageError(f"{reference}: is a pipe, beside which no index can be written; add -o")
     if minimizers:
         given: dict[str, object] = {
             "--low-memory": low_memory,
             f"--device {device}": device not in {"auto", "cpu"},
         }
-        _refuse(given, "minimizers are found on the CPU and kept whole")
-        sketch = chosen_sketch(preset, {"k": kmer, "w": window, "is_hpc": hpc or None})
+        _refuse(given, "no effect with --minimizers")
+        sketch = arguments.sketch_options()
         job = _minimizer_job(reference, output, sketch, threads or usable_cpus())
     else:
-        given = {"-x": preset, "-k": kmer, "-w": window, "-H": hpc, "-t": threads}
-        _refuse(given, "this is for minimizers: add --minimizers")
+        given = {
+            "-x": arguments.preset,
+            "-k": arguments.kmer,
+            "-w": arguments.window,
+            "-H": arguments.hpc,
+            "-t": threads,
+        }
+        _refuse(given, "no effect without --minimizers; add it")
         job = _fm_job(reference, output, device, low_memory=low_memory)
-    announce("index", job.announcement, quiet=quiet)
-    statistics = _run(job, reference)
-    if json is not None:
-        write_json(json, statistics.as_dict())
+    announce("index", job.announcement, quiet=reporting.quiet)
+    _run(job, reference, Run("index", [job.device], job.threads, reporting))
 
 
 def _refuse(given: Mapping[str, object], reason: str) -> None:
-    """Refuse options that were given although the other index is asked for."""
+    """Refuse options that belong to the other kind of index."""
     names = [name for name, value in given.items() if value]
     if names:
         raise UsageError(f"{' '.join(names)}: {reason}")
@@ -177,7 +165,7 @@ def _fm_job(reference: Path, output: Path | None, device: str, *, low_memory: bo
         return len(data.contigs.names), int(data.contigs.offsets[-1])
 
     path = output or default_index_path(reference)
-    return _Job(path, devices[0].name, 1, announcement, build, FM_INDEX_FILE.save, sizes)
+    return _Job(path, devices[0], 1, announcement, build, FM_INDEX_FILE.save, sizes)
 
 
 def _minimizer_job(
@@ -193,11 +181,11 @@ def _minimizer_job(
 
     path = output or minimizer_files.default_index_path(reference, sketch)
     save = minimizer_files.MINIMIZER_FILE.save
-    return _Job(path, cpu.name, threads, f"device: {cpu.name}", build, save, sizes)
+    return _Job(path, cpu, threads, f"device: {cpu.name}", build, save, sizes)
 
 
-def _run(job: _Job, reference: Path) -> RunStatistics:
-    statistics = RunStatistics("index", sys.argv, [job.device], threads=job.threads)
+def _run(job: _Job, reference: Path, run: Run) -> None:
+    statistics = run.statistics
 
     def save(data: Any) -> None:
         job.save(data, job.path)
@@ -207,5 +195,5 @@ def _run(job: _Job, reference: Path) -> RunStatistics:
     contigs, bases = job.sizes(data)
     statistics.count("contigs", contigs)
     statistics.count("bases", bases)
-    logger.info("%s: %s", job.path, statistics.counts)
-    return statistics
+    logger.info("%s: written", job.path)
+    run.finish()

@@ -1,40 +1,22 @@
-"""`hapgpu map`: every place of a reference where reads fit with at most one error."""
+"""`hapgpu map`: all hits of short reads in a reference, with at most one error."""
 
 from __future__ import annotations
 
 import logging
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
-from itertools import chain
 from pathlib import Path
 from typing import Annotated, Final
 
 import typer
 
+from hapgpu.cli.commands.fastx_run import ReadFiles, process_reads
 from hapgpu.cli.options.checks import require_inputs
-from hapgpu.cli.options.common import (
-    Debug,
-    DeviceName,
-    GpuMemory,
-    Json,
-    MaxRecord,
-    NoPG,
-    Output,
-    OutputFmt,
-    Quiet,
-    Threads,
-    Verbose,
-)
+from hapgpu.cli.options.common import ComputeOptions, NoPG, Output, OutputFmt, ReportOptions
 from hapgpu.cli.options.files import FASTA_INDEXES, OUTPUT, STATISTICS, CommandFiles, Read
-from hapgpu.cli.terminal.messages import set_up_messages
-from hapgpu.cli.terminal.progress import choose_progress
-from hapgpu.cli.terminal.summary import announce, report
-from hapgpu.io.alignments.text_writer import TextSink, open_sam_text
+from hapgpu.cli.run import start_run
+from hapgpu.io.alignments.text_writer import open_sam_text
 from hapgpu.io.bam.header import SamHeader
-from hapgpu.io.fastx.read_blocks import read_blocks
-from hapgpu.io.fastx.text_block import TextBlock
-from hapgpu.io.files.record_limit import MAX_RECORD
 from hapgpu.mapping.index.files import SUFFIX
 from hapgpu.mapping.index.fm_index import FMIndexArrays
 from hapgpu.mapping.index.open import open_index
@@ -42,15 +24,12 @@ from hapgpu.mapping.run.workers import block_transfer, mappers_for
 from hapgpu.mapping.sam.options import SamOptions
 from hapgpu.mapping.sam.read_group import ReadGroup, parse_read_group
 from hapgpu.mapping.search.hits import MIN_READ_BASES, SearchOptions
-from hapgpu.runtime.devices import resolve_devices
-from hapgpu.runtime.pipeline import run_pipeline
-from hapgpu.runtime.statistics import RunStatistics
 from hapgpu.version import __version__
 
-EXAMPLES: Final = r"""All hits of the reads of two files:
+EXAMPLES: Final = r"""Find all hits of the reads of two files:
 hapgpu index reference.fa && hapgpu map reference.fa reads_1.fq.gz reads_2.fq.gz -o hits.bam
 
-The best hits only, sorted:
+Write only the best hits, sorted:
 hapgpu map reference.fa reads.fq.gz --best --rg '@RG\tID:1\tSM:a' | samtools sort -o best.bam"""
 
 FILES: Final = CommandFiles(
@@ -67,21 +46,7 @@ logger = logging.getLogger(__name__)
 _MAPPING: Final = "Mapping"
 
 
-@dataclass(frozen=True, slots=True)
-class _Sink:
-    """Writes the records of mapped blocks and counts."""
-
-    write: TextSink
-    statistics: RunStatistics
-
-    def __call__(self, block: TextBlock) -> int:
-        self.write(block.text.data)
-        for what, number in block.counts.items():
-            self.statistics.count(what, number)
-        return block.counts["reads"]
-
-
-def map(  # noqa: A001, PLR0913
+def map(  # noqa: A001, PLR0913  (the name of the command; its parameters are the options)
     *,
     reference: Annotated[
         Path,
@@ -99,7 +64,7 @@ def map(  # noqa: A001, PLR0913
         typer.Option(
             "--index",
             metavar="FILE",
-            help="The index, where it does not lie beside the reference as REF.fa.hgx.",
+            help="Index of the reference; REF.fa.hgx if not given.",
         ),
     ] = None,
     errors: Annotated[
@@ -109,19 +74,21 @@ def map(  # noqa: A001, PLR0913
             metavar="N",
             min=0,
             max=1,
-            help="Mismatches, inserted and deleted bases that a hit may have: 0 or 1.",
+            help="Maximum mismatches, inserted and deleted bases of a hit: 0 or 1.",
             rich_help_panel=_MAPPING,
         ),
     ] = 1,
     no_indels: Annotated[
         bool,
-        typer.Option("--no-indels", help="Mismatches only.", rich_help_panel=_MAPPING),
+        typer.Option(
+            "--no-indels", help="Find hits with mismatches only.", rich_help_panel=_MAPPING
+        ),
     ] = False,
     forward_only: Annotated[
         bool,
         typer.Option(
             "--forward-only",
-            help="Leave out hits on the reverse strand.",
+            help="Exclude hits on the reverse strand.",
             rich_help_panel=_MAPPING,
         ),
     ] = False,
@@ -129,7 +96,7 @@ def map(  # noqa: A001, PLR0913
         bool,
         typer.Option(
             "--best",
-            help="Of a read with exact hits, leave out those with an error.",
+            help="Write only hits with the fewest errors.",
             rich_help_panel=_MAPPING,
         ),
     ] = False,
@@ -139,7 +106,7 @@ def map(  # noqa: A001, PLR0913
             "--max-hits",
             metavar="N",
             min=1,
-            help="Write at most N records of a read; NH still tells the number of hits.",
+            help="Write at most N records per read; NH counts all hits.",
             rich_help_panel=_MAPPING,
         ),
     ] = None,
@@ -148,73 +115,54 @@ def map(  # noqa: A001, PLR0913
         typer.Option(
             "--rg",
             metavar="LINE",
-            help=r"Read group of all reads, as in '@RG\tID:run1\tSM:sample'.",
+            help=r"Read group of all reads, such as '@RG\tID:run1\tSM:sample'.",
             rich_help_panel="Output",
         ),
     ] = None,
     no_unmapped: Annotated[
         bool,
         typer.Option(
-            "--no-unmapped", help="Leave out reads without a hit.", rich_help_panel="Output"
+            "--no-unmapped", help="Do not write reads without a hit.", rich_help_panel="Output"
         ),
     ] = False,
     output: Output = None,
     output_fmt: OutputFmt = None,
     no_pg: NoPG = False,
-    json: Json = None,
-    threads: Threads,
-    device: DeviceName = "auto",
-    gpu_mem: GpuMemory = None,
-    max_record: MaxRecord = MAX_RECORD,
-    quiet: Quiet = False,
-    verbose: Verbose = False,
-    debug: Debug = False,
+    compute: ComputeOptions,
+    reporting: ReportOptions,
 ) -> None:
-    """Find every place where reads fit the reference with at most one error, on both strands.
+    """Find all hits of short reads in a reference, with at most one error, on both strands.
 
-    Writes a SAM record for each hit, in the order of the reads, the best first
-    and primary. Reads are mapped one by one, not as pairs. Reads of fewer than 10
-    bases are written unmapped.
+    Writes one SAM record per hit, in the order of the reads; the best hit of a read is first and
+    primary. Reads are mapped one by one, not as pairs. Reads of fewer than 10 bases are written
+    unmapped.
     """
-    set_up_messages("map", quiet=quiet, verbose=verbose, debug=debug)
     group = parse_read_group(read_group) if read_group is not None else None
     require_inputs([reference, *reads])
-    devices, chosen = resolve_devices(device, threads=threads, gpu_memory=gpu_mem)
-    announce("map", chosen, quiet=quiet)
-    statistics = RunStatistics("map", sys.argv, [d.name for d in devices], threads)
+    run = start_run("map", compute, reporting)
 
-    def indexed(fasta: Path) -> FMIndexArrays:
-        return open_index(fasta, devices[0], index)
+    def opened(fasta: Path) -> FMIndexArrays:
+        return open_index(fasta, run.devices[0], index)
 
-    data = statistics.timed("index", indexed)(reference)
+    fm_index = run.statistics.timed("index", opened)(reference)
     mappers = mappers_for(
-        devices,
-        data,
+        run.devices,
+        fm_index,
         SearchOptions(errors, not no_indels, forward_only),
         SamOptions(best, max_hits, not no_unmapped, group.identifier if group else None),
     )
-    transfer = block_transfer(devices, threads)
+    files = ReadFiles(reads, block_transfer(run.devices, run.threads), compute.max_record)
     with open_sam_text(
         str(output) if output else "-",
-        _header(data, group, with_pg=not no_pg),
+        _header(fm_index, group, with_pg=not no_pg),
         format=output_fmt,
-        threads=threads,
+        threads=run.threads,
         reference=reference,
-        copying_threads=transfer.threads,
+        copying_threads=files.transfer.threads,
     ) as write:
-        blocks = chain.from_iterable(
-            read_blocks(path, transfer.size, transfer.allocate, transfer.threads, max_record)
-            for path in reads
-        )
-        run_pipeline(
-            statistics.timed_source("read", blocks),
-            [statistics.timed("map", mapper) for mapper in mappers],
-            statistics.timed("write", _Sink(write, statistics)),
-            progress=choose_progress("hapgpu map", quiet=quiet),
-            threaded=len(mappers) > 1,
-        )
-    _warn(statistics.counts)
-    report(statistics, json)
+        process_reads(run, "map", files, mappers, write)
+    _warn(run.statistics.counts)
+    run.finish()
 
 
 def _header(index: FMIndexArrays, group: ReadGroup | None, *, with_pg: bool) -> SamHeader:
@@ -229,10 +177,10 @@ def _header(index: FMIndexArrays, group: ReadGroup | None, *, with_pg: bool) -> 
 
 
 def _warn(counts: Mapping[str, int]) -> None:
-    if short := counts.get("too_short"):
-        logger.warning("%s fewer than %d bases: not mapped", _reads_have(short), MIN_READ_BASES)
-    if cut := counts.get("reads_over_max_hits"):
-        logger.warning("%s more hits than were written (--max-hits)", _reads_have(cut))
+    if count := counts.get("too_short"):
+        logger.warning("%s fewer than %d bases: not mapped", _reads_have(count), MIN_READ_BASES)
+    if count := counts.get("reads_over_max_hits"):
+        logger.warning("%s more hits than were written (--max-hits)", _reads_have(count))
 
 
 def _reads_have(count: int) -> str:

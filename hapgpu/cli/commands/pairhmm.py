@@ -1,8 +1,8 @@
-"""`hapgpu pairhmm`: likelihoods of reads given haplotypes, as GATK computes them."""
+"""`hapgpu pairhmm`: likelihoods of reads given haplotypes, as in GATK."""
 
 from __future__ import annotations
 
-import sys
+from dataclasses import fields
 from pathlib import Path
 from typing import Annotated, Final
 
@@ -10,19 +10,10 @@ import typer
 
 from hapgpu.cli.options.checks import given_regions
 from hapgpu.cli.options.common import (
-    Debug,
-    DeviceName,
-    ExcludeFlags,
-    GpuMemory,
-    Json,
-    MaxRecord,
+    ComputeOptions,
     Output,
-    Quiet,
-    Regions,
-    RequireFlags,
-    TargetsFile,
-    Threads,
-    Verbose,
+    ReadFilterOptions,
+    ReportOptions,
 )
 from hapgpu.cli.options.files import (
     ALIGNMENT_INDEXES,
@@ -32,29 +23,25 @@ from hapgpu.cli.options.files import (
     CommandFiles,
     Read,
 )
-from hapgpu.cli.terminal.messages import set_up_messages
-from hapgpu.cli.terminal.progress import choose_progress
-from hapgpu.cli.terminal.summary import announce, report
+from hapgpu.cli.run import start_run
 from hapgpu.errors import UsageError
 from hapgpu.haplotypes.pairing.haplotype_set import read_haplotypes
-from hapgpu.io.files.record_limit import MAX_RECORD
+from hapgpu.io.alignments.read_selection import ReadSelection
 from hapgpu.pairhmm.qualities.pcr_model import PcrModel
 from hapgpu.pairhmm.qualities.prepare import MIN_QUALITY, QualityOptions
 from hapgpu.pairhmm.reads.scorer import ScorerOptions
-from hapgpu.pairhmm.run import LikelihoodRun, ReadSelection, score_batches, score_reads
-from hapgpu.runtime.devices import resolve_devices
-from hapgpu.runtime.statistics import RunStatistics
+from hapgpu.pairhmm.run import LikelihoodRun, score_batches, score_reads
 
-EXAMPLES: Final = """Reads of an indexed BAM, given the haplotypes of some loci:
+EXAMPLES: Final = """Compare the reads of an indexed BAM with the haplotypes of some loci:
 hapgpu pairhmm sample.bam haplotypes.fa -o likelihoods.tsv
 
-Whole reads, given haplotypes extended by the reference:
+Compare whole reads with haplotypes extended by the reference:
 hapgpu pairhmm sample.bam haplotypes.fa --reference ref.fa -o likelihoods.tsv
 
-PCR-free reads, a row per read, values as GATK's genotyper gets them:
+Write a matrix for PCR-free reads, normalized as for GATK's genotyper:
 hapgpu pairhmm sample.bam haplotypes.fa --pcr-model none --normalize --matrix -o matrix.tsv
 
-Reads with qualities and haplotypes in text batches:
+Read qualities and haplotypes from text batches:
 hapgpu pairhmm --batches 10s.in -o likelihoods.tsv"""
 
 FILES: Final = CommandFiles(
@@ -68,35 +55,24 @@ FILES: Final = CommandFiles(
     writes=(OUTPUT, STATISTICS),
 )
 
-# Secondary, QC-fail, duplicate, supplementary: what GATK does not look at either.
-_EXCLUDED_FLAGS: Final = 0xF00
 _MAX_QUALITY: Final = 127  # the native pair-HMM of GATK reads no more bits
 _LIKELIHOODS: Final = "Likelihoods"
 _GATK: Final = QualityOptions()
-_WITH_BATCHES: Final = frozenset(
-    {
-        "batches",
-        "matrix",
-        "output",
-        "json",
-        "threads",
-        "device",
-        "gpu_mem",
-        "max_record",
-        "quiet",
-        "verbose",
-        "debug",
-    }
-)
-"""Parameters that have a meaning with --batches."""
 
-_LEFT_OUT: Final = {
-    "unmapped": "unmapped reads are left out",
-    "without_bases": "reads without bases are left out",
-    "without_bases_at_locus": "times a read is left out that has no bases at the locus",
-    "spliced": "spliced reads are left out: extended haplotypes have the introns",
-    "poorly_modelled": "times a read is left out that no haplotype of the locus explains",
+_WITH_BATCHES: Final = frozenset(
+    ["batches", "matrix", "output"]
+    + [option.name for group in (ComputeOptions, ReportOptions) for option in fields(group)]
+)
+"""The parameters that have an effect with --batches."""
+
+_WARNINGS: Final = {
+    "unmapped": "unmapped reads excluded",
+    "without_bases": "reads without bases excluded",
+    "without_bases_at_locus": "read-locus pairs excluded: the read has no bases at the locus",
+    "spliced": "spliced reads excluded: extended haplotypes have the introns",
+    "poorly_modelled": "read-locus pairs excluded: no haplotype of the locus explains the read",
 }
+"""The words after the number, by the name of the count."""
 
 
 def pairhmm(  # noqa: PLR0913  (its parameters are the options)
@@ -112,7 +88,7 @@ def pairhmm(  # noqa: PLR0913  (its parameters are the options)
         Path | None,
         typer.Argument(
             metavar="HAPLOTYPES.fa",
-            help="Haplotypes; a header such as >name chr20:101-500 binds one to a locus.",
+            help="Haplotypes; a header such as >name chr20:101-500 gives the locus.",
         ),
     ] = None,
     batches: Annotated[
@@ -120,17 +96,16 @@ def pairhmm(  # noqa: PLR0913  (its parameters are the options)
         typer.Option(
             "--batches",
             metavar="FILE",
-            help="Instead of READS and HAPLOTYPES.fa: text batches, each a line 'R H', R lines of "
-            "bases and base, insertion, deletion and gap continuation qualities, and H lines of "
-            "haplotypes; plain or gzip, - is standard input.",
+            help="Text batches instead of READS and HAPLOTYPES.fa: a line 'R H', R reads with "
+            "qualities, H haplotypes; plain or gzip, - is standard input.",
         ),
     ] = None,
     matrix: Annotated[
         bool,
         typer.Option(
             "--matrix",
-            help="Write a row per read and a column per haplotype of the file, NA where they did "
-            "not meet; of text batches, a line 'R H' and R rows of H values.",
+            help="Write one row per read, one column per haplotype; NA: not compared. With "
+            "--batches: 'R H', then R rows.",
             rich_help_panel="Output",
         ),
     ] = False,
@@ -138,8 +113,7 @@ def pairhmm(  # noqa: PLR0913  (its parameters are the options)
         bool,
         typer.Option(
             "--normalize",
-            help="As GATK does before genotyping, raise values to at least 4.5 below the best of "
-            "their read and locus, and leave out reads that no haplotype of the locus explains.",
+            help="Raise values to best - 4.5; exclude unexplained reads (as GATK does).",
             rich_help_panel=_LIKELIHOODS,
         ),
     ] = False,
@@ -147,7 +121,7 @@ def pairhmm(  # noqa: PLR0913  (its parameters are the options)
         bool,
         typer.Option(
             "--whole-reads",
-            help="Do not clip reads, nor extend haplotypes: all bases count, soft clips too.",
+            help="Neither clip reads nor extend haplotypes: all bases count, soft clips, too.",
             rich_help_panel=_LIKELIHOODS,
         ),
     ] = False,
@@ -156,7 +130,7 @@ def pairhmm(  # noqa: PLR0913  (its parameters are the options)
         typer.Option(
             "--pcr-model",
             case_sensitive=False,
-            help="Limit gap-open qualities in tandem repeats; none for PCR-free reads. GATK: "
+            help="Limit gap-open qualities in tandem repeats; none: PCR-free reads. GATK: "
             "--pcr-indel-model.",
             rich_help_panel=_LIKELIHOODS,
         ),
@@ -190,7 +164,7 @@ def pairhmm(  # noqa: PLR0913  (its parameters are the options)
             metavar="PHRED",
             min=MIN_QUALITY,
             max=_MAX_QUALITY,
-            help=f"Take base qualities below this for {MIN_QUALITY}.",
+            help=f"Set base qualities below this to {MIN_QUALITY}.",
             rich_help_panel=_LIKELIHOODS,
         ),
     ] = _GATK.base_quality_threshold,
@@ -198,7 +172,7 @@ def pairhmm(  # noqa: PLR0913  (its parameters are the options)
         bool,
         typer.Option(
             "--disable-cap-base-qualities-to-map-quality",
-            help="Believe in bases more than in the mapping of their read.",
+            help="Do not cap base qualities at MAPQ.",
             rich_help_panel=_LIKELIHOODS,
         ),
     ] = False,
@@ -207,39 +181,27 @@ def pairhmm(  # noqa: PLR0913  (its parameters are the options)
         typer.Option(
             "--reference",
             metavar="FASTA",
-            help="Extend haplotypes with loci by this reference instead of clipping reads; also "
-            "the reference of CRAM.",
+            help="Extend haplotypes by this reference instead of clipping reads; also used to read "
+            "CRAM.",
         ),
     ] = None,
-    require_flags: RequireFlags = 0,
-    exclude_flags: ExcludeFlags = _EXCLUDED_FLAGS,
-    regions: Regions = None,
-    targets_file: TargetsFile = None,
+    filters: ReadFilterOptions,
     output: Output = None,
-    json: Json = None,
-    threads: Threads,
-    device: DeviceName = "auto",
-    gpu_mem: GpuMemory = None,
-    max_record: MaxRecord = MAX_RECORD,
-    quiet: Quiet = False,
-    verbose: Verbose = False,
-    debug: Debug = False,
+    compute: ComputeOptions,
+    reporting: ReportOptions,
 ) -> None:
     """Compute log10 P(read | haplotype) by the pair-HMM of GATK HaplotypeCaller.
 
-    Each read meets the haplotypes of the loci that it overlaps, or all haplotypes if they have no
-    loci. It is clipped to each locus by its alignment, as GATK does; with --reference, haplotypes
-    are extended instead. Its qualities are prepared as in GATK. Unmapped reads are left out.
+    Each read is compared with the haplotypes of the loci that it overlaps, or with all haplotypes
+    if they have no loci. As in GATK, reads are clipped to the locus and their qualities are
+    prepared; with --reference, haplotypes are extended instead of clipping. Unmapped reads are
+    excluded.
     """
-    set_up_messages("pairhmm", quiet=quiet, verbose=verbose, debug=debug)
     _check_input(context, batches, haplotypes)
-    devices, chosen = resolve_devices(device, threads=threads, gpu_memory=gpu_mem)
-    statistics = RunStatistics("pairhmm", sys.argv, [d.name for d in devices], threads)
-    announce("pairhmm", chosen, quiet=quiet)
-    progress = choose_progress("hapgpu pairhmm", quiet=quiet)
-    run = LikelihoodRun(devices, threads, output, progress, statistics)
+    run = start_run("pairhmm", compute, reporting)
+    likelihoods = LikelihoodRun(run.devices, run.threads, output, run.progress(), run.statistics)
     if batches is not None:
-        score_batches(run, batches, max_record, as_matrix=matrix)
+        score_batches(likelihoods, batches, compute.max_record, as_matrix=matrix)
     elif reads is not None and haplotypes is not None:
         options = ScorerOptions(
             QualityOptions(
@@ -247,20 +209,23 @@ def pairhmm(  # noqa: PLR0913  (its parameters are the options)
             ),
             normalize,
             whole_reads,
-            require_flags,
-            exclude_flags,
+            filters.require_flags,
+            filters.exclude_flags,
         )
-        chosen_reads = ReadSelection(
-            reads, reference, given_regions(regions, targets_file, max_record), max_record
-        )
+        regions = given_regions(filters.regions, filters.targets_file, compute.max_record)
         score_reads(
-            run, chosen_reads, read_haplotypes(haplotypes, max_record), options, as_matrix=matrix
+            likelihoods,
+            ReadSelection(reads, regions, compute.max_record),
+            read_haplotypes(haplotypes, compute.max_record),
+            options,
+            reference=reference,
+            as_matrix=matrix,
         )
-    report(statistics, json, _LEFT_OUT)
+    run.finish(_WARNINGS)
 
 
 def _check_input(context: typer.Context, batches: str | None, haplotypes: Path | None) -> None:
-    """Refuse a command line that names no input, or options that do not go with it."""
+    """Refuse a command line without inputs, or with options that have no effect."""
     if batches is None:
         if haplotypes is None:
             raise UsageError("expected READS and HAPLOTYPES.fa, or --batches FILE")
@@ -271,6 +236,6 @@ def _check_input(context: typer.Context, batches: str | None, haplotypes: Path |
         if is_given and parameter.name not in _WITH_BATCHES:
             name = parameter.opts[-1]
             raise UsageError(
-                "--batches brings its own reads, qualities and haplotypes; leave out "
+                "--batches holds reads, qualities and haplotypes; drop "
                 f"{name if name.startswith('-') else name.upper()}"
             )

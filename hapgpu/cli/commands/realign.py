@@ -1,4 +1,4 @@
-"""`hapgpu realign`: reads aligned to haplotypes, as GATK HaplotypeCaller does it."""
+"""`hapgpu realign`: alignment of reads to haplotypes, as in GATK HaplotypeCaller."""
 
 from __future__ import annotations
 
@@ -10,22 +10,13 @@ import typer
 
 from hapgpu.cli.options.checks import given_regions
 from hapgpu.cli.options.common import (
-    Debug,
-    DeviceName,
-    ExcludeFlags,
-    GpuMemory,
-    Json,
-    MaxRecord,
+    ComputeOptions,
     NoPG,
     Output,
     OutputFmt,
-    Quiet,
-    Regions,
-    RequireFlags,
-    TargetsFile,
-    Threads,
+    ReadFilterOptions,
+    ReportOptions,
     Uncompressed,
-    Verbose,
 )
 from hapgpu.cli.options.files import (
     ALIGNMENT_INDEXES,
@@ -36,34 +27,26 @@ from hapgpu.cli.options.files import (
     Written,
     standard_output,
 )
-from hapgpu.cli.terminal.messages import set_up_messages
-from hapgpu.cli.terminal.progress import choose_progress
-from hapgpu.cli.terminal.summary import announce, report
+from hapgpu.cli.run import start_run
 from hapgpu.errors import UsageError
 from hapgpu.haplotypes.pairing.haplotype_set import read_haplotypes
+from hapgpu.io.alignments.read_selection import ReadSelection
 from hapgpu.io.bam.header import SamHeader
-from hapgpu.io.files.record_limit import MAX_RECORD
 from hapgpu.realign.realigner import RealignOptions
-from hapgpu.realign.run import (
-    OutputOptions,
-    ReadSelection,
-    Resources,
-    realign_to_haplotypes,
-    realign_to_reference,
-)
+from hapgpu.realign.resources import OutputOptions, Resources
+from hapgpu.realign.run import realign_to_haplotypes, realign_to_reference
 from hapgpu.realign.scoring import resolve_scoring
 from hapgpu.realign.selection.by_score import BestBy
-from hapgpu.runtime.devices import resolve_devices, worker_devices
-from hapgpu.runtime.statistics import RunStatistics
+from hapgpu.runtime.devices import worker_devices
 from hapgpu.version import __version__
 
-EXAMPLES: Final = """Reads of an indexed BAM, to the haplotypes of some loci:
+EXAMPLES: Final = """Align the reads of an indexed BAM to the haplotypes of some loci:
 hapgpu realign sample.bam haplotypes.fa -o realigned.bam
 
-The same in the coordinates of the reference:
+Write them in the coordinates of the reference:
 hapgpu realign sample.bam haplotypes.fa --reference ref.fa -o realigned.bam --write-index
 
-Amplicons, each read to every allele:
+Align each read of amplicons to every allele:
 hapgpu realign reads.fastq.gz alleles.fa -o amplicons.bam"""
 
 FILES: Final = CommandFiles(
@@ -76,11 +59,9 @@ FILES: Final = CommandFiles(
     writes=(Written("output", ALIGNMENT_INDEXES, standard_output), STATISTICS),
 )
 
-# Secondary, QC-fail, duplicate, supplementary: what GATK does not look at either.
-_EXCLUDED_FLAGS: Final = 0xF00
 _MIN_SCORE: Final = 0.2
 _REALIGNMENT: Final = "Alignment"
-_NOT_ALIGNED: Final = {"without_bases": "reads have no bases to align"}
+_WARNINGS: Final = {"without_bases": "reads without bases, not aligned"}
 
 
 def realign(  # noqa: PLR0913  (its parameters are the options)
@@ -93,7 +74,7 @@ def realign(  # noqa: PLR0913  (its parameters are the options)
         Path,
         typer.Argument(
             metavar="HAPLOTYPES.fa",
-            help="Haplotypes; a header such as >name chr20:101-500 binds one to a locus.",
+            help="Haplotypes; a header such as >name chr20:101-500 gives the locus.",
         ),
     ],
     reference: Annotated[
@@ -118,8 +99,7 @@ def realign(  # noqa: PLR0913  (its parameters are the options)
         BestBy,
         typer.Option(
             "--best-by",
-            help="Write a read at the haplotype where it scores best, or, as GATK does, at the "
-            "one with the highest pair-HMM likelihood.",
+            help="Criterion for a read's best haplotype; GATK: likelihood, by the pair-HMM.",
             rich_help_panel=_REALIGNMENT,
         ),
     ] = BestBy.SCORE,
@@ -127,11 +107,11 @@ def realign(  # noqa: PLR0913  (its parameters are the options)
         float,
         typer.Option(
             "--min-score",
-            metavar="SHARE",
+            metavar="FLOAT",
             min=0,
             max=1,
-            help="Write a read unmapped, with --reference as it was, if it scores less than this "
-            "share of a perfect alignment.",
+            help="Write reads below this fraction of a perfect score unmapped, with --reference "
+            "unchanged.",
             rich_help_panel=_REALIGNMENT,
         ),
     ] = _MIN_SCORE,
@@ -139,7 +119,7 @@ def realign(  # noqa: PLR0913  (its parameters are the options)
         bool,
         typer.Option(
             "--always",
-            help="With --reference, move every read to its best haplotype, as GATK's bamout does.",
+            help="With --reference: move every read, as GATK's bamout does.",
             rich_help_panel=_REALIGNMENT,
         ),
     ] = False,
@@ -147,7 +127,7 @@ def realign(  # noqa: PLR0913  (its parameters are the options)
         bool,
         typer.Option(
             "--all",
-            help="Write one record per candidate haplotype; all but the best are secondary.",
+            help="Write one record per candidate haplotype; all except the best are secondary.",
             rich_help_panel=_REALIGNMENT,
         ),
     ] = False,
@@ -155,7 +135,7 @@ def realign(  # noqa: PLR0913  (its parameters are the options)
         bool,
         typer.Option(
             "--loci-only",
-            help="With --reference, write only the reads at loci.",
+            help="With --reference: write only the reads at loci.",
             rich_help_panel="Output",
         ),
     ] = False,
@@ -163,64 +143,48 @@ def realign(  # noqa: PLR0913  (its parameters are the options)
         bool,
         typer.Option(
             "--write-index",
-            help="With --reference, index the output: .csi of BAM, .crai of CRAM.",
+            help="With --reference: index the output (.csi for BAM, .crai for CRAM).",
             rich_help_panel="Output",
         ),
     ] = False,
-    require_flags: RequireFlags = 0,
-    exclude_flags: ExcludeFlags = _EXCLUDED_FLAGS,
-    regions: Regions = None,
-    targets_file: TargetsFile = None,
+    filters: ReadFilterOptions,
     output: Output = None,
     output_fmt: OutputFmt = None,
     uncompressed: Uncompressed = False,
     no_pg: NoPG = False,
-    json: Json = None,
-    threads: Threads,
-    device: DeviceName = "auto",
-    gpu_mem: GpuMemory = None,
-    max_record: MaxRecord = MAX_RECORD,
-    quiet: Quiet = False,
-    verbose: Verbose = False,
-    debug: Debug = False,
+    compute: ComputeOptions,
+    reporting: ReportOptions,
 ) -> None:
     """Align reads to haplotypes, exactly as GATK HaplotypeCaller does.
 
     Each read is aligned to the haplotypes of the loci that it overlaps, or to all haplotypes if
-    they have no loci, and written at the best; on a tie, at the first in the file. Mapped reads
-    keep their orientation; unmapped reads and FASTQ are tried in both. With --reference the whole
-    file is written: reads that a haplotype explains better move, their mates' fields follow, and
-    all other records stay as they are.
+    they have no loci. It is written at its best haplotype; ties go to the first in the file.
+    Mapped reads keep their orientation; unmapped reads and FASTQ are tried in both. With
+    --reference the whole file is written: reads that a haplotype explains better move, the fields
+    of their mates follow, and all other records stay the same.
     """
-    set_up_messages("realign", quiet=quiet, verbose=verbose, debug=debug)
     _check_options(
         reference,
         with_reference={"--always": always, "--loci-only": loci_only, "--write-index": write_index},
         write_all=write_all,
     )
-    devices, chosen = resolve_devices(device, threads=threads, gpu_memory=gpu_mem)
     options = RealignOptions(
         resolve_scoring(scoring),
         best_by,
         min_score,
         always,
         write_all,
-        require_flags,
-        exclude_flags,
+        filters.require_flags,
+        filters.exclude_flags,
     )
+    max_record = compute.max_record
     haplotype_set = read_haplotypes(haplotypes, max_record)
     if reference is not None and not haplotype_set.loci:
-        message = f"--reference needs haplotypes with loci, and {haplotypes} has none"
-        raise UsageError(message)
-    announce("realign", chosen, quiet=quiet)
-    statistics = RunStatistics("realign", sys.argv, [d.name for d in devices], threads)
-    selection = ReadSelection(reads, given_regions(regions, targets_file, max_record), max_record)
-    resources = Resources(
-        worker_devices(devices),
-        threads,
-        statistics,
-        lambda: choose_progress("hapgpu realign", quiet=quiet),
-    )
+        raise UsageError(f"{haplotypes}: has no loci, which --reference needs; drop --reference")
+    run = start_run("realign", compute, reporting)
+    regions = given_regions(filters.regions, filters.targets_file, max_record)
+    selection = ReadSelection(reads, regions, max_record)
+    resources = Resources(worker_devices(run.devices), run.threads, run.statistics, run.progress)
     written = OutputOptions(
         str(output) if output else "-",
         output_fmt,
@@ -233,20 +197,20 @@ def realign(  # noqa: PLR0913  (its parameters are the options)
         realign_to_haplotypes(resources, selection, haplotype_set, haplotypes, options, written)
     else:
         realign_to_reference(resources, selection, haplotype_set, reference, options, written)
-    report(statistics, json, _NOT_ALIGNED)
+    run.finish(_WARNINGS)
 
 
 def _check_options(
     reference: Path | None, *, with_reference: dict[str, bool], write_all: bool
 ) -> None:
-    """Refuse options that have no meaning together."""
+    """Refuse options that contradict each other."""
     if reference is not None:
         if write_all:
-            raise UsageError("--all is for the coordinates of the haplotypes; drop --reference")
+            raise UsageError("--all: no effect with --reference; drop one of them")
         return
     for name, is_given in with_reference.items():
         if is_given:
-            raise UsageError(f"{name} is for the coordinates of a reference; add --reference")
+            raise UsageError(f"{name}: no effect without --reference; add it")
 
 
 def _with_program(header: SamHeader) -> SamHeader:

@@ -1,1 +1,1 @@
-"""Options shared by commands, and checks of what they name."""
+"""Options that commands share, and checks of their files and regions."""

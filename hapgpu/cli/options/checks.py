@@ -1,4 +1,4 @@
-"""Checks of what options name: inputs that exist, regions that are regions."""
+"""Checks of inputs and regions that options name."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ logger = logging.getLogger(__name__)
 
 
 def require_inputs(paths: Iterable[str | Path]) -> None:
-    """Make sure, before anything takes its time, that all inputs are there.
+    """Check, before the run starts, that all inputs exist.
 
     Raises
     ------
     InputError
-        One is not; `-` is.
+        An input does not exist; `-` always does.
     """
     for path in map(str, paths):
         if path != STANDARD and not Path(path).exists():
@@ -34,14 +34,14 @@ def given_regions(
     Raises
     ------
     UsageError
-        A text is no region.
+        A text is not a region.
     InputError
-        The file cannot be read, is no BED or is longer than `max_record` bytes.
+        The file cannot be read, is not BED, or has a line of more than `max_record` bytes.
     """
     if not texts and targets_file is None:
         return EVERYTHING
     regions = [parse_region(text) for text in texts or ()]
     regions += read_bed(targets_file, max_record) if targets_file is not None else []
     if not regions:
-        logger.warning("%s: holds no region, so nothing is chosen", targets_file)
+        logger.warning("%s: has no region, so nothing is selected", targets_file)
     return RegionChoice(tuple(regions))

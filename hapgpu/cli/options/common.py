@@ -1,7 +1,8 @@
-"""The options that subcommands share, as types to annotate their parameters with."""
+"""Options that several commands have: types for their parameters, and groups of options."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Final
@@ -9,7 +10,7 @@ from typing import Annotated, Final
 import typer
 
 from hapgpu.errors import UsageError
-from hapgpu.io.files.record_limit import LARGEST_LIMIT
+from hapgpu.io.files.record_limit import LARGEST_LIMIT, MAX_RECORD
 from hapgpu.runtime.devices import parse_memory, usable_cpus
 
 _FLAG_NAMES: Final = (
@@ -26,11 +27,13 @@ _FLAG_NAMES: Final = (
     "DUP",
     "SUPPLEMENTARY",
 )
-MAX_THREADS: Final = 4096  # more than machines have: a slip of the finger takes all memory
+MAX_THREADS: Final = 4096  # more than any machine has: a typing error must not take all memory
 _ALL_FLAGS: Final = 0xFFFF
+_EXCLUDED_FLAGS: Final = 0xF00
+"""Secondary, QC-fail, duplicate and supplementary: GATK excludes these reads, too."""
 
 _OUTPUT = "Output"
-_SELECTION = "Which reads"
+_READS = "Which reads"
 _SITES = "Which sites"
 _RESOURCES = "Devices and threads"
 _MESSAGES = "Messages"
@@ -45,9 +48,9 @@ class OutputFormat(StrEnum):
 
 
 def parse_flags(text: str | int) -> int:
-    """Read SAM flags as samtools does: `1796`, `0x704`, `UNMAP,DUP`.
+    """Parse SAM flags as samtools does: `1796`, `0x704`, `UNMAP,DUP`.
 
-    Typer also sends the default of an option through here, a number.
+    Typer also passes the default of an option, which is a number.
 
     Raises
     ------
@@ -61,7 +64,7 @@ def parse_flags(text: str | int) -> int:
     except ValueError:
         return sum({_named_flag(name) for name in text.split(",")})
     if not 0 <= value <= _ALL_FLAGS:
-        raise typer.BadParameter(f"flags {text} are not between 0 and {_ALL_FLAGS}")
+        raise typer.BadParameter(f"flags {text}: must be between 0 and {_ALL_FLAGS}")
     return value
 
 
@@ -77,7 +80,7 @@ def _record_size(text: str | int) -> int:
         return text
     size = _memory(text)
     if size > LARGEST_LIMIT:
-        raise typer.BadParameter(f"{text} is more than {LARGEST_LIMIT:,} bytes, the most of BAM")
+        raise typer.BadParameter(f"{text} is more than {LARGEST_LIMIT:,} bytes, the maximum of BAM")
     return size
 
 
@@ -94,7 +97,7 @@ Output = Annotated[
         "-o",
         "--output",
         metavar="FILE",
-        help="Write here instead of to standard output.",
+        help="Output file; standard output if not given.",
         rich_help_panel=_OUTPUT,
     ),
 ]
@@ -103,14 +106,14 @@ OutputFmt = Annotated[
     typer.Option(
         "-O",
         "--output-fmt",
-        help="Format of the output; otherwise the extension of FILE decides, or SAM.",
+        help="Output format; if not given, by the extension of FILE, or SAM.",
         rich_help_panel=_OUTPUT,
     ),
 ]
 Uncompressed = Annotated[
     bool,
     typer.Option(
-        "-u", "--uncompressed", help="Write BAM uncompressed, for pipes.", rich_help_panel=_OUTPUT
+        "-u", "--uncompressed", help="Write uncompressed BAM, for pipes.", rich_help_panel=_OUTPUT
     ),
 ]
 NoPG = Annotated[
@@ -130,8 +133,8 @@ Regions = Annotated[
         "-r",
         "--region",
         metavar="CHR:START-END",
-        help="Only reads that overlap this region; may be given several times.",
-        rich_help_panel=_SELECTION,
+        help="Only reads that overlap this region; repeatable.",
+        rich_help_panel=_READS,
     ),
 ]
 TargetsFile = Annotated[
@@ -141,7 +144,7 @@ TargetsFile = Annotated[
         "--targets-file",
         metavar="BED",
         help="Only reads that overlap a region of this BED file.",
-        rich_help_panel=_SELECTION,
+        rich_help_panel=_READS,
     ),
 ]
 SiteRegions = Annotated[
@@ -150,7 +153,7 @@ SiteRegions = Annotated[
         "-r",
         "--region",
         metavar="CHR:START-END",
-        help="Only sites whose REF overlaps this region; may be given several times.",
+        help="Only sites whose REF overlaps this region; repeatable.",
         rich_help_panel=_SITES,
     ),
 ]
@@ -172,7 +175,7 @@ RequireFlags = Annotated[
         metavar="FLAGS",
         parser=parse_flags,
         help="Only reads with all of these SAM flags: 1796, 0x704 or UNMAP,DUP.",
-        rich_help_panel=_SELECTION,
+        rich_help_panel=_READS,
     ),
 ]
 ExcludeFlags = Annotated[
@@ -183,7 +186,7 @@ ExcludeFlags = Annotated[
         metavar="FLAGS",
         parser=parse_flags,
         help="Only reads with none of these SAM flags.",
-        rich_help_panel=_SELECTION,
+        rich_help_panel=_READS,
     ),
 ]
 
@@ -206,7 +209,7 @@ DeviceName = Annotated[
     typer.Option(
         "--device",
         metavar="auto|cpu|cuda|cuda:0,1",
-        help="Where to compute; auto takes all GPUs, or else the CPU.",
+        help="Devices; auto: all GPUs, or the CPU if there is none.",
         rich_help_panel=_RESOURCES,
     ),
 ]
@@ -216,11 +219,10 @@ GpuMemory = Annotated[
         "--gpu-mem",
         metavar="SIZE",
         parser=_memory,
-        help="Memory to use on each GPU, such as 8G; otherwise 80% of what is free.",
+        help="Memory per GPU, such as 8G; 80% of the free memory if not given.",
         rich_help_panel=_RESOURCES,
     ),
 ]
-
 MaxRecord = Annotated[
     int,
     typer.Option(
@@ -228,22 +230,57 @@ MaxRecord = Annotated[
         metavar="SIZE",
         parser=_record_size,
         show_default="256M",
-        help="Refuse a longer record or header of an input, before it fills the memory.",
+        help="Longest record or header to accept from an input.",
         rich_help_panel=_RESOURCES,
     ),
 ]
 
 Quiet = Annotated[
-    bool,
-    typer.Option("-q", "--quiet", help="Say nothing but errors.", rich_help_panel=_MESSAGES),
+    bool, typer.Option("-q", "--quiet", help="Print errors only.", rich_help_panel=_MESSAGES)
 ]
 Verbose = Annotated[
     bool,
-    typer.Option("-v", "--verbose", help="Say what is being done.", rich_help_panel=_MESSAGES),
+    typer.Option("-v", "--verbose", help="Print progress messages.", rich_help_panel=_MESSAGES),
 ]
 Debug = Annotated[
     bool,
-    typer.Option(
-        "--debug", help="Say everything, and where errors come from.", rich_help_panel=_MESSAGES
-    ),
+    typer.Option("--debug", help="Print all messages, and tracebacks.", rich_help_panel=_MESSAGES),
 ]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadFilterOptions:
+    """The options that select reads."""
+
+    require_flags: RequireFlags = 0
+    exclude_flags: ExcludeFlags = _EXCLUDED_FLAGS
+    regions: Regions = None
+    targets_file: TargetsFile = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SiteFilterOptions:
+    """The options that select sites."""
+
+    regions: SiteRegions = None
+    targets_file: SiteTargetsFile = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ComputeOptions:
+    """The options on devices, threads and memory."""
+
+    threads: Threads
+    device: DeviceName = "auto"
+    gpu_mem: GpuMemory = None
+    max_record: MaxRecord = MAX_RECORD
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReportOptions:
+    """The options on messages and statistics."""
+
+    json: Json = None
+    quiet: Quiet = False
+    verbose: Verbose = False
+    debug: Debug = False

@@ -1,20 +1,19 @@
-"""What a command reads and what it writes, declared once; from that follows what is refused.
+"""Declarations of the files that a command reads and writes, and their check before the run.
 
-An input is never written over: neither by its own name nor through a link, neither it nor an index
-that is read with it, neither by an output nor by what is written beside that. Files are compared
-by what they are, not by what they are called; so are standard streams that are files.
+No input is overwritten, under its own name or through a link. Inputs include the indexes that are
+read with them; outputs include the indexes that are written with them. Files are compared by
+device and inode, not by name; so are standard streams that are files.
 """
 
 from __future__ import annotations
 
-import functools
 import os
 import stat
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from glob import escape
 from pathlib import Path
-from typing import Any, Final, ParamSpec, TypeAlias, TypeVar
+from typing import Any, Final, TypeAlias
 
 from hapgpu.errors import OutputError, UsageError
 
@@ -26,8 +25,6 @@ VARIANT_INDEXES: Final = (".tbi", ".csi")
 Values: TypeAlias = Mapping[str, Any]
 _Identity: TypeAlias = tuple[int, int] | str
 _Owner: TypeAlias = tuple[str, str]  # kind and name
-_P = ParamSpec("_P")
-_R = TypeVar("_R")
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,10 +34,10 @@ class Read:
     Attributes
     ----------
     parameter
-        Of the command; its value is a path, several, or None.
+        Name of the parameter; its value is a path, several paths, or None.
     indexes
-        Suffixes, which may hold wildcards, of files that are read with one, if they are there;
-        `x.bai` as well as `x.bam.bai` is taken to belong to `x.bam`.
+        Suffixes, with or without wildcards, of files that are read with each, if they exist;
+        `x.bai` and `x.bam.bai` both belong to `x.bam`.
     standard
         Whether `-` is standard input.
     """
@@ -50,21 +47,21 @@ class Read:
     standard: bool = False
 
     def paths(self, values: Values) -> list[str]:
-        """Return the files that are given."""
+        """Return the files that are given on the command line."""
         value = values.get(self.parameter)
         if value is None:
             return []
         return [str(path) for path in (value if isinstance(value, list | tuple) else [value])]
 
     def with_indexes(self, path: str) -> Iterator[str]:
-        """Yield a file, its indexes that are there, and of CRAM the references that it names."""
+        """Yield a file, its existing indexes, and for CRAM the references that it names."""
         yield path
         file = Path(path)
         for stem in (file.name, file.stem):
             for suffix in self.indexes:
                 yield from map(str, file.parent.glob(escape(stem) + suffix))
         if self.indexes == ALIGNMENT_INDEXES and file.is_file():
-            # Imports pysam, which some commands do without.
+            # Imports pysam, which some commands do not need.
             from hapgpu.io.alignments.cram_references import named_references  # noqa: PLC0415
 
             for reference in named_references(file):
@@ -78,11 +75,11 @@ class Written:
     Attributes
     ----------
     parameter
-        Of the command; its value is a path or None.
+        Name of the parameter; its value is a path or None.
     beside
-        Suffixes of files that may be written, or removed, with it.
+        Suffixes of files that may be written or removed with it.
     default
-        Gives the path if the parameter is None: by default there is none, and nothing is written.
+        Returns the path if the parameter is None, or None: then nothing is written.
     """
 
     parameter: str
@@ -90,14 +87,14 @@ class Written:
     default: Callable[[Values], str | Path | None] = lambda _: None
 
     def path(self, values: Values) -> str | None:
-        """Return the file that is written, `-` for standard output."""
+        """Return the file that is written, `-` for standard output, or None."""
         value = values.get(self.parameter)
         path = self.default(values) if value is None else value
         return None if path is None else str(path)
 
 
 def standard_output(_values: Values) -> str:
-    """Return where an output goes that is given no name."""
+    """Return `-`: the output goes to standard output if no file is given."""
     return STANDARD
 
 
@@ -107,13 +104,13 @@ STATISTICS: Final = Written("json")
 
 @dataclass(frozen=True, slots=True)
 class CommandFiles:
-    """The declaration of a command."""
+    """The files of a command."""
 
     reads: tuple[Read, ...] = ()
     writes: tuple[Written, ...] = ()
 
     def check(self, values: Values) -> None:
-        """Refuse, before anything takes its time, what cannot be read or must not be written.
+        """Refuse files that cannot be read or must not be written, before the run starts.
 
         Parameters
         ----------
@@ -123,37 +120,27 @@ class CommandFiles:
         Raises
         ------
         UsageError
-            Standard input cannot be taken, an output is an input, or two outputs are one.
+            An input cannot be standard input, an output is an input, or two outputs are one file.
         OutputError
-            An output cannot be a file.
+            An output is a directory, or its directory does not exist.
         """
         self._check_standard_input(values)
         taken = dict(self._inputs(values))
         for written in self.writes:
             path = written.path(values)
             if path is not None:
-                _check_place(path)
+                _check_directory(path)
                 for suffix in ("", *(written.beside if path != STANDARD else ())):
                     _claim(f"{path}{suffix}", taken)
-
-    def checked_before(self, command: Callable[_P, _R]) -> Callable[_P, _R]:
-        """Return a command that begins with this check; its signature is kept."""
-
-        @functools.wraps(command)
-        def checked(*args: _P.args, **kwargs: _P.kwargs) -> _R:
-            self.check(kwargs)
-            return command(*args, **kwargs)
-
-        return checked
 
     def _check_standard_input(self, values: Values) -> None:
         given = [read for read in self.reads for path in read.paths(values) if path == STANDARD]
         for read in given:
             if not read.standard:
                 name = read.parameter.upper().replace("_", "-")
-                raise UsageError(f"{name} cannot be standard input (-); give a file")
+                raise UsageError(f"{name}: cannot be standard input (-); give a file")
         if len(given) > 1:
-            raise UsageError("standard input (-) can be read only once")
+            raise UsageError("standard input (-): can be read only once; give a file")
 
     def _inputs(self, values: Values) -> Iterator[tuple[_Identity, _Owner]]:
         for read in self.reads:
@@ -164,17 +151,17 @@ class CommandFiles:
                         yield identity, ("input", shown)
 
 
-def _check_place(path: str) -> None:
+def _check_directory(path: str) -> None:
     if path == STANDARD:
         return
     if not Path(path).parent.is_dir():
-        raise OutputError(f"cannot write {path}: there is no folder {Path(path).parent}")
+        raise OutputError(f"{path}: no such directory: {Path(path).parent}")
     if Path(path).is_dir():
-        raise OutputError(f"cannot write {path}: it is a folder")
+        raise OutputError(f"{path}: is a directory; give a file")
 
 
 def _claim(path: str, taken: dict[_Identity, _Owner]) -> None:
-    """Note what an output is, unless an input or another output is the same."""
+    """Record an output, and refuse it if an input or another output is the same file."""
     identity = _identity(path, 1)
     if identity is None:
         return
@@ -182,14 +169,14 @@ def _claim(path: str, taken: dict[_Identity, _Owner]) -> None:
     if identity in taken:
         kind, other = taken[identity]
         which = "" if other == name else f", {other}"
-        raise UsageError(f"{name}: is also an {kind}{which}; write to another file")
+        raise UsageError(f"{name}: is also an {kind}{which}; give another file")
     taken[identity] = "output", name
 
 
 def _identity(path: str, standard: int) -> _Identity | None:
-    """Return what tells a file from all others, also through links; None if it is no file.
+    """Return the device and inode of a file, or the path of a new one; None if it is not a file.
 
-    Terminals, sockets and the null device can be read and written at once.
+    Terminals, sockets and the null device can be read and written at the same time.
     """
     try:
         found = os.fstat(standard) if path == STANDARD else os.stat(path)  # noqa: PTH116  (as fstat)

@@ -1,4 +1,4 @@
-"""Numbers as minimap2's options are written: `5k`, `500,20000`, `1e-4`."""
+"""Numbers in the notation of minimap2's options: `5k`, `500,20000`, `1e-4`."""
 
 from __future__ import annotations
 
@@ -10,42 +10,42 @@ import typer
 
 _UNITS: Final = {"": 1.0, "k": 1e3, "m": 1e6, "g": 1e9}
 _NUMBER = re.compile(r"(?P<value>[0-9.]+(e[+-]?[0-9]+)?)(?P<unit>[kmg]?)", re.ASCII)
-_LARGEST: Final = 2**31 - 1
-_ROUNDING: Final = 0.499  # minimap2's: a half goes down
+_MAX: Final = 2**31 - 1
+_ROUNDING: Final = 0.499  # as in minimap2: a half is rounded down
 
 
 @dataclass(frozen=True, slots=True)
 class OneOrTwo:
-    """A number, and a second one that may be left out."""
+    """A number, and an optional second number."""
 
     first: int | None = None
     second: int | None = None
 
 
 def parse_count(text: str | int) -> int:
-    """Read a whole number, of bases or of occurrences: `5000`, `5k`, `1.5m`.
+    """Parse a whole number of bases or occurrences: `5000`, `5k`, `1.5m`.
 
     Raises
     ------
     typer.BadParameter
-        It is no number, or above 2**31 - 1.
+        The text is not a number, or above 2**31 - 1.
     """
     return int(_number(str(text)) + _ROUNDING)
 
 
 def parse_one_or_two(text: str) -> OneOrTwo:
-    """Read `A` or `A,B`, each as `parse_count` does."""
+    """Parse `A` or `A,B`, each as `parse_count` does."""
     first, comma, second = text.partition(",")
     return OneOrTwo(parse_count(first), parse_count(second) if comma else None)
 
 
 def parse_repetitive(text: str | float) -> float:
-    """Read `-f`: a fraction, or a number of occurrences.
+    """Parse `-f`: a fraction, or a number of occurrences.
 
     Raises
     ------
     typer.BadParameter
-        It is no number, or there is a second one, which is for short reads.
+        The text is not a number, or has a second number, which is for short reads.
     """
     first, comma, _ = str(text).partition(",")
     if comma:
@@ -54,13 +54,13 @@ def parse_repetitive(text: str | float) -> float:
     return float(int(value + _ROUNDING)) if value >= 1 else value
 
 
-def parse_share(text: str | float) -> float:
-    """Read a number from 0 to 1.
+def parse_fraction(text: str | float) -> float:
+    """Parse a number from 0 to 1.
 
     Raises
     ------
     typer.BadParameter
-        It is no number, or above 1.
+        The text is not a number, or above 1.
     """
     value = _number(str(text))
     if value > 1:
@@ -75,7 +75,7 @@ def _number(text: str) -> float:
     except ValueError:
         value = None
     if value is None:
-        raise typer.BadParameter(f"'{text}' is no number from 0 on")
-    if value > _LARGEST:
-        raise typer.BadParameter(f"{text} is more than {_LARGEST:,}")
+        raise typer.BadParameter(f"'{text}' is not a number of at least 0")
+    if value > _MAX:
+        raise typer.BadParameter(f"{text} is more than {_MAX:,}")
     return value

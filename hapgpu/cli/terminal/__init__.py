@@ -1,1 +1,1 @@
-"""What the process shares with its terminal: streams, signals, messages, progress, summary."""
+"""Standard streams, signals, messages, progress and summary of the process."""

@@ -1,4 +1,4 @@
-"""What a command says on standard error, and how its faults become an exit status."""
+"""Messages on standard error, and the exit status and message of each error."""
 
 from __future__ import annotations
 
@@ -27,10 +27,9 @@ _DISK_FULL: Final = (errno.ENOSPC, errno.EDQUOT)
 def set_up_messages(command: str, *, quiet: bool, verbose: bool, debug: bool) -> None:
     """Send the messages of the package's loggers to standard error.
 
-    Warnings are shown, with `quiet` only errors, with `verbose` what is being done, with `debug`
-    everything.
+    Warnings are shown; `quiet` shows errors only, `verbose` also progress, `debug` everything.
     """
-    import logging  # noqa: PLC0415  (help, which needs none, is to come at once)
+    import logging  # noqa: PLC0415  (the help does not need it)
 
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(logging.Formatter(f"hapgpu {command}: %(message)s"))
@@ -41,11 +40,11 @@ def set_up_messages(command: str, *, quiet: bool, verbose: bool, debug: bool) ->
     chosen = [logging.DEBUG] * debug + [logging.INFO] * verbose + [logging.ERROR] * quiet
     logger.setLevel(chosen[0] if chosen else logging.WARNING)
     if not debug and sys.unraisablehook is sys.__unraisablehook__:
-        sys.unraisablehook = _leave_out_cuda
+        sys.unraisablehook = _drop_cuda_errors
 
 
-def _leave_out_cuda(unraisable: sys.UnraisableHookArgs) -> None:
-    """Pass over what a lost GPU makes CuPy's objects say at their end: it is told by an error."""
+def _drop_cuda_errors(unraisable: sys.UnraisableHookArgs) -> None:
+    """Drop errors of CuPy's destructors after the loss of a GPU, which is reported as an error."""
     if unraisable.exc_value is None or not _is_of_cuda(unraisable.exc_value):
         sys.__unraisablehook__(unraisable)
 
@@ -56,7 +55,7 @@ def _make_printable(record: logging.LogRecord) -> bool:
 
 
 def _printable(text: str) -> str:
-    """Return one line: names come from inputs, and a terminal obeys some characters."""
+    """Return one printable line: names come from inputs and may hold control characters."""
     characters = " ".join(text.split())
     return "".join(
         c if c.isprintable() else c.encode("unicode_escape").decode() for c in characters
@@ -65,29 +64,29 @@ def _printable(text: str) -> str:
 
 @contextmanager
 def faults_explained(program: str, *, debug: bool) -> Iterator[None]:
-    """Turn every error within into one line and the exit status of its kind.
+    """Turn every error inside into one line and the exit status of its kind.
 
     Parameters
     ----------
     program
-        What the line begins with, such as `hapgpu realign`.
+        The start of the line, such as `hapgpu realign`.
     debug
-        Whether to show where an error came from.
+        Whether to print tracebacks.
     """
     try:
-        with _written_out():
+        with _flushed_output():
             yield
     except SystemExit as end:
         if not isinstance(end.__context__, BrokenPipeError):
             raise
-        _leave(program, end.__context__, debug=debug)  # rich makes a status of its own of it
-    except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001  (told to the user)
+        _leave(program, end.__context__, debug=debug)  # rich exits with another status
+    except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001  (reported to the user)
         _leave(program, error, debug=debug)
 
 
 @contextmanager
-def _written_out() -> Iterator[None]:
-    """Write out standard output at the end, which Typer's options may bring about."""
+def _flushed_output() -> Iterator[None]:
+    """Flush standard output at the end, which options such as --help may cause."""
     status = 0
     try:
         yield
@@ -107,18 +106,18 @@ def _leave(program: str, error: BaseException, *, debug: bool) -> NoReturn:
     status, message = explain(error)
     if message:
         sys.stderr.write(f"{program}: error: {message}\n")
-    with suppress(Exception):  # the first error is the one that counts
+    with suppress(Exception):  # only the first error is reported
         sys.stdout.flush()
     sys.stderr.flush()
-    # Nothing that the interpreter does at its end could help any more, and much could fail: text
-    # waits for a closed pipe, a thread for standard input, a GPU was lost.
+    # The interpreter's own exit is not needed, and may fail or hang: text waits for a closed pipe,
+    # a thread waits for standard input, a GPU is lost.
     with leftovers.steady():
         leftovers.clear_up()
         os._exit(status)
 
 
 def explain(error: BaseException) -> tuple[int, str]:
-    """Return the exit status for an error, and the line that tells it; empty for none."""
+    """Return the exit status of an error, and its message, which may be empty."""
     status, message = _explain(error)
     return status, _printable(message)
 
@@ -134,34 +133,34 @@ def _explain(error: BaseException) -> tuple[int, str]:
         case _ if _is_of_cuda(error):
             explained = DeviceError.exit_code, f"the GPU failed: {error}"
         case MemoryError():
-            explained = 1, "not enough memory; fewer threads (-t) need less"
+            explained = 1, "out of memory; use fewer threads (-t)"
         case OSError():
-            place = f"{error.filename}: " if error.filename else _lost_folder()
+            where = f"{error.filename}: " if error.filename else _lost_directory()
             status = OutputError.exit_code if error.errno in _DISK_FULL else 1
-            explained = status, f"{place}{error.strerror or error}"
+            explained = status, f"{where}{error.strerror or error}"
         case _UsageFault():
             explained = UsageError.exit_code, _usage(error)
         case _:
             what = f"unexpected {type(error).__name__}: {error}"
-            explained = 1, f"{what} (please run it again with --debug and report what it prints)"
+            explained = 1, f"{what}; run it again with --debug and report the output"
     return explained
 
 
-def _lost_folder() -> str:
-    """Return the words for a working folder that was removed, where it was."""
+def _lost_directory() -> str:
+    """Return the start of the message if the working directory was removed, else nothing."""
     try:
         os.getcwd()  # noqa: PTH109  (no object is needed)
     except OSError:
-        return "the working folder is gone; change to another one: "
+        return "the working directory was removed; change to another one: "
     return ""
 
 
 def _is_of_cuda(error: BaseException) -> bool:
-    """Whether CuPy raised an error, which is not imported here for that."""
+    """Whether CuPy raised an error; found without importing CuPy."""
     return type(error).__module__.partition(".")[0] in {"cupy", "cupy_backends"}
 
 
 def _usage(error: Any) -> str:
-    """Return what Typer says of a command line, and where its options are listed."""
+    """Return Typer's message on a command line, and the command that lists its options."""
     command = error.ctx.command_path if error.ctx else "hapgpu"
     return f"{error.format_message().rstrip('.')}; run: {command} --help"

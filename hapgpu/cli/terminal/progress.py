@@ -1,4 +1,4 @@
-"""Progress on standard error: a bar on a terminal, a line now and then elsewhere."""
+"""Progress on standard error: a bar on a terminal, else a line every 30 seconds."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ _SECONDS_BETWEEN_LINES: Final = 30.0
 
 
 def choose_progress(title: str, *, quiet: bool, unit: str = "reads") -> Progress:
-    """Return a bar for a terminal, plain lines elsewhere, nothing when quiet.
+    """Return a bar for a terminal, plain lines for other streams, nothing if quiet.
 
     A terminal that also shows the output gets lines: a bar would be drawn into the records.
 
     Parameters
     ----------
     title
-        What is running, such as `hapgpu realign`.
+        The program and command, such as `hapgpu realign`.
     quiet
-        Whether the user asked for silence.
+        Whether to show nothing.
     unit
-        What is counted.
+        The unit of the count, such as `reads`.
     """
     if quiet:
         return NoProgress()
@@ -36,18 +36,18 @@ def choose_progress(title: str, *, quiet: bool, unit: str = "reads") -> Progress
 
 
 class LineProgress:
-    """One line every 30 seconds: log files and batch systems get no control characters.
+    """Progress as one line every 30 seconds, without control characters, for log files.
 
     Parameters
     ----------
     title
-        What is running.
+        The program and command.
     stream
-        Where the lines go; standard error if not given.
+        The stream of the lines; None is standard error.
     clock
-        Seconds from any fixed time on.
+        Returns seconds since any fixed time.
     unit
-        What is counted.
+        The unit of the count, such as `reads`.
     """
 
     def __init__(
@@ -63,20 +63,20 @@ class LineProgress:
         self._clock = clock
         self._total: int | None = None
         self._done = 0
-        self._began = self._last_line = clock()
+        self._start = self._last_line = clock()
 
     def start(self, total: int | None) -> None:
         """Start the clock."""
         self._total = total
-        self._began = self._last_line = self._clock()
+        self._start = self._last_line = self._clock()
 
     def advance(self, count: int) -> None:
-        """Write a line if the last is 30 seconds old."""
+        """Write a line if the last line is 30 seconds old."""
         self._done += count
         now = self._clock()
         if now - self._last_line >= _SECONDS_BETWEEN_LINES:
             self._last_line = now
-            print(self._line(now - self._began), file=self._stream, flush=True)
+            print(self._line(now - self._start), file=self._stream, flush=True)
 
     def _line(self, seconds: float) -> str:
         of_total = f" of {self._total:,}" if self._total is not None else ""

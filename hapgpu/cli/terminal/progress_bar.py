@@ -19,19 +19,19 @@ from rich.progress import (
 
 from hapgpu.runtime import leftovers
 
-_TAKEN_AWAY: Final = b"\r\x1b[2K\x1b[?25h"
-"""Clears the line and shows the cursor: rich itself could wait for the thread that is ended."""
+_CLEARED_LINE: Final = b"\r\x1b[2K\x1b[?25h"
+"""Clears the line and shows the cursor; rich itself could wait for a thread that was ended."""
 
 
 class BarProgress:
-    """A rich bar, or a spinner where the total is not known.
+    """A bar, or a spinner if the total is unknown.
 
     Parameters
     ----------
     title
-        What is running.
+        The program and command.
     unit
-        What is counted.
+        The unit of the count.
     """
 
     def __init__(self, title: str, unit: str = "reads") -> None:
@@ -52,7 +52,7 @@ class BarProgress:
         """Show the bar."""
         self._bar.update(self._task, total=total)
         self._bar.start_task(self._task)
-        self._leftover = leftovers.register(lambda: os.write(2, _TAKEN_AWAY))
+        self._leftover = leftovers.register(lambda: os.write(2, _CLEARED_LINE))
         self._bar.start()
 
     def advance(self, count: int) -> None:
@@ -62,6 +62,6 @@ class BarProgress:
         self._bar.update(self._task, advance=count, rate=f"{rate:,.0f}")
 
     def finish(self) -> None:
-        """Take the bar away."""
+        """Remove the bar."""
         self._bar.stop()
         leftovers.forget(self._leftover)

@@ -1,4 +1,4 @@
-"""The end of a run by a signal: at any moment, and with nothing left behind."""
+"""The end of a run by a signal, at any moment, without leftover files."""
 
 from __future__ import annotations
 
@@ -12,26 +12,26 @@ from typing import Final, NoReturn
 from hapgpu.runtime import leftovers
 
 STATUS: Final = {signal.SIGINT: 130, signal.SIGTERM: 143, signal.SIGHUP: 129}
-"""The exit status by the signal that ends a run: 128 and its number, as shells have it."""
+"""The exit status by the signal that ends a run: 128 plus its number, as in shells."""
 
-_MOMENTS: Final = 1.0  # seconds
+_GRACE_SECONDS: Final = 1.0
 _has_arrived = False
 
 
 def end_on_signals(program: str) -> None:
-    """Let SIGINT, SIGTERM and SIGHUP end this process from now on, whatever it is doing.
+    """Make SIGINT, SIGTERM and SIGHUP end this process at any time.
 
-    A handler in Python runs in the main thread between two instructions of the interpreter: an
-    exception that it raises comes up anywhere, in the dispatcher of a compiled function too, and
-    a sort that takes minutes delays it by minutes. The part of the handler that is not Python
-    writes to a pipe at once, where a thread waits that ends the process.
+    A Python handler runs in the main thread between two instructions of the interpreter. An
+    exception that it raises may occur anywhere, also in the dispatcher of a compiled function, and
+    a sort of several minutes delays it by minutes. The interpreter's C handler writes to a pipe at
+    once; a thread that reads the pipe ends the process.
 
-    Signals that the caller has switched off, as `nohup` does, stay switched off.
+    Signals that the caller ignores, as `nohup` does, stay ignored.
 
     Parameters
     ----------
     program
-        What the message begins with, such as `hapgpu realign`.
+        The start of the message, such as `hapgpu realign`.
     """
     reading, writing = os.pipe()
     os.set_blocking(writing, False)
@@ -45,17 +45,17 @@ def end_on_signals(program: str) -> None:
 
 
 def wait_if_ending() -> None:
-    """Stay here for good if a signal has arrived: an error that it caused is not worth a word.
+    """Block forever if a signal has arrived, so that an error that it caused is not reported.
 
-    Such an error, of a system call that was interrupted for instance, can come up before the
-    thread that ends the process runs; the handler in the main thread runs earlier.
+    Such an error, for instance of an interrupted system call, may occur before the thread that
+    ends the process runs; the handler in the main thread runs earlier.
     """
     if _has_arrived:
         threading.Event().wait()
 
 
 def _note(_number: int, _frame: object) -> None:
-    """Note that a signal has arrived; its number goes through the pipe."""
+    """Record that a signal has arrived; its number goes through the pipe."""
     global _has_arrived  # noqa: PLW0603  (one for the process, and no lock in a handler)
     _has_arrived = True
 
@@ -63,15 +63,15 @@ def _note(_number: int, _frame: object) -> None:
 def _wait_and_end(reading: int, program: str) -> None:
     number = _next_signal(reading)
     if leftovers.has_result():
-        # Over but for moments, most likely, and the result is there, which the status would deny.
-        time.sleep(_MOMENTS)
+        # The output is complete and the run about to end: its own status is the right one.
+        time.sleep(_GRACE_SECONDS)
     with leftovers.steady():
         leftovers.clear_up()
         _end(number, program)
 
 
 def _end(number: int, program: str) -> NoReturn:
-    if number != signal.SIGINT:  # who presses Ctrl-C knows
+    if number != signal.SIGINT:  # no message after Ctrl-C
         with suppress(OSError):
             os.write(2, f"{program}: stopped by {signal.Signals(number).name}\n".encode())
     os._exit(STATUS[signal.Signals(number)])

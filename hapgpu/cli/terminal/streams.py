@@ -1,4 +1,4 @@
-"""The standard streams of the process: open or closed, full, or pipes that nobody reads."""
+"""The standard streams of the process, which may be closed, full, or pipes without a reader."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from typing import Any, Final, NoReturn, cast
 
 from hapgpu.errors import InputError, OutputError
 
-_CLOSED: Final = "it is closed"
+_CLOSED: Final = "is closed"
 
 
 def secure_standard_streams() -> None:
     """Make all three standard streams usable, as objects and as descriptors.
 
-    A closed one would be None, and its number would go to the next file that is opened, into
-    which others then write messages. Of a closed input or output, each use is an error that says
-    so; what goes to a closed or broken standard error is lost, and nothing else with it.
+    A closed stream would be None, and its number would be given to the next file that is opened,
+    which then receives messages of other libraries. Each use of a closed input or output raises an
+    error; text for a closed or broken standard error is lost.
     """
-    # The wrong way round: who uses the descriptor, a child say, gets an error, too.
+    # Opened for the wrong direction: users of the descriptor, such as a child, get an error, too.
     has_input = not _fill(0, os.O_WRONLY)
     has_output = not _fill(1, os.O_RDONLY)
     _fill(2, os.O_WRONLY)
@@ -41,22 +41,22 @@ def secure_standard_streams() -> None:
 
 
 def _fill(descriptor: int, flags: int) -> bool:
-    """Open a descriptor to the null device if it is closed; tell whether it was."""
+    """Open a closed descriptor to the null device; return whether it was closed."""
     try:
         os.fstat(descriptor)
     except OSError:
-        os.open(os.devnull, flags)  # the lowest that is free
+        os.open(os.devnull, flags)  # gets the lowest free number
         return True
     return False
 
 
 def _encoding(stream: io.TextIOBase | Any) -> str:
-    """Return what the interpreter chose for a stream, which it leaves None if that is closed."""
+    """Return the interpreter's encoding of a stream; a closed stream is None."""
     return stream.encoding if stream else "utf-8"
 
 
 class _ClosedInput(io.RawIOBase):
-    """Standard input that was closed by whoever started the process."""
+    """Standard input that the parent process closed."""
 
     name = "standard input"
 
@@ -64,11 +64,11 @@ class _ClosedInput(io.RawIOBase):
         return True
 
     def readinto(self, _buffer: Any) -> NoReturn:
-        raise InputError(f"cannot read standard input: {_CLOSED}; give a file")
+        raise InputError(f"standard input: {_CLOSED}; give a file")
 
 
 class _StandardOutput(io.FileIO):
-    """Standard output, whose errors name it."""
+    """Standard output; its errors name it."""
 
     def __init__(self, *, is_closed: bool) -> None:
         super().__init__(1, "w", closefd=False)
@@ -76,17 +76,17 @@ class _StandardOutput(io.FileIO):
 
     def write(self, data: Any) -> int:
         if self._is_closed:
-            raise OutputError(f"cannot write standard output: {_CLOSED}")
+            raise OutputError(f"standard output: {_CLOSED}")
         try:
             return super().write(data)
         except BrokenPipeError:
             raise
         except OSError as error:
-            raise OutputError(f"cannot write standard output: {error.strerror}") from error
+            raise OutputError(f"standard output: {error.strerror}") from error
 
 
 class _StandardError(io.FileIO):
-    """Standard error, which loses what it cannot take."""
+    """Standard error; text that it cannot take is lost."""
 
     def write(self, data: Any) -> int:
         with suppress(OSError):

@@ -1,4 +1,4 @@
-"""What commands have in common before and after their work."""
+"""The first line of a run on standard error, and its summary."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ logger = logging.getLogger(__name__)
 
 
 def announce(command: str, device: str, *, quiet: bool) -> None:
-    """Say on standard error what will compute, and why the first run takes a while."""
+    """Name the devices of a run on standard error, and say that the first run compiles."""
     if quiet:
         return
     sys.stderr.write(f"hapgpu {command}: {device}\n")
@@ -26,19 +26,19 @@ def announce(command: str, device: str, *, quiet: bool) -> None:
 
 
 def report(
-    statistics: RunStatistics, json: Path | None, left_out: Mapping[str, str] | None = None
+    statistics: RunStatistics, json: Path | None, warnings: Mapping[str, str] | None = None
 ) -> None:
-    """Tell what a run has counted, and write its statistics where they are asked for.
+    """Log the counts of a run, with warnings for some of them, and write the statistics.
 
     Parameters
     ----------
     statistics
-        Of the run.
+        The statistics of the run.
     json
-        File for them.
-    left_out
-        What is worth a warning if there was any, by the name of its count: the words behind the
-        number, such as `reads without bases are left out`.
+        The file for the statistics; None for none.
+    warnings
+        By the name of a count: the words after its number in the warning if it is not 0, such as
+        `reads without bases excluded`.
 
     Raises
     ------
@@ -46,8 +46,8 @@ def report(
         The file cannot be written.
     """
     counts = statistics.counts
-    for what, words in (left_out or {}).items():
-        if number := counts.get(what):
+    for name, words in (warnings or {}).items():
+        if number := counts.get(name):
             logger.warning("%d %s", number, words)
     logger.info("%s", counts)
     if json is not None:

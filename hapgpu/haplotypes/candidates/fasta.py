@@ -22,7 +22,7 @@ class HaplotypeText:
     flank
         Bases of the reference on either side of loci.
     count
-        Called with the numbers of `haplotypes` written and of `loci_without_alternatives`: loci
+        Called with the numbers of `haplotypes` written and of `loci_without_alt`: loci
         without a haplotype that differs from the reference, of which none is written.
     """
 
@@ -45,7 +45,7 @@ class HaplotypeText:
             strict=True,
         ):
             if haplotypes.carried.offsets[first] == haplotypes.carried.offsets[last]:
-                self._count("loci_without_alternatives", 1)
+                self._count("loci_without_alt", 1)
             else:
                 records += self._records(batch, Region(batch.contig, start, end), first, last)
         self._count("haplotypes", len(records))

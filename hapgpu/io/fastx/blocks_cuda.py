@@ -15,7 +15,7 @@ from hapgpu.io.fastx.limits import ReadLimits
 from hapgpu.io.fastx.read_block import ReadBlock
 from hapgpu.io.fastx.text_block import TextBlock
 from hapgpu.runtime.devices import CudaDevice
-from hapgpu.runtime.gpu.context import OUT_OF_MEMORY, explained, thread_streams
+from hapgpu.runtime.gpu.context import OUT_OF_MEMORY, device_errors, thread_streams
 
 
 class GpuWorker(ABC):
@@ -44,7 +44,7 @@ class GpuWorker(ABC):
         DeviceError
             A single read does not fit the GPU, or the GPU failed.
         """
-        with explained(self._device):
+        with device_errors(self._device):
             return TextBlock.joined(self._pieces(block))
 
     @abstractmethod

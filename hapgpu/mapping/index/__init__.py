@@ -1,1 +1,1 @@
-"""The FM index: encoding, suffix array, BWT, file, views of the CPU and of a GPU."""
+"""The FM index: encoding, suffix array, BWT, file, views for the CPU and the GPU."""

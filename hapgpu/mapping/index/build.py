@@ -1,4 +1,4 @@
-"""An index made of a FASTA file, on the CPU or a GPU, with the same result."""
+"""Construction of an FM index from a FASTA file, on the CPU or a GPU, with the same result."""
 
 from __future__ import annotations
 
@@ -28,21 +28,21 @@ from hapgpu.mapping.index.fm_index import (
 )
 from hapgpu.runtime.devices import CudaDevice, Device
 
-_LETTERS_AT_A_TIME: Final = 1 << 26
+_LETTERS_PER_CHECK: Final = 1 << 26
 _NUCLEOTIDES: Final = b"ACGTUNRYSWKMBDHVX"
-_IS_STRANGE: Final = ~np.isin(
+_IS_NOT_NUCLEOTIDE: Final = ~np.isin(
     np.arange(256, dtype=np.uint8), np.frombuffer(_NUCLEOTIDES + _NUCLEOTIDES.lower(), np.uint8)
 )
 
 
 def build_index(path: str | Path, device: Device, *, low_memory: bool = False) -> FMIndexArrays:
-    """Make the index of a reference.
+    """Build the FM index of a reference.
 
     Parameters
     ----------
     path
         FASTA, plain, gzip- or BGZF-compressed, a file or a pipe. A, C, G and T of either case are
-        bases; no other letter ever matches.
+        bases; other letters match nothing.
     device
         Where to compute; the index does not depend on it.
     low_memory
@@ -50,15 +50,15 @@ def build_index(path: str | Path, device: Device, *, low_memory: bool = False) -
 
     Returns
     -------
-    The index, its arrays read-only and in the memory of the host.
+    The index, its arrays read-only and in host memory.
 
     Raises
     ------
     InputError
         The file cannot be read or is not FASTA, SAM does not allow the name of a contig, or
-        there are too many bases or none at all.
+        there are too many bases or none.
     DeviceError
-        The memory of the GPU does not suffice, or the GPU failed.
+        The GPU has too little memory, or failed.
     """
     with rereadable(str(path)) as file:
         reference = _read(file)
@@ -70,7 +70,7 @@ def build_index(path: str | Path, device: Device, *, low_memory: bool = False) -
 
 @dataclass(frozen=True, slots=True)
 class _Reference:
-    """A FASTA file that may be indexed; `letters` is its text, uint8[p], end to end."""
+    """A checked FASTA file; `letters` is its text, uint8[p], contigs end to end."""
 
     name: str
     contigs: Contigs
@@ -84,15 +84,15 @@ def _read(file: RereadableInput) -> _Reference:
     records = read_fasta(file.path, name=name, max_bases=LAST_POSITION)
     letters, offsets = records.sequences.data, records.sequences.offsets
     if letters.size > MAX_BASES:
-        limit = f"an index holds at most {MAX_BASES:,}"
-        raise InputError(f"{name}: {letters.size:,} bases, but {limit}: split the reference")
+        limit = f"more than the {MAX_BASES:,} that an index holds"
+        raise InputError(f"{name}: {letters.size:,} bases, {limit}; split the reference")
     _check_contigs(name, records)
     _check_letters(name, records)
     return _Reference(name, Contigs(records.names, offsets), letters, *digest_fasta(file.path))
 
 
 def _check_contigs(name: str, records: FastaRecords) -> None:
-    """Refuse now what could not be written into the header of the mapped reads."""
+    """Refuse contigs that the SAM header of the mapped reads could not hold."""
     try:
         SamHeader.from_references(records.names, records.sequences.lengths.tolist())
     except InputError as error:
@@ -100,16 +100,17 @@ def _check_contigs(name: str, records: FastaRecords) -> None:
 
 
 def _check_letters(name: str, records: FastaRecords) -> None:
-    """Refuse proteins: letters that stand for no nucleotide, U and the X of masked bases aside."""
+    """Refuse proteins: letters other than IUPAC nucleotides, U and X (masked bases)."""
     letters, offsets = records.sequences.data, records.sequences.offsets
-    for start in range(0, letters.size, _LETTERS_AT_A_TIME):
-        strange = _IS_STRANGE[letters[start : start + _LETTERS_AT_A_TIME]]
-        if strange.any():
-            place = start + int(strange.argmax())
-            contig = int(np.searchsorted(offsets, place, side="right")) - 1
+    for start in range(0, letters.size, _LETTERS_PER_CHECK):
+        is_wrong = _IS_NOT_NUCLEOTIDE[letters[start : start + _LETTERS_PER_CHECK]]
+        if is_wrong.any():
+            offset = start + int(is_wrong.argmax())
+            contig = int(np.searchsorted(offsets, offset, side="right")) - 1
             raise InputError(
-                f"{name}: '{chr(letters[place])}' in '{records.names[contig]}', base "
-                f"{place - int(offsets[contig]) + 1:,}, is no nucleotide: give a DNA reference"
+                f"{name}: contig '{records.names[contig]}', base "
+                f"{offset - int(offsets[contig]) + 1:,}: '{chr(letters[offset])}' is not a "
+                "nucleotide; give a DNA reference"
             )
 
 
@@ -120,7 +121,7 @@ def _assemble(
     *,
     low_memory: bool,
 ) -> FMIndexArrays:
-    """Make the index in arrays of `xp`."""
+    """Build the index in arrays of `xp`."""
     letters = xp.asarray(reference.letters)
     padded = encoding.encode(letters, xp)
     bases = encoding.pack_bases(letters, padded, xp)
@@ -128,7 +129,7 @@ def _assemble(
     text, runs = encoding.text_of(codes), bwt.find_runs(codes, xp)
     del letters, padded, codes
     if not text.size:
-        raise InputError(f"{reference.name}: there is no A, C, G or T in it: nothing to index")
+        raise InputError(f"{reference.name}: contains no A, C, G or T; give a DNA reference")
     suffixes = sort_suffixes(text)
     symbols, primary = bwt.transform(text, suffixes, xp)
     jump_length = bwt.jump_length_for(text.size)
@@ -167,7 +168,7 @@ def _build_on_gpu(reference: _Reference, device: CudaDevice, *, low_memory: bool
         except (cupy.cuda.driver.CUDADriverError, cupy.cuda.runtime.CUDARuntimeError) as error:
             raise DeviceError(f"{device.name} failed: {error}") from error
         finally:
-            with suppress(cupy.cuda.runtime.CUDARuntimeError):  # of a GPU that was lost before
+            with suppress(cupy.cuda.runtime.CUDARuntimeError):  # raised again by a lost GPU
                 cupy.get_default_memory_pool().free_all_blocks()
 
 
@@ -180,13 +181,13 @@ def _check_memory(bases: int, device: CudaDevice) -> None:
 def _lack_of_memory(bases: int, device: CudaDevice) -> str:
     needed = bases * prefix_doubling.BYTES_PER_SYMBOL / 1e9
     return (
-        f"{device.name} has too little free memory to index {bases:,} bases, which takes about"
-        f" {needed:.1f} GB: use --device cpu"
+        f"{device.name}: too little free memory to index {bases:,} bases (about {needed:.1f} GB);"
+        " use --device cpu"
     )
 
 
 def _with_arrays(index: FMIndexArrays, change: Callable[[Any], Any]) -> FMIndexArrays:
-    """Replace every array by what `change` makes of it."""
+    """Replace every array by `change` of the array."""
     bases, suffixes = index.bases, index.suffixes
     return replace(
         index,

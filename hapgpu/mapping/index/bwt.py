@@ -1,4 +1,4 @@
-"""The arrays of an index that its sorted suffixes give: occurrences, jump table, positions.
+"""Arrays of an FM index computed from its suffix array: occurrences, jump table, positions.
 
 As in `encoding`, each pass takes NumPy or CuPy as `xp`, and works in chunks.
 """
@@ -14,7 +14,7 @@ from hapgpu.mapping.index.encoding import OTHER, XpArray, chunks, pack_bits
 from hapgpu.mapping.index.fm_index import BLOCK, SAMPLING, SuffixSamples
 
 MAX_JUMP: Final = 14
-"""Bases of the words in a jump table, at most."""
+"""Maximum k of the k-mers in a jump table."""
 
 _MIN_JUMP: Final = 4
 _JUMP_BYTES: Final = 64 << 20
@@ -23,14 +23,14 @@ _JUMP_BYTES_PER_BASE: Final = 0.4
 
 @dataclass(frozen=True, slots=True)
 class TextRuns:
-    """Stretches of the text without a gap, as arrays of the module in use.
+    """Runs of the text without a gap, as arrays of NumPy or CuPy.
 
     Attributes
     ----------
     starts
-        uint32[r] ascending from 0: where each run begins in the text.
+        uint32[r] ascending from 0: the text position at which each run starts.
     shifts
-        uint32[r]: how many letters other than A, C, G and T lie before each.
+        uint32[r]: the number of letters other than A, C, G and T before each run.
     """
 
     starts: XpArray
@@ -42,7 +42,7 @@ class TextRuns:
 
 
 def find_runs(codes: XpArray, xp: Any) -> TextRuns:
-    """Find the stretches of bases between other letters; there has to be one."""
+    """Find the runs of A, C, G and T between other letters; there must be one."""
     is_base = codes != OTHER
     changes = xp.flatnonzero(is_base[1:] != is_base[:-1]) + 1
     bounds = xp.concatenate([xp.zeros(1, dtype=np.int64), changes, xp.full(1, codes.size)])
@@ -54,9 +54,9 @@ def find_runs(codes: XpArray, xp: Any) -> TextRuns:
 
 
 def jump_length_for(symbols: int) -> int:
-    """Choose the length of the words in the jump table of a text.
+    """Choose the k-mer length of the jump table of a text.
 
-    About one suffix a word is wanted, and a table that is small beside the rest of the index.
+    The aim is about one suffix per k-mer, and a table much smaller than the rest of the index.
     """
     max_bytes = max(_JUMP_BYTES, _JUMP_BYTES_PER_BASE * symbols)
     length = _MIN_JUMP
@@ -65,54 +65,54 @@ def jump_length_for(symbols: int) -> int:
     return length
 
 
-def words(codes: XpArray, length: int, dtype: type[np.unsignedinteger[Any]], xp: Any) -> XpArray:
-    """Return the word of `length` bases at each place, as a number of base 4.
+def kmers(codes: XpArray, length: int, dtype: type[np.unsignedinteger[Any]], xp: Any) -> XpArray:
+    """Return the k-mer at each offset, as a number in base 4.
 
     Parameters
     ----------
     codes
-        uint8[n], 0 to 3; behind the end lie zeros.
+        uint8[n], 0 to 3; after the end, zeros are assumed.
     length
-        Of the words, at least 1; two bits of `dtype` for each base.
+        k, at least 1; two bits of `dtype` per base.
     dtype
-        Of the result.
+        Type of the result.
     xp
         The module of the array.
     """
     one = codes.astype(dtype)
-    word, width = one, 1
+    kmer, width = one, 1
     for digit in f"{length:b}"[1:]:
-        word = _with_next(word, width, word, width, xp)
+        kmer = _with_next(kmer, width, kmer, width, xp)
         width *= 2
         if digit == "1":
-            word = _with_next(word, width, one, 1, xp)
+            kmer = _with_next(kmer, width, one, 1, xp)
             width += 1
-    return word
+    return kmer
 
 
-def _with_next(word: XpArray, width: int, following: XpArray, count: int, xp: Any) -> XpArray:
-    """Append to words of `width` bases the words of `count` bases that follow them."""
-    joined = xp.left_shift(word, word.dtype.type(2 * count))
+def _with_next(kmer: XpArray, width: int, following: XpArray, count: int, xp: Any) -> XpArray:
+    """Append to k-mers of `width` bases the k-mers of `count` bases that follow them."""
+    joined = xp.left_shift(kmer, kmer.dtype.type(2 * count))
     joined[:-width] |= following[width:]
     return joined
 
 
 def jump_table(text: XpArray, length: int, xp: Any) -> XpArray:
-    """uint32[4**length + 1]: see `FMIndexArrays.jump`."""
+    """Return uint32[4**length + 1]: see `FMIndexArrays.jump`."""
     entries = 4**length
     counts = xp.zeros(entries + 1, dtype=np.int64)
-    counts[1] = 1  # the empty suffix, filled up with A
+    counts[1] = 1  # the empty suffix, padded with A
     for part in chunks(text.size, at_least=entries):
-        found = xp.empty(part.stop - part.start, dtype=np.int64)
-        for piece in chunks(found.size):
+        entry = xp.empty(part.stop - part.start, dtype=np.int64)
+        for piece in chunks(entry.size):
             codes = text[part.start + piece.start : part.start + piece.stop + length - 1]
-            found[piece] = words(codes, length, np.uint32, xp)[: piece.stop - piece.start]
-        counts[1:] += xp.bincount(found, minlength=entries)
+            entry[piece] = kmers(codes, length, np.uint32, xp)[: piece.stop - piece.start]
+        counts[1:] += xp.bincount(entry, minlength=entries)
     return xp.cumsum(counts).astype(np.uint32)
 
 
 def transform(text: XpArray, suffixes: XpArray, xp: Any) -> tuple[XpArray, int]:
-    """Make the Burrows-Wheeler transform without `$`.
+    """Compute the Burrows-Wheeler transform without `$`.
 
     Parameters
     ----------
@@ -125,29 +125,29 @@ def transform(text: XpArray, suffixes: XpArray, xp: Any) -> tuple[XpArray, int]:
 
     Returns
     -------
-    uint8[64 * (n // 64 + 1)], the symbols, 0 beyond the last; and the row of the whole text.
+    uint8[64 * (n // 64 + 1)], the symbols, 0 after the last; and the row of the whole text.
     """
     primary = int(suffixes.argmin())
     symbols = xp.zeros(BLOCK * (text.size // BLOCK + 1), dtype=np.uint8)
-    for first, last, target in (
+    for start, end, target in (
         (0, primary, 0),
         (primary + 1, text.size + 1, primary),
     ):
-        rows, out = suffixes[first:last], symbols[target:]
-        for part in chunks(last - first):
+        rows, out = suffixes[start:end], symbols[target:]
+        for part in chunks(end - start):
             out[part] = text[rows[part].astype(np.int64) - 1]
     return symbols, primary
 
 
 def occurrence_blocks(symbols: XpArray, size: int, xp: Any) -> XpArray:
-    """Lay out the transform for counting.
+    """Store the transform in blocks with counts.
 
     Parameters
     ----------
     symbols
-        uint8[64 k]: of `transform`.
+        uint8[64 k], from `transform`.
     size
-        The number of symbols that are not filling.
+        The number of symbols without padding.
     xp
         The module of the array.
 
@@ -179,7 +179,7 @@ def occurrence_blocks(symbols: XpArray, size: int, xp: Any) -> XpArray:
 
 
 def to_positions(suffixes: XpArray, runs: TextRuns, bases: int, xp: Any) -> XpArray:
-    """Turn text positions of suffixes into positions, in place; row 0 gets `bases`."""
+    """Convert text positions of suffixes to reference positions, in place; row 0 gets `bases`."""
     for part in chunks(suffixes.size):
         suffixes[part] += runs.shifts[runs.run_of(suffixes[part], xp)]
     suffixes[0] = bases
@@ -187,20 +187,20 @@ def to_positions(suffixes: XpArray, runs: TextRuns, bases: int, xp: Any) -> XpAr
 
 
 def sample(suffixes: XpArray, runs: TextRuns, bases: int, xp: Any) -> SuffixSamples:
-    """Keep some rows of a suffix array of text positions: see `SuffixSamples`."""
+    """Sample a suffix array of text positions: see `SuffixSamples`."""
     marks = xp.zeros(-(-suffixes.size // BLOCK), dtype=np.uint64)
     positions = []
     for part in chunks(suffixes.size):
-        places = suffixes[part]
-        run = runs.run_of(places, xp)
-        is_kept = (places % SAMPLING == 0) | (places == runs.starts[run])
+        offsets = suffixes[part]
+        run = runs.run_of(offsets, xp)
+        is_kept = (offsets % SAMPLING == 0) | (offsets == runs.starts[run])
         if part.start == 0:
             is_kept[0] = True
-        bits = xp.zeros(-(-places.size // BLOCK) * BLOCK, dtype=np.uint8)
-        bits[: places.size] = is_kept
+        bits = xp.zeros(-(-offsets.size // BLOCK) * BLOCK, dtype=np.uint8)
+        bits[: offsets.size] = is_kept
         first_word = part.start // BLOCK
         marks[first_word : first_word + bits.size // BLOCK] = pack_bits(bits, xp)
-        positions.append((places + runs.shifts[run])[is_kept])
+        positions.append((offsets + runs.shifts[run])[is_kept])
     positions[0][0] = bases
     counts = xp.bitwise_count(marks).astype(np.int64)
     ranks = (xp.cumsum(counts) - counts).astype(np.uint32)

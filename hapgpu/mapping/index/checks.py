@@ -1,12 +1,13 @@
-"""Whether the arrays of an FM index can be used, whoever wrote them.
+"""Checks that a search of an FM index stays within the arrays and ends, whoever wrote them.
 
-What is checked is all that keeps a search within its arrays and lets it end: sizes; that the
-counts of `occurrences` are those of its symbols, so that a step from a row leads to a row, and
-from a later row to no earlier one; and that the ranks of samples are those of their marks. Three
-things are left to the search, which does not notice them beside its waiting for memory: it takes
-no rows from `jump` that are not there, compares a read with the reference at a position only if
-the window lies within it, and ends a walk to a sample after `SAMPLING` steps. The right ones are
-found in the right index only; but hits are always windows of the bases that it holds.
+Checked are: sizes; that the counts of `occurrences` agree with its symbols, so that a step leads
+from a row to a row, and from a later row to no earlier one; and that the ranks of samples agree
+with their marks.
+
+The search itself checks three more things, at no cost while it waits for memory. It takes no rows
+from `jump` after the last row, compares a read with the reference only within the reference, and
+ends a walk to a sample after `SAMPLING` steps. Hits are correct in a correct index only, but they
+always lie within the bases of the index.
 """
 
 from __future__ import annotations
@@ -34,13 +35,13 @@ from hapgpu.runtime.chunk_checks import holds_everywhere
 from hapgpu.runtime.jit import njit
 
 _COUNTS = 8
-"""Numbers of a block of occurrences: its four counts, and its symbols."""
+"""uint32 values per block of occurrences: four counts, and the symbols."""
 
 _0, _1, _2, _3, _4, _5, _32, _64 = map(np.uint64, (0, 1, 2, 3, 4, 5, 32, 64))
 
 
 def is_sound(index: FMIndexArrays) -> bool:
-    """Tell whether no search leaves an array of an index or runs for ever."""
+    """Tell whether every search of an index stays within its arrays and ends."""
     return (
         _are_contigs(index.contigs)
         and _are_bases(index.bases, int(index.contigs.offsets[-1]))
@@ -80,7 +81,7 @@ def _is_jump_table(jump: NDArray[np.uint32], length: int) -> bool:
 
 
 def _are_occurrences(occurrences: NDArray[np.uint32], rows: int) -> bool:
-    """Tell whether each count is as the symbols before it say, up to the number of rows."""
+    """Tell whether each count agrees with the symbols before it, up to the number of rows."""
     symbols = rows - 1
     blocks = symbols // BLOCK + 1
     if occurrences.size != _COUNTS * blocks:
@@ -98,14 +99,14 @@ def _are_occurrences(occurrences: NDArray[np.uint32], rows: int) -> bool:
 
 
 @njit
-def _are_sums(words: NDArray[np.uint64], start: int, stop: int) -> bool:
-    """Tell whether the counts behind some blocks are those before them and their symbols.
+def _are_sums(words: NDArray[np.uint64], start: int, end: int) -> bool:
+    """Tell whether the counts after each block equal the counts before it plus its symbols.
 
-    Two counts are added at a time. None runs over into the other: they begin and end as they
-    should, and what is added to a count is never more than the number of symbols.
+    Two counts are added at a time. Neither overflows into the other: their first and last values
+    are correct, and no step adds more than the number of symbols.
     """
     differences = _0
-    for block in range(np.uint64(start), np.uint64(stop)):
+    for block in range(np.uint64(start), np.uint64(end)):
         at = _4 * block
         low, high = words[at + _2], words[at + _3]
         lows, highs, both = popcount(low), popcount(high), popcount(low & high)
@@ -133,9 +134,9 @@ def _are_suffixes(suffixes: NDArray[np.uint32] | SuffixSamples, rows: int, prima
 
 
 @njit
-def _are_ranks(marks: NDArray[np.uint64], ranks: NDArray[np.uint32], start: int, stop: int) -> bool:
-    """Tell whether ranks grow by the number of marks."""
-    for word in range(np.uint64(start), np.uint64(stop)):
+def _are_ranks(marks: NDArray[np.uint64], ranks: NDArray[np.uint32], start: int, end: int) -> bool:
+    """Tell whether each rank is the previous rank plus the number of marks."""
+    for word in range(np.uint64(start), np.uint64(end)):
         if ranks[word] + popcount(marks[word]) != ranks[word + _1]:
             return False
     return True

@@ -1,4 +1,4 @@
-"""An FM index in compiled code, and its two basic steps."""
+"""An FM index for compiled code, and its two basic steps."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _1, _2, _3, _4, _8, _63 = map(np.uint64, (1, 2, 3, 4, 8, 63))
 
 
 class CompiledIndex(NamedTuple):
-    """The arrays of an index in compiled code; of two kinds of suffix array, one is empty."""
+    """The arrays of an index for compiled code; either `suffixes` or the samples are empty."""
 
     planes: NDArray[np.uint64]
     others: NDArray[np.uint64]
@@ -34,7 +34,7 @@ class CompiledIndex(NamedTuple):
 
 
 def compiled_index(index: FMIndexArrays) -> CompiledIndex:
-    """Hand an index to compiled code."""
+    """View an index for compiled code."""
     nothing = np.empty(0, dtype=np.uint32)
     suffixes, marks, ranks, sampled = index.suffixes, nothing.view(np.uint64), nothing, nothing
     if isinstance(suffixes, SuffixSamples):
@@ -57,7 +57,7 @@ def compiled_index(index: FMIndexArrays) -> CompiledIndex:
 
 
 @njit_inlined
-def preceded(
+def backward_step(
     counts: NDArray[np.uint32],
     symbols: NDArray[np.uint64],
     primary: Integer,
@@ -65,7 +65,7 @@ def preceded(
     high: Integer,
     row: Integer,
 ) -> Integer:
-    """Return where suffixes begin that are a base and then a suffix from `row` on.
+    """Return the first row of the suffixes that are a base followed by a suffix from `row` on.
 
     That is C(c) + O(c, row) of Seide 2012, Algorithm 2; the base is given by its two bits.
     """
@@ -79,18 +79,18 @@ def preceded(
 
 @njit
 def locate(
-    index: CompiledIndex, rows: NDArray[np.uint64], places: NDArray[np.int64], count: Integer
+    index: CompiledIndex, rows: NDArray[np.uint64], positions: NDArray[np.int64], count: Integer
 ) -> None:
     """Find the positions of the suffixes in some rows.
 
-    No walk to a sample takes `SAMPLING` steps. One that does, in an index that was not made as it
-    should be, ends in row 0, which is a sample.
+    A walk to a sample takes fewer than `SAMPLING` steps. In an incorrect index, a longer walk
+    ends in row 0, which is a sample.
     """
     suffixes, marks, ranks, sampled = index.suffixes, index.marks, index.ranks, index.sampled
     counts, symbols, primary = index.counts, index.symbols, index.primary
     if marks.size == 0:
         for k in range(count):
-            places[k] = suffixes[rows[k]]
+            positions[k] = suffixes[rows[k]]
         return
     for k in range(count):
         row = rows[k]
@@ -101,8 +101,8 @@ def locate(
             low = (symbols[_4 * block + _2] >> (symbol & _63)) & _1
             high = (symbols[_4 * block + _3] >> (symbol & _63)) & _1
             steps += 1
-            before = preceded(counts, symbols, primary, low, high, row)
+            before = backward_step(counts, symbols, primary, low, high, row)
             row = before if steps < SAMPLING else np.uint64(0)
         word = row >> np.uint64(6)
         kept = popcount(marks[word] & ((_1 << (row & _63)) - _1))
-        places[k] = np.int64(sampled[np.uint64(ranks[word]) + kept]) + steps
+        positions[k] = np.int64(sampled[np.uint64(ranks[word]) + kept]) + steps

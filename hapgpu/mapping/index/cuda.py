@@ -1,4 +1,4 @@
-"""An FM index in the memory of a GPU."""
+"""An FM index in GPU memory."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ class DeviceIndex:
     Attributes
     ----------
     occurrences
-        Blocks, their number, and the primary row.
+        Blocks, number of blocks, and the primary row.
     jump
-        Table, length of its words, number of its entries.
+        Table, k-mer length, number of entries.
     suffixes
-        Suffix array or the positions of its samples and their number, then the marks, their
-        ranks and the number of words of marks, 0 where the suffix array is whole.
+        Suffix array or sampled positions, their number, then the marks, their ranks and the
+        number of words of marks (0 with a whole suffix array).
     reference
-        Planes, other letters, number of blocks, contig offsets and number of contigs.
+        Planes, others, number of blocks, contig offsets and number of contigs.
     letters
         Positions and letters of `ReferenceBases`.
     """
@@ -41,7 +41,7 @@ class DeviceIndex:
 
 
 def index_bytes(index: FMIndexArrays) -> int:
-    """Bytes that an index takes on a GPU."""
+    """Return the number of bytes that an index takes on a GPU."""
     bases, suffixes = index.bases, index.suffixes
     arrays: list[NDArray[Any]] = [bases.planes, bases.others]
     arrays += [bases.letter_positions, bases.letters]
@@ -54,12 +54,12 @@ def index_bytes(index: FMIndexArrays) -> int:
 
 
 def resident_index(index: FMIndexArrays, device: CudaDevice) -> DeviceIndex:
-    """Return an index on a device, copied there once for as long as the index is in use.
+    """Return an index on a GPU, copied there once for as long as the index is in use.
 
     Raises
     ------
     DeviceError
-        It does not fit.
+        The index does not fit.
     """
     return _copies.on(index, device)
 

@@ -1,7 +1,7 @@
-"""The letters of a reference as numbers: codes, planes of bits, and the text to be indexed.
+"""Encoding of a reference: codes of letters, bit planes, and the text to be indexed.
 
-Every pass takes the array module that it works with, NumPy or CuPy, as `xp`: the index does not
-depend on where it was built. Temporary arrays are as long as a chunk, not as the reference.
+Every pass takes its array module, NumPy or CuPy, as `xp`: the index does not depend on the device
+that built it. Temporary arrays are as long as a chunk, not as the reference.
 """
 
 from __future__ import annotations
@@ -14,31 +14,31 @@ import numpy as np
 from hapgpu.mapping.index.fm_index import BLOCK, ReferenceBases
 
 OTHER: Final = 4
-"""The code of every letter that is no base; A, C, G, T are 0 to 3."""
+"""The code of letters other than A, C, G and T, whose codes are 0 to 3."""
 
 CHUNK = 1 << 20
-"""So many symbols are worked on at a time; a multiple of `BLOCK`."""
+"""Symbols per chunk; a multiple of `BLOCK`."""
 
 XpArray = Any
 """An array of NumPy or CuPy."""
 
-_UPPER: Final = 0xDF  # clears the bit that tells lower case
+_UPPER: Final = 0xDF  # clears the bit of lower case
 
 
 def chunks(size: int, at_least: int = 0) -> Iterator[slice]:
-    """Cut a range into chunks; the last one may be shorter."""
+    """Split a range into chunks; the last chunk may be shorter."""
     length = max(CHUNK, at_least)
     for start in range(0, size, length):
         yield slice(start, min(start + length, size))
 
 
 def block_count(bases: int) -> int:
-    """Return the number of blocks in the planes of so many bases, padding included."""
+    """Return the number of blocks in the planes of `bases` bases, padding included."""
     return -(-bases // BLOCK) + 3
 
 
 def encode(letters: XpArray, xp: Any) -> XpArray:
-    """Turn letters into codes.
+    """Encode letters.
 
     Parameters
     ----------
@@ -49,7 +49,7 @@ def encode(letters: XpArray, xp: Any) -> XpArray:
 
     Returns
     -------
-    uint8[64 * block_count(p)]: codes, padded by `OTHER` as `ReferenceBases` tells.
+    uint8[64 * block_count(p)]: codes, padded with `OTHER` as in `ReferenceBases`.
     """
     padded = xp.full(BLOCK * block_count(letters.size), OTHER, dtype=np.uint8)
     codes = unpadded(padded, letters.size)
@@ -57,7 +57,7 @@ def encode(letters: XpArray, xp: Any) -> XpArray:
         upper = letters[part] & np.uint8(_UPPER)
         is_base = (upper == ord("A")) | (upper == ord("C")) | (upper == ord("G"))
         is_base |= upper == ord("T")
-        # These bits of the ASCII codes of A, C, G and T make 0 to 3.
+        # Bits 1 and 2 of the ASCII codes of A, C, G and T give 0 to 3.
         code = ((upper >> 1) ^ (upper >> 2)) & np.uint8(3)
         codes[part] = xp.where(is_base, code, np.uint8(OTHER))
     return padded
@@ -71,20 +71,20 @@ def unpadded(padded: XpArray, bases: int) -> XpArray:
 def pack_bits(bits: XpArray, xp: Any) -> XpArray:
     """Pack uint8 zeros and ones into uint64 words, the first into the lowest bit.
 
-    The size has to be a multiple of 64.
+    The size must be a multiple of 64.
     """
     return xp.packbits(bits, bitorder="little").view(np.uint64)
 
 
 def pack_bases(letters: XpArray, padded: XpArray, xp: Any) -> ReferenceBases:
-    """Lay out the reference for comparison with reads, in arrays of `xp`.
+    """Pack the reference into bit planes for comparison with reads, in arrays of `xp`.
 
     Parameters
     ----------
     letters
         uint8[p], text of either case.
     padded
-        Their codes, of `encode`.
+        Their codes, from `encode`.
     xp
         The module of the arrays.
     """
@@ -103,7 +103,7 @@ def pack_bases(letters: XpArray, padded: XpArray, xp: Any) -> ReferenceBases:
 
 
 def _other_letters(letters: XpArray, codes: XpArray, xp: Any) -> XpArray:
-    """int64: the positions of letters other than A, C, G, T and N."""
+    """Return int64: the positions of letters other than A, C, G, T and N."""
     found = []
     for part in chunks(codes.size):
         is_named = (letters[part] & np.uint8(_UPPER)) != ord("N")
@@ -112,6 +112,6 @@ def _other_letters(letters: XpArray, codes: XpArray, xp: Any) -> XpArray:
 
 
 def text_of(codes: XpArray) -> XpArray:
-    """uint8[n]: the codes without `OTHER`; shares memory where there is none."""
+    """Return uint8[n]: the codes without `OTHER`; shares memory if there are none."""
     is_base = codes != OTHER
     return codes if bool(is_base.all()) else codes[is_base]

@@ -19,12 +19,12 @@ from hapgpu.mapping.index.fm_index import (
 )
 
 SUFFIX: Final = ".hgx"
-MAGIC: Final = b"\x89HGX\r\n\x1a\n"  # as of PNG: no text, and broken by a change of line ends
+MAGIC: Final = b"\x89HGX\r\n\x1a\n"  # as for PNG: not text, and damaged by converted line ends
 VERSION: Final = 1
 
 
 def default_index_path(fasta: str | Path) -> Path:
-    """Return where the index of a FASTA file lies: beside it."""
+    """Return the default path of the index of a FASTA file, beside it."""
     return Path(f"{fasta}{SUFFIX}")
 
 
@@ -55,7 +55,7 @@ def _arrays_of(index: FMIndexArrays) -> Arrays:
 
 
 def _header_of(index: FMIndexArrays) -> Header:
-    """Return what `_index_of` reads."""
+    """Return the header that `_index_of` reads."""
     return {
         "contigs": index.contigs.names,
         "primary": index.primary,
@@ -87,7 +87,7 @@ def _index_of(header: Header, arrays: Arrays) -> FMIndexArrays:
 
 
 def _remedy(path: Path) -> str:
-    """Return the command that makes an index anew."""
+    """Return the command that builds an index again."""
     fasta = str(path).removesuffix(SUFFIX)
     if fasta != str(path) and Path(fasta).is_file():
         return f"hapgpu index {fasta}"

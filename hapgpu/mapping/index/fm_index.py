@@ -1,8 +1,8 @@
-"""What an FM index consists of, as arrays.
+"""The arrays of an FM index.
 
-Two coordinates: a *position* counts the bases of all contigs, end to end, whatever letter stands
-there; the *text* of the FM index is what remains of them without the letters other than ACGT.
-Rows are those of the sorted suffixes of that text, row 0 being the empty one.
+There are two coordinates. A *position* counts the bases of all contigs, end to end, whatever their
+letters. A *text position* counts the bases of the *text* of the FM index, which lacks all letters
+other than A, C, G and T. Rows are the sorted suffixes of the text; row 0 is the empty suffix.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 BLOCK: Final = 64
-"""Symbols in a block of occurrences, and positions in a block of bases."""
+"""Symbols per block of occurrences, and positions per block of bases."""
 
 MAX_BASES: Final = 2**32 - 2**20
-"""Positions and rows are 32 bits wide, with some to spare for windows beyond the end."""
+"""Positions and rows are 32 bits wide; the rest is for hits that extend past the end."""
 
 SAMPLING: Final = 8
-"""Of so many text positions, one is kept in a sampled suffix array."""
+"""A sampled suffix array keeps one per SAMPLING text positions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ class Contigs:
     names
         As in the FASTA file, without descriptions.
     offsets
-        int64[c + 1]: the position of the first base of each, and the number of all bases.
+        int64[c + 1]: the position of the first base of each contig, and the number of all bases.
     """
 
     names: tuple[str, ...]
@@ -40,27 +40,27 @@ class Contigs:
 
     @property
     def lengths(self) -> NDArray[np.int64]:
-        """int64[c], in bases."""
+        """int64[c]: the length of each contig, in bases."""
         return np.diff(self.offsets)
 
 
 @dataclass(frozen=True, slots=True)
 class ReferenceBases:
-    """All positions of a reference, two bits a base (A, C, G, T are 0 to 3).
+    """All positions of a reference, two bits per base (A, C, G, T are 0 to 3).
 
-    Position p lies at bit p % 64 of block p // 64 + 1: there is a block of padding before the
-    first base, and there are two after the block of the last.
+    Position p is bit p % 64 of block p // 64 + 1: one block of padding precedes the first base,
+    and two follow the block of the last base.
 
     Attributes
     ----------
     planes
         uint64[2 b]: the low bits of block i at 2 i, the high bits at 2 i + 1.
     others
-        uint64[b]: set where the reference has no A, C, G or T (their planes are 0), and in the
+        uint64[b]: set for letters other than A, C, G and T (whose planes are 0), and in the
         padding.
     letter_positions, letters
-        int64[x] ascending and uint8[x]: the positions with a letter other than A, C, G, T and N,
-        and that letter, upper case.
+        int64[x] ascending and uint8[x]: the positions of letters other than A, C, G, T and N,
+        and these letters, upper case.
     """
 
     planes: NDArray[np.uint64]
@@ -71,19 +71,19 @@ class ReferenceBases:
 
 @dataclass(frozen=True, slots=True)
 class SuffixSamples:
-    """A suffix array of which some rows are kept; the others are found by walking back.
+    """A sampled suffix array; the other rows are found by walking back to a sampled row.
 
-    Kept are the rows of text positions divisible by `SAMPLING`, of the first one behind each gap
-    in the text (so that no walk passes a gap), and row 0.
+    Sampled are the rows of text positions divisible by `SAMPLING`, of the first text position
+    after each gap (so that no walk passes a gap), and row 0.
 
     Attributes
     ----------
     marks
-        uint64[(rows + 63) // 64]: bit r % 64 of word r // 64 is set where row r is kept.
+        uint64[(rows + 63) // 64]: bit r % 64 of word r // 64 is set if row r is sampled.
     ranks
-        uint32, one per word of `marks`: how many rows before it are kept.
+        uint32, one per word of `marks`: the number of sampled rows before it.
     positions
-        uint32: the positions of the suffixes in kept rows.
+        uint32: the positions of the suffixes in sampled rows.
     """
 
     marks: NDArray[np.uint64]
@@ -93,33 +93,32 @@ class SuffixSamples:
 
 @dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
 class FMIndexArrays:
-    """An FM index with the reference it was made of; compared by identity.
+    """An FM index with its reference; compared by identity.
 
     Attributes
     ----------
     contigs, bases
         The reference.
     occurrences
-        uint32[8 k], k = n // 64 + 1 blocks of 32 bytes for a text of n symbols. The row of `$`
-        is left out of the Burrows-Wheeler transform: its symbol i belongs to row i before
-        `primary`, to row i + 1 from there on. Block j holds four counts (for each base c, the
-        first row of suffixes that begin with c, plus the number of c among symbols 0 to 64 j)
-        and symbols 64 j to 64 j + 63 as two uint64, little-endian: their low bits and their
-        high bits, 0 beyond the last symbol.
+        uint32[8 k], k = n // 64 + 1 blocks of 32 bytes for a text of n symbols. The
+        Burrows-Wheeler transform lacks the row of `$`: its symbol i belongs to row i before
+        `primary`, and to row i + 1 from there on. Block j holds four counts (for each base c,
+        the first row of suffixes that start with c, plus the number of c among symbols 0 to
+        64 j) and symbols 64 j to 64 j + 63 as two uint64, little-endian: their low bits and
+        their high bits, 0 after the last symbol.
     primary
         The row of the whole text, whose symbol in the transform is `$`.
     jump
-        uint32[4**jump_length + 1]: the number of rows whose suffix is less than each word of
+        uint32[4**jump_length + 1]: the number of rows whose suffix is less than each k-mer of
         `jump_length` bases, in lexicographic order (the first base is the most significant
-        digit), where suffixes shorter than that count as if filled up with A; the last entry is
-        the number of rows.
+        digit); shorter suffixes count as padded with A. The last entry is the number of rows.
     jump_length
-        Of the words in `jump`.
+        The k-mer length of `jump`.
     suffixes
         uint32[n + 1], the position of the suffix in each row (for row 0 the number of all
         positions); or samples of it.
     fasta_bytes, fasta_sha256
-        Size and digest of the FASTA file, as it lies on disk.
+        Size and digest of the FASTA file on disk.
     """
 
     contigs: Contigs

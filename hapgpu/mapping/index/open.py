@@ -11,27 +11,27 @@ from hapgpu.runtime.devices import Device
 
 
 def open_index(fasta: Path, device: Device, path: Path | None = None) -> FMIndexArrays:
-    """Load the index of a reference, or build it where none lies beside the FASTA file.
+    """Load the index of a reference, or build it if there is none beside the FASTA file.
 
     Parameters
     ----------
     fasta
         The reference, plain or gzip-compressed.
     device
-        Builds the index, if there is none.
+        Device that builds the index, if there is none.
     path
-        Of an index, which has to exist; by default, one is looked for beside the FASTA file.
+        Path of an existing index; by default, the path beside the FASTA file.
 
     Raises
     ------
     InputError
         A file cannot be read, or the index is damaged or was made of another FASTA file.
     DeviceError
-        The memory of the GPU does not suffice to build it.
+        The GPU has too little memory to build the index.
     """
     if path is not None:
         return FM_INDEX_FILE.load_for(fasta, path, index_command(fasta, path))
-    kept = default_index_path(fasta)
+    default = default_index_path(fasta)
     return FM_INDEX_FILE.load_or_build(
-        fasta, kept, index_command(fasta, kept), lambda: build_index(fasta, device)
+        fasta, default, index_command(fasta, default), lambda: build_index(fasta, device)
     )

@@ -1,4 +1,4 @@
-"""The sorted suffixes of a text, by libdivsufsort."""
+"""Suffix sorting with libdivsufsort."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _OMP_PAUSE_SOFT: Final = 1  # as in omp.h
 
 
 def sort_suffixes(text: NDArray[np.uint8]) -> NDArray[np.uint32]:
-    """Sort the suffixes of a text, the empty one included; a shorter one comes first.
+    """Sort the suffixes of a text, the empty suffix included; a prefix of a suffix comes first.
 
     Parameters
     ----------
@@ -23,7 +23,7 @@ def sort_suffixes(text: NDArray[np.uint8]) -> NDArray[np.uint32]:
 
     Returns
     -------
-    uint32[n + 1]: the place in the text where the suffix of each row begins; row 0 has n.
+    uint32[n + 1]: the text position of the suffix in each row; row 0 has n.
     """
     suffixes = np.empty(text.size + 1, dtype=np.uint32)
     suffixes[0] = text.size
@@ -34,9 +34,9 @@ def sort_suffixes(text: NDArray[np.uint8]) -> NDArray[np.uint32]:
 def _end_threads() -> None:
     """End the threads that OpenMP keeps for the next sort in this thread.
 
-    A process that is forked does not have them, and its first sort would wait for them for ever.
+    A forked process does not have these threads, and its first sort would wait for them for ever.
     """
-    pause = getattr(libdivsufsort, "omp_pause_resource_all", None)  # not in a build without OpenMP
+    pause = getattr(libdivsufsort, "omp_pause_resource_all", None)  # missing without OpenMP
     if pause is not None:
         pause(_OMP_PAUSE_SOFT)
 

@@ -1,1 +1,1 @@
-"""Blocks of reads to lines of SAM, one module per device."""
+"""Blocks of reads to SAM records, one module per device."""

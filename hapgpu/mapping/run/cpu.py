@@ -1,4 +1,4 @@
-"""Blocks of reads turned into lines of SAM, on each kind of device."""
+"""Blocks of reads mapped on the CPU, from the text of FASTQ to the text of SAM."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from hapgpu.mapping.search.packed_reads import pack_reads
 
 
 class CpuMapper:
-    """Maps blocks of reads, each in the thread that asks for it.
+    """Mapper of blocks of reads, each in the calling thread.
 
     Parameters
     ----------
     index
-        Of the reference.
+        The index of the reference.
     search_options
-        Which hits are wanted.
+        The hits to find.
     sam_options
-        What is written of them.
+        The records to write.
     """
 
     def __init__(

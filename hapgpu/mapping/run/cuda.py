@@ -22,25 +22,25 @@ from hapgpu.mapping.sam.tables import sam_tables
 from hapgpu.mapping.search.cuda import pack_on_device, search_on_device
 from hapgpu.mapping.search.hits import SearchOptions
 from hapgpu.runtime.devices import CudaDevice
-from hapgpu.runtime.gpu.context import explained, pinned_array
+from hapgpu.runtime.gpu.context import device_errors, pinned_array
 
-_PINNED_UNIT: Final = 32 << 20  # few different sizes: pinned memory is slow to get, and kept
-_NOTHING: Final = RecordCounts(0, 0, 0, 0, 0)
+_PINNED_UNIT: Final = 32 << 20  # few different sizes: pinned memory is slow to get, and pooled
+_NO_RECORDS: Final = RecordCounts(0, 0, 0, 0, 0)
 
 
 class CudaMapper(GpuWorker):
-    """Maps blocks of reads on one GPU.
+    """Mapper of blocks of reads on one GPU.
 
     Parameters
     ----------
     index
-        Of the reference.
+        The index of the reference.
     search_options
-        Which hits are reported.
+        The hits to find.
     sam_options
-        What is written of them.
+        The records to write.
     device
-        Where to compute.
+        The GPU.
 
     Raises
     ------
@@ -56,7 +56,7 @@ class CudaMapper(GpuWorker):
         device: CudaDevice,
     ) -> None:
         self._options = search_options
-        with explained(device):
+        with device_errors(device):
             self._index = resident_index(index, device)
             tables = sam_tables(index, sam_options)
             self._formatter = DeviceFormatter(tables, self._index, device.index)
@@ -64,7 +64,7 @@ class CudaMapper(GpuWorker):
 
     def _text_of(self, _block: ReadBlock, text: Any, spans: DeviceSpans) -> TextBlock:
         if not len(spans):
-            return sam_block(np.empty(0, dtype=np.uint8), 0, _NOTHING)
+            return sam_block(np.empty(0, dtype=np.uint8), 0, _NO_RECORDS)
         lines, counts = self._lines(text, spans)
         out = _pinned(lines.size)
         stream = cupy.cuda.get_current_stream()
@@ -75,8 +75,8 @@ class CudaMapper(GpuWorker):
     def _lines(self, text: Any, spans: DeviceSpans) -> tuple[Any, RecordCounts]:
         number = self._device.index
         reads = pack_on_device(text, spans.base_starts, spans.lengths, number)
-        found = search_on_device(self._index, reads, self._options, number)
-        return self._formatter.format(text, spans, found)
+        hits = search_on_device(self._index, reads, self._options, number)
+        return self._formatter.format(text, spans, hits)
 
 
 def _pinned(size: int) -> NDArray[np.uint8]:

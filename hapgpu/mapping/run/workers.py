@@ -23,7 +23,7 @@ def mappers_for(
     search_options: SearchOptions,
     sam_options: SamOptions,
 ) -> list[BlockWorker]:
-    """Return a mapper for each thread that is to map.
+    """Return one mapper per worker: one per CPU thread, or several per GPU.
 
     Raises
     ------

@@ -1,1 +1,1 @@
-"""Hits to lines of SAM: fields, mapping quality, on the CPU and on a GPU."""
+"""Hits to SAM records: fields and mapping quality, on the CPU and on a GPU."""

@@ -1,4 +1,4 @@
-"""Hits written as lines of SAM on the CPU."""
+"""Hits written as SAM records on the CPU."""
 
 from __future__ import annotations
 
@@ -18,24 +18,23 @@ from hapgpu.mapping.sam.hit_fields import (
     placement_of,
     put_cigar,
     put_differences,
-    put_place,
+    put_position,
     reference_letter,
 )
 from hapgpu.mapping.sam.mapping_quality import MAX_COUNTED, TWO_BEST
-from hapgpu.mapping.sam.read_fields import ReadText, put_name, put_no_read, put_read
+from hapgpu.mapping.sam.read_fields import ReadText, put_name, put_no_sequence, put_sequence
 from hapgpu.mapping.sam.record_counts import RecordCounts, sam_block
-from hapgpu.mapping.sam.tables import SamTables, Wanted
+from hapgpu.mapping.sam.tables import RecordFilter, SamTables
 from hapgpu.mapping.search.hits import INSERTION, MIN_READ_BASES, HitBatch
 from hapgpu.runtime.jit import njit, njit_inlined
 
 _REVERSE: Final = 16
 _SECONDARY: Final = 256
 _FIXED_TEXT: Final = 256
-"""Characters of a line apart from names, bases, qualities and read group, at most."""
-
+"""Maximum characters of a line, without names, bases, qualities and read group."""
 
 _NO_MATE: Final = text_of("\t*\t0\t0\t")
-_NO_PLACE: Final = text_of("4\t*\t0\t0\t*\t*\t0\t0\t")
+_NO_POSITION: Final = text_of("4\t*\t0\t0\t*\t*\t0\t0\t")
 _NH: Final = text_of("\tNH:i:")
 _HI: Final = text_of("\tHI:i:")
 _X0: Final = text_of("\tX0:i:")
@@ -54,15 +53,15 @@ class _Spans(NamedTuple):
     has_qualities: bool
 
 
-class _Reported(NamedTuple):
-    """What is told of the hits of one read.
+class _HitCounts(NamedTuple):
+    """Counts of the hits of one read.
 
     Attributes
     ----------
     best, second
-        Hits of the least distance and of the next.
-    hits
-        Hits that count, and how many `records` are written of them.
+        Hits with the fewest errors, and with one error more.
+    hits, records
+        Hits to report, and the records written for them.
     """
 
     best: Integer
@@ -84,10 +83,10 @@ class _Counts(NamedTuple):
 
 @njit_inlined
 def _end_of_stratum(
-    hits: NDArray[np.uint64], begin: Integer, end: Integer, distance: Integer
+    hits: NDArray[np.uint64], start: Integer, end: Integer, distance: Integer
 ) -> Integer:
-    """Return the place of the first of a read's hits with a greater distance."""
-    low, high = np.int64(begin), np.int64(end)
+    """Return the index of the first hit of a read with a greater distance."""
+    low, high = np.int64(start), np.int64(end)
     while low < high:
         middle = (low + high) >> 1
         if distance_of(hits[middle]) <= distance:
@@ -98,42 +97,44 @@ def _end_of_stratum(
 
 
 @njit_inlined
-def _reported(hits: NDArray[np.uint64], begin: Integer, end: Integer, wanted: Wanted) -> _Reported:
-    if begin == end:
-        return _Reported(np.int64(0), np.int64(0), np.int64(0), np.int64(0))
-    least = distance_of(hits[begin])
-    end_of_best = _end_of_stratum(hits, begin, end, least)
-    end_of_second = _end_of_stratum(hits, end_of_best, end, least + 1)
-    count = np.int64((end_of_best if wanted.best else end) - begin)
-    records = min(count, np.int64(wanted.max_hits))
-    return _Reported(end_of_best - begin, end_of_second - end_of_best, count, records)
+def _count_hits(
+    hits: NDArray[np.uint64], start: Integer, end: Integer, record_filter: RecordFilter
+) -> _HitCounts:
+    if start == end:
+        return _HitCounts(np.int64(0), np.int64(0), np.int64(0), np.int64(0))
+    min_distance = distance_of(hits[start])
+    end_of_best = _end_of_stratum(hits, start, end, min_distance)
+    end_of_second = _end_of_stratum(hits, end_of_best, end, min_distance + 1)
+    count = np.int64((end_of_best if record_filter.best else end) - start)
+    records = min(count, np.int64(record_filter.max_hits))
+    return _HitCounts(end_of_best - start, end_of_second - end_of_best, count, records)
 
 
 @njit_inlined
-def _mapping_quality(qualities: NDArray[np.uint8], reported: _Reported) -> Integer:
-    if reported.best == 1:
-        return np.int64(qualities[min(reported.second, MAX_COUNTED)])
-    return np.int64(TWO_BEST if reported.best == 2 else 0)
+def _mapping_quality(qualities: NDArray[np.uint8], counts: _HitCounts) -> Integer:
+    if counts.best == 1:
+        return np.int64(qualities[min(counts.second, MAX_COUNTED)])
+    return np.int64(TWO_BEST if counts.best == 2 else 0)
 
 
 @njit
-def _room(
+def _max_text_size(
     tables: SamTables,
     spans: _Spans,
     offsets: NDArray[np.int64],
     hits: NDArray[np.uint64],
     longest_name: int,
 ) -> Integer:
-    """Return how many characters all lines take at most."""
+    """Return an upper bound of the characters of all lines."""
     name_lengths, lengths = spans.name_lengths, spans.lengths
     line = _FIXED_TEXT + longest_name + tables.read_group.size
-    room = np.int64(0)
+    size = np.int64(0)
     for read in range(lengths.size):
-        begin, end = offsets[read], offsets[read + 1]
-        reported = _reported(hits, begin, end, tables.wanted)
-        lines = max(reported.records, np.int64(1))
-        room += lines * (line + np.int64(name_lengths[read])) + 2 * np.int64(lengths[read])
-    return room
+        start, end = offsets[read], offsets[read + 1]
+        counts = _count_hits(hits, start, end, tables.record_filter)
+        lines = max(counts.records, np.int64(1))
+        size += lines * (line + np.int64(name_lengths[read])) + 2 * np.int64(lengths[read])
+    return size
 
 
 @njit_inlined
@@ -144,10 +145,10 @@ def _put_unmapped(
     out: NDArray[np.uint8],
     at: Integer,
 ) -> Integer:
-    """Write the line of a read without hits."""
+    """Write the record of a read without hits."""
     at = put_name(text, read, out, at)
-    at = put_text(out, at, _NO_PLACE)
-    at = put_read(text, read, 0, out, at)
+    at = put_text(out, at, _NO_POSITION)
+    at = put_sequence(text, read, 0, out, at)
     at = put_text(out, at, read_group)
     out[at] = NEWLINE
     return at + 1
@@ -157,7 +158,7 @@ def _put_unmapped(
 def _put_alignment(
     hit: HitPlacement, length: Integer, quality: Integer, out: NDArray[np.uint8], at: Integer
 ) -> Integer:
-    """Write MAPQ, CIGAR and that there is no mate, with tabs around them."""
+    """Write MAPQ, CIGAR and empty mate fields, with tabs around them."""
     out[at] = TAB
     at = put_count(out, at + 1, quality)
     out[at] = TAB
@@ -167,15 +168,15 @@ def _put_alignment(
 
 @njit_inlined
 def _put_counts(
-    reported: _Reported, number: Integer, out: NDArray[np.uint8], at: Integer
+    counts: _HitCounts, number: Integer, out: NDArray[np.uint8], at: Integer
 ) -> Integer:
-    """Write the tags that tell of all hits of a read; `number` counts its records from 1."""
-    at = put_tag(out, at, _NH, reported.hits)
+    """Write the tags that count the hits of a read; `number` is the record, from 1."""
+    at = put_tag(out, at, _NH, counts.hits)
     at = put_tag(out, at, _HI, number)
-    at = put_tag(out, at, _X0, reported.best)
-    at = put_tag(out, at, _X1, reported.second)
-    if reported.records < reported.hits:
-        at = put_tag(out, at, _XL, reported.records)
+    at = put_tag(out, at, _X0, counts.best)
+    at = put_tag(out, at, _X1, counts.second)
+    if counts.records < counts.hits:
+        at = put_tag(out, at, _XL, counts.records)
     return at
 
 
@@ -188,8 +189,8 @@ def _put_reads(
     hits: NDArray[np.uint64],
     out: NDArray[np.uint8],
 ) -> _Counts:
-    """Write the lines of all reads."""
-    # Taken out of their tuples but once: within the loops Numba would count references to them.
+    """Write the records of all reads."""
+    # Taken out of their tuples once: within the loops, Numba would count references to them.
     contig_offsets, names, name_offsets = tables.contig_offsets, tables.names, tables.name_offsets
     planes, others = tables.planes, tables.others
     letter_positions, letters = tables.letter_positions, tables.letters
@@ -198,7 +199,7 @@ def _put_reads(
     base_starts, quality_starts, lengths = spans.base_starts, spans.quality_starts, spans.lengths
 
     at: Integer = np.int64(0)
-    mapped = hit_count = records = cut = short = np.int64(0)
+    mapped = hit_count = records = over_max = too_short = np.int64(0)
     for row in range(lengths.size):
         read = ReadText(
             np.int64(name_starts[row]),
@@ -208,59 +209,59 @@ def _put_reads(
             np.int64(lengths[row]),
             spans.has_qualities,
         )
-        short += np.int64(read.length < MIN_READ_BASES)
-        begin, end = offsets[row], offsets[row + 1]
-        if begin == end:
-            if tables.wanted.unmapped:
+        too_short += np.int64(read.length < MIN_READ_BASES)
+        start, end = offsets[row], offsets[row + 1]
+        if start == end:
+            if tables.record_filter.unmapped:
                 at = _put_unmapped(text, read, read_group, out, at)
                 records += 1
             continue
-        reported = _reported(hits, begin, end, tables.wanted)
-        quality = _mapping_quality(mapping_qualities, reported)
+        counts = _count_hits(hits, start, end, tables.record_filter)
+        quality = _mapping_quality(mapping_qualities, counts)
         mapped += 1
-        hit_count += reported.hits
-        records += reported.records
-        cut += np.int64(reported.records < reported.hits)
-        for k in range(reported.records):
-            hit = placement_of(hits[begin + k])
+        hit_count += counts.hits
+        records += counts.records
+        over_max += np.int64(counts.records < counts.hits)
+        for k in range(counts.records):
+            hit = placement_of(hits[start + k])
             at = put_name(text, read, out, at)
             at = put_count(out, at, _REVERSE * hit.strand + _SECONDARY * np.int64(k > 0))
             out[at] = TAB
-            at = put_place(contig_offsets, names, name_offsets, hit.start, out, at + 1)
+            at = put_position(contig_offsets, names, name_offsets, hit.start, out, at + 1)
             at = _put_alignment(hit, read.length, quality, out, at)
-            at = put_no_read(out, at) if k else put_read(text, read, hit.strand, out, at)
+            at = put_no_sequence(out, at) if k else put_sequence(text, read, hit.strand, out, at)
             letter: Integer = np.int64(0)
             if hit.distance > 0 and hit.kind != INSERTION:
                 error = hit.start + hit.error
                 letter = reference_letter(planes, others, letter_positions, letters, error)
             at = put_differences(hit, read.length, letter, out, at)
-            at = _put_counts(reported, k + 1, out, at)
+            at = _put_counts(counts, k + 1, out, at)
             at = put_text(out, at, read_group)
             out[at] = NEWLINE
             at += 1
-    return _Counts(at, mapped, hit_count, records, cut, short)
+    return _Counts(at, mapped, hit_count, records, over_max, too_short)
 
 
 def format_records(
     tables: SamTables, text: NDArray[np.uint8], spans: ReadSpans, hits: HitBatch
 ) -> TextBlock:
-    """Write the hits of a block of reads as lines of SAM.
+    """Write the hits of a block of reads as SAM records.
 
     Parameters
     ----------
     tables
-        Of the index that was searched and the options.
+        The tables of the searched index and the options.
     text
-        uint8: where the spans lie.
+        uint8, the text of the spans.
     spans
-        n reads.
+        The spans of n reads.
     hits
-        Of these reads.
+        The hits of these reads.
 
     Returns
     -------
     TextBlock
-        The records of each read in the order of its hits, reads in their own order.
+        The records of each read in the order of its hits, reads in input order.
     """
     columns = _Spans(
         read_only(spans.name_starts),
@@ -271,8 +272,8 @@ def format_records(
         spans.has_qualities,
     )
     text, offsets, words = read_only(text), read_only(hits.offsets), read_only(hits.hits)
-    room = _room(tables, columns, offsets, words, tables.longest_name)
-    out = np.empty(int(room), dtype=np.uint8)
+    size = _max_text_size(tables, columns, offsets, words, tables.longest_name)
+    out = np.empty(int(size), dtype=np.uint8)
     counts = _put_reads(tables, text, columns, offsets, words, out)
     numbers = RecordCounts(*(int(number) for number in counts[1:]))
     return sam_block(out[: counts.size], len(spans), numbers)

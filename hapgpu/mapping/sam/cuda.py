@@ -1,4 +1,4 @@
-"""Hits written as lines of SAM on a GPU (`cuda/mapping/sam.cu`)."""
+"""Hits written as SAM records on a GPU (`cuda/mapping/sam.cu`)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from hapgpu.runtime.gpu.launch import load_kernel
 
 _SOURCE: Final = "mapping/sam.cu"
 _THREADS: Final = 256
-_WRITING_THREADS: Final = 128  # kWarps of them in the source
+_WRITING_THREADS: Final = 128  # 32 kWarps in the source
 _BYTES: Final = 256
 
 _HITS = (Array("offsets", np.int64, "reads", 1), Array("hits", np.uint64, "hit_count"))
@@ -32,8 +32,8 @@ _NAME_OFFSETS = Array("name_offsets", np.int64, "contigs", 1)
 _BASES = (
     Array("planes", np.uint64, "blocks", width=2),
     Array("others", np.uint64, "blocks"),
-    Array("letter_positions", np.int64, "listed"),
-    Array("letters", np.uint8, "listed"),
+    Array("letter_positions", np.int64, "letter_count"),
+    Array("letters", np.uint8, "letter_count"),
 )
 _MAPPING_QUALITIES = Array("mapping_qualities", np.uint8, "byte_values")
 
@@ -86,7 +86,7 @@ MEASURE_LINES = Kernel(
         *_large("hit_count"),
         *_small("reads"),
         *_large("records"),
-        *_small("contigs", "blocks", "listed", "byte_values"),
+        *_small("contigs", "blocks", "letter_count", "byte_values"),
         *_small("has_qualities", "only_best", "read_group_size"),
     ),
 )
@@ -111,7 +111,7 @@ WRITE_LINES = Kernel(
         *_large("text_size", "hit_count"),
         *_small("reads"),
         *_large("records"),
-        *_small("contigs", "contig_names_size", "blocks", "listed", "byte_values"),
+        *_small("contigs", "contig_names_size", "blocks", "letter_count", "byte_values"),
         *_small("read_group_size"),
         *_large("lines_size"),
         *_small("has_qualities", "only_best"),
@@ -120,7 +120,7 @@ WRITE_LINES = Kernel(
 
 
 class _Records(NamedTuple):
-    """The records of a block: their `offsets` by read, and the read of each."""
+    """The records of a block: offsets and counts of hits by read, and the read of each record."""
 
     offsets: Any
     best: Any
@@ -129,20 +129,20 @@ class _Records(NamedTuple):
 
 
 class DeviceFormatter:
-    """Writes lines of SAM on one device: the same bytes as `hapgpu.mapping.sam.cpu`.
+    """Writer of SAM records on one GPU: the same bytes as `hapgpu.mapping.sam.cpu`.
 
     Parameters
     ----------
     tables
-        Of the index that is searched and the options.
+        The tables of the searched index and the options.
     index
-        That index, on the device.
+        The index, on the GPU.
     device
-        Its number.
+        The number of the GPU.
     """
 
     def __init__(self, tables: SamTables, index: DeviceIndex, device: int) -> None:
-        self._wanted = tables.wanted
+        self._record_filter = tables.record_filter
         self._device = device
         planes, others, blocks, self._contig_offsets, self._contigs = index.reference
         self._bases = (planes, others, *index.letters)
@@ -166,18 +166,18 @@ class DeviceFormatter:
         Parameters
         ----------
         text
-            uint8 on the device: where the spans lie.
+            uint8 on the GPU, the text of the spans.
         spans
-            n reads.
+            The spans of n reads.
         hits
-            Of these reads, each less than 2**31.
+            The hits of these reads, fewer than 2**31 per read.
 
         Returns
         -------
         lines
-            uint8 on the device.
+            uint8 on the GPU.
         counts
-            Of these reads.
+            The counts of these reads.
         """
         if not len(spans):
             return cupy.empty(0, dtype=np.uint8), RecordCounts(0, 0, 0, 0, 0)
@@ -188,19 +188,19 @@ class DeviceFormatter:
         return self._lines(text, spans, hits, records, line_offsets), counts
 
     def _count(self, spans: DeviceSpans, hits: DeviceHits) -> tuple[_Records, RecordCounts]:
-        """Count what there is to write, and list it."""
+        """Count the records to write, and list their reads."""
         reads = len(spans)
         best, second = cupy.empty((2, reads), dtype=np.int32)
         record_counts = cupy.empty(reads + 1, dtype=np.int64)
         totals = cupy.zeros(len(RecordCounts._fields), dtype=np.uint64)
         arrays = (spans.lengths, hits.offsets, hits.hits, best, second, record_counts, totals)
         sizes = (hits.hits.size, reads, totals.size)
-        wanted = self._wanted
+        record_filter = self._record_filter
         blocks = -(-reads // _THREADS)
         load_kernel(COUNT_RECORDS, self._device).launch(
             blocks,
             _THREADS,
-            (*arrays, *sizes, wanted.best, wanted.unmapped, wanted.max_hits),
+            (*arrays, *sizes, record_filter.best, record_filter.unmapped, record_filter.max_hits),
         )
         offsets = cupy.cumsum(record_counts)
         counts = RecordCounts(*map(int, totals.get()))
@@ -211,7 +211,7 @@ class DeviceFormatter:
         return _Records(offsets, best, second, reads_of_records), counts
 
     def _line_offsets(self, spans: DeviceSpans, hits: DeviceHits, records: _Records) -> Any:
-        """int64[records + 1]: where lines begin, and where the last one ends."""
+        """Return int64[records + 1]: the offsets of the lines."""
         count = records.reads.size
         sizes = cupy.empty(count + 1, dtype=np.int64)
         arrays = (spans.name_lengths, spans.lengths, hits.offsets, hits.hits, *records)
@@ -226,7 +226,7 @@ class DeviceFormatter:
                 sizes,
                 *(hits.hits.size, len(spans), count),
                 *(self._contigs, *self._base_sizes, _BYTES),
-                *(spans.has_qualities, self._wanted.best, self._read_group.size),
+                *(spans.has_qualities, self._record_filter.best, self._read_group.size),
             ),
         )
         return cupy.cumsum(sizes)
@@ -239,9 +239,11 @@ class DeviceFormatter:
         columns = (spans.name_starts, spans.name_lengths, spans.base_starts, spans.quality_starts)
         reference = (self._contig_offsets, self._names, self._name_offsets, *self._bases)
         kernel = load_kernel(WRITE_LINES, self._device)
-        most = multiprocessors(self._device) * kernel.blocks_per_multiprocessor(_WRITING_THREADS)
+        resident = multiprocessors(self._device) * kernel.blocks_per_multiprocessor(
+            _WRITING_THREADS
+        )
         kernel.launch(
-            min(-(-count // _WRITING_THREADS), most),
+            min(-(-count // _WRITING_THREADS), resident),
             _WRITING_THREADS,
             (
                 text,
@@ -255,7 +257,7 @@ class DeviceFormatter:
                 *(text.size, hits.hits.size, len(spans), count),
                 *(self._contigs, self._names.size),
                 *(*self._base_sizes, _BYTES, self._read_group.size),
-                *(lines.size, spans.has_qualities, self._wanted.best),
+                *(lines.size, spans.has_qualities, self._record_filter.best),
             ),
         )
         return lines

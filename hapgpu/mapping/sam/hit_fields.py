@@ -1,7 +1,7 @@
-"""Fields of SAM records that tell of a hit: RNAME, POS, CIGAR, NM, MD and AS.
+"""SAM fields of a hit: RNAME, POS, CIGAR, NM, MD and AS.
 
-Each function writes to `out[at]` and on, without a check for room, and returns the offset behind
-what it wrote.
+Each function writes from `out[at]` on, without a bounds check, and returns the offset after the
+last character that it wrote.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _2 = np.uint64(2)
 
 
 class HitPlacement(NamedTuple):
-    """A hit taken apart; see `hapgpu.mapping.search.hits`."""
+    """An unpacked hit; see `hapgpu.mapping.search.hits`."""
 
     distance: Integer
     start: Integer
@@ -62,7 +62,7 @@ def distance_of(hit: np.uint64) -> Integer:
 
 @njit_inlined
 def placement_of(hit: np.uint64) -> HitPlacement:
-    """Take a hit apart."""
+    """Unpack a hit."""
     return HitPlacement(
         distance_of(hit),
         np.int64(hit >> np.uint64(START_SHIFT) & np.uint64(START_MASK)),
@@ -73,7 +73,7 @@ def placement_of(hit: np.uint64) -> HitPlacement:
 
 
 @njit_inlined
-def put_place(
+def put_position(
     contig_offsets: NDArray[np.int64],
     names: NDArray[np.uint8],
     name_offsets: NDArray[np.int64],
@@ -95,11 +95,11 @@ def put_cigar(
 ) -> Integer:
     """Write the CIGAR of a read of `length` bases."""
     before: Integer = np.int64(0)
-    behind: Integer = np.int64(length)
+    after: Integer = np.int64(length)
     if placement.kind != UNGAPPED:
         is_insertion = placement.kind == INSERTION
         before = placement.error
-        behind -= before + np.int64(is_insertion)
+        after -= before + np.int64(is_insertion)
         if before > 0:
             at = put_count(out, at, before)
             out[at] = _M
@@ -107,8 +107,8 @@ def put_cigar(
         out[at] = _ONE
         out[at + 1] = _I if is_insertion else _D
         at += 2
-    if behind > 0:
-        at = put_count(out, at, behind)
+    if after > 0:
+        at = put_count(out, at, after)
         out[at] = _M
         at += 1
     return at
@@ -123,16 +123,16 @@ def reference_letter(
     position: Integer,
 ) -> Integer:
     """Return the letter of the reference at a position (arrays as in `ReferenceBases`)."""
-    place = np.uint64(position)
-    block = place // _BLOCK + _1
-    bit = place % _BLOCK
+    unsigned = np.uint64(position)
+    block = unsigned // _BLOCK + _1
+    bit = unsigned % _BLOCK
     if not others[block] >> bit & _1:
         low = planes[_2 * block] >> bit & _1
         high = planes[_2 * block + _1] >> bit & _1
         return np.int64(_BASES[low | high << _1])
-    listed = last_at_most(letter_positions, letter_positions.size, position)
-    if listed >= 0 and letter_positions[listed] == position:
-        return np.int64(letters[listed])
+    index = last_at_most(letter_positions, letter_positions.size, position)
+    if index >= 0 and letter_positions[index] == position:
+        return np.int64(letters[index])
     return np.int64(_N)
 
 
@@ -142,7 +142,7 @@ def put_differences(
 ) -> Integer:
     """Write the tags NM, MD and AS of a read of `length` bases.
 
-    `letter` is that of the reference where the error is; an insertion has none.
+    `letter` is the reference letter at the error; an insertion has none.
     """
     at = put_tag(out, at, _NM, placement.distance)
     at = put_text(out, at, _MD)

@@ -1,4 +1,4 @@
-"""Mapping qualities, from the numbers of best and second-best hits as `bwa aln` gives them."""
+"""Mapping qualities from the numbers of best and second-best hits, as in `bwa aln`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 MAX_COUNTED: Final = 255
-"""More second-best hits than that change nothing."""
+"""Number of second-best hits above which the mapping quality does not change."""
 
 UNIQUE: Final = 60
 TWO_BEST: Final = 3
@@ -20,7 +20,7 @@ _PHRED: Final = 4.343  # 10 / ln(10)
 def mapping_qualities() -> NDArray[np.uint8]:
     """Tabulate the mapping qualities of reads with one best hit.
 
-    Two best hits are worth `TWO_BEST`, more of them nothing.
+    The mapping quality of two best hits is `TWO_BEST`; of more, 0.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""What `hapgpu map` writes of the hits it has found."""
+"""Options of the SAM records of `hapgpu map`."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class SamOptions:
-    """Which records are written, and with what.
+    """The records to write, and their read group.
 
     Attributes
     ----------
     best
-        Only hits of the least distance that the read has.
+        Whether to write only the hits of a read with the fewest errors.
     max_hits
-        At most so many records a read; None for all.
+        Maximum records per read; None for all.
     unmapped
-        Whether reads without hits are written.
+        Whether to write reads without hits.
     read_group
-        Value of the tag RG, if there is one.
+        Value of the tag RG; None for no tag.
     """
 
     best: bool = False

@@ -1,7 +1,7 @@
-"""Fields of SAM records that tell of the read: QNAME, SEQ and QUAL.
+"""SAM fields of a read: QNAME, SEQ and QUAL.
 
-Each function writes to `out[at]` and on, without a check for room, and returns the offset behind
-what it wrote.
+Each function writes from `out[at]` on, without a bounds check, and returns the offset after the
+last character that it wrote.
 """
 
 from __future__ import annotations
@@ -17,25 +17,25 @@ from hapgpu.runtime.jit import njit_inlined
 
 _NO_BASES: Final = text_of("*\t*")
 _LETTERS: Final = b"ABCDGHKMNRSTUVWY"
-_OPPOSITE: Final = b"TVGHCDMKNYSAABWR"
+_COMPLEMENT: Final = b"TVGHCDMKNYSAABWR"
 COMPLEMENTS: Final = np.frombuffer(
-    bytes(range(256)).upper().translate(bytes.maketrans(_LETTERS, _OPPOSITE)), dtype=np.uint8
+    bytes(range(256)).upper().translate(bytes.maketrans(_LETTERS, _COMPLEMENT)), dtype=np.uint8
 )
-"""uint8[256]: of each letter, in either case, the IUPAC complement in upper case."""
+"""uint8[256]: the IUPAC complement of each letter of either case, in upper case."""
 _LOWER_A = np.uint8(ord("a"))
 _ALPHABET = np.uint8(26)
 _CASE_BIT = np.uint8(5)
 
 
 class ReadText(NamedTuple):
-    """Where the parts of one read lie in a text.
+    """Offsets and lengths of one read in a text.
 
     Attributes
     ----------
     name, bases, qualities
         Offsets.
     length
-        How many bases, and how many qualities if there are any.
+        The number of bases, and of qualities if there are any.
     """
 
     name: Integer
@@ -50,7 +50,7 @@ class ReadText(NamedTuple):
 def put_name(
     text: NDArray[np.uint8], read: ReadText, out: NDArray[np.uint8], at: Integer
 ) -> Integer:
-    """Write QNAME and a tab; a name without characters is a star."""
+    """Write QNAME and a tab; an empty name is written as a star."""
     if read.name_length == 0:
         out[at] = STAR
         at += 1
@@ -95,18 +95,18 @@ def _put_qualities(
 
 
 @njit_inlined
-def put_no_read(out: NDArray[np.uint8], at: Integer) -> Integer:
+def put_no_sequence(out: NDArray[np.uint8], at: Integer) -> Integer:
     """Write stars for SEQ and QUAL."""
     return put_text(out, at, _NO_BASES)
 
 
 @njit_inlined
-def put_read(
+def put_sequence(
     text: NDArray[np.uint8], read: ReadText, strand: Integer, out: NDArray[np.uint8], at: Integer
 ) -> Integer:
     """Write SEQ, a tab and QUAL."""
     if read.length == 0:
-        return put_no_read(out, at)
+        return put_no_sequence(out, at)
     at = _put_bases(text, read, strand, out, at)
     out[at] = TAB
     return _put_qualities(text, read, strand, out, at + 1)

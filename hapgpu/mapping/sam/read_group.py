@@ -1,4 +1,4 @@
-"""The read group that a user gives to all reads."""
+"""The read group of all reads of a run."""
 
 from __future__ import annotations
 
@@ -14,27 +14,30 @@ _FIELD: Final = re.compile(r"[A-Za-z][A-Za-z0-9]:[ -~]+")
 
 @dataclass(frozen=True, slots=True)
 class ReadGroup:
-    """An @RG line of a header, without the newline, and the ID in it."""
+    """An @RG header line, without the newline, and its ID."""
 
     line: str
     identifier: str
 
 
 def parse_read_group(text: str) -> ReadGroup:
-    r"""Read a line such as `@RG\tID:x\tSM:y`, as bwa takes it: `\t` is a tab too.
+    r"""Parse a line such as `@RG\tID:x\tSM:y`; as in bwa, `\t` stands for a tab too.
 
     Raises
     ------
     UsageError
-        It is no @RG line, or has no ID.
+        The text is not an @RG line, has no ID, or has a malformed or repeated field.
     """
     kind, *fields = text.replace(r"\t", "\t").split("\t")
     named = fields_of("\t".join([kind, *fields]))
     if kind != "@RG" or not named.get("ID"):
-        raise UsageError(rf"'{text}' is no read group: write it as in '@RG\tID:run1\tSM:sample'")
+        example = r"@RG\tID:run1\tSM:sample"
+        raise UsageError(
+            f"read group '{text}': not an @RG line with an ID; write it as '{example}'"
+        )
     for field in fields:
         if not _FIELD.fullmatch(field):
-            raise UsageError(f"the read group has a field '{field}', which is not TAG:VALUE")
+            raise UsageError(f"read group '{text}': field '{field}' is not TAG:VALUE; fix it")
     if len(named) < len(fields):
-        raise UsageError(f"the read group '{text}' has a field twice")
+        raise UsageError(f"read group '{text}': a field occurs twice; remove one")
     return ReadGroup("\t".join([kind, *fields]), named["ID"])

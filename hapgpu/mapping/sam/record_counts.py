@@ -33,5 +33,5 @@ class RecordCounts(NamedTuple):
 
 
 def sam_block(text: NDArray[np.uint8], reads: int, counts: RecordCounts) -> TextBlock:
-    """Return the lines of SAM of a block of reads, uint8, with their counts."""
+    """Return the SAM records of a block of reads, uint8 text, with their counts."""
     return TextBlock(text, {"reads": reads, **counts._asdict()})

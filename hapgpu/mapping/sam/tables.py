@@ -1,4 +1,4 @@
-"""What lines of SAM take from the index and the options, as arrays."""
+"""Values that SAM records need from the index and the options, as arrays."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from hapgpu.mapping.sam.options import SamOptions
 _NO_LIMIT: Final = 2**62
 
 
-class Wanted(NamedTuple):
-    """Which records are written: `SamOptions`, with far more than there are for all of them."""
+class RecordFilter(NamedTuple):
+    """The records to write: as in `SamOptions`, with a huge `max_hits` instead of None."""
 
     best: bool
     max_hits: int
@@ -25,7 +25,7 @@ class Wanted(NamedTuple):
 
 
 class SamTables(NamedTuple):
-    """Made once for an index and options, for compiled code; all arrays are read-only.
+    """Tables of an index and options, for compiled code; all arrays are read-only.
 
     Attributes
     ----------
@@ -38,9 +38,9 @@ class SamTables(NamedTuple):
     mapping_qualities
         uint8[256]: `hapgpu.mapping.sam.mapping_quality.mapping_qualities`.
     read_group
-        uint8: the tag RG with the tab before it; empty if there is none.
-    wanted
-        Which records.
+        uint8: the tag RG with the tab before it; empty without a read group.
+    record_filter
+        The records to write.
     """
 
     contig_offsets: NDArray[np.int64]
@@ -52,16 +52,16 @@ class SamTables(NamedTuple):
     letters: NDArray[np.uint8]
     mapping_qualities: NDArray[np.uint8]
     read_group: NDArray[np.uint8]
-    wanted: Wanted
+    record_filter: RecordFilter
 
     @property
     def longest_name(self) -> int:
-        """Of the contigs, in characters."""
+        """The length of the longest contig name, in characters."""
         return int(np.diff(self.name_offsets).max(initial=1))
 
 
 def sam_tables(index: FMIndexArrays, options: SamOptions) -> SamTables:
-    """Prepare what all blocks of reads need."""
+    """Return the tables of an index and options, shared by all blocks of reads."""
     names = Ragged.from_sequences(
         name.encode("utf-8", "surrogateescape") for name in index.contigs.names
     )
@@ -76,7 +76,7 @@ def sam_tables(index: FMIndexArrays, options: SamOptions) -> SamTables:
         letters=_plain(bases.letters),
         mapping_qualities=_plain(mapping_qualities()),
         read_group=_plain(_read_group_text(options)),
-        wanted=Wanted(
+        record_filter=RecordFilter(
             best=options.best,
             max_hits=_NO_LIMIT if options.max_hits is None else options.max_hits,
             unmapped=options.unmapped,
@@ -85,7 +85,7 @@ def sam_tables(index: FMIndexArrays, options: SamOptions) -> SamTables:
 
 
 def _plain(array: NDArray[Any]) -> NDArray[Any]:
-    """View any array, memory-mapped or not, as the one kind that functions are compiled for."""
+    """View an array, memory-mapped or not, as the one type that functions are compiled for."""
     return read_only(np.asarray(array))
 
 

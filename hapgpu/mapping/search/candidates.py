@@ -1,4 +1,4 @@
-"""Candidates: places in the reference where a seed says that a read may lie, and their hits."""
+"""Candidates, the positions at which a seed puts a read, and their hits."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from hapgpu.mapping.search.hits import (
     STRAND_SHIFT,
     UNGAPPED,
 )
-from hapgpu.mapping.search.seeds import NAME, PLACE, WORDS, bounds, named
+from hapgpu.mapping.search.seeds import OFFSET, SEED_ID, WORDS, piece_bounds, split_id
 from hapgpu.runtime.jit import njit, njit_inlined
 
 _1, _2, _63 = map(np.uint64, (1, 2, 63))
 
-# Of one type, for functions are compiled anew for constants.
-_NOWHERE = np.int64(0)
+# All of one type: Numba compiles a function again for each constant.
+_ZERO = np.int64(0)
 _ONE_ERROR = np.int64(1)
 _INSERTION, _UNGAPPED, _DELETION = map(np.int64, (INSERTION, UNGAPPED, DELETION))
 
@@ -40,41 +40,41 @@ def check_candidates(  # noqa: PLR0913, PLR0917  (compiled code takes no keyword
     indels: bool,  # noqa: FBT001  (compiled code takes no keywords)
     seeds: NDArray[np.int64],
     owners: NDArray[np.int64],
-    places: NDArray[np.int64],
+    positions: NDArray[np.int64],
     count: Integer,
     hits: NDArray[np.uint64],
-    found: Integer,
+    hit_count: Integer,
     counts: NDArray[np.int64],
 ) -> Integer:
-    """Append the hits that belong to candidates, and count those of each read."""
+    """Append the hits of candidates, add them to the count of each read; return their number."""
     planes, others, contig_offsets = index.planes, index.others, index.contig_offsets
     total = contig_offsets[contig_offsets.size - 1]
     for candidate in range(count):
         seed = owners[candidate]
-        read, strand, piece = named(seeds[seed, NAME])
+        read, strand, piece = split_id(seeds[seed, SEED_ID])
         length = np.int64(lengths[read])
-        diagonal: Integer = places[candidate] - seeds[seed, PLACE]
+        diagonal: Integer = positions[candidate] - seeds[seed, OFFSET]
         if diagonal < -1 or diagonal + length > total + 1:
             continue
         base = np.uint64(seeds[seed, WORDS])
-        begin, end = bounds(piece, pieces, length)
+        start, end = piece_bounds(piece, pieces, length)
         mismatches, first, last = _compare(
-            planes, others, words, base, length, diagonal, begin, end
+            planes, others, words, base, length, diagonal, start, end
         )
         anchor = diagonal if piece == 0 else diagonal + length - 1
         if mismatches < 0 or anchor < 0 or anchor >= total:
             continue
-        before = found
+        before = hit_count
         contig = last_at_most(contig_offsets, contig_offsets.size, anchor)
         low: Any = contig_offsets[contig]
         high: Any = contig_offsets[contig + 1]
         if mismatches < pieces and diagonal >= low and diagonal + length <= high:
             if mismatches > 0 or piece == 0:
-                error = first if mismatches else _NOWHERE
-                hits[found] = _hit(mismatches, diagonal, strand, _UNGAPPED, error)
-                found += 1
+                error = first if mismatches else _ZERO
+                hits[hit_count] = _hit(mismatches, diagonal, strand, _UNGAPPED, error)
+                hit_count += 1
         elif indels and pieces > 1:
-            found = _gapped(
+            hit_count = _gapped(
                 planes,
                 others,
                 words,
@@ -88,10 +88,10 @@ def check_candidates(  # noqa: PLR0913, PLR0917  (compiled code takes no keyword
                 low,
                 high,
                 hits,
-                found,
+                hit_count,
             )
-        counts[read] += found - before
-    return found
+        counts[read] += hit_count - before
+    return hit_count
 
 
 @njit
@@ -109,36 +109,36 @@ def _gapped(  # noqa: PLR0913, PLR0917  (compiled code takes no keywords)
     low: Integer,
     high: Integer,
     hits: NDArray[np.uint64],
-    found: Integer,
+    hit_count: Integer,
 ) -> Integer:
     """Append the hits with a gap that start (left half) or end (right half) at a candidate.
 
-    No ungapped hit is at the candidate itself, whose first and last mismatch are given, in the
-    contig from `low` to `high`. One that shares the other end of a hit leaves it in its shadow.
+    The candidate, whose first and last mismatch are given, has no ungapped hit in its contig,
+    which spans `low` to `high`. An ungapped hit with the same end (start) excludes a hit.
     """
     half = length >> 1
     is_left = piece == 0
-    toward = 1 if is_left else -1
+    step = 1 if is_left else -1
     for kind in (_DELETION, _INSERTION):
         start: Integer = diagonal
         if not is_left:
             start = diagonal - 1 if kind == _DELETION else diagonal + 1
         if start < low or start + length + kind - 1 > high:
             continue
-        beside: Integer = diagonal + toward if kind == _DELETION else diagonal - toward
+        beside: Integer = diagonal + step if kind == _DELETION else diagonal - step
         mismatches, first_beside, last_beside = _compare(
-            planes, others, words, base, length, beside, _NOWHERE, _NOWHERE
+            planes, others, words, base, length, beside, _ZERO, _ZERO
         )
         if mismatches <= 1 and beside >= low and beside + length <= high:
             continue
         error: Integer = (last_beside if is_left else last) + 1
         if kind == _INSERTION:
-            error = max(error - 1, _NOWHERE)
+            error = max(error - 1, _ZERO)
         is_owned = error >= half if is_left else error < half
         if is_owned and error <= (first if is_left else first_beside):
-            hits[found] = _hit(_ONE_ERROR, start, strand, kind, error)
-            found += 1
-    return found
+            hits[hit_count] = _hit(_ONE_ERROR, start, strand, kind, error)
+            hit_count += 1
+    return hit_count
 
 
 @njit_inlined
@@ -149,13 +149,13 @@ def _compare(  # noqa: PLR0917  (compiled code takes no keywords)
     base: Integer,
     length: Integer,
     position: Integer,
-    exact_begin: Integer,
+    exact_start: Integer,
     exact_end: Integer,
 ) -> tuple[Integer, Integer, Integer]:
-    """Compare a read with the reference from a position on, base by base.
+    """Compare a read with the reference from a position on.
 
-    Returns the number of mismatches, the place of the first and of the last, `length` and -1 if
-    there is none. A mismatch within the part that has to be exact ends it: the number is -1.
+    Returns the number of mismatches and the offsets of the first and the last mismatch, `length`
+    and -1 without mismatches. After a mismatch within the exact part, the number is -1.
     """
     bit = np.uint64(position + 64)
     block = bit >> np.uint64(6)
@@ -178,15 +178,15 @@ def _compare(  # noqa: PLR0917  (compiled code takes no keywords)
             | words[at + _2]
         )
         low, high, other = next_low, next_high, next_other
-        begin = 64 * word
-        if length - begin < 64:
-            differs &= (_1 << np.uint64(length - begin)) - _1
+        start = 64 * word
+        if length - start < 64:
+            differs &= (_1 << np.uint64(length - start)) - _1
         if differs:
-            if differs & span_mask(exact_begin - begin, exact_end - begin):
+            if differs & span_mask(exact_start - start, exact_end - start):
                 return -1, 0, 0
             if last < 0:
-                first = begin + np.int64(trailing_zeros(differs))
-            last = begin + 63 - np.int64(leading_zeros(differs))
+                first = start + np.int64(trailing_zeros(differs))
+            last = start + 63 - np.int64(leading_zeros(differs))
             mismatches += np.int64(popcount(differs))
     return mismatches, first, last
 

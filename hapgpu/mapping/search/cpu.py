@@ -1,9 +1,9 @@
-"""Search on the CPU: seeds from the jump table, hits checked in the bases of the reference.
+"""Search on the CPU: seeds from the jump table, hits checked against the reference.
 
 A hit with one error has an exact half. The two halves of each read and strand (one piece, the
-whole read, where no error is allowed) are searched in the index, from the jump table on base by
-base until few rows are left; the place that each row stands for is compared base by base. A hit
-belongs to the half it has no error in, an exact one to the left half, so none comes twice.
+whole read, if no error is allowed) are searched in the index, from the jump table base by base
+until few rows are left; then the read is compared with the reference at the position of each row.
+A hit belongs to the half without its error, an exact hit to the left half: no hit is found twice.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from hapgpu.mapping.search.packed_reads import PackedReads
 from hapgpu.mapping.search.seeds import COLUMNS, FIRST_ROW, ROWS, extend_seeds, find_seeds
 from hapgpu.runtime.jit import njit
 
-_READS_AT_A_TIME = 256
-_CANDIDATES_AT_A_TIME = 2048
+_READS_PER_STEP = 256
+_CANDIDATES_PER_STEP = 2048
 
 
 def search(index: FMIndexArrays, reads: PackedReads, options: SearchOptions) -> HitBatch:
@@ -31,11 +31,11 @@ def search(index: FMIndexArrays, reads: PackedReads, options: SearchOptions) -> 
     Parameters
     ----------
     index
-        Of the reference.
+        The index of the reference.
     reads
-        Those with fewer than `MIN_READ_BASES` get no hits.
+        The reads; reads shorter than `MIN_READ_BASES` get no hits.
     options
-        Which hits.
+        The hits to find.
     """
     offsets = np.zeros(len(reads) + 1, dtype=np.int64)
     hits = _search_all(
@@ -64,30 +64,30 @@ def _search_all(  # noqa: PLR0917  (compiled code takes no keywords)
 ) -> NDArray[np.uint64]:
     """Fill the offsets and return the hits.
 
-    Each step has a loop of its own over some hundred reads: so many loads from memory are under
-    way at a time, and the arrays are counted as in use once a loop instead of once a seed.
+    Each step is a separate loop over some hundred reads: many loads from memory are then pending
+    at once, and Numba counts references to the arrays once per loop, not once per seed.
     """
     pieces = errors + 1
     strands = 1 if forward_only else 2
-    seeds = np.empty((_READS_AT_A_TIME * strands * pieces + 1, COLUMNS), dtype=np.int64)
+    seeds = np.empty((_READS_PER_STEP * strands * pieces + 1, COLUMNS), dtype=np.int64)
     active = np.empty(seeds.shape[0], dtype=np.int64)
-    rows = np.empty(_CANDIDATES_AT_A_TIME, dtype=np.uint64)
-    places = np.empty(_CANDIDATES_AT_A_TIME, dtype=np.int64)
-    owners = np.empty(_CANDIDATES_AT_A_TIME, dtype=np.int64)
+    rows = np.empty(_CANDIDATES_PER_STEP, dtype=np.uint64)
+    positions = np.empty(_CANDIDATES_PER_STEP, dtype=np.int64)
+    owners = np.empty(_CANDIDATES_PER_STEP, dtype=np.int64)
     hits = np.empty(2 * lengths.size + 16, dtype=np.uint64)
     counts = offsets[1:]
-    found: Integer = np.int64(0)
-    for begin in range(0, lengths.size, _READS_AT_A_TIME):
-        end = min(begin + _READS_AT_A_TIME, lengths.size)
-        count = find_seeds(index, words, word_offsets, lengths, begin, end, pieces, strands, seeds)
+    hit_count: Integer = np.int64(0)
+    for start in range(0, lengths.size, _READS_PER_STEP):
+        end = min(start + _READS_PER_STEP, lengths.size)
+        count = find_seeds(index, words, word_offsets, lengths, start, end, pieces, strands, seeds)
         extend_seeds(index, words, seeds, count, active)
         seed: Integer = np.int64(0)
         row: Integer = np.int64(0)
         while seed < count:
             seed, row, filled = _take_rows(seeds, count, seed, row, rows, owners)
-            locate(index, rows, places, filled)
-            hits = with_room(hits, found + 2 * filled)
-            found = check_candidates(
+            locate(index, rows, positions, filled)
+            hits = with_room(hits, hit_count + 2 * filled)
+            hit_count = check_candidates(
                 index,
                 words,
                 lengths,
@@ -95,16 +95,16 @@ def _search_all(  # noqa: PLR0917  (compiled code takes no keywords)
                 indels,
                 seeds,
                 owners,
-                places,
+                positions,
                 filled,
                 hits,
-                found,
+                hit_count,
                 counts,
             )
     for read in range(lengths.size):
         offsets[read + 1] += offsets[read]
         _sort(hits, offsets[read], offsets[read + 1])
-    return hits[:found]
+    return hits[:hit_count]
 
 
 @njit
@@ -116,9 +116,9 @@ def _take_rows(
     rows: NDArray[np.uint64],
     owners: NDArray[np.int64],
 ) -> tuple[Integer, Integer, Integer]:
-    """Take rows from `row` of a seed on, until they are all taken or fill their array.
+    """Copy rows, from `row` of a seed on, until all are copied or `rows` is full.
 
-    Returns where to go on, and how many were taken.
+    Returns the seed and the row to continue with, and the number of copied rows.
     """
     filled: Integer = np.int64(0)
     while seed < count:
@@ -135,16 +135,16 @@ def _take_rows(
 
 
 @njit
-def _sort(values: NDArray[np.uint64], begin: Integer, end: Integer) -> None:
-    """Sort a part of an array (Shell's method with gaps of Ciura's kind)."""
+def _sort(values: NDArray[np.uint64], start: Integer, end: Integer) -> None:
+    """Sort a slice of an array (Shell sort with gaps like Ciura's)."""
     gap = 1
-    while gap < (end - begin) // 3:
+    while gap < (end - start) // 3:
         gap = 3 * gap + 1
     while gap > 0:
-        for k in range(begin + gap, end):
+        for k in range(start + gap, end):
             value = values[k]
             at = k
-            while at >= begin + gap and values[at - gap] > value:
+            while at >= start + gap and values[at - gap] > value:
                 values[at] = values[at - gap]
                 at -= gap
             values[at] = value

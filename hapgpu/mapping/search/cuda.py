@@ -1,4 +1,4 @@
-"""Search on a GPU: what `cpu.py` finds, bit for bit."""
+"""Search on a GPU (`cuda/mapping/search.cu`), with the hits of `cpu.py`, bit for bit."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ from hapgpu.mapping.search.kernels import (
 )
 from hapgpu.mapping.search.packed_reads import PackedReads
 from hapgpu.runtime.devices import CudaDevice
-from hapgpu.runtime.gpu.context import OUT_OF_MEMORY, explained, thread_streams
+from hapgpu.runtime.gpu.context import OUT_OF_MEMORY, device_errors, thread_streams
 from hapgpu.runtime.gpu.kernel import Kernel
 from hapgpu.runtime.gpu.launch import load_kernel
 
 _THREADS: Final = 256
 _WARP: Final = 32
-_CANDIDATES_AT_A_TIME: Final = 1 << 23
+_CANDIDATES_PER_STEP: Final = 1 << 23
 _RANKED_HITS: Final = 1 << 14
-"""Hits of one read that are put in order by counting, of each, the lesser ones."""
+"""Most hits of one read that are sorted by counting, for each, the lesser hits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,30 +58,30 @@ class DeviceHits:
 def search(
     index: FMIndexArrays, reads: PackedReads, options: SearchOptions, device: CudaDevice
 ) -> HitBatch:
-    """Find all hits of reads, in parts where the memory of the device does not hold them.
+    """Find all hits of reads, in pieces if they do not fit into the memory of the GPU.
 
     Parameters
     ----------
     index
-        Of the reference; it stays on the device as long as it is in use.
+        The index of the reference; it stays on the GPU as long as it is in use.
     reads
-        Those with fewer than `MIN_READ_BASES` get no hits.
+        The reads; reads shorter than `MIN_READ_BASES` get no hits.
     options
-        Which hits.
+        The hits to find.
     device
-        Where to compute.
+        The GPU.
 
     Raises
     ------
     DeviceError
-        The index or a single read does not fit, or the device failed.
+        The index or a single read does not fit, or the GPU failed.
     """
-    with explained(device):
+    with device_errors(device):
         resident = resident_index(index, device)
-        return HitBatch.concatenate(_search_in_parts(resident, reads, options, device))
+        return HitBatch.concatenate(_search_in_pieces(resident, reads, options, device))
 
 
-def _search_in_parts(
+def _search_in_pieces(
     index: DeviceIndex, reads: PackedReads, options: SearchOptions, device: CudaDevice
 ) -> list[HitBatch]:
     try:
@@ -90,8 +90,8 @@ def _search_in_parts(
         if len(reads) < 2:  # CuPy has emptied its pool already
             raise
     middle = len(reads) // 2
-    halves = (reads.slice(0, middle), reads.slice(middle, len(reads)))
-    return [part for half in halves for part in _search_in_parts(index, half, options, device)]
+    pieces = (reads.slice(0, middle), reads.slice(middle, len(reads)))
+    return [hits for piece in pieces for hits in _search_in_pieces(index, piece, options, device)]
 
 
 def _search_packed(
@@ -111,14 +111,14 @@ def _search_packed(
 
 
 def pack_on_device(text: Any, starts: Any, lengths: Any, device: int) -> DeviceReads:
-    """Do what `packing.pack_reads` does, on the current stream.
+    """Pack reads as `packed_reads.pack_reads` does, on the current stream.
 
     Parameters
     ----------
     text, starts, lengths
-        uint8, int32[n] and int32[n] on the device.
+        uint8, int32[n] and int32[n] on the GPU.
     device
-        Its number.
+        The number of the GPU.
     """
     n = int(lengths.size)
     counts = cupy.empty(n + 1, dtype=np.int64)
@@ -139,14 +139,14 @@ def pack_on_device(text: Any, starts: Any, lengths: Any, device: int) -> DeviceR
 def search_on_device(
     index: DeviceIndex, reads: DeviceReads, options: SearchOptions, device: int
 ) -> DeviceHits:
-    """Find the hits of reads that are on the device, on the current stream."""
+    """Find all hits of reads on the GPU, on the current stream."""
     if not len(reads):
         return DeviceHits(cupy.zeros(1, dtype=np.int64), cupy.empty(0, dtype=np.uint64))
     return _Search(index, reads, options, device).run()
 
 
 class _Search:
-    """The steps of one search; each is a kernel, with sums in between."""
+    """The steps of one search: kernels, with running sums between them."""
 
     def __init__(
         self, index: DeviceIndex, reads: DeviceReads, options: SearchOptions, device: int
@@ -168,24 +168,22 @@ class _Search:
         self._seeds = self._count * self._seeds_per_read
 
     def run(self) -> DeviceHits:
-        first_rows, places, seed_ends = self._seed()
-        total = int(seed_ends[-1])
+        seeds = self._seed()
+        total = int(seeds[-1][-1])
         offsets = cupy.empty(self._count + 1, dtype=np.int64)
         parts: list[tuple[Any, Any]] = []
-        found = 0
-        for begin in range(0, max(total, 1), _CANDIDATES_AT_A_TIME):
-            count = min(total - begin, _CANDIDATES_AT_A_TIME)
-            hits, hit_reads = self._verify(
-                (first_rows, places, seed_ends), begin, count, (offsets, found)
-            )
-            found += int(hits.size)
+        hit_count = 0
+        for start in range(0, max(total, 1), _CANDIDATES_PER_STEP):
+            count = min(total - start, _CANDIDATES_PER_STEP)
+            hits, hit_reads = self._verify(seeds, start, count, (offsets, hit_count))
+            hit_count += int(hits.size)
             parts.append((hits, hit_reads))
         return DeviceHits(offsets, self._ordered(parts, offsets))
 
     def _seed(self) -> tuple[Any, Any, Any]:
-        """Return first rows, places in reads and, once more than seeds, ends of their rows."""
+        """Return, per seed, the first row and the offset in the read, and [s + 1] ends of rows."""
         first_rows = cupy.empty(self._seeds, dtype=np.uint32)
-        places = cupy.empty(self._seeds, dtype=np.int32)
+        read_offsets = cupy.empty(self._seeds, dtype=np.int32)
         row_counts = cupy.empty(self._seeds + 1, dtype=np.int64)
         arguments = (
             *self._index.occurrences,
@@ -193,23 +191,24 @@ class _Search:
             *self._reads,
             MIN_READ_BASES,
             first_rows,
-            places,
+            read_offsets,
             row_counts,
             self._seeds,
         )
         _launch(seed_kernel(self._strands, self._pieces), self._device, self._seeds, arguments)
-        return first_rows, places, cupy.cumsum(row_counts)
+        return first_rows, read_offsets, cupy.cumsum(row_counts)
 
     def _verify(
-        self, seeds: tuple[Any, Any, Any], begin: int, count: int, ends: tuple[Any, int]
+        self, seeds: tuple[Any, Any, Any], start: int, count: int, ends: tuple[Any, int]
     ) -> tuple[Any, Any]:
-        """Check `count` candidates from `begin` on: return hits and reads, and end the reads.
+        """Verify `count` candidates from `start` on: return their hits and the reads of these.
 
-        `ends` are the offsets of all hits, and the number of hits before these.
+        `ends` are the offsets of all hits, filled in for reads whose candidates end here, and the
+        number of hits before these.
         """
-        first_rows, places, seed_ends = seeds
-        owners = self._owners(seed_ends, begin, count)
-        found = cupy.empty(2 * count, dtype=np.uint64)
+        first_rows, read_offsets, seed_ends = seeds
+        owners = self._owners(seed_ends, start, count)
+        candidate_hits = cupy.empty(2 * count, dtype=np.uint64)
         hit_counts = cupy.empty(count + 1, dtype=np.int32)
         arguments = (
             *self._index.occurrences,
@@ -218,12 +217,12 @@ class _Search:
             *self._reads,
             self._indels,
             first_rows,
-            places,
+            read_offsets,
             seed_ends,
             self._seeds,
-            begin,
+            start,
             owners,
-            found,
+            candidate_hits,
             hit_counts,
             count,
         )
@@ -241,27 +240,27 @@ class _Search:
                 self._seeds_per_read,
                 hit_ends,
                 count,
-                begin,
+                start,
                 before,
                 offsets,
                 self._count,
             ),
         )
-        return self._collect(found, hit_ends, owners)
+        return self._collect(candidate_hits, hit_ends, owners)
 
-    def _owners(self, seed_ends: Any, begin: int, count: int) -> Any:
-        """int32: the seed of each of `count` candidates from `begin` on."""
+    def _owners(self, seed_ends: Any, start: int, count: int) -> Any:
+        """Return int32[count]: the seed of each candidate from `start` on."""
         owners = cupy.empty(count, dtype=np.int32)
         _launch(
             EXPAND_SEEDS,
             self._device,
             self._seeds,
-            (seed_ends, self._seeds, begin, begin + count, owners, count),
+            (seed_ends, self._seeds, start, start + count, owners, count),
         )
         return owners
 
-    def _collect(self, found: Any, hit_ends: Any, owners: Any) -> tuple[Any, Any]:
-        """Return the hits of candidates without gaps between them, and their reads."""
+    def _collect(self, candidate_hits: Any, hit_ends: Any, owners: Any) -> tuple[Any, Any]:
+        """Return the hits of candidates without gaps in the array, and their reads."""
         count, total = int(owners.size), int(hit_ends[-1])
         hits = cupy.empty(total, dtype=np.uint64)
         hit_reads = cupy.empty(total, dtype=np.int32)
@@ -270,11 +269,21 @@ class _Search:
                 COLLECT,
                 self._device,
                 count,
-                (found, hit_ends, owners, count, self._seeds_per_read, hits, hit_reads, total),
+                (
+                    candidate_hits,
+                    hit_ends,
+                    owners,
+                    count,
+                    self._seeds_per_read,
+                    hits,
+                    hit_reads,
+                    total,
+                ),
             )
         return hits, hit_reads
 
     def _ordered(self, parts: list[tuple[Any, Any]], offsets: Any) -> Any:
+        """Concatenate hits and sort the hits of each read."""
         hits, hit_reads = parts[0]
         if len(parts) > 1:
             hits = cupy.concatenate([part[0] for part in parts])
@@ -308,5 +317,5 @@ class _Search:
 
 
 def _launch(kernel: Kernel, device: int, threads: int, arguments: tuple[Any, ...]) -> None:
-    """Launch a kernel with at least as many threads."""
+    """Launch a kernel with at least `threads` threads."""
     load_kernel(kernel, device).launch(-(-threads // _THREADS), _THREADS, arguments)

@@ -1,7 +1,7 @@
-"""Hits, each a number whose order is the order in which they are reported.
+"""Hits, each packed into a number; hits are reported in ascending order of these numbers.
 
 From the highest bit: distance (2 bits), start (32 bits, a position of the index), strand (1 bit),
-kind (2 bits) and the place of the error in the read as it lies on the forward strand (27 bits).
+kind (2 bits) and the offset of the error in the read as aligned to the forward strand (27 bits).
 """
 
 from __future__ import annotations
@@ -24,20 +24,20 @@ KIND_MASK: Final = 3
 ERROR_MASK: Final = 2**27 - 1
 
 INSERTION, UNGAPPED, DELETION = range(3)
-"""Kinds: a window one base shorter than the read, as long, and one longer.
+"""Kinds: the hit spans one reference base less than the read has, as many, or one more.
 
-`error` is the place, from 0 and in the read as it lies on the forward strand, of the mismatch or
-of the read base that is left out (the leftmost of equivalent ones), or the number of read bases
-before the reference base that is skipped (the least possible). Of an exact hit it is 0.
+`error` is the offset, from 0 in the read as aligned to the forward strand, of the mismatch or of
+the inserted read base (the leftmost of equivalent ones), or the number of read bases before the
+deleted reference base (the least possible). It is 0 for an exact hit.
 """
 
 MIN_READ_BASES: Final = 10
-"""Shorter reads would fit nearly everywhere: they are not mapped."""
+"""Shorter reads would have hits nearly everywhere: they are not mapped."""
 
 
 @dataclass(frozen=True, slots=True)
 class SearchOptions:
-    """Which hits are wanted.
+    """The hits to find.
 
     Attributes
     ----------
@@ -46,7 +46,7 @@ class SearchOptions:
     indels
         Whether the error may be a gap.
     forward_only
-        Whether to leave out the reverse strand.
+        Whether to search the forward strand only.
     """
 
     errors: int = 1
@@ -61,9 +61,9 @@ class HitBatch:
     Attributes
     ----------
     offsets
-        int64[n + 1]: hits of read i are `hits[offsets[i]:offsets[i + 1]]`, in ascending order.
+        int64[n + 1]: the hits of read i are `hits[offsets[i]:offsets[i + 1]]`, ascending.
     hits
-        uint64.
+        uint64, packed hits.
     """
 
     offsets: NDArray[np.int64]
@@ -71,7 +71,7 @@ class HitBatch:
 
     @classmethod
     def concatenate(cls, parts: Sequence[HitBatch]) -> HitBatch:
-        """Put batches under each other; without any there are no reads."""
+        """Concatenate batches; no batches give no reads."""
         nothing = cls(np.zeros(1, dtype=np.int64), np.empty(0, dtype=np.uint64))
         counts = [np.diff(part.offsets) for part in (nothing, *parts)]
         hits = [part.hits for part in (nothing, *parts)]
@@ -84,7 +84,7 @@ class HitBatch:
 
     @property
     def starts(self) -> NDArray[np.int64]:
-        """int64: the first position of the window."""
+        """int64: the first position of each hit."""
         return ((self.hits >> np.uint64(START_SHIFT)) & np.uint64(START_MASK)).astype(np.int64)
 
     @property
@@ -94,10 +94,10 @@ class HitBatch:
 
     @property
     def kinds(self) -> NDArray[np.uint8]:
-        """uint8: INSERTION, UNGAPPED or DELETION; a window has read length + kind - 1 bases."""
+        """uint8: INSERTION, UNGAPPED or DELETION; a hit spans read length + kind - 1 bases."""
         return ((self.hits >> np.uint64(KIND_SHIFT)) & np.uint64(KIND_MASK)).astype(np.uint8)
 
     @property
     def errors(self) -> NDArray[np.int64]:
-        """int64: the place of the error in the read."""
+        """int64: the offset of the error in the read."""
         return (self.hits & np.uint64(ERROR_MASK)).astype(np.int64)

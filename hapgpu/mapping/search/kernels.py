@@ -1,4 +1,4 @@
-"""The kernels that map reads, and what each of them takes."""
+"""Kernels that pack and search reads, with their parameters."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ READS = (
 _SEED_ENDS = (Array("seed_ends", np.int64, "seeds", 1), Scalar("seeds", np.int32))
 _CANDIDATES = Scalar("candidates", np.int32)
 _OWNERS = Array("owners", np.int32, "candidates")
-_FOUND = Array("found", np.uint64, "candidates", width=2)
+_CANDIDATE_HITS = Array("candidate_hits", np.uint64, "candidates", width=2)
 _HIT_COUNTS = Array("hit_counts", np.int32, "candidates", 1)
 _HIT_ENDS = Array("hit_ends", np.int32, "candidates", 1)
 
@@ -56,9 +56,9 @@ _SEED = (
     *OCCURRENCES,
     *_JUMP,
     *READS,
-    Scalar("shortest", np.int32),
+    Scalar("min_read_bases", np.int32),
     Array("first_rows", np.uint32, "seeds"),
-    Array("places", np.int32, "seeds"),
+    Array("read_offsets", np.int32, "seeds"),
     Array("row_counts", np.int64, "seeds", 1),
     Scalar("seeds", np.int32),
 )
@@ -69,11 +69,11 @@ _VERIFY = (
     *READS,
     Scalar("indels", np.int32),
     Array("first_rows", np.uint32, "seeds"),
-    Array("places", np.int32, "seeds"),
+    Array("read_offsets", np.int32, "seeds"),
     *_SEED_ENDS,
-    Scalar("begin", np.int64),
+    Scalar("start", np.int64),
     _OWNERS,
-    _FOUND,
+    _CANDIDATE_HITS,
     _HIT_COUNTS,
     _CANDIDATES,
 )
@@ -107,7 +107,7 @@ EXPAND_SEEDS: Final = Kernel(
     "expand_seeds",
     (
         *_SEED_ENDS,
-        Scalar("begin", np.int64),
+        Scalar("start", np.int64),
         Scalar("end", np.int64),
         _OWNERS,
         _CANDIDATES,
@@ -117,7 +117,7 @@ COLLECT: Final = Kernel(
     "mapping/search.cu",
     "collect",
     (
-        _FOUND,
+        _CANDIDATE_HITS,
         _HIT_ENDS,
         _OWNERS,
         _CANDIDATES,
@@ -135,7 +135,7 @@ END_READS: Final = Kernel(
         Scalar("seeds_per_read", np.int32),
         _HIT_ENDS,
         _CANDIDATES,
-        Scalar("begin", np.int64),
+        Scalar("start", np.int64),
         Scalar("base", np.int64),
         Array("offsets", np.int64, "reads", 1),
         Scalar("reads", np.int32),
@@ -150,7 +150,7 @@ ORDER_HITS: Final = Kernel(
         Scalar("count", np.int64),
         Array("offsets", np.int64, "reads", 1),
         Scalar("reads", np.int32),
-        Scalar("most", np.int32),
+        Scalar("max_ranked", np.int32),
         Array("ordered", np.uint64, "count"),
         Array("has_more", np.int32, "flags"),
         Scalar("flags", np.int32),
@@ -166,7 +166,7 @@ def seed_kernel(strands: int, pieces: int) -> Kernel:
 
 @functools.cache
 def verify_kernel(strands: int, pieces: int) -> Kernel:
-    """Return the kernel that checks what the pieces were found for."""
+    """Return the kernel that verifies the candidates of the pieces."""
     return Kernel("mapping/search.cu", f"verify<{strands}, {pieces}>", _VERIFY)
 
 

@@ -1,4 +1,4 @@
-"""Reads as bit planes: 64 bases a word, both strands."""
+"""Reads packed into bit planes: 64 bases per word, both strands."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from hapgpu.mapping.index.fm_index import BLOCK
 from hapgpu.runtime.jit import njit
 
 PLANES: Final = 3
-"""Low bits, high bits, and whether a base is none of A, C, G, T."""
+"""Low bits, high bits, and whether a base is other than A, C, G, T."""
 
 _ALL = np.uint64(2**64 - 1)
 _0, _1, _2, _56, _64 = map(np.uint64, (0, 1, 2, 56, 64))
@@ -40,14 +40,14 @@ BASE_CODES: Final = _codes()
 
 @dataclass(frozen=True, slots=True)
 class PackedReads:
-    """n reads, each as it is and reverse-complemented.
+    """n reads, each forward and reverse-complemented.
 
     Attributes
     ----------
     words
-        uint64[6 w]. A read of `lengths[i]` bases takes k = ceil(lengths[i] / 64) words a plane; its
-        strand s (0 forward, 1 reverse) begins at 3 (2 word_offsets[i] + s k), with the three
-        planes of each 64 bases side by side. Base j is bit j % 64; bits beyond the read are 0.
+        uint64[6 w]. Read i takes k = ceil(lengths[i] / 64) words per plane; its strand s (0
+        forward, 1 reverse) starts at 3 (2 word_offsets[i] + s k), with the three planes of each
+        64 bases side by side. Base j is bit j % 64; bits after the read are 0.
     word_offsets
         int64[n + 1].
     lengths
@@ -61,17 +61,17 @@ class PackedReads:
     def __len__(self) -> int:
         return self.lengths.size
 
-    def slice(self, start: int, stop: int) -> PackedReads:
-        """Take reads start to stop; the words share memory with these."""
-        offsets = self.word_offsets[start : stop + 1]
+    def slice(self, start: int, end: int) -> PackedReads:
+        """Return reads start to end; the words share memory with this batch."""
+        offsets = self.word_offsets[start : end + 1]
         first, last = 2 * PLANES * offsets[0], 2 * PLANES * offsets[-1]
-        return PackedReads(self.words[first:last], offsets - offsets[0], self.lengths[start:stop])
+        return PackedReads(self.words[first:last], offsets - offsets[0], self.lengths[start:end])
 
 
 def pack_reads(
     text: NDArray[np.uint8], starts: NDArray[np.int32], lengths: NDArray[np.int32]
 ) -> PackedReads:
-    """Pack reads whose bases begin at `starts` in a text; every byte is a base.
+    """Pack reads whose bases start at `starts` in a text; every byte is a base.
 
     Parameters
     ----------
@@ -102,8 +102,8 @@ def _pack_all(
         start = np.int64(starts[read])
         for word in range(count):
             done = word * 64
-            here = at + np.uint64(3 * word)
-            _pack_word(text, start + done, min(np.int64(64), length - done), codes, words, here)
+            to = at + np.uint64(3 * word)
+            _pack_word(text, start + done, min(np.int64(64), length - done), codes, words, to)
         _reverse_complement(words, at, np.uint64(count), length)
 
 
@@ -116,10 +116,10 @@ def _pack_word(
     words: NDArray[np.uint64],
     at: Integer,
 ) -> None:
-    """Pack up to 64 bases, eight at a time where all of them are A, C, G or T.
+    """Pack up to 64 bases, eight at a time if all eight are A, C, G or T.
 
-    Bit 2 of the letters A, C, G, T is the high bit of their codes; bits 1 and 2 differ where the
-    low bit is set.
+    Bit 2 of the letters A, C, G, T is the high bit of their codes; the low bit is set if bits 1
+    and 2 differ.
     """
     low, high, other = _0, _0, _0
     address = text.ctypes.data
@@ -138,10 +138,10 @@ def _pack_word(
                 continue
         for k in range(done, min(done + 8, length)):
             code = np.uint64(codes[text[start + k]])
-            place = np.uint64(k)
-            low |= (code & _1) << place
-            high |= ((code >> _1) & _1) << place
-            other |= (code >> _2) << place
+            bit = np.uint64(k)
+            low |= (code & _1) << bit
+            high |= ((code >> _1) & _1) << bit
+            other |= (code >> _2) << bit
         done += 8
     words[at] = low
     words[at + _1] = high
@@ -152,12 +152,12 @@ def _pack_word(
 def _reverse_complement(
     words: NDArray[np.uint64], at: Integer, count: Integer, length: Integer
 ) -> None:
-    """Fill the second strand of a read, whose first one begins at `at`."""
-    behind = at + np.uint64(3) * count
+    """Fill the reverse strand of a read, whose forward strand starts at word `at`."""
+    reverse = at + np.uint64(3) * count
     unused = np.uint64(64) * count - np.uint64(length)
     for word in range(count):
         source = at + np.uint64(3) * (count - _1 - word)
-        target = behind + np.uint64(3) * word
+        target = reverse + np.uint64(3) * word
         used = _ALL if word + _1 < count else _ALL >> unused
         for plane in range(np.uint64(3)):
             bits = reversed_bits(words[source + plane]) >> unused

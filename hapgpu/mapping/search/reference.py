@@ -1,17 +1,17 @@
-"""Hits in their textbook form, by a plain scan of the reference: the oracle of the fast search.
+"""Reference implementation of the search: a plain scan of the contigs.
 
-A hit is a window of a contig, on one of two strands, that the read turns into by at most one
-error: a substituted base, a base of the read too many (the window is one base shorter) or one too
-few (one base longer).
+A hit is an interval of a contig, on one of two strands, that differs from the read by at most one
+error: a mismatch, an inserted read base (the interval is one base shorter than the read) or a
+deleted base (one base longer).
 
-1. Windows as long as the read with at most one mismatch are hits.
-2. Shorter and longer ones are hits unless a hit of the first kind, of the same read on the same
-   strand of the same contig, starts or ends where they do: they would tell nothing new.
+1. Intervals as long as the read with at most one mismatch are hits.
+2. Shorter and longer intervals are hits unless an ungapped hit of the same read on the same strand
+   of the same contig has the same start or the same end: they would add nothing.
 3. The reverse strand is searched with the reverse complement of the read. Both strands count,
    even for a read that is its own reverse complement.
 4. Letters other than A, C, G and T, in the read or the reference, match nothing, not even
    themselves: each costs an error. Case does not matter.
-5. The gap lies at the leftmost of equivalent places on the forward strand.
+5. The gap is at the leftmost of equivalent positions on the forward strand.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ from hapgpu.mapping.search.hits import SearchOptions
 
 _COMPLEMENTS: Final = bytes.maketrans(b"ACGT", b"TGCA")
 _BASE_OR_DOT: Final = bytes(byte if byte in b"ACGT" else ord(".") for byte in range(256))
-"""So that a letter other than A, C, G and T in a read differs from every letter of a contig."""
+"""With it, letters other than A, C, G and T in a read differ from every letter of a contig."""
 
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """A place where a read fits.
+    """An alignment of a read with at most one error.
 
     Attributes
     ----------
@@ -41,11 +41,11 @@ class Hit:
     strand
         0 forward, 1 reverse.
     start, end
-        The window, from 0 in the contig and half-open.
+        The interval on the contig, 0-based, half-open.
     distance
-        How many errors, 0 or 1.
+        The number of errors, 0 or 1.
     cigar
-        Of the read as it lies on the forward strand, for example `10M1D5M`.
+        CIGAR of the read as aligned to the forward strand, for example `10M1D5M`.
     """
 
     contig: int
@@ -64,9 +64,9 @@ def find_hits(contigs: Sequence[bytes], read: bytes, options: SearchOptions) -> 
     contigs
         The sequences of the reference, text.
     read
-        Text, of one base or more.
+        Text of at least one base.
     options
-        Which hits are wanted.
+        The hits to find.
 
     Returns
     -------
@@ -77,8 +77,8 @@ def find_hits(contigs: Sequence[bytes], read: bytes, options: SearchOptions) -> 
     hits = [
         hit
         for contig, bases in enumerate(contigs)
-        for strand, turned in enumerate(oriented[: 1 if options.forward_only else 2])
-        for hit in _hits_on_strand(contig, bases.upper(), strand, turned, options)
+        for strand, sequence in enumerate(oriented[: 1 if options.forward_only else 2])
+        for hit in _hits_on_strand(contig, bases.upper(), strand, sequence, options)
     ]
     return sorted(hits, key=lambda hit: (hit.distance, hit.contig, hit.start, hit.strand, hit.end))
 
@@ -90,20 +90,20 @@ def _hits_on_strand(
     read = read.translate(_BASE_OR_DOT)
     prefixes = _matching_prefixes(bases, read)
     suffixes = _matching_prefixes(bases[::-1], read[::-1])[::-1]
-    exact = _windows(prefixes, suffixes, m, min_matches=m)
-    ungapped = exact if options.errors == 0 else _windows(prefixes, suffixes, m, m - 1)
+    exact = _matching_intervals(prefixes, suffixes, m, min_matches=m)
+    ungapped = exact if options.errors == 0 else _matching_intervals(prefixes, suffixes, m, m - 1)
     for start in ungapped:
         distance = 0 if start in exact else 1
         yield Hit(contig, strand, start, start + m, distance, f"{m}M")
     if options.errors == 0 or not options.indels:
         return
     ends = {start + m for start in ungapped}
-    for start in _windows(prefixes, suffixes, m - 1, m - 1):
+    for start in _matching_intervals(prefixes, suffixes, m - 1, m - 1):
         end = start + m - 1
         if start not in ungapped and end not in ends:
             cigar = _gap_cigar(m - 1 - int(suffixes[end]), "I", m - 1)
             yield Hit(contig, strand, start, end, 1, cigar)
-    for start in _windows(prefixes, suffixes, m + 1, m):
+    for start in _matching_intervals(prefixes, suffixes, m + 1, m):
         end = start + m + 1
         if start not in ungapped and end not in ends:
             cigar = _gap_cigar(m - int(suffixes[end]), "D", m)
@@ -111,9 +111,9 @@ def _hits_on_strand(
 
 
 def _matching_prefixes(bases: bytes, read: bytes) -> NDArray[np.int64]:
-    """Count, at each of the n + 1 places of a contig, the bases of the read that match there.
+    """Return int64[n + 1]: the number of matching read bases at each position of a contig.
 
-    int64[n + 1]: from the read's first base up to the first mismatch or the end of the contig.
+    Counted from the first base of the read to the first mismatch or the end of the contig.
     """
     text = np.frombuffer(bases, dtype=np.uint8)
     lengths = np.zeros(text.size + 1, dtype=np.int64)
@@ -127,13 +127,13 @@ def _matching_prefixes(bases: bytes, read: bytes) -> NDArray[np.int64]:
     return lengths
 
 
-def _windows(
+def _matching_intervals(
     prefixes: NDArray[np.int64], suffixes: NDArray[np.int64], length: int, min_matches: int
 ) -> set[int]:
-    """Find the starts of windows whose two ends match so many bases of the read together.
+    """Return the starts of intervals whose two ends together match `min_matches` read bases.
 
-    A window with one error matches the read up to the error and again from there on. `suffixes`
-    has, at each place, how many of the read's last bases match the contig's bases before it.
+    An interval with one error matches the read before and after the error. `suffixes` has, per
+    position, the number of last read bases that match the contig bases before the position.
     """
     count = prefixes.size - length
     if length < 1 or count < 1:
@@ -143,6 +143,6 @@ def _windows(
 
 
 def _gap_cigar(before: int, gap: str, matches: int) -> str:
-    """Write `before` matches, a gap of one base and the other matches."""
+    """Return the CIGAR of `before` matches, a gap of one base, and the other matches."""
     parts = [(before, "M"), (1, gap), (matches - before, "M")]
     return "".join(f"{count}{operation}" for count, operation in parts if count)

@@ -1,15 +1,15 @@
-"""What the normalised recurrence multiplies by in each row, from the qualities of the reads.
+"""Coefficients of the normalised recurrence, per row, from the qualities of the reads.
 
-With delta, zeta and epsilon the probabilities of opening an insertion and a deletion and of
-continuing either, Q that of a wrong base, alpha = 1 - delta - zeta and beta = 1 - epsilon, GATK's
-recurrences are divided by m_i, the product of g_k = alpha_k (1 - Q_k) up to row i:
-M = m_i M', I = delta_i m_{i-1} I', D = zeta_i m_i D'. Then
+Let delta, zeta and epsilon be the probabilities of opening an insertion, opening a deletion and
+continuing either, Q the probability of a wrong base, alpha = 1 - delta - zeta and
+beta = 1 - epsilon. GATK's recurrences are divided by m_i, the product of g_k = alpha_k (1 - Q_k)
+up to row i: M = m_i M', I = delta_i m_{i-1} I', D = zeta_i m_i D'. Then
 
     M'(i, j) = L (M' + a I' + c D')(i-1, j-1)        L = 1 for a match, else r
     I'(i, j) = M'(i-1, j) + b I'(i-1, j)
     D'(i, j) = M'(i, j-1) + e D'(i, j-1)
 
-takes five operations a cell, and the likelihood is m_m times the sum of M' + w I' in the last
+takes five operations per cell, and the likelihood is m_m times the sum of M' + w I' in the last
 row m, w = delta_m / g_m. Row 0 has e = 1 and D' = 1 / n; row 1 has a = b = 0.
 """
 
@@ -20,30 +20,29 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hapgpu.pairhmm.forward.read_arrays import ReadRows
+from hapgpu.pairhmm.forward.read_arrays import ReadArrays
 from hapgpu.pairhmm.model import ANY_BASE, ERROR_PROBABILITIES
 from hapgpu.runtime.jit import njit
 
 FIELDS = 6
 A, B, C, E, R, LETTER = range(FIELDS)
-"""What the fields of a row are; the deletion's e is that of the row before."""
+"""Fields of a row; E is the e of the previous row."""
 
 _LONG_GAPS = 0.5
-"""Above this probability of continuing, gaps of hundreds of bases count, with as many roundings
-that all point the same way: not for float32."""
+"""Above this probability of continuing, gaps of hundreds of bases count; rounding errors of equal
+sign add up along them, too many for float32."""
 
 _MIN_FIELD = float(np.finfo(np.float32).tiny)
 
 _SMALL_PRODUCT = 1e-200
-"""Below this a product is put into its logarithm before it is 0."""
+"""Below this a product is added to the logarithm, before it becomes 0."""
 
 
 class Coefficients(NamedTuple):
-    """The rows of reads, float64[bases, FIELDS], and what a read needs besides.
+    """Coefficients of rows, float64[bases, FIELDS], and of reads, float64[reads].
 
-    float64[reads]: `insertion_weights` w, `log10_matching` of m_m, and `growths`, the most by
-    which an M' or I' may have grown when it has become part of the sum; infinite for a read that
-    cannot be normalised.
+    Of reads: `insertion_weights` w, `log10_matching` log10 m_m, and `growths`, a bound of the
+    growth of any M' or I' up to the final sum; infinite for a read that cannot be normalised.
     """
 
     rows: NDArray[np.float64]
@@ -59,18 +58,18 @@ def new_coefficients(reads: int, bases: int) -> Coefficients:
 
 @njit
 def letter_number(letter: int) -> float:
-    """Return a letter such that `x < y or x > y` tells a mismatch: N is not a number."""
+    """Return a number for a letter such that `x < y or x > y` means mismatch: N is NaN."""
     return np.nan if letter == ANY_BASE else float(letter)
 
 
 @njit
-def set_coefficients(reads: ReadRows, first: int, last: int, coefficients: Coefficients) -> None:
-    """Fill in the coefficients of the reads `first` to `last`."""
+def set_coefficients(reads: ReadArrays, first: int, last: int, coefficients: Coefficients) -> None:
+    """Fill in the coefficients of reads `first` to `last`."""
     for read in range(first, last):
-        begin, end = reads.offsets[read], reads.offsets[read + 1]
+        start, end = reads.offsets[read], reads.offsets[read + 1]
         log10_matching, matching, g, is_normal = 0.0, 1.0, 1.0, True
-        for k in range(begin, end):
-            g, fits = _set_row(reads, begin, k, g, coefficients.rows[k])
+        for k in range(start, end):
+            g, fits = _set_row(reads, start, k, g, coefficients.rows[k])
             is_normal = is_normal and fits
             matching *= g
             if matching < _SMALL_PRODUCT:
@@ -81,12 +80,12 @@ def set_coefficients(reads: ReadRows, first: int, last: int, coefficients: Coeff
         coefficients.log10_matching[read] = log10_matching + np.log10(matching)
         coefficients.growths[read] = np.inf
         if is_normal:
-            coefficients.growths[read] = _growth(coefficients.rows[begin:end], weight)
+            coefficients.growths[read] = _growth(coefficients.rows[start:end], weight)
 
 
 @njit
 def _set_row(
-    reads: ReadRows, begin: int, k: int, previous_g: float, row: NDArray[np.float64]
+    reads: ReadArrays, start: int, k: int, previous_g: float, row: NDArray[np.float64]
 ) -> tuple[float, bool]:
     """Set a row; return its g, and whether float32 can hold the row."""
     error = ERROR_PROBABILITIES[reads.base_qualities[k]]
@@ -97,7 +96,7 @@ def _set_row(
     if stay <= 0.0 or g <= 0.0:
         return 1.0, False
     a, b, c, e = 0.0, 0.0, (1.0 - extend) / stay, 1.0
-    if k > begin:
+    if k > start:
         previous_open = ERROR_PROBABILITIES[reads.insertion_qualities[k - 1]]
         a = c * previous_open / previous_g
         b = extend * previous_open / (insertion_open * previous_g)
@@ -106,12 +105,12 @@ def _set_row(
     r = error / (3.0 * (1.0 - error))
     row[A], row[B], row[C], row[E], row[R] = a, b, c, e, r
     row[LETTER] = letter_number(reads.bases[k])
-    return g, k == begin or min(a, b, c, e, r) >= _MIN_FIELD
+    return g, k == start or min(a, b, c, e, r) >= _MIN_FIELD
 
 
 @njit
 def _growth(rows: NDArray[np.float64], insertion_weight: float) -> float:
-    """Bound how much of the sum a unit of M' or I' of any row can become."""
+    """Return a bound of the contribution to the sum of a unit of M' or I' of any row."""
     match, insertion = 1.0, insertion_weight
     growth = max(match, insertion)
     for k in range(rows.shape[0] - 1, 0, -1):

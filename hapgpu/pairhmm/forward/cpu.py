@@ -1,4 +1,4 @@
-"""The pair-HMM on the CPU: many pairs of like size side by side, slices of them in threads."""
+"""Pair-HMM on the CPU: pairs of similar size in lanes, slices of pairs in threads."""
 
 from __future__ import annotations
 
@@ -17,32 +17,32 @@ from hapgpu.pairhmm.forward.coefficients import (
 )
 from hapgpu.pairhmm.forward.exact import exact_likelihoods, new_columns
 from hapgpu.pairhmm.forward.lanes import LANES, Pairs, lane_likelihoods, new_lane_arrays
-from hapgpu.pairhmm.forward.read_arrays import ReadRows, read_rows_of
+from hapgpu.pairhmm.forward.read_arrays import ReadArrays, read_arrays_of
 from hapgpu.pairhmm.model import DOUBLE, FLOAT, FLOAT_LONGEST_READ, Precision
 from hapgpu.runtime.devices import CpuDevice
 
-_LIKE_ROWS = 8
-"""Read lengths that differ by less count as alike, so that haplotype lengths may be so too."""
+_LENGTH_BIN = 8
+"""Bin width of read lengths; within a bin, pairs are sorted by haplotype length."""
 
 _SLICES = 8
-"""Slices of work for each thread, so that none waits long for the last."""
+"""Slices of work per thread, so that no thread waits long for the last slice."""
 
-_READS = 64
-"""Reads whose coefficients are worth a slice."""
+_MIN_READS = 64
+"""Smallest number of reads in a slice of coefficients."""
 
 
 def log10_likelihoods(batch: HmmBatch, device: CpuDevice) -> NDArray[np.float64]:
     """Compute log10 P(read | haplotype) by GATK's pair-HMM.
 
     Each pair is computed by the normalised recurrence, in float32 or for long reads in float64.
-    What that is not to be trusted with is computed once more without bounds.
+    Pairs for which it is not accurate are recomputed with an unbounded exponent (`exact.py`).
 
     Parameters
     ----------
     batch
         Reads and haplotypes, none of them empty.
     device
-        Where to compute; the result does not depend on it.
+        The CPU threads to use; the result does not depend on them.
 
     Returns
     -------
@@ -60,7 +60,7 @@ def log10_likelihoods(batch: HmmBatch, device: CpuDevice) -> NDArray[np.float64]
 def exact_log10_likelihoods(
     batch: HmmBatch, rows: NDArray[np.int64], threads: int
 ) -> NDArray[np.float64]:
-    """Compute some pairs, rows of a batch's likelihoods, however unlikely: float64[rows.size]."""
+    """Compute pairs, rows of a batch's likelihoods, of any size: float64[rows.size], log10."""
     forward = _Forward(batch, threads)
     forward.fill_exactly(rows)
     likelihoods: NDArray[np.float64] = np.minimum(forward.likelihoods[rows], 0.0)
@@ -70,13 +70,13 @@ def exact_log10_likelihoods(
 class _Forward:
     """The forward algorithm over the pairs of a batch.
 
-    All [pairs]: `is_normal` tells where a read can be normalised, `read_lengths` are those of
-    the pairs' reads, `likelihoods` log10, NaN until known.
+    All [pairs]: `is_normal`, whether the read can be normalised; `read_lengths`; `likelihoods`,
+    log10, NaN until computed.
     """
 
     def __init__(self, batch: HmmBatch, threads: int) -> None:
         self._threads = threads
-        self._reads = read_rows_of(batch.reads)
+        self._reads = read_arrays_of(batch.reads)
         self._haplotypes = view_of(batch.haplotypes)
         self._coefficients = _coefficients(self._reads, threads)
         self._pairs = _pairs(batch)
@@ -86,20 +86,20 @@ class _Forward:
         self.likelihoods = np.full(self._pairs.reads.size, np.nan)
 
     def fill_lanes(self, rows: NDArray[np.int64], precision: Precision) -> None:
-        """Write the likelihoods, of some rows, that the normalised recurrence is good for."""
-        like_lengths = self.read_lengths[rows] // _LIKE_ROWS
-        rows = rows[np.lexsort((self._haplotype_lengths[rows], like_lengths))[::-1]]
+        """Compute rows by the normalised recurrence; likelihoods that are not accurate stay NaN."""
+        length_bins = self.read_lengths[rows] // _LENGTH_BIN
+        rows = rows[np.lexsort((self._haplotype_lengths[rows], length_bins))[::-1]]
 
         def fill(first: int, last: int) -> None:
-            part = rows[first:last]
-            self.likelihoods[part] = lane_likelihoods(
+            slice_rows = rows[first:last]
+            self.likelihoods[slice_rows] = lane_likelihoods(
                 self._coefficients,
                 self._reads.offsets,
                 self._haplotypes,
-                self._pairs.take(part),
+                self._pairs.take(slice_rows),
                 new_lane_arrays(
-                    int(self.read_lengths[part].max()),
-                    int(self._haplotype_lengths[part].max()),
+                    int(self.read_lengths[slice_rows].max()),
+                    int(self._haplotype_lengths[slice_rows].max()),
                     precision.dtype,
                 ),
                 precision.scale,
@@ -109,31 +109,31 @@ class _Forward:
         _run_slices(fill, rows.size, LANES, self._threads)
 
     def fill_exactly(self, rows: NDArray[np.int64]) -> None:
-        """Write the likelihoods of some rows whatever they are."""
+        """Compute rows with an unbounded exponent."""
 
         def fill(first: int, last: int) -> None:
-            part = rows[first:last]
-            columns = new_columns(int(self._haplotype_lengths[part].max()))
-            self.likelihoods[part] = exact_likelihoods(
-                self._reads, self._haplotypes, *self._pairs.take(part), columns
+            slice_rows = rows[first:last]
+            columns = new_columns(int(self._haplotype_lengths[slice_rows].max()))
+            self.likelihoods[slice_rows] = exact_likelihoods(
+                self._reads, self._haplotypes, *self._pairs.take(slice_rows), columns
             )
 
         _run_slices(fill, rows.size, 1, self._threads)
 
 
-def _coefficients(reads: ReadRows, threads: int) -> Coefficients:
+def _coefficients(reads: ReadArrays, threads: int) -> Coefficients:
     count = reads.offsets.size - 1
     coefficients = new_coefficients(count, reads.bases.size)
 
     def fill(first: int, last: int) -> None:
         set_coefficients(reads, first, last, coefficients)
 
-    _run_slices(fill, count, _READS, threads)
+    _run_slices(fill, count, _MIN_READS, threads)
     return coefficients
 
 
 def _pairs(batch: HmmBatch) -> Pairs:
-    """Row numbers of the read and the haplotype of each pair."""
+    """Return the row numbers of the read and the haplotype of each pair."""
     reads = np.diff(batch.read_offsets)
     per_read = np.repeat(np.diff(batch.haplotype_offsets), reads)
     read = np.repeat(np.arange(len(batch.reads)), per_read)
@@ -143,7 +143,7 @@ def _pairs(batch: HmmBatch) -> Pairs:
 
 
 def _run_slices(task: Callable[[int, int], None], count: int, unit: int, threads: int) -> None:
-    """Do rows 0 to `count` in slices, multiples of `unit`, each thread taking the next one."""
+    """Run a task on rows 0 to `count` in slices, multiples of `unit`; threads take the next one."""
     slices = threads * _SLICES if threads > 1 else 1
     size = max(-(-count // (slices * unit)), 1) * unit
     firsts = range(0, count, size)

@@ -1,4 +1,4 @@
-"""The pair-HMM on a GPU (`cuda/pairhmm*.cu`): pairs of like size side by side, pieces in flight."""
+"""Pair-HMM on a GPU (`cuda/pairhmm/*.cu`): several pieces of a batch at work at a time."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from hapgpu.errors import DeviceError
 from hapgpu.pairhmm.batches import HmmBatch, HmmReads, is_uniform
 from hapgpu.pairhmm.forward.cpu import exact_log10_likelihoods
 from hapgpu.pairhmm.launch.piece_run import PieceRun
-from hapgpu.pairhmm.launch.pieces import halves_of, pieces_of
+from hapgpu.pairhmm.launch.pieces import split_in_two, split_into_pieces
 from hapgpu.pairhmm.launch.staging import thread_staging
 from hapgpu.runtime.devices import CudaDevice, usable_cpus
 from hapgpu.runtime.gpu.context import (
     OUT_OF_MEMORY,
-    explained,
+    device_errors,
     pinned_array,
     thread_streams,
 )
 
-_PIECE_CELLS = 9_000_000_000  # a few milliseconds, longer than the host takes for the next piece
+_PIECE_CELLS = 9_000_000_000  # a few milliseconds, longer than the host needs for the next piece
 _PIECE_BASES = 1 << 25
 _PIECES_IN_FLIGHT = 3
-_STREAMS = 4  # on which the layouts of a piece run side by side
+_STREAMS = 4  # per piece, for its layouts
 _BYTES_PER_BASE = 29  # five columns, and the constants of a row
 _BYTES_PER_PAIR = 44
 _LARGEST_INDEX = 2**31 - 1
@@ -39,9 +39,9 @@ def log10_likelihoods(batch: HmmBatch, device: CudaDevice) -> NDArray[np.float64
     Parameters
     ----------
     batch
-        At least one pair, of sequences that are not empty.
+        At least one pair; no sequence is empty.
     device
-        Where to compute.
+        The GPU.
 
     Returns
     -------
@@ -50,27 +50,26 @@ def log10_likelihoods(batch: HmmBatch, device: CudaDevice) -> NDArray[np.float64
     Raises
     ------
     DeviceError
-        If the memory of the device does not hold a single read with its haplotypes, or a launch
-        fails.
+        A single read with its haplotypes does not fit the memory of the device, or a launch fails.
     """
-    with explained(device), cupy.cuda.Device(device.index):
+    with device_errors(device), cupy.cuda.Device(device.index):
         likelihoods: NDArray[np.float64] = pinned_array(batch.pairs, np.float64)
-        with _Flight(device) as flight:
-            done = 0
-            for piece in pieces_of(batch, _PIECE_CELLS, _PIECE_BASES):
-                begin, done = done, done + piece.pairs
-                flight.start(piece, likelihoods[begin:done])
-    if flight.has_unknown:
+        with _PiecesInFlight(device) as pieces:
+            end = 0
+            for piece in split_into_pieces(batch, _PIECE_CELLS, _PIECE_BASES):
+                start, end = end, end + piece.pairs
+                pieces.start(piece, likelihoods[start:end])
+    if pieces.has_too_small:
         rows = np.flatnonzero(np.isnan(likelihoods))
         likelihoods[rows] = exact_log10_likelihoods(batch, rows, usable_cpus())
     return likelihoods
 
 
-class _Flight:
-    """Pieces on their way through a device, each on streams and staging memory of its own.
+class _PiecesInFlight:
+    """Pieces that a device computes at a time, each with its own streams and staging memory.
 
-    A piece waits in line behind the one that had the same streams, and takes its memory over.
-    Leaving the context waits for all: until then the device writes the likelihoods.
+    A piece waits for the previous piece on the same streams, and reuses its memory. Leaving the
+    context waits for all pieces: until then the device writes the likelihoods.
     """
 
     def __init__(self, device: CudaDevice) -> None:
@@ -79,12 +78,12 @@ class _Flight:
         self._streams = thread_streams(device.index, _PIECES_IN_FLIGHT, urgent=True)
         self._forward_streams = thread_streams(device.index, _PIECES_IN_FLIGHT * _STREAMS)
         self._started = 0
-        self._unknown: list[NDArray[np.int32]] = []
+        self._too_small: list[NDArray[np.int32]] = []
 
     @property
-    def has_unknown(self) -> bool:
-        """Whether some likelihoods are beyond float64, and NaN; known once all is done."""
-        return any(flag[0] for flag in self._unknown)
+    def has_too_small(self) -> bool:
+        """Whether some likelihoods are too small for float64, and NaN; valid after the context."""
+        return any(flag[0] for flag in self._too_small)
 
     def __enter__(self) -> Self:
         return self
@@ -99,43 +98,43 @@ class _Flight:
             stream.synchronize()
 
     def start(self, batch: HmmBatch, likelihoods: NDArray[np.float64]) -> None:
-        """Start a piece, in halves where the memory of the device does not hold it."""
+        """Start a piece; split it where it does not fit the memory of the device."""
         if not likelihoods.size:
             return
         if _fits(batch, likelihoods.size, self._memory) and (
-            self._starts(batch, likelihoods) or self._starts_alone(batch, likelihoods)
+            self._start_piece(batch, likelihoods) or self._start_piece_alone(batch, likelihoods)
         ):
             return
-        halves = halves_of(batch)
-        if len(halves) == 1:
+        smaller = split_in_two(batch)
+        if len(smaller) == 1:
             length, haplotypes = len(batch.reads.bases.data), len(batch.haplotypes)
-            message = f"{self._device.name} has too little memory for a read of {length:,} bases"
-            raise DeviceError(f"{message} and {haplotypes:,} haplotypes: use --device cpu")
-        for half in halves:
-            self.start(half, likelihoods[: half.pairs])
-            likelihoods = likelihoods[half.pairs :]
+            message = f"{self._device.name}: too little memory for a read of {length:,} bases"
+            raise DeviceError(f"{message} and {haplotypes:,} haplotypes; use --device cpu")
+        for piece in smaller:
+            self.start(piece, likelihoods[: piece.pairs])
+            likelihoods = likelihoods[piece.pairs :]
 
-    def _starts(self, batch: HmmBatch, likelihoods: NDArray[np.float64]) -> bool:
+    def _start_piece(self, batch: HmmBatch, likelihoods: NDArray[np.float64]) -> bool:
         turn = self._started % _PIECES_IN_FLIGHT
         forward_streams = self._forward_streams[turn * _STREAMS : (turn + 1) * _STREAMS]
         streams = (self._streams[turn], forward_streams)
         try:
             run = PieceRun(batch, likelihoods.size, self._device, streams, thread_staging(turn))
-            self._unknown.append(run.launch(likelihoods, self._memory))
+            self._too_small.append(run.launch(likelihoods, self._memory))
         except OUT_OF_MEMORY:
             return False
         self._started += 1
         return True
 
-    def _starts_alone(self, batch: HmmBatch, likelihoods: NDArray[np.float64]) -> bool:
+    def _start_piece_alone(self, batch: HmmBatch, likelihoods: NDArray[np.float64]) -> bool:
         for stream in self._streams:
             stream.synchronize()
         cupy.get_default_memory_pool().free_all_blocks()
-        return self._starts(batch, likelihoods)
+        return self._start_piece(batch, likelihoods)
 
 
 def _fits(batch: HmmBatch, pairs: int, memory: int) -> bool:
-    """Whether a piece takes at most half of the memory, and offsets fit 32 bits."""
+    """Return whether a piece needs at most half of the memory, and offsets fit 32 bits."""
     bases = batch.reads.bases.data.size
     size = _BYTES_PER_BASE * bases + _BYTES_PER_PAIR * pairs + 8 * batch.haplotypes.data.size
     return (
@@ -144,7 +143,7 @@ def _fits(batch: HmmBatch, pairs: int, memory: int) -> bool:
 
 
 def in_pinned_memory(batch: HmmBatch) -> HmmBatch:
-    """Copy the columns of the reads to where the GPU reads them by itself, at the full rate."""
+    """Copy the columns of the reads to pinned memory, from which the GPU copies fastest."""
     reads = batch.reads
     bases, *qualities = (
         column if is_uniform(column) else _pinned_copy(column)
@@ -161,11 +160,11 @@ def _pinned_copy(column: NDArray[np.uint8]) -> NDArray[np.uint8]:
 
 
 def forward_seconds(batch: HmmBatch, device: CudaDevice, repeats: int) -> float:
-    """Measure the float32 kernels alone: the median of some runs, all else already done.
+    """Measure the float32 kernels alone: the median of `repeats` runs, in seconds.
 
-    The batch is computed as one piece, and has to fit the memory of the device.
+    The batch is computed as one piece, and must fit the memory of the device.
     """
-    with explained(device), cupy.cuda.Device(device.index):
+    with device_errors(device), cupy.cuda.Device(device.index):
         stream = thread_streams(device.index, 1, urgent=True)[0]
         streams = (stream, thread_streams(device.index, _STREAMS))
         return PieceRun(batch, batch.pairs, device, streams, thread_staging(0)).forward_seconds(

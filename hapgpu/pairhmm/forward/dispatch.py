@@ -16,15 +16,15 @@ from hapgpu.runtime.devices import CpuDevice, Device
 def log10_likelihoods(batch: HmmBatch, device: Device) -> NDArray[np.float64]:
     """Compute log10 P(read | haplotype) by GATK's pair-HMM.
 
-    Computed in float32, within 1e-5 of `reference.py`, and once more in float64 where that does
-    not hold.
+    Computed in float32, within 1e-5 of `reference.py`; pairs for which float32 is not that
+    accurate are computed in float64.
 
     Parameters
     ----------
     batch
         Reads and haplotypes.
     device
-        Where to compute.
+        The device that computes.
 
     Returns
     -------
@@ -33,7 +33,7 @@ def log10_likelihoods(batch: HmmBatch, device: Device) -> NDArray[np.float64]:
     Raises
     ------
     InputError
-        If a read or haplotype has no bases.
+        A read or haplotype has no bases.
     """
     _check("read", batch.reads.bases)
     _check("haplotype", batch.haplotypes)
@@ -53,7 +53,7 @@ def _backend(device: Device) -> ModuleType:
     return cuda
 
 
-def _check(what: str, sequences: Ragged) -> None:
+def _check(kind: str, sequences: Ragged) -> None:
     if not (sequences.offsets[1:] > sequences.offsets[:-1]).all():
-        message = f"{what} {int(sequences.lengths.argmin())} has no bases"
+        message = f"{kind} {int(sequences.lengths.argmin())}: no bases; give at least one"
         raise InputError(message)

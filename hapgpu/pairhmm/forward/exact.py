@@ -1,9 +1,9 @@
-"""The pair-HMM in float64 with an exponent of its own for every column: no pair is too unlikely.
+"""Pair-HMM in float64 with an exponent per column, so that no likelihood is too small.
 
-The recurrence as GATK writes it, a pair at a time, for pairs that are beyond the normalised one.
+GATK's recurrence, one pair at a time, for pairs that the normalised recurrence cannot compute.
 The probabilities of a column are multiples of 2**(1000 e), and e is lowered when the larger falls
-below 2**-500. Of two that meet, the one with the lower e is brought to the other's, as a rule
-down to 0; what is lost is 2**-500 of a probability in the same place of the alignment.
+below 2**-500. Before two are added, the one with the lower e is converted to the exponent of the
+other, usually to 0; the loss is 2**-500 of a probability at the same cell.
 """
 
 from __future__ import annotations
@@ -14,20 +14,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hapgpu.arrays.ragged_view import RaggedView, row_of
-from hapgpu.pairhmm.forward.read_arrays import ReadRows
+from hapgpu.pairhmm.forward.read_arrays import ReadArrays
 from hapgpu.pairhmm.model import ANY_BASE, ERROR_PROBABILITIES
 from hapgpu.runtime.jit import njit
 
 _STEP = 1000
 _UP, _DOWN = 2.0**_STEP, 2.0**-_STEP
-_LEAST = 2.0 ** (-_STEP // 2)
+_MIN_PROBABILITY = 2.0 ** (-_STEP // 2)
 _LOG10_STEP = _STEP * np.log10(2.0)
 _ZERO_EXPONENT = -(1 << 40)
-"""The exponent of 0: below all others."""
+"""The exponent of 0, below all others."""
 
 
 class Columns(NamedTuple):
-    """M and I of the last row filled, multiples of 2**(1000 `exponents`); all [capacity]."""
+    """M and I of the last filled row, as multiples of 2**(1000 `exponents`); all [capacity]."""
 
     matches: NDArray[np.float64]
     insertions: NDArray[np.float64]
@@ -41,7 +41,7 @@ def new_columns(capacity: int) -> Columns:
 
 @njit
 def exact_likelihoods(
-    reads: ReadRows,
+    reads: ReadArrays,
     haplotypes: RaggedView,
     pair_reads: NDArray[np.int64],
     pair_haplotypes: NDArray[np.int64],
@@ -50,25 +50,26 @@ def exact_likelihoods(
     """Return log10 likelihoods, float64[n], of pairs given as rows of reads and haplotypes."""
     likelihoods = np.empty(pair_reads.shape[0])
     for pair in range(pair_reads.shape[0]):
-        begin, end = reads.offsets[pair_reads[pair]], reads.offsets[pair_reads[pair] + 1]
+        start, end = reads.offsets[pair_reads[pair]], reads.offsets[pair_reads[pair] + 1]
         haplotype = row_of(haplotypes, pair_haplotypes[pair])
         for j in range(haplotype.shape[0]):
             columns.matches[j] = 0.0
             columns.insertions[j] = 0.0
             columns.exponents[j] = _ZERO_EXPONENT
-        for k in range(begin, end):
-            _fill_row(reads, begin, k, haplotype, columns)
+        for k in range(start, end):
+            _fill_row(reads, start, k, haplotype, columns)
         likelihoods[pair] = _log10_sum(columns, haplotype.shape[0])
     return likelihoods
 
 
 @njit
 def _fill_row(
-    reads: ReadRows, begin: int, k: int, haplotype: NDArray[np.uint8], columns: Columns
+    reads: ReadArrays, start: int, k: int, haplotype: NDArray[np.uint8], columns: Columns
 ) -> None:
-    """Replace the row before base `k` of the read that begins at `begin` by that of the base.
+    """Replace the row before base `k`, of the read that starts at `start`, by the row of `k`.
 
-    On its way along the row before, it carries that row's D and what the next M draws on.
+    Two values are carried from column to column: D of the previous row, and the sum from which
+    the next M is computed.
     """
     base = reads.bases[k]
     error = ERROR_PROBABILITIES[reads.base_qualities[k]]
@@ -82,7 +83,7 @@ def _fill_row(
     stay = max(stay, 0.0)
     deletion_open, deletion_extend = 0.0, 1.0
     deletion, carried_exponent = 1.0 / haplotype.shape[0], 0
-    if k > begin:
+    if k > start:
         deletion_open = ERROR_PROBABILITIES[reads.deletion_qualities[k - 1]]
         deletion_extend = ERROR_PROBABILITIES[reads.gap_continuations[k - 1]]
         deletion, carried_exponent = 0.0, _ZERO_EXPONENT
@@ -104,11 +105,11 @@ def _fill_row(
             carried_exponent = exponent
         diagonal = stay * above + close * (above_insertion + deletion)
         deletion = deletion_open * above + deletion_extend * deletion
-        if diagonal < _LEAST and deletion < _LEAST:
+        if diagonal < _MIN_PROBABILITY and deletion < _MIN_PROBABILITY:
             shift, carried_exponent = _raised(diagonal + deletion, carried_exponent)
             diagonal *= shift
             deletion *= shift
-        if match < _LEAST and insertion < _LEAST:
+        if match < _MIN_PROBABILITY and insertion < _MIN_PROBABILITY:
             shift, exponent = _raised(match + insertion, exponent)
             match *= shift
             insertion *= shift
@@ -119,7 +120,7 @@ def _fill_row(
 
 @njit
 def _to_common_exponent(first: int, second: int) -> tuple[float, float, int]:
-    """Return what to multiply either by, and the exponent of both then."""
+    """Return the factors that bring two numbers to a common exponent, and this exponent."""
     if first > second:
         return 1.0, _DOWN if first == second + 1 else 0.0, first
     return _DOWN if second == first + 1 else 0.0, 1.0, second
@@ -127,7 +128,7 @@ def _to_common_exponent(first: int, second: int) -> tuple[float, float, int]:
 
 @njit
 def _raised(total: float, exponent: int) -> tuple[float, int]:
-    """Return what to multiply small probabilities by, and their exponent then."""
+    """Return the factor that raises small probabilities, and their new exponent."""
     if total == 0.0:
         return 0.0, _ZERO_EXPONENT
     return _UP, exponent - 1

@@ -1,15 +1,14 @@
 # ruff: noqa: PLR0917  (Numba takes no keywords, and calls with state cost the vectors)
-"""The recurrence of `coefficients.py`, many pairs side by side.
+"""The recurrence of `coefficients.py` for many pairs, one per lane.
 
-The innermost axis is the lane, so that the compiler makes vectors of pairs. A step takes two
-rows through four columns, its values in registers in between. On its way along a row each lane
-carries the deletion of the row before and what the next match draws on; kept from row to row are
-M' and I' alone.
+The lane is the innermost axis, so that the compiler vectorises over pairs. One step computes two
+rows of four columns, with values in registers. Along a row each lane carries the deletion of the
+previous row and the sum for the next match; from row to row only M' and I' are kept.
 
-Reads end together: shorter ones wait in rows of zeros. Haplotypes begin together; what stands
-right of a shorter one flows nowhere. So a value depends neither on its lane nor on its
-neighbours. All is in flat arrays, so that distances are constants: with dimensions unknown to
-the compiler, it guards each vector loop against overlaps.
+All reads end in the same row: shorter reads start with rows of zeros. All haplotypes start in the
+same column; columns after the end of a shorter haplotype do not affect the result. So a value
+depends neither on its lane nor on the other lanes. All arrays are flat, so that strides are
+constants: otherwise the compiler guards each vector loop against overlaps.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ from hapgpu.pairhmm.model import TRUSTED_GROWTH
 from hapgpu.runtime.jit import njit, njit_contracting
 
 LANES = 32
-"""Pairs side by side; fewer are slower, more gain nothing and leave more lanes empty."""
+"""Pairs per batch of lanes; fewer are slower, more gain nothing and leave more lanes empty."""
 
 STEP_ROWS, STEP_COLUMNS = 2, 4
 
@@ -57,7 +56,7 @@ Floats = NDArray[np.floating[Any]]
 
 
 class Pairs(NamedTuple):
-    """Pairs as int64[n] row numbers of their reads and haplotypes."""
+    """Pairs as row numbers of reads and of haplotypes, int64[n] each."""
 
     reads: NDArray[np.int64]
     haplotypes: NDArray[np.int64]
@@ -68,7 +67,7 @@ class Pairs(NamedTuple):
 
 
 class LaneArrays(NamedTuple):
-    """Memory of a thread; flat, in the type to compute in.
+    """Working memory of a thread: flat arrays of the floating-point type.
 
     `columns` [columns, (letter, M', I'), lanes]; `rows` [rows, FIELDS, lanes]; `carried`
     [(first row, second row), (diagonal, deletion), lanes]; `starts` [lanes], scale / n.
@@ -103,21 +102,24 @@ def lane_likelihoods(
     scale: float,
     threshold: float,
 ) -> NDArray[np.float64]:
-    """Return log10 likelihoods, float64[n], of pairs; NaN where they are not to be trusted.
+    """Return log10 likelihoods of pairs, float64[n]; NaN where they are not accurate.
 
-    Pairs that follow each other should be of like size.
+    Fastest if consecutive pairs have similar sizes.
     """
     likelihoods = np.full(pairs.reads.shape[0], np.nan)
     control = flush_subnormals()
     for first in range(0, pairs.reads.shape[0], LANES):
         last = min(first + LANES, pairs.reads.shape[0])
-        reads, texts = pairs.reads[first:last], pairs.haplotypes[first:last]
+        reads, haplotype_rows = pairs.reads[first:last], pairs.haplotypes[first:last]
         rows = _pack_reads(coefficients, read_offsets, reads, arrays)
-        columns = _pack_haplotypes(haplotypes, texts, scale, arrays)
+        columns = _pack_haplotypes(haplotypes, haplotype_rows, scale, arrays)
         _fill(arrays, np.uint64(rows), np.uint64(columns))
         for lane in range(last - first):
             read = reads[lane]
-            size = haplotypes.offsets[texts[lane] + 1] - haplotypes.offsets[texts[lane]]
+            size = (
+                haplotypes.offsets[haplotype_rows[lane] + 1]
+                - haplotypes.offsets[haplotype_rows[lane]]
+            )
             weight = coefficients.insertion_weights[read]
             total = _last_row_sum(arrays.columns, lane, size, weight)
             growth = max(coefficients.growths[read] / TRUSTED_GROWTH, 1.0)
@@ -135,45 +137,45 @@ def _pack_reads(
     reads: NDArray[np.int64],
     arrays: LaneArrays,
 ) -> int:
-    """Write the rows of each read into its lane; return how many rows there are."""
+    """Write the rows of each read into its lane; return the number of rows."""
     longest = 0
     for read in reads:
         longest = max(longest, read_offsets[read + 1] - read_offsets[read])
     rows = -(-longest // STEP_ROWS) * STEP_ROWS
     for lane in range(LANES):
-        begin = end = 0
+        start = end = 0
         if lane < reads.shape[0]:
-            begin, end = read_offsets[reads[lane]], read_offsets[reads[lane] + 1]
-        first_row = rows - (end - begin)
+            start, end = read_offsets[reads[lane]], read_offsets[reads[lane] + 1]
+        first_row = rows - (end - start)
         arrays.first_rows[lane] = first_row
         for k in range(lane, first_row * _ROW, LANES):
             arrays.rows[k] = 0.0
-        for k in range(end - begin):
+        for k in range(end - start):
             for field in range(FIELDS):
-                value = coefficients.rows[begin + k, field]
+                value = coefficients.rows[start + k, field]
                 arrays.rows[(first_row + k) * _ROW + field * LANES + lane] = value
     return rows
 
 
 @njit
 def _pack_haplotypes(
-    haplotypes: RaggedView, texts: NDArray[np.int64], scale: float, arrays: LaneArrays
+    haplotypes: RaggedView, haplotype_rows: NDArray[np.int64], scale: float, arrays: LaneArrays
 ) -> int:
-    """Write each haplotype into its lane, and row 0; return how many columns there are."""
+    """Write each haplotype and row 0 into its lane; return the number of columns."""
     longest = 0
-    for text in texts:
-        longest = max(longest, haplotypes.offsets[text + 1] - haplotypes.offsets[text])
+    for row in haplotype_rows:
+        longest = max(longest, haplotypes.offsets[row + 1] - haplotypes.offsets[row])
     columns = -(-longest // STEP_COLUMNS) * STEP_COLUMNS
     for k in range(columns * _COLUMN):
         arrays.columns[k] = 0.0
     for lane in range(LANES):
         arrays.starts[lane] = 0.0
-        if lane < texts.shape[0]:
-            begin = haplotypes.offsets[texts[lane]]
-            size = haplotypes.offsets[texts[lane] + 1] - begin
+        if lane < haplotype_rows.shape[0]:
+            start = haplotypes.offsets[haplotype_rows[lane]]
+            size = haplotypes.offsets[haplotype_rows[lane] + 1] - start
             arrays.starts[lane] = scale / size
             for j in range(size):
-                letter = letter_number(haplotypes.data[begin + j])
+                letter = letter_number(haplotypes.data[start + j])
                 arrays.columns[j * _COLUMN + _LETTER + lane] = letter
     return columns
 
@@ -189,7 +191,7 @@ def _last_row_sum(columns: Floats, lane: int, size: int, insertion_weight: float
 
 @njit_contracting
 def _fill(arrays: LaneArrays, row_count: np.uint64, column_count: np.uint64) -> None:
-    """Fill all rows. Unsigned indices, for signed ones might count from the end."""
+    """Fill all rows. Indices are unsigned, because Numba lets signed ones count from the end."""
     columns, rows, carried = arrays.columns, arrays.rows, arrays.carried
     one = columns.dtype.type(1.0)
     for i in range(_U0, row_count, _U_STEP_ROWS):
@@ -220,7 +222,7 @@ def _fill(arrays: LaneArrays, row_count: np.uint64, column_count: np.uint64) -> 
 
 @njit
 def _start_rows(arrays: LaneArrays, row: int) -> None:
-    """Set what is carried into the first column of two rows: something in a read's first row."""
+    """Set the values carried into the first column of two rows; 0 except in a read's first row."""
     for step in range(STEP_ROWS):
         for lane in range(LANES):
             start = arrays.starts[lane] if arrays.first_rows[lane] == row + step else 0.0
@@ -251,7 +253,7 @@ def _cell(
     deletion: Any,
     one: Any,
 ) -> tuple[Any, Any, Any, Any]:
-    """M' and I' of a cell, and what is carried on; small terms first, for rounding adds up."""
+    """Return M' and I' of a cell, and the carried values; small terms first, for accuracy."""
     a, b, c, e, r, base = fields
     match = diagonal * (r if (base < letter) | (base > letter) else one)
     insertion = above + b * above_insertion

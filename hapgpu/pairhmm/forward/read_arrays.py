@@ -1,4 +1,4 @@
-"""Reads with their qualities within compiled functions."""
+"""Reads with their qualities as arguments of compiled functions."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from hapgpu.arrays.ragged_view import read_only
 from hapgpu.pairhmm.batches import HmmReads
 
 
-class ReadRows(NamedTuple):
-    """The columns of `HmmReads`, to be read."""
+class ReadArrays(NamedTuple):
+    """The columns of `HmmReads`, read-only."""
 
     bases: NDArray[np.uint8]
     base_qualities: NDArray[np.uint8]
@@ -22,7 +22,7 @@ class ReadRows(NamedTuple):
     offsets: NDArray[np.int64]
 
 
-def read_rows_of(reads: HmmReads) -> ReadRows:
-    """Hand reads to compiled code."""
+def read_arrays_of(reads: HmmReads) -> ReadArrays:
+    """Return reads as an argument of compiled functions."""
     columns = (reads.bases.data, *reads.qualities, reads.bases.offsets)
-    return ReadRows(*(read_only(np.ascontiguousarray(column)) for column in columns))
+    return ReadArrays(*(read_only(np.ascontiguousarray(column)) for column in columns))

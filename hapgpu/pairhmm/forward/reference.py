@@ -1,7 +1,7 @@
-"""GATK's pair-HMM in its textbook form: the oracle of the fast kernels.
+"""Reference implementation of GATK's pair-HMM.
 
-The forward algorithm of LoglessPairHMM of GATK 4, in float64, with its scale of 2**1020: it
-reaches down to log10 likelihoods of about -610.
+The forward algorithm of LoglessPairHMM of GATK 4, in float64, scaled by 2**1020: the lowest log10
+likelihood is about -610.
 """
 
 from __future__ import annotations
@@ -65,11 +65,11 @@ def log10_likelihoods_reference(batch: HmmBatch) -> NDArray[np.float64]:
     """Compute all likelihoods of a batch, float64[batch.pairs], one pair after the other."""
     likelihoods = []
     reads = batch.reads
-    for region in range(len(batch)):
-        haplotypes = range(*batch.haplotype_offsets[region : region + 2])
-        for read in range(*batch.read_offsets[region : region + 2]):
-            begin, end = reads.bases.offsets[read : read + 2]
-            base, insertion, deletion, gap = (column[begin:end] for column in reads.qualities)
+    for group in range(len(batch)):
+        haplotypes = range(*batch.haplotype_offsets[group : group + 2])
+        for read in range(*batch.read_offsets[group : group + 2]):
+            start, end = reads.bases.offsets[read : read + 2]
+            base, insertion, deletion, gap = (column[start:end] for column in reads.qualities)
             bases = reads.bases[read]
             likelihoods += [
                 likelihood_reference(

@@ -1,1 +1,1 @@
-"""What `forward.cuda` launches: kernels, layouts, pieces, staging."""
+"""Launches of `forward.cuda`: kernels, layouts, pieces, staging."""

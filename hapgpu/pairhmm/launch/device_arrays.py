@@ -1,4 +1,4 @@
-"""What of a piece lies on the GPU: arrays as the kernels of the pair-HMM take them."""
+"""Arrays of a piece on the GPU, as arguments of the pair-HMM kernels."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ import numpy as np
 
 @dataclass(frozen=True, slots=True)
 class Inputs:
-    """A piece on the device: text, qualities and offsets as the kernels take them."""
+    """Inputs of a piece on the device: bases, qualities, offsets and layouts."""
 
     reads: tuple[Any, ...]  # bases and qualities
     haplotypes: Any
     probabilities: Any
     read_offsets: Any
     haplotype_offsets: Any
-    region_reads: Any
-    region_haplotypes: Any
-    region_pairs: Any
+    group_reads: Any
+    group_haplotypes: Any
+    group_pairs: Any
     layouts: Any
     mask_starts: Any
     layout_columns: Any
@@ -28,8 +28,8 @@ class Inputs:
 
 
 @dataclass(frozen=True, slots=True)
-class Prepared:
-    """What the kernels make of the inputs: constants of rows, values of reads, masks."""
+class PreparedArrays:
+    """Arrays prepared from the inputs: coefficients of rows, values of reads, masks."""
 
     coefficients: Any
     emissions: Any
@@ -39,8 +39,8 @@ class Prepared:
     masks: Any
 
     @classmethod
-    def empty(cls, bases: int, reads: int, mask_words: int) -> Prepared:
-        """Allocate for so many bases and reads, and 32-bit words of masks."""
+    def empty(cls, bases: int, reads: int, mask_words: int) -> PreparedArrays:
+        """Allocate for numbers of bases, of reads, and of 32-bit words of masks."""
         return cls(
             coefficients=cupy.empty(4 * bases, dtype=np.float32),
             emissions=cupy.empty(2 * bases, dtype=np.float32),
@@ -52,7 +52,7 @@ class Prepared:
 
     @property
     def rows_and_reads(self) -> tuple[Any, ...]:
-        """All but the masks, as the kernels take them."""
+        """All arrays except the masks, in the order of the kernels' parameters."""
         return (
             self.coefficients,
             self.emissions,
@@ -63,20 +63,20 @@ class Prepared:
 
 
 @dataclass(frozen=True, slots=True)
-class Listed:
-    """The pairs by layout and read length, those for `exact`, and what comes of them."""
+class PairLists:
+    """The pairs sorted by layout and read length, the list for `exact`, and the results."""
 
     pairs: Any
     layout_starts: Any
     layout_pairs: Any
     exact_pairs: Any
     exact_count: Any
-    unknown: Any
+    too_small: Any
     likelihoods: Any
 
     @classmethod
-    def empty(cls, pairs: int, layouts: int) -> Listed:
-        """Allocate for so many pairs and layouts."""
+    def empty(cls, pairs: int, layouts: int) -> PairLists:
+        """Allocate for numbers of pairs and of layouts."""
         counts = cupy.zeros(2, dtype=np.int32)
         return cls(
             pairs=cupy.empty(8 * pairs, dtype=np.int32),
@@ -84,6 +84,6 @@ class Listed:
             layout_pairs=cupy.empty(layouts, dtype=np.int32),
             exact_pairs=cupy.empty(pairs, dtype=np.int32),
             exact_count=counts[:1],
-            unknown=counts[1:],
+            too_small=counts[1:],
             likelihoods=cupy.empty(pairs, dtype=np.float64),
         )

@@ -1,4 +1,4 @@
-"""The kernels of the CUDA pair-HMM (`cuda/pairhmm*.cu`) and their parameters."""
+"""The kernels of the CUDA pair-HMM (`cuda/pairhmm/*.cu`) and their parameters."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ import numpy as np
 
 from hapgpu.runtime.gpu.kernel import Array, Kernel, Scalar
 
-_SHARED_PERCENT = 100  # the most that any of them needs, so that they run side by side
+_SHARED_PERCENT = 100  # the largest need of any kernel, for all, so that they can run together
 
 LENGTH_BINS = 1024
-"""Bins of read lengths for each layout, by which pairs are sorted."""
+"""Bins of read lengths per layout; pairs are sorted by bin."""
 
 _READ_COLUMNS = (
     *(
@@ -31,9 +31,9 @@ _READ_VALUES = (
     Array("last_insertions", np.float32, "reads"),
     Array("thresholds", np.float32, "reads"),
 )
-_REGIONS = (
-    Array("region_reads", np.int32, "regions", 1),
-    Array("region_haplotypes", np.int32, "regions", 1),
+_GROUPS = (
+    Array("group_reads", np.int32, "groups", 1),
+    Array("group_haplotypes", np.int32, "groups", 1),
 )
 _LAYOUTS = Array("layouts", np.int32, "haplotypes")
 _BINS = Array("bins", np.int32, "bin_count")
@@ -86,18 +86,18 @@ COUNT_PAIRS = Kernel(
     "count_pairs",
     (
         _READ_OFFSETS,
-        *_REGIONS,
+        *_GROUPS,
         _LAYOUTS,
         Array("log10_matching", np.float64, "reads"),
         _BINS,
-        *_sizes("reads", "regions", "haplotypes", "bin_count", "longest_read", "exact_layout"),
+        *_sizes("reads", "groups", "haplotypes", "bin_count", "longest_read", "exact_layout"),
     ),
     _SHARED_PERCENT,
 )
 
-PLACE_BINS = Kernel(
+SCAN_BINS = Kernel(
     "pairhmm/prepare.cu",
-    "place_bins",
+    "scan_bins",
     (
         _BINS,
         *_LAYOUT_PAIRS,
@@ -111,15 +111,15 @@ LIST_PAIRS = Kernel(
     "list_pairs",
     (
         _READ_OFFSETS,
-        *_REGIONS,
-        Array("region_pairs", np.int32, "regions"),
+        *_GROUPS,
+        Array("group_pairs", np.int32, "groups"),
         _LAYOUTS,
         Array("mask_starts", np.int32, "haplotypes"),
         Array("haplotype_offsets", np.int32, "haplotypes", 1),
         _BINS,
         _PAIRS,
         *_EXACT,
-        *_sizes("reads", "regions", "haplotypes", "bin_count", "pair_count", "one"),
+        *_sizes("reads", "groups", "haplotypes", "bin_count", "pair_count", "one"),
         *_sizes("longest_read", "exact_layout"),
     ),
     _SHARED_PERCENT,
@@ -138,7 +138,7 @@ EXACT = Kernel(
         *_EXACT,
         Array("scratch", np.float64, "scratch_size"),
         Array("likelihoods", np.float64, "pair_count"),
-        Array("unknown", np.int32, "one"),
+        Array("too_small", np.int32, "one"),
         *_sizes("read_bases", "continuations", "reads", "haplotype_base_count", "haplotypes"),
         *_sizes("byte_values"),
         *_sizes("pair_count", "one"),
@@ -167,9 +167,9 @@ _FORWARD_PARAMETERS: tuple[Array | Scalar, ...] = (
 
 @functools.cache
 def forward_kernel(columns: int, *, is_uniform: bool) -> Kernel:
-    """Name the forward kernel for a number of columns a lane; all have the same parameters.
+    """Return the forward kernel for a number of columns per lane; all have the same parameters.
 
-    `is_uniform` is for reads with one gap continuation throughout.
+    `is_uniform`: one gap continuation for all bases of all reads.
     """
     expression = f"forward<{columns}, {str(is_uniform).lower()}>"
     return Kernel("pairhmm/forward.cu", expression, _FORWARD_PARAMETERS, _SHARED_PERCENT)

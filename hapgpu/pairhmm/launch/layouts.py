@@ -1,4 +1,4 @@
-"""How haplotypes are laid out on the lanes of the CUDA pair-HMM (`cuda/pairhmm/forward.cu`)."""
+"""Layouts of haplotypes on the lanes of the CUDA pair-HMM (`cuda/pairhmm/forward.cu`)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 WARP_LANES = 32
 LANES = (2, 4, 8, 16, 32)
 COLUMNS = tuple(range(4, 65, 4))
-"""What a lane may hold in registers; one kernel is compiled for each."""
+"""Numbers of columns that a lane may hold in registers; one kernel is compiled for each."""
 
 LETTERS = 4
 _COLUMNS_PER_WORD = 28
@@ -20,10 +20,10 @@ _COLUMNS_PER_WORD = 28
 _CELL_COST = 5.15
 _ROW_COST = 19
 _TYPICAL_READ = 120
-_USUAL_LANES = 4
+_TYPICAL_LANES = 4
 
-_SMALLEST_SHARE = 0.04
-"""Share of the work below which haplotypes join a wider layout: each launch has idle ends."""
+_MIN_FRACTION = 0.04
+"""Fraction of the work below which haplotypes join a wider layout: each launch has idle ends."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -35,12 +35,12 @@ class LaneLayout:
 
     @property
     def width(self) -> int:
-        """Longest haplotype that fits."""
+        """The longest haplotype that fits."""
         return self.columns * self.lanes
 
     @property
-    def groups(self) -> int:
-        """Pairs that a warp works on at a time."""
+    def pairs_per_warp(self) -> int:
+        """Pairs that a warp computes at a time."""
         return WARP_LANES // self.lanes
 
     @property
@@ -50,105 +50,108 @@ class LaneLayout:
 
     @property
     def cost(self) -> float:
-        """Lane instructions for a pair with a read of typical length."""
+        """Instructions of all lanes for a pair with a read of typical length."""
         steps = _TYPICAL_READ + self.lanes - 1
         return self.lanes * steps * (_CELL_COST * self.columns + _ROW_COST)
 
 
 LONGEST_HAPLOTYPE = LaneLayout(max(COLUMNS), max(LANES)).width
-"""Longer ones are computed in float64, by a kernel without layouts."""
+"""Longer haplotypes are computed in float64, by a kernel without layouts."""
 
 
 @dataclass(frozen=True, slots=True)
 class LayoutPlan:
-    """The layouts in use, and the one of each haplotype.
+    """The layouts in use, and the layout of each haplotype.
 
     Attributes
     ----------
     layouts
         In the order of their numbers.
     numbers
-        int32[h], the layout of each haplotype; `len(layouts)` where it is too long for any.
+        int32[h], the number of each haplotype's layout; `len(layouts)` if it is too long for all.
     """
 
     layouts: tuple[LaneLayout, ...]
     numbers: NDArray[np.int32]
 
-    def slice(self, start: int, stop: int) -> LayoutPlan:
-        """Keep haplotypes start to stop."""
-        return LayoutPlan(self.layouts, self.numbers[start:stop])
+    def slice(self, start: int, end: int) -> LayoutPlan:
+        """Return the plan of haplotypes start to end."""
+        return LayoutPlan(self.layouts, self.numbers[start:end])
 
 
 def plan_layouts(
-    lengths: NDArray[np.int64], pairs: NDArray[np.int64], fewest_warps: int
+    lengths: NDArray[np.int64], pairs: NDArray[np.int64], min_warps: int
 ) -> LayoutPlan:
-    """Choose a layout for each haplotype, few of them in all.
+    """Choose a layout for each haplotype, with few layouts in all.
 
     Parameters
     ----------
     lengths
         int64[h], bases of the haplotypes, at least 1.
     pairs
-        int64[h], pairs that each is part of.
-    fewest_warps
-        Warps that keep the device busy. Where there are too few pairs for them, all share one
-        layout with more lanes to a pair.
+        int64[h], the number of pairs of each haplotype.
+    min_warps
+        Number of warps that keep the device busy. With too few pairs for them, all haplotypes
+        share one layout with more lanes per pair.
     """
     fitting = lengths <= LONGEST_HAPLOTYPE
     if not fitting.any():
         return LayoutPlan((), np.zeros(lengths.size, dtype=np.int32))
-    if pairs.sum() < fewest_warps * WARP_LANES // _USUAL_LANES:
-        lanes = WARP_LANES * fewest_warps // max(1, int(pairs.sum()))
+    if pairs.sum() < min_warps * WARP_LANES // _TYPICAL_LANES:
+        lanes = WARP_LANES * min_warps // max(1, int(pairs.sum()))
         only = _layout_for_all(int(lengths[fitting].max()), lanes)
         return LayoutPlan((only,), np.where(fitting, 0, 1).astype(np.int32))
-    menu, best = _best_layouts()
-    choice = best[np.minimum(lengths, LONGEST_HAPLOTYPE + 1)]
-    work = np.bincount(choice, np.maximum(pairs * lengths, 1), len(menu) + 1)[:-1]
-    stand_ins = _stand_ins(work.tolist())
-    used = sorted(set(stand_ins.values()))
-    numbers = np.full(len(menu) + 1, len(used), dtype=np.int32)
-    for number, stand_in in stand_ins.items():
-        numbers[number] = used.index(stand_in)
-    return LayoutPlan(tuple(menu[k] for k in used), numbers[choice])
+    layouts, best_layout = _best_layouts()
+    best = best_layout[np.minimum(lengths, LONGEST_HAPLOTYPE + 1)]
+    work = np.bincount(best, np.maximum(pairs * lengths, 1), len(layouts) + 1)[:-1]
+    joined = _joined_layouts(work.tolist())
+    used = sorted(set(joined.values()))
+    numbers = np.full(len(layouts) + 1, len(used), dtype=np.int32)
+    for number, wider in joined.items():
+        numbers[number] = used.index(wider)
+    return LayoutPlan(tuple(layouts[k] for k in used), numbers[best])
 
 
-def _layout_for_all(longest: int, lanes_wanted: int) -> LaneLayout:
-    """Take the fewest lanes that are enough, and columns for the longest haplotype."""
-    enough = [lanes for lanes in LANES if lanes >= lanes_wanted] or [LANES[-1]]
-    wide = [lanes for lanes in enough if lanes * COLUMNS[-1] >= longest] or [LANES[-1]]
+def _layout_for_all(longest: int, min_lanes: int) -> LaneLayout:
+    """Return the layout with the fewest lanes, then the fewest columns, for the longest haplotype.
+
+    Of at least `min_lanes` lanes, or all lanes of a warp.
+    """
+    allowed = [lanes for lanes in LANES if lanes >= min_lanes] or [LANES[-1]]
+    wide = [lanes for lanes in allowed if lanes * COLUMNS[-1] >= longest] or [LANES[-1]]
     columns = next(c for c in COLUMNS if c * wide[0] >= longest)
     return LaneLayout(columns, wide[0])
 
 
 @functools.cache
 def _best_layouts() -> tuple[list[LaneLayout], NDArray[np.int64]]:
-    """All layouts by width, and the number of the cheapest for each haplotype length.
+    """Return all layouts by width, and the number of the cheapest for each haplotype length.
 
-    Lengths up to one more than the longest: that one has none, and the number behind the last.
+    Lengths up to `LONGEST_HAPLOTYPE` + 1; this one has no layout, and the number of layouts.
     """
-    menu = sorted(
+    layouts = sorted(
         (LaneLayout(columns, lanes) for columns in COLUMNS for lanes in LANES),
         key=lambda layout: (layout.width, layout.cost),
     )
-    costs = np.array([layout.cost for layout in menu])
-    widths = np.array([layout.width for layout in menu])
-    best = np.full(LONGEST_HAPLOTYPE + 2, len(menu), dtype=np.int64)
+    costs = np.array([layout.cost for layout in layouts])
+    widths = np.array([layout.width for layout in layouts])
+    best = np.full(LONGEST_HAPLOTYPE + 2, len(layouts), dtype=np.int64)
     for length in range(LONGEST_HAPLOTYPE + 1):
         best[length] = np.argmin(np.where(widths >= length, costs, np.inf))
-    return menu, best
+    return layouts, best
 
 
-def _stand_ins(work: list[float]) -> dict[int, int]:
-    """Let a wider layout stand in for each that has little work; both by number."""
+def _joined_layouts(work: list[float]) -> dict[int, int]:
+    """Return the layout that each used layout joins, itself or a wider one; both by number."""
     used = [number for number, cells in enumerate(work) if cells]
-    least = _SMALLEST_SHARE * sum(work)
-    stand_ins: dict[int, int] = {}
+    min_cells = _MIN_FRACTION * sum(work)
+    joined: dict[int, int] = {}
     joining: list[int] = []
     cells = 0.0
     for number in used:
         joining.append(number)
         cells += work[number]
-        if cells >= least or number == used[-1]:
-            stand_ins.update(dict.fromkeys(joining, number))
+        if cells >= min_cells or number == used[-1]:
+            joined.update(dict.fromkeys(joining, number))
             joining, cells = [], 0.0
-    return stand_ins
+    return joined

@@ -1,4 +1,4 @@
-"""One piece of a batch on its way through a GPU: what is launched, in which order."""
+"""Launches that compute one piece of a batch on a GPU, in order."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from numpy.typing import NDArray
 
 from hapgpu.arrays.ragged import offsets_of
 from hapgpu.pairhmm.batches import HmmBatch, is_uniform
-from hapgpu.pairhmm.launch.device_arrays import Inputs, Listed, Prepared
+from hapgpu.pairhmm.launch.device_arrays import Inputs, PairLists, PreparedArrays
 from hapgpu.pairhmm.launch.kernels import (
     COUNT_PAIRS,
     EXACT,
     LENGTH_BINS,
     LIST_PAIRS,
-    PLACE_BINS,
     PREPARE_HAPLOTYPES,
     PREPARE_READS,
+    SCAN_BINS,
     forward_kernel,
 )
 from hapgpu.pairhmm.launch.layouts import plan_layouts
@@ -44,7 +44,7 @@ _EXACT_ROW_BYTES = 24
 
 
 class PieceRun:
-    """One piece on its way through the device."""
+    """The launches of one piece."""
 
     def __init__(
         self,
@@ -59,12 +59,12 @@ class PieceRun:
         self._device = device
         self._stream, self._forward_streams = streams
         self._staging = staging
-        pairs_of_haplotype = np.repeat(
+        pairs_per_haplotype = np.repeat(
             np.diff(batch.read_offsets), np.diff(batch.haplotype_offsets)
         )
         self._plan = plan_layouts(
             batch.haplotypes.lengths,
-            pairs_of_haplotype,
+            pairs_per_haplotype,
             _WARPS_PER_MULTIPROCESSOR * multiprocessors(device.index),
         )
         words = np.array([*(layout.mask_words for layout in self._plan.layouts), 0])
@@ -73,45 +73,45 @@ class PieceRun:
         continuations = batch.reads.gap_continuations
         self._is_uniform = is_uniform(continuations)
         self._continuations = continuations[:1] if self._is_uniform else continuations
-        self._pairs_of_layout = np.bincount(
-            self._plan.numbers, pairs_of_haplotype, len(self._plan.layouts) + 1
+        self._pairs_per_layout = np.bincount(
+            self._plan.numbers, pairs_per_haplotype, len(self._plan.layouts) + 1
         )
 
     def launch(self, likelihoods: NDArray[np.float64], memory: int) -> NDArray[np.int32]:
-        """Start all that writes the likelihoods to pinned memory, float64[pairs].
+        """Start the kernels and copies that write the likelihoods, float64[pairs], pinned.
 
-        `memory` bounds what the rows of very long haplotypes take, and the masks: bytes. Returns
-        one number that will not be 0 if likelihoods turn out to be beyond float64.
+        `memory` is a bound in bytes for the rows of very long haplotypes and for the masks.
+        Returns one number; the device sets it to 1 if a likelihood is too small for float64.
         """
         if 4 * self._mask_words > memory // 4:
             raise cupy.cuda.memory.OutOfMemoryError(4 * self._mask_words, 0)
-        unknown: NDArray[np.int32] = pinned_array(1, np.int32)
+        too_small: NDArray[np.int32] = pinned_array(1, np.int32)
         with self._stream as stream:
-            inputs, prepared, listed = self._begin()
-            # Memory may run out up to here, but not once other streams are at work.
+            inputs, prepared, listed = self._start()
+            # Allocations may fail here, but not after other streams have started.
             blocks, scratch = self._exact_scratch(memory)
             self._forward(prepared, listed)
             self._exact(inputs, listed, blocks, scratch)
             listed.likelihoods.get(stream=stream, out=likelihoods, blocking=False)
-            listed.unknown.get(stream=stream, out=unknown, blocking=False)
-        return unknown
+            listed.too_small.get(stream=stream, out=too_small, blocking=False)
+        return too_small
 
     def forward_seconds(self, repeats: int) -> float:
-        """Measure the float32 kernels: the median time of some runs, in seconds."""
+        """Measure the float32 kernels: the median time of `repeats` runs, in seconds."""
         seconds = []
         with self._stream as stream:
-            _, prepared, listed = self._begin()
+            _, prepared, listed = self._start()
             for _ in range(repeats + 1):
                 listed.exact_count.fill(0)
-                begin = stream.record(cupy.cuda.Event())
+                start = stream.record(cupy.cuda.Event())
                 self._forward(prepared, listed)
                 end = stream.record(cupy.cuda.Event())
                 end.synchronize()
-                seconds.append(cupy.cuda.get_elapsed_time(begin, end) / 1e3)
+                seconds.append(cupy.cuda.get_elapsed_time(start, end) / 1e3)
         return float(np.median(seconds[1:]))
 
-    def _begin(self) -> tuple[Inputs, Prepared, Listed]:
-        """Start all that comes before the float32 kernels."""
+    def _start(self) -> tuple[Inputs, PreparedArrays, PairLists]:
+        """Start all steps before the float32 kernels."""
         inputs = self._upload()
         prepared = self._prepare(inputs)
         return inputs, prepared, self._list_pairs(inputs, prepared)
@@ -141,11 +141,11 @@ class PieceRun:
         )
         return Inputs(tuple(arrays[:5]), *arrays[5:])
 
-    def _prepare(self, inputs: Inputs) -> Prepared:
-        """Compute what `forward` reads: constants of rows, values of reads, and masks."""
+    def _prepare(self, inputs: Inputs) -> PreparedArrays:
+        """Compute the coefficients of rows, the values of reads, and the masks."""
         reads, bases = len(self._batch.reads), self._batch.reads.bases.data.size
         haplotypes = len(self._batch.haplotypes)
-        prepared = Prepared.empty(bases, reads, self._mask_words)
+        prepared = PreparedArrays.empty(bases, reads, self._mask_words)
         self._launch_over(
             PREPARE_HAPLOTYPES,
             haplotypes * _WARP,
@@ -178,25 +178,25 @@ class PieceRun:
         )
         return prepared
 
-    def _list_pairs(self, inputs: Inputs, prepared: Prepared) -> Listed:
-        """List the pairs by layout and read length, and those that only `exact` can compute."""
+    def _list_pairs(self, inputs: Inputs, prepared: PreparedArrays) -> PairLists:
+        """Sort the pairs by layout and read length, and list the pairs that `exact` computes."""
         reads, layouts = len(self._batch.reads), inputs.layout_lanes.size
-        listed = Listed.empty(self._pairs, layouts)
+        listed = PairLists.empty(self._pairs, layouts)
         bins = cupy.zeros(layouts * LENGTH_BINS, dtype=np.int32)
-        regions = (inputs.read_offsets, inputs.region_reads, inputs.region_haplotypes)
+        groups = (inputs.read_offsets, inputs.group_reads, inputs.group_haplotypes)
         sizes = (reads, len(self._batch), len(self._batch.haplotypes), bins.size)
-        kinds = (FLOAT_LONGEST_READ, layouts - 1)
+        limits = (FLOAT_LONGEST_READ, layouts - 1)
         self._launch_over(
             COUNT_PAIRS,
             reads,
-            *regions,
+            *groups,
             inputs.layouts,
             prepared.log10_matching,
             bins,
             *sizes,
-            *kinds,
+            *limits,
         )
-        load_kernel(PLACE_BINS, self._device.index).launch(
+        load_kernel(SCAN_BINS, self._device.index).launch(
             1,
             LENGTH_BINS,
             (bins, listed.layout_starts, listed.layout_pairs, layouts, bins.size),
@@ -204,8 +204,8 @@ class PieceRun:
         self._launch_over(
             LIST_PAIRS,
             reads,
-            *regions,
-            inputs.region_pairs,
+            *groups,
+            inputs.group_pairs,
             inputs.layouts,
             inputs.mask_starts,
             inputs.haplotype_offsets,
@@ -216,12 +216,12 @@ class PieceRun:
             *sizes,
             self._pairs,
             listed.exact_count.size,
-            *kinds,
+            *limits,
         )
         return listed
 
-    def _forward(self, prepared: Prepared, listed: Listed) -> None:
-        """Launch the layouts side by side, so that one fills the idle ends of another."""
+    def _forward(self, prepared: PreparedArrays, listed: PairLists) -> None:
+        """Launch the layouts on several streams, so that one fills the idle ends of another."""
         arguments = (
             *prepared.rows_and_reads,
             prepared.masks,
@@ -243,10 +243,10 @@ class PieceRun:
             FLOAT_SCALE,
             np.log10(FLOAT_SCALE),
         )
-        pairs = self._pairs_of_layout[:-1]
-        side = self._forward_streams[: pairs.size] if pairs.size > 1 else []
-        ready = self._stream.record() if side else None
-        for stream in side:
+        pairs = self._pairs_per_layout[:-1]
+        streams = self._forward_streams[: pairs.size] if pairs.size > 1 else []
+        ready = self._stream.record() if streams else None
+        for stream in streams:
             stream.wait_event(ready)
         checked = None
         for turn, number in enumerate(np.argsort(-pairs)[: np.count_nonzero(pairs)]):
@@ -254,19 +254,19 @@ class PieceRun:
             declared = forward_kernel(layout.columns, is_uniform=self._is_uniform)
             kernel = load_kernel(declared, self._device.index)
             checked = checked or kernel.check(arguments)
-            with side[turn % len(side)] if side else self._stream:
+            with streams[turn % len(streams)] if streams else self._stream:
                 kernel.launch(
-                    -(-int(pairs[number]) // layout.groups),
+                    -(-int(pairs[number]) // layout.pairs_per_warp),
                     _WARP,
                     checked,
                     layout=number,
                     lanes=layout.lanes,
                 )
-        for stream in side:
+        for stream in streams:
             self._stream.wait_event(stream.record())
 
     def _exact_scratch(self, memory: int) -> tuple[int, Any]:
-        """Return how many warps compute exact pairs, and memory for their rows."""
+        """Return the number of warps for exact pairs, and memory for their rows."""
         widest = int(self._batch.haplotypes.lengths.max())
         blocks = min(
             _EXACT_WARPS_PER_MULTIPROCESSOR * multiprocessors(self._device.index),
@@ -274,8 +274,8 @@ class PieceRun:
         )
         return blocks, cupy.empty(3 * widest * blocks, dtype=np.float64)
 
-    def _exact(self, inputs: Inputs, listed: Listed, blocks: int, scratch: Any) -> None:
-        """Compute the pairs that were listed for it meanwhile; how many, only the device knows."""
+    def _exact(self, inputs: Inputs, listed: PairLists, blocks: int, scratch: Any) -> None:
+        """Compute the pairs listed for `exact`; only the device knows how many."""
         load_kernel(EXACT, self._device.index).launch(
             blocks,
             _WARP,
@@ -290,7 +290,7 @@ class PieceRun:
                 listed.exact_count,
                 scratch,
                 listed.likelihoods,
-                listed.unknown,
+                listed.too_small,
                 inputs.reads[0].size,
                 self._continuations.size,
                 len(self._batch.reads),
@@ -305,6 +305,6 @@ class PieceRun:
         )
 
     def _launch_over(self, kernel: Kernel, threads: int, *arguments: Any) -> None:
-        """Launch with at least so many threads."""
+        """Launch a kernel with at least `threads` threads."""
         blocks = -(-threads // _THREADS)
         load_kernel(kernel, self._device.index).launch(blocks, _THREADS, arguments)

@@ -1,4 +1,4 @@
-"""GATK's model of the indels that PCR makes in tandem repeats."""
+"""GATK's model of PCR indel errors in tandem repeats."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from hapgpu.runtime.jit import njit
 _QUALITY_WITHOUT_REPEAT: Final = 40.0
 _MIN_QUALITY: Final = 10
 _NO_LIMIT: Final = 255
-_LAST_BASE: Final = 0  # what `repeat_counts` has there, and nowhere else
+_LAST_BASE: Final = 0  # count that `repeat_counts` gives the last base of a read, and no other
 
 
 class PcrModel(StrEnum):
-    """How much PCR is suspected of, from not at all to most; GATK's `--pcr-indel-model`."""
+    """Assumed rate of PCR indel errors, from none to highest; GATK's `--pcr-indel-model`."""
 
     NONE = "none"
     CONSERVATIVE = "conservative"
@@ -33,7 +33,7 @@ _RATE_FACTORS: Final = {PcrModel.CONSERVATIVE: 3, PcrModel.AGGRESSIVE: 2, PcrMod
 
 
 def gap_open_limits(model: PcrModel) -> NDArray[np.uint8]:
-    """uint8[MAX_COPIES + 1]: the highest gap-open quality by the number of copies of a repeat."""
+    """Return uint8[MAX_COPIES + 1]: the highest gap-open quality per number of repeat copies."""
     if model is PcrModel.NONE:
         return np.full(MAX_COPIES + 1, _NO_LIMIT, dtype=np.uint8)
     copies = np.arange(MAX_COPIES + 1)
@@ -43,12 +43,12 @@ def gap_open_limits(model: PcrModel) -> NDArray[np.uint8]:
 
 
 def limit_gap_opens(qualities: Iterable[NDArray[np.uint8]], bases: Ragged, model: PcrModel) -> None:
-    """Lower gap-open qualities to what the model allows; the last base of a read keeps its own.
+    """Lower gap-open qualities to the limits of the model, except at the last base of a read.
 
     Parameters
     ----------
     qualities
-        uint8[bases.data.size] Phred each: kinds of gap-open qualities, changed in place.
+        uint8[bases.data.size] Phred each: columns of gap-open qualities, changed in place.
     bases
         uint8 text of the reads.
     model
@@ -59,8 +59,8 @@ def limit_gap_opens(qualities: Iterable[NDArray[np.uint8]], bases: Ragged, model
     limits = gap_open_limits(model)
     limits[_LAST_BASE] = _NO_LIMIT
     counts = repeat_counts(bases)
-    for kind in qualities:
-        _lower(kind, read_only(counts), read_only(limits))
+    for column in qualities:
+        _lower(column, read_only(counts), read_only(limits))
 
 
 @njit

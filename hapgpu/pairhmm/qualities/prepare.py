@@ -1,4 +1,4 @@
-"""Reads as GATK HaplotypeCaller hands them to its pair-HMM."""
+"""Qualities of reads, prepared for the pair-HMM as GATK HaplotypeCaller prepares them."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from hapgpu.runtime.jit import njit
 
 _NO_CAP: Final = 255
 MIN_QUALITY: Final = 6
-"""What GATK takes for the lowest usable quality; worse ones become this."""
+"""GATK's lowest usable quality; lower ones become this."""
 
 
 @dataclass(frozen=True, slots=True)
 class QualityOptions:
-    """What the user may choose; the defaults are GATK's.
+    """Options of the preparation; the defaults are GATK's.
 
     Attributes
     ----------
@@ -37,7 +37,7 @@ class QualityOptions:
     pcr_model
         Limits the gap-open qualities in tandem repeats.
     cap_by_mapping_quality
-        Whether no base is better than the mapping of its read.
+        Whether to cap base qualities at the mapping quality of the read.
     base_quality_threshold
         Base qualities below this become `MIN_QUALITY`; Phred, at least that.
     """
@@ -50,16 +50,16 @@ class QualityOptions:
 
 
 def prepared_reads(reads: ReadBatch, options: QualityOptions, source: str) -> HmmReads:
-    """Give reads the four qualities of the pair-HMM, by the rules of GATK HaplotypeCaller.
+    """Return reads with the four qualities of the pair-HMM, by the rules of GATK HaplotypeCaller.
 
-    Soft-clipped bases stay.
+    Soft-clipped bases are kept.
 
     Parameters
     ----------
     reads
         Reads with bases and base qualities.
     options
-        What the user chose.
+        Options of the preparation.
     source
         Name of the input, for errors.
 
@@ -68,23 +68,23 @@ def prepared_reads(reads: ReadBatch, options: QualityOptions, source: str) -> Hm
     InputError
         A tag `BI` or `BD` does not hold one quality per base.
     """
-    return _prepared(_Sequenced.of(reads, options.gap_open, source), options)
+    return _prepared(_RecordQualities.of(reads, options.gap_open, source), options)
 
 
 def prepared_parts(
     reads: ReadBatch, parts: ReadParts, options: QualityOptions, source: str
 ) -> HmmReads:
-    """Prepare parts of reads, in their order, each as if it were the whole read.
+    """Return parts of reads, in order, each prepared as if it were a whole read.
 
-    Repeats end where a part ends, and its last base keeps its gap opens, as in GATK, which clips
-    reads before it prepares them.
+    Repeats end where a part ends, and the last base of a part keeps its gap-open qualities, as in
+    GATK, which clips reads before it prepares them.
 
     Parameters
     ----------
     reads
         Reads with bases and base qualities.
     parts
-        Parts of them, each with bases.
+        Parts of the reads, each with bases.
     options, source
         As in `prepared_reads`.
 
@@ -93,11 +93,11 @@ def prepared_parts(
     InputError
         A tag `BI` or `BD` of a read does not hold one quality per base.
     """
-    return _prepared(_Sequenced.of(reads, options.gap_open, source).take(parts), options)
+    return _prepared(_RecordQualities.of(reads, options.gap_open, source).take(parts), options)
 
 
 def check_base_qualities(reads: ReadBatch, source: str, remedy: str) -> None:
-    """Refuse reads without base qualities.
+    """Raise an error for reads without base qualities.
 
     Parameters
     ----------
@@ -106,7 +106,7 @@ def check_base_qualities(reads: ReadBatch, source: str, remedy: str) -> None:
     source
         Name of the input, for the error.
     remedy
-        What the user can do, for the error.
+        An imperative, for the error.
 
     Raises
     ------
@@ -118,14 +118,13 @@ def check_base_qualities(reads: ReadBatch, source: str, remedy: str) -> None:
     if missing.size:
         name = reads.names[missing[0]].tobytes().decode("ascii", errors="replace")
         raise InputError(
-            f"{source}: read '{name}' has no base qualities, without which it has no likelihood;"
-            f" {remedy}"
+            f"{source}: read '{name}' has no base qualities, which likelihoods need; {remedy}"
         )
 
 
 @dataclass(frozen=True, slots=True)
-class _Sequenced:
-    """n reads, or parts of them, with what their qualities are made of.
+class _RecordQualities:
+    """n reads, or parts of reads, with the qualities from their records.
 
     Attributes
     ----------
@@ -134,7 +133,7 @@ class _Sequenced:
     qualities
         uint8 Phred with the rows of `bases`.
     gap_opens
-        uint8 Phred likewise, of insertions and of deletions; owned.
+        uint8 Phred with the rows of `bases`, of insertions and of deletions; changed in place.
     mapping_qualities
         uint8[n].
     """
@@ -145,18 +144,18 @@ class _Sequenced:
     mapping_qualities: NDArray[np.uint8]
 
     @classmethod
-    def of(cls, reads: ReadBatch, gap_open: int, source: str) -> _Sequenced:
+    def of(cls, reads: ReadBatch, gap_open: int, source: str) -> _RecordQualities:
         insertions, deletions = (
             tag_qualities(reads, name, gap_open, source) for name in ("BI", "BD")
         )
         return cls(reads.bases, reads.qualities, (insertions, deletions), reads.mapping_qualities)
 
-    def take(self, parts: ReadParts) -> _Sequenced:
+    def take(self, parts: ReadParts) -> _RecordQualities:
         starts = self.bases.offsets[parts.reads] + parts.starts
         insertions, deletions = (
             Ragged.gather(column, starts, parts.lengths).data for column in self.gap_opens
         )
-        return _Sequenced(
+        return _RecordQualities(
             Ragged.gather(self.bases.data, starts, parts.lengths),
             Ragged.gather(self.qualities.data, starts, parts.lengths),
             (insertions, deletions),
@@ -164,7 +163,7 @@ class _Sequenced:
         )
 
 
-def _prepared(reads: _Sequenced, options: QualityOptions) -> HmmReads:
+def _prepared(reads: _RecordQualities, options: QualityOptions) -> HmmReads:
     limit_gap_opens(reads.gap_opens, reads.bases, options.pcr_model)
     insertions, deletions = (np.maximum(column, MIN_QUALITY) for column in reads.gap_opens)
     continuations = np.broadcast_to(np.uint8(options.gap_continuation), reads.bases.data.shape)
@@ -173,20 +172,22 @@ def _prepared(reads: _Sequenced, options: QualityOptions) -> HmmReads:
     )
 
 
-def _base_qualities(reads: _Sequenced, options: QualityOptions) -> NDArray[np.uint8]:
+def _base_qualities(reads: _RecordQualities, options: QualityOptions) -> NDArray[np.uint8]:
     caps = reads.mapping_qualities
     if not options.cap_by_mapping_quality:
         caps = np.full_like(caps, _NO_CAP)
-    believed = np.empty(reads.qualities.data.size, dtype=np.uint8)
-    _believe(view_of(reads.qualities), read_only(caps), options.base_quality_threshold, believed)
-    return believed
+    prepared = np.empty(reads.qualities.data.size, dtype=np.uint8)
+    _cap_and_floor(
+        view_of(reads.qualities), read_only(caps), options.base_quality_threshold, prepared
+    )
+    return prepared
 
 
 @njit
-def _believe(
+def _cap_and_floor(
     qualities: RaggedView, caps: NDArray[np.uint8], threshold: int, out: NDArray[np.uint8]
 ) -> None:
-    """Cap the base qualities of each read, and take those below the threshold for the least."""
+    """Cap the base qualities of each read; set qualities below the threshold to `MIN_QUALITY`."""
     data, offsets = qualities.data, qualities.offsets
     for row in range(offsets.size - 1):
         cap = caps[row]

@@ -1,4 +1,4 @@
-"""Qualities of indels that reads carry in their tags, as base recalibration wrote them."""
+"""Indel qualities from the tags `BI` and `BD`, as base recalibration writes them."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ _FIRST_QUALITY: Final = 33
 _LAST_QUALITY: Final = 126
 
 
-def tag_qualities(reads: ReadBatch, name: str, flat: int, source: str) -> NDArray[np.uint8]:
-    """Return a quality per base: from a tag with text as in FASTQ, or `flat` for reads without it.
+def tag_qualities(reads: ReadBatch, name: str, default: int, source: str) -> NDArray[np.uint8]:
+    """Return a quality per base, from a tag with text as in FASTQ; `default` in reads without it.
 
     Parameters
     ----------
@@ -27,7 +27,7 @@ def tag_qualities(reads: ReadBatch, name: str, flat: int, source: str) -> NDArra
         Reads with well-formed tags.
     name
         The tag: `BI` of insertions, `BD` of deletions.
-    flat
+    default
         Phred.
     source
         Name of the input, for errors.
@@ -41,14 +41,14 @@ def tag_qualities(reads: ReadBatch, name: str, flat: int, source: str) -> NDArra
     InputError
         A tag does not hold one quality per base.
     """
-    qualities = np.full(reads.bases.data.size, flat, dtype=np.uint8)
+    qualities = np.full(reads.bases.data.size, default, dtype=np.uint8)
     fault = _read_tags(view_of(reads.tags), name_number(name), reads.bases.offsets, qualities)
     if fault >= 0:
         read = reads.names[fault].tobytes().decode("ascii", errors="replace")
         bases = int(reads.bases.lengths[fault])
         raise InputError(
-            f"{source}: tag {name} of read '{read}' does not hold {bases} qualities as FASTQ does,"
-            f" one per base; remove the tag (samtools view -x {name}) or the read"
+            f"{source}: read '{read}': tag {name} does not hold {bases} qualities as in FASTQ, one"
+            f" per base; remove the tag (samtools view -x {name}) or the read"
         )
     return qualities
 
@@ -57,18 +57,18 @@ def tag_qualities(reads: ReadBatch, name: str, flat: int, source: str) -> NDArra
 def _read_tags(
     tags: RaggedView, name: int, offsets: NDArray[np.int64], qualities: NDArray[np.uint8]
 ) -> int:
-    """Fill the rows of reads that have the tag; return the first row where that fails, or -1."""
+    """Fill the rows of reads that have the tag; return the first row with an invalid tag, or -1."""
     for row in range(offsets.size - 1):
         end = tags.offsets[row + 1]
         at = find_field(tags.data, tags.offsets[row], end, name)
         if at < 0:
             continue
-        begin, length = offsets[row], offsets[row + 1] - offsets[row]
+        start, length = offsets[row], offsets[row + 1] - offsets[row]
         if tags.data[at + 2] != _TEXT or field_bytes(tags.data, at, end) != HEAD_BYTES + length + 1:
             return row
         for k in range(length):
             letter = tags.data[at + HEAD_BYTES + k]
             if letter < _FIRST_QUALITY or letter > _LAST_QUALITY:
                 return row
-            qualities[begin + k] = letter - _FIRST_QUALITY
+            qualities[start + k] = letter - _FIRST_QUALITY
     return -1

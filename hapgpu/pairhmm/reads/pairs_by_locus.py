@@ -1,4 +1,4 @@
-"""Pairs of reads put together by locus, as batches of the pair-HMM want them."""
+"""Read-haplotype pairs grouped by locus, as the pair-HMM computes them."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ _Value = TypeVar("_Value", np.bool_, np.float64)
 
 @dataclass(frozen=True, slots=True)
 class LocusHaplotypes:
-    """The haplotypes of each locus, those of a file without loci as if they had one in common.
+    """The haplotypes of each locus; in a file without loci, all haplotypes form one.
 
     Attributes
     ----------
     locus_index
         int64[h], the locus of each haplotype.
     members
-        int64 rows of haplotypes, one row per locus, in the order of the file.
+        int64 row numbers of haplotypes, one row per locus, in the order of the file.
     sequences
         uint8 text, upper case, h rows.
     starts, ends
@@ -43,7 +43,7 @@ class LocusHaplotypes:
 
     @classmethod
     def of(cls, haplotypes: HaplotypeSet) -> Self:
-        """Group haplotypes; bases become upper case, as GATK reads references."""
+        """Group haplotypes by locus; bases become upper case, as in GATK."""
         index = np.maximum(haplotypes.locus_index, 0).astype(np.int64)
         members = Ragged.from_lengths(np.argsort(index, kind="stable"), np.bincount(index))
         sequences = haplotypes.sequences
@@ -54,26 +54,26 @@ class LocusHaplotypes:
 
     @classmethod
     def of_windows(cls, extended: ExtendedHaplotypes) -> Self:
-        """Group haplotypes with flanks by window: those of one locus with the same flanks.
+        """Group extended haplotypes by window: the haplotypes of a locus with the same flanks.
 
-        Without starts and ends, for reads are not clipped to a window, which reaches beyond them.
+        The result has no starts and ends, because reads are not clipped to windows.
         """
         return cls.of(HaplotypeSet((), extended.sequences, (), extended.windows))
 
 
 @dataclass(frozen=True, slots=True)
 class PairsByLocus:
-    """m meetings of a read with a locus, locus by locus and then in the order of the reads.
+    """p read-haplotype pairs in m overlaps of a read with a locus, by locus and then by read.
 
     Attributes
     ----------
     reads, loci
-        int64[m] each.
+        int64[m] each, of the overlaps.
     order
-        int64[c], the candidates in the order of the likelihoods: meeting by meeting, the
-        haplotypes in the order of their file.
+        int64[p], the row number of each pair in the input, in the order of the likelihoods:
+        overlap by overlap, the haplotypes in the order of their file.
     counts
-        int64[m], the number of candidates of each meeting.
+        int64[m], the number of pairs of each overlap.
     """
 
     reads: NDArray[np.int64]
@@ -82,31 +82,31 @@ class PairsByLocus:
     counts: NDArray[np.int64]
 
     @classmethod
-    def of(cls, candidates: ReadHaplotypePairs, haplotypes: LocusHaplotypes) -> Self:
-        """Put candidates, each read's with all haplotypes of its loci, together by locus."""
-        loci = haplotypes.locus_index[candidates.haplotypes]
+    def of(cls, pairs: ReadHaplotypePairs, haplotypes: LocusHaplotypes) -> Self:
+        """Group pairs, of each read with all haplotypes of its loci, by locus."""
+        loci = haplotypes.locus_index[pairs.haplotypes]
         order = np.argsort(loci, kind="stable")
-        loci, reads = loci[order], candidates.reads.astype(np.int64)[order]
-        begins = np.ones(order.size, dtype=np.bool_)
-        begins[1:] = (np.diff(loci) != 0) | (np.diff(reads) != 0)
-        first = np.flatnonzero(begins)
+        loci, reads = loci[order], pairs.reads.astype(np.int64)[order]
+        is_first = np.ones(order.size, dtype=np.bool_)
+        is_first[1:] = (np.diff(loci) != 0) | (np.diff(reads) != 0)
+        first = np.flatnonzero(is_first)
         return cls(reads[first], loci[first], order, np.diff(first, append=order.size))
 
     def whole_reads(self, reads: ReadBatch) -> ReadParts:
-        """Return m parts of the batch of reads: all bases of each."""
+        """Return the read of each overlap, whole, as m parts of the batch of reads."""
         return ReadParts.whole(reads, self.reads)
 
     def clipped_reads(self, reads: ReadBatch, haplotypes: LocusHaplotypes) -> ReadParts:
-        """Return m parts of the batch of reads: each clipped to its locus, if there are loci."""
+        """Return the read of each overlap, clipped to its locus if there are loci, as m parts."""
         if not haplotypes.starts.size:
             return self.whole_reads(reads)
         starts, ends = haplotypes.starts[self.loci], haplotypes.ends[self.loci]
         return clipped_parts(reads, self.reads, starts, ends)
 
     def hmm_batch(self, reads: HmmReads, haplotypes: LocusHaplotypes) -> HmmBatch:
-        """Return a batch with a region for each locus, whose likelihoods are in `order`.
+        """Return a batch with a group per locus; its likelihoods are in `order`.
 
-        `reads` has m rows: what is weighed of the read of each meeting, at least one base.
+        `reads` has m rows: the part of the read that each overlap uses, of at least one base.
         """
         loci, counts = np.unique(self.loci, return_counts=True)
         members = haplotypes.members.take(loci)
@@ -117,12 +117,12 @@ class PairsByLocus:
             members.offsets,
         )
 
-    def candidates_of(self, meetings: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """bool[c]: the candidates, in their own order, of the meetings of a mask, bool[m]."""
-        return self.in_candidate_order(np.repeat(meetings, self.counts))
+    def pairs_of(self, overlaps: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """Return bool[p]: a mask of pairs, in input order, from a mask of overlaps, bool[m]."""
+        return self.in_input_order(np.repeat(overlaps, self.counts))
 
-    def in_candidate_order(self, values: NDArray[_Value]) -> NDArray[_Value]:
-        """Put values in `order`, [c] of any dtype, back into the order of the candidates."""
+    def in_input_order(self, values: NDArray[_Value]) -> NDArray[_Value]:
+        """Return values given in `order`, [p] of any dtype, in the input order of the pairs."""
         result = np.empty_like(values)
         result[self.order] = values
         return result

@@ -1,4 +1,4 @@
-"""Likelihoods of one batch of aligned reads: candidates, qualities, pair-HMM."""
+"""Likelihoods of one batch of aligned reads: pairs, qualities, pair-HMM."""
 
 from __future__ import annotations
 
@@ -29,27 +29,27 @@ from hapgpu.pairhmm.qualities.prepare import (
 from hapgpu.pairhmm.reads.pairs_by_locus import LocusHaplotypes, PairsByLocus
 from hapgpu.runtime.devices import Device
 
-_REMEDY: Final = "give it some, or leave it out"
+_REMEDY: Final = "add them, or remove the read"
 _UNMAPPED: Final = 4
 _PAIRED, _FIRST, _SECOND = 1, 64, 128
 
 
 @dataclass(frozen=True, slots=True)
 class ScorerOptions:
-    """What the user may choose.
+    """Options of the likelihoods.
 
     Attributes
     ----------
     qualities
-        How reads are prepared.
+        Options of the qualities.
     normalize
-        Keep likelihoods within 4.5 of the best of their read and locus, and leave out reads
-        where no haplotype of the locus explains them.
+        Raise likelihoods to at least the best of their read and locus less 4.5, and exclude reads
+        at loci where no haplotype explains them.
     whole_reads
-        Weigh all bases of a read at each of its loci, instead of those aligned within the locus;
-        haplotypes are not extended either.
+        Use all bases of a read at each of its loci, instead of the bases aligned within the
+        locus; haplotypes are not extended.
     require_flags, exclude_flags
-        Flags that a read must all have, and none of which it may have.
+        A read must have all of the first flags and none of the second.
     """
 
     qualities: QualityOptions
@@ -60,26 +60,26 @@ class ScorerOptions:
 
 
 @dataclass(frozen=True, slots=True)
-class Scored:
-    """n reads with their likelihoods, in input order, and what was done for them.
+class ReadLikelihoods:
+    """n reads with their likelihoods, in input order, and counts.
 
     Attributes
     ----------
     names
         uint8 text, n rows.
     mates
-        uint8[n]: 1 or 2, or 0 for reads that are not paired or do not tell.
-    candidates
-        The haplotypes that each read met, at least one.
+        uint8[n]: 1 or 2, or 0 for reads that are not paired or whose flags do not say.
+    pairs
+        The haplotypes paired with each read, at least one.
     likelihoods
-        float64[candidates], log10.
+        float64[pairs], log10.
     counts
-        Of what the batch held, what was computed and what was left out, by name.
+        Numbers of reads, likelihoods, cells and excluded reads, by name.
     """
 
     names: Ragged
     mates: NDArray[np.uint8]
-    candidates: ReadHaplotypePairs
+    pairs: ReadHaplotypePairs
     likelihoods: NDArray[np.float64]
     counts: Mapping[str, int]
 
@@ -90,24 +90,24 @@ class Scorer:
     Parameters
     ----------
     haplotypes
-        The haplotypes, which reads meet by locus.
+        The haplotypes; each read is paired with the haplotypes of the loci it overlaps.
     header
         The header of the input.
     options
-        What the user chose.
+        Options of the likelihoods.
     device
-        Where to compute.
+        The device that computes.
     source
         Name of the input, for errors.
     reference
-        FASTA with its index: haplotypes with loci are extended by its bases as far as each read
-        reaches, and reads are not clipped. Then not to be shared between threads.
+        FASTA with its index. If given, haplotypes with loci are extended by its bases as far as
+        each read reaches, and reads are not clipped; then threads must not share the object.
 
     Raises
     ------
     InputError
-        A locus lies on a contig that the header does not have; or the reference cannot be read,
-        lacks a contig, or ends before a locus.
+        A locus is on a contig that the header lacks; or the reference cannot be read, lacks a
+        contig, or ends before a locus.
     """
 
     def __init__(
@@ -128,92 +128,95 @@ class Scorer:
         if reference is not None and haplotypes.loci and not options.whole_reads:
             self._extender = Extender(haplotypes, reference, header)
 
-    def __call__(self, reads: ReadBatch) -> Scored:
-        """Score reads; those that the flags or the loci leave out are not in the result.
+    def __call__(self, reads: ReadBatch) -> ReadLikelihoods:
+        """Compute the likelihoods of reads; reads that the flags exclude are not in the result.
 
-        Neither are unmapped reads, whose orientation is unknown, and reads without bases, be it at
-        their loci only; nor spliced reads where haplotypes are extended.
+        Also excluded are reads at no locus, unmapped reads (their orientation is unknown), reads
+        without bases, or without bases at their loci, and, where haplotypes are extended, spliced
+        reads.
 
         Raises
         ------
         InputError
-            A read has no base qualities, a tag `BI` or `BD` that does not fit its bases, or fewer
-            bases than its CIGAR clips; or the reference is damaged.
+            A read has no base qualities, a tag `BI` or `BD` without one quality per base, or
+            fewer bases than its CIGAR clips; or the reference is damaged.
         """
         counts = {"reads": len(reads)}
-        wanted = reads.has_flags(self._options.require_flags, self._options.exclude_flags)
-        reads = reads.take(wanted)
+        reads = reads.take(
+            reads.has_flags(self._options.require_flags, self._options.exclude_flags)
+        )
         unmapped = reads.flags & _UNMAPPED > 0
         empty = ~unmapped & (reads.bases.lengths == 0)
         counts |= {"unmapped": int(unmapped.sum()), "without_bases": int(empty.sum())}
         reads = reads.take(~unmapped & ~empty)
-        candidates = self._finder.find(reads)
+        pairs = self._finder.find(reads)
         if self._extender is not None:
             # Extended haplotypes have the introns that spliced reads lack.
-            spliced = (skipped_lengths(reads.cigars) > 0) & (candidates.counts > 0)
+            spliced = (skipped_lengths(reads.cigars) > 0) & (pairs.counts > 0)
             counts["spliced"] = int(spliced.sum())
-            candidates = candidates.without(spliced)
-        reads = reads.take(candidates.counts > 0)
-        return self._scored(reads, candidates.of_reads_with_any(), counts)
+            pairs = pairs.without(spliced)
+        reads = reads.take(pairs.counts > 0)
+        return self._scored(reads, pairs.of_reads_with_any(), counts)
 
     def _scored(
-        self, reads: ReadBatch, candidates: ReadHaplotypePairs, counts: dict[str, int]
-    ) -> Scored:
-        """Score reads, each with at least one candidate."""
+        self, reads: ReadBatch, pairs: ReadHaplotypePairs, counts: dict[str, int]
+    ) -> ReadLikelihoods:
+        """Compute the likelihoods of reads with at least one haplotype each."""
         check_base_qualities(reads, self._source, _REMEDY)
-        haplotypes, met = self._extended(reads, candidates)
-        meetings = PairsByLocus.of(met, haplotypes)
-        parts = self._parts(reads, meetings, haplotypes)
+        haplotypes, extended_pairs = self._extended(reads, pairs)
+        pairs_by_locus = PairsByLocus.of(extended_pairs, haplotypes)
+        parts = self._parts(reads, pairs_by_locus, haplotypes)
         if not (has_bases := parts.lengths > 0).all():
-            kept = meetings.candidates_of(has_bases)
-            candidates, met = candidates.take(kept), met.take(kept)
-            meetings, parts = PairsByLocus.of(met, haplotypes), parts.take(has_bases)
+            kept = pairs_by_locus.pairs_of(has_bases)
+            pairs, extended_pairs = pairs.take(kept), extended_pairs.take(kept)
+            pairs_by_locus = PairsByLocus.of(extended_pairs, haplotypes)
+            parts = parts.take(has_bases)
         prepared = prepared_parts(reads, parts, self._options.qualities, self._source)
-        batch = meetings.hmm_batch(prepared, haplotypes)
-        values = log10_likelihoods(batch, self._device)
-        kept = np.ones(len(candidates), dtype=np.bool_)
+        batch = pairs_by_locus.hmm_batch(prepared, haplotypes)
+        likelihoods = log10_likelihoods(batch, self._device)
+        kept = np.ones(len(pairs), dtype=np.bool_)
         counts["without_bases_at_locus"] = int((~has_bases).sum())
         if self._options.normalize:
-            values, best = normalized(values, meetings.counts)
-            well = is_well_modelled(best, parts.lengths)
-            counts["poorly_modelled"] = int((~well).sum())
-            kept = meetings.candidates_of(well)
+            likelihoods, best = normalized(likelihoods, pairs_by_locus.counts)
+            is_explained = is_well_modelled(best, parts.lengths)
+            counts["poorly_modelled"] = int((~is_explained).sum())
+            kept = pairs_by_locus.pairs_of(is_explained)
         counts |= {"likelihoods": int(kept.sum()), "cells": batch.cells}
-        values = meetings.in_candidate_order(values)[kept]
-        candidates = candidates.take(kept)
-        has_any = candidates.counts > 0
-        return Scored(
+        likelihoods = pairs_by_locus.in_input_order(likelihoods)[kept]
+        pairs = pairs.take(kept)
+        has_any = pairs.counts > 0
+        return ReadLikelihoods(
             reads.names.take(has_any),
             _mates(reads.flags[has_any]),
-            candidates.of_reads_with_any(),
-            values,
+            pairs.of_reads_with_any(),
+            likelihoods,
             counts,
         )
 
     def _extended(
-        self, reads: ReadBatch, candidates: ReadHaplotypePairs
+        self, reads: ReadBatch, pairs: ReadHaplotypePairs
     ) -> tuple[LocusHaplotypes, ReadHaplotypePairs]:
-        """Return the haplotypes that reads meet, and the candidates as rows of them.
+        """Return the haplotypes as used for the reads, and the pairs with row numbers of these.
 
-        Where haplotypes are extended, there is a row for each with each pair of flanks.
+        An extended haplotype has a row for each pair of flanks.
         """
         if self._extender is None:
-            return self._haplotypes, candidates
+            return self._haplotypes, pairs
         clips = clips_of(reads, self._source)
-        needed = self._extender.flanks_needed(reads, clips, candidates.reads, candidates.haplotypes)
-        extended, rows = self._extender.extend(candidates.haplotypes, needed)
-        return LocusHaplotypes.of_windows(extended), ReadHaplotypePairs(candidates.offsets, rows)
+        needed = self._extender.flanks_needed(reads, clips, pairs.reads, pairs.haplotypes)
+        extended, rows = self._extender.extend(pairs.haplotypes, needed)
+        return LocusHaplotypes.of_windows(extended), ReadHaplotypePairs(pairs.offsets, rows)
 
     def _parts(
-        self, reads: ReadBatch, meetings: PairsByLocus, haplotypes: LocusHaplotypes
+        self, reads: ReadBatch, pairs_by_locus: PairsByLocus, haplotypes: LocusHaplotypes
     ) -> ReadParts:
-        """Return what is weighed of the read of each meeting; it may have no bases."""
+        """Return the part of the read that each overlap uses; it may have no bases."""
         if self._options.whole_reads:
-            return meetings.whole_reads(reads)
-        return meetings.clipped_reads(reads, haplotypes)
+            return pairs_by_locus.whole_reads(reads)
+        return pairs_by_locus.clipped_reads(reads, haplotypes)
 
 
 def _mates(flags: NDArray[np.uint16]) -> NDArray[np.uint8]:
-    """uint8[n]: which read of its pair each read is."""
+    """Return uint8[n]: 1 or 2 for the reads of a pair, else 0."""
     number = np.where(flags & _FIRST, 1, np.where(flags & _SECOND, 2, 0))
     return np.where(flags & _PAIRED, number, 0).astype(np.uint8)

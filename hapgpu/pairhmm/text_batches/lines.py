@@ -1,4 +1,4 @@
-"""The lines of pair-HMM text batches, measured and copied by compiled functions."""
+"""Lines of text batches, located and copied by compiled functions."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ READ_FIELDS: Final = 5
 HAPLOTYPE_FIELDS: Final = 1
 MAX_ROWS: Final = 2**31 - 1
 PHRED_OFFSET: Final = 33
-HIGHEST_QUALITY: Final = 126 - PHRED_OFFSET
+MAX_QUALITY: Final = 126 - PHRED_OFFSET
 
 _MAX_DIGITS: Final = 10
 _TAB, _NEWLINE, _RETURN, _BLANK, _ZERO, _NINE = b"\t\n\r 09"
@@ -25,22 +25,22 @@ _WHOLE, _CUT, _BAD = range(3)
 
 @dataclass(frozen=True, slots=True)
 class TextBatchLines:
-    """Where the lines of whole regions lie in a text.
+    """Offsets of the lines of whole text batches in a text.
 
     Attributes
     ----------
     counts
-        int64[2, regions]: numbers of reads and of haplotypes.
+        int64[2, text batches]: numbers of reads and of haplotypes.
     reads
-        int64[6, reads]: where the five fields of each begin, and their common length.
+        int64[6, reads]: the offsets of the five fields of each read, and their common length.
     haplotypes
-        int64[2, haplotypes]: where each begins, and its length.
+        int64[2, haplotypes]: the offset and the length of each haplotype.
     end
-        The bytes that the regions and the blank lines behind them take.
+        Offset after the text batches and the blank lines after them.
     fault
-        Offset of the first malformed line behind the whole regions, -1 if there is none.
+        Offset of the first malformed line after the whole text batches, -1 if there is none.
     fields
-        The number of fields that this line should have.
+        The number of fields that the malformed line should have.
     """
 
     counts: NDArray[np.int64]
@@ -52,51 +52,51 @@ class TextBatchLines:
 
     @classmethod
     def measure(cls, text: NDArray[np.uint8]) -> TextBatchLines:
-        """Measure a uint8 text that begins with a region and ends with a newline, if not empty."""
+        """Locate the lines of a uint8 text that starts with a text batch; the last is complete."""
         lines = np.count_nonzero(text == _NEWLINE)
         counts = np.empty((HEADER_FIELDS, lines), dtype=np.int64)
         reads = np.empty((READ_FIELDS + 1, lines), dtype=np.int64)
         haplotypes = np.empty((HAPLOTYPE_FIELDS + 1, lines), dtype=np.int64)
-        regions, end, fault, fields = _measure_regions(text, counts, reads, haplotypes)
-        counts = counts[:, :regions]
+        text_batches, end, fault, fields = _measure_text_batches(text, counts, reads, haplotypes)
+        counts = counts[:, :text_batches]
         n, h = counts.sum(axis=1)
         return cls(counts, reads[:, :n], haplotypes[:, :h], end, fault, fields)
 
 
 @njit
-def _measure_regions(
+def _measure_text_batches(
     text: NDArray[np.uint8],
     counts: NDArray[np.int64],
     reads: NDArray[np.int64],
     haplotypes: NDArray[np.int64],
 ) -> tuple[int, int, int, int]:
-    """Fill the tables, of a column per line of the text; return regions, end, fault, fields."""
+    """Fill the tables, which have a column per line; return text batches, end, fault, fields."""
     spans = np.empty((READ_FIELDS, 2), dtype=np.int64)
-    regions = first_read = first_haplotype = begin = 0
-    while begin < text.size:
-        found, at = _split(text, begin, spans)
+    text_batches = first_read = first_haplotype = start = 0
+    while start < text.size:
+        found, at = _split(text, start, spans)
         if found == 0:
-            begin = at
+            start = at
             continue
         if found != HEADER_FIELDS:
-            return regions, begin, begin, HEADER_FIELDS
+            return text_batches, start, start, HEADER_FIELDS
         n, h = _number(text, spans[0, 0], spans[0, 1]), _number(text, spans[1, 0], spans[1, 1])
         if n < 0 or h < 0:
-            return regions, begin, begin, HEADER_FIELDS
+            return text_batches, start, start, HEADER_FIELDS
         at, state = _measure_rows(text, at, n, reads, first_read, spans)
         fields = READ_FIELDS
         if state == _WHOLE:
             at, state = _measure_rows(text, at, h, haplotypes, first_haplotype, spans)
             fields = HAPLOTYPE_FIELDS
         if state != _WHOLE:
-            return regions, begin, at if state == _BAD else -1, fields
-        counts[0, regions] = n
-        counts[1, regions] = h
-        regions += 1
+            return text_batches, start, at if state == _BAD else -1, fields
+        counts[0, text_batches] = n
+        counts[1, text_batches] = h
+        text_batches += 1
         first_read += n
         first_haplotype += h
-        begin = at
-    return regions, begin, -1, HEADER_FIELDS
+        start = at
+    return text_batches, start, -1, HEADER_FIELDS
 
 
 @njit
@@ -108,12 +108,12 @@ def _measure_rows(
     first: int,
     spans: NDArray[np.int64],
 ) -> tuple[int, int]:
-    """Fill columns of a table from lines; return the offset of the line behind, or of a bad one."""
+    """Fill columns of a table from lines; return the offset of the next line, or of a bad one."""
     fields = table.shape[0] - 1
     for row in range(first, first + rows):
         if at == text.size:
             return at, _CUT
-        found, behind = _split(text, at, spans)
+        found, next_line = _split(text, at, spans)
         if found != fields:
             return at, _BAD
         length = spans[0, 1] - spans[0, 0]
@@ -122,13 +122,13 @@ def _measure_rows(
             if spans[k, 1] - spans[k, 0] != length:
                 return at, _BAD
         table[fields, row] = length
-        at = behind
+        at = next_line
     return at, _WHOLE
 
 
 @njit
 def _split(text: NDArray[np.uint8], at: int, spans: NDArray[np.int64]) -> tuple[int, int]:
-    """Find starts and ends of a line's first fields; return how many it has and the next line."""
+    """Find start and end of a line's first fields; return its number of fields and its end."""
     found = 0
     while True:
         while _is_blank(text[at]):
@@ -150,12 +150,12 @@ def _is_blank(character: Integer) -> bool:
 
 
 @njit
-def _number(text: NDArray[np.uint8], start: Integer, stop: Integer) -> int:
-    """Read a number of rows; -1 if it is none."""
-    if stop - start > _MAX_DIGITS:
+def _number(text: NDArray[np.uint8], start: Integer, end: Integer) -> int:
+    """Parse a number of rows; return -1 if it is not a number, or too large."""
+    if end - start > _MAX_DIGITS:
         return -1
     number = 0
-    for at in range(start, stop):
+    for at in range(start, end):
         if text[at] < _ZERO or text[at] > _NINE:
             return -1
         number = 10 * number + text[at] - _ZERO
@@ -170,7 +170,7 @@ def copy_fields(
     base: np.uint8,
     out: NDArray[np.uint8],
 ) -> int:
-    """Copy printable fields less 33 plus `base`; return a row with another byte in it, or -1."""
+    """Copy fields, less 33 plus `base`; return the first row with a byte not printable, or -1."""
     offset = np.uint8(PHRED_OFFSET)
     for row in range(starts.size):
         source, target = np.uint64(starts[row]), np.uint64(offsets[row])
@@ -179,6 +179,6 @@ def copy_fields(
             quality = np.uint8(text[source + k] - offset)
             highest = max(highest, quality)
             out[target + k] = np.uint8(quality + base)
-        if highest > HIGHEST_QUALITY:
+        if highest > MAX_QUALITY:
             return row
     return -1

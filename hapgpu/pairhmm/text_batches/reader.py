@@ -1,8 +1,7 @@
-"""The text batches of pair-HMM test sets, such as `10s.in`, read in bulk.
+"""Reader of files of text batches, such as `10s.in`, the test sets of pair-HMM programs.
 
-A file is a row of regions: a line `R H`, then R lines of five strings of equal length (bases and
-base, insertion, deletion and gap continuation qualities as Phred + 33), then H haplotypes, one a
-line.
+A text batch is a line `R H`, then R lines of five strings of equal length (bases and base,
+insertion, deletion and gap continuation qualities as Phred + 33), then H haplotypes, one per line.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from hapgpu.pairhmm.batches import HmmBatch, HmmReads, uniform_column
 from hapgpu.pairhmm.text_batches.lines import (
     HAPLOTYPE_FIELDS,
     HEADER_FIELDS,
-    HIGHEST_QUALITY,
+    MAX_QUALITY,
     MAX_ROWS,
     PHRED_OFFSET,
     READ_FIELDS,
@@ -49,28 +48,28 @@ def read_hmm_batches(
     """Read text batches, plain, gzip- or BGZF-compressed, in file order and bounded memory.
 
     Lines may end in blanks or a carriage return, fields may be separated by several blanks or
-    tabs, blank lines may lie between regions.
+    tabs, and blank lines may separate text batches.
 
     Parameters
     ----------
     path
         `-` for standard input.
     batch_cells
-        A batch holds whole regions of at most as many matrix cells, or one larger region; all of
-        it came from about 8 MB of text, or from one longer region.
+        A batch holds whole text batches of at most this many matrix cells in all, from about 8 MB
+        of text; or one text batch that is larger or longer.
     max_record
-        Bytes of the longest region that is read.
+        Bytes of the longest text batch that is read.
 
     Yields
     ------
     HmmBatch
-        At least one region; bases as in the file.
+        At least one group, a text batch each; bases as in the file.
 
     Raises
     ------
     InputError
-        The file cannot be read, is cut short or holds no regions, or a line is malformed:
-        counts that are none, a region that is too long, too few or too many fields, fields of
+        The file cannot be read, is truncated or holds no text batches, or a line is malformed:
+        invalid counts, a text batch that is too long, too few or too many fields, fields of
         different length, a character that is not printable. The message names the file and the
         line.
     """
@@ -78,35 +77,35 @@ def read_hmm_batches(
     parser = _Parser(name)
     found = False
     with open_inflated(path, name) as stream:
-        for batch in _whole_regions(stream, parser, max_record):
+        for batch in _parsed(stream, parser, max_record):
             found = True
-            yield from _bounded(batch, batch_cells)
+            yield from _split_by_cells(batch, batch_cells)
     if not found:
-        raise InputError(f"{name} holds no regions: a line 'READS HAPLOTYPES' expected")
+        raise InputError(f"{name}: no text batches; each must start with a line 'READS HAPLOTYPES'")
 
 
-def _bounded(batch: HmmBatch, cells: int) -> Iterator[HmmBatch]:
-    """Cut a batch into batches of at most so many cells, or of one region."""
+def _split_by_cells(batch: HmmBatch, max_cells: int) -> Iterator[HmmBatch]:
+    """Split a batch into batches of at most `max_cells` cells, or of one group."""
     bases = np.diff(batch.reads.bases.offsets[batch.read_offsets])
     columns = np.diff(batch.haplotypes.offsets[batch.haplotype_offsets])
     cells_before = offsets_of(bases * columns)
     start = 0
     while start < len(batch):
-        limit = cells_before[start] + cells
-        fitting = int(np.searchsorted(cells_before, limit, side="right")) - 1
-        stop = max(fitting, start + 1)
-        yield batch.slice(start, stop)
-        start = stop
+        limit = cells_before[start] + max_cells
+        end = int(np.searchsorted(cells_before, limit, side="right")) - 1
+        end = max(end, start + 1)
+        yield batch.slice(start, end)
+        start = end
 
 
-def _whole_regions(stream: BufferedIOBase, parser: _Parser, max_record: int) -> Iterator[HmmBatch]:
-    """Parse a stream text by text; what a text has of its last region goes to the next one."""
+def _parsed(stream: BufferedIOBase, parser: _Parser, max_record: int) -> Iterator[HmmBatch]:
+    """Parse a stream block by block; an incomplete text batch is parsed with the next block."""
     rest = b""
     missing = 0
-    least = min(_TEXT_BYTES, max_record)
-    while chunk := stream.read(min(max(least, len(rest)), max_record + 1 - len(rest))):
-        rest += chunk
-        missing -= chunk.count(b"\n")
+    min_bytes = min(_TEXT_BYTES, max_record)
+    while block := stream.read(min(max(min_bytes, len(rest)), max_record + 1 - len(rest))):
+        rest += block
+        missing -= block.count(b"\n")
         if missing <= 0:
             batch, end = parser.parse(rest)
             rest = rest[end:]
@@ -114,26 +113,26 @@ def _whole_regions(stream: BufferedIOBase, parser: _Parser, max_record: int) -> 
             if len(batch):
                 yield batch
         if len(rest) > max_record:
-            raise too_long(f"{parser.place}: the region that begins here", max_record)
+            raise too_long(f"{parser.next_line}: the text batch that starts here", max_record)
     if rest:
         batch, end = parser.parse(rest if rest.endswith(b"\n") else rest + b"\n")
         rest = rest[end:]
         if len(batch):
             yield batch
     if rest:
-        parser.reject_cut(rest)
+        parser.reject_incomplete(rest)
 
 
-def _missing_lines(region: bytes) -> int:
-    """Return how many lines lack to the first one of a region, or to all if that one is there."""
-    header, newline, _ = region[:_HEADER_BYTES].partition(b"\n")
+def _missing_lines(text: bytes) -> int:
+    """Return the number of lines that a text batch lacks; without its first line, that line."""
+    header, newline, _ = text[:_HEADER_BYTES].partition(b"\n")
     if not newline:
-        return 1 - region.count(b"\n")
-    return 1 + sum(map(int, header.split())) - region.count(b"\n")
+        return 1 - text.count(b"\n")
+    return 1 + sum(map(int, header.split())) - text.count(b"\n")
 
 
 class _Parser:
-    """Parses a file piece by piece, and knows which line it is at."""
+    """Parser of a file, block by block, that counts its lines."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -141,12 +140,12 @@ class _Parser:
         self._first_line = 1
 
     @property
-    def place(self) -> str:
-        """The line behind the regions that have been parsed."""
+    def next_line(self) -> str:
+        """File and number of the line after the text batches that have been parsed."""
         return f"{self._name}: line {self._first_line}"
 
     def parse(self, text: bytes) -> tuple[HmmBatch, int]:
-        """Return the whole regions that a text begins with, and the bytes that they take."""
+        """Return the whole text batches at the start of a text, and the offset after them."""
         self._text = np.frombuffer(text, dtype=np.uint8, count=text.rfind(b"\n") + 1)
         lines = TextBatchLines.measure(self._text)
         batch = self._batch(lines)
@@ -155,24 +154,24 @@ class _Parser:
         self._first_line = self._line_at(lines.end)
         return batch, lines.end
 
-    def reject_cut(self, region: bytes) -> NoReturn:
-        """Raise the error for a file that ends in the middle of this region."""
-        header = region.partition(b"\n")[0]
+    def reject_incomplete(self, text: bytes) -> NoReturn:
+        """Raise the error for a file that ends in the middle of a text batch."""
+        header = text.partition(b"\n")[0]
         raise InputError(
-            f"{self.place}: the file ends within the region that begins"
-            f" here with {_shown(header)}: copy it again, or correct the counts"
+            f"{self.next_line}: the file ends within the text batch that starts here with"
+            f" {_shown(header)}; copy the file again, or correct the counts"
         )
 
     def _batch(self, lines: TextBatchLines) -> HmmBatch:
         *starts, lengths = lines.reads
         offsets = offsets_of(lengths)
-        bases, base_calls, insertions, deletions, continuations = (
+        bases, base_qualities, insertions, deletions, continuations = (
             self._copied(start, offsets, column)
             for start, column in zip(starts, _COLUMNS, strict=True)
         )
         reads = HmmReads(
             Ragged(bases, offsets),
-            base_calls,
+            base_qualities,
             insertions,
             deletions,
             uniform_column(continuations),
@@ -190,12 +189,12 @@ class _Parser:
         base = np.uint8(PHRED_OFFSET if column == "bases" else 0)
         row = copy_fields(self._text, starts, offsets, base, out)
         if row >= 0:
-            begin = int(starts[row])
-            field = self._text[begin : begin + int(offsets[row + 1] - offsets[row])]
-            invalid = field[field - np.uint8(PHRED_OFFSET) > HIGHEST_QUALITY][0]
+            start = int(starts[row])
+            field = self._text[start : start + int(offsets[row + 1] - offsets[row])]
+            invalid = field[field - np.uint8(PHRED_OFFSET) > MAX_QUALITY][0]
             raise InputError(
-                f"{self._name}: line {self._line_at(begin)}: invalid character"
-                f" {chr(invalid)!a} in its {column}: printable ones, '!' to '~', expected"
+                f"{self._name}: line {self._line_at(start)}: invalid character"
+                f" {chr(invalid)!a} in the {column}; use printable ones, '!' to '~'"
             )
         return out
 
@@ -209,20 +208,21 @@ class _Parser:
 
 
 def _reason(line: bytes, fields: int) -> str:
-    """Say what is wrong with a line that should have so many fields."""
+    """Return the error in a line that should have a number of fields."""
     if fields == HEADER_FIELDS:
         return (
-            f"a region begins with its numbers of reads and haplotypes, up to {MAX_ROWS:,}, not"
-            f" with {_shown(line)}: no pair-HMM batches, or the counts before this line are wrong"
+            f"expected the numbers of reads and haplotypes of a text batch, at most {MAX_ROWS:,},"
+            f" found {_shown(line)}; give a file of text batches, or correct the previous counts"
         )
     lengths = [str(len(field)) for field in re.findall(rb"[^ \t\r]+", line)]
     if len(lengths) != fields:
         return (
-            f"{_MEANING[fields]}, this line has {len(lengths)}: complete it, or correct the counts"
-            " that its region begins with"
+            f"{_MEANING[fields]}, this line has {len(lengths)}; complete it, or correct the counts"
+            " of its text batch"
         )
     return (
-        f"the bases and qualities of a read must be of one length, these are {', '.join(lengths)}"
+        "the bases and qualities of a read must have equal lengths, these have"
+        f" {', '.join(lengths)}; correct the line"
     )
 
 

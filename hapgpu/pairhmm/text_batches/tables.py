@@ -1,4 +1,4 @@
-"""Likelihoods of text batches as text: a line per pair, or a matrix per region."""
+"""Likelihoods of text batches as text: a line per pair, or a matrix per text batch."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ _TAB, _NEWLINE, _BLANK = b"\t\n "
 
 
 def likelihood_table(
-    first_region: int, batch: HmmBatch, likelihoods: NDArray[np.float64]
+    first_group: int, batch: HmmBatch, likelihoods: NDArray[np.float64]
 ) -> NDArray[np.uint8]:
-    """Write a line per pair: region, read and haplotype, counted from 0, and the likelihood.
+    """Write a line per pair: text batch, read and haplotype, counted from 0, and the likelihood.
 
     Parameters
     ----------
-    first_region
-        Number of the batch's first region in its file; reads and haplotypes are counted within
-        their region.
+    first_group
+        Number in the file of the first text batch; reads and haplotypes are counted within their
+        text batch.
     batch
         The pairs.
     likelihoods
@@ -41,15 +41,15 @@ def likelihood_table(
     uint8 text.
     """
     reads, haplotypes = np.diff(batch.read_offsets), np.diff(batch.haplotype_offsets)
-    largest = (first_region + len(batch), reads.max(initial=0), haplotypes.max(initial=0))
+    largest = (first_group + len(batch), reads.max(initial=0), haplotypes.max(initial=0))
     width = sum(len(f"{number}\t") for number in largest) + DECIMAL_WIDTH + 1
     out = np.empty(batch.pairs * width, dtype=np.uint8)
-    size = _put_table(first_region, reads, haplotypes, read_only(likelihoods), out)
+    size = _put_table(first_group, reads, haplotypes, read_only(likelihoods), out)
     return out[:size]
 
 
 def likelihood_matrix(batch: HmmBatch, likelihoods: NDArray[np.float64]) -> NDArray[np.uint8]:
-    """Write a matrix per region: a line `R H`, then R lines of H likelihoods.
+    """Write a matrix per text batch: a line `R H`, then R lines of H likelihoods.
 
     Parameters
     ----------
@@ -64,31 +64,31 @@ def likelihood_matrix(batch: HmmBatch, likelihoods: NDArray[np.float64]) -> NDAr
     """
     reads, haplotypes = np.diff(batch.read_offsets), np.diff(batch.haplotype_offsets)
     header = len(f"{reads.max(initial=0)} {haplotypes.max(initial=0)}\n")
-    room = len(batch) * header + batch.pairs * (DECIMAL_WIDTH + 1) + int(reads.sum())
-    out = np.empty(room, dtype=np.uint8)
+    max_size = len(batch) * header + batch.pairs * (DECIMAL_WIDTH + 1) + int(reads.sum())
+    out = np.empty(max_size, dtype=np.uint8)
     size = _put_matrices(reads, haplotypes, read_only(likelihoods), out)
     return out[:size]
 
 
 @njit
 def _put_table(
-    first_region: int,
+    first_group: int,
     reads: NDArray[np.int64],
     haplotypes: NDArray[np.int64],
     likelihoods: NDArray[np.float64],
     out: NDArray[np.uint8],
 ) -> Integer:
-    """Write the lines of regions of so many reads and haplotypes; return their bytes."""
-    lead = np.empty(2 * _INDEX_WIDTH, dtype=np.uint8)
+    """Write the lines of groups with these numbers of reads and haplotypes; return the size."""
+    prefix = np.empty(2 * _INDEX_WIDTH, dtype=np.uint8)
     at: Integer = 0
     pair = 0
-    for region in range(reads.size):
-        for read in range(reads[region]):
-            prefix = _put_index(lead, 0, first_region + region)
-            prefix = _put_index(lead, prefix, read)
-            for haplotype in range(haplotypes[region]):
-                copy_bytes(lead, 0, out, at, prefix)
-                at = _put_index(out, at + prefix, haplotype)
+    for group in range(reads.size):
+        for read in range(reads[group]):
+            prefix_size = _put_index(prefix, 0, first_group + group)
+            prefix_size = _put_index(prefix, prefix_size, read)
+            for haplotype in range(haplotypes[group]):
+                copy_bytes(prefix, 0, out, at, prefix_size)
+                at = _put_index(out, at + prefix_size, haplotype)
                 at = put_decimal(out, at, likelihoods[pair])
                 out[at] = _NEWLINE
                 at += 1
@@ -110,17 +110,17 @@ def _put_matrices(
     likelihoods: NDArray[np.float64],
     out: NDArray[np.uint8],
 ) -> Integer:
-    """Write the matrices of regions of so many reads and haplotypes; return their bytes."""
+    """Write the matrices of groups with these numbers of reads and haplotypes; return the size."""
     at: Integer = 0
     pair = 0
-    for region in range(reads.size):
-        at = put_integer(out, at, reads[region])
+    for group in range(reads.size):
+        at = put_integer(out, at, reads[group])
         out[at] = _BLANK
-        at = put_integer(out, at + 1, haplotypes[region])
+        at = put_integer(out, at + 1, haplotypes[group])
         out[at] = _NEWLINE
         at += 1
-        for _ in range(reads[region]):
-            for haplotype in range(haplotypes[region]):
+        for _ in range(reads[group]):
+            for haplotype in range(haplotypes[group]):
                 if haplotype:
                     out[at] = _BLANK
                     at += 1

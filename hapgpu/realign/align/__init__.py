@@ -1,1 +1,1 @@
-"""The semi-global affine aligner: reference, CPU (lanes), CUDA, and the choice between them."""
+"""Semi-global affine aligner: reference implementation, CPU (lanes), CUDA, and dispatch."""

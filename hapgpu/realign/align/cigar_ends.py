@@ -1,4 +1,4 @@
-"""The ends of CIGARs that a traceback writes as runs, last one first."""
+"""Ends of CIGARs that a traceback writes as runs, the last run first."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hapgpu.realign.scoring import Overhang
 
 
 def start_runs(trace: Trace, query_lengths: Array, overhang: Overhang) -> None:
-    """Begin each CIGAR with the query bases to the right of the end cell."""
+    """Start each CIGAR with the query bases to the right of the end cell."""
     overhanging = query_lengths - trace.columns
     if overhang is Overhang.SOFTCLIP:
         _add_runs(trace, overhanging, SOFT_CLIP)
@@ -20,13 +20,13 @@ def start_runs(trace: Trace, query_lengths: Array, overhang: Overhang) -> None:
 
 
 def finish_runs(trace: Trace, overhang: Overhang) -> NDArray[np.int32]:
-    """End each CIGAR with what is left of the query; int32[lanes] places on the reference."""
+    """Add the rest of each query; return the start positions in the reference, int32[lanes]."""
     rows, columns = trace.rows, trace.columns
     if overhang is Overhang.SOFTCLIP:
         _add_runs(trace, columns, SOFT_CLIP)
         return rows
     if overhang is Overhang.IGNORE:
-        # GATK lengthens the first run by the overhang, whatever its operation.
+        # GATK adds the overhang to the first run of any operation.
         lanes = np.arange(columns.size)
         trace.runs[lanes, trace.counts - 1] += columns.astype(np.uint32) << 4
         return rows - columns
@@ -36,12 +36,12 @@ def finish_runs(trace: Trace, overhang: Overhang) -> NDArray[np.int32]:
 
 
 def _add_runs(trace: Trace, lengths: Array, operation: int) -> None:
-    """Lengthen the run at hand, or begin a new one, in the lanes whose length is not 0."""
+    """Lengthen the current run, or start a new one, in the lanes whose length is not 0."""
     lanes = np.flatnonzero(lengths)
     added = lengths[lanes].astype(np.uint32) << 4
     last = trace.counts[lanes] - 1
     merges = (last >= 0) & (trace.runs[lanes, last] & 15 == operation)
     trace.runs[lanes[merges], last[merges]] += added[merges]
-    begins = ~merges
-    trace.runs[lanes[begins], last[begins] + 1] = added[begins] | operation
-    trace.counts[lanes[begins]] += 1
+    is_new = ~merges
+    trace.runs[lanes[is_new], last[is_new] + 1] = added[is_new] | operation
+    trace.counts[lanes[is_new]] += 1

@@ -1,4 +1,4 @@
-"""The aligner on the CPU: many pairs of like size side by side, groups of them in threads."""
+"""Aligner on the CPU: pairs of similar size in lanes, groups of pairs in threads."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from hapgpu.realign.scoring import Overhang, Scoring
 from hapgpu.runtime.devices import CpuDevice
 
 LANES = 128
-"""Pairs side by side; fewer lose to the compiler's checks around each inner loop."""
+"""Pairs per group; with fewer, the compiler's checks around each inner loop cost too much."""
 
 WORKSPACE_BYTES = 48 << 20
-"""About what a thread may use for direction bits and kept rows."""
+"""About the memory of a thread for direction bits and kept rows."""
 
 
 def align_pairs(
@@ -31,9 +31,9 @@ def align_pairs(
     pairs
         n pairs of non-empty sequences.
     scoring, overhang
-        Weights and the treatment of query bases outside the reference.
+        Weights, and the treatment of query bases outside the reference.
     device
-        Where to compute; the result does not depend on it.
+        The CPU threads to use; the result does not depend on them.
 
     Returns
     -------
@@ -77,7 +77,7 @@ def score_pairs(
 
 
 def _groups(pairs: PairBatch) -> list[NDArray[np.int64]]:
-    """Row numbers of the pairs to be filled side by side: of like size, the largest first."""
+    """Return row numbers of groups of pairs of similar size, the largest pairs first."""
     reference_lengths, query_lengths = pairs.reference_lengths, pairs.query_lengths
     order = np.lexsort((reference_lengths, query_lengths))[::-1]
     groups = []
@@ -91,7 +91,7 @@ def _groups(pairs: PairBatch) -> list[NDArray[np.int64]]:
 
 
 def _lane_count(rows: int, columns: int) -> int:
-    """As many lanes as the workspace holds; fewer than LANES only for very long sequences."""
+    """Return the number of lanes that fit the workspace; below LANES for very long sequences."""
     lanes = LANES
     while lanes > 1 and _kept_rows_bytes(rows, columns, lanes) > WORKSPACE_BYTES // 2:
         lanes //= 2
@@ -99,12 +99,12 @@ def _lane_count(rows: int, columns: int) -> int:
 
 
 def _kept_rows_bytes(rows: int, columns: int, lanes: int) -> int:
-    """Memory of the rows kept for the second filling when it is balanced with the blocks."""
+    """Return the bytes of kept rows when kept rows and direction blocks are of equal size."""
     return int(2 * rows**0.5) * columns * lanes
 
 
 def _run_groups(task: Callable[[int, Workspace], None], count: int, threads: int) -> None:
-    """Do all groups, each thread taking the next one with a workspace of its own."""
+    """Run a task on all groups; each thread takes the next group and has its own workspace."""
     numbers = iter(range(count))
     if threads == 1 or count <= 1:
         workspace = Workspace(WORKSPACE_BYTES)
@@ -114,7 +114,7 @@ def _run_groups(task: Callable[[int, Workspace], None], count: int, threads: int
 
     def work() -> None:
         workspace = Workspace(WORKSPACE_BYTES)
-        for number in numbers:  # a range iterator hands out each number once, whatever the thread
+        for number in numbers:  # a range iterator gives each number once, to any thread
             task(number, workspace)
 
     with ThreadPoolExecutor(min(threads, count)) as pool:

@@ -1,10 +1,10 @@
-"""The aligner on a GPU: pairs of like size launched together (`cuda/realign/align.cu`)."""
+"""Aligner on a GPU (`cuda/realign/align.cu`): one launch per bucket of pairs of similar size."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -15,12 +15,13 @@ from numpy.typing import NDArray
 from hapgpu.arrays.batches import AlignmentBatch, PairBatch
 from hapgpu.arrays.ragged import Ragged
 from hapgpu.errors import DeviceError
+from hapgpu.realign.align.kernels import MAX_COLUMNS, ScoreType, kernel_for
 from hapgpu.realign.align.layouts import (
     MAX_THREADS_PER_BLOCK,
     MAX_WARPS_PER_BLOCK,
     Grid,
-    LaneLayout,
     ScratchLayout,
+    StripeLayout,
     choose_grid,
     choose_layout,
     scratch_layout,
@@ -28,11 +29,7 @@ from hapgpu.realign.align.layouts import (
 from hapgpu.realign.scoring import Overhang, Scoring
 from hapgpu.runtime.devices import CudaDevice
 from hapgpu.runtime.gpu.context import OUT_OF_MEMORY, multiprocessors, thread_streams
-from hapgpu.runtime.gpu.kernel import Array, Kernel, Scalar
 from hapgpu.runtime.gpu.launch import LoadedKernel, load_kernel
-
-MAX_COLUMNS = {np.int32: 20, np.int64: 8}
-"""Columns that a lane can hold in registers, by the type of the scores."""
 
 _TAG_BITS = 4
 _DIAGONAL, _INSERTION_EXTENDED, _DELETION_EXTENDED = 8, 2, 1
@@ -41,8 +38,6 @@ _LARGEST_INDEX = 2**31 - 1
 _CLASSES = 64  # of reference lengths: powers of two
 _RUNS_PER_CIGAR = 8
 _BYTES_PER_PAIR = 4 * (6 + _RUNS_PER_CIGAR)
-
-ScoreType = type[np.int32] | type[np.int64]
 
 
 def align_pairs(
@@ -55,9 +50,9 @@ def align_pairs(
     pairs
         n pairs of non-empty sequences.
     scoring, overhang
-        Weights and the treatment of query bases outside the reference.
+        Weights, and the treatment of query bases outside the reference.
     device
-        Where to compute; the result does not depend on it.
+        The GPU; the result does not depend on it.
 
     Returns
     -------
@@ -66,7 +61,7 @@ def align_pairs(
     Raises
     ------
     DeviceError
-        If the memory of the device does not hold a single pair, or a launch fails.
+        A single pair does not fit the memory of the device, or a launch fails.
     """
     task = _Task(scoring, overhang, device, with_trace=True)
     return AlignmentBatch.concatenate(_compute(pairs, task))
@@ -77,73 +72,18 @@ def score_pairs(
 ) -> NDArray[np.int32]:
     """Return only the scores, int32[n], of `align_pairs`, in less time."""
     task = _Task(scoring, overhang, device, with_trace=False)
-    return np.concatenate([part.scores for part in _compute(pairs, task)])
-
-
-def kernel_for(columns: int, score_type: ScoreType, *, with_trace: bool) -> Kernel:
-    """Name the kernel for a number of columns a lane, and declare its parameters."""
-    return _kernel(columns, is_wide=score_type is np.int64, with_trace=with_trace)
-
-
-@cache
-def _kernel(columns: int, *, is_wide: bool, with_trace: bool) -> Kernel:
-    c_type, score_type = ("long long", np.int64) if is_wide else ("int", np.int32)
-    parameters: tuple[Array | Scalar, ...] = (
-        Array("references", np.uint8, "reference_bases"),
-        Array("reference_offsets", np.int32, "n_references", 1),
-        Array("queries", np.uint8, "query_bases"),
-        Array("query_offsets", np.int32, "n_queries", 1),
-        Array("reference_index", np.int32, "pairs"),
-        Array("query_index", np.int32, "pairs"),
-        Scalar("reference_bases", np.int32),
-        Scalar("n_references", np.int32),
-        Scalar("query_bases", np.int32),
-        Scalar("n_queries", np.int32),
-        Scalar("pairs", np.int32),
-        *(
-            Scalar(name, score_type)
-            for name in ("match", "mismatch", "gap_open", "insertion_extend", "deletion_extend")
-        ),
-        *(
-            Scalar(name, np.int32)
-            for name in ("border_open", "border_extend", "overhang", "group_lanes", "stripes")
-        ),
-        Scalar("blocks_per_stripe", np.int32),
-        Array("scratch", np.uint32, "scratch_words"),
-        *(
-            Scalar(name, np.int64)
-            for name in (
-                "scratch_words",
-                "words_per_warp",
-                "last_row_at",
-                "borders_at",
-                "runs_at",
-            )
-        ),
-        Scalar("run_capacity", np.int32),
-        Array("scores", np.int32, "pairs"),
-        Array("offsets", np.int32, "pairs"),
-        Array("cigar_starts", np.int32, "pairs"),
-        Array("cigar_counts", np.int32, "pairs"),
-        Array("pool", np.uint32, "pool_capacity"),
-        Scalar("pool_capacity", np.int32),
-        Array("pool_used", np.uint64, "one"),
-        Scalar("one", np.int32),
-    )
-    return Kernel(
-        "realign/align.cu", f"align<{columns}, {c_type}, {str(with_trace).lower()}>", parameters
-    )
+    return np.concatenate([piece.scores for piece in _compute(pairs, task)])
 
 
 def score_type_for(pairs: PairBatch, scoring: Scoring) -> ScoreType:
-    """Pick the narrowest type that holds all tagged scores and the floor of GATK where needed."""
+    """Return the narrowest type for all tagged scores, and for GATK's lowest score if needed."""
     steps = int(pairs.reference_lengths.max() + pairs.query_lengths.max()) + 2
     return np.int32 if scoring.largest * steps < _INT32_SCORES else np.int64
 
 
 @dataclass(frozen=True, slots=True)
 class _Task:
-    """What is asked for all pairs of a call."""
+    """The arguments of a call that all pairs share."""
 
     scoring: Scoring
     overhang: Overhang
@@ -155,7 +95,7 @@ class _Task:
 class _Bucket:
     """Pairs of one launch: `first` to `last` of the sorted batch."""
 
-    layout: LaneLayout
+    layout: StripeLayout
     scratch: ScratchLayout
     first: int
     last: int
@@ -163,7 +103,7 @@ class _Bucket:
 
 @dataclass(frozen=True, slots=True)
 class _Outputs:
-    """Arrays on the device that the launches fill; CIGARs lie in `pool` in no order."""
+    """Arrays on the device that the launches fill; the CIGARs in `pool` are in no order."""
 
     scores: Any
     offsets: Any
@@ -184,7 +124,7 @@ class _Outputs:
         )
 
     def of(self, first: int, last: int) -> tuple[Any, ...]:
-        """Arguments of the launch for pairs `first` to `last`."""
+        """Return the arguments of the launch for pairs `first` to `last`."""
         per_pair = (self.scores, self.offsets, self.cigar_starts, self.cigar_counts)
         return (
             *(array[first:last] for array in per_pair),
@@ -196,7 +136,7 @@ class _Outputs:
 
 
 def _compute(pairs: PairBatch, task: _Task) -> list[AlignmentBatch]:
-    """Compute a batch, in halves where the memory of the device does not hold it."""
+    """Compute a batch; split it where it does not fit the memory of the device."""
     try:
         with cupy.cuda.Device(task.device.index), thread_streams(task.device.index, 1)[0]:
             if _fits(pairs, task.device):
@@ -204,20 +144,24 @@ def _compute(pairs: PairBatch, task: _Task) -> list[AlignmentBatch]:
     except OUT_OF_MEMORY:
         cupy.get_default_memory_pool().free_all_blocks()
     except (cupy.cuda.driver.CUDADriverError, cupy.cuda.runtime.CUDARuntimeError) as error:
-        message = f"{task.device.name} failed: {error}"
+        message = f"{task.device.name}: {error}; use --device cpu"
         raise DeviceError(message) from error
     if len(pairs) > 1:
-        halves = np.array_split(np.arange(len(pairs)), 2)
-        return [part for half in halves for part in _compute(pairs.take(half).compact(), task)]
+        pieces = np.array_split(np.arange(len(pairs)), 2)
+        return [
+            alignments
+            for piece in pieces
+            for alignments in _compute(pairs.take(piece).compact(), task)
+        ]
     if len(pairs.references) + len(pairs.queries) > 2:
         return _compute(pairs.compact(), task)
     lengths = f"{pairs.reference_lengths[0]:,} and {pairs.query_lengths[0]:,} bases"
-    message = f"{task.device.name} has too little memory for a pair of {lengths}"
-    raise DeviceError(f"{message}: use --device cpu")
+    message = f"{task.device.name}: too little memory for a pair of {lengths}"
+    raise DeviceError(f"{message}; use --device cpu")
 
 
 def _fits(pairs: PairBatch, device: CudaDevice) -> bool:
-    """Whether the arrays take at most half of the memory, and offsets fit 32 bits."""
+    """Return whether the arrays need at most half of the memory, and offsets fit 32 bits."""
     largest = max(pairs.references.data.size, pairs.queries.data.size)
     size = pairs.references.data.size + pairs.queries.data.size + _BYTES_PER_PAIR * len(pairs)
     return size <= device.memory_budget() // 2 and largest <= _LARGEST_INDEX
@@ -232,7 +176,7 @@ def kernel_seconds(
     with_trace: bool,
     repeats: int,
 ) -> float:
-    """Measure the kernels alone: the median of some runs, the data already on the device."""
+    """Measure the kernels alone: the median of `repeats` runs, in seconds."""
     task = _Task(scoring, overhang, device, with_trace)
     seconds = []
     with cupy.cuda.Device(device.index), thread_streams(device.index, 1)[0] as stream:
@@ -242,18 +186,18 @@ def kernel_seconds(
         launches = _prepare(pairs.take(order), buckets, task, score_type, outputs)
         for _ in range(repeats + 1):
             outputs.pool_used.fill(0)
-            begin, end = cupy.cuda.Event(), cupy.cuda.Event()
-            begin.record(stream)
+            start, end = cupy.cuda.Event(), cupy.cuda.Event()
+            start.record(stream)
             for launch in launches:
                 launch()
             end.record(stream)
             end.synchronize()
-            seconds.append(cupy.cuda.get_elapsed_time(begin, end) / 1e3)
+            seconds.append(cupy.cuda.get_elapsed_time(start, end) / 1e3)
     return float(np.median(seconds[1:]))
 
 
 def _run(pairs: PairBatch, task: _Task, pool_capacity: int) -> AlignmentBatch:
-    """Launch all buckets; once more where the CIGARs needed more room than given."""
+    """Launch all buckets; once more if the CIGARs did not fit the pool."""
     score_type = score_type_for(pairs, task.scoring)
     order, buckets = _plan(pairs, score_type, with_trace=task.with_trace)
     count = len(pairs)
@@ -279,17 +223,17 @@ def _run(pairs: PairBatch, task: _Task, pool_capacity: int) -> AlignmentBatch:
 def _plan(
     pairs: PairBatch, score_type: ScoreType, *, with_trace: bool
 ) -> tuple[NDArray[np.int64], list[_Bucket]]:
-    """Sort the pairs and cut them into launches of one layout and of like scratch size."""
+    """Sort the pairs into buckets of one layout and of similar scratch size."""
     rows, columns = pairs.reference_lengths, pairs.query_lengths
-    # Every warp of a launch has scratch for the largest pair: references within a factor of two.
+    # Every warp of a launch has scratch for the largest pair, so references differ at most twofold.
     row_class = np.frexp(rows.astype(np.float64))[1].astype(np.int64)
-    kinds, kind = np.unique(columns * _CLASSES + row_class, return_inverse=True)
+    sizes, size = np.unique(columns * _CLASSES + row_class, return_inverse=True)
     layouts = [
         choose_layout(int(key) // _CLASSES, 1 << int(key) % _CLASSES, MAX_COLUMNS[score_type])
-        for key in kinds
+        for key in sizes
     ]
     numbers = {layout: number for number, layout in enumerate(sorted(set(layouts)))}
-    layout_number = np.array([numbers[layout] for layout in layouts], dtype=np.int64)[kind]
+    layout_number = np.array([numbers[layout] for layout in layouts], dtype=np.int64)[size]
     launch = layout_number * _CLASSES + row_class
     order = np.lexsort((columns, rows, launch))[::-1]
     changes = np.flatnonzero(np.diff(launch[order])) + 1
@@ -297,12 +241,12 @@ def _plan(
     score_words = np.dtype(score_type).itemsize // 4
     buckets = []
     for first, last in pairwise(bounds):
-        layout = layouts[kind[order[first]]]
-        part = order[first:last]
+        layout = layouts[size[order[first]]]
+        members = order[first:last]
         scratch = scratch_layout(
             layout,
-            int(rows[part].max()),
-            int(columns[part].max()),
+            int(rows[members].max()),
+            int(columns[members].max()),
             score_words=score_words,
             with_trace=with_trace,
         )
@@ -317,7 +261,7 @@ def _prepare(
     score_type: ScoreType,
     outputs: _Outputs,
 ) -> list[Callable[[], None]]:
-    """Upload the pairs and bind the arguments of each launch; all share the scratch memory."""
+    """Upload the pairs, and bind the arguments of each launch; all launches share scratch."""
     sequences = (
         cupy.asarray(pairs.references.data),
         cupy.asarray(pairs.references.offsets.astype(np.int32)),
@@ -369,7 +313,7 @@ def _prepare(
 
 
 def _steps(scoring: Scoring, overhang: Overhang) -> tuple[int, ...]:
-    """Weights as the kernel adds them (`Steps` there): shifted, with the tags of their moves."""
+    """Return the weights as in the kernel's `Steps`: shifted, with the tag of each step."""
     match, mismatch, gap_open, gap_extend = (weight << _TAG_BITS for weight in scoring.weights)
     border = (0, 0) if overhang.has_free_ends else (scoring.gap_open, scoring.gap_extend)
     return (
@@ -386,7 +330,7 @@ def _grid(bucket: _Bucket, kernel: LoadedKernel, device: int, budget_words: int)
     count = multiprocessors(device)
     blocks = kernel.blocks_per_multiprocessor(MAX_THREADS_PER_BLOCK)
     return choose_grid(
-        needed=-(-(bucket.last - bucket.first) // bucket.layout.groups),
+        needed=-(-(bucket.last - bucket.first) // bucket.layout.pairs_per_warp),
         resident=blocks * MAX_WARPS_PER_BLOCK * count,
         affordable=budget_words // bucket.scratch.words,
         multiprocessors=count,

@@ -1,4 +1,4 @@
-"""Alignment of pair batches on any device, with what GATK does around its recurrences."""
+"""Alignment of batches of pairs on any device, with GATK's rule for exact matches."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ def align_pairs(
     pairs
         n pairs.
     scoring, overhang
-        Weights and the treatment of query bases outside the reference.
+        Weights, and the treatment of query bases outside the reference.
     device
-        Where to compute; the result does not depend on it.
+        The device that computes; the result does not depend on it.
 
     Returns
     -------
@@ -35,7 +35,7 @@ def align_pairs(
     Raises
     ------
     InputError
-        If a sequence is empty, or scores would not fit 32 bits.
+        A sequence is empty, or scores would not fit 32 bits.
     """
     if not len(pairs):
         none = np.empty(0, dtype=np.int32)
@@ -70,9 +70,9 @@ def _backend(device: Device) -> ModuleType:
 
 def _check(pairs: PairBatch, scoring: Scoring, overhang: Overhang) -> None:
     reference_lengths, query_lengths = pairs.reference_lengths, pairs.query_lengths
-    for what, lengths in (("reference", reference_lengths), ("query", query_lengths)):
+    for kind, lengths in (("reference", reference_lengths), ("query", query_lengths)):
         if not lengths.min():
-            message = f"cannot align an empty sequence: {what} of pair {int(lengths.argmin())}"
+            message = f"pair {int(lengths.argmin())}: empty {kind}; give at least one base"
             raise InputError(message)
     scoring.check_range(int(reference_lengths.max()), int(query_lengths.max()), overhang)
 
@@ -80,9 +80,9 @@ def _check(pairs: PairBatch, scoring: Scoring, overhang: Overhang) -> None:
 def _with_exact_matches(
     pairs: PairBatch, scoring: Scoring, alignments: AlignmentBatch
 ) -> AlignmentBatch:
-    """Replace alignments of queries that occur in their reference, as GATK does.
+    """Replace alignments of queries that are substrings of their reference, as GATK does.
 
-    Under odd weights (a match that does not pay, a gap that does) they are not the best.
+    With unusual weights (no gain by a match, or a gain by a gap) they are not the best.
     """
     scores, offsets = alignments.scores.copy(), alignments.offsets.copy()
     cigars = list(alignments.cigars)

@@ -1,8 +1,8 @@
-"""A group of pairs that are filled and traced side by side on the CPU.
+"""A group of pairs, one per lane, that are filled and traced together on the CPU.
 
-Pairs too long for their direction bits to be kept at once are filled twice: once to the end,
-keeping the state at some rows, and once more, block by block from the last, for the bits that
-the traceback asks for.
+If the direction bits of all rows do not fit the workspace, the matrices are filled twice: first
+completely, keeping the state at some rows; then block by block from the last, for the direction
+bits that the traceback needs.
 """
 
 from __future__ import annotations
@@ -31,16 +31,16 @@ from hapgpu.realign.align.lanes import (
 from hapgpu.realign.scoring import LOWEST_SCORE, UNREACHABLE, Overhang, Scoring
 
 _INT16_SCORES = 15_000
-"""Scores below this are computed in 16 bits."""
+"""Bound of the scores that are computed in 16 bits."""
 
 
 class Workspace:
-    """Memory of one thread, kept from group to group: fresh pages cost more than filling them.
+    """Memory of a thread, reused for all groups, because new memory pages are expensive.
 
     Parameters
     ----------
     size
-        Bytes, about, for the direction bits of a group.
+        About the number of bytes for the direction bits of a group.
     """
 
     def __init__(self, size: int) -> None:
@@ -48,7 +48,7 @@ class Workspace:
         self._buffers: dict[str, NDArray[np.uint8]] = {}
 
     def array(self, name: str, shape: tuple[int, ...], dtype: Any) -> Array:
-        """Uninitialised array; valid until the next call with the same name."""
+        """Return an uninitialised array, valid until the next call with the same name."""
         size = int(np.prod(shape)) * np.dtype(dtype).itemsize
         if name not in self._buffers or self._buffers[name].size < size:
             self._buffers[name] = np.empty(size + size // 4, dtype=np.uint8)
@@ -57,8 +57,8 @@ class Workspace:
 
 
 @dataclass(frozen=True, slots=True)
-class _Layout:
-    """Size of a group's matrices, and the rows of a direction block."""
+class _MatrixLayout:
+    """Size of a group's matrices, and the number of rows of a direction block."""
 
     rows: int
     columns: int
@@ -66,25 +66,25 @@ class _Layout:
 
     @property
     def blocks(self) -> list[tuple[int, int]]:
-        """First and last + 1 row of each block."""
+        """Rows of each block, half-open."""
         starts = range(0, self.rows, self.block_rows)
         return [(start, min(start + self.block_rows, self.rows)) for start in starts]
 
 
-def _layout(pairs: PairBatch, workspace_size: int) -> _Layout:
+def _matrix_layout(pairs: PairBatch, workspace_size: int) -> _MatrixLayout:
     rows = int(pairs.reference_lengths.max())
     columns = int(pairs.query_lengths.max())
     columns += columns % 2
     block_rows = rows
     if rows * columns // 2 * len(pairs) > workspace_size:
         block_rows = int(4 * rows**0.5) + 1
-    return _Layout(rows, columns, block_rows)
+    return _MatrixLayout(rows, columns, block_rows)
 
 
-def _weights(scoring: Scoring, layout: _Layout) -> tuple[Weights, int]:
-    """Weights in the narrowest type that holds all scores, and what scores are divided by.
+def _weights(scoring: Scoring, layout: _MatrixLayout) -> tuple[Weights, int]:
+    """Return the weights in the narrowest type for all scores, and the divisor of the scores.
 
-    In 16 bits no score comes near either of GATK's bounds, so that stand-ins will do.
+    In 16 bits no score comes near GATK's bounds, so that other bounds give the same result.
     """
     small = scoring.divided()
     steps = layout.rows + layout.columns + 2
@@ -95,7 +95,7 @@ def _weights(scoring: Scoring, layout: _Layout) -> tuple[Weights, int]:
 
 
 class LaneGroup:
-    """Pairs that are filled and traced side by side."""
+    """Pairs, one per lane, that are filled and traced together."""
 
     def __init__(
         self,
@@ -108,8 +108,8 @@ class LaneGroup:
     ) -> None:
         self._overhang = overhang
         self._workspace = workspace
-        self._layout = _layout(pairs, workspace.size)
-        self._weights, self._divisor = _weights(scoring, self._layout)
+        self._matrix_layout = _matrix_layout(pairs, workspace.size)
+        self._weights, self._divisor = _weights(scoring, self._matrix_layout)
         self._score_type = self._weights.match.dtype
         self._pairs = self._packed(pairs)
         self._state = self._new_state("state")
@@ -118,28 +118,28 @@ class LaneGroup:
         self._trace = self._new_trace(with_directions=with_directions)
 
     def fill(self) -> NDArray[np.int32]:
-        """Fill the matrices; int32[lanes] scores of the best end cells."""
+        """Fill the matrices; return the scores of the best end cells, int32[lanes]."""
         set_first_row(self._state, self._weights, int(self._overhang))
-        for number, block in enumerate(self._layout.blocks):
-            if self._directions is not None and len(self._layout.blocks) > 1:
+        for number, block in enumerate(self._matrix_layout.blocks):
+            if self._directions is not None and len(self._matrix_layout.blocks) > 1:
                 self._keep(number)
             self._fill_block(block, find_ends=True)
         return (self._trace.scores * self._divisor).astype(np.int32)
 
     def trace_back(self) -> tuple[NDArray[np.int32], Ragged]:
-        """int32[lanes] offsets, and the CIGARs."""
+        """Return the offsets, int32[lanes], and the CIGARs."""
         pairs, trace, directions = self._pairs, self._trace, self._directions
         if directions is None:
-            raise ValueError("scores only: there is nothing to trace")
+            raise ValueError("lane group without directions: cannot be traced")
         start_runs(trace, pairs.query_lengths, self._overhang)
-        blocks = self._layout.blocks
+        blocks = self._matrix_layout.blocks
         for number in range(len(blocks) - 1, -1, -1):
             if number < len(blocks) - 1:
                 self._restore(number)
                 self._fill_block(blocks[number], find_ends=False)
             trace_block(trace, directions, blocks[number][0])
         offsets = finish_runs(trace, self._overhang)
-        # Runs lie last one first.
+        # Runs are stored with the last one first.
         runs = trace.runs[:, : trace.counts.max()]
         is_run = np.arange(runs.shape[1]) < trace.counts[:, None]
         return offsets, Ragged.from_lengths(runs[:, ::-1][is_run[:, ::-1]], trace.counts)
@@ -167,7 +167,7 @@ class LaneGroup:
             target[...] = source
 
     def _packed(self, pairs: PairBatch) -> Pairs:
-        layout, lanes = self._layout, len(pairs)
+        layout, lanes = self._matrix_layout, len(pairs)
         references = self._workspace.array("references", (layout.rows, lanes), self._score_type)
         queries = self._workspace.array("queries", (layout.columns, lanes), self._score_type)
         packed = Pairs(references, queries, pairs.reference_lengths, pairs.query_lengths)
@@ -180,7 +180,7 @@ class LaneGroup:
         return packed
 
     def _new_state(self, name: str) -> State:
-        columns, lanes = self._layout.columns, len(self._pairs.query_lengths)
+        columns, lanes = self._matrix_layout.columns, len(self._pairs.query_lengths)
         shapes = [(columns + 1, lanes), (columns, lanes), (lanes,), (lanes,)]
         return State(
             *(
@@ -191,16 +191,16 @@ class LaneGroup:
 
     def _new_directions(self) -> Array:
         shape = (
-            self._layout.block_rows,
-            self._layout.columns // 2,
+            self._matrix_layout.block_rows,
+            self._matrix_layout.columns // 2,
             len(self._pairs.query_lengths),
         )
         return self._workspace.array("directions", shape, np.uint8)
 
     def _new_trace(self, *, with_directions: bool) -> Trace:
         lanes = len(self._pairs.query_lengths)
-        # Each insertion or match takes a column, each but the first deletion lies between two.
-        capacity = 2 * self._layout.columns + 3 if with_directions else 0
+        # Each insertion or match uses a column; each deletion except the first is between two.
+        capacity = 2 * self._matrix_layout.columns + 3 if with_directions else 0
         return Trace(
             scores=np.full(lanes, -(2**31), dtype=np.int32),
             rows=np.zeros(lanes, dtype=np.int32),

@@ -1,10 +1,10 @@
 # ruff: noqa: PLR0917, FBT001, FURB136  (Numba takes no keywords, and max() costs the vectors)
-"""The recurrences and the traceback of a group of pairs, each pair a lane of all arrays.
+"""Recurrences and traceback of a group of pairs, one pair per lane.
 
-The innermost axis is the lane, so that the compiler turns the recurrences of `reference.py` into
-vector instructions. Instead of step lengths a cell keeps four bits: where its best path came
-from, and whether its insertion and deletion were extended; the length of a gap is 1 + the number
-of consecutive extended cells behind it.
+The lane is the innermost axis, so that the compiler vectorises the recurrences of `reference.py`.
+A cell has no step length but four bits: the source of its best path, and whether its insertion
+and its deletion were extended. The length of a gap is 1 + the number of consecutive extended
+cells before it.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ Array = NDArray[Any]
 
 
 class Weights(NamedTuple):
-    """Scoring in the type of the scores, with GATK's two bounds."""
+    """Weights in the type of the scores, with GATK's two bounds."""
 
     match: Any
     mismatch: Any
@@ -50,7 +50,7 @@ class Pairs(NamedTuple):
 
 
 class State(NamedTuple):
-    """The last row filled, and what runs along a row.
+    """The last filled row, and the values carried along a row.
 
     `scores` [columns + 1, lanes], `deletions` [columns, lanes], `insertions` and `diagonals`
     [lanes].
@@ -63,11 +63,11 @@ class State(NamedTuple):
 
 
 class Trace(NamedTuple):
-    """End cells, then the progress of the traceback; all [lanes] but `runs` [lanes, capacity].
+    """End cells, then the state of the traceback; all [lanes] except `runs` [lanes, capacity].
 
-    `scores`, `rows` and `columns` are those of the best end cell; the traceback moves the two
-    latter. `gaps` is the gap that the next cell continues, _M if none; `runs` holds the CIGAR,
-    last run first, and `counts` its size.
+    `scores`, `rows` and `columns` are those of the best end cell; the traceback updates `rows` and
+    `columns`. `gaps` is the gap that the next cell continues, _M if none; `runs` holds the CIGAR,
+    the last run first, and `counts` its number of runs.
     """
 
     scores: Array
@@ -80,7 +80,7 @@ class Trace(NamedTuple):
 
 @njit
 def pack_lanes(rows: Array, starts: Array, lengths: Array, lanes: Array) -> None:
-    """Write each row into its lane; what lies below a row's end is never looked at."""
+    """Write each row into its lane; cells after the end of a row are not used."""
     for lane in range(lanes.shape[1]):
         for k in range(lengths[lane]):
             lanes[k, lane] = rows[starts[lane] + k]
@@ -90,7 +90,7 @@ def pack_lanes(rows: Array, starts: Array, lengths: Array, lanes: Array) -> None
 
 @njit
 def _border(position: int, weights: Weights, overhang: int) -> int:
-    """Score of the cell `position` steps along the first row or column."""
+    """Return the score of the cell at `position` of the first row or column."""
     if position == 0 or overhang in (_SOFTCLIP, _IGNORE):
         return 0
     return int(weights.gap_open) + (position - 1) * int(weights.gap_extend)
@@ -119,7 +119,7 @@ def _cell(
     weights: Weights,
     score_type: Any,
 ) -> tuple[Any, Any, Any, Any]:
-    """Score, insertion, deletion and direction bits of one cell (`_fill` of reference.py)."""
+    """Return score, insertion, deletion and direction bits of a cell (`_fill` of reference.py)."""
     through = score_type(diagonal + (weights.match if matches else weights.mismatch))
     deletion_opened = score_type(above + weights.gap_open)
     deletion = score_type(deletion + weights.gap_extend)
@@ -159,7 +159,7 @@ def fill_rows(
 ) -> None:
     """Fill the rows of a block; `directions` [row, column pair, lane], or None for scores only.
 
-    Two columns a step: with one, the compiler sees no vectors in it.
+    A step fills two columns, because the compiler does not vectorise steps of one column.
     """
     first, last = block
     scores, deletions, insertions, diagonals = state
@@ -207,7 +207,7 @@ def fill_rows(
 
 @njit
 def _find_ends(pairs: Pairs, scores: Array, trace: Trace, overhang: int, row: int) -> None:
-    """Take the end cells of a filled row (1-based) into account (`_end_cell` of reference.py)."""
+    """Update the best end cells by a filled row (1-based; `_end_cell` of reference.py)."""
     for lane in range(scores.shape[1]):
         rows = pairs.reference_lengths[lane]
         if row > rows:
@@ -234,7 +234,7 @@ def _search_last_row(scores: Array, trace: Trace, lane: int, row: int, columns: 
 
 @njit
 def trace_block(trace: Trace, directions: Array, first: int) -> None:
-    """Follow the bits of each lane up to a border of its matrix, or of the block above."""
+    """Follow the directions of each lane to a border of its matrix, or to the block above."""
     for lane in range(trace.rows.shape[0]):
         row, column, gap = trace.rows[lane], trace.columns[lane], trace.gaps[lane]
         while row > first and column > 0:

@@ -1,4 +1,4 @@
-"""How pairs are laid out on the lanes of the CUDA aligner (`cuda/realign/align.cu`)."""
+"""Layouts of pairs on the lanes of the CUDA aligner (`cuda/realign/align.cu`)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _ROW_COST = 40
 
 
 @dataclass(frozen=True, slots=True, order=True)
-class LaneLayout:
+class StripeLayout:
     """Lanes that share a pair, columns that each lane holds in registers, and stripes.
 
     Each of the `lanes * stripes` slots has `columns` or `columns - 1` columns of the query.
@@ -27,19 +27,19 @@ class LaneLayout:
     stripes: int
 
     @property
-    def groups(self) -> int:
-        """Pairs that a warp works on at a time."""
+    def pairs_per_warp(self) -> int:
+        """Pairs that a warp aligns at a time."""
         return WARP_LANES // self.lanes
 
     def cost(self, rows: int) -> float:
-        """Lane instructions for a pair with `rows` reference bases."""
+        """Return the instructions of all lanes for a pair with `rows` reference bases."""
         steps = (rows + self.lanes - 1) * self.stripes
         return self.lanes * steps * (_CELL_COST * self.columns + _ROW_COST)
 
 
 @functools.cache
-def choose_layout(query_length: int, rows: int, max_columns: int) -> LaneLayout:
-    """Pick the layout with the fewest instructions for a query against `rows` reference bases.
+def choose_layout(query_length: int, rows: int, max_columns: int) -> StripeLayout:
+    """Return the layout with the fewest instructions for a query and `rows` reference bases.
 
     Parameters
     ----------
@@ -57,14 +57,14 @@ def choose_layout(query_length: int, rows: int, max_columns: int) -> LaneLayout:
     return min(fitting, key=lambda layout: layout.cost(rows))
 
 
-def _fit(query_length: int, lanes: int, max_columns: int) -> LaneLayout:
+def _fit(query_length: int, lanes: int, max_columns: int) -> StripeLayout:
     stripes = -(-query_length // (lanes * max_columns))
-    return LaneLayout(-(-query_length // (lanes * stripes)), lanes, stripes)
+    return StripeLayout(-(-query_length // (lanes * stripes)), lanes, stripes)
 
 
 @dataclass(frozen=True, slots=True)
 class ScratchLayout:
-    """Sections of a warp's scratch memory, in 32-bit words from its start (`Scratch` there)."""
+    """Offsets of the sections of a warp's scratch memory, in 32-bit words (`Scratch` in CUDA)."""
 
     blocks_per_stripe: int
     last_row_at: int
@@ -75,16 +75,16 @@ class ScratchLayout:
 
 
 def scratch_layout(
-    layout: LaneLayout, rows: int, query_length: int, *, score_words: int, with_trace: bool
+    layout: StripeLayout, rows: int, query_length: int, *, score_words: int, with_trace: bool
 ) -> ScratchLayout:
-    """Lay out the scratch memory for pairs up to a size.
+    """Return the layout of the scratch memory for pairs up to a size.
 
     Parameters
     ----------
     layout
-        How the pairs are laid out on the lanes.
+        The layout of the pairs on the lanes.
     rows, query_length
-        Longest reference and query.
+        Lengths of the longest reference and query.
     score_words
         32-bit words of a score.
     with_trace
@@ -92,13 +92,13 @@ def scratch_layout(
     """
     blocks = -(-(rows + layout.lanes - 1) // ROWS_PER_WORD)
     slots = layout.stripes * layout.columns * WARP_LANES
-    # Each insertion or match takes a column, each but the first deletion lies between two.
+    # Each insertion or match uses a column; each deletion except the first is between two.
     capacity = 2 * query_length + 4 if with_trace else 0
     sizes = (
         slots * blocks if with_trace else 0,
         slots,
-        2 * score_words * layout.groups * rows if layout.stripes > 1 else 0,
-        layout.groups * capacity,
+        2 * score_words * layout.pairs_per_warp * rows if layout.stripes > 1 else 0,
+        layout.pairs_per_warp * capacity,
     )
     starts = [0]
     for size in sizes:
@@ -109,7 +109,7 @@ def scratch_layout(
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """Blocks of a launch, and warps in each."""
+    """Thread blocks of a launch, and warps per block."""
 
     blocks: int
     warps_per_block: int
@@ -121,19 +121,19 @@ class Grid:
 
     @property
     def threads_per_block(self) -> int:
-        """Threads in each block."""
+        """Threads per block."""
         return self.warps_per_block * WARP_LANES
 
 
 def choose_grid(needed: int, resident: int, affordable: int, multiprocessors: int) -> Grid:
-    """Take as many warps as there is work for, as run at a time, and as the memory allows.
+    """Return a grid of as many warps as have work, run at a time, and fit the memory.
 
-    Few warps are spread over the multiprocessors, one to a block; at least one warp is launched.
+    Few warps are spread over the multiprocessors, one per block; at least one warp is launched.
 
     Parameters
     ----------
     needed, resident, affordable
-        Warps that have work, that run at a time, and that have scratch memory.
+        Numbers of warps that have work, that run at a time, and that have scratch memory.
     multiprocessors
         Multiprocessors of the device.
     """

@@ -1,7 +1,7 @@
-"""GATK's semi-global affine aligner in its textbook form: the oracle of the fast kernels.
+"""Reference implementation of GATK's semi-global affine aligner.
 
 Follows SmithWatermanJavaAligner of GATK 4 (the recurrences of Ren et al. 2019, eq. 1-3, with
-GATK's tie rules): every cell stores where its best path came from, a gap with its full length.
+GATK's tie rules): every cell stores the source of its best path, a gap with its full length.
 """
 
 from __future__ import annotations
@@ -38,10 +38,10 @@ def align_reference(
     Raises
     ------
     InputError
-        If a sequence is empty.
+        A sequence is empty.
     """
     if not reference or not query:
-        raise InputError("cannot align an empty sequence")
+        raise InputError("pair with an empty sequence; give at least one base")
     if overhang.has_free_ends and query in reference:
         start = reference.rindex(query)
         return Alignment(scoring.match * len(query), start, [(len(query), "M")])
@@ -92,7 +92,7 @@ def _fill(reference: bytes, query: bytes, scoring: Scoring, overhang: Overhang) 
 
 
 def _longer_gap(score: int, gap: int, gap_length: int, scoring: Scoring) -> tuple[int, int]:
-    """Open a gap after `score`, or extend the one at hand, which a tie prefers."""
+    """Open a gap after `score`, or extend the current gap, also on a tie."""
     opened = score + scoring.gap_open
     extended = gap + scoring.gap_extend
     return (opened, 1) if opened > extended else (extended, gap_length + 1)
@@ -141,7 +141,7 @@ def _trace_back(
 def _close(
     runs: _Runs, row: int, column: int, overhang: Overhang
 ) -> tuple[int, list[tuple[int, str]]]:
-    """Account for what is left of one sequence when the other is used up."""
+    """Add the rest of a sequence after the other one has ended; return offset and CIGAR."""
     if overhang is Overhang.SOFTCLIP:
         if column:
             runs.add(column, "S")
@@ -157,20 +157,20 @@ def _close(
 
 
 class _Runs:
-    """A CIGAR in the making, from right to left."""
+    """Builder of a CIGAR from right to left."""
 
     def __init__(self) -> None:
         self._runs: list[tuple[int, str]] = []
 
     def add(self, length: int, operation: str) -> None:
-        """Lengthen the run at hand, or begin a new one."""
+        """Lengthen the current run, or start a new one."""
         if self._runs and self._runs[-1][1] == operation:
             self.lengthen(length)
         else:
             self._runs.append((length, operation))
 
     def lengthen(self, length: int) -> None:
-        """Lengthen the run at hand whatever its operation, as GATK does with an overhang."""
+        """Lengthen the current run, of any operation, as GATK does with an overhang."""
         self._runs[-1] = (self._runs[-1][0] + length, self._runs[-1][1])
 
     def left_to_right(self) -> list[tuple[int, str]]:

@@ -1,1 +1,1 @@
-"""Reads that get a new alignment with the reference, and the table that finds them again."""
+"""Reads that get a new alignment with the reference, and the table that looks them up."""

@@ -1,4 +1,4 @@
-"""How well alignments explain reads: their score, and what differs or is clipped."""
+"""Costs of alignments: their score, and the numbers of different and clipped bases."""
 
 from __future__ import annotations
 
@@ -24,21 +24,21 @@ from hapgpu.runtime.jit import njit
 NO_REFERENCE: Final = -1
 
 INCOMPARABLE: Final = -1
-"""Cost of an alignment that skips, pads, lacks bases or leaves its reference."""
+"""Cost of an alignment with skips or pads, without bases, or beyond the ends of its reference."""
 
 
-_LONGEST_GAP: Final = 12  # longer ones count as this: a long deletion is one event, too
+_LONGEST_GAP: Final = 12  # longer gaps cost the same: a long deletion is one event
 
 
 class AlignmentCosts(NamedTuple):
-    """n alignments weighed.
+    """Scores and costs of n alignments.
 
     Attributes
     ----------
     scores
-        int64[n]: under the weights of the aligner, clipped bases not counted.
+        int64[n]: by the weights of the aligner, without clipped bases.
     costs
-        int64[n]: mismatches, inserted, deleted and soft-clipped bases, of a gap 12 at most; or
+        int64[n]: mismatches, inserted, deleted and soft-clipped bases, at most 12 per gap; or
         `INCOMPARABLE`.
     """
 
@@ -54,16 +54,16 @@ def alignment_costs(
     reference_index: NDArray[np.int32],
     scoring: Scoring,
 ) -> AlignmentCosts:
-    """Weigh alignments as they are; bytes are compared as the aligner compares them.
+    """Return the scores and costs of alignments; bytes are compared as in the aligner.
 
     Parameters
     ----------
     bases
-        uint8 text, n rows: the reads, soft-clipped bases among them.
+        uint8 text, n rows: the reads, with soft-clipped bases.
     cigars
         uint32 in BAM encoding, n rows.
     positions
-        int64[n], 0-based, on the reference of each.
+        int64[n], 0-based, on the reference of each read.
     references
         uint8 text.
     reference_index
@@ -75,12 +75,12 @@ def alignment_costs(
         np.zeros(len(bases), dtype=np.int64), np.zeros(len(bases), dtype=np.int64)
     )
     alignments = _Alignments(view_of(bases), view_of(cigars), positions, reference_index)
-    _weigh_rows(alignments, view_of(references), scoring.weights, costs)
+    _set_costs(alignments, view_of(references), scoring.weights, costs)
     return costs
 
 
 class _Alignments(NamedTuple):
-    """Alignments for compiled code."""
+    """Alignments as an argument of compiled functions."""
 
     bases: RaggedView
     cigars: RaggedView
@@ -89,7 +89,7 @@ class _Alignments(NamedTuple):
 
 
 @njit
-def _weigh_rows(
+def _set_costs(
     alignments: _Alignments,
     references: RaggedView,
     weights: tuple[int, int, int, int],
@@ -99,7 +99,7 @@ def _weigh_rows(
         if alignments.reference_index[row] == NO_REFERENCE:
             out.costs[row] = INCOMPARABLE
             continue
-        out.scores[row], out.costs[row] = _weigh(
+        out.scores[row], out.costs[row] = _score_and_cost(
             row_of(alignments.bases, row),
             row_of(alignments.cigars, row),
             alignments.positions[row],
@@ -109,7 +109,7 @@ def _weigh_rows(
 
 
 @njit
-def _weigh(
+def _score_and_cost(
     read: NDArray[np.uint8],
     cigar: NDArray[np.uint32],
     position: int,
@@ -117,31 +117,31 @@ def _weigh(
     weights: tuple[int, int, int, int],
 ) -> tuple[int, int]:
     match, mismatch, gap_open, gap_extend = weights
-    score, cost, on_read, on_reference = 0, 0, 0, position
+    score, cost, read_offset, reference_offset = 0, 0, 0, position
     for element in cigar:
         operation, length = operation_of(element), length_of(element)
         if is_alignment(operation):
             if (
-                on_reference < 0
-                or on_reference + length > reference.size
-                or on_read + length > read.size
+                reference_offset < 0
+                or reference_offset + length > reference.size
+                or read_offset + length > read.size
             ):
                 return 0, INCOMPARABLE
             equal = 0
             for k in range(length):
-                equal += read[on_read + k] == reference[on_reference + k]
+                equal += read[read_offset + k] == reference[reference_offset + k]
             score += match * equal + mismatch * (length - equal)
             cost += length - equal
-            on_read += length
-            on_reference += length
+            read_offset += length
+            reference_offset += length
         elif operation in (INSERTION, DELETION):
             score += gap_open + (length - 1) * gap_extend
             cost += min(length, _LONGEST_GAP)
-            on_read += length if operation == INSERTION else 0
-            on_reference += length if operation == DELETION else 0
+            read_offset += length if operation == INSERTION else 0
+            reference_offset += length if operation == DELETION else 0
         elif operation == SOFT_CLIP:
             cost += length
-            on_read += length
+            read_offset += length
         elif operation != HARD_CLIP:
             return 0, INCOMPARABLE
-    return (score, cost) if on_read == read.size else (0, INCOMPARABLE)
+    return (score, cost) if read_offset == read.size else (0, INCOMPARABLE)

@@ -1,4 +1,4 @@
-"""Moves found again, by name and by where the reads were."""
+"""Table of moves, looked up by the name and the old position of a read."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ NOT_MOVED: Final = -1
 
 _MOVES_IN_MEMORY = 1_000_000
 _ALIGNMENT: Final = 8
-_NEVER_ALIKE: Final = 0x900  # secondary and supplementary records are nobody's mate
+_NOT_PRIMARY: Final = 0x900  # secondary and supplementary records are not mates
 
 
 class MoveIndex(NamedTuple):
-    """The columns of a run of moves by which reads are found, for compiled code.
+    """The columns of a sorted run of moves that are searched, as an argument of compiled functions.
 
     Attributes
     ----------
     buckets
-        int64[2 ** k + 1]: moves whose name hash has the leading bits b are rows
+        int64[2 ** k + 1]: moves whose name hash starts with bits b are rows
         `buckets[b]` to `buckets[b + 1]`.
     shift
         64 - k.
@@ -62,16 +62,16 @@ class MoveIndex(NamedTuple):
 
 
 class MoveTable:
-    """All moves of a run of the program, in runs that are sorted by the hash of the read's name.
+    """All moves, in runs that are sorted by the hash of the read's name.
 
     Attributes
     ----------
     indexes
-        What the moves of each run are found by.
+        The index of each run.
     starts
-        int64[runs + 1]: the moves of run k have the numbers from `starts[k]` on.
+        int64[runs + 1]: the number of the first move of each run.
     max_left_shift
-        How many bases, at most, a read starts before its old position.
+        Maximum number of bases that a read moves to the left.
     """
 
     def __init__(self, runs: Sequence[Moves]) -> None:
@@ -87,13 +87,13 @@ class MoveTable:
         """Gather moves by their numbers."""
         run = np.searchsorted(self.starts, rows, side="right") - 1
         order = np.argsort(run, kind="stable")
-        parts = [moves.take(rows[run == k] - self.starts[k]) for k, moves in enumerate(self._runs)]
-        back = np.empty_like(order)
-        back[order] = np.arange(order.size)
-        return Moves.concatenate([*parts, Moves.none()]).take(back)
+        by_run = [moves.take(rows[run == k] - self.starts[k]) for k, moves in enumerate(self._runs)]
+        inverse = np.empty_like(order)
+        inverse[order] = np.arange(order.size)
+        return Moves.concatenate([*by_run, Moves.none()]).take(inverse)
 
     def of_name(self, hashed: np.uint64) -> Moves:
-        """Return the moves of all records whose name has a hash."""
+        """Return the moves of all records whose name has this hash."""
         found = [
             np.arange(*np.searchsorted(moves.name_hashes, [hashed, hashed + np.uint64(1)])) + start
             for moves, start in zip(self._runs, self.starts[:-1], strict=True)
@@ -102,10 +102,10 @@ class MoveTable:
 
 
 class MoveCollector:
-    """Collects moves as they are found, in bounded memory.
+    """Collector of moves in bounded memory.
 
-    A million moves take about 100 MB. Each further million waits in an unnamed temporary file,
-    which is gone with this process, and is mapped into memory.
+    A million moves need about 100 MB. Each million is kept in an unnamed temporary file, mapped
+    into memory; the file is deleted when the process ends.
     """
 
     def __init__(self) -> None:
@@ -114,17 +114,17 @@ class MoveCollector:
         self._runs: list[Moves] = []
 
     def add(self, moves: Moves) -> None:
-        """Take the moves of a batch.
+        """Add the moves of a batch.
 
         Raises
         ------
         OutputError
-            There is no room for a temporary file.
+            A temporary file cannot be written.
         """
         self._parts.append(moves)
         self._count += len(moves)
         if self._count >= _MOVES_IN_MEMORY:
-            self._runs.append(_mapped(_sorted(self._parts)))
+            self._runs.append(_memory_mapped(_sorted(self._parts)))
             self._parts, self._count = [], 0
 
     def table(self) -> MoveTable:
@@ -134,7 +134,7 @@ class MoveCollector:
 
 
 def _sorted(parts: Sequence[Moves]) -> Moves:
-    """Sort by more than the hash, so that the order does not depend on batches."""
+    """Concatenate and sort moves; by more than the hash, so that batches do not matter."""
     moves = Moves.concatenate(parts)
     keys = (moves.old_ends, moves.flags, moves.old_positions, moves.reference_ids)
     return moves.take(np.lexsort((*keys, moves.name_hashes)))
@@ -144,19 +144,19 @@ def _max_left_shift(moves: Moves) -> int:
     return int((moves.old_positions - moves.positions).max(initial=0))
 
 
-def _mapped(moves: Moves) -> Moves:
-    """Move the columns of moves to a temporary file."""
+def _memory_mapped(moves: Moves) -> Moves:
+    """Write the columns of moves to a temporary file, and map it into memory."""
     try:
         with tempfile.TemporaryFile() as file:
-            return moves.with_columns(lambda column: _mapped_column(file, column))
+            return moves.with_columns(lambda column: _memory_mapped_column(file, column))
     except OSError as error:
         raise OutputError(
-            f"cannot write a temporary file to {tempfile.gettempdir()}: {error.strerror or error};"
-            " set TMPDIR to a folder with more room"
+            f"{tempfile.gettempdir()}: cannot write a temporary file: {error.strerror or error};"
+            " set TMPDIR to a directory with more space"
         ) from error
 
 
-def _mapped_column(file: IO[bytes], column: NDArray[Any]) -> NDArray[Any]:
+def _memory_mapped_column(file: IO[bytes], column: NDArray[Any]) -> NDArray[Any]:
     if not column.size:
         return column
     start = file.seek(0, SEEK_END)
@@ -168,10 +168,10 @@ def _mapped_column(file: IO[bytes], column: NDArray[Any]) -> NDArray[Any]:
 
 
 @njit_inlined
-def find_own(
+def find_move(
     index: MoveIndex, name: Integer, flag: Integer, reference: Integer, start: Integer, end: Integer
 ) -> Integer:
-    """Return the move of a record that covers start to end, or `NOT_MOVED`."""
+    """Return the row of the move of a record aligned to start to end, or `NOT_MOVED`."""
     bucket = np.int64(name >> index.shift)
     for row in range(index.buckets[bucket], index.buckets[bucket + 1]):
         if (
@@ -186,17 +186,17 @@ def find_own(
 
 
 @njit_inlined
-def find_mate(
+def find_mate_move(
     index: MoveIndex, name: Integer, flag: Integer, reference: Integer, start: Integer
 ) -> Integer:
-    """Return the move of the mate of a record, which says that it starts there, or `NOT_MOVED`."""
+    """Return the row of the move of a mate that starts at `start`, or `NOT_MOVED`."""
     bucket = np.int64(name >> index.shift)
     for row in range(index.buckets[bucket], index.buckets[bucket + 1]):
         other = np.int64(index.flags[row])
         if (
             index.name_hashes[row] == name
             and (other ^ flag) & 0xC0
-            and not other & _NEVER_ALIKE
+            and not other & _NOT_PRIMARY
             and index.old_positions[row] == start
             and index.reference_ids[row] == reference
         ):
@@ -205,8 +205,8 @@ def find_mate(
 
 
 @njit_inlined
-def has_sibling(index: MoveIndex, name: Integer, flag: Integer) -> bool:
-    """Tell whether a record of the same read, this one or another, has moved."""
+def has_moved_record(index: MoveIndex, name: Integer, flag: Integer) -> bool:
+    """Return whether this record or another one of the same read has moved."""
     found = False
     bucket = np.int64(name >> index.shift)
     for row in range(index.buckets[bucket], index.buckets[bucket + 1]):

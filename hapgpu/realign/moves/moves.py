@@ -24,17 +24,17 @@ class Moves:
     name_hashes
         uint64[n].
     flags
-        uint16[n], as in the input; a move changes none of them but 0x2.
+        uint16[n], as in the input; a move changes only 0x2.
     reference_ids
         int32[n]: the contig, which stays the same.
     old_positions, old_ends, positions, ends
-        int32[n], 0-based and half-open: before and after.
+        int32[n], 0-based, half-open: the old and the new alignment.
     scores, second_scores
-        int32[n], of the best haplotype and of the best other one; `NO_SCORE` for none.
+        int32[n], of the best haplotype and of the second best; `NO_SCORE` for none.
     edit_distances, mismatches
         int32[n] and uint8 text: NM and MD.
     cigars
-        uint32 in BAM encoding: the new ones.
+        uint32 in BAM encoding: the new CIGARs.
     """
 
     name_hashes: NDArray[np.uint64]
@@ -55,7 +55,7 @@ class Moves:
 
     @classmethod
     def none(cls) -> Self:
-        """No reads."""
+        """Return moves of no reads."""
         numbers = np.empty(0, dtype=np.int32)
         no_rows = np.zeros(1, dtype=np.int64)
         return cls(
@@ -75,7 +75,7 @@ class Moves:
 
     @classmethod
     def concatenate(cls, parts: Sequence[Self]) -> Self:
-        """Put moves, at least one, under each other."""
+        """Concatenate at least one object."""
         return cls(
             name_hashes=np.concatenate([part.name_hashes for part in parts]),
             flags=np.concatenate([part.flags for part in parts]),
@@ -92,7 +92,7 @@ class Moves:
         )
 
     def with_columns(self, change: Callable[[NDArray[Any]], NDArray[Any]]) -> Moves:
-        """Replace each array by what a function returns for it."""
+        """Replace each array by the result of a function."""
 
         def changed(rows: Ragged) -> Ragged:
             return Ragged(change(rows.data), change(rows.offsets))
@@ -131,7 +131,7 @@ class Moves:
 
 
 def name_hashes(names: Ragged) -> NDArray[np.uint64]:
-    """uint64[n]: the hash of each name, by which `MoveIndex` finds it."""
+    """Return uint64[n]: the hash of each name, as in `MoveIndex`."""
     hashes = np.empty(len(names), dtype=np.uint64)
     _hash_rows(view_of(names), hashes)
     return hashes
@@ -144,8 +144,8 @@ def _hash_rows(rows: RaggedView, out: NDArray[np.uint64]) -> None:
 
 
 @njit_inlined
-def name_hash(data: NDArray[np.uint8], begin: Integer, end: Integer) -> Integer:
-    """Return the hash of the name data[begin:end], uint64, its leading bits well mixed."""
-    value = hash_of(data, begin, end)
+def name_hash(data: NDArray[np.uint8], start: Integer, end: Integer) -> Integer:
+    """Return the hash of the name data[start:end], uint64, with well-mixed leading bits."""
+    value = hash_of(data, start, end)
     value ^= value >> np.uint64(32)
     return value * np.uint64(0x9E3779B97F4A7C15)

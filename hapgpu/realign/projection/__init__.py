@@ -1,1 +1,1 @@
-"""Haplotypes placed on the reference, and alignments carried over to it."""
+"""Haplotypes aligned with the reference, and alignments projected onto it."""

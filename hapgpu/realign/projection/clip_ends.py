@@ -1,4 +1,4 @@
-"""Insertions at the ends of alignments, as which GATK writes what lies beyond, soft-clipped."""
+"""Soft-clipping of insertions at the ends of alignments, which GATK leaves as insertions."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from hapgpu.runtime.jit import njit
 def clip_end_insertions(
     cigars: Ragged, positions: NDArray[np.int64]
 ) -> tuple[Ragged, NDArray[np.int64]]:
-    """Turn insertions at the ends into soft clips; deletions that come to the ends go.
+    """Turn insertions at the ends into soft clips, and remove deletions next to them.
 
     Parameters
     ----------
@@ -57,7 +57,7 @@ def _clip_rows(
 
 @njit
 def _clip(cigar: NDArray[np.uint32], out: NDArray[np.uint32], at: int) -> tuple[int, int]:
-    """Write a CIGAR; return its end and the deleted bases that were before its alignment."""
+    """Write a CIGAR; return its end and the number of bases deleted before its first match."""
     first, last = 0, cigar.size - 1
     while first <= last and not is_alignment(operation_of(cigar[first])):
         first += 1
@@ -80,10 +80,10 @@ def _clip(cigar: NDArray[np.uint32], out: NDArray[np.uint32], at: int) -> tuple[
 
 
 @njit
-def _outside(cigar: NDArray[np.uint32], begin: int, end: int) -> tuple[int, int, int]:
-    """Sum up hard-clipped, soft-clipped or inserted, and deleted bases."""
+def _outside(cigar: NDArray[np.uint32], start: int, end: int) -> tuple[int, int, int]:
+    """Return the numbers of hard-clipped, soft-clipped or inserted, and deleted bases."""
     hard, soft, deleted = 0, 0, 0
-    for k in range(begin, end):
+    for k in range(start, end):
         operation, length = operation_of(cigar[k]), length_of(cigar[k])
         hard += length if operation == HARD_CLIP else 0
         soft += length if operation in (SOFT_CLIP, INSERTION) else 0
@@ -105,7 +105,7 @@ def are_same_alignments(
     other: Ragged,
     other_positions: NDArray[np.int32],
 ) -> NDArray[np.bool_]:
-    """bool[n]: whether bases lie at the same positions, be it as M or as = and X."""
+    """Return bool[n]: whether all bases have equal positions; M, = and X are the same."""
     same: NDArray[np.bool_] = one_positions == other_positions
     _compare(view_of(one), view_of(other), same)
     return same
@@ -120,22 +120,22 @@ def _compare(one: RaggedView, other: RaggedView, same: NDArray[np.bool_]) -> Non
 
 @njit
 def _are_same(one: NDArray[np.uint32], other: NDArray[np.uint32]) -> bool:
-    i, j, left, right = 0, 0, 0, 0
-    of_left, of_right = -1, -1
+    i, j, one_length, other_length = 0, 0, 0, 0
+    one_operation, other_operation = -1, -1
     while True:
-        while left == 0 and i < one.size:
-            left, of_left = length_of(one[i]), _plain(operation_of(one[i]))
+        while one_length == 0 and i < one.size:
+            one_length, one_operation = length_of(one[i]), _plain(operation_of(one[i]))
             i += 1
-        while right == 0 and j < other.size:
-            right, of_right = length_of(other[j]), _plain(operation_of(other[j]))
+        while other_length == 0 and j < other.size:
+            other_length, other_operation = length_of(other[j]), _plain(operation_of(other[j]))
             j += 1
-        if left == 0 or right == 0:
-            return left == right
-        if of_left != of_right:
+        if one_length == 0 or other_length == 0:
+            return one_length == other_length
+        if one_operation != other_operation:
             return False
-        both = min(left, right)
-        left -= both
-        right -= both
+        shared = min(one_length, other_length)
+        one_length -= shared
+        other_length -= shared
 
 
 @njit

@@ -1,4 +1,4 @@
-"""Haplotypes aligned from end to end with their reference, as GATK's calculateCigar does."""
+"""CIGARs of haplotypes aligned end to end with their reference, as in GATK's calculateCigar."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _FAILED = -1
 
 
 def pad_pairs(pairs: PairBatch) -> PairBatch:
-    """Put ten N before and after all sequences, which pins haplotypes to their references."""
+    """Add ten N before and after all sequences, so that haplotypes align end to end."""
     return PairBatch(
         _padded(pairs.references), _padded(pairs.queries), pairs.reference_index, pairs.query_index
     )
@@ -45,21 +45,21 @@ def pad_pairs(pairs: PairBatch) -> PairBatch:
 def align_haplotypes(
     pairs: PairBatch, alignments: AlignmentBatch
 ) -> tuple[Ragged, NDArray[np.bool_]]:
-    """Turn alignments of padded haplotypes into CIGARs from end to end of the reference.
+    """Convert alignments of padded haplotypes to CIGARs from end to end of the reference.
 
     Parameters
     ----------
     pairs
         n pairs of a reference haplotype and a haplotype, without pads.
     alignments
-        Those of `pad_pairs(pairs)`.
+        The alignments of `pad_pairs(pairs)`.
 
     Returns
     -------
-    CIGARs with indels left-aligned and deletions at the ends kept, and bool[n]: where there is
-    one (GATK's CigarUtils.calculateCigar).
+    CIGARs with indels left-aligned and deletions at the ends kept; and bool[n]: whether there is
+    a CIGAR (GATK's CigarUtils.calculateCigar).
     """
-    data, offsets = _anchor_rows(
+    data, offsets = _align_rows(
         view_of(pairs.references),
         view_of(pairs.queries),
         pairs.reference_index,
@@ -77,7 +77,7 @@ def _padded(sequences: Ragged) -> Ragged:
 
 
 @njit
-def _anchor_rows(
+def _align_rows(
     references: RaggedView,
     haplotypes: RaggedView,
     reference_index: NDArray[np.int32],
@@ -88,10 +88,10 @@ def _anchor_rows(
     count = starts.size
     offsets = np.zeros(count + 1, dtype=np.int64)
     out = np.empty(4 * count, dtype=np.uint32)
-    most = longest_row(cigars) + 1
-    trimmed, aligner = new_builder(most), new_left_aligner(most)
+    capacity = longest_row(cigars) + 1
+    trimmed, aligner = new_builder(capacity), new_left_aligner(capacity)
     for row in range(count):
-        leading, trailing = _anchor(
+        leading, trailing = _align_row(
             row_of(cigars, row),
             starts[row],
             row_of(references, reference_index[row]),
@@ -108,7 +108,7 @@ def _anchor_rows(
 
 
 @njit
-def _anchor(
+def _align_row(
     cigar: NDArray[np.uint32],
     start: int,
     reference: NDArray[np.uint8],
@@ -116,7 +116,7 @@ def _anchor(
     trimmed: CigarBuilder,
     aligner: LeftAligner,
 ) -> tuple[int, int]:
-    """Leave a haplotype's CIGAR in the aligner; return the deletions before and after it."""
+    """Write a haplotype's CIGAR to the aligner; return the deletions before and after it."""
     start_cigar(aligner.result)
     if haplotype.size == 0:
         return reference.size, 0

@@ -1,4 +1,4 @@
-"""Haplotypes placed on the reference, for records in the reference's coordinates."""
+"""Alignments of haplotypes with the reference, for records in its coordinates."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from hapgpu.runtime.jit import njit
 
 logger = logging.getLogger(__name__)
 
-_HAPLOTYPES_AT_A_TIME: Final = 20_000  # bounds the memory of their alignment
+_HAPLOTYPES_PER_BATCH: Final = 20_000  # limits the memory of their alignment
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,11 +41,11 @@ class Placement:
     haplotypes
         The haplotypes.
     reference
-        FASTA that they are aligned with.
+        The FASTA of the reference.
     cigars
-        uint32 in BAM encoding, h rows: each between flanks of `FLANK` bases.
+        uint32 in BAM encoding, h rows: of each haplotype with flanks of `FLANK` bases.
     flanks
-        int64[2, h]: these flanks, shorter at the ends of contigs.
+        int64[2, h]: the lengths of the flanks, shorter at the ends of contigs.
     """
 
     haplotypes: HaplotypeSet
@@ -54,7 +54,7 @@ class Placement:
     flanks: NDArray[np.int64]
 
     def place(self, extended: ExtendedHaplotypes) -> PlacedHaplotypes:
-        """Return where haplotypes with flanks lie on their windows."""
+        """Return the alignments of extended haplotypes with their windows."""
         longer = extended.flanks - self.flanks[:, extended.haplotypes]
         return PlacedHaplotypes(
             _lengthened(self.cigars.take(extended.haplotypes), longer),
@@ -68,33 +68,35 @@ class Placement:
 def place_haplotypes(
     haplotypes: HaplotypeSet, reference: Path, header: SamHeader, device: Device
 ) -> Placement:
-    """Align each haplotype from end to end with the reference under its locus.
+    """Align each haplotype end to end with the reference at its locus.
 
     Both have flanks of `FLANK` reference bases, so that an indel at the edge of a locus is
-    left-aligned as far as its repeat goes. A haplotype without such an alignment is excluded with
-    a warning, as GATK excludes it.
+    left-aligned through its whole repeat. A haplotype without such an alignment is excluded with
+    a warning, as in GATK.
 
     Raises
     ------
     InputError
-        The reference cannot be read, lacks a contig, or ends before a locus; or no haplotype is
-        left.
+        The reference cannot be read, lacks a contig, or ends before a locus; or no haplotype
+        aligns.
     """
     for locus in haplotypes.loci:
         if header.reference_id(locus.contig) is None:
             hint = contig_hint(locus.contig, header.reference_names)
-            message = f"the header of the reads has no contig '{locus.contig}'{hint}"
+            message = f"header of the reads: no contig '{locus.contig}'{hint}"
             raise InputError(message)
     extender = Extender(haplotypes, reference, header)
     _compare_lengths(haplotypes, extender.contig_lengths, header, reference)
-    parts = list(_placed_parts(len(haplotypes), extender, device))
-    cigars = Ragged.concatenate([cigars for cigars, _, _ in parts])
-    flanks = np.concatenate([flanks for _, flanks, _ in parts], axis=1)
-    ok = np.concatenate([ok for _, _, ok in parts])
-    _warn_of(np.flatnonzero(~ok), haplotypes, reference)
+    batches = list(_placed_batches(len(haplotypes), extender, device))
+    cigars = Ragged.concatenate([cigars for cigars, _, _ in batches])
+    flanks = np.concatenate([flanks for _, flanks, _ in batches], axis=1)
+    ok = np.concatenate([ok for _, _, ok in batches])
+    _warn_of_excluded(np.flatnonzero(~ok), haplotypes, reference)
     kept = np.flatnonzero(ok)
     if not kept.size:
-        message = f"no haplotype aligns with its locus in {reference}: is it the right reference?"
+        message = (
+            f"{reference}: no haplotype aligns with its locus; give the reference of the haplotypes"
+        )
         raise InputError(message)
     return Placement(haplotypes.take(kept), reference, cigars.take(kept), flanks[:, kept])
 
@@ -102,12 +104,12 @@ def place_haplotypes(
 def _compare_lengths(
     haplotypes: HaplotypeSet, lengths: dict[str, int], header: SamHeader, reference: Path
 ) -> None:
-    """Warn of contigs that are not as long in the reference as the header of the reads says."""
+    """Warn of contigs whose lengths differ between the reference and the header of the reads."""
     in_header = dict(zip(header.reference_names, header.reference_lengths, strict=True))
     for contig in dict.fromkeys(locus.contig for locus in haplotypes.loci):
         if lengths[contig] != in_header[contig]:
             logger.warning(
-                "%s: %s has %d bases, but %d in the header of the reads; is it the right file?",
+                "%s: %s has %d bases, but %d in the header of the reads; check the reference",
                 reference,
                 contig,
                 lengths[contig],
@@ -115,14 +117,14 @@ def _compare_lengths(
             )
 
 
-def _placed_parts(
+def _placed_batches(
     count: int, extender: Extender, device: Device
 ) -> Iterator[tuple[Ragged, NDArray[np.int64], NDArray[np.bool_]]]:
-    """Yield CIGARs, flanks and success of some haplotypes after the other."""
-    for start in range(0, count, _HAPLOTYPES_AT_A_TIME):
-        some = np.arange(start, min(start + _HAPLOTYPES_AT_A_TIME, count), dtype=np.int32)
-        extended, _ = extender.extend(some, np.full((2, some.size), FLANK, dtype=np.int64))
-        rows = np.arange(some.size, dtype=np.int32)
+    """Yield CIGARs, flanks and success of batches of haplotypes."""
+    for start in range(0, count, _HAPLOTYPES_PER_BATCH):
+        batch = np.arange(start, min(start + _HAPLOTYPES_PER_BATCH, count), dtype=np.int32)
+        extended, _ = extender.extend(batch, np.full((2, batch.size), FLANK, dtype=np.int64))
+        rows = np.arange(batch.size, dtype=np.int32)
         pairs = PairBatch(extended.references, extended.sequences, extended.windows, rows)
         alignments = align_pairs(
             pad_pairs(pairs), PRESETS["haplotype-to-reference"], Overhang.SOFTCLIP, device
@@ -131,11 +133,11 @@ def _placed_parts(
         yield cigars, extended.flanks, ok
 
 
-def _warn_of(rows: NDArray[np.int64], haplotypes: HaplotypeSet, reference: Path) -> None:
+def _warn_of_excluded(rows: NDArray[np.int64], haplotypes: HaplotypeSet, reference: Path) -> None:
     for row in rows:
         locus = haplotypes.loci[haplotypes.locus_index[row]]
         logger.warning(
-            "haplotype '%s' is excluded: it has no alignment from end to end of %s in %s",
+            "haplotype '%s' excluded: no end-to-end alignment with %s of %s",
             haplotypes.names[row],
             locus,
             reference,
@@ -143,7 +145,7 @@ def _warn_of(rows: NDArray[np.int64], haplotypes: HaplotypeSet, reference: Path)
 
 
 def _lengthened(cigars: Ragged, longer: NDArray[np.int64]) -> Ragged:
-    """Put int64[2, n] matches, none to be seen where there are 0, around CIGARs."""
+    """Add int64[2, n] matches before and after CIGARs; none where the number is 0."""
     data = np.empty(cigars.data.size + 2 * len(cigars), dtype=np.uint32)
     offsets = np.zeros(len(cigars) + 1, dtype=np.int64)
     _lengthen(view_of(cigars), longer, data, offsets)

@@ -1,6 +1,6 @@
-"""From alignments with haplotypes to alignments with the reference, as GATK HaplotypeCaller does.
+"""Projection of alignments with haplotypes onto the reference, as in GATK HaplotypeCaller.
 
-Follows AlignmentUtils.createReadAlignedToRef of GATK 4, odd rules included. Where GATK gives up
+Follows AlignmentUtils.createReadAlignedToRef of GATK 4, with all its rules. Where GATK gives up
 or raises an error, a row is marked as not projected.
 """
 
@@ -41,22 +41,21 @@ from hapgpu.cigar.encoding import (
 from hapgpu.cigar.left_align import LeftAligner, left_align, new_left_aligner
 from hapgpu.runtime.jit import njit
 
-_HAPLOTYPE_OVERHANG = 1000  # reads may run this far over the end of their haplotype
+_HAPLOTYPE_OVERHANG = 1000  # bases that reads may extend after the end of their haplotype
 _FAILED = -1
 
 
 @dataclass(frozen=True, slots=True)
 class PlacedHaplotypes:
-    """h haplotypes and where they lie on the reference haplotypes of r loci.
+    """h haplotypes and their alignments with the reference haplotypes of r loci.
 
     Attributes
     ----------
     cigars
         uint32 in BAM encoding, h rows: haplotype to reference haplotype.
     starts
-        int64[h], added to the positions of reads: how far after the start of the locus the
-        reference haplotype begins (GATK's alignment start of the haplotype relative to the
-        reference; 0 where they begin together).
+        int64[h], added to the positions of reads: the start of the reference haplotype less the
+        start of the locus (GATK's alignment start of the haplotype relative to the reference).
     reference_index
         int32[h], the locus of each haplotype.
     references
@@ -79,11 +78,11 @@ class Projections:
     Attributes
     ----------
     positions
-        int64[n], in the units of the starts of the loci; -1 where not projected.
+        int64[n], counted as the starts of the loci; -1 where not projected.
     cigars
         uint32 in BAM encoding; no elements where not projected.
     ok
-        bool[n], false where GATK would leave the read as it is.
+        bool[n], false where GATK does not change the read.
     """
 
     positions: NDArray[np.int64]
@@ -108,16 +107,16 @@ def project_alignments(
     reads
         uint8 text, n rows: bases without soft clips.
     alignments
-        n rows: those of the reads with their haplotypes, overhangs soft-clipped.
+        n alignments of the reads with their haplotypes, with soft-clipped overhangs.
     haplotype_index
         int32[n], the haplotype of each read.
     haplotypes
         The haplotypes and their loci.
     leading_clips, trailing_clips
-        int32[n], soft clips to be put back around each CIGAR; 0 for none.
+        int32[n], soft clips to add before and after each CIGAR; 0 for none.
     clip_ends
-        Soft-clip what is inserted at the ends of a read, which GATK leaves there. That has to
-        come before indels are left-aligned: a part of an insertion may go elsewhere than all of it.
+        Soft-clip insertions at the ends of a read, which GATK leaves. This comes before indels
+        are left-aligned, which may move a part of an insertion differently than the whole.
     """
     positions, data, offsets = _project_rows(
         view_of(reads),
@@ -137,7 +136,7 @@ def project_alignments(
 
 
 class _Alignments(NamedTuple):
-    """Alignments with haplotypes for compiled code."""
+    """Alignments with haplotypes as an argument of compiled functions."""
 
     cigars: RaggedView
     starts: NDArray[np.int32]
@@ -145,7 +144,7 @@ class _Alignments(NamedTuple):
 
 
 class _Loci(NamedTuple):
-    """PlacedHaplotypes for compiled code."""
+    """PlacedHaplotypes as an argument of compiled functions."""
 
     cigars: RaggedView
     starts: NDArray[np.int64]
@@ -155,7 +154,7 @@ class _Loci(NamedTuple):
 
 
 class _Workspace(NamedTuple):
-    """CIGARs in the making; int64[2], bases that were inserted at the ends and are clipped."""
+    """Builders of CIGARs; and int64[2], numbers of inserted bases at the ends that are clipped."""
 
     read: CigarBuilder
     haplotype: CigarBuilder
@@ -168,7 +167,7 @@ class _Workspace(NamedTuple):
 
 @njit
 def _new_workspace(read_elements: int, haplotype_elements: int) -> _Workspace:
-    """Make room for CIGARs of so many elements; each step says how many more it may make."""
+    """Allocate for CIGARs of these numbers of elements; each step adds a known number at most."""
     padded = haplotype_elements + 1
     composed = read_elements + padded
     return _Workspace(
@@ -234,7 +233,7 @@ def _project(
     clip_ends: bool,  # noqa: FBT001 (Numba takes no keywords)
     work: _Workspace,
 ) -> int:
-    """Leave a read's CIGAR in the workspace, where its haplotype's is; return its start."""
+    """Write a read's CIGAR to the workspace of its haplotype; return its start."""
     start_cigar(work.read)
     add_elements(work.read, cigar)
     if not finish_cigar(work.read):
@@ -264,7 +263,7 @@ def _project(
 
 @njit
 def _measure_ends(cigar: NDArray[np.int64], inserted: NDArray[np.int64]) -> tuple[int, int, int]:
-    """Return where a CIGAR is without indels at its ends, and the bases deleted at its start."""
+    """Return the range of a CIGAR without end indels, and the bases deleted at its start."""
     first, last, deleted = 0, cigar.size, 0
     while first < last and not is_alignment(operation_of(cigar[first])):
         inserted[0] += length_of(cigar[first]) * consumes_query(operation_of(cigar[first]))
@@ -290,20 +289,20 @@ def _pad_haplotype(cigar: NDArray[np.uint32], work: _Workspace) -> bool:
 
 @njit
 def _reference_start(cigar: NDArray[np.int64], start: int) -> int:
-    """Where on the reference base `start` of the haplotype lies.
+    """Return the offset in the reference of base `start` of the haplotype.
 
-    At an insertion, the base after it; between two elements, the end of the first.
+    At an insertion, the next base; between two elements, the end of the first.
     """
     if start == 0:
         return 0
-    on_haplotype, on_reference = 0, 0
+    haplotype_end, reference_end = 0, 0
     for element in cigar:
         operation, length = operation_of(element), length_of(element)
         if consumes_reference(operation):
-            on_reference += length
+            reference_end += length
         if consumes_query(operation):
-            on_haplotype += length
-        if on_haplotype >= start:
-            excess = on_haplotype - start if consumes_reference(operation) else 0
-            return on_reference - excess
+            haplotype_end += length
+        if haplotype_end >= start:
+            excess = haplotype_end - start if consumes_reference(operation) else 0
+            return reference_end - excess
     return _FAILED

@@ -1,1 +1,1 @@
-"""What is aligned: bases of reads with and without clipped ends, extended haplotypes."""
+"""Bases of reads to align: with and without clipped ends, in one or both orientations."""

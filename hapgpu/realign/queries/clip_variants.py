@@ -1,4 +1,4 @@
-"""Soft-clipped ends tried with and without: what of a read is aligned."""
+"""Variants of reads with and without their soft-clipped ends."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from hapgpu.cigar.clips import Clips
 
 @dataclass(frozen=True, slots=True)
 class ClipVariants:
-    """v variants of n reads, those of a read together, the one with the fewest bases first.
+    """v variants of n reads, read by read, the variant with the fewest bases first.
 
     Attributes
     ----------
@@ -23,7 +23,7 @@ class ClipVariants:
     leading, trailing
         int32[v]: soft-clipped bases that stay clipped.
     bases
-        uint8 text, v rows: what is left.
+        uint8 text, v rows: the bases that are not clipped.
     """
 
     offsets: NDArray[np.int64]
@@ -33,33 +33,33 @@ class ClipVariants:
 
     @classmethod
     def whole(cls, bases: Ragged) -> Self:
-        """Every read as it is, clipped bases and all."""
+        """Return one variant per read, with all clipped bases."""
         none = np.zeros(len(bases), dtype=np.int32)
         return cls(np.arange(len(bases) + 1), none, none, bases)
 
     @classmethod
     def of(cls, bases: Ragged, clips: Clips) -> Self:
-        """Each clipped end of each read with and without its bases."""
+        """Return all variants: each clipped end of each read with and without its bases."""
         ends = 1 + np.stack([clips.leading > 0, clips.trailing > 0])
         counts = ends.prod(axis=0)
         offsets = offsets_of(counts)
         read = np.repeat(np.arange(counts.size), counts)
         number = counts[read] - 1 - (np.arange(read.size) - offsets[read])
-        # Of four, 0 is without clips, 1 keeps the one at the end, 2 the one at the start.
+        # Of four variants, 0 is without clips, 1 keeps the end clipped, 2 the start, 3 both.
         has_trailing = ends[1][read] > 1
         keeps_trailing = has_trailing & (number & 1 > 0)
         keeps_leading = np.where(has_trailing, number >> 1, number) > 0
         leading = np.where(keeps_leading, clips.leading[read], 0).astype(np.int32)
         trailing = np.where(keeps_trailing, clips.trailing[read], 0).astype(np.int32)
-        begins = bases.offsets[:-1][read] + leading
-        kept = bases.lengths[read] - leading - trailing
-        # A read of nothing but clips has no variant without them.
-        some = kept > 0
+        starts = bases.offsets[:-1][read] + leading
+        lengths = bases.lengths[read] - leading - trailing
+        # A read with all bases clipped has no variant that keeps all clips.
+        has_bases = lengths > 0
         return cls(
-            offsets_of(np.bincount(read[some], minlength=counts.size)),
-            leading[some],
-            trailing[some],
-            Ragged.gather(bases.data, begins[some], kept[some]),
+            offsets_of(np.bincount(read[has_bases], minlength=counts.size)),
+            leading[has_bases],
+            trailing[has_bases],
+            Ragged.gather(bases.data, starts[has_bases], lengths[has_bases]),
         )
 
     def __len__(self) -> int:

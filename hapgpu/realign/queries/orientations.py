@@ -1,4 +1,4 @@
-"""What of a read is aligned: its bases, in one orientation or in both."""
+"""Reads in one orientation or in both."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ _COMPLEMENTS = _complements()
 
 @dataclass(frozen=True, slots=True)
 class Queries:
-    """The n reads as the BAM stores them, then those of them that are tried reversed as well.
+    """The n reads as stored in the BAM, then the reversed reads that are also aligned.
 
     Attributes
     ----------
     bases, qualities
         Reverse-complemented and reversed in the rows from n on.
     reversed_row
-        int64[n], the row of the reversed read; -1 where a read keeps its orientation.
+        int64[n], the row of the reversed read; -1 for a read with one orientation.
     """
 
     bases: Ragged
@@ -42,7 +42,7 @@ class Queries:
 
 
 def queries_of(reads: ReadBatch) -> Queries:
-    """Return mapped reads in the orientation of the BAM, unmapped ones in both."""
+    """Return mapped reads in the orientation of the BAM, unmapped reads in both."""
     unmapped = np.flatnonzero(reads.flags & _UNMAPPED)
     reversed_row = np.full(len(reads), -1, dtype=np.int64)
     if not unmapped.size:
@@ -67,7 +67,7 @@ def _reversed(rows: Ragged, translation: NDArray[np.uint8]) -> Ragged:
 def _write_reversed(
     rows: RaggedView, translation: NDArray[np.uint8], out: NDArray[np.uint8]
 ) -> None:
-    """Write each row from its end to its start, translating its bytes."""
+    """Write each row reversed, with translated bytes."""
     for row in range(rows.offsets.size - 1):
         first, last = rows.offsets[row], rows.offsets[row + 1] - 1
         for k in range(first, last + 1):

@@ -1,4 +1,4 @@
-"""From alignments to the records that are written."""
+"""SAM records of new alignments."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from hapgpu.arrays.ragged import Ragged
 from hapgpu.errors import InputError
 from hapgpu.realign.records.tags import NewTags, rewrite_tags
 
-_OF_THE_ALIGNMENT = ("AS", "XS", "NM", "MD")
-_OF_OTHER_ALIGNMENTS = ("SA", "MC", "MQ", "ms")  # of the read's, which are gone, and the mate's
+_OWN_ALIGNMENT_TAGS = ("AS", "XS", "NM", "MD")
+_OTHER_ALIGNMENT_TAGS = ("SA", "MC", "MQ", "ms")  # of supplementary records and of the mate
 
 _PROPER_PAIR, _UNMAPPED, _MATE_UNMAPPED, _REVERSE, _MATE_REVERSE = 0x2, 0x4, 0x8, 0x10, 0x20
 _SECONDARY, _SUPPLEMENTARY = 0x100, 0x800
@@ -22,22 +22,22 @@ _UNKNOWN_MAPPING_QUALITY = 255
 
 @dataclass(frozen=True, slots=True)
 class NewAlignments:
-    """Where n records lie now.
+    """New alignments of n records.
 
     Attributes
     ----------
     mapped
-        bool[n]; the other columns count only where it is set.
+        bool[n]; the other columns are valid only where it is set.
     kept
-        bool[n]: records that stay as they were, but for their mates.
+        bool[n]: records that do not change, except their mate fields.
     reference_ids, positions
         int32[n], 0-based.
     cigars
         uint32 in BAM encoding.
     is_reversed
-        bool[n]: the read as stored was reversed to be aligned.
+        bool[n]: whether the stored read was reversed for its alignment.
     is_secondary
-        bool[n]: another record of the same read is the better one.
+        bool[n]: whether another record of the same read is better.
     scores, second_scores
         int32[n], for AS and XS.
     has_second_score
@@ -68,19 +68,19 @@ def realigned_records(
     contig_names: Ragged,
     source: str,
 ) -> ReadBatch:
-    """Rewrite records: new alignments, tags that tell of the old ones, no mates.
+    """Return records with new alignments, tags of the old alignments, and no mates.
 
-    The mate of a read may have moved too, and lie in another batch: what a record says of it is
-    cleared rather than left to be wrong.
+    The mate of a read may have moved too, in another batch: mate fields are cleared, because they
+    might be wrong.
 
     Parameters
     ----------
     originals
-        n records as they were read.
+        n records as read.
     bases, qualities
-        n rows, in the orientation in which the reads were aligned.
+        n rows, in the orientation of the alignment.
     new
-        Where they lie now.
+        The new alignments.
     contig_names
         uint8 text, one row per @SQ line of the input.
     source
@@ -89,13 +89,13 @@ def realigned_records(
     Raises
     ------
     InputError
-        The optional fields of a record are damaged.
+        The optional fields of a record are malformed.
     """
     changed = ~new.kept
     tags, malformed = rewrite_tags(
         originals,
-        _OF_THE_ALIGNMENT,
-        _OF_OTHER_ALIGNMENTS,
+        _OWN_ALIGNMENT_TAGS,
+        _OTHER_ALIGNMENT_TAGS,
         NewTags(
             changed=changed,
             has_score=new.mapped,
@@ -111,7 +111,7 @@ def realigned_records(
     )
     if malformed.any():
         name = originals.names[int(np.argmax(malformed))].tobytes().decode(errors="replace")
-        message = f"{source}: the optional fields of read '{name}' are damaged"
+        message = f"{source}: read '{name}': malformed optional fields; copy the file again"
         raise InputError(message)
     return replace(
         originals,
@@ -137,12 +137,12 @@ def _where(
 
 
 def _new_flags(flags: NDArray[np.uint16], new: NewAlignments) -> NDArray[np.uint16]:
-    of_mates = _PROPER_PAIR | _MATE_UNMAPPED | _MATE_REVERSE
-    alone = flags & ~np.uint16(of_mates)
-    mapped = (alone & ~np.uint16(_UNMAPPED)) ^ np.where(new.is_reversed, _REVERSE, 0)
+    mate_flags = _PROPER_PAIR | _MATE_UNMAPPED | _MATE_REVERSE
+    own_flags = flags & ~np.uint16(mate_flags)
+    mapped = (own_flags & ~np.uint16(_UNMAPPED)) ^ np.where(new.is_reversed, _REVERSE, 0)
     mapped |= np.where(new.is_secondary, _SECONDARY, 0)
-    kept = alone | np.where(new.is_secondary, _SECONDARY, 0)
-    unmapped = (alone | _UNMAPPED) & ~np.uint16(_SECONDARY | _SUPPLEMENTARY)
+    kept = own_flags | np.where(new.is_secondary, _SECONDARY, 0)
+    unmapped = (own_flags | _UNMAPPED) & ~np.uint16(_SECONDARY | _SUPPLEMENTARY)
     return np.where(new.mapped, mapped, np.where(new.kept, kept, unmapped)).astype(np.uint16)
 
 
@@ -154,7 +154,7 @@ def _mapping_qualities(originals: ReadBatch, new: NewAlignments) -> NDArray[np.u
 
 
 def _cigars(originals: ReadBatch, new: NewAlignments) -> Ragged:
-    """CIGARs of the new alignments, or of the old ones where records are kept."""
+    """Return the CIGARs of the new alignments; the old CIGARs where records are kept."""
     if not new.kept.any():
         return new.cigars
     count = len(originals)

@@ -22,7 +22,7 @@ _UNMAPPED, _REVERSE = 4, 16  # SAM flags
 _TEXT = ord("Z")
 _INTEGERS = {"c": "<i1", "C": "<u1", "s": "<i2", "S": "<u2", "i": "<i4", "I": "<u4"}
 
-# From one bound up to the next, samtools takes the type at that place for an integer.
+# The type at each index is samtools' type of integers between two bounds.
 _BOUNDS = np.array([-(2**15), -(2**7), 0, 2**8, 2**16])
 _TYPES = np.frombuffer(b"iscCSI", dtype=np.uint8)
 _WIDTHS = np.array([4, 2, 1, 1, 2, 4])
@@ -30,12 +30,12 @@ _WIDTHS = np.array([4, 2, 1, 1, 2, 4])
 
 @dataclass(frozen=True, slots=True)
 class NewTags:
-    """What to write into n records.
+    """New values of the tags of n records.
 
     Attributes
     ----------
     changed
-        bool[n]: the records to rewrite; the others keep their fields as they are.
+        bool[n]: the records to rewrite; the others keep these fields.
     has_score, scores
         bool[n] and int32[n], for AS.
     has_second_score, second_scores
@@ -43,8 +43,8 @@ class NewTags:
     has_mismatches, edit_distances, mismatches
         bool[n], int32[n] and uint8 text, for NM and MD.
     has_original
-        bool[n]: whether OC, OP and OA shall tell of the alignment before; only records that
-        were mapped get them.
+        bool[n]: whether to write the old alignment to OC, OP and OA; only records that were
+        mapped get them.
     """
 
     changed: NDArray[np.bool_]
@@ -60,38 +60,38 @@ class NewTags:
 
 def rewrite_tags(
     reads: ReadBatch,
-    dropped: Collection[str],
-    dropped_everywhere: Collection[str],
+    removed: Collection[str],
+    removed_everywhere: Collection[str],
     new: NewTags,
-    reference_names: Ragged,
+    contig_names: Ragged,
 ) -> tuple[Ragged, NDArray[np.bool_]]:
-    """Take fields out of records and append new ones.
+    """Remove fields from records and append new ones.
 
-    Fields that are written anew are taken out by themselves. An OA is appended to, as the SAM
-    tags specification allows; numbers take the smallest type that holds them.
+    Old values of the new fields are removed. The old alignment is appended to OA, as the SAM tags
+    specification allows; integers have the smallest type that holds them.
 
     Parameters
     ----------
     reads
-        n records as they were.
-    dropped, dropped_everywhere
-        Two-letter names of the fields to take out of changed records, and of all records.
+        n records as read.
+    removed, removed_everywhere
+        Two-letter names of the fields to remove from changed records, and from all records.
     new
-        What to write.
-    reference_names
+        The new values.
+    contig_names
         uint8 text, one row per @SQ line of the header of `reads`.
 
     Returns
     -------
-    The fields in BAM encoding, uint8, n rows, and bool[n]: records whose fields were malformed,
-    which have no fields now.
+    The fields in BAM encoding, uint8, n rows; and bool[n]: whether the fields of a record were
+    malformed; such a record has no fields.
     """
-    has_original = new.has_original & _were_mapped(reads, len(reference_names))
+    has_original = new.has_original & _were_mapped(reads, len(contig_names))
     kept, malformed = _kept_fields(
         reads.tags,
         (
-            (dropped_everywhere, np.full(len(reads), len(dropped_everywhere) > 0)),
-            (dropped, new.changed),
+            (removed_everywhere, np.full(len(reads), len(removed_everywhere) > 0)),
+            (removed, new.changed),
             (("AS",), new.changed & new.has_score),
             (("XS",), new.changed & new.has_second_score),
             (("NM", "MD"), new.changed & new.has_mismatches),
@@ -106,37 +106,37 @@ def rewrite_tags(
         _integer_fields("XS", new.second_scores, written & new.has_second_score),
         _integer_fields("NM", new.edit_distances, has_mismatches),
         _text_fields("MD", new.mismatches.take(has_mismatches), has_mismatches),
-        *_original_fields(reads, reference_names, written & has_original),
+        *_original_fields(reads, contig_names, written & has_original),
     ]
     return side_by_side(fields), malformed
 
 
 def text_values(tags: Ragged, name: str) -> Ragged:
-    """Return the values of the text fields of a name in well-formed rows; no text for none."""
-    begins, ends = _found(tags, name)
-    found = np.flatnonzero(begins >= 0)
-    found = found[tags.data[begins[found] + 2] == _TEXT]
+    """Return the values of a text field in well-formed rows; empty for rows without it."""
+    starts, ends = _field_ranges(tags, name)
+    found = np.flatnonzero(starts >= 0)
+    found = found[tags.data[starts[found] + 2] == _TEXT]
     lengths = np.zeros(len(tags), dtype=np.int64)
-    lengths[found] = ends[found] - begins[found] - HEAD_BYTES - 1
-    return Ragged.gather(tags.data, begins + HEAD_BYTES, lengths)
+    lengths[found] = ends[found] - starts[found] - HEAD_BYTES - 1
+    return Ragged.gather(tags.data, starts + HEAD_BYTES, lengths)
 
 
 def replace_texts(tags: Ragged, name: str, rows: NDArray[np.bool_], texts: Ragged) -> Ragged:
-    """Give text fields new values.
+    """Replace the values of a text field.
 
     Parameters
     ----------
     tags
         uint8, optional fields in BAM encoding, n well-formed rows.
     name
-        Of the fields.
+        The name of the field.
     rows
-        bool[n]: where there is a new value. A row without such a field gets none.
+        bool[n]: the rows with a new value. A row without the field gets none.
     texts
         uint8 text, one row per row of the mask.
     """
-    begins, _ = _found(tags, name)
-    replaced = rows & (begins >= 0)
+    starts, _ = _field_ranges(tags, name)
+    replaced = rows & (starts >= 0)
     if not replaced.any():
         return tags
     kept, _ = _kept_fields(tags, (((name,), replaced),))
@@ -153,20 +153,20 @@ def _were_mapped(reads: ReadBatch, references: int) -> NDArray[np.bool_]:
 
 def _kept_fields(
     tags: Ragged,
-    outdated: Iterable[tuple[Iterable[str], NDArray[np.bool_]]],
+    removals: Iterable[tuple[Iterable[str], NDArray[np.bool_]]],
 ) -> tuple[Ragged, NDArray[np.bool_]]:
-    """Take out fields, each of some names in rows of a mask; tell which rows are malformed.
+    """Remove fields by names and rows of a mask; return also which rows are malformed.
 
-    Names and rows get a bit for each pair of them.
+    `removals` are pairs of names and a mask; each pair has a bit of the names and of the rows.
     """
-    of_names = np.zeros(2**16, dtype=np.uint8)
-    of_rows = np.zeros(len(tags), dtype=np.uint8)
-    for number, (names, rows) in enumerate(outdated):
-        of_names[np.array([name_number(name) for name in names], dtype=np.int64)] |= 1 << number
-        of_rows[rows] |= 1 << number
+    name_bits = np.zeros(2**16, dtype=np.uint8)
+    row_bits = np.zeros(len(tags), dtype=np.uint8)
+    for number, (names, rows) in enumerate(removals):
+        name_bits[np.array([name_number(name) for name in names], dtype=np.int64)] |= 1 << number
+        row_bits[rows] |= 1 << number
     data = np.empty(tags.data.size, dtype=np.uint8)
     ends = np.empty(len(tags), dtype=np.int64)
-    _keep_fields(view_of(tags), of_rows, of_names, data, ends)
+    _keep_fields(view_of(tags), row_bits, name_bits, data, ends)
     malformed = ends < 0
     offsets = np.zeros(len(tags) + 1, dtype=np.int64)
     np.maximum.accumulate(ends, out=offsets[1:])
@@ -176,7 +176,7 @@ def _kept_fields(
 def _integer_fields(
     name: str, numbers: NDArray[np.signedinteger[Any]], rows: NDArray[np.bool_]
 ) -> Ragged:
-    """Fields of 32 bits or less in the rows of a mask."""
+    """Return integer fields of at most 32 bits in the rows of a mask."""
     values = numbers[rows].astype("<i8")
     types = np.searchsorted(_BOUNDS, values, side="right")
     fields = np.empty((values.size, HEAD_BYTES + 4), dtype=np.uint8)
@@ -189,15 +189,15 @@ def _integer_fields(
 
 
 def _text_fields(name: str, texts: Ragged, rows: NDArray[np.bool_]) -> Ragged:
-    """Fields in the rows of a mask, one text for each."""
+    """Return text fields in the rows of a mask, one text per row."""
     head, end = repeated(f"{name}Z", len(texts)), repeated("\0", len(texts))
     return spread(side_by_side([head, texts, end]), rows)
 
 
 def _original_fields(
-    reads: ReadBatch, reference_names: Ragged, rows: NDArray[np.bool_]
+    reads: ReadBatch, contig_names: Ragged, rows: NDArray[np.bool_]
 ) -> list[Ragged]:
-    """OC, OP and OA in the rows of a mask."""
+    """Return OC, OP and OA in the rows of a mask."""
     tags, cigars = reads.tags.take(rows), cigar_text(reads.cigars.take(rows))
     positions = reads.positions.astype(np.int64) + 1
     comma, semicolon = repeated(",", len(tags)), repeated(";", len(tags))
@@ -206,7 +206,7 @@ def _original_fields(
     alignments = side_by_side(
         [
             text_values(tags, "OA"),
-            reference_names.take(reads.reference_ids[rows]),
+            contig_names.take(reads.reference_ids[rows]),
             comma,
             number_text(positions[rows]),
             strands,
@@ -226,65 +226,65 @@ def _original_fields(
 
 
 def _integer_texts(tags: Ragged, name: str) -> Ragged:
-    """Values of the integer fields of a name in well-formed rows, as text; or no text."""
-    begins, _ = _found(tags, name)
-    found = np.flatnonzero(begins >= 0)
-    types = tags.data[begins[found] + 2]
+    """Return the values of an integer field in well-formed rows, as text; empty for none."""
+    starts, _ = _field_ranges(tags, name)
+    found = np.flatnonzero(starts >= 0)
+    types = tags.data[starts[found] + 2]
     is_integer = np.zeros(len(tags), dtype=np.bool_)
     values = np.zeros(len(tags), dtype=np.int64)
     for letter, dtype in _INTEGERS.items():
         rows = found[types == ord(letter)]
         is_integer[rows] = True
-        places = begins[rows, None] + HEAD_BYTES + np.arange(np.dtype(dtype).itemsize)
-        values[rows] = tags.data[places].view(dtype)[:, 0]
+        offsets = starts[rows, None] + HEAD_BYTES + np.arange(np.dtype(dtype).itemsize)
+        values[rows] = tags.data[offsets].view(dtype)[:, 0]
     return spread(number_text(values[is_integer]), is_integer)
 
 
-def _found(tags: Ragged, name: str) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Begin and end of the first field of a name in each well-formed row; -1 for none."""
-    begins, ends = (np.full(len(tags), -1, dtype=np.int64) for _ in range(2))
-    _find_fields(view_of(tags), name_number(name), begins, ends)
-    return begins, ends
+def _field_ranges(tags: Ragged, name: str) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return start and end of the first field of a name in each well-formed row; -1 for none."""
+    starts, ends = (np.full(len(tags), -1, dtype=np.int64) for _ in range(2))
+    _find_fields(view_of(tags), name_number(name), starts, ends)
+    return starts, ends
 
 
 @njit
 def _keep_fields(
     tags: RaggedView,
-    of_rows: NDArray[np.uint8],
-    of_names: NDArray[np.uint8],
+    row_bits: NDArray[np.uint8],
+    name_bits: NDArray[np.uint8],
     out: NDArray[np.uint8],
     ends: NDArray[np.int64],
 ) -> None:
-    """Copy all fields of rows without bits, and of others those that share no bit with the row.
+    """Copy the fields whose names share no bit with their row.
 
     A malformed row ends at -1.
     """
     data, end = tags.data, np.int64(0)
     for row in range(ends.size):
-        at, stop, begin = tags.offsets[row], tags.offsets[row + 1], end
-        if of_rows[row] == 0:
-            copy_bytes(data, at, out, end, stop - at)
-            at, end = stop, end + stop - at
-        while at < stop:
-            size = field_bytes(data, at, stop)
+        at, tags_end, row_start = tags.offsets[row], tags.offsets[row + 1], end
+        if row_bits[row] == 0:
+            copy_bytes(data, at, out, end, tags_end - at)
+            at, end = tags_end, end + tags_end - at
+        while at < tags_end:
+            size = field_bytes(data, at, tags_end)
             if size == 0:
                 break
-            if of_names[load_u16(data, at)] & of_rows[row] == 0:
+            if name_bits[load_u16(data, at)] & row_bits[row] == 0:
                 copy_bytes(data, at, out, end, size)
                 end += size
             at += size
-        if at < stop:
-            end = begin
-        ends[row] = end if at == stop else -1
+        if at < tags_end:
+            end = row_start
+        ends[row] = end if at == tags_end else -1
 
 
 @njit
 def _find_fields(
-    tags: RaggedView, name: int, begins: NDArray[np.int64], ends: NDArray[np.int64]
+    tags: RaggedView, name: int, starts: NDArray[np.int64], ends: NDArray[np.int64]
 ) -> None:
-    """Set begin and end of the first field of a name in each well-formed row that has one."""
-    for row in range(begins.size):
-        stop = tags.offsets[row + 1]
-        at = find_field(tags.data, tags.offsets[row], stop, name)
+    """Set start and end of the first field of a name in each well-formed row that has one."""
+    for row in range(starts.size):
+        tags_end = tags.offsets[row + 1]
+        at = find_field(tags.data, tags.offsets[row], tags_end, name)
         if at >= 0:
-            begins[row], ends[row] = at, at + field_bytes(tags.data, at, stop)
+            starts[row], ends[row] = at, at + field_bytes(tags.data, at, tags_end)

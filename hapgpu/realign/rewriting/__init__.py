@@ -1,1 +1,1 @@
-"""The records of a whole file after the moves: moved reads, their mates, their supplementaries."""
+"""All records of a file after the moves: moved reads, their mates, supplementary records."""

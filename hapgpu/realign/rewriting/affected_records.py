@@ -1,4 +1,4 @@
-"""Which records of a block a run's moves concern: the moved ones, their mates, their siblings."""
+"""Records of a block that change by moves of reads, of mates, or of supplementary records."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from hapgpu.realign.moves.move_table import (
     NOT_MOVED,
     MoveIndex,
     MoveTable,
-    find_mate,
-    find_own,
-    has_sibling,
+    find_mate_move,
+    find_move,
+    has_moved_record,
 )
 from hapgpu.realign.moves.moves import name_hash
 from hapgpu.runtime.jit import njit
@@ -28,47 +28,47 @@ _PAIRED, _UNMAPPED = 1, 4
 _SA: Final = name_number("SA")
 
 
-class MoveHits(NamedTuple):
-    """For n records, rows of the move table.
+class AffectedRecords(NamedTuple):
+    """The moves that affect n records, as rows of the move table.
 
     Attributes
     ----------
     own, mates
-        int64[n]: the move of the record, and that of its mate; or `NOT_MOVED`.
-    has_siblings
+        int64[n]: the move of the record, and the move of its mate; or `NOT_MOVED`.
+    sa_changes
         bool[n]: whether the record has an SA field and a record of the same read has moved.
     """
 
     own: NDArray[np.int64]
     mates: NDArray[np.int64]
-    has_siblings: NDArray[np.bool_]
+    sa_changes: NDArray[np.bool_]
 
     @property
-    def concerned(self) -> NDArray[np.bool_]:
+    def is_changed(self) -> NDArray[np.bool_]:
         """bool[n]: whether the record changes."""
         moved: NDArray[np.bool_] = (self.own != NOT_MOVED) | (self.mates != NOT_MOVED)
-        return moved | self.has_siblings
+        return moved | self.sa_changes
 
-    def take(self, rows: NDArray[np.bool_]) -> MoveHits:
+    def take(self, rows: NDArray[np.bool_]) -> AffectedRecords:
         """Keep the records of a mask."""
-        return MoveHits(self.own[rows], self.mates[rows], self.has_siblings[rows])
+        return AffectedRecords(self.own[rows], self.mates[rows], self.sa_changes[rows])
 
 
-def find_moves(block: RecordBlock, table: MoveTable, pool: Pool) -> MoveHits:
-    """Look up the records of a block."""
+def find_moves(block: RecordBlock, table: MoveTable, pool: Pool) -> AffectedRecords:
+    """Return the moves that affect the records of a block."""
     count = len(block)
-    hits = MoveHits(
+    affected = AffectedRecords(
         np.full(count, NOT_MOVED, dtype=np.int64),
         np.full(count, NOT_MOVED, dtype=np.int64),
         np.zeros(count, dtype=np.bool_),
     )
 
-    def find(start: int, stop: int) -> None:
+    def find(start: int, end: int) -> None:
         for index, first in zip(table.indexes, table.starts.tolist(), strict=False):
-            _find(block.data, block.layout, (start, stop), index, first, hits)
+            _find(block.data, block.layout, (start, end), index, first, affected)
 
     pool.over_rows(find, count)
-    return hits
+    return affected
 
 
 @njit
@@ -78,9 +78,9 @@ def _find(
     rows: tuple[int, int],
     index: MoveIndex,
     first: int,
-    hits: MoveHits,
+    affected: AffectedRecords,
 ) -> None:
-    """Look up rows of a block in one run, whose moves have the numbers from `first` on."""
+    """Look up rows of a block in one run of moves; `first` is the number of its first move."""
     for row in range(rows[0], rows[1]):
         at = layout.starts[row]
         flag = load_u16(data, at + 18)
@@ -89,18 +89,18 @@ def _find(
         if not flag & _UNMAPPED:
             position = load_i32(data, at + 8)
             end = position + _span(data, layout.cigar_starts[row], layout.cigar_lengths[row])
-            own = find_own(index, hashed, flag, load_i32(data, at + 4), position, end)
+            own = find_move(index, hashed, flag, load_i32(data, at + 4), position, end)
             if own != NOT_MOVED:
-                hits.own[row] = first + own
+                affected.own[row] = first + own
         if flag & _PAIRED:
             contig, position = load_i32(data, at + 24), load_i32(data, at + 28)
-            mate = find_mate(index, hashed, flag, contig, position)
+            mate = find_mate_move(index, hashed, flag, contig, position)
             if mate != NOT_MOVED:
-                hits.mates[row] = first + mate
-        if has_sibling(index, hashed, flag):
+                affected.mates[row] = first + mate
+        if has_moved_record(index, hashed, flag):
             tags = layout.tag_starts[row]
             tags_end = at + 4 + load_i32(data, at)
-            hits.has_siblings[row] |= find_field(data, tags, tags_end, _SA) >= 0
+            affected.sa_changes[row] |= find_field(data, tags, tags_end, _SA) >= 0
 
 
 @njit

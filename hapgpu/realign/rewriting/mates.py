@@ -1,6 +1,6 @@
-"""What records say of their mates, after moves.
+"""Mate fields of records after moves.
 
-Follows `samtools fixmate`: positions of 5' ends, half-open, make the template length.
+As in `samtools fixmate`, template lengths are differences of half-open positions of 5' ends.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from hapgpu.cigar.encoding import cigar_text, reference_lengths
 from hapgpu.realign.moves.move_table import NOT_MOVED, MoveTable
 from hapgpu.realign.moves.moves import Moves
 from hapgpu.realign.records.tags import replace_texts, text_values
-from hapgpu.realign.rewriting.affected_records import MoveHits
+from hapgpu.realign.rewriting.affected_records import AffectedRecords
 from hapgpu.runtime.jit import njit
 
 _PROPER_PAIR, _UNMAPPED, _MATE_UNMAPPED, _REVERSE, _MATE_REVERSE = 0x2, 0x4, 0x8, 0x10, 0x20
@@ -29,32 +29,32 @@ _SPANNING = b"MDN=X"
 
 
 def with_new_mates(
-    before: ReadBatch, after: ReadBatch, hits: MoveHits, table: MoveTable
+    before: ReadBatch, after: ReadBatch, affected: AffectedRecords, table: MoveTable
 ) -> ReadBatch:
-    """Bring mate fields up to date.
+    """Update mate fields.
 
     Parameters
     ----------
     before
-        n records as they were read.
+        n records as read.
     after
-        The same, those that have moved with their new alignments.
-    hits
-        Their moves, and those of their mates.
+        The same records; moved reads have their new alignments.
+    affected
+        The moves of the records and of their mates.
     table
         All moves.
 
     Returns
     -------
-    The records with PNEXT, TLEN, flag 0x2 and `MC` that fit the moved reads, and
-    unmapped reads at the positions of their moved mates. A record without `MC` gets none, and MAPQ
-    and strand, of which `MQ` and flag 0x20 tell, do not change.
+    The records with updated PNEXT, TLEN, flag 0x2 and `MC`; unmapped reads have the positions of
+    their moved mates. A record without `MC` gets none. `MQ` and flag 0x20 stay, because moves do
+    not change MAPQ and strand.
     """
-    has_mate = hits.mates != NOT_MOVED
-    mates = table.take(hits.mates[has_mate])
+    has_mate = affected.mates != NOT_MOVED
+    mates = table.take(affected.mates[has_mate])
     mate_positions = before.mate_positions.copy()
     mate_positions[has_mate] = mates.positions
-    # A mate without a position of its own is where the mapped read is.
+    # An unmapped mate has the position of the mapped read.
     unmapped_mate = (before.flags & (_UNMAPPED | _MATE_UNMAPPED) == _MATE_UNMAPPED) & (
         (before.mate_reference_ids == before.reference_ids)
         & (before.mate_positions == before.positions)
@@ -80,10 +80,10 @@ def with_new_mates(
 
 @dataclass(frozen=True, slots=True)
 class _FivePrimeEnds:
-    """Where n reads and their mates begin to be sequenced, int64[n] each, before and after.
+    """Positions of the 5' ends of n reads and of their mates, int64[n] each, old and new.
 
-    Those of mates are `_UNKNOWN` where the record does not tell; `known` bool[n] marks pairs of
-    which both are mapped to one contig and known.
+    The ends of mates are `_UNKNOWN` where the record does not imply them; `known` bool[n] is true
+    for pairs mapped to one contig with both ends known.
     """
 
     old: NDArray[np.int64]
@@ -96,16 +96,16 @@ class _FivePrimeEnds:
     def of(
         cls, before: ReadBatch, after: ReadBatch, has_mate: NDArray[np.bool_], mates: Moves
     ) -> _FivePrimeEnds:
-        """Take what records tell, and for rows of a mask what is known of their moved mates."""
+        """Return the ends by the records and, in rows of a mask, by the moves of their mates."""
         old, new = _five_prime(before), _five_prime(after)
-        mate_old = _mates_said_to_be_at(before, old)
+        mate_old = _mate_five_prime(before, old)
         mate_new = mate_old.copy()
         is_reverse = mates.flags & _REVERSE > 0
         mate_old[has_mate] = np.where(is_reverse, mates.old_ends, mates.old_positions)
         mate_new[has_mate] = np.where(is_reverse, mates.ends, mates.positions)
-        together = before.reference_ids == before.mate_reference_ids
-        together &= before.flags & (_UNMAPPED | _MATE_UNMAPPED) == 0
-        return cls(old, new, mate_old, mate_new, together & (mate_old != _UNKNOWN))
+        on_one_contig = before.reference_ids == before.mate_reference_ids
+        on_one_contig &= before.flags & (_UNMAPPED | _MATE_UNMAPPED) == 0
+        return cls(old, new, mate_old, mate_new, on_one_contig & (mate_old != _UNKNOWN))
 
 
 def _five_prime(reads: ReadBatch) -> NDArray[np.int64]:
@@ -113,8 +113,8 @@ def _five_prime(reads: ReadBatch) -> NDArray[np.int64]:
     return reads.positions.astype(np.int64) + span
 
 
-def _mates_said_to_be_at(reads: ReadBatch, own: NDArray[np.int64]) -> NDArray[np.int64]:
-    """int64[n]: the 5' ends of mates by PNEXT, by it and MC, or by TLEN; or `_UNKNOWN`."""
+def _mate_five_prime(reads: ReadBatch, own: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return int64[n]: 5' ends of mates by PNEXT, by PNEXT and MC, or by TLEN; or `_UNKNOWN`."""
     starts = reads.mate_positions.astype(np.int64)
     spans = _spans_of_texts(text_values(reads.tags, "MC"))
     lengths = reads.template_lengths.astype(np.int64)
@@ -124,17 +124,17 @@ def _mates_said_to_be_at(reads: ReadBatch, own: NDArray[np.int64]) -> NDArray[np
 
 
 def _template_lengths(before: ReadBatch, ends: _FivePrimeEnds) -> NDArray[np.int32]:
-    """int32[n]; those of other than primary records, which are by rules of the mapper, follow."""
+    """Return int32[n]; of records that are not primary, the mapper's length plus the shift."""
     lengths = before.template_lengths.astype(np.int64)
-    followed = lengths + (ends.mate_new - ends.mate_old) - (ends.new - ends.old)
+    shifted = lengths + (ends.mate_new - ends.mate_old) - (ends.new - ends.old)
     is_primary = before.flags & _NOT_PRIMARY == 0
-    counted = np.where(is_primary, ends.mate_new - ends.new, followed)
+    updated = np.where(is_primary, ends.mate_new - ends.new, shifted)
     changes = ends.known & (is_primary | (lengths != 0))
-    return np.where(changes, counted, lengths).astype(np.int32)
+    return np.where(changes, updated, lengths).astype(np.int32)
 
 
 def _without_broken_pairs(flags: NDArray[np.uint16], ends: _FivePrimeEnds) -> NDArray[np.uint16]:
-    """Take the flag of a proper pair from reads that faced their mates and do not any more."""
+    """Clear flag 0x2 of reads that faced their mates and no longer do."""
     is_reverse = flags & _REVERSE > 0
     opposite = is_reverse != (flags & _MATE_REVERSE > 0)
 
@@ -148,7 +148,7 @@ def _without_broken_pairs(flags: NDArray[np.uint16], ends: _FivePrimeEnds) -> ND
 
 
 def _spans_of_texts(cigars: Ragged) -> NDArray[np.int64]:
-    """int64[n]: bases of the reference that CIGARs in text span; 0 for what is none."""
+    """Return int64[n]: reference bases that CIGARs in text span; 0 for other text."""
     spans = np.zeros(len(cigars), dtype=np.int64)
     _measure_texts(view_of(cigars), spans)
     return spans
@@ -162,7 +162,7 @@ def _measure_texts(texts: RaggedView, spans: NDArray[np.int64]) -> None:
             if _ZERO <= letter <= _NINE:
                 number = 10 * number + letter - _ZERO
                 continue
-            for known in _SPANNING:
-                span += number if letter == known else 0
+            for operation in _SPANNING:
+                span += number if letter == operation else 0
             number = 0
         spans[row] = span

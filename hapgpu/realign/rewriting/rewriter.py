@@ -1,4 +1,4 @@
-"""Records of the whole file after the moves of a run."""
+"""Rewriter of the records of a file after the moves."""
 
 from __future__ import annotations
 
@@ -17,35 +17,35 @@ from hapgpu.io.bam.record_block import RecordBlock, with_replaced
 from hapgpu.realign.moves.move_table import NOT_MOVED, MoveTable
 from hapgpu.realign.moves.moves import Moves
 from hapgpu.realign.records.tags import NewTags, rewrite_tags
-from hapgpu.realign.rewriting.affected_records import MoveHits, find_moves
+from hapgpu.realign.rewriting.affected_records import AffectedRecords, find_moves
 from hapgpu.realign.rewriting.mates import with_new_mates
-from hapgpu.realign.rewriting.supplementary import with_new_siblings
+from hapgpu.realign.rewriting.supplementary import with_new_sa_fields
 from hapgpu.realign.selection.by_score import NO_SCORE
 from hapgpu.runtime.pool import Pool
 
 
 @dataclass(frozen=True, slots=True)
 class WrittenReads:
-    """Which records are written: those that overlap intervals, if any, and have such flags."""
+    """Filter of the records to write: by overlap with intervals, if given, and by flags."""
 
     intervals: Intervals | None = None
     require_flags: int = 0
     exclude_flags: int = 0
 
     def of(self, block: RecordBlock) -> RecordBlock:
-        """Return the records of a block that are written."""
+        """Return the records of a block to write."""
         flags = block.flags
-        wanted = (flags & self.require_flags == self.require_flags) & (
+        is_written = (flags & self.require_flags == self.require_flags) & (
             flags & self.exclude_flags == 0
         )
         if self.intervals is not None:
-            wanted &= self.intervals.overlapped(block.data, block.layout)
-        return block if wanted.all() else block.take(wanted)
+            is_written &= self.intervals.overlapped(block.data, block.layout)
+        return block if is_written.all() else block.take(is_written)
 
 
 @dataclass(frozen=True, slots=True)
 class Rewritten:
-    """n records as they were and as they are now, and how many have changed."""
+    """n records before and after, and the number of changed records."""
 
     before: RecordBlock
     after: RecordBlock
@@ -53,7 +53,7 @@ class Rewritten:
 
 
 class Rewriter:
-    """Gives records their new alignments, and what follows from those of other records.
+    """Writes new alignments to records, and updates their fields about other records.
 
     Parameters
     ----------
@@ -62,9 +62,9 @@ class Rewriter:
     header
         The header of the input.
     written
-        Which records are written.
+        Filter of the records to write.
     pool
-        Looks up slices of a block.
+        Threads that look up slices of a block.
     source
         Name of the input, for errors.
     """
@@ -82,33 +82,33 @@ class Rewriter:
         )
 
     def __call__(self, block: RecordBlock) -> Rewritten:
-        """Rewrite the records of a block that change; the others stay byte for byte.
+        """Rewrite the records of a block that change; the others keep all bytes.
 
         Raises
         ------
         InputError
-            The optional fields of a record are damaged.
+            The optional fields of a record are malformed.
         """
         block = self._written.of(block)
-        hits = find_moves(block, self._table, self._pool)
-        concerned = hits.concerned
-        rows = np.flatnonzero(concerned)
+        affected = find_moves(block, self._table, self._pool)
+        is_changed = affected.is_changed
+        rows = np.flatnonzero(is_changed)
         if not rows.size:
             return Rewritten(block, block, 0)
         reads = decode_block(block.take(rows), self._pool)
         records = encode_block(
-            self._rewritten(reads, hits.take(concerned)), self._header, self._pool
+            self._rewritten(reads, affected.take(is_changed)), self._header, self._pool
         )
         return Rewritten(block, with_replaced(block, rows, records), rows.size)
 
-    def _rewritten(self, reads: ReadBatch, hits: MoveHits) -> ReadBatch:
-        moved = self._moved(reads, hits.own)
-        paired = with_new_mates(reads, moved, hits, self._table)
+    def _rewritten(self, reads: ReadBatch, affected: AffectedRecords) -> ReadBatch:
+        moved = self._moved(reads, affected.own)
+        paired = with_new_mates(reads, moved, affected, self._table)
         contigs = self._header.reference_names
-        return replace(paired, tags=with_new_siblings(paired, hits, self._table, contigs))
+        return replace(paired, tags=with_new_sa_fields(paired, affected, self._table, contigs))
 
     def _moved(self, reads: ReadBatch, own: NDArray[np.int64]) -> ReadBatch:
-        """Give the reads that have moved their alignments, and the fields that tell of them."""
+        """Return the reads; moved reads have their new alignments and the tags of these."""
         has_moved = own != NOT_MOVED
         new = self._table.take(own[has_moved])
         positions = reads.positions.copy()
@@ -146,12 +146,14 @@ class Rewriter:
         )
         if malformed.any():
             name = reads.names[int(np.argmax(malformed))].tobytes().decode(errors="replace")
-            raise InputError(f"{self._source}: the optional fields of read '{name}' are damaged")
+            raise InputError(
+                f"{self._source}: read '{name}': malformed optional fields; copy the file again"
+            )
         return tags
 
 
 def _replaced(rows: Ragged, mask: NDArray[np.bool_], others: Ragged) -> Ragged:
-    """Put the rows of another array where a mask is set."""
+    """Replace the rows of a mask by the rows of another array, in order."""
     order = np.arange(len(rows))
     order[mask] = len(rows) + np.arange(len(others))
     return Ragged.concatenate([rows, others]).take(order)

@@ -1,1 +1,1 @@
-"""The haplotype that a read gets: by score, or by likelihood."""
+"""Choice of the best haplotype of each read: by score, or by likelihood."""

@@ -1,4 +1,4 @@
-"""The haplotype of a read chosen by the pair-HMM, as GATK HaplotypeCaller does."""
+"""Choice of the best haplotype of a read by likelihood, as in GATK HaplotypeCaller."""
 
 from __future__ import annotations
 
@@ -35,24 +35,24 @@ from hapgpu.realign.selection.by_score import (
 from hapgpu.runtime.devices import Device
 
 INFORMATIVE: Final = 0.2
-"""GATK takes log10 likelihoods that differ by no more for ties."""
+"""In GATK, log10 likelihoods that differ by at most this are ties."""
 
-_REMEDY: Final = "use --best-by score, or leave the read out"
+_REMEDY: Final = "use --best-by score, or remove the read"
 _UNMAPPED: Final = 4
 _NO_CAP: Final = 255
 
 
 class LikelihoodChoice:
-    """Chooses the best of all candidates by likelihood, with qualities prepared as GATK does.
+    """Chooses the best haplotype of each read by likelihood, with qualities prepared as in GATK.
 
     Parameters
     ----------
     haplotypes
-        The haplotypes of the candidates.
+        The haplotypes of the pairs.
     scoring
-        Weights of the scores that go with the choice.
+        Weights of the scores of the pairs.
     device
-        Where to compute.
+        The device that computes.
     source
         Name of the input, for errors.
     """
@@ -68,19 +68,19 @@ class LikelihoodChoice:
 
     def __call__(
         self,
-        candidates: ReadHaplotypePairs,
+        pairs: ReadHaplotypePairs,
         reads: ReadBatch,
         queries: Queries,
     ) -> ScoredPairs:
-        """Choose the first of the likeliest candidates of each read.
+        """Choose the pair of each read with the highest likelihood, the first of ties.
 
-        Mapped reads are clipped to each locus, and compete at the locus with most of their bases:
-        likelihoods of parts of different lengths cannot be compared.
+        Mapped reads are clipped to each locus. Only the pairs at the locus with most bases of the
+        read are compared: likelihoods of parts of different lengths are not comparable.
 
         Parameters
         ----------
-        candidates
-            Those of the reads; a read without bases has none.
+        pairs
+            The pairs of the reads; a read without bases has none.
         reads
             The reads.
         queries
@@ -89,92 +89,94 @@ class LikelihoodChoice:
         Raises
         ------
         InputError
-            A read that meets a choice has no base qualities, or damaged ones of indels.
+            A read with several pairs or orientations has no base qualities, or invalid indel
+            qualities.
         """
-        tried = in_all_orientations(candidates, queries)
-        of_choices = _has_choice(tried, queries)
-        rows = np.flatnonzero(of_choices)
-        as_tried = self._as_tried(rows, reads, queries)
-        of_rows = tried.without(~of_choices).of_reads_with_any()
-        likelihoods = np.zeros(len(tried), dtype=np.float64)
-        rows_tried = np.repeat(of_choices, tried.counts)
-        likelihoods[rows_tried] = self._at_best_locus(of_rows, as_tried)
-        chosen, likelihoods = better_orientations(candidates, queries, likelihoods)
-        best = first_of_best(candidates, likelihoods, INFORMATIVE)
-        scores = self._scores(candidates, chosen, queries.bases)
-        return ScoredPairs(candidates, chosen, best, second_scores(candidates, scores, best))
+        oriented_pairs = in_all_orientations(pairs, queries)
+        is_computed = _has_alternatives(oriented_pairs, queries)
+        rows = np.flatnonzero(is_computed)
+        oriented_reads = self._oriented_reads(rows, reads, queries)
+        pairs_of_rows = oriented_pairs.without(~is_computed).of_reads_with_any()
+        likelihoods = np.zeros(len(oriented_pairs), dtype=np.float64)
+        is_computed_pair = np.repeat(is_computed, oriented_pairs.counts)
+        likelihoods[is_computed_pair] = self._at_best_locus(pairs_of_rows, oriented_reads)
+        query_rows, likelihoods = better_orientations(pairs, queries, likelihoods)
+        best = first_of_best(pairs, likelihoods, INFORMATIVE)
+        scores = self._scores(pairs, query_rows, queries.bases)
+        return ScoredPairs(pairs, query_rows, best, second_scores(pairs, scores, best))
 
-    def _as_tried(self, rows: NDArray[np.int64], reads: ReadBatch, queries: Queries) -> ReadBatch:
+    def _oriented_reads(
+        self, rows: NDArray[np.int64], reads: ReadBatch, queries: Queries
+    ) -> ReadBatch:
         """Return the reads of rows of the queries, in their orientations.
 
-        Unmapped reads are taken as sequenced: there is no mapping to doubt and no alignment, and
-        the tags of recalibration, which have one direction only, are left aside.
+        Unmapped reads are used as sequenced: they have no mapping quality and no alignment, and
+        the tags of base recalibration, which are for one orientation, are ignored.
         """
-        of_rows = reads.take(reads_of_rows(queries)[rows])
-        unmapped = of_rows.flags & _UNMAPPED > 0
-        caps = np.where(unmapped, _NO_CAP, of_rows.mapping_qualities)
-        as_tried = replace(
-            of_rows,
+        reads_of_queries = reads.take(reads_of_rows(queries)[rows])
+        unmapped = reads_of_queries.flags & _UNMAPPED > 0
+        caps = np.where(unmapped, _NO_CAP, reads_of_queries.mapping_qualities)
+        oriented = replace(
+            reads_of_queries,
             bases=queries.bases.take(rows),
             qualities=queries.qualities.take(rows),
             mapping_qualities=caps.astype(np.uint8),
-            cigars=_emptied(of_rows.cigars, unmapped),
-            tags=_emptied(of_rows.tags, unmapped),
+            cigars=_emptied(reads_of_queries.cigars, unmapped),
+            tags=_emptied(reads_of_queries.tags, unmapped),
         )
-        check_base_qualities(as_tried, self._source, _REMEDY)
-        return as_tried
+        check_base_qualities(oriented, self._source, _REMEDY)
+        return oriented
 
-    def _at_best_locus(
-        self, candidates: ReadHaplotypePairs, reads: ReadBatch
-    ) -> NDArray[np.float64]:
-        """float64[c]: of reads clipped to the locus with most of their bases; -inf at others.
+    def _at_best_locus(self, pairs: ReadHaplotypePairs, reads: ReadBatch) -> NDArray[np.float64]:
+        """Return the likelihoods of pairs, float64[p]; -inf except at the read's best locus.
 
-        A read without bases at any locus counts with all of them, as one without an alignment.
+        The best locus has most aligned bases of the read. A read without bases at any locus is
+        used whole, as a read without an alignment.
         """
-        meetings = PairsByLocus.of(candidates, self._by_locus)
-        parts = meetings.clipped_reads(reads, self._by_locus)
-        most = _max_bases(parts, len(reads))
-        parts = parts.with_all_bases_of(reads, most == 0)
-        competes = parts.lengths >= most
-        rows = meetings.candidates_of(competes)
-        prepared = prepared_parts(reads, parts.take(competes), QualityOptions(), self._source)
-        competing = PairsByLocus.of(candidates.take(rows), self._by_locus)
-        likelihoods = np.full(len(candidates), -np.inf)
-        likelihoods[rows] = self._likelihoods(competing, prepared)
+        all_loci = PairsByLocus.of(pairs, self._by_locus)
+        parts = all_loci.clipped_reads(reads, self._by_locus)
+        max_bases = _max_bases(parts, len(reads))
+        parts = parts.with_all_bases_of(reads, max_bases == 0)
+        is_best_locus = parts.lengths >= max_bases
+        rows = all_loci.pairs_of(is_best_locus)
+        prepared = prepared_parts(reads, parts.take(is_best_locus), QualityOptions(), self._source)
+        best_loci = PairsByLocus.of(pairs.take(rows), self._by_locus)
+        likelihoods = np.full(len(pairs), -np.inf)
+        likelihoods[rows] = self._likelihoods(best_loci, prepared)
         return likelihoods
 
-    def _likelihoods(self, meetings: PairsByLocus, reads: HmmReads) -> NDArray[np.float64]:
-        """float64[c]: of what is weighed of the read of each meeting, in candidate order."""
-        batch = meetings.hmm_batch(reads, self._by_locus)
-        return meetings.in_candidate_order(log10_likelihoods(batch, self._device))
+    def _likelihoods(self, pairs_by_locus: PairsByLocus, reads: HmmReads) -> NDArray[np.float64]:
+        """Return the likelihoods of prepared reads, one per overlap, in the order of the pairs."""
+        batch = pairs_by_locus.hmm_batch(reads, self._by_locus)
+        return pairs_by_locus.in_input_order(log10_likelihoods(batch, self._device))
 
     def _scores(
-        self, candidates: ReadHaplotypePairs, queries: NDArray[np.int64], bases: Ragged
+        self, pairs: ReadHaplotypePairs, queries: NDArray[np.int64], bases: Ragged
     ) -> NDArray[np.int32]:
-        """int32[c]: of each candidate in its orientation; 0 for the only one of a read."""
-        among_others = np.repeat(candidates.counts > 1, candidates.counts)
-        pairs = PairBatch(
-            self._haplotypes, bases, candidates.haplotypes, queries.astype(np.int32)
-        ).take(among_others)
-        scores = np.zeros(len(candidates), dtype=np.int32)
-        scores[among_others] = score_pairs(pairs, self._scoring, Overhang.SOFTCLIP, self._device)
+        """Return int32[p]: the score of each pair in its orientation; 0 for a read's only pair."""
+        is_one_of_several = np.repeat(pairs.counts > 1, pairs.counts)
+        batch = PairBatch(self._haplotypes, bases, pairs.haplotypes, queries.astype(np.int32))
+        scores = np.zeros(len(pairs), dtype=np.int32)
+        scores[is_one_of_several] = score_pairs(
+            batch.take(is_one_of_several), self._scoring, Overhang.SOFTCLIP, self._device
+        )
         return scores
 
 
-def _has_choice(tried: ReadHaplotypePairs, queries: Queries) -> NDArray[np.bool_]:
-    """bool[rows]: whether the read meets more than one candidate, or one in two orientations."""
+def _has_alternatives(oriented_pairs: ReadHaplotypePairs, queries: Queries) -> NDArray[np.bool_]:
+    """Return bool[rows]: whether the read has more than one pair, in all orientations."""
     reads = reads_of_rows(queries)
-    choices = np.bincount(reads, weights=tried.counts)
-    return choices[reads] > 1
+    counts = np.bincount(reads, weights=oriented_pairs.counts)
+    return counts[reads] > 1
 
 
 def _emptied(rows: Ragged, empty: NDArray[np.bool_]) -> Ragged:
-    """Take all elements from the rows of a mask."""
+    """Remove all elements from the rows of a mask."""
     return Ragged.gather(rows.data, rows.offsets[:-1], np.where(empty, 0, rows.lengths))
 
 
 def _max_bases(parts: ReadParts, reads: int) -> NDArray[np.int64]:
-    """int64[p]: bases of the longest part of the read of each part."""
-    most = np.zeros(reads, dtype=np.int64)
-    np.maximum.at(most, parts.reads, parts.lengths)
-    return most[parts.reads]
+    """Return the length of the longest part of the same read, for each part."""
+    longest = np.zeros(reads, dtype=np.int64)
+    np.maximum.at(longest, parts.reads, parts.lengths)
+    return longest[parts.reads]

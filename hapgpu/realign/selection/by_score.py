@@ -1,4 +1,4 @@
-"""Which of its candidate haplotypes a read is aligned with in the end."""
+"""Choice of the best haplotype of a read by score."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _Number = TypeVar("_Number", np.int32, np.float64)
 
 
 class BestBy(StrEnum):
-    """What the best haplotype of a read has most of."""
+    """Criterion for a read's best haplotype."""
 
     SCORE = "score"
     LIKELIHOOD = "likelihood"
@@ -31,119 +31,122 @@ class BestBy(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ScoredPairs:
-    """Pairs in their better orientation, and the best of each read.
+    """Pairs in their better orientation, and the best pair of each read.
 
     Attributes
     ----------
-    candidates
-        n reads and their c candidates.
+    pairs
+        n reads and their p pairs.
     queries
-        int64[c], the row of the `Queries` that is the better one; the stored read on a tie.
+        int64[p], the row in `Queries` of the better orientation; the stored read on a tie.
     best
-        int64[n], the row of the best candidate, the first of equals; -1 for none.
+        int64[n], the row of the best pair, the first of equals; -1 for none.
     second_scores
-        int32[n], the best score of the other candidates; NO_SCORE for none.
+        int32[n], the best score of the other pairs; NO_SCORE for none.
     """
 
-    candidates: ReadHaplotypePairs
+    pairs: ReadHaplotypePairs
     queries: NDArray[np.int64]
     best: NDArray[np.int64]
     second_scores: NDArray[np.int32]
 
 
 def score_read_pairs(
-    candidates: ReadHaplotypePairs,
+    pairs: ReadHaplotypePairs,
     queries: Queries,
     bases: Ragged,
     haplotypes: Ragged,
     scoring: Scoring,
     device: Device,
 ) -> ScoredPairs:
-    """Choose the best of all candidates by score, overhangs soft-clipped.
+    """Choose the best pair of each read by score, with soft-clipped overhangs.
 
     Parameters
     ----------
-    candidates
-        Those of the reads; a read without bases has none.
+    pairs
+        The pairs of the reads; a read without bases has none.
     queries
-        The reads, for their orientations.
+        The reads in their orientations.
     bases
-        uint8 text with the rows of `queries`: what is aligned of each.
+        uint8 text with the rows of `queries`: the bases to align.
     haplotypes
         uint8 text.
     scoring, device
-        Weights, and where to compute.
+        The weights, and the device that computes.
     """
-    tried = in_all_orientations(candidates, queries)
-    scores = np.zeros(len(tried), dtype=np.int32)
-    if tried.counts.max(initial=0) > 1 or len(tried) > len(candidates):
-        pairs = PairBatch(haplotypes, bases, tried.haplotypes, tried.reads)
-        scores = score_pairs(pairs, scoring, Overhang.SOFTCLIP, device)
-    chosen, scores = better_orientations(candidates, queries, scores)
-    best = first_of_best(candidates, scores)
-    return ScoredPairs(candidates, chosen, best, second_scores(candidates, scores, best))
+    oriented = in_all_orientations(pairs, queries)
+    scores = np.zeros(len(oriented), dtype=np.int32)
+    if oriented.counts.max(initial=0) > 1 or len(oriented) > len(pairs):
+        batch = PairBatch(haplotypes, bases, oriented.haplotypes, oriented.reads)
+        scores = score_pairs(batch, scoring, Overhang.SOFTCLIP, device)
+    query_rows, scores = better_orientations(pairs, queries, scores)
+    best = first_of_best(pairs, scores)
+    return ScoredPairs(pairs, query_rows, best, second_scores(pairs, scores, best))
 
 
 def reads_of_rows(queries: Queries) -> NDArray[np.int64]:
     """Return the read of each row of the queries."""
-    both = queries.reversed_row >= 0
-    return np.concatenate((np.arange(both.size), np.flatnonzero(both)))
+    has_both = queries.reversed_row >= 0
+    return np.concatenate((np.arange(has_both.size), np.flatnonzero(has_both)))
 
 
-def in_all_orientations(candidates: ReadHaplotypePairs, queries: Queries) -> ReadHaplotypePairs:
-    """Give each row of the queries the candidates of its read."""
-    of_reads = Ragged(candidates.haplotypes, candidates.offsets)
-    of_rows = of_reads.take(reads_of_rows(queries))
-    return ReadHaplotypePairs(of_rows.offsets, of_rows.data)
+def in_all_orientations(pairs: ReadHaplotypePairs, queries: Queries) -> ReadHaplotypePairs:
+    """Return, for each row of the queries, the pairs of its read."""
+    by_read = Ragged(pairs.haplotypes, pairs.offsets)
+    by_row = by_read.take(reads_of_rows(queries))
+    return ReadHaplotypePairs(by_row.offsets, by_row.data)
 
 
 def better_orientations(
-    candidates: ReadHaplotypePairs, queries: Queries, values: NDArray[_Number]
+    pairs: ReadHaplotypePairs, queries: Queries, values: NDArray[_Number]
 ) -> tuple[NDArray[np.int64], NDArray[_Number]]:
-    """Choose how each candidate is met.
+    """Choose the orientation of each pair.
 
     Parameters
     ----------
-    candidates
-        c candidates.
+    pairs
+        p pairs.
     queries
         The reads.
     values
-        One of each candidate `in_all_orientations`, higher is better.
+        A score or likelihood of each pair `in_all_orientations`; higher is better.
 
     Returns
     -------
-    int64[c], the row of the queries with the higher value, the stored one on a tie; that value.
+    int64[p], the row of the queries with the higher value, the stored read on a tie; and [p], the
+    value.
     """
-    chosen = candidates.reads.astype(np.int64)
-    reversed_row = queries.reversed_row[chosen]
-    both = np.flatnonzero(reversed_row >= 0)
-    stored, reversed_values = values[: len(candidates)].copy(), values[len(candidates) :]
-    better = reversed_values > stored[both]
-    chosen[both[better]] = reversed_row[both[better]]
-    stored[both[better]] = reversed_values[better]
-    return chosen, stored
+    query_rows = pairs.reads.astype(np.int64)
+    reversed_row = queries.reversed_row[query_rows]
+    has_both = np.flatnonzero(reversed_row >= 0)
+    best_values, reversed_values = values[: len(pairs)].copy(), values[len(pairs) :]
+    is_better = reversed_values > best_values[has_both]
+    query_rows[has_both[is_better]] = reversed_row[has_both[is_better]]
+    best_values[has_both[is_better]] = reversed_values[is_better]
+    return query_rows, best_values
 
 
 def first_of_best(
-    candidates: ReadHaplotypePairs, values: NDArray[_Number], tolerance: float = 0
+    pairs: ReadHaplotypePairs, values: NDArray[_Number], tolerance: float = 0
 ) -> NDArray[np.int64]:
-    """int64[n]: the first candidate of each read that is the best or no worse by more; or -1."""
-    best = np.full(candidates.counts.size, -1, dtype=np.int64)
-    some = candidates.counts > 0
-    highest = np.maximum.reduceat(values, candidates.offsets[:-1][some])
-    near = np.flatnonzero(values >= np.repeat(highest - tolerance, candidates.counts[some]))
-    best[candidates.reads[near][::-1]] = near[::-1]  # the first, as it is assigned last
+    """Return int64[n]: each read's first pair within the tolerance of its best; -1 for none."""
+    best = np.full(pairs.counts.size, -1, dtype=np.int64)
+    has_any = pairs.counts > 0
+    highest = np.maximum.reduceat(values, pairs.offsets[:-1][has_any])
+    near = np.flatnonzero(values >= np.repeat(highest - tolerance, pairs.counts[has_any]))
+    best[pairs.reads[near][::-1]] = near[
+        ::-1
+    ]  # reversed: the last assignment, of the first pair, remains
     return best
 
 
 def second_scores(
-    candidates: ReadHaplotypePairs, scores: NDArray[np.int32], best: NDArray[np.int64]
+    pairs: ReadHaplotypePairs, scores: NDArray[np.int32], best: NDArray[np.int64]
 ) -> NDArray[np.int32]:
-    """int32[n]: the best score of the candidates of each read but one; NO_SCORE for none."""
+    """Return int32[n]: the best score of each read without its best pair; NO_SCORE for none."""
     others = scores.copy()
     others[best[best >= 0]] = NO_SCORE
-    second = np.full(candidates.counts.size, NO_SCORE, dtype=np.int32)
-    some = candidates.counts > 0
-    second[some] = np.maximum.reduceat(others, candidates.offsets[:-1][some])
+    second = np.full(pairs.counts.size, NO_SCORE, dtype=np.int32)
+    has_any = pairs.counts > 0
+    second[has_any] = np.maximum.reduceat(others, pairs.offsets[:-1][has_any])
     return second

@@ -1,4 +1,4 @@
-"""Likelihoods of reads given haplotypes with flanks, for the choice of the best haplotype."""
+"""Likelihoods of reads given extended haplotypes, for the choice of the best haplotype."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from hapgpu.pairhmm.qualities.prepare import (
 from hapgpu.pairhmm.reads.pairs_by_locus import LocusHaplotypes, PairsByLocus
 from hapgpu.runtime.devices import Device
 
-_REMEDY: Final = "use --best-by score, or leave the read out"
+_REMEDY: Final = "use --best-by score, or remove the read"
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,37 +34,39 @@ class ExtendedLikelihoods:
     def __call__(
         self,
         reads: ReadBatch,
-        candidates: ReadHaplotypePairs,
+        pairs: ReadHaplotypePairs,
         rows: NDArray[np.int32],
         extended: ExtendedHaplotypes,
         clips: tuple[NDArray[np.int32], NDArray[np.int32]],
     ) -> NDArray[np.float64]:
-        """Return log10 P(read | haplotype) of c candidates, float64[c].
+        """Return log10 P(read | haplotype) of p pairs, float64[p].
 
         Parameters
         ----------
         reads
             n reads.
-        candidates
-            Their candidates, read by read.
+        pairs
+            The pairs of the reads.
         rows
-            int32[c], where among `extended` the candidates are.
+            int32[p], the row in `extended` of the haplotype of each pair.
         extended
-            Haplotypes with flanks.
+            Haplotypes extended by flanks.
         clips
-            int32[n] each: bases of a read, at its start and its end, that are not weighed.
+            int32[n] each: numbers of bases at the start and at the end of a read that are ignored.
 
         Raises
         ------
         InputError
-            A read has no base qualities, or damaged ones of indels.
+            A read has no base qualities, or invalid indel qualities.
         """
         check_base_qualities(reads, self.source, _REMEDY)
         leading, trailing = clips
         haplotypes = LocusHaplotypes.of_windows(extended)
-        meetings = PairsByLocus.of(ReadHaplotypePairs(candidates.offsets, rows), haplotypes)
-        ends = (reads.bases.lengths - trailing)[meetings.reads]
-        parts = ReadParts(meetings.reads, leading[meetings.reads].astype(np.int64), ends)
+        pairs_by_locus = PairsByLocus.of(ReadHaplotypePairs(pairs.offsets, rows), haplotypes)
+        ends = (reads.bases.lengths - trailing)[pairs_by_locus.reads]
+        parts = ReadParts(
+            pairs_by_locus.reads, leading[pairs_by_locus.reads].astype(np.int64), ends
+        )
         prepared = prepared_parts(reads, parts, QualityOptions(), self.source)
-        batch = meetings.hmm_batch(prepared, haplotypes)
-        return meetings.in_candidate_order(log10_likelihoods(batch, self.device))
+        batch = pairs_by_locus.hmm_batch(prepared, haplotypes)
+        return pairs_by_locus.in_input_order(log10_likelihoods(batch, self.device))

@@ -1,1 +1,1 @@
-"""CUDA kernels: declare, compile with NVRTC, launch; GPU memory and work queues."""
+"""CUDA kernels: declaration, compilation with NVRTC, launch; GPU memory and work queues."""

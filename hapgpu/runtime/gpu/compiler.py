@@ -1,7 +1,7 @@
-"""CUDA kernels compiled by NVRTC.
+"""Compilation of CUDA kernels with NVRTC.
 
-hapgpu calls NVRTC itself: that works without a driver (so tests compile every kernel for every
-architecture), keeps denormal numbers, and lets the cache know about headers.
+hapgpu calls NVRTC itself, not through CuPy: this works without a driver (so that tests compile
+every kernel for every architecture), keeps denormal numbers, and the cache key includes headers.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _USAGE = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Compiled:
-    """Machine code of a kernel for one architecture, its name in it, and the compiler's log."""
+    """Machine code of a kernel for one architecture, its lowered name, and the compiler's log."""
 
     cubin: bytes
     lowered_name: str
@@ -34,7 +34,7 @@ class Compiled:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """What a thread of a kernel uses: registers, and bytes of memory standing in for them."""
+    """Resources per thread of a kernel: registers, and bytes of stack and of register spills."""
 
     registers: int
     stack_bytes: int
@@ -42,17 +42,17 @@ class Usage:
 
 
 def source_directory() -> Path:
-    """Return the folder of the CUDA sources: in the installed package, or beside it."""
+    """Return the directory of the CUDA sources: in the installed package, or beside it."""
     package = Path(__file__).parents[2]
-    for folder in (package / "cuda", package.parent / "cuda"):
-        if folder.is_dir():
-            return folder
-    message = f"the CUDA sources are missing from {package}: reinstall hapgpu"
+    for directory in (package / "cuda", package.parent / "cuda"):
+        if directory.is_dir():
+            return directory
+    message = f"{package}: CUDA sources are missing; reinstall hapgpu"
     raise DeviceError(message)
 
 
 def read_source(name: str) -> str:
-    """Text of a CUDA source with its own headers spliced in, each once."""
+    """Return the text of a CUDA source with hapgpu's headers included, each once."""
     seen: set[str] = set()
 
     def splice(file: str) -> str:
@@ -69,12 +69,12 @@ def read_source(name: str) -> str:
 
 
 def compile_kernel(kernel: Kernel, architecture: str) -> Compiled:
-    """Compile for an architecture such as `sm_90`; needs no GPU and no driver.
+    """Compile a kernel for an architecture such as `sm_90`; needs no GPU and no driver.
 
     Raises
     ------
     DeviceError
-        If NVRTC is missing, or does not know the architecture or the source.
+        NVRTC is missing, does not know the architecture, or cannot compile the source.
     """
     try:
         from cupy.cuda import nvrtc  # noqa: PLC0415  (slow, and not installed everywhere)
@@ -82,14 +82,14 @@ def compile_kernel(kernel: Kernel, architecture: str) -> Compiled:
         nvrtc.getVersion()
     except Exception as error:
         reason = str(error).strip().split("\n")[0]
-        message = f"the CUDA compiler NVRTC cannot be loaded: {reason} (see: hapgpu doctor)"
+        message = f"NVRTC, the CUDA compiler, cannot be loaded: {reason}; run: hapgpu doctor"
         raise DeviceError(message) from error
     program = nvrtc.createProgram(read_source(kernel.source), kernel.source, (), ())
     try:
         nvrtc.addNameExpression(program, kernel.expression)
         nvrtc.compileProgram(program, (*OPTIONS, *_no_cache(nvrtc), f"-arch={architecture}"))
         return Compiled(
-            cubin=nvrtc.getCUBIN(program) + b"\0",  # CuPy takes the last byte for a terminator
+            cubin=nvrtc.getCUBIN(program) + b"\0",  # CuPy expects a terminator
             lowered_name=nvrtc.getLoweredName(program, kernel.expression),
             log=nvrtc.getProgramLog(program),
         )
@@ -102,7 +102,7 @@ def compile_kernel(kernel: Kernel, architecture: str) -> Compiled:
 
 
 def _no_cache(nvrtc: ModuleType) -> tuple[str, ...]:
-    """Switch off NVRTC's own cache, which gives no log, where it has one."""
+    """Return the option that disables NVRTC's own cache, which gives no log, if it has one."""
     return ("--no-cache",) if nvrtc.getVersion() >= (12, 9) else ()
 
 
@@ -111,7 +111,8 @@ def usage(compiled: Compiled) -> Usage:
     own = compiled.log.find(f"'{compiled.lowered_name}'")
     match = _USAGE.search(compiled.log, max(own, 0))
     if match is None:
-        message = f"the compiler did not report the use of registers:\n{compiled.log}"
+        what = "the compiler did not report the register usage"
+        message = f"{compiled.lowered_name}: {what}:\n{compiled.log}"
         raise DeviceError(message)
     stack, stores, loads, registers = map(int, match.groups())
     return Usage(registers, stack, stores + loads)

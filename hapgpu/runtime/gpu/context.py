@@ -1,4 +1,4 @@
-"""What all GPU code asks CuPy for: streams of a thread, pinned memory, facts of a device."""
+"""CUDA streams per thread, pinned memory, error translation and device properties."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from hapgpu.errors import DeviceError
 from hapgpu.runtime.devices import CudaDevice
 
 OUT_OF_MEMORY: Final = MemoryError
-"""What CuPy raises where memory does not suffice: its own error is one, its sorts raise this."""
+"""Raised by CuPy when GPU memory runs out: its own error is a subclass, its sorts raise this."""
 
-_URGENT, _USUAL = -1, 0  # priorities of CUDA: the lower number comes first
+_URGENT, _USUAL = -1, 0  # CUDA priorities: lower numbers first
 _thread = threading.local()
 
 
 def thread_streams(device: int, count: int, *, urgent: bool = False) -> list[Any]:
-    """Return streams of the calling thread on a device, the same ones at each call.
+    """Return streams of the calling thread on a GPU, the same streams at each call.
 
-    Threads with streams of their own do not wait for each other. What is launched on `urgent`
-    ones gets free multiprocessors before what waits on others.
+    Threads with separate streams do not wait for each other. Kernels on `urgent` streams get free
+    multiprocessors before kernels on other streams.
     """
     streams: dict[tuple[int, bool], list[Any]] = _thread.__dict__.setdefault("streams", {})
     own = streams.setdefault((device, urgent), [])
@@ -37,27 +37,27 @@ def thread_streams(device: int, count: int, *, urgent: bool = False) -> list[Any
 
 
 def pinned_array(size: int, dtype: Any) -> NDArray[Any]:
-    """Return uninitialised pinned memory, one dimension, which goes back to CuPy's pool.
+    """Return uninitialised pinned memory, one-dimensional, from CuPy's pool.
 
-    From there and to there copies run beside everything else, at the full rate of the bus.
+    Copies from and to pinned memory run beside kernels, at the full rate of the bus.
     """
     memory = cupy.cuda.alloc_pinned_memory(max(size * np.dtype(dtype).itemsize, 1))
     return np.frombuffer(memory, dtype=dtype, count=size)
 
 
 @contextmanager
-def explained(device: CudaDevice) -> Iterator[None]:
-    """Turn what CUDA reports into an error for the user.
+def device_errors(device: CudaDevice) -> Iterator[None]:
+    """Translate CUDA errors within the context to errors for the user.
 
     Raises
     ------
     DeviceError
-        The memory of the device does not suffice, or it failed.
+        The GPU has too little memory, or failed.
     """
     try:
         yield
     except OUT_OF_MEMORY as error:
-        message = f"{device.name} has too little memory: use --device cpu"
+        message = f"{device.name}: too little memory; use --device cpu"
         raise DeviceError(message) from error
     except (cupy.cuda.driver.CUDADriverError, cupy.cuda.runtime.CUDARuntimeError) as error:
         message = f"{device.name} failed: {error}"
@@ -66,5 +66,5 @@ def explained(device: CudaDevice) -> Iterator[None]:
 
 @functools.cache
 def multiprocessors(device: int) -> int:
-    """Return the number of multiprocessors of a device."""
+    """Return the number of multiprocessors of a GPU."""
     return int(cupy.cuda.Device(device).attributes["MultiProcessorCount"])

@@ -1,4 +1,4 @@
-"""CUDA kernels declared: source, name, parameters."""
+"""Declarations of CUDA kernels: source, name, parameters."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import numpy as np
 class Array:
     """A pointer parameter: an array of `dtype`, C-contiguous.
 
-    It needs at least `width` elements (4 of float32 for a float4) for each of `length + extra`
-    items; `length` names a scalar parameter of the same kernel.
+    It needs at least `width` elements (4 of float32 for a float4) per item, of which there are
+    `length + extra`; `length` names a scalar parameter of the same kernel.
     """
 
     name: str
@@ -32,17 +32,17 @@ class Scalar:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Kernel:
-    """One kernel: `expression`, say `align<20>`, out of the file `source` in `cuda/`.
+    """One kernel: `expression`, such as `align<20>`, in the file `source` of `cuda/`.
 
-    Compared by identity, for kernels are looked up at each launch: make each of them once.
+    Compared by identity, because kernels are looked up at each launch: make each of them once.
 
     Attributes
     ----------
     parameters
         In the order of the source.
     shared_percent
-        How much of a multiprocessor's on-chip memory it should have as shared memory; None leaves
-        that to the driver. Kernels that are to run side by side have to agree.
+        Percentage of the on-chip memory of a multiprocessor to use as shared memory; None leaves
+        it to the driver. Kernels that run at the same time must agree.
     """
 
     source: str

@@ -1,4 +1,4 @@
-"""CUDA kernels loaded from the cache or the compiler, and launched with checked arguments."""
+"""Loading of CUDA kernels, from the cache or the compiler, and launches with checked arguments."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from hapgpu.runtime.gpu.kernel import Array, Kernel, Scalar
 
 @functools.cache
 def load_kernel(kernel: Kernel, device: int) -> LoadedKernel:
-    """Get a kernel ready on a device, from the cache on disk where it was compiled before."""
+    """Load a kernel on a GPU, from the cache on disk if it was compiled before."""
     import cupy  # noqa: PLC0415  (slow, and not installed everywhere)
 
     with cupy.cuda.Device(device) as current:
@@ -32,56 +32,56 @@ def load_kernel(kernel: Kernel, device: int) -> LoadedKernel:
 
 
 def _cached_cubin(kernel: Kernel, architecture: str) -> tuple[bytes, str]:
-    """Return a compiled kernel and its name in it, compiling where it is not in the cache."""
+    """Return a compiled kernel and its lowered name, from the cache or the compiler."""
     from cupy.cuda import nvrtc  # noqa: PLC0415  (as above)
 
     key = repr((read_source(kernel.source), kernel.expression, OPTIONS, architecture))
     label = hashlib.sha256(f"{key}{nvrtc.getVersion()}".encode()).hexdigest()[:32]
     path = cache.cache_path("kernels", f"{label}.kernel")
     cache.mark_used(path)
-    if kept := cache.take(path, label):
-        name, _, cubin = kept.partition(b"\0")
+    if stored := cache.load(path, label):
+        name, _, cubin = stored.partition(b"\0")
         return cubin, name.decode()
     compiled = compile_kernel(kernel, architecture)
-    cache.keep(path, label, compiled.lowered_name.encode() + b"\0" + compiled.cubin)
+    cache.store(path, label, compiled.lowered_name.encode() + b"\0" + compiled.cubin)
     return compiled.cubin, compiled.lowered_name
 
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """Arguments that were checked against the parameters of a kernel."""
+    """Arguments checked against the parameters of a kernel."""
 
     parameters: tuple[Array | Scalar, ...]
     values: tuple[Any, ...]
 
 
 class LoadedKernel:
-    """A kernel on a device. CuPy would take any array for any pointer; this does not."""
+    """A kernel loaded on a GPU, which checks its arguments; CuPy accepts any array as a pointer."""
 
     def __init__(self, kernel: Kernel, function: Any, device: int) -> None:
         self._kernel = kernel
         self._function = function
         self._device = device
-        places = {parameter.name: place for place, parameter in enumerate(kernel.parameters)}
+        indices = {parameter.name: index for index, parameter in enumerate(kernel.parameters)}
         self._scalars = [
-            (place, parameter.dtype)
-            for place, parameter in enumerate(kernel.parameters)
+            (index, parameter.dtype)
+            for index, parameter in enumerate(kernel.parameters)
             if isinstance(parameter, Scalar)
         ]
         lengths = {array.length for array in kernel.parameters if isinstance(array, Array)}
         self._free_scalars = {
-            kernel.parameters[place].name: (place, dtype)
-            for place, dtype in self._scalars
-            if kernel.parameters[place].name not in lengths
+            kernel.parameters[index].name: (index, dtype)
+            for index, dtype in self._scalars
+            if kernel.parameters[index].name not in lengths
         }
         self._arrays = [
-            (place, np.dtype(parameter.dtype), places[parameter.length], parameter)
-            for place, parameter in enumerate(kernel.parameters)
+            (index, np.dtype(parameter.dtype), indices[parameter.length], parameter)
+            for index, parameter in enumerate(kernel.parameters)
             if isinstance(parameter, Array)
         ]
 
     def blocks_per_multiprocessor(self, threads: int) -> int:
-        """Blocks of `threads` threads that one multiprocessor holds at a time."""
+        """Return how many thread blocks of `threads` threads one multiprocessor runs at a time."""
         from cupy.cuda import driver  # noqa: PLC0415  (as above)
 
         function = self._function.ptr
@@ -92,29 +92,28 @@ class LoadedKernel:
     ) -> None:
         """Launch on the current stream, after checking every argument against its parameter.
 
-        `scalars` replace, by name, arguments that were checked before and are the length of no
-        array.
+        `scalars` replace, by name, scalar arguments that are not the length of an array.
 
         Raises
         ------
         TypeError, ValueError
-            If an array has another type, device or layout than declared, or is too short.
+            An array has another type, device or layout than declared, or is too short.
         """
         checked = arguments if isinstance(arguments, Checked) else self.check(arguments)
         if checked.parameters is not self._kernel.parameters:
-            message = f"{self._kernel.expression} has other parameters than were checked"
+            message = f"{self._kernel.expression}: arguments were checked for other parameters"
             raise TypeError(message)
         values = checked.values
         if scalars:
             replaced = list(values)
             for name, scalar in scalars.items():
-                place, dtype = self._free_scalars[name]
-                replaced[place] = dtype(scalar)
+                index, dtype = self._free_scalars[name]
+                replaced[index] = dtype(scalar)
             values = tuple(replaced)
         self._function((blocks,), (threads,), values)
 
     def check(self, arguments: Sequence[Any]) -> Checked:
-        """Check arguments; for several kernels with the same parameters once is enough.
+        """Check arguments; once is enough for several kernels with the same parameters.
 
         Raises
         ------
@@ -123,13 +122,13 @@ class LoadedKernel:
         """
         values = list(arguments)
         if len(values) != len(self._kernel.parameters):
-            message = f"{self._kernel.expression} takes {len(self._kernel.parameters)} arguments"
+            message = f"{self._kernel.expression}: takes {len(self._kernel.parameters)} arguments"
             raise ValueError(f"{message}, not {len(values)}")
-        for place, dtype in self._scalars:
-            values[place] = dtype(values[place])
-        for place, array_dtype, length_place, parameter in self._arrays:
-            array = values[place]
-            needed = (int(values[length_place]) + parameter.extra) * parameter.width
+        for index, dtype in self._scalars:
+            values[index] = dtype(values[index])
+        for index, array_dtype, length_index, parameter in self._arrays:
+            array = values[index]
+            needed = (int(values[length_index]) + parameter.extra) * parameter.width
             if (
                 array.dtype != array_dtype
                 or array.size < needed
@@ -157,7 +156,7 @@ SMOKE = Kernel(
 
 
 def smoke_test(device: int) -> str | None:
-    """Compile and run a trivial kernel; None, or what went wrong."""
+    """Compile and run a trivial kernel; return None, or the error."""
     try:
         import cupy  # noqa: PLC0415  (as above)
 
@@ -165,6 +164,6 @@ def smoke_test(device: int) -> str | None:
             values = cupy.arange(1000, dtype=np.int32)
             load_kernel(SMOKE, device).launch(4, 256, (values, values.size))
             right = bool((values == 2 * cupy.arange(1000)).all())
-    except Exception as error:  # noqa: BLE001  (whatever fails is the answer)
+    except Exception as error:  # noqa: BLE001  (any error is the answer)
         return str(error).strip().split("\n")[0]
     return None if right else "a trivial kernel computed the wrong result"

@@ -1,4 +1,4 @@
-"""Copies of indexes in the memory of GPUs, made once for as long as an index is in use."""
+"""Copies of indexes in GPU memory, made once for as long as an index is in use."""
 
 from __future__ import annotations
 
@@ -12,25 +12,25 @@ import cupy
 from hapgpu.errors import DeviceError
 from hapgpu.runtime.devices import CudaDevice
 
-_SHARE_FOR_INDEX: Final = 0.9  # reads need the rest
+_INDEX_FRACTION: Final = 0.9  # of the memory budget; reads need the rest
 
 _Index = TypeVar("_Index")
 _Copy = TypeVar("_Copy")
 
 
 class ResidentCopies(Generic[_Index, _Copy]):
-    """The copies of all indexes of a kind, by index and GPU; for use by any thread.
+    """The copies of all indexes of one kind, by index and GPU; thread-safe.
 
     Parameters
     ----------
     what
-        What such an index is, with its article, for messages.
+        The kind of index, with its article, for messages.
     byte_count
-        Tells how many bytes a copy takes.
+        Function that returns the number of bytes of a copy.
     copy
-        Copies an index to the current device, on the current stream.
+        Function that copies an index to the current GPU, on the current stream.
     advice
-        What to do about an index that does not fit.
+        Remedy in the message for an index that does not fit.
     """
 
     def __init__(
@@ -46,12 +46,12 @@ class ResidentCopies(Generic[_Index, _Copy]):
         self._copies: WeakKeyDictionary[_Index, dict[int, _Copy]] = WeakKeyDictionary()
 
     def on(self, index: _Index, device: CudaDevice) -> _Copy:
-        """Return an index on a device.
+        """Return the copy of an index on a GPU, made at the first call.
 
         Raises
         ------
         DeviceError
-            It does not fit.
+            The index does not fit.
         """
         with self._lock:
             copies = self._copies.setdefault(index, {})
@@ -60,11 +60,11 @@ class ResidentCopies(Generic[_Index, _Copy]):
             return copies[device.index]
 
     def _copied(self, index: _Index, device: CudaDevice) -> _Copy:
-        needed, budget = self._byte_count(index), int(device.memory_budget() * _SHARE_FOR_INDEX)
+        needed, budget = self._byte_count(index), int(device.memory_budget() * _INDEX_FRACTION)
         if needed > budget:
             raise DeviceError(
-                f"{self._what} takes {needed / 2**30:.1f} GiB, and on {device.name} "
-                f"{budget / 2**30:.1f} GiB may be used for it: {self._advice}"
+                f"{device.name}: {self._what} takes {needed / 2**30:.1f} GiB, of which at most "
+                f"{budget / 2**30:.1f} GiB fit; {self._advice}"
             )
         with cupy.cuda.Device(device.index):
             copied = self._copy(index)

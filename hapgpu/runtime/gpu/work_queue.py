@@ -1,4 +1,4 @@
-"""Reads shared out among the warps of a grid, the longest first (`cuda/common/work_queue.cuh`)."""
+"""Queue of reads for the warps of a grid, longest reads first (`cuda/common/work_queue.cuh`)."""
 
 from __future__ import annotations
 
@@ -14,40 +14,46 @@ from hapgpu.runtime.gpu.launch import LoadedKernel, load_kernel
 WARP: Final = 32
 
 QUEUE: Final = (Array("order", np.int64, "reads"), Array("taken", np.int32, "one"))
-"""Parameters of a kernel that has a queue; beside them it has the scalars `reads` and `one`."""
+"""Parameters of a kernel with a queue; it also has the scalars `reads` and `one`."""
 
 
 def work_queue(offsets: Any) -> tuple[Any, Any]:
-    """Return the arguments for `QUEUE`: int64[n], the reads by falling size, and int32[1], 0.
+    """Return the arguments for `QUEUE`: int64[n], the reads by descending size, and int32[1], 0.
 
     Parameters
     ----------
     offsets
-        int64[n + 1] on the device, n > 0: the rows of read i are `offsets[i]` to
+        int64[n + 1] on the GPU, n > 0: the rows of read i are `offsets[i]` to
         `offsets[i + 1]`.
     """
     return cupy.argsort(offsets[:-1] - offsets[1:]), cupy.zeros(1, dtype=np.int32)
 
 
-def launch_threads(kernel: Kernel, threads: int, wanted: int, arguments: tuple[Any, ...]) -> None:
-    """Launch a kernel whose threads stride over work for `wanted` of them, on the current device.
+def launch_threads(kernel: Kernel, threads: int, items: int, arguments: tuple[Any, ...]) -> None:
+    """Launch a kernel whose threads loop over items with a grid stride, on the current GPU.
 
     Parameters
     ----------
+    kernel
+        The kernel.
     threads
-        Of a block.
+        Threads per block.
+    items
+        The number of items, one per thread if that many threads fit on the GPU.
+    arguments
+        The arguments of the kernel.
     """
     device = cupy.cuda.Device().id
     loaded = load_kernel(kernel, device)
-    blocks = min(-(-wanted // threads), persistent_blocks(loaded, threads, device))
+    blocks = min(-(-items // threads), persistent_blocks(loaded, threads, device))
     loaded.launch(max(blocks, 1), threads, arguments)
 
 
 def persistent_blocks(loaded: LoadedKernel, threads: int, device: int) -> int:
-    """Return how many blocks to launch of a kernel whose warps take work until none is left.
+    """Return how many thread blocks to launch of a kernel whose warps work until no item is left.
 
-    They leave some of each multiprocessor free: a kernel of another stream ends only when all its
-    blocks have run, and would otherwise wait for the longest piece of work of this one.
+    The blocks leave a part of each multiprocessor free: a kernel of another stream ends only when
+    all its blocks have run, and would otherwise wait for the longest item of this kernel.
     """
     resident = loaded.blocks_per_multiprocessor(threads)
     return multiprocessors(device) * max(resident * 3 // 4, 1)

@@ -1,4 +1,4 @@
-"""Anchors in .npz files: those of others, damaged ones, and such as are made to do harm."""
+"""Anchors in .npz files: valid, damaged and malicious ones."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ def npy(array: Any, *, pickled: bool = False) -> bytes:
 
 
 def header(text: str) -> bytes:
-    """Return the head of a .npy file, which tells of an array that does not follow."""
+    """Return the header of a .npy file without the array that it declares."""
     line = text.encode() + b"\n"
     return b"\x93NUMPY\x01\x00" + len(line).to_bytes(2, "little") + line
 
 
 def zip_up(path: Path, **members: bytes) -> Path:
-    """Write members of a .npz file as they are; those not given are as they should be."""
+    """Write a .npz file with the given bytes as members; the other members are valid."""
     with zipfile.ZipFile(path, "w") as file:
         for name, column in COLUMNS.items():
             file.writestr(f"{name}.npy", members.get(name, npy(column)))
@@ -47,7 +47,7 @@ def zip_up(path: Path, **members: bytes) -> Path:
 
 
 @pytest.mark.parametrize("is_compressed", [False, True])
-def test_what_was_saved(tmp_path: Path, is_compressed: bool) -> None:
+def test_round_trip(tmp_path: Path, is_compressed: bool) -> None:
     path = tmp_path / "anchors.npz"
     writer = np.savez_compressed if is_compressed else np.savez
     writer(path, **COLUMNS, f_inf=np.zeros(3), names=np.array(["a", "b"]))
@@ -57,7 +57,7 @@ def test_what_was_saved(tmp_path: Path, is_compressed: bool) -> None:
         assert getattr(found, name).dtype == column.dtype
 
 
-def test_objects_beside_the_anchors_are_not_unpickled(tmp_path: Path) -> None:
+def test_objects_in_other_arrays_are_not_unpickled(tmp_path: Path) -> None:
     path = tmp_path / "anchors.npz"
     np.savez(path, **COLUMNS, names=np.array([Path], dtype=object))
     assert len(load_anchors(path)) == 3
@@ -67,7 +67,9 @@ def test_objects_beside_the_anchors_are_not_unpickled(tmp_path: Path) -> None:
 def test_a_missing_array(tmp_path: Path, name: str) -> None:
     path = tmp_path / "anchors.npz"
     np.savez(path, **{key: value for key, value in COLUMNS.items() if key != name})
-    with pytest.raises(InputError, match=rf"anchors\.npz: has no array '{name}'"):
+    with pytest.raises(
+        InputError, match=rf"anchors\.npz: no array '{name}'; save x, y and offsets"
+    ):
         load_anchors(path)
 
 
@@ -88,9 +90,9 @@ def test_no_anchors(tmp_path: Path, changes: dict[str, Any], message: str) -> No
 
 
 def test_no_file(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"none\.npz: cannot be read \(No such file"):
+    with pytest.raises(InputError, match=r"none\.npz: cannot read \(No such file"):
         load_anchors(tmp_path / "none.npz")
-    with pytest.raises(InputError, match="cannot be read"):
+    with pytest.raises(InputError, match="cannot read"):
         load_anchors(tmp_path)
 
 
@@ -134,8 +136,8 @@ def test_damaged_arrays(tmp_path: Path, member: bytes) -> None:
         load_anchors(zip_up(tmp_path / "anchors.npz", x=member))
 
 
-def test_an_array_that_is_none(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"anchors\.npz: is damaged or no \.npz file"):
+def test_an_array_that_is_no_array(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"anchors\.npz: damaged or no \.npz file"):
         load_anchors(zip_up(tmp_path / "anchors.npz", x=b"no array at all"))
 
 

@@ -1,4 +1,4 @@
-"""Predecessor ranges against a search of all pairs, and what is counted of them."""
+"""Predecessor ranges against a search of all pairs, and their statistics."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from hapgpu.chaining.batches import Anchors
 from hapgpu.chaining.options import ChainOptions
 from hapgpu.chaining.parameters import chain_parameters
 
-RULES = chain_parameters(ChainOptions(), 15)
+PARAMETERS = chain_parameters(ChainOptions(), 15)
 
 
 def anchors_of(reads: list[list[int]]) -> Anchors:
@@ -26,12 +26,12 @@ def anchors_of(reads: list[list[int]]) -> Anchors:
     return Anchors(x, np.zeros_like(x), np.cumsum([0, *map(len, reads)]))
 
 
-def expected(keys: list[int], most: int) -> int:
-    """Count, of the `most` anchors before the last one, those that are near enough to it."""
+def expected(keys: list[int], max_iterations: int) -> int:
+    """Count the anchors within reach among the `max_iterations` before the last one."""
     *before, last = keys
     return sum(
-        key >> 32 == last >> 32 and last - key <= RULES.max_distance_x
-        for key in before[max(len(before) - most, 0) :]
+        key >> 32 == last >> 32 and last - key <= PARAMETERS.max_distance_x
+        for key in before[max(len(before) - max_iterations, 0) :]
     )
 
 
@@ -42,22 +42,26 @@ KEYS = st.tuples(st.booleans(), st.sampled_from([0, 1, 2**31 - 1]), POSITIONS).m
 
 
 @given(st.lists(st.lists(KEYS, max_size=80), max_size=4), st.sampled_from([1, 3, 20, 5000]))
-def test_made_anchors(reads: list[list[int]], most: int) -> None:
-    ranges = predecessor_ranges(anchors_of(reads), replace(RULES, max_iterations=most))
+def test_made_anchors(reads: list[list[int]], max_iterations: int) -> None:
+    ranges = predecessor_ranges(
+        anchors_of(reads), replace(PARAMETERS, max_iterations=max_iterations)
+    )
     assert ranges.dtype == np.int32
     assert ranges.tolist() == [
-        expected(sorted(read)[: number + 1], most) for read in reads for number in range(len(read))
+        expected(sorted(read)[: number + 1], max_iterations)
+        for read in reads
+        for number in range(len(read))
     ]
 
 
 def test_bins() -> None:
-    """Anchor i of a crowd on one position has i predecessors."""
-    statistics = range_statistics(anchors_of([[7] * 1100, [], [7]]), RULES)
+    """Of many anchors at one position, anchor i has i predecessors."""
+    statistics = range_statistics(anchors_of([[7] * 1100, [], [7]]), PARAMETERS)
     assert asdict(statistics) == {
         "reads": 3,
         "anchors": 1101,
         "mean": 1099 * 550 / 1101,
-        "highest": 1099,
+        "max": 1099,
         "cut_points": 2,
         "histogram": {
             "0": 2,
@@ -72,22 +76,22 @@ def test_bins() -> None:
 
 
 def test_no_anchors() -> None:
-    statistics = range_statistics(anchors_of([]), RULES)
-    assert statistics.anchors == statistics.highest == statistics.cut_points == 0
+    statistics = range_statistics(anchors_of([]), PARAMETERS)
+    assert statistics.anchors == statistics.max == statistics.cut_points == 0
     assert statistics.mean == 0
     assert sum(statistics.histogram.values()) == 0
 
 
 @pytest.mark.parametrize("kind", ["bacterial", "repeat_rich"])
 def test_real_anchors(data_dir: Path, kind: str) -> None:
-    """Predecessors that were chosen, with none skipped, are within the range."""
+    """Predecessors chosen without skipping are within the range."""
     with np.load(data_dir / "longread" / "chain" / f"anchors_{kind}.npz") as file:
         anchors = Anchors(file["x"], file["y"], file["offsets"])
         predecessors = file["p_inf"]
-    ranges = predecessor_ranges(anchors, RULES)
+    ranges = predecessor_ranges(anchors, PARAMETERS)
     starts = np.repeat(anchors.offsets[:-1], np.diff(anchors.offsets))
     distances = np.arange(anchors.x.size) - starts - predecessors
     assert (distances <= ranges)[predecessors >= 0].all()
-    for place in np.random.default_rng(1).integers(0, anchors.x.size, 300).tolist():
-        keys = anchors.x[starts[place] : place + 1].tolist()
-        assert ranges[place] == expected(keys, RULES.max_iterations)
+    for row in np.random.default_rng(1).integers(0, anchors.x.size, 300).tolist():
+        keys = anchors.x[starts[row] : row + 1].tolist()
+        assert ranges[row] == expected(keys, PARAMETERS.max_iterations)

@@ -1,4 +1,4 @@
-"""Seeds and anchors of real reads, against what minimap2 printed and, where asked for, prints."""
+"""Seeds and anchors of real reads against stored and, if asked for, fresh output of minimap2."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ WITHOUT_FLAGS = np.uint64(2**40 - 1)
 
 
 class Found(NamedTuple):
-    """What was found of a file of reads."""
+    """Seeds and anchors of the reads of a file."""
 
     targets: tuple[str, ...]
     reads: list[str]
@@ -59,12 +59,12 @@ def test_lengths_of_repeats(
     data_dir: Path, printed: str, sketched: SketchOptions, options: SeedOptions
 ) -> None:
     """The tag `rl` of every read that was mapped."""
-    folder = data_dir / "longread" / "chain"
-    found = find(folder / "ref.fa.gz", folder / "reads.fa.gz", sketched, options)
+    directory = data_dir / "longread" / "chain"
+    found = find(directory / "ref.fa.gz", directory / "reads.fa.gz", sketched, options)
     own = defaultdict(set)
     for name, length in zip(found.reads, found.seeds.repeat_lengths.tolist(), strict=True):
         own[name].add(length)
-    with gzip.open(folder / f"{printed}.paf.gz", "rt") as lines:
+    with gzip.open(directory / f"{printed}.paf.gz", "rt") as lines:
         fields = [line.rstrip("\n").split("\t") for line in lines]
     expected = [(line[0], int(tag[5:])) for line in fields for tag in line if tag[:5] == "rl:i:"]
     assert len(expected) == len(fields) > 1000
@@ -114,8 +114,8 @@ def test_anchors(
     data_dir: Path, arguments: str, sketched: SketchOptions, options: SeedOptions
 ) -> None:
     """The sorted anchors of every read."""
-    folder = data_dir / "longread" / "chain"
-    reference, reads = folder / "ref.fa.gz", folder / "reads.fa.gz"
+    directory = data_dir / "longread" / "chain"
+    reference, reads = directory / "ref.fa.gz", directory / "reads.fa.gz"
     found = find(reference, reads, sketched, options)
     printed = printed_seeds(reference, reads, arguments, found.targets)
     assert [length for length, _ in printed] == found.seeds.repeat_lengths.tolist()

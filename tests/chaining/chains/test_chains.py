@@ -1,4 +1,4 @@
-"""Chains traced from scores, against minimap2's own and a plain walk."""
+"""Chains traced from scores, against minimap2 and the reference implementation."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def check(reads: list[list[Anchor]], scores: list[Scores], options: ChainOptions
 
 
 def minimap2_chains(rows: list[list[int]]) -> Counter[tuple[object, ...]]:
-    """Each chain by its read and its anchors; they are listed in an order of later stages."""
+    """Count chains by read and anchors; the file lists them in the order of a later stage."""
     chains = groupby(rows, key=lambda row: row[:2])
     return Counter((read, *map(tuple, (row[2:] for row in chain))) for (read, _), chain in chains)
 
@@ -67,13 +67,13 @@ def test_order_of_real_chains(data_dir: Path) -> None:
     with np.load(data_dir / "longread/chain/anchors_repeat_rich.npz") as data:
         reads = from_batch(Anchors(data["x"], data["y"], data["offsets"]))
         f, p, offsets = data["f_inf"].tolist(), data["p_inf"].tolist(), data["offsets"].tolist()
-    scores = [(f[begin:end], p[begin:end]) for begin, end in pairwise(offsets)]
+    scores = [(f[start:end], p[start:end]) for start, end in pairwise(offsets)]
     check(reads, scores, ChainOptions())
 
 
 @st.composite
-def walks(draw: st.DrawFn) -> tuple[list[list[Anchor]], list[Scores]]:
-    """Draw reads with any scores and predecessors, as no recursion would make them."""
+def reads_with_any_scores(draw: st.DrawFn) -> tuple[list[list[Anchor]], list[Scores]]:
+    """Draw reads with arbitrary scores and predecessors, such as no recursion would make."""
     reads = draw(made_reads())
     scores = [
         (
@@ -93,7 +93,7 @@ LIMITS = st.builds(
 )
 
 
-@given(walks(), LIMITS)
+@given(reads_with_any_scores(), LIMITS)
 @settings(max_examples=300)
 def test_any_scores(made: tuple[list[list[Anchor]], list[Scores]], options: ChainOptions) -> None:
     check(*made, options)

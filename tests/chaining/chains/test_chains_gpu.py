@@ -1,4 +1,4 @@
-"""Chains traced on the GPU, against those on the CPU."""
+"""Chains traced on the GPU against the CPU."""
 
 from __future__ import annotations
 
@@ -32,27 +32,29 @@ def check(anchors: Anchors, scores: ChainScores, options: ChainOptions) -> None:
 
     parameters = chain_parameters(options, 15)
     expected = on_cpu.trace_chains(anchors, scores, parameters)
-    there = Anchors(*map(cupy.asarray, (anchors.x, anchors.y, anchors.offsets)))
+    on_device = Anchors(*map(cupy.asarray, (anchors.x, anchors.y, anchors.offsets)))
     columns = map(cupy.asarray, (scores.scores, scores.predecessors))
-    found = trace_chains(there, ChainScores(*columns), parameters)
+    found = trace_chains(on_device, ChainScores(*columns), parameters)
     for field in fields(Chains):
         column, of_cpu = getattr(found, field.name).get(), getattr(expected, field.name)
         assert column.dtype == of_cpu.dtype
         np.testing.assert_array_equal(column, of_cpu)
 
 
-def any_scores(seed: int, sizes: list[int], most: int, reach: int) -> tuple[Anchors, ChainScores]:
-    """Make reads with any scores and predecessors, as no recursion would, and equal positions."""
+def any_scores(
+    seed: int, sizes: list[int], max_score: int, max_step: int
+) -> tuple[Anchors, ChainScores]:
+    """Make reads with arbitrary scores and predecessors, and with equal positions."""
     generator = np.random.default_rng(seed)
     offsets = np.cumsum([0, *sizes])
     number = np.concatenate([np.arange(size) for size in [*sizes, 0]])
-    steps = generator.integers(1, reach + 1, number.size)
+    steps = generator.integers(1, max_step + 1, number.size)
     predecessors = np.where(generator.random(number.size) < 0.1, -1, number - steps)
     x = np.sort(generator.integers(0, 1 + number.size // 3, number.size))
     return (
         Anchors(x.astype(np.uint64), np.arange(number.size, dtype=np.uint64), offsets),
         ChainScores(
-            generator.integers(15, most, number.size).astype(np.int32),
+            generator.integers(15, max_score, number.size).astype(np.int32),
             np.maximum(predecessors, -1).astype(np.int32),
         ),
     )
@@ -77,9 +79,9 @@ def test_real_scores(data_dir: Path, name: str, column: str) -> None:
     LIMITS,
 )
 def test_any_scores(
-    seed: int, sizes: list[int], most: int, reach: int, options: ChainOptions
+    seed: int, sizes: list[int], max_score: int, max_step: int, options: ChainOptions
 ) -> None:
-    check(*any_scores(seed, sizes, most, reach), options)
+    check(*any_scores(seed, sizes, max_score, max_step), options)
 
 
 def test_a_long_read_among_many_short_ones() -> None:
@@ -90,5 +92,5 @@ def test_signature() -> None:
     pytest.importorskip("cupy")
     from hapgpu.chaining.chains import cuda as chains_cuda  # noqa: PLC0415  (needs CuPy)
 
-    ours = inspect.signature(chains_cuda.trace_chains).parameters
-    assert list(ours) == list(inspect.signature(on_cpu.trace_chains).parameters)
+    parameters = inspect.signature(chains_cuda.trace_chains).parameters
+    assert list(parameters) == list(inspect.signature(on_cpu.trace_chains).parameters)

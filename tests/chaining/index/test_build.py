@@ -1,4 +1,4 @@
-"""The minimizer index: every look-up by its definition, and what minimap2 counts."""
+"""Minimizer index: every look-up by its definition, and the counts of minimap2."""
 
 from __future__ import annotations
 
@@ -30,37 +30,37 @@ def write_fasta(path: Path, sequences: Sequence[str]) -> Path:
     return path
 
 
-def expected_hits(sequences: Sequence[str], options: SketchOptions) -> dict[int, list[int]]:
-    hits = defaultdict(list)
+def expected_occurrences(sequences: Sequence[str], options: SketchOptions) -> dict[int, list[int]]:
+    occurrences = defaultdict(list)
     for number, text in enumerate(sequences):
-        for key, place in minimizers_of(text, options):
-            hits[key >> 8].append(number << 32 | place)
-    return {kmer: sorted(places) for kmer, places in hits.items()}
+        for key, position in minimizers_of(text, options):
+            occurrences[key >> 8].append(number << 32 | position)
+    return {kmer: sorted(positions) for kmer, positions in occurrences.items()}
 
 
-def hits_of(index: MinimizerIndex, kmer_hash: int) -> list[int]:
-    """Look up as it is meant: the directory narrows, the entries tell."""
+def occurrences_of(index: MinimizerIndex, kmer_hash: int) -> list[int]:
+    """Look up a hash in the directory and the entries."""
     mixed = kmer_hash * MIX % 2**64
     bucket = mixed >> (64 - index.directory_bits)
     for entry in range(index.directory[bucket], index.directory[bucket + 1]):
         if int(index.entries[2 * entry]) == mixed:
             first, last = index.entries[2 * entry + 1], index.entries[2 * entry + 3]
-            found: list[int] = index.hits[int(first) : int(last)].tolist()
+            found: list[int] = index.occurrences[int(first) : int(last)].tolist()
             return found
     return []
 
 
 def assert_is_index_of(index: MinimizerIndex, sequences: Sequence[str]) -> None:
-    expected = expected_hits(sequences, index.sketch)
-    assert {kmer: hits_of(index, kmer) for kmer in expected} == expected
+    expected = expected_occurrences(sequences, index.sketch)
+    assert {kmer: occurrences_of(index, kmer) for kmer in expected} == expected
     keys = index.entries[::2].tolist()
     assert keys == [*sorted({kmer * MIX % 2**64 for kmer in expected}), 2**64 - 1]
-    assert int(index.entries[-1]) == index.hits.size == sum(map(len, expected.values()))
+    assert int(index.entries[-1]) == index.occurrences.size == sum(map(len, expected.values()))
     assert index.directory.size == 2**index.directory_bits + 1
     assert index.directory[-1] == len(expected)
     assert index.lengths.tolist() == [len(text) for text in sequences]
     assert (index.directory.dtype, index.entries.dtype) == (np.uint32, np.uint64)
-    assert (index.hits.dtype, index.lengths.dtype) == (np.uint64, np.int64)
+    assert (index.occurrences.dtype, index.lengths.dtype) == (np.uint64, np.int64)
 
 
 @settings(max_examples=80)
@@ -73,7 +73,7 @@ def assert_is_index_of(index: MinimizerIndex, sequences: Sequence[str]) -> None:
     options=st.sampled_from([SKETCH, SketchOptions(4, 2), SketchOptions(6, 4, is_hpc=True)]),
     threads=st.integers(1, 3),
 )
-def test_every_hit_is_found(
+def test_every_occurrence_is_found(
     tmp_path_factory: pytest.TempPathFactory,
     sequences: list[str],
     options: SketchOptions,
@@ -84,7 +84,7 @@ def test_every_hit_is_found(
     assert index.names == tuple(f"seq{number}" for number in range(len(sequences)))
     assert index.sketch == options
     assert_is_index_of(index, sequences)
-    assert hits_of(index, 4**options.k) == []
+    assert occurrences_of(index, 4**options.k) == []
 
 
 @pytest.mark.parametrize("sequences", [[""], ["", "ACGTTGCATT", ""], ["NNNNNNNNNNNN", "N"], ["AC"]])
@@ -93,7 +93,7 @@ def test_sequences_without_minimizers(tmp_path: Path, sequences: list[str]) -> N
     assert_is_index_of(index, sequences)
 
 
-def test_many_threads_and_parts_change_nothing(
+def test_threads_and_batches_do_not_change_the_index(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rng = np.random.default_rng(1)
@@ -101,11 +101,11 @@ def test_many_threads_and_parts_change_nothing(
     fasta = write_fasta(tmp_path / "ref.fa", sequences)
     expected = build_index(fasta, SKETCH, 1)
     assert_is_index_of(expected, sequences)
-    monkeypatch.setattr(build, "_MIN_PART", 100)
+    monkeypatch.setattr(build, "_MIN_BATCH", 100)
     monkeypatch.setattr(hash_table, "_MIN_PIECE", 70)
     for threads in (1, 2, 5):
         index = build_index(fasta, SKETCH, threads)
-        for array in ("directory", "entries", "hits", "lengths"):
+        for array in ("directory", "entries", "occurrences", "lengths"):
             np.testing.assert_array_equal(getattr(index, array), getattr(expected, array))
 
 
@@ -113,18 +113,18 @@ def test_keys_that_differ_in_their_last_bits_only() -> None:
     inverse = pow(MIX, -1, 2**64)
     near = (123 << 45) + np.arange(200_000, dtype=np.uint64)
     hashes = near * np.uint64(inverse)
-    hashes = hashes[hashes < 2**56]  # what a k-mer may have
+    hashes = hashes[hashes < 2**56]  # hashes of k-mers
     rng = np.random.default_rng(2)
     keys = np.repeat(rng.permutation(hashes), 2)
-    places = np.arange(keys.size, dtype=np.uint32)
+    positions = np.arange(keys.size, dtype=np.uint32)
     offsets = np.array([0, keys.size], dtype=np.int64)
-    part = hash_table.Part(0, Minimizers(keys << np.uint64(8), places, offsets))
+    batch = hash_table.MinimizerBatch(0, Minimizers(keys << np.uint64(8), positions, offsets))
     with Pool(1) as pool:
-        mixed, hits = hash_table.group_by_hash([part], pool)
+        mixed, occurrences = hash_table.group_by_hash([batch], pool)
     assert hashes.size > 100
     order = np.argsort(keys * np.uint64(MIX), kind="stable")
     np.testing.assert_array_equal(mixed, (keys * np.uint64(MIX))[order])
-    np.testing.assert_array_equal(hits, places[order])
+    np.testing.assert_array_equal(occurrences, positions[order])
 
 
 def cutoff_by_hand(counts: Sequence[int], options: SeedOptions) -> int:
@@ -144,7 +144,9 @@ def test_cutoff_of_a_fraction(tmp_path: Path, fraction: float) -> None:
     unit = "".join(rng.choice(list("ACGT"), 40))
     sequences = ["".join(rng.choice(list("ACGT"), 4000)), unit * 30, unit[:20] * 100]
     index = build_index(write_fasta(tmp_path / "ref.fa", sequences), SketchOptions(9, 4), 1)
-    counts = [len(hits) for hits in expected_hits(sequences, index.sketch).values()]
+    counts = [
+        len(occurrences) for occurrences in expected_occurrences(sequences, index.sketch).values()
+    ]
     assert len(Counter(counts)) > 5
     for bounds in ((0, 1_000_000), (10, 1_000_000), (2, 5), (7, 7), (9, 3)):
         options = SeedOptions(fraction, *bounds)
@@ -153,13 +155,13 @@ def test_cutoff_of_a_fraction(tmp_path: Path, fraction: float) -> None:
 
 def test_cutoff_given_or_without_limit(tmp_path: Path) -> None:
     index = build_index(write_fasta(tmp_path / "ref.fa", ["ACGTTGCATTACG" * 4]), SKETCH, 1)
-    nothing = build_index(write_fasta(tmp_path / "n.fa", ["NNN"]), SKETCH, 1)
+    without_minimizers = build_index(write_fasta(tmp_path / "n.fa", ["NNN"]), SKETCH, 1)
     assert repeat_cutoff(index, SeedOptions(1)) == 1
     assert repeat_cutoff(index, SeedOptions(37, min_cutoff=50)) == 37
     assert repeat_cutoff(index, SeedOptions(0, 10, 500)) == 500
     assert repeat_cutoff(index, SeedOptions(0, 10, 10)) == UNLIMITED
-    assert repeat_cutoff(nothing, SeedOptions()) == 1_000_000
-    # So small that 1 - f is 1: not beyond the last count.
+    assert repeat_cutoff(without_minimizers, SeedOptions()) == 1_000_000
+    # So small that 1 - f is 1: the rank must not exceed the last count.
     assert repeat_cutoff(index, SeedOptions(1e-30, 0)) < 20
 
 
@@ -178,7 +180,7 @@ def test_counts_of_minimap2(data_dir: Path, name: str) -> None:
     distinct, singletons, average, cutoff = COUNTED[name]
     assert counts.size == distinct
     assert round(100 * float((counts == 1).mean()), 2) == singletons
-    assert round(index.hits.size / counts.size, 3) == average
+    assert round(index.occurrences.size / counts.size, 3) == average
     assert repeat_cutoff(index, options.seeds) == cutoff
 
 
@@ -191,12 +193,12 @@ def test_a_sequence_that_is_too_long(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 def test_too_many_minimizers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     fasta = write_fasta(tmp_path / "ref.fa", ["ACGTTGCATTACG" * 4])
-    monkeypatch.setattr(build, "MAX_HITS", 5)
-    with pytest.raises(InputError, match="minimizers, but a minimizer index holds at most 5"):
+    monkeypatch.setattr(build, "MAX_MINIMIZERS", 5)
+    with pytest.raises(InputError, match="minimizers, more than 5, the limit of a minimizer index"):
         build_index(fasta, SKETCH, 1)
 
 
-def test_a_fasta_that_is_none(tmp_path: Path) -> None:
+def test_a_file_that_is_no_fasta(tmp_path: Path) -> None:
     (tmp_path / "ref.fa").write_text("ACGT\n")
     with pytest.raises(InputError, match="not FASTA"):
         build_index(tmp_path / "ref.fa", SKETCH, 2)

@@ -1,4 +1,4 @@
-"""Files of minimizer indexes: what comes back, what is refused, and which one is opened."""
+"""Files of minimizer indexes: round trip, errors, and choice of the file to open."""
 
 from __future__ import annotations
 
@@ -54,14 +54,14 @@ def assert_same(first: MinimizerIndex, second: MinimizerIndex) -> None:
 
 
 def parts_of(content: bytes) -> tuple[dict[str, Any], int]:
-    """Return the header, and where the arrays begin."""
+    """Return the header and the offset of the arrays."""
     size = PRELUDE.unpack_from(content)[2]
     end = PRELUDE.size + size
     return json.loads(content[PRELUDE.size : end]), -(-end // 64) * 64
 
 
 def with_header(content: bytes, header: object) -> bytes:
-    """Replace the header by one whose own checksum is right."""
+    """Replace the header by another with a valid checksum."""
     text = json.dumps(header).encode()
     head = PRELUDE.pack(files.MAGIC, files.VERSION, len(text), zlib.crc32(text)) + text
     return head + bytes(-len(head) % 64) + content[parts_of(content)[1] :]
@@ -91,7 +91,7 @@ def test_the_same_bytes_from_any_number_of_threads(fasta: Path, tmp_path: Path) 
 
 def test_loaded_arrays_are_aligned_and_read_only(saved: Path) -> None:
     index = MINIMIZER_FILE.load(saved)
-    for array in (index.lengths, index.directory, index.entries, index.hits):
+    for array in (index.lengths, index.directory, index.entries, index.occurrences):
         assert array.ctypes.data % 64 == 0
         assert not array.flags.writeable
 
@@ -150,36 +150,36 @@ def test_header_that_does_not_fit(saved: Path, change: dict[str, Any]) -> None:
     assert "damaged" in refusal(saved, with_header(content, header | change))
 
 
-def changed(array: np.ndarray[Any, Any], place: int, value: int) -> np.ndarray[Any, Any]:
+def changed(array: np.ndarray[Any, Any], row: int, value: int) -> np.ndarray[Any, Any]:
     copy = array.copy()
-    copy[place] = value
+    copy[row] = value
     return copy
 
 
 def test_arrays_that_do_not_fit(fasta: Path, tmp_path: Path) -> None:
     index, path = build_index(fasta, SMALL, 1), tmp_path / "mixed.hgm"
-    directory, entries, hits = index.directory, index.entries, index.hits
+    directory, entries, occurrences = index.directory, index.entries, index.occurrences
     faults: list[dict[str, Any]] = [
         {"directory": changed(directory, 0, 1)},
         {"directory": changed(directory, -2, directory[-1] + 1)},
         {"directory": directory[:-1]},
         {"entries": changed(entries, 3, 10**6)},
-        {"entries": changed(entries, -1, hits.size + 1)},
+        {"entries": changed(entries, -1, occurrences.size + 1)},
         {"entries": changed(entries, -2, 0)},
         {"entries": entries[:-1]},
         {"entries": entries[:0]},
-        {"hits": hits[:-1]},
+        {"occurrences": occurrences[:-1]},
         {"directory": np.zeros_like(directory)},
         {"directory": changed(directory, 4, directory[4] + 1)},
         {"entries": changed(entries, 2, entries[0])},
         {"entries": changed(entries, 5, entries[3])},
         {"entries": changed(entries, 0, 2**64 - 2)},
-        {"hits": changed(hits, 0, 3 << 32)},
-        {"hits": changed(hits, 0, 2**64 - 1)},
-        {"hits": changed(hits, 0, 1 << 32 | 8)},
-        {"hits": changed(hits, 0, 21 << 1)},
-        {"hits": changed(hits, 0, 3 << 1)},
-        {"hits": np.append(hits, hits[-1])},
+        {"occurrences": changed(occurrences, 0, 3 << 32)},
+        {"occurrences": changed(occurrences, 0, 2**64 - 1)},
+        {"occurrences": changed(occurrences, 0, 1 << 32 | 8)},
+        {"occurrences": changed(occurrences, 0, 21 << 1)},
+        {"occurrences": changed(occurrences, 0, 3 << 1)},
+        {"occurrences": np.append(occurrences, occurrences[-1])},
         {"lengths": changed(index.lengths, 0, 2**31)},
         {"lengths": changed(index.lengths, 0, -1)},
         {"lengths": index.lengths[1:]},
@@ -198,28 +198,28 @@ def test_arrays_that_do_not_fit(fasta: Path, tmp_path: Path) -> None:
     ],
 )
 def test_default_path(sketch: SketchOptions, name: str) -> None:
-    assert default_index_path("folder/ref.fa.gz", sketch) == Path("folder") / name
+    assert default_index_path("directory/ref.fa.gz", sketch) == Path("directory") / name
 
 
-def test_the_command_that_makes_it(tmp_path: Path, fasta: Path) -> None:
-    said = {
+def test_index_command(tmp_path: Path, fasta: Path) -> None:
+    arguments_by_name = {
         "ref.fa.k15w10.hgm": f" {fasta}",
         "ref.fa.k19w10H.hgm": f" -k 19 -H {fasta}",
         "other.fa.k15w10.hgm": f" REF.fa -o {tmp_path}/other.fa.k15w10.hgm",
         "elsewhere.hgm": f" REF.fa -o {tmp_path}/elsewhere.hgm",
         "reads.fq": " REF.fa",
     }
-    for name, arguments in said.items():
+    for name, arguments in arguments_by_name.items():
         message = refusal(tmp_path / name, b"x" * 50)
         assert message.endswith(f"; run: hapgpu index --minimizers{arguments}")
 
 
-def test_folder_that_does_not_exist(fasta: Path, tmp_path: Path) -> None:
+def test_directory_that_does_not_exist(fasta: Path, tmp_path: Path) -> None:
     with pytest.raises(OutputError, match="cannot be written"):
         MINIMIZER_FILE.save(build_index(fasta, SMALL, 1), tmp_path / "none" / "made.hgm")
 
 
-def test_a_kept_index_is_opened(
+def test_index_beside_the_reference_is_opened(
     fasta: Path, saved: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delattr("hapgpu.chaining.index.open.build_index")
@@ -233,7 +233,7 @@ def test_a_kept_index_is_opened(
 def test_an_index_for_one_run(
     fasta: Path, saved: Path, caplog: pytest.LogCaptureFixture, sketch: SketchOptions, options: str
 ) -> None:
-    """That beside the reference is of other minimizers."""
+    """The index beside the reference has other minimizers."""
     assert_same(open_index(fasta, sketch, 2), build_index(fasta, sketch, 1))
     (record,) = caplog.records
     assert record.levelno == logging.WARNING

@@ -1,4 +1,4 @@
-"""Chains joined over long gaps, against a plain search of every predecessor."""
+"""Chains joined over long gaps, against the reference implementation."""
 
 from __future__ import annotations
 
@@ -49,10 +49,10 @@ def check(reads: list[list[Chain]], lengths: list[int], numbers: Join, k: int = 
 
 
 def split(read: list[Anchor], parts: int) -> list[Chain]:
-    """Make chains of a read whose anchors have increasing places, each from several of them."""
+    """Distribute the sorted anchors of a read over `parts` chains."""
     chains = [Chain(40, []) for _ in range(parts)]
-    for place, anchor in enumerate(read):
-        chains[place % parts].anchors.append(anchor)
+    for number, anchor in enumerate(read):
+        chains[number % parts].anchors.append(anchor)
     return [chain for chain in chains if chain.anchors]
 
 
@@ -96,8 +96,8 @@ def test_which_reads_are_joined(length: int, covered: int, is_joined: bool) -> N
     check([chains, chains[:1]], [length, length], Join())
 
 
-def test_the_very_first_anchor_may_lie_beside() -> None:
-    """It is then the third one's predecessor, whose chain ends where it is taken already."""
+def test_anchor_0_may_have_an_equal_position_in_the_read() -> None:
+    """It is then the predecessor of the third anchor, but already taken by another chain."""
     read = [Anchor(0, 100, 50, 40), Anchor(0, 110, 20, 1), Anchor(0, 120, 50, 15)]
     numbers = Join(min_count=1, min_score=1)
     joined = chain_oracle.join(split(read, 2), 5000, numbers, 15)
@@ -106,17 +106,17 @@ def test_the_very_first_anchor_may_lie_beside() -> None:
 
 
 @pytest.mark.parametrize("max_distance", [3000, 20_000])
-def test_a_read_that_goes_over_one_stretch_many_times(max_distance: int) -> None:
-    """Anchors near on the reference are then far off in the read."""
+def test_a_read_that_repeats_one_part_of_the_reference(max_distance: int) -> None:
+    """Anchors that are near on the reference are then far apart in the read."""
     rng = np.random.default_rng(5)
     passes = []
-    for begin in range(0, 40 * 1000, 1000):
+    for start in range(0, 40 * 1000, 1000):
         steps = np.sort(rng.integers(0, 1000, 60)).tolist()
         slips = rng.integers(-3, 4, 60).tolist()
         anchors = {
-            50 + step: 50 + begin + step + slip for step, slip in zip(steps, slips, strict=True)
+            50 + step: 50 + start + step + slip for step, slip in zip(steps, slips, strict=True)
         }
-        passes.append(Chain(40, [Anchor(0, *places, 15) for places in anchors.items()]))
+        passes.append(Chain(40, [Anchor(0, *coordinates, 15) for coordinates in anchors.items()]))
     assert sum(len(chain.anchors) for chain in passes) > 2000
     check([passes], [45_000], Join(max_distance=max_distance))
 

@@ -1,4 +1,4 @@
-"""Chains joined on the GPU against those joined on the CPU."""
+"""Chains joined on the GPU against the CPU."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.chaining.made_chains import made_chains
 pytestmark = pytest.mark.gpu
 
 
-def rules_for(options: ChainOptions, k: int = 15) -> JoinParameters:
+def parameters_for(options: ChainOptions, k: int = 15) -> JoinParameters:
     parameters = join_parameters(options, k)
     assert parameters is not None
     return parameters
@@ -36,23 +36,23 @@ def check(chains: Chains, lengths: NDArray[np.int32], parameters: JoinParameters
         Chains(*map(cupy.asarray, astuple(chains))), cupy.asarray(lengths), parameters
     )
     for field in fields(Chains):
-        ours, theirs = getattr(found, field.name).get(), getattr(expected, field.name)
-        assert ours.dtype == theirs.dtype
-        np.testing.assert_array_equal(ours, theirs, err_msg=field.name)
+        of_gpu, of_cpu = getattr(found, field.name).get(), getattr(expected, field.name)
+        assert of_gpu.dtype == of_cpu.dtype
+        np.testing.assert_array_equal(of_gpu, of_cpu, err_msg=field.name)
 
 
 def test_signature() -> None:
     from hapgpu.chaining.join import cuda as on_gpu  # noqa: PLC0415  (needs CuPy)
 
-    twins = [list(inspect.signature(m.join_chains).parameters) for m in (on_cpu, on_gpu)]
-    assert twins[0] == twins[1]
+    signatures = [list(inspect.signature(m.join_chains).parameters) for m in (on_cpu, on_gpu)]
+    assert signatures[0] == signatures[1]
 
 
 @pytest.mark.parametrize("seed", range(10))
 @pytest.mark.parametrize("width", [300, 3000, 300_000])
 def test_made_chains(seed: int, width: int) -> None:
     made = made_chains(seed, 20, width)
-    check(made.chains, made.lengths, rules_for(ChainOptions()))
+    check(made.chains, made.lengths, parameters_for(ChainOptions()))
 
 
 @pytest.mark.parametrize(
@@ -67,39 +67,43 @@ def test_made_chains(seed: int, width: int) -> None:
 def test_options(options: ChainOptions) -> None:
     for seed in range(3):
         made = made_chains(seed, 20, 2000)
-        check(made.chains, made.lengths, rules_for(options, k=19))
+        check(made.chains, made.lengths, parameters_for(options, k=19))
 
 
-@pytest.mark.parametrize("most", [1, 3, 40, 200])
-def test_few_candidates(most: int) -> None:
+@pytest.mark.parametrize("max_candidates", [1, 3, 40, 200])
+def test_few_candidates(max_candidates: int) -> None:
     for seed in range(3):
         made = made_chains(seed, 20, 2000)
-        check(made.chains, made.lengths, replace(rules_for(ChainOptions()), max_candidates=most))
+        check(
+            made.chains,
+            made.lengths,
+            replace(parameters_for(ChainOptions()), max_candidates=max_candidates),
+        )
 
 
 @pytest.mark.parametrize("distance", [0, 10, 20_000])
 def test_inner_distance(distance: int) -> None:
     for seed in range(3):
         made = made_chains(seed, 20, 2000)
-        parameters = replace(rules_for(ChainOptions()), inner_distance=distance)
+        parameters = replace(parameters_for(ChainOptions()), inner_distance=distance)
         check(made.chains, made.lengths, parameters)
 
 
-def islands(seed: int, sizes: list[int], gap: int) -> Chains:
-    """Make a read of anchors in islands that far apart; each is two chains, one in the other.
+def grouped_chains(seed: int, sizes: list[int], gap: int) -> Chains:
+    """Make a read with groups of anchors `gap` apart; each group is two interleaved chains.
 
-    Few positions in the read and many spans: the first anchor of an island often lies beside
-    others, and is the best of those that may come before them.
+    With few positions in the read and many spans, the first anchor of a group often shares its
+    position with others, and is their best predecessor.
     """
     generator = np.random.default_rng(seed)
     x, y, ends = [], [], [0]
     for number, size in enumerate(sizes):
-        places = np.sort(generator.integers(0, 4 * size, size)) + 10_000 + number * (gap + 100_000)
-        positions = generator.integers(60, 60 + max(size // 2, 3), size)
+        targets = np.sort(generator.integers(0, 4 * size, size)) + 10_000 + number * (gap + 100_000)
+        queries = generator.integers(60, 60 + max(size // 2, 3), size)
         spans = generator.integers(15, 60, size)
         for chain in (slice(0, None, 2), slice(1, None, 2)):
-            x += places[chain].tolist()
-            y += (positions | spans << SPAN_SHIFT)[chain].tolist()
+            x += targets[chain].tolist()
+            y += (queries | spans << SPAN_SHIFT)[chain].tolist()
             ends.append(len(x))
     count = len(ends) - 1
     return Chains(
@@ -115,8 +119,8 @@ def islands(seed: int, sizes: list[int], gap: int) -> Chains:
 @pytest.mark.parametrize("sizes", [[4] * 30, [2, 33, 64, 65, 1, 31], [1500, 3, 400, 90]])
 def test_several_segments(seed: int, sizes: list[int]) -> None:
     options = ChainOptions(min_count=1, min_score=1)
-    chains = islands(seed, sizes, options.long_bandwidth)
-    check(chains, np.array([100_000], dtype=np.int32), rules_for(options))
+    chains = grouped_chains(seed, sizes, options.long_bandwidth)
+    check(chains, np.array([100_000], dtype=np.int32), parameters_for(options))
 
 
 @pytest.mark.parametrize("reads", [0, 1, 5])
@@ -128,7 +132,7 @@ def test_nothing_to_join(reads: int) -> None:
         scores=np.empty(0, np.int32),
         offsets=np.zeros(reads + 1, np.int64),
     )
-    check(none, np.full(reads, 1000, dtype=np.int32), rules_for(ChainOptions()))
+    check(none, np.full(reads, 1000, dtype=np.int32), parameters_for(ChainOptions()))
 
 
 @pytest.mark.parametrize("name", ["bacterial", "repeat_rich"])
@@ -140,4 +144,4 @@ def test_real_anchors(data_dir: Path, name: str, max_skip: int) -> None:
     parameters = chain_parameters(options, 15)
     chains = trace_chains(anchors, chain_scores(anchors, parameters), parameters)
     lengths = np.full(len(anchors), 100_000, dtype=np.int32)
-    check(chains, lengths, rules_for(options))
+    check(chains, lengths, parameters_for(options))

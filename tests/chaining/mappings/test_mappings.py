@@ -1,4 +1,4 @@
-"""Mappings on the CPU against those of the reference."""
+"""Mappings on the CPU against the reference implementation."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ HASH = 12345
 
 
 class StandInIndex(NamedTuple):
-    """What `make_mappings` takes from an index."""
+    """The part of an index that `make_mappings` uses."""
 
     lengths: NDArray[np.int64]
     sketch: SketchOptions
@@ -56,7 +56,7 @@ def forward(target: int, query: int) -> Anchor:
 
 @st.composite
 def reads(draw: st.DrawFn) -> Read:
-    """Draw seeds of a read, and chains through some of them."""
+    """Draw seeds of a read, and chains of some of them."""
     count = draw(st.integers(1, 40))
     positions = sorted(draw(st.sets(st.integers(8, LENGTH - 1), min_size=count, max_size=count)))
     seeds = [seed_at(position, draw(st.integers(5, 7))) for position in positions]
@@ -71,7 +71,7 @@ def reads(draw: st.DrawFn) -> Read:
 
 @st.composite
 def anchors(draw: st.DrawFn, seeds: list[Seed]) -> list[Anchor]:
-    """Draw a chain through these seeds, somewhere on the reference."""
+    """Draw the anchors of a chain of these seeds, at a random position of the reference."""
     sequence, is_reverse = draw(st.integers(0, 1)), draw(st.booleans())
     target = draw(st.integers(0, 30))
     found = []
@@ -83,7 +83,7 @@ def anchors(draw: st.DrawFn, seeds: list[Seed]) -> list[Anchor]:
 
 
 def batch_of(reads: Sequence[Read]) -> tuple[Chains, Seeds]:
-    """Put reads into the arrays of a batch."""
+    """Convert reads to the arrays of a batch."""
     chains = [chain for read, _ in reads for chain in read]
     anchors = [anchor for chain in chains for anchor in chain.anchors]
     minimizers = [seed.minimizer for _, seeds in reads for seed in seeds]
@@ -95,11 +95,11 @@ def batch_of(reads: Sequence[Read]) -> tuple[Chains, Seeds]:
         scores=np.array([chain.score for chain in chains], dtype=np.int32),
         offsets=np.cumsum([0, *(len(read) for read, _ in reads)]),
     ), Seeds(
-        places=np.array([each.position << 1 for each in minimizers], dtype=np.uint32),
+        positions=np.array([each.position << 1 for each in minimizers], dtype=np.uint32),
         spans=np.array([each.span for each in minimizers], dtype=np.uint8),
         is_tandem=np.zeros(count, dtype=np.uint8),
-        first_hits=np.zeros(count, dtype=np.int64),
-        hit_counts=np.ones(count, dtype=np.int32),
+        first_occurrences=np.zeros(count, dtype=np.int64),
+        occurrence_counts=np.ones(count, dtype=np.int32),
         offsets=np.cumsum([0, *(len(seeds) for _, seeds in reads)]),
         repeat_lengths=np.arange(len(reads), dtype=np.int32),
     )
@@ -168,7 +168,7 @@ def anchor_of(x: int, y: int) -> Anchor:
 
 @pytest.mark.parametrize("width", [300, 3000])
 @pytest.mark.parametrize("seed", range(12))
-def test_regions_of_crossing_chains(seed: int, width: int) -> None:
+def test_mappings_of_crossing_chains(seed: int, width: int) -> None:
     made = made_chains(seed, 12, width)
     index = StandInIndex(np.full(SEQUENCES, 2**30), SketchOptions())
     hashes = np.arange(made.lengths.size, dtype=np.uint32)
@@ -199,24 +199,26 @@ def test_regions_of_crossing_chains(seed: int, width: int) -> None:
     )
 
 
-def test_a_moved_mapping_stands_for_the_parent() -> None:
-    """The first secondary is dropped, so that primary B moves to its place, and C to B's.
+def test_a_moved_mapping_replaces_the_parent() -> None:
+    """The first secondary is dropped, so primary B moves to its row, and C to B's.
 
-    The secondary of B is then compared with C, and kept, though it scores only 80 % of B.
+    The secondary of B is then compared with C, and kept, although it scores only 80 % of B.
     """
     seeds = [seed_at(position, 5) for position in range(10, 390, 10)]
 
     def chain(score: int, first: int, last: int, shift: int) -> Chain:
         targets = range(10 + shift, 1000, 10)
         queries = range(10 + 10 * first, 10 + 10 * last, 10)
-        return Chain(score, [forward(*places) for places in zip(targets, queries, strict=False)])
+        return Chain(
+            score, [forward(*coordinates) for coordinates in zip(targets, queries, strict=False)]
+        )
 
     chains = [
         chain(1000, 0, 10, 0),
-        chain(500, 0, 10, 100),  # secondary to the first, too low: dropped
+        chain(500, 0, 10, 100),  # secondary to the first, score too low: dropped
         chain(400, 12, 20, 0),
         chain(390, 22, 30, 0),
-        chain(320, 12, 20, 50),  # 80 % of its parent, 82 % of what stands there
+        chain(320, 12, 20, 50),  # 80 % of its parent, 82 % of the mapping in its row
     ]
     arrays, seed_arrays = batch_of([(chains, seeds)])
     found = make_mappings(
@@ -233,9 +235,9 @@ def test_a_moved_mapping_stands_for_the_parent() -> None:
 
 
 def test_all_chains_have_no_parents() -> None:
-    places = range(10, 100, 10)
-    seeds = [seed_at(position, 5) for position in places]
-    chain = Chain(50, [forward(place, place) for place in places])
+    positions = range(10, 100, 10)
+    seeds = [seed_at(position, 5) for position in positions]
+    chain = Chain(50, [forward(position, position) for position in positions])
     arrays, seed_arrays = batch_of([([chain, chain._replace(score=60)], seeds)])
     found = make_mappings(
         arrays,

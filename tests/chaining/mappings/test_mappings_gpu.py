@@ -1,4 +1,4 @@
-"""Mappings made on the GPU against those made on the CPU."""
+"""Mappings on the GPU against the CPU."""
 
 from __future__ import annotations
 
@@ -58,19 +58,19 @@ def check(
         chain_options,
         options,
     )
-    here = mappings_to_host(found)
+    on_host = mappings_to_host(found)
     for field in fields(Mappings):
-        ours, theirs = getattr(here, field.name), getattr(expected, field.name)
-        assert ours.dtype == theirs.dtype, field.name
-        np.testing.assert_array_equal(ours, theirs, err_msg=field.name)
+        of_gpu, of_cpu = getattr(on_host, field.name), getattr(expected, field.name)
+        assert of_gpu.dtype == of_cpu.dtype, field.name
+        np.testing.assert_array_equal(of_gpu, of_cpu, err_msg=field.name)
 
 
 @pytest.mark.parametrize("name", ["make_mappings", "name_hashes"])
 def test_signatures(name: str) -> None:
     from hapgpu.chaining.mappings import cuda as on_gpu  # noqa: PLC0415  (needs CuPy)
 
-    twins = [list(inspect.signature(getattr(m, name)).parameters) for m in (on_cpu, on_gpu)]
-    assert twins[0] == twins[1]
+    signatures = [list(inspect.signature(getattr(m, name)).parameters) for m in (on_cpu, on_gpu)]
+    assert signatures[0] == signatures[1]
 
 
 @pytest.mark.parametrize("uses_names", [True, False])

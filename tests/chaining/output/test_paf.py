@@ -1,4 +1,4 @@
-"""Lines of PAF against Python's own formatting."""
+"""Lines of PAF against Python's formatting."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ NAMES = ["first/1", "name|2"]
 
 
 class StandInIndex(NamedTuple):
-    """What `targets_of` takes from an index."""
+    """The part of an index that `targets_of` uses."""
 
     names: tuple[str, ...]
     lengths: NDArray[np.int64]
@@ -37,11 +37,11 @@ class StandInIndex(NamedTuple):
 
 INDEX = StandInIndex(("chr1", "a" * 300), np.array([2**31 - 1, 7], dtype=np.int64))
 NUMBER = st.integers(0, 2**31 - 1)
-SHARE = st.one_of(st.floats(0, 1, width=32), st.integers(0, 32).map(lambda k: k / 32))
+FRACTION = st.one_of(st.floats(0, 1, width=32), st.integers(0, 32).map(lambda k: k / 32))
 
 
 class Row(NamedTuple):
-    """Numbers of a mapping, as in `Mappings`."""
+    """Values of a mapping, as in `Mappings`."""
 
     scores: int
     counts: int
@@ -64,7 +64,7 @@ ROWS = st.lists(
         Row,
         *(NUMBER, NUMBER, st.integers(0, 1), st.booleans()),
         *[NUMBER] * 7,
-        *(st.booleans(), SHARE, st.integers(0, 60)),
+        *(st.booleans(), FRACTION, st.integers(0, 60)),
     ),
     max_size=4,
 )
@@ -131,7 +131,7 @@ def test_lines(reads: tuple[list[Row], list[Row]], secondary: bool, unmapped: bo
             plain_line(name, length, row, repeats) for row in rows if row.is_primary or secondary
         ]
     assert lines.text.tobytes().decode().splitlines() == expected
-    shown = [row for rows in reads for row in rows if row.is_primary or secondary]
-    assert lines.lines == len(shown)
-    assert lines.secondary == sum(not row.is_primary for row in shown)
+    written = [row for rows in reads for row in rows if row.is_primary or secondary]
+    assert lines.lines == len(written)
+    assert lines.secondary == sum(not row.is_primary for row in written)
     assert lines.mapped == sum(bool(rows) for rows in reads)

@@ -1,4 +1,4 @@
-"""Divergences and mapping qualities against the formulas in NumPy's float32."""
+"""Divergences and mapping qualities against the formulas in NumPy float32."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hapgpu.chaining.batches import Mappings
-from hapgpu.chaining.quality.cpu import MOST, assess
+from hapgpu.chaining.quality.cpu import MAX_QUALITY, assess
 
 F = np.float32
 
@@ -35,21 +35,21 @@ def c_logarithm(value: int) -> np.float32:
 
 
 def plain_quality(
-    score: int, count: int, second: int, rivals: int, total: int, repeats: int, least: int
+    score: int, count: int, second: int, rivals: int, total: int, repeats: int, min_score: int
 ) -> int:
     unique = F(total) / F(total + repeats)
-    enough = (F(1) if score > 100 else F(0.01) * F(score)) * unique
-    surety = min(enough, F(1) if count > 10 else F(0.1) * F(count))
-    x = F(max(second, least)) / F(score)
-    quality = int(F(F(surety * F(40)) * (F(1) - x)) * c_logarithm(score))
+    by_score = (F(1) if score > 100 else F(0.01) * F(score)) * unique
+    weight = min(by_score, F(1) if count > 10 else F(0.1) * F(count))
+    x = F(max(second, min_score)) / F(score)
+    quality = int(F(F(weight * F(40)) * (F(1) - x)) * c_logarithm(score))
     quality -= int(F(4.343) * c_logarithm(rivals + 1) + F(0.499))
-    return min(max(quality, 0), MOST)
+    return min(max(quality, 0), MAX_QUALITY)
 
 
 def mappings_of(
     reads: list[list[dict[str, int]]], repeats: list[int], span: float = 15
 ) -> Mappings:
-    """Return mappings with these numbers, all others 0."""
+    """Return mappings with the given columns, all others 0."""
     rows = [mapping for read in reads for mapping in read]
 
     def column(name: str, dtype: type = np.int32) -> np.ndarray[tuple[int], np.dtype[np.int32]]:
@@ -112,7 +112,7 @@ def test_qualities_of_primaries(reads: list[list[dict[str, int]]], repeats: int)
 
 
 def test_scores_and_the_logarithm_of_c() -> None:
-    """Each score by itself: with a share of 1 the quality is 40 log(score) (1 - 40 / score)."""
+    """Each score separately; without repeats the quality is 40 log(score) (1 - 40 / score)."""
     scores = range(101, 3000, 7)
     found = assess(
         mappings_of([[{"score": score, "count": 11}] for score in scores], [0] * len(scores)), 40
@@ -125,8 +125,8 @@ def test_scores_and_the_logarithm_of_c() -> None:
 def test_divergence(matched: int, expected: int, span: float) -> None:
     mapping = {"score": 100, "count": 5, "matched": matched, "expected": expected}
     found = assess(mappings_of([[mapping]], [0], span), 40).divergences
-    share = matched / expected
-    assert found.tolist() == [F(0) if share >= 1 else F(1 - math.pow(share, 1 / span))]
+    fraction = matched / expected
+    assert found.tolist() == [F(0) if fraction >= 1 else F(1 - math.pow(fraction, 1 / span))]
 
 
 def retained(matched: int, parent: int) -> dict[str, int]:
@@ -150,7 +150,7 @@ def primary(number: int, matched: int = 90) -> dict[str, int]:
     }
 
 
-def test_what_diverges_far_more_than_its_parent_is_dropped() -> None:
+def test_mappings_that_diverge_far_more_than_the_parent_are_dropped() -> None:
     read = [primary(0, 99), retained(5, 0), retained(98, 0), primary(3)]
     found = assess(mappings_of([read, [primary(0)]], [0, 0]), 40)
     assert found.rows.tolist() == [0, 2, 3, 4]
@@ -159,8 +159,8 @@ def test_what_diverges_far_more_than_its_parent_is_dropped() -> None:
     assert found.qualities.tolist()[1] == 0
 
 
-def test_a_moved_mapping_stands_for_the_parent() -> None:
-    """The first retained mapping is dropped: primary 2 moves up, and 3 stands in its place."""
+def test_a_moved_mapping_replaces_the_parent() -> None:
+    """The first retained mapping is dropped: primary 2 moves up, and 3 to its row."""
     read = [primary(0, 99), retained(5, 0), primary(2, 99), primary(3, 20), retained(5, 2)]
     assert assess(mappings_of([read], [0]), 40).rows.tolist() == [0, 2, 3, 4]
 

@@ -1,4 +1,4 @@
-"""The whole way on each device against lines of minimap2 2.30, byte for byte."""
+"""The whole run on each device against lines of minimap2 2.30, byte for byte."""
 
 from __future__ import annotations
 
@@ -50,9 +50,9 @@ def index_of(reference: Path, sketch: SketchOptions) -> MinimizerIndex:
 
 @pytest.mark.parametrize("name", SETS)
 def test_lines_are_minimap2s(data_dir: Path, device: Device, name: str) -> None:
-    folder = data_dir / "longread" / "chain"
-    entry = json.loads((folder / "manifest.json").read_text())[name]
-    reference, reads = folder / "ref.fa.gz", folder / "reads.fa.gz"
+    directory = data_dir / "longread" / "chain"
+    entry = json.loads((directory / "manifest.json").read_text())[name]
+    reference, reads = directory / "ref.fa.gz", directory / "reads.fa.gz"
     if "reads" in entry:
         reference, reads = (
             data_dir / Path(entry[which]).relative_to("shared/data") for which in ("ref", "reads")
@@ -60,7 +60,7 @@ def test_lines_are_minimap2s(data_dir: Path, device: Device, name: str) -> None:
     options = options_of(entry["options"].split())
     chainer, *_ = chainers_for([device], index_of(reference, options.sketch), options)
     found = b"".join(chainer(block).text.tobytes() for block in read_blocks(reads, 3 << 20))
-    with gzip.open(folder / f"{name}.paf.gz") as expected:
+    with gzip.open(directory / f"{name}.paf.gz") as expected:
         assert found.splitlines() == expected.read().splitlines()
 
 

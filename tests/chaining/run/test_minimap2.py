@@ -1,4 +1,4 @@
-"""The whole CPU path against the `minimap2` on PATH, on made references and reads.
+"""The whole run on the CPU against the `minimap2` on PATH, on made-up references and reads.
 
 Run with HAPGPU_TEST_MINIMAP2=1; versions from 2.24 on give the same lines for these options.
 """
@@ -25,12 +25,12 @@ from tests.simulation.made_genomes import made_reads, made_reference
 SETS: Final = 12
 OPTIONS_PER_SET: Final = 6
 MAX_SECONDS: Final = 5
-"""Options with which minimap2 takes longer, as k-mers that are everywhere make it, are left out."""
+"""Options with which minimap2 takes longer, because of very repetitive k-mers, are skipped."""
 MAX_TIES: Final = 0.02
-"""Share of reads in tandem repeats, in which anchors may have the very same priority in the long
-join; which of them minimap2 tries depends on the shape of its search tree."""
+"""Fraction of reads in tandem repeats, in which anchors may have equal priority in the long join;
+which of them minimap2 visits depends on the shape of its search tree."""
 PRESETS: Final = ("map-ont", "map-pb", "map-hifi", "lr:hq")
-CHOICES: Final = (
+OPTION_VALUES: Final = (
     ("-k", "10", "12", "14", "18", "21", "28"),
     ("-w", "1", "5", "15", "60", "255"),
     ("-f", "0.05", "0.001", "3", "50"),
@@ -61,11 +61,11 @@ pytestmark = pytest.mark.skipif(
 
 def drawn_options(rng: np.random.Generator) -> list[str]:
     arguments = ["-x", PRESETS[rng.integers(len(PRESETS))]]
-    for choice in CHOICES:
+    for option in OPTION_VALUES:
         if rng.random() < 0.2:
-            first, *values = choice
+            first, *values = option
             if first.startswith("--") or first in {"-H", "-P"}:
-                arguments.append(choice[rng.integers(len(choice))])
+                arguments.append(option[rng.integers(len(option))])
             else:
                 arguments += [first, values[rng.integers(len(values))]]
     return arguments
@@ -90,15 +90,15 @@ def lines_of_minimap2(reference: Path, reads: Path, arguments: Sequence[str]) ->
 @pytest.mark.parametrize("seed", range(SETS))
 def test_lines_are_those_of_minimap2(tmp_path: Path, seed: int) -> None:
     rng = np.random.default_rng(seed)
-    sequences = made_reference(rng, int(rng.choice([30_000, 300_000])), rng.choice([0.1, 0.5]))
-    mean = int(rng.choice([500, 8000, 40_000]))
-    model = LongReadModel(mean, mean // 4, rng.choice([0.001, 0.05, 0.12]))
+    sequences = made_reference(rng, int(rng.option([30_000, 300_000])), rng.option([0.1, 0.5]))
+    mean = int(rng.option([500, 8000, 40_000]))
+    model = LongReadModel(mean, mean // 4, rng.option([0.001, 0.05, 0.12]))
     reads = made_reads(rng, sequences, 400_000, model)
     reference_path, reads_path = tmp_path / "reference.fa", tmp_path / "reads.fa"
     reference_path.write_bytes(
         b"".join(b">chr%d\n%s\n" % (i, row.tobytes()) for i, row in enumerate(sequences))
     )
-    # minimap2 gives an empty read, told by --paf-no-hit, the tag rl of the read before it.
+    # minimap2 gives an empty read, written with --paf-no-hit, the tag rl of the read before it.
     reads_path.write_bytes(
         b"".join(b">read%d/1 text\n%s\n" % (i, read) for i, read in enumerate(reads) if read)
     )
@@ -118,7 +118,7 @@ def test_lines_are_those_of_minimap2(tmp_path: Path, seed: int) -> None:
 
 
 def reads_that_differ(found: list[bytes], expected: list[bytes]) -> set[bytes]:
-    """Return the names of reads with other lines, or with lines in another order."""
+    """Return the names of reads whose lines or order of lines differ."""
     by_read = []
     for lines in (found, expected):
         of_read: dict[bytes, list[bytes]] = {}

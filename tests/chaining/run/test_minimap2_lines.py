@@ -1,7 +1,7 @@
-"""The reference and the CPU path against lines of minimap2 2.30 that are kept here.
+"""The reference implementation and the CPU against stored lines of minimap2 2.30.
 
-`minimap2_lines.txt` has, behind a line with each set of options, what
-`minimap2 OPTIONS reference.fa reads.fa` writes for the sequences made below.
+After a line with each set of options, `minimap2_lines.txt` has the output of
+`minimap2 OPTIONS reference.fa reads.fa` for the sequences made below.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def letters(random: Random, count: int) -> bytes:
 
 
 def mutated(random: Random, sequence: bytes, rate: float) -> bytes:
-    """Substitute, drop and insert letters, for equal parts."""
+    """Substitute, delete and insert letters, each with a third of the rate."""
     made = bytearray()
     for base in sequence:
         drawn = random.random() / rate
@@ -64,14 +64,14 @@ def made_reference(random: Random) -> Records:
 
 
 def made_reads(random: Random, reference: Records) -> Records:
-    """Make reads of one place, of several, and of none."""
+    """Make reads of one part of the reference, of several, and of none."""
     reads = []
     for number in range(10):
         pieces = b""
         for _ in range(1 if number < 4 else 3):
             _, sequence = reference[int(1.3 * random.random())]
-            begin = int(random.random() * (len(sequence) - 1500))
-            pieces += sequence[begin : begin + 400 + int(1500 * random.random())]
+            start = int(random.random() * (len(sequence) - 1500))
+            pieces += sequence[start : start + 400 + int(1500 * random.random())]
         read = mutated(random, pieces, (0.01, 0.05, 0.1)[number % 3])
         reads.append((f"read{number}", read.translate(COMPLEMENTS)[::-1] if number % 2 else read))
     return [*reads, ("none", letters(random, 1000)), ("short", b"ACGT")]
@@ -83,7 +83,7 @@ def made_data() -> tuple[Records, Records]:
     return reference, made_reads(random, reference)
 
 
-def kept_lines() -> dict[str, list[str]]:
+def stored_lines() -> dict[str, list[str]]:
     text = Path(__file__).with_name("minimap2_lines.txt").read_text(encoding="ascii")
     sets = (part.splitlines() for part in text.split("# ")[1:])
     return {arguments: lines for arguments, *lines in sets}
@@ -94,7 +94,7 @@ def test_reference(arguments: str) -> None:
     reference, reads = made_data()
     options = options_of(arguments.split())
     found = paf_lines(reads, index_of(reference, options.sketch), options)
-    assert list(found) == kept_lines()[arguments]
+    assert list(found) == stored_lines()[arguments]
 
 
 @pytest.mark.parametrize("arguments", OPTIONS)
@@ -106,4 +106,4 @@ def test_cpu(tmp_path: Path, arguments: str) -> None:
     chainer = CpuChainer(build_index(fasta, options.sketch, threads=1), options)
     text = np.frombuffer(fasta_of(reads), dtype=np.uint8)
     found = chainer(ReadBlock(text, is_fasta=True, first=1, name="reads.fa"))
-    assert found.text.tobytes().decode().splitlines() == kept_lines()[arguments]
+    assert found.text.tobytes().decode().splitlines() == stored_lines()[arguments]

@@ -1,4 +1,4 @@
-"""The textbook form of chaining, against lines of minimap2 2.30 and against definitions."""
+"""The reference implementation of long-read mapping, against minimap2 2.30 and definitions."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ SAMPLES: Final = {
     "real_hg003_hifi.v230_map-hifi": 30,
     "real_hg003_hifi.v230_map-ont_inf_nojoin": 141,
 }
-"""One in so many reads is chained."""
+"""One read in so many is mapped."""
 WHOLE: Final = (
     *SAMPLES,
     "real_ecoli_clr.v230_map-pb",
@@ -56,7 +56,7 @@ COMPLEMENTS: Final = bytes.maketrans(b"ACGT", b"TGCA")
 
 
 def records_of(path: Path) -> list[tuple[str, bytes]]:
-    """Read FASTQ, or FASTA, compressed by gzip."""
+    """Read gzip-compressed FASTQ or FASTA."""
     with gzip.open(path) as file:
         text = file.read()
     if text.startswith(b"@"):
@@ -73,9 +73,9 @@ def records_of(path: Path) -> list[tuple[str, bytes]]:
 
 
 def check_set(data_dir: Path, name: str, step: int) -> None:
-    folder = data_dir / "longread" / "chain"
-    entry = json.loads((folder / "manifest.json").read_text())[name]
-    reference, reads = folder / "ref.fa.gz", folder / "reads.fa.gz"
+    directory = data_dir / "longread" / "chain"
+    entry = json.loads((directory / "manifest.json").read_text())[name]
+    reference, reads = directory / "ref.fa.gz", directory / "reads.fa.gz"
     if "reads" in entry:
         reference, reads = (
             data_dir / Path(entry[which]).relative_to("shared/data") for which in ("ref", "reads")
@@ -83,7 +83,7 @@ def check_set(data_dir: Path, name: str, step: int) -> None:
     options = options_of(entry["options"].split())
     sample = records_of(reads)[::step]
     names = {read_name for read_name, _ in sample}
-    with gzip.open(folder / f"{name}.paf.gz", "rt") as lines:
+    with gzip.open(directory / f"{name}.paf.gz", "rt") as lines:
         expected = [line for line in lines.read().splitlines() if line.split("\t")[0] in names]
     index = index_of(records_of(reference), options.sketch)
     assert list(paf_lines(sample, index, options)) == expected
@@ -111,7 +111,7 @@ def test_lines_of_all_reads_are_minimap2s(data_dir: Path, name: str) -> None:
 
 @given(st.text("ACGT", min_size=40, max_size=200) | st.text("AC", min_size=40, max_size=200))
 def test_minimizers_are_the_minima_of_windows(text: str) -> None:
-    """For odd k, behind the first window, in which minimap2 compares equals too early."""
+    """For odd k, after the first window, in which minimap2 compares ties too early."""
     k, w = 5, 6
     sequence = text.encode()
     hashes = []
@@ -121,26 +121,26 @@ def test_minimizers_are_the_minima_of_windows(text: str) -> None:
         numbers = [sum(b"ACGT".index(base) * 4**i for i, base in enumerate(x[::-1])) for x in both]
         hashes.append(mix(min(numbers), 2 * k))
     minima = {
-        place
+        position
         for start in range(len(hashes) - w + 1)
-        for place in range(start, start + w)
-        if hashes[place] == min(hashes[start : start + w])
+        for position in range(start, start + w)
+        if hashes[position] == min(hashes[start : start + w])
     }
     found = [m.position + 1 - k for m in minimizers_of(sequence, SketchOptions(k, w))]
     assert found == sorted(set(found))
-    assert [place for place in found if place >= w] == sorted(
-        place for place in minima if place >= w
+    assert [position for position in found if position >= w] == sorted(
+        position for position in minima if position >= w
     )
     assert all(set(range(start, start + w)) & set(found) for start in range(len(hashes) - w + 1))
 
 
 @given(st.text("ACGT", min_size=30, max_size=300))
 def test_both_strands_have_the_same_minimizers(text: str) -> None:
-    """Apart from the first and the last window."""
+    """Except for the first and the last windows."""
     options = SketchOptions(7, 4)
     sequence = text.encode()
-    turned = minimizers_of(sequence.translate(COMPLEMENTS)[::-1], options)
-    mirrored = {(m.hash, len(sequence) - 1 - (m.position + 1 - m.span)) for m in turned}
+    reverse_minimizers = minimizers_of(sequence.translate(COMPLEMENTS)[::-1], options)
+    mirrored = {(m.hash, len(sequence) - 1 - (m.position + 1 - m.span)) for m in reverse_minimizers}
     forward = {(m.hash, m.position) for m in minimizers_of(sequence, options)}
     margin = options.k + 2 * options.w
     for _, position in forward ^ mirrored:
@@ -164,7 +164,7 @@ def test_order(keys: list[int]) -> None:
         assert found == sorted(numbered, key=lambda pair: pair[1])
 
 
-def test_gap_costs_are_those_told_of_minimap2() -> None:
+def test_gap_costs_of_minimap2() -> None:
     gaps = (0, 1, 2, 10, 100, 500)
     assert [gap_cost(gap, 15) for gap in gaps] == [0, 0, 1, 2, 15, 64]
     for k in (5, 15, 28):
@@ -176,8 +176,8 @@ def test_gap_costs_are_those_told_of_minimap2() -> None:
 
 @st.composite
 def few_anchors(draw: st.DrawFn) -> list[Anchor]:
-    place = st.integers(0, 60)
-    rows = draw(st.lists(st.tuples(st.booleans(), place, place), max_size=8))
+    position = st.integers(0, 60)
+    rows = draw(st.lists(st.tuples(st.booleans(), position, position), max_size=8))
     return sort_ascending([Anchor(r, 0, t, q, 9) for r, t, q in rows], key=lambda a: a.x)
 
 
@@ -186,7 +186,7 @@ def few_anchors(draw: st.DrawFn) -> list[Anchor]:
 def test_scores_are_those_of_the_best_of_all_chains(
     anchors: list[Anchor], bandwidth: int, gap: int
 ) -> None:
-    """Every set of anchors that may follow each other is tried."""
+    """Scores are compared with every set of anchors that may follow each other."""
     k = 9
     parameters = chain_parameters(ChainOptions(gap, bandwidth, max_skip=UNLIMITED_SKIP), k)
     scores = chain_scores(anchors, parameters, k)
@@ -202,16 +202,18 @@ def test_scores_are_those_of_the_best_of_all_chains(
     assert scores.scores == list(best.values())
 
 
-def may_follow(before: Anchor, after: Anchor, reach: int, bandwidth: int) -> bool:
-    along, ahead = after.target - before.target, after.query - before.query
-    is_near = 0 < along <= reach and 0 < ahead <= reach
-    return before.is_reverse == after.is_reverse and is_near and abs(along - ahead) <= bandwidth
+def may_follow(before: Anchor, after: Anchor, max_distance: int, bandwidth: int) -> bool:
+    target_step, query_step = after.target - before.target, after.query - before.query
+    is_near = 0 < target_step <= max_distance and 0 < query_step <= max_distance
+    return (
+        before.is_reverse == after.is_reverse
+        and is_near
+        and abs(target_step - query_step) <= bandwidth
+    )
 
 
 @given(few_anchors(), st.integers(1, 3), st.integers(1, 30))
-def test_chains_are_what_they_should_be(
-    anchors: list[Anchor], min_count: int, min_score: int
-) -> None:
+def test_properties_of_chains(anchors: list[Anchor], min_count: int, min_score: int) -> None:
     """Each anchor is in one chain, all steps are allowed, and the best chain is among them."""
     k = 9
     options = ChainOptions(30, 20, min_count=min_count, min_score=min_score)
@@ -223,8 +225,8 @@ def test_chains_are_what_they_should_be(
         assert len(chain.anchors) >= min_count
         assert all(gap_between(*step) <= 20 for step in pairwise(chain.anchors))
         assert all(may_follow(*step, 30, 20) for step in pairwise(chain.anchors))
-    used = [anchor for chain in chains for anchor in chain.anchors]
-    assert all(used.count(anchor) <= anchors.count(anchor) for anchor in used)
+    in_chains = [anchor for chain in chains for anchor in chain.anchors]
+    assert all(in_chains.count(anchor) <= anchors.count(anchor) for anchor in in_chains)
     firsts = [chain.anchors[0].x for chain in chains]
     assert firsts == sorted(firsts)
     highest = max(scores.scores, default=0)

@@ -1,4 +1,4 @@
-"""Blocks of long reads chained on the GPU against the same on the CPU, text to text."""
+"""Blocks of long reads mapped on the GPU against the CPU, text to text."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def index(tmp_path_factory: pytest.TempPathFactory) -> MinimizerIndex:
 
 @pytest.fixture
 def limited() -> Iterator[Callable[[int], CudaDevice]]:
-    """Return the device with so many bytes more than are in use; take the limit back later."""
+    """Return a device limited to `size` bytes more than are in use; remove the limit later."""
     import cupy  # noqa: PLC0415  (only where there is a GPU)
 
     pool = cupy.get_default_memory_pool()
@@ -79,12 +79,12 @@ def every_option(name: str) -> list[MapOptions]:
 @pytest.mark.parametrize("name", ["map-ont", "map-pb", "map-hifi"])
 @pytest.mark.parametrize("variant", [0, 1])
 def test_real_reads(data_dir: Path, name: str, variant: int) -> None:
-    folder = data_dir / "longread/chain"
+    directory = data_dir / "longread/chain"
     options = every_option(name)[variant]
-    with gzip.open(folder / "reads.fa.gz") as file:
+    with gzip.open(directory / "reads.fa.gz") as file:
         reads = file.read().split(b"\n")[1::2]
     whole = block_of([read for read in reads if read.isalpha()])
-    check(build_index(folder / "ref.fa.gz", options.sketch, 1), options, whole, CudaDevice(0))
+    check(build_index(directory / "ref.fa.gz", options.sketch, 1), options, whole, CudaDevice(0))
 
 
 @pytest.mark.parametrize("reads", [[], [b""], [b"ACGT"], [b"", READS[0], b"N" * 500]])
@@ -117,7 +117,7 @@ def test_a_read_that_does_not_fit(
         chainer(block_of([GENOME * 60]))
 
 
-def test_faults_are_told_as_on_the_cpu(index: MinimizerIndex) -> None:
+def test_same_errors_as_on_the_cpu(index: MinimizerIndex) -> None:
     from hapgpu.chaining.run.cuda import CudaChainer  # noqa: PLC0415  (needs CuPy)
 
     block = ReadBlock(

@@ -1,4 +1,4 @@
-"""Each compiled stage on the CPU against the reference, on small sequences of every kind."""
+"""Each compiled stage on the CPU against the reference implementation, on small sequences."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ def view_of(offsets: Any, *columns: Any) -> list[list[Any]]:
     """Return the rows of each read, as tuples if there are several columns."""
     lists = [column.tolist() for column in columns]
     rows = lists[0] if len(lists) == 1 else list(zip(*lists, strict=True))
-    return [rows[begin:end] for begin, end in pairwise(offsets.tolist())]
+    return [rows[start:end] for start, end in pairwise(offsets.tolist())]
 
 
 def chain_rows(chains: Chains) -> list[list[tuple[int, list[tuple[int, int]]]]]:
     anchors = view_of(chains.anchor_offsets, chains.x, chains.y)
     pairs = list(zip(chains.scores.tolist(), anchors, strict=True))
-    return [pairs[begin:end] for begin, end in pairwise(chains.offsets.tolist())]
+    return [pairs[start:end] for start, end in pairwise(chains.offsets.tolist())]
 
 
 def plain_chain_rows(reads: list[list[Chain]]) -> list[list[tuple[int, list[tuple[int, int]]]]]:
@@ -51,7 +51,7 @@ def plain_chain_rows(reads: list[list[Chain]]) -> list[list[tuple[int, list[tupl
 @given(CASES)
 def test_sketch(case: Case) -> None:
     found = Compiled(case).minimizers
-    assert view_of(found.offsets, found.keys, found.places) == [
+    assert view_of(found.offsets, found.keys, found.positions) == [
         [(m.hash << 8 | m.span, m.position << 1 | m.strand) for m in minimizers]
         for minimizers in Plain(case).minimizers
     ]
@@ -68,22 +68,22 @@ def test_cutoff(case: Case) -> None:
 def test_seeds(case: Case) -> None:
     compiled = Compiled(case)
     found = compiled.seeds
-    hits = compiled.index.hits.tolist()
+    occurrences = compiled.index.occurrences.tolist()
     assert view_of(
         found.offsets,
-        found.places,
+        found.positions,
         found.spans,
         found.is_tandem,
-        found.first_hits,
-        found.hit_counts,
+        found.first_occurrences,
+        found.occurrence_counts,
     ) == [
         [
             (
                 seed.minimizer.position << 1 | seed.minimizer.strand,
                 seed.minimizer.span,
                 int(seed.is_tandem),
-                first_of(seed.hits, hits),
-                len(seed.hits),
+                first_of(seed.occurrences, occurrences),
+                len(seed.occurrences),
             )
             for seed in seeds.kept
         ]
@@ -92,9 +92,12 @@ def test_seeds(case: Case) -> None:
     assert found.repeat_lengths.tolist() == [seeds.repeat_length for seeds in Plain(case).seeds]
 
 
-def first_of(hits: Any, table: list[int]) -> int:
-    """Return where the hits of a seed, each of which is there once, stand in the index."""
-    words = [hit.sequence << 32 | hit.position << 1 | hit.strand for hit in hits]
+def first_of(occurrences: Any, table: list[int]) -> int:
+    """Return the row of the first occurrence of a seed in the index."""
+    words = [
+        occurrence.sequence << 32 | occurrence.position << 1 | occurrence.strand
+        for occurrence in occurrences
+    ]
     first = table.index(words[0])
     assert table[first : first + len(words)] == words
     return first
@@ -132,7 +135,7 @@ def test_join(case: Case) -> None:
 
 @pytest.mark.parametrize("seed", range(40))
 def test_join_where_it_joins(seed: int) -> None:
-    """Two distant parts of a reference, on one diagonal but for a gap, make one chain."""
+    """Two distant parts of a reference, on one diagonal except for a gap, make one chain."""
     case = gapped_case(seed)
     compiled = Compiled(case)
     before, after = compiled.chains, compiled.joined
@@ -141,7 +144,7 @@ def test_join_where_it_joins(seed: int) -> None:
 
 
 def gapped_case(seed: int) -> Case:
-    """Make a read that lacks a part of the reference, which is longer than the bandwidth."""
+    """Make a read with a deletion longer than the bandwidth."""
     rng = np.random.default_rng(seed)
     bases = bytes(rng.choice(np.frombuffer(b"ACGT", dtype=np.uint8), 600))
     gap = int(rng.integers(40, 120))

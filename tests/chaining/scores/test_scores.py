@@ -1,4 +1,4 @@
-"""Scores and predecessors of anchors, against minimap2's own and a plain search."""
+"""Scores and predecessors of anchors, against minimap2 and the reference implementation."""
 
 from __future__ import annotations
 
@@ -56,18 +56,18 @@ def test_noisy_diagonals(reads: list[list[Anchor]], options: ChainOptions) -> No
 
 def test_more_predecessors_than_a_block() -> None:
     generator = np.random.default_rng(7)
-    places = generator.integers(0, 3000, (700, 2)).tolist()
-    read = chain_oracle.in_order([Anchor(0, target, query, 15) for target, query in places])
+    coordinates = generator.integers(0, 3000, (700, 2)).tolist()
+    read = chain_oracle.in_order([Anchor(0, target, query, 15) for target, query in coordinates])
     check([read, [], read[:3]], ChainOptions(max_skip=UNLIMITED_SKIP))
 
 
 @pytest.mark.parametrize("max_skip", [0, UNLIMITED_SKIP])
-def test_the_best_out_of_reach_at_the_same_place(max_skip: int) -> None:
+def test_the_best_beyond_max_iterations_at_the_same_position(max_skip: int) -> None:
     read = [Anchor(0, 100, 50, 40)] + [Anchor(0, 100, 52 + step, 15) for step in range(4)]
     check([read], ChainOptions(max_skip=max_skip, max_iterations=1))
 
 
-def test_farthest_places() -> None:
+def test_largest_positions() -> None:
     far = 2**31 - 1
     read = [Anchor(0, 0, far, 15), Anchor(0, 10, 0, 15), Anchor(0, far, far, 15)]
     read += [Anchor(1, 0, far - 1, 15), Anchor(2**32 - 1, far, 0, 15)]

@@ -1,4 +1,4 @@
-"""Scores of anchors on the GPU, against minimap2's own and those on the CPU."""
+"""Scores of anchors on the GPU, against minimap2 and the CPU."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def check(anchors: Anchors, parameters: ChainParameters) -> None:
 
 
 def long_read(seed: int, anchors: int, spread: int) -> list[Anchor]:
-    """One read with a repeat: a true diagonal, others beside it, noise, many equal positions."""
+    """Make a read with a repeat: a true diagonal, parallel ones, noise, many equal positions."""
     generator = np.random.default_rng(seed)
     queries = generator.integers(0, spread, anchors)
     shifts = generator.choice([0, 0, 0, 171, 342, -171], anchors)
@@ -126,7 +126,7 @@ def test_narrower_on_the_read(max_skip: int) -> None:
     check(batch, replace(parameters, max_distance_y=300))
 
 
-def test_farthest_places() -> None:
+def test_largest_positions() -> None:
     far = 2**31 - 1
     read = [Anchor(0, 0, far, 15), Anchor(0, 10, 0, 15), Anchor(0, far, far, 15)]
     read += [Anchor(1, 0, far - 1, 15), Anchor(2**32 - 1, far, 0, 15)]

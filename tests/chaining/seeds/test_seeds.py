@@ -1,4 +1,4 @@
-"""Seeds against the reference: lookup, frequent and repetitive minimizers, lengths of repeats."""
+"""Seeds against the reference implementation: look-up, frequent and repetitive minimizers."""
 
 from __future__ import annotations
 
@@ -26,24 +26,31 @@ HASHES = st.integers(0, 2**56 - 1)
 
 
 def expected_seeds(seeds: Sequence[Seed]) -> list[tuple[int, int, bool, list[int]]]:
-    """Return the seeds of the reference in the numbers of the compiled stage."""
+    """Encode seeds of the reference implementation as in the compiled stage."""
     return [
         (
             *(read_kmer.position << 1 | read_kmer.strand, read_kmer.span, is_tandem),
-            [hit.sequence << 32 | hit.position << 1 | hit.strand for hit in hits],
+            [
+                occurrence.sequence << 32 | occurrence.position << 1 | occurrence.strand
+                for occurrence in occurrences
+            ],
         )
-        for read_kmer, hits, is_tandem in seeds
+        for read_kmer, occurrences, is_tandem in seeds
     ]
 
 
 def check(
     reads: list[Read],
-    hits: dict[int, list[int]],
+    occurrences: dict[int, list[int]],
     cutoff: int,
     options: SeedOptions,
     bits: int = 4,
 ) -> None:
-    index, plain_index, lengths = index_of(hits, bits), plain_index_of(hits), lengths_of(reads)
+    index, plain_index, lengths = (
+        index_of(occurrences, bits),
+        plain_index_of(occurrences),
+        lengths_of(reads),
+    )
     seeds = find_seeds(index, minimizers_of(reads), lengths, cutoff, options)
     assert seeds.offsets.dtype == np.int64
     assert seeds.offsets.size == len(reads) + 1
@@ -52,22 +59,22 @@ def check(
         expected = seeds_of(plain_minimizers_of(read), length, plain_index, cutoff, options)
         found = []
         for k in range(seeds.offsets[number], seeds.offsets[number + 1]):
-            first, count = int(seeds.first_hits[k]), int(seeds.hit_counts[k])
-            places = index.hits[first : first + count].tolist()
-            row = int(seeds.places[k]), int(seeds.spans[k]), bool(seeds.is_tandem[k])
-            found.append((*row, places))
+            first, count = int(seeds.first_occurrences[k]), int(seeds.occurrence_counts[k])
+            found_occurrences = index.occurrences[first : first + count].tolist()
+            row = int(seeds.positions[k]), int(seeds.spans[k]), bool(seeds.is_tandem[k])
+            found.append((*row, found_occurrences))
         assert found == expected_seeds(expected.kept)
         assert seeds.repeat_lengths[number] == expected.repeat_length
-    for column in (seeds.spans, seeds.is_tandem, seeds.first_hits, seeds.hit_counts):
-        assert column.size == seeds.offsets[-1] == seeds.places.size
+    for column in (seeds.spans, seeds.is_tandem, seeds.first_occurrences, seeds.occurrence_counts):
+        assert column.size == seeds.offsets[-1] == seeds.positions.size
 
 
 @st.composite
 def made_reads(draw: st.DrawFn) -> tuple[list[Read], dict[int, list[int]]]:
-    """Draw reads of few k-mers, of which some occur, some often."""
+    """Draw reads of few k-mers; some occur in the reference, some often."""
     hashes = draw(st.lists(HASHES, min_size=1, max_size=8, unique=True))
     counts = draw(st.lists(st.integers(0, 9), min_size=len(hashes), max_size=len(hashes)))
-    hits = {h: list(range(n)) for h, n in zip(hashes, counts, strict=True) if n}
+    occurrences = {h: list(range(n)) for h, n in zip(hashes, counts, strict=True) if n}
     reads = []
     for _ in range(draw(st.integers(0, 3))):
         row = st.tuples(st.sampled_from(hashes), st.integers(5, 7), st.integers(1, 9))
@@ -76,7 +83,7 @@ def made_reads(draw: st.DrawFn) -> tuple[list[Read], dict[int, list[int]]]:
         reads.append(
             [(h, span, at << 1 | at % 2) for (h, span, _), at in zip(rows, positions, strict=False)]
         )
-    return reads, hits
+    return reads, occurrences
 
 
 @settings(max_examples=150)
@@ -95,9 +102,9 @@ def test_made_reads(
 
 @given(st.sets(HASHES, max_size=300), st.sets(HASHES, max_size=20), st.integers(1, 12))
 def test_lookup(indexed: set[int], others: set[int], bits: int) -> None:
-    hits = {hash_: list(range(1 + hash_ % 3)) for hash_ in indexed}
-    wanted = [*indexed, *others] * 2
-    check([spaced(wanted), spaced(wanted[::-1])], hits, 3, SeedOptions(), bits)
+    occurrences = {hash_: list(range(1 + hash_ % 3)) for hash_ in indexed}
+    hashes = [*indexed, *others] * 2
+    check([spaced(hashes), spaced(hashes[::-1])], occurrences, 3, SeedOptions(), bits)
 
 
 def spaced(hashes: list[int], step: int = 10) -> Read:
@@ -105,14 +112,14 @@ def spaced(hashes: list[int], step: int = 10) -> Read:
     return [(hash_, 5, (step * (k + 1)) << 1) for k, hash_ in enumerate(hashes)]
 
 
-def test_no_reads_and_no_hits() -> None:
+def test_no_reads_and_no_occurrences() -> None:
     check([], {1: [2]}, 10, SeedOptions())
     check([[], spaced([1]), []], {}, 10, SeedOptions())
 
 
 @pytest.mark.parametrize("copies", [14, 15, 16])
 def test_frequent_in_the_read(copies: int) -> None:
-    """Dropped if above the cutoff and above the share, whatever else is there."""
+    """Dropped if above the cutoff and above the fraction of the read's minimizers."""
     options = SeedOptions(read_fraction=0.01)
     for others in (0, 1, 1483, 1484, 1485, 1486, 3000):
         read = spaced([7, *range(100, 100 + others), *[7] * (copies - 1)])
@@ -121,7 +128,7 @@ def test_frequent_in_the_read(copies: int) -> None:
 
 
 def test_frequent_k_mers_hide_no_tandem() -> None:
-    """Neighbours are those that are left."""
+    """Neighbours are the minimizers that remain."""
     read = spaced([1, 9, 1, 2, *[9] * 4, 2, 3])
     check([read], {1: [0], 2: [2], 3: [4]}, 3, SeedOptions())
 
@@ -133,14 +140,19 @@ def test_one_repetitive_seed_alone_is_kept() -> None:
 
 
 @pytest.mark.parametrize("cutoff", [10, 4094, 4095, 5000])
-def test_hits_beyond_the_highest_number(cutoff: int) -> None:
-    hits = {1: [*range(4094)], 2: [*range(4095)], 3: [*range(4096)], 4: [0]}
-    check([spaced([4, 1, 2, 3, 4]), spaced([3])], hits, cutoff, SeedOptions(occurrence_distance=1))
+def test_occurrences_beyond_the_limit(cutoff: int) -> None:
+    occurrences = {1: [*range(4094)], 2: [*range(4095)], 3: [*range(4096)], 4: [0]}
+    check(
+        [spaced([4, 1, 2, 3, 4]), spaced([3])],
+        occurrences,
+        cutoff,
+        SeedOptions(occurrence_distance=1),
+    )
 
 
 def test_long_runs_of_repetitive_seeds() -> None:
-    """At most 128 are kept, those with the fewest hits, the first of equals."""
+    """At most 128 are kept: the fewest occurrences, the first of ties."""
     rng = np.random.default_rng(1)
-    hits = {hash_: [*range(11 + hash_ % 5)] for hash_ in range(1, 300)}
+    occurrences = {hash_: [*range(11 + hash_ % 5)] for hash_ in range(1, 300)}
     reads = [spaced(rng.permutation(np.arange(1, 300)).tolist(), step) for step in (10, 100, 300)]
-    check(reads, hits, 10, SeedOptions(read_fraction=0))
+    check(reads, occurrences, 10, SeedOptions(read_fraction=0))

@@ -1,4 +1,4 @@
-"""Seeds on the GPU against those on the CPU: frequent and repetitive minimizers, real reads."""
+"""Seeds on the GPU against the CPU: frequent and repetitive minimizers, real reads."""
 
 from __future__ import annotations
 
@@ -43,33 +43,33 @@ def check(
         options,
     )
     for field in fields(Seeds):
-        actual, wanted = getattr(found, field.name), getattr(expected, field.name)
-        assert actual.dtype == wanted.dtype, field.name
-        np.testing.assert_array_equal(actual.get(), wanted, err_msg=field.name)
+        of_gpu, of_cpu = getattr(found, field.name), getattr(expected, field.name)
+        assert of_gpu.dtype == of_cpu.dtype, field.name
+        np.testing.assert_array_equal(of_gpu.get(), of_cpu, err_msg=field.name)
 
 
 def check_reads(
-    reads: list[Read], hits: dict[int, list[int]], cutoff: int, options: SeedOptions
+    reads: list[Read], occurrences: dict[int, list[int]], cutoff: int, options: SeedOptions
 ) -> None:
-    check(index_of(hits), minimizers_of(reads), lengths_of(reads), cutoff, options)
+    check(index_of(occurrences), minimizers_of(reads), lengths_of(reads), cutoff, options)
 
 
 def made_reads(seed: int, kinds: int, count: int) -> tuple[list[Read], dict[int, list[int]]]:
-    """Make reads of k-mers that often follow themselves, and hits for most of these."""
+    """Make reads of k-mers that often repeat, and occurrences for most k-mers."""
     rng = np.random.default_rng(seed)
     hashes = rng.integers(0, 2**56, kinds).tolist()
-    hits = {h: list(range(int(rng.integers(1, 30)))) for h in hashes if rng.random() < 0.8}
+    occurrences = {h: list(range(int(rng.integers(1, 30)))) for h in hashes if rng.random() < 0.8}
     reads = []
     for _ in range(count):
         size = int(rng.choice([0, 1, 2, 31, 32, 33, 64, 700]))
-        places = np.cumsum(rng.choice([1, 2, 9, 50], size)).tolist()
+        positions = np.cumsum(rng.choice([1, 2, 9, 50], size)).tolist()
         kind = 0
         read: Read = []
-        for place in places:
+        for position in positions:
             kind = kind if rng.random() < 0.5 else int(rng.integers(kinds))
-            read.append((hashes[kind], int(rng.integers(5, 7)), place << 1 | place % 2))
+            read.append((hashes[kind], int(rng.integers(5, 7)), position << 1 | position % 2))
         reads.append(read)
-    return reads, hits
+    return reads, occurrences
 
 
 @pytest.mark.gpu
@@ -88,24 +88,24 @@ def test_made_reads(seed: int, kinds: int, cutoff: int, distance: int, fraction:
 
 @pytest.mark.gpu
 @pytest.mark.parametrize("cutoff", [10, 4094, 4095, 5000])
-def test_hits_beyond_the_highest_number(cutoff: int) -> None:
-    hits = {1: [*range(4094)], 2: [*range(4095)], 3: [*range(4096)], 4: [0]}
+def test_occurrences_beyond_the_limit(cutoff: int) -> None:
+    occurrences = {1: [*range(4094)], 2: [*range(4095)], 3: [*range(4096)], 4: [0]}
     reads = [[(h, 5, 20 * (k + 1)) for k, h in enumerate(row)] for row in ([4, 1, 2, 3, 4], [3])]
-    check_reads(reads, hits, cutoff, SeedOptions(occurrence_distance=1))
+    check_reads(reads, occurrences, cutoff, SeedOptions(occurrence_distance=1))
 
 
 @pytest.mark.gpu
 @pytest.mark.parametrize("step", [1, 10, 100, 300])
 def test_long_run_of_repetitive_seeds(step: int) -> None:
-    hits = {h: [*range(11 + h % 5)] for h in range(1, 3000)}
+    occurrences = {h: [*range(11 + h % 5)] for h in range(1, 3000)}
     order = np.random.default_rng(1).permutation(np.arange(1, 3000)).tolist()
     read = [(h, 5, step * (k + 1) << 1) for k, h in enumerate(order)]
-    check_reads([read, read[:1], [], read[:200]], hits, 10, SeedOptions())
+    check_reads([read, read[:1], [], read[:200]], occurrences, 10, SeedOptions())
 
 
 @pytest.mark.gpu
 def test_many_frequent_keys() -> None:
-    """More keys than there are counters, some of them just at the limit."""
+    """More keys than counters, some of them just at the limit."""
     rng = np.random.default_rng(2)
     hashes = np.concatenate([np.repeat(rng.integers(0, 2**50, 200), 15), np.arange(30_000)])
     read = [(int(h), 5, (k + 5) << 1) for k, h in enumerate(rng.permutation(hashes))]
@@ -115,7 +115,7 @@ def test_many_frequent_keys() -> None:
 
 
 @pytest.mark.gpu
-def test_no_reads_and_no_hits() -> None:
+def test_no_reads_and_no_occurrences() -> None:
     check_reads([], {1: [2]}, 10, SeedOptions())
     check_reads([[], [(1, 5, 20)], []], {}, 10, SeedOptions())
 
@@ -123,9 +123,9 @@ def test_no_reads_and_no_hits() -> None:
 @pytest.mark.gpu
 @pytest.mark.parametrize("name", ["map-ont", "map-pb"])
 def test_real_reads(data_dir: Path, name: str) -> None:
-    folder, options = data_dir / "longread" / "chain", preset(name)
-    index = build_index(folder / "ref.fa.gz", options.sketch, 2)
-    (block,) = read_blocks(folder / "reads.fa.gz", 1 << 28)
+    directory, options = data_dir / "longread" / "chain", preset(name)
+    index = build_index(directory / "ref.fa.gz", options.sketch, 2)
+    (block,) = read_blocks(directory / "reads.fa.gz", 1 << 28)
     spans = parse_block(block, LONG_READS)
     lengths = spans.lengths
     minimizers = sketch(block.text, spans.base_starts, lengths, options.sketch)
@@ -136,7 +136,7 @@ def test_real_reads(data_dir: Path, name: str) -> None:
 
 @pytest.mark.parametrize("distance", [1, 2, 7, 499, 500, 1000, 2000, 123_456_789])
 def test_steps_of_runs(distance: int) -> None:
-    """They stand for minimap2's division, at every step and just before it."""
+    """Same as minimap2's division, at every step and just before it."""
     pytest.importorskip("cupy")
     from hapgpu.chaining.seeds.cuda import steps_of_runs  # noqa: PLC0415  (needs CuPy)
 

@@ -1,4 +1,4 @@
-"""Minimizers on the CPU: against the reference, and against what defines them."""
+"""Minimizers on the CPU, against the reference implementation and the definition."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ OPTIONS = st.builds(
 def sequences(draw: st.DrawFn, longest: int = 300) -> str:
     letters = draw(st.sampled_from(LETTERS))
     text = draw(st.text(st.sampled_from(letters), max_size=longest))
-    stretch = draw(st.sampled_from([1, 1, 1, 2, 7, 60]))  # homopolymers
+    run = draw(st.sampled_from([1, 1, 1, 2, 7, 60]))  # homopolymers
     repeats = draw(st.sampled_from([1, 1, 1, 2, 5]))
-    return ("".join(letter * stretch for letter in text) * repeats)[: 5 * longest]
+    return ("".join(letter * run for letter in text) * repeats)[: 5 * longest]
 
 
 @settings(max_examples=300)
@@ -64,11 +64,11 @@ def random_sequence(seed: int, length: int, letters: str = "ACGT") -> str:
     ],
     ids=str,
 )
-def test_sequences_made_in_several_lots(options: SketchOptions) -> None:
+def test_sequences_longer_than_the_slots(options: SketchOptions) -> None:
     plain = random_sequence(1, 5 * SLOTS)
     rows = [plain[:length] for length in (SLOTS - 1, SLOTS, SLOTS + options.w + options.k, None)]
-    places = (1, SLOTS, 2 * SLOTS + 3, 4 * SLOTS, 5 * SLOTS - 1)
-    rows += [f"{plain[:place]}N{plain[place:]}" for place in places]
+    positions = (1, SLOTS, 2 * SLOTS + 3, 4 * SLOTS, 5 * SLOTS - 1)
+    rows += [f"{plain[:position]}N{plain[position:]}" for position in positions]
     rows.append(random_sequence(2, 4 * SLOTS, "ACGT" * 40 + "N"))
     assert sketch_all(rows, options) == [minimizers_of(row, options) for row in rows]
 
@@ -100,23 +100,23 @@ def key_of(kmer: str) -> int:
     k=st.sampled_from([1, 3, 5]),
     w=st.integers(1, 8),
 )
-def test_they_are_the_least_of_each_window(text: str, k: int, w: int) -> None:
-    """Of all windows but those that overlap the first, which has parameters of its own."""
+def test_minimizers_are_the_minima_of_windows(text: str, k: int, w: int) -> None:
+    """Except windows that overlap the first, which has rules of its own."""
     keys = [key_of(text[at : at + k]) for at in range(len(text) - k + 1)]
     windows = [range(first, first + w) for first in range(len(keys) - w + 1)]
-    least = [
+    minima = [
         {at for at in window if keys[at] == min(keys[i] for i in window)} for window in windows
     ]
     (found,) = sketch_all([text], SketchOptions(k, w))
-    places = [minimizer.place >> 1 for minimizer in found]
-    ends = {place - k + 1 for place in places}
-    assert places == sorted(set(places))
-    assert set().union(*least[w:]) <= ends
-    assert {at for at in ends if at >= w} <= set().union(*least)
-    for key, place in found:
-        kmer = text[(place >> 1) - k + 1 : (place >> 1) + 1]
+    positions = [minimizer.position >> 1 for minimizer in found]
+    ends = {position - k + 1 for position in positions}
+    assert positions == sorted(set(positions))
+    assert set().union(*minima[w:]) <= ends
+    assert {at for at in ends if at >= w} <= set().union(*minima)
+    for key, position in found:
+        kmer = text[(position >> 1) - k + 1 : (position >> 1) + 1]
         assert key == key_of(kmer)
-        assert place & 1 == (kmer != canonical(kmer))
+        assert position & 1 == (kmer != canonical(kmer))
 
 
 @settings(max_examples=100)
@@ -132,28 +132,26 @@ def test_compressed_kmers_end_with_runs_and_span_them(
     lengths = [len(list(run)) for _, run in groupby(text)]
     ends = np.cumsum(lengths) - 1
     (found,) = sketch_all([text], SketchOptions(k, w, is_hpc=True))
-    for key, place in found:
-        last = int(np.searchsorted(ends, place >> 1))
-        assert ends[last] == place >> 1
+    for key, position in found:
+        last = int(np.searchsorted(ends, position >> 1))
+        assert ends[last] == position >> 1
         assert key & 255 == sum(lengths[last - k + 1 : last + 1])
 
 
 @settings(max_examples=100)
 @given(text=st.text("ACGT", max_size=100), k=st.sampled_from([3, 4, 5]), w=st.integers(1, 8))
-def test_compressed_sequences_have_the_minimizers_of_what_is_left(
-    text: str, k: int, w: int
-) -> None:
-    """Doubled letters, since the span is part of the key."""
+def test_compression_is_as_if_each_run_were_one_base(text: str, k: int, w: int) -> None:
+    """Runs of two bases, since the span is part of the key."""
     squeezed = "".join(letter for letter, _ in groupby(text))
     doubled = "".join(letter * 2 for letter in squeezed)
     (plain,) = sketch_all([squeezed], SketchOptions(k, w))
     (compressed,) = sketch_all([doubled], SketchOptions(k, w, is_hpc=True))
     assert [key >> 8 for key, _ in compressed] == [key >> 8 for key, _ in plain]
-    expected = [(2 * (place >> 1) + 1) << 1 | place & 1 for _, place in plain]
-    assert [place for _, place in compressed] == expected
+    expected = [(2 * (position >> 1) + 1) << 1 | position & 1 for _, position in plain]
+    assert [position for _, position in compressed] == expected
 
 
-def test_spans_of_256_bases_are_left_out() -> None:
+def test_spans_of_256_bases_are_excluded() -> None:
     options = SketchOptions(3, 1, is_hpc=True)
     for length, spans in ((253, [255]), (254, [])):
         (found,) = sketch_all(["A" + "C" * length + "G"], options)
@@ -179,12 +177,12 @@ def test_sequences_anywhere_in_the_text() -> None:
     expected = [minimizers_of(row, SketchOptions(7, 5)) for row in rows]
     assert found.offsets.tolist() == np.cumsum([0, *map(len, expected)]).tolist()
     assert found.keys.tolist() == [minimizer.key for row in expected for minimizer in row]
-    assert found.places.tolist() == [minimizer.place for row in expected for minimizer in row]
+    assert found.positions.tolist() == [minimizer.position for row in expected for minimizer in row]
 
 
 def test_no_sequences() -> None:
     empty = np.empty(0, np.int32)
     found = sketch(np.empty(0, np.uint8), empty, empty, SketchOptions())
     assert found.keys.dtype == np.uint64
-    assert found.places.dtype == np.uint32
+    assert found.positions.dtype == np.uint32
     assert found.offsets.tolist() == [0]

@@ -1,4 +1,4 @@
-"""Minimizers on the GPU against those on the CPU: made sequences, edges of tiles, real reads."""
+"""Minimizers on the GPU against the CPU: made-up sequences, edges of tiles, real reads."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ LETTERS = ["ACGT", "AC", "AT", "ACGT" * 40 + "N", "ACGTacgtUuNnRY*\x01", "A"]
 
 
 def check(rows: list[str], options: SketchOptions) -> None:
-    """Compare both backends; the rows lie in a text with others between them."""
+    """Compare both devices; the text has other bases between the rows."""
     cupy = pytest.importorskip("cupy")
     from hapgpu.chaining.sketch import cuda as sketch_cuda  # noqa: PLC0415  (needs CuPy)
 
@@ -42,9 +42,9 @@ def check(rows: list[str], options: SketchOptions) -> None:
     lengths = text.lengths[::2].astype(np.int32)
     expected = on_cpu.sketch(text.data, starts, lengths, options)
     found = sketch_cuda.sketch(*map(cupy.asarray, (text.data, starts, lengths)), options)
-    for actual, wanted in zip(astuple(found), astuple(expected), strict=True):
-        assert actual.dtype == wanted.dtype
-        np.testing.assert_array_equal(actual.get(), wanted)
+    for of_gpu, of_cpu in zip(astuple(found), astuple(expected), strict=True):
+        assert of_gpu.dtype == of_cpu.dtype
+        np.testing.assert_array_equal(of_gpu.get(), of_cpu)
 
 
 def made_rows(seed: int, longest: int) -> list[str]:
@@ -52,9 +52,9 @@ def made_rows(seed: int, longest: int) -> list[str]:
     rng = np.random.default_rng(seed)
     rows = [""]
     for letters in LETTERS:
-        for stretch in (1, 2, 7, 300):
+        for run in (1, 2, 7, 300):
             drawn = rng.choice(list(letters), int(rng.integers(1, longest)))
-            rows.append("".join(letter * stretch for letter in drawn)[:longest])
+            rows.append("".join(letter * run for letter in drawn)[:longest])
             rows.append((rows[-1][:30] * longest)[: int(rng.integers(1, longest))])
     return rows
 
@@ -69,11 +69,11 @@ def test_made_sequences(options: SketchOptions) -> None:
 @pytest.mark.gpu
 @pytest.mark.parametrize("options", OPTIONS, ids=str)
 def test_edges_of_tiles(options: SketchOptions) -> None:
-    """Sequences that end, and ambiguous bases that lie, anywhere about the edge of a tile."""
+    """Sequences that end near the edge of a tile, and ambiguous bases near it."""
     text = "".join(np.random.default_rng(7).choice(list("ACGT"), 3 * TILE))
-    places = range(TILE - 40, TILE + 40)
-    check([text[:place] for place in places], options)
-    check([f"{text[:place]}N{text[place:]}" for place in places], options)
+    positions = range(TILE - 40, TILE + 40)
+    check([text[:position] for position in positions], options)
+    check([f"{text[:position]}N{text[position:]}" for position in positions], options)
     check([text[:length] for length in range(2 * (options.k + options.w) + 5)], options)
 
 

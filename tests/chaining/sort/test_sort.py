@@ -1,4 +1,4 @@
-"""The order of equal keys, against that of the reference."""
+"""The order of ties, against the reference implementation."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from hapgpu.chaining.sort.reference import sort_ascending
 
 
 def check(keys: list[int], around: int = 0) -> None:
-    """Sort the keys between `around` others on each side, which have to stay."""
+    """Sort the keys between `around` others on each side, which must stay."""
     others = [2**64 - 1] * around
     columns = np.array([*others, *keys, *[0] * around], dtype=np.uint64)
     numbers = np.arange(columns.size, dtype=np.uint64)

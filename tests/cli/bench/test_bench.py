@@ -11,6 +11,7 @@ import pytest
 
 from hapgpu.benchmark import mapping, pairhmm
 from hapgpu.benchmark.chaining.stages import STAGES
+from hapgpu.cli.bench.group import METHODS
 from tests.cli.in_process import status_of_command
 
 COLUMNS = ["device", "what", "data", "cells", "seconds", "GCUPS"]
@@ -98,7 +99,7 @@ def test_regions_of_a_file(
         assert float(row[5]) == pytest.approx(7 * CELLS / line["seconds"] / 1e9, rel=1e-3)
 
 
-def test_one_copy_unless_told(regions: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_one_copy_by_default(regions: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert status_of("pairhmm", "--batches", regions, "--device", "cpu", "-t", "1") == 0
     *_, row = capsys.readouterr().out.splitlines()
     assert row.split("\t")[2:4] == ["regions.in x1", str(CELLS)]
@@ -233,6 +234,23 @@ def test_genotyping_a_simulated_sample(
         assert float(row[9]) < 5
         assert 0 < float(row[10]) < 100
     assert not list(temporary.iterdir())
+
+
+def test_help_lists_the_methods(capsys: pytest.CaptureFixture[str]) -> None:
+    assert status_of("--help") == 0
+    said = capsys.readouterr().out
+    assert all(f" {method} " in said for method in METHODS)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_help_of_a_method_lists_its_options(
+    method: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert status_of(method, "--help") == 0
+    said = capsys.readouterr().out
+    assert ("--batches" in said) == (method == "pairhmm")
+    assert ("--reference" in said) == (method in {"map", "chain", "genotype"})
+    assert "--device" in said
 
 
 @pytest.mark.gpu

@@ -1,4 +1,4 @@
-"""Runs of `hapgpu chain`, and a small reference with long reads of it."""
+"""Runs of `hapgpu chain`, and a small reference with long reads."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from tests.cli.in_process import status_of_command
 COMMAND = [sys.executable, "-c", "from hapgpu.cli.app import main; main()", "chain"]
 UNIT, COPIES = 300, 20
 SHARED = slice(20_000, 22_000)
-"""A stretch of chr1 that chr2 has too, from `SHARED_ON_CHR2` on."""
+"""An interval of chr1 whose bases chr2 has, too, from `SHARED_ON_CHR2` on."""
 SHARED_ON_CHR2 = 5000
 _COMPLEMENTS = str.maketrans("ACGTacgtN", "TGCAtgcaN")
 
 
 @dataclass(frozen=True)
 class Sample:
-    """A reference and reads, as text and as files; `places` tells where reads come from."""
+    """A reference and reads, as text and as files; `places` holds the origin of each read."""
 
     folder: Path
     contigs: dict[str, str]
@@ -56,7 +56,7 @@ def fasta_text(records: dict[str, str]) -> str:
 
 
 def fastq_text(records: dict[str, str]) -> str:
-    """Qualities begin with @, and so could be taken for headers."""
+    """Return FASTQ whose qualities start with @, as headers do."""
     return "".join(
         f"@{name}\n{bases}\n+\n{'@' * min(len(bases), 1)}{'I' * (len(bases) - 1)}\n"
         for name, bases in records.items()
@@ -72,7 +72,7 @@ def complement(bases: str) -> str:
 
 
 def _contigs(random: Random) -> dict[str, str]:
-    """Make contigs that share a stretch, and one that repeats a unit."""
+    """Make contigs with a common interval, and one with a tandem repeat."""
     first, second, unit = letters(random, 32_000), letters(random, 10_000), letters(random, UNIT)
     second = second[:SHARED_ON_CHR2] + first[SHARED] + second[SHARED_ON_CHR2:]
     third = "".join(letters(random, 400) + unit for _ in range(COPIES))

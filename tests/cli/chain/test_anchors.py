@@ -80,7 +80,7 @@ def test_scores_and_predecessors_are_those_of_minimap2(
     assert (ranges["reads"], ranges["anchors"]) == (reads, anchors)
     assert sum(ranges["histogram"].values()) == anchors
     assert ranges["cut_points"] == ranges["histogram"]["0"]
-    assert ranges["mean"] <= ranges["highest"] <= 5000
+    assert ranges["mean"] <= ranges["max"] <= 5000
 
 
 def test_statistics(path: Path, tmp_path: Path) -> None:
@@ -94,7 +94,7 @@ def test_statistics(path: Path, tmp_path: Path) -> None:
         "reads": 3,
         "anchors": 12,
         "mean": (sum(range(10)) + 1) / 12,
-        "highest": 9,
+        "max": 9,
         "cut_points": 2,
         "histogram": dict(zip(bins, [2, 6, 4, 0, 0, 0, 0], strict=True)),
     }

@@ -1,4 +1,4 @@
-"""`hapgpu chain` as a user runs it: reads in, PAF out."""
+"""`hapgpu chain` from end to end: reads in, PAF out."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def sample(tmp_path_factory: pytest.TempPathFactory) -> Sample:
 
 @pytest.fixture(scope="module")
 def lines(sample: Sample, tmp_path_factory: pytest.TempPathFactory) -> list[str]:
-    """Map all reads, with the options that are the default."""
+    """Map all reads with the default options."""
     return lines_of(tmp_path_factory.mktemp("lines"), sample.fasta, sample.fastq, "--paf")
 
 
@@ -54,7 +54,7 @@ def test_lines_are_those_of_minimap2(data_dir: Path, tmp_path: Path) -> None:
     assert found == gzip.decompress(expected.read_bytes()).decode().splitlines()
 
 
-def test_reads_lie_where_they_come_from(sample: Sample, lines: list[str]) -> None:
+def test_reads_map_to_their_origin(sample: Sample, lines: list[str]) -> None:
     assert len(sample.places) == 40
     for name, (contig, start, end, strand) in sample.places.items():
         (fields,) = of_read(lines, name)
@@ -85,7 +85,7 @@ def test_neither_threads_nor_blocks_change_the_output(
 
 
 def write_variant(sample: Sample, folder: Path, kind: str) -> list[str | Path]:
-    """Write the reads in another way; return the files that hold them."""
+    """Write the reads in another format; return the files."""
     path, text = folder / f"reads.{kind}", fastq_text(sample.reads)
     match kind:
         case "gz":
@@ -206,21 +206,21 @@ def test_statistics(sample: Sample, lines: list[str], tmp_path: Path) -> None:
     assert statistics["devices"] == ["CPU, 1 thread"]
 
 
-def test_an_index_is_built_where_there_is_none(
+def test_a_missing_index_is_built(
     sample: Sample, lines: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     fasta = tmp_path / "reference.fa"
     shutil.copy(sample.fasta, fasta)
     output = tmp_path / "out.paf"
     assert status_of(fasta, sample.fastq, "-k", "17", "--device", "cpu", "-o", output) == 0
-    told = [line for line in capsys.readouterr().err.splitlines() if "index" in line]
-    (line,) = told
+    warnings = [line for line in capsys.readouterr().err.splitlines() if "index" in line]
+    (line,) = warnings
     assert f"to keep it, run: hapgpu index --minimizers -k 17 {fasta}" in line
     assert {path.name for path in tmp_path.iterdir()} == {"reference.fa", "out.paf"}
     assert lines_of(tmp_path, fasta, sample.fastq) == lines
 
 
-def test_the_index_beside_the_reference_is_taken(
+def test_the_index_beside_the_reference_is_used(
     sample: Sample, lines: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     output = tmp_path / "out.paf"

@@ -55,17 +55,17 @@ def test_small_blocks(
     assert_same_bytes(tmp_path, sample.fasta, sample.fastq, sample.fastq)
 
 
-def test_a_malformed_read_is_told_alike(
+def test_a_malformed_read_gives_the_same_error(
     sample: Sample, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "bad.fq"
     path.write_text(f"{fastq_text(sample.reads)}@bad\nACGTACGTACGT\n+\nIIII\n")
-    told = []
+    messages = []
     for device in ("cpu", "cuda"):
         options = ("-q", "--device", device, "-o", tmp_path / "out.paf")
         assert status_of(sample.fasta, path, *options) == 1
-        told.append(capsys.readouterr().err)
-    assert told[0] == told[1]
+        messages.append(capsys.readouterr().err)
+    assert messages[0] == messages[1]
     assert list(tmp_path.iterdir()) == [path]
 
 

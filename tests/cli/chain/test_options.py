@@ -1,4 +1,4 @@
-"""The options of `hapgpu chain`: what they come to, and what each does to the lines."""
+"""The options of `hapgpu chain`: their values, and their effects on the lines."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def run(sample: Sample, tmp_path: Path) -> Callable[..., list[str]]:
 
 @pytest.fixture(scope="module")
 def some_reads(data_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Write every twelfth of the reads that there are expected lines for."""
+    """Write every twelfth of the reads with expected lines."""
     path = tmp_path_factory.mktemp("reads") / "reads.fa"
     with pysam.FastxFile(str(data_dir / "longread" / "chain" / "reads.fa.gz")) as records:
         chosen = islice(records, 0, 12 * READS_OF_A_SET, 12)
@@ -84,14 +84,16 @@ def test_lines_are_those_of_minimap2(
 def options_of(
     sample: Sample, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Callable[..., MapOptions]]:
-    """Return a function that tells what options the command would map with."""
-    jobs = []
-    monkeypatch.setattr(command, "_map", lambda job, _sink, **_: jobs.append(job))
+    """Return a function that returns the options that the command would map with."""
+    used = []
+    monkeypatch.setattr(
+        command, "_map", lambda _run, _fasta, _reads, options, *_: used.append(options)
+    )
 
     def chosen(*arguments: str) -> MapOptions:
         files = sample.fasta, sample.fastq
         assert status_of(*files, *arguments, "-q", "--device", "cpu") == 0
-        options: MapOptions = jobs.pop().options
+        options: MapOptions = used.pop()
         return options
 
     return chosen
@@ -148,7 +150,7 @@ def test_letters(
 
 
 def test_k_and_w_of_an_index(sample: Sample, tmp_path: Path) -> None:
-    """Those of the file that the command looks for, and makes with the same letters."""
+    """The options that make the index are those by which chain finds it."""
     arguments = ("-x", "map-hifi", "-k", "21")
     path = tmp_path / "reference.fa"
     path.write_bytes(sample.fasta.read_bytes())
@@ -192,7 +194,7 @@ def test_bandwidths_and_joining(run: Callable[..., list[str]]) -> None:
 
 
 def test_repetitive_minimizers(run: Callable[..., list[str]]) -> None:
-    """The read is a unit of which the reference has twenty copies."""
+    """The reference has twenty copies of the read."""
     assert not of_read(run("-f", "5", "-e", "0"), "unit")
     assert not of_read(run("-U", "5,10", "-e", "0"), "unit")
     for options in (["-f", "20"], ["-U", "20,100"], ["-f", "5", "-e", "10"]):
@@ -211,7 +213,7 @@ def test_minimizers_that_are_frequent_in_the_read(run: Callable[..., list[str]])
 
 
 def test_overlap_of_chains(run: Callable[..., list[str]]) -> None:
-    """A third of the chain on chr2 lies beyond the one on chr1."""
+    """A third of the chain on chr2 is outside the chain on chr1."""
     assert [row[5] for row in of_read(run(), "overlap")] == ["chr1"]
     assert [row[5] for row in of_read(run("-M", "0.7"), "overlap")] == ["chr1", "chr2"]
     rows = of_read(run("-p", "0.1"), "overlap")

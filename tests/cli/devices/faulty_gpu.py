@@ -1,9 +1,10 @@
-"""hapgpu with a launch of a kernel that goes wrong; what it is given stands behind two arguments.
+"""hapgpu with a faulty kernel launch; its own arguments follow two others.
 
     python -m tests.cli.devices.faulty_gpu address 17 map reference.fa reads.fq --device cuda
 
-The first is what goes wrong behind the launch that the second numbers: `address` writes where no
-memory is, `trap` stops the GPU, `nothing` only counts the launches and tells their number.
+The first argument is the fault, the second the number of the launch after which it occurs:
+`address` writes to an invalid address, `trap` stops the GPU, `nothing` only counts the launches and
+prints their number.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A small run of every command that computes on GPUs, and the inputs of all of them."""
+"""A small run of every command that computes on GPUs, and their inputs."""
 
 from __future__ import annotations
 

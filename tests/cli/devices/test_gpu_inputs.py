@@ -1,4 +1,4 @@
-"""Damaged and malformed inputs are told with the same words, and status, on every device."""
+"""Damaged and malformed inputs give the same error and status on every device."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Change = Callable[[bytes], bytes]
 
 @dataclass(frozen=True)
 class Damage:
-    """A file of the inputs and what becomes of it."""
+    """A file of the inputs, and how it is damaged."""
 
     file: str
     name: str
@@ -51,7 +51,7 @@ def followed_by(more: bytes) -> tuple[str, Change]:
 
 
 def inflated_and(change: tuple[str, Change]) -> tuple[str, Change]:
-    """Do something to what is compressed."""
+    """Change the decompressed text of a file."""
     return change[0], lambda content: gzip.compress(change[1](gzip.decompress(content)))
 
 
@@ -131,7 +131,7 @@ def sound(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def damaged(sound: Path, folder: Path, damage: Damage) -> Path:
-    """Return a folder with all inputs, one of them damaged."""
+    """Return a directory with all inputs, one of them damaged."""
     folder.mkdir()
     for path in sound.iterdir():
         if path.name == damage.file:
@@ -154,7 +154,7 @@ def outcome(
 
 
 @pytest.mark.parametrize(("run", "damage"), CASES)
-def test_told_alike(
+def test_the_same_error_on_every_device(
     run: Run,
     damage: Damage,
     sound: Path,

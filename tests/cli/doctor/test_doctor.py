@@ -19,6 +19,7 @@ ONE_GPU = DeviceReport(13000, "14.2.0", "12.9", [GPU], None)
 def pretend(
     monkeypatch: pytest.MonkeyPatch, report: DeviceReport, fault: str | None = None
 ) -> None:
+    monkeypatch.setenv("COLUMNS", "200")  # so that no line is wrapped
     monkeypatch.setattr(module, "discover", lambda: report)
     monkeypatch.setattr("hapgpu.runtime.devices.discover", lambda: report)
     monkeypatch.setattr(module, "smoke_test", lambda _: fault)

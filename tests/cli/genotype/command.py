@@ -1,4 +1,4 @@
-"""Runs of `hapgpu genotype` in this process, the calls that come out of them, and made reads."""
+"""Runs of `hapgpu genotype` in this process, their calls, and simulated reads."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Call(NamedTuple):
 
 
 class Read(NamedTuple):
-    """A read of made-up data."""
+    """A simulated read."""
 
     name: str
     position: int
@@ -54,12 +54,12 @@ class Read(NamedTuple):
 
 
 def status_of(*arguments: str | Path, threads: int = 2) -> int:
-    """Run the command in this process, on the CPU unless told otherwise; return its exit status."""
+    """Run the command in this process, by default on the CPU; return its exit status."""
     return status_of_command("genotype", "--device", "cpu", "-t", str(threads), *arguments)
 
 
 def text_of(path: Path) -> str:
-    """Return what an output says, which may be compressed."""
+    """Return the text of an output, which may be compressed."""
     data = path.read_bytes()
     return (gzip.decompress(data) if data.startswith(b"\x1f\x8b") else data).decode()
 
@@ -82,7 +82,7 @@ def calls_in(text: str) -> list[Call]:
 
 
 def calls_of(folder: Path, *arguments: str | Path, threads: int = 2) -> list[Call]:
-    """Run the command; return the records that it has written."""
+    """Run the command; return the records of its output."""
     path = folder / "calls_of.vcf"
     assert status_of(*arguments, "-q", "-o", path, threads=threads) == 0
     return calls_in(path.read_text())

@@ -48,7 +48,7 @@ class Inputs(NamedTuple):
 
 @pytest.fixture(scope="module")
 def example(tmp_path_factory: pytest.TempPathFactory) -> Inputs:
-    """Make the example, its reads as SAM and CRAM, its sites compressed and as BCF."""
+    """Make the example with reads also as SAM and CRAM, sites also compressed and as BCF."""
     folder = make_example(tmp_path_factory.mktemp("example"))
     bam, fasta, vcf = (str(folder / name) for name in ("reads.bam", "reference.fa", "sites.vcf"))
     pysam.view("-h", "--no-PG", "-o", str(folder / "reads.sam"), bam, catch_stdout=False)
@@ -68,7 +68,7 @@ def example(tmp_path_factory: pytest.TempPathFactory) -> Inputs:
 
 @pytest.fixture(scope="module")
 def contigs(tmp_path_factory: pytest.TempPathFactory) -> Inputs:
-    """Make eight contigs of the same bases, so several batches, with reads of two samples."""
+    """Make eight contigs of the same bases, hence several batches, with reads of two samples."""
     folder = tmp_path_factory.mktemp("contigs")
     reference = folder / "ref.fa"
     reference.write_text("".join(f">{contig}\n{BASES}\n" for contig in CONTIGS))
@@ -191,7 +191,7 @@ def test_pipes(example: Inputs, tmp_path: Path, piped: str, arguments: Sequence[
 
 
 def test_a_reader_that_has_enough(tmp_path: Path) -> None:
-    """A pipe that is closed ends the command silently, with the status of SIGPIPE."""
+    """A closed pipe ends the command without a message, with the status of SIGPIPE."""
     sites = write_sites(tmp_path / "sites.vcf", [f"{SITE} {REF} {ALT}"] * 4000)
     reads = write_sam(tmp_path / "reads.sam", [])
     reference = write_reference(tmp_path, BASES, CONTIG)
@@ -216,8 +216,8 @@ def test_threads_change_nothing(contigs: Inputs, tmp_path: Path, suffix: str) ->
     assert len(calls_in("\n".join(written[0]))) == 3 * len(CONTIGS)
 
 
-def test_sites_come_out_in_their_order(contigs: Inputs, tmp_path: Path) -> None:
-    """Here the order of the contigs is not that of the reference and the reads."""
+def test_sites_keep_their_order(contigs: Inputs, tmp_path: Path) -> None:
+    """The contigs of the sites are in another order than in the reference and the reads."""
     calls = calls_of(tmp_path, *contigs)
     places = [(call.contig, call.position) for call in calls]
     assert places == list(product(CONTIGS[::-1], (20, SITE, 290)))
@@ -231,7 +231,7 @@ def test_sites_come_out_in_their_order(contigs: Inputs, tmp_path: Path) -> None:
 
 
 def test_one_sample_in_several_files(example: Inputs, tmp_path: Path) -> None:
-    """Read pairs that lie in several files are the evidence that they are in one."""
+    """Read pairs give the same result in one file and in several."""
     with pysam.AlignmentFile(str(example.reads)) as file:
         names = ("0", "1.bam", "2.bam")
         parts = [
@@ -345,7 +345,7 @@ def test_others_can_read_it(
 
 
 def test_records_at_telomeres_are_passed_through(tmp_path: Path) -> None:
-    """They have no base that a read could show; bcftools reads and finds them."""
+    """Records at POS 0 have no base that a read could cover; bcftools can read them."""
     reference = write_reference(tmp_path, BASES, CONTIG)
     whole = [Read(f"r{k}", 1, BASES, f"{len(BASES)}M") for k in range(9)]
     reads = write_sam(tmp_path / "reads.sam", whole)

@@ -1,4 +1,4 @@
-"""`hapgpu genotype`: calls of a sample that is known, and what options and sites make of them."""
+"""`hapgpu genotype`: calls of a known sample, and the effects of options and sites."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def example(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path, Path]
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
-    """Make twenty reads, of which every second has ALT at `SITE`, and the reference."""
+    """Make twenty reads, every second with ALT at `SITE`, and the reference."""
     folder = tmp_path_factory.mktemp("made")
     reads = write_sam(folder / "reads.sam", pileup("01" * 10))
     return reads, write_reference(folder, BASES, CONTIG)
@@ -91,7 +91,7 @@ def test_the_header(example: tuple[Path, Path, Path], tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("ploidy", [1, 2, 3, 4])
 def test_ploidy(example: tuple[Path, Path, Path], tmp_path: Path, ploidy: int) -> None:
-    """Of two chromosomes, any number of copies shows the same alleles, in a like share."""
+    """Any ploidy gives the same alleles, in similar fractions."""
     calls = calls_of(tmp_path, *example, "--ploidy", str(ploidy))
     for call in calls:
         carried = {int(text) for text in call.genotype().split("/")}
@@ -126,7 +126,7 @@ SITES = {
     "first covered base": (f"101 {BASES[100]} {'ACGT'.replace(BASES[100], '')[0]}", "0/0"),
     "last covered base": (f"200 {BASES[199]} {'ACGT'.replace(BASES[199], '')[0]}", "0/0"),
     "before the reads": (f"100 {BASES[99]} {'ACGT'.replace(BASES[99], '')[0]}", "./."),
-    "behind the reads": (f"201 {BASES[200]} {'ACGT'.replace(BASES[200], '')[0]}", "./."),
+    "after the reads": (f"201 {BASES[200]} {'ACGT'.replace(BASES[200], '')[0]}", "./."),
     "first base of the contig": (f"1 {BASES[0]} {BASES[0]}G", "./."),
     "last base of the contig": (f"300 {BASES[299]} {BASES[299]}G", "./."),
 }
@@ -177,7 +177,7 @@ def test_columns_are_kept(made: tuple[Path, Path], tmp_path: Path) -> None:
     assert [call.genotype() for call in calls] == ["0/0", "0/1", "0/0"]
 
 
-def test_records_at_one_place_keep_their_order(made: tuple[Path, Path], tmp_path: Path) -> None:
+def test_records_at_one_position_keep_their_order(made: tuple[Path, Path], tmp_path: Path) -> None:
     alternatives = [ALT, OTHER, f"{REF}GT", ALT]
     records = [f"{SITE} {REF} {alternative}" for alternative in alternatives]
     calls = calls_of(tmp_path, *made, write_sites(tmp_path / "sites.vcf", records))
@@ -186,7 +186,7 @@ def test_records_at_one_place_keep_their_order(made: tuple[Path, Path], tmp_path
 
 
 def test_a_code_in_the_reference(made: tuple[Path, Path], tmp_path: Path) -> None:
-    """REF is the first base that it stands for, in VCF 4.3 as in the haplotypes."""
+    """An ambiguous base in REF is its first base, in VCF 4.3 as in the haplotypes."""
     codes = {"AC": "M", "AG": "R", "AT": "W", "CG": "S", "CT": "Y", "GT": "K"}
     first, second = sorted((REF, ALT))
     bases = BASES[: SITE - 1] + codes[first + second] + BASES[SITE:]
@@ -197,7 +197,7 @@ def test_a_code_in_the_reference(made: tuple[Path, Path], tmp_path: Path) -> Non
 
 
 def test_a_site_at_every_base(made: tuple[Path, Path], tmp_path: Path) -> None:
-    """What surrounds a site is not given up to its neighbours."""
+    """Neighbouring sites do not shorten the flanks of a site."""
     other = {base: next(letter for letter in "ACGT" if letter != base) for base in "ACGT"}
     records = [
         f"{position} {base} {ALT if position == SITE else other[base]}"
@@ -210,7 +210,7 @@ def test_a_site_at_every_base(made: tuple[Path, Path], tmp_path: Path) -> None:
 
 
 def test_names_are_those_of_their_file(tmp_path: Path) -> None:
-    """Reads of two lanes may have the same names and are no mates."""
+    """Reads of two lanes may have the same name, but are not mates."""
     inputs = (
         write_sam(tmp_path / "lane1.sam", pileup("0" * 10)),
         write_sam(tmp_path / "lane2.sam", pileup("1" * 10)),
@@ -223,7 +223,7 @@ def test_names_are_those_of_their_file(tmp_path: Path) -> None:
 
 
 def test_mates_that_overlap_count_once(tmp_path: Path) -> None:
-    """Ten pairs, both of whose reads show ALT, are ten fragments."""
+    """Ten read pairs with ALT in both mates are ten fragments."""
     pairs = [
         *pileup("1" * 10, flag=99),
         *(read._replace(position=111, bases=read.bases[10:] + BASES[200:210], flag=147)
@@ -261,8 +261,8 @@ def test_reads_that_are_no_evidence(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert call.samples[0]["AD"] == "0,3"
     _, *said = capsys.readouterr().err.splitlines()
     assert said == [
-        "hapgpu genotype: 3 reads are left out whose mapping quality is not known (255)",
-        "hapgpu genotype: 4 reads are left out: mapped with less than --min-mapping-quality",
+        "hapgpu genotype: 3 reads excluded: mapping quality unknown (255)",
+        "hapgpu genotype: 4 reads excluded: mapping quality below --min-mapping-quality",
     ]
     counts = json.loads(report.read_text())["counts"]
     assert counts["reads"] == len(reads)
@@ -286,7 +286,7 @@ def test_least_mapping_quality(tmp_path: Path, least: str, depth: str) -> None:
 
 
 def test_the_prior(tmp_path: Path) -> None:
-    """A single weak read is believed as far as the allele is known to be frequent."""
+    """The prior decides how much a single weak read counts."""
     reads = write_sam(tmp_path / "reads.sam", pileup("1", base_quality="5"))
     reference = write_reference(tmp_path, BASES, CONTIG)
     calls = {}
@@ -306,7 +306,7 @@ def test_the_prior(tmp_path: Path) -> None:
 
 
 def test_pcr_models(example: tuple[Path, Path, Path], tmp_path: Path) -> None:
-    """The more slippage is suspected, the less a repeat can tell."""
+    """A stronger PCR model lowers the genotype quality in a repeat."""
     sureness = []
     for model in ("none", "conservative", "aggressive", "hostile"):
         calls = calls_of(tmp_path, *example, "--pcr-model", model, "-r", f"chr20:{REPEAT}-{REPEAT}")
@@ -349,7 +349,7 @@ def test_regions(
 def test_reads_with_unlisted_variants_count(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], unlisted: tuple[int, ...]
 ) -> None:
-    """As seen in real data: 25 reads show REF, and 14 an ALT with SNVs beside that are not listed.
+    """As in real data: 25 reads have REF, and 14 have ALT with SNVs that are not listed.
 
     No read is lost to the pileup, and the run says how many are explained by no haplotype.
     """
@@ -383,7 +383,7 @@ def changed(read: Read, positions: tuple[int, ...]) -> Read:
 
 
 def test_a_few_reads_from_elsewhere_make_no_genotype(tmp_path: Path) -> None:
-    """A fifth of the reads has ALT, but so much besides that they may be of another place."""
+    """A fifth of the reads has ALT, with so many other differences that they may be mismapped."""
     elsewhere = tuple(range(105, 200, 10))
     reads = [*pileup("0" * 32, "a"), *(changed(read, elsewhere) for read in pileup("1" * 8, "b"))]
     inputs = (
@@ -397,7 +397,7 @@ def test_a_few_reads_from_elsewhere_make_no_genotype(tmp_path: Path) -> None:
 
 
 def test_its_own_output_as_sites(example: tuple[Path, Path, Path], tmp_path: Path) -> None:
-    """Genotypes of an earlier run are no input: all comes out again, with both command lines."""
+    """Genotypes of an earlier run are ignored: the output is the same, with both command lines."""
     reads, reference, sites = example
     first, second = tmp_path / "first.vcf.gz", tmp_path / "second.vcf.gz"
     assert status_of(reads, reference, sites, "-q", "-o", first) == 0
@@ -417,26 +417,26 @@ def test_statistics(example: tuple[Path, Path, Path], tmp_path: Path) -> None:
     assert (counts["sites"], counts["calls"], counts["no_calls"]) == (6, 6, 0)
     assert counts["loci"] <= 6 < counts["haplotypes"]
     assert 0 <= counts["poorly_modelled_fragments"] < counts["fragments"] < counts["likelihoods"]
-    assert set(statistics["seconds"]) == {"read", "genotype", "pair-HMM", "write", "total"}
+    assert set(statistics["seconds"]) == {"read", "genotype", "pairhmm", "write", "total"}
 
 
-def test_what_is_said(
+def test_messages(
     made: tuple[Path, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Where standard error is no terminal, there is no progress; with -q there is nothing."""
+    """Without a terminal there is no progress; with -q there are no messages."""
     sites = write_sites(tmp_path / "sites.vcf", [f"{SITE} {REF} {ALT}", f"250 {BASES[249]} <DEL>"])
     out = ("-o", tmp_path / "out.vcf")
     assert status_of(*made, sites, *out) == 0
     device, missing, symbolic = capsys.readouterr().err.splitlines()
     assert device.startswith("hapgpu genotype: device: CPU")
-    assert missing == "hapgpu genotype: 1 genotypes are missing: no read tells them"
+    assert missing == "hapgpu genotype: 1 genotypes missing: no read supports them"
     assert symbolic.startswith("hapgpu genotype: 1 symbolic or missing alleles")
     assert status_of(*made, sites, *out, "-q") == 0
     assert capsys.readouterr() == ("", "")
 
 
 def test_odd_reads(tmp_path: Path) -> None:
-    """Reads of which little or nothing can be used leave the others' calls as they are."""
+    """Reads with few or no usable bases do not change the calls."""
     odd = [
         Read("clipped", SITE, BASES[140:190], "50S"),
         Read("one", SITE, REF, "1M"),

@@ -17,7 +17,7 @@ Allele = tuple[int, str, str]
 
 
 def copies_of_alleles(calls: Path, reference: Path, folder: Path) -> dict[Allele, int | None]:
-    """Return how many copies of each ALT there are; None where the genotype is missing.
+    """Return the number of copies of each ALT; None if the genotype is missing.
 
     Where bcftools is installed, alleles are split into single changes and moved to the left, so
     that those of two files can be compared; otherwise they are taken as they are written.
@@ -73,7 +73,7 @@ def test_known_samples(
     wrong_indels: int,
     absent: int | None,
 ) -> None:
-    """NA12878 has no BED of confident regions: only the alleles of its truth set are asked for."""
+    """NA12878 has no BED of confident regions: only the alleles of its truth set are checked."""
     data = data_dir / "illumina_na12878"
     reference, sites = data / "chr20.hg19.fa.gz", data / "sites.dev.vcf.gz"
     out = tmp_path / "calls.vcf.gz"

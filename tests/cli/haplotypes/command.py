@@ -1,4 +1,4 @@
-"""Runs of `hapgpu haplotypes` in this process, and the haplotypes that come out of them."""
+"""Runs of `hapgpu haplotypes` in this process, and their haplotypes."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def status_of(*arguments: str | Path) -> int:
 
 
 def haplotypes_of(folder: Path, *arguments: str | Path) -> list[Written]:
-    """Run the command; return what it has written, as read back for other commands."""
+    """Run the command; return its haplotypes, read as other commands read them."""
     path = folder / "haplotypes.fa"
     assert status_of(*arguments, "-q", "-o", path) == 0
     headers = [line for line in path.read_text().splitlines() if line.startswith(">")]

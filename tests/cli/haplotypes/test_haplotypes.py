@@ -1,4 +1,4 @@
-"""`hapgpu haplotypes`: the haplotypes that variants make, and real ones against bcftools."""
+"""`hapgpu haplotypes`: haplotypes of small cases, and of real samples against bcftools."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from tests.cli.haplotypes.command import (
 
 
 def with_alleles(bases: str, locus: Region, alleles: Sequence[str]) -> str:
-    """Put alleles such as `12:A>T` in place, from the last to the first."""
+    """Apply alleles such as `12:A>T` to bases, from the last to the first."""
     edits = []
     for allele in alleles:
         position, change = allele.split(":")
@@ -121,7 +121,7 @@ def test_haplotypes_of_records(tmp_path: Path, case: str) -> None:
     assert len({(one.locus, one.sequence) for one in found}) == len(found)
 
 
-def test_alleles_that_come_to_the_same_are_one_haplotype(tmp_path: Path) -> None:
+def test_equivalent_alleles_are_one_haplotype(tmp_path: Path) -> None:
     calls = write_calls(tmp_path, ["12 AT A", "13 TT T", "14 TA A"])
     unchanged, changed, *others = haplotypes_of(tmp_path, write_reference(tmp_path), calls)
     assert unchanged.alleles == ()
@@ -160,7 +160,7 @@ def test_contigs_with_odd_names(tmp_path: Path, contig: str) -> None:
 
 
 def test_combinations_are_limited_and_loci_cut(tmp_path: Path) -> None:
-    """Of nine SNVs, each with three alleles, no four fit into 64 combinations."""
+    """Of nine SNVs with three alleles each, no four stay within 64 combinations."""
     reference = write_reference(tmp_path)
     alleles = {base: ",".join(sorted(set("ACGT") - {base})[:2]) for base in "ACGT"}
     sites = [f"{k} {BASES[k - 1]} {alleles[BASES[k - 1]]}" for k in range(3, 30, 3)]
@@ -179,7 +179,7 @@ def test_combinations_are_limited_and_loci_cut(tmp_path: Path) -> None:
         for new in news.split(",")
     }
     counts = json.loads(report.read_text())["counts"]
-    assert counts["cuts"] == len(loci) - 1 > 0
+    assert counts["locus_splits"] == len(loci) - 1 > 0
     assert counts["haplotypes"] == len(found)
 
 
@@ -192,7 +192,7 @@ def test_every_allele_of_a_site_is_kept(tmp_path: Path) -> None:
 
 
 def test_loci_that_show_the_same_bases_name_each_haplotype_once(tmp_path: Path) -> None:
-    """Three records of five alleles at one position are cut, but have one window."""
+    """Three records of five alleles at one position are split, with the same flanks."""
     alleles = [f"T{base * length}" for length in range(1, 5) for base in "ACG"]
     records = [f"13 T {','.join(alleles[k : k + 4])}" for k in (0, 4, 8)]
     calls = write_calls(tmp_path, records)
@@ -238,7 +238,7 @@ def test_the_same_from_any_kind_of_file(tmp_path: Path) -> None:
         assert output.read_text() == (tmp_path / "haplotypes.fa").read_text()
 
 
-def test_what_is_left_out_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_excluded_alleles_are_reported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     records = ["5 A <DEL>", "12 ATT A GT 1|0", "13 T C,* GT 1|2"]
     calls = write_calls(tmp_path, ["5 A <DEL> GT 0|1", *records[1:]])
     report = tmp_path / "run.json"
@@ -247,15 +247,15 @@ def test_what_is_left_out_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[
     lines = capsys.readouterr().err.splitlines()
     assert len(lines) == 3
     assert lines[0].startswith("hapgpu haplotypes: 1 symbolic")
-    assert lines[1].startswith("hapgpu haplotypes: 1 alleles are '*'")
-    assert lines[2].startswith("hapgpu haplotypes: 1 alleles are left out: genotypes")
+    assert lines[1].startswith("hapgpu haplotypes: 1 alleles '*'")
+    assert lines[2].startswith("hapgpu haplotypes: 1 alleles excluded: genotypes")
     statistics = json.loads(report.read_text())
     assert statistics["command"] == "haplotypes"
     assert statistics["counts"]["records"] == 3
 
 
 def test_a_reader_that_has_enough(tmp_path: Path) -> None:
-    """A pipe that is closed ends the command silently, with the status of SIGPIPE."""
+    """A closed pipe ends the command without a message, with the status of SIGPIPE."""
     bases = "ACGT" * 25_000
     calls = write_calls(tmp_path, [f"{k} A C" for k in range(1, 99_000, 40)])
     command = [*COMMAND, str(write_reference(tmp_path, bases)), str(calls), "--flank", "9"]
@@ -274,7 +274,7 @@ def real(data_dir: Path, name: str) -> tuple[Path, Path]:
 
 
 def chromosomes(reference: Path, calls: Path, loci: Sequence[Region]) -> list[set[str]]:
-    """Let bcftools make what each chromosome has at some loci."""
+    """Return the haplotypes of each chromosome at some loci, by bcftools."""
     names = [str(locus) for locus in loci]
     with pysam.FastaFile(str(reference)) as bases:
         fasta = "".join(f">{name}\n{bases.fetch(region=name)}\n" for name in names)
@@ -295,7 +295,7 @@ def chromosomes(reference: Path, calls: Path, loci: Sequence[Region]) -> list[se
 
 
 def heterozygous(calls: Path) -> list[tuple[Region, bool]]:
-    """Return where the genotypes are heterozygous, and whether they are phased."""
+    """Return the heterozygous positions, and whether their genotypes are phased."""
     with pysam.VariantFile(str(calls)) as records:
         return [
             (Region(record.contig, record.start, record.stop), record.samples[0].phased)
@@ -325,7 +325,7 @@ def test_phased_truth_as_bcftools_consensus_makes_it(
 
 
 def test_real_sites(data_dir: Path, tmp_path: Path) -> None:
-    """Of sites without genotypes, the reference and each allele alone are there."""
+    """Sites without genotypes give the reference and each allele alone."""
     reference, calls = real(data_dir, "sites")
     found = haplotypes_of(tmp_path, reference, calls)
     references = {one.locus: one.sequence for one in found if not one.alleles}
@@ -341,7 +341,7 @@ def test_real_sites(data_dir: Path, tmp_path: Path) -> None:
     assert len(expected - single) <= 2
 
 
-def test_records_at_telomeres_are_left_out_and_counted(
+def test_records_at_telomeres_are_excluded_and_counted(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     reference = write_reference(tmp_path)
@@ -351,7 +351,7 @@ def test_records_at_telomeres_are_left_out_and_counted(
     calls = write_calls(tmp_path, records)
     assert status_of(reference, calls, "-o", path, "--json", counts) == 0
     assert json.loads(counts.read_text())["counts"]["telomere_records"] == 4
-    assert "4 records lie at a telomere" in capsys.readouterr().err
+    assert "4 records excluded: at a telomere" in capsys.readouterr().err
     alone = haplotypes_of(tmp_path, reference, write_calls(tmp_path, ["13 T G"]))
     assert path.read_text() == (tmp_path / "haplotypes.fa").read_text()
     assert len(alone) == 2

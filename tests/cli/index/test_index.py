@@ -1,4 +1,4 @@
-"""`hapgpu index` as a user runs it."""
+"""`hapgpu index` from end to end."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def fasta(sample: Sample, tmp_path: Path) -> Path:
     return path
 
 
-def test_the_index_lies_beside_the_reference(
+def test_the_index_is_written_beside_the_reference(
     fasta: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert status_of(fasta) == 0

@@ -1,4 +1,4 @@
-"""`hapgpu index --minimizers` as a user runs it."""
+"""`hapgpu index --minimizers` from end to end."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def fasta(tmp_path: Path) -> Path:
     ],
     ids=str,
 )
-def test_the_index_lies_beside_the_reference(
+def test_the_index_is_written_beside_the_reference(
     fasta: Path,
     capsys: pytest.CaptureFixture[str],
     options: list[str],

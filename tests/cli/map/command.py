@@ -1,4 +1,4 @@
-"""Runs of `hapgpu map`, and a small reference with reads that fit it in every way."""
+"""Runs of `hapgpu map`, and a small reference with reads of every kind of hit."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Sample:
 
     @property
     def qualities(self) -> dict[str, str]:
-        """Different at each base, so that an order that is wrong shows."""
+        """Return qualities that differ at each base, so that a wrong order is found."""
         return {
             name: "".join(chr(33 + (k + len(name)) % 60) for k in range(len(bases)))
             for name, bases in self.reads.items()
@@ -73,7 +73,7 @@ def _contigs(random: Random) -> dict[str, str]:
 
 
 def _reads(random: Random, contigs: dict[str, str]) -> dict[str, str]:
-    """Make reads with no, one or two errors, from either strand, and some that fit nowhere."""
+    """Make reads with no, one or two errors, from either strand, and some without a hit."""
     reads: dict[str, str] = {}
     for number in range(300):
         bases = random.choice([*contigs.values()][:2]).upper()

@@ -1,4 +1,4 @@
-"""`hapgpu map` as a user runs it: reads in, SAM, BAM or CRAM out."""
+"""`hapgpu map` from end to end: reads in, SAM, BAM or CRAM out."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def sample(tmp_path_factory: pytest.TempPathFactory) -> Sample:
 
 @pytest.fixture(scope="module")
 def lines(sample: Sample, tmp_path_factory: pytest.TempPathFactory) -> list[str]:
-    """Map all reads, with the options that are the default."""
+    """Map all reads with the default options."""
     return sam_of(tmp_path_factory.mktemp("lines"), sample.fasta, sample.fastq)
 
 
@@ -54,7 +54,7 @@ def tags(fields: list[str]) -> dict[str, str]:
 
 
 def expected_hits(sample: Sample, bases: str, options: SearchOptions) -> list[Hit]:
-    """Scan the reference; the order is that of the records."""
+    """Scan the reference; return hits in the order of the records."""
     contigs = [contig.encode() for contig in sample.contigs.values()]
     hits = find_hits(contigs, bases.encode(), options) if len(bases) >= 10 else []
     return sorted(hits, key=lambda hit: (hit.distance, hit.contig, hit.start, hit.strand, hit.end))
@@ -135,13 +135,13 @@ def test_hits_are_those_of_a_plain_scan(sample: Sample, lines: list[str]) -> Non
         best = sum(hit.distance == expected[0].distance for hit in expected)
         assert [int(row[1]) & SECONDARY for row in rows] == [0] + [SECONDARY] * (len(rows) - 1)
         for number, row in enumerate(rows, 1):
-            told = {tag: tags(row)[tag] for tag in ("NH", "HI", "X0", "X1")}
+            values = {tag: tags(row)[tag] for tag in ("NH", "HI", "X0", "X1")}
             numbers = (len(expected), number, best, len(expected) - best)
-            assert list(told.values()) == [str(value) for value in numbers], name
+            assert list(values.values()) == [str(value) for value in numbers], name
     assert sum(len(rows) > 2 for rows in found.values()) > 10
 
 
-def test_bases_and_qualities_lie_on_the_forward_strand(sample: Sample, lines: list[str]) -> None:
+def test_bases_and_qualities_are_of_the_forward_strand(sample: Sample, lines: list[str]) -> None:
     qualities = sample.qualities
     for name, (primary, *others) in by_read(lines).items():
         bases, letters = sample.reads[name].upper(), qualities[name]
@@ -233,7 +233,7 @@ def test_no_unmapped(sample: Sample, lines: list[str], tmp_path: Path) -> None:
     assert mapped == [line for line in body(lines) if line.split("\t")[1] != "4"]
 
 
-def test_short_reads_are_told(
+def test_short_reads_are_reported(
     sample: Sample, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     files = sample.fasta, sample.fastq, "-o", tmp_path / "out.sam"
@@ -243,7 +243,7 @@ def test_short_reads_are_told(
     assert said == ["hapgpu map: 2 reads have fewer than 10 bases: not mapped"]
 
 
-def test_one_short_read_is_told(
+def test_one_short_read_is_reported(
     sample: Sample, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "reads.fq"
@@ -269,7 +269,7 @@ def test_neither_threads_nor_blocks_change_the_output(
 
 
 def write_variant(sample: Sample, folder: Path, kind: str) -> list[str | Path]:
-    """Write the reads in another way; return the files that hold them."""
+    """Write the reads in another format; return the files."""
     path, text = folder / f"reads.{kind}", sample.fastq_text()
     match kind:
         case "gz":
@@ -304,7 +304,7 @@ def test_standard_input(
 
 
 def test_fasta_reads(sample: Sample, lines: list[str], tmp_path: Path) -> None:
-    """The same hits, without qualities; a sequence may go over several lines."""
+    """FASTA gives the same hits, without qualities; a sequence may span several lines."""
     path = tmp_path / "reads.fa"
     reads = {name: bases for name, bases in sample.reads.items() if bases}
     path.write_text(
@@ -384,13 +384,13 @@ def test_statistics(sample: Sample, lines: list[str], tmp_path: Path) -> None:
 
 @pytest.fixture
 def without_index(sample: Sample, tmp_path: Path) -> Iterator[Path]:
-    """Copy the reference to where it has no index."""
+    """Copy the reference to a directory without an index."""
     path = tmp_path / "reference.fa"
     path.write_bytes(sample.fasta.read_bytes())
     return path
 
 
-def test_an_index_is_built_where_there_is_none(
+def test_a_missing_index_is_built(
     sample: Sample,
     lines: list[str],
     without_index: Path,
@@ -400,8 +400,8 @@ def test_an_index_is_built_where_there_is_none(
     assert sam_of(tmp_path, without_index, sample.fastq) == lines
     options = ("-o", tmp_path / "out.sam", "--device", "cpu", "-t", "1")
     assert status_of(without_index, sample.fastq, *options) == 0
-    told = [line for line in capsys.readouterr().err.splitlines() if "index" in line]
-    (line,) = told
+    warnings = [line for line in capsys.readouterr().err.splitlines() if "index" in line]
+    (line,) = warnings
     assert f"to keep it, run: hapgpu index {without_index}" in line
     assert {path.name for path in tmp_path.iterdir()} == {"reference.fa", "out.sam"}
 

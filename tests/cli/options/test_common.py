@@ -1,4 +1,4 @@
-"""The values of shared options, through a command that has them all."""
+"""The values of shared options, in a command with all of them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from hapgpu.cli.options.common import common as options_common
+from hapgpu.cli.options import common as options_common
 
 received: dict[str, object] = {}
 app = typer.Typer()

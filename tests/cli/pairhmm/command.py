@@ -1,4 +1,4 @@
-"""Runs of `hapgpu pairhmm` in this process, and the tables that come out of them."""
+"""Runs of `hapgpu pairhmm` in this process, and their tables."""
 
 from __future__ import annotations
 

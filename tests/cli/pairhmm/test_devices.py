@@ -1,4 +1,4 @@
-"""`hapgpu pairhmm` and what rests on it say the same on every device."""
+"""`hapgpu pairhmm` and commands that use it give the same results on every device."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def rows_on(device: str, folder: Path, *arguments: str | Path) -> list[list[str]
 
 
 def assert_same_table(folder: Path, *arguments: str | Path, least: int) -> None:
-    """Compare all fields; at least so many are numbers with a point, as likelihoods are."""
+    """Compare all fields; at least a number of them are decimals, as likelihoods are."""
     on_cpu, on_gpu = (rows_on(device, folder, *arguments) for device in ("cpu", "cuda"))
     assert [len(row) for row in on_cpu] == [len(row) for row in on_gpu]
     fields = list(zip(chain.from_iterable(on_cpu), chain.from_iterable(on_gpu), strict=True))

@@ -1,4 +1,4 @@
-"""`hapgpu pairhmm` from end to end, against reads prepared and scored one by one."""
+"""`hapgpu pairhmm` from end to end, compared with reads prepared and scored one by one."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ SWITCHES = {
 
 @dataclass(frozen=True)
 class Made:
-    """Files of made-up reads, and haplotypes with and without loci: (name, locus, bases)."""
+    """Files of simulated reads, and haplotypes with and without loci: (name, locus, bases)."""
 
     folder: Path
     haplotypes: list[tuple[str, tuple[int, int], str]]
@@ -72,7 +72,7 @@ class Made:
 
     @property
     def weighed(self) -> list[pysam.AlignedSegment]:
-        """Return the reads that count, in the order of the file."""
+        """Return the reads that are not excluded, in the order of the file."""
         with pysam.AlignmentFile(str(self.bam)) as file:
             records = list(file.fetch(until_eof=True))
         return [record for record in records if not record.flag & 0xF04 and record.query_sequence]
@@ -146,9 +146,9 @@ def test_real_reads(data_dir: Path, tmp_path: Path, sample: str, options: list[s
                     if number % 20 == 0:
                         some.append(Row(*keys[-1], part.likelihood(bases)))
     assert [row.key for row in found] == keys
-    wanted = {row.key for row in some}
-    assert len(wanted) > 20
-    assert_rows([row for row in found if row.key in wanted], some)
+    selected = {row.key for row in some}
+    assert len(selected) > 20
+    assert_rows([row for row in found if row.key in selected], some)
 
 
 def test_the_example(tmp_path: Path) -> None:
@@ -196,7 +196,7 @@ def test_whole_reads(made: Made, tmp_path: Path, switch: str) -> None:
 def test_formats_and_threads_change_nothing(
     made: Made, tmp_path: Path, name: str, threads: int
 ) -> None:
-    # The header of the CRAM tells where its reference is.
+    # The header of the CRAM names its reference.
     expected = lines_of(tmp_path, made.bam, made.with_loci)
     assert lines_of(tmp_path, made.folder / name, made.with_loci, threads=threads) == expected
 
@@ -279,13 +279,13 @@ def test_normalize(made: Made, tmp_path: Path, capsys: pytest.CaptureFixture[str
     assert_rows(found, expected)
     lost = sum(value < -4 for value in best.values())
     said = capsys.readouterr().err
-    assert f"{lost} times a read is left out that no haplotype of the locus explains" in said
+    assert f"{lost} read-locus pairs excluded: no haplotype of the locus explains the read" in said
     counts = json.loads(statistics.read_text())["counts"]
     assert counts["poorly_modelled"] == lost
     assert counts["likelihoods"] == len(expected)
 
 
-def test_what_is_left_out_is_said(
+def test_excluded_reads_are_reported(
     made: Made, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pysam.AlignmentFile(str(made.bam)) as file:
@@ -296,8 +296,8 @@ def test_what_is_left_out_is_said(
     out = ("-o", tmp_path / "out.tsv", "--json", tmp_path / "run.json")
     assert status_of(*files, *out, "--device", "cpu") == 0
     assert capsys.readouterr().err.splitlines()[1:] == [
-        f"hapgpu pairhmm: {unmapped} unmapped reads are left out",
-        f"hapgpu pairhmm: {empty} reads without bases are left out",
+        f"hapgpu pairhmm: {unmapped} unmapped reads excluded",
+        f"hapgpu pairhmm: {empty} reads without bases excluded",
     ]
     counts = json.loads((tmp_path / "run.json").read_text())["counts"]
     assert (counts["unmapped"], counts["without_bases"]) == (unmapped, empty)
@@ -317,7 +317,7 @@ def test_reads_without_bases_at_a_locus(
     files = made.bam, made.with_loci
     out = ("-o", tmp_path / "out.tsv", "--json", tmp_path / "run.json")
     assert status_of(*files, *out, "--device", "cpu") == 0
-    said = f"hapgpu pairhmm: {lost} times a read is left out that has no bases at the locus"
+    said = f"hapgpu pairhmm: {lost} read-locus pairs excluded: the read has no bases at the locus"
     assert said in capsys.readouterr().err.splitlines()
     counts = json.loads((tmp_path / "run.json").read_text())["counts"]
     assert counts["without_bases_at_locus"] == lost
@@ -347,7 +347,7 @@ def test_flags(made: Made, tmp_path: Path) -> None:
 
 
 def batch_text(made: Made) -> tuple[str, list[Row]]:
-    """Write the meetings of reads and loci as text batches, and the rows to expect."""
+    """Write the reads at each locus as text batches; return the expected rows."""
     rows = [row for row in made.expected(Rules()) if row.locus != "chr:51-85"]
     records = {record.query_name: record for record in made.weighed}
     text, ordered = "", []

@@ -1,4 +1,4 @@
-"""`hapgpu pairhmm --reference`: whole reads, given haplotypes extended by the reference."""
+"""`hapgpu pairhmm --reference`: whole reads and haplotypes extended by the reference."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ EDGES = [
     "only inserted\t0\tchr\t351\t60\t90I",
     "spliced\t0\tchr\t301\t60\t40M90N60M",
 ]
-"""The first columns of reads with alignments out of the ordinary."""
+"""The first columns of reads with unusual alignments."""
 
 
 @dataclass(frozen=True)
 class Made:
-    """Files of made-up reads, a reference with lower case and N, and haplotypes at loci."""
+    """Files of simulated reads, a reference with lower case and N, and haplotypes at loci."""
 
     folder: Path
     loci: list[Locus]
@@ -66,7 +66,7 @@ def expected_rows(
     *,
     normalize: bool = False,
 ) -> list[Row]:
-    """Return what has to come out; haplotypes stand in their file in the order of the loci."""
+    """Return the expected rows; the haplotypes are in the order of the loci."""
     rows = []
     with pysam.FastaFile(str(fasta)) as reference:
         for record in records:
@@ -161,7 +161,7 @@ def assert_rows(found: Sequence[Row], expected: Sequence[Row]) -> None:
 
 
 def share_of_low(rows: Iterable[Row]) -> float:
-    """Return the share of reads and loci at which the best value is below -20."""
+    """Return the fraction of read-locus pairs whose best likelihood is below -20."""
     best: dict[tuple[str, int, str], float] = {}
     for row in rows:
         best[row.key[:3]] = max(row.likelihood, best.get(row.key[:3], -np.inf))
@@ -190,7 +190,7 @@ def test_options_of_qualities(made: Made) -> None:
     assert_rows(rows_in(made.table(*options.split())), made.expected(rules))
 
 
-def test_spliced_reads_are_left_out(
+def test_spliced_reads_are_excluded(
     made: Made, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pysam.AlignmentFile(str(made["reads.bam"])) as file:
@@ -200,9 +200,7 @@ def test_spliced_reads_are_left_out(
     files = made["reads.bam"], made["loci.fa"], "--reference", made["reference.fa"]
     out = ("-o", tmp_path / "out.tsv", "--json", tmp_path / "run.json", "--device", "cpu")
     assert status_of(*files, *out) == 0
-    said = (
-        f"hapgpu pairhmm: {count} spliced reads are left out: extended haplotypes have the introns"
-    )
+    said = f"hapgpu pairhmm: {count} spliced reads excluded: extended haplotypes have the introns"
     assert said in capsys.readouterr().err.splitlines()
     counts = json.loads((tmp_path / "run.json").read_text())["counts"]
     assert (counts["spliced"], counts["without_bases_at_locus"]) == (count, 0)
@@ -226,7 +224,7 @@ def test_how_reads_are_batched_changes_nothing(
     options = ["--normalize"] * normalize
     expected = made.table(*options)
     max_candidates = 3
-    monkeypatch.setattr(command, "_VALUES_PER_BATCH", reads * max_candidates)
+    monkeypatch.setattr(command, "_LIKELIHOODS_PER_BATCH", reads * max_candidates)
     assert made.table(*options) == expected
 
 

@@ -1,4 +1,4 @@
-"""Runs of `hapgpu realign`, in this process or as one of its own, and what comes out of them."""
+"""Runs of `hapgpu realign`, in this process or another one, and their output."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def header_of(path: Path) -> str:
 
 
 def key(record: Record) -> tuple[str, int]:
-    """Tell reads apart: the name, and which end of the fragment it is."""
+    """Return the key of a read: its name and mate number."""
     return record.columns[0], int(record.columns[1]) & 0xC0
 
 

@@ -1,4 +1,4 @@
-"""Reference, haplotypes and tiny reads full of ties, gaps and overhangs, all made at random."""
+"""Random reference, haplotypes and tiny reads with ties, gaps and overhangs."""
 
 from __future__ import annotations
 

@@ -133,7 +133,7 @@ def test_reads_against_a_viral_genome(data_dir: Path, tmp_path: Path) -> None:
 
 
 def test_fastq_and_loci(example: Path, tmp_path: Path) -> None:
-    """Reads that have no place yet meet the haplotypes of every locus."""
+    """Unmapped reads are compared with the haplotypes of every locus."""
     lines = fastq_lines(example / "amplicons.fastq.gz")
     bound = haplotypes_of(example / "haplotypes.fa")
     free = [Haplotype(h.name, h.bases) for h in bound]
@@ -147,7 +147,7 @@ def test_fastq_and_loci(example: Path, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("by_likelihood", [False, True])
 def test_fastq_on_the_reference(example: Path, tmp_path: Path, by_likelihood: bool) -> None:
-    """Junk and reads that hang over the haplotypes are among them; all come out."""
+    """All reads are written, also junk and reads that overhang the haplotypes."""
     random = Random(11)  # noqa: S311  (the same data on every run)
     reference = example / "reference.fa"
     fasta = tmp_path / "few.fa"
@@ -215,16 +215,20 @@ def test_statistics(example: Path, tmp_path: Path) -> None:
     path = tmp_path / "run.json"
     reads = example / "reads.bam"
     lines = sam_of(tmp_path, reads, example / "haplotypes.fa", "--json", path, "--all")
-    told = json.loads(path.read_text())
-    assert (told["schema_version"], told["tool"], told["command"]) == (1, "hapgpu", "realign")
-    assert told["threads"] == 2
-    assert len(told["devices"]) == 1
-    assert told["command_line"][:3] == ["hapgpu", "realign", str(reads)]
-    assert told["counts"]["records"] == len(body(lines))
+    statistics = json.loads(path.read_text())
+    assert (statistics["schema_version"], statistics["tool"], statistics["command"]) == (
+        2,
+        "hapgpu",
+        "realign",
+    )
+    assert statistics["threads"] == 2
+    assert len(statistics["devices"]) == 1
+    assert statistics["command_line"][:3] == ["hapgpu", "realign", str(reads)]
+    assert statistics["counts"]["records"] == len(body(lines))
     unmapped = sum(bool(int(r.columns[1]) & 4) for r in records(lines))
-    assert told["counts"]["unmapped"] == unmapped > 0
-    assert len({key(r) for r in records(lines)}) <= told["counts"]["reads"] <= 2000
-    assert told["counts"]["without_bases"] == 0
+    assert statistics["counts"]["unmapped"] == unmapped > 0
+    assert len({key(r) for r in records(lines)}) <= statistics["counts"]["reads"] <= 2000
+    assert statistics["counts"]["without_bases"] == 0
     stages = {"read", "realign", "write", "total"}
-    assert set(told["seconds"]) == stages
-    assert all(told["seconds"][stage] >= 0 for stage in stages)
+    assert set(statistics["seconds"]) == stages
+    assert all(statistics["seconds"][stage] >= 0 for stage in stages)

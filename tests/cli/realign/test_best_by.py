@@ -1,4 +1,4 @@
-"""`hapgpu realign --best-by likelihood`: the pair-HMM chooses, as GATK's does."""
+"""`hapgpu realign --best-by likelihood`: the best haplotype by the pair-HMM, as in GATK."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def lines_in(folder: Path) -> list[str]:
 
 
 def with_indel_qualities(line: str, random: Random) -> str:
-    """Give a read qualities of its indels, as base recalibration does."""
+    """Add indel qualities to a read, as base recalibration does."""
     length = len(line.split("\t")[9])
     texts = ["".join(chr(33 + random.randint(3, 60)) for _ in range(length)) for _ in range(2)]
     return f"{line}\tBI:Z:{texts[0]}\tBD:Z:{texts[1]}"
@@ -61,9 +61,9 @@ def test_small_reads(small: Path, tmp_path: Path, write_all: bool) -> None:
     rules = Rules(by_likelihood=True, write_all=write_all)
     arguments = (small / "reads.sam", small / "haplotypes.fa", *options)
     found = records(sam_of(tmp_path, *arguments, *BY_LIKELIHOOD))
-    wanted = [record for line in lines_in(small) for record in expected(line, haplotypes, rules)]
-    assert len(found) == len(wanted) > SMALL_READS / 3
-    for record, other in zip(found, wanted, strict=True):
+    correct = [record for line in lines_in(small) for record in expected(line, haplotypes, rules)]
+    assert len(found) == len(correct) > SMALL_READS / 3
+    for record, other in zip(found, correct, strict=True):
         assert record == other
     assert found != records(sam_of(tmp_path, *arguments))
 
@@ -90,9 +90,9 @@ def test_reads_of_a_locus(tmp_path: Path) -> None:
     chosen = []
     for line in lines_of(folder / "reads.bam")[::200]:
         name, flag = line.split("\t")[:2]
-        for wanted in expected(line, haplotypes, rules):
-            assert found[name, int(flag) & 0xC0] == wanted
-            chosen.append(wanted.columns[2])
+        for record in expected(line, haplotypes, rules):
+            assert found[name, int(flag) & 0xC0] == record
+            chosen.append(record.columns[2])
     assert len(set(chosen)) > 1
 
 
@@ -121,7 +121,7 @@ def chosen_by(folder: Path, fasta: Path, line: str, *options: str) -> Record:
 
 
 def flat(*changes: tuple[int, int]) -> list[int]:
-    """Qualities of 40 but for some places."""
+    """Return qualities of 40 except at some positions."""
     return [dict(changes).get(k, 40) for k in range(len(READ))]
 
 
@@ -175,7 +175,7 @@ def test_all_writes_the_likeliest_as_primary(tmp_path: Path) -> None:
     ("tag", "name"), [((), "mismatch"), (("BI",), "gap"), (("BD",), "mismatch")]
 )
 def test_qualities_of_insertions(tmp_path: Path, tag: tuple[str, ...], name: str) -> None:
-    """An insertion is likelier than a mismatch where a tag says that it is."""
+    """An insertion is more likely than a mismatch if a tag says so."""
     inserted = READ[:AT] + "T" + READ[AT:]
     haplotypes = {"gap": LEFT + "CCGTCA" + RIGHT, "mismatch": LEFT + "GCCGTCA" + RIGHT}
     fasta = write_haplotypes(tmp_path, haplotypes)
@@ -188,7 +188,7 @@ def test_qualities_of_insertions(tmp_path: Path, tag: tuple[str, ...], name: str
 
 @pytest.mark.parametrize("names", [("long", "short"), ("short", "long")])
 def test_likelihoods_that_tell_nothing_are_ties(tmp_path: Path, names: tuple[str, str]) -> None:
-    """A shorter haplotype is a little likelier by its length alone."""
+    """A shorter haplotype is slightly more likely, only by its length."""
     known = {"short": LEFT + FIRST + RIGHT, "long": LEFT + FIRST + RIGHT + "ACGGTTCA"}
     fasta = write_haplotypes(tmp_path, {name: known[name] for name in names})
     line = sam_line((LEFT + FIRST + RIGHT)[2:-2], [40] * 42)
@@ -207,7 +207,7 @@ LOCUS = " chr:21-66"  # of both haplotypes
 
 def test_reads_are_clipped_to_the_locus(tmp_path: Path) -> None:
     """Bases beyond the locus do not count, with or without soft clips; the read stays whole."""
-    # Only the tail resembles the tail of the second haplotype, which lies behind the locus.
+    # Only the tail resembles the tail of the second haplotype, which lies after the locus.
     tail = "GGCATTACGCAGGTACCTTA"
     haplotypes = {"second": LEFT + SECOND + RIGHT + tail, "first": LEFT + FIRST + RIGHT}
     fasta = write_haplotypes(tmp_path, haplotypes, LOCUS)
@@ -221,7 +221,7 @@ def test_reads_are_clipped_to_the_locus(tmp_path: Path) -> None:
 
 
 def test_a_read_at_two_loci(tmp_path: Path) -> None:
-    """It is written where its alignment has more bases, be the fewer ones at the other likelier."""
+    """A read is written where more of its bases align, not where they are more likely."""
     fasta = tmp_path / "haplotypes.fa"
     near, far = LEFT + FIRST + RIGHT, "TTGACGGATACCATGCAGTA"
     fasta.write_text(f">far chr:67-86\n{far}\n>near chr:21-66\n{near}\n")
@@ -233,14 +233,14 @@ def test_a_read_at_two_loci(tmp_path: Path) -> None:
 
 
 def test_a_locus_that_the_read_lacks(tmp_path: Path) -> None:
-    """A read without bases at the locus counts with all of them."""
+    """All bases of a read count if it has none at the locus."""
     fasta = write_haplotypes(tmp_path, HAPLOTYPES, " chr:30-40")
     line = placed_line(2, f"19M20D{len(READ) - 19}M", READ, flat((AT + 5, 20)))
     assert chosen_by(tmp_path, fasta, line, *BY_LIKELIHOOD).columns[2] == "second"
 
 
 def test_orientation_of_unmapped_reads(tmp_path: Path) -> None:
-    """The reversed read is weighed with its qualities reversed; MAPQ and tags do not count."""
+    """The reversed read has reversed qualities; MAPQ and tags do not count."""
     fasta = write_haplotypes(tmp_path, HAPLOTYPES)
     turned = READ.translate(COMPLEMENTS)[::-1]
     qualities = flat((AT + 5, 20))[::-1]
@@ -276,7 +276,7 @@ def test_fastq(tmp_path: Path) -> None:
 
 
 def test_lower_case_haplotypes(tmp_path: Path) -> None:
-    """The pair-HMM takes them for upper case, as GATK reads references."""
+    """The pair-HMM treats lower case as upper case, as GATK reads references."""
     soft = {"other": LEFT + "CCGGGA" + RIGHT, "lower": LEFT + "CCgtca" + RIGHT}
     fasta = write_haplotypes(tmp_path, soft)
     assert chosen_by(tmp_path, fasta, sam_line(READ, flat())).columns[2] == "other"
@@ -298,7 +298,7 @@ def test_threads_change_nothing(small: Path, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("on_reference", [False, True])
 def test_reads_without_qualities(tmp_path: Path, on_reference: bool) -> None:
-    """They are in the way only where there is a choice."""
+    """Missing qualities are an error only if there are several candidates."""
     columns = placed_line(25, f"{len(READ)}M", READ, flat()).split("\t")
     columns[10] = "*"
     sam = tmp_path / "reads.sam"

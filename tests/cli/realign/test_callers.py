@@ -67,7 +67,7 @@ def test_every_claim_holds(measured: Measured) -> None:
 
 
 def test_fixmate_changes_nothing(measured: Measured) -> None:
-    """Not what it does not change in the input, and nothing at all after fixmate of the input."""
+    """Picard finds only faults of the input, and none if the input went through fixmate."""
     assert measured.report.fixmate == {}
     assert measured.report.fixmate_of_fixed == {}
 

@@ -25,7 +25,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> MadePairs:
 
 
 class Realigned(dict[str, Path]):
-    """The output of each of the files, by format, made when it is asked for."""
+    """The output for each file, by format, made on first use."""
 
     def __init__(self, made: MadePairs, folder: Path) -> None:
         super().__init__()
@@ -99,7 +99,7 @@ def test_order_makes_no_difference(realigned: Realigned, name: str) -> None:
 
 
 def test_reads_of_every_kind_move(made: MadePairs, realigned: Realigned) -> None:
-    """Without moves the other tests would say little."""
+    """Reads move, and so the other tests check something."""
     found = compare(made.reads["sorted"], realigned["sorted"], made.reference)
     kinds = Counter(match.before.name.rstrip("0123456789") for match in found.moved)
     for kind in MOVING + MOVING_TOO:
@@ -137,7 +137,7 @@ def test_reads_at_loci_only(
 
 
 def test_input_is_as_it_should_be(made: MadePairs, tmp_path: Path) -> None:
-    """The generator makes what the names promise, and the same on every run."""
+    """The generator makes the named cases, the same on every run."""
     again = make_pairs(tmp_path)
     for name in ("sorted", "by_name", "shuffled"):
         assert made.reads[name].read_bytes() == again.reads[name].read_bytes()

@@ -1,4 +1,4 @@
-"""`hapgpu realign` from end to end: real reads, an oracle for every column."""
+"""`hapgpu realign` from end to end: every column of real reads is checked."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ THREADS = (1, 2)
 
 @dataclass(frozen=True)
 class Sample:
-    """Reads, haplotypes with loci, the reference, and some of the reads for the oracle."""
+    """Reads, haplotypes with loci, the reference, and the reads to check."""
 
     bam: Path
     fasta: Path
@@ -64,7 +64,7 @@ class Sample:
 
     @property
     def within_loci(self) -> list[Record]:
-        """The reads that the command has to write, in their order."""
+        """The reads that the command must write, in their order."""
         loci = {h.locus for h in self.haplotypes if h.locus}
         reads = [Read(line.split("\t")) for line in self.lines]
         return [
@@ -75,7 +75,7 @@ class Sample:
 
 
 def chosen_of(lines: Sequence[str], haplotypes: Sequence[Haplotype], count: int) -> list[str]:
-    """Choose reads at loci: plain ones, ones with indels or clips in the input, unmapped ones."""
+    """Choose reads at loci: plain, with indels or clips in the input, and unmapped."""
     loci = {h.locus for h in haplotypes if h.locus}
     times = Counter(key(record_of(line)) for line in lines)
     kinds: dict[str, list[str]] = {"plain": [], "odd": [], "unmapped": []}
@@ -86,8 +86,8 @@ def chosen_of(lines: Sequence[str], haplotypes: Sequence[Haplotype], count: int)
             kinds[mapped if read.is_mapped else "unmapped"].append(line)
     return [
         line
-        for kind, wanted in zip(kinds.values(), (count // 2, count // 2, 8), strict=True)
-        for line in kind[:: max(1, len(kind) // wanted)][:wanted]
+        for kind, size in zip(kinds.values(), (count // 2, count // 2, 8), strict=True)
+        for line in kind[:: max(1, len(kind) // size)][:size]
     ]
 
 
@@ -153,7 +153,7 @@ ON_REFERENCE = [
 def test_reference_coordinates(
     sample: Sample, tmp_path: Path, options: list[str], rules: Rules
 ) -> None:
-    """Of the reads that may move some go to the oracle; all other records stay as they are."""
+    """Some of the reads that may move are compared; all other records stay unchanged."""
     reference = ("--reference", sample.reference)
     found = body(sam_of(tmp_path, sample.bam, sample.fasta, *reference, *options))
     assert len(found) == len(sample.lines)
@@ -163,14 +163,14 @@ def test_reference_coordinates(
         if contender(line, sample.loci, rules) is None:
             assert apart_from_mates(record_of(other)) == apart_from_mates(record_of(line))
         elif line in chosen:
-            wanted = expected_on_reference(line, sample.loci, rules)
-            assert apart_from_mates(record_of(other)) == apart_from_mates(wanted)
-            moved += wanted != record_of(line)
+            correct = expected_on_reference(line, sample.loci, rules)
+            assert apart_from_mates(record_of(other)) == apart_from_mates(correct)
+            moved += correct != record_of(line)
     assert moved >= len(chosen) // 3
 
 
 def contenders_of(sample: Sample, found: Sequence[str], rules: Rules, count: int) -> set[str]:
-    """Choose reads that may move: of each half, those that moved and those that stayed."""
+    """Choose reads that may move: half of them moved, half stayed."""
     kinds: dict[bool, list[str]] = {True: [], False: []}
     for line, other in matched(sample.lines, found):
         if contender(line, sample.loci, rules):
@@ -286,18 +286,18 @@ def test_regions(example: Sample, tmp_path: Path, as_bed: bool) -> None:
     else:
         options = [o for c, start, end in REGIONS for o in ("-r", f"{c}:{start + 1:,}-{end}")]
     lines = sam_of(tmp_path, example.bam, example.fasta, *options)
-    wanted = {
+    keys = {
         key(record_of(line))
         for line in example.lines
         if any(Read(line.split("\t")).overlaps(region) for region in REGIONS)
     }
     everything = sam_of(tmp_path, example.bam, example.fasta)
-    assert wanted
-    assert body(lines) == [x for x in body(everything) if key(record_of(x)) in wanted]
+    assert keys
+    assert body(lines) == [x for x in body(everything) if key(record_of(x)) in keys]
 
 
 def test_true_haplotypes_explain_the_reads(sample: Sample, tmp_path: Path) -> None:
-    """Mismatches and gaps get fewer once the true haplotypes may be chosen."""
+    """Mismatches and gaps are fewer with the true haplotypes."""
     only_reference = tmp_path / "reference_haplotypes.fa"
     by_locus = {h.locus: h for h in reversed(sample.haplotypes)}
     only_reference.write_text(
@@ -352,7 +352,7 @@ def test_input_formats_give_the_same_records(example: Sample, tmp_path: Path) ->
 
 
 def _without_edits(record: Record) -> Record:
-    """Leave out what samtools adds to records of CRAM."""
+    """Drop the tags that samtools adds to records of CRAM."""
     fields = (text for text in record.fields if text[:2] not in {"OA", "NM", "MD"})
     return Record(record.columns, frozenset(fields))
 
@@ -404,7 +404,7 @@ def test_programs_are_chained(example: Sample, tmp_path: Path) -> None:
 def test_records_that_are_out_of_the_ordinary(
     example: Sample, tmp_path: Path, clipped: Sequence[str]
 ) -> None:
-    """Clips, no bases, no qualities, mates' tags, no place, the other strand."""
+    """Clips, no bases, no qualities, tags of mates, no position, the other strand."""
     middle = ("chr20", 5_180, 5_220)
     within = [line for line in example.lines if Read(line.split("\t")).overlaps(middle)]
     plain = [x.split("\t") for x in within if x.split("\t")[5] == "150M"]
@@ -424,9 +424,9 @@ def test_records_that_are_out_of_the_ordinary(
     sam.write_text("\n".join([*header, *lines, ""]))
     found = records(sam_of(tmp_path, sam, example.fasta, "-F", "0"))
     rules = Rules(excluded=0)
-    wanted = [r for line in lines for r in expected(line, example.haplotypes, rules)]
-    assert len(wanted) == len(made)
-    for record, other in zip(found, wanted, strict=True):
+    correct = [r for line in lines for r in expected(line, example.haplotypes, rules)]
+    assert len(correct) == len(made)
+    for record, other in zip(found, correct, strict=True):
         assert record == other
     reference = ("--reference", example.reference)
     for options, moving in (([], rules), (["--always"], Rules(excluded=0, always=True))):

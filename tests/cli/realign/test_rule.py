@@ -1,4 +1,4 @@
-"""When `hapgpu realign --reference` moves a read, at the limits of the rule."""
+"""The rule by which `hapgpu realign --reference` moves a read, at its limits."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def mismatches(one: str, other: str) -> int:
 
 
 def with_deletion(deleted: int, wrong: int) -> tuple[str, str]:
-    """Return a reference, and a read with a deletion that has so many mismatches without it."""
+    """Return a reference, and a read with a deletion, or with some mismatches instead of it."""
     for seed in range(1000):
         bases = reference_of(seed)
         tail = bases[AT + deleted : AT + deleted + 40]
@@ -84,7 +84,7 @@ def allele_without(bases: str, deleted: int) -> str:
     ],
 )
 def test_differences_have_to_pay(tmp_path: Path, deleted: int, wrong: int, is_paid: bool) -> None:
-    """A mismatch less is a gain of 25; each difference more has to gain 50."""
+    """One mismatch less gains 25; each further difference must gain 50."""
     bases, text = with_deletion(deleted, wrong)
     read = (AT - BEFORE, f"{len(text)}M", text)
     alleles = [bases[slice(*LOCUS)], allele_without(bases, deleted)]
@@ -101,7 +101,7 @@ def test_differences_have_to_pay(tmp_path: Path, deleted: int, wrong: int, is_pa
 
 @pytest.mark.parametrize("inserted", [1, 4])
 def test_a_loss_is_never_paid(tmp_path: Path, inserted: int) -> None:
-    """Where the haplotype explains a read worse than its alignment did, it stays, as it was."""
+    """A read that the haplotype explains worse than its old alignment stays unchanged."""
     bases = reference_of(1)
     allele = bases[LOCUS[0] : AT] + "ACCA"[:inserted] + bases[AT : LOCUS[1]]
     text = f"{bases[AT - 30 : AT]}{FOR_EACH[bases[AT]]}{bases[AT + 1 : AT + 30]}"
@@ -122,7 +122,7 @@ def test_a_loss_is_never_paid(tmp_path: Path, inserted: int) -> None:
 def test_clipped_ends(
     tmp_path: Path, wrong: tuple[int, ...], is_aligned: bool, is_leading: bool
 ) -> None:
-    """Five bases are aligned if that scores more; the read moves for the sake of a deletion."""
+    """Five bases are aligned if that scores more; the read moves because of a deletion."""
     bases, text = with_deletion(6, 4)
     inside = len(text) - BEFORE
     if is_leading:
@@ -145,7 +145,7 @@ def test_clipped_ends(
 
 @pytest.mark.parametrize("share", ["0.84", "0.85"])
 def test_the_lowest_score(tmp_path: Path, share: str) -> None:
-    """All bases count, clipped ones too: 100 bases, of which 15 stay clipped, score 850."""
+    """All bases count, clipped bases, too: 100 bases, of which 15 stay clipped, score 850."""
     bases, text = with_deletion(6, 4)
     text = text[: BEFORE + 60]
     junk = "".join(FOR_EACH[FOR_EACH[x]] for x in bases[AT - BEFORE - 15 : AT - BEFORE])
@@ -168,7 +168,7 @@ def moved_above(
 
 
 def test_an_inserted_end_is_clipped(tmp_path: Path) -> None:
-    """A read that ends within an insertion; `--always` leaves it as GATK writes it."""
+    """A read that ends inside an insertion; `--always` writes it as GATK does."""
     bases = reference_of(1)
     inserted = "".join(FOR_EACH[x] for x in bases[AT : AT + 11]) + FOR_EACH[bases[AT - 1]]
     allele = bases[LOCUS[0] : AT] + inserted + bases[AT : LOCUS[1]]
@@ -179,8 +179,8 @@ def test_an_inserted_end_is_clipped(tmp_path: Path) -> None:
     assert always.columns[5] == f"{BEFORE}M8I"
 
 
-def test_likelihood_of_what_the_score_explains(tmp_path: Path) -> None:
-    """Clipped bases of which one haplotype has some do not count for it."""
+def test_likelihood_chooses_another_haplotype_than_score(tmp_path: Path) -> None:
+    """Clipped bases that only one haplotype explains do not count."""
     bases, text = with_deletion(6, 4)
     end = AT + len(text) - BEFORE + 6
     clip = "".join(FOR_EACH[x] for x in bases[end : end + 10])
@@ -196,7 +196,7 @@ def test_likelihood_of_what_the_score_explains(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("is_sorted", [False, True])
 def test_an_unmapped_mate_moves_along(tmp_path: Path, is_sorted: bool) -> None:
-    """To where the clipped bases of its mate begin."""
+    """A read moves to the start of the clipped bases of its mate."""
     bases, text = with_deletion(6, 4)
     alleles, old = [allele_without(bases, 6)], f"5S{len(text) - 5}M"
     start = AT - BEFORE + 1

@@ -1,4 +1,4 @@
-"""Thousands of tiny reads full of ties, gaps and overhangs, all of them against the oracle."""
+"""Thousands of tiny reads with ties, gaps and overhangs; every record is checked."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ def test_haplotype_coordinates(
     options = ["--all"] * write_all + ["--min-score", str(min_score)]
     rules = Rules(write_all=write_all, min_score=min_score)
     found = records(sam_of(tmp_path, small / "reads.sam", small / "haplotypes.fa", *options))
-    wanted = [record for line in lines_in(small) for record in expected(line, haplotypes, rules)]
-    assert len(found) == len(wanted) > READS / 3
-    for record, other in zip(found, wanted, strict=True):
+    correct = [record for line in lines_in(small) for record in expected(line, haplotypes, rules)]
+    assert len(found) == len(correct) > READS / 3
+    for record, other in zip(found, correct, strict=True):
         assert record == other
 
 
@@ -51,16 +51,16 @@ def test_haplotype_coordinates(
 def test_reference_coordinates(
     small: Path, tmp_path: Path, options: list[str], rules: Rules
 ) -> None:
-    """Every record comes out, those that do not move as the text that they were."""
+    """Every record is written; records that do not move keep their text."""
     loci = Loci(haplotypes_of(small / "haplotypes.fa"), small / "reference.fa")
     arguments = ("--reference", small / "reference.fa", *options)
     found = body(sam_of(tmp_path, small / "reads.sam", small / "haplotypes.fa", *arguments))
     lines = lines_in(small)
     moved = 0
     for line, other in zip(lines, found, strict=True):
-        wanted = expected_on_reference(line, loci, rules)
-        assert record_of(other) == wanted
-        if wanted == record_of(line):
+        correct = expected_on_reference(line, loci, rules)
+        assert record_of(other) == correct
+        if correct == record_of(line):
             assert other == line
         else:
             moved += 1

@@ -1,4 +1,4 @@
-"""`hapgpu realign --reference` as a filter: bytes that have no reason to change stay."""
+"""`hapgpu realign --reference` as a filter: records that do not move keep their bytes."""
 
 from __future__ import annotations
 
@@ -127,32 +127,32 @@ def test_odd_records_pass_byte_for_byte(
 ) -> None:
     out = to_bam(made, odd, tmp_path, *options)
     before, after = Counter(raw_records(odd)), Counter(raw_records(out))
-    wanted = Counter(x.stored() for x in ODD)
+    expected = Counter(x.stored() for x in ODD)
     if options == ["--loci-only"]:
         is_left = (x for x in ODD if x.contig == 0 and not x.flag & 0xF00)
-        wanted = Counter(x.stored() for x in is_left)
-    assert wanted <= after
+        expected = Counter(x.stored() for x in is_left)
+    assert expected <= after
     assert sum(after.values()) == sum(before.values()) or "--loci-only" in options
     assert sum((after - before).values()) > 50
 
 
 def test_only_moves_change_bytes(made: MadePairs, odd: Path, tmp_path: Path) -> None:
     """The bytes of a record change if it moved, or a record of the same name did."""
-    told = tmp_path / "run.json"
-    out = to_bam(made, odd, tmp_path, "--json", told)
+    statistics = tmp_path / "run.json"
+    out = to_bam(made, odd, tmp_path, "--json", statistics)
     after = read_records(out)
     moved = {record.name for record in after if record.value("OC")}
     known = Counter(raw_records(odd))
     changed = [record for record in after if not known[record.raw or b""]]
     assert {record.name for record in changed} == moved
-    counts = json.loads(told.read_text())["counts"]
+    counts = json.loads(statistics.read_text())["counts"]
     assert counts["realigned"] == sum(record.value("OC") is not None for record in after)
     assert counts["records"] == len(after)
-    assert len(changed) <= counts["changed"] < len(after)
+    assert len(changed) <= counts["changed_records"] < len(after)
 
 
 class InBatches:
-    """Lets runs of this process read a few records at a time."""
+    """Make runs of this process read a few records at a time."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self._patch = monkeypatch
@@ -212,14 +212,14 @@ def test_standard_input(
     name: str,
     options: list[str],
 ) -> None:
-    """Has neither an index nor a second beginning, and the same is written."""
+    """Standard input has no index and cannot be read twice, but gives the same output."""
     reads = made.reads[name]
     given = (made.haplotypes, "--reference", made.reference, *options)
-    wanted = sam_of(tmp_path, reads, *given)
+    expected = sam_of(tmp_path, reads, *given)
     with reads.open() as stream:
         monkeypatch.setattr(sys, "stdin", stream)
         found = sam_of(tmp_path, "-", *given)
-    assert found == wanted
+    assert found == expected
     assert len(body(found)) > 50
 
 
@@ -234,7 +234,7 @@ def identity(record: Record | Sam) -> tuple[str, int, str]:
 @pytest.mark.parametrize("as_bed", [False, True])
 @pytest.mark.parametrize("loci_only", [False, True])
 def test_regions(made: MadePairs, tmp_path: Path, as_bed: bool, loci_only: bool) -> None:
-    """Reads in regions come out as from the whole file, but for the moves of mates elsewhere."""
+    """Reads in regions are written as from the whole file, except for moves of mates elsewhere."""
     regions = [("one", 10_180, 10_220), ("one", 15_000, 15_250), ("two", 0, 70)]
     if as_bed:
         bed = tmp_path / "targets.bed"
@@ -246,10 +246,10 @@ def test_regions(made: MadePairs, tmp_path: Path, as_bed: bool, loci_only: bool)
     given = (made.haplotypes, "--reference", made.reference)
     options += ["--loci-only"] * loci_only
     found = records(sam_of(tmp_path, reads, *given, *options))
-    wanted = overlapping(read_records(reads), regions)
+    expected = overlapping(read_records(reads), regions)
     if loci_only:
-        wanted = [x for x in overlapping(wanted, made.loci) if not x.flag & 0xF00]
-    assert Counter(map(identity, found)) == Counter(map(identity, wanted))
+        expected = [x for x in overlapping(expected, made.loci) if not x.flag & 0xF00]
+    assert Counter(map(identity, found)) == Counter(map(identity, expected))
     assert len(found) > 50
     everything = records(sam_of(tmp_path, reads, *given))
     known = {apart_from_mates(record) for record in everything}
@@ -260,13 +260,13 @@ def test_index_is_not_needed(made: MadePairs, tmp_path: Path) -> None:
     copy = tmp_path / "no_index.bam"
     copy.write_bytes(made.reads["sorted"].read_bytes())
     for options in ([], ["--loci-only"], ["-r", "one:10100-10250"]):
-        wanted = to_bam(made, made.reads["sorted"], tmp_path, *options).read_bytes()
-        assert to_bam(made, copy, tmp_path, *options).read_bytes() == wanted
+        expected = to_bam(made, made.reads["sorted"], tmp_path, *options).read_bytes()
+        assert to_bam(made, copy, tmp_path, *options).read_bytes() == expected
 
 
 @pytest.mark.parametrize(("extension", "kind"), [("bam", "csi"), ("cram", "crai")])
 def test_written_index(made: MadePairs, tmp_path: Path, extension: str, kind: str) -> None:
-    """Finds the records of a region where they are now."""
+    """The index finds the records of a region at their new positions."""
     out = tmp_path / f"out.{extension}"
     given = (made.haplotypes, "--reference", made.reference, "--no-PG", "-o", out)
     realign(made.reads["sorted"], *given, "--write-index", "-t", "2")
@@ -277,12 +277,12 @@ def test_written_index(made: MadePairs, tmp_path: Path, extension: str, kind: st
         region = f"{contig}:{start + 1}-{end}"
         options = ("--no-PG", "-T", str(made.reference), str(out), region)
         lines = pysam.samtools.view(*options).splitlines()
-        wanted = overlapping(everything, [(contig, start, end)])
-        assert [line.split("\t")[:6] for line in lines] == [x.columns[:6] for x in wanted]
+        expected = overlapping(everything, [(contig, start, end)])
+        assert [line.split("\t")[:6] for line in lines] == [x.columns[:6] for x in expected]
 
 
 def test_no_older_index_stays(made: MadePairs, tmp_path: Path) -> None:
-    """One of an earlier file would be read in place of the new one."""
+    """An older index is removed: other tools would read it instead of the new one."""
     out, older = tmp_path / "out.bam", tmp_path / "out.bam.bai"
     older.write_bytes(b"of an earlier file")
     to_bam(made, made.reads["sorted"], tmp_path, "--write-index")
@@ -290,7 +290,7 @@ def test_no_older_index_stays(made: MadePairs, tmp_path: Path) -> None:
 
 
 def test_index_beside_unsorted_header(made: MadePairs, tmp_path: Path) -> None:
-    """An index of the input says as much as its header that records are sorted."""
+    """Records are sorted if the header says so or the input has an index."""
     reads = tmp_path / "reads.bam"
     header = tmp_path / "header.sam"
     with pysam.AlignmentFile(str(made.reads["sorted"])) as file:

@@ -18,7 +18,7 @@ from types import TracebackType
 from typing import Any, NoReturn, Self
 
 from hapgpu.cli.app import main
-from hapgpu.cli.command_line import COMMANDS, command_module
+from hapgpu.cli.command_line import COMMANDS, METHODS, command_module
 from tests.cli.in_process import status_of_command
 from tests.faults.processes.running import Done, standard_stream
 
@@ -90,7 +90,8 @@ class Children:
 def _serve(warm_up: Sequence[Sequence[str]]) -> None:
     """Fork a run for each line of standard input; answer with its exit status."""
     for name in COMMANDS:
-        command_module(name)
+        for names in [(name,)] if name != "bench" else [(name, method) for method in METHODS]:
+            command_module(*names)
     for words in warm_up:
         status_of_command(*words)
     requests, answers = os.fdopen(os.dup(0)), os.fdopen(os.dup(1), "w")

@@ -68,7 +68,7 @@ ROWS: Final = [
         "--device",
         _WITH_DEVICE,
         ["nonsense", "cuda:", "cuda:x", "cpu:1", ""],
-        "unknown device '{about}'",
+        "device '{about}': unknown",
     ),
     row("no_such_gpu", _WITH_DEVICE, "--device cuda:4000", 3, "cuda"),
     Fault(
@@ -134,7 +134,7 @@ ROWS: Final = [
         for words in ("map reference.fa - -", "chain reference.fa - -", "genotype - reference.fa -")
     ),
     *(
-        line("reference_from_stdin", words, 2, f"REFERENCE {NO_STDIN}")
+        line("reference_from_stdin", words, 2, f"REFERENCE: {NO_STDIN}")
         for words in ("chain - good.fq", "genotype reads.bam - sites.vcf.gz")
     ),
 ]

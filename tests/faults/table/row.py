@@ -194,7 +194,9 @@ def line(name: str, words: str, status: int, message: str, *, header: bool = Fal
     subcommand, *given = shlex.split(words)
     like = next((c for c in COMMANDS if c.subcommand == subcommand), None)
     output, resources = (like.output, like.resources) if like else ("", ("--device",))
-    command = Command(subcommand, subcommand, {}, output, resources=resources)
+    # The options of a method of bench stand after its name.
+    start = f"bench {given.pop(0)}" if subcommand == "bench" else subcommand
+    command = Command(subcommand, start, {}, output, resources=resources)
 
     def make(attempt: Attempt) -> None:
         attempt.options += given

@@ -1,4 +1,4 @@
-"""Indexes whose arrays hold what no index has, whole as files."""
+"""Indexes with wrong values in their arrays, in files that are not damaged."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def arrays_of(index: FMIndexArrays) -> list[str]:
 
 
 def with_array(index: FMIndexArrays, name: str, change: Change) -> FMIndexArrays:
-    """Replace one array by what `change` makes of a copy."""
+    """Replace one array by `change` of a copy."""
     if name not in _PARTS:
         return replace(index, **{name: change(getattr(index, name).copy())})
     part = getattr(index, _PARTS[name])
@@ -42,18 +42,18 @@ def with_array(index: FMIndexArrays, name: str, change: Change) -> FMIndexArrays
     return replace(index, **{_PARTS[name]: changed})
 
 
-def put(place: int, value: int) -> Change:
+def put(offset: int, value: int) -> Change:
     """Set one number."""
 
     def changed(array: NDArray[Any]) -> NDArray[Any]:
-        array[place] = value
+        array[offset] = value
         return array
 
     return changed
 
 
 def misleading(index: FMIndexArrays, seed: int) -> FMIndexArrays:
-    """Make an index that is sound, and leads to anywhere: most walks to samples would not end."""
+    """Return a sound index with random rows: most walks to samples would not end."""
     generator = np.random.default_rng(seed)
     size, total = int(index.jump[-1]) - 1, int(index.contigs.offsets[-1])
     symbols = np.zeros(BLOCK * (size // BLOCK + 1), dtype=np.uint8)

@@ -33,9 +33,9 @@ ANYWHERE = {"suffixes", "positions"}  # what they lead to is compared with the r
 REFERENCE = {"offsets", "planes", "others"}
 
 
-def reloaded(index: FMIndexArrays, folder: Path) -> FMIndexArrays:
-    FM_INDEX_FILE.save(index, folder / "made.hgx")
-    return FM_INDEX_FILE.load(folder / "made.hgx")
+def reloaded(index: FMIndexArrays, directory: Path) -> FMIndexArrays:
+    FM_INDEX_FILE.save(index, directory / "made.hgx")
+    return FM_INDEX_FILE.load(directory / "made.hgx")
 
 
 def hits_of(index: FMIndexArrays) -> list[set[int]]:
@@ -48,8 +48,8 @@ def assert_no_false_hit(index: FMIndexArrays) -> None:
         assert found <= true
 
 
-def flipped(place: int, bits: int) -> Change:
-    return lambda array: put(place, int(array[place]) ^ bits)(array)
+def flipped(offset: int, bits: int) -> Change:
+    return lambda array: put(offset, int(array[offset]) ^ bits)(array)
 
 
 WRONG: list[tuple[str, Change]] = [
@@ -95,9 +95,9 @@ def test_one_wrong_value(index: FMIndexArrays, tmp_path: Path) -> None:
 def test_every_count_and_every_rank(tmp_path: Path) -> None:
     for name in ("occurrences", "ranks"):
         array = getattr(SAMPLED if name == "occurrences" else SAMPLED.suffixes, name)
-        for place in range(array.size):
+        for offset in range(array.size):
             with pytest.raises(InputError, match="damaged"):
-                reloaded(with_array(SAMPLED, name, flipped(place, 1)), tmp_path)
+                reloaded(with_array(SAMPLED, name, flipped(offset, 1)), tmp_path)
 
 
 @settings(max_examples=150)
@@ -108,15 +108,17 @@ def test_any_values(
     name = data.draw(st.sampled_from(arrays_of(index)))
 
     def changed(array: np.ndarray) -> np.ndarray:
-        places = st.integers(0, array.size - 1)
+        offsets = st.integers(0, array.size - 1)
         values = st.integers(0, 2 ** (8 * array.itemsize) - 1) | st.integers(0, array.size)
-        for place, value in data.draw(st.lists(st.tuples(places, values), min_size=1, max_size=5)):
-            array.view(f"u{array.itemsize}")[place] = value
+        for offset, value in data.draw(
+            st.lists(st.tuples(offsets, values), min_size=1, max_size=5)
+        ):
+            array.view(f"u{array.itemsize}")[offset] = value
         return array
 
-    folder = tmp_path_factory.mktemp("index", numbered=True)
+    directory = tmp_path_factory.mktemp("index", numbered=True)
     try:
-        loaded = reloaded(with_array(index, name, changed), folder)
+        loaded = reloaded(with_array(index, name, changed), directory)
     except InputError as error:
         assert "damaged" in str(error)  # noqa: PT017  (it may also be loaded)
         return

@@ -1,4 +1,4 @@
-"""Index files: what comes back, and what is refused."""
+"""Index files: round trips, and files that are refused."""
 
 from __future__ import annotations
 
@@ -117,9 +117,9 @@ def test_a_flipped_bit_in_any_array(saved: Path) -> None:
     for entry in header_of(content)["arrays"]:
         size = entry["items"] * np.dtype(entry["dtype"]).itemsize
         assert size
-        for place in (0, size // 2, size - 1):
+        for offset in (0, size // 2, size - 1):
             damaged = bytearray(content)
-            damaged[data_start(content) + entry["offset"] + place] ^= 0x10
+            damaged[data_start(content) + entry["offset"] + offset] ^= 0x10
             message = refusal(saved, damaged)
             assert f"damaged (the checksum of its {entry['name']} is wrong)" in message
             assert message.endswith(f"; run: hapgpu index {saved.with_suffix('')}")
@@ -127,9 +127,9 @@ def test_a_flipped_bit_in_any_array(saved: Path) -> None:
 
 def test_a_flipped_bit_in_the_header(saved: Path) -> None:
     content = saved.read_bytes()
-    for place in [*range(PRELUDE.size), *range(PRELUDE.size, data_start(content) - 64, 50)]:
+    for offset in [*range(PRELUDE.size), *range(PRELUDE.size, data_start(content) - 64, 50)]:
         damaged = bytearray(content)
-        damaged[place] ^= 0x04
+        damaged[offset] ^= 0x04
         refusal(saved, damaged)
 
 
@@ -216,7 +216,7 @@ def test_the_command_names_an_index_that_lies_elsewhere(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["ref.fa", "ref.fa.gz", "ref.fasta"])
 def test_default_path(name: str) -> None:
-    assert default_index_path(Path("folder") / name) == Path("folder") / f"{name}.hgx"
+    assert default_index_path(Path("directory") / name) == Path("directory") / f"{name}.hgx"
 
 
 def test_index_belongs_to_its_fasta(saved: Path, fasta: Path) -> None:
@@ -241,7 +241,7 @@ def test_index_of_another_fasta(saved: Path, tmp_path: Path) -> None:
         FM_INDEX_FILE.load_for(other, saved, index_command(other, saved))
 
 
-def test_folder_that_does_not_exist(tmp_path: Path) -> None:
+def test_directory_that_does_not_exist(tmp_path: Path) -> None:
     with pytest.raises(OutputError, match="cannot be written"):
         FM_INDEX_FILE.save(index_of(["ACGT"]), tmp_path / "none" / "made.hgx")
 

@@ -1,4 +1,4 @@
-"""What the CPU and the GPU offer: the same functions, on the GPU with the device besides."""
+"""The functions of the CPU and their CUDA counterparts, which take the device in addition."""
 
 from __future__ import annotations
 

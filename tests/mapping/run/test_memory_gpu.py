@@ -1,4 +1,4 @@
-"""What the GPU code of mapping does when CUDA reports a fault; kernels are stood in for."""
+"""The GPU code of mapping when CUDA reports an error; kernels are replaced."""
 
 from __future__ import annotations
 
@@ -36,15 +36,15 @@ def cupy() -> ModuleType:
 
 def test_slices_of_packed_reads() -> None:
     whole = pack(READS)
-    for start, stop in ((0, 0), (0, 3), (5, 9), (len(READS) - 1, len(READS)), (0, len(READS))):
-        part, expected = whole.slice(start, stop), pack(READS[start:stop])
+    for start, end in ((0, 0), (0, 3), (5, 9), (len(READS) - 1, len(READS)), (0, len(READS))):
+        part, expected = whole.slice(start, end), pack(READS[start:end])
         np.testing.assert_array_equal(part.words, expected.words)
         np.testing.assert_array_equal(part.word_offsets, expected.word_offsets)
         np.testing.assert_array_equal(part.lengths, expected.lengths)
 
 
 @pytest.mark.parametrize("fitting", [1, 7, 1000])
-def test_search_in_parts(
+def test_search_in_pieces(
     index: FMIndexArrays, cupy: ModuleType, monkeypatch: pytest.MonkeyPatch, fitting: int
 ) -> None:
     from hapgpu.mapping.search import cuda  # noqa: PLC0415  (imports CuPy)
@@ -68,8 +68,8 @@ def test_faults_become_device_errors(
     from hapgpu.mapping.run import cuda as run_cuda  # noqa: PLC0415  (imports CuPy)
     from hapgpu.mapping.search import cuda  # noqa: PLC0415  (imports CuPy)
 
-    error, told = {
-        "memory": (cupy.cuda.memory.OutOfMemoryError(1, 1), "too little memory: use --device cpu"),
+    error, message = {
+        "memory": (cupy.cuda.memory.OutOfMemoryError(1, 1), "too little memory; use --device cpu"),
         "device": (cupy.cuda.runtime.CUDARuntimeError(2), "stand-in.* failed"),
     }[fault]
 
@@ -78,7 +78,7 @@ def test_faults_become_device_errors(
 
     for module in (cuda, run_cuda):
         monkeypatch.setattr(module, "resident_index", fail)
-    with pytest.raises(DeviceError, match=told):
+    with pytest.raises(DeviceError, match=message):
         cuda.search(index, pack(READS[:1]), SearchOptions(), GPU)
-    with pytest.raises(DeviceError, match=told):
+    with pytest.raises(DeviceError, match=message):
         run_cuda.CudaMapper(index, SearchOptions(), run_cuda.SamOptions(), GPU)

@@ -1,4 +1,4 @@
-"""Mapping on a GPU in small portions: little memory, few candidates at a time, many hits."""
+"""Mapping on a GPU in small pieces: little memory, few candidates per step, many hits."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_few_candidates_at_a_time(index: FMIndexArrays, monkeypatch: pytest.Monk
     expected = cpu.search(index, reads, SearchOptions())
     for few in (1, 100, 1000):
         some = reads if few > 1 else pack(READS[:3])
-        monkeypatch.setattr(cuda, "_CANDIDATES_AT_A_TIME", few)
+        monkeypatch.setattr(cuda, "_CANDIDATES_PER_STEP", few)
         found = cuda.search(index, some, SearchOptions(), CudaDevice(0))
         assert_same_hits(found, expected if few > 1 else cpu.search(index, some, SearchOptions()))
 
@@ -111,7 +111,7 @@ def test_an_index_that_does_not_fit(tmp_path: Path) -> None:
         CudaMapper(fresh, SearchOptions(), SamOptions(), CudaDevice(0, memory_limit=1000))
 
 
-def test_faults_are_told_as_on_the_cpu(index: FMIndexArrays) -> None:
+def test_faults_are_reported_as_on_the_cpu(index: FMIndexArrays) -> None:
     from hapgpu.mapping.run.cuda import CudaMapper  # noqa: PLC0415  (as above)
 
     mapper = CudaMapper(index, SearchOptions(), SamOptions(), CudaDevice(0))

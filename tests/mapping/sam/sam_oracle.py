@@ -58,7 +58,7 @@ class Case:
 
 
 def index_of(contigs: dict[str, str]) -> FMIndexArrays:
-    """Make an index of which nothing is there but the reference."""
+    """Return an index that has nothing but the reference."""
     reference = "".join(contigs.values()).upper()
     blocks = len(reference) // 64 + 4
     planes, others = [0] * (2 * blocks), [2**64 - 1] * blocks
@@ -86,7 +86,7 @@ def index_of(contigs: dict[str, str]) -> FMIndexArrays:
 
 
 def text_of(reads: list[Read]) -> tuple[np.ndarray, ReadSpans]:
-    """Write reads as FASTQ or FASTA, and tell where their parts lie."""
+    """Return reads as FASTQ or FASTA text, with their spans."""
     text = bytearray()
     columns: list[tuple[int, int, int, int, int]] = []
     for read in reads:
@@ -129,15 +129,17 @@ def sam_lines(case: Case, options: SamOptions) -> list[str]:
 
 
 def counts(case: Case, options: SamOptions) -> dict[str, int]:
-    """Count what a mapped block counts."""
-    told = [_wanted(hits, options) for hits in case.hits]
-    most = options.max_hits
+    """Return the counts of a mapped block."""
+    reported = [_reported_hits(hits, options) for hits in case.hits]
+    max_hits = options.max_hits
     return {
         "reads": len(case.reads),
-        "mapped": sum(bool(hits) for hits in told),
-        "hits": sum(map(len, told)),
+        "mapped": sum(bool(hits) for hits in reported),
+        "hits": sum(map(len, reported)),
         "records": len(sam_lines(case, options)),
-        "reads_over_max_hits": 0 if most is None else sum(len(hits) > most for hits in told),
+        "reads_over_max_hits": 0
+        if max_hits is None
+        else sum(len(hits) > max_hits for hits in reported),
         "too_short": sum(len(read.bases) < MIN_READ_BASES for read in case.reads),
     }
 
@@ -146,49 +148,49 @@ def _read_group(options: SamOptions) -> list[str]:
     return [] if options.read_group is None else [f"RG:Z:{options.read_group}"]
 
 
-def _wanted(hits: list[Hit], options: SamOptions) -> list[Hit]:
+def _reported_hits(hits: list[Hit], options: SamOptions) -> list[Hit]:
     return [hit for hit in hits if not options.best or hit.distance == hits[0].distance]
 
 
 def _hit_lines(
     contigs: dict[str, str], read: Read, hits: list[Hit], options: SamOptions
 ) -> list[str]:
-    least = hits[0].distance
-    best = sum(hit.distance == least for hit in hits)
-    second = sum(hit.distance == least + 1 for hit in hits)
-    told = _wanted(hits, options)
-    written = told[: options.max_hits]
+    min_distance = hits[0].distance
+    best = sum(hit.distance == min_distance for hit in hits)
+    second = sum(hit.distance == min_distance + 1 for hit in hits)
+    reported = _reported_hits(hits, options)
+    written = reported[: options.max_hits]
     lines = []
     for number, hit in enumerate(written, start=1):
-        contig, begin = _place(contigs, hit.start)
+        contig, contig_start = _contig_at(contigs, hit.start)
         fields = [read.name or "*", str(16 * hit.strand + 256 * (number > 1)), contig]
-        fields += [str(hit.start - begin + 1), str(mapping_quality(best, second))]
+        fields += [str(hit.start - contig_start + 1), str(mapping_quality(best, second))]
         fields += [_cigar(hit, len(read.bases)), "*", "0", "0"]
         fields += _sequence(read, hit) if number == 1 else ["*", "*"]
         fields += [f"NM:i:{hit.distance}", f"MD:Z:{_differences(contigs, hit, len(read.bases))}"]
         penalty = 0 if hit.distance == 0 else -6 if hit.kind == UNGAPPED else -8
-        fields += [f"AS:i:{penalty}", f"NH:i:{len(told)}", f"HI:i:{number}"]
+        fields += [f"AS:i:{penalty}", f"NH:i:{len(reported)}", f"HI:i:{number}"]
         fields += [f"X0:i:{best}", f"X1:i:{second}"]
-        if len(written) < len(told):
+        if len(written) < len(reported):
             fields.append(f"XL:i:{options.max_hits}")
         lines.append("\t".join([*fields, *_read_group(options)]))
     return lines
 
 
-def _place(contigs: dict[str, str], position: int) -> tuple[str, int]:
-    begin = 0
+def _contig_at(contigs: dict[str, str], position: int) -> tuple[str, int]:
+    contig_start = 0
     for name, bases in contigs.items():
-        if position < begin + len(bases):
-            return name, begin
-        begin += len(bases)
+        if position < contig_start + len(bases):
+            return name, contig_start
+        contig_start += len(bases)
     raise AssertionError
 
 
 def _cigar(hit: Hit, length: int) -> str:
     if hit.kind == UNGAPPED:
         return f"{length}M"
-    behind = length - hit.error - (hit.kind == INSERTION)
-    runs = [(hit.error, "M"), (1, "I" if hit.kind == INSERTION else "D"), (behind, "M")]
+    after = length - hit.error - (hit.kind == INSERTION)
+    runs = [(hit.error, "M"), (1, "I" if hit.kind == INSERTION else "D"), (after, "M")]
     return "".join(f"{size}{letter}" for size, letter in runs if size)
 
 
@@ -264,10 +266,10 @@ def _random_hit(rng: random.Random, contigs: dict[str, str], length: int) -> Hit
 
 
 def _random_true_hit(rng: random.Random, contigs: dict[str, str]) -> tuple[Hit, str] | None:
-    """Choose a window of a contig with at most one odd letter, and a read that fits it."""
+    """Choose an interval of a contig with at max_hits one odd letter, and a read that fits it."""
     name = rng.choice(list(contigs))
     before = itertools.takewhile(lambda other: other != name, contigs)
-    begin = sum(len(contigs[other]) for other in before)
+    contig_start = sum(len(contigs[other]) for other in before)
     contig = contigs[name].upper()
     size = rng.randint(11, min(len(contig), 120)) if len(contig) > 11 else 0
     start = rng.randint(0, len(contig) - size)
@@ -291,4 +293,4 @@ def _random_true_hit(rng: random.Random, contigs: dict[str, str]) -> tuple[Hit, 
     if strand:
         read = reverse_complement(read)
     read = "".join(rng.choice([c, c.lower()]) for c in read)
-    return Hit(distance, begin + start, strand, kind, error), read
+    return Hit(distance, contig_start + start, strand, kind, error), read

@@ -1,4 +1,4 @@
-"""Hits as lines of SAM, against a plain formatter and against what pysam makes of them."""
+"""Hits written as SAM records, against a plain formatter and against pysam's parser."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def test_lines_and_counts_are_those_of_a_plain_formatter(
 @given(seed=SEEDS)
 @example(seed=0)
 def test_reference_is_read_back_from_records(seed: int) -> None:
-    """What SEQ, CIGAR and MD say together is the reference, and NM the edits between them."""
+    """SEQ, CIGAR and MD together give the reference, and NM the edits between them."""
     case = random_case(seed)
     true_names = {
         read.name for read, is_true in zip(case.reads, case.is_true, strict=True) if is_true
@@ -147,14 +147,14 @@ def test_alignment_of_each_kind(hit: Hit, cigar: str, differences: str, score: s
     assert (tags["MD"], tags["AS"], tags["NM"]) == (differences, score, str(hit.distance))
 
 
-def test_every_place_of_a_contig_is_found() -> None:
+def test_every_position_of_a_contig_is_found() -> None:
     contigs = {"a": "A" * 70, "b": "C", "long name": "G" * 57, "d": "T" * 130}
-    places = [(name, k) for name, bases in contigs.items() for k in range(len(bases))]
-    reads = [Read("r", "ACGTACGTAC", None)] * len(places)
-    hits = [[Hit(1, start, 0, UNGAPPED, 0)] for start in range(len(places))]
-    lines = lines_of(Case(contigs, reads, hits, [False] * len(places)))
+    positions = [(name, k) for name, bases in contigs.items() for k in range(len(bases))]
+    reads = [Read("r", "ACGTACGTAC", None)] * len(positions)
+    hits = [[Hit(1, start, 0, UNGAPPED, 0)] for start in range(len(positions))]
+    lines = lines_of(Case(contigs, reads, hits, [False] * len(positions)))
     fields = [line.split("\t") for line in lines]
-    assert [(line[2], int(line[3]) - 1) for line in fields] == places
+    assert [(line[2], int(line[3]) - 1) for line in fields] == positions
     assert [tags_of(line)["MD"][1] for line in lines] == list("".join(contigs.values()))
 
 
@@ -179,7 +179,7 @@ def test_reads_of_any_length(length: int) -> None:
         assert lines_of(case) == sam_lines(case, SamOptions())
 
 
-def test_best_counts_the_least_distance_only() -> None:
+def test_best_counts_the_fewest_errors_only() -> None:
     hits = (Hit(0, 3, 0, UNGAPPED, 0), Hit(0, 5, 1, UNGAPPED, 0), Hit(1, 6, 0, UNGAPPED, 2))
     case = one_read(Read("r", "ACGTACGTAC", "I" * 10), *hits)
     every, best = lines_of(case), lines_of(case, SamOptions(best=True))
@@ -191,18 +191,18 @@ def test_best_counts_the_least_distance_only() -> None:
     assert [line.split("\t")[1] for line in every] == ["0", "272", "256"]
 
 
-def test_cut_reads_say_so() -> None:
+def test_reads_over_max_hits_are_tagged() -> None:
     hits = [Hit(1, start, 0, UNGAPPED, 2) for start in range(4)]
     case = one_read(Read("r", "ACGTACGTAC", "I" * 10), *hits)
-    for most in (1, 3):
-        block = formatted(case, SamOptions(max_hits=most))
+    for max_hits in (1, 3):
+        block = formatted(case, SamOptions(max_hits=max_hits))
         lines = block.text.tobytes().decode().splitlines()
-        assert len(lines) == block.counts["records"] == most
-        assert {tags_of(line)["XL"] for line in lines} == {str(most)}
+        assert len(lines) == block.counts["records"] == max_hits
+        assert {tags_of(line)["XL"] for line in lines} == {str(max_hits)}
         assert {tags_of(line)["NH"] for line in lines} == {"4"}
         assert counts_of(block, "hits", "reads_over_max_hits") == (4, 1)
-    for most in (4, None):
-        block = formatted(case, SamOptions(max_hits=most))
+    for max_hits in (4, None):
+        block = formatted(case, SamOptions(max_hits=max_hits))
         assert b"XL:i" not in block.text.tobytes()
         assert counts_of(block, "records", "reads_over_max_hits") == (4, 0)
 

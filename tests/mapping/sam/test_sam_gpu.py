@@ -1,4 +1,4 @@
-"""Lines of SAM written on a GPU: byte for byte those of the CPU."""
+"""SAM records written on a GPU, byte for byte the same as on the CPU."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The ungapped hits, against those of `bowtie -v 1 -a`; an opt-in.
+"""Ungapped hits, against the hits of `bowtie -v 1 -a`; an opt-in.
 
 Three things that bowtie does otherwise are left out: hits over letters of the reference other
 than A, C, G and T, which it never reports; reads with such letters; and reads of over 1,000 bases.
@@ -36,8 +36,8 @@ pytestmark = pytest.mark.skipif(
 
 
 def placements_by_bowtie(fasta: Path, reads: Sequence[str], errors: int) -> list[HitPlacement]:
-    folder = fasta.parent
-    queries, index, output = folder / "reads.fa", folder / "index", folder / "hits.txt"
+    directory = fasta.parent
+    queries, index, output = directory / "reads.fa", directory / "index", directory / "hits.txt"
     queries.write_text("".join(f">{number}\n{read}\n" for number, read in enumerate(reads)))
     subprocess.run(["bowtie-build", "-q", fasta, index], check=True, capture_output=True)
     subprocess.run(

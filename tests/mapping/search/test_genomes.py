@@ -1,4 +1,4 @@
-"""The search with real genomes and reads, against what other programs have found."""
+"""The search with real genomes and reads, against the results of other programs."""
 
 from __future__ import annotations
 
@@ -85,13 +85,13 @@ def test_alignments_of_human_reads_with_one_error_are_hits(
     with pysam.AlignmentFile(str(data_dir / HUMAN_ALIGNMENTS)) as file:
         records = [record for record in file if _has_at_most_one_error(record)]
     found = cpu.search(human, pack([record.get_forward_sequence() for record in records]), ALL)
-    places = [
+    positions = [
         {(start, strand, kind): distance for distance, start, strand, kind in row}
         for row in _rows(found)
     ]
     aligned = [(record.reference_start, record.is_reverse, _kind(record)) for record in records]
     assert len(records) == 23518
-    assert [row.get(place) for row, place in zip(places, aligned, strict=True)] == [
+    assert [row.get(position) for row, position in zip(positions, aligned, strict=True)] == [
         record.get_tag("NM") for record in records
     ]
 
@@ -108,10 +108,10 @@ def _kind(record: pysam.AlignedSegment) -> int:
 def _rows(batch: HitBatch) -> list[list[tuple[int, ...]]]:
     columns = (batch.distances, batch.starts, batch.strands, batch.kinds)
     hits = list(zip(*(column.tolist() for column in columns), strict=True))
-    return [hits[begin:end] for begin, end in pairwise(batch.offsets.tolist())]
+    return [hits[start:end] for start, end in pairwise(batch.offsets.tolist())]
 
 
-def test_human_reads_against_the_textbook_search(data_dir: Path, tmp_path: Path) -> None:
+def test_human_reads_against_the_reference_implementation(data_dir: Path, tmp_path: Path) -> None:
     with pysam.FastaFile(str(data_dir / HUMAN)) as fasta:
         piece = fasta.fetch("chr20", 9_994_990, 10_055_000)
     random = Random(4)  # noqa: S311  (the same reads on every run)
@@ -130,10 +130,10 @@ def simulated(
     wgsim = shutil.which("wgsim")
     if os.environ.get("HAPGPU_TEST_WGSIM") != "1" or wgsim is None:
         pytest.skip("set HAPGPU_TEST_WGSIM=1 and install wgsim (of samtools 1.16) to run this")
-    folder = tmp_path_factory.mktemp("wgsim")
+    directory = tmp_path_factory.mktemp("wgsim")
     with pysam.FastxFile(str(data_dir / ECOLI)) as records:
         bases = next(iter(records)).sequence.upper()
-    fasta, first, second = (folder / name for name in ("ecoli.fa", "1.fq", "2.fq"))
+    fasta, first, second = (directory / name for name in ("ecoli.fa", "1.fq", "2.fq"))
     fasta.write_text(f">ecoli\n{bases}\n")
     subprocess.run([wgsim, *WGSIM_OPTIONS, fasta, first, second], check=True, capture_output=True)
     text = first.read_bytes()

@@ -1,4 +1,4 @@
-"""Reads as bit planes, against their letters."""
+"""Reads packed into bit planes, against their letters."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ READS = st.lists(st.text("ACGTacgtNRx", max_size=200), min_size=1, max_size=5)
 
 def letters(reads: PackedReads, read: int, strand: int) -> str:
     """Read the planes of one strand base by base."""
-    first, behind = reads.word_offsets[read : read + 2].tolist()
-    words = reads.words.reshape(-1, 3)[2 * first + strand * (behind - first) :]
+    first, end = reads.word_offsets[read : read + 2].tolist()
+    words = reads.words.reshape(-1, 3)[2 * first + strand * (end - first) :]
     length = int(reads.lengths[read])
     bases = []
-    for place in range(64 * (behind - first)):
-        low, high, other = ((int(word) >> place % 64) & 1 for word in words[place // 64])
-        assert place < length or low == high == other == 0
+    for base in range(64 * (end - first)):
+        low, high, other = ((int(word) >> base % 64) & 1 for word in words[base // 64])
+        assert base < length or low == high == other == 0
         bases.append("N" if other else "ACGT"[2 * high + low])
     return "".join(bases[:length])
 
@@ -32,7 +32,7 @@ def letters(reads: PackedReads, read: int, strand: int) -> str:
 def in_text(
     reads: Sequence[str], between: str
 ) -> tuple[NDArray[np.uint8], NDArray[np.int32], NDArray[np.int32]]:
-    """Return a text with the reads in it, and where they begin and how long they are."""
+    """Return a text with the reads in it, and the starts and lengths of the reads."""
     starts, text = [], ""
     for read in reads:
         text += between

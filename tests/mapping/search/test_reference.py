@@ -1,4 +1,4 @@
-"""The textbook search, against the edit distance of every window and against cases by hand."""
+"""The reference implementation, against the edit distance of all intervals and manual cases."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def fits(read: str, window: str) -> bool:
 
 
 def cigar_by_trial(read: str, window: str) -> str:
-    """Try a gap at every place, from the left."""
+    """Try a gap at every offset, from the left."""
     if len(read) == len(window):
         return f"{len(read)}M"
     operation = "I" if len(read) > len(window) else "D"
@@ -46,7 +46,7 @@ def cigar_by_trial(read: str, window: str) -> str:
 
 
 def hits_by_distance(contigs: list[str], read: str) -> set[Hit]:
-    """Take all windows with a distance of at most 1 and drop those that the ungapped ones hide."""
+    """Return all intervals with a distance of at most 1 that no ungapped hit excludes."""
     m = len(read)
     turned = "".join(PAIRS.get(base, base) for base in reversed(read.upper()))
     hits = set()
@@ -77,12 +77,12 @@ def find(contigs: list[str], read: str, options: SearchOptions = ALL) -> list[Hi
     return find_hits([contig.encode() for contig in contigs], read.encode(), options)
 
 
-def sequences(letters: str, least: int, most: int) -> st.SearchStrategy[str]:
-    return st.text(letters, min_size=least, max_size=most)
+def sequences(letters: str, min_size: int, max_size: int) -> st.SearchStrategy[str]:
+    return st.text(letters, min_size=min_size, max_size=max_size)
 
 
 @pytest.mark.parametrize("letters", ["A", "AC", "AT", "ACN", "acgTNR"])
-def test_every_window_with_at_most_one_error_is_a_hit_or_hidden_by_one(letters: str) -> None:
+def test_every_window_with_at_most_one_error_is_a_hit_or_excluded_by_one(letters: str) -> None:
     @given(st.lists(sequences(letters, 1, 14), min_size=1, max_size=3), sequences(letters, 1, 9))
     def check(contigs: list[str], read: str) -> None:
         hits = find(contigs, read)
@@ -100,9 +100,9 @@ def edited_pieces(draw: st.DrawFn) -> tuple[list[str], str]:
     start = draw(st.integers(0, len(contig) - 6))
     read = contig[start : draw(st.integers(start + 6, len(contig)))]
     for _ in range(draw(st.integers(0, 2))):
-        place = draw(st.integers(0, len(read)))
+        offset = draw(st.integers(0, len(read)))
         width = draw(st.integers(0, 1))
-        read = read[:place] + draw(sequences("ACGTN", 0, 1)) + read[place + width :]
+        read = read[:offset] + draw(sequences("ACGTN", 0, 1)) + read[offset + width :]
     return contigs, read
 
 
@@ -260,7 +260,7 @@ def test_contig_that_ends_before_the_read(missing: int, hits: list[Hit]) -> None
     assert find([BASES[:cut], BASES[cut:]], BASES[4:16]) == hits
 
 
-def test_shadows_are_of_the_same_contig_and_strand() -> None:
+def test_excluded_hits_are_of_the_same_contig_and_strand() -> None:
     contigs = [BASES, BASES[:10] + BASES[11:]]
     read = BASES[4:16]
     assert find(contigs, read) == [

@@ -1,4 +1,4 @@
-"""The search in the index, against the textbook search: not a hit more or less, in order."""
+"""The search of the index, against the reference implementation: the same hits in order."""
 
 from __future__ import annotations
 
@@ -71,8 +71,8 @@ def test_reads_too_short_and_no_reads(index: FMIndexArrays) -> None:
     assert cpu.search(index, pack([]), SearchOptions()).offsets.tolist() == [0]
 
 
-def sequences(letters: str, least: int, most: int) -> st.SearchStrategy[str]:
-    return st.text(letters, min_size=least, max_size=most)
+def sequences(letters: str, min_size: int, max_size: int) -> st.SearchStrategy[str]:
+    return st.text(letters, min_size=min_size, max_size=max_size)
 
 
 @st.composite
@@ -89,11 +89,11 @@ def references_with_reads(draw: st.DrawFn, letters: str) -> tuple[list[str], lis
         start = draw(st.integers(0, len(text)))
         read = text[start : start + draw(st.integers(10, 40))]
         for _ in range(draw(st.integers(0, 2))):
-            place = draw(st.integers(0, len(read)))
+            offset = draw(st.integers(0, len(read)))
             read = (
-                read[:place]
+                read[:offset]
                 + draw(sequences(letters, 0, 1))
-                + read[place + draw(st.integers(0, 1)) :]
+                + read[offset + draw(st.integers(0, 1)) :]
             )
         reads.append(reverse_complement(read) if draw(st.booleans()) else read)
     return contigs, reads

@@ -16,12 +16,12 @@ from hapgpu.runtime.devices import CpuDevice
 from tests.pairhmm.hmm_oracle import (
     Read,
     batches,
+    groups_of,
     log_space_likelihoods,
     make_batch,
     plain_likelihoods,
-    random_region,
+    random_group,
     read_text,
-    regions_of,
     simulated_read,
     uniform_read,
 )
@@ -47,9 +47,9 @@ def _genome(rng: np.random.Generator, size: int) -> bytes:
 
 @pytest.fixture(scope="module")
 def mixed_batch() -> HmmBatch:
-    """Regions of all sorts, with more pairs than lanes."""
+    """Return groups of all kinds, with more pairs than lanes."""
     rng = np.random.default_rng(3)
-    return make_batch([random_region(rng, longest) for longest in (5, 40, 40, 90, 200) * 6])
+    return make_batch([random_group(rng, longest) for longest in (5, 40, 40, 90, 200) * 6])
 
 
 @settings(max_examples=40)
@@ -113,7 +113,7 @@ def test_long_sequences(read_length: int, haplotype_length: int) -> None:
 
 
 def test_the_better_path_may_lie_far_below_for_long() -> None:
-    """A read that begins and ends like the haplotype, its end the better part of it."""
+    """The start and the end of the read match the haplotype, the end better."""
     rng = np.random.default_rng(5)
     haplotype = _genome(rng, 2500)
     middle = _genome(rng, 500)
@@ -169,11 +169,11 @@ def test_rounding_of_long_gaps_does_not_add_up(gap: int, lengths: tuple[int, int
     _assert_close(log10_likelihoods(batch, _ONE), plain_likelihoods(batch), _TOLERANCE)
 
 
-def test_values_do_not_depend_on_company(mixed_batch: HmmBatch) -> None:
+def test_values_do_not_depend_on_other_pairs(mixed_batch: HmmBatch) -> None:
     together = log10_likelihoods(mixed_batch, _ONE)
     apart = [
         log10_likelihoods(make_batch([([read], [haplotype])]), _ONE)
-        for reads, haplotypes in regions_of(mixed_batch)
+        for reads, haplotypes in groups_of(mixed_batch)
         for read in reads
         for haplotype in haplotypes
     ]
@@ -181,9 +181,9 @@ def test_values_do_not_depend_on_company(mixed_batch: HmmBatch) -> None:
 
 
 def test_values_do_not_depend_on_order(mixed_batch: HmmBatch) -> None:
-    regions = regions_of(mixed_batch)
+    groups = groups_of(mixed_batch)
     backward = make_batch(
-        [(reads[::-1], haplotypes[::-1]) for reads, haplotypes in reversed(regions)]
+        [(reads[::-1], haplotypes[::-1]) for reads, haplotypes in reversed(groups)]
     )
     forward = log10_likelihoods(mixed_batch, _ONE)
     assert np.array_equal(log10_likelihoods(backward, _ONE), forward[::-1])

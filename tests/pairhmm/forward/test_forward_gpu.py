@@ -1,4 +1,4 @@
-"""The pair-HMM on the GPU against independent oracles, the CPU, and itself in other company."""
+"""The pair-HMM on the GPU against independent oracles, the CPU, and itself with other batches."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ from hapgpu.pairhmm.launch.layouts import (
 )
 from hapgpu.runtime.devices import CpuDevice, CudaDevice
 from tests.pairhmm.hmm_oracle import (
-    Region,
+    Group,
     batches,
+    groups_of,
     log_space_likelihoods,
     make_batch,
     plain_likelihoods,
-    random_region,
+    random_group,
     read_text,
-    regions_of,
     simulated_read,
     uniform_read,
 )
@@ -51,7 +51,7 @@ LETTERS = np.frombuffer(b"ACGT", dtype=np.uint8)
 
 @pytest.fixture
 def cuda() -> ModuleType:
-    """Return the backend, which can only be imported where CuPy is."""
+    """Return the CUDA backend; importing it needs CuPy."""
     pytest.importorskip("cupy")
     from hapgpu.pairhmm.forward import cuda as module  # noqa: PLC0415  (as above)
 
@@ -78,8 +78,8 @@ def genome(rng: np.random.Generator, size: int) -> bytes:
     return rng.choice(LETTERS, size).tobytes()
 
 
-def usual_region(rng: np.random.Generator, reads: int, haplotypes: int, longest: int) -> Region:
-    """Make a region with reads and haplotypes of all lengths, and usual qualities."""
+def usual_group(rng: np.random.Generator, reads: int, haplotypes: int, longest: int) -> Group:
+    """Return a group with reads and haplotypes of all lengths, and usual qualities."""
     source = genome(rng, longest)
     made = []
     for _ in range(reads):
@@ -92,24 +92,24 @@ def usual_region(rng: np.random.Generator, reads: int, haplotypes: int, longest:
 
 @pytest.fixture(scope="module")
 def mixed_batch() -> HmmBatch:
-    """Regions of all sorts: usual and odd ones, some without reads or haplotypes."""
+    """Return usual and extreme groups, some without reads or haplotypes."""
     rng = np.random.default_rng(3)
-    regions = [random_region(rng, longest) for longest in (5, 40, 90, 200) * 8]
-    regions += [usual_region(rng, 12, 6, longest) for longest in (30, 120, 300, 700) * 4]
+    groups = [random_group(rng, longest) for longest in (5, 40, 90, 200) * 8]
+    groups += [usual_group(rng, 12, 6, longest) for longest in (30, 120, 300, 700) * 4]
     odd = [
         ([uniform_read(b"ACGT", *USUAL)], []),
         ([], [b"ACGT", genome(rng, 1500)]),
         ([], []),
     ]
-    return make_batch([odd[1], *regions[:20], *odd, *regions[20:], odd[0]])
+    return make_batch([odd[1], *groups[:20], *odd, *groups[20:], odd[0]])
 
 
 @pytest.fixture(scope="module")
 def large_batch() -> HmmBatch:
-    """Enough pairs for many layouts: 30 regions of 32 reads and 12 haplotypes."""
+    """Return enough pairs for many layouts: 30 groups of 32 reads and 12 haplotypes."""
     rng = np.random.default_rng(4)
     lengths = (20, 60, 110, 190, 320, 500, 900, 1400, 2000, 2500)
-    return make_batch([usual_region(rng, 32, 12, longest) for longest in lengths * 3])
+    return make_batch([usual_group(rng, 32, 12, longest) for longest in lengths * 3])
 
 
 # Against the oracles.
@@ -128,12 +128,12 @@ def test_short_extremes(batch: HmmBatch) -> None:
 
 
 def extreme_batch(seed: int) -> HmmBatch:
-    """Make a region with reads of up to 700 bases and haplotypes of up to 2,500, all qualities."""
+    """Return a group with reads of up to 700 bases and haplotypes of up to 2,500, all qualities."""
     rng = np.random.default_rng(seed)
-    region = random_region(rng, 700)
+    group = random_group(rng, 700)
     if seed % 3:
-        return make_batch([region])
-    reads, _ = region
+        return make_batch([group])
+    reads, _ = group
     return make_batch([(reads[:1], [genome(rng, int(rng.integers(1, 2501)))])])
 
 
@@ -170,8 +170,8 @@ def test_odd_letters_and_qualities(read: tuple[bytes, bytes, bytes, bytes, bytes
     assert_close(on_gpu(batch), log_space_likelihoods(batch))
 
 
-def test_letters_of_other_regions_do_not_count() -> None:
-    """A lower-case base matches where its own haplotype has it too, and nowhere else."""
+def test_letters_of_other_groups_do_not_count() -> None:
+    """A lower-case base matches only where its own haplotype has the same lower-case base."""
     read = uniform_read(b"ACGTaCGT", *USUAL)
     batch = make_batch([([read], [b"ACGTACGT"]), ([read], [b"ACGTaCGT"]), ([read], [b"ACGTRCGT"])])
     assert_close(on_gpu(batch), log_space_likelihoods(batch))
@@ -206,7 +206,7 @@ def test_rounding_of_matches(qualities: tuple[int, int, int, int], length: int) 
 
 @pytest.mark.parametrize("quality", [1, 2, 3, 4, 5, 6, 8])
 def test_rounding_of_mismatches(quality: int) -> None:
-    """Each costs the same rounding error again, and bad ones leave room for hundreds."""
+    """Each mismatch adds the same rounding error; low qualities allow for hundreds of them."""
     reads = [uniform_read(b"A" * size, quality, 45, 45, 10) for size in (50, 100, 200, 400, 512)]
     batch = make_batch([(reads, [b"C" * 600, b"C" * 100])])
     assert_close(on_gpu(batch), plain_likelihoods(batch))
@@ -262,7 +262,7 @@ def test_long_reads_with_many_mismatches() -> None:
 
 
 def test_the_better_path_may_lie_far_below_for_long() -> None:
-    """A read that begins and ends like the haplotype, its end the better part of it."""
+    """The start and the end of the read match the haplotype, the end better."""
     rng = np.random.default_rng(5)
     haplotype = genome(rng, 2500)
     beginning = bytes(b if rng.random() > 0.05 else ord("A") for b in haplotype)
@@ -276,7 +276,7 @@ def test_the_better_path_may_lie_far_below_for_long() -> None:
 
 @pytest.mark.parametrize("gap_open", [0, 1, 2, 3])
 def test_gaps_that_are_likelier_than_none(gap_open: int) -> None:
-    """Sums then grow beyond 1 from row to row, until mismatches bring them down."""
+    """Sums grow above 1 from row to row, until mismatches lower them."""
     bases = b"N" * 400 + b"A" * 200
     reads = [
         (bases, bytes([40] * 400 + [30] * 200), *(bytes([gap_open] * 600),) * 2, bytes(gaps))
@@ -286,32 +286,32 @@ def test_gaps_that_are_likelier_than_none(gap_open: int) -> None:
     assert_close(on_gpu(batch), log_space_likelihoods(batch))
 
 
-# Regions, layouts and launches.
+# Groups, layouts and launches.
 
 
-def test_regions_without_reads_or_haplotypes() -> None:
+def test_groups_without_reads_or_haplotypes() -> None:
     read = uniform_read(b"ACGTACGT", *USUAL)
-    without_haplotypes: Region = ([read, read], [])
-    without_reads: Region = ([], [b"ACGT", b"AC"])
-    full: Region = ([read], [b"ACGTACGTA", b"TTTT"])
-    for regions in (
+    without_haplotypes: Group = ([read, read], [])
+    without_reads: Group = ([], [b"ACGT", b"AC"])
+    full: Group = ([read], [b"ACGTACGTA", b"TTTT"])
+    for groups in (
         [without_haplotypes, full],
         [full, without_haplotypes],
         [without_reads, full],
         [full, without_reads],
         [([], []), without_reads, without_haplotypes, full, without_haplotypes, full, ([], [])],
     ):
-        batch = make_batch(regions)
+        batch = make_batch(groups)
         assert_close(on_gpu(batch), log_space_likelihoods(batch))
 
 
-def test_haplotypes_that_no_read_meets() -> None:
-    """Their layouts have no pairs, in small batches and in large ones."""
+def test_haplotypes_without_reads() -> None:
+    """Layouts without pairs, in small batches and in large ones."""
     rng = np.random.default_rng(6)
     long_haplotype = genome(rng, LONGEST_HAPLOTYPE + 1)
     few = make_batch([([], [b"ACGT"]), ([uniform_read(b"ACGT", *USUAL)], [long_haplotype])])
     assert_close(on_gpu(few), log_space_likelihoods(few))
-    reads, haplotypes = usual_region(rng, 200, 100, 60)
+    reads, haplotypes = usual_group(rng, 200, 100, 60)
     unmet = [genome(rng, length) for length in (5, 300, 1000, 3000)]
     many = make_batch([([], unmet), (reads, haplotypes), ([], unmet)])
     assert many.pairs > 16_000
@@ -355,7 +355,7 @@ def one_layout_for_all(layout: LaneLayout) -> Callable[..., LayoutPlan]:
 @pytest.mark.parametrize("columns", COLUMNS)
 @pytest.mark.usefixtures("cuda")
 def test_every_layout(columns: int, lanes: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Haplotypes that fill it, leave a column or most of it free, or are too long for it."""
+    """Haplotypes that fill a layout, leave one or most columns free, or are too long for it."""
     layout = LaneLayout(columns, lanes)
     rng = np.random.default_rng(100 * columns + lanes)
     source = genome(rng, layout.width + 1)
@@ -371,7 +371,7 @@ def test_every_layout(columns: int, lanes: int, monkeypatch: pytest.MonkeyPatch)
     assert_close(on_gpu(batch), plain_likelihoods(batch))
 
 
-# The same values in any company.
+# Likelihoods do not depend on other pairs.
 
 
 def test_two_runs_are_the_same(mixed_batch: HmmBatch, large_batch: HmmBatch) -> None:
@@ -382,7 +382,7 @@ def test_two_runs_are_the_same(mixed_batch: HmmBatch, large_batch: HmmBatch) -> 
 def test_order_changes_no_value(mixed_batch: HmmBatch, large_batch: HmmBatch) -> None:
     for batch in (mixed_batch, large_batch):
         turned = make_batch(
-            [(reads[::-1], texts[::-1]) for reads, texts in reversed(regions_of(batch))]
+            [(reads[::-1], texts[::-1]) for reads, texts in reversed(groups_of(batch))]
         )
         assert np.array_equal(on_gpu(turned), on_gpu(batch)[::-1])
 
@@ -401,10 +401,10 @@ def test_merging_changes_no_value(mixed_batch: HmmBatch, large_batch: HmmBatch) 
 
 
 def test_being_alone_changes_no_value(mixed_batch: HmmBatch) -> None:
-    """Each pair alone, for a sample of them."""
-    pairs: list[Region] = [
+    """Compute a sample of pairs, each in a batch of its own."""
+    pairs: list[Group] = [
         ([read], [haplotype])
-        for reads, haplotypes in regions_of(mixed_batch)
+        for reads, haplotypes in groups_of(mixed_batch)
         for read in reads
         for haplotype in haplotypes
     ]
@@ -447,7 +447,7 @@ def test_results_outlive_later_calls(mixed_batch: HmmBatch) -> None:
 
 
 def assert_as_unlimited(batch: HmmBatch, device: CudaDevice) -> None:
-    """Compare with what the GPU computes with all of its memory, pieces apart."""
+    """Compare with the result of the GPU with all of its memory."""
     assert_close(log10_likelihoods(batch, device), on_gpu(batch), USUAL_TOLERANCE)
 
 
@@ -459,23 +459,23 @@ def test_a_memory_limit_changes_nothing(large_batch: HmmBatch, memory_limit: int
 @pytest.mark.parametrize("memory_limit", [1, 3000])
 def test_too_little_memory(large_batch: HmmBatch, memory_limit: int) -> None:
     device = CudaDevice(index=0, memory_limit=memory_limit)
-    with pytest.raises(DeviceError, match=r"too little memory for a read of .*: use --device cpu"):
+    with pytest.raises(DeviceError, match=r"too little memory for a read of .*; use --device cpu"):
         log10_likelihoods(large_batch, device)
     assert_as_unlimited(large_batch.slice(0, 3), GPU)
 
 
-ROOM = 60_000_000
+MAX_ALLOCATED = 60_000_000
 
 
 @pytest.fixture
 def tight_gpu_memory() -> Iterator[CudaDevice]:
-    """Give a GPU on which allocations beyond ROOM fail, though it seems to have more."""
+    """Return a GPU on which allocations above MAX_ALLOCATED fail, though more seems free."""
     cupy = pytest.importorskip("cupy")
     pool = cupy.get_default_memory_pool()
     with cupy.cuda.Device(0):
         cupy.cuda.Device(0).synchronize()
         pool.free_all_blocks()
-        pool.set_limit(size=pool.used_bytes() + ROOM)
+        pool.set_limit(size=pool.used_bytes() + MAX_ALLOCATED)
         yield GPU
         pool.set_limit(size=0)
 
@@ -489,7 +489,7 @@ def test_batches_are_halved_where_memory_runs_out(
     batch = read_text(data_dir / "pairhmm" / "10s.in")
     copies = 80
     many = HmmBatch.concatenate([batch] * copies)
-    assert 29 * many.reads.bases.data.size + 44 * many.pairs > ROOM
+    assert 29 * many.reads.bases.data.size + 44 * many.pairs > MAX_ALLOCATED
     monkeypatch.setattr(cuda, "_PIECE_CELLS", 4 * many.cells)
     actual = log10_likelihoods(many, tight_gpu_memory)
     assert_close(actual, np.tile(plain_likelihoods(batch), copies), USUAL_TOLERANCE)

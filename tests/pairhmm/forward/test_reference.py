@@ -1,4 +1,4 @@
-"""The textbook pair-HMM against all alignments of tiny sequences, fractions and GATK's formulas."""
+"""The reference implementation against all alignments, exact fractions and GATK's formulas."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from hapgpu.pairhmm.forward.reference import (
 from tests.pairhmm.hmm_oracle import (
     Read,
     batches,
+    groups_of,
     make_batch,
     plain_likelihoods,
-    regions_of,
     uniform_read,
 )
 
@@ -49,7 +49,7 @@ class _Alignments:
         self._weights = [_probabilities(read, k) for k in range(self._rows)]
 
     def successors(self, kind: str, i: int, j: int) -> list[tuple[str, int, int, Fraction]]:
-        """States that may follow, and how likely with what they emit."""
+        """Return the next states, each with its probability and emission."""
         followers = []
         if i < self._rows:
             _, insertion, deletion, extend = self._weights[i]
@@ -70,7 +70,7 @@ class _Alignments:
         return 1 - wrong if base == letter or ord("N") in {base, letter} else wrong / 3
 
     def sum_of_paths(self) -> Fraction:
-        """Walk each path to its end by itself."""
+        """Sum over all paths, one by one."""
         total = Fraction(0)
         stack = [("D", 0, j, Fraction(1, self._columns)) for j in range(self._columns + 1)]
         while stack:
@@ -81,7 +81,7 @@ class _Alignments:
         return total
 
     def sum_backward(self) -> Fraction:
-        """Sum what follows each state, once for each."""
+        """Sum over all paths, each state computed once."""
 
         @cache
         def following(kind: str, i: int, j: int) -> Fraction:
@@ -131,7 +131,7 @@ def test_fast_oracle_agrees_and_pairs_are_in_order(batch) -> None:
         likelihood_reference(
             *(np.frombuffer(column, dtype=np.uint8) for column in (*read, haplotype))
         )
-        for reads, haplotypes in regions_of(batch)
+        for reads, haplotypes in groups_of(batch)
         for read in reads
         for haplotype in haplotypes
     ]
@@ -171,7 +171,7 @@ def _in_context(bases: bytes) -> bytes:
 
 
 def _anchored(read: bytes, quality: int, size: int) -> bytes:
-    """Qualities that allow for something only in the first bases behind the context."""
+    """Return a read whose qualities are low only at the first bases after the context."""
     qualities = bytearray([_MASSIVE] * len(read))
     qualities[len(_CONTEXT) : len(_CONTEXT) + size] = bytes([quality]) * size
     return bytes(qualities)

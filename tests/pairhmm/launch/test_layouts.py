@@ -1,4 +1,4 @@
-"""How batches of the pair-HMM are cut, and haplotypes laid out on lanes: what needs no GPU."""
+"""Splitting of pair-HMM batches, and layouts of haplotypes on lanes, without a GPU."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from hapgpu.pairhmm.launch.layouts import (
     LayoutPlan,
     plan_layouts,
 )
-from hapgpu.pairhmm.launch.pieces import halves_of, pieces_of
-from tests.pairhmm.hmm_oracle import Region, batches, make_batch, regions_of, uniform_read
+from hapgpu.pairhmm.launch.pieces import split_in_two, split_into_pieces
+from tests.pairhmm.hmm_oracle import Group, batches, groups_of, make_batch, uniform_read
 
-NO_HAPLOTYPES: Region = ([uniform_read(b"ACGT", 30, 45, 45, 10)], [])
-NO_READS: Region = ([], [b"ACG", b"T"])
-NEITHER: Region = ([], [])
+NO_HAPLOTYPES: Group = ([uniform_read(b"ACGT", 30, 45, 45, 10)], [])
+NO_READS: Group = ([], [b"ACG", b"T"])
+NEITHER: Group = ([], [])
 ODD_REGIONS = [NO_HAPLOTYPES, NO_READS, NEITHER]
 
 FEW_WARPS = 1
@@ -36,9 +36,9 @@ def integers(values: Sequence[int]) -> NDArray[np.int64]:
     return np.array(values, dtype=np.int64)
 
 
-def plan(lengths: Sequence[int], pairs: int | Sequence[int], fewest_warps: int) -> LayoutPlan:
+def plan(lengths: Sequence[int], pairs: int | Sequence[int], min_warps: int) -> LayoutPlan:
     each = [pairs] * len(lengths) if isinstance(pairs, int) else pairs
-    return plan_layouts(integers(lengths), integers(each), fewest_warps)
+    return plan_layouts(integers(lengths), integers(each), min_warps)
 
 
 haplotype_lengths = st.lists(
@@ -54,10 +54,10 @@ haplotype_lengths = st.lists(
 
 @given(haplotype_lengths, st.data(), st.sampled_from([FEW_WARPS, 100, MANY_WARPS]))
 def test_every_haplotype_has_a_layout_that_holds_it(
-    lengths: list[int], data: st.DataObject, fewest_warps: int
+    lengths: list[int], data: st.DataObject, min_warps: int
 ) -> None:
     counts = st.lists(st.integers(0, 100_000), min_size=len(lengths), max_size=len(lengths))
-    chosen = plan(lengths, data.draw(counts), fewest_warps)
+    chosen = plan(lengths, data.draw(counts), min_warps)
     assert chosen.numbers.dtype == np.int32
     assert chosen.numbers.shape == (len(lengths),)
     assert len(set(chosen.layouts)) == len(chosen.layouts)
@@ -103,7 +103,7 @@ def test_fewer_pairs_get_more_lanes(lengths: list[int], pairs: int) -> None:
 @settings(max_examples=30)
 @given(st.lists(st.integers(1, LONGEST_HAPLOTYPE), min_size=500, max_size=2000))
 def test_layouts_are_few(lengths: list[int]) -> None:
-    """Each but the widest has a share of the work that is worth a launch."""
+    """Each layout except the widest has at least the minimum fraction of the work."""
     chosen = plan(lengths, 10_000, MANY_WARPS)
     work = np.bincount(chosen.numbers, integers(lengths), len(chosen.layouts))
     assert chosen.layouts == tuple(sorted(chosen.layouts, key=lambda layout: layout.width))
@@ -134,14 +134,14 @@ def test_more_columns_or_lanes_cost_more(columns: int, lanes: int) -> None:
     wider = LaneLayout(COLUMNS[COLUMNS.index(columns) + 1], lanes)
     more_lanes = LaneLayout(columns, 2 * lanes)
     assert layout.cost < min(wider.cost, more_lanes.cost)
-    # The same width by more lanes: more rows to begin and end, and more of what a row costs.
+    # Equal width with more lanes: more steps at the start and the end, and a higher cost per row.
     if 2 * columns in COLUMNS:
         assert LaneLayout(2 * columns, lanes).cost < more_lanes.cost
 
 
 @pytest.mark.parametrize("lanes", LANES)
-def test_groups_fill_a_warp(lanes: int) -> None:
-    assert LaneLayout(4, lanes).groups * lanes == WARP_LANES
+def test_pairs_fill_a_warp(lanes: int) -> None:
+    assert LaneLayout(4, lanes).pairs_per_warp * lanes == WARP_LANES
 
 
 @given(st.sampled_from(COLUMNS), st.sampled_from(LANES))
@@ -150,7 +150,7 @@ def test_masks_have_a_bit_for_each_letter_and_column(columns: int, lanes: int) -
     assert 32 * layout.mask_words >= 4 * layout.width
 
 
-# Pieces and halves.
+# Pieces.
 
 
 def assert_same_reads(part: HmmBatch, whole: HmmBatch, first_read: int) -> None:
@@ -162,11 +162,11 @@ def assert_same_reads(part: HmmBatch, whole: HmmBatch, first_read: int) -> None:
 
 
 def pairs_in(parts: Sequence[HmmBatch]) -> list[tuple[object, bytes]]:
-    """Read and haplotype of each likelihood, in order."""
+    """Return read and haplotype of each likelihood, in order."""
     return [
         (read, haplotype)
         for part in parts
-        for reads, haplotypes in regions_of(part)
+        for reads, haplotypes in groups_of(part)
         for read in reads
         for haplotype in haplotypes
     ]
@@ -185,7 +185,7 @@ def assert_are_the_batch(parts: Sequence[HmmBatch], batch: HmmBatch) -> None:
 
 any_batch = st.builds(
     lambda batch, odd, at: make_batch(
-        [*regions_of(batch)[:at], *odd, *regions_of(batch)[at:]],
+        [*groups_of(batch)[:at], *odd, *groups_of(batch)[at:]],
     ),
     batches(30),
     st.lists(st.sampled_from(ODD_REGIONS), max_size=4),
@@ -196,7 +196,7 @@ any_batch = st.builds(
 @given(any_batch, st.integers(1, 5000), st.integers(1, 200))
 @example(make_batch(ODD_REGIONS), 1, 1)
 def test_pieces_are_the_batch(batch: HmmBatch, max_cells: int, max_bases: int) -> None:
-    pieces = list(pieces_of(batch, max_cells, max_bases))
+    pieces = list(split_into_pieces(batch, max_cells, max_bases))
     assert_are_the_batch(pieces, batch)
     for piece in pieces:
         if len(piece.reads) > 1:
@@ -205,17 +205,17 @@ def test_pieces_are_the_batch(batch: HmmBatch, max_cells: int, max_bases: int) -
 
 
 @given(any_batch)
-def test_regions_within_bounds_are_not_cut(batch: HmmBatch) -> None:
-    regions = [batch.slice(k, k + 1) for k in range(len(batch))]
-    max_cells = max(1, *(region.cells for region in regions))
-    max_bases = max(1, *(region.reads.bases.data.size for region in regions))
-    pieces = list(pieces_of(batch, max_cells, max_bases))
+def test_groups_within_bounds_are_not_split(batch: HmmBatch) -> None:
+    groups = [batch.slice(k, k + 1) for k in range(len(batch))]
+    max_cells = max(1, *(group.cells for group in groups))
+    max_bases = max(1, *(group.reads.bases.data.size for group in groups))
+    pieces = list(split_into_pieces(batch, max_cells, max_bases))
     assert sum(len(piece) for piece in pieces) == len(batch)
 
 
 @given(any_batch)
-def test_halves_are_the_batch(batch: HmmBatch) -> None:
-    halves = halves_of(batch)
+def test_a_batch_split_in_two(batch: HmmBatch) -> None:
+    halves = split_in_two(batch)
     assert_are_the_batch(halves, batch)
     is_cut = len(batch) > 1 or len(batch.reads) > 1
     assert len(halves) == 1 + is_cut
@@ -227,7 +227,7 @@ def test_halves_are_the_batch(batch: HmmBatch) -> None:
 # Batches.
 
 
-def batch_of_odd_regions() -> HmmBatch:
+def batch_of_unequal_groups() -> HmmBatch:
     reads = [uniform_read(b"ACG", 30, 40, 41, 10), uniform_read(b"TTACG", 20, 42, 43, 9)]
     return make_batch(
         [NO_READS, (reads, [b"ACGT", b"AC", b"T"]), *ODD_REGIONS, (reads[:1], [b"A"])]
@@ -235,7 +235,7 @@ def batch_of_odd_regions() -> HmmBatch:
 
 
 def test_sizes_of_a_batch() -> None:
-    batch = batch_of_odd_regions()
+    batch = batch_of_unequal_groups()
     assert len(batch) == 6
     assert batch.pair_offsets.dtype == np.int64
     assert batch.pair_offsets.tolist() == [0, 0, 6, 6, 6, 6, 7]
@@ -245,11 +245,11 @@ def test_sizes_of_a_batch() -> None:
 
 @given(st.data())
 def test_slices_of_a_batch(data: st.DataObject) -> None:
-    batch = batch_of_odd_regions()
+    batch = batch_of_unequal_groups()
     start = data.draw(st.integers(0, len(batch)))
     stop = data.draw(st.integers(start, len(batch)))
     part = batch.slice(start, stop)
-    assert regions_of(part) == regions_of(batch)[start:stop]
+    assert groups_of(part) == groups_of(batch)[start:stop]
     assert part.pairs == batch.pair_offsets[stop] - batch.pair_offsets[start]
     assert not part.reads.bases.data.size or np.shares_memory(
         part.reads.bases.data, batch.reads.bases.data
@@ -259,6 +259,6 @@ def test_slices_of_a_batch(data: st.DataObject) -> None:
 @given(st.lists(any_batch, min_size=1, max_size=4))
 def test_concatenated_batches(parts: list[HmmBatch]) -> None:
     whole = HmmBatch.concatenate(parts)
-    assert regions_of(whole) == [region for part in parts for region in regions_of(part)]
+    assert groups_of(whole) == [group for part in parts for group in groups_of(part)]
     assert whole.pairs == sum(part.pairs for part in parts)
     assert whole.cells == sum(part.cells for part in parts)

@@ -1,4 +1,4 @@
-"""Tandem repeats along reads, against GATK's definition and by hand."""
+"""Tandem repeats in reads, against GATK's definition and examples counted by hand."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from tests.pairhmm.preparation_oracle import repeat_count
 TEXT = st.one_of(
     st.text("AC", max_size=60),
     st.text("ACGTN", max_size=40),
-    # A repeat of a unit within other bases, and one that is cut by the ends of the read.
+    # A repeat between other bases, and a repeat truncated by the ends of the read.
     st.builds(
-        lambda before, unit, copies, behind: before + unit * copies + behind,
+        lambda before, unit, copies, after: before + unit * copies + after,
         st.text("ACGT", max_size=9),
         st.text("ACGT", min_size=1, max_size=9),
         st.integers(1, 25),
@@ -46,10 +46,10 @@ def test_as_gatk_defines_them(reads: list[str]) -> None:
         ("AAAA", [4, 4, 4, 0]),
         # The example in GATK's source: at the fifth base the unit is C, four copies of it.
         ("TTCTTCCCC", [2, 1, 2, 2, 4, 4, 4, 4, 0]),
-        # Behind the second A stands CACG: no unit stands there twice, so the count is that of C.
+        # After the second A comes CACG, where no unit is repeated: the copies of C count.
         ("TACACACG", [3, 2, 3, 1, 1, 1, 1, 0]),
         ("A" * 1000, [20] * 999 + [0]),
-        # A unit of nine bases is none: only CC and TT count.
+        # Nine bases are too long for a unit: only CC and TT count.
         ("ACCGTTAGT" * 2, [2, 2, 1, 2, 2, 1, 1, 1, 1, 2, 2, 1, 2, 2, 1, 1, 1, 0]),
         ("NNN", [3, 3, 0]),
     ],

@@ -1,4 +1,4 @@
-"""Batches of aligned reads scored, against reads prepared and scored one by one."""
+"""Likelihoods of batches of aligned reads, against reads prepared and computed one by one."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from hapgpu.haplotypes.pairing.haplotype_set import HaplotypeSet, read_haplotype
 from hapgpu.io.alignments.reader import open_reads
 from hapgpu.io.bam.header import SamHeader
 from hapgpu.pairhmm.qualities.prepare import QualityOptions
-from hapgpu.pairhmm.reads.scorer import Scored, Scorer, ScorerOptions
+from hapgpu.pairhmm.reads.scorer import ReadLikelihoods, Scorer, ScorerOptions
 from hapgpu.runtime.devices import CpuDevice
 from tests.pairhmm.clipping_oracle import clip, prepare_part
 from tests.pairhmm.made_reads import random_reads, write_sam
@@ -31,7 +31,7 @@ TOLERANCE = 1e-5
 OPTIONS = ScorerOptions(
     QualityOptions(), normalize=False, whole_reads=False, require_flags=0, exclude_flags=0xF00
 )
-# The second overlaps the first and the third, and the haplotypes of the loci take turns.
+# The second overlaps the first and the third; the haplotypes of the loci alternate in the file.
 LOCI = ((20, 60), (50, 85), (80, 120), (180, 210))
 READS = 90
 
@@ -48,12 +48,12 @@ class Input:
     rows: list[tuple[str, tuple[int, int], str]]
     path: Path
 
-    def score(self, options: ScorerOptions, reads: ReadBatch | None = None) -> Scored:
+    def score(self, options: ScorerOptions, reads: ReadBatch | None = None) -> ReadLikelihoods:
         scorer = Scorer(self.haplotypes, self.header, options, CpuDevice(2), "reads.sam")
         return scorer(self.reads if reads is None else reads)
 
     def expected(self, *, normalize: bool, whole_reads: bool) -> list[Row]:
-        """Return what has to come out, read by read in plain Python."""
+        """Return the expected likelihoods, read by read in plain Python."""
         rows: list[Row] = []
         with pysam.AlignmentFile(str(self.path)) as records:
             for record in records:
@@ -105,7 +105,7 @@ def made(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     with (folder / "haplotypes.fa").open("w") as out:
         for name, (start, end), bases in rows:
             locus = f" chr:{start + 1}-{end}" if request.param else ""
-            # Lower case, as repeats are written in references, means nothing to GATK.
+            # GATK ignores lower case, in which references mark repeats.
             out.write(f">{name}{locus}\n{bases[:9].lower()}{bases[9:]}\n")
     with open_reads(str(folder / "reads.sam")) as source:
         (batch,) = source.batches()
@@ -114,13 +114,13 @@ def made(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     return Input(batch, header, haplotypes, rows, folder / "reads.sam")
 
 
-def view_of(scored: Scored, haplotypes: HaplotypeSet) -> list[Row]:
-    reads = scored.candidates.reads
+def view_of(scored: ReadLikelihoods, haplotypes: HaplotypeSet) -> list[Row]:
+    reads = scored.pairs.reads
     names = [row.tobytes().decode() for row in scored.names]
     return [
         (names[read], int(scored.mates[read]), haplotypes.names[haplotype], float(value))
         for read, haplotype, value in zip(
-            reads, scored.candidates.haplotypes, scored.likelihoods, strict=True
+            reads, scored.pairs.haplotypes, scored.likelihoods, strict=True
         )
     ]
 
@@ -158,15 +158,15 @@ def test_reads_without_bases_at_a_locus(made: Input) -> None:
             start, end, length = record.reference_start, record.reference_end, record.query_length
             for locus in LOCI:
                 if start < locus[1] and end > locus[0]:
-                    begin, stop = clip(start, record.cigarstring, length, locus)
-                    lost += begin == stop
+                    first, last = clip(start, record.cigarstring, length, locus)
+                    lost += first == last
     assert scored.counts["without_bases_at_locus"] == (lost if made.haplotypes.loci else 0)
     assert lost > 0
     whole = made.score(replace(OPTIONS, whole_reads=True))
     assert whole.counts["without_bases_at_locus"] == 0
 
 
-def test_what_is_left_out_is_counted(made: Input) -> None:
+def test_excluded_reads_are_counted(made: Input) -> None:
     scored = made.score(replace(OPTIONS, normalize=True))
     raw = made.score(OPTIONS)
     with pysam.AlignmentFile(str(made.path)) as file:
@@ -177,8 +177,8 @@ def test_what_is_left_out_is_counted(made: Input) -> None:
     assert scored.counts["without_bases"] == len(empty) > 0
     assert scored.counts["likelihoods"] == scored.likelihoods.size < raw.likelihoods.size
     lost = raw.likelihoods.size - scored.likelihoods.size
-    per_meeting = 3 if made.haplotypes.loci else len(made.haplotypes)
-    assert scored.counts["poorly_modelled"] * per_meeting == lost
+    per_overlap = 3 if made.haplotypes.loci else len(made.haplotypes)
+    assert scored.counts["poorly_modelled"] * per_overlap == lost
     assert "poorly_modelled" not in raw.counts
 
 

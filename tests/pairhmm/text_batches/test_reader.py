@@ -1,4 +1,4 @@
-"""Text batches against what was written, and against a reader of a few lines of Python."""
+"""Text batches read, against the data written and against a simple reader in Python."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from hapgpu.pairhmm.text_batches import reader as text_batches_reader
 from hapgpu.pairhmm.text_batches.reader import read_hmm_batches
 
 Read = tuple[bytes, bytes, bytes, bytes, bytes]
-Region = tuple[list[Read], list[bytes]]
+Group = tuple[list[Read], list[bytes]]
 
 WHOLE_TEXT = 1 << 23
 PRINTABLE = bytes(range(33, 127))
 
 
-def as_written(batch: HmmBatch) -> list[Region]:
-    """Give the regions of a batch as the strings of the file."""
+def as_written(batch: HmmBatch) -> list[Group]:
+    """Return the groups of a batch as the strings of the file."""
     reads, haplotypes, offsets = batch.reads, batch.haplotypes, batch.reads.bases.offsets
     columns = (reads.bases.data, *(column + np.uint8(33) for column in reads.qualities))
     rows = [
@@ -43,11 +43,11 @@ def as_written(batch: HmmBatch) -> list[Region]:
     ]
 
 
-def regions_of(path: Path, batch_cells: int = 1 << 30) -> list[Region]:
+def groups_of(path: Path, batch_cells: int = 1 << 30) -> list[Group]:
     return [
-        region
+        group
         for batch in read_hmm_batches(str(path), batch_cells=batch_cells)
-        for region in as_written(batch)
+        for group in as_written(batch)
     ]
 
 
@@ -61,10 +61,10 @@ def batches_of(
         return list(read_hmm_batches("-", batch_cells=batch_cells))
 
 
-def plainly_read(text: bytes) -> list[Region] | None:
-    """Read line by line; None if there is anything wrong, or nothing."""
+def plainly_read(text: bytes) -> list[Group] | None:
+    """Read line by line; return None if the text is malformed or empty."""
     lines = [re.findall(rb"[^ \t\r]+", line) for line in text.removesuffix(b"\n").split(b"\n")]
-    regions = []
+    groups = []
     while lines:
         header = lines.pop(0)
         if not header:
@@ -79,13 +79,13 @@ def plainly_read(text: bytes) -> list[Region] | None:
             return None
         if not {letter for row in reads + haplotypes for letter in b"".join(row)} <= set(PRINTABLE):
             return None
-        regions.append(([tuple(row) for row in reads], [row[0] for row in haplotypes]))
-    return regions or None
+        groups.append(([tuple(row) for row in reads], [row[0] for row in haplotypes]))
+    return groups or None
 
 
-def text_of(regions: list[Region], newline: bytes = b"\n", blank: bytes = b" ") -> bytes:
+def text_of(groups: list[Group], newline: bytes = b"\n", blank: bytes = b" ") -> bytes:
     lines = []
-    for reads, haplotypes in regions:
+    for reads, haplotypes in groups:
         lines.append(b"%d %d" % (len(reads), len(haplotypes)))
         lines += [blank.join(read) for read in reads]
         lines += haplotypes
@@ -128,7 +128,7 @@ def test_real_files(
     assert sum(batch.cells for batch in found) == cells
     stored = path.read_bytes()
     text = gzip.decompress(stored) if name.endswith(".gz") else stored
-    assert regions_of(path) == plainly_read(text)
+    assert groups_of(path) == plainly_read(text)
 
 
 def test_dtypes() -> None:
@@ -147,33 +147,33 @@ def strings(length: int) -> st.SearchStrategy[bytes]:
 
 READS = st.integers(1, 9).flatmap(lambda length: st.tuples(*[strings(length)] * 5))
 HAPLOTYPES = st.integers(1, 9).flatmap(strings)
-REGIONS = st.lists(
+GROUPS = st.lists(
     st.tuples(st.lists(READS, max_size=3), st.lists(HAPLOTYPES, max_size=3)), min_size=1, max_size=5
 )
 
 
 @settings(max_examples=300)
 @given(
-    regions=REGIONS,
+    groups=GROUPS,
     text_bytes=st.integers(1, 300),
     batch_cells=st.integers(1, 400),
     compressed=st.booleans(),
 )
 def test_round_trip(
-    regions: list[Region], text_bytes: int, batch_cells: int, *, compressed: bool
+    groups: list[Group], text_bytes: int, batch_cells: int, *, compressed: bool
 ) -> None:
-    text = text_of(regions)
+    text = text_of(groups)
     batches = batches_of(
         gzip.compress(text) if compressed else text, batch_cells=batch_cells, text_bytes=text_bytes
     )
-    assert [region for batch in batches for region in as_written(batch)] == regions
+    assert [group for batch in batches for group in as_written(batch)] == groups
     assert all(len(batch) for batch in batches)
     assert all(batch.cells <= batch_cells or len(batch) == 1 for batch in batches)
 
 
 @settings(max_examples=300)
 @given(
-    regions=REGIONS,
+    groups=GROUPS,
     newline=st.sampled_from([b"\n", b"\r\n", b" \n", b"\t \r\n"]),
     blank=st.sampled_from([b" ", b"\t", b"  ", b" \t"]),
     gap=st.sampled_from([b"", b"\n", b" \r\n\n", b"\t\n"]),
@@ -181,11 +181,11 @@ def test_round_trip(
     text_bytes=st.integers(1, 300),
 )
 def test_layout_does_not_matter(
-    regions: list[Region], newline: bytes, blank: bytes, gap: bytes, last: bytes, text_bytes: int
+    groups: list[Group], newline: bytes, blank: bytes, gap: bytes, last: bytes, text_bytes: int
 ) -> None:
-    text = gap + gap.join(text_of([region], newline, blank) for region in regions)
+    text = gap + gap.join(text_of([group], newline, blank) for group in groups)
     batches = batches_of(text.rstrip() + last, text_bytes=text_bytes)
-    assert [region for batch in batches for region in as_written(batch)] == regions
+    assert [group for batch in batches for group in as_written(batch)] == groups
 
 
 EDITS = st.lists(
@@ -199,11 +199,11 @@ EDITS = st.lists(
 
 
 @settings(max_examples=250)
-@given(regions=REGIONS, edits=EDITS, text_bytes=st.integers(1, 300))
+@given(groups=GROUPS, edits=EDITS, text_bytes=st.integers(1, 300))
 def test_any_text_is_read_right_or_refused(
-    regions: list[Region], edits: list[tuple[int, int, bytes]], text_bytes: int
+    groups: list[Group], edits: list[tuple[int, int, bytes]], text_bytes: int
 ) -> None:
-    text = text_of(regions)
+    text = text_of(groups)
     for start, length, letters in edits:
         text = text[:start] + letters + text[start + length :]
     expected = plainly_read(text)
@@ -212,7 +212,7 @@ def test_any_text_is_read_right_or_refused(
             batches_of(text, text_bytes=text_bytes)
     else:
         batches = batches_of(text, text_bytes=text_bytes)
-        assert [region for batch in batches for region in as_written(batch)] == expected
+        assert [group for batch in batches for group in as_written(batch)] == expected
 
 
 def test_batches_hold_what_fits(tmp_path: Path) -> None:
@@ -238,7 +238,7 @@ def test_compression_and_text_size_do_not_matter(
     monkeypatch.setattr(text_batches_reader, "_TEXT_BYTES", text_bytes)
     path = tmp_path / "batches"
     write(path, text)
-    assert regions_of(path) == plainly_read(text)
+    assert groups_of(path) == plainly_read(text)
 
 
 GOOD = b"1 1\nAC II II II ++\nACG\n\n"
@@ -248,16 +248,16 @@ READ = b"AC II II II ++\n"
 @pytest.mark.parametrize(
     ("text", "line", "message"),
     [
-        (b">chr1\nACGT\n", 5, "not with '>chr1': no pair-HMM batches, or the counts before"),
-        (b"1\n", 5, "numbers of reads and haplotypes, up to 2,147,483,647, not with '1'"),
-        (b"1 2 3\n", 5, "not with '1 2 3'"),
-        (b"1 x\n", 5, "not with '1 x'"),
-        (b"1.0 1\n", 5, "not with '1.0 1'"),
-        (b"-1 1\n", 5, "not with '-1 1'"),
-        (b"1 2147483648\n", 5, "not with '1 2147483648'"),
-        (b"1 99999999999999999999999\n", 5, "not with '1 99999999999999999999999'"),
-        (b"\x00\xff" + b"x" * 999 + b"\n", 5, f"not with '\\x00\\xff{'x' * 38}'..."),
-        (b"1 1\nAC II II II\nACG\n", 6, "this line has 4: complete it, or correct the counts"),
+        (b">chr1\nACGT\n", 5, "found '>chr1'; give a file of text batches"),
+        (b"1\n", 5, "numbers of reads and haplotypes of a text batch, at most 2,147,483,647,"),
+        (b"1 2 3\n", 5, "found '1 2 3'"),
+        (b"1 x\n", 5, "found '1 x'"),
+        (b"1.0 1\n", 5, "found '1.0 1'"),
+        (b"-1 1\n", 5, "found '-1 1'"),
+        (b"1 2147483648\n", 5, "found '1 2147483648'"),
+        (b"1 99999999999999999999999\n", 5, "found '1 99999999999999999999999'"),
+        (b"\x00\xff" + b"x" * 999 + b"\n", 5, f"found '\\x00\\xff{'x' * 38}'..."),
+        (b"1 1\nAC II II II\nACG\n", 6, "this line has 4; complete it, or correct the counts"),
         (b"1 1\nAC II II II ++ ++\nACG\n", 6, "this line has 6"),
         (b"1 1\n\n" + READ + b"ACG\n", 6, "a read is five strings"),
         (b"1 1\nACG\n" + READ, 6, "this line has 1"),
@@ -265,19 +265,19 @@ READ = b"AC II II II ++\n"
         (b"1 1\n" + READ * 2 + b"ACG\n", 7, "a haplotype is one string, this line has 5"),
         (b"1 1\n" + READ + b"\nACG\n", 7, "a haplotype is one string, this line has 0"),
         (b"1 2\n" + READ + b"ACG\n1 1\n", 8, "a haplotype is one string, this line has 2"),
-        (b"1 1\n" + READ + b"ACG\nACG\n", 8, "the counts before this line are wrong"),
-        (b"1 1\nAC II I II ++\nACG\n", 6, "must be of one length, these are 2, 2, 1, 2, 2"),
-        (b"1 1\nACG II II II ++\nACG\n", 6, "must be of one length, these are 3, 2, 2, 2, 2"),
-        (b"1 1\nAC I\x1f II II ++\nACG\n", 6, "invalid character '\\x1f' in its base qualities"),
-        (b"1 1\nAC II \x7fI II ++\nACG\n", 6, "'\\x7f' in its insertion qualities"),
-        (b"1 1\nAC II II I\xff ++\nACG\n", 6, "'\\xff' in its deletion qualities"),
-        (b"1 1\nAC II II II \x00+\nACG\n", 6, "'\\x00' in its continuations: printable ones"),
-        (b"1 1\nA\x01 II II II ++\nACG\n", 6, "invalid character '\\x01' in its bases"),
-        (b"1 1\n" + READ + b"AC\x80\n", 7, "invalid character '\\x80' in its bases"),
-        (b"1 1\n", 5, "the file ends within the region that begins here with '1 1'"),
-        (b"1 2\n" + READ + b"ACG\n", 5, "the file ends within the region"),
-        (b"0 9\n" + b"ACG\n" * 7 + b"A", 5, "the file ends within the region"),
-        (b"1 1\n" + READ + b"ACG\n1 1", 8, "the file ends within the region"),
+        (b"1 1\n" + READ + b"ACG\nACG\n", 8, "or correct the previous counts"),
+        (b"1 1\nAC II I II ++\nACG\n", 6, "must have equal lengths, these have 2, 2, 1, 2, 2"),
+        (b"1 1\nACG II II II ++\nACG\n", 6, "must have equal lengths, these have 3, 2, 2, 2, 2"),
+        (b"1 1\nAC I\x1f II II ++\nACG\n", 6, "invalid character '\\x1f' in the base qualities"),
+        (b"1 1\nAC II \x7fI II ++\nACG\n", 6, "'\\x7f' in the insertion qualities"),
+        (b"1 1\nAC II II I\xff ++\nACG\n", 6, "'\\xff' in the deletion qualities"),
+        (b"1 1\nAC II II II \x00+\nACG\n", 6, "'\\x00' in the continuations; use printable ones"),
+        (b"1 1\nA\x01 II II II ++\nACG\n", 6, "invalid character '\\x01' in the bases"),
+        (b"1 1\n" + READ + b"AC\x80\n", 7, "invalid character '\\x80' in the bases"),
+        (b"1 1\n", 5, "the file ends within the text batch that starts here with '1 1'"),
+        (b"1 2\n" + READ + b"ACG\n", 5, "the file ends within the text batch"),
+        (b"0 9\n" + b"ACG\n" * 7 + b"A", 5, "the file ends within the text batch"),
+        (b"1 1\n" + READ + b"ACG\n1 1", 8, "the file ends within the text batch"),
         (b"1 1\nAC II II", 6, "a read is five strings"),
     ],
 )
@@ -294,7 +294,7 @@ def test_bad_line_is_named(
     path = tmp_path / "batches.in"
     path.write_bytes(GOOD + text)
     with pytest.raises(InputError, match=re.escape(message)) as caught:
-        regions_of(path)
+        groups_of(path)
     assert str(caught.value).startswith(f"{path}: line {line}: ")
     assert "\n" not in str(caught.value)
 
@@ -303,23 +303,23 @@ def test_first_fault_is_reported(tmp_path: Path) -> None:
     path = tmp_path / "batches.in"
     path.write_bytes(GOOD + b"1 1\nA\x01 II II II ++\nACG\n" + GOOD + b"nonsense\n")
     with pytest.raises(InputError, match="line 6: invalid character"):
-        regions_of(path)
+        groups_of(path)
 
 
 @pytest.mark.parametrize("write", WRITERS)
 @pytest.mark.parametrize("text", [b"", b"\n", b" \r\n\n  "])
-def test_no_regions(tmp_path: Path, write: Callable[[Path, bytes], None], text: bytes) -> None:
+def test_no_text_batches(tmp_path: Path, write: Callable[[Path, bytes], None], text: bytes) -> None:
     path = tmp_path / "batches"
     write(path, text)
-    with pytest.raises(InputError, match=f"^{re.escape(str(path))} holds no regions"):
-        regions_of(path)
+    with pytest.raises(InputError, match=f"^{re.escape(str(path))}: no text batches"):
+        groups_of(path)
 
 
 def test_unreadable(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"absent\.in: no such file"):
-        regions_of(tmp_path / "absent.in")
+        groups_of(tmp_path / "absent.in")
     with pytest.raises(InputError, match="cannot be read: Is a directory"):
-        regions_of(tmp_path)
+        groups_of(tmp_path)
 
 
 @pytest.mark.parametrize("text_bytes", [1, 1000, WHOLE_TEXT])
@@ -332,10 +332,10 @@ def test_damaged_gzip(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text_byte
     for size in (2, 9, 500, len(whole) - 9, len(whole) - 8, len(whole) - 1):
         path.write_bytes(whole[:size])
         with pytest.raises(InputError, match="truncated compressed file; copy it again"):
-            regions_of(path)
+            groups_of(path)
     path.write_bytes(whole[:-8] + bytes(8))
     with pytest.raises(InputError, match=r"damaged compressed file .* copy it again"):
-        regions_of(path)
+        groups_of(path)
 
 
 def test_bgzf_without_its_closing_block(tmp_path: Path) -> None:
@@ -343,9 +343,9 @@ def test_bgzf_without_its_closing_block(tmp_path: Path) -> None:
     write_bgzf(path, GOOD)
     path.write_bytes(path.read_bytes()[:-28])
     with pytest.raises(InputError, match=r"truncated \(no closing EOF block\)"):
-        regions_of(path)
+        groups_of(path)
 
 
 def test_standard_input_is_named() -> None:
-    with pytest.raises(InputError, match=r"^standard input: line 1: a region begins with"):
+    with pytest.raises(InputError, match=r"^standard input: line 1: expected the numbers"):
         batches_of(b"ACGT\n")

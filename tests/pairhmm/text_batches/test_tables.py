@@ -1,4 +1,4 @@
-"""Likelihoods as text, against Python's own writing and reading."""
+"""Likelihoods as text, against Python's formatting and parsing."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ WIDEST = -1.234567891e-9
 
 
 def batch_of(shapes: list[tuple[int, int]]) -> HmmBatch:
-    """Make regions of so many reads and haplotypes, of one base each."""
+    """Return groups with these numbers of reads and haplotypes, of one base each."""
     reads, haplotypes = [r for r, _ in shapes], [h for _, h in shapes]
     bases = Ragged.from_sequences(["A"] * sum(reads))
     columns = [np.full(sum(reads), 30, dtype=np.uint8)] * 4
@@ -46,8 +46,8 @@ def test_table(shapes: list[tuple[int, int]], first: int, drawn: list[float]) ->
     likelihoods = np.resize(drawn, batch.pairs)
     lines = likelihood_table(first, batch, likelihoods).tobytes().decode().splitlines()
     expected = [
-        [str(first + region), str(read), str(haplotype)]
-        for region, (reads, haplotypes) in enumerate(shapes)
+        [str(first + group), str(read), str(haplotype)]
+        for group, (reads, haplotypes) in enumerate(shapes)
         for read in range(reads)
         for haplotype in range(haplotypes)
     ]

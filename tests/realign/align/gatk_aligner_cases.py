@@ -15,7 +15,7 @@ SOFTCLIP, INDEL, LEADING_INDEL, IGNORE = Overhang
 
 
 class Case(NamedTuple):
-    """What GATK's test of this name feeds the aligner, and what it expects."""
+    """Input and expected result of GATK's test of this name."""
 
     name: str
     reference: str
@@ -79,7 +79,7 @@ LOCAL_QUERY = (
 )
 LOCAL_SCORING = Scoring(5, -4, -12, -2)
 
-# testForIdenticalAlignmentsWithDifferingFlankLengths: the same indels, whatever flanks them.
+# testForIdenticalAlignmentsWithDifferingFlankLengths: the same indels with any flanks.
 _BEFORE = "GCGTCGCAGTCTTAAGGCCCCGCCTTTTCAGACAGCTTCCGCTGGGCCTGGGCCGCTGCGGGGCGGTCACGGCCC"
 _LEFT = (
     "CTTTAAGCCTGAGCCCCGCCCCCTGGCTCCCCGCCCCCTCTTCTCCCCTCCCCCAAGCCAGCACCTGGTGCCCCGGCGGGTCGTGCG"
@@ -94,7 +94,7 @@ _PAD = "N" * 10
 
 
 def flanked(before: str, after: str) -> tuple[str, str]:
-    """Return reference and haplotype of that test, between flanks and in the pads of GATK."""
+    """Return reference and haplotype of the test, with flanks and GATK's pads."""
     reference = f"{before}{_LEFT}GGGGGCCCGGGGCCGCGTCCCT{_RIGHT}{after}"
     haplotype = f"{before}{_LEFT}GGGCC{_RIGHT}{after}"
     return f"{_PAD}{reference}{_PAD}", f"{_PAD}{haplotype}{_PAD}"

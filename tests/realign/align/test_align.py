@@ -1,4 +1,4 @@
-"""Every backend against the textbook aligner, and against itself in other conditions."""
+"""All backends against the reference implementation, and against themselves with other batches."""
 
 from __future__ import annotations
 
@@ -75,14 +75,14 @@ RaggedView = list[tuple[int, int, str]]
 
 
 def view_of(alignments: AlignmentBatch) -> RaggedView:
-    """Score, offset and CIGAR of each pair."""
+    """Return score, offset and CIGAR of each pair."""
     assert alignments.scores.dtype == alignments.offsets.dtype == np.int32
     assert alignments.cigars.data.dtype == np.uint32
     scores, offsets = alignments.scores.tolist(), alignments.offsets.tolist()
     return list(zip(scores, offsets, cigar_strings(alignments.cigars), strict=True))
 
 
-@functools.cache  # each backend is compared with the same answers
+@functools.cache  # all backends are compared with the same results
 def expected_row(
     reference: bytes, query: bytes, scoring: Scoring, overhang: Overhang
 ) -> tuple[int, int, str]:
@@ -106,13 +106,13 @@ def assert_as_reference(
 
 
 class Sampler:
-    """Sequences and pairs out of a seeded generator."""
+    """Random sequences and pairs from a seed."""
 
     def __init__(self, seed: int) -> None:
         self._random = np.random.default_rng(seed)
 
     def integer(self, low: int, high: int) -> int:
-        """Between `low` and `high`, both included."""
+        """Return an integer from `low` to `high`, inclusive."""
         return int(self._random.integers(low, high, endpoint=True))
 
     def sequence(self, length: int, alphabet: bytes = b"ACGT") -> bytes:
@@ -120,7 +120,7 @@ class Sampler:
         return self._random.choice(letters, length).tobytes()
 
     def mutated(self, sequence: bytes, rate: float) -> bytes:
-        """Substitute, delete or insert (up to 12 bases) at a rate a base."""
+        """Substitute, delete or insert (at most 12 bases), at a rate per base."""
         parts = []
         for base in sequence:
             kind = self._random.random() / rate
@@ -133,13 +133,13 @@ class Sampler:
         return b"".join(parts) or sequence
 
     def read_pair(self, reads: tuple[int, int], haplotypes: tuple[int, int]) -> tuple[bytes, bytes]:
-        """Draw a haplotype, and a read from it that may hang over either of its ends."""
+        """Draw a haplotype, and a read of it that may extend beyond its ends."""
         haplotype = self.sequence(self.integer(*haplotypes))
         length = self.integer(*reads)
         around = self.sequence(15) + haplotype + self.sequence(15)
         start = self.integer(0, max(0, len(around) - length))
         read = self.mutated(around[start : start + length], 0.02)
-        if self.integer(0, 4) == 0:  # a deletion too long for chance
+        if self.integer(0, 4) == 0:  # a deletion too long to occur by chance
             middle = len(read) // 2
             read = read[:middle] + read[middle + self.integer(5, 40) :]
         return haplotype, read or haplotype
@@ -165,7 +165,7 @@ def read_pairs(count: int, seed: int) -> tuple[tuple[bytes, bytes], ...]:
 
 
 def random_pair(reference_length: int, query_length: int, seed: int) -> tuple[bytes, bytes]:
-    """Draw a pair that is related, with changes, over the length of the shorter."""
+    """Draw a pair that is similar over the length of the shorter sequence."""
     sampler = Sampler(seed)
     reference = sampler.sequence(max(reference_length, query_length))
     query = sampler.mutated(reference, 0.03) + sampler.sequence(query_length)
@@ -223,7 +223,7 @@ def test_large_weights_are_right_or_refused(
     try:
         alignments = align_pairs(batch_of([pair]), scoring, overhang, device)
     except InputError as error:
-        assert "32 bits" in str(error)  # noqa: PT017  (raised or not, both are right)
+        assert "32 bits" in str(error)  # noqa: PT017  (both outcomes are right)
     else:
         assert view_of(alignments) == expected_rows([pair], scoring, overhang)
 
@@ -249,7 +249,7 @@ def test_reads_and_haplotypes(name: str, overhang: Overhang, device: Device) -> 
     assert_as_reference(read_pairs(10, 1), PRESETS[name], overhang, device)
 
 
-def test_queries_beyond_the_registers_of_a_warp(device: Device) -> None:
+def test_queries_too_long_for_the_registers_of_a_warp(device: Device) -> None:
     sequences = [random_pair(700, 900, 2), random_pair(300, 1400, 3)]
     assert_as_reference(sequences, HAPLOTYPE, INDEL, device)
 
@@ -311,13 +311,13 @@ def test_no_pairs(scoring: Scoring, overhang: Overhang, device: Device) -> None:
 @pytest.mark.parametrize(
     ("sequences", "where"),
     [
-        ([(b"A", b"A"), (b"", b"A")], "reference of pair 1"),
-        ([(b"A", b"A"), (b"A", b"A"), (b"C", b"")], "query of pair 2"),
+        ([(b"A", b"A"), (b"", b"A")], "pair 1: empty reference"),
+        ([(b"A", b"A"), (b"A", b"A"), (b"C", b"")], "pair 2: empty query"),
     ],
 )
 def test_empty_sequences_are_refused(sequences: Sequences, where: str, device: Device) -> None:
     for function in (align_pairs, score_pairs):
-        with pytest.raises(InputError, match=f"empty sequence: {where}"):
+        with pytest.raises(InputError, match=where):
             function(batch_of(sequences), READ, SOFTCLIP, device)
 
 
@@ -345,11 +345,11 @@ def test_backends_have_the_same_functions() -> None:
         assert signatures[0].return_annotation == signatures[1].return_annotation
 
 
-# The CPU in little memory: directions are filled block by block, from the last to the first.
+# The CPU with little memory: directions are filled block by block, from the last to the first.
 
 
 def tall_pairs(count: int, seed: int) -> list[tuple[bytes, bytes]]:
-    """Long references and short queries, some with the deletion of most of the reference."""
+    """Return long references and short queries, some with most of the reference deleted."""
     sampler = Sampler(seed)
     pairs = []
     for _ in range(count):
@@ -381,7 +381,7 @@ def test_blocks_of_rows_of_a_long_pair(
     assert view_of(align_pairs(pairs, scoring, overhang, CpuDevice())) == view_of(whole)
 
 
-# What only the GPU has: layouts, launches, memory. The CPU is right by now.
+# Layouts, launches and memory of the GPU, against the CPU, which is tested above.
 
 CPU = CpuDevice(threads=2)
 
@@ -432,7 +432,7 @@ def test_cigars_of_more_runs_than_expected(gpu: CudaDevice) -> None:
     pairs = batch_of(sequences)
     scoring = Scoring(5, -50, -1, -1)
     runs = align_pairs(pairs, scoring, INDEL, CPU).cigars.data.size
-    assert runs > 100 * len(pairs)  # far beyond the 8 a pair that room is made for
+    assert runs > 100 * len(pairs)  # far more than the 8 per pair that are allocated
     assert_as_cpu(pairs, scoring, INDEL, gpu)
 
 
@@ -453,7 +453,7 @@ def test_few_pairs_out_of_many_sequences_in_little_memory(gpu: CudaDevice) -> No
 
 @pytest.fixture
 def tight_gpu_memory(gpu: CudaDevice) -> Iterator[CudaDevice]:
-    """Give a GPU on which allocations beyond 4 MB fail."""
+    """Return a GPU on which allocations above 4 MB fail."""
     pool = cupy.get_default_memory_pool()
     with cupy.cuda.Device(gpu.index):
         pool.free_all_blocks()
@@ -463,6 +463,6 @@ def tight_gpu_memory(gpu: CudaDevice) -> Iterator[CudaDevice]:
 
 
 @pytest.mark.gpu
-def test_batches_are_halved_where_memory_runs_out(tight_gpu_memory: CudaDevice) -> None:
+def test_batches_are_split_where_memory_runs_out(tight_gpu_memory: CudaDevice) -> None:
     pairs = batch_of(read_pairs(400, 13) * 10)
     assert_as_cpu(pairs, READ, SOFTCLIP, tight_gpu_memory)

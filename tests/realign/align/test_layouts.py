@@ -1,4 +1,4 @@
-"""The layout of pairs on the lanes of a warp, against what `cuda/realign/align.cu` asks for."""
+"""Layouts of pairs on the lanes of a warp, against the conditions of `cuda/realign/align.cu`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from hapgpu.realign.align.layouts import (
     ROWS_PER_WORD,
     WARP_LANES,
-    LaneLayout,
+    StripeLayout,
     choose_grid,
     choose_layout,
     scratch_layout,
@@ -20,14 +20,14 @@ MAX_COLUMNS = st.sampled_from([8, 20])
 LENGTHS = st.integers(1, 5000)
 
 
-def assert_fits(layout: LaneLayout, query_length: int, max_columns: int) -> None:
+def assert_fits(layout: StripeLayout, query_length: int, max_columns: int) -> None:
     assert layout.lanes in {1, 2, 4, 8, 16, 32}
-    assert layout.groups * layout.lanes == WARP_LANES
+    assert layout.pairs_per_warp * layout.lanes == WARP_LANES
     assert 1 <= layout.columns <= max_columns
     # Every slot has `columns` columns of the query or one less.
     slots = layout.lanes * layout.stripes
     assert slots * (layout.columns - 1) < query_length <= slots * layout.columns
-    # A second stripe is for queries that a whole warp cannot hold.
+    # A second stripe is only for queries that do not fit a whole warp.
     assert layout.stripes == 1 or query_length > WARP_LANES * max_columns
     assert layout.stripes == 1 or layout.lanes == WARP_LANES
 
@@ -51,7 +51,7 @@ def test_no_layout_of_one_stripe_is_cheaper(query_length: int, rows: int, max_co
     for lanes in (1, 2, 4, 8, 16, 32):
         columns = -(-query_length // lanes)
         if columns <= max_columns and lanes <= query_length:
-            assert chosen.cost(rows) <= LaneLayout(columns, lanes, 1).cost(rows)
+            assert chosen.cost(rows) <= StripeLayout(columns, lanes, 1).cost(rows)
 
 
 @given(
@@ -70,20 +70,20 @@ def test_sections_hold_what_the_kernel_writes(
     scratch = scratch_layout(
         layout, rows, query_length, score_words=score_words, with_trace=with_trace
     )
-    # The last lane of a group is done with its last row lanes - 1 steps after the first.
+    # The last lane of a group finishes its last row lanes - 1 steps after the first lane.
     steps = rows + layout.lanes - 1
     assert (scratch.blocks_per_stripe - 1) * ROWS_PER_WORD < steps
     assert steps <= scratch.blocks_per_stripe * ROWS_PER_WORD
 
     slots = layout.stripes * layout.columns * WARP_LANES
     directions = slots * scratch.blocks_per_stripe if with_trace else 0
-    borders = 2 * score_words * layout.groups * rows if layout.stripes > 1 else 0
-    # An alternation of matches or insertions with deletions, between two clips.
+    borders = 2 * score_words * layout.pairs_per_warp * rows if layout.stripes > 1 else 0
+    # Matches or insertions alternating with deletions, between two clips.
     assert not with_trace or scratch.run_capacity >= 2 * query_length + 2
     assert directions <= scratch.last_row_at
     assert scratch.last_row_at + slots <= scratch.borders_at
     assert scratch.borders_at + borders <= scratch.runs_at
-    assert scratch.runs_at + layout.groups * scratch.run_capacity <= scratch.words
+    assert scratch.runs_at + layout.pairs_per_warp * scratch.run_capacity <= scratch.words
     # Scores of 64 bits need even addresses, also in the memory of the next warp.
     starts = np.array([scratch.last_row_at, scratch.borders_at, scratch.runs_at, scratch.words])
     assert not (starts % 2).any()

@@ -1,4 +1,4 @@
-"""The textbook aligner against all alignments there are, and against GATK's own cases.
+"""The reference implementation of the aligner against all possible alignments and GATK's cases.
 
 The oracle shares no recurrence with the code under test: it walks every path through the matrix,
 one gap at a time, and states GATK's choice among equally good ones in terms of cell scores.
@@ -50,7 +50,7 @@ def substitution(a: str, b: str, scoring: Scoring) -> int:
 def border_cells(
     reference: str, query: str, scoring: Scoring, overhang: Overhang
 ) -> dict[Cell, int]:
-    """Where a path may enter the matrix, and the score it enters with."""
+    """Return the cells where a path may start, with their scores."""
     cells = [(i, 0) for i in range(len(reference) + 1)] + [(0, j) for j in range(1, len(query) + 1)]
     if overhang in {SOFTCLIP, IGNORE}:
         return dict.fromkeys(cells, 0)
@@ -60,7 +60,7 @@ def border_cells(
 def best_scores(
     reference: str, query: str, scoring: Scoring, overhang: Overhang
 ) -> dict[Cell, int]:
-    """Best score of all paths to each cell: every match, mismatch and whole gap is tried."""
+    """Return the best score of all paths to each cell, over all matches, mismatches and gaps."""
     best: dict[Cell, int] = defaultdict(lambda: -(10**9))
     rows, columns = len(reference), len(query)
 
@@ -81,7 +81,7 @@ def best_scores(
 
 
 def chosen_end(best: dict[Cell, int], rows: int, columns: int, overhang: Overhang) -> Cell:
-    """GATK's end cell.
+    """Return GATK's end cell.
 
     The lowest of the best cells of the last column competes with the best cells of the last row:
     the one nearest to the main diagonal wins, then the one of the column, then the leftmost.
@@ -96,13 +96,13 @@ def chosen_end(best: dict[Cell, int], rows: int, columns: int, overhang: Overhan
     candidates = [lowest, *last_row]
     highest = max(best[cell] for cell in candidates)
     equal = [cell for cell in candidates if best[cell] == highest]
-    return min(equal, key=lambda cell: abs(cell[0] - cell[1]))  # the first of equally near ones
+    return min(equal, key=lambda cell: abs(cell[0] - cell[1]))  # the first of equals
 
 
 def chosen_path(
     reference: str, query: str, scoring: Scoring, best: dict[Cell, int], end: Cell
 ) -> tuple[Cell, Cigar]:
-    """Where the path to `end` leaves the border, and its runs.
+    """Return the first cell of the path to `end`, and its runs.
 
     Of equally good last steps the diagonal goes first, then the longest insertion, then the
     longest deletion.
@@ -126,7 +126,7 @@ def chosen_path(
 
 
 def with_ends(path: Cigar, start: Cell, trailing: int, overhang: Overhang) -> tuple[int, Cigar]:
-    """Offset and CIGAR of a path that leaves `trailing` query bases to its right."""
+    """Return offset and CIGAR of a path with `trailing` query bases to its right."""
     row, column = start
     if overhang is SOFTCLIP:
         return row, [(column, "S")] * bool(column) + path + [(trailing, "S")] * bool(trailing)
@@ -179,7 +179,7 @@ def test_best_of_all_alignments(
 def test_exact_substrings(
     reference: str, data: st.DataObject, scoring: Scoring, overhang: Overhang
 ) -> None:
-    """GATK answers the last occurrence; under sensible weights that is the best alignment."""
+    """GATK returns the last occurrence; with usual weights it is the best alignment."""
     start = data.draw(st.integers(0, len(reference) - 1))
     query = reference[start : data.draw(st.integers(start + 1, len(reference)))]
     last = max(k for k in range(len(reference)) if reference[k:].startswith(query))
@@ -198,7 +198,7 @@ def score_of(reference: str, query: str, alignment: Alignment, scoring: Scoring)
                 substitution(reference[i + k], query[j + k], scoring) for k in range(length)
             )
         elif operation in "ID":
-            # A gap at the start of an end-to-end alignment is one gap; others may be several.
+            # A gap at the start of an end-to-end alignment is one gap; other gaps may be several.
             extend = max(scoring.gap_open, scoring.gap_extend) if number else scoring.gap_extend
             score += scoring.gap_open + (length - 1) * extend
         i += length if operation in "MD" else 0
@@ -227,7 +227,7 @@ def test_cigar_accounts_for_score_and_bases(
         assert reference_end <= len(reference)
     else:
         assert 0 <= alignment.offset < reference_end <= len(reference)
-        # A query is clipped where it leaves the reference, and nowhere else.
+        # A query is clipped only where it extends beyond the reference.
         assert cigar[0][1] != "S" or alignment.offset == 0
         assert cigar[-1][1] != "S" or reference_end == len(reference)
 
@@ -271,7 +271,7 @@ def test_gatk_unit_tests(case: Case) -> None:
 
 
 def test_gatk_flank_lengths_do_not_move_indels() -> None:
-    """GATK calls it testForIdenticalAlignmentsWithDifferingFlankLengths."""
+    """GATK's testForIdenticalAlignmentsWithDifferingFlankLengths."""
     scoring = PRESETS["haplotype-to-reference"]
     short, long = (align(*pair, scoring, SOFTCLIP).cigar for pair in FLANKED)
     assert len(short) == len(long)
@@ -279,7 +279,7 @@ def test_gatk_flank_lengths_do_not_move_indels() -> None:
 
 
 def test_gatk_local_alignment() -> None:
-    """GATK calls it testLocalAlignment: the longest run of equal bases is 48 long."""
+    """GATK's testLocalAlignment: the longest run of equal bases is 48 long."""
     _, i, cigar = align(LOCAL_REFERENCE, LOCAL_QUERY, LOCAL_SCORING, SOFTCLIP)
     j, longest = 0, 0
     for length, operation in cigar:
@@ -291,19 +291,19 @@ def test_gatk_local_alignment() -> None:
     assert longest == 48
 
 
-# Small enough to be worked out by hand from GATK's rules.
+# Small cases, computed by hand from GATK's rules.
 @pytest.mark.parametrize(
     ("reference", "query", "scoring", "overhang", "expected"),
     [
-        # Bases that overhang lengthen the first and the last run; the offset may be negative.
+        # Overhanging bases lengthen the first and the last run; the offset may be negative.
         ("ACGTT", "GGACGTT", READ, SOFTCLIP, (50, 0, "2S5M")),
         ("ACGTT", "GGACGTT", READ, IGNORE, (50, -2, "7M")),
         ("GGACG", "ACGTT", READ, SOFTCLIP, (30, 2, "3M2S")),
         ("GGACG", "ACGTT", READ, IGNORE, (30, 2, "5M")),
-        # The first run is a deletion: it is lengthened too, and the query no longer adds up.
+        # The first run is a deletion and is lengthened too; the query length is then wrong.
         ("CAC", "AAA", Scoring(3, -9, -1, -1), SOFTCLIP, (2, 0, "2S1D1M")),
         ("CAC", "AAA", Scoring(3, -9, -1, -1), IGNORE, (2, -2, "3D1M")),
-        # The end of the reference is left unmentioned, or deleted.
+        # The end of the reference is not in the CIGAR, or deleted.
         ("ACGTACGTAA", "ACGTA", READ, LEADING_INDEL, (50, 0, "5M")),
         ("ACGTACGTAA", "ACGTA", READ, INDEL, (0, 0, "4M5D1M")),
         ("ACGTGGGGG", "ACGT", READ, INDEL, (-10, 0, "4M5D")),
@@ -314,10 +314,10 @@ def test_gatk_local_alignment() -> None:
         ("NNNNN", "AAAAA", READ, INDEL, (-75, 0, "5M")),
         ("ACGT", "acgt", READ, INDEL, (-60, 0, "4M")),
         ("ACGTacgt", "acgt", READ, SOFTCLIP, (40, 4, "4M")),
-        # The last of several occurrences, also where matches do not pay.
+        # The last of several occurrences, also where matches gain nothing.
         ("ACGACGACG", "ACG", READ, SOFTCLIP, (30, 6, "3M")),
         ("ACGACGACG", "ACG", Scoring(-1, 5, 5, 5), IGNORE, (-3, 6, "3M")),
-        # No cell falls below -100,000,000; what follows adds to that.
+        # No cell is below -100,000,000; later weights are added to this score.
         ("AA", "CC", Scoring(1, -60_000_000, -90_000_000, -90_000_000), INDEL, (-(10**8), 0, "2M")),
         (
             "AAG",

@@ -1,4 +1,4 @@
-"""The table of moved reads: found again by name and place, whatever the batches were."""
+"""The table of moves: look-up by name and position, independent of batches."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from hapgpu.io.bam.header import SamHeader
 from hapgpu.realign.moves import move_table
 from hapgpu.realign.moves.move_table import NOT_MOVED, MoveCollector, MoveTable
 from hapgpu.realign.moves.moves import Moves, name_hashes
-from hapgpu.realign.rewriting.affected_records import MoveHits, find_moves
+from hapgpu.realign.rewriting.affected_records import AffectedRecords, find_moves
 from hapgpu.runtime.pool import Pool
 from tests.io.sam_oracle import Row, batch_of
 
@@ -28,7 +28,7 @@ READ = 10
 
 
 class Move(NamedTuple):
-    """A move of a read of ten bases without gaps."""
+    """A move of a read of ten bases, without gaps."""
 
     name: str
     flag: int
@@ -98,7 +98,7 @@ def moves_in_memory(request: pytest.FixtureRequest) -> Iterator[None]:
 
 
 def all_of(table: MoveTable) -> Moves:
-    """Return all moves, sorted as one run would be."""
+    """Return all moves, sorted as one run."""
     moves = table.take(np.arange(len(table)))
     keys = (moves.old_ends, moves.flags, moves.old_positions, moves.reference_ids)
     return moves.take(np.lexsort((*keys, moves.name_hashes)))
@@ -128,7 +128,7 @@ def test_table_does_not_depend_on_batches(some: list[Move], random: Random) -> N
     assert table.max_left_shift == max([0, *(move.old - move.new for move in some)])
 
 
-def hits_of(rows: list[Row], table: MoveTable, threads: int = 1) -> MoveHits:
+def hits_of(rows: list[Row], table: MoveTable, threads: int = 1) -> AffectedRecords:
     with Pool(threads) as pool:
         return find_moves(encode_block(batch_of(rows), HEADER, pool), table, pool)
 
@@ -138,14 +138,14 @@ def hits_of(rows: list[Row], table: MoveTable, threads: int = 1) -> MoveHits:
 def test_lookups_as_in_a_dictionary(
     some: list[Move], others: list[Move], mate: int, has_sa: bool, threads: int
 ) -> None:
-    """Of moved and of other records, with a mate that may have moved."""
+    """Look up moved and other records, with mates that may have moved."""
     table = table_of([moves_of(some[:9]), moves_of(some[9:])])
     everything = table.take(np.arange(len(table)))
     asked = [*some, *others]
-    hits = hits_of([move.row((0, mate), has_sa=has_sa) for move in asked], table, threads)
+    affected = hits_of([move.row((0, mate), has_sa=has_sa) for move in asked], table, threads)
     own = {move[:4]: move for move in some}
     for row, move in enumerate(asked):
-        found = [None if k == NOT_MOVED else k for k in (hits.own[row], hits.mates[row])]
+        found = [None if k == NOT_MOVED else k for k in (affected.own[row], affected.mates[row])]
         wanted = own.get(move[:4])
         assert (found[0] is None) == (wanted is None)
         if wanted:
@@ -163,7 +163,7 @@ def test_lookups_as_in_a_dictionary(
         else:
             assert everything.positions[found[1]] in {other.new for other in mates}
         of_read = [x for x in some if x.name == move.name and not (x.flag ^ move.flag) & SEGMENT]
-        assert hits.has_siblings[row] == (has_sa and bool(of_read))
+        assert affected.sa_changes[row] == (has_sa and bool(of_read))
 
 
 def test_what_a_record_has_to_share_with_its_move() -> None:
@@ -188,13 +188,13 @@ def test_an_empty_table() -> None:
         table = table_of(parts)
         assert len(table) == 0
         assert table.max_left_shift == 0
-        hits = hits_of([Move("read", 1, 0, 5, 5).row(has_sa=True)], table)
-        assert not hits.concerned.any()
-        assert hits.own.tolist() == hits.mates.tolist() == [NOT_MOVED]
+        affected = hits_of([Move("read", 1, 0, 5, 5).row(has_sa=True)], table)
+        assert not affected.is_changed.any()
+        assert affected.own.tolist() == affected.mates.tolist() == [NOT_MOVED]
 
 
 def test_hashes_of_names() -> None:
-    """Equal for equal names, wherever they are; the leading bits spread over the buckets."""
+    """Equal for equal names at any row; the leading bits spread over the buckets."""
     names = [f"read:{k}" for k in range(4096)]
     hashes = name_hashes(Ragged.from_sequences(names))
     assert len(set(hashes.tolist())) == len(names)

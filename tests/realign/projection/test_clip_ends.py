@@ -1,4 +1,4 @@
-"""Clipped ends tried with and without, end insertions, and costs, against plain Python."""
+"""Clip variants, insertions at ends, and costs, against plain Python."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from hapgpu.realign.moves.alignment_costs import INCOMPARABLE, alignment_costs
 from hapgpu.realign.projection.clip_ends import are_same_alignments, clip_end_insertions
 from hapgpu.realign.queries.clip_variants import ClipVariants
 from hapgpu.realign.scoring import PRESETS
-from tests.realign.move_oracle import _plain, _without_end_insertions, explained
+from tests.realign.move_oracle import _plain, _without_end_insertions, alignment_cost
 from tests.realign.realign_oracle import gatk
 
 SCORING = PRESETS["read-to-haplotype"]
@@ -43,7 +43,7 @@ def clips(leading: list[int], trailing: list[int]) -> Clips:
     )
 )
 def test_every_variant_of_clipped_ends(reads: list[tuple[str, str, str]]) -> None:
-    """Those with clips come first, so that they win ties; none is empty."""
+    """Variants with clips are first, so that they win ties; no variant is empty."""
     reads = [read for read in reads if "".join(read)]
     bases = Ragged.from_sequences(["".join(read) for read in reads])
     ends = [[len(read[k]) for read in reads] for k in (0, 2)]
@@ -163,7 +163,7 @@ def test_any_alignments_are_compared(one: gatk.Cigar, other: gatk.Cigar) -> None
 def test_costs_as_counted_one_by_one(
     bases: str, cigar: gatk.Cigar, position: int, reference: str
 ) -> None:
-    """With any CIGAR, be it too long for the read or the reference."""
+    """Any CIGAR, also too long for the read or the reference."""
     length = gatk.span(cigar, gatk.ON_READ)
     for read in {bases, (bases * 24)[:length]}:
         if not read:
@@ -176,7 +176,7 @@ def test_costs_as_counted_one_by_one(
             np.array([1], dtype=np.int32),
             SCORING,
         )
-        wanted = explained(read, cigar, position, reference, SCORING)
+        wanted = alignment_cost(read, cigar, position, reference, SCORING)
         if wanted is None:
             assert found.costs[0] == INCOMPARABLE
         else:
@@ -184,7 +184,7 @@ def test_costs_as_counted_one_by_one(
 
 
 def test_costs_of_literal_alignments() -> None:
-    """Clipped bases score nothing and are differences; N equals N, as in the aligner."""
+    """Clipped bases score 0 and are differences; N equals N, as in the aligner."""
     reads = Ragged.from_sequences(["ACGTACGT"] * 4 + ["ACGN"])
     found = alignment_costs(
         reads,

@@ -1,4 +1,4 @@
-"""Projection onto the reference: GATK's own cases, an independent rewrite, and invariants."""
+"""Projection onto the reference, against GATK's cases, an oracle in Python, and invariants."""
 
 from __future__ import annotations
 
@@ -191,7 +191,7 @@ def batch_of(alignments: list[tuple[int, gatk.Cigar]]) -> AlignmentBatch:
 
 @st.composite
 def any_cigar(draw: st.DrawFn, operations: str) -> gatk.Cigar:
-    """Draw a CIGAR of the operations, sensible or not, sometimes with clips."""
+    """Draw any CIGAR of the operations, sometimes with clips."""
     element = st.tuples(st.integers(1, 4), st.sampled_from(operations))
     before = [(2, "S")] * draw(st.booleans())
     after = [(1, "S")] * draw(st.booleans())
@@ -265,7 +265,7 @@ def edited(draw: st.DrawFn, bases: str, most: int) -> str:
 
 @st.composite
 def repetitive(draw: st.DrawFn) -> str:
-    """Draw a sequence of repeats, where indels have many places."""
+    """Draw a sequence of repeats, where indels have many equivalent positions."""
     unit = st.text("ACGT", min_size=1, max_size=4)
     return "".join(
         draw(unit) * copies for copies in draw(st.lists(st.integers(1, 5), min_size=4, max_size=9))
@@ -305,7 +305,7 @@ def test_haplotype_cigars_as_gatk(data: st.DataObject) -> None:
         ("ACGGG", "ACG", "13M2D10M", "2M2D1M"),  # deletion beside a pad, moved off the end
         ("ACGTT", "ACG", "13M2D10M", "3M2D"),
         ("GGACG", "ACG", "10M2D13M", "2D3M"),
-        ("ACGTT", "ACGAA", "13M2I2D10M", "3M2I2D"),  # a deletion at the end is put back last
+        ("ACGTT", "ACGAA", "13M2I2D10M", "3M2I2D"),  # a deletion at the end is added back last
         ("GGG", "GGGGG", "13M2I10M", "2I3M"),
         ("ACGT", "ACG", "5S18M", None),
     ],
@@ -323,7 +323,7 @@ def test_indels_beside_the_pads(
 
 
 def columns(cigar: gatk.Cigar, start: int) -> list[tuple[int, int]]:
-    """Return the pairs of a base of the reference and a base of the read in one column."""
+    """Return the aligned pairs of a reference base and a read base."""
     pairs = []
     on_read = 0
     for length, op in cigar:
@@ -380,7 +380,7 @@ def test_reads_of_haplotypes(data: st.DataObject) -> None:
 @settings(max_examples=60)
 @given(st.data())
 def test_left_alignment_spells_the_same_alignment(data: st.DataObject) -> None:
-    """Moving indels changes neither the mismatches nor the balance of bases."""
+    """Left-alignment changes neither the mismatches nor the numbers of bases."""
     reference = data.draw(repetitive())
     haplotype = data.draw(edited(reference, 3))
     assume(haplotype and haplotype != reference)
@@ -398,12 +398,12 @@ def test_left_alignment_spells_the_same_alignment(data: st.DataObject) -> None:
         Ragged.from_sequences([haplotype]), batch_of([(0, read)]), row, placed, row, row
     )
     moved = gatk.parse(cigar_strings(projected.cigars)[0])
-    begin = int(projected.positions[0])
-    assert mismatches(moved, begin, reference, haplotype) == mismatches(
+    start_position = int(projected.positions[0])
+    assert mismatches(moved, start_position, reference, haplotype) == mismatches(
         cigar, 0, reference, haplotype
     )
     assert gatk.span(moved, gatk.ON_READ) == len(haplotype)
-    assert begin + gatk.span(moved, gatk.ON_REFERENCE) <= len(reference)
+    assert start_position + gatk.span(moved, gatk.ON_REFERENCE) <= len(reference)
 
 
 LEFT_ALIGN = [  # AlignmentUtilsUnitTest.makeLeftAlignIndelData: reference, read, CIGAR, expected
@@ -438,7 +438,7 @@ LEFT_ALIGN = [  # AlignmentUtilsUnitTest.makeLeftAlignIndelData: reference, read
 def test_left_alignment_as_gatk(
     reference: str, read: str, cigar: str, expected: str, before: int
 ) -> None:
-    """The reference stands for a haplotype equal to it, so that only left-alignment acts."""
+    """The haplotype equals the reference, so that only left-alignment has an effect."""
     row = np.zeros(1, dtype=np.int32)
     start = np.zeros(1, dtype=np.int64)
     whole = "GTTGACTCAG"[:before] + reference
@@ -478,12 +478,12 @@ def test_realign_empty_sequence(empty: int) -> None:
 
 
 def test_realign_with_cigar_of_another_haplotype() -> None:
-    with pytest.raises(InputError, match="5M is for 5 bases, but the haplotype has 4"):
+    with pytest.raises(InputError, match="5M: 5 bases, but the haplotype has 4"):
         realign_to_reference("ACGT", "ACGT", "5M", "ACGT", 0, 1)
 
 
 def test_sequences_that_are_not_ascii() -> None:
-    with pytest.raises(InputError, match="haplotype has a letter that is not ASCII"):
+    with pytest.raises(InputError, match="haplotype: not ASCII"):
         haplotype_cigar("ACGT", "ACGÜ")
 
 

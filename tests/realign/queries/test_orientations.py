@@ -1,4 +1,4 @@
-"""What of a read is aligned, against plain text operations."""
+"""Orientations and clips of reads, against operations on text."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def test_soft_clips() -> None:
 
 
 def test_clips_of_unmapped_reads_mean_nothing() -> None:
-    """The CIGAR of an unmapped read need not be a true one, as the SAM specification says."""
+    """The SAM specification gives the CIGAR of an unmapped read no meaning."""
     reads = batch("2S8M", "3S7M", flag=4)
     clips = clips_of(reads, "x.bam")
     assert not clips.leading.any()
@@ -79,7 +79,7 @@ def test_more_clips_than_bases() -> None:
 
 
 def test_clips_of_a_read_without_bases() -> None:
-    """Mappers leave out the bases of secondary alignments, and keep their CIGARs."""
+    """Mappers omit the bases of secondary alignments, but not their CIGARs."""
     clips = clips_of(batch_of([row("", "2S8M"), row("", "8M2S")]), "x.bam")
     assert not clips.leading.any()
     assert not clips.trailing.any()

@@ -1,4 +1,4 @@
-"""The checks of realigned records find the faults that are made here, and no others."""
+"""The checks of realigned records find the errors made here, and no others."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def deleted(start: int, length: int = 60) -> str:
 
 
 def before_lines() -> Lines:
-    """Return reads over a deletion that are aligned straight through it, clipped, with mates."""
+    """Return reads over a deletion, aligned without the deletion, or clipped, with mates."""
     elsewhere = BASES[500:530]
     return [
         line("moved", 99, "c:161", "60M", deleted(160), "X0:i:5"),
@@ -96,7 +96,7 @@ def written(lines: Lines, out: Path) -> Path:
     sam, fixed = out.with_suffix(".sam"), out.with_suffix(".fixed.bam")
     write_sam(lines, sam, "@HD\tVN:1.6\tSO:unsorted")
     pysam.samtools.fixmate("--no-PG", str(sam), str(fixed))
-    # By way of text, as fixmate stores MQ in more bytes than text is read into.
+    # Through text, because fixmate stores MQ in more bytes than text is parsed into.
     pysam.sort("--no-PG", "-O", "sam", "-o", str(sam), str(fixed))
     pysam.view("-b", "--no-PG", "-o", str(out), str(sam), catch_stdout=False)
     return out
@@ -109,7 +109,7 @@ def write_sam(lines: Lines, path: Path, first: str = HEADER[0]) -> None:
 
 @pytest.fixture(scope="module")
 def right(before: Path, reference: Path, tmp_path_factory: pytest.TempPathFactory) -> Lines:
-    """Return the lines of a realigned file without faults."""
+    """Return the lines of a realigned file without errors."""
     lines = [list(record.columns) for record in read_records(before)]
     group = {"two": "#"}
     for columns in lines:
@@ -140,7 +140,7 @@ def move_to(columns: list[str], cigar: str, position: int, reference: Path) -> N
 
 @pytest.fixture
 def check(before: Path, reference: Path, tmp_path: Path) -> Callable[[Lines], set[str]]:
-    """Return the kinds of findings of some lines."""
+    """Return the kinds of errors of lines."""
 
     def kinds(lines: Lines) -> set[str]:
         sam, bam = tmp_path / "after.sam", tmp_path / "after.bam"
@@ -289,7 +289,7 @@ def test_header(right: Lines, before: Path, reference: Path, tmp_path: Path) -> 
 
 
 def test_stored_bytes_of_unmoved_records(before: Path, reference: Path, tmp_path: Path) -> None:
-    """The text of a field may hide that its type is another."""
+    """Two fields of different types may have the same text."""
     with gzip.open(before) as file:
         data = file.read()
     out = tmp_path / "after.bam"
@@ -310,7 +310,7 @@ def test_moves_to_worse_alignments_on_request(
 
 
 def test_reads_at_loci_only(right: Lines, before: Path, reference: Path, tmp_path: Path) -> None:
-    """Mates that are not in the output count as they were; all reads at loci have to be there."""
+    """Mates outside the output keep their alignment; all reads at loci must be in the output."""
     rules = Rules(loci=[("c", 190, 215)], loci_only=True)
     at_locus = [x for x in right if x[5] != "*" and 130 < int(x[3]) < 300]
     paths = [tmp_path / "at_locus.sam", tmp_path / "less.sam", tmp_path / "more.sam"]

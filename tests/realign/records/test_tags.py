@@ -1,4 +1,4 @@
-"""Optional fields: samtools calmd, htslib's encoding and plain models of the rules as oracles."""
+"""Optional fields, against samtools calmd, htslib's encoding and the rules in plain Python."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ IN_TEMPORARY_FOLDER = settings(max_examples=40)
 
 
 def aux_of_bam(path: Path) -> Iterator[bytes]:
-    """Yield the optional fields of the records of a BAM file as they are stored."""
+    """Yield the optional fields of the records of a BAM file, as stored."""
     data = gzip.decompress(path.read_bytes())
     (text_length,) = struct.unpack_from("<4xi", data)
     (references,) = struct.unpack_from("<i", data, 8 + text_length)
@@ -43,7 +43,7 @@ def aux_of_bam(path: Path) -> Iterator[bytes]:
 
 
 def encoded(lines: Sequence[str], folder: Path) -> list[bytes]:
-    """Return what htslib makes of the optional fields of SAM lines."""
+    """Return the optional fields of SAM lines in htslib's encoding."""
     path = folder / "fields.bam"
     with pysam.AlignmentFile(path, "wb", header=HEADER) as bam:
         for line in lines:
@@ -73,7 +73,7 @@ def batch_of(lines: Sequence[str], tags: Sequence[bytes]) -> ReadBatch:
 
 
 def nothing_new(count: int) -> dict[str, Any]:
-    """Return the columns of NewTags that change records and write nothing."""
+    """Return the columns of NewTags that change records without new fields."""
     no, zeros = np.zeros(count, dtype=np.bool_), np.zeros(count, dtype=np.int32)
     return {
         "changed": np.ones(count, dtype=np.bool_),
@@ -201,7 +201,7 @@ WELL_FORMED = (
 
 
 @pytest.mark.parametrize("length", range(1, len(WELL_FORMED)))
-def test_truncated_fields_are_told(length: int) -> None:
+def test_truncated_fields_are_reported(length: int) -> None:
     whole_fields = {4, 10, 22}
     new = NewTags(**nothing_new(2))
     batch = batch_of([LINE] * 2, [WELL_FORMED[:length], WELL_FORMED])
@@ -222,20 +222,20 @@ def test_truncated_fields_are_told(length: int) -> None:
         b"XX",
     ],
 )
-def test_malformed_fields_are_told(fields: bytes) -> None:
+def test_malformed_fields_are_reported(fields: bytes) -> None:
     new = NewTags(**nothing_new(1))
     _, malformed = rewrite_tags(batch_of([LINE], [fields]), {"NM"}, (), new, NAMES)
     assert malformed.tolist() == [True]
 
 
-def test_unchanged_records_keep_whatever_they_have() -> None:
+def test_unchanged_records_keep_all_fields() -> None:
     columns = nothing_new(1) | {"changed": np.zeros(1, dtype=np.bool_)}
     new = NewTags(**columns)
     tags, malformed = rewrite_tags(batch_of([LINE], [b"XX?"]), {"XX"}, (), new, NAMES)
     assert (tags[0].tobytes(), malformed[0]) == (b"XX?", False)
 
 
-def test_fields_dropped_everywhere() -> None:
+def test_fields_removed_everywhere() -> None:
     columns = nothing_new(2) | {"changed": np.array([True, False])}
     fields = b"XXC\1YYC\2ZZC\3"
     tags, malformed = rewrite_tags(
@@ -253,7 +253,7 @@ def test_original_alignment_of_any_integer_type() -> None:
         assert found.endswith(b"OAZchr20,5,+,4M,60,7;\x00")
 
 
-def test_number_of_mismatches_that_is_no_integer_is_left_out() -> None:
+def test_number_of_mismatches_of_another_type_is_excluded() -> None:
     (found,) = rewritten([LINE], [b"NMZ7\x00"], {"NM"}, has_original=np.ones(1, dtype=np.bool_))
     assert found.endswith(b"OAZchr20,5,+,4M,60,;\x00")
 
@@ -284,7 +284,7 @@ def calmd_of_lines(lines: Sequence[str], reference: str, folder: Path) -> list[t
 
 @st.composite
 def aligned_read(draw: st.DrawFn) -> str:
-    """Draw a record whose CIGAR fits its bases, and may leave the reference."""
+    """Draw a record whose CIGAR fits its bases, but maybe not the reference."""
     element = st.tuples(st.integers(1, 12), st.sampled_from("MMMIDNSHP=X"))
     cigar = [*draw(st.lists(element, min_size=1, max_size=7)), (2, "M")]
     length = sum(length for length, op in cigar if op in "MIS=X")
@@ -311,7 +311,7 @@ def test_mismatches_as_samtools_calmd(lines: list[str], reference: str, tmp_path
     assert found == calmd_of_lines(lines, reference, tmp_path)
 
 
-def test_reads_without_bases_or_place_have_no_mismatches() -> None:
+def test_reads_without_bases_or_position_have_no_mismatches() -> None:
     lines = [LINE, LINE.replace("ACGT", "*"), LINE, LINE]
     batch = batch_of(lines, [b""] * 4)
     bases = Ragged.from_sequences(["ACGT", "", "ACGT", "ACGT"])

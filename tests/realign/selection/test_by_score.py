@@ -1,4 +1,4 @@
-"""The best of the candidates of each read, and the best of the others."""
+"""The best pair of each read, and the best of its other pairs."""
 
 from __future__ import annotations
 
@@ -13,27 +13,27 @@ from hapgpu.realign.selection.by_score import NO_SCORE, first_of_best, second_sc
 SCORES = st.lists(st.lists(st.integers(-3, 3), max_size=5), max_size=6)
 
 
-def candidates_of(values: list[list[int]]) -> ReadHaplotypePairs:
+def pairs_of(values: list[list[int]]) -> ReadHaplotypePairs:
     offsets = offsets_of([len(row) for row in values])
     return ReadHaplotypePairs(offsets, np.zeros(offsets[-1], dtype=np.int32))
 
 
 @given(SCORES, st.sampled_from([0, 1, 1.5]))
 def test_the_first_that_is_near_the_best(values: list[list[int]], tolerance: float) -> None:
-    candidates = candidates_of(values)
+    pairs = pairs_of(values)
     likelihoods = np.array([value for row in values for value in row], dtype=np.float64)
-    best = first_of_best(candidates, likelihoods, tolerance)
-    for row, start, found in zip(values, candidates.offsets, best, strict=False):
+    best = first_of_best(pairs, likelihoods, tolerance)
+    for row, start, found in zip(values, pairs.offsets, best, strict=False):
         near = [k for k, value in enumerate(row) if value >= max(row) - tolerance]
         assert found == (start + near[0] if row else -1)
 
 
 @given(SCORES)
 def test_best_and_second_scores(values: list[list[int]]) -> None:
-    candidates = candidates_of(values)
+    pairs = pairs_of(values)
     scores = np.array([value for row in values for value in row], dtype=np.int32)
-    best = first_of_best(candidates, scores)
-    second = second_scores(candidates, scores, best)
+    best = first_of_best(pairs, scores)
+    second = second_scores(pairs, scores, best)
     assert second.dtype == np.int32
     for row, found in zip(values, second, strict=True):
         assert found == (sorted(row)[-2] if len(row) > 1 else NO_SCORE)

@@ -13,8 +13,8 @@ from hapgpu.runtime import cache
 def warnings_of_cache(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> pytest.LogCaptureFixture:
-    """Let the cache say again what it has to say once."""
-    monkeypatch.setattr(cache, "_once", cache._Once())
+    """Let the cache log its one warning again."""
+    monkeypatch.setattr(cache, "_first_warning", cache._FirstWarning())
     monkeypatch.setattr(logging.getLogger("hapgpu"), "propagate", True)
     monkeypatch.delenv("NUMBA_CACHE_DIR", raising=False)
     return caplog

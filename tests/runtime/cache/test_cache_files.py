@@ -1,4 +1,4 @@
-"""The files of the cache: where they are, who may write them, and when they are removed."""
+"""The files of the cache: their paths, their permissions, and their removal."""
 
 from __future__ import annotations
 
@@ -13,32 +13,32 @@ from threading import Thread
 import pytest
 
 from hapgpu.runtime import cache
-from hapgpu.runtime.cache import cache_directory, keep, mark_used, take
-from hapgpu.runtime.cupy_cache import settle_cupy_cache
+from hapgpu.runtime.cache import cache_directory, load, mark_used, store
+from hapgpu.runtime.cupy_cache import set_cupy_cache
 
 
-def test_damage_is_told_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_damage_is_reported_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     for name in ("a", "b"):
-        keep(tmp_path / name, name, b"content")
+        store(tmp_path / name, name, b"content")
         with (tmp_path / name).open("ab") as file:
             file.write(b"more")
-        assert take(tmp_path / name, name) is None
+        assert load(tmp_path / name, name) is None
     (message,) = caplog.messages
     assert str(tmp_path / "a") in message
     assert "set HAPGPU_CACHE_DIR" in message
 
 
 def test_a_file_under_the_name_of_another_is_not_taken(tmp_path: Path) -> None:
-    keep(tmp_path / "a", "for sm_80", b"content")
+    store(tmp_path / "a", "for sm_80", b"content")
     shutil.copy(tmp_path / "a", tmp_path / "b")
-    assert take(tmp_path / "b", "for sm_90") is None
-    assert take(tmp_path / "b", "for sm_80") == b"content"
+    assert load(tmp_path / "b", "for sm_90") is None
+    assert load(tmp_path / "b", "for sm_80") == b"content"
 
 
 def test_files_are_never_writable_by_others(tmp_path: Path) -> None:
     before = os.umask(0)
     try:
-        keep(tmp_path / "cache" / "numba" / "a", "a", b"content")
+        store(tmp_path / "cache" / "numba" / "a", "a", b"content")
     finally:
         os.umask(before)
     for path in (tmp_path / "cache").rglob("*"):
@@ -52,8 +52,8 @@ def test_writers_at_once_leave_one_of_their_contents(tmp_path: Path) -> None:
 
     def write_and_read(content: bytes) -> None:
         for _ in range(30):
-            keep(tmp_path / "a", "a", content)
-            seen.append(take(tmp_path / "a", "a"))
+            store(tmp_path / "a", "a", content)
+            seen.append(load(tmp_path / "a", "a"))
 
     threads = [Thread(target=write_and_read, args=(content,)) for content in contents]
     for thread in threads:
@@ -66,7 +66,7 @@ def test_writers_at_once_leave_one_of_their_contents(tmp_path: Path) -> None:
 
 
 def no_home(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Pretend to be a user of whom nothing is known, as in containers."""
+    """Pretend to be a user without an entry in the user database, as in containers."""
 
     def refuse(_: int) -> None:
         raise KeyError("uid not found")
@@ -78,7 +78,7 @@ def no_home(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_where_the_cache_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     no_home(monkeypatch)
-    with pytest.raises(OSError, match="no home folder"):
+    with pytest.raises(OSError, match="no home directory"):
         cache_directory()
     assert cache.cache_path("a") is None
     monkeypatch.setenv("HOME", "/somewhere")
@@ -98,9 +98,9 @@ def aged(path: Path, days: float) -> Path:
 
 def test_what_nobody_has_used_for_a_month_is_removed(tmp_path: Path) -> None:
     old, recent, foreign = (tmp_path / name for name in ("0" * 16, "1" * 16, "results"))
-    for folder in (old, recent, foreign):
-        folder.mkdir()
-        (folder / "file").touch()
+    for directory in (old, recent, foreign):
+        directory.mkdir()
+        (directory / "file").touch()
     old_kernel = tmp_path / f"{'2' * 32}.kernel"
     old_kernel.touch()
     aged(recent, 29)
@@ -115,15 +115,15 @@ def test_what_nobody_has_used_for_a_month_is_removed(tmp_path: Path) -> None:
 
 
 def test_nothing_is_removed_where_others_may_have_put_it(tmp_path: Path) -> None:
-    folder, elsewhere, link = (tmp_path / name for name in ("numba", "elsewhere", "link"))
-    for parent in (folder, elsewhere):
+    directory, elsewhere, link = (tmp_path / name for name in ("numba", "elsewhere", "link"))
+    for parent in (directory, elsewhere):
         (parent / ("0" * 16)).mkdir(parents=True)
         aged(parent / ("0" * 16), 31)
-    folder.chmod(0o777)
+    directory.chmod(0o777)
     link.symlink_to(elsewhere)
-    mark_used(folder / ("1" * 16))
+    mark_used(directory / ("1" * 16))
     mark_used(link / ("1" * 16))
-    assert (folder / ("0" * 16)).is_dir()
+    assert (directory / ("0" * 16)).is_dir()
     assert (elsewhere / ("0" * 16)).is_dir()
 
 
@@ -136,24 +136,24 @@ def without_cupy(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("without_cupy")
-def test_a_folder_for_cupy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_directory_for_cupy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     home = tmp_path / "home"
     monkeypatch.setenv("HOME", str(home))
     monkeypatch.setenv("HAPGPU_CACHE_DIR", str(tmp_path / "cache"))
-    settle_cupy_cache()
+    set_cupy_cache()
     assert "CUPY_CACHE_DIR" not in os.environ
     shutil.rmtree(home)
     home.touch()
-    settle_cupy_cache()
+    set_cupy_cache()
     assert os.environ["CUPY_CACHE_DIR"] == str(tmp_path / "cache" / "cupy")
     assert "CUPY_CACHE_IN_MEMORY" not in os.environ
 
 
 @pytest.mark.usefixtures("without_cupy")
-def test_no_folder_for_cupy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_directory_for_cupy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     no_home(monkeypatch)
     monkeypatch.chdir(tmp_path)
-    settle_cupy_cache()
+    set_cupy_cache()
     assert os.environ["CUPY_CACHE_IN_MEMORY"] == "1"
     assert Path(os.environ["CUPY_CACHE_DIR"]).is_dir()
     assert not [*tmp_path.iterdir()]

@@ -1,4 +1,4 @@
-"""Compiled code that is kept: whatever befalls it, runs go on and compute the same."""
+"""Cache of compiled code: with any damage to it, runs continue with the same results."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from typing import Any
 import numba
 import pytest
 
-from hapgpu.runtime.cache import keep
+from hapgpu.runtime.cache import store
 from hapgpu.runtime.compiled_cache import CheckedCache
 
 ROOT = os.geteuid() == 0
@@ -25,14 +25,14 @@ STRANGER = 12345
 NO_SPACE = "No space left on device"
 
 
-def compiled_in(folder: Path | None) -> Any:
-    """Return a function as a new process would have it: not compiled, with what is in the cache."""
+def compiled_in(directory: Path | None) -> Any:
+    """Return a function as in a new process: not compiled, with the cache of the directory."""
 
     def add(a: int, b: int) -> int:
         return a + b
 
     function = numba.njit(nogil=True)(add)
-    function._cache = CheckedCache(add, folder)
+    function._cache = CheckedCache(add, directory)
     return function
 
 
@@ -40,14 +40,14 @@ def hits(function: Any) -> int:
     return sum(function.stats.cache_hits.values())
 
 
-def check_run(folder: Path | None, *, expected_hits: int) -> None:
-    function = compiled_in(folder)
+def check_run(directory: Path | None, *, expected_hits: int) -> None:
+    function = compiled_in(directory)
     assert function(1, 2) == 3
     assert hits(function) == expected_hits
 
 
-def only_file(folder: Path) -> Path:
-    (file,) = (path for path in folder.iterdir())
+def only_file(directory: Path) -> Path:
+    (file,) = (path for path in directory.iterdir())
     return file
 
 
@@ -67,7 +67,7 @@ def test_versions_for_other_types_lie_beside(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("length", [0, 1, 31, 32, 64, 100, -1])
-def test_a_file_cut_short_is_compiled_anew(length: int, tmp_path: Path) -> None:
+def test_a_file_cut_short_is_compiled_again(length: int, tmp_path: Path) -> None:
     check_run(tmp_path, expected_hits=0)
     file = only_file(tmp_path)
     file.write_bytes(file.read_bytes()[:length])
@@ -102,30 +102,30 @@ def test_the_bomb_works(tmp_path: Path) -> None:
 
 
 def test_foreign_files_are_not_unpickled(tmp_path: Path) -> None:
-    folder, mark = tmp_path / "cache", tmp_path / "mark"
-    check_run(folder, expected_hits=0)
-    only_file(folder).write_bytes(pickle.dumps(Bomb(mark)))
-    check_run(folder, expected_hits=0)
+    directory, mark = tmp_path / "cache", tmp_path / "mark"
+    check_run(directory, expected_hits=0)
+    only_file(directory).write_bytes(pickle.dumps(Bomb(mark)))
+    check_run(directory, expected_hits=0)
     assert not mark.exists()
 
 
-def plant(folder: Path, mark: Path) -> Path:
-    """Put a bomb into the cache, with everything right that can be made right."""
-    compiled = compiled_in(folder)
+def plant(directory: Path, mark: Path) -> Path:
+    """Put a bomb into the cache, with a correct label and checksum."""
+    compiled = compiled_in(directory)
     assert compiled(1, 2) == 3
-    file = only_file(folder)
-    keep(file, compiled._cache._cache_file._label, pickle.dumps(Bomb(mark)))
+    file = only_file(directory)
+    store(file, compiled._cache._cache_file._label, pickle.dumps(Bomb(mark)))
     return file
 
 
 def test_what_others_may_write_is_not_unpickled(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    folder, mark = tmp_path / "cache", tmp_path / "mark"
+    directory, mark = tmp_path / "cache", tmp_path / "mark"
     for mode in (0o664, 0o646):
-        plant(folder, mark).chmod(mode)
-        check_run(folder, expected_hits=0)
-        check_run(folder, expected_hits=1)  # its own, in its place
+        plant(directory, mark).chmod(mode)
+        check_run(directory, expected_hits=0)
+        check_run(directory, expected_hits=1)  # its own, in its place
     assert not mark.exists()
     (message,) = caplog.messages
     assert "other users can write" in message
@@ -133,19 +133,19 @@ def test_what_others_may_write_is_not_unpickled(
 
 @pytest.mark.skipif(not ROOT, reason="only root can give files away")
 def test_what_others_own_is_not_unpickled(tmp_path: Path) -> None:
-    folder, mark = tmp_path / "cache", tmp_path / "mark"
-    os.chown(plant(folder, mark), STRANGER, STRANGER)
-    check_run(folder, expected_hits=0)
-    check_run(folder, expected_hits=1)
+    directory, mark = tmp_path / "cache", tmp_path / "mark"
+    os.chown(plant(directory, mark), STRANGER, STRANGER)
+    check_run(directory, expected_hits=0)
+    check_run(directory, expected_hits=1)
     assert not mark.exists()
 
 
-def check_goes_on_without(folder: Path | None, caplog: pytest.LogCaptureFixture) -> str:
-    """Return the one line that is said where a cache is of no use."""
-    check_run(folder, expected_hits=0)
-    check_run(folder, expected_hits=0)
+def check_goes_on_without(directory: Path | None, caplog: pytest.LogCaptureFixture) -> str:
+    """Return the one warning of a run without a usable cache."""
+    check_run(directory, expected_hits=0)
+    check_run(directory, expected_hits=0)
     (message,) = caplog.messages
-    assert "set HAPGPU_CACHE_DIR to another folder" in message
+    assert "set HAPGPU_CACHE_DIR to another directory" in message
     return message
 
 
@@ -197,27 +197,27 @@ def test_a_full_disk(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
 
 
 @pytest.mark.skipif(ROOT, reason="root writes everywhere")
-def test_a_read_only_folder(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_read_only_directory(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     tmp_path.chmod(0o500)
     check_goes_on_without(tmp_path, caplog)
 
 
 @pytest.mark.skipif(ROOT, reason="root enters everywhere")
-def test_a_folder_that_cannot_be_entered(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_directory_without_access(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     tmp_path.chmod(0)
     check_goes_on_without(tmp_path / "cache", caplog)
 
 
-def test_a_file_in_place_of_the_folder(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_file_in_place_of_the_directory(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     (tmp_path / "file").touch()
     check_goes_on_without(tmp_path / "file" / "cache", caplog)
 
 
-def test_a_folder_that_cannot_be_made(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_directory_that_cannot_be_made(caplog: pytest.LogCaptureFixture) -> None:
     check_goes_on_without(Path("/proc/none/cache"), caplog)
 
 
-@pytest.mark.parametrize("make", [Path.mkdir, os.mkfifo], ids=["folder", "pipe"])
+@pytest.mark.parametrize("make", [Path.mkdir, os.mkfifo], ids=["directory", "pipe"])
 def test_something_else_in_place_of_a_file(make: Callable[[Path], None], tmp_path: Path) -> None:
     check_run(tmp_path, expected_hits=0)
     file = only_file(tmp_path)
@@ -226,28 +226,28 @@ def test_something_else_in_place_of_a_file(make: Callable[[Path], None], tmp_pat
     check_run(tmp_path, expected_hits=0)
 
 
-def test_no_folder_at_all(caplog: pytest.LogCaptureFixture) -> None:
+def test_no_directory_at_all(caplog: pytest.LogCaptureFixture) -> None:
     check_goes_on_without(None, caplog)
 
 
-def test_the_folder_is_deleted_in_the_middle(tmp_path: Path) -> None:
-    folder = tmp_path / "cache"
-    function = compiled_in(folder)
+def test_the_directory_is_deleted_in_the_middle(tmp_path: Path) -> None:
+    directory = tmp_path / "cache"
+    function = compiled_in(directory)
     assert function(1, 2) == 3
-    shutil.rmtree(folder)
+    shutil.rmtree(directory)
     assert function(0.5, 0.25) == 0.75
-    check_run(folder, expected_hits=0)
-    check_run(folder, expected_hits=1)
+    check_run(directory, expected_hits=0)
+    check_run(directory, expected_hits=1)
 
 
-def test_a_folder_of_numbas_is_told_with_its_variable(
+def test_a_directory_of_numbas_is_reported_with_its_variable(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     (tmp_path / "file").touch()
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
     check_run(tmp_path / "file", expected_hits=0)
     (message,) = caplog.messages
-    assert "set NUMBA_CACHE_DIR to another folder" in message
+    assert "set NUMBA_CACHE_DIR to another directory" in message
 
 
 COMPILE = """
@@ -278,9 +278,9 @@ def test_a_process_without_a_home(tmp_path: Path, *, quiet: bool) -> None:
         check=True,
     )
     assert ended.stdout == "261\n"
-    told = (
-        "hapgpu map: there is no folder to keep compiled code in: this run compiles for itself; "
-        "set HAPGPU_CACHE_DIR to another folder\n"
+    expected = (
+        "hapgpu map: no directory to store compiled code in; compiled for this run only; "
+        "set HAPGPU_CACHE_DIR to another directory\n"
     )
-    assert ended.stderr == ("" if quiet else told)
+    assert ended.stderr == ("" if quiet else expected)
     assert not [*tmp_path.iterdir()]

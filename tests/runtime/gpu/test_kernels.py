@@ -1,4 +1,4 @@
-"""CUDA sources, compilation, cache and launches; none of it needs a GPU."""
+"""CUDA sources, compilation, cache and launches, mostly without a GPU."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import pytest
 from cupy.cuda import nvrtc
 
 from hapgpu.errors import DeviceError
-from hapgpu.realign.align.cuda import MAX_COLUMNS, ScoreType, kernel_for
+from hapgpu.realign.align.kernels import MAX_COLUMNS, ScoreType, kernel_for
 from hapgpu.runtime.gpu import compiler
 from hapgpu.runtime.gpu import launch as gpu_launch
 from hapgpu.runtime.gpu.compiler import (
@@ -115,21 +115,21 @@ def test_parameters_are_those_of_the_source(kernel: Kernel) -> None:
     assert declared == declared_in_source(kernel)
 
 
-def test_unknown_architecture_is_told_with_the_log() -> None:
+def test_unknown_architecture_is_reported_with_the_log() -> None:
     with pytest.raises(DeviceError, match=r"(?s)smoke\.cu: double_all for sm_11.*gpu-architecture"):
         compile_kernel(ADD, "sm_11")
 
 
 @pytest.fixture
 def sources(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Put an empty folder in place of `cuda/`."""
-    folder = tmp_path / "sources"
-    folder.mkdir()
-    monkeypatch.setattr(compiler, "source_directory", lambda: folder)
-    return folder
+    """Put an empty directory in place of `cuda/`."""
+    directory = tmp_path / "sources"
+    directory.mkdir()
+    monkeypatch.setattr(compiler, "source_directory", lambda: directory)
+    return directory
 
 
-def test_faulty_source_is_told_with_the_log(sources: Path) -> None:
+def test_faulty_source_is_reported_with_the_log(sources: Path) -> None:
     (sources / "bad.cu").write_text('extern "C" __global__ void bad() { undeclared = 1; }\n')
     with pytest.raises(DeviceError, match=r"(?s)bad\.cu: bad for sm_90.*\"undeclared\""):
         compile_kernel(Kernel("bad.cu", "bad", ()), "sm_90")
@@ -151,12 +151,12 @@ def test_sources_of_the_package_are_complete() -> None:
 
 @pytest.fixture
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    folder = tmp_path / "cache"
-    monkeypatch.setenv("HAPGPU_CACHE_DIR", str(folder))
-    return folder
+    directory = tmp_path / "cache"
+    monkeypatch.setenv("HAPGPU_CACHE_DIR", str(directory))
+    return directory
 
 
-def kept_in(cache: Path) -> list[Path]:
+def stored_in(cache: Path) -> list[Path]:
     return sorted(cache.rglob("*.kernel"))
 
 
@@ -166,7 +166,7 @@ def refuse_to_compile(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_cubins_are_compiled_once(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     cubin, name = gpu_launch._cached_cubin(ADD, "sm_90")
-    assert len(kept_in(cache)) == 1
+    assert len(stored_in(cache)) == 1
     assert is_elf(cubin)
     assert name == "double_all"
     refuse_to_compile(monkeypatch)
@@ -174,23 +174,23 @@ def test_cubins_are_compiled_once(cache: Path, monkeypatch: pytest.MonkeyPatch) 
 
 
 @pytest.mark.parametrize("length", [0, 40, 64, 500, -1])
-def test_a_cubin_cut_short_is_compiled_anew(
+def test_a_cubin_cut_short_is_compiled_again(
     length: int, cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     compiled = gpu_launch._cached_cubin(ADD, "sm_90")
-    (file,) = kept_in(cache)
+    (file,) = stored_in(cache)
     file.write_bytes(file.read_bytes()[:length])
     assert gpu_launch._cached_cubin(ADD, "sm_90") == compiled
     refuse_to_compile(monkeypatch)
     assert gpu_launch._cached_cubin(ADD, "sm_90") == compiled
 
 
-def test_a_cubin_of_another_architecture_is_compiled_anew(cache: Path) -> None:
+def test_a_cubin_of_another_architecture_is_compiled_again(cache: Path) -> None:
     right = gpu_launch._cached_cubin(ADD, "sm_90")
-    (place,) = kept_in(cache)
+    (path,) = stored_in(cache)
     gpu_launch._cached_cubin(ADD, "sm_80")
-    (other,) = set(kept_in(cache)) - {place}
-    other.replace(place)
+    (other,) = set(stored_in(cache)) - {path}
+    other.replace(path)
     assert gpu_launch._cached_cubin(ADD, "sm_90") == right
 
 
@@ -199,7 +199,7 @@ def test_cubins_depend_on_text_options_and_architecture(
 ) -> None:
     def count(number: int = 90) -> int:
         gpu_launch._cached_cubin(Kernel("k.cu", "k", ()), f"sm_{number}")
-        return len(kept_in(cache))
+        return len(stored_in(cache))
 
     (sources / "k.cu").write_text('#include "h.cuh"\nextern "C" __global__ void k() {}\n')
     (sources / "h.cuh").write_text("constexpr int h = 1;\n")
@@ -318,7 +318,7 @@ def test_launches_on_a_gpu_are_checked(cache: Path) -> None:
     with cupy.cuda.Device(0):
         load_kernel.cache_clear()
         loaded = load_kernel(ADD, 0)
-        assert kept_in(cache)
+        assert stored_in(cache)
         values = cupy.arange(100, dtype=np.int32)
         loaded.launch(1, 128, (values, 100))
         assert values.tolist() == [2 * k for k in range(100)]
@@ -336,7 +336,7 @@ def test_launches_on_a_gpu_are_checked(cache: Path) -> None:
 def test_a_damaged_cache_on_a_gpu(cache: Path, length: int) -> None:
     load_kernel.cache_clear()
     assert smoke_test(0) is None
-    (file,) = kept_in(cache)
+    (file,) = stored_in(cache)
     file.write_bytes(file.read_bytes()[:length])
     load_kernel.cache_clear()
     assert smoke_test(0) is None

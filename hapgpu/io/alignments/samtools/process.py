@@ -44,7 +44,7 @@ class Samtools:
             self._messages = tempfile.TemporaryFile()  # noqa: SIM115 (the stack closes it)
             stack.callback(self._messages.close)
             # pysam creates files there, which a killed process does not remove.
-            directory = stack.enter_context(leftovers.temporary_folder())
+            directory = stack.enter_context(leftovers.temporary_directory())
             self._process, leftover = self._start(arguments, stdin, stdout, directory)
             stack.callback(leftovers.forget, leftover)
             stack.callback(self._end)

@@ -7,30 +7,35 @@ from typing import Final
 from tests.faults.table.messages import NO_FILE
 from tests.faults.table.row import line
 
-_FILES_ONLY = "--copies repeats what a file holds"
-_FOR_PAIRHMM = "--batches is for bench pairhmm, not for bench "
+_OF_ANOTHER: Final = (
+    "realign --batches",
+    "realign --preset",
+    "io --batches",
+    "io --method",
+    "map --batches",
+    "map --bases",
+    "pairhmm --reference",
+    "genotype --reads",
+    "genotype --anchors",
+)
+"""Methods with an option that only other methods have."""
+
 _REFUSED: Final = (
-    ("realign --batches x.in", f"{_FOR_PAIRHMM}realign"),
-    ("io --batches x.in", f"{_FOR_PAIRHMM}io"),
-    ("map --batches x.in", f"{_FOR_PAIRHMM}map"),
-    ("pairhmm --copies 3", _FILES_ONLY),
-    ("map --reference x.fa --copies 3", _FILES_ONLY),
+    ("bwa", "No such command 'bwa'"),
+    ("pairhmm --copies 3", "--copies: repeats the data of a file"),
+    ("map --reference x.fa --copies 3", "--copies: repeats the reads of a file"),
     ("pairhmm --batches x.in --copies 0", "--copies"),
-    ("pairhmm --reference x.fa", "is for bench map or chain or genotype, not for"),
-    ("io --method fm", "--method is for bench map or chain, not for bench io"),
-    ("map --reads x.fq", "give it with --reference FASTA"),
+    ("map --reads x.fq", "--reads: ... add --reference FASTA"),
     ("map --method bwa", "--method"),
-    ("map --method successor", "--method for bench map is fm or backtracking"),
-    ("map --bases 1m", "--bases is for bench chain, not for bench map"),
-    ("realign -x map-ont", "--preset is for bench chain, not for bench realign"),
-    ("genotype", "bench genotype simulates a sample: give --reference FASTA"),
-    ("genotype --reads x.fq", "--reads is for bench map, not for bench genotype"),
-    ("chain", "measures --reference FASTA or --anchors FILE.npz"),
+    ("map --method successor", "'successor' is not one of 'fm', 'backtracking'"),
+    ("genotype", "Missing option '--reference'"),
+    ("chain", "give either --reference FASTA or --anchors FILE.npz"),
     ("chain --reference x.fa --anchors x.npz", "FASTA or --anchors FILE.npz"),
-    ("chain --anchors x.npz --error 0.1", "--error is for reads"),
-    ("chain --reference x.fa --method successor", "give --anchors"),
-    ("chain --anchors x.npz --method fm", "is predecessor or successor"),
-    ("chain --reference x.fa --read-length 99", "at least 100 bases"),
+    ("chain --anchors x.npz --error 0.1", "--error: no effect without --reference"),
+    ("chain --reference x.fa --copies 2", "--copies: no effect without --anchors"),
+    ("chain --reference x.fa --method successor", "--method: no effect without --anchors"),
+    ("chain --anchors x.npz --method fm", "'fm' is not one of 'predecessor', 'successor'"),
+    ("chain --reference x.fa --read-length 99", "--read-length: must be at least 100"),
     ("chain --reference x.fa -x splice", "-x splice"),
 )
 _AFTER_HEADER: Final = (
@@ -44,6 +49,10 @@ _AFTER_HEADER: Final = (
 )
 
 ROWS: Final = [
+    *(
+        line(words, f"bench {words} 1", 2, f"No such option: {words.partition(' ')[2]}")
+        for words in _OF_ANOTHER
+    ),
     *(line(words, f"bench {words}", 2, message) for words, message in _REFUSED),
     *(
         line(name, f"bench {words}", status, message, header=True)

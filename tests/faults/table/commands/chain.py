@@ -7,7 +7,7 @@ from typing import Final
 from tests.faults.table.messages import NO_FILE
 from tests.faults.table.row import line, row, values
 
-_WITH_ANCHORS = "--anchors takes neither"
+_WITH_ANCHORS = "--anchors: cannot be used with a reference, reads or --paf"
 _VALUES: Final = (
     ("-k", ["0", "29", "x"]),
     ("-w", ["0", "256"]),
@@ -44,7 +44,7 @@ ROWS: Final = [
     row("empty", "chain_anchors", "anchors=empty.npz", 1, "empty.npz: "),
     row("text", "chain_anchors", "anchors=text.npz", 1, "text.npz: "),
     row("pickle", "chain_anchors", "anchors=pickle.npz", 1, "pickle.npz: "),
-    row("no_array", "chain_anchors", "anchors=no_offsets.npz", 1, "has no array 'offsets'"),
+    row("no_array", "chain_anchors", "anchors=no_offsets.npz", 1, "no array 'offsets'"),
     row("offsets", "chain_anchors", "anchors=offsets.npz", 1, "do not go from 0 to 100"),
     row("order", "chain_anchors", "anchors=order.npz", 1, "smaller x"),
     row("span", "chain_anchors", "anchors=span.npz", 1, "no span"),

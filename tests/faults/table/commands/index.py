@@ -9,8 +9,8 @@ from tests.faults.table.row import row
 
 _INDEX = "index index_minimizers"
 _ALL = f"{_INDEX} map chain"
-_MINIMIZERS = "this is for minimizers: add --minimizers"
-_ON_CPU = "minimizers are found on the CPU"
+_MINIMIZERS = "no effect without --minimizers"
+_ON_CPU = "no effect with --minimizers"
 
 ROWS: Final = [
     row("empty", _INDEX, "reference=empty.fa", 1, "^empty.fa"),

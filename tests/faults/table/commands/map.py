@@ -59,7 +59,7 @@ ROWS: Final = [
     row("rg_without_id", "map*", r"--rg '@RG\tSM:a'", 2, "ID:"),
     row("no_rg", "map*", "--rg run1", 2, "'run1' ... @RG"),
     row("field_of_rg", "map*", r"--rg '@RG\tID:a\tb'", 2, "'b'"),
-    row("field_of_rg_twice", "map*", r"--rg '@RG\tID:a\tID:b'", 2, "twice"),
+    row("field_of_rg_twice", "map*", r"--rg '@RG\tID:a\tID:b'", 2, "occurs twice"),
     # Options.
     values("--errors", "map", ["2", "-1"]),
     values("--max-hits", "map", ["0"]),

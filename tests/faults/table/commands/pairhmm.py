@@ -47,7 +47,7 @@ ROWS: Final = [
             f"batches and {reads}",
             f"pairhmm {reads} --batches batches.in",
             2,
-            "--batches ... leave out READS",
+            "--batches ... drop READS",
         )
         for reads in ("reads.bam", "reads.bam one.fa")
     ),

@@ -27,7 +27,7 @@ ROWS: Final = [
     row("contig_prefix", _BOTH, "haplotypes=prefix.fa", 1, f"reads.bam ... {FOUND_INSTEAD}"),
     row("unknown_contig", _BOTH, "haplotypes=unknown.fa", 1, "chrUn"),
     # The reference.
-    row("no_loci", "realign_reference", "haplotypes=alleles.fa", 2, "--reference ... alleles.fa"),
+    row("no_loci", "realign_reference", "haplotypes=alleles.fa", 2, "alleles.fa ... --reference"),
     row("haplotype_over_end", _REFERENCE, "haplotypes=beyond.fa", 1, "chr20:20001"),
     row("wrong_reference", "realign_reference", "reference=alleles.fa", 1, "alleles.fa"),
     # Options.

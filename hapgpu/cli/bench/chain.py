@@ -1,0 +1,146 @@
+"""`hapgpu bench chain`: speed of the mapping of long reads, or of the scoring of anchors."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Annotated, Final
+
+import typer
+
+from hapgpu.benchmark.chaining.anchors import Method, benchmark_anchors
+from hapgpu.benchmark.chaining.reads import benchmark_reads
+from hapgpu.benchmark.measurement import Measurement
+from hapgpu.chaining.index.files import SUFFIX
+from hapgpu.chaining.options import preset
+from hapgpu.cli.bench.options import BenchOptions, Copies
+from hapgpu.cli.bench.table import on_each, print_table
+from hapgpu.cli.options.chain import DEFAULT_PRESET, Preset
+from hapgpu.cli.options.files import FASTA_INDEXES, STATISTICS, CommandFiles, Read
+from hapgpu.cli.options.numbers import parse_count
+from hapgpu.errors import UsageError
+from hapgpu.runtime.devices import Device
+from hapgpu.simulation.long_reads import LongReadModel
+
+EXAMPLES: Final = """Measure simulated reads, the whole way to PAF and stage by stage:
+hapgpu bench chain --reference ref.fa --bases 200m --read-length 50k
+
+Measure the scoring of ready-made anchors, repeated 100 times:
+hapgpu bench chain --anchors anchors.npz --copies 100"""
+
+FILES: Final = CommandFiles(
+    reads=(Read("reference", (*FASTA_INDEXES, f".*{SUFFIX}")), Read("anchors")),
+    writes=(STATISTICS,),
+)
+
+_HEADER: Final = ("device", "what", "data", "count", "unit", "seconds", "M/s")
+_MIN_READ_LENGTH: Final = 100
+_READS: Final = "Simulated reads"
+
+
+def chain(  # noqa: PLR0913  (its parameters are the options)
+    *,
+    reference: Annotated[
+        Path | None,
+        typer.Option(
+            "--reference", metavar="FASTA", help="Reference; reads are simulated from it."
+        ),
+    ] = None,
+    anchors: Annotated[
+        Path | None,
+        typer.Option(
+            "--anchors",
+            metavar="FILE.npz",
+            help="Ready-made anchors (arrays x, y, offsets), of which the scoring is measured.",
+        ),
+    ] = None,
+    method: Annotated[
+        Method | None,
+        typer.Option(
+            "--method",
+            help="Algorithm for --anchors: predecessor, as in hapgpu chain, or successor (mm2-ax; "
+            "GPU only).",
+        ),
+    ] = None,
+    copies: Copies = None,
+    bases: Annotated[
+        int | None,
+        typer.Option(
+            "--bases",
+            metavar="INT",
+            parser=parse_count,
+            help="Total bases, such as 200m [20m; a GPU 1g].",
+            rich_help_panel=_READS,
+        ),
+    ] = None,
+    read_length: Annotated[
+        int | None,
+        typer.Option(
+            "--read-length",
+            metavar="INT",
+            parser=parse_count,
+            help="Mean length [10k].",
+            rich_help_panel=_READS,
+        ),
+    ] = None,
+    error: Annotated[
+        float | None,
+        typer.Option(
+            "--error",
+            metavar="FLOAT",
+            min=0,
+            max=1,
+            help="Error rate [0.08].",
+            rich_help_panel=_READS,
+        ),
+    ] = None,
+    preset_name: Preset = None,
+    options: BenchOptions,
+) -> None:
+    """Measure the mapping of simulated long reads, or the scoring of ready-made anchors.
+
+    Prints one line per measurement, tab-separated.
+    """
+    if (reference is None) == (anchors is None):
+        raise UsageError("give either --reference FASTA or --anchors FILE.npz")
+    if anchors is not None:
+        _refuse({"--bases": bases, "--read-length": read_length, "--error": error}, "--reference")
+    else:
+        _refuse({"--method": method, "--copies": copies}, "--anchors")
+    if read_length is not None and read_length < _MIN_READ_LENGTH:
+        raise UsageError(f"--read-length: must be at least {_MIN_READ_LENGTH}")
+    map_options = preset(preset_name or DEFAULT_PRESET)
+    model = _read_model(read_length, error)
+
+    def measure(device: Device) -> Iterable[Measurement]:
+        if reference is not None:
+            yield from benchmark_reads(device, reference, map_options, bases, model)
+        if anchors is not None:
+            yield from benchmark_anchors(
+                device, anchors, map_options, copies or 1, method or Method.PREDECESSOR
+            )
+
+    options.write(print_table(_HEADER, on_each(options.devices(), measure), _fields))
+
+
+def _refuse(given: Mapping[str, object], needed: str) -> None:
+    """Refuse options that have no effect without another one."""
+    for name, value in given.items():
+        if value is not None:
+            raise UsageError(f"{name}: no effect without {needed}; add it or drop {name}")
+
+
+def _read_model(read_length: int | None, error: float | None) -> LongReadModel:
+    """Return the model of the simulated reads; no read is shorter than half of a small mean."""
+    default = LongReadModel()
+    mean = read_length or default.mean_length
+    return LongReadModel(
+        mean_length=mean,
+        min_length=min(default.min_length, mean // 2),
+        error_rate=default.error_rate if error is None else error,
+    )
+
+
+def _fields(line: Measurement) -> Iterable[object]:
+    rates = (f"{line.seconds:.4g}", f"{line.per_second / 1e6:.4g}")
+    return (line.device, line.task, line.data, line.count, line.unit, *rates)

@@ -1,0 +1,58 @@
+"""`hapgpu bench pairhmm`: speed of the pair-HMM."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Annotated, Final
+
+import typer
+
+from hapgpu.benchmark.pairhmm import Measurement, benchmark_pairhmm, benchmark_text_batches
+from hapgpu.cli.bench.options import BenchOptions, Copies
+from hapgpu.cli.bench.table import on_each, print_table
+from hapgpu.cli.options.files import STATISTICS, CommandFiles, Read
+from hapgpu.errors import UsageError
+from hapgpu.runtime.devices import Device
+
+EXAMPLES: Final = """Measure simulated reads and haplotypes on one GPU:
+hapgpu bench pairhmm --device cuda:0
+
+Measure the text batches of a file, repeated 300 times:
+hapgpu bench pairhmm --batches 10s.in --copies 300"""
+
+FILES: Final = CommandFiles(reads=(Read("batches", standard=True),), writes=(STATISTICS,))
+
+_HEADER: Final = ("device", "what", "data", "cells", "seconds", "GCUPS")
+
+
+def pairhmm(
+    *,
+    batches: Annotated[
+        str | None,
+        typer.Option(
+            "--batches",
+            metavar="FILE",
+            help="Text batches instead of simulated data; - is standard input.",
+        ),
+    ] = None,
+    copies: Copies = None,
+    options: BenchOptions,
+) -> None:
+    """Measure the pair-HMM on simulated data or your text batches.
+
+    Prints one line per measurement, tab-separated.
+    """
+    if copies is not None and batches is None:
+        raise UsageError("--copies: repeats the data of a file; add --batches FILE")
+
+    def measure(device: Device) -> Iterable[Measurement]:
+        if batches is None:
+            return benchmark_pairhmm(device)
+        return benchmark_text_batches(batches, copies or 1, device)
+
+    options.write(print_table(_HEADER, on_each(options.devices(), measure), _fields))
+
+
+def _fields(line: Measurement) -> Iterable[object]:
+    rates = (f"{line.seconds:.4g}", f"{line.gcups:.4g}")
+    return (line.device, line.task, line.data, line.cells, *rates)

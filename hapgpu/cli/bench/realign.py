@@ -1,0 +1,32 @@
+"""`hapgpu bench realign`: speed of the alignment of reads to haplotypes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+from hapgpu.benchmark.realign import Measurement, benchmark_realign
+from hapgpu.cli.bench.options import BenchOptions
+from hapgpu.cli.bench.table import on_each, print_table
+from hapgpu.cli.options.files import STATISTICS, CommandFiles
+
+EXAMPLES: Final = """Example: hapgpu bench realign --device cuda:0"""
+
+FILES: Final = CommandFiles(writes=(STATISTICS,))
+
+_HEADER: Final = ("device", "what", "read", "haplotype", "pairs/s", "GCUPS")
+
+
+def realign(*, options: BenchOptions) -> None:
+    """Measure the alignment of random reads to haplotypes.
+
+    Prints one line per measurement, tab-separated.
+    """
+    measurements = on_each(options.devices(), benchmark_realign)
+    options.write(print_table(_HEADER, measurements, _fields))
+
+
+def _fields(line: Measurement) -> Iterable[object]:
+    lengths = (line.read_length, line.haplotype_length)
+    rates = (f"{line.pairs_per_second:.0f}", f"{line.gcups:.2f}")
+    return (line.device, line.task, *lengths, *rates)
