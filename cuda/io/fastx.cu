@@ -1,12 +1,13 @@
-// Reads found and checked in a text of FASTQ or FASTA; a fault only raises a flag.
+// Parser of a block of FASTQ or FASTA; a fault only sets a flag.
+// Same as hapgpu/io/fastx/cpu.py, which also names the fault.
 
 #include "common/warp.cuh"
 
 namespace {
 
-constexpr unsigned kTileBytes = 1024;  // of a warp
+constexpr unsigned kTileBytes = 1024;  // per warp; same as _TILE_BYTES in hapgpu/io/fastx/cuda.py
 
-// Place of this warp, and the number of warps, in the whole grid.
+// Number of this warp in the grid, and number of warps in the grid.
 __device__ inline int warp_id() { return (blockIdx.x * blockDim.x + threadIdx.x) / kWarpLanes; }
 __device__ inline int warp_count() { return gridDim.x * (blockDim.x / kWarpLanes); }
 
@@ -20,16 +21,16 @@ __device__ inline bool is_white(unsigned char byte) {
 
 __device__ inline bool is_printable(unsigned char byte) { return byte > ' ' && byte < 127; }
 
-// The bytes that are bases, bit i of `low` for byte i and of `high` for byte 64 + i.
-struct Bases {
+// Set of the bytes that are bases: bit i of `low` is byte i, bit i of `high` is byte 64 + i.
+struct BaseSet {
     unsigned long long low, high;
 
-    __device__ bool contain(unsigned char byte) const {
+    __device__ bool contains(unsigned char byte) const {
         return byte < 128 && ((byte < 64 ? low : high) >> (byte % 64) & 1);
     }
 };
 
-// A line without its newline and a carriage return before that.
+// Range of a line, without its newline and a carriage return before the newline.
 struct Line {
     unsigned start, end;
 
@@ -48,31 +49,31 @@ struct Text {
     }
 };
 
-// The following are called by all lanes of a warp with the same arguments.
+// All lanes of a warp call the following functions with the same arguments.
 
-// First place of a line that holds no printable character, or its end.
+// Offset of the first character of a line that is not printable, or the end of the line.
 __device__ unsigned printable_end(const unsigned char* text, unsigned start, unsigned end) {
     for (unsigned base = start; base < end; base += kWarpLanes) {
         const unsigned at = base + lane_id();
-        const unsigned stops = __ballot_sync(kAllLanes, at >= end || !is_printable(text[at]));
-        if (stops) return base + __ffs(stops) - 1;
+        const unsigned lanes = __ballot_sync(kAllLanes, at >= end || !is_printable(text[at]));
+        if (lanes) return base + __ffs(lanes) - 1;
     }
     return end;
 }
 
-// Of a lane: whether its bytes are in order; of the warp they are if those of all lanes are.
+// Whether the bytes of this lane are valid; the line is valid if the bytes of all lanes are.
 template <typename Predicate>
-__device__ bool all_in_order(Line line, Predicate is_in_order) {
+__device__ bool all_valid(Line line, Predicate is_valid) {
     bool good = true;
     for (unsigned at = line.start + lane_id(); at < line.end; at += kWarpLanes) {
-        good &= is_in_order(at);
+        good &= is_valid(at);
     }
     return good;
 }
 
 }  // namespace
 
-// Newlines of each tile of 1,024 bytes; a warp a tile.
+// Counts the newlines of each tile of 1,024 bytes; one warp per tile.
 extern "C" __global__ void __launch_bounds__(256) count_newlines(
     const unsigned char* text, int* counts, int size, int tiles
 ) {
@@ -86,7 +87,8 @@ extern "C" __global__ void __launch_bounds__(256) count_newlines(
     if (lane_id() == 0) counts[tile] = count;
 }
 
-// Places of the newlines, of which there are `ends` up to the end of each tile; a warp a tile.
+// Lists the offsets of the newlines; `ends` counts them up to the end of each tile; one warp per
+// tile.
 extern "C" __global__ void __launch_bounds__(256) list_newlines(
     const unsigned char* text, const int* ends, int* newlines, int size, int tiles,
     int newline_count
@@ -104,18 +106,18 @@ extern "C" __global__ void __launch_bounds__(256) list_newlines(
     }
 }
 
-// Spans of the reads, a warp a read; `is_faulty` is set if any is at fault. What is accepted is
-// what `parse_block` of hapgpu/io/fastx/cpu.py accepts.
+// Finds the spans of the reads, one warp per read; sets `is_faulty` if a read is malformed.
+// Same as `parse_block` of hapgpu/io/fastx/cpu.py.
 extern "C" __global__ void __launch_bounds__(256) find_reads(
     const unsigned char* text, const int* newlines, int* name_starts, int* name_lengths,
     int* base_starts, int* quality_starts, int* lengths, int* is_faulty, int size,
-    int newline_count, int reads, int one, int is_fasta, int longest_name, int max_bases,
+    int newline_count, int reads, int one, int is_fasta, int max_name, int max_bases,
     int for_sam, unsigned long long low_bases, unsigned long long high_bases
 ) {
     const Text lines{text, newlines};
-    const Bases known{low_bases, high_bases};
+    const BaseSet known{low_bases, high_bases};
     const int lines_per_read = is_fasta ? 2 : 4;
-    bool good = true;  // so far as this lane has seen
+    bool good = true;  // of the bytes of this lane
 
     for (int read = warp_id(); read < reads; read += warp_count()) {
         const Line header = lines.line(lines_per_read * read);
@@ -123,18 +125,18 @@ extern "C" __global__ void __launch_bounds__(256) find_reads(
         Line qualities = bases;
 
         const unsigned name = header.start + 1;
-        const unsigned stop = printable_end(text, name, header.end);
-        int name_length = stop - name;
-        if (for_sam && name_length > 2 && text[stop - 2] == '/' &&
-            (text[stop - 1] == '1' || text[stop - 1] == '2')) {
+        const unsigned name_end = printable_end(text, name, header.end);
+        int name_length = name_end - name;
+        if (for_sam && name_length > 2 && text[name_end - 2] == '/' &&
+            (text[name_end - 1] == '1' || text[name_end - 1] == '2')) {
             name_length -= 2;
         }
         good &= header.size() && text[header.start] == (is_fasta ? '>' : '@');
-        good &= stop == header.end || text[stop] == ' ' || text[stop] == '\t';
-        good &= name_length > 0 && name_length <= longest_name;
+        good &= name_end == header.end || text[name_end] == ' ' || text[name_end] == '\t';
+        good &= name_length > 0 && name_length <= max_name;
         good &= !for_sam || text[name] != '@';
         good &= bases.size() <= max_bases;
-        good &= all_in_order(bases, [=](unsigned at) { return known.contain(text[at]); });
+        good &= all_valid(bases, [=](unsigned at) { return known.contains(text[at]); });
 
         if (!is_fasta) {
             const Line plus = lines.line(lines_per_read * read + 2);
@@ -144,11 +146,11 @@ extern "C" __global__ void __launch_bounds__(256) find_reads(
                 good &= plus.size() == header.size();
                 const unsigned shift = header.start - plus.start;  // modulo 2**32
                 const Line rest{plus.start + 1, plus.start + min(plus.size(), header.size())};
-                good &= all_in_order(
+                good &= all_valid(
                     rest, [=](unsigned at) { return text[at] == text[at + shift]; });
             }
             good &= qualities.size() == bases.size();
-            good &= all_in_order(qualities, [=](unsigned at) { return is_printable(text[at]); });
+            good &= all_valid(qualities, [=](unsigned at) { return is_printable(text[at]); });
         }
 
         if (lane_id() == 0) {
@@ -160,7 +162,7 @@ extern "C" __global__ void __launch_bounds__(256) find_reads(
         }
     }
 
-    // Behind the last read there may be blank lines.
+    // Blank lines may follow the last read.
     const unsigned end = reads ? newlines[lines_per_read * reads - 1] + 1 : 0;
     for (unsigned at = end + blockIdx.x * blockDim.x + threadIdx.x; at < size;
          at += gridDim.x * blockDim.x) {

@@ -1,4 +1,4 @@
-"""CIGARs put together element by element, and kept tidy by GATK's rules."""
+"""Construction of CIGARs element by element, by the rules of GATK's CigarBuilder."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ from hapgpu.runtime.jit import njit
 
 
 class CigarBuilder(NamedTuple):
-    """A CIGAR under construction by GATK's rules (its CigarBuilder).
+    """CIGAR under construction by the rules of GATK's CigarBuilder.
 
-    Equal neighbours merge, deletions go before the insertions they touch, and deletions at the
-    ends of the aligned part are dropped and counted, unless they are to be kept.
+    Neighbours of the same operation merge, a deletion goes before an adjacent insertion, and
+    deletions at the ends of the aligned part are dropped and counted, unless the ends are pinned.
 
     Attributes
     ----------
     elements
-        int64 (lengths may outgrow BAM while they add up), as large as elements will be added.
+        int64 (sums of lengths may exceed the limit of BAM), with room for all elements added.
     state
-        int64[7], see the names below.
+        int64[7], indexed by the constants below.
     """
 
     elements: NDArray[np.int64]
@@ -45,27 +45,27 @@ _LEFT_HARD, _LEFT_SOFT, _MIDDLE, _RIGHT_SOFT, _RIGHT_HARD = range(5)
 
 @njit
 def new_builder(capacity: int) -> CigarBuilder:
-    """Make room for a CIGAR of so many elements; to be started before use."""
+    """Allocate a builder for `capacity` elements; `start_cigar` must follow."""
     return CigarBuilder(np.empty(capacity, dtype=np.int64), np.empty(7, dtype=np.int64))
 
 
 @njit
 def start_cigar(builder: CigarBuilder) -> None:
-    """Begin the CIGAR of a read, without deletions at its ends."""
+    """Start the CIGAR of a read; deletions at its ends are dropped."""
     builder.state[:] = 0
     builder.state[_LAST] = _NONE
 
 
 @njit
 def start_pinned_cigar(builder: CigarBuilder) -> None:
-    """Begin the CIGAR of a haplotype, whose ends are pinned: deletions there are kept."""
+    """Start the CIGAR of a haplotype, whose ends are pinned: deletions at its ends are kept."""
     start_cigar(builder)
     builder.state[_KEEPS_ENDS] = 1
 
 
 @njit
 def add_element(builder: CigarBuilder, length: int, operation: int) -> None:
-    """Append an operation, which may merge with or move before those already there."""
+    """Append an element, which may merge with the last element or move before it."""
     state = builder.state
     if length == 0:
         return
@@ -93,10 +93,10 @@ def add_elements(builder: CigarBuilder, elements: NDArray[Any]) -> None:
 
 @njit
 def finish_cigar(builder: CigarBuilder) -> bool:
-    """Drop deletions at the end; return whether the CIGAR is in order and not empty."""
+    """Drop deletions at the end; return whether the CIGAR is valid and not empty."""
     state, elements = builder.state, builder.elements
     if state[_SECTION] == _LEFT_SOFT and operation_of(elements[0]) == SOFT_CLIP:
-        return False  # clipped altogether
+        return False  # all bases are clipped
     if not state[_KEEPS_ENDS]:
         count = state[COUNT]
         if state[_LAST] == DELETION:
@@ -111,7 +111,7 @@ def finish_cigar(builder: CigarBuilder) -> bool:
 
 @njit
 def built(builder: CigarBuilder) -> NDArray[np.int64]:
-    """Return the elements so far, sharing memory with the builder."""
+    """Return the elements added so far, a view of the memory of the builder."""
     return builder.elements[: builder.state[COUNT]]
 
 
@@ -124,7 +124,7 @@ def _append(builder: CigarBuilder, length: int, operation: int) -> None:
 
 @njit
 def _is_at_start(builder: CigarBuilder) -> bool:
-    """Whether nothing but clips, or clips and one insertion, was added yet."""
+    """Tell whether only clips, or clips and one insertion, were added."""
     last, count = builder.state[_LAST], builder.state[COUNT]
     if last == _NONE or is_clip(last):
         return True
@@ -151,7 +151,9 @@ def _add_clip(builder: CigarBuilder, length: int, operation: int) -> None:
     elif removes_ends and _ends_in_deletion_and_insertion(builder):
         state[TRAILING_REMOVED] += length_of(elements[count - 2])
         elements[count - 2] = elements[count - 1]
-        elements[count - 1] = length << 4 | operation  # GATK still takes the insertion as last
+        elements[count - 1] = (
+            length << 4 | operation
+        )  # as in GATK, the insertion stays the last operation
     else:
         _append(builder, length, operation)
 
@@ -169,7 +171,7 @@ def _add_deletion_before_insertion(builder: CigarBuilder, length: int) -> None:
 
 @njit
 def _enter_section(state: NDArray[np.int64], operation: int) -> None:
-    """Move on along hard clip, soft clip, aligned part, soft clip, hard clip, or break."""
+    """Advance through hard clip, soft clip, aligned part, soft clip, hard clip, or break."""
     section = state[_SECTION]
     if operation == HARD_CLIP:
         if section != _LEFT_HARD:

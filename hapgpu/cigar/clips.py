@@ -21,7 +21,7 @@ _SOFT_CLIP, _HARD_CLIP = 4, 5
 
 @dataclass(frozen=True, slots=True)
 class Clips:
-    """Clipped bases at both ends of n reads; int32[n] each, soft clips and hard clips."""
+    """Soft- and hard-clipped bases at both ends of n reads; int32[n] each."""
 
     leading: NDArray[np.int32]
     trailing: NDArray[np.int32]
@@ -29,7 +29,7 @@ class Clips:
     trailing_hard: NDArray[np.int32]
 
     def take(self, rows: NDArray[np.bool_]) -> Clips:
-        """Keep the reads of a mask, bool[n]."""
+        """Select reads by mask, bool[n]."""
         return Clips(
             self.leading[rows],
             self.trailing[rows],
@@ -39,25 +39,25 @@ class Clips:
 
 
 def clips_of(reads: ReadBatch, source: str) -> Clips:
-    """Read the clips from the CIGARs of mapped reads with bases; others have none that count.
+    """Return the clips of mapped reads with bases, by CIGAR; 0 for other reads.
 
     Raises
     ------
     InputError
         A read has fewer bases than its CIGAR clips.
     """
-    count_for = (reads.flags & _UNMAPPED == 0) & (reads.bases.lengths > 0)
+    is_counted = (reads.flags & _UNMAPPED == 0) & (reads.bases.lengths > 0)
     clips = Clips(*(np.zeros(len(reads), dtype=np.int32) for _ in range(4)))
     _measure_clips(
         view_of(reads.cigars),
-        count_for,
+        is_counted,
         (clips.leading, clips.trailing),
         (clips.leading_hard, clips.trailing_hard),
     )
     too_long = np.flatnonzero(clips.leading + clips.trailing > reads.bases.lengths)
     if too_long.size:
         name = reads.names[too_long[0]].tobytes().decode("ascii", errors="replace")
-        message = f"{source}: read '{name}' has fewer bases than its CIGAR clips"
+        message = f"{source}: read '{name}': fewer bases than its CIGAR clips; correct or remove it"
         raise InputError(message)
     return clips
 
@@ -65,11 +65,11 @@ def clips_of(reads: ReadBatch, source: str) -> Clips:
 def with_hard_clips(
     cigars: Ragged, leading: NDArray[np.int32], trailing: NDArray[np.int32]
 ) -> Ragged:
-    """Put hard clips of int32[n] bases, 0 for none, around CIGARs; an empty one stays empty."""
+    """Add hard clips of int32[n] bases, 0 for none, to CIGARs; an empty CIGAR stays empty."""
     if not (leading.any() or trailing.any()):
         return cigars
-    there = cigars.lengths > 0
-    first, last = (np.where(there, clip, 0).astype(np.uint32) for clip in (leading, trailing))
+    has_cigar = cigars.lengths > 0
+    first, last = (np.where(has_cigar, clip, 0).astype(np.uint32) for clip in (leading, trailing))
     columns = [
         Ragged.from_lengths(first[first > 0] << 4 | _HARD_CLIP, first > 0),
         cigars,
@@ -84,13 +84,13 @@ def with_hard_clips(
 @njit
 def _measure_clips(
     cigars: RaggedView,
-    count_for: NDArray[np.bool_],
+    is_counted: NDArray[np.bool_],
     soft: tuple[NDArray[np.int32], NDArray[np.int32]],
     hard: tuple[NDArray[np.int32], NDArray[np.int32]],
 ) -> None:
-    for row in range(count_for.size):
+    for row in range(is_counted.size):
         cigar = row_of(cigars, row)
-        if not count_for[row]:
+        if not is_counted[row]:
             continue
         first, last = 0, cigar.size - 1
         while first <= last and operation_of(cigar[first]) == _HARD_CLIP:

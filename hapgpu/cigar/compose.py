@@ -1,4 +1,4 @@
-"""CIGARs cut to a part of their query, and chained."""
+"""Trimming of CIGARs to a part of their query, and composition of CIGARs."""
 
 from __future__ import annotations
 
@@ -24,7 +24,10 @@ _NONE = -1
 
 @njit
 def trim_cigar(builder: CigarBuilder, cigar: NDArray[Any], first: int, last: int) -> bool:
-    """Cut a CIGAR down to the bases first to last of its query; makes no more elements."""
+    """Trim a CIGAR to the bases `first` to `last` of its query; adds no elements.
+
+    Return whether the query has these bases and the result is valid.
+    """
     start_cigar(builder)
     if first < 0 or last < first:
         return False
@@ -46,13 +49,18 @@ def trim_cigar(builder: CigarBuilder, cigar: NDArray[Any], first: int, last: int
 
 @njit
 def compose_cigars(builder: CigarBuilder, first: NDArray[Any], second: NDArray[Any]) -> bool:
-    """Chain CIGARs a to b and b to c into a to c; makes at most as many elements as both have."""
+    """Compose CIGARs a to b and b to c into a to c; makes at most as many elements as both have.
+
+    Return whether the CIGARs match and the result is valid.
+    """
     start_cigar(builder)
     i, j, first_done, second_done = 0, 0, 0, 0
     while i < first.size and j < second.size:
         left = length_of(first[i]) - first_done
         right = length_of(second[j]) - second_done
-        operation, uses_first, uses_second = _chain(operation_of(first[i]), operation_of(second[j]))
+        operation, uses_first, uses_second = _compose(
+            operation_of(first[i]), operation_of(second[j])
+        )
         if not uses_first and not uses_second:
             return False
         if uses_first and uses_second:
@@ -71,11 +79,11 @@ def compose_cigars(builder: CigarBuilder, first: NDArray[Any], second: NDArray[A
 
 
 @njit
-def _chain(first: int, second: int) -> tuple[int, bool, bool]:
-    """Operation that two in a row amount to (-1: none), and which of them it uses up."""
+def _compose(first: int, second: int) -> tuple[int, bool, bool]:
+    """Return the composition of two operations (-1: none), and which of them it consumes."""
     if first in (INSERTION, SOFT_CLIP):
-        known = is_alignment(second) or second in (INSERTION, SOFT_CLIP, DELETION)
-        return INSERTION, known, False
+        is_known = is_alignment(second) or second in (INSERTION, SOFT_CLIP, DELETION)
+        return INSERTION, is_known, False
     if first != DELETION and not is_alignment(first):
         return _NONE, False, False
     if second == DELETION:

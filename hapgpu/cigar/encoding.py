@@ -16,16 +16,16 @@ from hapgpu.io.text.numbers import put_integer
 from hapgpu.runtime.jit import njit
 
 OPERATIONS = "MIDNSHP=X"
-"""Letters of the operations, in the order of their codes."""
+"""Letters of the operations, by code."""
 
 MATCH, INSERTION, DELETION, SKIP, SOFT_CLIP, HARD_CLIP, PADDING, EQUAL, DIFFERENT = range(9)
 
-LARGEST_LENGTH = 2**28 - 1
+MAX_LENGTH = 2**28 - 1
 """Longest element that BAM can hold."""
 
 
 def _set_of(*operations: int) -> int:
-    """Bit k stands for operation k: quicker to look up, and to compile, than a tuple."""
+    """Return a mask of operations: bit k is operation k; faster, also to compile, than a tuple."""
     return sum(1 << operation for operation in operations)
 
 
@@ -37,28 +37,30 @@ _CLIPPING = _set_of(SOFT_CLIP, HARD_CLIP)
 _LETTERS = np.frombuffer(OPERATIONS.ljust(16, "?").encode(), dtype=np.uint8)
 _TEXT = re.compile(rf"([0-9]+[{OPERATIONS}])+")
 _ELEMENT = re.compile(rf"([0-9]+)([{OPERATIONS}])")
-_LONGEST_TEXT = len(f"{LARGEST_LENGTH}M")
+_MAX_TEXT = len(f"{MAX_LENGTH}M")
 _STAR = ord("*")
 
 
 def parse_cigar(text: str | bytes) -> NDArray[np.uint32]:
-    """Turn CIGAR text into BAM encoding; `*` has no elements.
+    """Convert CIGAR text to BAM encoding; `*` has no elements.
 
     Raises
     ------
     InputError
-        If the text is no CIGAR, or has an element too long for BAM.
+        The text is not a CIGAR, or has an element too long for BAM.
     """
     if isinstance(text, bytes):
         text = text.decode("ascii", errors="replace")
     if text == "*":
         return np.empty(0, dtype=np.uint32)
     if not _TEXT.fullmatch(text):
-        message = f"'{text}' is not a CIGAR: expected lengths, each with one of {OPERATIONS}, or *"
+        message = (
+            f"CIGAR '{text}': expected lengths, each with one of {OPERATIONS} or *; correct it"
+        )
         raise InputError(message)
     elements = [(int(length), letter) for length, letter in _ELEMENT.findall(text)]
-    if max(elements)[0] > LARGEST_LENGTH:
-        message = f"CIGAR '{text}': an element is longer than the {LARGEST_LENGTH:,} of BAM"
+    if max(elements)[0] > MAX_LENGTH:
+        message = f"CIGAR '{text}': an element is longer than {MAX_LENGTH:,}; split it"
         raise InputError(message)
     return np.array(
         [length << 4 | OPERATIONS.index(letter) for length, letter in elements], dtype=np.uint32
@@ -66,80 +68,80 @@ def parse_cigar(text: str | bytes) -> NDArray[np.uint32]:
 
 
 def cigar_strings(cigars: Ragged) -> list[str]:
-    """CIGARs as text; `*` for those without elements."""
+    """Return CIGARs as strings; `*` for a CIGAR without elements."""
     text = cigar_text(cigars)
     letters = text.data.tobytes().decode("ascii")
     bounds = text.offsets.tolist()
-    return [letters[begin:end] for begin, end in pairwise(bounds)]
+    return [letters[start:end] for start, end in pairwise(bounds)]
 
 
 def cigar_text(cigars: Ragged) -> Ragged:
-    """CIGARs as rows of uint8 text; `*` for those without elements."""
+    """Return CIGARs as rows of uint8 text; `*` for a CIGAR without elements."""
     offsets = np.zeros(len(cigars) + 1, dtype=np.int64)
-    data = np.empty(_LONGEST_TEXT * cigars.data.size + len(cigars), dtype=np.uint8)
+    data = np.empty(_MAX_TEXT * cigars.data.size + len(cigars), dtype=np.uint8)
     _write_texts(view_of(cigars), data, offsets)
     return Ragged(data[: offsets[-1]], offsets)
 
 
 def query_lengths(cigars: Ragged) -> NDArray[np.int64]:
-    """int64[n]: the bases of the query that each CIGAR accounts for, soft-clipped ones too."""
+    """Return int64[n]: bases of the query that each CIGAR consumes, soft-clipped bases included."""
     return _sums(cigars, _QUERY_CONSUMING)
 
 
 def reference_lengths(cigars: Ragged) -> NDArray[np.int64]:
-    """int64[n]: the bases of the reference that each CIGAR spans."""
+    """Return int64[n]: bases of the reference that each CIGAR spans."""
     return _sums(cigars, _REFERENCE_CONSUMING)
 
 
 def deletion_lengths(cigars: Ragged) -> NDArray[np.int64]:
-    """int64[n]: the bases of the reference that each CIGAR deletes."""
+    """Return int64[n]: bases of the reference that each CIGAR deletes."""
     return _sums(cigars, _set_of(DELETION))
 
 
 def skipped_lengths(cigars: Ragged) -> NDArray[np.int64]:
-    """int64[n]: the bases of the reference that each CIGAR skips, as over introns."""
+    """Return int64[n]: bases of the reference that each CIGAR skips, as for introns."""
     return _sums(cigars, _set_of(SKIP))
 
 
 @njit
 def length_of(element: int) -> int:
-    """Length of a CIGAR element."""
-    return int(np.int64(element) >> 4)  # widened: Numba takes uint32 and int64 for a float
+    """Return the length of a CIGAR element."""
+    return int(np.int64(element) >> 4)  # widened: Numba treats uint32 with int64 as float
 
 
 @njit
 def operation_of(element: int) -> int:
-    """Operation of a CIGAR element."""
+    """Return the operation of a CIGAR element."""
     return int(np.int64(element) & 15)
 
 
 @njit
 def consumes_query(operation: int) -> bool:
-    """Whether the operation accounts for bases of the query."""
+    """Tell whether an operation consumes bases of the query."""
     return _QUERY_CONSUMING >> operation & 1 != 0
 
 
 @njit
 def consumes_reference(operation: int) -> bool:
-    """Whether the operation spans bases of the reference."""
+    """Tell whether an operation consumes bases of the reference."""
     return _REFERENCE_CONSUMING >> operation & 1 != 0
 
 
 @njit
 def is_alignment(operation: int) -> bool:
-    """Whether the operation puts bases of the query on bases of the reference."""
+    """Tell whether an operation aligns bases of the query to bases of the reference."""
     return _ALIGNING >> operation & 1 != 0
 
 
 @njit
 def is_clip(operation: int) -> bool:
-    """Whether the operation is a soft or hard clip."""
+    """Tell whether an operation is a soft or hard clip."""
     return _CLIPPING >> operation & 1 != 0
 
 
 @njit
 def query_length(elements: NDArray[Any]) -> int:
-    """Bases of the query that the elements of one CIGAR account for."""
+    """Return the bases of the query that the elements of a CIGAR consume."""
     length = 0
     for element in elements:
         if consumes_query(operation_of(element)):
@@ -149,7 +151,7 @@ def query_length(elements: NDArray[Any]) -> int:
 
 @njit
 def reference_length(elements: NDArray[Any]) -> int:
-    """Bases of the reference that the elements of one CIGAR span."""
+    """Return the bases of the reference that the elements of a CIGAR span."""
     length = 0
     for element in elements:
         if consumes_reference(operation_of(element)):
@@ -158,7 +160,7 @@ def reference_length(elements: NDArray[Any]) -> int:
 
 
 def _sums(cigars: Ragged, operations: int) -> NDArray[np.int64]:
-    """Sum up the lengths of the elements with operations of a set."""
+    """Return int64[n]: the sum of the lengths of elements with operations of a mask."""
     counted = operations >> (cigars.data & 15) & 1
     sums = np.zeros(cigars.data.size + 1, dtype=np.int64)
     np.cumsum((cigars.data >> 4) * counted, dtype=np.int64, out=sums[1:])
@@ -191,7 +193,7 @@ def write_cigar(
     trailing: int,
     operation: int,
 ) -> int:
-    """Write a CIGAR with an operation around it; return its end, or `at` if BAM cannot hold it."""
+    """Write a CIGAR with an operation around it; return its end, or `at` if it is beyond BAM."""
     end = at
     if leading > 0:
         out[end] = leading << 4 | operation
@@ -204,4 +206,4 @@ def write_cigar(
     if trailing > 0:
         out[end] = trailing << 4 | operation
         end += 1
-    return end if longest <= LARGEST_LENGTH else at
+    return end if longest <= MAX_LENGTH else at

@@ -1,4 +1,4 @@
-"""Indels of an alignment moved as far left as repeats allow, as GATK's leftAlignIndels does."""
+"""Left-alignment of indels, as in GATK's leftAlignIndels."""
 
 from __future__ import annotations
 
@@ -31,34 +31,34 @@ from hapgpu.runtime.jit import njit
 
 
 class LeftAligner(NamedTuple):
-    """Room for a CIGAR to be left-aligned.
+    """Memory to left-align a CIGAR.
 
     Attributes
     ----------
     result
-        The CIGAR, left-aligned.
-    runs
-        int64, the elements of the CIGAR in the making, last one first.
+        The left-aligned CIGAR.
+    reversed_elements
+        int64: elements of the new CIGAR, from the last to the first.
     """
 
     result: CigarBuilder
-    runs: NDArray[np.int64]
+    reversed_elements: NDArray[np.int64]
 
 
 class _Indel(NamedTuple):
-    """Bases of reference and query that an indel, or none if empty, puts against each other."""
+    """Ranges of reference and query that an indel replaces; both empty for no indel."""
 
-    reference_begin: int
+    reference_start: int
     reference_end: int
-    query_begin: int
+    query_start: int
     query_end: int
 
 
 @njit
 def new_left_aligner(elements: int) -> LeftAligner:
-    """Make room for CIGARs of so many elements at most."""
-    most = 5 * (elements + 1) + 2
-    return LeftAligner(new_builder(most), np.empty(most, dtype=np.int64))
+    """Allocate the memory for CIGARs of at most `elements` elements."""
+    capacity = 5 * (elements + 1) + 2
+    return LeftAligner(new_builder(capacity), np.empty(capacity, dtype=np.int64))
 
 
 @njit
@@ -69,11 +69,12 @@ def left_align(
     reference: NDArray[np.uint8],
     query: NDArray[np.uint8],
 ) -> bool:
-    """Move indels as far left as repeats allow, merging those that meet.
+    """Move indels as far left as repeats allow, and merge indels that touch.
 
-    Goes through the CIGAR from its end and carries each indel along until an alignment stops it.
+    Goes through the CIGAR from its end, and moves each indel until aligned bases stop it.
+    Return whether the CIGAR matches the sequences and the result is valid.
     """
-    builder, runs = aligner
+    builder, elements = aligner
     count = 0
     start_cigar(builder)
     last_indel = _last_indel(cigar)
@@ -90,14 +91,14 @@ def left_align(
         if operation_of(cigar[k]) in (INSERTION, DELETION):
             indel = _extended(indel, cigar[k])
         elif _size(indel) == 0:
-            runs[count] = cigar[k]
+            elements[count] = cigar[k]
             count += 1
             indel = _emptied(_extended(indel, cigar[k]))
         else:
-            indel, count = _shift(indel, cigar[k], reference, query, (runs, count))
-    count = _put_indel(indel, runs, count)
+            indel, count = _shift(indel, cigar[k], reference, query, (elements, count))
+    count = _put_indel(indel, elements, count)
     for k in range(count - 1, -1, -1):
-        add_element(builder, length_of(runs[k]), operation_of(runs[k]))
+        add_element(builder, length_of(elements[k]), operation_of(elements[k]))
     return finish_cigar(builder)
 
 
@@ -111,33 +112,33 @@ def _last_indel(cigar: NDArray[np.int64]) -> int:
 
 @njit
 def _size(indel: _Indel) -> int:
-    return indel.reference_end - indel.reference_begin + indel.query_end - indel.query_begin
+    return indel.reference_end - indel.reference_start + indel.query_end - indel.query_start
 
 
 @njit
 def _extended(indel: _Indel, element: int) -> _Indel:
-    """Take the bases of an element into the indel, to its left."""
+    """Extend an indel to its left by the bases of an element."""
     operation, length = operation_of(element), length_of(element)
     return _Indel(
-        indel.reference_begin - (length if consumes_reference(operation) else 0),
+        indel.reference_start - (length if consumes_reference(operation) else 0),
         indel.reference_end,
-        indel.query_begin - (length if consumes_query(operation) else 0),
+        indel.query_start - (length if consumes_query(operation) else 0),
         indel.query_end,
     )
 
 
 @njit
 def _emptied(indel: _Indel) -> _Indel:
-    """Return the empty indel at the begin of this one."""
+    """Return the empty indel at the start of an indel."""
     return _Indel(
-        indel.reference_begin, indel.reference_begin, indel.query_begin, indel.query_begin
+        indel.reference_start, indel.reference_start, indel.query_start, indel.query_start
     )
 
 
 @njit
-def _put_indel(indel: _Indel, runs: NDArray[np.int64], count: int) -> int:
-    runs[count] = (indel.reference_end - indel.reference_begin) << 4 | DELETION
-    runs[count + 1] = (indel.query_end - indel.query_begin) << 4 | INSERTION
+def _put_indel(indel: _Indel, elements: NDArray[np.int64], count: int) -> int:
+    elements[count] = (indel.reference_end - indel.reference_start) << 4 | DELETION
+    elements[count + 1] = (indel.query_end - indel.query_start) << 4 | INSERTION
     return count + 2
 
 
@@ -149,53 +150,53 @@ def _shift(
     query: NDArray[np.uint8],
     output: tuple[NDArray[np.int64], int],
 ) -> tuple[_Indel, int]:
-    """Move an indel left into an element, and put it out unless it got through to the next."""
-    runs, count = output
+    """Move an indel left into an element; write it unless it reaches the next element."""
+    elements, count = output
     operation, length = operation_of(element), length_of(element)
-    most = length if is_alignment(operation) else 0
-    begin_shift, end_shift = _shifts(indel, reference, query, most)
+    max_shift = length if is_alignment(operation) else 0
+    start_shift, end_shift = _shifts(indel, reference, query, max_shift)
     indel = _Indel(
-        indel.reference_begin - begin_shift,
+        indel.reference_start - start_shift,
         indel.reference_end - end_shift,
-        indel.query_begin - begin_shift,
+        indel.query_start - start_shift,
         indel.query_end - end_shift,
     )
-    runs[count] = end_shift << 4 | MATCH
+    elements[count] = end_shift << 4 | MATCH
     count += 1
-    regained = max(0, -begin_shift) << 4 | MATCH
-    left_over = (length - max(0, begin_shift)) << 4 | operation
-    if begin_shift < most or not is_alignment(operation):
-        count = _put_indel(indel, runs, count)
-        indel = _emptied(_extended(_extended(indel, regained), left_over))
-    runs[count], runs[count + 1] = regained, left_over
+    before = max(0, -start_shift) << 4 | MATCH
+    remaining = (length - max(0, start_shift)) << 4 | operation
+    if start_shift < max_shift or not is_alignment(operation):
+        count = _put_indel(indel, elements, count)
+        indel = _emptied(_extended(_extended(indel, before), remaining))
+    elements[count], elements[count + 1] = before, remaining
     return indel, count + 2
 
 
 @njit
 def _shifts(
-    indel: _Indel, reference: NDArray[np.uint8], query: NDArray[np.uint8], most: int
+    indel: _Indel, reference: NDArray[np.uint8], query: NDArray[np.uint8], max_shift: int
 ) -> tuple[int, int]:
-    """How far left the begin and the end of an indel may move, by `most` at most.
+    """Return how far left the start and the end of an indel move, at most `max_shift`.
 
-    Bases that both sides share at their ends are given up first, so the begin may also move
-    right (a shift below 0).
+    Bases that both ranges share at their ends are removed first, so the start may also move right
+    (a shift below 0).
     """
-    reference_begin, reference_end, query_begin, query_end = indel
-    smaller = min(reference_end - reference_begin, query_end - query_begin)
-    begin_shift = 0
+    reference_start, reference_end, query_start, query_end = indel
+    smaller = min(reference_end - reference_start, query_end - query_start)
+    start_shift = 0
     end_shift = 0
     while smaller > 0 and reference[reference_end - 1] == query[query_end - 1]:
         reference_end, query_end = reference_end - 1, query_end - 1
         smaller, end_shift = smaller - 1, end_shift + 1
-    while smaller > 0 and reference[reference_begin] == query[query_begin]:
-        reference_begin, query_begin = reference_begin + 1, query_begin + 1
-        smaller, begin_shift = smaller - 1, begin_shift - 1
+    while smaller > 0 and reference[reference_start] == query[query_start]:
+        reference_start, query_start = reference_start + 1, query_start + 1
+        smaller, start_shift = smaller - 1, start_shift - 1
     while (
-        begin_shift < most
-        and reference[reference_begin - 1] == query[query_begin - 1]
+        start_shift < max_shift
+        and reference[reference_start - 1] == query[query_start - 1]
         and reference[reference_end - 1] == query[query_end - 1]
     ):
-        reference_begin, query_begin = reference_begin - 1, query_begin - 1
+        reference_start, query_start = reference_start - 1, query_start - 1
         reference_end, query_end = reference_end - 1, query_end - 1
-        begin_shift, end_shift = begin_shift + 1, end_shift + 1
-    return begin_shift, end_shift
+        start_shift, end_shift = start_shift + 1, end_shift + 1
+    return start_shift, end_shift

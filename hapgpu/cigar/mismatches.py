@@ -29,7 +29,7 @@ _CARET = ord("^")
 
 
 def _base_codes() -> NDArray[np.uint8]:
-    """Four-bit codes of bases as htslib reads them from text."""
+    """Return uint8[256]: four-bit codes of bases, as htslib reads them from text."""
     codes = np.full(256, _ANY_BASE, dtype=np.uint8)
     for code, letter in enumerate("=ACMGRSVTWYHKDBN"):
         codes[[ord(letter), ord(letter.lower())]] = code
@@ -49,12 +49,12 @@ def mismatch_tags(
     references: Ragged,
     reference_index: NDArray[np.int32],
 ) -> tuple[NDArray[np.int32], Ragged]:
-    """Count and spell differences from the reference as `samtools calmd` does.
+    """Compute NM and MD as `samtools calmd` does.
 
     Parameters
     ----------
     bases
-        uint8 text, n rows: the reads, soft-clipped bases among them.
+        uint8 text, n rows: the reads, soft-clipped bases included.
     cigars
         uint32 in BAM encoding, n rows.
     positions
@@ -62,12 +62,12 @@ def mismatch_tags(
     references
         uint8 text, upper or lower case.
     reference_index
-        int32[n], the reference of each read; -1 for none.
+        int32[n]: the row of `references` for each read; -1 for none.
 
     Returns
     -------
     NM, int32[n], and MD, uint8 text. MD is empty, and NM 0, for reads without bases, reference
-    or position; what lies outside the reference is left out of both.
+    or position; both exclude the part of a read outside the reference.
     """
     has_md = (bases.lengths > 0) & (reference_index >= 0) & (positions >= 0)
     reads = _Reads(
@@ -80,15 +80,17 @@ def mismatch_tags(
     distances = np.zeros(len(bases), dtype=np.int32)
     offsets = np.zeros(len(bases) + 1, dtype=np.int64)
     deleted = np.minimum(deletion_lengths(cigars), references.lengths.max(initial=0))
-    # Two bytes a base, and a number more at the end and around each deletion.
-    most = 2 * bases.data.size + deleted.sum() + _NUMBER_AND_CARET * (len(bases) + cigars.data.size)
-    data = np.empty(int(most), dtype=np.uint8)
+    # Two bytes per base, and a number at the end and around each deletion.
+    max_size = (
+        2 * bases.data.size + deleted.sum() + _NUMBER_AND_CARET * (len(bases) + cigars.data.size)
+    )
+    data = np.empty(int(max_size), dtype=np.uint8)
     _write_mismatches(reads, has_md, data, offsets, distances)
     return distances, Ragged(data[: offsets[-1]], offsets)
 
 
 class _Reads(NamedTuple):
-    """What is compared, for compiled code."""
+    """Reads, their CIGARs and references, for compiled code."""
 
     bases: RaggedView
     cigars: RaggedView
@@ -128,32 +130,32 @@ def _put_mismatches(
     position: int,
     reference: NDArray[np.uint8],
 ) -> tuple[Integer, int]:
-    """Write MD; return its end and NM. Stops where read or reference ends, as calmd does."""
-    matched: Integer = np.int64(0)  # not a constant, for which put_integer is compiled anew
+    """Write MD; return its end and NM. Stop where read or reference ends, as calmd does."""
+    matched: Integer = np.int64(0)  # not a constant: Numba would compile put_integer anew for it
     distance, on_read, on_reference = 0, 0, position
     for element in cigar:
         operation, length = operation_of(element), length_of(element)
-        there = length
+        present = length
         if is_alignment(operation):
-            there = min(length, max(0, min(read.size - on_read, reference.size - on_reference)))
-            for k in range(there):
-                base, against = read[on_read + k], reference[on_reference + k]
-                if _matches(base, against):
+            present = min(length, max(0, min(read.size - on_read, reference.size - on_reference)))
+            for k in range(present):
+                base, other = read[on_read + k], reference[on_reference + k]
+                if _matches(base, other):
                     matched += 1
                     continue
                 end = put_integer(out, end, matched)
-                out[end] = _UPPER_CASE[against]
+                out[end] = _UPPER_CASE[other]
                 end, matched, distance = end + 1, 0, distance + 1
         elif operation == DELETION:
-            there = min(length, max(0, reference.size - on_reference))
+            present = min(length, max(0, reference.size - on_reference))
             end = put_integer(out, end, matched)
             out[end] = _CARET
-            for k in range(there):
+            for k in range(present):
                 out[end + 1 + k] = _UPPER_CASE[reference[on_reference + k]]
-            end, matched, distance = end + 1 + there, 0, distance + there
+            end, matched, distance = end + 1 + present, 0, distance + present
         elif operation == INSERTION:
             distance += length
-        if there < length:
+        if present < length:
             break
         on_read += length if consumes_query(operation) else 0
         on_reference += length if consumes_reference(operation) else 0
@@ -162,6 +164,6 @@ def _put_mismatches(
 
 @njit
 def _matches(base: int, reference_base: int) -> bool:
-    """Whether calmd takes two bases as equal: `=` always, N never."""
+    """Tell whether calmd treats two bases as equal: `=` always, N never."""
     code = _BASE_CODES[base]
     return bool(code == 0 or (code == _BASE_CODES[reference_base] and code != _ANY_BASE))

@@ -73,7 +73,7 @@ def test_parse_bytes() -> None:
 
 @pytest.mark.parametrize("text", ["", "M", "3", "3M4", "3Q", "-3M", "3 M", "3M*", "٣M"])
 def test_text_that_is_no_cigar(text: str) -> None:
-    with pytest.raises(InputError, match="is not a CIGAR"):
+    with pytest.raises(InputError, match="expected lengths"):
         parse_cigar(text)
 
 

@@ -96,7 +96,7 @@ def test_a_reference_that_is_read_by_region_is_a_file(
     with piped(folder / "ref.fa") as pipe:
         assert status_of_command("haplotypes", pipe, folder / "none.vcf", "-q") == 1
     error = error_of_command("haplotypes", capsys)
-    assert "a pipe, of which no region can be read: give a file" in error
+    assert "a pipe cannot be read by region; give a file" in error
 
 
 def test_a_piped_reference_may_be_compressed(folder: Path) -> None:

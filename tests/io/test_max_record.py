@@ -159,7 +159,7 @@ def test_a_record_beyond_the_limit_is_named(tmp_path: Path, kind: str) -> None:
     with pytest.raises(InputError) as caught:
         reader.read(path, 3000)
     assert path in str(caught.value)
-    assert "is longer than 3,000 bytes; raise --max-record" in str(caught.value)
+    assert ": longer than 3,000 bytes; raise --max-record" in str(caught.value)
     if kind not in {"text batches", "VCF"}:
         assert "record 3" in str(caught.value)
     else:
@@ -170,10 +170,10 @@ def test_a_bed_is_limited_as_a_whole(tmp_path: Path) -> None:
     path = tmp_path / "x.bed"
     path.write_text("chr1\t1\t2\n" * 100)
     assert len(read_bed(path, 900)) == 1
-    with pytest.raises(InputError, match=r"x\.bed is longer than 899 bytes; raise --max-record"):
+    with pytest.raises(InputError, match=r"x\.bed: longer than 899 bytes; raise --max-record"):
         read_bed(path, 899)
     path.write_text("chr1\t1\t2\t" + "A" * 2000)
-    with pytest.raises(InputError, match=r"x\.bed is longer than 900 bytes"):
+    with pytest.raises(InputError, match=r"x\.bed: longer than 900 bytes"):
         read_bed(path, 900)
 
 
@@ -188,7 +188,7 @@ def bam_with_header(folder: Path, text: bytes, *counts: int) -> Path:
 @pytest.mark.parametrize(
     ("counts", "message"),
     [
-        ((2**31 - 1, 0), "header.bam: the header is longer than 1,000 bytes; raise --max-record"),
+        ((2**31 - 1, 0), "header.bam: the header: longer than 1,000 bytes; raise --max-record"),
         ((4, 2**31 - 1), "its header gives 0 as reference name length"),
         ((4, 1, 1001)[:2], "its header gives 0 as reference name length"),
     ],
@@ -207,7 +207,7 @@ def test_references_that_are_many(tmp_path: Path) -> None:
     content = b"BAM\1" + struct.pack("<ii", 0, 2**31 - 1) + references
     path.write_bytes(block(content) + EOF_BLOCK)
     with (
-        pytest.raises(InputError, match=r"many\.bam: the header is longer than 2,000 bytes"),
+        pytest.raises(InputError, match=r"many\.bam: the header: longer than 2,000 bytes"),
         open_reads(str(path), max_record=2000),
     ):
         pass
@@ -222,7 +222,7 @@ def test_a_header_of_sam_while_samtools_writes(tmp_path: Path) -> None:
     path = tmp_path / "header.sam"
     path.write_text(SAM_HEADER + "@CO\tnothing\n" * 100_000 + _sam_line(0, 5) * 10_000)
     with (
-        pytest.raises(InputError, match=r"header\.sam: the header is longer than 1,000 bytes"),
+        pytest.raises(InputError, match=r"header\.sam: the header: longer than 1,000 bytes"),
         open_reads(str(path), max_record=1000),
     ):
         pass
@@ -241,7 +241,7 @@ def test_sizes_that_bcf_claims(tmp_path: Path, size: int) -> None:
         for packed in (block(content) + EOF_BLOCK, gzip.compress(content), content):
             path.write_bytes(packed)
             with (
-                pytest.raises(InputError, match=f"claims.bcf: {what} is longer than 256 MiB"),
+                pytest.raises(InputError, match=f"claims.bcf: {what}: longer than 256 MiB"),
                 open_vcf(path) as vcf,
             ):
                 list(vcf.records())
@@ -253,7 +253,7 @@ def test_samples_that_a_record_of_bcf_claims(piece: int) -> None:
     content = b"BCF\2\2" + struct.pack("<I", len(header)) + header
     content += 2 * struct.pack("<II20xI", 24, 0, 0) + struct.pack("<II20xI", 24, 0, 2**24 - 1)
     checked = CheckedBcf(cast("BufferedIOBase", BytesIO(content)), "x.bcf", 1 << 20)
-    with pytest.raises(InputError, match=r"x.bcf: record 3 claims 16,777,215 samples"):
+    with pytest.raises(InputError, match=r"x.bcf: record 3: claims 16,777,215 samples"):
         deque(iter(partial(checked.read, piece), b""), maxlen=0)
 
 
@@ -264,7 +264,7 @@ def test_numbers_that_the_header_of_bcf_claims(number: int, piece: int) -> None:
     assert str(number).encode() in header
     stream = BytesIO(b"BCF\2\2" + struct.pack("<I", len(header)) + header)
     checked = CheckedBcf(cast("BufferedIOBase", stream), "x.bcf", 1 << 20)
-    with pytest.raises(InputError, match=r"x.bcf: the header numbers a contig .* \(IDX\)"):
+    with pytest.raises(InputError, match=r"x.bcf: header: IDX=.* is too large"):
         deque(iter(partial(checked.read, piece), b""), maxlen=0)
 
 
@@ -273,7 +273,7 @@ def test_the_header_of_a_vcf_counts_as_it_lies_in_memory(tmp_path: Path) -> None
     path.write_text(VCF_HEADER.replace("#CHROM", "##x\n" * 1000 + "#CHROM"))
     with open_vcf(path) as vcf:
         assert len(vcf.header) == 1002
-    with pytest.raises(InputError, match=r"lines\.vcf: the header is longer than 9,000 bytes"):
+    with pytest.raises(InputError, match=r"lines\.vcf: the header: longer than 9,000 bytes"):
         open_vcf(path, 9000)
 
 
@@ -284,7 +284,7 @@ def test_arrays_of_anchors(tmp_path: Path) -> None:
     spans = np.full(zeros.size, 15 << 32 | 20, dtype=np.uint64)
     np.savez_compressed(path, x=zeros, y=spans, offsets=offsets)
     assert load_anchors(path).x.size == zeros.size
-    with pytest.raises(InputError, match=r"bomb\.npz: array 'x', inflated, is longer than 1,000 b"):
+    with pytest.raises(InputError, match=r"bomb\.npz: array 'x', inflated: longer than 1,000 b"):
         load_anchors(path, 1000)
     np.savez(path, x=zeros, y=spans, offsets=offsets)
     assert load_anchors(path, 1000).x.size == zeros.size
@@ -299,7 +299,7 @@ def test_a_sequence_of_a_reference_is_counted_before_it_is_kept(
     path.write_text(f">one\n{'ACGT' * 40}\n>two\nACGT\n")
     assert read_fasta(path, max_bases=160).sequences.lengths.tolist() == [160, 4]
     path.write_text(f">one\nACGT\n>two\n{'ACGT' * 40}\n")
-    with pytest.raises(InputError, match=r"ref\.fa: 'two' has more than 159 bases: split it"):
+    with pytest.raises(InputError, match=r"ref\.fa: 'two' has more than 159 bases; split it"):
         read_fasta(path, max_bases=159)
 
 

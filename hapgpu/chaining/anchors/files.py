@@ -66,7 +66,7 @@ def _check_size(file: ZipFile, name: str, max_record: int) -> None:
     """Raise InputError for an array whose size is not as declared, or that inflates too much."""
     entry = file.getinfo(f"{name}.npy" if f"{name}.npy" in file.namelist() else name)
     if entry.file_size > max(max_record, _MAX_INFLATION_RATIO * entry.compress_size):
-        raise too_long(f"array '{name}', inflated,", max_record)
+        raise too_long(f"array '{name}', inflated", max_record)
     with file.open(entry) as array:
         version = np.lib.format.read_magic(array)
         read_header = _HEADER_READERS.get(version)

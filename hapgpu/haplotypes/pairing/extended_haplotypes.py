@@ -92,7 +92,7 @@ class Extender:
         self._haplotypes = haplotypes
         self._fasta = ReferenceFasta(reference)
         loci = haplotypes.loci
-        self.contig_lengths = {x.contig: self._fasta.length_under(x) for x in loci}
+        self.contig_lengths = {x.contig: self._fasta.contig_length(x) for x in loci}
         self._contig_names = [locus.contig for locus in loci]
         self._starts = np.array([locus.start for locus in loci], dtype=np.int64)
         self._ends = np.array([locus.end for locus in loci], dtype=np.int64)

@@ -6,7 +6,7 @@ import re
 
 from hapgpu.errors import InputError
 from hapgpu.io.genome.regions import Region
-from hapgpu.io.text.excerpt import shown
+from hapgpu.io.text.excerpt import excerpt
 from hapgpu.io.text.positions import LAST_POSITION, parse_position
 
 _INTERVAL = re.compile(r"(?P<contig>\S+):(?P<start>[0-9,]+)-(?P<end>[0-9,]+)")
@@ -38,7 +38,7 @@ def parse_locus(name: str, description: str) -> tuple[str, Region | None]:
         return _parsed(name, description)
     except _PositionError as error:
         raise InputError(
-            f"haplotype '{shown(name)}': locus '{shown(str(error))}' ends after"
+            f"haplotype '{excerpt(name)}': locus '{excerpt(str(error))}' ends after"
             f" {LAST_POSITION:,}, the end of the longest contig; correct it"
         ) from None
 

@@ -60,13 +60,13 @@ def check_positions(sites: Sites, reference: ReferenceFasta, source: str) -> Non
     if length is None:
         hint = contig_hint(first.contig, reference.lengths)
         raise InputError(
-            f"{source}, {first.place}: contig '{first.contig}' is not in {reference.path}{hint}"
+            f"{source}, {first.label}: contig '{first.contig}' is not in {reference.path}{hint}"
         )
     outside = np.flatnonzero(sites.ends > length)
     if outside.size:
         record = sites.records[outside[0]]
         raise InputError(
-            f"{source}, {record.place}: REF at {_position(record, 0)} ends after the"
+            f"{source}, {record.label}: REF at {_position(record, 0)} ends after the"
             f" {length:,} bases of its contig in {reference.path}; give the reference that the"
             " variants were called with"
         )
@@ -106,7 +106,7 @@ def check_reference_alleles(
         if given != _FIRST_BASE_OF_CODE.get(found):
             record = sites.records[site]
             raise InputError(
-                f"{source}, {record.place}: REF has {given} at"
+                f"{source}, {record.label}: REF has {given} at"
                 f" {_position(record, at - int(alleles.offsets[site]))}, where {reference.path}"
                 f" has {found}; give the reference that the variants were called with"
             )

@@ -77,7 +77,7 @@ def _checked(call: tuple[str, str], record: VcfRecord, source: str) -> Genotype:
     genotype = _genotype(*call)
     if genotype is None or max(genotype.alleles, default=0) > len(record.alternatives):
         raise InputError(
-            f"{source}, {record.place}: GT '{call[0]}' is not a genotype of a site with"
+            f"{source}, {record.label}: GT '{call[0]}' is not a genotype of a site with"
             f" {len(record.alternatives)} ALT alleles; correct it"
         )
     return genotype

@@ -1,4 +1,4 @@
-"""Reads of SAM and CRAM as columnar batches."""
+"""Source of reads in SAM and CRAM, as columnar batches."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from hapgpu.arrays.batches import ReadBatch
 from hapgpu.errors import InputError
 from hapgpu.io.alignments.formats import ReadInput
 from hapgpu.io.alignments.samtools.convert import ConvertedInput
-from hapgpu.io.alignments.source import Closing, is_sorted
-from hapgpu.io.bam.decode import decoded, read_blocks
+from hapgpu.io.alignments.source import Closeable, is_sorted
+from hapgpu.io.bam.decode import decode_block, read_blocks
 from hapgpu.io.bam.overlap import Intervals
 from hapgpu.io.bam.record_block import RecordBlock
 from hapgpu.io.bam.record_buffer import RecordBuffer, take_header
@@ -20,28 +20,28 @@ from hapgpu.io.genome.regions import Region
 from hapgpu.runtime.pool import Pool
 
 
-class ConvertedSource(Closing):
-    """Reads of SAM or CRAM, which samtools makes BAM of: a `ReadSource`.
+class ConvertedSource(Closeable):
+    """Source of reads in SAM or CRAM, which samtools converts to BAM: a `ReadSource`.
 
     Parameters
     ----------
     source
-        The file or the stream; closed with this, or if this fails.
+        The file or the stream; closed with this source, or if the constructor fails.
     threads
-        CPU threads used, and as many of samtools.
+        CPU threads, and as many of samtools.
     batch_bases
         A batch ends with the read that reaches this number of bases.
     reference
-        FASTA by which CRAM was compressed, if it needs one.
+        FASTA with which CRAM was compressed, if needed.
     regions
-        Yield the records that overlap one of these only.
+        Yield only records that overlap one of these regions.
     index
-        By which those of CRAM in a file are found, if it is to be used.
+        Index to find the records of regions in a CRAM file; None to read the whole file.
 
     Raises
     ------
     InputError
-        The header is damaged, too long, or lacks a region's contig.
+        The header is damaged, too long, or lacks the contig of a region.
     """
 
     is_fastq = False
@@ -66,7 +66,7 @@ class ConvertedSource(Closing):
             stack.callback(self._input.close)
             pieces = BgzfReader(self._input.stream, source.name, self._pool).pieces()
             self._buffer = RecordBuffer(pieces, source.name, source.max_record)
-            with self._blaming_samtools():
+            with self._explained_by_samtools():
                 self.header = take_header(self._buffer)
             self._intervals = None
             if regions is not None:
@@ -84,20 +84,20 @@ class ConvertedSource(Closing):
         Raises
         ------
         InputError
-            samtools cannot read it, or it is cut short.
+            samtools cannot read the input, or it is truncated.
         """
-        return (decoded(block, self._pool) for block in self.blocks())
+        return (decode_block(block, self._pool) for block in self.blocks())
 
     def blocks(self) -> Iterator[RecordBlock]:
-        """Read the input, once, as records; a block is valid until the next is asked for.
+        """Read the input, once, as records; a block is valid until the next is requested.
 
         Raises
         ------
         InputError
-            samtools cannot read it, or it is cut short.
+            samtools cannot read the input, or it is truncated.
         """
         references = len(self.header.reference_names)
-        with self._blaming_samtools():
+        with self._explained_by_samtools():
             for block in read_blocks(
                 self._buffer, references, self._batch_bases, self._pool, self._intervals
             ):
@@ -106,15 +106,15 @@ class ConvertedSource(Closing):
         self._input.check(self._records)
 
     @contextmanager
-    def _blaming_samtools(self) -> Iterator[None]:
-        """Let a failure of samtools explain the damage that it leaves behind."""
+    def _explained_by_samtools(self) -> Iterator[None]:
+        """Replace an InputError by the error of samtools, if samtools has failed."""
         try:
             yield
         except InputError:
-            if self._input.has_ended:  # else it would wait for this reader
+            if self._input.has_ended:  # else samtools would wait for this reader
                 self._input.check(self._records)
             raise
 
     def close(self) -> None:
-        """End samtools and the threads, and close the source."""
+        """End samtools and the threads; close the source."""
         self._stack.close()

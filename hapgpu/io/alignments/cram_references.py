@@ -1,4 +1,4 @@
-"""The references that a CRAM file names itself, from which samtools reads it."""
+"""References that the header of a CRAM file names."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _SCHEME: Final = "file://"
 def named_references(path: Path) -> set[str]:
     """Return the files that the header of a CRAM file names (UR of @SQ).
 
-    None of a file of another kind, or that cannot be read: whoever reads it says so.
+    The set is empty for a file of another kind and for a file that cannot be read.
     """
     try:
         with path.open("rb") as file:
@@ -26,5 +26,5 @@ def named_references(path: Path) -> set[str]:
             header = pysam.AlignmentFile(file, "rc", check_sq=False).header.to_dict()
     except (OSError, ValueError):
         return set()
-    named = {line.get("UR", "") for line in header.get("SQ", ())}
-    return {name.removeprefix(_SCHEME) for name in named if name}
+    names = {line.get("UR", "") for line in header.get("SQ", ())}
+    return {name.removeprefix(_SCHEME) for name in names if name}

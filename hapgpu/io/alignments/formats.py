@@ -1,4 +1,4 @@
-"""What kind of file an input is, told by its first bytes."""
+"""Formats of reads: recognition by the first bytes, and choice of the output format."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from pathlib import Path, PurePath
 from typing import Any, BinaryIO, Final, cast
 
 from hapgpu.errors import InputError, UsageError
-from hapgpu.io.bgzf.reader import EOF_BLOCK, ends_closed, is_bgzf
-from hapgpu.io.files.file_kind import looks_like
+from hapgpu.io.bgzf.reader import EOF_BLOCK, has_closing_bytes, is_bgzf, missing_eof_block
+from hapgpu.io.files.file_kind import guess_kind
 from hapgpu.io.files.record_limit import MAX_RECORD
 
 _HEAD_BYTES: Final = 1 << 16
@@ -24,7 +24,7 @@ _GZIP = b"\x1f\x8b"
 
 
 class ReadFormat(Enum):
-    """A kind of file that holds reads."""
+    """Format of a file of reads."""
 
     BAM = auto()
     CRAM = auto()
@@ -34,22 +34,22 @@ class ReadFormat(Enum):
 
 @dataclass(frozen=True, slots=True)
 class ReadInput:
-    """An input that has been opened and recognised.
+    """Input that has been opened and recognised.
 
     Attributes
     ----------
     name
-        For messages.
+        Name for messages.
     path
         None for standard input and pipes.
     stream
         At the first byte; seekable if there is a path.
     format
-        What it holds.
+        Format of the reads.
     closing
-        The bytes that a complete file ends with; none if its kind has no such mark.
+        Last bytes of a complete file; empty if the format has no such mark.
     max_record
-        Bytes of the longest record, and of the longest header, that is read from it.
+        Bytes of the longest record, and of the longest header, that is read.
     """
 
     name: str
@@ -61,11 +61,11 @@ class ReadInput:
 
     def truncated(self) -> InputError:
         """Return the error for an input without its closing bytes."""
-        return InputError(f"{self.name} is truncated: its closing (EOF) block is missing")
+        return missing_eof_block(self.name)
 
 
 class _Rejoined(RawIOBase):
-    """A stream, begun anew with the bytes that were read from it already."""
+    """Stream that starts again with the bytes that were already read from it."""
 
     def __init__(self, head: bytes, rest: BinaryIO, name: str) -> None:
         self._head = memoryview(head)
@@ -89,14 +89,14 @@ class _Rejoined(RawIOBase):
 
 
 def open_input(path: str, name: str | None = None, max_record: int = MAX_RECORD) -> ReadInput:
-    """Open a file of reads, or standard input if `path` is `-`, and recognise what it holds.
+    """Open a file of reads, or standard input if `path` is `-`, and recognise its format.
 
-    Messages call it `name`, or else by its path; `max_record` is for those who read it.
+    `name`, by default the path, is for messages; `max_record` is for the reader.
 
     Raises
     ------
     InputError
-        It cannot be opened, is empty, holds no reads, or is a file that lacks its end.
+        It cannot be opened, is empty, has no reads, or is a truncated file.
     """
     if path == "-":
         return _recognised(sys.stdin.buffer, "standard input", None, max_record)
@@ -104,7 +104,7 @@ def open_input(path: str, name: str | None = None, max_record: int = MAX_RECORD)
     try:
         stream = Path(path).open("rb")  # noqa: SIM115 (closed by the caller)
     except OSError as error:
-        raise InputError(f"cannot read {name}: {error.strerror or error}") from error
+        raise InputError(f"{name}: cannot be read: {error.strerror or error}") from error
     try:
         return _recognised(stream, name, Path(path) if stream.seekable() else None, max_record)
     except BaseException:
@@ -116,14 +116,14 @@ def _recognised(stream: BinaryIO, name: str, path: Path | None, max_record: int)
     try:
         head = stream.read(_HEAD_BYTES)
     except OSError as error:
-        raise InputError(f"cannot read {name}: {error.strerror or error}") from error
+        raise InputError(f"{name}: cannot be read: {error.strerror or error}") from error
     found = _recognise(head, name)
     closing = _closing(head)
     if path is None:
         rejoined = BufferedReader(_Rejoined(head, stream, name), _HEAD_BYTES)
         return ReadInput(name, None, cast("BinaryIO", rejoined), found, closing, max_record)
     source = ReadInput(name, path, stream, found, closing, max_record)
-    if not ends_closed(stream, closing):
+    if not has_closing_bytes(stream, closing):
         raise source.truncated()
     stream.seek(0)
     return source
@@ -137,15 +137,14 @@ def _closing(head: bytes) -> bytes:
 
 def _recognise(head: bytes, name: str) -> ReadFormat:
     if not head:
-        raise InputError(f"{name} is empty: BAM, CRAM, SAM or FASTQ expected")
+        raise InputError(f"{name}: empty; give BAM, CRAM, SAM or FASTQ")
     is_gzip = head.startswith(_GZIP)
     text = _first_inflated(head, name) if is_gzip else head
-    kind = looks_like(text)
+    kind = guess_kind(text)
     if kind == "BAM":
         if not is_bgzf(head):
             raise InputError(
-                f"{name}: BAM that is not compressed by bgzip; run: samtools view -b -o"
-                f" OUT.bam {name}"
+                f"{name}: BAM not compressed by bgzip; run: samtools view -b -o OUT.bam {name}"
             )
         return ReadFormat.BAM
     if kind == "CRAM" and not is_gzip:
@@ -154,22 +153,24 @@ def _recognise(head: bytes, name: str) -> ReadFormat:
         return ReadFormat.SAM
     if text.startswith(b"@"):
         return ReadFormat.FASTQ
-    raise InputError(f"{name} {_guess(text, kind)}: BAM, CRAM, SAM or FASTQ expected")
+    raise InputError(f"{name}: {_guess(text, kind)}; give BAM, CRAM, SAM or FASTQ")
 
 
 def _first_inflated(head: bytes, name: str) -> bytes:
     try:
         return zlib.decompressobj(zlib.MAX_WBITS | 16).decompress(head, _HEAD_BYTES)
     except zlib.error:
-        raise InputError(f"{name} is damaged: it begins as gzip, but cannot be inflated") from None
+        raise InputError(
+            f"{name}: damaged (starts as gzip, but cannot be inflated); copy it again"
+        ) from None
 
 
 def _guess(text: bytes, kind: str | None) -> str:
     if not text:
-        return "holds nothing"
+        return "empty"
     if text.startswith(b">"):
         return "looks like FASTA"
-    return f"looks like {kind}" if kind in {"VCF", "BCF"} else "is of an unknown kind"
+    return f"looks like {kind}" if kind in {"VCF", "BCF"} else "unknown kind of file"
 
 
 OUTPUT_FORMATS: Final = ("sam", "bam", "cram")
@@ -181,7 +182,7 @@ def output_format(
     *,
     uncompressed: bool = False,
 ) -> str:
-    """Return the format that was asked for, or else what the arguments of `open_writer` say.
+    """Return `format` if given, else the format by the other arguments of `open_writer`.
 
     Raises
     ------
@@ -190,7 +191,7 @@ def output_format(
     """
     if format is not None and format not in OUTPUT_FORMATS:
         raise UsageError(
-            f"unknown output format {format}: one of {', '.join(OUTPUT_FORMATS)} expected"
+            f"output format {format}: unknown; give one of {', '.join(OUTPUT_FORMATS)}"
         )
     extension = "bam" if uncompressed else PurePath(path).suffix.lstrip(".").lower()
     return format or (extension if extension in OUTPUT_FORMATS else "sam")

@@ -1,4 +1,4 @@
-"""Reads of any format as columnar batches."""
+"""Sources of reads in any format, as columnar batches."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from hapgpu.io.alignments.index.open import (
     index_mismatch,
     ranges_of,
 )
-from hapgpu.io.alignments.source import INDEX_KINDS, Closing, is_sorted
-from hapgpu.io.bam.decode import decoded, read_blocks
+from hapgpu.io.alignments.source import INDEX_KINDS, Closeable, is_sorted
+from hapgpu.io.bam.decode import decode_block, read_blocks
 from hapgpu.io.bam.header import SamHeader
 from hapgpu.io.bam.overlap import Intervals
 from hapgpu.io.bam.record_block import RecordBlock
@@ -38,14 +38,14 @@ _MAX_HEADERS_KEPT: Final = 16
 
 
 class ReadSource(Protocol):
-    """Reads in file order; a context manager.
+    """Source of reads in file order; a context manager.
 
     Attributes
     ----------
     header
-        The file's header; that of FASTQ has no references.
+        Header of the file; for FASTQ, a header without contigs.
     is_fastq
-        Whether the reads come without alignments.
+        Whether the reads have no alignments.
     """
 
     header: SamHeader
@@ -61,16 +61,16 @@ class ReadSource(Protocol):
         Raises
         ------
         InputError
-            The file is damaged or cut short.
+            The file is damaged or truncated.
         """
 
     def blocks(self) -> Iterator[RecordBlock]:
-        """Read the file, once, as records; a block is valid until the next is asked for.
+        """Read the file, once, as records; a block is valid until the next is requested.
 
         Raises
         ------
         InputError
-            The file is damaged or cut short.
+            The file is damaged or truncated.
         """
 
     def __enter__(self) -> Self: ...
@@ -94,34 +94,35 @@ def open_reads(
     name: str | None = None,
     max_record: int = MAX_RECORD,
 ) -> ReadSource:
-    """Open reads in BAM, CRAM, SAM or FASTQ, told apart by their first bytes.
+    """Open reads in BAM, CRAM, SAM or FASTQ, recognised by their first bytes.
 
     Parameters
     ----------
     path
         A file, or `-` for standard input.
     threads
-        CPU threads used, the calling one among them.
+        CPU threads, the calling thread included.
     batch_bases
         A batch ends with the read that reaches this number of bases.
     reference
-        FASTA by which CRAM was compressed, if it needs one.
+        FASTA with which CRAM was compressed, if needed.
     regions
-        Yield the records that overlap one of these, each once, in file order. A BAM or CRAM
-        file is read through its index, SAM and standard input from end to end. The reads of
-        FASTQ lie nowhere: all are yielded.
+        Yield the records that overlap one of these regions, each once, in file order. A BAM or
+        CRAM file is read through its index, SAM and standard input from start to end. Reads of
+        FASTQ have no position: all are yielded.
     needs_index
-        Refuse a BAM or CRAM file that has regions but no index; otherwise read it from end to end.
+        With regions, raise an error for a BAM or CRAM file without index; otherwise read it from
+        start to end.
     name
-        What messages call the input; its path if not given.
+        Name of the input for messages; by default its path.
     max_record
         Bytes of the longest record, and of the longest header, that is read.
 
     Raises
     ------
     InputError
-        The file cannot be read, is no file of reads or has no index, or its header is damaged,
-        too long, or lacks a region's contig.
+        The file cannot be read, has no reads or no index, or its header is damaged, too long, or
+        lacks the contig of a region.
     """
     source = open_input(path, name, max_record)
     if source.format is ReadFormat.FASTQ:
@@ -137,16 +138,16 @@ def open_reads(
 
 
 def _index_of(source: ReadInput, *, needs_index: bool) -> Path | None:
-    """Find the index by which records of regions are found, if there is one of use."""
+    """Find the index through which records of regions are read; None to read the whole file."""
     kinds = INDEX_KINDS[source.format]
     if not (source.path and kinds) or not (needs_index or has_index(source.path, kinds)):
         return None
     index = find_index(source.path, kinds)
-    is_of_use = source.format is ReadFormat.BAM or has_entries(index, source.path)
-    return index if is_of_use else None
+    is_usable = source.format is ReadFormat.BAM or has_entries(index, source.path)
+    return index if is_usable else None
 
 
-class _FastqSource(Closing):
+class _FastqSource(Closeable):
     is_fastq = True
     is_sorted = False
 
@@ -160,13 +161,13 @@ class _FastqSource(Closing):
         return read_fastq(stream, self._batch_bases, self._source.max_record)
 
     def blocks(self) -> Iterator[RecordBlock]:
-        raise InputError(f"{self._source.name} is FASTQ: it holds no alignments")
+        raise InputError(f"{self._source.name}: FASTQ has no alignments; give BAM, CRAM or SAM")
 
     def close(self) -> None:
         self._source.stream.close()
 
 
-class _BamSource(Closing):
+class _BamSource(Closeable):
     is_fastq = False
 
     def __init__(
@@ -202,7 +203,7 @@ class _BamSource(Closing):
         return is_sorted(self._source, self.header)
 
     def batches(self) -> Iterator[ReadBatch]:
-        return (decoded(block, self._pool) for block in self.blocks())
+        return (decode_block(block, self._pool) for block in self.blocks())
 
     def blocks(self) -> Iterator[RecordBlock]:
         references = len(self.header.reference_names)
@@ -215,8 +216,10 @@ class _BamSource(Closing):
         except InputError as error:
             if self._index is None or self._source.path is None:
                 raise
-            why = f"or {error}"
-            raise index_mismatch(self._index, self._source.path, why) from error
+            reason, _, remedy = str(error).rpartition("; ")
+            raise index_mismatch(
+                self._index, self._source.path, f"or {reason or remedy}"
+            ) from error
 
     def close(self) -> None:
         self._stack.close()
@@ -224,9 +227,10 @@ class _BamSource(Closing):
 
 @lru_cache(_MAX_HEADERS_KEPT)
 def _header_of(path: Path, _state: FileState, max_record: int) -> SamHeader:
-    """Read the header of a BAM file, once as long as the file stays the same.
+    """Read the header of a BAM file, once while the file is unchanged.
 
-    That of an assembly with thousands of contigs takes longer than the reads of a small region.
+    The header of an assembly with thousands of contigs takes longer than the reads of a small
+    region.
     """
     with path.open("rb") as stream, Pool(1) as pool:
         pieces = BgzfReader(stream, str(path), pool).pieces()

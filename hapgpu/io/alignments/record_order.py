@@ -1,4 +1,4 @@
-"""Records kept sorted although some of them have moved."""
+"""Sorting of records after some of them have moved."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from hapgpu.io.bam.record_block import RecordBlock
 
 
 class OrderKeeper:
-    """Puts the records of a sorted file into order again after some of them were moved.
+    """Buffer that sorts the records of a sorted file again after some of them were moved.
 
-    Records are held back only as far as one may start before its old position. Those that start
-    at one position keep their order.
+    Records wait only as long as a later record may start before them. Records with the same
+    position keep their order.
 
     Parameters
     ----------
     max_left_shift
-        How many bases, at most, a record starts before its old position.
+        Maximum number of bases by which a record starts before its old position.
     source
-        Name of the input, for errors.
+        Name of the input, for messages.
     """
 
     def __init__(self, max_left_shift: int, source: str) -> None:
@@ -29,32 +29,32 @@ class OrderKeeper:
         self._last = np.int64(-1)
 
     def put(self, block: RecordBlock, moved: RecordBlock) -> RecordBlock:
-        """Take any records, as they were and as they are now; return those that can be written.
+        """Take a block of records before and after moving; return the records that can be written.
 
         Raises
         ------
         InputError
-            The records as they were are not sorted.
+            The records before moving are not sorted.
         """
         if not len(block):
             return moved
-        old = block.places
+        old = block.sort_keys
         before = np.concatenate(([self._last], old[:-1]))
         if (old < before).any():
             raise InputError(
-                f"{self._source} is not sorted, although its header or index says so;"
+                f"{self._source}: not sorted, although its header or index says so;"
                 " run: samtools sort"
             )
         self._last = old[-1]
-        held = moved
+        records = moved
         if self._waiting is not None:
-            held = RecordBlock.concatenate([self._waiting, moved])
-        places = held.places
-        order = np.argsort(places, kind="stable")
-        ready = int(np.searchsorted(places[order], self._last - self._max_left_shift, side="right"))
-        self._waiting = held.take(order[ready:]).packed() if ready < order.size else None
-        return held.take(order[:ready])
+            records = RecordBlock.concatenate([self._waiting, moved])
+        keys = records.sort_keys
+        order = np.argsort(keys, kind="stable")
+        ready = int(np.searchsorted(keys[order], self._last - self._max_left_shift, side="right"))
+        self._waiting = records.take(order[ready:]).packed() if ready < order.size else None
+        return records.take(order[:ready])
 
     def rest(self) -> RecordBlock | None:
-        """Return what still waits, at the end of the file."""
+        """Return the records that still wait at the end of the file."""
         return self._waiting

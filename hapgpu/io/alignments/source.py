@@ -1,4 +1,4 @@
-"""What the sources of reads in BAM, CRAM and SAM have in common."""
+"""Common parts of the sources of reads in BAM, CRAM and SAM."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ INDEX_KINDS: Final = {
     ReadFormat.CRAM: ("crai", "csi"),
     ReadFormat.SAM: (),
 }
-"""The endings of the indexes that a file of each format may have."""
+"""Suffixes of the indexes of each format."""
 
 
-class Closing(ABC):
-    """A context manager that closes what its class names in `close`."""
+class Closeable(ABC):
+    """Context manager that calls `close` at its end."""
 
     def __enter__(self) -> Self:
         return self
@@ -34,7 +34,7 @@ class Closing(ABC):
 
     @abstractmethod
     def close(self) -> None:
-        """Give back files, threads and processes."""
+        """Release files, threads and processes."""
 
 
 def is_sorted(source: ReadInput, header: SamHeader) -> bool:

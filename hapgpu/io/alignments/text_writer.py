@@ -1,4 +1,4 @@
-"""SAM that is text already, written as SAM, BAM or CRAM."""
+"""Writer of SAM text as SAM, BAM or CRAM."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from hapgpu.io.files.mmap_output import MmapOutput
 from hapgpu.io.files.output import OutputFile
 
 TextSink: TypeAlias = Callable[[memoryview], None]
-"""Takes whole or broken lines, one piece after the other."""
+"""Takes pieces of the text in order; a piece may end within a line."""
 
 
 @contextmanager
@@ -27,43 +27,43 @@ def open_sam_text(
     reference: Path | None = None,
     copying_threads: int = 1,
 ) -> Iterator[TextSink]:
-    """Open an output for lines of SAM; leaving the context with an exception discards it.
+    """Open an output for lines of SAM; an exception in the context discards it.
 
     Parameters
     ----------
     path
         A file, which appears when it is complete, or `-` for standard output.
     header
-        What is written first.
+        Header of the output, which is written first.
     format
-        `sam`, `bam` or `cram`; by default what the extension of the path says, or SAM.
+        `sam`, `bam` or `cram`; by default from the extension of the path, else SAM.
     threads
         CPU threads that compress BAM or CRAM.
     reference
-        FASTA by which CRAM is compressed.
+        FASTA with which CRAM is compressed.
     copying_threads
-        That write SAM into a file at the same time.
+        Threads that write SAM to a file.
 
     Raises
     ------
     UsageError
         The format is unknown.
     OutputError
-        The output cannot be made or written.
+        The output cannot be created or written.
     """
-    chosen = output_format(path, format)
+    chosen_format = output_format(path, format)
     text = memoryview(header.text.encode("utf-8", "surrogateescape"))
     with OutputFile(path) as output:
-        if chosen == "sam" and copying_threads > 1 and output.is_new_file:
+        if chosen_format == "sam" and copying_threads > 1 and output.is_new_file:
             with MmapOutput(output, copying_threads) as writer:
                 writer.write(text)
                 yield writer.write
             return
-        if chosen == "sam":
+        if chosen_format == "sam":
             output.write(text)
             yield output.write
             return
-        with closing(ConvertedOutput(output, chosen, threads, reference)) as converted:
+        with closing(ConvertedOutput(output, chosen_format, threads, reference)) as converted:
             converted.write(text)
             yield converted.write
             converted.finish()

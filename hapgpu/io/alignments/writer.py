@@ -1,4 +1,4 @@
-"""Columnar batches of reads written as SAM, BAM or CRAM."""
+"""Writers of columnar batches of reads as SAM, BAM or CRAM."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from hapgpu.errors import OutputError, UsageError
 from hapgpu.io.alignments.formats import output_format
 from hapgpu.io.alignments.sam.records import format_records
 from hapgpu.io.alignments.samtools.convert import ConvertedOutput, index_alignments
-from hapgpu.io.bam.decode import decoded
+from hapgpu.io.bam.decode import decode_block
 from hapgpu.io.bam.encode import encode_records
 from hapgpu.io.bam.header import SamHeader, encode_header
 from hapgpu.io.bam.record_block import RecordBlock
 from hapgpu.io.bgzf.writer import BgzfWriter
-from hapgpu.io.files.htslib import INDEX_DELIMITER, is_parted
-from hapgpu.io.files.output import OutputFile, drop_indexes
+from hapgpu.io.files.htslib import INDEX_DELIMITER, has_index_delimiter
+from hapgpu.io.files.output import OutputFile, remove_indexes
 from hapgpu.io.files.threaded_output import PooledOutput
 from hapgpu.runtime import leftovers
 
@@ -25,7 +25,7 @@ _INDEX_SUFFIXES: Final = (".bai", ".csi", ".crai")
 
 
 class RecordWriter(Protocol):
-    """An output of reads; leaving its context with an exception discards it."""
+    """Output of reads; an exception in its context discards it."""
 
     def write(self, batch: ReadBatch) -> None:
         """Append reads.
@@ -33,11 +33,11 @@ class RecordWriter(Protocol):
         Raises
         ------
         OutputError
-            The output cannot be written, or a read cannot be said in its format.
+            The output cannot be written, or its format cannot represent a read.
         """
 
     def write_block(self, block: RecordBlock) -> None:
-        """Append records, in BAM byte for byte; they must not change any more.
+        """Append records, in BAM byte for byte; they must not change later.
 
         Raises
         ------
@@ -72,42 +72,44 @@ def open_writer(
     path
         A file, which appears when it is complete, or `-` for standard output.
     header
-        Its header.
+        Header of the output.
     format
-        `sam`, `bam` or `cram`; by default what `uncompressed` or the extension of the path says.
+        `sam`, `bam` or `cram`; by default from `uncompressed` or the extension of the path.
     threads
-        CPU threads used, the calling one among them.
+        CPU threads, the calling thread included.
     uncompressed
-        Store BAM without compression, for a pipe; makes BAM the default format.
+        Write BAM without compression, for a pipe; makes BAM the default format.
     reference
-        FASTA by which CRAM is compressed.
+        FASTA with which CRAM is compressed.
     write_index
-        Write an index beside the file, `.csi` of BAM, `.crai` of CRAM; records have to be sorted.
+        Write an index beside the file: `.csi` for BAM, `.crai` for CRAM; records must be sorted.
 
     Raises
     ------
     UsageError
-        The format is unknown, or there is nothing that can be indexed.
+        The format is unknown, or the output cannot be indexed.
     OutputError
-        The output cannot be made.
+        The output cannot be created.
     """
-    chosen = output_format(path, format, uncompressed=uncompressed)
-    if write_index and (chosen == "sam" or path == "-"):
-        raise UsageError("--write-index needs a BAM or CRAM file: give -o FILE.bam or -o FILE.cram")
-    if write_index and is_parted(path):
+    chosen_format = output_format(path, format, uncompressed=uncompressed)
+    if write_index and (chosen_format == "sam" or path == "-"):
         raise UsageError(
-            f"{path}: htslib parts names at '{INDEX_DELIMITER}' and cannot index it; rename it"
+            "--write-index: needs a BAM or CRAM file; give -o FILE.bam or -o FILE.cram"
         )
-    if chosen == "sam":
+    if write_index and has_index_delimiter(path):
+        raise UsageError(
+            f"{path}: htslib splits names at '{INDEX_DELIMITER}' and cannot index it; rename it"
+        )
+    if chosen_format == "sam":
         return _SamWriter(path, header, threads)
-    if chosen == "bam":
+    if chosen_format == "bam":
         compressed = not uncompressed
         return _BamWriter(path, header, threads, compressed=compressed, write_index=write_index)
     return _CramWriter(path, header, threads, reference, write_index=write_index)
 
 
 class _Writer(PooledOutput):
-    """An output of alignments."""
+    """Output of alignments."""
 
     def __init__(self, path: str, header: SamHeader, threads: int) -> None:
         super().__init__(path, threads)
@@ -115,7 +117,7 @@ class _Writer(PooledOutput):
 
 
 class _SamWriter(_Writer):
-    def _begin(self) -> None:
+    def _start(self) -> None:
         self._output.write(self._header.text.encode("utf-8", "surrogateescape"))
 
     def write(self, batch: ReadBatch) -> None:
@@ -123,10 +125,10 @@ class _SamWriter(_Writer):
             self._output.write(lines.data)
 
     def write_block(self, block: RecordBlock) -> None:
-        self.write(decoded(block, self._pool))
+        self.write(decode_block(block, self._pool))
 
     def _finish(self) -> None:
-        """Write nothing more: no line is pending."""
+        """Do nothing: no line is pending."""
 
 
 class _BamWriter(_Writer):
@@ -141,7 +143,7 @@ class _BamWriter(_Writer):
         self._write_index = write_index
         self._index: OutputFile | None = None
 
-    def _begin(self) -> None:
+    def _start(self) -> None:
         if self._write_index:
             self._index = OutputFile(f"{self._path}.{self._index_kind}")
         self._blocks.write(memoryview(encode_header(self._header)))
@@ -159,19 +161,19 @@ class _BamWriter(_Writer):
     def _build_index(self) -> None:
         if self._index is None:
             return
-        data, index = self._output.staged(), self._index.staged()
+        data, index = self._output.staged_path(), self._index.staged_path()
         if failure := index_alignments(data, index, self._index_kind, self._pool.threads):
-            raise OutputError(f"cannot write {self._index.name}: {failure}")
+            raise OutputError(f"{self._index.name}: cannot be written: {failure}")
 
     def _commit(self) -> None:
         if not self._index:
             super()._commit()
             return
-        # In this order there is never an index beside a file that it was not made of; and one step
-        # for signals, after which both are there.
+        # In this order there is never an index beside a file that it does not match. A signal waits
+        # until both are complete.
         with leftovers.steady():
             with self._index.reporting():
-                drop_indexes(self._path, _INDEX_SUFFIXES, Path(self._index.name))
+                remove_indexes(self._path, _INDEX_SUFFIXES, Path(self._index.name))
             super()._commit()
             self._index.commit()
 

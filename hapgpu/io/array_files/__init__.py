@@ -1,1 +1,1 @@
-"""Files of named arrays with a checked header: the container of an index."""
+"""Files of named arrays with a checked header, as used for indexes."""

@@ -1,9 +1,9 @@
-"""Files of arrays: written whole, checked whole, and used where they lie.
+"""Files of arrays: written and checked as a whole, and mapped into memory.
 
-A file begins with a magic number, the version of its format, and the size and CRC-32 of a header
-in JSON; the arrays follow, each aligned to `ALIGNMENT` bytes. The header names them, with the
-CRC-32 of every piece of theirs, and holds what is no array. Nothing in it depends on when or
-where it was written.
+A file starts with a magic number, the version of its format, and the size and CRC-32 of a header
+in JSON; the arrays follow, each aligned to `ALIGNMENT` bytes. The header has their names, the
+CRC-32 of each of their pieces, and all data other than arrays. The bytes do not depend on the time
+or machine of writing.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from hapgpu.runtime.devices import usable_cpus
 
 ALIGNMENT: Final = 64
 PIECE_BYTES: Final = 1 << 26
-"""So many bytes have a checksum of their own, so that several threads can verify an array."""
+"""Bytes per checksum, so that several threads can verify an array."""
 
 Arrays: TypeAlias = dict[str, NDArray[Any]]
 _Content = TypeVar("_Content")
@@ -38,20 +38,20 @@ _PRELUDE = struct.Struct("<8sIII")  # magic, version, size and CRC-32 of the hea
 
 @dataclass(frozen=True, slots=True)
 class ArrayFormat:
-    """A kind of file of arrays.
+    """Format of a file of arrays.
 
     Attributes
     ----------
     what
-        What such a file is, with its article, for messages.
+        Name of the format, for messages.
     magic
-        Its first eight bytes, which no text begins with.
+        The first eight bytes; no text starts with them.
     version
-        Of the header and the arrays.
+        Version of the header and the arrays.
     dtypes
-        Those of all arrays there may be.
+        Dtypes of all arrays that a file may have.
     remedy
-        Gives the command that makes a file anew, by its path.
+        Returns the command that makes a file anew, given its path.
     """
 
     what: str
@@ -61,7 +61,7 @@ class ArrayFormat:
     remedy: Callable[[Path], str]
 
     def is_format_of(self, path: Path) -> bool:
-        """Tell whether a file, which may be missing, begins as those of this kind do."""
+        """Tell whether a file, which may be missing, has the magic number of this format."""
         try:
             with path.open("rb") as file:
                 return file.read(len(self.magic)) == self.magic
@@ -74,11 +74,11 @@ class ArrayFormat:
         Parameters
         ----------
         path
-            Where; what lies there is replaced.
+            Where to write; an existing file is replaced.
         header
-            What JSON can hold, without the keys `arrays` and `data_bytes`.
+            Data for JSON, without the keys `arrays` and `data_bytes`.
         arrays
-            One-dimensional, in the order in which they are to lie.
+            One-dimensional, in file order.
 
         Raises
         ------
@@ -88,10 +88,10 @@ class ArrayFormat:
         text = json.dumps(header | self._directory(arrays), separators=(",", ":")).encode()
         prelude = _PRELUDE.pack(self.magic, self.version, len(text), isal_zlib.crc32(text))
         with OutputFile(path) as output:
-            output.write(prelude + text + _filling(len(prelude) + len(text)))
+            output.write(prelude + text + _padding(len(prelude) + len(text)))
             for array in arrays.values():
                 output.write(array.view(np.uint8).data)
-                output.write(_filling(array.nbytes))
+                output.write(_padding(array.nbytes))
 
     def load(
         self,
@@ -104,33 +104,33 @@ class ArrayFormat:
         Parameters
         ----------
         path
-            Of the file.
+            The file.
         make
-            Makes of header and arrays what they hold; it raises KeyError where an array is
-            missing, and ValueError where the header does not hold what it should.
+            Makes the content from header and arrays; raises KeyError if an array is missing, and
+            ValueError if the header is malformed.
         is_consistent
-            Tells whether it can be used without leaving an array, whatever its arrays hold.
+            Tells whether no use of the content can leave the bounds of an array.
 
         Raises
         ------
         InputError
-            The file is missing, of another kind or version, cut short or damaged.
+            The file is missing, of another format or version, truncated or damaged.
         """
         content = self._map(Path(path))
         try:
             header, data = self._read_header(content, path)
             made = make(header, self._find_arrays(header, data))
-            fits = is_consistent(made)
+            consistent = is_consistent(made)
         except KeyError as error:
-            self._refuse(path, f"damaged (it has no array {error})", error)
+            self._raise(path, f"damaged (no array {error})", error)
         except ValueError as error:
-            self._refuse(path, f"damaged ({error})", error)
-        if not fits:
-            self._refuse(path, "damaged (its arrays do not fit each other)")
+            self._raise(path, f"damaged ({error})", error)
+        if not consistent:
+            self._raise(path, "damaged (its arrays do not fit each other)")
         return made
 
     def _directory(self, arrays: Arrays) -> Header:
-        """Return the entries of the header on the arrays; offsets count from the first array."""
+        """Return the header entries of the arrays; offsets count from the first array."""
         entries, offset = [], 0
         checksums = _checksums([array.view(np.uint8) for array in arrays.values()])
         for (name, array), crc32 in zip(arrays.items(), checksums, strict=True):
@@ -143,18 +143,18 @@ class ArrayFormat:
                     "crc32": crc32,
                 }
             )
-            offset += array.nbytes + len(_filling(array.nbytes))
+            offset += array.nbytes + len(_padding(array.nbytes))
         return {"data_bytes": offset, "arrays": entries}
 
     def _map(self, path: Path) -> NDArray[np.uint8]:
-        """uint8: the bytes of a file, which are read when they are used."""
+        """Return uint8: the bytes of a file, mapped into memory."""
         try:
             with path.open("rb") as file:
                 if path.stat().st_size < _PRELUDE.size:
-                    self._refuse(path, f"no {self.what}")
+                    self._raise(path, f"no {self.what}")
                 return np.frombuffer(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ), np.uint8)
         except FileNotFoundError:
-            self._refuse(path, "no such file")
+            self._raise(path, "no such file")
         except OSError as error:
             raise InputError(f"{path}: cannot be read: {error.strerror}") from error
 
@@ -164,17 +164,17 @@ class ArrayFormat:
         """Return the header and the bytes of the arrays."""
         magic, version, size, checksum = _PRELUDE.unpack(content[: _PRELUDE.size].tobytes())
         if magic != self.magic:
-            self._refuse(path, f"no {self.what}")
+            self._raise(path, f"no {self.what}")
         if version != self.version:
-            fault = f"an index of version {version}, and this hapgpu reads {self.version}"
-            self._refuse(path, fault)
-        start = _PRELUDE.size + size + len(_filling(_PRELUDE.size + size))
+            fault = f"version {version}, but this hapgpu reads version {self.version}"
+            self._raise(path, fault)
+        start = _PRELUDE.size + size + len(_padding(_PRELUDE.size + size))
         text = content[_PRELUDE.size : _PRELUDE.size + size].tobytes()
         if start > content.size or isal_zlib.crc32(text) != checksum:
-            self._refuse(path, "cut short or damaged")
+            self._raise(path, "truncated or damaged")
         header = parsed_header(text)
         if content.size - start != whole_of(header, "data_bytes"):
-            self._refuse(path, "cut short or damaged")
+            self._raise(path, "truncated or damaged")
         return header, content[start:]
 
     def _find_arrays(self, header: Header, data: NDArray[np.uint8]) -> Arrays:
@@ -183,7 +183,7 @@ class ArrayFormat:
         Raises
         ------
         ValueError
-            One of them is not as it was written.
+            An array fails its checksum or contradicts the header.
         """
         entries = records_of(header, "arrays")
         parts = self._find_parts(entries, data)
@@ -197,31 +197,31 @@ class ArrayFormat:
     def _find_parts(
         self, entries: list[Header], data: NDArray[np.uint8]
     ) -> dict[str, NDArray[np.uint8]]:
-        """Return the bytes of the arrays by name, each where `_directory` puts it."""
+        """Return the bytes of the arrays by name, at the offsets that `_directory` gives them."""
         parts: dict[str, NDArray[np.uint8]] = {}
         offset = 0
         for entry in entries:
             name = entry.get("name")
             if not isinstance(name, str) or name not in self.dtypes or name in parts:
-                message = "its header lists other arrays than there are"
+                message = "its header lists an unknown array"
                 raise ValueError(message)
             dtype = np.dtype(self.dtypes[name])
             size = dtype.itemsize * whole_of(entry, "items")
             parts[name] = data[offset : max(offset + size, 0)]
-            here = {"dtype": dtype.str, "offset": offset}
-            if parts[name].size != size or here != {key: entry.get(key) for key in here}:
+            expected = {"dtype": dtype.str, "offset": offset}
+            if parts[name].size != size or expected != {key: entry.get(key) for key in expected}:
                 message = f"its header is wrong about its {name}"
                 raise ValueError(message)
-            offset += size + len(_filling(size))
+            offset += size + len(_padding(size))
         return parts
 
-    def _refuse(self, path: str | Path, fault: str, cause: Exception | None = None) -> NoReturn:
-        """Raise an InputError that says how to make the file anew."""
+    def _raise(self, path: str | Path, fault: str, cause: Exception | None = None) -> NoReturn:
+        """Raise an InputError with the command that makes the file anew."""
         raise InputError(f"{path}: {fault}; run: {self.remedy(Path(path))}") from cause
 
 
-def _filling(size: int) -> bytes:
-    """Return the zeros that follow `size` bytes up to the next aligned place."""
+def _padding(size: int) -> bytes:
+    """Return the zeros that align the offset after `size` bytes."""
     return bytes(-size % ALIGNMENT)
 
 

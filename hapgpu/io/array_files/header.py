@@ -1,4 +1,4 @@
-"""The header of a file of arrays: JSON in which nothing is taken for granted."""
+"""Header of a file of arrays: JSON of which every value is checked."""
 
 from __future__ import annotations
 
@@ -9,45 +9,45 @@ Header: TypeAlias = dict[str, Any]
 
 
 def parsed_header(text: bytes) -> Header:
-    """Return the header that a text holds.
+    """Parse a header.
 
     Raises
     ------
     ValueError
-        It is no JSON, or no object.
+        The text is not JSON, or not an object.
     """
     try:
         header = json.loads(text)
     except (RecursionError, ValueError) as error:
-        message = "its header is no JSON"
+        message = "its header is not JSON"
         raise ValueError(message) from error
     if not isinstance(header, dict):
-        message = "its header is no object of JSON"
-        raise ValueError(message)  # noqa: TRY004  (what a file holds is no fault of the program)
+        message = "its header is not a JSON object"
+        raise ValueError(message)  # noqa: TRY004  (a fault of the file, not of the program)
     return header
 
 
 def whole_of(header: Header, key: str) -> int:
-    """Return a whole number.
+    """Return the integer of a key.
 
     Raises
     ------
     ValueError
-        There is none.
+        There is no integer.
     """
     value = header.get(key)
-    if type(value) is not int:  # a bool would be an int, too
+    if type(value) is not int:  # bool is a subclass of int
         raise _without(key)
     return value
 
 
 def flag_of(header: Header, key: str) -> bool:
-    """Return what is true or false.
+    """Return the boolean of a key.
 
     Raises
     ------
     ValueError
-        There is no such thing.
+        There is no boolean.
     """
     value = header.get(key)
     if not isinstance(value, bool):
@@ -56,12 +56,12 @@ def flag_of(header: Header, key: str) -> bool:
 
 
 def bytes_of(header: Header, key: str) -> bytes:
-    """Return the bytes that hexadecimal digits stand for.
+    """Return the bytes of a key, stored as hexadecimal digits.
 
     Raises
     ------
     ValueError
-        There are none.
+        There are no hexadecimal digits.
     """
     value = header.get(key)
     if not isinstance(value, str):
@@ -73,12 +73,12 @@ def bytes_of(header: Header, key: str) -> bytes:
 
 
 def names_of(header: Header, key: str) -> tuple[str, ...]:
-    """Return names, each of them once, that can be written to a file.
+    """Return the names of a key; they are unique and can be encoded.
 
     Raises
     ------
     ValueError
-        There is no list of them.
+        There is no list of such names.
     """
     value = header.get(key)
     if not isinstance(value, list) or not all(isinstance(name, str) for name in value):
@@ -93,12 +93,12 @@ def names_of(header: Header, key: str) -> tuple[str, ...]:
 
 
 def records_of(header: Header, key: str) -> list[Header]:
-    """Return a list of objects.
+    """Return the objects of a key.
 
     Raises
     ------
     ValueError
-        There is none.
+        There is no list of objects.
     """
     value = header.get(key)
     if not isinstance(value, list) or not all(isinstance(entry, dict) for entry in value):

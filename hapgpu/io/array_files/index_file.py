@@ -1,4 +1,4 @@
-"""Files of the indexes of a reference: kept beside its FASTA file, and checked against it."""
+"""Index files of a reference: stored beside its FASTA file, and checked against it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ logger = logging.getLogger(__name__)
 
 
 class ReferenceIndex(Protocol):
-    """An index, with the size and the SHA-256 of the FASTA file that it was built from."""
+    """Index, with the size and the SHA-256 of the FASTA file that it was built from."""
 
     @property
     def fasta_bytes(self) -> int:
@@ -25,7 +25,7 @@ class ReferenceIndex(Protocol):
 
     @property
     def fasta_sha256(self) -> bytes:
-        """Its SHA-256."""
+        """SHA-256 of the FASTA file."""
 
 
 _Index = TypeVar("_Index", bound=ReferenceIndex)
@@ -33,19 +33,19 @@ _Index = TypeVar("_Index", bound=ReferenceIndex)
 
 @dataclass(frozen=True, slots=True)
 class IndexFile(Generic[_Index]):
-    """One kind of index file.
+    """Kind of index file.
 
     Attributes
     ----------
     format
         Magic number, version and arrays of the file.
     header_of, arrays_of
-        Return the two parts of an index that are written.
+        Return the header and the arrays of an index.
     index_of
-        Makes an index of these; raises KeyError where an array is missing, and ValueError where
-        the header does not hold what it should.
+        Makes an index from these; raises KeyError if an array is missing, and ValueError if the
+        header is malformed.
     is_sound
-        Tells whether an index can be used without leaving an array, whatever its arrays hold.
+        Tells whether no use of the index can leave the bounds of an array.
     """
 
     format: ArrayFormat
@@ -70,17 +70,17 @@ class IndexFile(Generic[_Index]):
         Raises
         ------
         InputError
-            The file is missing, is no index, is of another version, cut short or damaged, or its
-            arrays are not those of an index, whoever wrote them.
+            The file is missing, not an index, of another version, truncated or damaged, or its
+            arrays are inconsistent.
         """
         return self.format.load(path, self.index_of, self.is_sound)
 
     def is_index(self, path: Path) -> bool:
         """Tell whether a file is an index of this kind, damaged or not."""
-        return path.is_file() and self.format.is_format_of(path)  # a pipe is left unread
+        return path.is_file() and self.format.is_format_of(path)  # a pipe must not be read
 
     def load_for(self, fasta: Path, path: Path, command: str) -> _Index:
-        """Load an index, and make sure that it was built from a FASTA file as it is now.
+        """Load an index, and make sure that it was built from the current content of a FASTA file.
 
         Parameters
         ----------
@@ -89,12 +89,12 @@ class IndexFile(Generic[_Index]):
         path
             Its index.
         command
-            Builds the index anew, for messages.
+            Command that builds the index anew, for messages.
 
         Raises
         ------
         InputError
-            As `load`; or the index was built from another FASTA file, or this cannot be read.
+            As in `load`; or the index does not match the FASTA file, or that cannot be read.
         """
         index = self.load(path)
         check_digest(fasta, (index.fasta_bytes, index.fasta_sha256), path, command)
@@ -103,19 +103,19 @@ class IndexFile(Generic[_Index]):
     def load_or_build(
         self, fasta: Path, path: Path, command: str, build: Callable[[], _Index]
     ) -> _Index:
-        """Load the index that is kept for a FASTA file, or build one for this run only.
+        """Load the index of a FASTA file if it exists; otherwise build one for this run.
 
         Parameters
         ----------
         fasta, path, command
-            As in `load_for`; there may be no file at `path`.
+            As in `load_for`; `path` may not exist.
         build
             Builds the index.
 
         Raises
         ------
         InputError
-            As `load_for`, and what `build` raises.
+            As in `load_for` and `build`.
         """
         if path.exists():
             return self.load_for(fasta, path, command)
@@ -130,12 +130,12 @@ def rebuild_command(path: Path, suffix: str, command: str) -> str:
     Parameters
     ----------
     path
-        Of the index.
+        The index.
     suffix
-        Of such files. A file with another one may have been given by mistake: no command
-        replaces it.
+        Suffix of such files. A file with another suffix may have been given by mistake, so the
+        command does not replace it.
     command
-        Without its output.
+        The command, without its output.
     """
     may_be_replaced = path.suffix == suffix or not path.exists()
     return command + (f" -o {path}" if may_be_replaced else "")

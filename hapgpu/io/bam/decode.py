@@ -1,4 +1,4 @@
-"""BAM records turned into columns, and back."""
+"""Conversion of BAM records to columns, and back."""
 
 from __future__ import annotations
 
@@ -47,10 +47,10 @@ def _unpack_bases(
     length: Integer,
     pairs: NDArray[np.uint16],
 ) -> None:
-    begin = np.uint64(source)
+    start = np.uint64(source)
     to = np.uint64(target)
     for k in range(np.uint64(length // 2)):
-        pair = pairs[data[begin + k]]
+        pair = pairs[data[start + k]]
         out[to] = pair & np.uint16(255)
         out[to + _1] = pair >> np.uint16(8)
         to += np.uint64(2)
@@ -73,18 +73,17 @@ def _copy_qualities(
         copy_bytes(data, source, out, target, length)
 
 
-# Helpers get the arrays that they need: handing them a whole tuple of arrays costs more than
-# their work.
+# Helpers get single arrays: passing them a whole tuple of arrays costs more than their work.
 @njit
 def _fill_rows(
     data: NDArray[np.uint8],
     layout: RecordLayout,
     start: int,
-    stop: int,
+    end: int,
     columns: ReadColumns,
     pairs: NDArray[np.uint16],
 ) -> None:
-    for row in range(start, stop):
+    for row in range(start, end):
         at = layout.starts[row]
         columns.reference_ids[row] = load_i32(data, at + 4)
         columns.positions[row] = load_i32(data, at + 8)
@@ -112,8 +111,8 @@ def _fill_rows(
         long_cigar = layout.long_cigars[row]
         before = tag_length if long_cigar < 0 else long_cigar - tags
         copy_bytes(data, tags, columns.tags, tag_to, before)
-        behind = cigar + 4 * np.int64(layout.cigar_lengths[row])
-        copy_bytes(data, behind, columns.tags, tag_to + before, tag_length - before)
+        cigar_end = cigar + 4 * np.int64(layout.cigar_lengths[row])
+        copy_bytes(data, cigar_end, columns.tags, tag_to + before, tag_length - before)
 
 
 def read_blocks(
@@ -123,25 +122,25 @@ def read_blocks(
     pool: Pool,
     intervals: Intervals | None,
 ) -> Iterator[RecordBlock]:
-    """Read records to the end of the stream; a block is valid until the next is asked for.
+    """Read records to the end of the stream; a block is valid until the next is requested.
 
     Parameters
     ----------
     buffer
         The stream, at its first record.
     references
-        How many reference sequences the header has.
+        Number of contigs in the header.
     batch_bases
         A block ends with the read that reaches this number of bases.
     pool
         Checks slices of a block.
     intervals
-        Keep only records that overlap one of these.
+        Keep only records that overlap one of these intervals.
 
     Raises
     ------
     InputError
-        A record contradicts itself or the header, or the stream ends within one.
+        A record contradicts itself or the header, or the stream ends within a record.
     """
     done = 0
     while (starts := _next_records(buffer, batch_bases, done)).size:
@@ -161,7 +160,7 @@ def _end_of(window: NDArray[np.uint8], start: int) -> int:
 
 
 def _next_records(buffer: RecordBuffer, batch_bases: int, done: int) -> NDArray[np.int64]:
-    """Find the records of the next batch in the window, which grows until they are there."""
+    """Find the records of the next batch; the window grows until it holds them."""
     found = [np.empty(0, dtype=np.int64)]
     records, bases, at = done, 0, 0
     max_bytes = _BYTES_PER_BASE * batch_bases
@@ -170,7 +169,7 @@ def _next_records(buffer: RecordBuffer, batch_bases: int, done: int) -> NDArray[
         starts = np.empty((window.size - at) // FIXED_BYTES + 1, dtype=np.int64)
         walked = walk_records(window, at, batch_bases - bases, max_bytes, buffer.max_record, starts)
         count, added, at, fault = map(int, walked)
-        found.append(starts[:count].copy())  # a view would keep all of them, piece by piece
+        found.append(starts[:count].copy())  # a view would keep all of `starts`
         records += count
         bases += added
         if fault == TOO_LONG:
@@ -179,7 +178,9 @@ def _next_records(buffer: RecordBuffer, batch_bases: int, done: int) -> NDArray[
             raise _fault(buffer.name, records, fault)
         if bases < batch_bases and at < max_bytes and not buffer.extend():
             if at < window.size:
-                raise InputError(f"{buffer.name} is truncated: it ends within record {records + 1}")
+                raise InputError(
+                    f"{buffer.name}: truncated (it ends within record {records + 1}); copy it again"
+                )
             break
     return np.concatenate(found)
 
@@ -194,8 +195,8 @@ def _checked(
 ) -> RecordLayout:
     layout = RecordLayout.empty(starts)
 
-    def measure(start: int, stop: int) -> tuple[Integer, Integer]:
-        return measure_records(window, layout, start, stop, references)
+    def measure(start: int, end: int) -> tuple[Integer, Integer]:
+        return measure_records(window, layout, start, end, references)
 
     for row, fault in pool.over_rows(measure, starts.size):
         if fault != SOUND:
@@ -204,30 +205,32 @@ def _checked(
 
 
 def _fault(name: str, record: int, fault: int) -> InputError:
-    return InputError(f"{name} is damaged: record {record + 1}: {FAULTS[fault]}")
+    return InputError(
+        f"{name}: record {record + 1}: damaged ({FAULTS[fault]}); correct or remove the record"
+    )
 
 
-def decoded(block: RecordBlock, pool: Pool) -> ReadBatch:
-    """Turn records into columns, which share no memory with them."""
+def decode_block(block: RecordBlock, pool: Pool) -> ReadBatch:
+    """Convert records to columns, which share no memory with the records."""
     layout = block.layout
     columns = ReadColumns.empty(
         layout.name_lengths, layout.cigar_lengths, layout.base_counts, layout.tag_lengths
     )
 
-    def fill(start: int, stop: int) -> None:
-        _fill_rows(block.data, layout, start, stop, columns, _BASE_PAIRS)
+    def fill(start: int, end: int) -> None:
+        _fill_rows(block.data, layout, start, end, columns, _BASE_PAIRS)
 
     pool.over_rows(fill, len(block))
     return columns.to_batch()
 
 
-def encoded(batch: ReadBatch, header: SamHeader, pool: Pool) -> RecordBlock:
-    """Turn columns into records.
+def encode_block(batch: ReadBatch, header: SamHeader, pool: Pool) -> RecordBlock:
+    """Convert columns to records.
 
     Raises
     ------
     OutputError
-        A name is longer than 254 characters, or the header lacks a reference.
+        A name is longer than 254 characters, or the header lacks a contig.
     """
     data = read_only(encode_records(batch, header, pool))
     starts = np.empty(len(batch), dtype=np.int64)

@@ -1,4 +1,4 @@
-"""Columns turned into BAM records."""
+"""Conversion of columns to BAM records."""
 
 from __future__ import annotations
 
@@ -29,13 +29,14 @@ from hapgpu.runtime.pool import Pool
 
 _NAMELESS: Final = ord("*")
 _LONG_CIGAR_HEADER: Final = 8
+_SHOWN_CHARACTERS: Final = 40
 _ANY_BASE: Final = NUCLEOTIDES.index(b"N")
 _1 = np.uint64(1)
 _2 = np.uint64(2)
 
 
 def _nibbles() -> NDArray[np.uint8]:
-    """uint8[256]: the code of each letter, of either case; N for what is no nucleotide."""
+    """Return uint8[256]: the code of each letter, in either case; N if it is not a nucleotide."""
     table = np.full(256, _ANY_BASE, dtype=np.uint8)
     for code, letter in enumerate(NUCLEOTIDES):
         table[[letter, ord(chr(letter).lower())]] = code
@@ -46,9 +47,9 @@ _NIBBLES = _nibbles()
 
 
 @njit
-def _reference_span(cigars: NDArray[np.uint32], begin: Integer, end: Integer) -> Integer:
+def _reference_span(cigars: NDArray[np.uint32], start: Integer, end: Integer) -> Integer:
     span: Integer = 0
-    for k in range(begin, end):
+    for k in range(start, end):
         element = np.int64(cigars[k])
         if REFERENCE_OPERATIONS >> (element & 15) & 1:
             span += element >> 4
@@ -57,7 +58,7 @@ def _reference_span(cigars: NDArray[np.uint32], begin: Integer, end: Integer) ->
 
 @njit
 def _bin(start: Integer, end: Integer) -> Integer:
-    """Return the smallest bin of the BAI tree that holds an interval."""
+    """Return the smallest bin of the BAI tree that contains an interval."""
     last = end - 1
     if start >> 14 == last >> 14:
         return 4681 + (start >> 14)
@@ -75,13 +76,13 @@ def _bin(start: Integer, end: Integer) -> Integer:
 @njit
 def _pack_bases(
     bases: NDArray[np.uint8],
-    begin: Integer,
+    start: Integer,
     length: Integer,
     nibbles: NDArray[np.uint8],
     out: NDArray[np.uint8],
     at: Integer,
 ) -> None:
-    source = np.uint64(begin)
+    source = np.uint64(start)
     to = np.uint64(at)
     for k in range(np.uint64(length // 2)):
         high = nibbles[bases[source]]
@@ -94,43 +95,42 @@ def _pack_bases(
 
 @njit
 def _store_cigar(
-    cigars: NDArray[np.uint32], begin: Integer, end: Integer, out: NDArray[np.uint8], at: Integer
+    cigars: NDArray[np.uint32], start: Integer, end: Integer, out: NDArray[np.uint8], at: Integer
 ) -> None:
-    for k in range(begin, end):
-        store_32(out, at + 4 * (k - begin), cigars[k])
+    for k in range(start, end):
+        store_32(out, at + 4 * (k - start), cigars[k])
 
 
 @njit
 def _store_name(
-    names: NDArray[np.uint8], begin: Integer, end: Integer, out: NDArray[np.uint8], at: Integer
+    names: NDArray[np.uint8], start: Integer, end: Integer, out: NDArray[np.uint8], at: Integer
 ) -> Integer:
-    """Write a name, a star if it is empty, and its NUL; return its length with that."""
-    length = end - begin
+    """Write a name (`*` if it is empty) and its NUL; return the length, the NUL included."""
+    length = end - start
     if length == 0:
         out[at] = _NAMELESS
         length = 1
     else:
-        copy_bytes(names, begin, out, at, length)
+        copy_bytes(names, start, out, at, length)
     out[at + length] = 0
     return length + 1
 
 
-# Helpers get the arrays that they need: handing them a whole tuple of arrays costs more than
-# their work.
+# Helpers get single arrays: passing them a whole tuple of arrays costs more than their work.
 @njit
 def _store_records(
     columns: ReadColumns,
     start: int,
-    stop: int,
+    end: int,
     offsets: NDArray[np.int64],
     out: NDArray[np.uint8],
     nibbles: NDArray[np.uint8],
 ) -> None:
-    for row in range(start, stop):
-        begin = offsets[row]
+    for row in range(start, end):
+        record = offsets[row]
         first, last = columns.name_offsets[row], columns.name_offsets[row + 1]
-        name_bytes = _store_name(columns.names, first, last, out, begin + FIXED_BYTES)
-        at = begin + FIXED_BYTES + name_bytes
+        name_bytes = _store_name(columns.names, first, last, out, record + FIXED_BYTES)
+        at = record + FIXED_BYTES + name_bytes
         first, last = columns.cigar_offsets[row], columns.cigar_offsets[row + 1]
         span = _reference_span(columns.cigars, first, last)
         base = columns.base_offsets[row]
@@ -161,29 +161,29 @@ def _store_records(
         covered = 0 if flag & UNMAPPED else span
         number = _bin(position, position + max(covered, 1)) & 0xFFFF
         quality = np.int64(columns.mapping_qualities[row])
-        store_32(out, begin, offsets[row + 1] - begin - 4)
-        store_32(out, begin + 4, columns.reference_ids[row])
-        store_32(out, begin + 8, position)
-        store_32(out, begin + 12, name_bytes | quality << 8 | number << 16)
-        store_32(out, begin + 16, operations | flag << 16)
-        store_32(out, begin + 20, bases)
-        store_32(out, begin + 24, columns.mate_reference_ids[row])
-        store_32(out, begin + 28, columns.mate_positions[row])
-        store_32(out, begin + 32, columns.template_lengths[row])
+        store_32(out, record, offsets[row + 1] - record - 4)
+        store_32(out, record + 4, columns.reference_ids[row])
+        store_32(out, record + 8, position)
+        store_32(out, record + 12, name_bytes | quality << 8 | number << 16)
+        store_32(out, record + 16, operations | flag << 16)
+        store_32(out, record + 20, bases)
+        store_32(out, record + 24, columns.mate_reference_ids[row])
+        store_32(out, record + 28, columns.mate_positions[row])
+        store_32(out, record + 32, columns.template_lengths[row])
 
 
 def encode_records(batch: ReadBatch, header: SamHeader, pool: Pool) -> NDArray[np.uint8]:
-    """Write reads as BAM records, one after the other.
+    """Write reads as BAM records, end to end.
 
     Returns
     -------
     numpy.ndarray
-        uint8.
+        uint8: the records.
 
     Raises
     ------
     OutputError
-        A name is longer than 254 characters, or the header lacks a reference.
+        A name is longer than 254 characters, or the header lacks a contig.
     """
     columns = ReadColumns.from_batch(batch)
     check_writable(columns, header)
@@ -191,31 +191,41 @@ def encode_records(batch: ReadBatch, header: SamHeader, pool: Pool) -> NDArray[n
     offsets = offsets_of(sizes)
     out = np.empty(int(offsets[-1]), dtype=np.uint8)
 
-    def store(start: int, stop: int) -> None:
-        _store_records(columns, start, stop, offsets, out, _NIBBLES)
+    def store(start: int, end: int) -> None:
+        _store_records(columns, start, end, offsets, out, _NIBBLES)
 
     pool.over_rows(store, len(batch))
     return out
 
 
 def check_writable(columns: ReadColumns, header: SamHeader) -> None:
-    """Refuse what SAM and BAM cannot say.
+    """Raise an error for reads that SAM and BAM cannot represent.
 
     Raises
     ------
     OutputError
-        A name is longer than 254 characters, or the header lacks a reference.
+        A name is longer than 254 characters, or the header lacks a contig.
     """
     name_lengths = np.diff(columns.name_offsets)
     if (name_lengths > MAX_NAME_BYTES).any():
-        row = int(np.argmax(name_lengths))
-        start = columns.name_offsets[row]
-        name = columns.names[start : start + 40].tobytes().decode("ascii", "replace")
-        raise OutputError(f"the read name {name}... is longer than {MAX_NAME_BYTES} characters")
+        name = _name_of(columns, int(np.argmax(name_lengths)))
+        raise OutputError(
+            f"read '{name}...': name longer than {MAX_NAME_BYTES} characters; shorten it"
+        )
     references = len(header.reference_names)
     for ids in (columns.reference_ids, columns.mate_reference_ids):
         if ids.size and not -1 <= ids.min() <= ids.max() < references:
-            raise OutputError("a read lies on a reference that the output header does not have")
+            name = _name_of(columns, int(np.argmax((ids < -1) | (ids >= references))))
+            raise OutputError(
+                f"read '{name}': contig missing from the output header; add its @SQ line"
+            )
+
+
+def _name_of(columns: ReadColumns, row: int) -> str:
+    """Return the name of a read, at most 40 characters of it, for messages."""
+    start, end = columns.name_offsets[row], columns.name_offsets[row + 1]
+    name = columns.names[start : min(start + _SHOWN_CHARACTERS, end)]
+    return name.tobytes().decode("ascii", "replace")
 
 
 def _record_sizes(columns: ReadColumns) -> NDArray[np.int64]:

@@ -1,4 +1,4 @@
-"""The header of a SAM, BAM or CRAM file."""
+"""Header of a SAM, BAM or CRAM file."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from functools import cached_property
 from hapgpu.errors import InputError
 from hapgpu.io.files.file_kind import BAM_MAGIC
 from hapgpu.io.text.contig_names import is_contig_name
-from hapgpu.io.text.excerpt import shown
+from hapgpu.io.text.excerpt import excerpt
 from hapgpu.io.text.positions import LAST_POSITION, parse_position
 
 SAM_VERSION = "1.6"
@@ -23,7 +23,7 @@ _SQUARE_LINE = re.compile("^@SQ\t.*$", re.MULTILINE)
 
 @dataclass(frozen=True)
 class SamHeader:
-    """The text of a header and the reference sequences that it declares.
+    """Text of a header, and its contigs.
 
     Attributes
     ----------
@@ -39,12 +39,12 @@ class SamHeader:
 
     @classmethod
     def from_text(cls, text: str) -> SamHeader:
-        """Read the references from the @SQ lines of a header.
+        """Read the contigs from the @SQ lines of a header.
 
         Raises
         ------
         InputError
-            An @SQ line lacks its name or a length from 1 to 2**31 - 1, or a name comes twice.
+            An @SQ line lacks a name or a length from 1 to 2**31 - 1, or a name occurs twice.
         """
         if text and not text.endswith("\n"):
             text += "\n"
@@ -53,7 +53,9 @@ class SamHeader:
             fields = fields_of(line[0])
             length = _reference_length(fields)
             if fields["SN"] in references:
-                raise InputError(f"the header has two @SQ lines for {fields['SN']}")
+                raise InputError(
+                    f"header: two @SQ lines for {fields['SN']}; run: samtools reheader"
+                )
             references[fields["SN"]] = length
         return cls(text, tuple(references), tuple(references.values()))
 
@@ -61,12 +63,12 @@ class SamHeader:
     def from_references(
         cls, names: Sequence[str], lengths: Sequence[int], order: str = "SO:unsorted"
     ) -> SamHeader:
-        """Make a header of an @HD line, with the fields of `order`, and one @SQ line per reference.
+        """Make a header of an @HD line, with the fields of `order`, and one @SQ line per contig.
 
         Raises
         ------
         InputError
-            A name or length is not one that SAM allows.
+            SAM does not allow a name or length.
         """
         return cls.from_text(
             _joined([f"@HD\tVN:{SAM_VERSION}\t{order}", *_square_lines(names, lengths)])
@@ -74,16 +76,16 @@ class SamHeader:
 
     @property
     def is_coordinate_sorted(self) -> bool:
-        """Whether the @HD line says so."""
+        """Whether the @HD line has SO:coordinate."""
         headings = [fields_of(line) for line in self._lines if line.startswith("@HD\t")]
         return any(fields.get("SO") == "coordinate" for fields in headings)
 
     def reference_id(self, name: str) -> int | None:
-        """Return the place of a reference among the @SQ lines, or None if it has none."""
+        """Return the index of a contig among the @SQ lines, or None if it has no line."""
         return self._ids.get(name)
 
     def with_line(self, line: str) -> SamHeader:
-        """Add a line, such as an @RG one, below all others."""
+        """Append a line, such as an @RG line."""
         return self._with_lines([*self._lines, line])
 
     def with_program(self, name: str, version: str, command_line: str) -> SamHeader:
@@ -102,12 +104,12 @@ class SamHeader:
         return self.with_line(line)
 
     def with_references(self, names: Sequence[str], lengths: Sequence[int]) -> SamHeader:
-        """Replace all @SQ lines; every other line stays, and an @HD line is there.
+        """Replace all @SQ lines; keep the other lines, and add an @HD line if there is none.
 
         Raises
         ------
         InputError
-            A name is not one that SAM allows.
+            SAM does not allow a name.
         """
         kept = [line for line in self._lines if not line.startswith("@SQ\t")]
         heading = [line for line in kept if line.startswith("@HD\t")]
@@ -139,7 +141,7 @@ class SamHeader:
 
     @cached_property
     def _ids(self) -> dict[str, int]:
-        return {name: place for place, name in enumerate(self.reference_names)}
+        return {name: index for index, name in enumerate(self.reference_names)}
 
 
 def fields_of(line: str) -> dict[str, str]:
@@ -152,12 +154,12 @@ def fields_of(line: str) -> dict[str, str]:
 def _reference_length(fields: dict[str, str]) -> int:
     name, length = fields.get("SN"), fields.get("LN", "")
     if not name:
-        raise InputError("the header has an @SQ line without a name (SN)")
+        raise InputError("header: an @SQ line has no name (SN); run: samtools reheader")
     bases = parse_position(length)
     if not bases:
         raise InputError(
-            f"the header's @SQ line for {name} has no valid length: LN is '{shown(length)}',"
-            f" expected 1 to {LAST_POSITION}; correct it (samtools reheader)"
+            f"header: @SQ line of {name}: LN is '{excerpt(length)}', expected 1 to {LAST_POSITION};"
+            " run: samtools reheader"
         )
     return bases
 
@@ -165,7 +167,7 @@ def _reference_length(fields: dict[str, str]) -> int:
 def _square_lines(names: Sequence[str], lengths: Sequence[int]) -> list[str]:
     for name in names:
         if not is_contig_name(name):
-            raise InputError(f"SAM does not allow '{name}' as the name of a reference; rename it")
+            raise InputError(f"contig '{name}': a name that SAM does not allow; rename it")
     return [f"@SQ\tSN:{name}\tLN:{size}" for name, size in zip(names, lengths, strict=True)]
 
 
@@ -174,7 +176,7 @@ def _joined(lines: Iterable[str]) -> str:
 
 
 def _chain_end(programs: list[dict[str, str]]) -> str | None:
-    """Return the ID of the last program that no other one names as its predecessor."""
+    """Return the ID of the last program that no other program names as its predecessor."""
     previous = {fields.get("PP") for fields in programs}
     identifiers = [fields["ID"] for fields in programs if "ID" in fields]
     ends = [identifier for identifier in identifiers if identifier not in previous]
@@ -183,7 +185,7 @@ def _chain_end(programs: list[dict[str, str]]) -> str | None:
 
 
 def encode_header(header: SamHeader) -> bytes:
-    """Write a header as it stands at the beginning of a BAM file."""
+    """Return the header in BAM encoding."""
     text = header.text.encode("utf-8", "surrogateescape")
     references = zip(header.reference_names, header.reference_lengths, strict=True)
     parts = [BAM_MAGIC, _COUNT.pack(len(text)), text, _COUNT.pack(len(header.reference_names))]

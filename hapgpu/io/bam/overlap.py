@@ -1,4 +1,4 @@
-"""Which records overlap the regions that were asked for."""
+"""Selection of the records that overlap given regions."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from hapgpu.runtime.jit import njit
 
 
 @njit
-def _first_behind(
+def _first_ending_after(
     ends: NDArray[np.int64], low: Integer, high: Integer, position: Integer
 ) -> Integer:
-    """Return the first interval of `low` to `high` that ends behind a position, or `high`."""
+    """Return the first interval of `low` to `high` that ends after a position, or `high`."""
     while low < high:
         middle = (low + high) // 2
         if ends[middle] > position:
@@ -56,18 +56,18 @@ def _mark_overlaps(
                     span += element >> 4
         end = position + max(span, 1)
         low, high = np.int64(offsets[reference]), np.int64(offsets[reference + 1])
-        first = _first_behind(ends, low, high, position)
+        first = _first_ending_after(ends, low, high, position)
         out[row] = first < high and starts[first] < end
 
 
 @dataclass(frozen=True, slots=True)
 class Intervals:
-    """Regions of a header's references, sorted, with none that overlap or touch.
+    """Intervals of the contigs of a header, sorted, merged if they overlap or touch.
 
     Attributes
     ----------
     offsets
-        int64[references + 1]: those of reference r are rows offsets[r] to offsets[r + 1].
+        int64[contigs + 1]: contig r has the intervals offsets[r] to offsets[r + 1].
     starts, ends
         int64[n], 0-based, half-open.
     """
@@ -97,7 +97,7 @@ class Intervals:
         return cls(offsets_of(counts), table[:, 1].copy(), table[:, 2].copy())
 
     def overlapped(self, data: NDArray[np.uint8], layout: RecordLayout) -> NDArray[np.bool_]:
-        """Tell which records overlap an interval; an unmapped one is as long as one base."""
+        """Return bool[n]: which records overlap an interval; an unmapped record spans one base."""
         out = np.empty(layout.starts.size, dtype=np.bool_)
         _mark_overlaps(data, layout, self.offsets, self.starts, self.ends, out)
         return out
@@ -107,5 +107,5 @@ def _reference(contig: str, header: SamHeader, name: str) -> int:
     found = header.reference_id(contig)
     if found is None:
         hint = contig_hint(contig, header.reference_names)
-        raise InputError(f"{name} has no contig '{contig}'{hint}")
+        raise InputError(f"{name}: no contig '{contig}'{hint}")
     return found

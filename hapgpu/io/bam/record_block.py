@@ -1,4 +1,4 @@
-"""BAM records as they stand in their file, and where their parts are."""
+"""Blocks of BAM records: their bytes, and the layout of their parts."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class RecordBlock:
     data
         uint8, read-only.
     layout
-        Where the records and their parts are.
+        Offsets of the records and their parts.
     """
 
     data: NDArray[np.uint8]
@@ -36,46 +36,46 @@ class RecordBlock:
 
     @property
     def sizes(self) -> NDArray[np.int64]:
-        """int64[n]: bytes of each record, its `block_size` field among them."""
+        """int64[n]: bytes of each record, the `block_size` field included."""
         sizes = np.empty(len(self), dtype=np.int64)
         _read_sizes(self.data, self.layout.starts, sizes)
         return sizes
 
     @property
     def flags(self) -> NDArray[np.uint16]:
-        """uint16[n]."""
+        """uint16[n]: flags of the records."""
         flags = np.empty(len(self), dtype=np.uint16)
         _read_flags(self.data, self.layout.starts, flags)
         return flags
 
     @property
-    def places(self) -> NDArray[np.int64]:
-        """int64[n]: numbers that sort as contig and position do, records without them last."""
-        places = np.empty(len(self), dtype=np.int64)
-        _read_places(self.data, self.layout.starts, places)
-        return places
+    def sort_keys(self) -> NDArray[np.int64]:
+        """int64[n]: keys that sort by contig and position; records without a contig come last."""
+        sort_keys = np.empty(len(self), dtype=np.int64)
+        _read_sort_keys(self.data, self.layout.starts, sort_keys)
+        return sort_keys
 
     def take(self, rows: NDArray[np.bool_] | NDArray[np.int64]) -> RecordBlock:
-        """Choose records, sharing the bytes."""
+        """Select records; the bytes are shared."""
         return RecordBlock(self.data, self.layout.take(rows))
 
     def packed(self) -> RecordBlock:
-        """Return the records next to each other in bytes of their own; copied, unless they are."""
+        """Return a block whose bytes are its records end to end; itself if it is such a block."""
         sizes = self.sizes
         if sizes.sum() == self.data.size and (np.diff(self.layout.starts) == sizes[:-1]).all():
             return self
         records = Ragged.gather(self.data, self.layout.starts, sizes)
-        moved = records.offsets[:-1] - self.layout.starts
-        return RecordBlock(read_only(records.data), self.layout.shifted(moved))
+        shifts = records.offsets[:-1] - self.layout.starts
+        return RecordBlock(read_only(records.data), self.layout.shifted(shifts))
 
     @classmethod
     def concatenate(cls, parts: Sequence[Self]) -> RecordBlock:
-        """Put records, of at least one block, behind each other; the bytes are copied."""
+        """Concatenate at least one block; the bytes are copied."""
         data = np.concatenate([part.data for part in parts])
-        begins = np.cumsum([0, *(part.data.size for part in parts)])
+        starts = np.cumsum([0, *(part.data.size for part in parts)])
         layouts = [
-            part.layout.shifted(np.full(len(part), begin))
-            for part, begin in zip(parts, begins[:-1], strict=True)
+            part.layout.shifted(np.full(len(part), start))
+            for part, start in zip(parts, starts[:-1], strict=True)
         ]
         columns = (np.concatenate(column) for column in zip(*layouts, strict=True))
         return RecordBlock(read_only(data), RecordLayout._make(columns))
@@ -84,7 +84,7 @@ class RecordBlock:
 def with_replaced(
     block: RecordBlock, rows: NDArray[np.int64], replacements: RecordBlock
 ) -> RecordBlock:
-    """Put other records, int64[r] rows of the block, in the place of some."""
+    """Replace the records of `rows`, int64[r], by others."""
     both = RecordBlock.concatenate([block, replacements])
     order = np.arange(len(block))
     order[rows] = len(block) + np.arange(rows.size)
@@ -106,7 +106,7 @@ def _read_flags(
 
 
 @njit
-def _read_places(
+def _read_sort_keys(
     data: NDArray[np.uint8], starts: NDArray[np.int64], out: NDArray[np.int64]
 ) -> None:
     for row in range(out.size):

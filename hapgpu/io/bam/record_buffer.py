@@ -1,4 +1,4 @@
-"""The inflated bytes of a BAM file, taken in the order in which they come."""
+"""Buffer of the inflated bytes of a BAM file, read in file order."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ _FIRST_CAPACITY: Final = 1 << 22
 _MAX_NAME_BYTES: Final = 1 << 16
 _BYTES_BESIDE_NAME: Final = 8
 _BYTES_BESIDE_LINE: Final = 64
-"""So many more does a short line take in memory, in which a header is held."""
-_MOST: Final = 2**31 - 1
+"""Bytes that a header line takes in memory beside its text."""
+_MAX_COUNT: Final = 2**31 - 1
 
 
 class RecordBuffer:
-    """A growing window on a stream of bytes.
+    """Growing window on a stream of bytes.
 
     Parameters
     ----------
@@ -41,16 +41,16 @@ class RecordBuffer:
         self.max_record = max_record
         self._pieces: Iterator[bytes] = iter(pieces)
         self._data = np.empty(_FIRST_CAPACITY, dtype=np.uint8)
-        self._begin = 0
+        self._start = 0
         self._end = 0
 
     @property
     def window(self) -> NDArray[np.uint8]:
-        """uint8, read-only: what has come and was not dropped; valid until the next `extend`."""
-        return read_only(self._data[self._begin : self._end])
+        """uint8, read-only: the bytes read and not dropped; valid until the next `extend`."""
+        return read_only(self._data[self._start : self._end])
 
     def extend(self) -> bool:
-        """Append the next piece to the window; False at the end of the stream."""
+        """Append the next piece to the window; return False at the end of the stream."""
         piece = next(self._pieces, None)
         if piece is None:
             return False
@@ -61,19 +61,21 @@ class RecordBuffer:
         return True
 
     def drop(self, count: int) -> None:
-        """Take bytes away from the beginning of the window, which is not valid any more."""
-        self._begin += count
-        # Going back to the front while little is left keeps the same memory in the cache.
-        if self._end - self._begin <= self._begin:
+        """Drop bytes from the start of the window; arrays of it become invalid."""
+        self._start += count
+        # Moving the rest to the front while it is small keeps the same memory in the cache.
+        if self._end - self._start <= self._start:
             self._move_to(self._data)
 
     def take(self, count: int) -> bytes:
-        """Take exactly `count` bytes from the beginning of the window."""
-        while self._end - self._begin < count:
+        """Remove exactly `count` bytes from the start of the window and return them."""
+        while self._end - self._start < count:
             if not self.extend():
-                raise InputError(f"{self.name} is truncated: it ends within its header")
-        taken = self._data[self._begin : self._begin + count].tobytes()
-        self._begin += count
+                raise InputError(
+                    f"{self.name}: truncated (it ends within its header); copy it again"
+                )
+        taken = self._data[self._start : self._start + count].tobytes()
+        self._start += count
         return taken
 
     def _make_room(self, count: int) -> None:
@@ -87,36 +89,38 @@ class RecordBuffer:
     def _move_to(self, data: NDArray[np.uint8]) -> None:
         kept = self.window
         data[: kept.size] = kept
-        self._data, self._begin, self._end = data, 0, kept.size
+        self._data, self._start, self._end = data, 0, kept.size
 
 
 def take_header(buffer: RecordBuffer) -> SamHeader:
-    """Read the header from the beginning of an inflated BAM file.
+    """Read the header from the start of an inflated BAM file.
 
     Raises
     ------
     InputError
-        It is no BAM file, or its header is cut short, too long or contradicts itself.
+        It is not a BAM file, or its header is truncated, too long or contradicts itself.
     """
     if buffer.take(len(BAM_MAGIC)) != BAM_MAGIC:
-        raise InputError(f"{buffer.name} is not a BAM file")
-    size = _count(buffer, "text length", _MOST)
+        raise InputError(f"{buffer.name}: not a BAM file; give BAM, CRAM, SAM or FASTQ")
+    size = _count(buffer, "text length", _MAX_COUNT)
     _check_size(buffer, size)
     text = _text(buffer.take(size))
     size += _BYTES_BESIDE_LINE * text.count("\n")
     _check_size(buffer, size)
-    header = _header(text, buffer.name)  # which tells more of a bad length than the list does
+    header = _header(text, buffer.name)  # its message on a bad length says more
     references: dict[str, int] = {}
-    for _ in range(_count(buffer, "number of references", _MOST)):
-        name_bytes = _count(buffer, "reference name length", _MAX_NAME_BYTES, least=1)
+    for _ in range(_count(buffer, "number of references", _MAX_COUNT)):
+        name_bytes = _count(buffer, "reference name length", _MAX_NAME_BYTES, minimum=1)
         size += name_bytes + _BYTES_BESIDE_NAME
         _check_size(buffer, size)
         name = _text(buffer.take(name_bytes))
         if name in references:
-            raise InputError(f"{buffer.name} is damaged: its header lists {name!r} twice")
-        references[name] = _count(buffer, "reference length", _MOST)
+            raise InputError(
+                f"{buffer.name}: damaged (its header lists {name!r} twice); run: samtools reheader"
+            )
+        references[name] = _count(buffer, "reference length", _MAX_COUNT)
     try:
-        return _agreed(header, tuple(references), tuple(references.values()))
+        return _with_contigs(header, tuple(references), tuple(references.values()))
     except InputError as error:
         raise InputError(f"{buffer.name}: {error}") from None
 
@@ -133,18 +137,22 @@ def _header(text: str, name: str) -> SamHeader:
         raise InputError(f"{name}: {error}") from None
 
 
-def _agreed(header: SamHeader, names: tuple[str, ...], lengths: tuple[int, ...]) -> SamHeader:
+def _with_contigs(header: SamHeader, names: tuple[str, ...], lengths: tuple[int, ...]) -> SamHeader:
     if not header.reference_names:
         return header.with_references(names, lengths) if names else header
     if (header.reference_names, header.reference_lengths) != (names, lengths):
-        raise InputError("the @SQ lines of the header contradict the list of references")
+        raise InputError(
+            "header: the @SQ lines contradict the list of contigs; run: samtools reheader"
+        )
     return header
 
 
-def _count(buffer: RecordBuffer, what: str, limit: int, least: int = 0) -> int:
+def _count(buffer: RecordBuffer, what: str, limit: int, minimum: int = 0) -> int:
     value = int(struct.unpack("<i", buffer.take(4))[0])
-    if not least <= value <= limit:
-        raise InputError(f"{buffer.name} is damaged: its header gives {value} as {what}")
+    if not minimum <= value <= limit:
+        raise InputError(
+            f"{buffer.name}: damaged (its header gives {value} as {what}); copy it again"
+        )
     return value
 
 

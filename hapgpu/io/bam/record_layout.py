@@ -1,4 +1,4 @@
-"""Where the parts of BAM records lie in a buffer, with every length checked."""
+"""Layout of BAM records in a buffer, with every length checked."""
 
 from __future__ import annotations
 
@@ -34,18 +34,18 @@ from hapgpu.runtime.jit import njit
 
 FAULTS: Final = {
     BAD_SIZE: "its size is impossible",
-    BAD_NAME: "its name is not closed",
+    BAD_NAME: "its name has no closing NUL",
     BAD_LENGTHS: "its parts are longer than the record",
-    BAD_REFERENCE: "it lies on a reference that the header does not have",
+    BAD_REFERENCE: "its contig is missing from the header",
     BAD_POSITION: "its position is negative",
     BAD_CIGAR: "its CIGAR has an unknown operation",
     UNEQUAL_CIGAR: "its CIGAR and its sequence differ in length",
-    BAD_TAG: "a tag is of unknown type or runs over the end of the record",
+    BAD_TAG: "a tag has an unknown type or ends after the record",
 }
 
 
 class RecordLayout(NamedTuple):
-    """Where the parts of n records lie; offsets are into one buffer.
+    """Offsets and lengths of the parts of n records in one buffer.
 
     Attributes
     ----------
@@ -54,7 +54,7 @@ class RecordLayout(NamedTuple):
     name_lengths, cigar_lengths, base_counts, tag_lengths
         int32[n], without the NUL of the name and the tag that holds a long CIGAR.
     cigar_starts, tag_starts
-        int64[n]: offsets of the CIGAR, be it in its place or in a tag, and of the first tag.
+        int64[n]: offsets of the CIGAR, in its field or in the tag CG, and of the first tag.
     long_cigars
         int64[n]: offset of the tag that holds a long CIGAR, or -1.
     """
@@ -70,7 +70,7 @@ class RecordLayout(NamedTuple):
 
     @classmethod
     def empty(cls, starts: NDArray[np.int64]) -> RecordLayout:
-        """Make room for the layout of the records that begin at `starts`."""
+        """Allocate the layout of the records that start at `starts`."""
         rows = starts.size
         return cls(
             starts,
@@ -84,11 +84,11 @@ class RecordLayout(NamedTuple):
         )
 
     def take(self, rows: NDArray[np.bool_] | NDArray[np.int64]) -> RecordLayout:
-        """Keep the rows where a mask is set, or rows by their numbers."""
+        """Select rows by mask or by number."""
         return RecordLayout._make(column[rows] for column in self)
 
     def shifted(self, by: NDArray[np.int64]) -> RecordLayout:
-        """Return where the parts are after each record was moved by so many bytes, int64[n]."""
+        """Return the layout after each record was moved by `by`, int64[n], bytes."""
         return self._replace(
             starts=self.starts + by,
             cigar_starts=self.cigar_starts + by,
@@ -100,22 +100,22 @@ class RecordLayout(NamedTuple):
 @njit
 def walk_records(
     data: NDArray[np.uint8],
-    begin: Integer,
+    start: Integer,
     max_bases: Integer,
     max_bytes: Integer,
     max_record: Integer,
     starts: NDArray[np.int64],
 ) -> tuple[Integer, Integer, Integer, Integer]:
-    """Step from record to record until the buffer, `starts` or the room for bases is used up.
+    """Find records until the buffer ends, `starts` is full or a maximum is reached.
 
     Returns
     -------
     tuple of int
-        Records found, their bases, the offset behind the last, and a fault code for the next.
+        Records found, their bases, the end of the last record, and a fault code for the next.
     """
     count = 0
     bases = 0
-    at = begin
+    at = start
     while (
         at + FIXED_BYTES <= data.size
         and count < starts.size
@@ -158,7 +158,7 @@ def _find_long_cigar(
 def _cigar_fault(
     data: NDArray[np.uint8], start: Integer, count: Integer, bases: Integer
 ) -> Integer:
-    """Check that a CIGAR takes as many bases as the read has."""
+    """Check that a CIGAR consumes as many bases as the read has."""
     total = 0
     for k in range(count):
         element = load_u32(data, start + 4 * k)
@@ -176,7 +176,7 @@ def _cigar_fault(
 def _is_placeholder(
     data: NDArray[np.uint8], cigar: Integer, count: Integer, bases: Integer
 ) -> bool:
-    """Tell whether a CIGAR is `<bases>S<reference bases>N`, which stands for one in CG."""
+    """Tell whether a CIGAR is `<bases>S<reference bases>N`, the placeholder for a CG tag."""
     if count != 2:
         return False
     first = load_u32(data, cigar)
@@ -200,29 +200,29 @@ def _fixed_fault(data: NDArray[np.uint8], at: Integer, references: Integer) -> I
 def measure_records(
     data: NDArray[np.uint8],
     layout: RecordLayout,
-    start: Integer,
-    stop: Integer,
+    first_row: Integer,
+    end_row: Integer,
     references: Integer,
 ) -> tuple[Integer, Integer]:
-    """Find and check the parts of the records start to stop; fills those rows of the layout.
+    """Find and check the parts of records; fill their rows of the layout.
 
     Parameters
     ----------
     data
         uint8: the buffer.
     layout
-        Has the starts of the records.
-    start, stop
-        RaggedView.
+        Its `starts` are set; the rows of the records are filled.
+    first_row, end_row
+        Rows of the records, half-open.
     references
-        How many reference sequences the header has.
+        Number of contigs in the header.
 
     Returns
     -------
     tuple of int
         The row of the first faulty record and its fault code; -1 and `SOUND` without one.
     """
-    for row in range(start, stop):
+    for row in range(first_row, end_row):
         at = layout.starts[row]
         end = at + 4 + load_i32(data, at)
         name_bytes = np.int64(data[np.uint64(at + 12)])

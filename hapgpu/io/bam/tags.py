@@ -1,4 +1,4 @@
-"""Optional fields of BAM records: their names, their types, and how far each reaches."""
+"""Optional fields (tags) of BAM records: names, types and sizes."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ def _value_widths() -> NDArray[np.int64]:
 
 
 VALUE_WIDTHS: Final = _value_widths()
-"""int64[256]: bytes that a value takes by its type; 0 where the type does not tell, or is none."""
+"""int64[256]: bytes of a value by its type; 0 for types of variable size and unknown types."""
 
 
 def name_number(name: str) -> int:
-    """Turn the two letters of a name into the number that `find_field` looks for."""
+    """Return the two letters of a name as the number that `find_field` takes."""
     first, second = name.encode("ascii")
     return first | second << 8
 
 
 @njit
 def field_bytes(data: NDArray[np.uint8], at: Integer, end: Integer) -> Integer:
-    """Return the bytes of the field at `at`; 0 if it is malformed or does not end before `end`."""
+    """Return the size of the field at `at`; 0 if it is malformed or ends after `end`."""
     if at + HEAD_BYTES >= end:
         return 0
     kind = data[np.uint64(at + 2)]
@@ -63,9 +63,9 @@ def field_bytes(data: NDArray[np.uint8], at: Integer, end: Integer) -> Integer:
 
 
 @njit
-def find_field(data: NDArray[np.uint8], begin: Integer, end: Integer, name: int) -> Integer:
-    """Return where the first field of a name begins, all fields before it being sound; or -1."""
-    at = begin
+def find_field(data: NDArray[np.uint8], start: Integer, end: Integer, name: int) -> Integer:
+    """Return the offset of the first field of a name; -1 if there is none or one before is bad."""
+    at = start
     while at < end:
         size = field_bytes(data, at, end)
         if size == 0:

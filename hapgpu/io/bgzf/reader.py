@@ -1,4 +1,4 @@
-"""BGZF, the blocked gzip of BAM, inflated block by block on several threads."""
+"""Reader of BGZF, the blocked gzip of BAM, on several threads."""
 
 from __future__ import annotations
 
@@ -29,39 +29,44 @@ _GROUP_BYTES = 1 << 19
 
 
 def is_bgzf(head: bytes) -> bool:
-    """Tell whether a file that begins with these bytes is BGZF, rather than another gzip."""
+    """Tell whether a file that starts with these bytes is BGZF; plain gzip is not."""
     return head.startswith(_MAGIC) and head[12:16] == b"BC\2\0"
 
 
-def ends_closed(stream: BinaryIO, closing: bytes) -> bool:
-    """Tell whether a file has its closing bytes, if there are any; it is left at another position.
+def has_closing_bytes(stream: BinaryIO, closing: bytes) -> bool:
+    """Tell whether a file has its closing bytes, if there are any; moves the file position.
 
-    Up to a megabyte may follow them, unless it begins as a block does: that would be cut short.
+    Up to a megabyte may follow them, unless it starts as a block does: a truncated block.
     """
     if not closing:
         return True
     size = stream.seek(0, SEEK_END)
     for room in (0, _MAX_TRAILING_BYTES):
         stream.seek(max(size - len(closing) - room, 0))
-        _, found, behind = stream.read().rpartition(closing)
+        _, found, trailing = stream.read().rpartition(closing)
         if found:
-            return not behind.lstrip(b"\0").startswith(_MAGIC)
+            return not trailing.lstrip(b"\0").startswith(_MAGIC)
     return False
 
 
 def trailing_bytes(name: str) -> InputError:
-    """Return the error for a file in which something follows the compressed data.
+    """Return the error for a file with other bytes after the compressed data.
 
-    It may be a block whose beginning is damaged: passing over it could lose data.
+    They may be a block whose start is damaged: skipping them could lose data.
     """
     return InputError(
-        f"{name}: bytes that are no gzip follow the compressed data: cut them off, or copy it again"
+        f"{name}: bytes that are not gzip follow the compressed data; remove them or copy it again"
     )
+
+
+def missing_eof_block(name: str) -> InputError:
+    """Return the error for a file without its closing block."""
+    return InputError(f"{name}: truncated (no closing EOF block); copy it again")
 
 
 @dataclass(frozen=True, slots=True)
 class VirtualRange:
-    """A stretch of the inflated file, between two virtual offsets (block << 16 | byte in it)."""
+    """Range of the inflated file between two virtual offsets (block << 16 | byte in it)."""
 
     start: int
     end: int
@@ -69,26 +74,26 @@ class VirtualRange:
 
 @dataclass(frozen=True, slots=True)
 class _Block:
-    """A block within the bytes read: its deflated data, its checks, its place in the file."""
+    """BGZF block: range of its deflated data in the bytes read, checks, offset in the file."""
 
     start: int
-    stop: int
+    end: int
     crc: int
     size: int
     offset: int
 
 
 class BgzfReader:
-    """The inflated bytes of a BGZF stream.
+    """Reader of the inflated bytes of a BGZF stream.
 
     Parameters
     ----------
     stream
-        Open at the beginning of a block; needs to be seekable only to read ranges.
+        Open at the start of a block; must be seekable only to read ranges.
     name
         The file's name for messages.
     pool
-        Inflates ahead of the reader.
+        Inflates ahead of the caller.
     """
 
     def __init__(self, stream: BinaryIO, name: str, pool: Pool) -> None:
@@ -102,28 +107,28 @@ class BgzfReader:
         Raises
         ------
         InputError
-            A block is damaged or cut short, or the closing empty block is not there.
+            A block is damaged or truncated, or the closing empty block is missing.
         """
         return self._inflated(self._all_groups())
 
     def pieces_of(self, ranges: Iterable[VirtualRange]) -> Iterator[bytes]:
-        """Inflate ranges one after the other; they must end where a block or a record ends.
+        """Inflate ranges in order; each must end where a block or a record ends.
 
         Raises
         ------
         InputError
-            A range does not lie within blocks of the file, or a block is damaged.
+            A range is not within blocks of the file, or a block is damaged.
         """
         return self._inflated(group for part in ranges for group in self._groups_of(part))
 
     def _inflated(self, groups: Iterator[tuple[bytes, list[_Block], int, int]]) -> Iterator[bytes]:
-        ahead: deque[Task[list[bytes]]] = deque()
-        for raw, blocks, skip, stop in groups:
-            ahead.append(self._pool.submit(_inflate, raw, blocks, self._name, skip, stop))
-            if len(ahead) >= 2 * self._pool.threads:
-                yield from ahead.popleft().result()
-        while ahead:
-            yield from ahead.popleft().result()
+        tasks: deque[Task[list[bytes]]] = deque()
+        for raw, blocks, skip, end in groups:
+            tasks.append(self._pool.submit(_inflate, raw, blocks, self._name, skip, end))
+            if len(tasks) >= 2 * self._pool.threads:
+                yield from tasks.popleft().result()
+        while tasks:
+            yield from tasks.popleft().result()
 
     def _all_groups(self) -> Iterator[tuple[bytes, list[_Block], int, int]]:
         offset = 0
@@ -138,41 +143,39 @@ class BgzfReader:
             offset += used
             raw = raw[used:]
             if last == EOF_BLOCK and _is_other(raw, 0):
-                self._pass_zeros(raw)
+                self._skip_zeros(raw)
                 return
         if raw:
-            raise InputError(f"{self._name} is truncated: its last block is cut short")
+            raise InputError(f"{self._name}: truncated (within its last block); copy it again")
         if last != EOF_BLOCK:
-            raise InputError(f"{self._name} is truncated: its closing (EOF) block is missing")
+            raise missing_eof_block(self._name)
 
-    def _pass_zeros(self, raw: bytes) -> None:
-        """Read what follows the closing block: nothing but zeros, as tapes have them."""
+    def _skip_zeros(self, raw: bytes) -> None:
+        """Read the rest of the stream after the closing block, which may be zeros, as on tapes."""
         while raw:
             if raw.strip(b"\0"):
                 raise trailing_bytes(self._name)
             raw = self._read(_READ_BYTES)
 
     def _groups_of(self, part: VirtualRange) -> Iterator[tuple[bytes, list[_Block], int, int]]:
-        """Yield the blocks of a range, with what to leave out of the first and the last."""
+        """Yield the blocks of a range, the first byte of the first and the end in the last."""
         offset, skip = part.start >> 16, part.start & 0xFFFF
-        end, stop = part.end >> 16, part.end & 0xFFFF
-        limit = end + MAX_BLOCK_BYTES if stop else end
+        last, end = part.end >> 16, part.end & 0xFFFF
+        limit = last + MAX_BLOCK_BYTES if end else last
         self._stream.seek(offset)
         raw = b""
         position = offset
-        while offset < end + (stop > 0):
+        while offset < last + (end > 0):
             more = self._read(min(_READ_BYTES, limit - position))
             raw += more
             position += len(more)
             blocks, used = _scan(raw, offset, self._name)
-            wanted = [b for b in blocks if b.offset < end or (b.offset == end and stop)]
-            if not wanted:
-                raise InputError(
-                    f"{self._name} is truncated, or not the file that its index was made of"
-                )
-            for group in _grouped(wanted):
-                is_last = group[-1].offset == end
-                yield raw, group, skip, stop if is_last else MAX_BLOCK_BYTES
+            within = [b for b in blocks if b.offset < last or (b.offset == last and end)]
+            if not within:
+                raise InputError(f"{self._name}: truncated, or does not match its index")
+            for group in _grouped(within):
+                is_last = group[-1].offset == last
+                yield raw, group, skip, end if is_last else MAX_BLOCK_BYTES
                 skip = 0
             offset += used
             raw = raw[used:]
@@ -181,44 +184,44 @@ class BgzfReader:
         try:
             return self._stream.read(size)
         except OSError as error:
-            raise InputError(f"cannot read {self._name}: {error.strerror or error}") from error
+            raise InputError(f"{self._name}: cannot be read: {error.strerror or error}") from error
 
 
 def _scan(raw: bytes, offset: int, name: str) -> tuple[list[_Block], int]:
-    """Find the whole blocks at the beginning of `raw`, and the number of bytes they take.
+    """Find the whole blocks at the start of `raw`, and the number of their bytes.
 
-    They end where something else follows an empty one.
+    The search ends where other bytes follow an empty block.
     """
     blocks: list[_Block] = []
     at = 0
     while span := _block_span(raw, at, offset + at, name):
-        start, end = span
-        if end > len(raw):
+        start, block_end = span
+        if block_end > len(raw):
             break
-        stop = end - _FOOTER.size
-        crc, inflated = _FOOTER.unpack_from(raw, stop)
+        end = block_end - _FOOTER.size
+        crc, inflated = _FOOTER.unpack_from(raw, end)
         if inflated > MAX_BLOCK_BYTES:
             raise _damaged(name, offset + at)
-        blocks.append(_Block(start, stop, crc, inflated, offset + at))
-        at = end
+        blocks.append(_Block(start, end, crc, inflated, offset + at))
+        at = block_end
         if not inflated and _is_other(raw, at):
             break
     return blocks, at
 
 
 def _is_other(raw: bytes, at: int) -> bool:
-    """Tell whether bytes follow that no block begins with."""
+    """Tell whether bytes follow that cannot start a block."""
     return not _MAGIC.startswith(raw[at : at + len(_MAGIC)])
 
 
 def _block_span(raw: bytes, at: int, offset: int, name: str) -> tuple[int, int] | None:
-    """Find where a block's data begins and where it ends; None if its header is not all there."""
+    """Find the start of the data of a block and the end of the block; None without its header."""
     field = at + _GZIP_HEADER.size
     if field > len(raw):
         return None
     magic, _, _, _, extra = _GZIP_HEADER.unpack_from(raw, at)
     if magic != _MAGIC:
-        raise InputError(f"{name} is damaged: there is no BGZF block at byte {offset}")
+        raise InputError(f"{name}: damaged (no BGZF block at byte {offset}); copy it again")
     start = field + extra
     if start > len(raw):
         return None
@@ -230,11 +233,11 @@ def _block_span(raw: bytes, at: int, offset: int, name: str) -> tuple[int, int] 
                 break
             return start, end
         field += 4 + length
-    raise InputError(f"{name} is damaged: the block at byte {offset} is not BGZF")
+    raise InputError(f"{name}: damaged (the block at byte {offset} is not BGZF); copy it again")
 
 
 def _grouped(blocks: Sequence[_Block]) -> Iterator[list[_Block]]:
-    """Cut a run of blocks so that none of the parts inflates to much more than a group."""
+    """Split blocks into groups that inflate to about `_GROUP_BYTES` each."""
     group: list[_Block] = []
     inflated = 0
     for block in blocks:
@@ -247,12 +250,12 @@ def _grouped(blocks: Sequence[_Block]) -> Iterator[list[_Block]]:
         yield group
 
 
-def _inflate(raw: bytes, blocks: list[_Block], name: str, skip: int, stop: int) -> list[bytes]:
+def _inflate(raw: bytes, blocks: list[_Block], name: str, skip: int, end: int) -> list[bytes]:
     view = memoryview(raw)
-    inflated = [_inflate_block(view[block.start : block.stop], block, name) for block in blocks]
-    if skip > len(inflated[0]) or len(inflated[-1]) < stop < MAX_BLOCK_BYTES:
-        raise InputError(f"{name} is not the file that its index was made of")
-    inflated[-1] = inflated[-1][:stop]
+    inflated = [_inflate_block(view[block.start : block.end], block, name) for block in blocks]
+    if skip > len(inflated[0]) or len(inflated[-1]) < end < MAX_BLOCK_BYTES:
+        raise InputError(f"{name}: does not match its index")
+    inflated[-1] = inflated[-1][:end]
     inflated[0] = inflated[0][skip:]
     return inflated
 
@@ -268,10 +271,10 @@ def _inflate_block(deflated: memoryview, block: _Block, name: str) -> bytes:
 
 
 class DamagedBlockError(InputError):
-    """A block is not what was written, by its own checksum: no index can be to blame."""
+    """A block fails its own checksum, so its index is not the cause."""
 
 
 def _damaged(name: str, offset: int) -> InputError:
     return DamagedBlockError(
-        f"{name} is damaged: the block at byte {offset} is not what was written"
+        f"{name}: damaged (checksum of the BGZF block at byte {offset}); copy it again"
     )

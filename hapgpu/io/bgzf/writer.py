@@ -1,4 +1,4 @@
-"""BGZF, the blocked gzip of BAM, deflated block by block on several threads."""
+"""Writer of BGZF, the blocked gzip of BAM, on several threads."""
 
 from __future__ import annotations
 
@@ -24,21 +24,21 @@ _LEVEL = 1
 
 
 class Sink(Protocol):
-    """Where bytes go."""
+    """Receiver of bytes."""
 
     def write(self, data: bytes) -> None:
         """Append bytes."""
 
 
 class BgzfWriter:
-    """Bytes written as BGZF blocks of equal size, whatever the pieces in which they come.
+    """Writer of BGZF blocks of equal size, independent of the sizes of the pieces written.
 
     Parameters
     ----------
     output
-        Where the blocks go.
+        Receives the blocks.
     pool
-        Deflates behind the writer.
+        Deflates while the caller goes on.
     compressed
         Deflate at level 1; otherwise the blocks are stored as they are.
     """
@@ -48,10 +48,10 @@ class BgzfWriter:
         self._pool = pool
         self._deflate = _deflate if compressed else _store
         self._pending = bytearray()
-        self._behind: deque[Task[bytes]] = deque()
+        self._tasks: deque[Task[bytes]] = deque()
 
     def write(self, data: memoryview) -> None:
-        """Append bytes; they must not change any more, because they are deflated later."""
+        """Append bytes, which must not change later: they are deflated asynchronously."""
         start = 0
         if self._pending:
             start = min(PAYLOAD_BYTES - len(self._pending), len(data))
@@ -67,22 +67,22 @@ class BgzfWriter:
         self._pending += data[whole:]
 
     def finish(self) -> None:
-        """Write what is left, and the closing empty block."""
+        """Write the pending bytes and the closing empty block."""
         if self._pending:
             self._submit(memoryview(self._pending))
-        while self._behind:
-            self._output.write(self._behind.popleft().result())
+        while self._tasks:
+            self._output.write(self._tasks.popleft().result())
         self._output.write(EOF_BLOCK)
 
     def _submit(self, data: memoryview) -> None:
-        self._behind.append(self._pool.submit(_blocks, data, self._deflate))
-        while len(self._behind) > 4 * self._pool.threads:
-            self._output.write(self._behind.popleft().result())
+        self._tasks.append(self._pool.submit(_blocks, data, self._deflate))
+        while len(self._tasks) > 4 * self._pool.threads:
+            self._output.write(self._tasks.popleft().result())
 
 
 def _blocks(data: memoryview, deflate: Callable[[memoryview], bytes]) -> bytes:
-    cuts = range(0, len(data), PAYLOAD_BYTES)
-    return b"".join(_block(data[at : at + PAYLOAD_BYTES], deflate) for at in cuts)
+    starts = range(0, len(data), PAYLOAD_BYTES)
+    return b"".join(_block(data[at : at + PAYLOAD_BYTES], deflate) for at in starts)
 
 
 def _block(payload: memoryview, deflate: Callable[[memoryview], bytes]) -> bytes:

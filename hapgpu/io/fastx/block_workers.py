@@ -15,8 +15,8 @@ from hapgpu.io.fastx.text_block import TextBlock
 from hapgpu.runtime.devices import CudaDevice, Device
 
 BlockWorker: TypeAlias = Callable[[ReadBlock], TextBlock]
-"""Raises InputError where a record is malformed; the message names the file and the record."""
-_MAX_COPYING_THREADS: Final = 8  # more of them hardly copy more
+"""Raises InputError if a record is malformed; the message names the file and the record."""
+_MAX_COPYING_THREADS: Final = 8  # more threads hardly copy faster
 
 
 def workers_for(
@@ -26,14 +26,14 @@ def workers_for(
     *,
     per_gpu: int,
 ) -> list[BlockWorker]:
-    """Return a worker for each thread that is to compute: one per CPU thread, some per GPU.
+    """Return a worker for each computing thread: one per CPU thread, `per_gpu` per GPU.
 
     Parameters
     ----------
     devices
-        Where to compute.
+        CPUs and GPUs to use.
     on_cpu, on_gpu
-        Make the worker of a device, which its threads share.
+        Make the worker of a device; the threads of a GPU share it.
     per_gpu
         Threads per GPU.
     """
@@ -48,16 +48,16 @@ def workers_for(
 
 @dataclass(frozen=True, slots=True)
 class BlockTransfer:
-    """How blocks of reads are read, and what becomes of them is written.
+    """Settings to read blocks of reads and write their results.
 
     Attributes
     ----------
     size
-        Of a block, in bytes.
+        Size of a block in bytes.
     allocate
-        Where its memory comes from.
+        Allocates the memory of a block.
     threads
-        That read a file at the same time, and that write one.
+        Threads that read a file, and threads that write one.
     """
 
     size: int
@@ -68,16 +68,16 @@ class BlockTransfer:
 def transfer_for(
     devices: Sequence[Device], threads: int, *, cpu_bytes: int, gpu_bytes: int
 ) -> BlockTransfer:
-    """Return what suits the devices: the cache of a CPU, or the copies to a GPU.
+    """Return settings that suit the cache of a CPU, or the copies to a GPU.
 
     Parameters
     ----------
     devices
         At least one; all are CPUs, or all GPUs.
     threads
-        That the user allows.
+        Maximum of threads.
     cpu_bytes, gpu_bytes
-        Size of a block on either kind of device.
+        Size of a block for CPUs and for GPUs.
     """
     if not isinstance(devices[0], CudaDevice):
         return BlockTransfer(cpu_bytes, _unpinned, 1)

@@ -1,4 +1,4 @@
-"""Blocks of reads computed on a GPU, in parts where its memory is too small."""
+"""Blocks of reads computed on a GPU, in pieces if its memory is too small."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from hapgpu.runtime.gpu.context import OUT_OF_MEMORY, device_errors, thread_stre
 
 
 class GpuWorker(ABC):
-    """Turns blocks of reads into text on one GPU; each calling thread has its own stream.
+    """Worker that computes text from blocks of reads on one GPU; one stream per calling thread.
 
     Parameters
     ----------
     device
-        Where to compute.
+        The GPU.
     limits
         Limits of the reads.
     """
@@ -35,17 +35,17 @@ class GpuWorker(ABC):
         _limit_memory(device)
 
     def __call__(self, block: ReadBlock) -> TextBlock:
-        """Compute one block, in parts if it does not fit into the memory of the GPU.
+        """Compute one block, in pieces if it does not fit into the memory of the GPU.
 
         Raises
         ------
         InputError
             A record is malformed; the message names the file and the record.
         DeviceError
-            A single read does not fit, or the device failed.
+            A single read does not fit the GPU, or the GPU failed.
         """
         with device_errors(self._device):
-            return TextBlock.joined(self._parts(block))
+            return TextBlock.joined(self._pieces(block))
 
     @abstractmethod
     def _text_of(self, block: ReadBlock, text: Any, spans: DeviceSpans) -> TextBlock:
@@ -56,12 +56,12 @@ class GpuWorker(ABC):
         block
             The block, in the memory of the host.
         text
-            uint8, its text on the device.
+            uint8: its text on the device.
         spans
-            Its reads in the text.
+            Spans of the reads in the text.
         """
 
-    def _parts(self, block: ReadBlock) -> list[TextBlock]:
+    def _pieces(self, block: ReadBlock) -> list[TextBlock]:
         try:
             return [self._computed(block)]
         except OUT_OF_MEMORY as error:
@@ -69,39 +69,39 @@ class GpuWorker(ABC):
             halves = block.halves()
             if len(halves) == 1:
                 raise DeviceError(
-                    f"{block.name}: record {block.first} does not fit into the memory of "
-                    f"{self._device.name}: give it more (--gpu-mem), or use --device cpu"
+                    f"{block.name}: record {block.first}: does not fit into the memory of "
+                    f"{self._device.name}; raise --gpu-mem or use --device cpu"
                 ) from error
-        return [part for half in halves for part in self._parts(half)]
+        return [piece for half in halves for piece in self._pieces(half)]
 
     def _computed(self, block: ReadBlock) -> TextBlock:
         number = self._device.index
         with cupy.cuda.Device(number), thread_streams(number, 1)[0]:
-            return self._text_of(block, *_bring_to_device(block, self._limits, self._device))
+            return self._text_of(block, *_copy_to_device(block, self._limits, self._device))
 
 
 def _limit_memory(device: CudaDevice) -> None:
-    """Let CuPy take no more memory of a device than the user allows."""
+    """Limit the memory that CuPy takes on a device to the limit of the user."""
     if device.memory_limit is not None:
         with cupy.cuda.Device(device.index):
             cupy.get_default_memory_pool().set_limit(size=device.memory_limit)
 
 
 def _release(device: CudaDevice) -> None:
-    """Give back what the pool of the calling thread's stream keeps."""
+    """Release unused memory of the pool, once the stream of the calling thread is done."""
     with cupy.cuda.Device(device.index):
         thread_streams(device.index, 1)[0].synchronize()
         cupy.get_default_memory_pool().free_all_blocks()
 
 
-def _bring_to_device(
-    block: ReadBlock, rules: ReadLimits, device: CudaDevice
+def _copy_to_device(
+    block: ReadBlock, limits: ReadLimits, device: CudaDevice
 ) -> tuple[Any, DeviceSpans]:
-    """Copy the text of a block to the current device, and find the reads in it.
+    """Copy the text of a block to the current device and parse it.
 
     Returns
     -------
-    uint8 on the device, and where the reads lie in it.
+    The text, uint8 on the device, and the spans of the reads in it.
 
     Raises
     ------
@@ -110,8 +110,8 @@ def _bring_to_device(
     """
     text = cupy.empty(block.text.size, dtype=np.uint8)
     text.set(block.text, stream=cupy.cuda.get_current_stream())
-    spans = parse_text(text, rules, is_fasta=block.is_fasta)
+    spans = parse_text(text, limits, is_fasta=block.is_fasta)
     if spans is None:
-        parse_block(block, rules)
+        parse_block(block, limits)
         raise DeviceError(f"{device.name}: internal error; use --device cpu and report this")
     return text, spans

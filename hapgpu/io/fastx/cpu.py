@@ -1,4 +1,4 @@
-"""Reads found and checked in a text, in bulk."""
+"""Parser of blocks of FASTQ and FASTA on the CPU."""
 
 from __future__ import annotations
 
@@ -37,50 +37,49 @@ from hapgpu.io.files.newlines import count_newlines
 from hapgpu.runtime.jit import njit
 
 _NEWLINE, _RETURN, _TAB, _BLANK, _AT, _PLUS, _GREATER = b"\n\r\t @+>"
-# Of the types of what they are compared with: mixed ones are widened, which stops vectorisation.
+# uint8, as the bytes compared with them: mixed types would be widened, which stops vectorisation.
 _FIRST_PRINTABLE, _PRINTABLE_COUNT = np.uint8(33), np.uint8(94)
 _UPPER, _UNKNOWN = np.uint8(0xDF), np.uint8(UNKNOWN)
 _NAMES, _NAME_LENGTHS, _BASES, _QUALITIES, _LENGTHS = range(5)
 _PARTS: Final = {BAD_NAME: "name", BAD_BASE: "sequence", BAD_QUALITY: "qualities"}
 
 
-class _Rules(NamedTuple):
-    """`ReadLimits` for compiled code, but for the letters: an array in here would cost time."""
+class _Limits(NamedTuple):
+    """`ReadLimits` for compiled code, except the letters: an array in here would cost time."""
 
     marker: int
-    longest_name: int
+    max_name: int
     max_bases: int
     for_sam: bool
 
 
-def parse_block(block: ReadBlock, rules: ReadLimits) -> ReadSpans:
+def parse_block(block: ReadBlock, limits: ReadLimits) -> ReadSpans:
     """Find and check the parts of all reads of a block.
 
-    Names end at the first blank or tab. A third line that is more
-    than `+` has to repeat the first one. Behind the last record there may be blank lines, fewer
-    than a record has.
+    Names end at the first blank or tab. A third line that is longer than `+` must repeat the first
+    line. Blank lines may follow the last record, fewer than a record has.
 
     Raises
     ------
     InputError
-        A record is malformed: cut short, without `@` (of FASTA `>`), `+` or a name, with a
-        third line that differs from the first, lengths that differ, a byte that is no base, no
-        quality or, in a name, not printable, or against the rules. The message names the file
-        and the record.
+        A record is malformed: truncated, without `@` (in FASTA `>`), `+` or a name, with a third
+        line that differs from the first, different lengths, a byte that is not a base, not a
+        quality or, in a name, not printable, or beyond the limits. The message names the file and
+        the record.
     """
     text = read_only(block.text)
     lines = 2 if block.is_fasta else 4
     spans = np.empty((5, count_newlines(text) // lines), dtype=np.int32)
     marker = _GREATER if block.is_fasta else _AT
-    reads, fault, begin, at = _parse(
+    reads, fault, start, at = _parse(
         text,
-        _Rules(marker, rules.longest_name, rules.max_bases, rules.for_sam),
-        read_only(rules.base_table()),
+        _Limits(marker, limits.max_name, limits.max_bases, limits.for_sam),
+        read_only(limits.base_table()),
         spans,
     )
     if fault != WELL_FORMED:
-        reason = _reason(fault, int(text[at]), rules)
-        raise record_fault(block.name, block.first + reads, text[begin:], reason, bytes([marker]))
+        reason = _reason(fault, int(text[at]), limits)
+        raise record_fault(block.name, block.first + reads, text[start:], reason, bytes([marker]))
     return ReadSpans(
         name_starts=spans[_NAMES],
         name_lengths=spans[_NAME_LENGTHS],
@@ -91,64 +90,65 @@ def parse_block(block: ReadBlock, rules: ReadLimits) -> ReadSpans:
     )
 
 
-def _reason(fault: int, byte: int, rules: ReadLimits) -> str:
+def _reason(fault: int, byte: int, limits: ReadLimits) -> str:
     if fault in _PARTS:
         return bad_character(byte, _PARTS[fault])
     if fault == LONG_READ:
-        return f"the read is longer than {rules.max_bases:,} bases"
+        return f"its sequence is longer than {limits.max_bases:,} bases; split or remove the read"
     if fault == LONG_NAME:
-        return f"its name is longer than {rules.longest_name:,} characters"
+        return f"its name is longer than {limits.max_name:,} characters; shorten it"
     return REASONS[fault]
 
 
 @njit
 def _parse(
     text: NDArray[np.uint8],
-    rules: _Rules,
+    limits: _Limits,
     letters: NDArray[np.uint8],
     spans: NDArray[np.int32],
 ) -> tuple[int, int, int, int]:
-    """Fill the spans of all records, of which there are as many as the text has lines for.
+    """Fill the spans of all records; the number of lines gives the number of records.
 
-    Return how many are well-formed, the first fault, and where its record and its byte are.
+    Return the number of well-formed records, the first fault, and the offsets of its record and
+    its byte.
     """
-    begin = 0
-    guess = 0  # lines are often as long as in the record before
+    start = 0
+    guess = 0  # lines are often as long as in the previous record
     for row in range(spans.shape[1]):
-        fault, at = _parse_header(text, begin, rules.marker, spans, row)
+        fault, at = _parse_header(text, start, limits.marker, spans, row)
         if fault == WELL_FORMED:
-            fault, at = _check_name(text, at, rules, spans, row)
+            fault, at = _check_name(text, at, limits, spans, row)
         if fault == WELL_FORMED:
             fault, at = _parse_bases(text, at + 1, guess, letters, spans, row)
-            if fault == WELL_FORMED and spans[_LENGTHS, row] > rules.max_bases:
+            if fault == WELL_FORMED and spans[_LENGTHS, row] > limits.max_bases:
                 fault = LONG_READ
-        if fault == WELL_FORMED and rules.marker == _AT:
+        if fault == WELL_FORMED and limits.marker == _AT:
             fault, at = _parse_qualities(text, at + 1, spans, row)
         if fault != WELL_FORMED:
-            return row, fault, begin, at
+            return row, fault, start, at
         guess = at - spans[_QUALITIES, row]
-        begin = at + 1
-    fault = WELL_FORMED if _is_blank(text, begin) else CUT_SHORT
-    return spans.shape[1], fault, begin, begin
+        start = at + 1
+    fault = WELL_FORMED if _is_blank(text, start) else CUT_SHORT
+    return spans.shape[1], fault, start, start
 
 
-# Each of these takes a line that has its newline. It returns WELL_FORMED and the newline behind
-# what it took, or a fault and, if the fault is a character, its place.
+# Each of these parses lines that end in a newline. It returns WELL_FORMED and the offset of the
+# last newline, or a fault and, if the fault is a character, its offset.
 
 
 @njit
 def _parse_header(
-    text: NDArray[np.uint8], begin: int, marker: int, spans: NDArray[np.int32], row: int
+    text: NDArray[np.uint8], start: int, marker: int, spans: NDArray[np.int32], row: int
 ) -> tuple[int, int]:
-    if text[begin] != marker:
-        return NO_AT if marker == _AT else NO_GREATER, begin
-    name = begin + 1
-    stop = _name_end(text, name)
-    newline = _line_end(text, stop)
-    if text[stop] != _BLANK and text[stop] != _TAB and stop < _content_end(text, stop, newline):
-        return BAD_NAME, stop
+    if text[start] != marker:
+        return NO_AT if marker == _AT else NO_GREATER, start
+    name = start + 1
+    end = _name_end(text, name)
+    newline = _line_end(text, end)
+    if text[end] != _BLANK and text[end] != _TAB and end < _content_end(text, end, newline):
+        return BAD_NAME, end
     spans[_NAMES, row] = name
-    spans[_NAME_LENGTHS, row] = stop - name
+    spans[_NAME_LENGTHS, row] = end - name
     return WELL_FORMED, newline
 
 
@@ -156,19 +156,19 @@ def _parse_header(
 def _check_name(
     text: NDArray[np.uint8],
     newline: int,
-    rules: _Rules,
+    limits: _Limits,
     spans: NDArray[np.int32],
     row: int,
 ) -> tuple[int, int]:
     name, length = spans[_NAMES, row], spans[_NAME_LENGTHS, row]
-    if rules.for_sam:
+    if limits.for_sam:
         length = without_mate(text, name, name + length)
         spans[_NAME_LENGTHS, row] = length
     if length == 0:
         return NO_NAME, newline
-    if length > rules.longest_name:
+    if length > limits.max_name:
         return LONG_NAME, newline
-    if rules.for_sam and text[name] == _AT:
+    if limits.for_sam and text[name] == _AT:
         return AT_NAME, newline
     return WELL_FORMED, newline
 
@@ -195,7 +195,7 @@ def _parse_bases(
 def _parse_qualities(
     text: NDArray[np.uint8], plus: int, spans: NDArray[np.int32], row: int
 ) -> tuple[int, int]:
-    """Take the third line too."""
+    """Parse the third and the fourth line."""
     if text[plus] != _PLUS:
         return NO_PLUS, plus
     qualities = _line_end(text, plus + 1) + 1
@@ -213,7 +213,7 @@ def _parse_qualities(
 
 @njit
 def _name_end(text: NDArray[np.uint8], start: int) -> int:
-    """Return the first place that holds no printable character."""
+    """Return the offset of the first character that is not printable."""
     at = start
     while np.uint8(text[at] - _FIRST_PRINTABLE) < _PRINTABLE_COUNT:
         at += 1
@@ -222,7 +222,7 @@ def _name_end(text: NDArray[np.uint8], start: int) -> int:
 
 @njit
 def _line_end(text: NDArray[np.uint8], start: int) -> int:
-    """Return the next newline, which has to be there."""
+    """Return the offset of the next newline, which must exist."""
     at = start
     while text[at] != _NEWLINE:
         at += 1
@@ -231,7 +231,7 @@ def _line_end(text: NDArray[np.uint8], start: int) -> int:
 
 @njit
 def _guessed_line_end(text: NDArray[np.uint8], start: int, guess: int) -> int:
-    """Return the next newline, faster where it is `guess` bytes away."""
+    """Return the offset of the next newline, faster if it is at `start + guess`."""
     end = start + guess
     if end < text.size and text[end] == _NEWLINE and not _has_newline(text, start, guess):
         return end
@@ -240,16 +240,16 @@ def _guessed_line_end(text: NDArray[np.uint8], start: int, guess: int) -> int:
 
 @njit
 def _content_end(text: NDArray[np.uint8], start: int, newline: int) -> int:
-    """Return where a line ends, without a carriage return."""
+    """Return the end of a line, without a carriage return."""
     return newline - 1 if newline > start and text[newline - 1] == _RETURN else newline
 
 
 @njit
 def _has_newline(text: NDArray[np.uint8], start: int, length: int) -> bool:
-    begin = np.uint64(start)
+    first = np.uint64(start)
     found = False
     for k in range(np.uint64(length)):
-        found |= text[begin + k] == _NEWLINE
+        found |= text[first + k] == _NEWLINE
     return found
 
 
@@ -258,31 +258,31 @@ def _are_bases(
     text: NDArray[np.uint8], start: int, length: int, letters: NDArray[np.uint8]
 ) -> bool:
     """Tell whether all bytes are bases; nearly always they are A, C, G, T or N."""
-    begin = np.uint64(start)
+    first = np.uint64(start)
     known = True
     for k in range(np.uint64(length)):
-        letter = text[begin + k] & _UPPER
+        letter = text[first + k] & _UPPER
         known &= (letter == 65) | (letter == 67) | (letter == 71) | (letter == 84) | (letter == 78)
     if known:
         return True
     known = True
     for k in range(np.uint64(length)):
-        known &= bool(letters[text[begin + k]] != _UNKNOWN)
+        known &= bool(letters[text[first + k]] != _UNKNOWN)
     return known
 
 
 @njit
 def _are_printable(text: NDArray[np.uint8], start: int, length: int) -> bool:
-    begin = np.uint64(start)
+    first = np.uint64(start)
     known = True
     for k in range(np.uint64(length)):
-        known &= bool(np.uint8(text[begin + k] - _FIRST_PRINTABLE) < _PRINTABLE_COUNT)
+        known &= bool(np.uint8(text[first + k] - _FIRST_PRINTABLE) < _PRINTABLE_COUNT)
     return known
 
 
 @njit
 def _first_unknown(text: NDArray[np.uint8], start: int, table: NDArray[np.uint8]) -> int:
-    """Return the first byte that the table does not know; there is one."""
+    """Return the offset of the first byte that is unknown in a table; there must be one."""
     at = start
     while table[text[at]] != _UNKNOWN:
         at += 1
@@ -291,7 +291,7 @@ def _first_unknown(text: NDArray[np.uint8], start: int, table: NDArray[np.uint8]
 
 @njit
 def _repeats(text: NDArray[np.uint8], line: int, first: int) -> bool:
-    """Tell whether a line is empty, or the same as the first."""
+    """Tell whether a line is empty, or equal to the first."""
     length = _content_end(text, line, _line_end(text, line)) - line
     if length == 0:
         return True

@@ -1,4 +1,4 @@
-"""Reads found and checked in a text on a GPU (`cuda/io/fastx.cu`)."""
+"""Parser of blocks of FASTQ and FASTA on a GPU (`cuda/io/fastx.cu`)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from hapgpu.runtime.gpu.launch import load_kernel
 _THREADS: Final = 256
 _WARPS_PER_BLOCK: Final = _THREADS // 32
 _MAX_BLOCKS: Final = 4096
-_TILE_BYTES: Final = 1024  # as in the source
+_TILE_BYTES: Final = 1024  # kTileBytes in fastx.cu
 
 _TEXT = Array("text", np.uint8, "size")
 _NEWLINES = Array("newlines", np.int32, "newline_count")
@@ -49,7 +49,7 @@ FIND_READS: Final = Kernel(
         Array("lengths", np.int32, "reads"),
         Array("is_faulty", np.int32, "one"),
         *_sizes("size", "newline_count", "reads", "one", "is_fasta"),
-        *_sizes("longest_name", "max_bases", "for_sam"),
+        *_sizes("max_name", "max_bases", "for_sam"),
         Scalar("low_bases", np.uint64),
         Scalar("high_bases", np.uint64),
     ),
@@ -58,12 +58,12 @@ FIND_READS: Final = Kernel(
 
 @dataclass(frozen=True, slots=True)
 class DeviceSpans:
-    """What `ReadSpans` holds, in arrays of CuPy.
+    """`ReadSpans` in CuPy arrays.
 
     Attributes
     ----------
     name_starts, name_lengths, base_starts, quality_starts, lengths, has_qualities
-        As of `ReadSpans`.
+        As in `ReadSpans`.
     """
 
     name_starts: Any
@@ -77,25 +77,25 @@ class DeviceSpans:
         return int(self.lengths.size)
 
 
-def parse_text(text: Any, rules: ReadLimits, *, is_fasta: bool) -> DeviceSpans | None:
-    """Find and check all reads of a text, as `hapgpu.io.fastx.cpu.parse_block` does.
+def parse_text(text: Any, limits: ReadLimits, *, is_fasta: bool) -> DeviceSpans | None:
+    """Find and check all reads of a text; same as `hapgpu.io.fastx.cpu.parse_block`.
 
-    Works on the current stream of the text's device, which has to be the current one, and waits
-    for it twice.
+    Runs on the current stream of the device of the text, which must be the current device, and
+    waits for the stream twice.
 
     Parameters
     ----------
     text
         uint8 on the device, less than 2**31 bytes, ending with a newline.
-    rules
-        For the reads.
+    limits
+        Limits of the reads.
     is_fasta
-        Whether it is FASTA of two lines a record; otherwise it is FASTQ of four.
+        Whether the text is FASTA of two lines per record; otherwise FASTQ of four.
 
     Returns
     -------
     DeviceSpans | None
-        None if a record is malformed: `parse_block` raises the error that says what is wrong.
+        None if a record is malformed; `parse_block` then raises the error.
     """
     newlines = _newlines(text)
     reads = newlines.size // (2 if is_fasta else 4)
@@ -114,10 +114,10 @@ def parse_text(text: Any, rules: ReadLimits, *, is_fasta: bool) -> DeviceSpans |
             reads,
             1,
             is_fasta,
-            rules.longest_name,
-            rules.max_bases,
-            rules.for_sam,
-            *rules.bit_masks(),
+            limits.max_name,
+            limits.max_bases,
+            limits.for_sam,
+            *limits.bit_masks(),
         ),
     )
     if int(is_faulty[0]):
@@ -145,7 +145,7 @@ def spans_to_host(spans: DeviceSpans) -> ReadSpans:
 
 
 def _newlines(text: Any) -> Any:
-    """int32 on the device: where the newlines are, ascending."""
+    """Return int32 on the device: offsets of the newlines, ascending."""
     device = text.device.id
     tiles = max(-(-text.size // _TILE_BYTES), 1)
     counts = cupy.empty(tiles, dtype=np.int32)
@@ -161,5 +161,5 @@ def _newlines(text: Any) -> Any:
 
 
 def _blocks(warps: int) -> int:
-    """Blocks that have so many warps; one at least."""
+    """Return the number of thread blocks for so many warps, at least 1."""
     return max(-(-warps // _WARPS_PER_BLOCK), 1)

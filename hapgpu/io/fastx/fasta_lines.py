@@ -1,4 +1,4 @@
-"""FASTA of any number of lines a record, joined to two."""
+"""Joining of FASTA lines to two lines per record."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from hapgpu.arrays.ragged_view import read_only
 from hapgpu.runtime.jit import njit
 
 _NEWLINE, _RETURN, _GREATER = b"\n\r>"
-_USED, _LINE, _RETURN_HELD, _LAST_RECORD, _RECORDS = range(5)
+_USED, _LINE, _RETURN_PENDING, _LAST_RECORD, _RECORDS = range(5)
 _LINE_START, _SEQUENCE, _HEADER = range(3)
 
 
 class LineJoiner:
-    """Writes records to a buffer, the header on one line and the sequence on the next.
+    """Writer of records to a buffer: the header on one line, the sequence on the next.
 
     Lines of a sequence lose their carriage returns. A record without sequence gets an empty line.
 
@@ -30,7 +30,7 @@ class LineJoiner:
         self._state = np.zeros(5, dtype=np.int64)
 
     def move(self, buffer: NDArray[np.uint8], start: int) -> None:
-        """Go on in another buffer, to which what begins at `start` was copied: all, or a record."""
+        """Continue in a buffer that starts with a copy from `start` on: all text, or a record."""
         self.buffer = buffer
         if start:
             self._state[_USED] -= start
@@ -39,23 +39,23 @@ class LineJoiner:
 
     @property
     def used(self) -> int:
-        """Bytes written."""
+        """Number of bytes written."""
         return int(self._state[_USED])
 
     @property
     def records(self) -> int:
-        """Records begun."""
+        """Number of records started."""
         return int(self._state[_RECORDS])
 
     @property
     def last_record(self) -> int:
-        """Where the last of them begins."""
+        """Offset of the last record."""
         return int(self._state[_LAST_RECORD])
 
     def append(self, text: NDArray[np.uint8]) -> int:
-        """Write as much of a text as has room; return how many of its bytes."""
-        # Of a record `>` and a newline may become three bytes; one may have been held back, and
-        # two are needed to close.
+        """Write as much of a text as fits; return the number of its bytes written."""
+        # `>` and a newline of a record may become three bytes; one may be pending, and `close`
+        # needs two.
         room = max((self.buffer.size - self.used - 3) * 2 // 3, 0)
         _join(read_only(text[:room]), self.buffer, self._state)
         return min(room, text.size)
@@ -70,7 +70,7 @@ class LineJoiner:
 @njit
 def _join(text: NDArray[np.uint8], out: NDArray[np.uint8], state: NDArray[np.int64]) -> None:
     used, line, records = state[_USED], state[_LINE], state[_RECORDS]
-    return_held = state[_RETURN_HELD]
+    is_return_pending = state[_RETURN_PENDING]
     at = 0
     while at < text.size:
         byte = text[at]
@@ -79,7 +79,7 @@ def _join(text: NDArray[np.uint8], out: NDArray[np.uint8], state: NDArray[np.int
                 out[used] = byte
                 used += 1
             line = _LINE_START
-            return_held = 0
+            is_return_pending = 0
             at += 1
             continue
         if line == _LINE_START:
@@ -91,16 +91,16 @@ def _join(text: NDArray[np.uint8], out: NDArray[np.uint8], state: NDArray[np.int
                     used += 1
                 state[_LAST_RECORD] = used
                 records += 1
-        elif return_held:
+        elif is_return_pending:
             out[used] = _RETURN
             used += 1
-        return_held = line == _SEQUENCE and byte == _RETURN
+        is_return_pending = line == _SEQUENCE and byte == _RETURN
         end = at + 1
-        if not return_held:
+        if not is_return_pending:
             while end < text.size and text[end] != _NEWLINE and text[end] != _RETURN:
                 end += 1
             copy_bytes(text, at, out, used, end - at)
             used += end - at
         at = end
     state[_USED], state[_LINE], state[_RECORDS] = used, line, records
-    state[_RETURN_HELD] = return_held
+    state[_RETURN_PENDING] = is_return_pending

@@ -1,4 +1,4 @@
-"""FASTQ: cut at record boundaries and parsed in bulk into unmapped reads."""
+"""Reader of FASTQ as batches of unmapped reads."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from hapgpu.arrays.ragged import Ragged, offsets_of
 from hapgpu.errors import InputError
 from hapgpu.io.fastx.faults import (
     BASE_BYTES,
+    CUT_SHORT,
     NAME_BYTES,
     NO_AT,
     NO_PLUS,
@@ -42,9 +43,9 @@ def read_fastq(
     batch_bases: int = 8_000_000,
     max_record: int = MAX_RECORD,
 ) -> Iterator[ReadBatch]:
-    """Read FASTQ of four lines a record, plain, gzip- or BGZF-compressed, in file order.
+    """Read FASTQ of four lines per record, plain, gzip- or BGZF-compressed, in file order.
 
-    Names end at the first blank and lose a closing `/1` or `/2`; bases become upper case. The
+    Names end at the first blank and lose a trailing `/1` or `/2`; bases become upper case. The
     reads are unpaired and unmapped (flag 4), without tags.
 
     Parameters
@@ -52,16 +53,16 @@ def read_fastq(
     source
         A path, `-` for standard input, or a binary stream, which is left open.
     batch_bases
-        A batch holds about as many bases, or one longer read.
+        Approximate number of bases of a batch, unless it is one longer read.
     max_record
         Bytes of the longest record that is read.
 
     Raises
     ------
     InputError
-        The file cannot be read or is cut short, a record is too long or malformed: no `@`, no
-        `+`, no name, a name that begins with `@` or has more than 254 characters, a third line
-        that differs from the first, lengths that differ, a byte that is no IUPAC base or no
+        The file cannot be read or is truncated, or a record is too long or malformed: no `@`, no
+        `+`, no name, a name that starts with `@` or has more than 254 characters, a third line
+        that differs from the first, different lengths, a byte that is not an IUPAC base or not a
         quality. The message names the file and the record.
     """
     label = _label(source)
@@ -79,14 +80,14 @@ def _label(source: str | Path | BufferedReader) -> str:
 def _whole_records(
     stream: BufferedIOBase, size: int, label: str, max_record: int
 ) -> Iterator[tuple[int, bytes]]:
-    """Cut a stream into texts of about `size` bytes that end where a record, or the file, ends.
+    """Yield texts of about `size` bytes that end where a record, or the file, ends.
 
-    Before each comes the number of its first record.
+    Each comes with the number of its first record.
     """
     size = min(size, max_record)
     pending = stream.read(size)
     if pending and not pending.startswith(b"@"):
-        raise InputError(f"{label}: not FASTQ: it does not start with '@'")
+        raise InputError(f"{label}: not FASTQ (it does not start with '@'); give FASTQ")
     first = 1
     while pending:
         records, end = _whole_part(pending)
@@ -105,7 +106,7 @@ def _whole_records(
 
 
 def _whole_part(text: bytes) -> tuple[int, int]:
-    """Count the whole records that a text begins with, and their bytes."""
+    """Return the number of whole records at the start of a text, and their bytes."""
     newlines = _newlines(np.frombuffer(text, dtype=np.uint8))
     records = newlines.size // 4
     return records, int(newlines[4 * records - 1]) + 1 if records else 0
@@ -116,7 +117,7 @@ def _newlines(text: NDArray[np.uint8]) -> NDArray[np.int64]:
 
 
 def _parse(text: bytes, first: int, label: str) -> ReadBatch:
-    """Parse whole records, the first of which has number `first` in its file."""
+    """Parse whole records; the first has number `first` in its file."""
     lines = _Lines(text, first, label)
     spans = lines.measure()
     return _unmapped(
@@ -127,7 +128,7 @@ def _parse(text: bytes, first: int, label: str) -> ReadBatch:
 
 
 class _Lines:
-    """A text of whole records, and the means to say where one of them is at fault."""
+    """Text of whole records, with the error for a faulty record."""
 
     def __init__(self, text: bytes, first: int, label: str) -> None:
         self.text = np.frombuffer(text, dtype=np.uint8)
@@ -136,7 +137,7 @@ class _Lines:
         self.label = label
 
     def measure(self) -> NDArray[np.int64]:
-        """int64[n, 5]: start and length of the name, starts of bases and qualities, their length.
+        """Return int64[n, 5]: start and length of name, starts of bases and qualities, length.
 
         The text may end in blank lines.
         """
@@ -146,7 +147,7 @@ class _Lines:
         if fault != WELL_FORMED:
             self.reject(row, REASONS[fault])
         if self.text[self._start_of(records) :].tobytes().strip():
-            self.reject(records, "the file ends in the middle of it")
+            self.reject(records, REASONS[CUT_SHORT])
         return spans
 
     def column(
@@ -154,15 +155,15 @@ class _Lines:
         starts: NDArray[np.int64],
         lengths: NDArray[np.int64],
         table: NDArray[np.uint8],
-        what: str,
+        part: str,
     ) -> Ragged:
-        """Gather one part of each record and translate its bytes, none of which may become 255."""
+        """Gather one part of each record and translate its bytes; 255 is an error."""
         offsets = offsets_of(lengths)
         out = np.empty(int(offsets[-1]), dtype=np.uint8)
         at = _translate(self.text, starts, offsets, table, out)
         if at >= 0:
             row = int(np.searchsorted(self.newlines, at)) // 4
-            self.reject(row, bad_character(int(self.text[at]), what))
+            self.reject(row, bad_character(int(self.text[at]), part))
         return Ragged(out, offsets)
 
     def reject(self, row: int, reason: str) -> NoReturn:
@@ -179,15 +180,15 @@ def _measure(
     """Fill the spans of all records; return the first fault and its row."""
     starts = np.empty(4, dtype=np.int64)
     lengths = np.empty(4, dtype=np.int64)
-    begin = 0
+    start = 0
     for row in range(spans.shape[0]):
         for line in range(4):
             end = newlines[4 * row + line]
-            starts[line] = begin
-            lengths[line] = end - begin
-            if end > begin and text[end - 1] == 13:  # carriage return
+            starts[line] = start
+            lengths[line] = end - start
+            if end > start and text[end - 1] == 13:  # carriage return
                 lengths[line] -= 1
-            begin = end + 1
+            start = end + 1
         if lengths[0] == 0 or text[starts[0]] != 64:  # @
             return NO_AT, row
         if lengths[2] == 0 or text[starts[2]] != 43:  # +
@@ -213,7 +214,7 @@ def _measure(
 def _repeats(
     text: NDArray[np.uint8], starts: NDArray[np.int64], lengths: NDArray[np.int64]
 ) -> bool:
-    """Tell whether the third line of a record is the first one, with + for @."""
+    """Tell whether the third line of a record is the first line, with + for @."""
     if lengths[2] != lengths[0]:
         return False
     return bool(is_same_text(text, starts[0] + 1, starts[2] + 1, lengths[0] - 1))
@@ -221,11 +222,11 @@ def _repeats(
 
 @njit
 def _name_length(text: NDArray[np.uint8], start: int, end: int) -> int:
-    """Length of the name that starts here: up to a blank, without a closing /1 or /2."""
-    stop = start
-    while stop < end and text[stop] != 32 and text[stop] != 9:
-        stop += 1
-    return without_mate(text, start, stop)
+    """Return the length of a name: up to a blank, without a trailing /1 or /2."""
+    name_end = start
+    while name_end < end and text[name_end] != 32 and text[name_end] != 9:
+        name_end += 1
+    return without_mate(text, start, name_end)
 
 
 @njit
@@ -236,7 +237,7 @@ def _translate(
     table: NDArray[np.uint8],
     out: NDArray[np.uint8],
 ) -> int:
-    """Copy rows through a table; return the place in the text that it does not know, or -1."""
+    """Translate rows by a table; return the offset of the first unknown byte, or -1."""
     for row in range(starts.shape[0]):
         shift = starts[row] - offsets[row]
         for k in range(offsets[row], offsets[row + 1]):
@@ -249,19 +250,19 @@ def _translate(
 
 def _unmapped(names: Ragged, bases: Ragged, qualities: Ragged) -> ReadBatch:
     n = len(names)
-    nowhere = np.full(n, -1, dtype=np.int32)
-    nothing = np.zeros(n + 1, dtype=np.int64)
+    missing = np.full(n, -1, dtype=np.int32)
+    empty = np.zeros(n + 1, dtype=np.int64)
     return ReadBatch(
         names=names,
         flags=np.full(n, UNMAPPED, dtype=np.uint16),
-        reference_ids=nowhere,
-        positions=nowhere,
+        reference_ids=missing,
+        positions=missing,
         mapping_qualities=np.zeros(n, dtype=np.uint8),
-        cigars=Ragged(np.empty(0, dtype=np.uint32), nothing),
-        mate_reference_ids=nowhere,
-        mate_positions=nowhere,
+        cigars=Ragged(np.empty(0, dtype=np.uint32), empty),
+        mate_reference_ids=missing,
+        mate_positions=missing,
         template_lengths=np.zeros(n, dtype=np.int32),
         bases=bases,
         qualities=qualities,
-        tags=Ragged(np.empty(0, dtype=np.uint8), nothing),
+        tags=Ragged(np.empty(0, dtype=np.uint8), empty),
     )

@@ -1,4 +1,4 @@
-"""A piece of a FASTQ or FASTA file."""
+"""Block of a FASTQ or FASTA file."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from numpy.typing import NDArray
 
 @dataclass(frozen=True, slots=True)
 class ReadBlock:
-    """Whole records as they lie in the file.
+    """Raw text of whole records.
 
     Attributes
     ----------
     text
-        uint8, less than 2**31 bytes, ending with a newline: four lines a record, of FASTA two (a
-        sequence over several lines is joined); lines may end in a carriage return, and at the
-        end of a file there may be blank lines.
+        uint8, less than 2**31 bytes, ending with a newline: four lines per record, in FASTA two
+        (a sequence over several lines is joined). Lines may end in a carriage return; the last
+        block may end in blank lines.
     is_fasta
-        Records begin with `>` and have no qualities.
+        Whether records start with `>` and have no qualities.
     first
-        The number of the first record in its file, from 1.
+        Number of the first record in its file, from 1.
     name
-        Of the file, for messages.
+        Name of the file, for messages.
     """
 
     text: NDArray[np.uint8]
@@ -32,7 +32,7 @@ class ReadBlock:
     name: str
 
     def halves(self) -> list[ReadBlock]:
-        """Cut the block in two, between records; a block of one record stays whole."""
+        """Split the block in two, between records; a block of one record is returned whole."""
         newlines = np.flatnonzero(self.text == ord("\n"))
         lines = 2 if self.is_fasta else 4
         records = newlines.size // lines

@@ -1,4 +1,4 @@
-"""FASTQ and FASTA in blocks of whole records."""
+"""Reader of FASTQ and FASTA in blocks of whole records."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from hapgpu.io.fastx.faults import record_label
 from hapgpu.io.fastx.read_block import ReadBlock
 from hapgpu.io.files.byte_source import ByteSource, byte_source
 from hapgpu.io.files.compressed import open_inflated
-from hapgpu.io.files.file_kind import looks_like
+from hapgpu.io.files.file_kind import guess_kind
 from hapgpu.io.files.newlines import end_without_lines
 from hapgpu.io.files.record_limit import MAX_RECORD, too_long
 
 Allocate: TypeAlias = Callable[[int], NDArray[np.uint8]]
-"""Gives memory for at least so many bytes."""
+"""Returns an array of at least so many bytes."""
 
 _HEAD_BYTES: Final = 1 << 12
 _MAX_RAW_BYTES: Final = 1 << 20
@@ -39,30 +39,30 @@ def read_blocks(
     threads: int = 1,
     max_record: int = MAX_RECORD,
 ) -> Iterator[ReadBlock]:
-    """Read FASTQ of four lines a record, or FASTA, plain, gzip- or BGZF-compressed, in file order.
+    """Read FASTQ of four lines per record, or FASTA, plain, gzip- or BGZF-compressed.
 
-    Where a record ends follows from the number of lines; whether it is well-formed is for
-    `parse_block` to say. What the blocks hold together does not depend on their size.
+    Blocks come in file order. Records are cut by the number of lines; `parse_block` checks whether
+    they are well-formed. The text of all blocks together does not depend on their size.
 
     Parameters
     ----------
     source
         A path, or `-` for standard input.
     block_bytes
-        A block holds at most so many bytes, or one longer record.
+        Maximum size of a block, except for a block of one longer record.
     allocate
-        Gives the memory of each block, at least as many bytes as asked for; what it gave for a
-        block is not touched again once the block has been handed out.
+        Returns the memory of each block, at least as many bytes as requested; the memory of a
+        block is not used again after the block has been yielded.
     threads
-        That read a plain file on disk at the same time, at least 1.
+        Threads that read a plain file on disk, at least 1.
     max_record
         Bytes of the longest record that is read, less than 2**31.
 
     Raises
     ------
     InputError
-        The file cannot be read, is cut short, is empty, is neither FASTQ nor FASTA, or has a
-        record that is too long.
+        The file cannot be read, is truncated, empty, neither FASTQ nor FASTA, or has a record
+        that is too long.
     """
     name = "standard input" if str(source) == "-" else str(source)
     with open_inflated(source, name) as stream:
@@ -74,20 +74,20 @@ def read_blocks(
 
 
 def _is_fasta(head: bytes, name: str) -> bool:
-    """Tell FASTA from FASTQ; refuse what is neither."""
+    """Tell whether a file is FASTA or FASTQ; raise an error if it is neither."""
     if not head:
-        raise InputError(f"{name} is empty: FASTQ or FASTA expected")
-    kind = looks_like(head)
+        raise InputError(f"{name}: empty; give FASTQ or FASTA")
+    kind = guess_kind(head)
     if kind in {"BAM", "CRAM", "SAM"}:
-        raise InputError(f"{name} looks like {kind}: FASTQ or FASTA expected; see: samtools fastq")
+        raise InputError(f"{name}: looks like {kind}, expected FASTQ or FASTA; run: samtools fastq")
     if kind or not head.startswith((b"@", b">")):
-        found = f"looks like {kind}" if kind else "is of an unknown kind"
-        raise InputError(f"{name} {found}: FASTQ or FASTA expected")
+        found = f"looks like {kind}" if kind else "unknown kind of file"
+        raise InputError(f"{name}: {found}; give FASTQ or FASTA")
     return head.startswith(b">")
 
 
 class _Blocks:
-    """The blocks of one file."""
+    """Blocks of one file."""
 
     def __init__(
         self, data: ByteSource, name: str, block_bytes: int, allocate: Allocate, max_record: int
@@ -100,7 +100,7 @@ class _Blocks:
         self._first = 1
 
     def fastq(self) -> Iterator[ReadBlock]:
-        """Cut behind every fourth newline."""
+        """Yield blocks that end after a multiple of four lines."""
         tail = np.empty(0, dtype=np.uint8)
         lines = 0
         is_end = False
@@ -115,15 +115,15 @@ class _Blocks:
     def _fill(
         self, tail: NDArray[np.uint8], min_newlines: int
     ) -> tuple[NDArray[np.uint8], int, bool]:
-        """Read what comes after `tail`: a buffer, or more if it holds too few newlines.
+        """Read a buffer of text after `tail`, or more if it has too few newlines.
 
-        Return all of it, the newlines in what was read, and whether the file ends there.
+        Return the text with `tail`, the newlines read, and whether the file ends.
         """
         buffer = self._buffer(tail)
         used = tail.size
         newlines = 0
         while True:
-            room = buffer.size - 1 - used  # less one for a newline that may be missing
+            room = buffer.size - 1 - used  # minus one, for a newline that may be missing
             got, more = self._data.read_into(buffer[used : used + room])
             used += got
             newlines += more
@@ -139,7 +139,7 @@ class _Blocks:
         return buffer[:used], newlines, True
 
     def fasta(self) -> Iterator[ReadBlock]:
-        """Join lines; cut before the last record that has begun."""
+        """Yield blocks of joined lines that end before the last record read so far."""
         raw = np.empty(max(min(self._block_bytes // 4, _MAX_RAW_BYTES), 1), dtype=np.uint8)
         joiner = LineJoiner(self._buffer(raw[:0], raw.size))
         while got := self._data.read_into(raw)[0]:
@@ -161,23 +161,23 @@ class _Blocks:
         return block
 
     def _buffer(self, tail: NDArray[np.uint8], pending: int = 0) -> NDArray[np.uint8]:
-        """Allocate for a block that begins with `tail`; `pending` bytes have been read already."""
+        """Allocate a block that starts with `tail`; `pending` bytes have been read already."""
         size = max(self._block_bytes, 2 * tail.size, 8)
         remaining = self._data.remaining
-        if remaining is not None:  # joined lines may take more room, but not twice as much
+        if remaining is not None:  # joined lines take less than twice the bytes read
             size = min(size, tail.size + 2 * (remaining + pending) + 8)
-        return self._with_beginning(tail, size)
+        return self._starting_with(tail, size)
 
     def _larger(self, buffer: NDArray[np.uint8], used: int) -> NDArray[np.uint8]:
-        """Move a buffer, filled with `used` bytes of one record, to one of twice its size."""
+        """Move `used` bytes of one record to a buffer of twice the size."""
         if buffer.size >= self._max_record:
             marker = buffer[:1].tobytes()
             record = record_label(self._name, self._first, buffer[:used], marker)
             raise too_long(record, self._max_record)
-        return self._with_beginning(buffer[:used], 2 * buffer.size)
+        return self._starting_with(buffer[:used], 2 * buffer.size)
 
-    def _with_beginning(self, beginning: NDArray[np.uint8], size: int) -> NDArray[np.uint8]:
+    def _starting_with(self, start: NDArray[np.uint8], size: int) -> NDArray[np.uint8]:
         size = min(size, self._max_record)
         buffer = self._allocate(size)[:size]
-        buffer[: beginning.size] = beginning
+        buffer[: start.size] = start
         return buffer

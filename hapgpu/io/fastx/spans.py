@@ -1,4 +1,4 @@
-"""Where the parts of reads lie in a text."""
+"""Spans of the parts of reads in a text."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from numpy.typing import NDArray
 
 @dataclass(frozen=True, slots=True)
 class ReadSpans:
-    """Names, bases and qualities of n reads within a text of less than 2**31 bytes.
+    """Spans of names, bases and qualities of n reads in a text of less than 2**31 bytes.
 
     Attributes
     ----------
     name_starts, name_lengths
-        int32[n]: the names, without what follows the first blank and without a closing /1 or /2.
+        int32[n]: the names, up to the first blank and without a trailing /1 or /2.
     base_starts
-        int32[n].
+        int32[n]: starts of the bases.
     quality_starts
-        int32[n]; without meaning where the reads have no qualities.
+        int32[n]: starts of the qualities; undefined if the reads have none.
     lengths
-        int32[n]: how many bases, and how many qualities.
+        int32[n]: number of bases, and of qualities.
     has_qualities
-        Of all reads, or of none.
+        Whether the reads have qualities: all or none.
     """
 
     name_starts: NDArray[np.int32]

@@ -1,4 +1,4 @@
-"""Text made of a block of reads."""
+"""Text computed from a block of reads."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from numpy.typing import NDArray
 
 @dataclass(frozen=True, slots=True)
 class TextBlock:
-    """Lines of output for the reads of one block, and the counts of the run that they add to.
+    """Lines of output for the reads of one block, and its counts.
 
     Attributes
     ----------
     text
-        uint8, whole lines.
+        uint8: whole lines.
     counts
-        Numbers by their name in the statistics; `reads` is one of them.
+        Counts by their name in the statistics, `reads` included.
     """
 
     text: NDArray[np.uint8]
@@ -27,7 +27,7 @@ class TextBlock:
 
     @classmethod
     def joined(cls, parts: Sequence[TextBlock]) -> TextBlock:
-        """Return successive blocks, at least one, as one."""
+        """Join at least one successive block."""
         if len(parts) == 1:
             return parts[0]
         counts: Counter[str] = Counter()

@@ -1,4 +1,4 @@
-"""Bytes of a file in order, read into memory that is handed in."""
+"""Bytes of a file in order, read into memory of the caller."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ from hapgpu.io.files.newlines import count_newlines
 from hapgpu.runtime.pool import Pool
 
 _PIECE_BYTES: Final = 4 << 20
-_BYTES_AT_ONCE: Final = 1 << 19  # so few that they are still in the cache when they are counted
+_BYTES_AT_ONCE: Final = 1 << 19  # few enough to be in the cache when newlines are counted
 
 
 class ByteSource(Protocol):
-    """Gives the bytes of a file in order."""
+    """Source of the bytes of a file, in order."""
 
     @property
     def remaining(self) -> int | None:
-        """How many bytes are left, where that is known."""
+        """Number of bytes left, if known."""
 
     def read_into(self, target: NDArray[np.uint8]) -> tuple[int, int]:
-        """Fill `target`, or its beginning if the file ends; return the bytes and the newlines."""
+        """Fill `target`, or its start if the file ends; return the bytes and newlines read."""
 
 
 @contextmanager
 def byte_source(stream: BufferedIOBase, name: str, threads: int) -> Iterator[ByteSource]:
-    """Read a stream, a file on disk by so many threads at a time; `name` is for messages."""
+    """Open a source of bytes; `threads` threads read a file on disk; `name` is for messages."""
     if not (isinstance(stream, BufferedReader) and _is_regular_file(stream)):
         yield _StreamSource(stream)
         return
@@ -54,7 +54,7 @@ def _is_regular_file(stream: BufferedReader) -> bool:
 
 
 class _StreamSource:
-    """A pipe, or a file that is inflated."""
+    """Pipe, or file that is inflated."""
 
     remaining = None
 
@@ -74,7 +74,7 @@ class _StreamSource:
 
 
 class _FileSource:
-    """A file on disk, read in pieces by the threads of a pool."""
+    """File on disk, read in pieces by the threads of a pool."""
 
     def __init__(self, stream: BufferedReader, name: str, pool: Pool) -> None:
         self._descriptor = stream.fileno()
@@ -106,7 +106,7 @@ class _FileSource:
             part = target[done : done + _BYTES_AT_ONCE]
             got = os.preadv(self._descriptor, [part.data], at + done)
             if got == 0:
-                raise InputError(f"{self._name}: the file became shorter while it was read")
+                raise InputError(f"{self._name}: became shorter while it was read; run again")
             newlines += count_newlines(read_only(part[:got]))
             done += got
         return newlines

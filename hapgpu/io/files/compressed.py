@@ -1,4 +1,4 @@
-"""Files of text that may be compressed by gzip or bgzip."""
+"""Text files, plain or compressed by gzip or bgzip."""
 
 from __future__ import annotations
 
@@ -13,7 +13,13 @@ from typing import Any, BinaryIO, Final, cast
 from isal import isal_zlib
 
 from hapgpu.errors import InputError
-from hapgpu.io.bgzf.reader import EOF_BLOCK, ends_closed, is_bgzf, trailing_bytes
+from hapgpu.io.bgzf.reader import (
+    EOF_BLOCK,
+    has_closing_bytes,
+    is_bgzf,
+    missing_eof_block,
+    trailing_bytes,
+)
 
 _DAMAGED: Final = (gzip.BadGzipFile, cast("type[Exception]", isal_zlib.error))
 _MAGIC: Final = b"\x1f\x8b"
@@ -27,20 +33,20 @@ _TAIL_BYTES: Final = _HEADER_BYTES + len(EOF_BLOCK)
 def open_inflated(source: str | Path | BufferedReader, name: str) -> Iterator[BufferedReader]:
     """Open a source, inflated if it is compressed.
 
-    Zeros behind the compressed data, as tapes have them, are passed over.
+    Zeros after the compressed data, as on tapes, are skipped.
 
     Parameters
     ----------
     source
         A path, `-` for standard input, or a binary stream, which is left open.
     name
-        Of the source, for messages.
+        Name of the source, for messages.
 
     Raises
     ------
     InputError
-        It cannot be opened, or, here or while it is read, is damaged or cut short, or other bytes
-        follow the compressed data.
+        The source cannot be opened; or, here or during reading, it is damaged or truncated, or
+        other bytes follow the compressed data.
     """
     try:
         if isinstance(source, BufferedReader):
@@ -53,29 +59,27 @@ def open_inflated(source: str | Path | BufferedReader, name: str) -> Iterator[Bu
     except FileNotFoundError:
         raise InputError(f"{name}: no such file") from None
     except EOFError:
-        raise InputError(f"{name}: the compressed file is cut short: copy it again") from None
+        raise InputError(f"{name}: truncated compressed file; copy it again") from None
     except _DAMAGED as error:
-        raise InputError(
-            f"{name}: the compressed file is damaged ({error}): copy it again"
-        ) from error
+        raise InputError(f"{name}: damaged compressed file ({error}); copy it again") from error
     except OSError as error:
         raise InputError(f"{name}: cannot be read: {error.strerror or error}") from error
 
 
 def _inflated(stream: BufferedReader, name: str) -> BufferedReader:
     head = stream.peek(len(EOF_BLOCK))
-    if head[:1] != EOF_BLOCK[:1]:  # no text begins with this, and of a pipe more may not be there
+    if head[:1] != EOF_BLOCK[:1]:  # no text starts so; a pipe may hold no more yet
         return stream
     if is_bgzf(head) and stream.seekable():
         start = stream.tell()
-        if not ends_closed(stream, EOF_BLOCK):
-            raise InputError(f"{name} is truncated: its closing (EOF) block is missing")
+        if not has_closing_bytes(stream, EOF_BLOCK):
+            raise missing_eof_block(name)
         stream.seek(start)
     return BufferedReader(_Members(stream, name), _BUFFER_BYTES)
 
 
 class _Members(RawIOBase):
-    """The inflated members of a gzip file, to the end of the last one."""
+    """Inflated members of a gzip file, to the end of the last member."""
 
     def __init__(self, stream: BufferedReader, name: str) -> None:
         self._source = _Deflated(stream)
@@ -93,13 +97,13 @@ class _Members(RawIOBase):
                 raise trailing_bytes(self._name) from None
             raise
         except EOFError:
-            if self._source.ends_behind_member(self._inflater.tell()):
+            if self._source.ends_after_member(self._inflater.tell()):
                 raise trailing_bytes(self._name) from None
             raise
 
 
 class _Deflated(RawIOBase):
-    """A stream that knows how it began and how it ended."""
+    """Stream that keeps its first and last bytes."""
 
     def __init__(self, stream: BufferedReader) -> None:
         self._stream = stream
@@ -108,18 +112,18 @@ class _Deflated(RawIOBase):
 
     @property
     def is_gzip(self) -> bool:
-        """Whether it begins as a member does."""
+        """Whether the stream starts as a gzip member does."""
         return self._head == _MAGIC
 
-    def ends_behind_member(self, inflated: int) -> bool:
-        """Tell whether bytes follow the last member, too few to be the header of another one.
+    def ends_after_member(self, inflated: int) -> bool:
+        """Tell whether bytes follow the last member that are too few for another header.
 
-        It ends with its inflated size, which is known if it is the only one or if the file is BGZF.
+        A member ends with its inflated size, which is known for a single member and for BGZF.
         """
         size = (inflated % 2**32).to_bytes(4, "little") if inflated else EOF_BLOCK
         for count in range(1, _HEADER_BYTES):
-            member, behind = self._tail[:-count], self._tail[-count:]
-            if member.endswith((EOF_BLOCK, size)) and not _MAGIC.startswith(behind[:2]):
+            member, trailing = self._tail[:-count], self._tail[-count:]
+            if member.endswith((EOF_BLOCK, size)) and not _MAGIC.startswith(trailing[:2]):
                 return True
         return False
 

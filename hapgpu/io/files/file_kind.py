@@ -1,4 +1,4 @@
-"""What kind of file a text looks like that is not what was asked for."""
+"""Kind of a file, guessed from its first bytes, for messages on unexpected kinds."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ _SAM: Final = re.compile(
 )
 
 
-def looks_like(head: bytes) -> str | None:
-    """Name the kind of file that begins so: BAM, CRAM, SAM, VCF, BCF; None for any other."""
+def guess_kind(head: bytes) -> str | None:
+    """Return the kind of a file by its first bytes: BAM, CRAM, SAM, VCF or BCF; else None."""
     if head.startswith(BAM_MAGIC):
         return "BAM"
     if head.startswith(b"CRAM"):

@@ -1,4 +1,4 @@
-"""By what a file is known to be the same as before."""
+"""State of a file, by which a change is detected."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hapgpu.errors import InputError
 
 @dataclass(frozen=True, slots=True)
 class FileState:
-    """Which file there is at a path, how large it is and when it was written."""
+    """Identity, size and time of modification (ns) of the file at a path."""
 
     device: int
     inode: int
@@ -20,15 +20,15 @@ class FileState:
 
     @classmethod
     def of(cls, path: Path) -> Self:
-        """Look at a file.
+        """Return the state of a file.
 
         Raises
         ------
         InputError
-            It is not there any more.
+            The file is missing.
         """
         try:
             found = path.stat()
         except OSError as error:
-            raise InputError(f"cannot read {path}: {error.strerror or error}") from error
+            raise InputError(f"{path}: cannot be read: {error.strerror or error}") from error
         return cls(found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns)

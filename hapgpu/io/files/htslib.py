@@ -1,4 +1,4 @@
-"""Peculiarities of the library below pysam."""
+"""Peculiarities of htslib, the library that pysam wraps."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from typing import Final
 import pysam
 
 INDEX_DELIMITER: Final = "##idx##"
-"""At this, htslib parts a name into that of a file and that of its index."""
+"""htslib splits a name here into the name of a file and the name of its index."""
 
 
-def is_parted(path: str | Path) -> bool:
-    """Tell whether htslib would not find a file of this name."""
+def has_index_delimiter(path: str | Path) -> bool:
+    """Tell whether htslib would split this name, and so not find the file."""
     return INDEX_DELIMITER in str(path)
 
 
 @contextmanager
 def silent_htslib() -> Iterator[None]:
-    """Keep htslib from printing faults that pysam raises as well."""
+    """Keep htslib from printing errors that pysam raises as well."""
     before = pysam.set_verbosity(0)
     try:
         yield

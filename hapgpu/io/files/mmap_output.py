@@ -1,8 +1,8 @@
-"""Bytes appended to a file by several threads at a time.
+"""Output file to which several threads append at a time.
 
-One thread writes some 3 GB/s into the page cache, and threads that write to one file wait for each
-other; threads that copy into a memory map of it do not. Its pages are reserved beforehand, by one
-more thread, while the bytes before them are copied.
+One thread writes some 3 GB/s into the page cache. Threads that write to one file wait for each
+other; threads that copy into a memory map of the file do not. One more thread reserves pages ahead
+while the bytes before them are copied.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ from hapgpu.io.files.output import OutputFile
 from hapgpu.runtime.pool import Pool
 
 _PIECE_BYTES: Final = 4 << 20
-_AHEAD: Final = 3  # times the bytes at hand are reserved for what comes
+_AHEAD: Final = 3  # bytes reserved ahead, in multiples of the bytes written
 
 
 class MmapOutput:
-    """Appends to a regular file; what was appended stands there when the context is left.
+    """Writer that appends to a regular file; the file is complete when the context ends.
 
     Parameters
     ----------
     output
         A new file.
     threads
-        That copy, at least 1.
+        Threads that copy, at least 1.
     """
 
     def __init__(self, output: OutputFile, threads: int) -> None:
@@ -49,7 +49,7 @@ class MmapOutput:
         Raises
         ------
         OutputError
-            There is no room for them.
+            There is no room for the bytes.
         """
         if not data.nbytes:
             return
@@ -61,7 +61,7 @@ class MmapOutput:
             self._end = end
 
     def _reserve(self, end: int) -> None:
-        """Make sure that there is room, also where less could be reserved than was hoped for."""
+        """Make sure that there is room, also if reserving ahead failed."""
         if end > self._reserved and self._pending is not None:
             with suppress(OSError):
                 self._pending.result()
@@ -78,14 +78,14 @@ class MmapOutput:
 
     def _copy(self, data: NDArray[np.uint8], start: int) -> None:
         page = start - start % mmap.ALLOCATIONGRANULARITY
-        # The map ends with the last array that looks at it: a helper may still hold one.
+        # The map ends with the last array of it: a thread may still hold one.
         view = mmap.mmap(self._descriptor, start + data.size - page, offset=page)
         target = np.frombuffer(view, dtype=np.uint8)[start - page :]
         tasks = [
             self._pool.submit(
-                np.copyto, target[cut : cut + _PIECE_BYTES], data[cut : cut + _PIECE_BYTES]
+                np.copyto, target[at : at + _PIECE_BYTES], data[at : at + _PIECE_BYTES]
             )
-            for cut in range(0, data.size, _PIECE_BYTES)
+            for at in range(0, data.size, _PIECE_BYTES)
         ]
         self._pool.results(tasks)
 

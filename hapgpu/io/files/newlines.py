@@ -1,4 +1,4 @@
-"""Newlines counted and found in a text."""
+"""Newlines of a text."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def count_newlines(text: NDArray[np.uint8]) -> int:
 
 @njit
 def end_without_lines(text: NDArray[np.uint8], lines: int) -> int:
-    """Return the offset behind the newline that has exactly `lines` newlines behind it."""
+    """Return the end of a text without its last `lines` lines."""
     at = text.size
     while at > 0:
         if text[at - 1] == _NEWLINE:

@@ -1,4 +1,4 @@
-"""Output files that appear under their name only when they are complete."""
+"""Output files that get their name only when they are complete."""
 
 from __future__ import annotations
 
@@ -21,22 +21,22 @@ _MAX_LINKS = 40
 
 
 class OutputFile:
-    """A binary output: a file, or standard output.
+    """Binary output: a file, or standard output.
 
-    A regular file is written beside its target under a temporary name. Leaving the context
-    gives it its name; leaving it with an exception removes it, and so does the end of the process
-    by a signal. Pipes, devices and descriptors (`/dev/stdout`, `/dev/fd/3`) are written directly.
-    A broken pipe is raised as it is.
+    A regular file is written under a temporary name in the directory of its target. It gets its
+    name when the context ends; an exception, or a signal that ends the process, removes it. Pipes,
+    devices and descriptors (`/dev/stdout`, `/dev/fd/3`) are written directly. BrokenPipeError is
+    raised unchanged.
 
     Parameters
     ----------
     path
-        `-` or None is standard output.
+        A file; `-` or None for standard output.
 
     Raises
     ------
     OutputError
-        The file cannot be made, written or renamed.
+        The file cannot be created, written or renamed.
     """
 
     def __init__(self, path: str | Path | None) -> None:
@@ -58,7 +58,7 @@ class OutputFile:
 
     def _open(self, path: Path) -> BinaryIO:
         if path.is_dir():
-            raise OutputError(f"cannot write {self.name}: it is a folder")
+            raise OutputError(f"{self.name}: cannot be written: is a directory; give a file")
         if path.exists() and not path.is_file():
             return path.open("wb", buffering=_BUFFER_BYTES)
         self._target = path.resolve()
@@ -75,25 +75,25 @@ class OutputFile:
             self._stream.write(data)
 
     def fileno(self) -> int:
-        """Return the descriptor; nothing may have been written before it is used."""
+        """Return the descriptor, for use before anything is written."""
         return self._stream.fileno()
 
-    def staged(self) -> Path:
-        """Write out what is buffered, and return where it lies until it is committed.
+    def staged_path(self) -> Path:
+        """Flush the buffer; return the temporary path of the file.
 
         Raises
         ------
         OutputError
-            It is written to a pipe or a device.
+            The output is a pipe or a device.
         """
         with self.reporting():
             self._stream.flush()
         if not self._temporary:
-            raise OutputError(f"cannot write {self.name}: it is no regular file")
+            raise OutputError(f"{self.name}: cannot be written: not a regular file; give a file")
         return self._temporary
 
     def commit(self) -> None:
-        """Write out what is buffered and give the file its name."""
+        """Flush the buffer and give the file its name."""
         with self.reporting():
             if self._is_standard:
                 self._stream.flush()
@@ -107,7 +107,7 @@ class OutputFile:
                 self._temporary = None
 
     def discard(self) -> None:
-        """Remove what has been written, where that is possible."""
+        """Remove the temporary file, if there is one."""
         if not self._is_standard:
             with suppress(OSError):
                 self._stream.close()
@@ -118,19 +118,19 @@ class OutputFile:
 
     @property
     def is_new_file(self) -> bool:
-        """Whether this is a regular file, and not a pipe or a device."""
+        """Whether this is a regular file, not a pipe or a device."""
         return self._temporary is not None
 
     @contextmanager
     def reporting(self) -> Iterator[None]:
-        """Turn what the system says of this file into an OutputError; a broken pipe stays."""
+        """Convert OSError to OutputError; BrokenPipeError passes."""
         try:
             yield
         except BrokenPipeError:
             raise
         except OSError as error:
             reason = error.strerror or str(error)
-            raise OutputError(f"cannot write {self.name}: {reason}") from error
+            raise OutputError(f"{self.name}: cannot be written: {reason}") from error
 
     def __enter__(self) -> Self:
         return self
@@ -152,9 +152,9 @@ class OutputFile:
 
 
 def _descriptor_of(path: Path) -> int | None:
-    """Return the descriptor of this process that a path such as `/dev/stdout` leads to.
+    """Return the descriptor of this process that a path such as `/dev/stdout` refers to, or None.
 
-    What it stands for may be a file with content before and behind: that is not to be replaced.
+    The descriptor may be of a file with other content, which must not be replaced.
     """
     for _ in range(_MAX_LINKS):
         if path.parent.resolve() == Path(f"/proc/{os.getpid()}/fd") and path.name.isdecimal():
@@ -166,7 +166,7 @@ def _descriptor_of(path: Path) -> int | None:
 
 
 def write_json(path: str | Path, value: object) -> None:
-    """Write a value as a whole file of JSON.
+    """Write a value to a JSON file.
 
     Raises
     ------
@@ -177,10 +177,10 @@ def write_json(path: str | Path, value: object) -> None:
         output.write(json.dumps(value, indent=2).encode() + b"\n")
 
 
-def drop_indexes(path: str, suffixes: Sequence[str], written: Path) -> None:
-    """Remove indexes beside a name and, of a link, beside its target, for `written` to come."""
+def remove_indexes(path: str, suffixes: Sequence[str], written: Path) -> None:
+    """Remove the indexes of a file, and of the target of a link, before `written` is added."""
     for name in (path, Path(path).resolve()):
         for suffix in suffixes:
             index = Path(f"{name}{suffix}")
-            # The link stays by which the index is written elsewhere.
+            # A link through which the new index is written stays.
             (index.resolve() if index == written else index).unlink(missing_ok=True)

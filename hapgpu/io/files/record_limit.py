@@ -1,4 +1,4 @@
-"""How long one record may be, which bounds the memory that a file makes its reader take."""
+"""Limit on the size of a record, which bounds the memory of a reader."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from typing import Final
 from hapgpu.errors import InputError
 
 MAX_RECORD: Final = 1 << 28
-"""Bytes of a record, or of a header as a whole, unless the user allows more."""
+"""Bytes of the longest record, and of the longest header, by default."""
 LARGEST_LIMIT: Final = 2**31 - 1
-"""BAM counts the bytes of a record, and blocks of text their places, by numbers of 32 bits."""
+"""BAM stores the size of a record, and blocks of text store offsets, in 32 bits."""
 
 _MIB: Final = 1 << 20
 
 
 def too_long(what: str, limit: int) -> InputError:
-    """Return the error for `what`, such as `reads.fq: record 3`, that is longer than the limit."""
+    """Return the error for `what`, such as `reads.fq: record 3`, if it exceeds the limit."""
     size = f"{limit:,} bytes" if limit % _MIB else f"{limit // _MIB:,} MiB"
-    return InputError(f"{what} is longer than {size}; raise --max-record")
+    return InputError(f"{what}: longer than {size}; raise --max-record")

@@ -21,7 +21,7 @@ _COPY_BYTES = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class RereadableInput:
-    """A file to be opened as often as needed, and the name of the input for messages."""
+    """File that can be opened several times, and the name of the input for messages."""
 
     path: str
     name: str
@@ -29,10 +29,10 @@ class RereadableInput:
 
 @contextmanager
 def rereadable(path: str) -> Iterator[RereadableInput]:
-    """Make sure that an input can be read several times, for as long as the context lasts.
+    """Make an input readable several times within the context.
 
-    What comes through a pipe is copied to the folder of temporary files. The copy has no name
-    there that could be left behind: it is gone with this process.
+    A pipe is copied to the directory of temporary files. The copy has no name there, so it ends
+    with this process.
 
     Parameters
     ----------
@@ -52,24 +52,24 @@ def rereadable(path: str) -> Iterator[RereadableInput]:
         nullcontext(sys.stdin.buffer) if path == "-" else _opened(Path(path)) as stream,
         unnamed_copy(stream, name) as copy,
     ):
-        # By its number in this process, so that samtools, which is one of its own, finds it too.
+        # A path that samtools, a process of its own, can open too.
         yield RereadableInput(f"/proc/{os.getpid()}/fd/{copy.fileno()}", name)
 
 
 @contextmanager
 def unnamed_copy(stream: BinaryIO | BufferedIOBase, name: str) -> Iterator[BinaryIO]:
-    """Copy the rest of a stream to the folder of temporary files, where the copy has no name.
+    """Copy the rest of a stream to an unnamed file in the directory of temporary files.
 
     Parameters
     ----------
     stream
         Read to its end.
     name
-        Of it, for messages.
+        Name of the stream, for messages.
 
     Yields
     ------
-    The copy, at its beginning, for as long as the context lasts.
+    The copy, at its start, valid within the context.
 
     Raises
     ------
@@ -80,7 +80,7 @@ def unnamed_copy(stream: BinaryIO | BufferedIOBase, name: str) -> Iterator[Binar
         try:
             shutil.copyfileobj(stream, copy, _COPY_BYTES)
             copy.seek(0)
-        except gzip.BadGzipFile:  # an OSError, too, but of what is read
+        except gzip.BadGzipFile:  # an OSError too, but of the input
             raise
         except OSError as error:
             raise _uncopied(name, error) from error
@@ -97,11 +97,11 @@ def _opened(path: Path) -> BinaryIO:
 def _uncopied(name: str, error: OSError) -> InputError:
     return InputError(
         f"{name}: cannot be copied to {tempfile.gettempdir()}: {error.strerror or error};"
-        " give a file, or set TMPDIR to a folder with more room"
+        " give a file, or set TMPDIR to a directory with more space"
     )
 
 
 def is_pipe(path: str) -> bool:
-    """Tell whether a path is that of a pipe, or of anything else that is read once."""
+    """Tell whether a path is a pipe, or another file that can be read only once."""
     found = Path(path)
     return found.exists() and not found.is_file() and not found.is_dir()

@@ -1,4 +1,4 @@
-"""Outputs whose content is prepared by several threads."""
+"""Base of outputs that several threads prepare."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from hapgpu.runtime.pool import Pool
 
 
 class PooledOutput(ABC):
-    """A context manager around an output file and the threads that prepare its content.
+    """Output file and the threads that prepare its content; a context manager.
 
-    Leaving its context with an exception discards the output.
+    An exception in the context discards the output.
 
     Parameters
     ----------
     path
         A file, which appears when it is complete, or `-` for standard output.
     threads
-        CPU threads used, the calling one among them.
+        CPU threads, the calling thread included.
 
     Raises
     ------
     OutputError
-        The output cannot be made.
+        The output cannot be created.
     """
 
     def __init__(self, path: str, threads: int) -> None:
@@ -33,25 +33,25 @@ class PooledOutput(ABC):
         self._output = OutputFile(path)
 
     @abstractmethod
-    def _begin(self) -> None:
-        """Write what comes before the records."""
+    def _start(self) -> None:
+        """Write the header."""
 
     @abstractmethod
     def _finish(self) -> None:
-        """Write what is pending and what comes behind the records."""
+        """Write the pending data and the end of the file."""
 
     def _commit(self) -> None:
-        """Give what is complete its name."""
+        """Give the complete file its name."""
         self._output.commit()
 
     def _close(self) -> None:
-        """Let go of everything; what was not committed is lost."""
+        """Release threads and file; discard the output if it was not committed."""
         self._pool.close()
         self._output.discard()
 
     def __enter__(self) -> Self:
         try:
-            self._begin()
+            self._start()
         except BaseException:
             self._close()
             raise

@@ -26,16 +26,16 @@ _MAX_UNCOUNTED: Final = 1 << 28
 
 @dataclass(frozen=True, slots=True)
 class FastaRecords:
-    """The n records of a FASTA file.
+    """Records of a FASTA file.
 
     Attributes
     ----------
     names
         The first word of each header line.
     descriptions
-        What follows the name on its header line; empty where nothing does.
+        The text after the name on each header line; may be empty.
     sequences
-        uint8 text, n rows, each byte as in the file (case and N kept).
+        uint8 text, n rows; bytes as in the file (case and N kept).
     """
 
     names: tuple[str, ...]
@@ -59,23 +59,23 @@ def read_fasta(
     Parameters
     ----------
     path
-        Of the file.
+        The file.
     name
-        For messages; the path if not given.
+        Name for messages; by default the path.
     allow_empty
-        Whether a record may be without a sequence.
+        Whether a record may have no sequence.
     max_record
         Bytes of the longest header line and of the longest sequence.
     max_bases
-        Bases of the longest sequence of a reference, in place of `max_record`. Before more than
-        256 Mb of one are kept, they are counted, so the file has to be one that can be read twice.
+        Bases of the longest sequence of a reference, instead of `max_record`. Before more than
+        256 Mb of a sequence are stored, they are counted, so the file must be readable twice.
 
     Raises
     ------
     InputError
-        The file cannot be read, is empty or not FASTA, or a record has no name, no sequence where
-        that is not allowed, a name that occurred before, a byte that is no letter (`*` and `-`
-        included), or is too long.
+        The file cannot be read, is empty or not FASTA, or a record has no name, no sequence
+        (unless allowed), a name that occurred before, a byte that is not a letter (such as `*` and
+        `-`), or is too long.
     """
     name = name or str(path)
     text = FastaText(name, max_record, max_bases)
@@ -87,21 +87,23 @@ def read_fasta(
                 is_counted = True
     names = tuple(text.descriptions)
     if not names:
-        raise InputError(f"{name}: no FASTA record in the file")
+        raise InputError(f"{name}: no FASTA record; give FASTA")
     if not (allow_empty or all(text.lengths)):
-        raise InputError(f"{name}: record '{names[text.lengths.index(0)]}' has no sequence")
+        raise InputError(
+            f"{name}: record '{names[text.lengths.index(0)]}' has no sequence; remove it"
+        )
     sequences = Ragged.from_lengths(read_only(np.frombuffer(text.bases, np.uint8)), text.lengths)
     return FastaRecords(names, tuple(text.descriptions.values()), sequences)
 
 
 def _count(path: str | Path, text: FastaText) -> None:
-    """Read a file for its errors only."""
+    """Parse a file only to raise its errors."""
     with open_inflated(path, text.name) as stream:
         deque(text.pieces(stream), maxlen=0)
 
 
 class ReferenceFasta:
-    """A reference with an index (`samtools faidx`), open for random access.
+    """Reference with an index (`samtools faidx`), open for random access.
 
     Parameters
     ----------
@@ -121,32 +123,30 @@ class ReferenceFasta:
         self._unchecked = set(self._entries)
         try:
             with silent_htslib():
-                # An absolute name is never taken for a URL.
+                # htslib never treats an absolute name as a URL.
                 self._file = pysam.FastaFile(str(self.path.absolute()))
         except (OSError, ValueError) as error:
             raise InputError(
-                f"{path}: cannot be read as an indexed FASTA, plain or compressed by bgzip:"
-                f" {error}; run: samtools faidx {path}"
+                f"{path}: not an indexed FASTA, plain or compressed by bgzip ({error}); run:"
+                f" samtools faidx {path}"
             ) from error
         self._index_check = FastaIndexCheck(self.path)
         self.lengths: dict[str, int] = {name: entry.length for name, entry in self._entries.items()}
 
-    def length_under(self, region: Region) -> int:
-        """Return the length of a region's contig.
+    def contig_length(self, region: Region) -> int:
+        """Return the length of the contig of a region, which must be within it.
 
         Raises
         ------
         InputError
-            The contig is unknown, or the region ends beyond it.
+            The contig is unknown, or the region ends after its contig.
         """
         length = self.lengths.get(region.contig)
         if length is None:
             hint = contig_hint(region.contig, self.lengths)
             raise InputError(f"{self.path}: no contig '{region.contig}'{hint}")
         if region.end > length:
-            raise InputError(
-                f"{self.path}: {region} ends beyond the {length:,} bases of its contig"
-            )
+            raise InputError(f"{self.path}: {region} ends after the {length:,} bases of its contig")
         return length
 
     def fetch(self, region: Region) -> bytes:
@@ -155,25 +155,25 @@ class ReferenceFasta:
         Raises
         ------
         InputError
-            The contig is unknown, the region ends beyond it, the index is of another file, or the
-            file is damaged.
+            The contig is unknown, the region ends after its contig, the index does not match the
+            file, or the file is damaged.
         """
-        self.length_under(region)
+        self.contig_length(region)
         self._check(region.contig)
         try:
             with silent_htslib():
                 bases: str = self._file.fetch(region.contig, region.start, region.end)
-        except (KeyError, OSError, ValueError):  # htslib may part the lines of an index otherwise
+        except (KeyError, OSError, ValueError):  # htslib may split index lines differently
             bases = ""
         if len(bases) != region.end - region.start:
             raise InputError(
-                f"{self.path}: {region} cannot be read: the file is damaged or its index is of"
-                f" another file; run: samtools faidx {self.path}"
+                f"{self.path}: {region} cannot be read (file damaged, or does not match its index);"
+                f" run: samtools faidx {self.path}"
             )
         return bases.encode("ascii")
 
     def _check(self, contig: str) -> None:
-        """Make sure, once, that the index is right about a contig: else its bases were others."""
+        """Check the index of a contig, once: a wrong index gives wrong bases."""
         if contig in self._unchecked:
             self._index_check(contig, self._entries[contig])
             self._unchecked.discard(contig)
@@ -195,14 +195,14 @@ class ReferenceFasta:
 
 
 def _check_files(path: Path) -> None:
-    """Refuse what htslib could not read, or not within bounds."""
+    """Raise an error for files that htslib cannot read, or not within bounded memory."""
     if path.exists() and not path.is_file() and not path.is_dir():
-        raise InputError(f"{path}: a pipe, of which no region can be read: give a file")
+        raise InputError(f"{path}: a pipe cannot be read by region; give a file")
     if not path.is_file():
         raise InputError(f"{path}: no such file")
     index, blocks = Path(f"{path}.fai"), Path(f"{path}.gzi")
     if not index.is_file():
-        raise InputError(f"{path}: the index {index} is missing; run: samtools faidx {path}")
+        raise InputError(f"{path}: no index {index}; run: samtools faidx {path}")
     for file in (index, blocks):
         if file.is_file() and file.stat().st_size > MAX_RECORD:
             raise InputError(f"{file}: too large for an index; run: samtools faidx {path}")

@@ -1,4 +1,4 @@
-"""What an index knows its FASTA file by."""
+"""Digest by which an index identifies its FASTA file."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from hapgpu.errors import InputError
 
 
 def digest_fasta(path: str | Path) -> tuple[int, bytes]:
-    """Return the size of a file in bytes, as it lies on disk, and its SHA-256.
+    """Return the size of a file on disk in bytes, and its SHA-256.
 
     Raises
     ------
@@ -29,26 +29,25 @@ def digest_fasta(path: str | Path) -> tuple[int, bytes]:
 def check_digest(
     path: str | Path, expected: tuple[int, bytes], index_path: str | Path, command: str
 ) -> None:
-    """Make sure that an index was made of a FASTA file as it is now.
+    """Make sure that an index was made from the current content of a FASTA file.
 
     Parameters
     ----------
     path
         The FASTA file.
     expected
-        What `digest_fasta` gave when the index was made.
+        The digest that is stored in the index.
     index_path
-        Where the index lies.
+        The index file.
     command
-        Makes it anew.
+        Command that makes the index anew.
 
     Raises
     ------
     InputError
-        The digest is another one, or the FASTA file cannot be read.
+        The digest differs, or the FASTA file cannot be read.
     """
     if digest_fasta(path) != expected:
         raise InputError(
-            f"{index_path}: made of another FASTA file than {path} (or that has changed since);"
-            f" run: {command}"
+            f"{index_path}: does not match {path} (another file, or changed since); run: {command}"
         )

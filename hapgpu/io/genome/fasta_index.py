@@ -1,4 +1,4 @@
-"""The index of a FASTA file (`.fai`), and whether it fits the file."""
+"""Index of a FASTA file (`.fai`), and the check that it matches the file."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from hapgpu.io.text.positions import LAST_POSITION
 _NUMBERS: Final = 4
 _MAX_DIGITS: Final = 4 * 19
 _PIECE_BYTES: Final = 1 << 16
-"""Read at once: what an index claims must not decide on memory."""
+"""Bytes per read: an index must not determine the memory used."""
 _MAX_BLOCK_BYTES: Final = 1 << 16
 _MAX_OFFSET: Final = 1 << 62
 _BGZF_HEAD_BYTES: Final = 18
@@ -24,16 +24,16 @@ _DAMAGED: Final = (OSError, EOFError, cast("type[Exception]", isal_zlib.error))
 
 
 class FastaEntry(NamedTuple):
-    """Where a sequence lies in its file.
+    """Location of a sequence in its file.
 
     Attributes
     ----------
     length
-        In bases.
+        Number of bases.
     offset
-        Of the first base, in bytes of the inflated file.
+        Offset of the first base in the inflated file.
     line_bases, line_width
-        Of each line but the last: its bases, and its bytes with the line end.
+        Bases of each line except the last, and bytes with the line end.
     """
 
     length: int
@@ -42,9 +42,9 @@ class FastaEntry(NamedTuple):
     line_width: int
 
     def offset_of(self, base: int) -> int:
-        """Return where a base lies."""
-        line, place = divmod(base, self.line_bases)
-        return self.offset + line * self.line_width + place
+        """Return the offset of a base in the inflated file."""
+        line, column = divmod(base, self.line_bases)
+        return self.offset + line * self.line_width + column
 
 
 def read_fai(fasta: Path) -> dict[str, FastaEntry]:
@@ -53,7 +53,7 @@ def read_fai(fasta: Path) -> dict[str, FastaEntry]:
     Raises
     ------
     InputError
-        It cannot be read, or a line is malformed.
+        The index cannot be read, or a line is malformed.
     """
     index = f"{fasta}.fai"
     try:
@@ -66,8 +66,8 @@ def read_fai(fasta: Path) -> dict[str, FastaEntry]:
         entry = _entry(numbers[:_NUMBERS])
         if not name or name in entries or entry is None:
             raise InputError(
-                f"{index}, line {number}: no name and four numbers of a contig; run: samtools"
-                f" faidx {fasta}"
+                f"{index}, line {number}: expected the name and four numbers of a contig; run:"
+                f" samtools faidx {fasta}"
             )
         entries[name] = entry
     if not entries:
@@ -76,7 +76,7 @@ def read_fai(fasta: Path) -> dict[str, FastaEntry]:
 
 
 def _entry(numbers: list[str]) -> FastaEntry | None:
-    digits = "".join(numbers)  # an assembly may have a million lines: one look at each
+    digits = "".join(numbers)  # one test per line: an assembly may have a million lines
     if len(numbers) != _NUMBERS or not (digits.isascii() and digits.isdecimal() and all(numbers)):
         return None
     if len(digits) > _MAX_DIGITS:
@@ -88,12 +88,12 @@ def _entry(numbers: list[str]) -> FastaEntry | None:
 
 
 class FastaIndexCheck:
-    """Looks at a FASTA file where its index says that sequences begin and end.
+    """Check that sequences of a FASTA file start and end where its index says.
 
     Parameters
     ----------
     fasta
-        Plain, or compressed by bgzip with its `.gzi`.
+        FASTA, plain, or compressed by bgzip with its `.gzi`.
     """
 
     def __init__(self, fasta: Path) -> None:
@@ -103,27 +103,27 @@ class FastaIndexCheck:
         self._blocks = _blocks_of(Path(f"{fasta}.gzi")) if is_compressed else None
 
     def __call__(self, name: str, entry: FastaEntry) -> None:
-        """Make sure that a sequence lies where its entry says.
+        """Make sure that a sequence is where its entry says.
 
-        There its name is before it, its first and last line end, and nothing of it follows.
+        Checks the name before it, the ends of its first and last lines, and that no base follows.
 
         Raises
         ------
         InputError
-            It does not.
+            The sequence is not there.
         """
         try:
             with self._fasta.open("rb") as file:
-                fits = self._fits(file, name.encode("utf-8", "surrogateescape"), entry)
+                matches = self._matches(file, name.encode("utf-8", "surrogateescape"), entry)
         except _DAMAGED:
-            fits = False
-        if not fits:
+            matches = False
+        if not matches:
             raise InputError(
-                f"{self._fasta}.fai: made of another file, or {self._fasta} has changed since, at"
-                f" {name}; run: samtools faidx {self._fasta}"
+                f"{self._fasta}.fai: does not match {self._fasta} at contig {name}; run: samtools"
+                f" faidx {self._fasta}"
             )
 
-    def _fits(self, file: BinaryIO, name: bytes, entry: FastaEntry) -> bool:
+    def _matches(self, file: BinaryIO, name: bytes, entry: FastaEntry) -> bool:
         if not self._has_name(file, name, entry.offset):
             return False
         if entry.length == 0:
@@ -142,17 +142,17 @@ class FastaIndexCheck:
         return line[1:].split(maxsplit=1)[:1] == [name]
 
     def _line_start(self, file: BinaryIO, end: int) -> int:
-        """Return where the line begins whose end lies here."""
+        """Return the start of the line that ends at `end`."""
         while end > 0:
-            begin = max(end - _PIECE_BYTES, 0)
-            found = self._read(file, begin, end - begin).rfind(b"\n")
+            start = max(end - _PIECE_BYTES, 0)
+            found = self._read(file, start, end - start).rfind(b"\n")
             if found >= 0:
-                return begin + found + 1
-            end = begin
+                return start + found + 1
+            end = start
         return 0
 
     def _is_last(self, file: BinaryIO, offset: int) -> bool:
-        """Tell whether only white space lies between an offset and the next header, or the end."""
+        """Tell whether only white space is between an offset and the next header, or the end."""
         while piece := self._read(file, offset, _PIECE_BYTES):
             if following := piece.lstrip():
                 return following[:1] == b">"
@@ -160,40 +160,40 @@ class FastaIndexCheck:
         return True
 
     def _has_lines(self, file: BinaryIO, entry: FastaEntry) -> bool:
-        """Tell whether the first line, and the last but one, ends where the entry says."""
-        whole = (entry.length - 1) // entry.line_bases
+        """Tell whether the first line and the second to last line end where the entry says."""
+        whole_lines = (entry.length - 1) // entry.line_bases
         return all(
             self._ends_line(file, entry, entry.offset + line * entry.line_width)
-            for line in {1, whole}
-            if whole
+            for line in {1, whole_lines}
+            if whole_lines
         )
 
     def _ends_line(self, file: BinaryIO, entry: FastaEntry, end: int) -> bool:
-        """Tell whether a line ends here, with as many bytes behind its last base as there are."""
-        behind = entry.line_width - entry.line_bases
-        text = self._read(file, end - behind - 1, min(1 + behind, _PIECE_BYTES))
+        """Tell whether a line ends at `end`, with a line end of the size in the entry."""
+        line_end = entry.line_width - entry.line_bases
+        text = self._read(file, end - line_end - 1, min(1 + line_end, _PIECE_BYTES))
         is_end = text[:1].strip() and not text[1:].strip()
         return bool(is_end) and self._read(file, end - 1, 1) == b"\n"
 
     def _read(self, file: BinaryIO, offset: int, size: int) -> bytes:
-        """Read at most so many bytes, few: less at the end only."""
+        """Read `size` bytes, less only at the end of the file; `size` is small."""
         if self._blocks is None:
             file.seek(offset)
             return file.read(size)
-        starts, places = self._blocks
+        starts, offsets = self._blocks
         block = bisect_right(starts, offset) - 1
         before = offset - starts[block]
         if before > _MAX_BLOCK_BYTES and block + 1 < len(starts):
             raise EOFError
-        file.seek(places[block])
+        file.seek(offsets[block])
         with igzip.IGzipFile(fileobj=file) as inflated:
-            while before > 0 and (passed := len(inflated.read(min(before, _PIECE_BYTES)))):
-                before -= passed
+            while before > 0 and (skipped := len(inflated.read(min(before, _PIECE_BYTES)))):
+                before -= skipped
             return b"" if before else bytes(inflated.read(size))
 
 
 def _blocks_of(index: Path) -> tuple[list[int], list[int]]:
-    """Return where blocks begin in the inflated file, and in the file."""
+    """Return the offsets of blocks in the inflated file, and in the file."""
     try:
         numbers = np.fromfile(index, dtype="<u8")
     except OSError as error:
@@ -202,5 +202,5 @@ def _blocks_of(index: Path) -> tuple[list[int], list[int]]:
     is_sorted = (rows < _MAX_OFFSET).all() and (rows[1:] >= rows[:-1]).all()
     if numbers.size != 2 * int(numbers[:1].sum()) + 1 or not is_sorted:
         raise InputError(f"{index}: damaged; run: bgzip -r {index.with_suffix('')}")
-    places, starts = numbers[1::2].tolist(), numbers[2::2].tolist()
-    return [0, *starts], [0, *places]
+    offsets, starts = numbers[1::2].tolist(), numbers[2::2].tolist()
+    return [0, *starts], [0, *offsets]

@@ -1,4 +1,4 @@
-"""FASTA parsed piece by piece, with no more in memory than its sequences."""
+"""Parser of FASTA in pieces, with only the sequences in memory."""
 
 from __future__ import annotations
 
@@ -13,29 +13,29 @@ _PIECE_BYTES: Final = 1 << 22
 
 
 class FastaText:
-    """The records of a FASTA file, as far as it has been read.
+    """Records of a FASTA file, as far as it has been read.
 
     Parameters
     ----------
     name
-        Of the file, for messages.
+        Name of the file, for messages.
     max_record
         Bytes of the longest header line and, unless `max_bases` is given, of the longest sequence.
     max_bases
-        Of a reference, the bases of its longest sequence.
+        Bases of the longest sequence of a reference.
     keeps_bases
-        Whether bases are kept, or only counted.
+        Whether bases are stored, or only counted.
 
     Attributes
     ----------
     name
         As above.
     descriptions
-        What follows the name on each header line, by name.
+        Text after the name on each header line, by name.
     lengths
-        Bases of each record.
+        Number of bases of each record.
     bases
-        All sequences end to end.
+        All sequences, end to end.
     """
 
     def __init__(
@@ -52,21 +52,22 @@ class FastaText:
         self._in_header = False
         self._contig = ""
         self._line = 0
-        self._begun_line = b""  # what stands for its bases, and for a blank behind them
+        self._open_line = b""  # a letter for its bases, and a blank after them
 
     def pieces(self, stream: BufferedIOBase) -> Iterator[int]:
-        """Parse a stream; yield, after each piece of it, the bases of the last record so far.
+        """Parse a stream; yield, after each piece, the number of bases of the last record so far.
 
         Raises
         ------
         InputError
-            It is not FASTA, or a record is malformed or too long; the message names the line.
+            The stream is not FASTA, or a record is malformed or too long; the message names the
+            line.
         """
         for text in _with_newlines(stream):
             self._parse(text)
             yield self.lengths[-1] if self.lengths else 0
         if self._in_header:
-            self._begin_record()
+            self._start_record()
 
     def _parse(self, text: bytes) -> None:
         at = 0
@@ -79,81 +80,81 @@ class FastaText:
             at = len(text)
             if end >= 0:
                 self._line += 1
-                self._begun_line = b""
+                self._open_line = b""
                 self._in_header = True
                 at = end + len(b"\n>")
 
     def _take_header(self, text: bytes, at: int) -> int:
-        """Take a header line, or what there is of it; return where it ends."""
-        end = text.find(b"\n", at)
-        stop = end if end >= 0 else len(text)
-        self._header += text[at:stop]
+        """Parse a header line, or a part of it; return its end."""
+        newline = text.find(b"\n", at)
+        end = newline if newline >= 0 else len(text)
+        self._header += text[at:end]
         if len(self._header) > self._max_record:
-            what = f"{self._place()}: the header line"
-            if self._max_bases is not None:  # no option is for those
-                raise InputError(f"{what} has more than {self._max_record:,} bytes: shorten it")
-            raise too_long(what, self._max_record)
-        if end >= 0:
-            self._begin_record()
-        return stop
+            label = f"{self._label()}: the header line"
+            if self._max_bases is not None:  # --max-record does not apply to a reference
+                raise InputError(f"{label}: longer than {self._max_record:,} bytes; shorten it")
+            raise too_long(label, self._max_record)
+        if newline >= 0:
+            self._start_record()
+        return end
 
-    def _begin_record(self) -> None:
+    def _start_record(self) -> None:
         try:
             header = self._header.decode("utf-8")
         except UnicodeDecodeError:
-            raise InputError(f"{self._place()}: the header line is not text") from None
+            raise InputError(
+                f"{self._label()}: header line is not UTF-8 text; correct it"
+            ) from None
         if not header.strip() or header[0].isspace():
-            raise InputError(f"{self._place()}: the header line has no name after '>'")
+            raise InputError(f"{self._label()}: header line has no name after '>'; add one")
         self._contig, *description = header.split(maxsplit=1)
         if self._contig in self.descriptions:
-            raise InputError(
-                f"{self.name}: two records are named '{self._contig}'; names must be unique"
-            )
+            raise InputError(f"{self.name}: two records are named '{self._contig}'; rename one")
         self.descriptions[self._contig] = description[0].rstrip() if description else ""
         self.lengths.append(0)
         self._header.clear()
         self._in_header = False
 
     def _take_bases(self, text: bytes) -> None:
-        """Take lines of a sequence, of which the first and the last may be parts of lines."""
+        """Parse lines of a sequence; the first and the last may be parts of lines."""
         joined = text.translate(None, b"\n")
         lines = len(text) - len(joined)
         if not self.lengths:
             self._check_blank(text)
-        elif joined.isalpha() and len(self._begun_line) <= 1:
-            ends = text.rfind(b"\n") + 1
-            self._begun_line = b"A" if ends < len(text) else b""
+        elif joined.isalpha() and len(self._open_line) <= 1:
+            line_start = text.rfind(b"\n") + 1
+            self._open_line = b"A" if line_start < len(text) else b""
             self._keep(joined)
         elif joined:
             self._keep(self._stripped(text))
         elif lines:
-            self._begun_line = b""
+            self._open_line = b""
         self._line += lines
 
     def _check_blank(self, text: bytes) -> None:
-        """Refuse anything but blanks before the first header line."""
+        """Raise an error for other text than blanks before the first header line."""
         if text.strip():
             self._line += text.count(b"\n", 0, len(text) - len(text.lstrip()))
             raise InputError(
-                f"{self._place()}: not FASTA: expected a header line that starts with '>'"
+                f"{self._label()}: not FASTA (no header line that starts with '>'); give FASTA"
             )
 
     def _stripped(self, text: bytes) -> bytes:
-        """Join lines with blanks around them; refuse any other byte that is no letter."""
-        begun = self._begun_line
+        """Join lines, stripped of blanks; raise an error for bytes that are not letters."""
+        open_line = self._open_line
         parts = []
-        for number, line in enumerate((begun + text).split(b"\n"), self._line):
+        for number, line in enumerate((open_line + text).split(b"\n"), self._line):
             bases = line.strip()
             if bases and not bases.isalpha():
                 bad = next(byte for byte in bases if not bytes([byte]).isalpha())
                 raise InputError(
                     f"{self.name}, line {number}: {chr(bad)!r} in the sequence of"
-                    f" '{self._contig}' is no base"
+                    f" '{self._contig}' is not a base; correct it"
                 )
             parts.append(bases)
         blanks = line[len(line.rstrip()) :]
-        self._begun_line = b"A" + blanks[:1] if bases else b""
-        parts[0] = parts[0][len(begun.strip()) :]
+        self._open_line = b"A" + blanks[:1] if bases else b""
+        parts[0] = parts[0][len(open_line.strip()) :]
         return b"".join(parts)
 
     def _keep(self, bases: bytes) -> None:
@@ -166,25 +167,25 @@ class FastaText:
                 raise too_long(record, self._max_record)
         elif self.lengths[-1] > self._max_bases:
             raise InputError(
-                f"{self.name}: '{self._contig}' has more than {self._max_bases:,} bases: split it"
+                f"{self.name}: '{self._contig}' has more than {self._max_bases:,} bases; split it"
             )
 
-    def _place(self) -> str:
+    def _label(self) -> str:
         return f"{self.name}, line {self._line}"
 
 
 def _with_newlines(stream: BufferedIOBase) -> Iterator[bytes]:
-    """Yield a text with nothing but newlines as line ends, and one more of them in front.
+    """Yield pieces of a text with newlines as the only line ends, and one more at the start.
 
-    None of the pieces ends between a newline and what is behind it.
+    No piece ends with a newline, except the last.
     """
-    held = b"\n"
+    pending = b"\n"
     while piece := stream.read(_PIECE_BYTES):
-        text = held + piece
+        text = pending + piece
         size = len(text) - (2 if text.endswith(b"\r\n") else text.endswith((b"\r", b"\n")))
-        held = text[size:]
+        pending = text[size:]
         yield _without_returns(text[:size])
-    yield _without_returns(held)
+    yield _without_returns(pending)
 
 
 def _without_returns(text: bytes) -> bytes:

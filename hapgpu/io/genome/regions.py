@@ -1,4 +1,4 @@
-"""Regions of a reference: written as samtools takes them, or one per line of a BED file."""
+"""Regions of a reference: samtools notation and BED files."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from typing import Final
 from hapgpu.errors import InputError, UsageError
 from hapgpu.io.files.compressed import open_inflated
 from hapgpu.io.files.record_limit import MAX_RECORD, too_long
-from hapgpu.io.text.excerpt import shown
+from hapgpu.io.text.excerpt import excerpt
 from hapgpu.io.text.positions import LAST_POSITION, parse_position
 
 END_OF_CONTIG: Final = LAST_POSITION
-"""The end of a region that runs to the end of a contig of unknown length; the limit of BAM."""
+"""End of a region up to the end of a contig of unknown length: the limit of BAM."""
 
 _RANGE = re.compile(r"(?P<start>[0-9][0-9,]*)?(?:-(?P<end>[0-9][0-9,]*)?)?")
 _BED_COMMENTS = ("#", "track", "browser")
@@ -26,12 +26,12 @@ _BED_COMMENTS = ("#", "track", "browser")
 
 @dataclass(frozen=True, slots=True, order=True)
 class Region:
-    """Bases start to end of a contig, 0-based and half-open.
+    """Bases `start` to `end` of a contig, 0-based, half-open.
 
     Attributes
     ----------
     contig
-        Name of the reference sequence.
+        Name of the contig.
     start, end
         0 <= start < end.
     """
@@ -50,23 +50,23 @@ class Region:
 
 @dataclass(frozen=True, slots=True)
 class RegionChoice:
-    """What was asked for: everything, or what overlaps one of some regions, of which may be none.
+    """Choice of the user: everything, or all that overlaps one of the given regions.
 
     Attributes
     ----------
     regions
-        None for everything.
+        None for everything; may be empty.
     """
 
     regions: tuple[Region, ...] | None
 
     @property
     def is_everything(self) -> bool:
-        """Whether no choice was made."""
+        """Whether no regions were given."""
         return self.regions is None
 
     def or_else(self, loci: Sequence[Region]) -> Sequence[Region] | None:
-        """Return the regions to be read: those chosen, or else the loci, or None for everything."""
+        """Return the regions to read: those given, else the loci, else None for everything."""
         return self.regions if self.regions is not None else loci or None
 
 
@@ -74,25 +74,25 @@ EVERYTHING: Final = RegionChoice(None)
 
 
 def parse_region(text: str, lengths: Mapping[str, int] | None = None) -> Region:
-    """Read a region as samtools does: `chr`, `chr:100`, `chr:100-200`, `chr:1,000-2,000`.
+    """Parse a region as samtools does: `chr`, `chr:100`, `chr:100-200`, `chr:1,000-2,000`.
 
-    Positions are 1-based and both ends belong to the region. `chr:100` and `chr:100-` run to the
-    end of the contig, `chr:-200` starts at its beginning. A contig whose name holds a colon may
-    be put in braces: `{HLA-A*01:01}:5-90`.
+    Positions are 1-based, both included. `chr:100` and `chr:100-` run to the end of the contig,
+    `chr:-200` from its start. A contig name with a colon may be put in braces:
+    `{HLA-A*01:01}:5-90`.
 
     Parameters
     ----------
     text
         The region as the user wrote it.
     lengths
-        Length of each contig that exists. Names are then looked up, so that colons in them are
-        understood, and the region ends at the end of its contig at the latest. Without it, an
-        open region ends at `END_OF_CONTIG`.
+        Length of each contig. With it, names are looked up, so they may contain colons, and the
+        region is cut at the end of its contig. Without it, an open region ends at
+        `END_OF_CONTIG`.
 
     Raises
     ------
     UsageError
-        The text is no region, its contig does not exist, or it lies outside of it.
+        The text is not a region, its contig does not exist, or it starts after the contig.
     """
     contig, interval = _split(text, lengths)
     length = _length_of(contig, text, lengths)
@@ -100,16 +100,16 @@ def parse_region(text: str, lengths: Mapping[str, int] | None = None) -> Region:
         return Region(contig, 0, length)
     start, end = _parse_range(interval, text)
     if start >= length:
-        raise UsageError(f"region '{text}': {contig} is only {length:,} bases long")
+        raise UsageError(f"region '{text}': {contig} has only {length:,} bases; correct it")
     return Region(contig, start, length if end is None else min(end, length))
 
 
 def _split(text: str, lengths: Mapping[str, int] | None) -> tuple[str, str | None]:
-    """Part a region into its contig and what follows the colon (None without one)."""
+    """Split a region into its contig and the text after the colon (None without a colon)."""
     if text.startswith("{"):
         contig, brace, rest = text[1:].partition("}")
         if not brace or not contig or (rest and not rest.startswith(":")):
-            raise UsageError(f"region '{text}': expected {{contig}}:start-end")
+            raise UsageError(f"region '{text}': malformed; write {{contig}}:start-end")
         return contig, rest[1:] if rest else None
     contig, colon, interval = text.rpartition(":")
     if not colon:
@@ -118,15 +118,13 @@ def _split(text: str, lengths: Mapping[str, int] | None) -> tuple[str, str | Non
     if not whole_is_contig:
         return contig, interval
     if lengths is not None and contig in lengths and _is_range(interval):
-        raise UsageError(
-            f"region '{text}' is ambiguous: write {{{text}}} or {{{contig}}}:{interval}"
-        )
+        raise UsageError(f"region '{text}': ambiguous; write {{{text}}} or {{{contig}}}:{interval}")
     return text, None
 
 
 def _length_of(contig: str, text: str, lengths: Mapping[str, int] | None) -> int:
     if not contig:
-        raise UsageError(f"region '{text}': expected contig:start-end")
+        raise UsageError(f"region '{text}': malformed; write contig:start-end")
     if lengths is None:
         return END_OF_CONTIG
     if contig not in lengths:
@@ -137,7 +135,7 @@ def _length_of(contig: str, text: str, lengths: Mapping[str, int] | None) -> int
 
 
 def contig_hint(contig: str, known: Iterable[str]) -> str:
-    """Return "; found 'chr20' instead" where only the chr prefix keeps a name from being known."""
+    """Return "; found 'chr20' instead" if a name is unknown only because of the chr prefix."""
     other = contig.removeprefix("chr") if contig.startswith("chr") else f"chr{contig}"
     return f"; found '{other}' instead" if other in set(known) else ""
 
@@ -151,13 +149,13 @@ def _parse_range(interval: str, text: str) -> tuple[int, int | None]:
     """Return the 0-based start and the end; None for the end of the contig."""
     match = _RANGE.fullmatch(interval)
     if match is None or not _is_range(interval):
-        raise UsageError(f"region '{text}': expected contig:start-end")
+        raise UsageError(f"region '{text}': malformed; write contig:start-end")
     start = _position(match["start"], text) if match["start"] else 1
     end = _position(match["end"], text) if match["end"] else None
     if start == 0 or end == 0:
-        raise UsageError(f"region '{text}': positions count from 1")
+        raise UsageError(f"region '{text}': positions start at 1; correct it")
     if end is not None and end < start:
-        raise UsageError(f"region '{text}': the end lies before the start")
+        raise UsageError(f"region '{text}': its end is before its start; swap them")
     return start - 1, end
 
 
@@ -165,8 +163,7 @@ def _position(digits: str, text: str) -> int:
     position = parse_position(digits.replace(",", ""))
     if position is None:
         raise UsageError(
-            f"region '{shown(text)}': positions go up to {LAST_POSITION:,}, the end of the longest"
-            " contig"
+            f"region '{excerpt(text)}': a position is greater than {LAST_POSITION:,}; correct it"
         )
     return position
 
@@ -177,17 +174,17 @@ def read_bed(path: str | Path, max_record: int = MAX_RECORD) -> list[Region]:
     Parameters
     ----------
     path
-        Of the file; `-` is standard input.
+        A file, or `-` for standard input.
     max_record
-        Bytes of the longest file that is read: it is held as a whole.
+        Bytes of the longest file that is read: it is kept in memory as a whole.
 
     Raises
     ------
     InputError
-        The file cannot be read or is too long, or a line is no BED interval; the message names
-        the line.
+        The file cannot be read or is too long, or a line is not a BED interval; the message
+        names the line.
     """
-    regions: dict[Region, None] = {}  # each once: that takes less memory where they are repeated
+    regions: dict[Region, None] = {}  # each once, to save memory if they repeat
     for number, line in _numbered_lines(path, max_record):
         if line.strip() and not line.startswith(_BED_COMMENTS):
             regions[_parse_bed_line(line, f"{path}, line {number}")] = None
@@ -205,32 +202,34 @@ def _numbered_lines(path: str | Path, max_record: int) -> Iterator[tuple[int, st
                     raise too_long(str(path), max_record)
                 yield number, line
         except UnicodeDecodeError as error:
-            raise InputError(f"{path}: cannot be read as BED: {error}") from error
+            raise InputError(f"{path}: not BED ({error}); give BED") from error
         finally:
             text.detach()
 
 
-def _parse_bed_line(line: str, place: str) -> Region:
+def _parse_bed_line(line: str, label: str) -> Region:
     fields = line.rstrip("\r\n").split("\t") if "\t" in line else line.split()
     if len(fields) < 3:
-        raise InputError(f"{place}: expected at least 3 columns (contig, start, end)")
+        raise InputError(
+            f"{label}: found {len(fields)} columns, expected at least 3 (contig, start, end);"
+            " correct the line"
+        )
     contig, start_text, end_text = fields[:3]
     start, end = parse_position(start_text), parse_position(end_text)
     if start is None or end is None:
         raise InputError(
-            f"{place}: '{shown(start_text)}' and '{shown(end_text)}' are not a start and an end,"
-            f" whole numbers from 0 to {LAST_POSITION}"
+            f"{label}: start is '{excerpt(start_text)}' and end is '{excerpt(end_text)}', expected"
+            f" whole numbers from 0 to {LAST_POSITION}; correct the line"
         )
     if start >= end:
-        raise InputError(f"{place}: the start, {start}, is not below the end, {end}")
+        raise InputError(f"{label}: start {start} is not below end {end}; correct the line")
     return Region(sys.intern(contig), start, end)
 
 
 def merge_regions(regions: Iterable[Region]) -> list[Region]:
-    """Join regions that overlap or touch.
+    """Merge regions that overlap or touch.
 
-    The result is sorted by start within each contig; contigs keep the order in which they first
-    appear.
+    The result is sorted by start within each contig; contigs keep the order of their first regions.
     """
     merged: list[Region] = []
     for contig, members in _by_contig(regions).items():
@@ -245,7 +244,7 @@ def merge_regions(regions: Iterable[Region]) -> list[Region]:
 
 
 def _common(first: list[Region], second: list[Region]) -> Iterator[Region]:
-    """Walk along two merged lists of one contig."""
+    """Yield the intersections of two merged lists of one contig."""
     i = j = 0
     while i < len(first) and j < len(second):
         a, b = first[i], second[j]

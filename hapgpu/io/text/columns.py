@@ -1,4 +1,4 @@
-"""Columns of text, put together from other columns row by row."""
+"""Columns of text, joined row by row."""
 
 from __future__ import annotations
 
@@ -13,25 +13,25 @@ from hapgpu.arrays.ragged_view import RaggedView, view_of
 from hapgpu.io.text.numbers import put_integer
 from hapgpu.runtime.jit import njit
 
-_LONGEST_NUMBER = len(str(-(2**63)))
+_MAX_NUMBER_TEXT = len(str(-(2**63)))
 
 
 def repeated(text: str, count: int) -> Ragged:
-    """Rows of the same text."""
+    """Return `count` rows of the same text."""
     data = np.tile(np.frombuffer(text.encode("ascii"), dtype=np.uint8), count)
     return Ragged(data, np.arange(count + 1, dtype=np.int64) * len(text))
 
 
 def number_text(numbers: NDArray[np.int64]) -> Ragged:
-    """Numbers as rows of decimal text."""
-    data = np.empty(_LONGEST_NUMBER * numbers.size, dtype=np.uint8)
+    """Return numbers as rows of decimal text."""
+    data = np.empty(_MAX_NUMBER_TEXT * numbers.size, dtype=np.uint8)
     offsets = np.zeros(numbers.size + 1, dtype=np.int64)
     _write_numbers(numbers, data, offsets)
     return Ragged(data[: offsets[-1]], offsets)
 
 
 def side_by_side(columns: Sequence[Ragged]) -> Ragged:
-    """Join columns of uint8, at least one, all with the same number of rows."""
+    """Join at least one column of uint8 row by row; all have the same number of rows."""
     offsets = offsets_of(np.sum([column.lengths for column in columns], axis=0))
     data = np.empty(int(offsets[-1]), dtype=np.uint8)
     ends = offsets[:-1].copy()
@@ -41,7 +41,7 @@ def side_by_side(columns: Sequence[Ragged]) -> Ragged:
 
 
 def spread(column: Ragged, rows: NDArray[np.bool_]) -> Ragged:
-    """Put the rows of a column where a mask is set, and empty rows elsewhere."""
+    """Return a column with the given rows where a mask is set, and empty rows elsewhere."""
     lengths = np.zeros(rows.size, dtype=np.int64)
     lengths[rows] = column.lengths
     return Ragged.from_lengths(column.data, lengths)
@@ -57,7 +57,7 @@ def _write_numbers(
 
 @njit
 def _append_rows(rows: RaggedView, out: NDArray[np.uint8], ends: NDArray[np.int64]) -> None:
-    """Copy rows to where those before them ended."""
+    """Append each row at its end offset, and advance the offset."""
     for row in range(ends.size):
         length = rows.offsets[row + 1] - rows.offsets[row]
         copy_bytes(rows.data, rows.offsets[row], out, ends[row], length)

@@ -13,12 +13,12 @@ from hapgpu.io.text.numbers import put_integer
 from hapgpu.runtime.jit import njit
 
 DECIMAL_WIDTH: Final = 21
-"""No decimal takes more bytes: sign, `0.`, eight zeros and ten digits."""
+"""Bytes of the longest decimal: sign, `0.`, eight zeros and ten digits."""
 
 _DIGITS: Final = 10
 _MIN_EXPONENT: Final = -9
 _MANTISSA_END: Final = np.int64(10**_DIGITS)
-_TEN: Final = np.uint64(10)  # unsigned: a signed division of Python's kind takes twice as long
+_TEN: Final = np.uint64(10)  # unsigned: signed division as in Python takes twice as long
 # log10(2) * 2**22: close enough for the power of two below any float64.
 _LOG10_OF_2: Final = np.int64(1262611)
 _LOG10_SHIFT: Final = 22
@@ -31,24 +31,24 @@ _POWERS: Final = np.array([float(f"1e{k}") for k in range(_GREATEST_POWER + 1)])
 
 @njit
 def put_decimal(out: NDArray[np.uint8], at: Integer, value: float) -> Integer:
-    """Write a number rounded to ten significant digits, without closing zeros.
+    """Write a number rounded to ten significant digits, without trailing zeros.
 
-    What is written differs from the number by at most 0.50001 units of the tenth digit. There is
-    an exponent only below 1e-9 and from 1e10 on. Zero is `0`, whatever its sign.
+    The text differs from the number by at most 0.50001 units of the tenth digit. It has an
+    exponent only below 1e-9 and from 1e10 on. Zero of either sign is `0`.
 
     Parameters
     ----------
     out
-        Has room for `DECIMAL_WIDTH` bytes from `at` on, which is not checked.
+        Must have room for `DECIMAL_WIDTH` bytes from `at` on; not checked.
     at
-        Where to write.
+        Offset of the first byte written.
     value
-        Any float64; not finite, it is written as `nan`, `inf` or `-inf`.
+        Any float64; non-finite values are `nan`, `inf` and `-inf`.
 
     Returns
     -------
     int
-        The offset behind the number.
+        The end of the number.
     """
     if math.isnan(value):
         copy_bytes(_NOT_A_NUMBER, 0, out, at, 3)
@@ -76,7 +76,7 @@ def put_decimal(out: NDArray[np.uint8], at: Integer, value: float) -> Integer:
 
 @njit
 def _rounded(value: float) -> tuple[Integer, Integer]:
-    """Return mantissa, of ten digits, and exponent of a positive number."""
+    """Return the mantissa, of ten digits, and the exponent of a positive number."""
     exponent = (math.frexp(value)[1] - 1) * _LOG10_OF_2 >> _LOG10_SHIFT  # or one more
     mantissa = _scaled(value, exponent)
     if mantissa >= _MANTISSA_END:
@@ -113,7 +113,7 @@ def _put_scientific(
 def _put_digits(out: NDArray[np.uint8], at: Integer, mantissa: Integer, whole: Integer) -> Integer:
     """Write a mantissa, the first `whole` of its ten digits before the decimal point.
 
-    Zeros that close the fraction are left out, and so is a point with nothing on one side.
+    Trailing zeros of the fraction are dropped, and so is a point without digits on both sides.
     """
     mantissa = np.uint64(mantissa)
     digits = _DIGITS
@@ -122,16 +122,16 @@ def _put_digits(out: NDArray[np.uint8], at: Integer, mantissa: Integer, whole: I
         digits -= 1
     has_point = 0 < whole < digits
     end = at + digits + has_point
-    place = end
+    to = end
     for _ in range(digits - whole):
-        place -= 1
-        out[place] = np.uint64(_ZERO) + mantissa % _TEN
+        to -= 1
+        out[to] = np.uint64(_ZERO) + mantissa % _TEN
         mantissa //= _TEN
     if has_point:
-        place -= 1
-        out[place] = _POINT
+        to -= 1
+        out[to] = _POINT
     for _ in range(whole):
-        place -= 1
-        out[place] = np.uint64(_ZERO) + mantissa % _TEN
+        to -= 1
+        out[to] = np.uint64(_ZERO) + mantissa % _TEN
         mantissa //= _TEN
     return end

@@ -1,4 +1,4 @@
-"""Text of an input as messages show it."""
+"""Excerpts of inputs for messages."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Final
 _SHOWN_CHARACTERS: Final = 40
 
 
-def shown(text: str) -> str:
-    """Cut a text, which may be long, and escape what is not printable."""
+def excerpt(text: str) -> str:
+    """Return at most 40 characters of a text, with unprintable ones escaped."""
     cut = text[:_SHOWN_CHARACTERS]
     return repr(cut if cut == text else f"{cut}...")[1:-1]

@@ -1,7 +1,6 @@
-"""Characters, numbers and tags of SAM, written within compiled functions.
+"""Characters, numbers and tags of SAM, written by compiled functions.
 
-Each function writes to `out[at]` and on, without a check for room, and returns the offset behind
-what it wrote.
+Each function writes from `out[at]` on, without a check for room, and returns the end offset.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ _100 = np.uint64(100)
 
 
 def text_of(characters: str) -> NDArray[np.uint8]:
-    """Turn ASCII characters into uint8."""
+    """Return ASCII characters as uint8."""
     return np.frombuffer(characters.encode("ascii"), dtype=np.uint8)
 
 
@@ -47,20 +46,20 @@ def put_count(out: NDArray[np.uint8], at: Integer, value: Integer) -> Integer:
     while rest >= power:
         power *= _10
         end += _1
-    place = end
+    to = end
     while rest >= _100:
-        place -= _2
+        to -= _2
         pair = _2 * (rest % _100)
         rest //= _100
-        out[place] = _PAIRS[pair]
-        out[place + _1] = _PAIRS[pair + _1]
+        out[to] = _PAIRS[pair]
+        out[to + _1] = _PAIRS[pair + _1]
     if rest >= _10:
-        out[place - _2] = _PAIRS[_2 * rest]
-    out[place - _1] = _PAIRS[_2 * rest + _1]
+        out[to - _2] = _PAIRS[_2 * rest]
+    out[to - _1] = _PAIRS[_2 * rest + _1]
     return np.int64(end)
 
 
 @njit_inlined
 def put_tag(out: NDArray[np.uint8], at: Integer, tag: NDArray[np.uint8], value: Integer) -> Integer:
-    """Write a tag, given with the tab before it, and its number."""
+    """Write a tag, which starts with a tab, and its number."""
     return put_count(out, put_text(out, at, tag), value)

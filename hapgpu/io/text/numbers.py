@@ -1,7 +1,6 @@
-"""Numbers written as decimal text within compiled functions.
+"""Numbers written as decimal text by compiled functions.
 
-Each function writes to `out[at]` and on, without a check for room, and returns the offset behind
-what it wrote.
+Each function writes from `out[at]` on, without a check for room, and returns the end offset.
 """
 
 from __future__ import annotations
@@ -18,12 +17,12 @@ from hapgpu.runtime.jit import njit
 _ZERO, _MINUS, _PLUS, _POINT, _EXPONENT = b"0-+.e"
 _NOT_A_NUMBER: Final = np.frombuffer(b"nan", dtype=np.uint8)
 _INFINITE: Final = np.frombuffer(b"inf", dtype=np.uint8)
-_ONE: Final = np.int64(1)  # no constant, for which functions are compiled anew
-_FEWEST_DIGITS: Final = 6
+_ONE: Final = np.int64(1)  # not a constant: Numba compiles functions anew for constants
+_MIN_DIGITS: Final = 6
 _MAX_DIGITS: Final = 9
 # A decimal of nine digits is computed with an error of a few 1e-16; float32 is spaced by 6e-8.
 _DOUBT: Final = 1e-14
-_LARGEST_EXACT: Final = 2.0**53
+_MAX_EXACT: Final = 2.0**53
 _POWERS: Final = np.array([float(f"1e{k}") for k in range(60)])
 
 
@@ -40,19 +39,19 @@ def put_integer(out: NDArray[np.uint8], at: Integer, value: Integer) -> Integer:
     while rest:
         digits += 1
         rest //= 10
-    place = at + digits
+    to = at + digits
     for _ in range(digits):
-        place -= 1
-        out[place] = _ZERO + value % 10
+        to -= 1
+        out[to] = _ZERO + value % 10
         value //= 10
     return at + digits
 
 
 @njit
-def _put_word(out: NDArray[np.uint8], at: Integer, word: NDArray[np.uint8]) -> Integer:
-    for k in range(word.size):
-        out[at + k] = word[k]
-    return at + word.size
+def _put_bytes(out: NDArray[np.uint8], at: Integer, text: NDArray[np.uint8]) -> Integer:
+    for k in range(text.size):
+        out[at + k] = text[k]
+    return at + text.size
 
 
 @njit
@@ -62,9 +61,9 @@ def _scaled(value: float, power: Integer) -> float:
 
 @njit
 def _reads_back(value: np.float32, mantissa: Integer, power: Integer) -> bool:
-    """Tell whether mantissa * 10**power is read as this float32 beyond doubt."""
+    """Tell whether mantissa * 10**power certainly reads back as this float32."""
     decimal = _scaled(float(mantissa), power)
-    if power >= 0 and decimal < _LARGEST_EXACT:
+    if power >= 0 and decimal < _MAX_EXACT:
         return bool(np.float32(decimal) == value)  # also halfway between two float32
     low, high = np.float32(decimal * (1.0 - _DOUBT)), np.float32(decimal * (1.0 + _DOUBT))
     return bool(low == value and high == value)
@@ -72,10 +71,10 @@ def _reads_back(value: np.float32, mantissa: Integer, power: Integer) -> bool:
 
 @njit
 def _decimal(value: np.float32) -> tuple[int, int, int]:
-    """Return mantissa, exponent and number of digits, the fewest from six that read back."""
+    """Return mantissa, exponent and number of digits: the fewest, from six, that read back."""
     exponent = math.floor(math.log10(np.float64(value)))
     mantissa = 0
-    for digits in range(_FEWEST_DIGITS, _MAX_DIGITS + 1):
+    for digits in range(_MIN_DIGITS, _MAX_DIGITS + 1):
         mantissa = round(_scaled(np.float64(value), digits - 1 - exponent))
         if mantissa >= 10**digits:
             exponent += 1
@@ -92,30 +91,30 @@ def _decimal(value: np.float32) -> tuple[int, int, int]:
 def _put_digits(
     out: NDArray[np.uint8], at: Integer, mantissa: Integer, digits: Integer, point: Integer
 ) -> Integer:
-    """Write digits with the decimal point behind `point` of them."""
+    """Write digits, `point` of them before the decimal point."""
     end = at + digits + (point < digits)
-    place = end
+    to = end
     for k in range(digits - 1, -1, -1):
-        place -= 1
-        out[place] = _ZERO + mantissa % 10
+        to -= 1
+        out[to] = _ZERO + mantissa % 10
         mantissa //= 10
         if k == point:
-            place -= 1
-            out[place] = _POINT
+            to -= 1
+            out[to] = _POINT
     return end
 
 
 @njit
 def put_float(out: NDArray[np.uint8], at: Integer, value: np.float32) -> Integer:
-    """Write a float32 as C's `%g` does, with more than six digits where it takes them."""
+    """Write a float32 as C's `%g` does, with more than six digits where needed to read back."""
     if math.isnan(value):
-        return _put_word(out, at, _NOT_A_NUMBER)
+        return _put_bytes(out, at, _NOT_A_NUMBER)
     if math.copysign(1.0, value) < 0:
         out[at] = _MINUS
         at += 1
         value = -value
     if math.isinf(value):
-        return _put_word(out, at, _INFINITE)
+        return _put_bytes(out, at, _INFINITE)
     if value == 0:
         out[at] = _ZERO
         return at + 1

@@ -1,4 +1,4 @@
-"""Positions as text: whole numbers no larger than any of BAM and VCF."""
+"""Positions as text: whole numbers in the range of BAM and VCF."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ LAST_POSITION: Final = 2**31 - 1
 """The largest position, and the length of the longest contig."""
 
 MAX_DIGITS: Final = len(str(LAST_POSITION))
-"""Of the largest position; a number of fewer is one."""
+"""Digits of the largest position; any number of fewer digits is a position."""
 
 
 def parse_position(text: str) -> int | None:
-    """Return the number from 0 to 2**31 - 1 that a text of decimal digits is; None for others.
+    """Parse a position: a number from 0 to 2**31 - 1, or None for any other text.
 
-    However long the text is: Python refuses to read numbers of thousands of digits.
+    The text may be of any length: `int` raises an error for thousands of digits.
     """
     if not (text.isascii() and text.isdigit()):
         return None

@@ -1,4 +1,4 @@
-"""The sizes that BCF claims for its header and records, checked before htslib allocates them."""
+"""Checks of the sizes in a BCF file, before htslib allocates memory for them."""
 
 from __future__ import annotations
 
@@ -12,26 +12,26 @@ from hapgpu.errors import InputError
 from hapgpu.io.files.record_limit import too_long
 
 _MAGIC: Final = b"BCF\2"
-_HEADER_SIZE: Final = struct.Struct("<5xI")  # behind magic and version
+_HEADER_SIZE: Final = struct.Struct("<5xI")  # after magic and version
 _INDEX: Final = re.compile(rb"IDX=(\d{1,20})")
-_INDEX_BYTES: Final = 24  # that it takes
+_INDEX_BYTES: Final = 24  # of the longest match
 _USUAL_INDEX: Final = 1 << 20
-"""A number that needs no justification: htslib allocates as many entries as the largest says."""
+"""IDX up to which any header is accepted: htslib allocates as many entries as the largest IDX."""
 _RECORD_SIZES: Final = struct.Struct("<II20xI")
-"""What samples share, and what is theirs; and behind five other fields how many they are."""
+"""Sizes of the shared and the per-sample data and, after five other fields, the samples."""
 _RECORD_PRELUDE: Final = 8
 _SAMPLES: Final = (1 << 24) - 1
 
 
 class CheckedBcf(RawIOBase):
-    """The inflated bytes of BCF, of which none is given of a header or record that is too long.
+    """Stream of inflated BCF that raises an error before a header or record that is too long.
 
     Parameters
     ----------
     stream
-        At the beginning of the BCF.
+        The BCF, at its start.
     name
-        Of it, for messages.
+        Name of the file, for messages.
     max_record
         Bytes of the longest record, and of the longest header.
     """
@@ -47,11 +47,11 @@ class CheckedBcf(RawIOBase):
         self._header_tail = b""
 
     def readable(self) -> bool:
-        """Say that it can be read."""
+        """Return True."""
         return True
 
     def readinto(self, buffer: Any) -> int:
-        """Read; an InputError names the record that is too long."""
+        """Read bytes; raise an InputError that names a record that is too long."""
         view = memoryview(buffer)
         got = self._stream.readinto(view)
         self._check(bytes(view[:got]))
@@ -61,7 +61,7 @@ class CheckedBcf(RawIOBase):
         text = self._pending + text
         at = self._skipped
         if self._records < 0 and not _MAGIC.startswith(text[: len(_MAGIC)]):
-            self._skipped = sys.maxsize  # htslib refuses it
+            self._skipped = sys.maxsize  # htslib raises the error
             return
         if self._records < 0 and len(text) >= _HEADER_SIZE.size:
             size = _HEADER_SIZE.unpack_from(text)[0]
@@ -72,10 +72,10 @@ class CheckedBcf(RawIOBase):
             shared, own, samples = _RECORD_SIZES.unpack_from(text, at)
             self._records += 1
             self._check_size(shared + own, f"record {self._records}")
-            if samples & _SAMPLES > self._header_bytes:  # which names each of them
+            if samples & _SAMPLES > self._header_bytes:  # the header names each sample
                 raise InputError(
-                    f"{self._name}: record {self._records} claims {samples & _SAMPLES:,} samples,"
-                    " which the header does not name; copy it again"
+                    f"{self._name}: record {self._records}: claims {samples & _SAMPLES:,} samples,"
+                    " more than the header names; copy the file again"
                 )
             at += _RECORD_PRELUDE + shared + own
         if self._header_left:
@@ -88,14 +88,14 @@ class CheckedBcf(RawIOBase):
             raise too_long(f"{self._name}: {what}", self._max_record)
 
     def _check_indexes(self, text: bytes) -> None:
-        """Look at the numbers that the lines of the header give to contigs and tags."""
+        """Check the numbers (IDX) of contigs and tags in the header."""
         part = self._header_tail + text[: self._header_left]
-        most = max(self._header_bytes, _USUAL_INDEX)
+        limit = max(self._header_bytes, _USUAL_INDEX)
         for found in _INDEX.finditer(part):
-            if int(found[1]) >= most:
+            if int(found[1]) >= limit:
                 raise InputError(
-                    f"{self._name}: the header numbers a contig or a tag {found[1].decode()} (IDX);"
-                    " correct it (bcftools reheader)"
+                    f"{self._name}: header: IDX={found[1].decode()} of a contig or tag is too"
+                    " large; run: bcftools reheader"
                 )
         self._header_left -= min(len(text), self._header_left)
         self._header_tail = part[-_INDEX_BYTES:]

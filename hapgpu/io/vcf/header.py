@@ -1,4 +1,4 @@
-"""The header of a VCF of genotypes, made from that of the sites."""
+"""Header of a VCF of genotypes, made from the header of the sites."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ _DEFINITIONS: Final = {
     ("FORMAT", "AD"): ("R", "Integer", "Fragments that speak for each allele"),
     ("FORMAT", "PL"): ("G", "Integer", "Phred-scaled likelihoods of genotypes, the best being 0"),
 }
-"""Number, type and description of what calls are written as, by kind and ID."""
+"""Number, type and description of the fields of calls, by kind and ID."""
 
 _VERSION_LINE: Final = re.compile(r"##fileformat=VCFv(\d+)\.(\d+)\s*")
-# A value that comes before the ID may be quoted, and look like an ID within its quotes.
+# A value before the ID may be quoted, and contain text like an ID.
 _IDENTITY: Final = re.compile(
     r'##([^=]+)=<(?:[^=,]+=(?:"(?:[^"\\]|\\.)*"|[^",]*),)*?\s*ID=([^,>]*)'
 )
@@ -37,35 +37,34 @@ def genotyped_header(
     command_line: str,
     version: str,
 ) -> bytes:
-    """Extend the header of sites to that of their genotypes.
+    """Extend the header of sites to the header of their genotypes.
 
-    The lines stay in order. `##fileformat` is raised to VCFv4.3; definitions of the fields that
-    calls have take the place of others of the same ID; lines for the contigs that have none follow
-    the last `##contig`. Other definitions, program and command line come at the end, as
-    `bcftools` writes its own.
+    The lines stay in order. `##fileformat` is raised to VCFv4.3. Definitions of the fields of calls
+    replace others of the same ID. Lines for contigs that have none follow the last `##contig`.
+    Other definitions, program and command line come at the end, as in `bcftools`.
 
     Parameters
     ----------
     lines
         The `##` lines of the sites, without line ends.
     contigs
-        Names and lengths of the reference's sequences. A name that VCF does not allow gets no line.
+        Names and lengths of the contigs. A name that VCF does not allow gets no line.
     samples
-        Their names, in the order of the columns.
+        Sample names, in the order of the columns.
     command_line
-        White space within it becomes single blanks.
+        Command line of the run; runs of white space become single blanks.
     version
-        Of hapgpu.
+        Version of hapgpu.
 
     Returns
     -------
     bytes
-        All lines, the one that names the columns included, each closed by a newline.
+        All lines, the #CHROM line included, each with a newline.
 
     Raises
     ------
     OutputError
-        A sample has a name that a VCF cannot hold, or that another one has.
+        VCF does not allow the name of a sample, or two samples have the same name.
     """
     _check_samples(samples)
     command = " ".join(command_line.split())
@@ -82,13 +81,13 @@ def _check_samples(samples: Sequence[str]) -> None:
     remedy = "change SM in the @RG lines of the reads, or the file's name if it has none"
     for name, count in Counter(samples).items():
         if not _SAMPLE_NAME.fullmatch(name):
-            raise OutputError(f"a VCF cannot hold the sample name {name!r}: {remedy}")
+            raise OutputError(f"sample name {name!r}: VCF does not allow it; {remedy}")
         if count > 1:
-            raise OutputError(f"{count} samples have the name {name!r}: {remedy}")
+            raise OutputError(f"sample name {name!r}: {count} samples have it; {remedy}")
 
 
 def _with_version(lines: Iterable[str]) -> list[str]:
-    """Put a version that knows what calls are written as in front."""
+    """Set the version to at least `_MIN_VERSION`."""
     lines = list(lines)
     found = _VERSION_LINE.fullmatch(lines[0]) if lines else None
     if found and (int(found[1]), int(found[2])) >= _MIN_VERSION:
@@ -111,7 +110,7 @@ def _with_contigs(lines: list[str], contigs: Mapping[str, int]) -> list[str]:
 
 
 def _with_definitions(lines: Iterable[str]) -> list[str]:
-    """Put the definitions in place of the first of the same ID, or at the end."""
+    """Replace the first line of each ID in `_DEFINITIONS`, or append the definition."""
     missing = {
         (kind, name): f'##{kind}=<ID={name},Number={number},Type={value},Description="{text}">'
         for (kind, name), (number, value, text) in _DEFINITIONS.items()
@@ -127,6 +126,6 @@ def _with_definitions(lines: Iterable[str]) -> list[str]:
 
 
 def _identity(line: str) -> tuple[str, str]:
-    """Return kind and ID of a structured line, empty for others."""
+    """Return kind and ID of a structured line, empty strings for other lines."""
     found = _IDENTITY.match(line)
     return (found[1], found[2]) if found else ("", "")

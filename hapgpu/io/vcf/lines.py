@@ -1,4 +1,4 @@
-"""Lines of VCF, of text as it is and of BCF as it would be."""
+"""Lines of VCF, from text or converted from BCF."""
 
 from __future__ import annotations
 
@@ -29,24 +29,24 @@ _TEXT_BYTES: Final = 1 << 16
 
 
 def vcf_lines(path: str | Path, name: str, max_record: int = MAX_RECORD) -> Generator[str]:
-    """Yield the format, `VCF` or `BCF`, then the lines of a file, those of BCF as VCF has them.
+    """Yield the format, `VCF` or `BCF`, then the lines of a file; BCF is converted to VCF.
 
-    They come with or without their newlines. Of the first, which of a file of another kind may be
-    very long, no more than `FIRST_LINE_CHARACTERS` are yielded at once.
+    Lines may or may not end in a newline. The first line, which may be very long in a file of
+    another kind, is yielded in pieces of at most `FIRST_LINE_CHARACTERS`.
 
     Parameters
     ----------
     path
         A file, plain or compressed, or `-` for standard input.
     name
-        Of it, for messages.
+        Name of the file, for messages.
     max_record
         Bytes of the longest record, and of the header of BCF, that is read.
 
     Raises
     ------
     InputError
-        It cannot be opened, or is damaged or cut short, or a record is too long.
+        The file cannot be opened, is damaged or truncated, or a record is too long.
     """
     with open_inflated(path, name) as stream:
         if _is_bcf(stream):
@@ -61,7 +61,7 @@ def vcf_lines(path: str | Path, name: str, max_record: int = MAX_RECORD) -> Gene
 
 
 def _is_bcf(stream: BufferedReader) -> bool:
-    # Of a pipe, fewer bytes than these may have come; no VCF begins with any of them.
+    # A pipe may hold fewer bytes yet; no VCF starts with any of them.
     head = stream.peek(len(_BCF))[: len(_BCF)]
     return bool(head) and _BCF.startswith(head)
 
@@ -70,12 +70,12 @@ def _text_lines(stream: BufferedReader, name: str, max_record: int) -> Generator
     yield [_text(stream.readline(FIRST_LINE_CHARACTERS))]
     number = 2
     while part := stream.read1(min(_TEXT_BYTES, max_record)):
-        lines, newline, beginning = part.rpartition(b"\n")
+        lines, newline, start = part.rpartition(b"\n")
         number += part.count(b"\n")
         if newline:
             yield _text(lines).split("\n")
-        if beginning:
-            line = beginning + stream.readline(max_record + 1 - len(beginning))
+        if start:
+            line = start + stream.readline(max_record + 1 - len(start))
             if len(line) > max_record:
                 raise too_long(f"{name}, line {number}", max_record)
             number += 1
@@ -88,9 +88,9 @@ def _text(line: bytes) -> str:
 
 @contextmanager
 def _bcf_file(path: str | Path, inflated: CheckedBcf, name: str) -> Iterator[BinaryIO]:
-    """Give what htslib reads by itself: a file of BGZF, or else an inflated copy, once checked.
+    """Yield a checked file for htslib: the file itself if it is BGZF, else an inflated copy.
 
-    htslib gets the descriptor, never the name: it would take some names for URLs, and part others.
+    htslib gets the descriptor, never the name: it would treat some names as URLs, and split others.
     """
     if str(path) == "-" or not Path(path).is_file():
         with unnamed_copy(cast("BinaryIO", inflated), name) as copy:
@@ -116,7 +116,7 @@ def _bcf_lines(stream: BinaryIO, name: str) -> Generator[Sequence[str]]:
             while lines := _next_records(file):
                 yield lines
     except (OSError, ValueError) as error:
-        raise InputError(f"{name}: damaged or no BCF; copy it again") from error
+        raise InputError(f"{name}: damaged, or not BCF; copy it again") from error
 
 
 def _next_records(file: pysam.VariantFile) -> list[str]:

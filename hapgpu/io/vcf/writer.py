@@ -1,4 +1,4 @@
-"""VCF written as text, or as BGZF with its index."""
+"""Writer of VCF as text, or as BGZF with an index."""
 
 from __future__ import annotations
 
@@ -10,40 +10,40 @@ import pysam
 
 from hapgpu.errors import OutputError, UsageError
 from hapgpu.io.bgzf.writer import BgzfWriter
-from hapgpu.io.files.htslib import INDEX_DELIMITER, is_parted, silent_htslib
-from hapgpu.io.files.output import OutputFile, drop_indexes
+from hapgpu.io.files.htslib import INDEX_DELIMITER, has_index_delimiter, silent_htslib
+from hapgpu.io.files.output import OutputFile, remove_indexes
 from hapgpu.io.files.threaded_output import PooledOutput
 from hapgpu.runtime import leftovers
 
-_LONGEST_OF_TBI: Final = 2**29
+_MAX_TBI_LENGTH: Final = 2**29
 _BGZF_SUFFIXES: Final = (".gz", ".bgz")
 _INDEX_SUFFIXES: Final = (".tbi", ".csi")
 
 
 class VcfWriter(PooledOutput):
-    """An output of VCF lines, a context manager.
+    """Output of VCF lines; a context manager.
 
-    The name says the form: BGZF where it ends in `.gz` or `.bgz`, else text. A BGZF file, unlike
-    a pipe, gets an index beside it, `.tbi` or, where a contig is too long for that, `.csi`; both
-    appear when both are complete, and an index of an earlier file does not outlive that file.
+    A name that ends in `.gz` or `.bgz` is written as BGZF, others as text. A BGZF file, unlike a
+    pipe, gets an index: `.tbi` or, for a contig that is too long for it, `.csi`. File and index get
+    their names when both are complete; the index of an earlier file is removed.
 
     Parameters
     ----------
     path
         A file, or `-` for standard output.
     header_text
-        All lines of the header, #CHROM included, each closed by a newline.
+        All lines of the header, #CHROM included, each with a newline.
     contig_lengths
-        Bases of the contigs on which records lie.
+        Lengths of the contigs with records.
     threads
-        CPU threads used, the calling one among them.
+        CPU threads, the calling thread included.
 
     Raises
     ------
     UsageError
-        The name asks for BCF, or is one that htslib cannot index.
+        The name ends in `.bcf`, or htslib cannot index a file of this name.
     OutputError
-        The output cannot be made, written or indexed.
+        The output cannot be created, written or indexed.
     """
 
     def __init__(
@@ -52,16 +52,16 @@ class VcfWriter(PooledOutput):
         suffix = PurePath(path).suffix.lower()
         if suffix == ".bcf":
             raise UsageError(
-                f"{path}: BCF is not written: write .vcf.gz and run: bcftools view -Ob"
+                f"{path}: BCF cannot be written; write .vcf.gz and run: bcftools view -Ob"
             )
-        if suffix in _BGZF_SUFFIXES and is_parted(path):
+        if suffix in _BGZF_SUFFIXES and has_index_delimiter(path):
             raise UsageError(
-                f"{path}: htslib parts names at '{INDEX_DELIMITER}' and cannot index it; rename it"
+                f"{path}: htslib splits names at '{INDEX_DELIMITER}' and cannot index it; rename it"
             )
         super().__init__(path, threads)
         self._path = path
         self._header_text = header_text
-        is_long = max(contig_lengths, default=0) > _LONGEST_OF_TBI
+        is_long = max(contig_lengths, default=0) > _MAX_TBI_LENGTH
         self._index_suffix = ".csi" if is_long else ".tbi"
         self._blocks = (
             BgzfWriter(self._output, self._pool, compressed=True)
@@ -81,7 +81,7 @@ class VcfWriter(PooledOutput):
         sink = self._blocks or self._output
         sink.write(memoryview(lines))
 
-    def _begin(self) -> None:
+    def _start(self) -> None:
         if self._blocks and self._output.is_new_file:
             self._index = OutputFile(f"{self._path}{self._index_suffix}")
         self.write(self._header_text)
@@ -96,11 +96,11 @@ class VcfWriter(PooledOutput):
         if not self._index:
             super()._commit()
             return
-        # In this order there is never an index beside a file that it was not made of; and one step
-        # for signals, after which both are there.
+        # In this order there is never an index beside a file that it does not match. A signal waits
+        # until both are complete.
         with leftovers.steady():
             with self._index.reporting():
-                drop_indexes(self._path, _INDEX_SUFFIXES, Path(self._index.name))
+                remove_indexes(self._path, _INDEX_SUFFIXES, Path(self._index.name))
             super()._commit()
             self._index.commit()
 
@@ -114,15 +114,15 @@ def _build_index(data: OutputFile, index: OutputFile, *, is_csi: bool) -> None:
     try:
         with silent_htslib():
             pysam.tabix_index(
-                str(data.staged()),
+                str(data.staged_path()),
                 preset="vcf",
                 force=True,
                 keep_original=True,
-                index=str(index.staged()),
+                index=str(index.staged_path()),
                 csi=is_csi,
             )
     except OSError as error:
         raise OutputError(
-            f"cannot write {index.name}: the disk is full, or INFO of a record has an END that no"
-            " contig reaches"
+            f"{index.name}: cannot be written (disk full, or INFO/END after the end of a contig);"
+            " free disk space or correct END"
         ) from error

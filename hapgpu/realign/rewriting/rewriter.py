@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from hapgpu.arrays.batches import ReadBatch
 from hapgpu.arrays.ragged import Ragged
 from hapgpu.errors import InputError
-from hapgpu.io.bam.decode import decoded, encoded
+from hapgpu.io.bam.decode import decode_block, encode_block
 from hapgpu.io.bam.header import SamHeader
 from hapgpu.io.bam.overlap import Intervals
 from hapgpu.io.bam.record_block import RecordBlock, with_replaced
@@ -95,8 +95,8 @@ class Rewriter:
         rows = np.flatnonzero(is_changed)
         if not rows.size:
             return Rewritten(block, block, 0)
-        reads = decoded(block.take(rows), self._pool)
-        records = encoded(
+        reads = decode_block(block.take(rows), self._pool)
+        records = encode_block(
             self._rewritten(reads, affected.take(is_changed)), self._header, self._pool
         )
         return Rewritten(block, with_replaced(block, rows, records), rows.size)

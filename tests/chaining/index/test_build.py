@@ -187,7 +187,7 @@ def test_counts_of_minimap2(data_dir: Path, name: str) -> None:
 def test_a_sequence_that_is_too_long(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     fasta = write_fasta(tmp_path / "ref.fa", ["ACGT", "ACGTACGTACGT"])
     monkeypatch.setattr(build, "MAX_BASES", 11)
-    with pytest.raises(InputError, match=r"ref\.fa: 'seq1' has more than 11 bases: split it"):
+    with pytest.raises(InputError, match=r"ref\.fa: 'seq1' has more than 11 bases; split it"):
         build_index(fasta, SKETCH, 1)
 
 

@@ -8,7 +8,7 @@ from tests.faults.made.odd_files import CONTIG
 
 IS_INPUT: Final = "is also an input"
 IS_OUTPUT: Final = "is also an output"
-NOT_WRITTEN: Final = "cannot write {about}"
+NOT_WRITTEN: Final = "{about}: cannot be written"
 NO_FOLDER: Final = "no such directory"
 NO_FILE: Final = "no such file"
 NOT_FASTA: Final = "not FASTA"

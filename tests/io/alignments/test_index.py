@@ -126,11 +126,11 @@ def test_end_of_region_beyond_its_contig(indexed: Path) -> None:
 
 
 def test_unknown_contig_is_named(indexed: Path) -> None:
-    with pytest.raises(InputError, match=r"has no contig 'chr2'; found '2' instead"):
+    with pytest.raises(InputError, match=r"no contig 'chr2'; found '2' instead"):
         read(indexed, [Region("chr2", 0, 5)])
-    with pytest.raises(InputError, match=r"has no contig '1'; found 'chr1' instead"):
+    with pytest.raises(InputError, match=r"no contig '1'; found 'chr1' instead"):
         read(indexed, [Region("1", 0, 5)])
-    with pytest.raises(InputError, match=r"scattered\.bam has no contig 'chrUn'$"):
+    with pytest.raises(InputError, match=r"scattered\.bam: no contig 'chrUn'$"):
         read(indexed, [Region("chrUn", 0, 5)])
 
 
@@ -180,12 +180,12 @@ def test_an_index_that_changes_is_read_anew(indexed: Path, tmp_path: Path) -> No
     index.write_bytes(content)
     found = read(copy, region)
     index.write_bytes(content[:100])
-    with pytest.raises(InputError, match=rf"{index.name}(: damaged| is truncated)"):
+    with pytest.raises(InputError, match=rf"{index.name}: (damaged|truncated)"):
         read(copy, region)
     index.write_bytes(content)
     assert read(copy, region) == found
     index.unlink()
-    with pytest.raises(InputError, match="has no index"):
+    with pytest.raises(InputError, match=": no index"):
         read(copy, region)
 
 
@@ -262,7 +262,7 @@ def test_index_of_the_file_before_it_was_sorted(tmp_path: Path) -> None:
             writer.write(batch_of(written))
     pysam.samtools.index(str(before))
     (tmp_path / "after.bam.bai").write_bytes((tmp_path / "before.bam.bai").read_bytes())
-    message = rf"after\.bam\.bai: made of another file .*; run: samtools index {after}$"
+    message = rf"after\.bam\.bai: does not match .*; run: samtools index {after}$"
     for region in ("chr1", 500_000, 700_000), ("2", 0, 300_000):
         with pytest.raises(InputError, match=message):
             read(after, [Region(*region)])
@@ -282,7 +282,7 @@ def test_an_index_that_leads_nowhere_is_refused(tmp_path: Path) -> None:
     for path, index, content in zip((many, few), indexes, contents[::-1], strict=True):
         assert read(path, [Region("2", 0, 100)]) == []
         index.write_bytes(content)
-        with pytest.raises(InputError, match=rf"^{index}: made of another file .*index {path}$"):
+        with pytest.raises(InputError, match=rf"^{index}: does not match .*index {path}$"):
             read(path, [Region("2", 0, 100)])
 
 

@@ -142,5 +142,5 @@ def test_a_crai_with_a_field_that_is_no_number(tmp_path: Path, field: int, text:
     assert has_entries(index, path)
     fields[field] = text
     index.write_bytes(gzip.compress("\t".join(fields).encode()))
-    with pytest.raises(InputError, match=rf"^{index}: damaged, or no .crai; run: samtools index"):
+    with pytest.raises(InputError, match=rf"^{index}: damaged, or not .crai; run: samtools index"):
         has_entries(index, path)

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from hapgpu.errors import InputError
 from hapgpu.io.alignments.record_order import OrderKeeper
-from hapgpu.io.bam.decode import decoded, encoded
+from hapgpu.io.bam.decode import decode_block, encode_block
 from hapgpu.io.bam.header import SamHeader
 from hapgpu.io.bam.record_block import RecordBlock, with_replaced
 from hapgpu.runtime.pool import Pool
@@ -36,7 +36,7 @@ def record(name: str, place: Place = (0, 99), bases: str = "ACGTN") -> Row:
 
 def block_of(rows: Sequence[Row]) -> RecordBlock:
     with Pool(1) as pool:
-        return encoded(batch_of(rows), HEADER, pool)
+        return encode_block(batch_of(rows), HEADER, pool)
 
 
 def stored(block: RecordBlock) -> list[bytes]:
@@ -48,7 +48,7 @@ def stored(block: RecordBlock) -> list[bytes]:
 
 def rows_in(block: RecordBlock) -> list[Row]:
     with Pool(1) as pool:
-        return batch_rows([decoded(block, pool)])
+        return batch_rows([decode_block(block, pool)])
 
 
 RECORDS = st.lists(
@@ -105,7 +105,7 @@ def test_some_records_are_replaced(rows: list[Row], others: list[Row], random: R
 def test_places_sort_as_coordinates() -> None:
     places = [(0, 0), (0, 1), (0, 2**29 - 1), (1, 0), (1, 7), NOWHERE]
     block = block_of([record("r", place) for place in places])
-    assert (np.diff(block.places) > 0).all()
+    assert (np.diff(block.sort_keys) > 0).all()
 
 
 def sort_key(place: Place) -> tuple[int, int]:
@@ -170,7 +170,7 @@ def test_unsorted_records_are_refused(blocks: list[list[int]]) -> None:
             block = block_of([record("r", (0, start)) for start in starts])
             keeper.put(block, block)
 
-    with pytest.raises(InputError, match=re.escape("reads.bam is not sorted")):
+    with pytest.raises(InputError, match=re.escape("reads.bam: not sorted")):
         put_all()
 
 

@@ -144,15 +144,15 @@ FAULTS = {
     "no name": (changed(0, b"@"), "it has no name"),
     "blank name": (changed(0, b"@ b"), "'b': it has no name"),
     "long name": (changed(0, b"@" + b"b" * 255), "its name is longer than 254 characters"),
-    "at in name": (changed(0, b"@@b/1 x"), "'@b/1': its name begins with '@', which SAM does not"),
-    "at for name": (changed(0, b"@@"), "'@': its name begins with '@', which SAM does not allow"),
+    "at in name": (changed(0, b"@@b/1 x"), "'@b/1': its name starts with '@', which SAM does not"),
+    "at for name": (changed(0, b"@@"), "'@': its name starts with '@', which SAM does not allow"),
     "name with null": (changed(0, b"@b\0c"), r"invalid character '\x00' in its name"),
     "name with return": (changed(0, b"@b\r\r"), r"'b': invalid character '\r' in its name"),
     "name not ASCII": (changed(0, "@é".encode()), "invalid character 'Ã' in its name"),
-    "diff_ids": (changed(2, b"+c/1 x"), "'b/1': its third line repeats another name"),
-    "description not repeated": (changed(2, b"+b/1"), "its third line repeats another name"),
-    "third line longer": (changed(2, b"+b/1 xy"), "its third line repeats another name"),
-    "third line blank": (changed(2, b"+ "), "its third line repeats another name"),
+    "diff_ids": (changed(2, b"+c/1 x"), "'b/1': its third line has another name"),
+    "description not repeated": (changed(2, b"+b/1"), "its third line has another name"),
+    "third line longer": (changed(2, b"+b/1 xy"), "its third line has another name"),
+    "third line blank": (changed(2, b"+ "), "its third line has another name"),
     "no plus": (changed(2, b""), "its third line does not start with '+'"),
     "two lines of bases": (changed(1, b"ACG\nTNacgt"), "its third line does not start with '+'"),
     "double_seq": (changed(1, GOOD[1] + b"\n" + GOOD[1]), "third line does not start with '+'"),
@@ -173,12 +173,12 @@ FAULTS = {
     "qual_space": (changed(3, b"IIII IIII"), "invalid character ' ' in its qualities"),
     "qual_tab": (changed(3, b"IIII\tIIII"), r"invalid character '\t' in its qualities"),
     "qual not ASCII": (changed(3, b"IIII\xa0IIII"), r"invalid character '\xa0' in its qualities"),
-    "trunc_in_title": (b"@b\n", "'b': the file ends in the middle of it"),
-    "trunc_at_seq": (b"@b/1 x\n", "'b/1': the file ends in the middle of it"),
-    "trunc_in_seq": (b"@b\nAC\n", "'b': the file ends in the middle of it"),
-    "trunc_in_plus": (b"@b\nAC\n+b\n", "'b': the file ends in the middle of it"),
-    "trunc_at_plus": (b"@b\nAC\n\n", "'b': the file ends in the middle of it"),
-    "trunc_at_qual": (b"@b\nAC\n+\n", "'b': the file ends in the middle of it"),
+    "trunc_in_title": (b"@b\n", "'b': the file ends within it"),
+    "trunc_at_seq": (b"@b/1 x\n", "'b/1': the file ends within it"),
+    "trunc_in_seq": (b"@b\nAC\n", "'b': the file ends within it"),
+    "trunc_in_plus": (b"@b\nAC\n+b\n", "'b': the file ends within it"),
+    "trunc_at_plus": (b"@b\nAC\n\n", "'b': the file ends within it"),
+    "trunc_at_qual": (b"@b\nAC\n+\n", "'b': the file ends within it"),
     "blank lines as many as a record": (b"\n" * 4, "its first line does not start with '@'"),
 }
 
@@ -199,10 +199,10 @@ def test_fault_names_file_and_record(fault: str, before: bytes, newline: bytes) 
     [
         (b"@a\nACGT\n", "r.fq: record 11: its first line does not start with '>'"),
         (b">a\nAC\nAC\nAC\n", "r.fq: record 12: its first line does not start with '>'"),
-        (b">@a\nAC\n", "r.fq: record 11 '@a': its name begins with '@', which SAM does not allow"),
+        (b">@a\nAC\n", "r.fq: record 11 '@a': its name starts with '@', which SAM does not allow"),
         (b">a\nAC*\n", "r.fq: record 11 'a': invalid character '*' in its sequence"),
         (b">a\nAC-T\n", "r.fq: record 11 'a': invalid character '-' in its sequence"),
-        (b">a\nAC\n>b\n", "r.fq: record 12 'b': the file ends in the middle of it"),
+        (b">a\nAC\n>b\n", "r.fq: record 12 'b': the file ends within it"),
         (b"> a\nAC\n", "r.fq: record 11 'a': it has no name"),
     ],
 )
@@ -215,7 +215,7 @@ def test_longest_read() -> None:
     bases = b"A" * SHORT_READS.max_bases
     ((_, found, _),) = parse(b">a\n" + bases + b"\n", is_fasta=True)
     assert found == bases
-    with pytest.raises(InputError, match="'a': the read is longer than 1,000,000 bases"):
+    with pytest.raises(InputError, match="'a': its sequence is longer than 1,000,000 bases"):
         parse(b"@a\n" + bases + b"C\n+\n" + bases + b"I\n")
 
 

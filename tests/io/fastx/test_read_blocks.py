@@ -221,23 +221,23 @@ def damaged_gzip(path: Path) -> None:
 UNREADABLE: dict[str, tuple[Callable[[Path], Any], str]] = {
     "absent": (lambda _: None, "r.fq: no such file"),
     "folder": (Path.mkdir, "r.fq: cannot be read: Is a directory"),
-    "empty": (lambda path: path.write_bytes(b""), "r.fq is empty: FASTQ or FASTA expected"),
-    "empty gzip": (lambda path: write(path, b"", "gzip"), "r.fq is empty"),
-    "SAM": (lambda path: path.write_bytes(b"@HD\tVN:1.6\n"), "r.fq looks like SAM"),
+    "empty": (lambda path: path.write_bytes(b""), "r.fq: empty; give FASTQ or FASTA"),
+    "empty gzip": (lambda path: write(path, b"", "gzip"), "r.fq: empty"),
+    "SAM": (lambda path: path.write_bytes(b"@HD\tVN:1.6\n"), "r.fq: looks like SAM"),
     "SAM record": (
         lambda path: path.write_bytes(b"a\t4\t*\t0\t0\t*\t*\t0\t0\tA\tI\n"),
-        "r.fq looks like SAM: FASTQ or FASTA expected; see: samtools fastq",
+        "r.fq: looks like SAM, expected FASTQ or FASTA; run: samtools fastq",
     ),
-    "BAM": (lambda path: write(path, b"BAM\1\0\0\0\0\0\0\0\0", "bgzip"), "r.fq looks like BAM"),
-    "CRAM": (lambda path: path.write_bytes(b"CRAM\3\0"), "r.fq looks like CRAM"),
-    "VCF": (lambda path: path.write_bytes(b"##fileformat=VCFv4.2\n"), "r.fq looks like VCF"),
-    "text": (lambda path: path.write_bytes(b"ACGT\n"), "r.fq is of an unknown kind"),
-    "blank": (lambda path: path.write_bytes(b"\n\n"), "r.fq is of an unknown kind"),
-    "no end of bgzip": (truncated_bgzip, "r.fq is truncated"),
-    "gzip damaged": (damaged_gzip, "r.fq: the compressed file is damaged"),
+    "BAM": (lambda path: write(path, b"BAM\1\0\0\0\0\0\0\0\0", "bgzip"), "r.fq: looks like BAM"),
+    "CRAM": (lambda path: path.write_bytes(b"CRAM\3\0"), "r.fq: looks like CRAM"),
+    "VCF": (lambda path: path.write_bytes(b"##fileformat=VCFv4.2\n"), "r.fq: looks like VCF"),
+    "text": (lambda path: path.write_bytes(b"ACGT\n"), "r.fq: unknown kind of file"),
+    "blank": (lambda path: path.write_bytes(b"\n\n"), "r.fq: unknown kind of file"),
+    "no end of bgzip": (truncated_bgzip, "r.fq: truncated"),
+    "gzip damaged": (damaged_gzip, "r.fq: damaged compressed file"),
     "gzip cut": (
         lambda path: path.write_bytes(gzip.compress(b"@a\nACGT\n+\nIIII\n" * 5000)[:-20]),
-        "r.fq: the compressed file is cut short",
+        "r.fq: truncated compressed file",
     ),
 }
 
@@ -262,7 +262,7 @@ def test_file_that_becomes_shorter(tmp_path: Path) -> None:
 @pytest.mark.parametrize("text", [b"@a\n" + b"A" * 100, b">a\n" + b"A" * 100])
 def test_record_without_end(tmp_path: Path, text: bytes) -> None:
     path = write(tmp_path / "r.fq", text, "gzip")
-    with pytest.raises(InputError, match="record 1 'a' is longer than 64 bytes; raise --max-rec"):
+    with pytest.raises(InputError, match="record 1 'a': longer than 64 bytes; raise --max-rec"):
         list(read_blocks(path, 16, max_record=64))
 
 

@@ -49,25 +49,25 @@ def test_regions_as_samtools_takes_them(text: str, expected: Region) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "expected contig:start-end"),
-        (":1-5", "expected contig:start-end"),
-        ("chr1:", "expected contig:start-end"),
-        ("chr1:-", "expected contig:start-end"),
-        ("chr1:a-b", "expected contig:start-end"),
-        ("chr1:5--9", "expected contig:start-end"),
-        (f"chr1:{'1' * 5000}", "positions go up to 2,147,483,647"),
-        ("chr1:1-2147483648", "positions go up to 2,147,483,647"),
-        ("chr1:99999999999999999999-", "positions go up to 2,147,483,647"),
-        ("chr1:0-9", "count from 1"),
-        ("chr1:9-5", "the end lies before the start"),
-        ("chr1:1001", "only 1,000 bases long"),
+        ("", "malformed; write contig:start-end"),
+        (":1-5", "malformed; write contig:start-end"),
+        ("chr1:", "malformed; write contig:start-end"),
+        ("chr1:-", "malformed; write contig:start-end"),
+        ("chr1:a-b", "malformed; write contig:start-end"),
+        ("chr1:5--9", "malformed; write contig:start-end"),
+        (f"chr1:{'1' * 5000}", "a position is greater than 2,147,483,647"),
+        ("chr1:1-2147483648", "a position is greater than 2,147,483,647"),
+        ("chr1:99999999999999999999-", "a position is greater than 2,147,483,647"),
+        ("chr1:0-9", "positions start at 1"),
+        ("chr1:9-5", "its end is before its start"),
+        ("chr1:1001", "has only 1,000 bases"),
         ("chr1:5-9", "ambiguous"),
         ("chr20:1-5", "unknown contig 'chr20'; found '20' instead"),
         ("2", "unknown contig '2'; found 'chr2' instead"),
         ("chrUn", "unknown contig 'chrUn'"),
-        ("{chr1", "expected {contig}:start-end"),
-        ("{chr1}5-9", "expected {contig}:start-end"),
-        ("{}:5-9", "expected {contig}:start-end"),
+        ("{chr1", "malformed; write {contig}:start-end"),
+        ("{chr1}5-9", "malformed; write {contig}:start-end"),
+        ("{}:5-9", "malformed; write {contig}:start-end"),
     ],
 )
 def test_bad_regions_are_usage_errors(text: str, message: str) -> None:
@@ -111,11 +111,11 @@ def test_unreadable_bed(tmp_path: Path) -> None:
         read_bed(tmp_path / "absent.bed")
     cut = tmp_path / "cut.bed.gz"
     cut.write_bytes(gzip.compress(b"chr1\t5\t9\n" * 1000)[:-12])
-    with pytest.raises(InputError, match=r"cut\.bed\.gz: the compressed file is cut short"):
+    with pytest.raises(InputError, match=r"cut\.bed\.gz: truncated compressed file"):
         read_bed(cut)
     binary = tmp_path / "binary.bed"
     binary.write_bytes(b"\xff\xfe\x00\xff\n")
-    with pytest.raises(InputError, match=r"binary\.bed: cannot be read as BED"):
+    with pytest.raises(InputError, match=r"binary\.bed: not BED"):
         read_bed(binary)
 
 

@@ -159,7 +159,7 @@ def test_sample_names_that_no_vcf_holds(name: str) -> None:
 
 
 def test_two_samples_of_one_name() -> None:
-    with pytest.raises(OutputError, match="2 samples have the name 'a'"):
+    with pytest.raises(OutputError, match="sample name 'a': 2 samples have it"):
         lines_of([VERSION], ["a", "b", "a"])
 
 

@@ -45,7 +45,7 @@ def test_bytes_that_are_no_utf_8_are_kept(tmp_path: Path) -> None:
 def test_the_line_that_is_too_long_is_named(limit: int, before: int, tmp_path: Path) -> None:
     path = tmp_path / "sites.vcf"
     path.write_text("\n".join([FIRST, *["y" * 50] * before, "x" * (limit - 1), "x" * limit, ""]))
-    with pytest.raises(InputError, match=f"line {before + 3} is longer"):
+    with pytest.raises(InputError, match=f"line {before + 3}: longer"):
         lines_of(path, limit)
 
 

@@ -138,8 +138,8 @@ def test_truncated(saved: Path) -> None:
     start = data_start(content)
     for size in (0, 1, 7, 19, 20, 21, start - 1, start, start + 1, len(content) // 2):
         refusal(saved, content[:size])
-    assert "cut short" in refusal(saved, content[:-1])
-    assert "cut short or damaged" in refusal(saved, content + b"\0")
+    assert "truncated" in refusal(saved, content[:-1])
+    assert "truncated or damaged" in refusal(saved, content + b"\0")
 
 
 def test_other_files(saved: Path) -> None:
@@ -230,7 +230,7 @@ def test_fasta_that_has_changed(saved: Path, fasta: Path, change: str) -> None:
     with pytest.raises(InputError) as caught:
         FM_INDEX_FILE.load_for(fasta, saved, index_command(fasta, saved))
     assert str(caught.value) == (
-        f"{saved}: made of another FASTA file than {fasta} (or that has changed since);"
+        f"{saved}: does not match {fasta} (another file, or changed since);"
         f" run: hapgpu index {fasta}"
     )
 
@@ -242,7 +242,7 @@ def test_index_of_another_fasta(saved: Path, tmp_path: Path) -> None:
 
 
 def test_directory_that_does_not_exist(tmp_path: Path) -> None:
-    with pytest.raises(OutputError, match="cannot write"):
+    with pytest.raises(OutputError, match="cannot be written"):
         FM_INDEX_FILE.save(index_of(["ACGT"]), tmp_path / "none" / "made.hgx")
 
 

@@ -331,10 +331,10 @@ def test_damaged_gzip(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text_byte
     path = tmp_path / "batches.in.gz"
     for size in (2, 9, 500, len(whole) - 9, len(whole) - 8, len(whole) - 1):
         path.write_bytes(whole[:size])
-        with pytest.raises(InputError, match="the compressed file is cut short: copy it again"):
+        with pytest.raises(InputError, match="truncated compressed file; copy it again"):
             groups_of(path)
     path.write_bytes(whole[:-8] + bytes(8))
-    with pytest.raises(InputError, match=r"the compressed file is damaged .* copy it again"):
+    with pytest.raises(InputError, match=r"damaged compressed file .* copy it again"):
         groups_of(path)
 
 
@@ -342,7 +342,7 @@ def test_bgzf_without_its_closing_block(tmp_path: Path) -> None:
     path = tmp_path / "batches.in.gz"
     write_bgzf(path, GOOD)
     path.write_bytes(path.read_bytes()[:-28])
-    with pytest.raises(InputError, match=r"is truncated: its closing \(EOF\) block is missing"):
+    with pytest.raises(InputError, match=r"truncated \(no closing EOF block\)"):
         groups_of(path)
 
 

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hapgpu.arrays.ragged import Ragged
-from hapgpu.io.bam.decode import encoded
+from hapgpu.io.bam.decode import encode_block
 from hapgpu.io.bam.header import SamHeader
 from hapgpu.realign.moves import move_table
 from hapgpu.realign.moves.move_table import NOT_MOVED, MoveCollector, MoveTable
@@ -130,7 +130,7 @@ def test_table_does_not_depend_on_batches(some: list[Move], random: Random) -> N
 
 def hits_of(rows: list[Row], table: MoveTable, threads: int = 1) -> AffectedRecords:
     with Pool(threads) as pool:
-        return find_moves(encoded(batch_of(rows), HEADER, pool), table, pool)
+        return find_moves(encode_block(batch_of(rows), HEADER, pool), table, pool)
 
 
 @settings(max_examples=60)

@@ -1,4 +1,4 @@
-"""The bins of BAI and CSI indexes: which chunks of a BAM file may hold the records of intervals."""
+"""Bins of BAI and CSI indexes: the chunks of a BAM file that may hold records of intervals."""
 
 from __future__ import annotations
 
@@ -27,50 +27,50 @@ _CSI_MAGIC: Final = b"CSI\1"
 _MAX_BINNED_BITS: Final = 62
 _MIN_REFERENCE_BYTES: Final = 4
 _PSEUDO_CHUNKS: Final = 2
-_MAX_BEHIND: Final = 1 << 17
+_MAX_TRAILING_BYTES: Final = 1 << 17
 
 
 @dataclass(frozen=True, slots=True)
 class Binning:
-    """The tree of bins: leaves of 2**min_shift bases, and `depth` levels of parents of eight."""
+    """Tree of bins: leaves of 2**min_shift bases, and `depth` levels of parents of eight bins."""
 
     min_shift: int
     depth: int
 
     @property
     def bits(self) -> int:
-        """How many bits a position has at most."""
+        """Maximum number of bits of a position."""
         return self.min_shift + 3 * self.depth
 
     def leaves_of(self, numbers: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Return the first leaf below each of ascending bins, and the end of the leaves."""
+        """Return the first leaf below each of ascending bins, and the end of its leaves."""
         tops = np.array([self.first(level) for level in range(self.depth + 1)], dtype=np.int64)
         levels = np.searchsorted(tops, numbers, side="right") - 1
         shifts = 3 * (self.depth - levels)
-        places = numbers - tops[levels]
-        return places << shifts, (places + 1) << shifts
+        indexes = numbers - tops[levels]
+        return indexes << shifts, (indexes + 1) << shifts
 
     def first(self, level: int) -> int:
-        """Return the number of the first bin of a level; that of the root is 0."""
+        """Return the number of the first bin of a level; the root has number 0."""
         return int((8**level - 1) // 7)
 
 
 @dataclass(frozen=True, slots=True)
 class _Bins:
-    """The bins of one reference sequence.
+    """Bins of one contig.
 
     Attributes
     ----------
     numbers
         int64[b], ascending.
     floors
-        int64[b], in CSI: no record that overlaps the bin begins before this virtual offset.
+        int64[b], in CSI: no record that overlaps the bin starts before this virtual offset.
     chunk_starts, chunk_counts
         int64[b]: the rows of `chunks` of each bin.
     chunks
-        int64[c, 2]: virtual offsets of begin and end, of all references.
+        int64[c, 2]: virtual offsets of start and end, for all contigs.
     linear
-        int64[l], in BAI: the floors of leaves.
+        int64[l], in BAI: the floors of the leaves.
     """
 
     numbers: NDArray[np.int64]
@@ -83,85 +83,85 @@ class _Bins:
     def overlapping(
         self, binning: Binning, starts: NDArray[np.int64], ends: NDArray[np.int64]
     ) -> NDArray[np.int64]:
-        """int64[n, 2]: the chunks that may hold records overlapping sorted, disjoint intervals."""
+        """Return int64[n, 2]: chunks that may hold records of sorted, disjoint intervals."""
         first, last = _runs(binning, starts, ends)
         lows, highs = [], []
         for level in range(binning.depth + 1):
             shift = 3 * (binning.depth - level)
-            begin = binning.first(level)
-            lows.append(np.searchsorted(self.numbers, begin + (first >> shift)))
-            highs.append(np.searchsorted(self.numbers, begin + (last >> shift), side="right"))
+            start = binning.first(level)
+            lows.append(np.searchsorted(self.numbers, start + (first >> shift)))
+            highs.append(np.searchsorted(self.numbers, start + (last >> shift), side="right"))
         low, counts = np.concatenate(lows), np.concatenate(highs) - np.concatenate(lows)
-        bins, runs = _spread(low, counts), np.repeat(np.arange(low.size) % first.size, counts)
-        rows = _spread(self.chunk_starts[bins], self.chunk_counts[bins])
+        bins, runs = _ranges(low, counts), np.repeat(np.arange(low.size) % first.size, counts)
+        rows = _ranges(self.chunk_starts[bins], self.chunk_counts[bins])
         runs = np.repeat(runs, self.chunk_counts[bins])
         chunks = self.chunks[rows]
-        # The floors of leaves may be those of mapped reads only (see `index_check`): unmapped ones
-        # lie right before. The leaf before makes one damaged floor harmless, as floors rise.
+        # The floors of leaves may be floors of mapped reads only (see `bin_checks`): unmapped reads
+        # come directly before. The previous leaf makes one damaged floor harmless, as floors rise.
         floors = self._floors(binning, np.maximum(first - 1, 0))
         ceilings = self._ceilings(binning, last)
         return chunks[(chunks[:, 1] >= floors[runs]) & (chunks[:, 0] < ceilings[runs])]
 
     def of_records(self, binning: Binning) -> ReferenceBins:
-        """Return what is to fit each other.
+        """Return the columns that `check_bins` compares.
 
         Raises
         ------
         ValueError
-            There is a bin of another number than the tree and the pseudo-bin have.
+            A number is neither of a bin of the tree nor of the pseudo-bin.
         """
-        behind = binning.first(binning.depth + 1)
-        own = slice(int(np.searchsorted(self.numbers, behind)))
+        bin_end = binning.first(binning.depth + 1)
+        own = slice(int(np.searchsorted(self.numbers, bin_end)))
         numbers, counts = self.numbers[own], self.chunk_counts[own]
         firsts, ends = binning.leaves_of(numbers)
         return ReferenceBins(
             numbers,
             counts,
-            self.chunks[_spread(self.chunk_starts[own], counts)],
+            self.chunks[_ranges(self.chunk_starts[own], counts)],
             firsts,
             ends,
             self.floors[own],
             self.linear,
-            self._whole(behind + 1),
+            self._record_range(bin_end + 1),
             binning.first(binning.depth) - 1,
         )
 
-    def _whole(self, pseudo_bin: int) -> tuple[int, int] | None:
-        """Return where the records begin and end, which the first chunk of the pseudo-bin says."""
-        place = int(np.searchsorted(self.numbers, pseudo_bin - 1))
-        others = self.numbers[place:].tolist()
+    def _record_range(self, pseudo_bin: int) -> tuple[int, int] | None:
+        """Return start and end of the records: the first chunk of the pseudo-bin, if any."""
+        row = int(np.searchsorted(self.numbers, pseudo_bin - 1))
+        others = self.numbers[row:].tolist()
         if not others:
             return None
-        if others != [pseudo_bin] or self.chunk_counts[place] != _PSEUDO_CHUNKS:
+        if others != [pseudo_bin] or self.chunk_counts[row] != _PSEUDO_CHUNKS:
             raise ValueError("impossible bins")
-        begin, end = self.chunks[self.chunk_starts[place]].tolist()
-        return begin, end
+        start, end = self.chunks[self.chunk_starts[row]].tolist()
+        return start, end
 
     def _floors(self, binning: Binning, leaves: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return for each leaf an offset before which no record that overlaps it begins."""
+        """Return for each leaf an offset before which no record that overlaps it starts."""
         if self.linear.size:
             return self.linear[np.minimum(leaves, self.linear.size - 1)]
         floors = np.zeros(leaves.size, dtype=np.int64)
-        for level in range(binning.depth + 1):  # the smallest bin that there is tells most
+        for level in range(binning.depth + 1):  # the smallest existing bin has the highest floor
             sought = binning.first(level) + (leaves >> 3 * (binning.depth - level))
-            place = np.minimum(np.searchsorted(self.numbers, sought), self.numbers.size - 1)
-            floors = np.where(self.numbers[place] == sought, self.floors[place], floors)
+            row = np.minimum(np.searchsorted(self.numbers, sought), self.numbers.size - 1)
+            floors = np.where(self.numbers[row] == sought, self.floors[row], floors)
         return floors
 
     def _ceilings(self, binning: Binning, leaves: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return for each leaf an offset from which on all records begin behind it."""
-        behind = binning.first(binning.depth + 1)
-        begin = binning.first(binning.depth)
-        place = np.searchsorted(self.numbers, begin + leaves, side="right")
-        next_place = np.minimum(place, self.numbers.size - 1)
-        is_leaf = (place < self.numbers.size) & (self.numbers[next_place] < behind)
-        is_leaf &= self.chunk_counts[next_place] > 0
-        starts = np.where(is_leaf, self.chunk_starts[next_place], 0)
+        """Return for each leaf an offset from which on all records start after the leaf."""
+        bin_end = binning.first(binning.depth + 1)
+        first_leaf = binning.first(binning.depth)
+        row = np.searchsorted(self.numbers, first_leaf + leaves, side="right")
+        next_row = np.minimum(row, self.numbers.size - 1)
+        is_leaf = (row < self.numbers.size) & (self.numbers[next_row] < bin_end)
+        is_leaf &= self.chunk_counts[next_row] > 0
+        starts = np.where(is_leaf, self.chunk_starts[next_row], 0)
         return np.where(is_leaf, self.chunks[starts, 0], np.iinfo(np.int64).max)
 
 
 class BinIndex:
-    """A BAI or CSI index; safe to use from several threads.
+    """BAI or CSI index; safe to use from several threads.
 
     Parameters
     ----------
@@ -171,9 +171,9 @@ class BinIndex:
     Raises
     ------
     ValueError
-        It is damaged, or no such index.
+        It is damaged, or neither BAI nor CSI.
     struct.error
-        It is cut short.
+        It is truncated.
     """
 
     def __init__(self, data: bytes) -> None:
@@ -195,26 +195,26 @@ class BinIndex:
         text = read_only(np.frombuffer(data, dtype=np.uint8))
         end = read_columns(text, at + 4, CSI_HEAD if is_csi else BAI_HEAD, columns)
         if end < 0:
-            raise ValueError("cut short, or a negative number")
-        if len(data) - end not in (0, OFFSET_BYTES):  # the number of reads without a place
+            raise ValueError("truncated, or a negative number")
+        if len(data) - end not in (0, OFFSET_BYTES):  # the number of reads without a position
             raise ValueError("too long")
         self._columns = compact(columns)
         self._end = int(self._columns.chunks[:, 1].max(initial=0)) >> 16
-        self._is_whole = data[end:] == bytes(OFFSET_BYTES)
+        self._has_only_placed = data[end:] == bytes(OFFSET_BYTES)
         self._checked: set[int] = set()
 
     def may_be_of(self, size: int) -> bool:
-        """Tell whether a file of so many bytes may end where the records of this index do.
+        """Tell whether a file of `size` bytes can end where the records of this index end.
 
-        If none lies without a place behind them, there is no more than their last block and empty
-        ones. Without records there is the header, of any size.
+        If the file has no reads without a position, only the last block of the records and empty
+        blocks may follow. A file without records has only its header, of any size.
         """
         rest = size - self._end
-        has_end = self._is_whole and self._columns.chunks.size > 0
-        return rest >= 0 and (rest <= _MAX_BEHIND or not has_end)
+        has_end = self._has_only_placed and self._columns.chunks.size > 0
+        return rest >= 0 and (rest <= _MAX_TRAILING_BYTES or not has_end)
 
     def chunks(self, intervals: Intervals) -> NDArray[np.int64]:
-        """int64[n, 2]: virtual offsets of chunks that hold all records overlapping intervals."""
+        """Return int64[n, 2]: virtual offsets of chunks with all records that overlap intervals."""
         if self._references >= intervals.offsets.size:
             raise ValueError("more contigs than the file has")
         found = [np.empty((0, 2), dtype=np.int64)]
@@ -225,8 +225,8 @@ class BinIndex:
                 check_bins(bins.of_records(self._binning))
                 self._checked.add(reference)
             if bins.numbers.size:
-                wanted = slice(*intervals.offsets[reference : reference + 2])
-                starts, ends = intervals.starts[wanted], intervals.ends[wanted]
+                rows = slice(*intervals.offsets[reference : reference + 2])
+                starts, ends = intervals.starts[rows], intervals.ends[rows]
                 found.append(bins.overlapping(self._binning, starts, ends))
         return np.concatenate(found)
 
@@ -250,7 +250,7 @@ class BinIndex:
 def _runs(
     binning: Binning, starts: NDArray[np.int64], ends: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the first and the last leaf of runs of leaves that sorted intervals meet."""
+    """Return the first and the last leaf of each run of leaves that sorted intervals overlap."""
     limit = 1 << binning.bits
     inside = starts < limit
     first = starts[inside] >> binning.min_shift
@@ -260,7 +260,7 @@ def _runs(
     return first[np.concatenate([edge, is_apart])], last[np.concatenate([is_apart, edge])]
 
 
-def _spread(starts: NDArray[np.int64], counts: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return `starts[0]` and the numbers behind it, `counts[0]` of them, and so on."""
+def _ranges(starts: NDArray[np.int64], counts: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the ranges of `counts` numbers from `starts` on, end to end."""
     offsets = offsets_of(counts)
     return np.repeat(starts - offsets[:-1], counts) + np.arange(offsets[-1])

@@ -1,4 +1,4 @@
-"""The bytes of BAI and CSI indexes as columns."""
+"""Decoding of BAI and CSI indexes to columns."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ _CHUNK_BYTES: Final = 16
 
 
 class IndexColumns(NamedTuple):
-    """An index as it is read: b bins, c chunks and l linear offsets of r references.
+    """Columns of an index in file order: b bins, c chunks and l linear offsets of r contigs.
 
     Attributes
     ----------
     bin_offsets, linear_offsets
-        int64[r + 1]: where those of each reference begin.
+        int64[r + 1]: the first bin and the first linear offset of each contig.
     numbers, floors
-        int64[b].
+        int64[b]: number and floor of each bin.
     chunk_offsets
-        int64[b + 1]: where the chunks of each bin begin.
+        int64[b + 1]: the first chunk of each bin.
     chunks
-        int64[c, 2].
+        int64[c, 2]: virtual offsets of start and end.
     linear
-        int64[l].
+        int64[l]: the linear index.
     """
 
     bin_offsets: NDArray[np.int64]
@@ -44,7 +44,7 @@ class IndexColumns(NamedTuple):
 
     @classmethod
     def empty(cls, size: int, references: int) -> Self:
-        """Make room for what an index of so many bytes may hold."""
+        """Allocate the columns for an index of `size` bytes."""
         bins = size // BAI_HEAD
         return cls(
             bin_offsets=np.zeros(references + 1, dtype=np.int64),
@@ -58,7 +58,7 @@ class IndexColumns(NamedTuple):
 
 
 def compact(columns: IndexColumns) -> IndexColumns:
-    """Let go of the room that was not needed."""
+    """Copy the columns to arrays without unused room."""
     bins, linear = int(columns.bin_offsets[-1]), int(columns.linear_offsets[-1])
     return columns._replace(
         numbers=columns.numbers[:bins].copy(),
@@ -76,7 +76,7 @@ def _load_i64(data: NDArray[np.uint8], at: Integer) -> Integer:
 
 @njit
 def _count_at(data: NDArray[np.uint8], at: Integer) -> Integer:
-    """Read a count; -1 if there is none."""
+    """Read a count; -1 if it is negative or missing."""
     return max(load_i32(data, at), -1) if at + 4 <= data.size else -1
 
 
@@ -84,15 +84,15 @@ def _count_at(data: NDArray[np.uint8], at: Integer) -> Integer:
 def _read_chunks(
     data: NDArray[np.uint8], at: Integer, count: Integer, row: Integer, chunks: NDArray[np.int64]
 ) -> bool:
-    """Fill in chunks from a row on; False if they are none."""
+    """Fill in chunks from a row on; return False if they are malformed."""
     if count < 0 or count > (data.size - at) // _CHUNK_BYTES:
         return False
     for k in range(count):
-        begin = _load_i64(data, at + _CHUNK_BYTES * k)
+        start = _load_i64(data, at + _CHUNK_BYTES * k)
         end = _load_i64(data, at + _CHUNK_BYTES * k + OFFSET_BYTES)
-        if begin < 0 or end < 0:
+        if start < 0 or end < 0:
             return False
-        chunks[row + k, 0], chunks[row + k, 1] = begin, end
+        chunks[row + k, 0], chunks[row + k, 1] = start, end
     return True
 
 
@@ -100,9 +100,9 @@ def _read_chunks(
 def _read_bins(
     data: NDArray[np.uint8], at: Integer, head: Integer, row: Integer, out: IndexColumns
 ) -> tuple[Integer, Integer]:
-    """Fill in the bins of a reference from a row on; return what lies behind, the place -1 if bad.
+    """Fill in the bins of a contig from a row on; return the next offset (-1 if bad) and row.
 
-    A bin has a head of 8 bytes, in CSI of 16: its number, in CSI its floor, and how many chunks.
+    A bin has a head of 8 bytes, in CSI of 16: its number, in CSI its floor, and its chunk count.
     """
     numbers, floors, offsets, chunks = out.numbers, out.floors, out.chunk_offsets, out.chunks
     count = _count_at(data, at)
@@ -124,7 +124,7 @@ def _read_bins(
 def _read_linear(
     data: NDArray[np.uint8], at: Integer, row: Integer, linear: NDArray[np.int64]
 ) -> tuple[Integer, Integer]:
-    """Fill in the floors of leaves from a row on; return what lies behind, the place -1 if bad."""
+    """Fill in the floors of leaves from a row on; return the next offset (-1 if bad) and row."""
     count = _count_at(data, at)
     at += 4
     if count < 0 or count > (data.size - at) // OFFSET_BYTES:
@@ -136,7 +136,7 @@ def _read_linear(
 
 @njit
 def read_columns(data: NDArray[np.uint8], at: Integer, head: Integer, out: IndexColumns) -> Integer:
-    """Fill in the columns; return what lies behind, -1 if the index is damaged."""
+    """Fill in the columns; return the end offset, -1 if the index is damaged."""
     bins: Integer = np.int64(0)
     leaves: Integer = np.int64(0)
     for reference in range(out.bin_offsets.size - 1):

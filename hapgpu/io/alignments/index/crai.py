@@ -1,4 +1,4 @@
-"""Indexes of CRAM (.crai), of which samtools believes all: checked before they are used."""
+"""Checks of CRAM indexes (.crai), which samtools itself does not check."""
 
 from __future__ import annotations
 
@@ -15,18 +15,19 @@ from hapgpu.io.files.record_limit import MAX_RECORD
 _MAX_KEPT: Final = 16
 _FIELDS: Final = 6  # contig, start, span, offset of the container, of the slice in it, its bytes
 _NUMBER: Final = re.compile(rb"-?[0-9]{1,19}")
-_MAX_BEHIND: Final = 1 << 12
-"""Bytes of a container's header, which offsets of slices leave out, and of the closing container.
+_MAX_TRAILING_BYTES: Final = 1 << 12
+"""Maximum of bytes from the last slice, by its entry, to the end of the file.
 
-The header takes up to 56 bytes and 5 more for each slice (its landmark), the closing container 38:
-there is room for 800 slices in a container. samtools and htsjdk write one, unless told otherwise.
+These are the header of its container, which the entry does not count (up to 56 bytes, and 5 per
+slice), and the closing container (38): room for 800 slices per container. samtools and htsjdk write
+one slice per container by default.
 """
 
 
 def has_entries(index: Path, path: Path) -> bool:
-    """Tell whether an index lists slices, and make sure that they are those of a file.
+    """Tell whether an index lists slices, and make sure that they match a file.
 
-    Without any it is that of a file without records, or was cut: it says nothing.
+    An index without slices is the index of a file without records, or is truncated.
 
     Raises
     ------
@@ -36,22 +37,21 @@ def has_entries(index: Path, path: Path) -> bool:
     end = _last_end(index, FileState.of(index), path)
     if end is None:
         return False
-    if not 0 < FileState.of(path).size - end < _MAX_BEHIND:
+    if not 0 < FileState.of(path).size - end < _MAX_TRAILING_BYTES:
         raise InputError(
-            f"{index}: made of another file (its slices end elsewhere than {path}); run: samtools"
-            f" index {path}"
+            f"{index}: does not match {path} (its slices end elsewhere); run: samtools index {path}"
         )
     return True
 
 
 @lru_cache(_MAX_KEPT)
 def _last_end(index: Path, _state: FileState, path: Path) -> int | None:
-    """Return where the last slice ends, but for its container's header; None without slices."""
+    """Return the end of the last slice, less its container's header; None without slices."""
     with open_inflated(index, str(index)) as stream:
         text = stream.read(MAX_RECORD)
     ends = [_end(line) for line in text.splitlines()]
     if None in ends:
-        raise InputError(f"{index}: damaged, or no .crai; run: samtools index {path}")
+        raise InputError(f"{index}: damaged, or not .crai; run: samtools index {path}")
     return max((end for end in ends if end is not None), default=None)
 
 
@@ -59,5 +59,5 @@ def _end(line: bytes) -> int | None:
     fields = line.split(b"\t")
     if len(fields) != _FIELDS or not all(map(_NUMBER.fullmatch, fields)):
         return None
-    offset, within, size = (int(field) for field in fields[3:])
-    return offset + within + size
+    container, slice_offset, size = (int(field) for field in fields[3:])
+    return container + slice_offset + size

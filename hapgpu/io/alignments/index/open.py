@@ -1,4 +1,4 @@
-"""Indexes of BAM and CRAM files: where they are, and where the records of a region lie."""
+"""Indexes of BAM and CRAM files: finding, loading and querying them."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ logger = logging.getLogger(__name__)
 
 
 def ranges_of(path: Path, intervals: Intervals) -> list[VirtualRange]:
-    """Look up the stretches of a BAM file that hold all records overlapping some intervals.
+    """Look up the ranges of a BAM file with all records that overlap given intervals.
 
-    An index is read once, as long as its file stays the same; safe to call from several threads.
+    An index is read once while its file is unchanged; safe to call from several threads.
 
     Returns
     -------
     list of VirtualRange
-        In file order, none overlapping another.
+        In file order, disjoint.
 
     Raises
     ------
@@ -45,43 +45,43 @@ def ranges_of(path: Path, intervals: Intervals) -> list[VirtualRange]:
     """
     index = find_index(path, ("bai", "csi"))
     try:
-        bins = _loaded(index, FileState.of(index))
-        found = _merged(bins.chunks(intervals))
+        bins = _load(index, FileState.of(index))
+        found = _merge(bins.chunks(intervals))
     except (struct.error, ValueError) as error:
         raise InputError(f"{index}: damaged ({error}); run: samtools index {path}") from None
     if not bins.may_be_of(FileState.of(path).size):
-        raise index_mismatch(index, path, f"its records end elsewhere than {path}")
+        raise index_mismatch(index, path, "its records end elsewhere")
     return found
 
 
-def index_mismatch(index: Path, path: Path, why: object) -> InputError:
-    """Return the error for an index that leads to places where its file has no records."""
-    return InputError(f"{index}: made of another file ({why}); run: samtools index {path}")
+def index_mismatch(index: Path, path: Path, reason: str) -> InputError:
+    """Return the error for an index whose offsets are not offsets of records of the file."""
+    return InputError(f"{index}: does not match {path} ({reason}); run: samtools index {path}")
 
 
 def find_index(path: Path, kinds: Sequence[str]) -> Path:
-    """Return X.bam.bai or X.bai, or in their place the first of the other kinds that exists.
+    """Return X.bam.bai or X.bai, or the first of the other kinds that exists.
 
-    An index older than its file is told of by a warning.
+    Warns of an index that is older than its file.
 
     Raises
     ------
     InputError
-        There is none.
+        There is no index.
     """
     found = _index_beside(path, kinds)
     if found is None:
-        raise InputError(f"{path} has no index; run: samtools index {path}")
-    _tell_age(found, FileState.of(found), path, FileState.of(path))
+        raise InputError(f"{path}: no index; run: samtools index {path}")
+    _warn_if_older(found, FileState.of(found), path, FileState.of(path))
     return found
 
 
 @lru_cache(_MAX_KEPT)
-def _tell_age(index: Path, index_state: FileState, path: Path, state: FileState) -> None:
-    """Warn, once, where samtools does: in whole seconds, the index was written before its file."""
+def _warn_if_older(index: Path, index_state: FileState, path: Path, state: FileState) -> None:
+    """Warn once, as samtools does, if the index is older than its file by whole seconds."""
     if index_state.written // _SECOND < state.written // _SECOND:
         logger.warning(
-            "%s: older than %s; if that was changed since, run: samtools index %s",
+            "%s: older than %s; if the file has changed since, run: samtools index %s",
             index,
             path,
             path,
@@ -89,7 +89,7 @@ def _tell_age(index: Path, index_state: FileState, path: Path, state: FileState)
 
 
 def has_index(path: Path, kinds: Sequence[str]) -> bool:
-    """Tell whether `find_index` would find one."""
+    """Tell whether `find_index` would find an index."""
     return _index_beside(path, kinds) is not None
 
 
@@ -102,7 +102,7 @@ def _index_beside(path: Path, kinds: Sequence[str]) -> Path | None:
 
 
 @lru_cache(_MAX_KEPT)
-def _loaded(index: Path, _state: FileState) -> BinIndex:
+def _load(index: Path, _state: FileState) -> BinIndex:
     return BinIndex(_contents(index))
 
 
@@ -113,28 +113,28 @@ def _contents(index: Path) -> bytes:
                 pieces = BgzfReader(stream, str(index), pool).pieces()
             else:
                 pieces = iter(partial(stream.read, _READ_BYTES), b"")
-            return _joined(pieces, index)
+            return _join(pieces, index)
     except OSError as error:
-        raise InputError(f"cannot read {index}: {error.strerror or error}") from error
+        raise InputError(f"{index}: cannot be read: {error.strerror or error}") from error
 
 
-def _joined(pieces: Iterable[bytes], index: Path) -> bytes:
+def _join(pieces: Iterable[bytes], index: Path) -> bytes:
     data = bytearray()
     for piece in pieces:
         data += piece
         if len(data) > MAX_RECORD:
-            raise InputError(f"{index}: no index of reads is so large; make it again")
+            raise InputError(f"{index}: too large for an index of reads; run: samtools index")
     return bytes(data)
 
 
-def _merged(chunks: NDArray[np.int64]) -> list[VirtualRange]:
-    """Sort chunks, and join those that overlap or share a block."""
+def _merge(chunks: NDArray[np.int64]) -> list[VirtualRange]:
+    """Sort chunks; join chunks that overlap or share a block."""
     starts, ends = chunks[np.argsort(chunks[:, 0], kind="stable")].T
     if (starts > ends).any():
-        raise ValueError("a chunk ends before it begins")
-    reach = np.maximum.accumulate(ends)
-    is_apart = starts[1:] >> 16 > reach[:-1] >> 16
+        raise ValueError("a chunk ends before it starts")
+    max_ends = np.maximum.accumulate(ends)
+    is_apart = starts[1:] >> 16 > max_ends[:-1] >> 16
     edge = np.ones(min(starts.size, 1), dtype=np.bool_)
-    begins = starts[np.concatenate([edge, is_apart])].tolist()
-    stops = reach[np.concatenate([is_apart, edge])].tolist()
-    return [VirtualRange(begin, stop) for begin, stop in zip(begins, stops, strict=True)]
+    range_starts = starts[np.concatenate([edge, is_apart])].tolist()
+    range_ends = max_ends[np.concatenate([is_apart, edge])].tolist()
+    return list(map(VirtualRange, range_starts, range_ends))

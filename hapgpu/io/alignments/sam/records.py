@@ -1,4 +1,4 @@
-"""Columns turned into lines of SAM text."""
+"""Conversion of columns to lines of SAM text."""
 
 from __future__ import annotations
 
@@ -28,18 +28,18 @@ _FIRST_QUALITY: Final = 33
 _LAST_QUALITY: Final = 126 - 33
 _OPERATIONS: Final = np.frombuffer(b"MIDNSHP=X", dtype=np.uint8)
 _NUMBERS_TEXT: Final = 100
-"""Characters of the numbers, tabs and stars of a line, at most."""
+"""Maximum of the characters for numbers, tabs and stars of a line."""
 _OPERATION_TEXT: Final = 10
 _TEXT_PER_TAG_BYTE: Final = 5
 
 
-class _Words(NamedTuple):
-    """Text that lines are made of.
+class _Texts(NamedTuple):
+    """Texts that occur in many lines.
 
     Attributes
     ----------
     references, reference_offsets
-        uint8 names, end to end, and int64[n + 1].
+        uint8: contig names, end to end, and int64[n + 1].
     operations
         uint8[9]: the letters of the CIGAR operations.
     """
@@ -57,7 +57,7 @@ def _put_row_text(
     out: NDArray[np.uint8],
     at: Integer,
 ) -> Integer:
-    """Write a row of ragged text, or a star if it is empty."""
+    """Write a row of ragged text, or `*` if it is empty."""
     length = offsets[row + 1] - offsets[row]
     if length == 0:
         out[at] = _STAR
@@ -83,16 +83,16 @@ def _put_reference(
 @njit
 def _put_cigar(
     cigars: NDArray[np.uint32],
-    begin: Integer,
+    start: Integer,
     end: Integer,
     letters: NDArray[np.uint8],
     out: NDArray[np.uint8],
     at: Integer,
 ) -> Integer:
-    if begin == end:
+    if start == end:
         out[at] = _STAR
         return at + 1
-    for k in range(begin, end):
+    for k in range(start, end):
         at = put_integer(out, at, np.int64(cigars[k] >> np.uint32(4)))
         out[at] = letters[cigars[k] & np.uint32(15)]
         at += 1
@@ -102,19 +102,19 @@ def _put_cigar(
 @njit
 def _put_qualities(
     qualities: NDArray[np.uint8],
-    begin: Integer,
+    start: Integer,
     end: Integer,
     out: NDArray[np.uint8],
     at: Integer,
 ) -> Integer:
-    if begin == end or qualities[begin] == MISSING_QUALITY:
+    if start == end or qualities[start] == MISSING_QUALITY:
         out[at] = _STAR
         return at + 1
-    source, to = np.uint64(begin), np.uint64(at)
-    for k in range(np.uint64(end - begin)):
+    source, to = np.uint64(start), np.uint64(at)
+    for k in range(np.uint64(end - start)):
         quality = min(qualities[source + k], np.uint8(_LAST_QUALITY))
         out[to + k] = quality + np.uint8(_FIRST_QUALITY)
-    return at + (end - begin)
+    return at + (end - start)
 
 
 @njit
@@ -128,12 +128,12 @@ def _put_separated(out: NDArray[np.uint8], at: Integer, value: Integer) -> Integ
 
 @njit
 def _put_lines(
-    columns: ReadColumns, start: int, stop: int, words: _Words, out: NDArray[np.uint8]
+    columns: ReadColumns, start: int, end: int, texts: _Texts, out: NDArray[np.uint8]
 ) -> Integer:
-    """Write the lines of some rows; return the number of characters."""
-    names, name_offsets = words.references, words.reference_offsets
+    """Write the lines of rows `start` to `end`; return the number of characters."""
+    names, name_offsets = texts.references, texts.reference_offsets
     at: Integer = np.int64(0)
-    for row in range(start, stop):
+    for row in range(start, end):
         at = _put_row_text(columns.names, columns.name_offsets, row, out, at)
         at = _put_separated(out, at, np.int64(columns.flags[row]))
         reference = np.int64(columns.reference_ids[row])
@@ -142,7 +142,7 @@ def _put_lines(
         at = put_integer(out, at, np.int64(columns.mapping_qualities[row]))
         out[at] = _TAB
         first, last = columns.cigar_offsets[row], columns.cigar_offsets[row + 1]
-        at = _put_cigar(columns.cigars, first, last, words.operations, out, at + 1)
+        at = _put_cigar(columns.cigars, first, last, texts.operations, out, at + 1)
         out[at] = _TAB
         mate = np.int64(columns.mate_reference_ids[row])
         if mate >= 0 and mate == reference:
@@ -175,26 +175,26 @@ def format_records(batch: ReadBatch, header: SamHeader, pool: Pool) -> list[NDAr
     Raises
     ------
     OutputError
-        A name is longer than 254 characters, or the header lacks a reference.
+        A name is longer than 254 characters, or the header lacks a contig.
     """
     columns = ReadColumns.from_batch(batch)
     check_writable(columns, header)
     references = Ragged.from_sequences(
         name.encode("utf-8", "surrogateescape") for name in header.reference_names
     )
-    words = _Words(*view_of(references), _OPERATIONS)
+    texts = _Texts(*view_of(references), _OPERATIONS)
     room = offsets_of(_max_text(columns, references))
 
-    def put(start: int, stop: int) -> NDArray[np.uint8]:
-        out = np.empty(int(room[stop] - room[start]), dtype=np.uint8)
-        end = _put_lines(columns, start, stop, words, out)
-        return out[:end]
+    def put(start: int, end: int) -> NDArray[np.uint8]:
+        out = np.empty(int(room[end] - room[start]), dtype=np.uint8)
+        size = _put_lines(columns, start, end, texts, out)
+        return out[:size]
 
     return pool.over_rows(put, len(batch))
 
 
 def _max_text(columns: ReadColumns, references: Ragged) -> NDArray[np.int64]:
-    """int64[n]: characters that the line of each read takes at most."""
+    """Return int64[n]: the maximum of characters in the line of each read."""
     text = np.diff(columns.name_offsets)
     text += _OPERATION_TEXT * np.diff(columns.cigar_offsets)
     text += 2 * np.diff(columns.base_offsets)

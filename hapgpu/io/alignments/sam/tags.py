@@ -1,4 +1,4 @@
-"""Optional fields of BAM records written as SAM text."""
+"""Conversion of optional fields of BAM records to SAM text."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from hapgpu.runtime.jit import njit
 _TAB, _COLON, _COMMA = b"\t:,"
 _INT8, _UINT8, _INT16, _UINT16, _UINT32 = b"cCsSI"
 _CHARACTER, _FLOAT, _TEXT, _HEX, _ARRAY = b"AfZHB"
-# SAM knows one integer type.
-_SHOWN_KINDS = np.full(256, ord("i"), dtype=np.uint8)
-_SHOWN_KINDS[list(b"AfZHB")] = list(b"AfZHB")
+# SAM has one integer type.
+_SAM_TYPES = np.full(256, ord("i"), dtype=np.uint8)
+_SAM_TYPES[list(b"AfZHB")] = list(b"AfZHB")
 
 
 @njit
@@ -35,7 +35,7 @@ def _load_integer(tags: NDArray[np.uint8], at: Integer, kind: Integer) -> Intege
 def _put_number(
     tags: NDArray[np.uint8], at: Integer, kind: Integer, out: NDArray[np.uint8], to: Integer
 ) -> Integer:
-    """Write the number at `at`; return the offset behind it in `out`."""
+    """Write the number at `at` to `out[to]`; return its end in `out`."""
     if kind == _FLOAT:
         return put_float(out, to, np.int32(load_i32(tags, at)).view(np.float32))
     return put_integer(out, to, _load_integer(tags, at, kind))
@@ -70,7 +70,7 @@ def _put_text(
 
 @njit
 def put_tags(
-    tags: NDArray[np.uint8], begin: Integer, end: Integer, out: NDArray[np.uint8], to: Integer
+    tags: NDArray[np.uint8], start: Integer, end: Integer, out: NDArray[np.uint8], to: Integer
 ) -> Integer:
     """Write well-formed fields in BAM encoding as SAM text, each after a tab.
 
@@ -78,24 +78,24 @@ def put_tags(
     ----------
     tags
         uint8: fields of reads.
-    begin, end
-        Where those of one read lie.
+    start, end
+        Range of the fields of one read.
     out, to
-        uint8: where the text goes, and its offset there; five times the fields' size is enough.
+        uint8, with room for five times the size of the fields, and the offset to write to.
 
     Returns
     -------
     int
-        The offset behind the text.
+        The end of the text.
     """
-    at = begin
+    at = start
     while at < end:
         kind = np.int64(tags[at + 2])
         out[to] = _TAB
         out[to + 1] = tags[at]
         out[to + 2] = tags[at + 1]
         out[to + 3] = _COLON
-        out[to + 4] = _SHOWN_KINDS[kind]
+        out[to + 4] = _SAM_TYPES[kind]
         out[to + 5] = _COLON
         at += 3
         to += 6

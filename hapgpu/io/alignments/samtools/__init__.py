@@ -1,1 +1,1 @@
-"""samtools as a child process, which converts SAM and CRAM."""
+"""samtools as a child process that converts SAM and CRAM."""

@@ -1,7 +1,7 @@
-"""Samtools as a process of its own: `python samtools_command.py COMMAND ARGUMENTS`.
+"""Script that runs samtools: `python command.py COMMAND ARGUMENTS`.
 
-pysam holds the interpreter's lock for as long as samtools runs: a pipe between it and this
-interpreter would never move, and a signal would have to wait.
+pysam holds the interpreter lock while samtools runs: in the same process, a pipe to samtools would
+deadlock, and a signal would have to wait.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Formats that samtools converts to and from BAM: SAM text and CRAM."""
+"""Conversion of SAM text and CRAM from and to BAM by samtools."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from hapgpu.io.alignments.samtools.sam_faults import (
     fault_of_line,
     too_long_part,
 )
-from hapgpu.io.files.htslib import INDEX_DELIMITER, is_parted
+from hapgpu.io.files.htslib import INDEX_DELIMITER, has_index_delimiter
 from hapgpu.io.files.output import OutputFile
 from hapgpu.io.files.record_limit import too_long
 from hapgpu.io.genome.regions import Region
@@ -30,7 +30,7 @@ from hapgpu.io.genome.regions import Region
 _STANDARD_INPUT: Final = "/proc/self/fd/0"
 _COPY_BYTES: Final = 1 << 16
 _SAM_BYTES: Final = 1 << 28
-"""Memory for samtools to read SAM, beside the text of a line and the record that it becomes."""
+"""Memory for samtools to read SAM, beside the text of a line and its record."""
 _WRITE: Final = {"bam": "-b", "cram": "-C"}
 
 
@@ -40,20 +40,21 @@ class ConvertedInput:
     Parameters
     ----------
     source
-        The file, or the stream that is fed to samtools; closed with this, or if this fails.
+        The file, or the stream that samtools reads; closed with this input, or if the
+        constructor fails.
     threads
         CPU threads of samtools.
     reference
-        FASTA by which CRAM was compressed.
+        FASTA with which CRAM was compressed.
     regions
-        Leave out records elsewhere, through the index; for CRAM in a file only.
+        Exclude records outside these regions, through the index; only for a CRAM file.
     index
-        Of that file.
+        Index of the CRAM file.
 
     Raises
     ------
     InputError
-        The name of the reference is one that samtools would part.
+        samtools would split the name of the reference.
     """
 
     def __init__(
@@ -75,12 +76,12 @@ class ConvertedInput:
             bed = stack.enter_context(_bed_file(regions)) if regions is not None else None
             arguments: list[str | Path] = ["view", "-u", "--no-PG", "-@", str(threads - 1)]
             if reference:
-                arguments += ["-T", _whole(reference)]
+                arguments += ["-T", _absolute_name(reference)]
             if bed and index:
-                # By its number in this process: it has no name that could be left behind.
+                # The path of the descriptor: the file has no name that could remain.
                 name = f"/proc/{os.getpid()}/fd/{bed.fileno()}"
-                # samtools never gets the name of the file: it would take some names for URLs, and
-                # part others. By this one it may seek, and finds no index.
+                # samtools never gets the name of the file: it would treat some names as URLs, and
+                # split others. Through this name it can seek, and finds no index.
                 arguments += ["-M", "-L", name, "-X", _STANDARD_INPUT, index.absolute()]
             else:
                 arguments += ["-"]
@@ -93,12 +94,12 @@ class ConvertedInput:
 
     @property
     def stream(self) -> BinaryIO:
-        """The BAM."""
+        """Stream of uncompressed BAM."""
         return cast("BinaryIO", self._samtools.output)
 
     @property
     def has_ended(self) -> bool:
-        """Whether samtools has no more to give."""
+        """Whether the output of samtools has ended."""
         return not cast("BufferedReader", self._samtools.output).peek(1)
 
     def check(self, records: int) -> None:
@@ -107,12 +108,12 @@ class ConvertedInput:
         Parameters
         ----------
         records
-            How many have come, for messages.
+            Number of records read so far, for messages.
 
         Raises
         ------
         InputError
-            It failed, or the stream that it was fed lacks its end.
+            samtools failed, or the stream lacks its end.
         """
         if failure := self._samtools.failure():
             raise self._fault(failure, records)
@@ -126,40 +127,41 @@ class ConvertedInput:
         self._stack.close()
 
     def _close_source(self) -> None:
-        # A feeder that waits for more input holds the stream; closing that would wait too.
+        # A feeder that waits for input holds the stream; closing the stream would wait too.
         if not self._feeder.is_alive():
             self._source.stream.close()
 
     def _fault(self, failure: SamtoolsFailure, records: int) -> InputError:
-        """Return the error that names the line, if the input is SAM and can be read again."""
+        """Return the error; it names the line if the input is SAM and can be read again."""
         name, path = self._source.name, self._source.path
         if self._source.format is not ReadFormat.SAM:
-            said = failure.reason or "samtools cannot read it"
-            place = self._reference or "its reference"
+            reason = failure.reason or "samtools cannot read it"
+            reference = self._reference or "its reference"
             return InputError(
-                f"{name}: {said}; check {place} and its index, and run: samtools quickcheck {name}"
+                f"{name}: {reason}; check {reference} and its index, and run: samtools quickcheck"
+                f" {name}"
             )
         if path and (part := too_long_part(path, self._source.max_record)):
             return too_long(f"{name}, {part}", self._source.max_record)
-        if failure.is_of_memory:
+        if failure.is_out_of_memory:
             return InputError(
-                f"{name}: too little memory for its lines; raise --max-record, or give fewer"
+                f"{name}: too little memory for its lines; raise --max-record or use fewer"
                 " threads (-t)"
             )
         if path and failure.line is None:
             failure = self._failure_by_line() or failure
         if failure.line is None:
-            place = f", after record {records}" if records else ""
-            said = failure.reason or NO_RECORD
+            position = f", after record {records}" if records else ""
+            reason = failure.reason or NO_RECORD
             remedy = "correct the header" if path else "run: samtools view -c, which names the line"
-            return InputError(f"{name}{place}: {said}; {remedy}")
-        said = failure.reason or NO_RECORD
+            return InputError(f"{name}{position}: {reason}; {remedy}")
+        reason = failure.reason or NO_RECORD
         if path:
-            said = fault_of_line(path, failure.line, said)
-        return InputError(f"{name}, line {failure.line}: {said}; correct or remove the line")
+            reason = fault_of_line(path, failure.line, reason)
+        return InputError(f"{name}, line {failure.line}: {reason}; correct or remove the line")
 
     def _failure_by_line(self) -> SamtoolsFailure | None:
-        """Read the file again by one thread: only then does samtools count lines."""
+        """Read the file again on one thread: only then does samtools count lines."""
         arguments = ["view", "-u", "-o", os.devnull, "-"]
         stdin = _rewound(self._source.stream)
         again = Samtools(arguments, stdin, subprocess.DEVNULL, self._max_bytes)
@@ -170,7 +172,7 @@ class ConvertedInput:
 
     def _feed(self) -> None:
         last = b""
-        # ValueError: the stream was closed meanwhile, because samtools had failed.
+        # ValueError: the stream was closed because samtools had failed.
         with suppress(OSError, ValueError), self._samtools.input as sink:
             while data := self._source.stream.read(_COPY_BYTES):
                 sink.write(data)
@@ -179,15 +181,15 @@ class ConvertedInput:
 
 
 def _rewound(stream: BinaryIO) -> int:
-    """Return the descriptor of a file, which stands at its beginning."""
+    """Move a file to its start and return its descriptor."""
     os.lseek(stream.fileno(), 0, os.SEEK_SET)
     return stream.fileno()
 
 
-def _whole(reference: Path) -> Path:
-    """Return the absolute name of a reference, which samtools takes for no URL."""
-    if is_parted(reference):
-        raise InputError(f"{reference}: samtools parts names at '{INDEX_DELIMITER}'; rename it")
+def _absolute_name(reference: Path) -> Path:
+    """Return the absolute name of a reference, which samtools does not treat as a URL."""
+    if has_index_delimiter(reference):
+        raise InputError(f"{reference}: samtools splits names at '{INDEX_DELIMITER}'; rename it")
     return reference.absolute()
 
 
@@ -199,18 +201,18 @@ def _bed_file(regions: Sequence[Region]) -> IO[str]:
 
 
 class ConvertedOutput:
-    """A sink for SAM or BAM that becomes BAM or CRAM in an output file.
+    """Output file of BAM or CRAM, to which SAM or BAM is written.
 
     Parameters
     ----------
     output
-        A file that nothing has been written to.
+        An output to which nothing has been written.
     format
         `bam` or `cram`.
     threads
         CPU threads of samtools.
     reference
-        FASTA by which CRAM is compressed.
+        FASTA with which CRAM is compressed.
     """
 
     def __init__(
@@ -220,10 +222,10 @@ class ConvertedOutput:
         threads: int,
         reference: Path | None = None,
     ) -> None:
-        self._target = f"{output.name} as {format.upper()}"
+        self._label = f"{output.name}: cannot be written as {format.upper()}"
         arguments: list[str | Path] = ["view", _WRITE[format], "--no-PG", "-@", str(threads - 1)]
         if reference and format == "cram":
-            arguments += ["-T", _whole(reference)]
+            arguments += ["-T", _absolute_name(reference)]
         self._descriptor = output.fileno()
         self._samtools = Samtools([*arguments, "-"], subprocess.PIPE, self._descriptor)
 
@@ -233,7 +235,7 @@ class ConvertedOutput:
         Raises
         ------
         OutputError
-            samtools has failed.
+            samtools failed.
         """
         try:
             self._samtools.input.write(data)
@@ -241,22 +243,22 @@ class ConvertedOutput:
             self.finish()
 
     def finish(self) -> None:
-        """Wait until all is written.
+        """Wait until the output is written.
 
         Raises
         ------
         OutputError
-            samtools has failed.
+            samtools failed.
         BrokenPipeError
-            It has, because nobody reads the output any more.
+            samtools failed because the reader of the output is gone.
         """
         with suppress(BrokenPipeError):
             self._samtools.input.close()
         if failure := self._samtools.failure():
             if _has_no_reader(self._descriptor):
                 raise BrokenPipeError
-            reason = failure.reason or "samtools could not write it; is the disk full?"
-            raise OutputError(f"cannot write {self._target}: {reason}")
+            reason = failure.reason or "samtools failed; check the free disk space"
+            raise OutputError(f"{self._label}: {reason}")
 
     def close(self) -> None:
         """End samtools."""
@@ -264,23 +266,23 @@ class ConvertedOutput:
 
 
 def index_alignments(data: Path, index: Path, kind: str, threads: int) -> str | None:
-    """Index a BAM or CRAM file that is complete.
+    """Index a complete BAM or CRAM file.
 
     Parameters
     ----------
     data
-        Sorted.
+        The file, sorted by coordinate.
     index
         The file to write.
     kind
-        `csi` of BAM or `crai` of CRAM.
+        `csi` for BAM, `crai` for CRAM.
     threads
         CPU threads of samtools.
 
     Returns
     -------
     str or None
-        What went wrong, if it did.
+        The error message, if samtools failed.
     """
     options = ["-c"] if kind == "csi" else []
     arguments = ["index", *options, "-@", str(threads - 1), "-o", str(index), str(data)]
@@ -293,7 +295,7 @@ def index_alignments(data: Path, index: Path, kind: str, threads: int) -> str | 
 
 
 def _has_no_reader(descriptor: int) -> bool:
-    """Tell whether this is the end of a pipe whose other end was closed."""
+    """Tell whether a descriptor is a pipe whose reader has closed it."""
     poll = select.poll()
     poll.register(descriptor, 0)
     return any(event & select.POLLERR for _, event in poll.poll(0))

@@ -1,4 +1,4 @@
-"""samtools as a child of this process, which does not outlive it."""
+"""samtools as a child process, which ends with this process."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ _COMMAND: Final = Path(__file__).with_name("command.py")
 
 
 class Samtools:
-    """A running samtools.
+    """Running samtools.
 
     Parameters
     ----------
     arguments
-        The command, such as `view`, and its own.
+        The samtools command, such as `view`, and its arguments.
     stdin, stdout
-        Descriptors, or what `subprocess` takes in their place.
+        Descriptors, or constants of `subprocess`.
     max_bytes
-        Of memory that it may take, if that is limited.
+        Limit on the memory of samtools, if any.
     """
 
     def __init__(
@@ -43,9 +43,9 @@ class Samtools:
         with ExitStack() as stack:
             self._messages = tempfile.TemporaryFile()  # noqa: SIM115 (the stack closes it)
             stack.callback(self._messages.close)
-            # pysam makes files there, which a process that is killed does not remove.
-            folder = stack.enter_context(leftovers.temporary_directory())
-            self._process, leftover = self._start(arguments, stdin, stdout, folder)
+            # pysam creates files there, which a killed process does not remove.
+            directory = stack.enter_context(leftovers.temporary_directory())
+            self._process, leftover = self._start(arguments, stdin, stdout, directory)
             stack.callback(leftovers.forget, leftover)
             stack.callback(self._end)
             if max_bytes is not None:
@@ -53,9 +53,9 @@ class Samtools:
             self._stack = stack.pop_all()
 
     def _start(
-        self, arguments: Sequence[str | Path], stdin: int | None, stdout: int, folder: Path
+        self, arguments: Sequence[str | Path], stdin: int | None, stdout: int, directory: Path
     ) -> tuple[subprocess.Popen[bytes], int]:
-        """Start it; return it, and the number of its registration."""
+        """Start samtools; return the process and its number in `leftovers`."""
         with leftovers.steady():
             try:
                 process = subprocess.Popen(  # noqa: S603 (a list of arguments, no shell)
@@ -63,37 +63,37 @@ class Samtools:
                     stdin=stdin,
                     stdout=stdout,
                     stderr=self._messages,
-                    env={**os.environ, "TMPDIR": str(folder)},
+                    env={**os.environ, "TMPDIR": str(directory)},
                     process_group=0,  # Ctrl-C is for this process, which then ends samtools
                 )
             except OSError as error:
                 raise InputError(
-                    f"samtools cannot be started: {error.strerror or error}; free memory, or raise"
-                    " the number of processes (ulimit -u)"
+                    f"samtools: cannot be started: {error.strerror or error}; free memory, or raise"
+                    " the limit of processes (ulimit -u)"
                 ) from error
             return process, leftovers.register(partial(_kill, process))
 
     @property
     def input(self) -> IO[bytes]:
-        """The pipe to it."""
+        """Pipe to samtools."""
         return cast("IO[bytes]", self._process.stdin)
 
     @property
     def output(self) -> IO[bytes]:
-        """The pipe from it."""
+        """Pipe from samtools."""
         return cast("IO[bytes]", self._process.stdout)
 
     def failure(self) -> SamtoolsFailure | None:
-        """Wait for the end; return what went wrong, or None."""
+        """Wait for the end of samtools; return its failure, or None."""
         if self._process.wait() == 0:
             return None
         self._messages.seek(0)
-        said = self._messages.read().decode("utf-8", "replace").splitlines()
-        lines = tuple(line for line in said if line.strip())
+        output = self._messages.read().decode("utf-8", "replace").splitlines()
+        lines = tuple(line for line in output if line.strip())
         return SamtoolsFailure(lines or (f"samtools ended with status {self._process.returncode}",))
 
     def close(self) -> None:
-        """End it, whatever it is doing."""
+        """Kill samtools and release its files."""
         self._stack.close()
 
     def _end(self) -> None:
@@ -110,7 +110,7 @@ def _kill(process: subprocess.Popen[bytes]) -> None:
 
 
 def _limit(process: int, max_bytes: int) -> None:
-    """Limit the memory of a process, if it is not limited to less."""
-    _, most = resource.prlimit(process, resource.RLIMIT_DATA)
-    soft = max_bytes if most == resource.RLIM_INFINITY else min(max_bytes, most)
-    resource.prlimit(process, resource.RLIMIT_DATA, (soft, most))
+    """Limit the memory of a process, unless a lower limit holds."""
+    _, hard = resource.prlimit(process, resource.RLIMIT_DATA)
+    soft = max_bytes if hard == resource.RLIM_INFINITY else min(max_bytes, hard)
+    resource.prlimit(process, resource.RLIMIT_DATA, (soft, hard))

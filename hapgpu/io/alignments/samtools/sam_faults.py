@@ -1,4 +1,4 @@
-"""What is wrong with a line of SAM that samtools cannot read."""
+"""Faults of SAM lines that samtools cannot read."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from hapgpu.io.files.compressed import open_inflated
-from hapgpu.io.text.excerpt import shown
+from hapgpu.io.text.excerpt import excerpt
 from hapgpu.io.text.positions import LAST_POSITION, parse_position
 
 _COLUMNS: Final = 11
@@ -21,50 +21,50 @@ _NUMBERS: Final = (
 )
 _TEMPLATE_LENGTH: Final = re.compile(r"-?\d{1,10}", re.ASCII)
 _SEQUENCE, _QUALITIES = 9, 10
-NO_RECORD: Final = "no SAM record"
+NO_RECORD: Final = "not a SAM record"
 
 
-def fault_of_line(path: Path, number: int, said: str) -> str:
-    """Say what is wrong with a line of a file.
+def fault_of_line(path: Path, number: int, default: str) -> str:
+    """Return the fault of a line of a file.
 
     Parameters
     ----------
     path
         SAM, plain or compressed.
     number
-        Of the line, from 1.
-    said
-        The reason that samtools gave, if this finds none.
+        Number of the line, from 1.
+    default
+        Returned if no fault is found: the reason that samtools gave.
 
     Raises
     ------
     InputError
-        The file cannot be read any more.
+        The file can no longer be read.
     """
     with open_inflated(path, str(path)) as stream:
         line = next(islice(stream, number - 1, None), b"")
     text = line.decode("utf-8", "replace").rstrip("\r\n")
-    return _shape_fault(text) or _number_fault(text.split("\t")) or said
+    return _shape_fault(text) or _number_fault(text.split("\t")) or default
 
 
 def too_long_part(path: Path, limit: int) -> str | None:
-    """Find the first line of a file that is longer than a limit, or a header that is.
+    """Find the first line, or the header, of a file that exceeds a limit.
 
     Parameters
     ----------
     path
         SAM, plain or compressed.
     limit
-        In bytes.
+        Maximum size in bytes.
 
     Returns
     -------
-    What it is, such as `line 3` or `the header`, or None.
+    Its name, such as `line 3` or `the header`, or None.
 
     Raises
     ------
     InputError
-        The file cannot be read any more.
+        The file can no longer be read.
     """
     line, size, header = 1, 0, 0
     in_header = True
@@ -81,27 +81,28 @@ def too_long_part(path: Path, limit: int) -> str | None:
 
 
 def _shape_fault(text: str) -> str:
-    """Say what keeps a line from being a record at all."""
+    """Return the fault of a line that is not a record at all, or an empty string."""
     if not text.strip():
-        return "it is blank"
+        return "blank line"
     if "\0" in text:
-        return "it holds a NUL byte"
+        return "contains a NUL byte"
     if text.startswith("@"):
-        return "a header line among the records"
+        return "header line among the records"
     columns = text.count("\t") + 1
     if columns < _COLUMNS:
-        return f"{columns} columns found, at least {_COLUMNS} expected, separated by tabs"
+        return f"found {columns} columns, expected at least {_COLUMNS}, separated by tabs"
     return ""
 
 
 def _number_fault(fields: list[str]) -> str:
-    for name, column, most in _NUMBERS:
+    for name, column, maximum in _NUMBERS:
         value = parse_position(fields[column])
-        if value is None or value > most:
-            return f"{name} is '{shown(fields[column])}', expected a whole number from 0 to {most}"
+        if value is None or value > maximum:
+            found = excerpt(fields[column])
+            return f"{name} is '{found}', expected a whole number from 0 to {maximum}"
     if not _TEMPLATE_LENGTH.fullmatch(fields[8]):
-        return f"TLEN is '{shown(fields[8])}', expected a whole number"
+        return f"TLEN is '{excerpt(fields[8])}', expected a whole number"
     bases, qualities = len(fields[_SEQUENCE]), len(fields[_QUALITIES])
     if fields[_QUALITIES] != "*" and bases != qualities:
-        return f"SEQ has {bases} bases, but QUAL {qualities} qualities"
+        return f"SEQ has {bases} bases, but QUAL has {qualities} qualities"
     return ""

@@ -44,7 +44,7 @@ _AFTER_HEADER: Final = (
     ("missing", "genotype --reference none.in", 1, f"none.in: {NO_FILE}"),
     ("missing", "chain --reference none.in", 1, "none.in: ... o such file"),
     ("missing", "chain --anchors none.in", 1, "none.in: ... o such file"),
-    ("stale_index", "map --reference stale.fa --reads good.fq", 1, "made of another FASTA file"),
+    ("stale_index", "map --reference stale.fa --reads good.fq", 1, "does not match stale.fa"),
     ("short_contigs", "map --reference tiny.fa", 1, "no contig has 100 bases in a row"),
 )
 

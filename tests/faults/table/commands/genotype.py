@@ -25,8 +25,8 @@ ROWS: Final = [
     row("no_bases", _ALL, "sites=no_bases.vcf", 1, "no_bases.vcf, line 3 ... ALT"),
     row("no_contig_name", _ALL, "sites=comma.vcf", 1, "comma.vcf, line 3 ... 'chr,1'"),
     row("few_columns", _ALL, "sites=columns.vcf", 1, "columns.vcf, line 4 ... columns"),
-    row("no_column_line", _ALL, "sites=header.vcf", 1, "header.vcf is cut short ... #CHROM"),
-    row("no_sites", _ALL, "sites=empty.vcf", 1, "empty.vcf is empty"),
+    row("no_column_line", _ALL, "sites=header.vcf", 1, "header.vcf: truncated ... #CHROM"),
+    row("no_sites", _ALL, "sites=empty.vcf", 1, "empty.vcf: empty"),
     # Reads.
     row("fastq", _ALL, "reads=good.fq", 1, "good.fq: is FASTQ ... align"),
     row("unsorted_reads", _ALL, "reads=unsorted.sam", 1, f"unsorted.sam ... {SAMTOOLS_SORT}"),

@@ -26,7 +26,7 @@ ROWS: Final = [
     row("no_sequence", "index", "reference=no_sequence.fa", 1, "^no_sequence.fa ... one"),
     row("name_twice", _ALL, "reference=twice.fa", 1, "^twice.fa ... 'one'"),
     row("no_letter", _ALL, "reference=star.fa", 1, "^star.fa ... '*'"),
-    row("cut_gzip", _INDEX, "reference=cut.fa.gz", 1, "^cut.fa.gz ... cut short"),
+    row("cut_gzip", _INDEX, "reference=cut.fa.gz", 1, "^cut.fa.gz: truncated"),
     row(
         "name_that_sam_refuses", "index", "reference=comma.fa", 1, "^comma.fa ... 'a,b' ... rename"
     ),

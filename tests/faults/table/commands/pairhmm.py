@@ -67,7 +67,7 @@ ROWS: Final = [
         "pairhmm_reference",
         "reference=small.fa",
         1,
-        f"small.fa.fai is missing ... {FAIDX}",
+        f"no index small.fa.fai; run: {FAIDX}",
     ),
     row(
         "contig_of_reads_only",
@@ -95,6 +95,6 @@ ROWS: Final = [
         "pairhmm_reference",
         "haplotypes=over_end.fa",
         1,
-        "chr20:19951-20001 ends beyond the ... bases",
+        "chr20:19951-20001 ends after the ... bases",
     ),
 ]

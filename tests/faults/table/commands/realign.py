@@ -55,9 +55,7 @@ ROWS: Final = [
         f"unsorted_header.sam ... {SAMTOOLS_SORT}",
     ),
     row("fastq_not_indexed", "realign_write_index", "reads=amplicons.fq.gz", 2, "FASTQ"),
-    row(
-        "misordered", "realign_reference", "reads=misordered.sam", 1, "misordered.sam is not sorted"
-    ),
+    row("misordered", "realign_reference", "reads=misordered.sam", 1, "misordered.sam: not sorted"),
     # Qualities.
     row(
         "no_qualities",
