@@ -35,7 +35,7 @@ def test_statistics_of_a_pipeline(tmp_path: Path) -> None:
     assert set(seconds) == {"read", "align", "write", "total"}
     assert all(0 <= spent <= 2 * seconds["total"] for spent in seconds.values())
     assert written == {
-        "schema_version": 1,
+        "schema_version": 2,
         "tool": "hapgpu",
         "version": hapgpu.__version__,
         "command": "realign",

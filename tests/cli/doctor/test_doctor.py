@@ -68,7 +68,7 @@ def test_cache_of_a_user_without_a_home(monkeypatch: pytest.MonkeyPatch) -> None
         monkeypatch.delenv(name, raising=False)
     cache = next(finding for finding in find(NO_GPU, {}) if finding.item == "Cache")
     assert not cache.good
-    assert "no home folder" in cache.state
+    assert "no home directory" in cache.state
     assert "set HAPGPU_CACHE_DIR" in cache.state
 
 

@@ -29,8 +29,8 @@ from tests.cli.realign.command import (
 from tests.realign.move_oracle import (
     Loci,
     apart_from_mates,
-    contender,
     expected_on_reference,
+    movable_read,
 )
 from tests.realign.realign_oracle import (
     COMPLEMENTS,
@@ -157,10 +157,10 @@ def test_reference_coordinates(
     reference = ("--reference", sample.reference)
     found = body(sam_of(tmp_path, sample.bam, sample.fasta, *reference, *options))
     assert len(found) == len(sample.lines)
-    chosen = contenders_of(sample, found, rules, 6 if rules.by_likelihood else 12)
+    chosen = movable_reads_of(sample, found, rules, 6 if rules.by_likelihood else 12)
     moved = 0
     for line, other in matched(sample.lines, found):
-        if contender(line, sample.loci, rules) is None:
+        if movable_read(line, sample.loci, rules) is None:
             assert apart_from_mates(record_of(other)) == apart_from_mates(record_of(line))
         elif line in chosen:
             correct = expected_on_reference(line, sample.loci, rules)
@@ -169,11 +169,11 @@ def test_reference_coordinates(
     assert moved >= len(chosen) // 3
 
 
-def contenders_of(sample: Sample, found: Sequence[str], rules: Rules, count: int) -> set[str]:
+def movable_reads_of(sample: Sample, found: Sequence[str], rules: Rules, count: int) -> set[str]:
     """Choose reads that may move: half of them moved, half stayed."""
     kinds: dict[bool, list[str]] = {True: [], False: []}
     for line, other in matched(sample.lines, found):
-        if contender(line, sample.loci, rules):
+        if movable_read(line, sample.loci, rules):
             kinds["\tOC:Z:" in other].append(line)
     assert kinds[True]
     return {
