@@ -1,4 +1,4 @@
-"""docs/architecture.md and the folders it describes."""
+"""docs/architecture.md and the directories it describes."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ PAGE = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
 MAX_FILES = 12
 
 
-def folders_of(root: str, suffixes: tuple[str, ...]) -> dict[Path, list[Path]]:
-    """Return the source files of each folder."""
+def directories_of(root: str, suffixes: tuple[str, ...]) -> dict[Path, list[Path]]:
+    """Return the source files of each directory."""
     files: dict[Path, list[Path]] = {}
     for path in sorted((ROOT / root).rglob("*")):
         if path.suffix in suffixes and path.name != "__init__.py":
@@ -25,13 +25,13 @@ def rule_of(package: Path) -> str:
     return (ast.get_docstring(ast.parse(text)) or "").splitlines()[0]
 
 
-def test_no_folder_has_many_files() -> None:
+def test_no_directory_has_many_files() -> None:
     for root in ("hapgpu", "cuda", "tests"):
-        for folder, files in folders_of(root, (".py", ".cu", ".cuh")).items():
-            assert len(files) <= MAX_FILES, folder
+        for directory, files in directories_of(root, (".py", ".cu", ".cuh")).items():
+            assert len(files) <= MAX_FILES, directory
 
 
-def test_every_folder_stands_there_with_its_rule() -> None:
+def test_every_directory_stands_there_with_its_rule() -> None:
     packages = {path.parent for path in (ROOT / "hapgpu").rglob("__init__.py")}
     expected = {
         f"{path.relative_to(ROOT / 'hapgpu')}/": rule_of(path)

@@ -22,23 +22,23 @@ def refused(done: Done, command: Command, status: int, *names: str) -> str:
     return line
 
 
-def contents(folder: Path) -> dict[str, bytes]:
-    """Return the bytes of every file below a folder, by its name there."""
+def contents(directory: Path) -> dict[str, bytes]:
+    """Return the bytes of every file below a directory, by its name there."""
     return {
-        str(path.relative_to(folder)): path.read_bytes()
-        for path in folder.rglob("*")
+        str(path.relative_to(directory)): path.read_bytes()
+        for path in directory.rglob("*")
         if path.is_file()
     }
 
 
-def state(folder: Path) -> dict[str, tuple[int, int, int]]:
-    """Return which files and folders lie below a folder, as they are before a write to them.
+def state(directory: Path) -> dict[str, tuple[int, int, int]]:
+    """Return which files and directories lie below a directory, as they are before a write to them.
 
     That takes a tenth of the time of `contents`.
     """
     found = {}
-    for place, folders, files in os.walk(folder):
-        found |= dict.fromkeys((f"{place}/{name}/" for name in folders), (0, 0, 0))
+    for place, directories, files in os.walk(directory):
+        found |= dict.fromkeys((f"{place}/{name}/" for name in directories), (0, 0, 0))
         for name in files:
             status = os.lstat(f"{place}/{name}")
             found[f"{place}/{name}"] = status.st_ino, status.st_size, status.st_mtime_ns

@@ -42,9 +42,9 @@ def main(moments: int, seed: int) -> int:
             command = COMMANDS[number % len(COMMANDS)]
             sent = SIGNALS[number // len(COMMANDS) % len(SIGNALS)]
             moment = _moment(random, whole[command.name].seconds)
-            folder = _copy(inputs)
-            outcome = interrupt(command, folder, sent, moment)
-            found = faults(outcome, sent, whole[command.name].outputs, folder)
+            directory = _copy(inputs)
+            outcome = interrupt(command, directory, sent, moment)
+            found = faults(outcome, sent, whole[command.name].outputs, directory)
             statuses[sent.name, outcome.status] += 1
             bad += bool(found)
             if found:
@@ -56,15 +56,15 @@ def main(moments: int, seed: int) -> int:
 
 
 def _whole(command: Command, inputs: Path) -> Whole:
-    folder = _copy(inputs)
-    return Whole(whole_outputs(command, folder), seconds_of(command, folder))
+    directory = _copy(inputs)
+    return Whole(whole_outputs(command, directory), seconds_of(command, directory))
 
 
 def _copy(inputs: Path) -> Path:
-    """Return a folder with fresh copies of all inputs."""
-    folder = inputs.with_name("work")
-    shutil.rmtree(folder, ignore_errors=True)
-    return shutil.copytree(inputs, folder)
+    """Return a directory with fresh copies of all inputs."""
+    directory = inputs.with_name("work")
+    shutil.rmtree(directory, ignore_errors=True)
+    return shutil.copytree(inputs, directory)
 
 
 def _moment(random: Random, seconds: float) -> float:

@@ -40,7 +40,7 @@ class Interrupted:
     changes
         The files that it has made or changed, by name.
     temporary
-        Names of what is left in the folder for temporary files.
+        Names of what is left in the directory for temporary files.
     processes
         How many of its processes are left.
     """
@@ -52,24 +52,26 @@ class Interrupted:
     processes: int
 
 
-def interrupt(command: Command, folder: Path, number: signal.Signals, moment: float) -> Interrupted:
-    """Run a command in a folder, and send a signal so many seconds after its first statement."""
-    before = contents(folder)
+def interrupt(
+    command: Command, directory: Path, number: signal.Signals, moment: float
+) -> Interrupted:
+    """Run a command in a directory, and send a signal so many seconds after its first statement."""
+    before = contents(directory)
     with tempfile.TemporaryDirectory() as temporary:
-        with _started(command, folder, temporary) as process:
+        with _started(command, directory, temporary) as process:
             time.sleep(moment)
             process.send_signal(number)
             _, err = process.communicate(timeout=_ENDS_WITHIN)
             processes = _processes_left(process.pid)
         left = [path.name for path in Path(temporary).iterdir()]
-    after = contents(folder)
+    after = contents(directory)
     changes = {name: data for name, data in after.items() if before.get(name) != data}
     changes |= dict.fromkeys(before.keys() - after.keys(), b"")
     status = process.returncode
     return Interrupted(status if status >= 0 else 128 - status, err, changes, left, processes)
 
 
-def _started(command: Command, folder: Path, temporary: str) -> subprocess.Popen[str]:
+def _started(command: Command, directory: Path, temporary: str) -> subprocess.Popen[str]:
     """Start a command in a session of its own, and wait for its first statement."""
     reader, writer = os.pipe()
     environment = os.environ | {"TMPDIR": temporary}
@@ -77,7 +79,7 @@ def _started(command: Command, folder: Path, temporary: str) -> subprocess.Popen
     environment.pop("PYTHONUNBUFFERED", None)
     process = subprocess.Popen(
         [sys.executable, "-c", _START.format(writer), *_words(command)],
-        cwd=folder,
+        cwd=directory,
         env=environment | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
         pass_fds=[writer],
         stdin=subprocess.DEVNULL,
@@ -118,7 +120,7 @@ def _processes_of(session: int) -> Iterator[int]:
 
 
 def faults(
-    outcome: Interrupted, number: signal.Signals, expected: Mapping[str, bytes], folder: Path
+    outcome: Interrupted, number: signal.Signals, expected: Mapping[str, bytes], directory: Path
 ) -> list[str]:
     """Return what is wrong with what is left of a run.
 
@@ -133,29 +135,29 @@ def faults(
     found += [f"makes {name}" for name in outcome.changes if name not in {*expected, STATISTICS}]
     for name, data in expected.items():
         if name in outcome.changes:
-            found += [f"{name} is not whole"] * (plain(folder / name) != data)
+            found += [f"{name} is not whole"] * (plain(directory / name) != data)
         elif not outcome.status:
             found.append(f"no {name}")
     return found
 
 
-def whole_outputs(command: Command, folder: Path) -> dict[str, bytes]:
+def whole_outputs(command: Command, directory: Path) -> dict[str, bytes]:
     """Run a command; return what it writes, and take it away."""
-    before = contents(folder).keys()
-    done = run(_words(command), folder)
+    before = contents(directory).keys()
+    done = run(_words(command), directory)
     assert done.status == 0, done
-    made = contents(folder).keys() - before
-    found = {name: plain(folder / name) for name in made if name != STATISTICS}
+    made = contents(directory).keys() - before
+    found = {name: plain(directory / name) for name in made if name != STATISTICS}
     for name in made:
-        (folder / name).unlink()
+        (directory / name).unlink()
     return found
 
 
-def seconds_of(command: Command, folder: Path) -> float:
+def seconds_of(command: Command, directory: Path) -> float:
     """Return how long a run takes from its first statement, and leave its outputs in place."""
     with (
         tempfile.TemporaryDirectory() as temporary,
-        _started(command, folder, temporary) as process,
+        _started(command, directory, temporary) as process,
     ):
         start = time.monotonic()
         process.communicate()

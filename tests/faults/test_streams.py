@@ -36,40 +36,40 @@ TELLING = {
 @pytest.mark.parametrize("fault", UNUSED)
 @pytest.mark.parametrize("command", each())
 def test_a_stream_that_is_not_needed(
-    folder: Path, children: Children, command: Command, fault: str
+    directory: Path, children: Children, command: Command, fault: str
 ) -> None:
-    assert run(command.with_output(), folder).status == 0
-    expected = plain(folder / command.output)
-    (folder / command.output).unlink()
-    done = children.run([*command.with_output(), "--json", "run.json"], folder, **UNUSED[fault])
+    assert run(command.with_output(), directory).status == 0
+    expected = plain(directory / command.output)
+    (directory / command.output).unlink()
+    done = children.run([*command.with_output(), "--json", "run.json"], directory, **UNUSED[fault])
     assert done.status == 0, done
-    assert plain(folder / command.output) == expected
-    assert (folder / "run.json").read_bytes().endswith(b"}\n")
+    assert plain(directory / command.output) == expected
+    assert (directory / "run.json").read_bytes().endswith(b"}\n")
 
 
 @pytest.mark.parametrize(("command", "role"), cells(streamed()))
 def test_standard_input_that_is_needed(
-    folder: Path, children: Children, command: Command, role: str
+    directory: Path, children: Children, command: Command, role: str
 ) -> None:
-    done = children.run(command.with_output(**{role: "-"}), folder, stdin=CLOSED)
+    done = children.run(command.with_output(**{role: "-"}), directory, stdin=CLOSED)
     refused(done, command, 1, "standard input")
-    assert not (folder / command.output).exists()
+    assert not (directory / command.output).exists()
 
 
 @pytest.mark.parametrize("fault", NO_STDOUT)
 @pytest.mark.parametrize("command", each(TO_STDOUT))
 def test_standard_output_that_is_needed(
-    folder: Path, children: Children, command: Command, fault: str
+    directory: Path, children: Children, command: Command, fault: str
 ) -> None:
-    done = children.run(command.words(), folder, stdout=NO_STDOUT[fault])
+    done = children.run(command.words(), directory, stdout=NO_STDOUT[fault])
     refused(done, command, 4, "standard output: ")
 
 
 @pytest.mark.parametrize("command", each(TO_STDOUT))
 def test_standard_output_that_nobody_reads(
-    folder: Path, children: Children, command: Command
+    directory: Path, children: Children, command: Command
 ) -> None:
-    done = children.run([*command.words(), "-q"], folder, stdout=CLOSED_PIPE)
+    done = children.run([*command.words(), "-q"], directory, stdout=CLOSED_PIPE)
     assert (done.status, done.err) == (141, "")
 
 

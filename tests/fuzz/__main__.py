@@ -32,7 +32,9 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--jobs", type=int, default=1, help="worker processes")
     parser.add_argument("--seed", type=int, default=0, help="the first seed")
     parser.add_argument("--bounds-check", action="store_true", help="check all indexes in kernels")
-    parser.add_argument("--findings", type=Path, default=Path("findings"), help="folder for them")
+    parser.add_argument(
+        "--findings", type=Path, default=Path("findings"), help="directory for them"
+    )
     parser.add_argument("--replay", type=Path, metavar="FILE", help="execute an input of findings")
     parser.add_argument("--target", help="of the input, if its name does not tell")
     given = parser.parse_args()
@@ -63,11 +65,11 @@ def _table(targets: tuple[str, ...], counts: NDArray[np.int64]) -> str:
     return "\n".join(lines)
 
 
-def _fuzz(given: argparse.Namespace, folder: Path) -> int:
+def _fuzz(given: argparse.Namespace, directory: Path) -> int:
     targets = tuple(given.targets or TARGETS)
     plan = campaign.Plan(targets, given.seed, given.jobs, given.executions, given.seconds)
     environment = _environment(checks_bounds=given.bounds_check)
-    counts, seconds = campaign.run(plan, folder, given.findings, environment)
+    counts, seconds = campaign.run(plan, directory, given.findings, environment)
     print(_table(targets, counts))
     done, faulty = int(counts[:, :3].sum()), int(counts[:, FAULTY].sum())
     print(f"{done:,} executions in {seconds:.0f} s, {faulty:,} findings")
@@ -76,11 +78,11 @@ def _fuzz(given: argparse.Namespace, folder: Path) -> int:
     return int(faulty > 0)
 
 
-def _replay(path: Path, target: str | None, folder: Path) -> int:
+def _replay(path: Path, target: str | None, directory: Path) -> int:
     faulthandler.enable()
-    (folder / "corpus").mkdir()
-    corpus = make_corpus(folder / "corpus")
-    bench = Bench(target or target_of(path), corpus, Place(corpus, folder))
+    (directory / "corpus").mkdir()
+    corpus = make_corpus(directory / "corpus")
+    bench = Bench(target or target_of(path), corpus, Place(corpus, directory))
     accepted, fault = bench.execute(path.read_bytes())
     print(fault.text if fault else "accepted" if accepted else "refused")
     return int(fault is not None)
@@ -90,11 +92,11 @@ def main() -> int:
     """Return the exit status: 1 if something was found."""
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))  # and end workers
     given = _arguments()
-    memory = Path("/dev/shm")  # noqa: S108  (its folders have names of their own)
-    with tempfile.TemporaryDirectory(dir=memory if memory.is_dir() else None) as folder:
+    memory = Path("/dev/shm")  # noqa: S108  (its directories have names of their own)
+    with tempfile.TemporaryDirectory(dir=memory if memory.is_dir() else None) as directory:
         if given.replay:
-            return _replay(given.replay, given.target, Path(folder))
-        return _fuzz(given, Path(folder))
+            return _replay(given.replay, given.target, Path(directory))
+        return _fuzz(given, Path(directory))
 
 
 if __name__ == "__main__":

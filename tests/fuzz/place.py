@@ -23,19 +23,19 @@ class LeftoverError(Exception):
 
 
 class Place:
-    """A folder for inputs and outputs, which is empty between executions.
+    """A directory for inputs and outputs, which is empty between executions.
 
     Parameters
     ----------
     corpus
         What inputs are read with.
-    folder
+    directory
         Exists, in memory if possible.
     """
 
-    def __init__(self, corpus: Corpus, folder: Path) -> None:
+    def __init__(self, corpus: Corpus, directory: Path) -> None:
         self.corpus = corpus
-        self._inputs, self._outputs = folder / "in", folder / "out"
+        self._inputs, self._outputs = directory / "in", directory / "out"
         for made in (self._inputs, self._outputs):
             made.mkdir()
         self._count = 0
@@ -46,7 +46,7 @@ class Place:
 
     def known(self, name: str) -> Path:
         """Return a file that stays as it is."""
-        return self.corpus.folder / name
+        return self.corpus.directory / name
 
     @contextmanager
     def file(self, data: bytes, suffix: str, **beside: bytes) -> Iterator[Path]:

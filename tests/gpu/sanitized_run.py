@@ -1,6 +1,6 @@
 """One small run on a GPU for compute-sanitizer; see sanitize.sh.
 
-    python -m tests.gpu.sanitized_run NAME FOLDER
+    python -m tests.gpu.sanitized_run NAME DIRECTORY
 
 The directory is filled with inputs if it is not there. A name is one of `RUNS` in
 `tests.cli.devices.gpu_runs`; without one, the names are printed.

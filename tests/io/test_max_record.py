@@ -117,12 +117,12 @@ READERS = {
 WITHOUT_LIMIT = 1 << 28
 
 
-def write(folder: Path, reader: Reader, sizes: Sequence[int]) -> str:
+def write(directory: Path, reader: Reader, sizes: Sequence[int]) -> str:
     """Write a file of records with so many bases."""
     text = reader.header + "".join(map(reader.record, range(len(sizes)), sizes))
-    path = folder / f"records.{reader.suffix}"
+    path = directory / f"records.{reader.suffix}"
     if reader.suffix in {"bam", "bcf"}:
-        source = folder / ("records.sam" if reader.suffix == "bam" else "records.vcf")
+        source = directory / ("records.sam" if reader.suffix == "bam" else "records.vcf")
         source.write_text(text)
         view = pysam.samtools.view if reader.suffix == "bam" else pysam.bcftools.view
         kind = "-Ob" if reader.suffix == "bcf" else "-b"
@@ -177,9 +177,9 @@ def test_a_bed_is_limited_as_a_whole(tmp_path: Path) -> None:
         read_bed(path, 900)
 
 
-def bam_with_header(folder: Path, text: bytes, *counts: int) -> Path:
+def bam_with_header(directory: Path, text: bytes, *counts: int) -> Path:
     """Write a BAM that claims so many bytes of text, and then whatever else."""
-    path = folder / "header.bam"
+    path = directory / "header.bam"
     content = b"BAM\1" + struct.pack("<i", counts[0]) + text + struct.pack("<3i", *counts[1:], 0, 0)
     path.write_bytes(block(content[:60_000]) + EOF_BLOCK)
     return path
@@ -329,7 +329,7 @@ from hapgpu.io.vcf.bcf_sizes import CheckedBcf
 from hapgpu.io.bgzf.reader import EOF_BLOCK
 from hapgpu.io.files.record_limit import MAX_RECORD
 
-folder = Path(sys.argv[1])
+directory = Path(sys.argv[1])
 GIGABYTES = 3 << 30
 letters = gzip.compress(b"A" * (1 << 24), 1)
 filled = letters * (GIGABYTES >> 24)
@@ -350,7 +350,7 @@ starts = {
 }
 for kind, start in starts.items():
     reader = READERS[kind]
-    path = folder / f"bomb.{reader.suffix}"
+    path = directory / f"bomb.{reader.suffix}"
     if kind in ("BAM", "BCF"):
         path.write_bytes(block(start) + blocks + EOF_BLOCK)
     else:

@@ -71,14 +71,14 @@ def hmm_batch_of(batch: Text) -> HmmBatch:
 @pytest.fixture(scope="module")
 def texts(data_dir: Path) -> list[Text]:
     """Return all of tiny.in, and some reads of each text batch of 10s.in."""
-    folder = data_dir / "pairhmm"
+    directory = data_dir / "pairhmm"
     thinned = []
-    for reads, columns, haplotypes in batches_of(folder / "10s.in"):
+    for reads, columns, haplotypes in batches_of(directory / "10s.in"):
         rows = np.arange(0, len(reads), 20)
         lengths = Ragged.from_sequences(reads).offsets
         thin = [Ragged(column, lengths).take(rows).data for column in columns]
         thinned.append(([reads[k] for k in rows], thin, haplotypes))
-    return [*batches_of(folder / "tiny.in"), *thinned]
+    return [*batches_of(directory / "tiny.in"), *thinned]
 
 
 def test_signature() -> None:

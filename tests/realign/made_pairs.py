@@ -165,12 +165,12 @@ class Maker:
         return STYLES[number % len(STYLES)]
 
 
-def make_pairs(folder: Path, seed: int = 7) -> MadePairs:
+def make_pairs(directory: Path, seed: int = 7) -> MadePairs:
     """Write reference, haplotypes and reads; they depend only on the seed."""
-    folder.mkdir(parents=True, exist_ok=True)
+    directory.mkdir(parents=True, exist_ok=True)
     random = Random(seed)  # noqa: S311 - the same data on every run
     contigs = {name: "".join(random.choices("ACGT", k=n)) for name, n in LENGTHS.items()}
-    reference, haplotypes = folder / "reference.fa", folder / "haplotypes.fa"
+    reference, haplotypes = directory / "reference.fa", directory / "haplotypes.fa"
     reference.write_text("".join(f">{name}\n{bases}\n" for name, bases in contigs.items()))
     pysam.faidx(str(reference))
     haplotypes.write_text("".join(_haplotypes(contigs)))
@@ -179,7 +179,7 @@ def make_pairs(folder: Path, seed: int = 7) -> MadePairs:
         for add in (_near, _special, _distant, _several, _alone):
             add(maker, number)
     _finish(maker.records, Bases(reference))
-    return MadePairs(reference, haplotypes, _write(folder, maker, reference))
+    return MadePairs(reference, haplotypes, _write(directory, maker, reference))
 
 
 def _near(maker: Maker, n: int) -> None:
@@ -360,18 +360,18 @@ def _supplement(record: Sam) -> str:
     return f"{record.contig},{record.position},{strand},{cigar},{record.columns[4]},{distance}"
 
 
-def _write(folder: Path, maker: Maker, reference: Path) -> dict[str, Path]:
+def _write(directory: Path, maker: Maker, reference: Path) -> dict[str, Path]:
     """Write all formats, with the mate fields that samtools fixmate makes."""
     sequences = [f"@SQ\tSN:{name}\tLN:{length}" for name, length in LENGTHS.items()]
     header = [*sequences, "@RG\tID:made\tSM:sample"]
-    raw, fixed = folder / "raw.sam", folder / "fixed.sam"
+    raw, fixed = directory / "raw.sam", directory / "fixed.sam"
     _write_sam(raw, ["@HD\tVN:1.6\tSO:unsorted", *header], maker.records)
     pysam.samtools.fixmate("--no-PG", "-O", "sam", str(raw), str(fixed))
     records = read_records(fixed)
     _point_secondary(records)
-    paths = {"sorted": folder / "reads.bam", "by_name": folder / "by_name.bam"}
-    paths |= {"shuffled": folder / "shuffled.bam", "sam": folder / "reads.sam"}
-    paths |= {"cram": folder / "reads.cram"}
+    paths = {"sorted": directory / "reads.bam", "by_name": directory / "by_name.bam"}
+    paths |= {"shuffled": directory / "shuffled.bam", "sam": directory / "reads.sam"}
+    paths |= {"cram": directory / "reads.cram"}
     _write_sam(fixed, header_lines(fixed), records)
     pysam.sort("--no-PG", "-o", str(paths["sorted"]), str(fixed))
     pysam.index(str(paths["sorted"]))

@@ -229,12 +229,12 @@ def fixmate(path: Path, out: Path, reference: Path | None = None) -> Path:
     return by_name
 
 
-def fixmate_changes(path: Path, folder: Path, reference: Path | None = None) -> Changes:
+def fixmate_changes(path: Path, directory: Path, reference: Path | None = None) -> Changes:
     """Return the changes of `samtools fixmate` in a file; the order of tags is ignored.
 
     Of a name with more than two primary records it pairs any two: such names are left out.
     """
-    out = folder / f"{path.name}.fixmate.bam"
+    out = directory / f"{path.name}.fixmate.bam"
     records = read_records(fixmate(path, out, reference))
     times = Counter(record.name for record in records if record.is_primary)
     before, after = _by_key(records), _by_key(read_records(out))

@@ -21,27 +21,27 @@ _COMPLEMENTS = str.maketrans("ACGTacgtN", "TGCAtgcaN")
 class Sample:
     """A reference and reads, as text and as files; `places` holds the origin of each read."""
 
-    folder: Path
+    directory: Path
     contigs: dict[str, str]
     reads: dict[str, str]
     places: dict[str, tuple[str, int, int, str]]
 
     @property
     def fasta(self) -> Path:
-        return self.folder / "reference.fa"
+        return self.directory / "reference.fa"
 
     @property
     def fastq(self) -> Path:
-        return self.folder / "reads.fq"
+        return self.directory / "reads.fq"
 
     @property
     def index(self) -> Path:
-        return self.folder / "reference.fa.k15w10.hgm"
+        return self.directory / "reference.fa.k15w10.hgm"
 
 
-def make_sample(folder: Path) -> Sample:
+def make_sample(directory: Path) -> Sample:
     random = Random(9)  # noqa: S311  (reproducible data, not secrets)
-    sample = Sample(folder, _contigs(random), {}, {})
+    sample = Sample(directory, _contigs(random), {}, {})
     _add_reads(random, sample)
     sample.fasta.write_text(fasta_text(sample.contigs))
     sample.fastq.write_text(fastq_text(sample.reads))
@@ -124,9 +124,9 @@ def status_of(*arguments: str | Path) -> int:
     return status_of_command("chain", *arguments)
 
 
-def lines_of(folder: Path, *arguments: str | Path, threads: int = 1) -> list[str]:
+def lines_of(directory: Path, *arguments: str | Path, threads: int = 1) -> list[str]:
     """Map on the CPU, to PAF; return its lines."""
-    path = folder / "out.paf"
+    path = directory / "out.paf"
     path.unlink(missing_ok=True)
     resources = ("-q", "--device", "cpu", "-t", str(threads))
     assert status_of(*arguments, *resources, "-o", path) == 0

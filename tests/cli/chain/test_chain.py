@@ -84,9 +84,9 @@ def test_neither_threads_nor_blocks_change_the_output(
     assert lines_of(tmp_path, sample.fasta, sample.fastq, threads=threads) == lines
 
 
-def write_variant(sample: Sample, folder: Path, kind: str) -> list[str | Path]:
+def write_variant(sample: Sample, directory: Path, kind: str) -> list[str | Path]:
     """Write the reads in another format; return the files."""
-    path, text = folder / f"reads.{kind}", fastq_text(sample.reads)
+    path, text = directory / f"reads.{kind}", fastq_text(sample.reads)
     match kind:
         case "gz":
             path.write_bytes(gzip.compress(text.encode()))
@@ -108,7 +108,7 @@ def write_variant(sample: Sample, folder: Path, kind: str) -> list[str | Path]:
         case "files":
             names = list(sample.reads)
             path.write_text(fastq_text({name: sample.reads[name] for name in names[:20]}))
-            rest = folder / "rest.gz"
+            rest = directory / "rest.gz"
             text = fasta_text({name: sample.reads[name] for name in names[20:]})
             rest.write_bytes(gzip.compress(text.encode()))
             return [path, rest]

@@ -70,13 +70,13 @@ def some_reads(data_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> Path
 def test_lines_are_those_of_minimap2(
     data_dir: Path, some_reads: Path, tmp_path: Path, name: str
 ) -> None:
-    folder = data_dir / "longread" / "chain"
-    arguments = json.loads((folder / "manifest.json").read_text())[name]["options"].split()
+    directory = data_dir / "longread" / "chain"
+    arguments = json.loads((directory / "manifest.json").read_text())[name]["options"].split()
     with pysam.FastxFile(str(some_reads)) as records:
         names = {record.name for record in records}
-    with gzip.open(folder / f"{name}.paf.gz", "rt") as lines:
+    with gzip.open(directory / f"{name}.paf.gz", "rt") as lines:
         expected = [line for line in lines.read().splitlines() if line.split("\t")[0] in names]
-    assert lines_of(tmp_path, folder / "ref.fa.gz", some_reads, *arguments) == expected
+    assert lines_of(tmp_path, directory / "ref.fa.gz", some_reads, *arguments) == expected
     assert len(expected) > 100
 
 

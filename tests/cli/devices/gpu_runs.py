@@ -19,7 +19,7 @@ GPU = "cuda"
 
 @dataclass(frozen=True)
 class Run:
-    """A command on files of the folder that `make_inputs` fills.
+    """A command on files of the directory that `make_inputs` fills.
 
     Attributes
     ----------
@@ -40,13 +40,13 @@ class Run:
     options: tuple[str, ...] = ()
     is_exact: bool = True
 
-    def arguments(self, folder: Path, output: Path) -> list[str]:
+    def arguments(self, directory: Path, output: Path) -> list[str]:
         """Return the arguments behind the name of the command."""
-        files = [name if name.startswith("-") else str(folder / name) for name in self.files]
+        files = [name if name.startswith("-") else str(directory / name) for name in self.files]
         return [*files, *self.options, "-q", "-o", str(output)]
 
-    def output(self, folder: Path) -> Path:
-        return folder / f"{self.name}{self.suffix}"
+    def output(self, directory: Path) -> Path:
+        return directory / f"{self.name}{self.suffix}"
 
 
 NO_PG = ("--no-PG",)
@@ -79,15 +79,15 @@ RUNS = {
 }
 
 
-def make_inputs(folder: Path) -> Path:
+def make_inputs(directory: Path) -> Path:
     """Write the files that the runs read."""
-    make_example(folder)
+    make_example(directory)
     random = Random(3)  # noqa: S311  (the same data on every run)
-    (folder / "hmm.in").write_text("".join(_batch(random) for _ in range(12)))
+    (directory / "hmm.in").write_text("".join(_batch(random) for _ in range(12)))
     reads = [_anchors(random) for _ in range(30)]
     batch = to_batch(reads)
-    np.savez(folder / "anchors.npz", x=batch.x, y=batch.y, offsets=batch.offsets)
-    return folder
+    np.savez(directory / "anchors.npz", x=batch.x, y=batch.y, offsets=batch.offsets)
+    return directory
 
 
 def _batch(random: Random) -> str:
@@ -126,8 +126,8 @@ def content_of(path: Path) -> Any:
             return path.read_bytes()
 
 
-def names_in(folder: Path) -> set[str]:
-    return {path.name for path in folder.iterdir()}
+def names_in(directory: Path) -> set[str]:
+    return {path.name for path in directory.iterdir()}
 
 
 def of_names(names: Iterable[str]) -> list[Run]:

@@ -53,10 +53,10 @@ def inputs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def expected(inputs: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     """Return the results of each run on a GPU without faults, of some also on the CPU."""
-    folder = tmp_path_factory.mktemp("expected")
+    directory = tmp_path_factory.mktemp("expected")
     found = {}
     for run in RUNS.values():
-        output = run.output(folder)
+        output = run.output(directory)
         contents = []
         for device in (GPU, "cpu")[: 1 + run.is_exact]:
             assert status_of(run, inputs, output, device) == 0
@@ -90,26 +90,26 @@ def started(command: list[str], run: Run, inputs: Path, output: Path) -> subproc
     )
 
 
-def check_refused(run: Run, folder: Path, said: str, pattern: str) -> None:
+def check_refused(run: Run, directory: Path, said: str, pattern: str) -> None:
     """Check that there is one line of error, and no output."""
     lines = said.splitlines()
     assert len(lines) == 1, said
     assert lines[0].startswith(f"hapgpu {run.command}: error: ")
     assert re.search(pattern, lines[0]), said
-    assert not names_in(folder)
+    assert not names_in(directory)
 
 
 NO_MEMORY = "too little (free )?memory|may be used for it|does not fit into the memory"
 
 
 def check_same_or_no_memory(
-    status: int, run: Run, folder: Path, expected: dict[str, Any], said: str
+    status: int, run: Run, directory: Path, expected: dict[str, Any], said: str
 ) -> None:
     if status:
         assert status == 3
-        check_refused(run, folder, said, NO_MEMORY)
+        check_refused(run, directory, said, NO_MEMORY)
     else:
-        assert content_of(run.output(folder)) == expected[run.name]
+        assert content_of(run.output(directory)) == expected[run.name]
 
 
 @pytest.mark.parametrize("memory", ["1M", "16M", "100M"])
@@ -225,11 +225,11 @@ def test_memory_that_is_never_enough_for_the_largest(
     check_same_or_no_memory(status, run, tmp_path, expected, capsys.readouterr().err)
 
 
-def launches_of(run: Run, inputs: Path, folder: Path) -> int:
-    ended = started([*FAULTY, "nothing", "0"], run, inputs, run.output(folder))
+def launches_of(run: Run, inputs: Path, directory: Path) -> int:
+    ended = started([*FAULTY, "nothing", "0"], run, inputs, run.output(directory))
     _, said = ended.communicate(timeout=TIMEOUT)
     assert ended.returncode == 0, said
-    run.output(folder).unlink()
+    run.output(directory).unlink()
     (number,) = re.fullmatch(r"launches: (\d+)\n", said).groups()  # type: ignore[union-attr]
     return int(number)
 

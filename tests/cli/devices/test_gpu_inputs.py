@@ -130,25 +130,25 @@ def sound(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return make_inputs(tmp_path_factory.mktemp("inputs") / "inputs")
 
 
-def damaged(sound: Path, folder: Path, damage: Damage) -> Path:
+def damaged(sound: Path, directory: Path, damage: Damage) -> Path:
     """Return a directory with all inputs, one of them damaged."""
-    folder.mkdir()
+    directory.mkdir()
     for path in sound.iterdir():
         if path.name == damage.file:
-            (folder / path.name).write_bytes(damage.change(path.read_bytes()))
+            (directory / path.name).write_bytes(damage.change(path.read_bytes()))
         elif not path.name.startswith(damage.file):  # its index
-            (folder / path.name).symlink_to(path)
-    return folder
+            (directory / path.name).symlink_to(path)
+    return directory
 
 
 def outcome(
-    run: Run, inputs: Path, folder: Path, device: str, capsys: pytest.CaptureFixture[str]
+    run: Run, inputs: Path, directory: Path, device: str, capsys: pytest.CaptureFixture[str]
 ) -> tuple[int, str]:
-    output = run.output(folder)
+    output = run.output(directory)
     status = status_of(run, inputs, output, device)
     said = capsys.readouterr().err
     assert (status == 0) == output.exists()
-    assert names_in(folder) <= {output.name}
+    assert names_in(directory) <= {output.name}
     output.unlink(missing_ok=True)
     return status, said
 

@@ -81,16 +81,16 @@ def calls_in(text: str) -> list[Call]:
     return calls
 
 
-def calls_of(folder: Path, *arguments: str | Path, threads: int = 2) -> list[Call]:
+def calls_of(directory: Path, *arguments: str | Path, threads: int = 2) -> list[Call]:
     """Run the command; return the records of its output."""
-    path = folder / "calls_of.vcf"
+    path = directory / "calls_of.vcf"
     assert status_of(*arguments, "-q", "-o", path, threads=threads) == 0
     return calls_in(path.read_text())
 
 
-def genotypes_of(folder: Path, *arguments: str | Path) -> list[str]:
+def genotypes_of(directory: Path, *arguments: str | Path) -> list[str]:
     """Run the command; return the genotype of the first sample at each site."""
-    return [call.genotype() for call in calls_of(folder, *arguments)]
+    return [call.genotype() for call in calls_of(directory, *arguments)]
 
 
 def pileup(carried: str, prefix: str = "r", **changes: str | int) -> list[Read]:

@@ -37,16 +37,16 @@ REPEAT = 15180
 @pytest.fixture(scope="module")
 def example(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path, Path]:
     """Make reads, reference and sites."""
-    folder = make_example(tmp_path_factory.mktemp("example"))
-    return folder / "reads.bam", folder / "reference.fa", folder / "sites.vcf"
+    directory = make_example(tmp_path_factory.mktemp("example"))
+    return directory / "reads.bam", directory / "reference.fa", directory / "sites.vcf"
 
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     """Make twenty reads, every second with ALT at `SITE`, and the reference."""
-    folder = tmp_path_factory.mktemp("made")
-    reads = write_sam(folder / "reads.sam", pileup("01" * 10))
-    return reads, write_reference(folder, BASES, CONTIG)
+    directory = tmp_path_factory.mktemp("made")
+    reads = write_sam(directory / "reads.sam", pileup("01" * 10))
+    return reads, write_reference(directory, BASES, CONTIG)
 
 
 def test_genotypes_of_a_known_sample(example: tuple[Path, Path, Path], tmp_path: Path) -> None:

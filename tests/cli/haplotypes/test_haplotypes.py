@@ -269,8 +269,8 @@ def test_a_reader_that_has_enough(tmp_path: Path) -> None:
 
 
 def real(data_dir: Path, name: str) -> tuple[Path, Path]:
-    folder = data_dir / "illumina_na12878"
-    return folder / "chr20.hg19.fa.gz", folder / f"{name}.dev.vcf.gz"
+    directory = data_dir / "illumina_na12878"
+    return directory / "chr20.hg19.fa.gz", directory / f"{name}.dev.vcf.gz"
 
 
 def chromosomes(reference: Path, calls: Path, loci: Sequence[Region]) -> list[set[str]]:

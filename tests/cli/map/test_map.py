@@ -268,9 +268,9 @@ def test_neither_threads_nor_blocks_change_the_output(
     assert sam_of(tmp_path, sample.fasta, sample.fastq, threads=threads) == lines
 
 
-def write_variant(sample: Sample, folder: Path, kind: str) -> list[str | Path]:
+def write_variant(sample: Sample, directory: Path, kind: str) -> list[str | Path]:
     """Write the reads in another format; return the files."""
-    path, text = folder / f"reads.{kind}", sample.fastq_text()
+    path, text = directory / f"reads.{kind}", sample.fastq_text()
     match kind:
         case "gz":
             path.write_bytes(gzip.compress(text.encode()))
@@ -284,7 +284,7 @@ def write_variant(sample: Sample, folder: Path, kind: str) -> list[str | Path]:
         case "files":
             half = text.index("@r150 ")
             path.write_text(text[:half])
-            rest = folder / "rest.gz"
+            rest = directory / "rest.gz"
             rest.write_bytes(gzip.compress(text[half:].encode()))
             return [path, rest]
     return [path]

@@ -24,15 +24,15 @@ def example(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return make_example(tmp_path_factory.mktemp("devices") / "example")
 
 
-def rows_on(device: str, folder: Path, *arguments: str | Path) -> list[list[str]]:
-    path = folder / f"{device}.tsv"
+def rows_on(device: str, directory: Path, *arguments: str | Path) -> list[list[str]]:
+    path = directory / f"{device}.tsv"
     assert status_of(*arguments, "-q", "--device", device, "-o", path) == 0
     return [line.split() for line in path.read_text().splitlines()]
 
 
-def assert_same_table(folder: Path, *arguments: str | Path, least: int) -> None:
+def assert_same_table(directory: Path, *arguments: str | Path, least: int) -> None:
     """Compare all fields; at least a number of them are decimals, as likelihoods are."""
-    on_cpu, on_gpu = (rows_on(device, folder, *arguments) for device in ("cpu", "cuda"))
+    on_cpu, on_gpu = (rows_on(device, directory, *arguments) for device in ("cpu", "cuda"))
     assert [len(row) for row in on_cpu] == [len(row) for row in on_gpu]
     fields = list(zip(chain.from_iterable(on_cpu), chain.from_iterable(on_gpu), strict=True))
     assert sum("." in field for field, _ in fields) >= least

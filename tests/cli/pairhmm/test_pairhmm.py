@@ -42,20 +42,20 @@ SWITCHES = {
 class Made:
     """Files of simulated reads, and haplotypes with and without loci: (name, locus, bases)."""
 
-    folder: Path
+    directory: Path
     haplotypes: list[tuple[str, tuple[int, int], str]]
 
     @property
     def bam(self) -> Path:
-        return self.folder / "reads.bam"
+        return self.directory / "reads.bam"
 
     @property
     def with_loci(self) -> Path:
-        return self.folder / "loci.fa"
+        return self.directory / "loci.fa"
 
     @property
     def without_loci(self) -> Path:
-        return self.folder / "alleles.fa"
+        return self.directory / "alleles.fa"
 
     def expected(self, rules: Rules, *, whole_reads: bool = False) -> list[Row]:
         rows = []
@@ -81,28 +81,28 @@ class Made:
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
     random = Random(5)  # noqa: S311  (the same data on every run)
-    folder = tmp_path_factory.mktemp("made")
+    directory = tmp_path_factory.mktemp("made")
     # Few letters make many repeats.
     reference = "".join(random.choices("ACGT", weights=(8, 8, 1, 1), k=LENGTH))
-    (folder / "reference.fa").write_text(f">chr\n{reference}\n")
+    (directory / "reference.fa").write_text(f">chr\n{reference}\n")
     lines = random_reads(random, reference, 200, all_kinds=True)
-    sam = write_sam(folder / "reads.sam", LENGTH, lines)
-    pysam.view("-b", "-o", str(folder / "reads.bam"), str(sam), catch_stdout=False)
-    pysam.index(str(folder / "reads.bam"))
-    cram = ("-C", "-T", str(folder / "reference.fa"), "-o", str(folder / "reads.cram"))
+    sam = write_sam(directory / "reads.sam", LENGTH, lines)
+    pysam.view("-b", "-o", str(directory / "reads.bam"), str(sam), catch_stdout=False)
+    pysam.index(str(directory / "reads.bam"))
+    cram = ("-C", "-T", str(directory / "reference.fa"), "-o", str(directory / "reads.cram"))
     pysam.view(*cram, str(sam), catch_stdout=False)
-    pysam.index(str(folder / "reads.cram"))
+    pysam.index(str(directory / "reads.cram"))
     haplotypes = []
     for allele in range(2):
         for start, end in LOCI:
             bases = reference[start:end]
             bases = bases[: 9 * allele] + "AC" * allele + bases[9 * allele :]
             haplotypes.append((f"h{start}_{allele}", (start, end), bases))
-    with (folder / "loci.fa").open("w") as loci, (folder / "alleles.fa").open("w") as alleles:
+    with (directory / "loci.fa").open("w") as loci, (directory / "alleles.fa").open("w") as alleles:
         for name, (start, end), bases in haplotypes:
             loci.write(f">{name} chr:{start + 1}-{end}\n{bases}\n")
             alleles.write(f">{name}\n{bases}\n")
-    return Made(folder, haplotypes)
+    return Made(directory, haplotypes)
 
 
 def assert_rows(found: Sequence[Row], expected: Sequence[Row]) -> None:
@@ -152,12 +152,14 @@ def test_real_reads(data_dir: Path, tmp_path: Path, sample: str, options: list[s
 
 
 def test_the_example(tmp_path: Path) -> None:
-    folder = make_example(tmp_path / "example")
-    found = rows_of(tmp_path, folder / "reads.bam", folder / "haplotypes.fa")
-    assert found == rows_of(tmp_path, folder / "reads.bam", folder / "haplotypes.fa", threads=1)
-    haplotypes = haplotypes_of(folder / "haplotypes.fa")
+    directory = make_example(tmp_path / "example")
+    found = rows_of(tmp_path, directory / "reads.bam", directory / "haplotypes.fa")
+    assert found == rows_of(
+        tmp_path, directory / "reads.bam", directory / "haplotypes.fa", threads=1
+    )
+    haplotypes = haplotypes_of(directory / "haplotypes.fa")
     some = []
-    with pysam.AlignmentFile(str(folder / "reads.bam")) as file:
+    with pysam.AlignmentFile(str(directory / "reads.bam")) as file:
         for record in list(file)[::40]:
             if record.flag & 0xF04:
                 continue
@@ -198,17 +200,17 @@ def test_formats_and_threads_change_nothing(
 ) -> None:
     # The header of the CRAM names its reference.
     expected = lines_of(tmp_path, made.bam, made.with_loci)
-    assert lines_of(tmp_path, made.folder / name, made.with_loci, threads=threads) == expected
+    assert lines_of(tmp_path, made.directory / name, made.with_loci, threads=threads) == expected
 
 
 @pytest.mark.parametrize("files", [["loci.fa", "--whole-reads"], ["alleles.fa"]], ids=" ".join)
 def test_cram_with_a_reference_that_extends_nothing(
     made: Made, tmp_path: Path, files: list[str]
 ) -> None:
-    haplotypes, *options = made.folder / files[0], *files[1:]
+    haplotypes, *options = made.directory / files[0], *files[1:]
     expected = lines_of(tmp_path, made.bam, haplotypes, *options)
-    reference = "--reference", made.folder / "reference.fa"
-    cram = made.folder / "reads.cram"
+    reference = "--reference", made.directory / "reference.fa"
+    cram = made.directory / "reads.cram"
     assert lines_of(tmp_path, cram, haplotypes, *options, *reference) == expected
 
 

@@ -47,13 +47,13 @@ def read_line(random: Random, number: int, reference: str) -> str:
     return "\t".join(map(str, (f"r{number}", *fields, quality_text))) + tags
 
 
-def write_small_reads(folder: Path, letters: str, reads: int) -> Path:
+def write_small_reads(directory: Path, letters: str, reads: int) -> Path:
     """Write reference.fa, haplotypes.fa and reads.sam."""
     random = Random(7)  # noqa: S311  (the same data on every run)
     reference = text(random, LOCI * STEP + 60, letters)
-    (folder / "reference.fa").write_text(f">chr\n{reference}\n")
-    pysam.faidx(str(folder / "reference.fa"))
-    with (folder / "haplotypes.fa").open("w") as out:
+    (directory / "reference.fa").write_text(f">chr\n{reference}\n")
+    pysam.faidx(str(directory / "reference.fa"))
+    with (directory / "haplotypes.fa").open("w") as out:
         for locus in range(LOCI):
             start = 20 + locus * STEP
             window = reference[start : start + WINDOW]
@@ -63,5 +63,5 @@ def write_small_reads(folder: Path, letters: str, reads: int) -> Path:
                 out.write(f">h{locus}_{number} chr:{start + 1}-{start + WINDOW}\n{bases}\n")
     lines = [read_line(random, number, reference) for number in range(reads)]
     header = f"@SQ\tSN:chr\tLN:{len(reference)}"
-    (folder / "reads.sam").write_text("\n".join([header, *lines, ""]))
-    return folder
+    (directory / "reads.sam").write_text("\n".join([header, *lines, ""]))
+    return directory

@@ -33,8 +33,8 @@ READ = LEFT[4:] + "CCGTCA" + RIGHT[:-4]
 AT = len(LEFT) - 4  # where the read's base is the second's, and five on the first's
 
 
-def lines_in(folder: Path) -> list[str]:
-    return body((folder / "reads.sam").read_text().splitlines())
+def lines_in(directory: Path) -> list[str]:
+    return body((directory / "reads.sam").read_text().splitlines())
 
 
 def with_indel_qualities(line: str, random: Random) -> str:
@@ -46,12 +46,12 @@ def with_indel_qualities(line: str, random: Random) -> str:
 
 @pytest.fixture(scope="module", params=["AC", "ACGTN"])
 def small(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = write_small_reads(tmp_path_factory.mktemp("small"), request.param, SMALL_READS)
+    directory = write_small_reads(tmp_path_factory.mktemp("small"), request.param, SMALL_READS)
     random = Random(3)  # noqa: S311  (the same data on every run)
-    header, *lines = (folder / "reads.sam").read_text().splitlines()
+    header, *lines = (directory / "reads.sam").read_text().splitlines()
     lines[::3] = [with_indel_qualities(line, random) for line in lines[::3]]
-    (folder / "reads.sam").write_text("\n".join([header, *lines, ""]))
-    return folder
+    (directory / "reads.sam").write_text("\n".join([header, *lines, ""]))
+    return directory
 
 
 @pytest.mark.parametrize("write_all", [False, True])
@@ -82,13 +82,13 @@ def test_small_reads_on_the_reference(small: Path, tmp_path: Path, always: bool)
 
 def test_reads_of_a_locus(tmp_path: Path) -> None:
     """A few reads of ordinary length."""
-    folder = make_example(tmp_path)
-    haplotypes = haplotypes_of(folder / "haplotypes.fa")
-    lines = sam_of(tmp_path, folder / "reads.bam", folder / "haplotypes.fa", *BY_LIKELIHOOD)
+    directory = make_example(tmp_path)
+    haplotypes = haplotypes_of(directory / "haplotypes.fa")
+    lines = sam_of(tmp_path, directory / "reads.bam", directory / "haplotypes.fa", *BY_LIKELIHOOD)
     found = {(r.columns[0], int(r.columns[1]) & 0xC0): r for r in records(lines)}
     rules = Rules(by_likelihood=True)
     chosen = []
-    for line in lines_of(folder / "reads.bam")[::200]:
+    for line in lines_of(directory / "reads.bam")[::200]:
         name, flag = line.split("\t")[:2]
         for record in expected(line, haplotypes, rules):
             assert found[name, int(flag) & 0xC0] == record
@@ -96,8 +96,8 @@ def test_reads_of_a_locus(tmp_path: Path) -> None:
     assert len(set(chosen)) > 1
 
 
-def write_haplotypes(folder: Path, haplotypes: dict[str, str], locus: str = "") -> Path:
-    fasta = folder / "haplotypes.fa"
+def write_haplotypes(directory: Path, haplotypes: dict[str, str], locus: str = "") -> Path:
+    fasta = directory / "haplotypes.fa"
     fasta.write_text("".join(f">{name}{locus}\n{bases}\n" for name, bases in haplotypes.items()))
     return fasta
 
@@ -112,11 +112,11 @@ def sam_line(
     return "\t".join(map(str, columns))
 
 
-def chosen_by(folder: Path, fasta: Path, line: str, *options: str) -> Record:
+def chosen_by(directory: Path, fasta: Path, line: str, *options: str) -> Record:
     """Realign a read; return its primary record."""
-    sam = folder / "reads.sam"
+    sam = directory / "reads.sam"
     sam.write_text(f"@SQ\tSN:chr\tLN:100\n{line}\n")
-    found = records(sam_of(folder, sam, fasta, *options))
+    found = records(sam_of(directory, sam, fasta, *options))
     return next(record for record in found if not int(record.columns[1]) & 0x100)
 
 

@@ -98,14 +98,14 @@ def sample_of(bam: Path, fasta: Path, reference: Path, count: int) -> Sample:
 
 
 @pytest.fixture(scope="module")
-def example_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def example_directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return make_example(tmp_path_factory.mktemp("example"))
 
 
 @pytest.fixture(scope="module")
-def example(example_folder: Path) -> Sample:
+def example(example_directory: Path) -> Sample:
     names = ("reads.bam", "haplotypes.fa", "reference.fa")
-    return sample_of(*(example_folder / name for name in names), count=40)
+    return sample_of(*(example_directory / name for name in names), count=40)
 
 
 @pytest.fixture(
@@ -115,13 +115,13 @@ def example(example_folder: Path) -> Sample:
 def sample(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Sample:
     if request.param == "example":
         return request.getfixturevalue("example")
-    folder = request.getfixturevalue("data_dir") / "illumina_na12878"
-    reference = folder / "chr20.hg19.fa.gz"
-    loci = truth_loci(reference, folder / f"{request.param}.truth.dev.vcf.gz")
+    directory = request.getfixturevalue("data_dir") / "illumina_na12878"
+    reference = directory / "chr20.hg19.fa.gz"
+    loci = truth_loci(reference, directory / f"{request.param}.truth.dev.vcf.gz")
     assert len(loci) > 40
     fasta = tmp_path_factory.mktemp("haplotypes") / "haplotypes.fa"
     write_haplotypes(fasta, loci)
-    return sample_of(folder / f"{request.param}.chr20.dev.bam", fasta, reference, count=48)
+    return sample_of(directory / f"{request.param}.chr20.dev.bam", fasta, reference, count=48)
 
 
 def assert_as_expected(

@@ -115,8 +115,8 @@ def odd(made: MadePairs) -> Path:
     return path
 
 
-def to_bam(made: MadePairs, reads: str | Path, folder: Path, *options: str | Path) -> Path:
-    out = folder / "out.bam"
+def to_bam(made: MadePairs, reads: str | Path, directory: Path, *options: str | Path) -> Path:
+    out = directory / "out.bam"
     realign(reads, made.haplotypes, "--reference", made.reference, "--no-PG", "-o", out, *options)
     return out
 

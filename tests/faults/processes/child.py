@@ -35,23 +35,23 @@ class Children:
         Command lines to run before the first.
     """
 
-    def __init__(self, warm_up: Sequence[Sequence[str]], folder: Path) -> None:
+    def __init__(self, warm_up: Sequence[Sequence[str]], directory: Path) -> None:
         command = [sys.executable, "-m", "tests.faults.processes.child", json.dumps(warm_up)]
         pipe = subprocess.PIPE
         environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
         self._server = subprocess.Popen(
-            command, stdin=pipe, stdout=pipe, text=True, cwd=folder, env=environment
+            command, stdin=pipe, stdout=pipe, text=True, cwd=directory, env=environment
         )
 
     def run(
         self,
         words: Sequence[str],
-        folder: Path,
+        directory: Path,
         *,
         limits: Mapping[str, int] | None = None,
         **streams: str,
     ) -> Done:
-        """Run a command line in a folder.
+        """Run a command line in a directory.
 
         Parameters
         ----------
@@ -63,7 +63,7 @@ class Children:
         """
         with tempfile.TemporaryDirectory() as kept:
             places = {"stdin": os.devnull, "stdout": f"{kept}/out", "stderr": f"{kept}/err"}
-            request = [words, str(folder), [*(places | streams).values()], limits or {}]
+            request = [words, str(directory), [*(places | streams).values()], limits or {}]
             assert self._server.stdin
             assert self._server.stdout
             self._server.stdin.write(json.dumps(request) + "\n")
@@ -105,10 +105,10 @@ def _serve(warm_up: Sequence[Sequence[str]]) -> None:
 
 
 def _become(
-    words: Sequence[str], folder: str, places: Sequence[str], limits: Mapping[str, int]
+    words: Sequence[str], directory: str, places: Sequence[str], limits: Mapping[str, int]
 ) -> NoReturn:
     """Run a command line with other streams, as a process that was started with them."""
-    os.chdir(folder)
+    os.chdir(directory)
     streams = [_set_stream(number, place) for number, place in enumerate(places)]
     sys.stdin, sys.stdout, sys.stderr = streams
     sys.__stdin__, sys.__stdout__, sys.__stderr__ = streams  # type: ignore[misc]

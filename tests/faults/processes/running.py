@@ -29,11 +29,11 @@ class Done:
 
 def run(
     words: Sequence[str],
-    folder: Path,
+    directory: Path,
     stdin: Path | int = Path(os.devnull),
     stdout: BinaryIO | None = None,
 ) -> Done:
-    """Run a command line in a folder.
+    """Run a command line in a directory.
 
     Parameters
     ----------
@@ -46,7 +46,7 @@ def run(
         source = stdin if isinstance(stdin, int) else stack.enter_context(stdin.open("rb")).fileno()
         out, err = (stack.enter_context(tempfile.TemporaryFile()) for _ in range(2))
         stack.enter_context(_signals_as_before())
-        stack.enter_context(_working_in(folder))
+        stack.enter_context(_working_in(directory))
         with _streams(source, (stdout or out).fileno(), err.fileno()):
             status = status_of_command(*words)
         return Done(status, _content(out), _content(err).decode())
@@ -68,9 +68,9 @@ def _signals_as_before() -> Iterator[None]:
 
 
 @contextmanager
-def _working_in(folder: Path) -> Iterator[None]:
+def _working_in(directory: Path) -> Iterator[None]:
     before = Path.cwd()
-    os.chdir(folder)
+    os.chdir(directory)
     try:
         yield
     finally:

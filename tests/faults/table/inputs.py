@@ -12,7 +12,7 @@ from tests.faults.made.damage import (
     CUTS,
     FLIPS,
     Damage,
-    folder_instead,
+    directory_instead,
     missing,
     without_end_block,
 )
@@ -55,7 +55,7 @@ def _through_stdin(damage: Damage) -> Callable[[Attempt], None]:
 
 ROWS: Final = [
     Fault("missing", _ROLES, 1, "{file}", _damaged(missing)),
-    Fault("folder", _ROLES, 1, "{file}", _damaged(folder_instead)),
+    Fault("directory", _ROLES, 1, "{file}", _damaged(directory_instead)),
     Fault("empty", _NOT_EMPTY, 1, "{file}", _damaged(CONTENTS["empty"])),
     Fault("unreadable", _ROLES, 1, "{file}", _damaged(CONTENTS["unreadable"]), skip_if=_is_root),
     Fault("garbage", _ROLES, 1, "{file}", _damaged(CONTENTS["garbage"])),

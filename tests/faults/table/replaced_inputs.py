@@ -36,13 +36,13 @@ def _hardlink(file: Path) -> str:
     return "hard"
 
 
-def _linked_folder(file: Path) -> str:
+def _linked_directory(file: Path) -> str:
     (file.parent / "folder").symlink_to(".")
     return f"folder/{file.name}"
 
 
 _LINKS = {"symlink": _symlink, "hardlink": _hardlink}
-_ALIASES = {"direct": _direct, "spelled": _spelled, **_LINKS, "linked_folder": _linked_folder}
+_ALIASES = {"direct": _direct, "spelled": _spelled, **_LINKS, "linked_directory": _linked_directory}
 """Ways to make and write another name of a file."""
 
 
@@ -61,7 +61,7 @@ def _to_input_of_link(option: str, alias: str) -> Callable[[Attempt], None]:
         given = attempt.command.inputs[attempt.about]
         link = attempt.roles[attempt.about] = _LINKS[alias](attempt.path)
         for ending in given.beside:
-            (attempt.folder / f"{link}{ending}").symlink_to(f"{given.name}{ending}")
+            (attempt.directory / f"{link}{ending}").symlink_to(f"{given.name}{ending}")
         _write(attempt, option, given.name)
 
     return make
@@ -106,23 +106,25 @@ def _rename_input(attempt: Attempt, ending: str) -> None:
     name = f"{attempt.output}{ending}"
     paths = attempt.command.inputs[attempt.about].files
     for path in paths:
-        (attempt.folder / path).rename(attempt.folder / f"{name}{path.removeprefix(paths[0])}")
+        (attempt.directory / path).rename(
+            attempt.directory / f"{name}{path.removeprefix(paths[0])}"
+        )
     attempt.roles[attempt.about] = name
     attempt.about = name
 
 
 def _index_linked_to_input(alias: str) -> Callable[[Attempt], None]:
     def make(attempt: Attempt) -> None:
-        link = attempt.folder / _LINKS[alias](attempt.path)
-        link.rename(attempt.folder / f"{attempt.output}{attempt.command.beside[0]}")
+        link = attempt.directory / _LINKS[alias](attempt.path)
+        link.rename(attempt.directory / f"{attempt.output}{attempt.command.beside[0]}")
 
     return make
 
 
 def _index_beside_is_link(alias: str) -> Callable[[Attempt], None]:
     def make(attempt: Attempt) -> None:
-        link = attempt.folder / _LINKS[alias](attempt.folder / "reference.fa")
-        link.rename(attempt.folder / f"reference.fa{_INDEXES[attempt.command.name]}")
+        link = attempt.directory / _LINKS[alias](attempt.directory / "reference.fa")
+        link.rename(attempt.directory / f"reference.fa{_INDEXES[attempt.command.name]}")
         attempt.output = ""
 
     return make
@@ -130,7 +132,7 @@ def _index_beside_is_link(alias: str) -> Callable[[Attempt], None]:
 
 def _two_outputs(alias: str, is_there: bool) -> Callable[[Attempt], None]:
     def make(attempt: Attempt) -> None:
-        out = attempt.folder / attempt.output
+        out = attempt.directory / attempt.output
         if alias == "hardlink" or is_there:
             out.write_text("older")
         attempt.statistics = _ALIASES[alias](out)
@@ -144,7 +146,7 @@ def _json_over_index(attempt: Attempt) -> None:
 
 def _both_to_stdout(alias: str) -> Callable[[Attempt], None]:
     def make(attempt: Attempt) -> None:
-        both = attempt.folder / "both"
+        both = attempt.directory / "both"
         both.write_bytes(b"")
         attempt.stdout = both, "r+b"
         attempt.output = ""
@@ -155,7 +157,7 @@ def _both_to_stdout(alias: str) -> Callable[[Attempt], None]:
 
 def _index_of_another_spelling(attempt: Attempt) -> None:
     """Name the index of the reads without the ending of the reads."""
-    (attempt.folder / "reads.bam.bai").rename(attempt.folder / "reads.bai")
+    (attempt.directory / "reads.bam.bai").rename(attempt.directory / "reads.bai")
     attempt.output = "reads.bai"
 
 

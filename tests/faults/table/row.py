@@ -23,7 +23,7 @@ class Attempt:
 
     Attributes
     ----------
-    command, folder
+    command, directory
         What is run, and where.
     about
         File, role, option or value that the fault concerns; empty where it is the whole line.
@@ -42,7 +42,7 @@ class Attempt:
     """
 
     command: Command
-    folder: Path
+    directory: Path
     about: str = ""
     roles: dict[str, str] = field(default_factory=dict)
     options: list[str] = field(default_factory=list)
@@ -63,7 +63,7 @@ class Attempt:
 
     @property
     def path(self) -> Path:
-        return self.folder / self.file
+        return self.directory / self.file
 
     def words(self) -> list[str]:
         if self.line is not None:

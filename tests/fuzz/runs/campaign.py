@@ -64,17 +64,22 @@ class _Watched:
     """A worker's process and the next one, if that has ended before its time."""
 
     def __init__(
-        self, number: int, plan: Plan, folder: Path, findings: Path, environment: Mapping[str, str]
+        self,
+        number: int,
+        plan: Plan,
+        directory: Path,
+        findings: Path,
+        environment: Mapping[str, str],
     ) -> None:
         self.schedule = Schedule(plan.targets, plan.seed, number, plan.workers)
         self._job = asdict(self.schedule) | {
             "executions": -(-plan.executions // plan.workers),
-            "folder": str(folder),
-            "corpus": str(folder / "corpus"),
+            "directory": str(directory),
+            "corpus": str(directory / "corpus"),
             "findings": str(findings),
-            "state": str(folder / f"state{number}"),
+            "state": str(directory / f"state{number}"),
         }
-        self._log = folder / f"log{number}"
+        self._log = directory / f"log{number}"
         self._environment = dict(environment)
         self.state = State(Path(self._job["state"]), len(plan.targets), is_new=True)
         self._process = self._start()
@@ -128,7 +133,7 @@ def _first_frame(text: str) -> str:
 
 
 def run(
-    plan: Plan, folder: Path, findings: Path, environment: Mapping[str, str]
+    plan: Plan, directory: Path, findings: Path, environment: Mapping[str, str]
 ) -> tuple[NDArray[np.int64], float]:
     """Run a plan to its end.
 
@@ -136,10 +141,10 @@ def run(
     ----------
     plan
         What is to be done.
-    folder
+    directory
         Empty, in memory if possible.
     findings
-        Folder that what is found is kept in.
+        Directory that what is found is kept in.
     environment
         Of the workers.
 
@@ -148,13 +153,13 @@ def run(
     tuple
         int64[t, 5] of the targets, see `tests.fuzz.runs.state`, and seconds.
     """
-    (folder / "corpus").mkdir()
-    corpus = make_corpus(folder / "corpus")
+    (directory / "corpus").mkdir()
+    corpus = make_corpus(directory / "corpus")
     save_corpus(corpus)
     kept = Findings(findings)
     began = time.monotonic()
     workers = [
-        _Watched(number, plan, folder, findings, dict(environment) | _ALONE)
+        _Watched(number, plan, directory, findings, dict(environment) | _ALONE)
         for number in range(plan.workers)
     ]
     try:

@@ -54,10 +54,10 @@ def main(job: dict[str, Any]) -> None:
     faulthandler.enable()
     schedule = Schedule(tuple(job["targets"]), job["seed"], job["worker"], job["workers"])
     state = State(Path(job["state"]), len(schedule.targets))
-    with tempfile.TemporaryDirectory(dir=job["folder"]) as folder:
+    with tempfile.TemporaryDirectory(dir=job["directory"]) as directory:
         corpus = load_corpus(Path(job["corpus"]))
         worker = Worker(
-            corpus, Place(corpus, Path(folder)), schedule, Findings(Path(job["findings"]))
+            corpus, Place(corpus, Path(directory)), schedule, Findings(Path(job["findings"]))
         )
         worker.run(state, job["executions"])
 

@@ -134,12 +134,12 @@ def test_unknown_contig_is_named(indexed: Path) -> None:
         read(indexed, [Region("chrUn", 0, 5)])
 
 
-def _alone(indexed: Path, folder: Path) -> tuple[Path, Path, bytes]:
+def _alone(indexed: Path, directory: Path) -> tuple[Path, Path, bytes]:
     """Copy a BAM; return it, the place for its index, and the index's content."""
-    copy = folder / "copy.bam"
+    copy = directory / "copy.bam"
     copy.write_bytes(indexed.read_bytes())
     index = next(indexed.parent.glob("*.bam.?[as]i"))
-    return copy, folder / index.name.replace("scattered", "copy"), index.read_bytes()
+    return copy, directory / index.name.replace("scattered", "copy"), index.read_bytes()
 
 
 def test_names_of_indexes(indexed: Path, tmp_path: Path) -> None:

@@ -419,7 +419,7 @@ def test_wrong_files_are_named(tmp_path: Path, content: bytes, message: str) -> 
     assert "\n" not in str(caught.value)
 
 
-def test_missing_files_and_folders(tmp_path: Path) -> None:
+def test_missing_files_and_directories(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"no\.bam: cannot be read: No such file"):
         open_reads(str(tmp_path / "no.bam"))
     with pytest.raises(InputError, match="Is a directory"):
@@ -538,8 +538,8 @@ def test_faulty_tags_are_refused(tmp_path: Path, tags: bytes) -> None:
         read(path)
 
 
-def _bam(folder: Path, reads: list[Row]) -> bytes:
-    path = folder / "made.bam"
+def _bam(directory: Path, reads: list[Row]) -> bytes:
+    path = directory / "made.bam"
     with open_writer(str(path), HEADER) as writer:
         writer.write(batch_of(reads))
     return path.read_bytes()

@@ -157,8 +157,8 @@ def test_output_depends_neither_on_threads_nor_on_batches(tmp_path: Path) -> Non
 
 
 def test_cram_reads_back(data_dir: Path, tmp_path: Path) -> None:
-    folder = data_dir / "amplicon" / "crispr_gol"
-    source, reference = folder / "gol.bam", folder / "gol_ref.fa"
+    directory = data_dir / "amplicon" / "crispr_gol"
+    source, reference = directory / "gol.bam", directory / "gol_ref.fa"
     if not source.exists():
         pytest.skip(f"no {source}")
     path = tmp_path / "copy.cram"

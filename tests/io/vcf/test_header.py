@@ -46,8 +46,8 @@ def lines_of(lines: list[str], samples: list[str] | None = None) -> list[str]:
     return text.decode("utf-8", "surrogateescape").split("\n")[:-1]
 
 
-def read(lines: list[str], folder: Path) -> pysam.VariantHeader:
-    path = folder / "header.vcf"
+def read(lines: list[str], directory: Path) -> pysam.VariantHeader:
+    path = directory / "header.vcf"
     path.write_text("".join(f"{line}\n" for line in lines))
     with pysam.VariantFile(str(path)) as file:
         return file.header

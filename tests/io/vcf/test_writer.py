@@ -51,8 +51,8 @@ def fetched(path: Path, contig: str, start: int, end: int) -> list[str]:
         return list(file.fetch(contig, start, end))
 
 
-def files_in(folder: Path) -> list[str]:
-    return sorted(path.name for path in folder.iterdir())
+def files_in(directory: Path) -> list[str]:
+    return sorted(path.name for path in directory.iterdir())
 
 
 @pytest.mark.parametrize("name", ["calls.vcf", "calls", "calls.txt"])
@@ -149,8 +149,8 @@ def test_the_index_is_no_older_than_its_file(tmp_path: Path) -> None:
     assert index.stat().st_mtime_ns >= path.stat().st_mtime_ns
 
 
-def _contents(folder: Path) -> dict[str, bytes]:
-    return {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
+def _contents(directory: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in directory.iterdir() if path.is_file()}
 
 
 def _fail_within(path: Path) -> None:

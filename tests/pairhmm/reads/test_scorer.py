@@ -92,26 +92,26 @@ class Input:
 @pytest.fixture(scope="module", params=[True, False], ids=["loci", "no loci"])
 def made(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Input:
     random = Random(11)  # noqa: S311  (the same data on every run)
-    folder = tmp_path_factory.mktemp("scorer")
+    directory = tmp_path_factory.mktemp("scorer")
     reference = "".join(random.choices("ACGT", k=260))
     lines = random_reads(random, reference, READS, all_kinds=True)
-    write_sam(folder / "reads.sam", 260, lines)
+    write_sam(directory / "reads.sam", 260, lines)
     rows = []
     for allele in range(3):
         for start, end in LOCI:
             bases = reference[start:end]
             bases = bases[: 7 * allele] + "T" * allele + bases[7 * allele :]
             rows.append((f"h{start}_{allele}", (start, end), bases))
-    with (folder / "haplotypes.fa").open("w") as out:
+    with (directory / "haplotypes.fa").open("w") as out:
         for name, (start, end), bases in rows:
             locus = f" chr:{start + 1}-{end}" if request.param else ""
             # GATK ignores lower case, in which references mark repeats.
             out.write(f">{name}{locus}\n{bases[:9].lower()}{bases[9:]}\n")
-    with open_reads(str(folder / "reads.sam")) as source:
+    with open_reads(str(directory / "reads.sam")) as source:
         (batch,) = source.batches()
         header = source.header
-    haplotypes = read_haplotypes(folder / "haplotypes.fa")
-    return Input(batch, header, haplotypes, rows, folder / "reads.sam")
+    haplotypes = read_haplotypes(directory / "haplotypes.fa")
+    return Input(batch, header, haplotypes, rows, directory / "reads.sam")
 
 
 def view_of(scored: ReadLikelihoods, haplotypes: HaplotypeSet) -> list[Row]:

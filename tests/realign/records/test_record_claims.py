@@ -76,14 +76,14 @@ def reference(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def before(reference: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("before")
+    directory = tmp_path_factory.mktemp("before")
     lines = before_lines()
     for columns in lines:
         if columns[5] != "*":
             columns.extend(measured(columns, reference))
     distance = next(x[5:] for x in lines[8] if x.startswith("NM:"))
     lines[9] = [x.replace("#", distance) for x in lines[9]]
-    return written(lines, folder / "before.bam")
+    return written(lines, directory / "before.bam")
 
 
 def measured(columns: list[str], reference: Path) -> list[str]:
