@@ -31,7 +31,7 @@ def test_no_directory_has_many_files() -> None:
             assert len(files) <= MAX_FILES, directory
 
 
-def test_every_directory_stands_there_with_its_rule() -> None:
+def test_the_page_lists_every_directory_with_its_rule() -> None:
     packages = {path.parent for path in (ROOT / "hapgpu").rglob("__init__.py")}
     expected = {
         f"{path.relative_to(ROOT / 'hapgpu')}/": rule_of(path)
@@ -42,8 +42,8 @@ def test_every_directory_stands_there_with_its_rule() -> None:
 
 def test_paths_in_the_page_exist() -> None:
     _, table = PAGE.split("## Where do I change ...?")
-    for place in re.findall(r"`([\w/]+/[\w/.]*|[\w/]+\.py)`", table):
-        assert (ROOT / "hapgpu" / place).exists() or (ROOT / place).exists(), place
+    for path in re.findall(r"`([\w/]+/[\w/.]*|[\w/]+\.py)`", table):
+        assert (ROOT / "hapgpu" / path).exists() or (ROOT / path).exists(), path
 
 
 def test_paths_of_the_project_in_all_pages_exist() -> None:
@@ -51,8 +51,8 @@ def test_paths_of_the_project_in_all_pages_exist() -> None:
     for page in pages:
         if page.name == "testing.md":  # a log: its paths are those of its commits
             continue
-        for place in re.findall(
+        for path in re.findall(
             r"\b(?:hapgpu|cuda|tests)/[\w/.]*\w/?", page.read_text(encoding="utf-8")
         ):
-            is_pattern = re.search(r"/(M|S|STAGE)(/|\.|$)", place)
-            assert is_pattern or (ROOT / place).exists(), f"{page.name}: {place}"
+            is_pattern = re.search(r"/(M|S|STAGE)(/|\.|$)", path)
+            assert is_pattern or (ROOT / path).exists(), f"{page.name}: {path}"

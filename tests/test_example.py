@@ -112,10 +112,10 @@ def test_long_reads_lie_in_the_reference(example: Path) -> None:
     assert len(reads) == 60
     for read in reads:
         locus, strand = read.comment.split()
-        _, place = parse_locus(read.name, locus)
-        assert place is not None
+        _, region = parse_locus(read.name, locus)
+        assert region is not None
         assert strand in {"+", "-"}
-        assert abs(place.end - place.start - len(read.sequence)) < 0.05 * len(read.sequence) + 20
+        assert abs(region.end - region.start - len(read.sequence)) < 0.05 * len(read.sequence) + 20
 
 
 def test_fastq_holds_the_reads_as_they_were_sequenced(example: Path) -> None:

@@ -14,11 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tests.fuzz.inputs.corpus import make_corpus
-from tests.fuzz.place import Place
 from tests.fuzz.runs import campaign
 from tests.fuzz.runs.execution import Bench
 from tests.fuzz.runs.findings import summary, target_of
 from tests.fuzz.runs.state import ACCEPTED, FAULTY, REFUSED, SLOWEST, TAKEN
+from tests.fuzz.sandbox import Sandbox
 from tests.fuzz.targets import TARGETS
 
 _UNLIMITED = 1 << 62
@@ -82,7 +82,7 @@ def _replay(path: Path, target: str | None, directory: Path) -> int:
     faulthandler.enable()
     (directory / "corpus").mkdir()
     corpus = make_corpus(directory / "corpus")
-    bench = Bench(target or target_of(path), corpus, Place(corpus, directory))
+    bench = Bench(target or target_of(path), corpus, Sandbox(corpus, directory))
     accepted, fault = bench.execute(path.read_bytes())
     print(fault.text if fault else "accepted" if accepted else "refused")
     return int(fault is not None)

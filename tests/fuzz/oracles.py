@@ -11,7 +11,7 @@ import pysam
 
 from hapgpu.arrays.batches import ReadBatch
 from hapgpu.io.files.htslib import silent_htslib
-from tests.fuzz.place import Place
+from tests.fuzz.sandbox import Sandbox
 
 _REFUSED: Final = (OSError, ValueError, NotImplementedError)
 """Raised by pysam."""
@@ -36,7 +36,7 @@ def variants_in(path: Path) -> int | None:
         return None
 
 
-def can_be_text(path: Path, place: Place) -> bool:
+def can_be_text(path: Path, sandbox: Sandbox) -> bool:
     """Tell whether alignments can be text: what is odd in headers, names and tags is passed on."""
     with silent_htslib():
         try:
@@ -45,11 +45,11 @@ def can_be_text(path: Path, place: Place) -> bool:
                 text = "\n".join([str(file.header) + "\n".join(lines), ""])
         except _REFUSED:
             return False
-    with place.file(text.encode("utf-8", "surrogateescape"), "sam") as copy:
+    with sandbox.file(text.encode("utf-8", "surrogateescape"), "sam") as copy:
         return records_in(copy) == len(lines)
 
 
-def can_be_vcf(path: Path, place: Place) -> bool:
+def can_be_vcf(path: Path, sandbox: Sandbox) -> bool:
     """Tell whether variants can be text, too."""
     with silent_htslib():
         try:
@@ -58,21 +58,21 @@ def can_be_vcf(path: Path, place: Place) -> bool:
                 text = str(file.header) + "".join(lines)
         except _REFUSED:
             return False
-    with place.file(text.encode("utf-8", "surrogateescape"), "vcf") as copy:
+    with sandbox.file(text.encode("utf-8", "surrogateescape"), "vcf") as copy:
         return variants_in(copy) == len(lines)
 
 
-def check_records(data: bytes, place: Place) -> None:
+def check_records(data: bytes, sandbox: Sandbox) -> None:
     """Check that htslib reads an output of alignments."""
-    with place.file(data, "sam") as path:
+    with sandbox.file(data, "sam") as path:
         found = records_in(path)
     expected = sum(not _HEADER_LINE.match(line) for line in data.split(b"\n") if line)
     assert found == expected, f"{expected} records written, htslib reads {found}"
 
 
-def check_variants(data: bytes, place: Place) -> None:
+def check_variants(data: bytes, sandbox: Sandbox) -> None:
     """Check that htslib reads an output of genotypes."""
-    with place.file(data, "vcf") as path:
+    with sandbox.file(data, "vcf") as path:
         found = variants_in(path)
     expected = sum(not line.startswith(b"#") for line in data.split(b"\n") if line)
     assert found == expected, f"{expected} records written, htslib reads {found}"

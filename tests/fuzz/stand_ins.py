@@ -1,4 +1,4 @@
-"""What takes the place of slow parts of the standard library: nothing else of hapgpu changes."""
+"""Substitutes for slow parts of the standard library; nothing else of hapgpu changes."""
 
 from __future__ import annotations
 

@@ -113,8 +113,8 @@ def test_reads_that_match_all_the_way() -> None:
     """A read of A and a longer haplotype of A: a formula of GATK's unit tests."""
     for length, haplotype in ((1, 1), (2, 5), (5, 10), (10, 10)):
         found = hapgpu.pair_hmm(["A" * length], 20, 100, 100, 100, ["A" * haplotype], device="cpu")
-        places = (haplotype - length + 1) / haplotype
-        assert found[0, 0] == pytest.approx(log10(places * 0.99**length), abs=1e-3)
+        offsets = (haplotype - length + 1) / haplotype
+        assert found[0, 0] == pytest.approx(log10(offsets * 0.99**length), abs=1e-3)
 
 
 def test_every_way_to_give_qualities_is_the_same() -> None:
@@ -147,7 +147,7 @@ def test_a_matrix_of_qualities() -> None:
 
 
 @pytest.mark.parametrize("position", range(4))
-def test_each_quality_goes_to_its_place(position: int) -> None:
+def test_each_quality_goes_to_its_position(position: int) -> None:
     """A read with an insertion and one with a deletion, and qualities that are all different."""
     read, haplotype = "ACGTTTTACGAC", "ACGTTACGGACT"
     qualities = [30, 40, 45, 10]

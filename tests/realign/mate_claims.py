@@ -143,9 +143,9 @@ def _of_mate(record: Sam, mate: Sam) -> Violations:
         if record.flag & PROPER:
             said["flag 0x2"] = (True, may_be_proper(record, mate))
         if record.is_unmapped and not mate.is_unmapped:
-            said["place of unmapped"] = (record.columns[2:4], mate.columns[2:4])
+            said["position of unmapped"] = (record.columns[2:4], mate.columns[2:4])
     return {
-        kind: f"{value}, not {wanted} ({record.flag} {record.place}; mate {mate.place})"
+        kind: f"{value}, not {wanted} ({record.flag} {record.alignment}; mate {mate.alignment})"
         for kind, (value, wanted) in said.items()
         if value != wanted
     }
@@ -178,11 +178,15 @@ def _proper_findings(match: BeforeAndAfter, templates: Templates) -> Iterator[tu
     """Check that 0x2 is never newly set, and cleared only where fixmate would clear it."""
     had, has = (bool(r.flag & PROPER) for r in (match.before, match.after))
     if has and not had:
-        yield "flag 0x2", match.after.name, f"set anew ({match.after.place})"
+        yield "flag 0x2", match.after.name, f"set anew ({match.after.alignment})"
     if had and not has and match.after.is_primary:
         mates = templates.mates(match.after)
         if mates and all(may_be_proper(match.after, mate) for mate in mates):
-            yield "flag 0x2", match.after.name, f"cleared ({match.after.place}; {mates[0].place})"
+            yield (
+                "flag 0x2",
+                match.after.name,
+                f"cleared ({match.after.alignment}; {mates[0].alignment})",
+            )
 
 
 def _orphan_findings(match: BeforeAndAfter, templates: Templates) -> Iterator[tuple[str, str, str]]:
@@ -195,7 +199,7 @@ def _orphan_findings(match: BeforeAndAfter, templates: Templates) -> Iterator[tu
     pairs += [(before.value(tag) or "", after.value(tag) or "") for tag in ("MC", "MQ")]
     for old, new in pairs:
         if old != new:
-            yield "mate outside the file", after.name, f"{old} -> {new} ({after.place})"
+            yield "mate outside the file", after.name, f"{old} -> {new} ({after.alignment})"
 
 
 def _wrong_supplements(record: Sam, others: Sequence[Sam]) -> str:

@@ -354,6 +354,6 @@ def expected_of_fastq(line: str, loci: Loci, rules: Rules) -> Record:
         *edit_fields(bases, cigar, start - longer[best].start, longer[best].window),
     ]
     assert haplotype.locus is not None
-    place = (haplotype.locus[0], str(start + 1), "255", gatk.spell(cigar))
-    columns = (read.columns[0], str(placed[best].turned), *place, "*", "0", "0", bases)
+    alignment = (haplotype.locus[0], str(start + 1), "255", gatk.spell(cigar))
+    columns = (read.columns[0], str(placed[best].turned), *alignment, "*", "0", "0", bases)
     return Record((*columns, placed[best].qualities), frozenset(fields))

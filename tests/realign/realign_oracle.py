@@ -309,6 +309,6 @@ def original_fields(read: Read) -> list[str]:
     strand = "-" if read.flag & 16 else "+"
     distances = [text[5:] for text in read.columns[11:] if text.startswith("NM:i:")]
     distance = distances[0] if distances else ""
-    place = f"{contig},{position},{strand},{cigar},{quality},{distance};"
+    alignment = f"{contig},{position},{strand},{cigar},{quality},{distance};"
     earlier = "".join(text[5:] for text in read.columns[11:] if text.startswith("OA:Z:"))
-    return [f"OC:Z:{cigar}", f"OP:i:{position}", f"OA:Z:{earlier}{place}"]
+    return [f"OC:Z:{cigar}", f"OP:i:{position}", f"OA:Z:{earlier}{alignment}"]

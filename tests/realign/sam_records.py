@@ -30,7 +30,7 @@ _OPERATION = re.compile(r"(\d+)([MIDNSHP=XB])")
 Cigar = list[tuple[int, str]]
 
 
-class Place(NamedTuple):
+class Alignment(NamedTuple):
     """The alignment of a record."""
 
     contig: str
@@ -98,9 +98,9 @@ class Sam:
         return not self.flag & NOT_PRIMARY
 
     @property
-    def place(self) -> Place:
+    def alignment(self) -> Alignment:
         flag = self.flag
-        return Place(
+        return Alignment(
             self.contig, self.position, self.cigar_text, bool(flag & UNMAPPED), bool(flag & REVERSE)
         )
 

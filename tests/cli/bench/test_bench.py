@@ -77,8 +77,8 @@ def long_genome(tmp_path: Path) -> Path:
 def anchors(tmp_path: Path) -> Path:
     """Ten anchors of one read, a base apart."""
     path = tmp_path / "anchors.npz"
-    places = np.arange(50, 60, dtype=np.uint64)
-    np.savez(path, x=places, y=np.uint64(15 << 32) | places, offsets=np.array([0, 10]))
+    positions = np.arange(50, 60, dtype=np.uint64)
+    np.savez(path, x=positions, y=np.uint64(15 << 32) | positions, offsets=np.array([0, 10]))
     return path
 
 

@@ -19,12 +19,12 @@ _COMPLEMENTS = str.maketrans("ACGTacgtN", "TGCAtgcaN")
 
 @dataclass(frozen=True)
 class Sample:
-    """A reference and reads, as text and as files; `places` holds the origin of each read."""
+    """A reference and reads, as text and as files; `origins` holds the origin of each read."""
 
     directory: Path
     contigs: dict[str, str]
     reads: dict[str, str]
-    places: dict[str, tuple[str, int, int, str]]
+    origins: dict[str, tuple[str, int, int, str]]
 
     @property
     def fasta(self) -> Path:
@@ -87,7 +87,7 @@ def _add_reads(random: Random, sample: Sample) -> None:
         strand = random.choice("+-")
         name = f"r{number}"
         sample.reads[name] = bases if strand == "+" else complement(bases)
-        sample.places[name] = ("chr1", start, start + length, strand)
+        sample.origins[name] = ("chr1", start, start + length, strand)
     first, second = sample.contigs["chr1"], sample.contigs["chr2"]
     beyond = SHARED_ON_CHR2 + SHARED.stop - SHARED.start
     sample.reads.update(

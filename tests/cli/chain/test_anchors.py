@@ -14,7 +14,7 @@ import hapgpu
 from tests.chaining.chain_oracle import Anchor, to_batch
 from tests.cli.chain.command import COMMAND, status_of
 
-DIAGONAL = [Anchor(1 << 31, 1000 + place, 50 + place, 15) for place in range(0, 90, 9)]
+DIAGONAL = [Anchor(1 << 31, 1000 + at, 50 + at, 15) for at in range(0, 90, 9)]
 BATCH = to_batch([DIAGONAL, [], DIAGONAL[:2]])
 COLUMNS = ("f", "p", "chain_x", "chain_y", "chain_anchor_offsets", "chain_scores", "chain_offsets")
 

@@ -55,8 +55,8 @@ def test_lines_are_those_of_minimap2(data_dir: Path, tmp_path: Path) -> None:
 
 
 def test_reads_map_to_their_origin(sample: Sample, lines: list[str]) -> None:
-    assert len(sample.places) == 40
-    for name, (contig, start, end, strand) in sample.places.items():
+    assert len(sample.origins) == 40
+    for name, (contig, start, end, strand) in sample.origins.items():
         (fields,) = of_read(lines, name)
         assert (fields[1], fields[4], fields[5]) == (str(len(sample.reads[name])), strand, contig)
         assert start <= int(fields[7]) < start + 150

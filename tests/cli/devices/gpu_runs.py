@@ -104,8 +104,8 @@ def _batch(random: Random) -> str:
 
 def _anchors(random: Random) -> list[Anchor]:
     start = random.randrange(10_000)
-    places = sorted(random.sample(range(0, 15_000, 3), 60))
-    return [Anchor(1 << 31, start + at, 50 + at + random.randrange(3), 15) for at in places]
+    offsets = sorted(random.sample(range(0, 15_000, 3), 60))
+    return [Anchor(1 << 31, start + at, 50 + at + random.randrange(3), 15) for at in offsets]
 
 
 def status_of(run: Run, inputs: Path, output: Path, device: str, *options: str) -> int:

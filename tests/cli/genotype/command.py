@@ -114,9 +114,9 @@ def write_sam(
     lines = [f"@SQ\tSN:{name}\tLN:{length}" for name, length in contigs.items()]
     lines += [f"@RG\tID:{group}\tSM:{sample}" for group, sample in groups.items()]
     for read in reads:
-        place = (read.contig, read.position, read.mapping_quality, read.cigar)
+        alignment = (read.contig, read.position, read.mapping_quality, read.cigar)
         quality = read.base_quality * (len(read.bases) if read.base_quality != "*" else 1)
-        fields = (read.name, read.flag, *place, "*", 0, 0, read.bases, quality)
+        fields = (read.name, read.flag, *alignment, "*", 0, 0, read.bases, quality)
         tags = [f"RG:Z:{read.group}"] * bool(read.group)
         lines.append("\t".join([*map(str, fields), *tags]))
     path.write_text("\n".join([*lines, ""]))

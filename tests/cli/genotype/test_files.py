@@ -219,8 +219,8 @@ def test_threads_change_nothing(contigs: Inputs, tmp_path: Path, suffix: str) ->
 def test_sites_keep_their_order(contigs: Inputs, tmp_path: Path) -> None:
     """The contigs of the sites are in another order than in the reference and the reads."""
     calls = calls_of(tmp_path, *contigs)
-    places = [(call.contig, call.position) for call in calls]
-    assert places == list(product(CONTIGS[::-1], (20, SITE, 290)))
+    positions = [(call.contig, call.position) for call in calls]
+    assert positions == list(product(CONTIGS[::-1], (20, SITE, 290)))
     for call in calls:
         first, second = call.samples
         if call.position == SITE:

@@ -102,8 +102,8 @@ def _reads(random: Random, contigs: dict[str, str]) -> dict[str, str]:
 
 
 def _with_error(random: Random, read: str) -> str:
-    place = random.randrange(len(read))
-    before, base, after = read[:place], read[place], read[place + 1 :]
+    offset = random.randrange(len(read))
+    before, base, after = read[:offset], read[offset], read[offset + 1 :]
     other = random.choice("ACGT".replace(base, ""))
     return random.choice((before + other + after, before + after, before + other + base + after))
 

@@ -39,8 +39,10 @@ def read_line(random: Random, number: int, reference: str) -> str:
     bases = (bases + "ACCAACCCAACCCCAA")[: max(16, len(bases))]
     flag = random.choice([0, 0, 0, 16, 99, 147, 1024, 4, 4, 73, 137, 69])
     nowhere = flag & 4 and random.random() < 0.5
-    place = ("*", 0, 0, "*") if nowhere else ("chr", start + 1, 37, cigar_of(random, len(bases)))
-    contig, position, quality, cigar = place
+    alignment = (
+        ("*", 0, 0, "*") if nowhere else ("chr", start + 1, 37, cigar_of(random, len(bases)))
+    )
+    contig, position, quality, cigar = alignment
     tags = random.choice(["", "\tNM:i:7\tMC:Z:5M\tMQ:i:3", "\tXX:Z:kept\tXS:i:3\tAS:i:300"])
     fields = (flag, contig, position, quality, cigar, "*", 0, 0, bases)
     quality_text = "".join(chr(33 + random.randrange(40)) for _ in bases)

@@ -106,9 +106,9 @@ def sam_line(
     bases: str, qualities: Sequence[int], *tags: str, flag: int = 0, mapping_quality: int = 60
 ) -> str:
     text = "".join(chr(33 + quality) for quality in qualities)
-    place = ("*", 0) if flag & 4 else ("chr", 5)
+    position = ("*", 0) if flag & 4 else ("chr", 5)
     cigar = "*" if flag & 4 else f"{len(bases)}M"
-    columns = ("read", flag, *place, mapping_quality, cigar, "*", 0, 0, bases, text, *tags)
+    columns = ("read", flag, *position, mapping_quality, cigar, "*", 0, 0, bases, text, *tags)
     return "\t".join(map(str, columns))
 
 

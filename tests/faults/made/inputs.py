@@ -84,6 +84,6 @@ def _write_fastq(source: Path, path: Path, records: int) -> None:
 
 
 def _write_anchors(path: Path) -> None:
-    places = np.arange(0, 900, 9, dtype=np.uint64)
+    positions = np.arange(0, 900, 9, dtype=np.uint64)
     span = np.uint64(15 << 32)
-    np.savez(path, x=1000 + places, y=span | (50 + places), offsets=np.array([0, 100]))
+    np.savez(path, x=1000 + positions, y=span | (50 + positions), offsets=np.array([0, 100]))

@@ -62,15 +62,15 @@ class Children:
             that nobody reads. Without, there is no input, and the others are in the result.
         """
         with tempfile.TemporaryDirectory() as kept:
-            places = {"stdin": os.devnull, "stdout": f"{kept}/out", "stderr": f"{kept}/err"}
-            request = [words, str(directory), [*(places | streams).values()], limits or {}]
+            paths = {"stdin": os.devnull, "stdout": f"{kept}/out", "stderr": f"{kept}/err"}
+            request = [words, str(directory), [*(paths | streams).values()], limits or {}]
             assert self._server.stdin
             assert self._server.stdout
             self._server.stdin.write(json.dumps(request) + "\n")
             self._server.stdin.flush()
             status = int(self._server.stdout.readline())
             out, err = (
-                Path(places[name]).read_bytes() if name not in streams else b""
+                Path(paths[name]).read_bytes() if name not in streams else b""
                 for name in ("stdout", "stderr")
             )
         return Done(status, out, err.decode())
@@ -105,11 +105,11 @@ def _serve(warm_up: Sequence[Sequence[str]]) -> None:
 
 
 def _become(
-    words: Sequence[str], directory: str, places: Sequence[str], limits: Mapping[str, int]
+    words: Sequence[str], directory: str, paths: Sequence[str], limits: Mapping[str, int]
 ) -> NoReturn:
     """Run a command line with other streams, as a process that was started with them."""
     os.chdir(directory)
-    streams = [_set_stream(number, place) for number, place in enumerate(places)]
+    streams = [_set_stream(number, path) for number, path in enumerate(paths)]
     sys.stdin, sys.stdout, sys.stderr = streams
     sys.__stdin__, sys.__stdout__, sys.__stderr__ = streams  # type: ignore[misc]
     for name, value in limits.items():
@@ -119,16 +119,16 @@ def _become(
     raise SystemExit
 
 
-def _set_stream(number: int, place: str) -> Any:
-    """Make a place one of the standard streams; return what Python would make of it."""
-    if place == CLOSED:
+def _set_stream(number: int, path: str) -> Any:
+    """Open a path as a standard stream; return the stream object that Python would make."""
+    if path == CLOSED:
         os.close(number)
         return None
-    if place == CLOSED_PIPE:
+    if path == CLOSED_PIPE:
         reader, writer = os.pipe()
         os.close(reader)
     else:
-        writer = os.open(place, _MODES[number])
+        writer = os.open(path, _MODES[number])
     os.dup2(writer, number)
     os.close(writer)
     return standard_stream(number)

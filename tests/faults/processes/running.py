@@ -114,6 +114,6 @@ def standard_stream(number: int) -> TextIO:
 
 
 def _close(file: TextIO) -> None:
-    """Close a stream, whose text may have no place to go any more."""
+    """Close a stream, whose reader may be gone."""
     with suppress(OSError):
         file.close()

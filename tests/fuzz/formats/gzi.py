@@ -1,4 +1,4 @@
-"""GZI: records are the number of blocks, and the place of each in the file and inflated."""
+"""GZI: records are the number of blocks, and the offsets of each in the file and inflated."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ def split(data: bytes) -> Document:
     cursor = Cursor(data)
     document = [[cursor.integer("Q", "blocks")]]
     while not cursor.is_done:
-        document.append([cursor.integer("Q", "place"), cursor.integer("Q", "start")])
+        document.append([cursor.integer("Q", "offset"), cursor.integer("Q", "start")])
     return document
 
 

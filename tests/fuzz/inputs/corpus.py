@@ -180,9 +180,9 @@ def _bcf(directory: Path, text: bytes) -> bytes:
 
 def _anchors(*, with_others: bool) -> bytes:
     """Make anchors of two reads, in the arrays that `hapgpu chain --anchors` reads."""
-    places = np.arange(12, dtype=np.uint64) * 20
-    x = np.concatenate([places + 100, places + 50])
-    y = np.concatenate([places + 15, places + 30]) | np.uint64(15 << 32)
+    positions = np.arange(12, dtype=np.uint64) * 20
+    x = np.concatenate([positions + 100, positions + 50])
+    y = np.concatenate([positions + 15, positions + 30]) | np.uint64(15 << 32)
     offsets = np.array([0, 12, 12, 24], dtype=np.int64)
     others = {"names": np.array([1, 2], dtype=np.int64)} if with_others else {}
     file = BytesIO()

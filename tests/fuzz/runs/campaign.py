@@ -129,7 +129,7 @@ class _Watched:
 def _first_frame(text: str) -> str:
     """Return where in hapgpu a process was, as faulthandler tells it."""
     frames = [line for line in text.splitlines() if "/hapgpu/" in line]
-    return frames[0].strip().rpartition("/")[2] if frames else "an unknown place"
+    return frames[0].strip().rpartition("/")[2] if frames else "an unknown line"
 
 
 def run(

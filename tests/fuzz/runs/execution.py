@@ -22,7 +22,7 @@ from hapgpu.io.array_files import array_file
 from tests.fuzz.inputs.corpus import Corpus
 from tests.fuzz.inputs.fields import Document
 from tests.fuzz.inputs.mutation import any_of, damaged, mutate
-from tests.fuzz.place import Place
+from tests.fuzz.sandbox import Sandbox
 from tests.fuzz.stand_ins import ForkedScript, SerialExecutor
 from tests.fuzz.targets import TARGETS, Target, documents
 
@@ -41,7 +41,7 @@ class Fault:
     Attributes
     ----------
     kind
-        The same for executions that fail in the same place.
+        The same for executions that fail in the same line.
     text
         All that is known.
     """
@@ -59,15 +59,15 @@ class Bench:
         Of the target.
     corpus
         Its valid files.
-    place
+    sandbox
         Where it runs.
     """
 
-    def __init__(self, name: str, corpus: Corpus, place: Place | None) -> None:
+    def __init__(self, name: str, corpus: Corpus, sandbox: Sandbox | None) -> None:
         self.name = name
         self._target: Target = TARGETS[name]
         self._seeds = corpus.seeds[self._target.seeds]
-        self._place = place
+        self._sandbox = sandbox
 
     @cached_property
     def _documents(self) -> list[Document]:
@@ -106,7 +106,7 @@ class Bench:
         return accepted, fault
 
     def _run(self, data: bytes) -> None:
-        assert self._place is not None
+        assert self._sandbox is not None
         before = set(threading.enumerate())
         with (
             warnings.catch_warnings(),
@@ -114,7 +114,7 @@ class Bench:
             patch.object(array_file, "ThreadPoolExecutor", SerialExecutor, create=True),
         ):
             warnings.simplefilter("error", RuntimeWarning)
-            self._target.run(self._place, data)
+            self._target.run(self._sandbox, data)
         left = [thread.name for thread in set(threading.enumerate()) - before]
         assert not left, f"threads are left: {left}"
 
@@ -143,5 +143,5 @@ def _fault_of(error: Exception) -> Fault:
     frames = traceback.extract_tb(error.__traceback__)
     own = [frame for frame in frames if "/hapgpu/" in frame.filename or "/fuzz/" in frame.filename]
     last = own[-1] if own else frames[-1]
-    place = f"{Path(last.filename).name}:{last.lineno} {last.name}"
-    return Fault(f"{type(error).__name__} in {place}", "".join(traceback.format_exception(error)))
+    line = f"{Path(last.filename).name}:{last.lineno} {last.name}"
+    return Fault(f"{type(error).__name__} in {line}", "".join(traceback.format_exception(error)))

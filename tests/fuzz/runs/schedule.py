@@ -29,7 +29,7 @@ class Schedule:
     workers: int
 
     def at(self, number: int) -> tuple[int, int]:
-        """Return the target, by its place, and the seed of an execution, counted from 0."""
+        """Return the target, by its row, and the seed of an execution, counted from 0."""
         turns, within = divmod(number, _RUN)
         rounds, target = divmod(turns, len(self.targets))
         return target, self.seed + (rounds * _RUN + within) * self.workers + self.worker

@@ -10,21 +10,21 @@ from pathlib import Path
 from typing import Any
 
 from tests.fuzz.inputs.corpus import Corpus, load_corpus
-from tests.fuzz.place import Place
 from tests.fuzz.runs.execution import Bench
 from tests.fuzz.runs.findings import Findings
 from tests.fuzz.runs.schedule import Schedule
 from tests.fuzz.runs.state import ACCEPTED, FAULTY, REFUSED, State
+from tests.fuzz.sandbox import Sandbox
 
 
 class Worker:
     """Executes what a schedule says."""
 
     def __init__(
-        self, corpus: Corpus, place: Place, schedule: Schedule, findings: Findings
+        self, corpus: Corpus, sandbox: Sandbox, schedule: Schedule, findings: Findings
     ) -> None:
         self._corpus = corpus
-        self._place = place
+        self._sandbox = sandbox
         self._schedule = schedule
         self._findings = findings
         self._benches: dict[str, Bench] = {}
@@ -44,7 +44,7 @@ class Worker:
 
     def _bench(self, name: str) -> Bench:
         if name not in self._benches:
-            self._benches[name] = Bench(name, self._corpus, self._place)
+            self._benches[name] = Bench(name, self._corpus, self._sandbox)
             self._benches[name].warm_up()
         return self._benches[name]
 
@@ -57,7 +57,7 @@ def main(job: dict[str, Any]) -> None:
     with tempfile.TemporaryDirectory(dir=job["directory"]) as directory:
         corpus = load_corpus(Path(job["corpus"]))
         worker = Worker(
-            corpus, Place(corpus, Path(directory)), schedule, Findings(Path(job["findings"]))
+            corpus, Sandbox(corpus, Path(directory)), schedule, Findings(Path(job["findings"]))
         )
         worker.run(state, job["executions"])
 

@@ -32,7 +32,7 @@ def read(path: Path, regions: list[Region], **options: object) -> list[Row]:
 def fetched(path: Path, regions: list[Region]) -> list[Row]:
     """Return what pysam fetches for all regions: each record once, in file order."""
     with pysam.AlignmentFile(str(path)) as file:
-        order = {row: place for place, row in enumerate(pysam_rows(file))}
+        order = {row: rank for rank, row in enumerate(pysam_rows(file))}
         found = {
             row
             for region in regions
@@ -42,7 +42,7 @@ def fetched(path: Path, regions: list[Region]) -> list[Row]:
 
 
 def scattered_rows() -> list[Row]:
-    """Make sorted reads of all kinds: spliced over bins, unmapped at a place or without one."""
+    """Make sorted reads of all kinds: spliced over bins, unmapped with and without a position."""
     random = np.random.default_rng(9)
     made = []
     for k in range(6000):
@@ -135,7 +135,7 @@ def test_unknown_contig_is_named(indexed: Path) -> None:
 
 
 def _alone(indexed: Path, directory: Path) -> tuple[Path, Path, bytes]:
-    """Copy a BAM; return it, the place for its index, and the index's content."""
+    """Copy a BAM; return it, the rank for its index, and the index's content."""
     copy = directory / "copy.bam"
     copy.write_bytes(indexed.read_bytes())
     index = next(indexed.parent.glob("*.bam.?[as]i"))

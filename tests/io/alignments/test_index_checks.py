@@ -27,7 +27,7 @@ def read(path: Path, regions: list[Region]) -> list[Row]:
 
 
 def placed(name: str, position: int, *, is_mapped: bool) -> Row:
-    """Make a read of 20 bases at a place."""
+    """Make a read of 20 bases at a position."""
     cigar = ((0, 20),) if is_mapped else ()
     flag = 0 if is_mapped else 4
     return Row(name, flag, 0, position, 60, cigar, -1, -1, 0, "A" * 20, None, ())
@@ -107,10 +107,10 @@ def index_of(path: Path, linear: list[int]) -> bytes:
 
 
 def test_no_floor_of_a_leaf_loses_reads(tmp_path: Path) -> None:
-    """A floor that is wrong, but rises, and is the place of a record."""
+    """A floor that is wrong, but rises, and is the offset of a record."""
     path = tmp_path / "placed.bam"
-    places = [LEAF - 900, LEAF - 10, LEAF + 50, LEAF + 500, LEAF + 900, 2 * LEAF + 5]
-    rows = [placed(f"r{k}", at, is_mapped=True) for k, at in enumerate(places)]
+    positions = [LEAF - 900, LEAF - 10, LEAF + 50, LEAF + 500, LEAF + 900, 2 * LEAF + 5]
+    rows = [placed(f"r{k}", at, is_mapped=True) for k, at in enumerate(positions)]
     with open_writer(str(path), SamHeader.from_references(["c"], [100 * LEAF])) as writer:
         writer.write(batch_of(rows))
     right = linear_by_rule(path, "htsjdk")

@@ -85,7 +85,7 @@ def test_pysam_reads_what_calls_need(
     assert header.contigs["chr1"].length == (1234 if OTHERS[-1] in lines else 1000)
 
 
-def test_definitions_take_the_place_of_others() -> None:
+def test_definitions_replace_others() -> None:
     head = [VERSION, *REPLACED[:2], OTHERS[0], REPLACED[2], REPLACED[0]]
     extended = lines_of(head)
     assert [line[:15] for line in extended[1:5]] == [

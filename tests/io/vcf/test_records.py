@@ -260,14 +260,16 @@ def test_alternatives_that_are_no_alleles(
 
 
 @pytest.mark.parametrize(
-    ("places", "message"),
+    ("positions", "message"),
     [
         (["chr1\t5", "chr1\t5", "chr1\t4"], "line 11: records not sorted (POS 4 after 5)"),
         (["chr1\t5", "chr2\t1", "chr1\t6"], "line 11: records not sorted ('chr1' again after"),
     ],
 )
-def test_unsorted_records(written: Callable[[str], Path], places: list[str], message: str) -> None:
-    path = written(vcf_text(*(f"{place}\t.\tA\tC\t.\t.\t." for place in places)))
+def test_unsorted_records(
+    written: Callable[[str], Path], positions: list[str], message: str
+) -> None:
+    path = written(vcf_text(*(f"{position}\t.\tA\tC\t.\t.\t." for position in positions)))
     found = fault_of(path)
     assert message in found
     assert "run: bcftools sort" in found

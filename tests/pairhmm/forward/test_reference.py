@@ -146,8 +146,8 @@ def test_fast_oracle_agrees_and_pairs_are_in_order(batch) -> None:
 )
 def test_all_match_without_indels(read_length: int, haplotype_length: int) -> None:
     read = uniform_read(b"A" * read_length, 20, _MASSIVE, _MASSIVE, _MASSIVE)
-    places = haplotype_length - read_length + 1
-    expected = math.log10(places / haplotype_length * 0.99**read_length)
+    offsets = haplotype_length - read_length + 1
+    expected = math.log10(offsets / haplotype_length * 0.99**read_length)
     assert _likelihood(read, b"A" * haplotype_length) == pytest.approx(expected, abs=1e-3)
 
 

@@ -67,18 +67,18 @@ class Input:
             return []
         start, end = record.reference_start, record.reference_end
         values: dict[str, float] = {}
-        for place in LOCI if self.haplotypes.loci else [None]:
-            if place and not (start < place[1] and end > place[0]):
+        for locus in LOCI if self.haplotypes.loci else [None]:
+            if locus and not (start < locus[1] and end > locus[0]):
                 continue
-            is_whole = place is None or whole_reads
+            is_whole = locus is None or whole_reads
             read = (
                 prepare_record(record, Rules())
                 if is_whole
-                else prepare_part(record, Rules(), place)
+                else prepare_part(record, Rules(), locus)
             )
             if read is None:
                 continue
-            met = {name: bases for name, locus, bases in self.rows if place in {locus, None}}
+            met = {name: bases for name, at, bases in self.rows if locus in {at, None}}
             likelihoods = [read.likelihood(bases) for bases in met.values()]
             if normalize and not is_well_modelled(likelihoods, len(read.bases)):
                 continue

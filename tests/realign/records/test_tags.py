@@ -115,7 +115,7 @@ def record(draw: st.DrawFn) -> tuple[str, dict[str, tuple[str, str]]]:
     """Draw the eleven columns of a record, and its optional fields."""
     is_mapped = draw(st.booleans())
     flag = draw(st.sampled_from([0, 16, 1040] if is_mapped else [4, 20]))
-    place = f"{draw(st.sampled_from(HEADER.references))}\t{draw(st.integers(1, 60000000))}"
+    position = f"{draw(st.sampled_from(HEADER.references))}\t{draw(st.integers(1, 60000000))}"
     cigar = draw(st.sampled_from(["4M", "1S3M", "2M100D2M", "1M1I1M1X"])) if is_mapped else "*"
     quality = draw(st.integers(0, 255))
     fields = draw(st.dictionaries(st.sampled_from(NAMES_OF_FIELDS), FIELDS, max_size=6))
@@ -123,7 +123,7 @@ def record(draw: st.DrawFn) -> tuple[str, dict[str, tuple[str, str]]]:
         fields["NM"] = ("i", str(draw(st.integers(0, 70000))))
     if draw(st.booleans()):
         fields["OA"] = ("Z", "chr1,5,+,4M,60,;")
-    return f"r\t{flag}\t{place}\t{quality}\t{cigar}\t*\t0\t0\tACGT\t*", fields
+    return f"r\t{flag}\t{position}\t{quality}\t{cigar}\t*\t0\t0\tACGT\t*", fields
 
 
 def line_of(columns: str, fields: dict[str, tuple[str, str]]) -> str:

@@ -125,7 +125,7 @@ def test_what_others_may_write_is_not_unpickled(
     for mode in (0o664, 0o646):
         plant(directory, mark).chmod(mode)
         check_run(directory, expected_hits=0)
-        check_run(directory, expected_hits=1)  # its own, in its place
+        check_run(directory, expected_hits=1)  # its own, under the same name
     assert not mark.exists()
     (message,) = caplog.messages
     assert "other users can write" in message

@@ -22,7 +22,7 @@ class LeftoverError(Exception):
     """A command has left a file behind."""
 
 
-class Place:
+class Sandbox:
     """A directory for inputs and outputs, which is empty between executions.
 
     Parameters
