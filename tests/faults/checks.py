@@ -1,4 +1,4 @@
-"""What every fault has to end in, whatever the command."""
+"""Checks of every fault, whatever the command."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.faults.processes.running import Done
 
 
 def refused(done: Done, command: Command, status: int, *names: str) -> str:
-    """Return the one line of a run that ended with a status, which has one of the names."""
+    """Check the status of a failed run; return its only line, which has one of the names."""
     assert done.status == status, done
     assert not done.out
     line = only_error(command.subcommand, done.err)
@@ -32,9 +32,9 @@ def contents(directory: Path) -> dict[str, bytes]:
 
 
 def state(directory: Path) -> dict[str, tuple[int, int, int]]:
-    """Return which files and directories lie below a directory, as they are before a write to them.
+    """Return inode, size and time of every file and directory below a directory.
 
-    That takes a tenth of the time of `contents`.
+    They change if a file is written. This takes a tenth of the time of `contents`.
     """
     found = {}
     for path, directories, files in os.walk(directory):
@@ -46,9 +46,9 @@ def state(directory: Path) -> dict[str, tuple[int, int, int]]:
 
 
 def plain(path: Path) -> bytes:
-    """Return what a file tells, but for the command that has written it.
+    """Return the content of a file, except the command that wrote it.
 
-    How CRAM is compressed, and where its index says that slices begin, differs from run to run.
+    The compression of CRAM, and the slice offsets of its index, differ from run to run.
     """
     if path.suffix in {".bam", ".cram"}:
         reference = path.with_name("reference.fa")

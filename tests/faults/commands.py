@@ -60,19 +60,19 @@ class Command:
     Attributes
     ----------
     line
-        Its words; `{role}` stands for the path of an input, which has no spaces within it.
+        Its words; `{role}` stands for the path of an input, which has no spaces.
     inputs
         Each input by its role.
     output
-        Name for the output, whose ending decides on its format.
+        Name of the output; its ending sets the format.
     beside
         Endings of the indexes that are written beside the output.
     dropped
         Endings of older indexes beside the output that are removed.
     resources
-        Which of `-t` and `--device` there are.
+        The options among `-t` and `--device` that the command has.
     selects
-        What `-r` and `-L` choose: reads, sites, or nothing where they are not taken.
+        Records that `-r` and `-L` select: reads, sites, or nothing without these options.
     to_stdout
         Whether the output goes to standard output without `-o`.
     """
@@ -261,7 +261,7 @@ COMMANDS: Final = (
 
 def cells(rows: Iterable[tuple[Command, str]]) -> list[ParameterSet]:
     """Return the parameters of a test that runs over rows of `roles`, `files` or `streamed`."""
-    return [pytest.param(command, what, id=f"{command.name}-{what}") for command, what in rows]
+    return [pytest.param(command, item, id=f"{command.name}-{item}") for command, item in rows]
 
 
 def each(commands: Iterable[Command] = COMMANDS) -> list[ParameterSet]:

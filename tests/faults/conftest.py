@@ -44,7 +44,7 @@ def directory(copies: Copies) -> Iterator[Path]:
 
 @pytest.fixture(scope="session")
 def children(inputs: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Children]:
-    """Give what runs commands in processes of their own."""
+    """Yield the runner of commands in processes of their own."""
     # The index is built by several threads, which do not outlive a fork.
     warm_up = [
         command.with_output(tmp_path_factory.mktemp("warm") / command.output)

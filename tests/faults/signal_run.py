@@ -1,4 +1,4 @@
-"""Signals at random moments of every command: nothing is left behind.
+"""Signals at random moments of every command: no file or process may remain.
 
 `python -m tests.faults.signal_run --moments 300` prints a line per fault and a table of the exit
 statuses, and ends with 1 if there was a fault.
@@ -22,7 +22,7 @@ from tests.faults.signals import SIGNALS, faults, interrupt, seconds_of, whole_o
 
 @dataclass(frozen=True)
 class Whole:
-    """What a run of a command gives that nothing interrupts, and how long it takes."""
+    """Outputs and duration of an uninterrupted run of a command."""
 
     outputs: dict[str, bytes]
     seconds: float

@@ -1,4 +1,4 @@
-"""Runs that a signal is sent to, and what they leave behind."""
+"""Runs interrupted by a signal, and the files and processes that remain."""
 
 from __future__ import annotations
 
@@ -29,18 +29,18 @@ _BAD_WORDS = ("Traceback", "unexpected", "Exception ignored", "Error:")
 
 @dataclass(frozen=True)
 class Interrupted:
-    """What came of a run that a signal was sent to.
+    """Result of a run interrupted by a signal.
 
     Attributes
     ----------
     status
         As a shell shows it: 128 and the number of a signal that ended the process.
     err
-        What it has said.
+        Its standard error.
     changes
         The files that it has made or changed, by name.
     temporary
-        Names of what is left in the directory for temporary files.
+        Names of files left in the directory for temporary files.
     processes
         How many of its processes are left.
     """
@@ -75,7 +75,7 @@ def _started(command: Command, directory: Path, temporary: str) -> subprocess.Po
     """Start a command in a session of its own, and wait for its first statement."""
     reader, writer = os.pipe()
     environment = os.environ | {"TMPDIR": temporary}
-    # With it, what waits in a buffer at the end of the interpreter goes unseen.
+    # Unbuffered, text left in a buffer at the end of the interpreter would not be noticed.
     environment.pop("PYTHONUNBUFFERED", None)
     process = subprocess.Popen(
         [sys.executable, "-c", _START.format(writer), *_words(command)],
@@ -122,9 +122,9 @@ def _processes_of(session: int) -> Iterator[int]:
 def faults(
     outcome: Interrupted, number: signal.Signals, expected: Mapping[str, bytes], directory: Path
 ) -> list[str]:
-    """Return what is wrong with what is left of a run.
+    """Return the faults of an interrupted run.
 
-    A file that is there has to be whole; after a run that was not interrupted all of them are.
+    An output has to be whole; a run that ended before the signal has all outputs.
     """
     found = []
     if outcome.status not in {0, 128 + number}:
@@ -142,7 +142,7 @@ def faults(
 
 
 def whole_outputs(command: Command, directory: Path) -> dict[str, bytes]:
-    """Run a command; return what it writes, and take it away."""
+    """Run a command; return its outputs, and delete them."""
     before = contents(directory).keys()
     done = run(_words(command), directory)
     assert done.status == 0, done

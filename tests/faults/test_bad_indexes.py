@@ -31,7 +31,7 @@ def run_to_output(command: Command, directory: Path) -> Done:
 @pytest.mark.parametrize("fault", FAULTS)
 @pytest.mark.parametrize(("command", "file"), cells(partly_read()))
 def test_bad_index(directory: Path, command: Command, file: str, fault: str) -> None:
-    """What is damaged is named, or makes no difference."""
+    """The damaged file is named, or its damage makes no difference."""
     if fault == "unreadable" and os.geteuid() == 0:
         pytest.skip("root reads every file")
     assert run_to_output(command, directory).status == 0

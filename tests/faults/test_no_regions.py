@@ -14,7 +14,7 @@ BEDS = {"empty": "", "comments": "# none\ntrack name=none\n\n", "/dev/null": Non
 
 
 def run_without_regions(directory: Path, command: Command, bed: str, *options: str) -> Done:
-    """Run with a BED file of no regions, in place of another or beside the inputs."""
+    """Run with a BED file of no regions, which replaces another or lies beside the inputs."""
     text = BEDS[bed]
     path = "none.bed" if text is not None else bed
     if text is not None:

@@ -33,7 +33,7 @@ SMALL_BATCHES = {
     ],
     "haplotypes": [(locus_batches, "_LOCI_PER_BATCH", 1), (locus_batches, "_BASES_PER_BATCH", 1)],
 }
-"""What bounds the batches of a subcommand, and a small bound."""
+"""Option that bounds the batches of a subcommand, and a small bound."""
 
 
 @contextmanager
@@ -91,7 +91,7 @@ def test_standard_input(directory: Path, command: Command, role: str, through: s
 
 @pytest.mark.parametrize("command", each(c for c in COMMANDS if c.to_stdout))
 def test_standard_output(directory: Path, command: Command) -> None:
-    """The ending of a name decides on the format where there is one."""
+    """The ending of a name decides on the format where on_gpu is one."""
     (directory / "from_stdout").write_bytes(run(command.words(), directory).out)
     done = run(command.with_output("to_file"), directory)
     assert done.status == 0, done
@@ -101,10 +101,10 @@ def test_standard_output(directory: Path, command: Command) -> None:
 @pytest.mark.gpu
 @pytest.mark.parametrize("command", each(c for c in COMMANDS if "--device" in c.resources))
 def test_devices(directory: Path, command: Command) -> None:
-    there, here = result(directory, command, "--device", "cuda"), result(directory, command)
+    on_gpu, on_cpu = result(directory, command, "--device", "cuda"), result(directory, command)
     if command.subcommand == "pairhmm":
-        there, here = rounded(there), rounded(here)
-    assert there == here
+        on_gpu, on_cpu = rounded(on_gpu), rounded(on_cpu)
+    assert on_gpu == on_cpu
 
 
 def rounded(table: bytes) -> bytes:

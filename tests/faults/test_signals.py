@@ -51,7 +51,7 @@ def test_an_output_that_was_begun(
     output: str,
     threads: str,
 ) -> None:
-    """While it waits for reads, with an output begun and, for BAM, a child at work."""
+    """While it waits for reads, with a partial output and, for BAM, a child at work."""
     before = contents(directory)
     temporary = tmp_path_factory.mktemp("temporary")
     command = [sys.executable, "-c", "from hapgpu.cli.app import main; main()"]
@@ -65,9 +65,9 @@ def test_an_output_that_was_begun(
         stderr=subprocess.PIPE,
         text=True,
     ) as process:
-        begun = [(directory, f".{output}.*.tmp")]
-        begun += [(temporary, "*")] if output == "out.bam" else []  # of the child
-        while process.poll() is None and not all(any(f.glob(name)) for f, name in begun):
+        partial = [(directory, f".{output}.*.tmp")]
+        partial += [(temporary, "*")] if output == "out.bam" else []  # of the child
+        while process.poll() is None and not all(any(f.glob(name)) for f, name in partial):
             time.sleep(0.01)
         assert process.poll() is None
         process.send_signal(sent)

@@ -79,10 +79,10 @@ def test_text_that_cannot_be_written(
     inputs: Path, children: Children, line: str, fault: str
 ) -> None:
     done = children.run(TELLING[line], inputs, stdout=NO_STDOUT[fault])
-    *_, told = done.err.splitlines()
+    *_, message = done.err.splitlines()
     assert done.status == 4, done
-    assert told.startswith("hapgpu")
-    assert "error: standard output: " in told
+    assert message.startswith("hapgpu")
+    assert "error: standard output: " in message
 
 
 @pytest.mark.parametrize("line", TELLING)

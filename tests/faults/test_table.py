@@ -26,7 +26,7 @@ ROWS: list[Fault] = [
 
 
 def cells() -> list[ParameterSet]:
-    """Return the parameters of a test that runs over all rows and what they concern."""
+    """Return the parameters of a test that runs over all rows and their command lines."""
     return [
         pytest.param(
             row, command, about, id="-".join(filter(None, (row.name, command.name, about)))

@@ -36,7 +36,7 @@ def _arguments() -> argparse.Namespace:
         "--findings", type=Path, default=Path("findings"), help="directory for them"
     )
     parser.add_argument("--replay", type=Path, metavar="FILE", help="execute an input of findings")
-    parser.add_argument("--target", help="of the input, if its name does not tell")
+    parser.add_argument("--target", help="target of the input, if its name does not say")
     given = parser.parse_args()
     if unknown := [name for name in given.targets if name not in TARGETS]:
         parser.error(f"no such target: {', '.join(unknown)}")

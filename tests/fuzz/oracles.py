@@ -1,4 +1,4 @@
-"""What htslib says of inputs and outputs, and reads written again."""
+"""Checks of inputs and outputs by htslib, and of reads written again."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def variants_in(path: Path) -> int | None:
 
 
 def can_be_text(path: Path, sandbox: Sandbox) -> bool:
-    """Tell whether alignments can be text: what is odd in headers, names and tags is passed on."""
+    """Return whether alignments can be text; oddities in headers, names and tags are passed on."""
     with silent_htslib():
         try:
             with pysam.AlignmentFile(str(path), check_sq=False) as file:
@@ -50,7 +50,7 @@ def can_be_text(path: Path, sandbox: Sandbox) -> bool:
 
 
 def can_be_vcf(path: Path, sandbox: Sandbox) -> bool:
-    """Tell whether variants can be text, too."""
+    """Return whether variants can be text, too."""
     with silent_htslib():
         try:
             with pysam.VariantFile(str(path)) as file:

@@ -93,7 +93,7 @@ def index_of(kind: str) -> Run:
 
 
 def cram_index(sandbox: Sandbox, data: bytes) -> None:
-    """Check an index only: what samtools reads by it takes a process of its own."""
+    """Check an index only: samtools would read by it in a process of its own."""
     with sandbox.link("reads.cram", crai=data) as path:
         has_entries(Path(f"{path}.crai"), path)
 
@@ -109,9 +109,9 @@ def converted(suffix: str) -> Run:
 
 
 def fastq_records(sandbox: Sandbox, data: bytes) -> None:
-    """Parse twice: what is read has to be read again as it was written.
+    """Parse twice: reads that are written have to be read again unchanged.
 
-    But for a name that still ends in /1 or /2: it would lose that, too.
+    Except a name that still ends in /1 or /2: it would lose this ending, too.
     """
     with sandbox.file(data, "fq") as path:
         first = list(read_fastq(path, 100))

@@ -1,7 +1,7 @@
-"""What is fuzzed: each target takes the bytes of a file through a reader and what works behind it.
+"""Targets of the fuzzer: each takes the bytes of a file through a reader and the code after it.
 
-A target returns, or raises a HapgpuError, whatever the bytes are. What it accepts is compared with
-an oracle where that costs little.
+A target returns, or raises a HapgpuError, whatever the bytes are. Accepted inputs are
+compared with an oracle where that costs little.
 """
 
 from __future__ import annotations
@@ -50,12 +50,12 @@ from tests.fuzz.sandbox import Sandbox
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A reader, and the format of what it reads.
+    """A reader, and the format of its files.
 
     Attributes
     ----------
     seeds
-        Name of the valid files to begin with, in the corpus.
+        Name of the valid files to start with, in the corpus.
     format
         Has `split` and `join`; for text a pair of them.
     run
@@ -272,5 +272,5 @@ TARGETS: Final = {
 
 
 def documents(target: Target, seeds: list[bytes]) -> list[Document]:
-    """Return the valid files of a target as mutation sees them."""
+    """Return the valid files of a target as documents for mutation."""
     return [target.format.split(seed) for seed in seeds]

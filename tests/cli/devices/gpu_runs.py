@@ -41,7 +41,7 @@ class Run:
     is_exact: bool = True
 
     def arguments(self, directory: Path, output: Path) -> list[str]:
-        """Return the arguments behind the name of the command."""
+        """Return the arguments after the name of the command."""
         files = [name if name.startswith("-") else str(directory / name) for name in self.files]
         return [*files, *self.options, "-q", "-o", str(output)]
 

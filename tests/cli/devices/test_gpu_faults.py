@@ -294,10 +294,10 @@ def many_reads(inputs: Path) -> Run:
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_signals(number: signal.Signals, inputs: Path, many_reads: Run, tmp_path: Path) -> None:
     output = many_reads.output(tmp_path)
-    begin = time.perf_counter()
+    start = time.perf_counter()
     whole = started(HAPGPU, many_reads, inputs, output)
     whole.communicate(timeout=TIMEOUT)
-    seconds = time.perf_counter() - begin
+    seconds = time.perf_counter() - start
     complete = content_of(output)
     for share in (0.5, 0.7, 0.8, 0.9):
         output.unlink(missing_ok=True)

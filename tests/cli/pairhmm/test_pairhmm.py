@@ -59,7 +59,7 @@ class Made:
 
     def expected(self, rules: Rules, *, whole_reads: bool = False) -> list[Row]:
         rows = []
-        for record in self.weighed:
+        for record in self.scored_records:
             mate = 1 if record.flag & 0x41 == 0x41 else 2 if record.flag & 0x81 == 0x81 else 0
             whole = prepare_record(record, rules)
             for name, (start, end), bases in self.haplotypes:
@@ -71,7 +71,7 @@ class Made:
         return rows
 
     @property
-    def weighed(self) -> list[pysam.AlignedSegment]:
+    def scored_records(self) -> list[pysam.AlignedSegment]:
         """Return the reads that are not excluded, in the order of the file."""
         with pysam.AlignmentFile(str(self.bam)) as file:
             records = list(file.fetch(until_eof=True))
@@ -225,7 +225,7 @@ def test_pipes(made: Made, tmp_path: Path) -> None:
 def test_without_loci_every_read_meets_every_haplotype(made: Made, tmp_path: Path) -> None:
     found = rows_of(tmp_path, made.bam, made.without_loci)
     assert found == rows_of(tmp_path, made.bam, made.without_loci, "--whole-reads")
-    records = made.weighed
+    records = made.scored_records
     names = [name for name, _, _ in made.haplotypes]
     keys = [(record.query_name, name) for record in records for name in names]
     assert [(row.read, row.haplotype) for row in found] == keys
@@ -309,12 +309,12 @@ def test_reads_without_bases_at_a_locus(
     made: Made, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     lost = 0
-    for record in made.weighed:
+    for record in made.scored_records:
         start, end, length = record.reference_start, record.reference_end, record.query_length
         for locus in LOCI:
             if start < locus[1] and end > locus[0]:
-                begin, stop = clip(start, record.cigarstring, length, locus)
-                lost += begin == stop
+                first, end = clip(start, record.cigarstring, length, locus)
+                lost += first == end
     assert lost > 0
     files = made.bam, made.with_loci
     out = ("-o", tmp_path / "out.tsv", "--json", tmp_path / "run.json")
@@ -351,7 +351,7 @@ def test_flags(made: Made, tmp_path: Path) -> None:
 def batch_text(made: Made) -> tuple[str, list[Row]]:
     """Write the reads at each locus as text batches; return the expected rows."""
     rows = [row for row in made.expected(Rules()) if row.locus != "chr:51-85"]
-    records = {record.query_name: record for record in made.weighed}
+    records = {record.query_name: record for record in made.scored_records}
     text, ordered = "", []
     for start, end in (LOCI[0], LOCI[2]):
         within = [row for row in rows if row.locus == f"chr:{start + 1}-{end}"]

@@ -25,7 +25,7 @@ class Copies:
         self._signatures = self._found()
 
     def restore(self) -> None:
-        """Replace what has changed, and remove what is new."""
+        """Restore changed files, and remove new ones."""
         self.directory.chmod(0o755)
         found = self._found()
         for name in found.keys() | self._signatures.keys():

@@ -44,7 +44,7 @@ def make_odd_files(directory: Path) -> None:
 def _fasta() -> dict[str, str]:
     first = f">one {CONTIG}:5001-5040\n{'ACGT' * 10}\n"
     return {
-        # References, and what index makes of one.
+        # References, and indexes of one.
         "no_header.fa": "ACGTACGT\n",
         "no_name.fa": ">\nACGTACGT\n",
         "no_sequence.fa": ">one\n>two\nACGT\n",

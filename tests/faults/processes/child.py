@@ -58,8 +58,8 @@ class Children:
         limits
             Of the run, as in `resource`: `RLIMIT_FSIZE` and the number of bytes.
         streams
-            What `stdin`, `stdout` and `stderr` are: a path, `CLOSED`, or `CLOSED_PIPE`, a pipe
-            that nobody reads. Without, there is no input, and the others are in the result.
+            `stdin`, `stdout` and `stderr`: a path, `CLOSED`, or `CLOSED_PIPE`, a pipe
+            without a reader. By default stdin is empty, and the result holds the others.
         """
         with tempfile.TemporaryDirectory() as kept:
             paths = {"stdin": os.devnull, "stdout": f"{kept}/out", "stderr": f"{kept}/err"}

@@ -20,7 +20,7 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 @dataclass(frozen=True)
 class Done:
-    """What came of a run."""
+    """Result of a run."""
 
     status: int
     out: bytes
@@ -108,7 +108,7 @@ def _python_streams() -> Iterator[None]:
 
 
 def standard_stream(number: int) -> TextIO:
-    """Return what Python makes of one of the first three descriptors when it starts."""
+    """Return the stream that Python opens for one of the first three descriptors at its start."""
     mode, buffering = (("r", -1), ("w", -1), ("w", 1))[number]
     return open(number, mode, buffering, closefd=False)
 

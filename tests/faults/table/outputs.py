@@ -1,4 +1,4 @@
-"""Outputs that cannot be written: nothing is left behind, and an older file stays."""
+"""Outputs that cannot be written: no partial file remains, and an older file stays."""
 
 from __future__ import annotations
 

@@ -28,17 +28,17 @@ class Attempt:
     about
         File, role, option or value that the fault concerns; empty where it is the whole line.
     roles
-        Paths that replace those of the command line.
+        Paths that replace paths of the command line.
     options
         Words to add.
     output, statistics
         Paths of `-o` and `--json`; empty for none.
     line
-        Words of another command line, in place of all of these.
+        Words of another command line, which replace all of these.
     stdin
         File of standard input.
     stdout
-        Path and mode of a file for standard output, where its content is not to be looked at.
+        Path and mode of a file for standard output, if its content is not checked.
     """
 
     command: Command
@@ -104,7 +104,7 @@ class Fault:
         The exit status.
     message
         What the line says after `error: `: any of these. `...` stands for any text, as there may be
-        before and after, too; `^` for the beginning, `$` for the end; a name in braces for one of
+        before and after, too; `^` for the start, `$` for the end; a name in braces for one of
         `Attempt.names`.
     make
         Makes a good command line a bad one; it may change files where `changes`.
@@ -117,7 +117,7 @@ class Fault:
     is_first
         Whether nothing is said before, such as the device.
     skip_if
-        Tells whether there is no such fault here.
+        Returns whether there is no such fault here.
     """
 
     name: str
@@ -133,7 +133,7 @@ class Fault:
     skip_if: Callable[[], bool] = lambda: False
 
     def says(self, line: str, attempt: Attempt) -> bool:
-        """Tell whether a line is the message of this row."""
+        """Return whether a line is the message of this row."""
         patterns = (self.message,) if isinstance(self.message, str) else self.message
         message = line.partition("error: ")[2]
         return any(_matches(pattern, message, attempt.names()) for pattern in patterns)

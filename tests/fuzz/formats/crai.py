@@ -1,4 +1,4 @@
-"""CRAI: gzip around lines of numbers; records are lines, fields numbers and what parts them."""
+"""CRAI: gzip around lines of numbers; records are lines, fields numbers and separators."""
 
 from __future__ import annotations
 

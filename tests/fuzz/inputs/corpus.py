@@ -80,7 +80,7 @@ def save_corpus(corpus: Corpus) -> None:
 
 
 def load_corpus(directory: Path) -> Corpus:
-    """Return what `save_corpus` has kept."""
+    """Return the corpus that `save_corpus` wrote."""
     seeds = {
         kind.name: [path.read_bytes() for path in sorted(kind.iterdir())]
         for kind in (directory / "seeds").iterdir()

@@ -1,4 +1,4 @@
-"""Files as mutation sees them: documents of records of fields."""
+"""Files for mutation: documents of records of fields."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Field:
     data
         As it stands in the file; of a `varint` its decimal digits.
     role
-        What the format uses it for when it makes sizes and counts right again.
+        Its use when the format restores sizes and counts.
     is_frozen
         Whether mutation has set it, so that it stays wrong.
     """
@@ -67,7 +67,7 @@ def size_of(record: Record, *roles: str) -> int:
 
 
 def with_roles(record: Record, values: dict[str, int]) -> Record:
-    """Set the fields of some roles, but for those that were frozen."""
+    """Set the fields of some roles, except frozen fields."""
     return [
         field.with_value(values[field.role])
         if field.role in values and not field.is_frozen
@@ -77,7 +77,7 @@ def with_roles(record: Record, values: dict[str, int]) -> Record:
 
 
 class Cursor:
-    """Cuts bytes into fields, from front to back; stops short where they end."""
+    """Cuts bytes into fields, from start to end; the last may be short."""
 
     def __init__(self, data: bytes) -> None:
         self.data = data

@@ -53,8 +53,8 @@ def _change_records(document: Document, other: Document, random: Random) -> None
         case 2 if size:
             document[at], document[to] = document[to], document[at]
         case 3:
-            begin = random.randrange(len(other)) if other else 0
-            document[at:at] = [list(record) for record in other[begin : begin + 2]]
+            first = random.randrange(len(other)) if other else 0
+            document[at:at] = [list(record) for record in other[first : first + 2]]
         case 4:
             del document[at:]
         case _:

@@ -37,7 +37,7 @@ _ALONE: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What is to be done.
+    """Extent of a campaign.
 
     Attributes
     ----------
@@ -48,9 +48,9 @@ class Plan:
     workers
         Processes.
     executions
-        After so many, of all workers together, it ends.
+        Maximum of all workers together.
     seconds
-        Or after so long.
+        Maximum duration.
     """
 
     targets: tuple[str, ...]
@@ -100,10 +100,10 @@ class _Watched:
         return self._process.poll() == 0
 
     def look_after(self) -> Fault | None:
-        """Start the process anew if it crashed or hangs; return what was wrong then."""
+        """Restart the process if it crashed or hangs; return the fault then."""
         fault = None
         if self.state.running_seconds() > _HANG_SECONDS:
-            self._process.send_signal(signal.SIGABRT)  # faulthandler tells where it is
+            self._process.send_signal(signal.SIGABRT)  # faulthandler reports where it is
             fault = f"hangs for {_HANG_SECONDS:.0f} s"
             with suppress(subprocess.TimeoutExpired):
                 self._process.wait(_GRACE_SECONDS)
@@ -120,14 +120,14 @@ class _Watched:
         return Fault(f"{fault} in {_first_frame(text)}", text)
 
     def end(self) -> None:
-        """Kill the process and what it has started."""
+        """Kill the process and its children."""
         with suppress(ProcessLookupError):
             os.killpg(self._process.pid, signal.SIGKILL)
         self._process.wait()
 
 
 def _first_frame(text: str) -> str:
-    """Return where in hapgpu a process was, as faulthandler tells it."""
+    """Return where in hapgpu a process was, by the report of faulthandler."""
     frames = [line for line in text.splitlines() if "/hapgpu/" in line]
     return frames[0].strip().rpartition("/")[2] if frames else "an unknown line"
 
@@ -140,11 +140,11 @@ def run(
     Parameters
     ----------
     plan
-        What is to be done.
+        Extent of the campaign.
     directory
         Empty, in memory if possible.
     findings
-        Directory that what is found is kept in.
+        Directory for findings.
     environment
         Of the workers.
 
@@ -157,14 +157,14 @@ def run(
     corpus = make_corpus(directory / "corpus")
     save_corpus(corpus)
     kept = Findings(findings)
-    began = time.monotonic()
+    started = time.monotonic()
     workers = [
         _Watched(number, plan, directory, findings, dict(environment) | _ALONE)
         for number in range(plan.workers)
     ]
     try:
         while not all(worker.is_done for worker in workers):
-            if time.monotonic() - began > plan.seconds:
+            if time.monotonic() - started > plan.seconds:
                 break
             for worker in workers:
                 if fault := worker.look_after():
@@ -176,4 +176,4 @@ def run(
     finally:
         for worker in workers:
             worker.end()
-    return np.sum([worker.state.counts for worker in workers], axis=0), time.monotonic() - began
+    return np.sum([worker.state.counts for worker in workers], axis=0), time.monotonic() - started

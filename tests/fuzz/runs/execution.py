@@ -1,4 +1,4 @@
-"""One execution: an input made of a seed, taken through its target, and what is wrong if it is."""
+"""One execution: an input made of a seed, taken through its target, and its fault, if any."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from tests.fuzz.stand_ins import ForkedScript, SerialExecutor
 from tests.fuzz.targets import TARGETS, Target, documents
 
 ROOM_BYTES: Final = 2 << 30
-"""Address space that an execution may take beyond what there is before it."""
+"""Address space that an execution may add to the space used before it."""
 RESIDENT_KILOBYTES: Final = 512 << 10
 """Memory in use that it may add to the largest amount so far."""
 
@@ -36,14 +36,14 @@ _PAGE_BYTES: Final = resource.getpagesize()
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """What must not happen.
+    """Fault of hapgpu found by an execution.
 
     Attributes
     ----------
     kind
         The same for executions that fail in the same line.
     text
-        All that is known.
+        Everything known about it.
     """
 
     kind: str
@@ -90,7 +90,7 @@ class Bench:
                 self._run(seed)
 
     def execute(self, data: bytes) -> tuple[bool, Fault | None]:
-        """Run the target; return whether it accepts the input, and what is wrong."""
+        """Run the target; return whether it accepts the input, and its fault."""
         before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         with _limited_memory():
             try:
@@ -121,7 +121,7 @@ class Bench:
 
 @contextmanager
 def _limited_memory() -> Iterator[None]:
-    """Let allocations fail that leave all bounds."""
+    """Let allocations above the bounds fail."""
     used = int(Path("/proc/self/statm").read_text().split()[0]) * _PAGE_BYTES
     soft, hard = resource.getrlimit(resource.RLIMIT_AS)
     resource.setrlimit(resource.RLIMIT_AS, (used + ROOM_BYTES, hard))
@@ -132,7 +132,7 @@ def _limited_memory() -> Iterator[None]:
 
 
 def _fault_of_message(error: HapgpuError) -> Fault | None:
-    """Check that the user is told something, in one line."""
+    """Check that the message for the user is one line."""
     _, message = explain(error)
     if len(message.splitlines()) == 1:
         return None

@@ -1,4 +1,4 @@
-"""What was found, kept so that it can be replayed."""
+"""Inputs with faults, kept so that they can be replayed."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Findings:
         self._kinds = Counter(_kind_of(path) for path in directory.glob("*.txt"))
 
     def add(self, target: str, seed: int, data: bytes, fault: Fault) -> None:
-        """Keep an input and what is wrong with it, as `TARGET-SEED.input` and `.txt`."""
+        """Keep an input and its fault, as `TARGET-SEED.input` and `.txt`."""
         self._kinds[target, fault.kind] += 1
         if self._kinds[target, fault.kind] > _MAX_KEPT:
             return
@@ -48,7 +48,7 @@ def target_of(path: Path) -> str:
     Raises
     ------
     ValueError
-        The name does not tell.
+        The name contains no target.
     """
     found = _NAME.fullmatch(path.name)
     if found is None:
@@ -58,7 +58,7 @@ def target_of(path: Path) -> str:
 
 
 def summary(directory: Path) -> list[str]:
-    """Return what is known of the first finding of each kind, target by target."""
+    """Return the text of the first finding of each kind, target by target."""
     firsts: dict[tuple[str, str], Path] = {}
     for path in sorted(directory.glob("*.txt")):
         firsts.setdefault(_kind_of(path), path)

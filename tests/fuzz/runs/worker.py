@@ -18,7 +18,7 @@ from tests.fuzz.sandbox import Sandbox
 
 
 class Worker:
-    """Executes what a schedule says."""
+    """Executes the inputs of a schedule."""
 
     def __init__(
         self, corpus: Corpus, sandbox: Sandbox, schedule: Schedule, findings: Findings
@@ -35,7 +35,7 @@ class Worker:
             number = state.number
             target, seed = self._schedule.at(number)
             bench = self._bench(self._schedule.targets[target])
-            state.begin()
+            state.start()
             data = bench.make(seed)
             accepted, fault = bench.execute(data)
             if fault is not None:

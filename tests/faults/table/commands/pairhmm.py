@@ -1,4 +1,4 @@
-"""What `hapgpu pairhmm` refuses."""
+"""Inputs and options that `hapgpu pairhmm` refuses."""
 
 from __future__ import annotations
 
