@@ -70,7 +70,7 @@ def forgotten(kernels: list[Kernel]) -> list[str]:
 
 
 def compiled_usage(job: tuple[Kernel, str]) -> Usage:
-    """Compile one kernel and read what it uses."""
+    """Compile one kernel and read its resource usage."""
     kernel, architecture = job
     return usage(compile_kernel(kernel, architecture))
 

@@ -77,9 +77,9 @@ def put_in(
 ) -> str:
     """Replace REF by an allele at each site."""
     for site, allele in zip(reversed(sites), reversed(alleles), strict=True):
-        begin, end = site.start - start, site.stop - start
-        assert window[begin:end] == site.ref
-        window = window[:begin] + allele + window[end:]
+        first, end = site.start - start, site.stop - start
+        assert window[first:end] == site.ref
+        window = window[:first] + allele + window[end:]
     return window
 
 

@@ -121,7 +121,7 @@ def test_line_per_read_and_haplotype(directory: Path) -> None:
 
 
 def test_reads_of_a_site_know_their_haplotype(directory: Path) -> None:
-    """The sample has both haplotypes with a variant here, and not that of the reference."""
+    """The sample has both haplotypes with a variant here, and not the reference haplotype."""
     header, *lines = output_of(MATRIX, directory)
     names = header.split("\t")[2:]
     rows = [line.split("\t")[2:] for line in lines]
@@ -164,7 +164,7 @@ def test_python(text: str) -> None:
 
 
 TRUTH = {5121: "1/1", 5206: "0/1", 5251: "0/0", 5291: "0/1", 10190: "0/1", 15180: "1/2"}
-"""What the sample of the example carries, by position (`examples/make_example.py`)."""
+"""Alleles of the example's sample, by position (`examples/make_example.py`)."""
 
 
 def test_genotypes(directory: Path) -> None:

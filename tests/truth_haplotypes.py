@@ -14,7 +14,7 @@ FLANK = 200
 
 @dataclass(frozen=True)
 class Variant:
-    """A true variant: the alleles of both chromosomes in place of start to end."""
+    """A true variant: the alleles of both chromosomes, which replace start to end."""
 
     start: int
     end: int
@@ -47,7 +47,7 @@ class TruthLocus:
 def truth_loci(reference: Path, vcf: Path, contig: str = "chr20") -> list[TruthLocus]:
     """Lay windows around variants, from left to right and without overlap.
 
-    A window in which it is unknown which alleles stand together is left out, and so is one that
+    A window in which it is unknown which alleles stand together is excluded, and so is one that
     cuts a variant in two or in which variants overlap.
     """
     variants = list(_variants(vcf))

@@ -95,9 +95,9 @@ def batches_of(
     limits: RecordLimits = WHOLE_CONTIGS,
     counts: Counter[str] | None = None,
 ) -> list[LocusBatch]:
-    def count(what: str, number: int) -> None:
+    def count(name: str, number: int) -> None:
         if counts is not None:
-            counts[what] += number
+            counts[name] += number
 
     with ReferenceFasta(path) as reference:
         return list(locus_batches(records, reference, options, "calls.vcf", count, limits))

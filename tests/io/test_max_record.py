@@ -1,4 +1,4 @@
-"""Readers refuse what is longer than a limit, and read all else as they do without one."""
+"""Readers refuse records longer than a limit, and read all others as without a limit."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ VCF_HEADER = (
 
 @dataclass(frozen=True)
 class Reader:
-    """A kind of file: what a record of so many bases is written as, and how files are read."""
+    """A kind of file: how a record of so many bases is written, and how files are read."""
 
     suffix: str
     header: str
@@ -140,7 +140,7 @@ def test_a_limit_refuses_or_changes_nothing(tmp_path: Path, kind: str, data: st.
     sizes = data.draw(st.lists(st.integers(1, 400), min_size=1, max_size=9))
     limit = data.draw(st.integers(600, 3000))
     path = write(tmp_path, reader, sizes)
-    wanted = reader.read(path, WITHOUT_LIMIT)
+    expected = reader.read(path, WITHOUT_LIMIT)
     longest = max(len(reader.record(k, size)) for k, size in enumerate(sizes))
     try:
         found = reader.read(path, limit)
@@ -148,7 +148,7 @@ def test_a_limit_refuses_or_changes_nothing(tmp_path: Path, kind: str, data: st.
         assert f"longer than {limit:,} bytes; raise --max-record" in str(error)  # noqa: PT017
         assert longest > limit / 2 or kind in {"VCF", "BCF"}  # (their headers count in memory)
     else:
-        assert found == wanted
+        assert found == expected
         assert longest < 4 * limit
 
 
@@ -232,7 +232,7 @@ def test_a_header_of_sam_while_samtools_writes(tmp_path: Path) -> None:
 def test_sizes_that_bcf_claims(tmp_path: Path, size: int) -> None:
     path = tmp_path / "claims.bcf"
     header = VCF_HEADER.encode() + b"\0"
-    for content, what in {
+    for content, name in {
         b"BCF\2\2" + struct.pack("<I", size): "the header",
         b"BCF\2\2" + struct.pack("<I", len(header)) + header + struct.pack("<II24x", 24, size): (
             "record 1"
@@ -241,7 +241,7 @@ def test_sizes_that_bcf_claims(tmp_path: Path, size: int) -> None:
         for packed in (block(content) + EOF_BLOCK, gzip.compress(content), content):
             path.write_bytes(packed)
             with (
-                pytest.raises(InputError, match=f"claims.bcf: {what}: longer than 256 MiB"),
+                pytest.raises(InputError, match=f"claims.bcf: {name}: longer than 256 MiB"),
                 open_vcf(path) as vcf,
             ):
                 list(vcf.records())
@@ -361,8 +361,8 @@ for kind, start in starts.items():
     except InputError as error:
         print(kind, error)
     path.unlink()
-for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN):
-    print(resource.getrusage(who).ru_maxrss)
+for owner in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN):
+    print(resource.getrusage(owner).ru_maxrss)
 """
 
 

@@ -127,7 +127,7 @@ def _tandem_repeats(random: Random) -> str:
 def _copies(random: Random, unique: str) -> str:
     """Repeat a piece: exactly, with each kind of error, on the other strand.
 
-    And the reference's beginning, with the same bases before it.
+    And the start of the reference, with the same bases before it.
     """
     piece = unique[700:900]
     copies = [
@@ -212,7 +212,7 @@ def _across_contigs(random: Random, contigs: list[str]) -> str:
 def _at_end_of_run(random: Random, contigs: list[str], *, at_contig_end: bool) -> str:
     """Cut a read over the start or end of a run of one base, and put an error just there.
 
-    It begins or ends with the second of the contigs if so wished, otherwise anywhere.
+    It starts or ends with the second of the contigs if requested, otherwise anywhere.
     """
     text = "".join(contigs)
     length = random.choice(LENGTHS)

@@ -155,11 +155,11 @@ def realign(prepared: Prepared, reads: Path, out: Path, options: Sequence[str] =
     """Realign to an indexed BAM file; sort it if the command left it unsorted."""
     given = [reads, prepared.haplotypes, "--reference", prepared.inputs.reference, "-o", out]
     common = ["--device", "cpu", "-t", "2", "-q"]
-    began = time.perf_counter()
+    started = time.perf_counter()
     process = subprocess.Popen([*HAPGPU, "realign", *map(str, given), *common, *options])
     _, status, usage = os.wait4(process.pid, 0)
     process.returncode = os.waitstatus_to_exitcode(status)
-    seconds = time.perf_counter() - began
+    seconds = time.perf_counter() - started
     if process.returncode:
         raise subprocess.CalledProcessError(process.returncode, process.args)
     return Run(seconds, usage.ru_maxrss / 1024)
@@ -411,7 +411,7 @@ def validation(path: Path, prepared: Prepared) -> dict[str, int]:
     return {row[0]: int(row[1]) for row in rows if len(row) == 2 and row[1].isdigit()}
 
 
-def view_of(report: Report) -> Iterator[tuple[str, object, object]]:
+def table_rows(report: Report) -> Iterator[tuple[str, object, object]]:
     """Yield the rows of the table: name, before, after."""
     growth = report.growth
     yield "reads at loci", growth.at_loci, ""
@@ -435,8 +435,8 @@ def view_of(report: Report) -> Iterator[tuple[str, object, object]]:
 
 def print_report(title: str, report: Report) -> None:
     print(f"{title:54}{'before':>10}{'after':>16}")
-    for what, before, after in view_of(report):
-        print(f"{what:54}{before!s:>10}{after!s:>16}")
+    for count, before, after in table_rows(report):
+        print(f"{count:54}{before!s:>10}{after!s:>16}")
     counts: dict[str, list[Finding]] = {}
     for finding in report.findings:
         counts.setdefault(finding.kind, []).append(finding)

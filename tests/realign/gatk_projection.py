@@ -192,7 +192,7 @@ def project(
 ) -> tuple[int, Cigar]:
     """Return start and CIGAR as createReadAlignedToRef after its alignment.
 
-    Other than GATK, what is inserted at the ends may be clipped before indels are left-aligned.
+    Unlike GATK, insertions at the ends may be clipped before indels are left-aligned.
     """
     sw = tidy(to_haplotype)[0]
     padded = tidy([*tidy(haplotype_cigar, keep_ends=True)[0], (1000, "M")])[0]

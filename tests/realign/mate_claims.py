@@ -1,6 +1,6 @@
-"""Checks of what records state about their mates and about other alignments of their reads.
+"""Checks of a record's claims about its mate and about other alignments of its read.
 
-The rules are those of `samtools fixmate`, written down anew: nothing here comes from hapgpu.
+The rules of `samtools fixmate`, written independently: nothing here comes from hapgpu.
 """
 
 from __future__ import annotations
@@ -145,9 +145,9 @@ def _of_mate(record: Sam, mate: Sam) -> Violations:
         if record.is_unmapped and not mate.is_unmapped:
             said["position of unmapped"] = (record.columns[2:4], mate.columns[2:4])
     return {
-        kind: f"{value}, not {wanted} ({record.flag} {record.alignment}; mate {mate.alignment})"
-        for kind, (value, wanted) in said.items()
-        if value != wanted
+        kind: f"{value}, not {expected} ({record.flag} {record.alignment}; mate {mate.alignment})"
+        for kind, (value, expected) in said.items()
+        if value != expected
     }
 
 
@@ -213,7 +213,7 @@ def _wrong_supplements(record: Sam, others: Sequence[Sam]) -> str:
 
 def _agrees(entry: Sequence[str], other: Sam) -> bool:
     strand = "-" if other.flag & REVERSE else "+"
-    wanted = [
+    expected = [
         other.contig,
         other.columns[3],
         strand,
@@ -221,7 +221,7 @@ def _agrees(entry: Sequence[str], other: Sam) -> bool:
         other.columns[4],
         other.value("NM") or entry[5],
     ]
-    return [*entry[:3], entry[3].replace("H", "S"), *entry[4:6]] == wanted
+    return [*entry[:3], entry[3].replace("H", "S"), *entry[4:6]] == expected
 
 
 def fixmate(path: Path, out: Path, reference: Path | None = None) -> Path:
@@ -236,7 +236,7 @@ def fixmate(path: Path, out: Path, reference: Path | None = None) -> Path:
 def fixmate_changes(path: Path, directory: Path, reference: Path | None = None) -> Changes:
     """Return the changes of `samtools fixmate` in a file; the order of tags is ignored.
 
-    Of a name with more than two primary records it pairs any two: such names are left out.
+    Of a name with more than two primary records it pairs any two: such names are excluded.
     """
     out = directory / f"{path.name}.fixmate.bam"
     records = read_records(fixmate(path, out, reference))

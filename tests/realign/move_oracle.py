@@ -1,8 +1,8 @@
 """Expected output of `hapgpu realign --reference`, read by read: an oracle for tests.
 
-By docs/methods/realign.md, on the lines of SAM; shares no code with hapgpu but the reference
-implementation of the aligner. What records say of their mates is not looked at: `mate_claims` does
-that.
+By docs/methods/realign.md, on the lines of SAM; shares no code with hapgpu except the reference
+implementation of the aligner. The mate fields of records are not computed: `mate_claims` checks
+them.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Expected output of `hapgpu realign`, read by read, from SAM lines: an oracle for tests.
 
-In the coordinates of the haplotypes; those of the reference are in `move_oracle`. Shares no code
-with hapgpu but the reference implementation of the aligner. Records are lists of the columns of
+In coordinates of the haplotypes; `move_oracle` has the coordinates of the reference. Shares no code
+with hapgpu except the reference implementation of the aligner. Records are lists of the columns of
 SAM text.
 """
 

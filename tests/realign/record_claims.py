@@ -1,6 +1,6 @@
 """Checks of the records of a realigned file against the input and the reference.
 
-Shares no code with hapgpu. A finding names its kind, the read and what is wrong with it.
+Shares no code with hapgpu. A finding names its kind, the read and the fault.
 """
 
 from __future__ import annotations
@@ -290,13 +290,13 @@ def _history_findings(match: Match) -> Iterator[Finding]:
     """Check that the last entry of OA is the old alignment, after earlier entries."""
     before, after = match.before, match.after
     strand = "-" if before.flag & REVERSE else "+"
-    wanted = (
+    expected = (
         f"{before.contig},{before.position},{strand},{before.cigar_text},"
         f"{before.columns[4]},{before.value('NM') or ''};"
     )
-    wanted = (before.value("OA") or "") + wanted
-    if after.value("OA") != wanted:
-        yield Finding("OA", after.name, f"{after.value('OA')}, not {wanted}")
+    expected = (before.value("OA") or "") + expected
+    if after.value("OA") != expected:
+        yield Finding("OA", after.name, f"{after.value('OA')}, not {expected}")
 
 
 def _score_findings(match: Match, bases: Bases, rules: Rules) -> Iterator[Finding]:

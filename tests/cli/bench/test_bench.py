@@ -130,9 +130,9 @@ def test_mapping_reads_of_a_file(
     header, *rows = [line.split("\t") for line in capsys.readouterr().out.splitlines()]
     assert header == MAP_COLUMNS
     assert [tuple(row[:2]) for row in rows] == [
-        (device, what)
+        (device, step)
         for device in ("CPU, 1 thread", "CPU, 2 threads")[:threads]
-        for what in ("pack and search", "text to text")
+        for step in ("pack and search", "text to text")
     ]
     for row, line in zip(rows, json.loads(statistics.read_text()), strict=True):
         assert row[2] == "genome.fa, reads.fq x4"
@@ -293,7 +293,7 @@ def test_mapping_on_the_gpu(
     assert status_of("map", *files, "--method", method, "--device", "cuda:0") == 0
     _, *rows = (line.split("\t") for line in capsys.readouterr().out.splitlines())
     assert [(row[1], int(row[3]), int(row[4])) for row in rows] == [
-        (what, 3 * len(READS), 3 * hits) for what, hits in expected
+        (step, 3 * len(READS), 3 * hits) for step, hits in expected
     ]
 
 

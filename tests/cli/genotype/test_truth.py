@@ -20,7 +20,7 @@ def copies_of_alleles(calls: Path, reference: Path, directory: Path) -> dict[All
     """Return the number of copies of each ALT; None if the genotype is missing.
 
     Where bcftools is installed, alleles are split into single changes and moved to the left, so
-    that those of two files can be compared; otherwise they are taken as they are written.
+    that two files can be compared; otherwise they stay as they are written.
     """
     copies: dict[Allele, int | None] = {}
     for allele, found in _written_copies(_normalized(calls, reference, directory)):

@@ -19,7 +19,7 @@ COMMAND = [sys.executable, "-c", "from hapgpu.cli.app import main; main()", "rea
 
 
 def make_example(directory: Path) -> Path:
-    """Write the files of the example, indexes after what they are of."""
+    """Write the files of the example, each index after its file."""
     directory.mkdir(parents=True, exist_ok=True)
     for name, content in _example().items():
         (directory / name).write_bytes(content)

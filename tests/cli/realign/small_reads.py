@@ -9,7 +9,7 @@ import pysam
 
 LOCI = 12
 WINDOW = 30
-STEP = 40  # windows closer than a read is long, so that some reads meet two loci
+STEP = 40  # windows closer than a read is long, so that some reads overlap two loci
 
 
 def text(random: Random, length: int, letters: str) -> str:

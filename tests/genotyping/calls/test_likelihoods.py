@@ -162,9 +162,9 @@ def test_likelihoods_equal_the_reference_implementation(case: Case) -> None:
                 fragments = fragments_counting(case, locus, sample, site)
                 assert computed.depths[site, sample] == len(fragments)
                 if len(set(carried)) > 1 and len(fragments):
-                    weighed = allele_likelihoods_reference(fragments, carried, alleles)
-                    genotypes = genotype_likelihoods_reference(weighed, case.ploidy)
-                    depths = allele_depths_reference(weighed)
+                    per_allele = allele_likelihoods_reference(fragments, carried, alleles)
+                    genotypes = genotype_likelihoods_reference(per_allele, case.ploidy)
+                    depths = allele_depths_reference(per_allele)
                 else:
                     genotypes, depths = [0.0] * len(computed.genotypes[row]), [0] * alleles
                 assert computed.genotypes[row] == pytest.approx(genotypes, rel=1e-9, abs=1e-9)
@@ -265,6 +265,6 @@ def test_twenty_alleles_of_four_chromosomes() -> None:
     carried = list(range(20))
     fragments = np.random.default_rng(5).uniform(-4.5, 0.0, (3, 20))
     computed = one_site(fragments.tolist(), carried, 20, 4)
-    weighed = allele_likelihoods_reference(fragments, carried, 20)
-    expected = genotype_likelihoods_reference(weighed, 4)
+    per_allele = allele_likelihoods_reference(fragments, carried, 20)
+    expected = genotype_likelihoods_reference(per_allele, 4)
     assert computed.genotypes[0] == pytest.approx(expected, rel=1e-9)

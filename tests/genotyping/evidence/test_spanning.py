@@ -136,7 +136,7 @@ def test_requirements_choose_the_fragments_of_the_reference_implementation(
 def test_joined_shift_ranges_are_runs_of_linked_positions(
     shift_ranges: list[range], parts: list[range]
 ) -> None:
-    """Two adjacent positions are linked if a shift range holds both.
+    """Two adjacent positions are linked if a shift range contains both.
 
     There are less than ten fragments, so that one spanning fragment is at least a tenth.
     """

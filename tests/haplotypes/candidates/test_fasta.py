@@ -34,8 +34,8 @@ def test_names_and_haplotypes_are_unique_in_any_batches(
     options = LocusOptions(flank, flank, max_combinations, masks=False, phased=False)
     counts: Counter[str] = Counter()
 
-    def count(what: str, number: int) -> None:
-        counts[what] += number
+    def count(name: str, number: int) -> None:
+        counts[name] += number
 
     whole, by_locus = HaplotypeText(flank, count), HaplotypeText(flank, lambda _what, _number: None)
     text = bytearray()

@@ -1,4 +1,4 @@
-"""Sources of reads that cannot be opened: what they held is given back, and nobody waits."""
+"""Sources of reads that cannot be opened: they release all resources, and no process waits."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ os._exit(1)
 
 
 def open_files() -> set[str]:
-    """Return what the descriptors of this process stand for."""
+    """Return the targets of the descriptors of this process."""
     descriptors = sorted(Path("/proc/self/fd").iterdir())
     return {os.path.realpath(descriptor) for descriptor in descriptors if descriptor.exists()}
 

@@ -1,4 +1,4 @@
-"""Reading by region finds what pysam finds."""
+"""Reading by region returns the records that pysam fetches."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def read(path: Path, regions: list[Region], **options: object) -> list[Row]:
 
 
 def fetched(path: Path, regions: list[Region]) -> list[Row]:
-    """Return what pysam fetches for all regions: each record once, in file order."""
+    """Return the records that pysam fetches for all regions: each once, in file order."""
     with pysam.AlignmentFile(str(path)) as file:
         order = {row: rank for rank, row in enumerate(pysam_rows(file))}
         found = {
@@ -269,7 +269,7 @@ def test_index_of_the_file_before_it_was_sorted(tmp_path: Path) -> None:
 
 
 def test_an_index_that_leads_nowhere_is_refused(tmp_path: Path) -> None:
-    """The region has no reads by the index; but those of the file are others."""
+    """The region has no reads by the index, but the index is of another file."""
     header = SamHeader.from_references(list(LENGTHS), list(LENGTHS.values()))
     rows = [row for row in scattered_rows() if row.reference == 0]
     many, few = tmp_path / "many.bam", tmp_path / "few.bam"

@@ -37,7 +37,7 @@ def linear_by_rule(path: Path, rule: str) -> list[int]:
     """Compute a linear index as htsjdk does, or as htslib did before 1.10."""
     floors: dict[int, int] = {}
     with pysam.AlignmentFile(str(path)) as file:
-        begin = file.tell()
+        start = file.tell()
         for read in file:
             first = last = read.reference_start >> 14
             if not read.is_unmapped:
@@ -47,8 +47,8 @@ def linear_by_rule(path: Path, rule: str) -> list[int]:
             else:
                 last = -1
             for leaf in range(first, last + 1):
-                floors.setdefault(leaf, begin)
-            begin = file.tell()
+                floors.setdefault(leaf, start)
+            start = file.tell()
     filled = [0]
     for leaf in range(max(floors) + 1):
         filled.append(floors.get(leaf, filled[-1]))
@@ -83,7 +83,7 @@ def index_of(path: Path, linear: list[int]) -> bytes:
     """Make a BAI of one contig with the bins that the format describes, not joined."""
     bins: dict[int, list[int]] = {}
     with pysam.AlignmentFile(str(path)) as file:
-        begin = file.tell()
+        start = file.tell()
         for read_ in file:
             first = read_.reference_start
             end = read_.reference_end or first + 1
@@ -92,12 +92,12 @@ def index_of(path: Path, linear: list[int]) -> bytes:
             ]
             number = (8 ** levels[-1] - 1) // 7 + (first >> 29 - 3 * levels[-1])
             chunks = bins.setdefault(number, [])
-            if chunks[-1:] == [begin]:
+            if chunks[-1:] == [start]:
                 chunks.pop()
             else:
-                chunks.append(begin)
-            begin = file.tell()
-            chunks.append(begin)
+                chunks.append(start)
+            start = file.tell()
+            chunks.append(start)
     head = struct.pack("<4sii", b"BAI\1", 1, len(bins))
     parts = [
         struct.pack(f"<Ii{len(chunks)}Q", number, len(chunks) // 2, *chunks)

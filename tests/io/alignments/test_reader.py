@@ -1,4 +1,4 @@
-"""Columns are what pysam says; damaged and foreign files are refused in one clear line."""
+"""Columns are as in pysam; damaged and foreign files are refused in one clear line."""
 
 from __future__ import annotations
 
@@ -353,10 +353,10 @@ def test_files_without_an_index(
     options = {"reference": reference, "regions": regions}
     lonely = tmp_path / path.name
     lonely.write_bytes(path.read_bytes())
-    wanted = read(path, **options)
-    assert len(wanted) == 9
-    assert read(path, **options, needs_index=False) == wanted
-    assert read(lonely, **options, needs_index=False) == wanted
+    expected = read(path, **options)
+    assert len(expected) == 9
+    assert read(path, **options, needs_index=False) == expected
+    assert read(lonely, **options, needs_index=False) == expected
     with pytest.raises(InputError, match="run: samtools index"):
         read(lonely, **options)
     for file, is_sorted in ((path, True), (lonely, False)):

@@ -95,11 +95,11 @@ def test_some_records_are_replaced(rows: list[Row], others: list[Row], random: R
     others = others[: len(rows)]
     at = sorted(random.sample(range(len(rows)), len(others)))
     found = with_replaced(block_of(rows), np.array(at), block_of(others))
-    wanted = list(rows)
+    expected = list(rows)
     for k, other in zip(at, others, strict=True):
-        wanted[k] = other
-    assert rows_in(found) == wanted
-    assert stored(found) == stored(block_of(wanted))
+        expected[k] = other
+    assert rows_in(found) == expected
+    assert stored(found) == stored(block_of(expected))
 
 
 def test_positions_sort_as_coordinates() -> None:
@@ -141,8 +141,8 @@ def test_moved_records_are_sorted_again(
     bounds = sorted({0, len(positions), *(cut for cut in cuts if cut < len(positions))})
     bounds.insert(1, bounds[1])  # a block without records
     written = []
-    for begin, end in pairwise(bounds):
-        some = range(begin, end)
+    for start, end in pairwise(bounds):
+        some = range(start, end)
         old, new = (block_of([record(names[k], positions[k][w]) for k in some]) for w in (0, 1))
         ready = keeper.put(old, new)
         written += stored(ready)

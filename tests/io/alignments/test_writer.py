@@ -1,4 +1,4 @@
-"""What is written reads back in pysam as the same reads."""
+"""Written files read back in pysam as the same reads."""
 
 from __future__ import annotations
 

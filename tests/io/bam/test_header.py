@@ -1,4 +1,4 @@
-"""Headers keep what they are not asked to change."""
+"""Headers keep all that is not changed explicitly."""
 
 from __future__ import annotations
 

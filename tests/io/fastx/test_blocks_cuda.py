@@ -25,7 +25,7 @@ def block_of(records: Sequence[bytes]) -> ReadBlock:
 
 
 def in_parts_of(max_bytes: int, monkeypatch: pytest.MonkeyPatch, block: ReadBlock) -> Parts:
-    """Compute what fails for more bytes; return the first record and the text of each part."""
+    """Parse on a device that fails above a size; return the first record and the text of each part."""
     cupy: Any = pytest.importorskip("cupy")
     from hapgpu.io.fastx import blocks_cuda  # noqa: PLC0415  (imports CuPy)
 

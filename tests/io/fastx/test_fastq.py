@@ -1,4 +1,4 @@
-"""FASTQ, against pysam and against what was written."""
+"""FASTQ, against pysam and against the written records."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ def on_cpu(text: bytes, rules: ReadLimits, *, is_fasta: bool) -> ReadSpans | Non
 
 
 def check(text: bytes, rules: ReadLimits = SHORT_READS, *, is_fasta: bool) -> bool:
-    """Compare both parsers, and tell whether they accept the text."""
+    """Compare both parsers, and return whether they accept the text."""
     cupy = pytest.importorskip("cupy")
     from hapgpu.io.fastx.cuda import parse_text  # noqa: PLC0415  (needs CuPy)
 

@@ -242,9 +242,9 @@ UNREADABLE: dict[str, tuple[Callable[[Path], Any], str]] = {
 }
 
 
-@pytest.mark.parametrize("what", UNREADABLE)
-def test_unreadable_file(tmp_path: Path, what: str) -> None:
-    prepare, message = UNREADABLE[what]
+@pytest.mark.parametrize("kind", UNREADABLE)
+def test_unreadable_file(tmp_path: Path, kind: str) -> None:
+    prepare, message = UNREADABLE[kind]
     prepare(tmp_path / "r.fq")
     with pytest.raises(InputError, match=re.escape(message)):
         list(read_blocks(tmp_path / "r.fq", 1000))

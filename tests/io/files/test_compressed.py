@@ -1,4 +1,4 @@
-"""Text inflated from gzip and bgzip: whole, or refused by what is wrong with it."""
+"""Text inflated from gzip and bgzip: whole, or refused with its fault."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def test_every_cut_is_a_cut(packed: str, data: st.DataObject) -> None:
 
 
 def inflates_without_closing(content: bytes) -> bool:
-    """Tell whether a cut lies between blocks, which nobody notices in a pipe."""
+    """Return whether a cut lies between blocks, which is not noticed in a pipe."""
     try:
         gzip.decompress(content)
     except EOFError:
@@ -96,7 +96,7 @@ def inflates_without_closing(content: bytes) -> bool:
 
 
 def test_no_flipped_bit_loses_data_in_silence() -> None:
-    """The beginning of a later block, too: what follows then looks like anything else."""
+    """The start of a later block, too: the bytes after it then look random."""
     for at in range(len(block(TEXT[:20_000])), len(block(TEXT[:20_000])) + 12):
         content = bytearray(BGZF)
         content[at] ^= 1

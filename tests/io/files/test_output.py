@@ -107,7 +107,7 @@ def test_a_broken_pipe_is_let_through(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("name", ["/dev/stdout", "/dev/fd/1", "/proc/self/fd/1", "link"])
 def test_a_file_behind_a_descriptor_is_appended_to(tmp_path: Path, name: str) -> None:
-    """`>> log` and `-o /dev/stdout`: what was in the file stays, and what follows comes behind."""
+    """`>> log` and `-o /dev/stdout`: the file keeps its content, and later output follows."""
     (tmp_path / "link").symlink_to("/dev/stdout")
     log = tmp_path / "log"
     log.write_text("before\n")
@@ -118,7 +118,7 @@ def test_a_file_behind_a_descriptor_is_appended_to(tmp_path: Path, name: str) ->
     )
     with log.open("a") as file:
         for text in ("here\n", ""):
-            command = [sys.executable, "-c", code if text else "print('behind')", name]
+            command = [sys.executable, "-c", code if text else "print('after')", name]
             subprocess.run(command, stdout=file, cwd=tmp_path, check=True)
     assert log.read_text() == "before\nhere\nbehind\n"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["link", "log"]
@@ -130,5 +130,5 @@ def test_another_descriptor_is_written_to(tmp_path: Path) -> None:
         file.flush()
         with OutputFile(f"/dev/fd/{file.fileno()}") as output:
             output.write(b"here")
-        file.write(b" behind")
-    assert (tmp_path / "file").read_bytes() == b"before here behind"
+        file.write(b" after")
+    assert (tmp_path / "file").read_bytes() == b"before here after"

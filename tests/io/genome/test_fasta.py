@@ -1,4 +1,4 @@
-"""FASTA, against what was written and against pysam."""
+"""FASTA, against the written records and against pysam."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Records of VCF and BCF, against pysam, and what is refused."""
+"""Records of VCF and BCF, against pysam, and refused records."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Written VCF is what pysam, tabix and bcftools read, whole or not at all."""
+"""Written VCF is read by pysam, tabix and bcftools, and is whole or absent."""
 
 from __future__ import annotations
 
@@ -184,14 +184,14 @@ def test_what_cannot_be_indexed_does_not_appear(
     assert capfd.readouterr().err == ""
 
 
-def test_an_index_that_cannot_be_made_is_told_at_once(tmp_path: Path) -> None:
+def test_an_index_that_cannot_be_made_is_reported_at_once(tmp_path: Path) -> None:
     (tmp_path / "calls.vcf.gz.tbi").mkdir()
     writer = VcfWriter(str(tmp_path / "calls.vcf.gz"), HEADER, LENGTHS, 1)
     with (
         pytest.raises(OutputError, match=r"calls\.vcf\.gz\.tbi: cannot be written: is a directory"),
         writer,
     ):
-        pytest.fail("it was not told")
+        pytest.fail("no error before the first record")
     assert files_in(tmp_path) == ["calls.vcf.gz.tbi"]
 
 
@@ -226,7 +226,7 @@ def test_a_link_keeps_its_target(tmp_path: Path) -> None:
     assert len(fetched(link, "chr1", 7, 8)) == 1
 
 
-def test_links_in_place_of_indexes(tmp_path: Path) -> None:
+def test_links_instead_of_indexes(tmp_path: Path) -> None:
     path, elsewhere = tmp_path / "calls.vcf.gz", tmp_path / "elsewhere"
     elsewhere.mkdir()
     for suffix in ("tbi", "csi"):
@@ -239,7 +239,7 @@ def test_links_in_place_of_indexes(tmp_path: Path) -> None:
     assert (elsewhere / "csi").read_text() == "old"
 
 
-def test_a_device_in_place_of_the_index(tmp_path: Path) -> None:
+def test_a_device_instead_of_the_index(tmp_path: Path) -> None:
     (tmp_path / "calls.vcf.gz.tbi").symlink_to("/dev/null")
     with pytest.raises(
         OutputError, match=r"calls\.vcf\.gz\.tbi: cannot be written: not a regular file"

@@ -29,7 +29,7 @@ READS = [
     for read in (CONTIGS[3][start : start + 40], reverse_complement(CONTIGS[0][start % 140 :][:30]))
 ]
 FULL, SAMPLED = (index_of(CONTIGS, low_memory=low_memory) for low_memory in (False, True))
-ANYWHERE = {"suffixes", "positions"}  # what they lead to is compared with the reads
+ANYWHERE = {"suffixes", "positions"}  # the hits found with them are compared with the reads
 REFERENCE = {"offsets", "planes", "others"}
 
 

@@ -265,9 +265,9 @@ def test_the_better_path_may_lie_far_below_for_long() -> None:
     """The start and the end of the read match the haplotype, the end better."""
     rng = np.random.default_rng(5)
     haplotype = genome(rng, 2500)
-    beginning = bytes(b if rng.random() > 0.05 else ord("A") for b in haplotype)
+    start = bytes(b if rng.random() > 0.05 else ord("A") for b in haplotype)
     reads = [
-        uniform_read(beginning + genome(rng, 500) + haplotype, *USUAL),
+        uniform_read(start + genome(rng, 500) + haplotype, *USUAL),
         uniform_read(haplotype[1500:] + haplotype[:2000], *USUAL),
     ]
     batch = make_batch([(reads, [haplotype])])

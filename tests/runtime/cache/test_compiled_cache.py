@@ -208,7 +208,7 @@ def test_a_directory_without_access(tmp_path: Path, caplog: pytest.LogCaptureFix
     check_goes_on_without(tmp_path / "cache", caplog)
 
 
-def test_a_file_in_place_of_the_directory(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_file_instead_of_the_directory(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     (tmp_path / "file").touch()
     check_goes_on_without(tmp_path / "file" / "cache", caplog)
 
@@ -218,7 +218,7 @@ def test_a_directory_that_cannot_be_made(caplog: pytest.LogCaptureFixture) -> No
 
 
 @pytest.mark.parametrize("make", [Path.mkdir, os.mkfifo], ids=["directory", "pipe"])
-def test_something_else_in_place_of_a_file(make: Callable[[Path], None], tmp_path: Path) -> None:
+def test_something_else_instead_of_a_file(make: Callable[[Path], None], tmp_path: Path) -> None:
     check_run(tmp_path, expected_hits=0)
     file = only_file(tmp_path)
     file.unlink()

@@ -122,7 +122,7 @@ def test_unknown_architecture_is_reported_with_the_log() -> None:
 
 @pytest.fixture
 def sources(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Put an empty directory in place of `cuda/`."""
+    """Replace `cuda/` by an empty directory."""
     directory = tmp_path / "sources"
     directory.mkdir()
     monkeypatch.setattr(compiler, "source_directory", lambda: directory)
