@@ -35,7 +35,7 @@ def test_importing_imports_nothing_heavy() -> None:
         "chain((np.array([5], 'u8'), np.array([15 << 32 | 20], 'u8'), np.arange(2)), device='cpu')",
     ],
 )
-def test_computing_on_the_cpu_leaves_cupy_alone(call: str) -> None:
+def test_computing_on_the_cpu_does_not_import_cupy(call: str) -> None:
     assert "cupy" not in imported_by(f"import hapgpu, numpy as np; hapgpu.{call}")
 
 
@@ -174,7 +174,7 @@ def test_unknown_names(options: dict[str, str], message: str) -> None:
         hapgpu.align(["A"], ["A"], **{"device": "cpu"} | options)
 
 
-def test_a_gpu_that_is_not_there() -> None:
+def test_a_missing_gpu() -> None:
     with pytest.raises(DeviceError, match="cuda:4000"):
         hapgpu.align(["A"], ["A"], device="cuda:4000")
 

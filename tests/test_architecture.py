@@ -49,7 +49,7 @@ def test_paths_in_the_page_exist() -> None:
 def test_paths_of_the_project_in_all_pages_exist() -> None:
     pages = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")]
     for page in pages:
-        if page.name == "testing.md":  # a log: its paths are those of its commits
+        if page.name == "testing.md":  # a log: its paths belong to its commits
             continue
         for path in re.findall(
             r"\b(?:hapgpu|cuda|tests)/[\w/.]*\w/?", page.read_text(encoding="utf-8")

@@ -47,7 +47,7 @@ def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def output_of(command: str, directory: Path) -> list[str]:
-    """Run a command in a shell that finds this environment first; return its lines."""
+    """Run a command in a shell with this environment first on PATH; return its lines."""
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
     run = subprocess.run(
         ["sh", "-e", "-c", command],
@@ -86,7 +86,7 @@ def test_realigned_bam_is_whole_and_indexed(realigned: Path) -> None:
 
 
 @pytest.mark.parametrize(("command", "shown"), SHOWN, ids=["tview", "tview-2", "call", "call-2"])
-def test_what_is_shown(realigned: Path, command: str, shown: str) -> None:
+def test_shown_output(realigned: Path, command: str, shown: str) -> None:
     """The picture and the calls, as the programs print them."""
     program = command.split(maxsplit=1)[0]
     if not shutil.which(program):
@@ -120,7 +120,7 @@ def test_line_per_read_and_haplotype(directory: Path) -> None:
     assert len(lines) == expected > 0
 
 
-def test_reads_of_a_site_know_their_haplotype(directory: Path) -> None:
+def test_the_reference_haplotype_has_the_lowest_likelihood(directory: Path) -> None:
     """The sample has both haplotypes with a variant here, and not the reference haplotype."""
     header, *lines = output_of(MATRIX, directory)
     names = header.split("\t")[2:]

@@ -1,4 +1,4 @@
-"""The command lines that every fault is tried on, as one table."""
+"""Command lines for the tests of all faults, as one table."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ class Input:
     name
         Of the file.
     kinds
-        Which of `KINDS` may stand here.
+        Items of `KINDS` that the command accepts.
     beside
         Endings of the files beside it that are read, too.
     standard
-        Whether `-` may stand here.
+        Whether `-` is accepted.
     """
 
     name: str
@@ -49,7 +49,7 @@ class Input:
 
     @property
     def files(self) -> list[str]:
-        """The names of the file and of those beside it."""
+        """The names of the file and of the files beside it."""
         return [self.name, *(f"{self.name}{ending}" for ending in self.beside)]
 
 
@@ -284,7 +284,7 @@ def files() -> Iterator[tuple[Command, str]]:
 
 
 def streamed() -> Iterator[tuple[Command, str]]:
-    """Yield every command with each role for which `-` may stand."""
+    """Yield every command with each role that accepts `-`."""
     for command, role in roles():
         if command.inputs[role].standard:
             yield command, role

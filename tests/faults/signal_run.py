@@ -29,7 +29,7 @@ class Whole:
 
 
 def main(moments: int, seed: int) -> int:
-    """Interrupt so many runs; return the number of those with a fault."""
+    """Interrupt so many runs; return the number of runs with a fault."""
     random = Random(seed)  # noqa: S311  (moments, not secrets)
     statuses: Counter[tuple[str, int]] = Counter()
     bad = 0

@@ -38,11 +38,11 @@ class Interrupted:
     err
         Its standard error.
     changes
-        The files that it has made or changed, by name.
+        The files that it created or changed, by name.
     temporary
         Names of files left in the directory for temporary files.
     processes
-        How many of its processes are left.
+        Number of its processes that still run.
     """
 
     status: int
@@ -99,7 +99,7 @@ def _words(command: Command) -> list[str]:
 
 
 def _processes_left(session: int) -> int:
-    """Return how many processes of a session do not end by themselves, and end them."""
+    """End the processes of a session that do not end by themselves; return their number."""
     ends = time.monotonic() + _CHILDREN_END_WITHIN
     while (left := [*_processes_of(session)]) and time.monotonic() < ends:
         time.sleep(0.05)
@@ -154,7 +154,7 @@ def whole_outputs(command: Command, directory: Path) -> dict[str, bytes]:
 
 
 def seconds_of(command: Command, directory: Path) -> float:
-    """Return how long a run takes from its first statement, and leave its outputs in place."""
+    """Return how long a run takes from its first statement, and keep its outputs."""
     with (
         tempfile.TemporaryDirectory() as temporary,
         _started(command, directory, temporary) as process,

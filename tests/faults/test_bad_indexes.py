@@ -17,7 +17,7 @@ FAULTS = CONTENTS | CUTS
 
 
 def partly_read() -> Iterator[tuple[Command, str]]:
-    """Yield commands and their files of which a run may need a part, or nothing."""
+    """Yield commands and their files that a run may read only in part, or not at all."""
     for command in COMMANDS:
         for file in command.files:
             if file.endswith(".fa.gz") or file not in {i.name for i in command.inputs.values()}:

@@ -1,4 +1,4 @@
-"""Results do not depend on threads, devices, batches, or how the inputs come."""
+"""Results do not depend on threads, devices, batches, or the kind of input streams."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ SMALL_BATCHES = {
 
 @contextmanager
 def a_pipe(path: Path) -> Iterator[int]:
-    """Give the end of a pipe through which a file comes."""
+    """Return the end of a pipe through which a file is read."""
     reader, writer = os.pipe()
 
     def write() -> None:
@@ -91,7 +91,7 @@ def test_standard_input(directory: Path, command: Command, role: str, through: s
 
 @pytest.mark.parametrize("command", each(c for c in COMMANDS if c.to_stdout))
 def test_standard_output(directory: Path, command: Command) -> None:
-    """The ending of a name decides on the format where on_gpu is one."""
+    """The ending of a name, if any, sets the format."""
     (directory / "from_stdout").write_bytes(run(command.words(), directory).out)
     done = run(command.with_output("to_file"), directory)
     assert done.status == 0, done

@@ -1,4 +1,4 @@
-"""Standard streams that are closed, full, or pipes that nobody reads."""
+"""Standard streams that are closed, full, or pipes without a reader."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ UNUSED = {
     "stderr_full": {"stderr": "/dev/full"},
     "stderr_unread": {"stderr": CLOSED_PIPE},
 }
-"""Streams that a run to a file can do without."""
+"""Streams that a run to a file does not need."""
 NO_STDOUT = {"closed": CLOSED, "full": "/dev/full"}
 TELLING = {
     "help": ["--help"],
@@ -66,7 +66,7 @@ def test_standard_output_that_is_needed(
 
 
 @pytest.mark.parametrize("command", each(TO_STDOUT))
-def test_standard_output_that_nobody_reads(
+def test_standard_output_without_a_reader(
     directory: Path, children: Children, command: Command
 ) -> None:
     done = children.run([*command.words(), "-q"], directory, stdout=CLOSED_PIPE)

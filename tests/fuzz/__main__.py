@@ -1,4 +1,4 @@
-"""`python -m tests.fuzz`: hostile inputs for every reader, or one of them again."""
+"""`python -m tests.fuzz`: hostile inputs for every reader, or a replay of one."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def _arguments() -> argparse.Namespace:
 
 
 def _environment(*, checks_bounds: bool) -> dict[str, str]:
-    """Return that of workers; code with and without checks must not share a cache."""
+    """Return the environment of workers; code with and without checks must not share a cache."""
     environment = dict(os.environ)
     if checks_bounds:
         environment["NUMBA_BOUNDSCHECK"] = "1"
@@ -89,7 +89,7 @@ def _replay(path: Path, target: str | None, directory: Path) -> int:
 
 
 def main() -> int:
-    """Return the exit status: 1 if something was found."""
+    """Return the exit status: 1 if there are findings."""
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))  # and end workers
     given = _arguments()
     memory = Path("/dev/shm")  # noqa: S108  (its directories have names of their own)

@@ -15,11 +15,11 @@ from tests.fuzz.sandbox import Sandbox
 
 _REFUSED: Final = (OSError, ValueError, NotImplementedError)
 """Raised by pysam."""
-_HEADER_LINE: Final = re.compile(rb"@[A-Z][A-Z]\t")  # unlike a read that is called @
+_HEADER_LINE: Final = re.compile(rb"@[A-Z][A-Z]\t")  # unlike a read named @
 
 
 def records_in(path: Path) -> int | None:
-    """Return how many alignments htslib finds in a file; None if it refuses it."""
+    """Return the number of alignments that htslib reads from a file; None if it refuses it."""
     try:
         with silent_htslib(), pysam.AlignmentFile(str(path), check_sq=False) as file:
             return sum(1 for _ in file)
@@ -28,7 +28,7 @@ def records_in(path: Path) -> int | None:
 
 
 def variants_in(path: Path) -> int | None:
-    """Return how many variants htslib finds in a file; None if it refuses it."""
+    """Return the number of variants that htslib reads from a file; None if it refuses it."""
     try:
         with silent_htslib(), pysam.VariantFile(str(path)) as file:
             return sum(1 for _ in file)

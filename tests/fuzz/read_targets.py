@@ -26,12 +26,12 @@ _NO_OPTIONS: Final = SimpleNamespace(command=SimpleNamespace(params=[]))
 
 
 def pairhmm(sandbox: Sandbox, **arguments: Any) -> bytes:
-    """Run the function of `hapgpu pairhmm`, which looks at the options that were given."""
+    """Run the function of `hapgpu pairhmm`, which checks the options that were given."""
     return sandbox.run("pairhmm", context=_NO_OPTIONS, **arguments)
 
 
 def bam_records(sandbox: Sandbox, data: bytes) -> None:
-    """Decode all records; htslib, where it reads the file, has to find as many."""
+    """Decode all records; if htslib reads the file, it has to find as many."""
     with sandbox.file(data, "bam") as path:
         with open_reads(str(path), batch_bases=200) as source:
             found = sum(map(len, source.batches()))

@@ -68,7 +68,7 @@ class Target:
 
 
 def _reference(command: str, **arguments: Any) -> Run:
-    """Return the target of a reference that is read whole, or by an index made for it."""
+    """Return the target of a reference that is read whole, or by an index built for it."""
 
     def run(sandbox: Sandbox, data: bytes) -> None:
         others = {name: use(sandbox) for name, use in arguments.items()}

@@ -62,7 +62,7 @@ def test_inputs_depend_on_target_and_seed_only(corpus: Corpus) -> None:
 
 
 @pytest.mark.parametrize("name", TARGETS)
-def test_what_is_joined_again_is_accepted(name: str, corpus: Corpus, sandbox: Sandbox) -> None:
+def test_rejoined_files_are_accepted(name: str, corpus: Corpus, sandbox: Sandbox) -> None:
     form, bench = TARGETS[name].format, Bench(name, corpus, sandbox)
     seed = corpus.seeds[TARGETS[name].seeds][0]
     again = form.join(form.split(seed), _Unchanging(1))
@@ -71,7 +71,7 @@ def test_what_is_joined_again_is_accepted(name: str, corpus: Corpus, sandbox: Sa
 
 
 class _Unchanging(Random):
-    """Numbers by which no format spoils anything."""
+    """Random numbers that make no format spoil a file."""
 
     def random(self) -> float:
         return 0.9

@@ -49,7 +49,7 @@ def made_contig(random: Random, length: int) -> str:
 def made_records(
     random: Random, contig: str, bases: str, count: int, width: int
 ) -> list[VcfRecord]:
-    """Return sites in clusters, max_combinations of them SNVs."""
+    """Return sites in clusters, most of them SNVs."""
     centres = [random.randrange(1000, len(bases) - 1000) for _ in range(1 + count // 8)]
     centres.append(bases.index("A" * 2500) + 1300)
     drawn = (random.choice(centres) + random.randint(-width, width) for _ in range(count))

@@ -178,7 +178,7 @@ def test_a_bed_is_limited_as_a_whole(tmp_path: Path) -> None:
 
 
 def bam_with_header(directory: Path, text: bytes, *counts: int) -> Path:
-    """Write a BAM that claims so many bytes of text, and then whatever else."""
+    """Write a BAM that claims so many bytes of text, followed by other bytes."""
     path = directory / "header.bam"
     content = b"BAM\1" + struct.pack("<i", counts[0]) + text + struct.pack("<3i", *counts[1:], 0, 0)
     path.write_bytes(block(content[:60_000]) + EOF_BLOCK)
@@ -218,7 +218,7 @@ def test_references_that_are_many(tmp_path: Path) -> None:
 
 
 def test_a_header_of_sam_while_samtools_writes(tmp_path: Path) -> None:
-    """Nothing waits for samtools, which waits for its reader."""
+    """No deadlock: samtools waits for its reader, and nothing waits for samtools."""
     path = tmp_path / "header.sam"
     path.write_text(SAM_HEADER + "@CO\tnothing\n" * 100_000 + _sam_line(0, 5) * 10_000)
     with (
@@ -303,8 +303,8 @@ def test_a_sequence_of_a_reference_is_counted_before_it_is_kept(
         read_fasta(path, max_bases=159)
 
 
-def test_memory_follows_what_a_record_has(tmp_path: Path) -> None:
-    """A BAM that claims a record of 64 MiB does not take many times as much."""
+def test_memory_follows_the_content_of_a_record(tmp_path: Path) -> None:
+    """A BAM that claims a record of 64 MiB does not take many times this memory."""
     header = b"BAM\1" + struct.pack("<iiii", 0, 1, 5, 0)[:12] + b"chr1\0" + struct.pack("<i", 9)
     path = tmp_path / "long.bam"
     content = header + struct.pack("<i", 1 << 26)

@@ -177,7 +177,7 @@ def test_no_pairs(reads: list[str], haplotypes: list[str]) -> None:
     assert found.dtype == np.float64
 
 
-def test_batches_of_text_give_what_the_whole_batch_gives(texts: list[Text]) -> None:
+def test_batches_of_text_give_the_results_of_the_whole_batch(texts: list[Text]) -> None:
     """Lists of arrays per read, joined or one by one, against arrays of a batch."""
     batch = HmmBatch.concatenate([hmm_batch_of(text) for text in texts])
     expected = log10_likelihoods(batch, CpuDevice())

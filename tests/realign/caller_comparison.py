@@ -2,7 +2,7 @@
 
     python -m tests.realign.caller_comparison --sample HG002 --keep /tmp/hg002 --min-score 0.5
 
-Options that are not known here go to `hapgpu realign`.
+Options unknown to this script are passed to `hapgpu realign`.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Small alignments with all kinds of mates at loci with indels, consistent for `samtools fixmate`.
 
 Reads come from a sample with an indel at each locus. They are aligned as a mapper may do it: with
-the gap, with one that is shifted, clipped where it starts, or straight through it. Names tell what
-is special about them.
+the gap, with one that is shifted, clipped where it starts, or straight through it. Names give
+their special property.
 """
 
 from __future__ import annotations

@@ -173,7 +173,7 @@ def alignment_cost(
 def movable_read(line: str, loci: Loci, rules: Rules) -> Read | None:
     """Return the read of a line if it may move: if it is at a locus and differs from the reference.
 
-    Only that the reference explains it entirely is of no matter with `always`.
+    With `always`, a read that equals the reference may move, too.
     """
     read = Read(line.rstrip("\n").split("\t"))
     if not (rules.choose(read.flag) and read.is_mapped and read.bases and read.cigar):

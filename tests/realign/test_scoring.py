@@ -33,7 +33,7 @@ def test_presets_are_those_of_gatk(name: str, weights: tuple[int, int, int, int]
     assert resolve_scoring(name).weights == weights
 
 
-def test_there_are_no_other_presets() -> None:
+def test_no_other_presets() -> None:
     assert len(PRESETS) == 4
 
 

@@ -97,7 +97,7 @@ def test_named_gpus_are_never_replaced(text: str, gpus: int, problem: str, prete
     assert caught.value.exit_code == 3
 
 
-def test_a_gpu_that_is_not_there(pretend: Any) -> None:
+def test_a_missing_gpu(pretend: Any) -> None:
     pretend(2)
     with pytest.raises(DeviceError, match=r"cuda:5': no such GPU; give cuda:0 to cuda:1"):
         resolve_devices("cuda:1,5")
@@ -135,7 +135,7 @@ def test_discovery_without_cupy(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "pip install" in report.problem
 
 
-def test_discovery_says_what_is_missing() -> None:
+def test_discovery_names_the_missing_part() -> None:
     report = discover()
     assert report.gpus or report.problem
     assert not report.gpus or report.driver_version

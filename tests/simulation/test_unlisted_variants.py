@@ -60,7 +60,7 @@ def test_variants_beside_a_site() -> None:
     copy_texts(TEXT, carried, START)  # no two overlap on a copy
 
 
-def test_variants_without_a_free_position_are_left_out() -> None:
+def test_variants_without_a_free_position_are_excluded() -> None:
     sites = PhasedVariants.from_rows([2], [["C", "A"]], [[0, 1]])
     carried, is_listed = with_unlisted(slice_of("GTCAGT"), sites, [Unlisted(5, -3)], 3)
     assert is_listed.sum() == 1

@@ -142,7 +142,7 @@ def test_mapping_reads_of_a_file(
         assert float(row[6]) == pytest.approx(4e-6 * len(READS) / line["seconds"], rel=1e-3)
 
 
-def test_backtracking_the_beginning_of_a_file(
+def test_backtracking_the_start_of_a_file(
     genome: Path,
     reads: Path,
     monkeypatch: pytest.MonkeyPatch,

@@ -12,7 +12,7 @@ from tests.cli.in_process import status_of_command
 COMMAND = [sys.executable, "-c", "from hapgpu.cli.app import main; main()", "chain"]
 UNIT, COPIES = 300, 20
 SHARED = slice(20_000, 22_000)
-"""An interval of chr1 whose bases chr2 has, too, from `SHARED_ON_CHR2` on."""
+"""An interval of chr1 whose bases chr2 repeats from `SHARED_ON_CHR2` on."""
 SHARED_ON_CHR2 = 5000
 _COMPLEMENTS = str.maketrans("ACGTacgtN", "TGCAtgcaN")
 

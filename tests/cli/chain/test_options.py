@@ -150,7 +150,7 @@ def test_letters(
 
 
 def test_k_and_w_of_an_index(sample: Sample, tmp_path: Path) -> None:
-    """The options that make the index are those by which chain finds it."""
+    """Chain finds the index by the options that built it."""
     arguments = ("-x", "map-hifi", "-k", "21")
     path = tmp_path / "reference.fa"
     path.write_bytes(sample.fasta.read_bytes())
@@ -176,7 +176,7 @@ def test_least_anchors_and_score(run: Callable[..., list[str]], least: int) -> N
 
 
 def test_gap(sample: Sample, run: Callable[..., list[str]]) -> None:
-    """The read has 1,500 bases of its own in its middle."""
+    """The read has 1,500 random bases in its middle."""
     assert len(of_read(run(), "gap")) == 1
     narrow = ("-r", "400,400")
     assert len(of_read(run(*narrow), "gap")) == 1

@@ -28,7 +28,7 @@ class Run:
     suffix
         Of the output.
     options
-        Those that do not name files.
+        Arguments that do not name files.
     is_exact
         Whether the CPU gives the same bytes.
     """
@@ -115,7 +115,7 @@ def status_of(run: Run, inputs: Path, output: Path, device: str, *options: str) 
 
 
 def content_of(path: Path) -> Any:
-    """Return all of an output that does not depend on where it was written."""
+    """Return the content of an output that does not depend on its path."""
     match path.suffix:
         case ".npz":
             with np.load(path) as arrays:

@@ -307,7 +307,7 @@ def test_signals(number: signal.Signals, inputs: Path, many_reads: Run, tmp_path
         _, said = process.communicate(timeout=TIMEOUT)
         assert "Traceback" not in said
         assert process.returncode in {0, 128 + number}
-        if process.returncode == 0:  # it was over, or all but over
+        if process.returncode == 0:  # it had ended, or nearly
             assert content_of(output) == complete
         else:
             assert not names_in(tmp_path)

@@ -94,7 +94,7 @@ def genotypes_of(directory: Path, *arguments: str | Path) -> list[str]:
 
 
 def pileup(carried: str, prefix: str = "r", **changes: str | int) -> list[Read]:
-    """Make a read over bases 101 to 200 for each letter: with ALT at `SITE` for `1`."""
+    """Make one read over bases 101 to 200 per letter: with ALT at `SITE` for `1`."""
     texts = [BASES[100:200], BASES[100 : SITE - 1] + ALT + BASES[SITE:200]]
     reads = [
         Read(f"{prefix}{number}", 101, texts[int(letter)], "100M")

@@ -222,7 +222,7 @@ def test_pipes(made: Made, tmp_path: Path) -> None:
     assert not done.stderr
 
 
-def test_without_loci_every_read_meets_every_haplotype(made: Made, tmp_path: Path) -> None:
+def test_without_loci_every_read_pairs_with_every_haplotype(made: Made, tmp_path: Path) -> None:
     found = rows_of(tmp_path, made.bam, made.without_loci)
     assert found == rows_of(tmp_path, made.bam, made.without_loci, "--whole-reads")
     records = made.scored_records

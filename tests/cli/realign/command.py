@@ -28,7 +28,7 @@ def make_example(directory: Path) -> Path:
 
 @cache
 def _example() -> dict[str, bytes]:
-    """Make the files, which are the same on every run; return them in the order of their times."""
+    """Make the files, the same on every run; return them in the order of their times."""
     with TemporaryDirectory() as directory:
         subprocess.run([sys.executable, str(EXAMPLE_SCRIPT), directory], check=True)
         files = sorted(Path(directory).iterdir(), key=lambda path: path.stat().st_mtime_ns)

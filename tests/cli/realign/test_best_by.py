@@ -30,7 +30,9 @@ LEFT, RIGHT = "GATTCGCAAGTCTGACCATG", "TGCATCCGTACTAGGACTTA"
 FIRST, SECOND = "ACGTCA", "CCGTCT"
 HAPLOTYPES = {"first": LEFT + FIRST + RIGHT, "second": LEFT + SECOND + RIGHT}
 READ = LEFT[4:] + "CCGTCA" + RIGHT[:-4]
-AT = len(LEFT) - 4  # where the read's base is the second's, and five on the first's
+AT = (
+    len(LEFT) - 4
+)  # there the read has the base of the second, and five bases later the base of the first
 
 
 def lines_in(directory: Path) -> list[str]:
@@ -175,7 +177,7 @@ def test_all_writes_the_likeliest_as_primary(tmp_path: Path) -> None:
     ("tag", "name"), [((), "mismatch"), (("BI",), "gap"), (("BD",), "mismatch")]
 )
 def test_qualities_of_insertions(tmp_path: Path, tag: tuple[str, ...], name: str) -> None:
-    """An insertion is more likely than a mismatch if a tag says so."""
+    """An insertion is more likely than a mismatch if BI makes it so."""
     inserted = READ[:AT] + "T" + READ[AT:]
     haplotypes = {"gap": LEFT + "CCGTCA" + RIGHT, "mismatch": LEFT + "GCCGTCA" + RIGHT}
     fasta = write_haplotypes(tmp_path, haplotypes)
@@ -187,7 +189,7 @@ def test_qualities_of_insertions(tmp_path: Path, tag: tuple[str, ...], name: str
 
 
 @pytest.mark.parametrize("names", [("long", "short"), ("short", "long")])
-def test_likelihoods_that_tell_nothing_are_ties(tmp_path: Path, names: tuple[str, str]) -> None:
+def test_uninformative_likelihoods_are_ties(tmp_path: Path, names: tuple[str, str]) -> None:
     """A shorter haplotype is slightly more likely, only by its length."""
     known = {"short": LEFT + FIRST + RIGHT, "long": LEFT + FIRST + RIGHT + "ACGGTTCA"}
     fasta = write_haplotypes(tmp_path, {name: known[name] for name in names})

@@ -63,7 +63,7 @@ def run(made: MadePairs, name: str, directory: Path, *options: str) -> Path:
 
 
 def plain(made: MadePairs, name: str, directory: Path) -> Path:
-    """Return a file that holds the input's records as samtools decodes them."""
+    """Return a file of the input's records as samtools decodes them."""
     if name != "cram":
         return made.reads[name]
     out = directory / "decoded.bam"

@@ -234,7 +234,7 @@ def test_mismatches_as_samtools_counts_them(sample: Sample, tmp_path: Path) -> N
         lines = body(sam_of(tmp_path, sample.bam, sample.fasta, *options))
         checked = body(with_mismatches_of_samtools(tmp_path, tmp_path / "out.sam", fasta_path))
         for line, other in zip(lines, checked, strict=True):
-            if "OC:Z:" in line:  # the others were left as the input had them
+            if "OC:Z:" in line:  # the others stayed as in the input
                 assert record_of(line) == record_of(other)
 
 

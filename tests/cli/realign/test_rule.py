@@ -42,7 +42,7 @@ def with_deletion(deleted: int, wrong: int) -> tuple[str, str]:
 def moved(
     directory: Path, bases: str, alleles: list[str], read: tuple[int, str, str], *options: str
 ) -> Record:
-    """Realign a read, (position, CIGAR, bases), by haplotypes that hold alleles of the locus."""
+    """Realign a read, (position, CIGAR, bases), by haplotypes with alleles of the locus."""
     reference, fasta, sam = (directory / name for name in ("ref.fa", "haplotypes.fa", "reads.sam"))
     reference.write_text(f">chr\n{bases}\n")
     pysam.faidx(str(reference))

@@ -1,4 +1,4 @@
-"""Small inputs of every kind, cut out of the example data set."""
+"""Small inputs of every kind, extracted from the example data set."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def _write_references(directory: Path) -> None:
 
 
 def _write_alignments(directory: Path, source: Path) -> None:
-    """Write every so many pairs of reads, as BAM and CRAM."""
+    """Write every nth read pair, as BAM and CRAM."""
     bam, cram = directory / "reads.bam", directory / "reads.cram"
     with (
         pysam.AlignmentFile(str(source)) as reads,

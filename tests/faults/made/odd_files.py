@@ -1,4 +1,4 @@
-"""Files that something is wrong with, beside the inputs of all commands."""
+"""Faulty files, beside the inputs of all commands."""
 
 from __future__ import annotations
 
@@ -148,7 +148,7 @@ def _vcf(records: Iterable[str], contig: str = CONTIG) -> str:
 
 
 def _write_indexes(directory: Path) -> None:
-    """Write indexes of other references than the one beside which they lie."""
+    """Write indexes that do not match the reference beside them."""
     for name in ("stale", "foreign"):
         path = directory / f"{name}.fa"
         path.write_text((directory / "small.fa").read_text())

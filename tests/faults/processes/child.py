@@ -107,7 +107,7 @@ def _serve(warm_up: Sequence[Sequence[str]]) -> None:
 def _become(
     words: Sequence[str], directory: str, paths: Sequence[str], limits: Mapping[str, int]
 ) -> NoReturn:
-    """Run a command line with other streams, as a process that was started with them."""
+    """Run a command line with other standard streams, as a process started with them."""
     os.chdir(directory)
     streams = [_set_stream(number, path) for number, path in enumerate(paths)]
     sys.stdin, sys.stdout, sys.stderr = streams

@@ -21,7 +21,7 @@ from tests.faults.table.row import Attempt, Fault
 _CHECKSUMMED = (".bam", ".cram", ".fq.gz", ".vcf.gz", ".bcf", ".in", ".npz", ".hgx", ".hgm")
 _BGZIPPED = (".bam", ".vcf.gz", ".bcf")
 _ROLES = [*roles()]
-_NOT_EMPTY = [cell for cell in _ROLES if cell[1] != "targets"]  # no regions are no fault
+_NOT_EMPTY = [cell for cell in _ROLES if cell[1] != "targets"]  # an empty BED is no fault
 _DAMAGED = [(command, r) for command, r in _ROLES if command.inputs[r].name.endswith(_CHECKSUMMED)]
 _OTHER_KINDS = [
     (command, f"{role}={kind}")

@@ -61,7 +61,7 @@ ROWS: Final = [
         "-t",
         _added("-t", "99999999999999999999"),
         changes=False,
-        # So that a run that starts them all does not take the machine along.
+        # So that a run that starts them all does not overload the machine.
         limits={"RLIMIT_AS": 4 << 30, "RLIMIT_CPU": 20},
     ),
     values(

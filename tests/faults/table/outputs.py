@@ -40,13 +40,13 @@ def _full(option: str) -> Callable[[Attempt], None]:
     def make(attempt: Attempt) -> None:
         attempt.about = "/dev/full"
         attempt.write_to(option, attempt.about)
-        attempt.options.append("-q")  # the run is nearly over, and has had warnings
+        attempt.options.append("-q")  # the run has nearly ended, and has printed warnings
 
     return make
 
 
 def _older(attempt: Attempt, option: str) -> None:
-    """Make an older file where the output is to go."""
+    """Write an older file at the path of the output."""
     attempt.about = attempt.output if option == "-o" else attempt.statistics
     attempt.path.write_bytes(_OLDER)
 

@@ -24,7 +24,7 @@ class Attempt:
     Attributes
     ----------
     command, directory
-        What is run, and where.
+        The command, and its working directory.
     about
         File, role, option or value that the fault concerns; empty where it is the whole line.
     roles
@@ -81,7 +81,7 @@ class Attempt:
             self.statistics = path
 
     def names(self) -> dict[str, str]:
-        """Return what stands for the names in braces of a message."""
+        """Return the values of the names in braces of a message."""
         inputs = {role: given.name for role, given in self.command.inputs.items()} | self.roles
         outputs = {
             name: str(Path(path)) if path else path
@@ -92,18 +92,18 @@ class Attempt:
 
 @dataclass(frozen=True)
 class Fault:
-    """A row: what is wrong, with which commands, and what they say.
+    """A row: a fault, its commands, and their message.
 
     Attributes
     ----------
     name
         Of the fault; a name may have several rows, whose commands differ.
     cells
-        The commands that it concerns, and what of them.
+        The commands that it concerns, and the part of each.
     status
         The exit status.
     message
-        What the line says after `error: `: any of these. `...` stands for any text, as there may be
+        Text of the line after `error: `: any of these. `...` stands for any text, as there may be
         before and after, too; `^` for the start, `$` for the end; a name in braces for one of
         `Attempt.names`.
     make
@@ -115,7 +115,7 @@ class Fault:
     prints_header
         Whether the first line of a table is printed before.
     is_first
-        Whether nothing is said before, such as the device.
+        Whether no message precedes it, such as the device.
     skip_if
         Returns whether there is no such fault here.
     """
@@ -154,7 +154,7 @@ def commands(patterns: str) -> list[Command]:
 
 
 def row(name: str, on: str, change: str, status: int, message: str) -> Fault:
-    """Return a row of a fault that is in the words of a command line.
+    """Return a row of a fault in the words of a command line.
 
     Parameters
     ----------

@@ -16,5 +16,5 @@ def split(data: bytes) -> Document:
 
 
 def join(document: Document, random: Random) -> bytes:
-    """Return the index, compressed anew."""
+    """Return the index, compressed again."""
     return gzip.compress(text.join(document, random), mtime=0)

@@ -1,4 +1,4 @@
-"""CRAM 3.0: records are container headers and blocks; their checksums are made right again."""
+"""CRAM 3.0: records are container headers and blocks; their checksums are restored."""
 
 from __future__ import annotations
 

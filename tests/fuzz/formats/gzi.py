@@ -17,7 +17,7 @@ def split(data: bytes) -> Document:
 
 
 def join(document: Document, random: Random) -> bytes:
-    """Return the index; the number of blocks fits as a rule, unless it was changed."""
+    """Return the index; the number of blocks fits in most cases, unless it was changed."""
     blocks = sum(field.role == "start" for record in document for field in record)
     counts = {"blocks": blocks} if random.random() > 0.1 else {}
     return b"".join(joined(with_roles(record, counts)) for record in document)

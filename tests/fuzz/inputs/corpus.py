@@ -25,12 +25,12 @@ _LETTERS: Final = "ACGT"
 
 @dataclass(frozen=True, slots=True)
 class Corpus:
-    """Valid files: those that others are read with, and those that are mutated.
+    """Valid files: files that stay as they are, and contents to mutate.
 
     Attributes
     ----------
     directory
-        Of the files that stay as they are: `reference.fa`, `reads.bam` and so on.
+        Directory of the files that stay as they are: `reference.fa`, `reads.bam` and so on.
     seeds
         Contents of valid files, by format.
     """
@@ -71,7 +71,7 @@ def make_corpus(directory: Path) -> Corpus:
 
 
 def save_corpus(corpus: Corpus) -> None:
-    """Keep the contents that are mutated beside the other files, for other processes."""
+    """Save the contents to mutate beside the other files, for other processes."""
     for name, seeds in corpus.seeds.items():
         for number, seed in enumerate(seeds):
             directory = corpus.directory / "seeds" / name

@@ -1,4 +1,4 @@
-"""Which target and which seed come when."""
+"""Schedule of targets and seeds."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Schedule:
     seed
         The first.
     worker, workers
-        Which one of how many it is.
+        Number of this worker, and of all workers.
     """
 
     targets: tuple[str, ...]

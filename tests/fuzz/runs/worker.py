@@ -1,4 +1,4 @@
-"""A process that executes inputs until it is ended, or one of them ends it."""
+"""A process that executes inputs until it is ended or crashes."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Worker:
         self._benches: dict[str, Bench] = {}
 
     def run(self, state: State, executions: int) -> None:
-        """Execute up to a number of inputs, from where the state is."""
+        """Execute up to a number of inputs, from the state's number on."""
         while state.number < executions:
             number = state.number
             target, seed = self._schedule.at(number)
@@ -50,7 +50,7 @@ class Worker:
 
 
 def main(job: dict[str, Any]) -> None:
-    """Work on a job as `tests.fuzz.runs.campaign` gives it."""
+    """Execute a job from `tests.fuzz.runs.campaign`."""
     faulthandler.enable()
     schedule = Schedule(tuple(job["targets"]), job["seed"], job["worker"], job["workers"])
     state = State(Path(job["state"]), len(schedule.targets))

@@ -33,7 +33,7 @@ def open_files() -> set[str]:
     return {os.path.realpath(descriptor) for descriptor in descriptors if descriptor.exists()}
 
 
-def test_a_fault_of_a_pipe_is_told_before_the_pipe_ends() -> None:
+def test_a_fault_of_a_pipe_is_reported_before_the_pipe_ends() -> None:
     child = subprocess.Popen(
         [sys.executable, "-c", READ_STDIN], stdin=subprocess.PIPE, stdout=subprocess.PIPE
     )
@@ -45,7 +45,7 @@ def test_a_fault_of_a_pipe_is_told_before_the_pipe_ends() -> None:
         assert b"chr1" in child.stdout.readline()  # while the pipe is open
 
 
-def test_what_a_file_of_bad_sam_held_is_given_back(tmp_path: Path) -> None:
+def test_resources_of_a_file_of_bad_sam_are_released(tmp_path: Path) -> None:
     path = tmp_path / "reads.sam"
     path.write_text(BAD_HEADER)
     before = open_files()

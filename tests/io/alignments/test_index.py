@@ -97,7 +97,7 @@ def regions(draw: st.DrawFn) -> Region:
     threads=st.sampled_from([1, 2]),
     batch_bases=st.sampled_from([5000, 8_000_000]),
 )
-def test_regions_are_what_pysam_fetches(
+def test_regions_return_the_reads_of_pysam(
     indexed: Path, chosen: list[Region], threads: int, batch_bases: int
 ) -> None:
     found = read(indexed, chosen, threads=threads, batch_bases=batch_bases)
@@ -135,7 +135,7 @@ def test_unknown_contig_is_named(indexed: Path) -> None:
 
 
 def _alone(indexed: Path, directory: Path) -> tuple[Path, Path, bytes]:
-    """Copy a BAM; return it, the rank for its index, and the index's content."""
+    """Copy a BAM; return it, the path of its index, and the index's content."""
     copy = directory / "copy.bam"
     copy.write_bytes(indexed.read_bytes())
     index = next(indexed.parent.glob("*.bam.?[as]i"))
@@ -174,7 +174,7 @@ def test_damaged_indexes_never_crash(indexed: Path, tmp_path: Path) -> None:
             assert {row.name for row in found} <= expected
 
 
-def test_an_index_that_changes_is_read_anew(indexed: Path, tmp_path: Path) -> None:
+def test_a_changed_index_is_read_again(indexed: Path, tmp_path: Path) -> None:
     copy, index, content = _alone(indexed, tmp_path)
     region = [Region("2", 1000, 2000)]
     index.write_bytes(content)
@@ -209,7 +209,7 @@ def test_an_index_is_read_once(indexed: Path, monkeypatch: pytest.MonkeyPatch) -
 
 @pytest.mark.parametrize("kind", ["bai", "csi"])
 def test_no_bit_of_an_index_loses_reads(indexed: Path, tmp_path: Path, kind: str) -> None:
-    """Where bins and chunks do not fit each other any more, the index is refused."""
+    """If bins and chunks do not match, the index is refused."""
     copy, index = tmp_path / "copy.bam", tmp_path / f"copy.bam.{kind}"
     copy.write_bytes(indexed.read_bytes())
     pysam.samtools.index("-c" if kind == "csi" else "-b", str(copy))
@@ -237,7 +237,7 @@ def count(path: Path, regions: list[Region]) -> int:
         return sum(len(block) for block in source.blocks())
 
 
-def test_an_older_index_is_told_of_once(
+def test_an_older_index_is_reported_once(
     indexed: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     copy, index, content = _alone(indexed, tmp_path)

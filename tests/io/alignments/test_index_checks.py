@@ -1,4 +1,4 @@
-"""Indexes that fit their files are taken, whoever wrote them; damage loses no reads."""
+"""Indexes that match their files are accepted from any program; damage loses no reads."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ UNMAPPED_FIRST = {
 
 @pytest.mark.parametrize("rule", ["htsjdk", "old htslib"])
 @pytest.mark.parametrize("reads", UNMAPPED_FIRST.values(), ids=UNMAPPED_FIRST)
-def test_linear_indexes_that_leave_unmapped_reads_out(
+def test_linear_indexes_that_omit_unmapped_reads(
     tmp_path: Path, rule: str, reads: list[tuple[int, int]]
 ) -> None:
     """One bin for each leaf, or two, as htsjdk writes them."""

@@ -90,7 +90,7 @@ def _write(descriptor: int, data: bytes, piece: int) -> None:
 
 @THREADS
 @pytest.mark.parametrize("batch_bases", [20_000, 8_000_000])
-def test_real_bam_is_what_pysam_says(data_dir: Path, threads: int, batch_bases: int) -> None:
+def test_real_bam_as_pysam_reads_it(data_dir: Path, threads: int, batch_bases: int) -> None:
     paths = sorted(data_dir.glob("**/*.bam"))
     if not paths:
         pytest.skip(f"no BAM files in {data_dir}")
@@ -347,7 +347,7 @@ def test_cram(cram: tuple[Path, Path], tmp_path: Path, feed: Feed) -> None:
 def test_files_without_an_index(
     small_bam: Path, cram: tuple[Path, Path], tmp_path: Path, extension: str
 ) -> None:
-    """Where none is needed, the file is read from end to end; an index says that it is sorted."""
+    """If no index is needed, the file is read whole; an index proves that it is sorted."""
     path, reference = (small_bam if extension == "bam" else cram[0]), cram[1]
     regions = [Region("chr1", 100, 140), Region("chr1", 30_000, 30_001)]
     options = {"reference": reference, "regions": regions}

@@ -1,4 +1,4 @@
-"""Records of BAM as bytes: chosen, joined, replaced, and put into order again."""
+"""Records of BAM as bytes: selected, joined, replaced, and sorted again."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def test_chosen_records_are_packed(rows: list[Row], random: Random) -> None:
 
 @settings(max_examples=40)
 @given(st.lists(RECORDS, min_size=1, max_size=4))
-def test_blocks_are_put_behind_each_other(parts: list[list[Row]]) -> None:
+def test_blocks_are_concatenated(parts: list[list[Row]]) -> None:
     blocks = [block_of(rows) for rows in parts]
     whole = RecordBlock.concatenate(blocks)
     assert whole.data.tobytes() == b"".join(block.data.tobytes() for block in blocks)

@@ -67,9 +67,7 @@ def test_real_bam_is_copied_record_for_record(data_dir: Path, tmp_path: Path, th
 
 
 @THREADS
-def test_real_bam_as_sam_is_what_samtools_prints(
-    data_dir: Path, tmp_path: Path, threads: int
-) -> None:
+def test_real_bam_as_sam_equals_samtools_view(data_dir: Path, tmp_path: Path, threads: int) -> None:
     for source in bam_files(data_dir):
         text = tmp_path / "copy.sam"
         with (
@@ -213,7 +211,7 @@ def test_format_is_chosen_by_name_extension_or_compression(
 
 
 @pytest.mark.parametrize("extension", ["sam", "bam"])
-def test_what_sam_cannot_say_is_refused(tmp_path: Path, extension: str) -> None:
+def test_values_that_sam_cannot_store_are_refused(tmp_path: Path, extension: str) -> None:
     path = tmp_path / f"out.{extension}"
     with pytest.raises(OutputError, match=r"nnnn.*254 characters"):
         write(path, batch_of([plain_row(), plain_row(name="n" * 255)]))

@@ -84,7 +84,7 @@ def test_hardly_any_text(text: bytes) -> None:
         check(text, is_fasta=is_fasta)
 
 
-def test_what_long_reads_may_be() -> None:
+def test_all_forms_of_long_reads() -> None:
     for text in (b"@@a/1\nACGU\n+\nIIII\n", b"@" + b"n" * 65_535 + b"\nu-*.\n+\nIIII\n"):
         assert check(text, LONG_READS, is_fasta=False)
         assert not check(text, SHORT_READS, is_fasta=False)

@@ -38,7 +38,7 @@ def write(path: Path, pieces: Sequence[bytes], threads: int) -> None:
 
 
 def disk_with_room(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let files be reserved up to this size only."""
+    """Limit the reserved size of files."""
     reserve = os.posix_fallocate
 
     def limited(descriptor: int, offset: int, length: int) -> None:
@@ -85,7 +85,7 @@ def test_a_full_disk_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 
 def test_a_disk_with_just_enough_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """More is reserved than is written, but only where there is room for it."""
+    """More is reserved than is written, but only if there is space for it."""
     disk_with_room(12 * PAGE, monkeypatch)
     pieces = [bytes([letter]) * 4 * PAGE for letter in b"abc"]
     write(tmp_path / "out", pieces, 2)

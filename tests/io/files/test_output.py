@@ -1,4 +1,4 @@
-"""An output file is there when it is complete, and not before."""
+"""An output file appears when it is complete, and not before."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def _fail_within(path: Path) -> None:
         raise ZeroDivisionError
 
 
-def test_an_exception_leaves_what_was_there(tmp_path: Path) -> None:
+def test_an_exception_keeps_the_old_file(tmp_path: Path) -> None:
     path = tmp_path / "out"
     with pytest.raises(ZeroDivisionError):
         _fail_within(path)
@@ -72,7 +72,7 @@ def test_devices_are_written_directly() -> None:
     assert Path("/dev/null").is_char_device()
 
 
-def test_what_cannot_be_written_is_named(tmp_path: Path) -> None:
+def test_unwritable_paths_are_named(tmp_path: Path) -> None:
     with pytest.raises(OutputError, match=r"no/out: cannot be written: No such file or directory"):
         OutputFile(tmp_path / "no" / "out")
     with pytest.raises(OutputError, match="is a directory"):
@@ -106,7 +106,7 @@ def test_a_broken_pipe_is_let_through(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("name", ["/dev/stdout", "/dev/fd/1", "/proc/self/fd/1", "link"])
-def test_a_file_behind_a_descriptor_is_appended_to(tmp_path: Path, name: str) -> None:
+def test_a_file_given_as_a_descriptor_is_appended_to(tmp_path: Path, name: str) -> None:
     """`>> log` and `-o /dev/stdout`: the file keeps its content, and later output follows."""
     (tmp_path / "link").symlink_to("/dev/stdout")
     log = tmp_path / "log"

@@ -66,7 +66,7 @@ def test_other_lines_stay_in_order(lines: list[str]) -> None:
 
 @settings(max_examples=100)
 @given(lines=LINES)
-def test_pysam_reads_what_calls_need(
+def test_pysam_reads_the_fields_of_calls(
     lines: list[str], tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     header = read(lines_of([VERSION, *lines], ["b", "a"]), tmp_path_factory.getbasetemp())
@@ -112,7 +112,7 @@ def test_missing_contigs_follow_the_others() -> None:
     ]
 
 
-def test_contigs_that_a_header_cannot_hold_are_left_out() -> None:
+def test_contigs_that_a_header_cannot_store_are_omitted() -> None:
     names = ["a,b", "<c>", "d e", "", 'f"']
     header = genotyped_header([VERSION], dict.fromkeys(names, 9), ["s"], "c", "1")
     assert b"##contig" not in header
@@ -139,7 +139,7 @@ def test_header_without_lines() -> None:
     assert lines_of([])[0] == "##fileformat=VCFv4.3"
 
 
-def test_program_and_command_are_added_to_those_of_earlier_runs() -> None:
+def test_program_and_command_are_added_to_earlier_ones() -> None:
     text = genotyped_header([VERSION], {}, ["s"], "hapgpu genotype\t'a\nb'  c", "1.2").decode()
     first = text.split("\n")[:-2]
     assert first[-2:] == [

@@ -1,4 +1,4 @@
-"""Lines of VCF, wherever the parts end in which a file is read."""
+"""Lines of VCF, with any sizes of the parts in which a file is read."""
 
 from __future__ import annotations
 

@@ -68,7 +68,7 @@ def written(tmp_path: Path) -> Callable[[str | bytes], Path]:
     return write
 
 
-def test_a_record_holds_what_its_line_says(written: Callable[[str], Path]) -> None:
+def test_a_record_has_the_values_of_its_line(written: Callable[[str], Path]) -> None:
     lines = [
         "chr1\t1\trs1;rs2\taCn\tg,<DEL>,*,A[chr2:7[,.C\t50.5\tq10;s50\tDP=3;H2\tGT:PS\t0|1:5\t./.",
         "chr1\t1\t.\tA\t.\t.\t.\t.\tGT\t0\t0/0",
@@ -399,7 +399,7 @@ def test_a_file_may_be_left_half_read(tmp_path: Path, written: Callable[[str], P
         assert list(records) == []
 
 
-def test_errors_of_the_one_who_reads_are_left_alone(written: Callable[[str], Path]) -> None:
+def test_errors_of_the_caller_are_not_changed(written: Callable[[str], Path]) -> None:
     def consume() -> None:
         with open_vcf(written(vcf_text(RECORD))) as source:
             for _ in source.records():
@@ -501,7 +501,9 @@ def test_records_come_before_the_end_of_the_input() -> None:
         assert run.stdout.readline() == b"4\n"
 
 
-def test_htslib_may_speak_again(tmp_path: Path, written: Callable[[str], Path]) -> None:
+def test_messages_of_htslib_are_enabled_again(
+    tmp_path: Path, written: Callable[[str], Path]
+) -> None:
     before = pysam.set_verbosity(2)
     try:
         records_of(compressed_forms(tmp_path, written)["bcf"])

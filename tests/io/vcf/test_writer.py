@@ -160,7 +160,7 @@ def _fail_within(path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["calls.vcf.gz", "calls.vcf"])
-def test_an_exception_leaves_what_was_there(tmp_path: Path, name: str) -> None:
+def test_an_exception_keeps_the_old_file(tmp_path: Path, name: str) -> None:
     path = tmp_path / name
     with pytest.raises(ZeroDivisionError):
         _fail_within(path)
@@ -172,7 +172,7 @@ def test_an_exception_leaves_what_was_there(tmp_path: Path, name: str) -> None:
     assert _contents(tmp_path) == before
 
 
-def test_what_cannot_be_indexed_does_not_appear(
+def test_output_that_cannot_be_indexed_does_not_appear(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "calls.vcf.gz"
@@ -195,7 +195,7 @@ def test_an_index_that_cannot_be_made_is_reported_at_once(tmp_path: Path) -> Non
     assert files_in(tmp_path) == ["calls.vcf.gz.tbi"]
 
 
-def test_no_index_stands_beside_a_file_that_it_was_not_made_of(
+def test_no_index_remains_beside_another_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path, rename = tmp_path / "calls.vcf.gz", Path.replace

@@ -53,7 +53,7 @@ def put(offset: int, value: int) -> Change:
 
 
 def misleading(index: FMIndexArrays, seed: int) -> FMIndexArrays:
-    """Return a sound index with random rows: most walks to samples would not end."""
+    """Return a sound index with random rows: most walks to samples would be endless."""
     generator = np.random.default_rng(seed)
     size, total = int(index.jump[-1]) - 1, int(index.contigs.offsets[-1])
     symbols = np.zeros(BLOCK * (size // BLOCK + 1), dtype=np.uint8)

@@ -1,4 +1,4 @@
-"""Index files with right checksums and wrong values: refused, or without false hits."""
+"""Index files with correct checksums and wrong values: refused, or without false hits."""
 
 from __future__ import annotations
 

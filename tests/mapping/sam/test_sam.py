@@ -207,7 +207,7 @@ def test_reads_over_max_hits_are_tagged() -> None:
         assert counts_of(block, "records", "reads_over_max_hits") == (4, 0)
 
 
-def test_limit_counts_what_best_leaves() -> None:
+def test_limit_applies_after_best() -> None:
     hits = (Hit(0, 3, 0, UNGAPPED, 0), Hit(1, 5, 1, UNGAPPED, 0), Hit(1, 6, 0, UNGAPPED, 2))
     case = one_read(Read("r", "ACGTACGTAC", "I" * 10), *hits)
     block = formatted(case, SamOptions(best=True, max_hits=1))

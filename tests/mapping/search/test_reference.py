@@ -113,7 +113,7 @@ def test_edited_pieces_of_the_reference(case: tuple[list[str], str]) -> None:
 
 
 @given(edited_pieces(), st.sampled_from([0, 1]), st.booleans(), st.booleans())
-def test_each_option_leaves_hits_out(
+def test_each_option_excludes_hits(
     case: tuple[list[str], str], errors: int, indels: bool, forward_only: bool
 ) -> None:
     contigs, read = case

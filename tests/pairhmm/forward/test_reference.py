@@ -160,7 +160,7 @@ def test_one_mismatch_at_each_position(end: int) -> None:
         bases[position] = ord("A" if base != ord("A") else "C")
         qualities[position] = 20
         _, _, *gaps = uniform_read(matching, 90, 80, 80, 80)
-        # GATK's test switches the division by three off.
+        # GATK's test disables the division by three.
         expected = math.log10(1 / 22 * (1 - 1e-9) ** (len(matching) - 1) * 0.01 / 3)
         actual = _likelihood((bytes(bases), bytes(qualities), *gaps), haplotype)
         assert actual == pytest.approx(expected, abs=1e-2)

@@ -166,7 +166,7 @@ def test_lookups_as_in_a_dictionary(
         assert affected.sa_changes[row] == (has_sa and bool(of_read))
 
 
-def test_what_a_record_has_to_share_with_its_move() -> None:
+def test_fields_that_a_record_shares_with_its_move() -> None:
     move = Move("read", 1 | FIRST, 0, 100, 90)
     table = table_of([moves_of([move])])
     changes = [

@@ -58,7 +58,7 @@ def test_compiled_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None
     assert not caplog.messages
 
 
-def test_versions_for_other_types_lie_beside(tmp_path: Path) -> None:
+def test_versions_for_other_types_are_kept_too(tmp_path: Path) -> None:
     check_run(tmp_path, expected_hits=0)
     assert compiled_in(tmp_path)(0.5, 0.25) == 0.75
     function = compiled_in(tmp_path)
@@ -87,7 +87,7 @@ def test_a_flipped_bit_is_noticed(share: float, tmp_path: Path) -> None:
 
 
 class Bomb:
-    """Once unpickled, leaves a file."""
+    """Writes a file when it is unpickled."""
 
     def __init__(self, mark: Path) -> None:
         self._mark = mark
@@ -118,7 +118,7 @@ def plant(directory: Path, mark: Path) -> Path:
     return file
 
 
-def test_what_others_may_write_is_not_unpickled(
+def test_files_that_others_may_write_are_not_unpickled(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     directory, mark = tmp_path / "cache", tmp_path / "mark"
@@ -132,7 +132,7 @@ def test_what_others_may_write_is_not_unpickled(
 
 
 @pytest.mark.skipif(not ROOT, reason="only root can give files away")
-def test_what_others_own_is_not_unpickled(tmp_path: Path) -> None:
+def test_files_that_others_own_are_not_unpickled(tmp_path: Path) -> None:
     directory, mark = tmp_path / "cache", tmp_path / "mark"
     os.chown(plant(directory, mark), STRANGER, STRANGER)
     check_run(directory, expected_hits=0)

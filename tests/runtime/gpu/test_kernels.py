@@ -34,7 +34,7 @@ ADD = Kernel(
 
 
 def architecture(number: int) -> str:
-    """Name an architecture, or skip where this compiler is too new or too old for it."""
+    """Return an architecture; skip if this compiler is too new or too old for it."""
     if number not in nvrtc.getSupportedArchs():
         major, minor = nvrtc.getVersion()
         pytest.skip(f"NVRTC {major}.{minor} does not compile for sm_{number}")
@@ -69,7 +69,7 @@ def test_aligner_compiles(number: int, score_type: ScoreType) -> None:
 
 @pytest.mark.parametrize("score_type", MAX_COLUMNS)
 def test_aligner_compiles_for_few_columns(score_type: ScoreType) -> None:
-    for columns in range(1, 6):  # 1 is a case of its own, and four bases share a register
+    for columns in range(1, 6):  # 1 is a special case, and four bases share a register
         kernel = kernel_for(columns, score_type, with_trace=True)
         assert is_elf(compile_kernel(kernel, "sm_90").cubin)
 
@@ -224,7 +224,7 @@ INT32 = np.dtype(np.int32)
 
 @dataclass
 class DeviceArray:
-    """As much of an array on a device as a launch looks at."""
+    """The attributes of a device array that a launch uses."""
 
     size: int
     dtype: np.dtype[Any] = INT32
