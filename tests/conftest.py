@@ -14,8 +14,8 @@ from hapgpu.runtime.devices import discover
 # of the machine: so no deadlines, and no check of how quickly examples are made, nor of how large
 # they are. Directories and corpora that a test does not change may be shared by its examples. A
 # test must not suppress a check of its own: that would enable the others again.
-# Examples differ from run to run, on CI too: a suite of fixed examples finds nothing
-# new, and the blob printed with a failure reproduces its example.
+# Examples differ from run to run, on CI too: a suite of fixed examples finds nothing new, and the
+# blob printed with a failure reproduces its example.
 settings.register_profile(
     "hapgpu",
     deadline=None,

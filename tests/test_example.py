@@ -118,7 +118,7 @@ def test_long_reads_lie_in_the_reference(example: Path) -> None:
         assert abs(region.end - region.start - len(read.sequence)) < 0.05 * len(read.sequence) + 20
 
 
-def test_fastq_holds_the_reads_as_they_were_sequenced(example: Path) -> None:
+def test_fastq_has_the_reads_as_sequenced(example: Path) -> None:
     with pysam.AlignmentFile(str(example / "reads.bam")) as reads:
         expected = [
             (f"{r.query_name}/{1 if r.is_read1 else 2}", r.get_forward_sequence()) for r in reads

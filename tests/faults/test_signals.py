@@ -44,7 +44,7 @@ def test_nothing_is_left(directory: Path, number: int) -> None:
         (signal.SIGHUP, "out.bam", "2"),
     ],
 )
-def test_an_output_that_was_begun(
+def test_a_partial_output(
     directory: Path,
     tmp_path_factory: pytest.TempPathFactory,
     sent: signal.Signals,

@@ -23,7 +23,7 @@ UNUSED = {
 }
 """Streams that a run to a file does not need."""
 NO_STDOUT = {"closed": CLOSED, "full": "/dev/full"}
-TELLING = {
+PRINTING = {
     "help": ["--help"],
     "help_of_realign": ["realign", "--help"],
     "version": ["--version"],
@@ -74,29 +74,29 @@ def test_standard_output_without_a_reader(
 
 
 @pytest.mark.parametrize("fault", NO_STDOUT)
-@pytest.mark.parametrize("line", TELLING)
+@pytest.mark.parametrize("line", PRINTING)
 def test_text_that_cannot_be_written(
     inputs: Path, children: Children, line: str, fault: str
 ) -> None:
-    done = children.run(TELLING[line], inputs, stdout=NO_STDOUT[fault])
+    done = children.run(PRINTING[line], inputs, stdout=NO_STDOUT[fault])
     *_, message = done.err.splitlines()
     assert done.status == 4, done
     assert message.startswith("hapgpu")
     assert "error: standard output: " in message
 
 
-@pytest.mark.parametrize("line", TELLING)
-def test_text_that_nobody_reads(inputs: Path, children: Children, line: str) -> None:
-    done = children.run(TELLING[line], inputs, stdout=CLOSED_PIPE)
+@pytest.mark.parametrize("line", PRINTING)
+def test_text_without_a_reader(inputs: Path, children: Children, line: str) -> None:
+    done = children.run(PRINTING[line], inputs, stdout=CLOSED_PIPE)
     assert done.status in {0, 141}
     assert "error" not in done.err
 
 
 @pytest.mark.parametrize("fault", ["stdin_closed", "stderr_closed", "stderr_full", "stderr_unread"])
-@pytest.mark.parametrize("line", TELLING)
+@pytest.mark.parametrize("line", PRINTING)
 def test_text_without_other_streams(
     inputs: Path, children: Children, line: str, fault: str
 ) -> None:
-    done = children.run(TELLING[line], inputs, **UNUSED[fault])
+    done = children.run(PRINTING[line], inputs, **UNUSED[fault])
     assert done.status == 0, done
     assert done.out

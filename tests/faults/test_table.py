@@ -53,8 +53,8 @@ def test_fault(request: pytest.FixtureRequest, fault: Fault, command: Command, a
         assert done.out.count(b"\n") == 1
         done = replace(done, out=b"")
     said = refused(done, command, fault.status, "")
-    is_said = fault.says(said, attempt)
-    assert is_said, said
+    is_expected = fault.says(said, attempt)
+    assert is_expected, said
     assert not fault.is_first or done.err == f"{said}\n"
     if fault.leaves_output:
         for ending in ("", *command.beside):

@@ -41,7 +41,7 @@ def sandbox(corpus: Corpus, tmp_path: Path) -> Iterator[Sandbox]:
 
 
 @pytest.mark.parametrize("name", TARGETS)
-def test_hostile_input_is_taken_or_refused_in_a_line(
+def test_hostile_input_is_accepted_or_refused_in_a_line(
     name: str, corpus: Corpus, sandbox: Sandbox
 ) -> None:
     bench = Bench(name, corpus, sandbox)

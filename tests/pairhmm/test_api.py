@@ -96,7 +96,7 @@ def test_signature() -> None:
     assert parameters["device"].default == "auto"
 
 
-def test_values_are_those_of_the_reference() -> None:
+def test_values_equal_the_reference_implementation() -> None:
     found = flat(READS, HAPLOTYPES)
     assert found.dtype == np.float64
     assert found.shape == (len(READS), len(HAPLOTYPES))

@@ -29,7 +29,7 @@ SCORINGS = st.builds(Scoring, WEIGHT, WEIGHT, WEIGHT, WEIGHT)
         ("original", (3, -1, -4, -3)),
     ],
 )
-def test_presets_are_those_of_gatk(name: str, weights: tuple[int, int, int, int]) -> None:
+def test_presets_equal_gatk(name: str, weights: tuple[int, int, int, int]) -> None:
     assert resolve_scoring(name).weights == weights
 
 

@@ -103,7 +103,7 @@ def test_a_missing_gpu(pretend: Any) -> None:
         resolve_devices("cuda:1,5")
 
 
-def test_the_cpu_is_taken_without_a_look_for_gpus(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_cpu_is_used_without_a_search_for_gpus(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(devices, "discover", lambda: pytest.fail("looked"))
     assert resolve_devices("cpu", threads=2) == ([CpuDevice(2)], "device: CPU, 2 threads")
     assert resolve_devices("cpu")[0] == [CpuDevice(usable_cpus())]

@@ -113,7 +113,7 @@ def batch_of(reads: Sequence[Read]) -> tuple[Chains, Seeds]:
     st.sampled_from([20, 5000]),
 )
 @settings(max_examples=150)
-def test_mappings_are_those_of_the_reference(
+def test_mappings_equal_the_reference_implementation(
     batch: list[Read],
     mask_level: float,
     score_ratio: float,

@@ -88,7 +88,7 @@ def lines_of_minimap2(reference: Path, reads: Path, arguments: Sequence[str]) ->
 
 
 @pytest.mark.parametrize("seed", range(SETS))
-def test_lines_are_those_of_minimap2(tmp_path: Path, seed: int) -> None:
+def test_lines_equal_minimap2(tmp_path: Path, seed: int) -> None:
     rng = np.random.default_rng(seed)
     sequences = made_reference(rng, int(rng.option([30_000, 300_000])), rng.option([0.1, 0.5]))
     mean = int(rng.option([500, 8000, 40_000]))

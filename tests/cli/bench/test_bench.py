@@ -27,8 +27,8 @@ READS = {
 }
 HITS = 2
 RESULTS = 4
-"""Of backtracking: the exact read, the same without its first and without its last base, and the
-one with a mismatch."""
+"""Of backtracking: the exact read, the same without its first or last base, and the
+read with a mismatch."""
 
 CHAIN_COLUMNS = ["device", "what", "data", "count", "unit", "seconds", "M/s"]
 LONG_GENOME = 30_000

@@ -64,9 +64,7 @@ def test_as_from_python(path: Path, arguments: list[str], options: dict[str, int
 
 
 @pytest.mark.parametrize("name", ["bacterial", "repeat_rich"])
-def test_scores_and_predecessors_are_those_of_minimap2(
-    data_dir: Path, tmp_path: Path, name: str
-) -> None:
+def test_scores_and_predecessors_equal_minimap2(data_dir: Path, tmp_path: Path, name: str) -> None:
     source = data_dir / "longread" / "chain" / f"anchors_{name}.npz"
     output, report = tmp_path / "chains.npz", tmp_path / "run.json"
     for skip, options in (("inf", ["--max-chain-skip=1000000000"]), ("skip25", [])):

@@ -46,7 +46,7 @@ def lines(sample: Sample, tmp_path_factory: pytest.TempPathFactory) -> list[str]
     return lines_of(tmp_path_factory.mktemp("lines"), sample.fasta, sample.fastq, "--paf")
 
 
-def test_lines_are_those_of_minimap2(data_dir: Path, tmp_path: Path) -> None:
+def test_lines_equal_minimap2(data_dir: Path, tmp_path: Path) -> None:
     reference = data_dir / "genomes" / "lambda.NC_001416.fa.gz"
     reads = data_dir / "longread" / "lambda_ont.fq.gz"
     expected = data_dir / "longread" / "chain" / "real_lambda_ont.v230_map-ont.paf.gz"
@@ -64,7 +64,7 @@ def test_reads_map_to_their_origin(sample: Sample, lines: list[str]) -> None:
         assert (tag(fields, "tp"), fields[11]) == ("P", "60")
 
 
-def test_order_is_that_of_the_reads(sample: Sample, lines: list[str]) -> None:
+def test_order_of_the_reads_is_kept(sample: Sample, lines: list[str]) -> None:
     names = list(dict.fromkeys(line.split("\t")[0] for line in lines))
     assert names == [name for name in sample.reads if name in names]
     assert "foreign" not in names

@@ -67,9 +67,7 @@ def some_reads(data_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> Path
 
 
 @pytest.mark.parametrize("name", SETS)
-def test_lines_are_those_of_minimap2(
-    data_dir: Path, some_reads: Path, tmp_path: Path, name: str
-) -> None:
+def test_lines_equal_minimap2(data_dir: Path, some_reads: Path, tmp_path: Path, name: str) -> None:
     directory = data_dir / "longread" / "chain"
     arguments = json.loads((directory / "manifest.json").read_text())[name]["options"].split()
     with pysam.FastxFile(str(some_reads)) as records:
@@ -165,13 +163,13 @@ def names_of(lines: list[str]) -> set[str]:
     return {line.split("\t")[0] for line in lines}
 
 
-@pytest.mark.parametrize("least", [200, 10**6])
-def test_least_anchors_and_score(run: Callable[..., list[str]], least: int) -> None:
+@pytest.mark.parametrize("minimum", [200, 10**6])
+def test_min_anchors_and_score(run: Callable[..., list[str]], minimum: int) -> None:
     everything = run("-P")
     for option, key in (("-n", "cm"), ("-m", "s1")):
-        found = run("-P", option, str(least))
-        assert all(int(tag(line.split("\t"), key)) >= least for line in found)
-        kept = [line for line in everything if int(tag(line.split("\t"), key)) >= least]
+        found = run("-P", option, str(minimum))
+        assert all(int(tag(line.split("\t"), key)) >= minimum for line in found)
+        kept = [line for line in everything if int(tag(line.split("\t"), key)) >= minimum]
         assert [line.split("\t")[:10] for line in found] == [line.split("\t")[:10] for line in kept]
 
 

@@ -144,7 +144,7 @@ def nearly_full() -> Iterator[None]:
         yield
 
 
-def test_memory_that_another_process_has_taken(
+def test_memory_that_another_process_uses(
     inputs: Path, expected: dict[str, Any], tmp_path: Path
 ) -> None:
     with nearly_full():
@@ -220,8 +220,8 @@ def test_memory_that_is_never_enough_for_the_largest(
     output = run.output(tmp_path)
     _, sizes = status_with(lambda *_: False, run, inputs, output)
     output.unlink()
-    most = max(sizes) // share
-    status, _ = status_with(lambda _, size: size > most, run, inputs, output)
+    max_size = max(sizes) // share
+    status, _ = status_with(lambda _, size: size > max_size, run, inputs, output)
     check_same_or_no_memory(status, run, tmp_path, expected, capsys.readouterr().err)
 
 

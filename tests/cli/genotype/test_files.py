@@ -190,7 +190,7 @@ def test_pipes(example: Inputs, tmp_path: Path, piped: str, arguments: Sequence[
     assert not done.stderr
 
 
-def test_a_reader_that_has_enough(tmp_path: Path) -> None:
+def test_a_reader_that_ends_early(tmp_path: Path) -> None:
     """A closed pipe ends the command without a message, with the status of SIGPIPE."""
     sites = write_sites(tmp_path / "sites.vcf", [f"{SITE} {REF} {ALT}"] * 4000)
     reads = write_sam(tmp_path / "reads.sam", [])

@@ -209,7 +209,7 @@ def test_a_site_at_every_base(made: tuple[Path, Path], tmp_path: Path) -> None:
     assert {call.genotype() for call in near} == {"0/0"}
 
 
-def test_names_are_those_of_their_file(tmp_path: Path) -> None:
+def test_names_are_from_their_file(tmp_path: Path) -> None:
     """Reads of two lanes may have the same name, but are not mates."""
     inputs = (
         write_sam(tmp_path / "lane1.sam", pileup("0" * 10)),
@@ -271,8 +271,10 @@ def test_reads_that_are_no_evidence(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert (counts["sites"], counts["calls"], counts["no_calls"]) == (1, 1, 0)
 
 
-@pytest.mark.parametrize(("least", "depth"), [("18", "8"), ("19", "5"), ("31", "0"), ("255", "0")])
-def test_least_mapping_quality(tmp_path: Path, least: str, depth: str) -> None:
+@pytest.mark.parametrize(
+    ("minimum", "depth"), [("18", "8"), ("19", "5"), ("31", "0"), ("255", "0")]
+)
+def test_min_mapping_quality(tmp_path: Path, minimum: str, depth: str) -> None:
     reads = [*pileup("000", "a", mapping_quality=18), *pileup("00000", "b", mapping_quality=30)]
     (call,) = calls_of(
         tmp_path,
@@ -280,7 +282,7 @@ def test_least_mapping_quality(tmp_path: Path, least: str, depth: str) -> None:
         write_reference(tmp_path, BASES, CONTIG),
         write_sites(tmp_path / "sites.vcf", [f"{SITE} {REF} {ALT}"]),
         "--min-mapping-quality",
-        least,
+        minimum,
     )
     assert call.samples[0]["DP"] == depth
 
@@ -307,13 +309,13 @@ def test_the_prior(tmp_path: Path) -> None:
 
 def test_pcr_models(example: tuple[Path, Path, Path], tmp_path: Path) -> None:
     """A stronger PCR model lowers the genotype quality in a repeat."""
-    sureness = []
+    differences = []
     for model in ("none", "conservative", "aggressive", "hostile"):
         calls = calls_of(tmp_path, *example, "--pcr-model", model, "-r", f"chr20:{REPEAT}-{REPEAT}")
         assert [call.genotype() for call in calls] == [TRUTH[REPEAT]]
-        sureness.append(int(calls[0].samples[0]["PL"].split(",")[0]))
-    assert sureness == sorted(sureness, reverse=True)
-    assert len(set(sureness)) > 2
+        differences.append(int(calls[0].samples[0]["PL"].split(",")[0]))
+    assert differences == sorted(differences, reverse=True)
+    assert len(set(differences)) > 2
 
 
 @pytest.mark.parametrize(

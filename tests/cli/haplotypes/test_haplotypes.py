@@ -191,7 +191,7 @@ def test_every_allele_of_a_site_is_kept(tmp_path: Path) -> None:
     assert len({one.name for one in found}) == len(found)
 
 
-def test_loci_that_show_the_same_bases_name_each_haplotype_once(tmp_path: Path) -> None:
+def test_loci_of_equal_bases_name_each_haplotype_once(tmp_path: Path) -> None:
     """Three records of five alleles at one position are split, with the same flanks."""
     alleles = [f"T{base * length}" for length in range(1, 5) for base in "ACG"]
     records = [f"13 T {','.join(alleles[k : k + 4])}" for k in (0, 4, 8)]
@@ -254,7 +254,7 @@ def test_excluded_alleles_are_reported(tmp_path: Path, capsys: pytest.CaptureFix
     assert statistics["counts"]["records"] == 3
 
 
-def test_a_reader_that_has_enough(tmp_path: Path) -> None:
+def test_a_reader_that_ends_early(tmp_path: Path) -> None:
     """A closed pipe ends the command without a message, with the status of SIGPIPE."""
     bases = "ACGT" * 25_000
     calls = write_calls(tmp_path, [f"{k} A C" for k in range(1, 99_000, 40)])

@@ -122,7 +122,7 @@ def test_header_names_the_program_and_the_read_group(sample: Sample, tmp_path: P
     assert program["CL"].startswith(f"hapgpu map {sample.fasta}")
 
 
-def test_hits_are_those_of_a_plain_scan(sample: Sample, lines: list[str]) -> None:
+def test_hits_equal_a_plain_scan(sample: Sample, lines: list[str]) -> None:
     found = by_read(lines)
     assert list(found) == list(sample.reads)
     for name, bases in sample.reads.items():
@@ -326,7 +326,7 @@ def test_mates_lose_their_number(sample: Sample, tmp_path: Path) -> None:
     ("name", "options"),
     [("out.bam", []), ("out.cram", []), ("out", ["-O", "bam"]), ("out.bam", ["-O", "cram"])],
 )
-def test_other_formats_hold_the_same(
+def test_other_formats_have_the_same_content(
     sample: Sample, lines: list[str], tmp_path: Path, name: str, options: list[str]
 ) -> None:
     path = tmp_path / name
@@ -407,7 +407,7 @@ def test_a_missing_index_is_built(
 
 
 @pytest.mark.parametrize("options", [[], ["--low-memory"]])
-def test_an_index_elsewhere(
+def test_an_index_in_another_directory(
     sample: Sample, lines: list[str], without_index: Path, tmp_path: Path, options: list[str]
 ) -> None:
     path = tmp_path / "elsewhere.hgx"

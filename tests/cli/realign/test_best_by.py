@@ -30,9 +30,8 @@ LEFT, RIGHT = "GATTCGCAAGTCTGACCATG", "TGCATCCGTACTAGGACTTA"
 FIRST, SECOND = "ACGTCA", "CCGTCT"
 HAPLOTYPES = {"first": LEFT + FIRST + RIGHT, "second": LEFT + SECOND + RIGHT}
 READ = LEFT[4:] + "CCGTCA" + RIGHT[:-4]
-AT = (
-    len(LEFT) - 4
-)  # there the read has the base of the second, and five bases later the base of the first
+# At this offset the read has the base of the second, and five bases later the base of the first.
+AT = len(LEFT) - 4
 
 
 def lines_in(directory: Path) -> list[str]:

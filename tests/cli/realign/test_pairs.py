@@ -136,7 +136,7 @@ def test_reads_at_loci_only(
     assert set(some) <= everything
 
 
-def test_input_is_as_it_should_be(made: MadePairs, tmp_path: Path) -> None:
+def test_input_is_valid(made: MadePairs, tmp_path: Path) -> None:
     """The generator makes the named cases, the same on every run."""
     again = make_pairs(tmp_path)
     for name in ("sorted", "by_name", "shuffled"):

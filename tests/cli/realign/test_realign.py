@@ -211,7 +211,7 @@ def sequenced(record: Record) -> tuple[str, str]:
     return bases, qualities
 
 
-def test_scores_are_those_of_the_alignments(sample: Sample, tmp_path: Path) -> None:
+def test_scores_equal_the_alignments(sample: Sample, tmp_path: Path) -> None:
     bases = {h.name: h.bases for h in sample.haplotypes}
     for record in records(sam_of(tmp_path, sample.bam, sample.fasta)):
         if record.columns[2] == "*":
@@ -317,7 +317,7 @@ def test_true_haplotypes_explain_the_reads(sample: Sample, tmp_path: Path) -> No
     assert score > score_before
 
 
-def test_formats_hold_the_same_records(example: Sample, tmp_path: Path) -> None:
+def test_formats_have_the_same_records(example: Sample, tmp_path: Path) -> None:
     lines = sam_of(tmp_path, example.bam, example.fasta)
     for name, options in {
         "extension.bam": [],
@@ -401,9 +401,7 @@ def test_programs_are_chained(example: Sample, tmp_path: Path) -> None:
         pytest.param(("7H5S138M7S3H", "12H150M", "150M9H", "3H140M10S"), id="hard"),
     ],
 )
-def test_records_that_are_out_of_the_ordinary(
-    example: Sample, tmp_path: Path, clipped: Sequence[str]
-) -> None:
+def test_unusual_records(example: Sample, tmp_path: Path, clipped: Sequence[str]) -> None:
     """Clips, no bases, no qualities, tags of mates, no position, the other strand."""
     middle = ("chr20", 5_180, 5_220)
     within = [line for line in example.lines if Read(line.split("\t")).overlaps(middle)]

@@ -130,10 +130,10 @@ def _index_beside_is_link(alias: str) -> Callable[[Attempt], None]:
     return make
 
 
-def _two_outputs(alias: str, is_there: bool) -> Callable[[Attempt], None]:
+def _two_outputs(alias: str, exists: bool) -> Callable[[Attempt], None]:
     def make(attempt: Attempt) -> None:
         out = attempt.directory / attempt.output
-        if alias == "hardlink" or is_there:
+        if alias == "hardlink" or exists:
             out.write_text("older")
         attempt.statistics = _ALIASES[alias](out)
 
@@ -240,14 +240,14 @@ ROWS: Final = [
     ),
     *(
         Fault(
-            f"--json is output, {alias}, {'older' if is_there else 'new'}",
+            f"--json is output, {alias}, {'older' if exists else 'new'}",
             [(command, "") for command in COMMANDS],
             2,
             f"{{statistics}}: {IS_OUTPUT}",
-            _two_outputs(alias, is_there),
+            _two_outputs(alias, exists),
         )
         for alias in _ALIASES
-        for is_there in (False, True)
+        for exists in (False, True)
     ),
     Fault(
         "--json is index",

@@ -141,10 +141,10 @@ def fragments_counting(case: Case, locus: int, sample: int, site: int) -> NDArra
     first = sum(len(sites) for sites in case.alleles[:locus])
     shift_ranges = [case.shift_range(first + k) for k in range(len(case.alleles[locus]))]
     shown = range(-FLANK, SITE_DISTANCE * (first + len(shift_ranges)) + FLANK)
-    there = [k for k in case.fragments if (k.locus, k.sample) == (locus, sample)]
-    parts = [[range(*part) for part in fragment.cover] for fragment in there]
+    fragments = [k for k in case.fragments if (k.locus, k.sample) == (locus, sample)]
+    parts = [[range(*part) for part in fragment.cover] for fragment in fragments]
     rows = [
-        there[fragment].likelihoods
+        fragments[fragment].likelihoods
         for fragment in used_fragments_reference(parts, site - first, shift_ranges, shown)
     ]
     return np.array(rows).reshape(len(rows), len(case.carried[locus]))

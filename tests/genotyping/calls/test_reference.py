@@ -89,7 +89,7 @@ def test_an_impossible_read_prefers_no_haplotype() -> None:
     ]
 
 
-def test_likelihood_of_an_allele_is_that_of_its_best_haplotype() -> None:
+def test_likelihood_of_an_allele_is_from_its_best_haplotype() -> None:
     fragments = np.array([[-1.0, -2.0, -1.5], [-3.0, -0.5, -0.25]])
     likelihoods = allele_likelihoods_reference(fragments, [0, 2, 2], 3)
     assert likelihoods == pytest.approx(np.array([[-1.0, -5.5, -1.5], [-3.0, -4.75, -0.25]]))

@@ -164,7 +164,7 @@ def test_flanks_depend_on_the_read_alone(world: World, reads: list[Row]) -> None
         (1490, "10M25I10M", (1465, 1535)),  # from either end of its alignment
     ],
 )
-def test_flanks_hold_the_read(
+def test_flanks_are_long_enough_for_the_read(
     world: World, position: int, cigar: str, interval: tuple[int, int]
 ) -> None:
     """The haplotypes of this locus are up to 7 bases shorter than the reference."""

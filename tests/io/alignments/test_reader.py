@@ -225,7 +225,7 @@ def test_a_bad_line_of_sam_is_named(
 
 @pytest.mark.parametrize("name", ["a##idx##b", "data:,x", "http:x", "file:x"])
 @pytest.mark.parametrize("extension", ["sam", "bam", "cram"])
-def test_names_that_htslib_would_take_for_others(
+def test_names_that_htslib_would_treat_as_others(
     small_bam: Path,
     cram: tuple[Path, Path],
     tmp_path: Path,

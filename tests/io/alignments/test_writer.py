@@ -96,9 +96,7 @@ def test_any_reads_survive_bam(
 
 @settings(max_examples=100)
 @given(reads=st.lists(rows(), min_size=1, max_size=8))
-def test_bins_are_those_of_htslib(
-    tmp_path_factory: pytest.TempPathFactory, reads: list[Row]
-) -> None:
+def test_bins_equal_htslib(tmp_path_factory: pytest.TempPathFactory, reads: list[Row]) -> None:
     path = tmp_path_factory.getbasetemp() / "bins.bam"
     write(path, batch_of(reads))
     with pysam.AlignmentFile(str(path)) as file:

@@ -95,7 +95,7 @@ def inflates_without_closing(content: bytes) -> bool:
     return True
 
 
-def test_no_flipped_bit_loses_data_in_silence() -> None:
+def test_no_flipped_bit_loses_data_silently() -> None:
     """The start of a later block, too: the bytes after it then look random."""
     for at in range(len(block(TEXT[:20_000])), len(block(TEXT[:20_000])) + 12):
         content = bytearray(BGZF)

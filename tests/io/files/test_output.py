@@ -42,7 +42,7 @@ def test_an_exception_keeps_the_old_file(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_permissions_are_those_of_any_new_file(tmp_path: Path) -> None:
+def test_permissions_as_for_any_new_file(tmp_path: Path) -> None:
     (tmp_path / "plain").touch()
     with OutputFile(tmp_path / "out"):
         pass
@@ -89,7 +89,7 @@ def test_a_full_disk_is_reported() -> None:
         fill()
 
 
-def test_a_broken_pipe_is_let_through(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_broken_pipe_is_propagated(monkeypatch: pytest.MonkeyPatch) -> None:
     reading, writing = os.pipe()
     os.close(reading)
 

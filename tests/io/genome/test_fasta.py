@@ -189,7 +189,7 @@ def bases_of(path: Path, sequences: Mapping[str, bytes]) -> dict[str, bytes]:
 
 
 @pytest.mark.parametrize("name", ["a##idx##b.fa", "data:,x.fa", "http:x.fa"])
-def test_references_under_names_that_htslib_would_take_for_others(
+def test_references_under_names_that_htslib_would_treat_as_others(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     monkeypatch.chdir(tmp_path)

@@ -152,7 +152,7 @@ def test_program_and_command_are_added_to_earlier_ones() -> None:
 
 
 @pytest.mark.parametrize("name", ["", "a\tb", "a\nb", "a\rb", "a\0b"])
-def test_sample_names_that_no_vcf_holds(name: str) -> None:
+def test_sample_names_that_vcf_cannot_store(name: str) -> None:
     with pytest.raises(OutputError, match="sample name") as raised:
         lines_of([VERSION], ["fine", name])
     assert "\n" not in str(raised.value)
@@ -174,7 +174,7 @@ def test_long_hostile_lines_take_no_time() -> None:
 
 
 @pytest.mark.skipif(not shutil.which("bcftools"), reason="bcftools is not installed")
-def test_bcftools_reads_it_without_complaint(tmp_path: Path) -> None:
+def test_bcftools_reads_it_without_warnings(tmp_path: Path) -> None:
     path = tmp_path / "calls.vcf"
     record = "chr1\t9\t.\tA\tC\t.\tPASS\tDP=1\tGT:GQ:DP:AD:PL\t0/1:9:1:0,1:9,0,9"
     lines = [*lines_of([VERSION, *OTHERS, *REPLACED]), record]

@@ -146,7 +146,7 @@ def sorted_lines(draw: st.DrawFn) -> list[str]:
 
 @settings(max_examples=60)
 @given(sorted_lines())
-def test_any_records_are_those_of_pysam_in_every_form(tmp_path: Path, lines: list[str]) -> None:
+def test_any_records_equal_pysam_in_every_form(tmp_path: Path, lines: list[str]) -> None:
     text = vcf_text(*lines, samples=("s",))
     plain, zipped, bcf = (tmp_path / name for name in ("plain.vcf", "zipped.vcf.gz", "b.bcf"))
     plain.write_text(text)
@@ -282,7 +282,7 @@ def test_unsorted_bcf_names_the_record(tmp_path: Path, written: Callable[[str], 
     assert fault_of(bcf).startswith(f"{bcf}, record 2: records not sorted (POS 4 after 5)")
 
 
-def test_records_in_front_of_a_fault_are_yielded(written: Callable[[str], Path]) -> None:
+def test_records_before_a_fault_are_yielded(written: Callable[[str], Path]) -> None:
     with open_vcf(written(vcf_text(RECORD, "chr1"))) as source:
         records = source.records()
         assert next(records).start == 4
@@ -441,7 +441,7 @@ def test_standard_input(tmp_path: Path, written: Callable[[str], Path]) -> None:
 
 @pytest.mark.parametrize("compress", [bytes, gzip.compress])
 @pytest.mark.parametrize("name", ["inflated.bcf", "a##idx##b.bcf", "data:,x.bcf", "http:x.bcf"])
-def test_bcf_without_bgzip_and_under_names_that_htslib_would_part(
+def test_bcf_without_bgzip_and_under_names_that_htslib_would_split(
     tmp_path: Path,
     written: Callable[[str], Path],
     monkeypatch: pytest.MonkeyPatch,
@@ -518,6 +518,6 @@ def test_names_of_samples_are_taken_as_they_are(written: Callable[[str], Path], 
         assert source.samples == (name, "other")
 
 
-def test_messages_show_no_more_than_is_needed(written: Callable[[str], Path]) -> None:
+def test_messages_are_short(written: Callable[[str], Path]) -> None:
     message = fault_of(written(vcf_text(RECORD.replace("\tA\t", f"\t{'A' * 9999}x\t"))))
     assert re.search(r"REF 'A{40}\.\.\.' is not a sequence of bases", message)

@@ -84,7 +84,7 @@ def test_bgzf_and_its_index(tmp_path: Path, name: str) -> None:
         ]
 
 
-def test_tools_accept_it_without_a_word(tmp_path: Path) -> None:
+def test_tools_accept_it_without_messages(tmp_path: Path) -> None:
     path, lines = tmp_path / "calls.vcf.gz", random_lines()
     write(path, lines)
     expected = [line for line in lines.splitlines() if line.startswith(b"chr2\t")]
@@ -261,7 +261,7 @@ def test_a_pipe_is_compressed_but_not_indexed(tmp_path: Path) -> None:
     assert files_in(tmp_path) == ["pipe.vcf.gz"]
 
 
-def test_a_broken_pipe_is_let_through(tmp_path: Path) -> None:
+def test_a_broken_pipe_is_propagated(tmp_path: Path) -> None:
     pipe = tmp_path / "pipe.vcf.gz"
     os.mkfifo(pipe)
     reading = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
@@ -291,7 +291,7 @@ def test_bcf_is_refused(tmp_path: Path, name: str) -> None:
     assert files_in(tmp_path) == []
 
 
-def test_a_name_that_htslib_parts_cannot_be_indexed(tmp_path: Path) -> None:
+def test_a_name_that_htslib_splits_cannot_be_indexed(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"splits names at '##idx##'.*; rename it$"):
         VcfWriter(str(tmp_path / "a##idx##b.vcf.gz"), b"", [], 1)
     assert not list(tmp_path.iterdir())

@@ -71,7 +71,7 @@ def parsed(case: Case, lines: list[str]) -> Iterator[pysam.AlignedSegment]:
 
 @settings(max_examples=60)
 @given(seed=SEEDS, options=OPTIONS, has_qualities=st.booleans())
-def test_lines_and_counts_are_those_of_a_plain_formatter(
+def test_lines_and_counts_equal_a_plain_formatter(
     seed: int, options: SamOptions, has_qualities: bool
 ) -> None:
     case = random_case(seed, has_qualities=has_qualities)

@@ -463,6 +463,6 @@ def tight_gpu_memory(gpu: CudaDevice) -> Iterator[CudaDevice]:
 
 
 @pytest.mark.gpu
-def test_batches_are_split_where_memory_runs_out(tight_gpu_memory: CudaDevice) -> None:
+def test_batches_are_split_if_memory_runs_out(tight_gpu_memory: CudaDevice) -> None:
     pairs = batch_of(read_pairs(400, 13) * 10)
     assert_as_cpu(pairs, READ, SOFTCLIP, tight_gpu_memory)

@@ -110,7 +110,7 @@ def declared_in_source(kernel: Kernel) -> list[tuple[Any, Any]]:
 
 
 @pytest.mark.parametrize("kernel", all_kernels(), ids=lambda kernel: kernel.expression)
-def test_parameters_are_those_of_the_source(kernel: Kernel) -> None:
+def test_parameters_equal_the_source(kernel: Kernel) -> None:
     declared = [(type(parameter), parameter.dtype) for parameter in kernel.parameters]
     assert declared == declared_in_source(kernel)
 
