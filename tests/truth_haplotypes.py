@@ -47,7 +47,7 @@ class TruthLocus:
 def truth_loci(reference: Path, vcf: Path, contig: str = "chr20") -> list[TruthLocus]:
     """Return windows around variants, from left to right and without overlap.
 
-    A window in which it is unknown which alleles stand together is excluded, and so is one that
+    A window in which the phase of alleles is unknown is excluded, and so is one that
     cuts a variant in two or in which variants overlap.
     """
     variants = list(_variants(vcf))

@@ -37,7 +37,7 @@ def error_of_command(command: str, capsys: pytest.CaptureFixture[str]) -> str:
 def only_error(command: str, said: str) -> str:
     """Return the error in the messages of a run, which otherwise hold only notes on the run.
 
-    If compiling took long, they may also hold a line of progress.
+    If compiling took long, there may also be a line of progress.
     """
     notes = rf"hapgpu {command}: (device:|no index for |\S+: older than |"
     notes += r"[0-9,]+ (of [0-9,]+ )?(reads|sites), )"

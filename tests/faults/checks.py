@@ -1,4 +1,4 @@
-"""Checks of every fault, whatever the command."""
+"""Checks of every fault, for all commands."""
 
 from __future__ import annotations
 

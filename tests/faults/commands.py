@@ -60,7 +60,7 @@ class Command:
     Attributes
     ----------
     line
-        Its words; `{role}` stands for the path of an input, which has no spaces.
+        Its words; `{role}` is replaced by the path of an input, which has no spaces.
     inputs
         Each input by its role.
     output

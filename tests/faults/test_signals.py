@@ -19,7 +19,7 @@ from tests.faults.checks import contents
 from tests.faults.commands import COMMANDS, Command
 from tests.faults.signals import SIGNALS, faults, interrupt, whole_outputs
 
-_SECONDS = 1.2  # that most runs take
+_SECONDS = 1.2  # the duration of most runs
 
 
 @pytest.mark.parametrize("number", range(len(COMMANDS)), ids=lambda n: COMMANDS[n].name)

@@ -88,7 +88,7 @@ def as_fastq(batch: ReadBatch) -> bytes:
 
 
 def columns_of(batches: list[ReadBatch]) -> list[bytes]:
-    """Return names, bases and qualities, whatever the batches are."""
+    """Return names, bases and qualities, regardless of batches."""
     columns = ("names", "bases", "qualities")
     return [
         getattr(batch, column)[row].tobytes()

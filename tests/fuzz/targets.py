@@ -1,6 +1,6 @@
 """Targets of the fuzzer: each takes the bytes of a file through a reader and the code after it.
 
-A target returns, or raises a HapgpuError, whatever the bytes are. Accepted inputs are
+A target returns, or raises a HapgpuError, for any bytes. Accepted inputs are
 compared with an oracle where that costs little.
 """
 
@@ -216,7 +216,7 @@ def pairhmm_batches(sandbox: Sandbox, data: bytes) -> None:
 
 
 def lines(count: int) -> SimpleNamespace:
-    """Return the format of texts with so many lines to a record."""
+    """Return the format of texts with this number of lines per record."""
     return SimpleNamespace(split=text.splitter(count), join=text.join)
 
 

@@ -171,7 +171,7 @@ def _short_floats() -> st.SearchStrategy[float]:
     return st.integers(-4000, 4000).map(lambda k: k / 4)
 
 
-@cache  # to build a strategy takes longer than to draw from it
+@cache  # building a strategy is slower than drawing from it
 def _tag_values() -> st.SearchStrategy[tuple[str, TagValue]]:
     printable = st.text(st.characters(min_codepoint=32, max_codepoint=126), max_size=20)
     numbers = [

@@ -31,7 +31,7 @@ EVERY_OPTION = [
 
 
 def pack(reads: Sequence[str]) -> PackedReads:
-    """Pack reads that lie in a text with other letters around them."""
+    """Pack reads that are in a text with other letters around them."""
     text = "".join(f"ACGT{read}" for read in reads) + "ACGT"
     lengths = np.array([len(read) for read in reads], dtype=np.int32)
     starts = np.cumsum(lengths + 4) - lengths

@@ -427,7 +427,7 @@ def table_rows(report: Report) -> Iterator[tuple[str, object, object]]:
         yield f"{caller} {kind} found{total}", before.found, after.found
         yield f"{caller} {kind} genotypes right{total}", before.right, after.right
         yield f"{caller} {kind} false", before.false, after.false
-    yield "records that fixmate changes anew", "", len(report.fixmate)
+    yield "records newly changed by fixmate", "", len(report.fixmate)
     yield "  the same after fixmate of the input", "", len(report.fixmate_of_fixed)
     yield "findings of record claims", "", len(report.findings)
     yield "seconds, MiB of the run", "", f"{report.run.seconds:.1f}, {report.run.megabytes:.0f}"

@@ -38,7 +38,7 @@ def span(cigar: Cigar, operations: str) -> int:
 def tidy(elements: Cigar, *, keep_ends: bool = False) -> tuple[Cigar, int, int]:
     """Return elements as by CigarBuilder, and the deletions it removes at both ends.
 
-    Put as a rule about runs of indels: all deletions of a run come first, then all insertions,
+    As a rule about runs of indels: all deletions of a run come first, then all insertions,
     and a run at an end or beside a clip loses its deletions. Not for the operations N and P.
     """
     elements = [element for element in elements if element[0]]

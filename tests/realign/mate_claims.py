@@ -178,7 +178,7 @@ def _proper_findings(match: BeforeAndAfter, templates: Templates) -> Iterator[tu
     """Check that 0x2 is never newly set, and cleared only where fixmate would clear it."""
     had, has = (bool(r.flag & PROPER) for r in (match.before, match.after))
     if has and not had:
-        yield "flag 0x2", match.after.name, f"set anew ({match.after.alignment})"
+        yield "flag 0x2", match.after.name, f"newly set ({match.after.alignment})"
     if had and not has and match.after.is_primary:
         mates = templates.mates(match.after)
         if mates and all(may_be_proper(match.after, mate) for mate in mates):

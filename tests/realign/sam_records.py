@@ -127,7 +127,7 @@ def sam_of(line: str) -> Sam:
 
 
 def read_records(path: Path, reference: Path | None = None) -> list[Sam]:
-    """Read a file; records of BAM hold their bytes too."""
+    """Read a file; records of BAM have their bytes, too."""
     fasta = str(reference) if reference else None
     with pysam.AlignmentFile(str(path), check_sq=False, reference_filename=fasta) as file:
         found = [

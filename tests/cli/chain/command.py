@@ -19,7 +19,7 @@ _COMPLEMENTS = str.maketrans("ACGTacgtN", "TGCAtgcaN")
 
 @dataclass(frozen=True)
 class Sample:
-    """A reference and reads, as text and as files; `origins` holds the origin of each read."""
+    """A reference and reads, as text and as files; `origins` has the origin of each read."""
 
     directory: Path
     contigs: dict[str, str]

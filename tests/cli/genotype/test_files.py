@@ -335,7 +335,7 @@ def test_others_can_read_it(
     out = tmp_path / "out.vcf.gz"
     assert status_of(*inputs, "--ploidy", ploidy, "-q", "-o", out) == 0
     commands = [["view", "-Ob"], ["stats"], ["norm", "-f", str(inputs.reference)]]
-    if int(ploidy) <= 2:  # of more, bcftools 1.16 cannot take PL apart
+    if int(ploidy) <= 2:  # bcftools 1.16 cannot split the PL of more
         commands.append(["norm", "-m-any"])
     for command in commands:
         arguments = ["bcftools", *command, str(out)]

@@ -353,7 +353,7 @@ def test_reads_with_unlisted_variants_count(
 ) -> None:
     """As in real data: 25 reads have REF, and 14 have ALT with SNVs that are not listed.
 
-    No read is lost to the pileup, and the run says how many are explained by no haplotype.
+    No read is lost to the pileup, and the run reports the number that no haplotype explains.
     """
     reads = [*pileup("0" * 25, "a"), *(changed(read, unlisted) for read in pileup("1" * 14, "b"))]
     out, report = tmp_path / "out.vcf", tmp_path / "run.json"

@@ -19,7 +19,7 @@ Allele = tuple[int, str, str]
 def copies_of_alleles(calls: Path, reference: Path, directory: Path) -> dict[Allele, int | None]:
     """Return the number of copies of each ALT; None if the genotype is missing.
 
-    Where bcftools is installed, alleles are split into single changes and moved to the left, so
+    If bcftools is installed, alleles are split into single changes and moved to the left, so
     that two files can be compared; otherwise they stay as they are written.
     """
     copies: dict[Allele, int | None] = {}

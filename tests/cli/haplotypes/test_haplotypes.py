@@ -102,7 +102,10 @@ CASES: dict[str, tuple[list[str], list[str]]] = {
         ["13 T G GT 0|1 0|0", "15 A C GT 0|1 1|0"],
         ["", "13:T>G 15:A>C", "15:A>C"],
     ),
-    "deletion and what it takes": (["12 ATT A GT 1|0", "13 T C,* GT 2|1"], ["12:ATT>A", "13:T>C"]),
+    "deletion and the site that it removes": (
+        ["12 ATT A GT 1|0", "13 T C,* GT 2|1"],
+        ["12:ATT>A", "13:T>C"],
+    ),
     "homozygous beside a deletion": (
         ["12 ATT A GT 0|1", "13 T C GT 1|1"],
         ["13:T>C", "12:ATT>A"],

@@ -337,7 +337,7 @@ def test_other_formats_have_the_same_content(
     with pysam.AlignmentFile(str(path), reference_filename=str(sample.fasta)) as file:
         found = [record.to_string().split("\t") for record in file.fetch(until_eof=True)]
     expected = [line.split("\t") for line in body(lines)]
-    # CRAM makes NM and MD anew and puts them last.
+    # CRAM computes NM and MD again and puts them last.
     assert [row[:11] for row in found] == [row[:11] for row in expected]
     assert [tags(row) for row in found] == [tags(row) for row in expected]
 

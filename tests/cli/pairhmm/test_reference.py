@@ -271,7 +271,7 @@ def test_the_example(tmp_path: Path) -> None:
     keys = {row.key for row in expected}
     assert len(keys) > 10
     assert_rows([row for row in found if row.key in keys], expected)
-    # Half of the reads hang over the edge of their locus.
+    # Half of the reads extend beyond their locus.
     whole = rows_of(tmp_path, *files, "--whole-reads")
     assert share_of_low(found) < 0.02
     assert share_of_low(whole) > 0.4
@@ -281,7 +281,7 @@ def test_the_example(tmp_path: Path) -> None:
 def test_real_reads(data_dir: Path, tmp_path: Path, sample: str) -> None:
     data = data_dir / "illumina_na12878"
     fasta, bam = data / "chr20.hg19.fa.gz", data / f"{sample}.chr20.dev.bam"
-    # Short windows: most reads hang over their edges.
+    # Short windows: most reads extend beyond them.
     sites = truth_sites(fasta, data / f"{sample}.truth.dev.vcf.gz", flank=20)[::40]
     haplotypes = write_haplotypes(tmp_path / "haplotypes.fa", sites)
     loci = [

@@ -17,7 +17,7 @@ from tests.cli.in_process import status_of_command
 CONTIG: Final = "chr20"
 LENGTH: Final = 20_000
 SITE: Final = 5121
-"""Position of the first site of the inputs, which lies in their targets."""
+"""Position of the first site of the inputs, which is in their targets."""
 _OTHERS: Final = str.maketrans("ACGT", "CGTA")
 READ: Final = "@r{0}\nACGTTTGACAAC\n+\nIIIIIIIIIIII\n"
 GOOD: Final = "".join(READ.format(number) for number in range(50))
@@ -69,7 +69,7 @@ def _fasta() -> dict[str, str]:
 
 
 def _fastq() -> dict[str, str]:
-    """Make files whose record 51 is malformed, and one where a later record is."""
+    """Make files whose record 51 is malformed, and one with a later malformed record."""
     last = READ.format(50)
     name, bases, plus, qualities = last.splitlines()
     records = {

@@ -1,4 +1,4 @@
-"""Inputs that are missing, of another kind, cut short or damaged, whatever the command."""
+"""Inputs that are missing, of another kind, cut short or damaged, for all commands."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Outputs that would replace an input or another output, under whatever name."""
+"""Outputs that would replace an input or another output, under any name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A row of the table of faults, and the runs that it stands for."""
+"""A row of the table of faults, and its runs."""
 
 from __future__ import annotations
 
@@ -103,8 +103,8 @@ class Fault:
     status
         The exit status.
     message
-        Text of the line after `error: `: any of these. `...` stands for any text, as there may be
-        before and after, too; `^` for the start, `$` for the end; a name in braces for one of
+        Text of the line after `error: `: any of these. `...` matches any text, which may
+        also precede and follow; `^` for the start, `$` for the end; a name in braces for one of
         `Attempt.names`.
     make
         Makes a good command line a bad one; it may change files where `changes`.
@@ -147,7 +147,7 @@ def _matches(pattern: str, message: str, names: Mapping[str, str]) -> bool:
 
 
 def commands(patterns: str) -> list[Command]:
-    """Return the commands whose names are among these, in which `*` stands for any text."""
+    """Return the commands whose names match these, in which `*` matches any text."""
     found = [c for c in COMMANDS if any(fnmatchcase(c.name, p) for p in patterns.split())]
     assert found, patterns
     return found
@@ -180,7 +180,7 @@ def row(name: str, on: str, change: str, status: int, message: str) -> Fault:
 
 
 def values(option: str, on: str, given: Iterable[str], message: str = "") -> Fault:
-    """Return a row of values that an option does not take; without message, it is named."""
+    """Return a row of values that an option refuses; the default message names the option."""
 
     def make(attempt: Attempt) -> None:
         attempt.options += [option, attempt.about]
@@ -194,7 +194,7 @@ def line(name: str, words: str, status: int, message: str, *, header: bool = Fal
     subcommand, *given = shlex.split(words)
     like = next((c for c in COMMANDS if c.subcommand == subcommand), None)
     output, resources = (like.output, like.resources) if like else ("", ("--device",))
-    # The options of a method of bench stand after its name.
+    # The options of a method of bench follow its name.
     start = f"bench {given.pop(0)}" if subcommand == "bench" else subcommand
     command = Command(subcommand, start, {}, output, resources=resources)
 

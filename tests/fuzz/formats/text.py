@@ -13,7 +13,7 @@ _TOKEN: Final = re.compile(rb"[0-9]+|[A-Za-z_]+|\r?\n|[\s\S]")
 
 
 def splitter(lines: int) -> Callable[[bytes], Document]:
-    """Return the function that cuts a text into records of so many lines."""
+    """Return the function that cuts a text into records of a number of lines."""
 
     def split(data: bytes) -> Document:
         found = data.splitlines(keepends=True)

@@ -20,7 +20,7 @@ class Field:
         A code of `INTEGERS`, `f`, or one of `number` (digits), `text` (other characters), `json`
         (a value of a JSON header), `varint` (an integer that the format packs itself) and `bytes`.
     data
-        As it stands in the file; of a `varint` its decimal digits.
+        As in the file; of a `varint` its decimal digits.
     role
         Its use when the format restores sizes and counts.
     is_frozen
@@ -62,7 +62,7 @@ def joined(record: Record) -> bytes:
 
 
 def size_of(record: Record, *roles: str) -> int:
-    """Return the bytes that the fields of these roles take."""
+    """Return the size of the fields of these roles, in bytes."""
     return sum(len(field.data) for field in record if field.role in roles)
 
 
@@ -88,7 +88,7 @@ class Cursor:
         return self.at >= len(self.data)
 
     def take(self, size: int, kind: str = "bytes", role: str = "") -> Field:
-        """Cut off so many bytes."""
+        """Cut off a field of `size` bytes."""
         part = self.data[self.at : self.at + size]
         self.at += size
         return Field(kind, part, role)

@@ -1,4 +1,4 @@
-"""One execution: an input made of a seed, taken through its target, and its fault, if any."""
+"""One execution: an input made of a seed, run through its target, and its fault, if any."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ class Bench:
         return damaged(self._target.format.join(changed, random), random)
 
     def warm_up(self) -> None:
-        """Take the valid files through the target, which has to accept the first of them."""
+        """Run the target with the valid files; it has to accept the first."""
         self._run(self._seeds[0])
         for seed in self._seeds[1:]:
             with suppress(HapgpuError):

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Final
 
 _RUN: Final = 50
-"""So many executions of a target follow each other."""
+"""Number of successive executions of a target."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Haplotypes as FASTA: unique names and sequences, whatever the batches."""
+"""Haplotypes as FASTA: unique names and sequences, for any batches."""
 
 from __future__ import annotations
 

@@ -135,7 +135,7 @@ def moves(draw: st.DrawFn) -> list[tuple[Position, Position]]:
 def test_moved_records_are_sorted_again(
     positions: list[tuple[Position, Position]], cuts: list[int]
 ) -> None:
-    """As a stable sort would do it, whatever the blocks; none of them may be missing."""
+    """As by a stable sort, for any blocks; no record may be missing."""
     names = [f"r{k}" for k in range(len(positions))]
     keeper = OrderKeeper(9, "reads.bam")
     bounds = sorted({0, len(positions), *(cut for cut in cuts if cut < len(positions))})

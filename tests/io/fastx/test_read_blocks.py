@@ -32,7 +32,7 @@ def text_of(blocks: list[ReadBlock]) -> bytes:
 
 
 def check_numbers(blocks: list[ReadBlock], name: str) -> None:
-    """Each block ends with a newline and knows the number of its first record."""
+    """Each block ends with a newline and has the number of its first record."""
     first = 1
     for block in blocks:
         assert block.name == name

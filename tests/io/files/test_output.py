@@ -120,7 +120,7 @@ def test_a_file_given_as_a_descriptor_is_appended_to(tmp_path: Path, name: str) 
         for text in ("here\n", ""):
             command = [sys.executable, "-c", code if text else "print('after')", name]
             subprocess.run(command, stdout=file, cwd=tmp_path, check=True)
-    assert log.read_text() == "before\nhere\nbehind\n"
+    assert log.read_text() == "before\nhere\nafter\n"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["link", "log"]
 
 

@@ -15,7 +15,7 @@ import pytest
 from hapgpu.errors import InputError
 from hapgpu.io.files.reread import rereadable
 
-DATA = bytes(range(256)) * 9000  # more than a pipe holds, and than is copied at a time
+DATA = bytes(range(256)) * 9000  # more than the capacity of a pipe, and than one copied part
 
 
 def test_a_file_is_read_where_it_is(tmp_path: Path) -> None:

@@ -113,7 +113,7 @@ def edits(record: pysam.AlignedSegment, window: str) -> int:
 @settings(max_examples=20)
 @given(seed=SEEDS, options=OPTIONS)
 def test_every_line_is_sam(seed: int, options: SamOptions) -> None:
-    """Pysam takes each line and writes it as it was."""
+    """Pysam reads each line and writes it unchanged."""
     case = random_case(seed)
     lines = lines_of(case, options)
     names = [record.to_string().split("\t") for record in parsed(case, lines)]

@@ -242,7 +242,7 @@ class DeviceArray:
 
 @dataclass
 class RecordingFunction:
-    """Stands in for the function of a loaded module."""
+    """Stand-in for the function of a loaded module."""
 
     calls: list[tuple[Any, ...]] = field(default_factory=list)
 
