@@ -73,8 +73,8 @@ def test_a_partial_output(
         process.send_signal(sent)
         assert process.wait() == 128 + sent
         assert process.stderr
-        said = process.stderr.read()
-    assert said == (
+        printed = process.stderr.read()
+    assert printed == (
         "" if sent == signal.SIGINT else f"hapgpu {subcommand}: stopped by {sent.name}\n"
     )
     assert contents(directory) == before

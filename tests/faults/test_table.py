@@ -52,10 +52,10 @@ def test_fault(request: pytest.FixtureRequest, fault: Fault, command: Command, a
     if fault.prints_header:
         assert done.out.count(b"\n") == 1
         done = replace(done, out=b"")
-    said = refused(done, command, fault.status, "")
-    is_expected = fault.says(said, attempt)
-    assert is_expected, said
-    assert not fault.is_first or done.err == f"{said}\n"
+    line = refused(done, command, fault.status, "")
+    is_expected = fault.says(line, attempt)
+    assert is_expected, line
+    assert not fault.is_first or done.err == f"{line}\n"
     if fault.leaves_output:
         for ending in ("", *command.beside):
             (directory / f"{attempt.output}{ending}").unlink(missing_ok=True)

@@ -294,9 +294,9 @@ def _pipe(commands: Sequence[Sequence[str]]) -> None:
         if source:
             source.close()
     for process in reversed(running):
-        _, said = process.communicate()
+        _, printed = process.communicate()
         if process.returncode:
-            raise RuntimeError(f"{process.args!r}: {said.decode()}")
+            raise RuntimeError(f"{process.args!r}: {printed.decode()}")
 
 
 def kind_of(allele: Allele) -> str:
@@ -406,8 +406,8 @@ def validation(path: Path, prepared: Prepared) -> dict[str, int]:
         pysam.samtools.dict("-o", str(dictionary), str(prepared.reference), catch_stdout=False)
     command = ["PicardCommandLine", "ValidateSamFile", f"I={path}", f"R={prepared.reference}"]
     command += ["MODE=SUMMARY", "QUIET=true", "VERBOSITY=ERROR"]
-    said = subprocess.run(command, check=False, capture_output=True, text=True).stdout
-    rows = (line.split("\t") for line in said.splitlines())
+    printed = subprocess.run(command, check=False, capture_output=True, text=True).stdout
+    rows = (line.split("\t") for line in printed.splitlines())
     return {row[0]: int(row[1]) for row in rows if len(row) == 2 and row[1].isdigit()}
 
 

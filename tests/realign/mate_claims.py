@@ -118,9 +118,11 @@ def violations(record: Sam, templates: Templates) -> Violations:
     mates = templates.mates(record)
     if mates:
         # If a read occurs twice, values of either are right.
-        said = [_of_mate(record, mate) for mate in mates]
+        stated = [_of_mate(record, mate) for mate in mates]
         found = {
-            kind: said[0][kind] for kind in said[0] if all(kind in other for other in said[1:])
+            kind: stated[0][kind]
+            for kind in stated[0]
+            if all(kind in other for other in stated[1:])
         }
     if wrong := _wrong_supplements(record, templates.others(record)):
         found["SA"] = wrong
@@ -129,7 +131,7 @@ def violations(record: Sam, templates: Templates) -> Violations:
 
 def _of_mate(record: Sam, mate: Sam) -> Violations:
     flags = (bool(mate.flag & UNMAPPED), bool(mate.flag & REVERSE))
-    said: dict[str, tuple[object, object]] = {
+    stated: dict[str, tuple[object, object]] = {
         "RNEXT": (record.mate_contig, mate.contig),
         "PNEXT": (record.columns[7], mate.columns[3]),
         "flag 0x8": (bool(record.flag & MATE_UNMAPPED), flags[0]),
@@ -137,16 +139,16 @@ def _of_mate(record: Sam, mate: Sam) -> Violations:
         "MC": (record.value("MC") or mate.cigar_text, mate.cigar_text),
     }
     if not mate.is_unmapped:
-        said["MQ"] = (record.value("MQ") or mate.columns[4], mate.columns[4])
+        stated["MQ"] = (record.value("MQ") or mate.columns[4], mate.columns[4])
     if record.is_primary:
-        said["TLEN"] = (int(record.columns[8]), template_length(record, mate))
+        stated["TLEN"] = (int(record.columns[8]), template_length(record, mate))
         if record.flag & PROPER:
-            said["flag 0x2"] = (True, may_be_proper(record, mate))
+            stated["flag 0x2"] = (True, may_be_proper(record, mate))
         if record.is_unmapped and not mate.is_unmapped:
-            said["position of unmapped"] = (record.columns[2:4], mate.columns[2:4])
+            stated["position of unmapped"] = (record.columns[2:4], mate.columns[2:4])
     return {
         kind: f"{value}, not {expected} ({record.flag} {record.alignment}; mate {mate.alignment})"
-        for kind, (value, expected) in said.items()
+        for kind, (value, expected) in stated.items()
         if value != expected
     }
 

@@ -238,8 +238,8 @@ def test_genotyping_a_simulated_sample(
 
 def test_help_lists_the_methods(capsys: pytest.CaptureFixture[str]) -> None:
     assert status_of("--help") == 0
-    said = capsys.readouterr().out
-    assert all(f" {method} " in said for method in METHODS)
+    printed = capsys.readouterr().out
+    assert all(f" {method} " in printed for method in METHODS)
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -247,10 +247,10 @@ def test_help_of_a_method_lists_its_options(
     method: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert status_of(method, "--help") == 0
-    said = capsys.readouterr().out
-    assert ("--batches" in said) == (method == "pairhmm")
-    assert ("--reference" in said) == (method in {"map", "chain", "genotype"})
-    assert "--device" in said
+    printed = capsys.readouterr().out
+    assert ("--batches" in printed) == (method == "pairhmm")
+    assert ("--reference" in printed) == (method in {"map", "chain", "genotype"})
+    assert "--device" in printed
 
 
 @pytest.mark.gpu

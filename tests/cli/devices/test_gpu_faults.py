@@ -33,7 +33,7 @@ HAPGPU = [sys.executable, "-c", "from hapgpu.cli.app import main; main()"]
 FAULTY = [sys.executable, "-m", "tests.cli.devices.faulty_gpu"]
 LITTLE_FREE = 700 << 20
 TIMEOUT = 120
-HOG = f"""
+USE_MEMORY = f"""
 import sys, cupy
 free, _ = cupy.cuda.Device(0).mem_info
 cupy.cuda.runtime.malloc(free - {LITTLE_FREE})
@@ -90,12 +90,12 @@ def started(command: list[str], run: Run, inputs: Path, output: Path) -> subproc
     )
 
 
-def check_refused(run: Run, directory: Path, said: str, pattern: str) -> None:
+def check_refused(run: Run, directory: Path, printed: str, pattern: str) -> None:
     """Check that there is one line of error, and no output."""
-    lines = said.splitlines()
-    assert len(lines) == 1, said
+    lines = printed.splitlines()
+    assert len(lines) == 1, printed
     assert lines[0].startswith(f"hapgpu {run.command}: error: ")
-    assert re.search(pattern, lines[0]), said
+    assert re.search(pattern, lines[0]), printed
     assert not names_in(directory)
 
 
@@ -103,11 +103,11 @@ NO_MEMORY = "too little (free )?memory|may be used for it|does not fit into the 
 
 
 def check_same_or_no_memory(
-    status: int, run: Run, directory: Path, expected: dict[str, Any], said: str
+    status: int, run: Run, directory: Path, expected: dict[str, Any], printed: str
 ) -> None:
     if status:
         assert status == 3
-        check_refused(run, directory, said, NO_MEMORY)
+        check_refused(run, directory, printed, NO_MEMORY)
     else:
         assert content_of(run.output(directory)) == expected[run.name]
 
@@ -131,16 +131,16 @@ def test_little_memory(
 @contextmanager
 def nearly_full() -> Iterator[None]:
     """Make another process use almost all memory of the GPU."""
-    hog = subprocess.Popen(
-        [sys.executable, "-c", HOG],
+    other_process = subprocess.Popen(
+        [sys.executable, "-c", USE_MEMORY],
         env=environment(),
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
     )
-    with hog:
-        assert hog.stdout is not None
-        assert hog.stdout.readline() == "ready\n"
+    with other_process:
+        assert other_process.stdout is not None
+        assert other_process.stdout.readline() == "ready\n"
         yield
 
 
@@ -227,10 +227,10 @@ def test_memory_that_is_never_enough_for_the_largest(
 
 def launches_of(run: Run, inputs: Path, directory: Path) -> int:
     ended = started([*FAULTY, "nothing", "0"], run, inputs, run.output(directory))
-    _, said = ended.communicate(timeout=TIMEOUT)
-    assert ended.returncode == 0, said
+    _, printed = ended.communicate(timeout=TIMEOUT)
+    assert ended.returncode == 0, printed
     run.output(directory).unlink()
-    (number,) = re.fullmatch(r"launches: (\d+)\n", said).groups()  # type: ignore[union-attr]
+    (number,) = re.fullmatch(r"launches: (\d+)\n", printed).groups()  # type: ignore[union-attr]
     return int(number)
 
 
@@ -243,11 +243,11 @@ def test_a_kernel_that_fails(name: str, kind: str, inputs: Path, tmp_path: Path)
     assert total
     for number in sorted({1, (total + 1) // 2, total} if kind == "address" else {total}):
         ended = started([*FAULTY, kind, str(number)], run, inputs, run.output(tmp_path))
-        _, said = ended.communicate(timeout=TIMEOUT)
-        assert ended.returncode == 3, said
+        _, printed = ended.communicate(timeout=TIMEOUT)
+        assert ended.returncode == 3, printed
         in_batch = number == total and name != "anchors"
         pattern = r"failed: .*\(in batch \d+ of the input\)$" if in_batch else "failed: "
-        check_refused(run, tmp_path, said, pattern)
+        check_refused(run, tmp_path, printed, pattern)
 
 
 @pytest.mark.parametrize("visible", ["", "-1", "99"])
@@ -278,8 +278,8 @@ def test_three_runs_at_once(inputs: Path, expected: dict[str, Any], tmp_path: Pa
     runs = [RUNS[name] for name in ("on-reference", "pairhmm", "map")]
     all_started = [started(HAPGPU, run, inputs, run.output(tmp_path)) for run in runs]
     for run, process in zip(runs, all_started, strict=True):
-        _, said = process.communicate(timeout=TIMEOUT)
-        assert (process.returncode, said) == (0, "")
+        _, printed = process.communicate(timeout=TIMEOUT)
+        assert (process.returncode, printed) == (0, "")
         assert content_of(run.output(tmp_path)) == expected[run.name]
 
 
@@ -304,8 +304,8 @@ def test_signals(number: signal.Signals, inputs: Path, many_reads: Run, tmp_path
         process = started(HAPGPU, many_reads, inputs, output)
         time.sleep(share * seconds)
         process.send_signal(number)
-        _, said = process.communicate(timeout=TIMEOUT)
-        assert "Traceback" not in said
+        _, printed = process.communicate(timeout=TIMEOUT)
+        assert "Traceback" not in printed
         assert process.returncode in {0, 128 + number}
         if process.returncode == 0:  # it had ended, or nearly
             assert content_of(output) == complete

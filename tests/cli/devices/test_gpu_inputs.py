@@ -146,11 +146,11 @@ def outcome(
 ) -> tuple[int, str]:
     output = run.output(directory)
     status = status_of(run, inputs, output, device)
-    said = capsys.readouterr().err
+    printed = capsys.readouterr().err
     assert (status == 0) == output.exists()
     assert names_in(directory) <= {output.name}
     output.unlink(missing_ok=True)
-    return status, said
+    return status, printed
 
 
 @pytest.mark.parametrize(("run", "damage"), CASES)
@@ -163,12 +163,12 @@ def test_the_same_error_on_every_device(
 ) -> None:
     inputs, outputs = damaged(sound, tmp_path / "inputs", damage), tmp_path / "outputs"
     outputs.mkdir()
-    status, said = outcome(run, inputs, outputs, "cpu", capsys)
-    assert outcome(run, inputs, outputs, GPU, capsys) == (status, said)
+    status, printed = outcome(run, inputs, outputs, "cpu", capsys)
+    assert outcome(run, inputs, outputs, GPU, capsys) == (status, printed)
     if status:
         assert status == 1
-        assert len(said.splitlines()) == 1
-        assert "unexpected" not in said
+        assert len(printed.splitlines()) == 1
+        assert "unexpected" not in printed
 
 
 @pytest.mark.parametrize("change", [cut(0.5), flipped(0.7), nothing()], ids=lambda pair: pair[0])
@@ -188,6 +188,6 @@ def test_damaged_indexes(
     index.write_bytes(change[1](index.read_bytes()))
     outputs = tmp_path / "outputs"
     outputs.mkdir()
-    status, said = outcome(RUNS[name], inputs, outputs, "cpu", capsys)
+    status, printed = outcome(RUNS[name], inputs, outputs, "cpu", capsys)
     assert status == 1
-    assert outcome(RUNS[name], inputs, outputs, GPU, capsys) == (status, said)
+    assert outcome(RUNS[name], inputs, outputs, GPU, capsys) == (status, printed)

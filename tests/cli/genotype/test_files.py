@@ -273,7 +273,7 @@ def test_two_samples(tmp_path: Path) -> None:
         for name in ("first.sam", "second.sam")
     ]
     assert call.samples == alone[0].samples + alone[1].samples
-    # The samples are independent: the chance that none has ALT is the product.
+    # The samples are independent: the probability that none has ALT is the product.
     assert float(call.quality) == pytest.approx(sum(float(one.quality) for one in alone), abs=0.02)
 
 
@@ -340,8 +340,8 @@ def test_others_can_read_it(
     for command in commands:
         arguments = ["bcftools", *command, str(out)]
         done = subprocess.run(arguments, capture_output=True, check=True)
-        said = done.stderr.decode().splitlines()
-        assert [line for line in said if not line.startswith("Lines   total/")] == []
+        printed = done.stderr.decode().splitlines()
+        assert [line for line in printed if not line.startswith("Lines   total/")] == []
 
 
 def test_records_at_telomeres_are_passed_through(tmp_path: Path) -> None:

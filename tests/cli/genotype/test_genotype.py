@@ -259,8 +259,8 @@ def test_reads_that_are_no_evidence(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert status_of(*arguments, "-o", out, "--json", report) == 0
     (call,) = calls_in(out.read_text())
     assert call.samples[0]["AD"] == "0,3"
-    _, *said = capsys.readouterr().err.splitlines()
-    assert said == [
+    _, *messages = capsys.readouterr().err.splitlines()
+    assert messages == [
         "hapgpu genotype: 3 reads excluded: mapping quality unknown (255)",
         "hapgpu genotype: 4 reads excluded: mapping quality below --min-mapping-quality",
     ]
@@ -368,8 +368,8 @@ def test_reads_with_unlisted_variants_count(
     assert (sample["GT"], sample["DP"], sample["AD"]) == ("0/1", "39", "25,14")
     assert int(sample["GQ"]) > 60
     poor = 14 if len(unlisted) > 1 else 0
-    _, *said = capsys.readouterr().err.splitlines()
-    assert said == [
+    _, *messages = capsys.readouterr().err.splitlines()
+    assert messages == [
         "hapgpu genotype: 14 fragments fit no haplotype: they count in full in DP and AD only"
     ] * (poor > 0)
     counts = json.loads(report.read_text())["counts"]

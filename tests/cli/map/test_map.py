@@ -238,9 +238,9 @@ def test_short_reads_are_reported(
 ) -> None:
     files = sample.fasta, sample.fastq, "-o", tmp_path / "out.sam"
     assert status_of(*files, "--device", "cpu", "-t", "1") == 0
-    device, *said = capsys.readouterr().err.splitlines()
+    device, *messages = capsys.readouterr().err.splitlines()
     assert device.startswith("hapgpu map: device: CPU, 1 thread")
-    assert said == ["hapgpu map: 2 reads have fewer than 10 bases: not mapped"]
+    assert messages == ["hapgpu map: 2 reads have fewer than 10 bases: not mapped"]
 
 
 def test_one_short_read_is_reported(

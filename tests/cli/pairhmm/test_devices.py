@@ -85,9 +85,9 @@ def test_too_little_memory(
     path = data_dir / "pairhmm" / "10s.in"
     arguments = ("--batches", path, "--gpu-mem", "1K", "--device", "cuda", "-q")
     assert status_of(*arguments, "-o", tmp_path / "out.tsv") == 3
-    said = capsys.readouterr().err
-    assert len(said.splitlines()) == 1
-    assert "too little memory" in said
+    printed = capsys.readouterr().err
+    assert len(printed.splitlines()) == 1
+    assert "too little memory" in printed
 
 
 @pytest.mark.parametrize("options", [[], ["--all"]], ids=" ".join)

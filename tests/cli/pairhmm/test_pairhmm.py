@@ -280,8 +280,10 @@ def test_normalize(made: Made, tmp_path: Path, capsys: pytest.CaptureFixture[str
     assert 0 < len(expected) < len(raw)
     assert_rows(found, expected)
     lost = sum(value < -4 for value in best.values())
-    said = capsys.readouterr().err
-    assert f"{lost} read-locus pairs excluded: no haplotype of the locus explains the read" in said
+    printed = capsys.readouterr().err
+    assert (
+        f"{lost} read-locus pairs excluded: no haplotype of the locus explains the read" in printed
+    )
     counts = json.loads(statistics.read_text())["counts"]
     assert counts["poorly_modelled"] == lost
     assert counts["likelihoods"] == len(expected)
@@ -319,8 +321,10 @@ def test_reads_without_bases_at_a_locus(
     files = made.bam, made.with_loci
     out = ("-o", tmp_path / "out.tsv", "--json", tmp_path / "run.json")
     assert status_of(*files, *out, "--device", "cpu") == 0
-    said = f"hapgpu pairhmm: {lost} read-locus pairs excluded: the read has no bases at the locus"
-    assert said in capsys.readouterr().err.splitlines()
+    warning = (
+        f"hapgpu pairhmm: {lost} read-locus pairs excluded: the read has no bases at the locus"
+    )
+    assert warning in capsys.readouterr().err.splitlines()
     counts = json.loads((tmp_path / "run.json").read_text())["counts"]
     assert counts["without_bases_at_locus"] == lost
     assert status_of(*files, *out, "--whole-reads", "--device", "cpu") == 0

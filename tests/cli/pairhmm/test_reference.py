@@ -203,8 +203,10 @@ def test_spliced_reads_are_excluded(
     files = made["reads.bam"], made["loci.fa"], "--reference", made["reference.fa"]
     out = ("-o", tmp_path / "out.tsv", "--json", tmp_path / "run.json", "--device", "cpu")
     assert status_of(*files, *out) == 0
-    said = f"hapgpu pairhmm: {count} spliced reads excluded: extended haplotypes have the introns"
-    assert said in capsys.readouterr().err.splitlines()
+    warning = (
+        f"hapgpu pairhmm: {count} spliced reads excluded: extended haplotypes have the introns"
+    )
+    assert warning in capsys.readouterr().err.splitlines()
     counts = json.loads((tmp_path / "run.json").read_text())["counts"]
     assert (counts["spliced"], counts["without_bases_at_locus"]) == (count, 0)
 

@@ -196,7 +196,7 @@ def test_uninformative_likelihoods_are_ties(tmp_path: Path, names: tuple[str, st
     assert chosen_by(tmp_path, fasta, line, *BY_LIKELIHOOD).columns[2] == names[0]
 
 
-def placed_line(position: int, cigar: str, bases: str, qualities: Sequence[int]) -> str:
+def line_at(position: int, cigar: str, bases: str, qualities: Sequence[int]) -> str:
     """Return a read at a 1-based position."""
     columns = sam_line(bases, qualities).split("\t")
     columns[3], columns[5] = str(position), cigar
@@ -214,7 +214,7 @@ def test_reads_are_clipped_to_the_locus(tmp_path: Path) -> None:
     fasta = write_haplotypes(tmp_path, haplotypes, LOCUS)
     bases = (LEFT + FIRST + RIGHT)[4:] + tail
     for cigar in ("62M", "42M20S"):
-        line = placed_line(25, cigar, bases, [40] * 62)
+        line = line_at(25, cigar, bases, [40] * 62)
         assert chosen_by(tmp_path, fasta, line).columns[2] == "second"
         record = chosen_by(tmp_path, fasta, line, *BY_LIKELIHOOD)
         assert record.columns[2] == "first"
@@ -227,16 +227,16 @@ def test_a_read_at_two_loci(tmp_path: Path) -> None:
     near, far = LEFT + FIRST + RIGHT, "TTGACGGATACCATGCAGTA"
     fasta.write_text(f">far chr:67-86\n{far}\n>near chr:21-66\n{near}\n")
     bases = (near[:30] + "G" + near[31:] + far)[20:58]  # 26 bases at the first, 12 at the second
-    line = placed_line(41, "38M", bases, [40] * 38)
+    line = line_at(41, "38M", bases, [40] * 38)
     assert chosen_by(tmp_path, fasta, line, *BY_LIKELIHOOD).columns[2] == "near"
-    line = placed_line(59, "38M", bases, [40] * 38)
+    line = line_at(59, "38M", bases, [40] * 38)
     assert chosen_by(tmp_path, fasta, line, *BY_LIKELIHOOD).columns[2] == "far"
 
 
 def test_a_locus_that_the_read_lacks(tmp_path: Path) -> None:
     """All bases of a read count if it has none at the locus."""
     fasta = write_haplotypes(tmp_path, HAPLOTYPES, " chr:30-40")
-    line = placed_line(2, f"19M20D{len(READ) - 19}M", READ, flat((AT + 5, 20)))
+    line = line_at(2, f"19M20D{len(READ) - 19}M", READ, flat((AT + 5, 20)))
     assert chosen_by(tmp_path, fasta, line, *BY_LIKELIHOOD).columns[2] == "second"
 
 
@@ -300,7 +300,7 @@ def test_threads_change_nothing(small: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize("on_reference", [False, True])
 def test_reads_without_qualities(tmp_path: Path, on_reference: bool) -> None:
     """Missing qualities are an error only if there are several candidates."""
-    columns = placed_line(25, f"{len(READ)}M", READ, flat()).split("\t")
+    columns = line_at(25, f"{len(READ)}M", READ, flat()).split("\t")
     columns[10] = "*"
     sam = tmp_path / "reads.sam"
     sam.write_text("@SQ\tSN:chr\tLN:100\n" + "\t".join(columns) + "\n")

@@ -163,22 +163,24 @@ def _index_of_another_spelling(attempt: Attempt) -> None:
 
 def _rows_of(option: str, output: str) -> list[Fault]:
     """Return the rows of an option whose path, `output` in messages, is an input."""
-    said = f"{output}: {IS_INPUT}"
+    message = f"{output}: {IS_INPUT}"
     return [
         *(
-            Fault(f"{option} is input, {alias}", _FILES, 2, said, _to_input(option, alias))
+            Fault(f"{option} is input, {alias}", _FILES, 2, message, _to_input(option, alias))
             for alias in _ALIASES
         ),
         *(
-            Fault(f"{option} is linked {alias}", _ROLES, 2, said, _to_input_of_link(option, alias))
+            Fault(
+                f"{option} is linked {alias}", _ROLES, 2, message, _to_input_of_link(option, alias)
+            )
             for alias in _LINKS
         ),
         *(
-            Fault(f"{option} is {path}", _FILES, 2, said, _to_stdin(option, path))
+            Fault(f"{option} is {path}", _FILES, 2, message, _to_stdin(option, path))
             for path in _STANDARD_INPUTS
         ),
         *(
-            Fault(f"{option} is read as {given}", _STREAMED, 2, said, _from_stdin(option, given))
+            Fault(f"{option} is read as {given}", _STREAMED, 2, message, _from_stdin(option, given))
             for given in ("-", *_STANDARD_INPUTS)
         ),
     ]

@@ -100,7 +100,7 @@ def _counts(record: Record) -> dict[str, int]:
     }
 
 
-def deepen(document: Document, random: Random) -> None:
+def change_several(document: Document, random: Random) -> None:
     """Change several fields together: read lengths, unknown operations, long CIGARs."""
     records = [r for r in document if any(field.role == "size" for field in r)]
     if not records or random.random() < 0.8:

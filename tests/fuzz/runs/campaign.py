@@ -99,7 +99,7 @@ class _Watched:
     def is_done(self) -> bool:
         return self._process.poll() == 0
 
-    def look_after(self) -> Fault | None:
+    def check(self) -> Fault | None:
         """Restart the process if it crashed or hangs; return the fault then."""
         fault = None
         if self.state.running_seconds() > _HANG_SECONDS:
@@ -167,7 +167,7 @@ def run(
             if time.monotonic() - started > plan.seconds:
                 break
             for worker in workers:
-                if fault := worker.look_after():
+                if fault := worker.check():
                     target, seed = worker.schedule.at(worker.state.number - 1)
                     name = plan.targets[target]
                     kept.add(name, seed, Bench(name, corpus, None).make(seed), fault)

@@ -78,8 +78,8 @@ class Bench:
         random = Random(f"{self.name}:{seed}")
         base, other = (any_of(self._documents, random) for _ in range(2))
         changed = mutate(base, other, random)
-        if deepen := getattr(self._target.format, "deepen", None):
-            deepen(changed, random)
+        if change_several := getattr(self._target.format, "change_several", None):
+            change_several(changed, random)
         return damaged(self._target.format.join(changed, random), random)
 
     def warm_up(self) -> None:

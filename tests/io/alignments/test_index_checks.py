@@ -26,7 +26,7 @@ def read(path: Path, regions: list[Region]) -> list[Row]:
         return batch_rows(source.batches())
 
 
-def placed(name: str, position: int, *, is_mapped: bool) -> Row:
+def read_at(name: str, position: int, *, is_mapped: bool) -> Row:
     """Make a read of 20 bases at a position."""
     cigar = ((0, 20),) if is_mapped else ()
     flag = 0 if is_mapped else 4
@@ -70,7 +70,7 @@ def test_linear_indexes_that_omit_unmapped_reads(
 ) -> None:
     """One bin for each leaf, or two, as htsjdk writes them."""
     path = tmp_path / "placed.bam"
-    rows = [placed(f"r{k}", at, is_mapped=bool(mapped)) for k, (at, mapped) in enumerate(reads)]
+    rows = [read_at(f"r{k}", at, is_mapped=bool(mapped)) for k, (at, mapped) in enumerate(reads)]
     with open_writer(str(path), SamHeader.from_references(["c"], [100 * LEAF])) as writer:
         writer.write(batch_of(rows))
     linear = linear_by_rule(path, rule)
@@ -110,7 +110,7 @@ def test_no_floor_of_a_leaf_loses_reads(tmp_path: Path) -> None:
     """A floor that is wrong, but rises, and is the offset of a record."""
     path = tmp_path / "placed.bam"
     positions = [LEAF - 900, LEAF - 10, LEAF + 50, LEAF + 500, LEAF + 900, 2 * LEAF + 5]
-    rows = [placed(f"r{k}", at, is_mapped=True) for k, at in enumerate(positions)]
+    rows = [read_at(f"r{k}", at, is_mapped=True) for k, at in enumerate(positions)]
     with open_writer(str(path), SamHeader.from_references(["c"], [100 * LEAF])) as writer:
         writer.write(batch_of(rows))
     right = linear_by_rule(path, "htsjdk")

@@ -210,11 +210,11 @@ def test_a_bad_line_of_sam_is_named(
     for path, threads in (plain, 1), (plain, 3), (packed, 2):
         with pytest.raises(InputError) as caught:
             read(path, threads=threads)
-        said = str(caught.value)
-        assert said.startswith(f"{path}, line {number}: ")
-        assert message in said
-        assert said.count(path.name) == 1
-        assert said.endswith("; correct or remove the line")
+        error_text = str(caught.value)
+        assert error_text.startswith(f"{path}, line {number}: ")
+        assert message in error_text
+        assert error_text.count(path.name) == 1
+        assert error_text.endswith("; correct or remove the line")
     feed(plain.read_bytes())
     with pytest.raises(InputError, match=rf"^standard input, line {number}: "):
         read("-")
@@ -318,17 +318,17 @@ def test_cram(cram: tuple[Path, Path], tmp_path: Path, feed: Feed) -> None:
     path, reference = cram
     expected = [(row.name, row.position, row.bases, row.qualities) for row in numbered_rows(4000)]
 
-    def essence(found: list[Row]) -> list[tuple[object, ...]]:
+    def compared(found: list[Row]) -> list[tuple[object, ...]]:
         return [(row.name, row.position, row.bases, row.qualities) for row in found]
 
-    assert essence(read(path, reference=reference)) == expected
+    assert compared(read(path, reference=reference)) == expected
     regions = [Region("chr1", 100, 101), Region("chr1", 30_000, 30_001), Region("chr1", 0, 5)]
-    near = essence(read(path, reference=reference, regions=regions))
+    near = compared(read(path, reference=reference, regions=regions))
     assert [row[0] for row in near] == [
         *("read0", "read8", "read9", "read10", "read2998", "read2999", "read3000")
     ]
     feed(path.read_bytes())
-    assert essence(read("-", reference=reference)) == expected
+    assert compared(read("-", reference=reference)) == expected
     feed(path.read_bytes()[:-38])
     with pytest.raises(InputError, match="standard input"):
         read("-", reference=reference)
