@@ -125,7 +125,7 @@ def test_overhang(overhang: str | hapgpu.Overhang, score: int, offset: int, ciga
 
 @pytest.mark.parametrize(("overhang", "cigar"), [("indel", "3D5M"), ("leading-indel", "3D5M")])
 def test_substring_match_of_gatk(overhang: str, cigar: str) -> None:
-    """Of SmithWatermanAlignerAbstractUnitTest: SubstringMatch."""
+    """SubstringMatch of GATK's SmithWatermanAlignerAbstractUnitTest."""
     alignments = hapgpu.align(
         ["AAACCCCC"], ["CCCCC"], scoring="original", overhang=overhang, device="cpu"
     )
@@ -133,7 +133,7 @@ def test_substring_match_of_gatk(overhang: str, cigar: str) -> None:
 
 
 def test_odd_no_alignment_of_gatk() -> None:
-    """Of SmithWatermanAlignerAbstractUnitTest: OddNoAlignment."""
+    """OddNoAlignment of GATK's SmithWatermanAlignerAbstractUnitTest."""
     for scoring in (hapgpu.Scoring(50, -100, -220, -12), "50,-100,-220,-12"):
         alignments = hapgpu.align(["AAAGACTACTG"], ["AACGGACACTG"], scoring=scoring, device="cpu")
         assert (alignments.offset[0], *alignments.cigar_strings()) == (1, "2M2I3M1D4M")

@@ -128,7 +128,7 @@ def mapped(path: Path) -> ReadBatch:
 
 @pytest.mark.parametrize("sample", ["HG002", "NA12878"])
 def test_real_reads(data_dir: Path, sample: str) -> None:
-    """The aligned bases that stay are those that pysam has within the interval."""
+    """The aligned bases kept are the bases that pysam has within the interval."""
     path = data_dir / "illumina_na12878" / f"{sample}.chr20.dev.bam"
     random = Random(6)  # noqa: S311  (the same data on every run)
     reads = mapped(path)

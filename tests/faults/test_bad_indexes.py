@@ -1,4 +1,4 @@
-"""Indexes, and a reference that is read by region, that are missing, cut short or damaged."""
+"""Missing, truncated or damaged indexes, and a reference that is read by region."""
 
 from __future__ import annotations
 

@@ -173,7 +173,7 @@ def snv_positions() -> list[int]:
 
 
 def shift_range_of(one: VcfRecord, reference: pysam.FastaFile) -> range:
-    """Try every position for each insertion and deletion, and keep those with the same result."""
+    """Try each insertion and deletion at every position; keep positions with the same result."""
     first = one.start - AROUND
     window = reference.fetch(CONTIG, first, one.start + AROUND).upper()
     positions = {one.start, one.start + len(one.reference)}

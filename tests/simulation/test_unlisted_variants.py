@@ -39,7 +39,7 @@ CHOSEN = tuple(BESIDE[k % len(BESIDE)] for k in range(1000))
 
 
 def test_variants_beside_a_site() -> None:
-    """They are on the right copies, near the site and complete; the list is unchanged."""
+    """The variants are on the right copies, near the site and complete; the list is unchanged."""
     sites = listed()
     carried, is_listed = with_unlisted(slice_of(TEXT, START), sites, CHOSEN[: len(sites)], WITHIN)
     carried.check(slice_of(TEXT, START))

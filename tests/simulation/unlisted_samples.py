@@ -137,7 +137,7 @@ def lines_of_table(outcomes: dict[int, Outcome]) -> Iterator[str]:
 
 
 def lines_of_bins(outcome: Outcome) -> Iterator[str]:
-    """Yield the number of calls in each bin of GQ, of wrong calls, and of those expected."""
+    """Yield the numbers of calls in each bin of GQ, of wrong calls, and of expected wrong calls."""
     for low, high in pairwise(BINS):
         here = (outcome.qualities >= low) & (outcome.qualities < high)
         expected = expected_errors(outcome.qualities[here])

@@ -74,7 +74,7 @@ class Attempt:
         return [*words, *self.options]
 
     def write_to(self, option: str, path: str) -> None:
-        """Make a path the one of `-o` or `--json`."""
+        """Set the path of `-o` or `--json`."""
         if option == "-o":
             self.output = path
         else:

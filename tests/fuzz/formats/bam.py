@@ -73,7 +73,7 @@ def _split_tag(cursor: Cursor) -> Record:
 
 
 def join(document: Document, random: Random) -> bytes:
-    """Return the file, with sizes and counts that fit, except those that were changed."""
+    """Return the file, with sizes and counts that fit, except changed ones."""
     references = sum(_is_reference(record) for record in document)
     parts = []
     for record in document:

@@ -35,7 +35,7 @@ def _member(cursor: Cursor) -> Record:
 
 
 def join(document: Document, random: Random) -> bytes:
-    """Return the file, with sizes and checksums that fit, except those that were changed."""
+    """Return the file, with sizes and checksums that fit, except changed ones."""
     data = b"".join(_joined(record, random) for record in document)
     if random.random() < 0.1:
         data = data.removesuffix(EOF_BLOCK)

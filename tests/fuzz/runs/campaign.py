@@ -1,4 +1,4 @@
-"""Several workers, watched: those that crash or hang are replaced."""
+"""Supervision of several workers; a worker that crashes or hangs is replaced."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 
 ACCEPTED, REFUSED, FAULTY, SLOWEST, TAKEN = range(5)
-"""Of a target: numbers of executions, and milliseconds of the slowest and microseconds of all."""
+"""Columns of a target: numbers of executions, slowest in milliseconds, all in microseconds."""
 
 _NEXT, _STARTED = range(2)
 _COLUMNS: Final = 5

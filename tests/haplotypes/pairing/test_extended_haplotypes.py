@@ -222,7 +222,7 @@ def test_matches_around_cigars(rows: list[tuple[list[tuple[int, str]], int, int]
 def test_a_haplotype_without_an_alignment_is_excluded(
     world: World, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """It is so long that clipping costs less than the gap, although its flanks match."""
+    """The haplotype is so long that clipping costs less than the gap, although its flanks match."""
     fasta = tmp_path / "haplotypes.fa"
     fasta.write_text(f">junk one:1501-1600\n{'AC' * 1500}\n>good one:1501-1600\n{'ACGTT' * 20}\n")
     haplotypes = read_haplotypes(fasta)

@@ -1,4 +1,4 @@
-"""The parser on the GPU, against the one on the CPU: the same reads, and the same texts refused."""
+"""The parser on the GPU, against the parser on the CPU: same reads, same texts refused."""
 
 from __future__ import annotations
 

@@ -52,7 +52,7 @@ def only_file(directory: Path) -> Path:
 
 
 def test_compiled_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """It guards the private names of Numba that the cache relies on, too."""
+    """The test also guards the private names of Numba that the cache relies on."""
     check_run(tmp_path, expected_hits=0)
     check_run(tmp_path, expected_hits=1)
     assert not caplog.messages
