@@ -315,8 +315,8 @@ def test_reads_without_bases_at_a_locus(
         start, end, length = record.reference_start, record.reference_end, record.query_length
         for locus in LOCI:
             if start < locus[1] and end > locus[0]:
-                first, end = clip(start, record.cigarstring, length, locus)
-                lost += first == end
+                first_base, end_base = clip(start, record.cigarstring, length, locus)
+                lost += first_base == end_base
     assert lost > 0
     files = made.bam, made.with_loci
     out = ("-o", tmp_path / "out.tsv", "--json", tmp_path / "run.json")
