@@ -1,7 +1,7 @@
 """Compile every kernel for every architecture, without a GPU, and report registers and spills.
 
-Ends with status 1 if a kernel does not compile, keeps registers in memory, or stands in a source
-but is not among those that are compiled here.
+Ends with status 1 if a kernel does not compile, keeps registers in memory, or is in a source
+but not among the kernels compiled here.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def all_kernels() -> list[Kernel]:
 
 
 def named_kernels() -> Iterator[Kernel]:
-    """Yield the kernels that some module has under a name."""
+    """Yield the kernels that a module has under a name."""
     for module in pkgutil.walk_packages(hapgpu.__path__, "hapgpu."):
         for value in vars(import_module(module.name)).values():
             if isinstance(value, Kernel):
@@ -46,7 +46,7 @@ def named_kernels() -> Iterator[Kernel]:
 
 
 def templated_kernels() -> Iterator[Kernel]:
-    """Yield the kernels that a function makes."""
+    """Yield the kernels that a function returns."""
     for score_type in (np.int32, np.int64):
         for columns in range(1, MAX_COLUMNS[score_type] + 1):
             for with_trace in (True, False):
@@ -58,7 +58,7 @@ def templated_kernels() -> Iterator[Kernel]:
 
 
 def forgotten(kernels: list[Kernel]) -> list[str]:
-    """Name the kernels in the sources that are not among those given."""
+    """Return the names of kernels in the sources that are not in a list."""
     known = {(kernel.source, kernel.expression.partition("<")[0]) for kernel in kernels}
     directory = source_directory()
     written = [
@@ -70,7 +70,7 @@ def forgotten(kernels: list[Kernel]) -> list[str]:
 
 
 def compiled_usage(job: tuple[Kernel, str]) -> Usage:
-    """Compile one kernel and read what it uses."""
+    """Compile one kernel and read its resource usage."""
     kernel, architecture = job
     return usage(compile_kernel(kernel, architecture))
 

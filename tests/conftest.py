@@ -13,9 +13,9 @@ from hapgpu.runtime.devices import discover, usable_cpus
 # One profile for all property tests. The time of an example depends on compilation and on the load
 # of the machine: so no deadlines, and no check of how quickly examples are made, nor of how large
 # they are. Directories and corpora that a test does not change may be shared by its examples. A
-# test must not suppress a check of its own: that would bring the others back.
-# Examples differ from run to run, on CI too: a suite that tries the same ones for ever finds
-# nothing new, and the blob that is printed with a failure brings its example back.
+# test must not suppress a check of its own: that would enable the others again.
+# Examples differ from run to run, on CI too: a suite of fixed examples finds nothing new, and the
+# blob printed with a failure reproduces its example.
 settings.register_profile(
     "hapgpu",
     deadline=None,
@@ -46,7 +46,7 @@ def pytest_cmdline_main(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Skip exhaustive tests unless they are asked for, and tests that need a GPU without one."""
+    """Skip exhaustive tests unless requested, and GPU tests without a GPU."""
     if not config.getoption("exhaustive"):
         for item in items:
             if item.get_closest_marker("exhaustive"):
@@ -62,7 +62,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.fixture(scope="session")
 def data_dir() -> Path:
-    """Directory of real test data; tests that need it are skipped where it is absent."""
+    """Directory of real test data; tests that need it are skipped if it is absent."""
     root = Path(__file__).resolve().parent.parent
     directory = Path(os.environ.get("HAPGPU_TEST_DATA", root / ".." / "shared" / "data")).resolve()
     if not directory.is_dir():

@@ -35,7 +35,7 @@ def test_importing_imports_nothing_heavy() -> None:
         "chain((np.array([5], 'u8'), np.array([15 << 32 | 20], 'u8'), np.arange(2)), device='cpu')",
     ],
 )
-def test_computing_on_the_cpu_leaves_cupy_alone(call: str) -> None:
+def test_computing_on_the_cpu_does_not_import_cupy(call: str) -> None:
     assert "cupy" not in imported_by(f"import hapgpu, numpy as np; hapgpu.{call}")
 
 
@@ -125,7 +125,7 @@ def test_overhang(overhang: str | hapgpu.Overhang, score: int, offset: int, ciga
 
 @pytest.mark.parametrize(("overhang", "cigar"), [("indel", "3D5M"), ("leading-indel", "3D5M")])
 def test_substring_match_of_gatk(overhang: str, cigar: str) -> None:
-    """Of SmithWatermanAlignerAbstractUnitTest: SubstringMatch."""
+    """SubstringMatch of GATK's SmithWatermanAlignerAbstractUnitTest."""
     alignments = hapgpu.align(
         ["AAACCCCC"], ["CCCCC"], scoring="original", overhang=overhang, device="cpu"
     )
@@ -133,7 +133,7 @@ def test_substring_match_of_gatk(overhang: str, cigar: str) -> None:
 
 
 def test_odd_no_alignment_of_gatk() -> None:
-    """Of SmithWatermanAlignerAbstractUnitTest: OddNoAlignment."""
+    """OddNoAlignment of GATK's SmithWatermanAlignerAbstractUnitTest."""
     for scoring in (hapgpu.Scoring(50, -100, -220, -12), "50,-100,-220,-12"):
         alignments = hapgpu.align(["AAAGACTACTG"], ["AACGGACACTG"], scoring=scoring, device="cpu")
         assert (alignments.offset[0], *alignments.cigar_strings()) == (1, "2M2I3M1D4M")
@@ -174,7 +174,7 @@ def test_unknown_names(options: dict[str, str], message: str) -> None:
         hapgpu.align(["A"], ["A"], **{"device": "cpu"} | options)
 
 
-def test_a_gpu_that_is_not_there() -> None:
+def test_a_missing_gpu() -> None:
     with pytest.raises(DeviceError, match="cuda:4000"):
         hapgpu.align(["A"], ["A"], device="cuda:4000")
 

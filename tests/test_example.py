@@ -77,9 +77,9 @@ def put_in(
 ) -> str:
     """Replace REF by an allele at each site."""
     for site, allele in zip(reversed(sites), reversed(alleles), strict=True):
-        begin, end = site.start - start, site.stop - start
-        assert window[begin:end] == site.ref
-        window = window[:begin] + allele + window[end:]
+        first, end = site.start - start, site.stop - start
+        assert window[first:end] == site.ref
+        window = window[:first] + allele + window[end:]
     return window
 
 
@@ -112,13 +112,13 @@ def test_long_reads_lie_in_the_reference(example: Path) -> None:
     assert len(reads) == 60
     for read in reads:
         locus, strand = read.comment.split()
-        _, place = parse_locus(read.name, locus)
-        assert place is not None
+        _, region = parse_locus(read.name, locus)
+        assert region is not None
         assert strand in {"+", "-"}
-        assert abs(place.end - place.start - len(read.sequence)) < 0.05 * len(read.sequence) + 20
+        assert abs(region.end - region.start - len(read.sequence)) < 0.05 * len(read.sequence) + 20
 
 
-def test_fastq_holds_the_reads_as_they_were_sequenced(example: Path) -> None:
+def test_fastq_has_the_reads_as_sequenced(example: Path) -> None:
     with pysam.AlignmentFile(str(example / "reads.bam")) as reads:
         expected = [
             (f"{r.query_name}/{1 if r.is_read1 else 2}", r.get_forward_sequence()) for r in reads

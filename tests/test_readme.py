@@ -39,19 +39,19 @@ INDEX_AND_MAP, MAP_BEST = blocks(README, "sh", "hapgpu map example/")
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("readme")
     script = ROOT / "examples" / "make_example.py"
     subprocess.run([sys.executable, str(script), "example"], cwd=path, check=True)
     return path
 
 
-def output_of(command: str, folder: Path) -> list[str]:
-    """Run a command in a shell that finds this environment first; return its lines."""
+def output_of(command: str, directory: Path) -> list[str]:
+    """Run a command in a shell with this environment first on PATH; return its lines."""
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
     run = subprocess.run(
         ["sh", "-e", "-c", command],
-        cwd=folder,
+        cwd=directory,
         env=os.environ | {"PATH": path},
         capture_output=True,
         text=True,
@@ -61,12 +61,12 @@ def output_of(command: str, folder: Path) -> list[str]:
 
 
 @pytest.fixture(scope="module")
-def realigned(folder: Path) -> Path:
-    """Run the README's first realignment, on the example data that `folder` made."""
+def realigned(directory: Path) -> Path:
+    """Run the README's first realignment, on the example data that `directory` made."""
     command = FIRST.split("example && ", maxsplit=1)[1]
     assert command.strip() == REALIGN.strip()
-    assert output_of(command, folder) == []
-    return folder
+    assert output_of(command, directory) == []
+    return directory
 
 
 def test_realigned_bam_is_whole_and_indexed(realigned: Path) -> None:
@@ -86,7 +86,7 @@ def test_realigned_bam_is_whole_and_indexed(realigned: Path) -> None:
 
 
 @pytest.mark.parametrize(("command", "shown"), SHOWN, ids=["tview", "tview-2", "call", "call-2"])
-def test_what_is_shown(realigned: Path, command: str, shown: str) -> None:
+def test_shown_output(realigned: Path, command: str, shown: str) -> None:
     """The picture and the calls, as the programs print them."""
     program = command.split(maxsplit=1)[0]
     if not shutil.which(program):
@@ -107,22 +107,22 @@ def test_deletion_is_missed_before_and_found_after() -> None:
     assert after[-1].endswith(" 1/1")
 
 
-def test_line_per_read_and_haplotype(folder: Path) -> None:
-    assert output_of(TABLE, folder) == []
-    header, *lines = (folder / "likelihoods.tsv").read_text().splitlines()
+def test_line_per_read_and_haplotype(directory: Path) -> None:
+    assert output_of(TABLE, directory) == []
+    header, *lines = (directory / "likelihoods.tsv").read_text().splitlines()
     assert header == "read\tmate\tlocus\thaplotype\tlog10_likelihood"
-    haplotypes = (folder / "example" / "haplotypes.fa").read_text().splitlines()
+    haplotypes = (directory / "example" / "haplotypes.fa").read_text().splitlines()
     loci = [line.split()[1] for line in haplotypes if line.startswith(">")]
-    with pysam.AlignmentFile(str(folder / "example" / "reads.bam")) as reads:
+    with pysam.AlignmentFile(str(directory / "example" / "reads.bam")) as reads:
         expected = sum(
             not read.flag & 0xF04 for locus in loci for read in reads.fetch(region=locus)
         )
     assert len(lines) == expected > 0
 
 
-def test_reads_of_a_site_know_their_haplotype(folder: Path) -> None:
-    """The sample has both haplotypes with a variant here, and not that of the reference."""
-    header, *lines = output_of(MATRIX, folder)
+def test_the_reference_haplotype_has_the_lowest_likelihood(directory: Path) -> None:
+    """The sample has both haplotypes with a variant here, and not the reference haplotype."""
+    header, *lines = output_of(MATRIX, directory)
     names = header.split("\t")[2:]
     rows = [line.split("\t")[2:] for line in lines]
     of_site = [name.startswith("locus1_") for name in names]
@@ -132,8 +132,8 @@ def test_reads_of_a_site_know_their_haplotype(folder: Path) -> None:
     assert values.sum(axis=0).argmin() == names.index("locus1_ref")
 
 
-def test_text_batch(folder: Path) -> None:
-    _, *lines = output_of(BATCHES, folder)
+def test_text_batch(directory: Path) -> None:
+    _, *lines = output_of(BATCHES, directory)
     texts = (b"ACGTTTGACA", b"ACGTTTGACA", b"ACGTATGACA")
     read, *haplotypes = (np.frombuffer(text, dtype=np.uint8) for text in texts)
     high, low = (np.full(read.size, quality, dtype=np.uint8) for quality in (40, 10))
@@ -164,41 +164,41 @@ def test_python(text: str) -> None:
 
 
 TRUTH = {5121: "1/1", 5206: "0/1", 5251: "0/0", 5291: "0/1", 10190: "0/1", 15180: "1/2"}
-"""What the sample of the example carries, by position (`examples/make_example.py`)."""
+"""Alleles of the example's sample, by position (`examples/make_example.py`)."""
 
 
-def test_genotypes(folder: Path) -> None:
-    assert output_of(GENOTYPE, folder) == []
-    assert (folder / "genotypes.vcf.gz.tbi").exists()
-    with pysam.VariantFile(str(folder / "genotypes.vcf.gz")) as records:
+def test_genotypes(directory: Path) -> None:
+    assert output_of(GENOTYPE, directory) == []
+    assert (directory / "genotypes.vcf.gz.tbi").exists()
+    with pysam.VariantFile(str(directory / "genotypes.vcf.gz")) as records:
         called = {record.pos: record.samples["sample"]["GT"] for record in records}
     assert {position: "/".join(map(str, alleles)) for position, alleles in called.items()} == TRUTH
 
 
-def test_candidate_haplotypes(folder: Path) -> None:
+def test_candidate_haplotypes(directory: Path) -> None:
     """Of six sites, the four SNVs are close enough to be combined."""
-    assert output_of(HAPLOTYPES, folder) == []
-    lines = (folder / "haplotypes.fa").read_text().splitlines()
+    assert output_of(HAPLOTYPES, directory) == []
+    lines = (directory / "haplotypes.fa").read_text().splitlines()
     assert sum(line.startswith(">") for line in lines) == 2**4 + 2 + 3
 
 
-def test_python_genotypes(folder: Path) -> None:
+def test_python_genotypes(directory: Path) -> None:
     (block,) = blocks(README, "python", "hapgpu.genotype")
     command = f"import hapgpu\n{block}\nprint(*called.genotypes[:, 0].tolist())"
     run = subprocess.run(
-        [sys.executable, "-c", command], cwd=folder, check=True, capture_output=True, text=True
+        [sys.executable, "-c", command], cwd=directory, check=True, capture_output=True, text=True
     )
     assert run.stdout.split("\n")[0] == " ".join(
         f"[{genotype.replace('/', ', ')}]" for genotype in TRUTH.values()
     )
 
 
-def test_all_hits(folder: Path) -> None:
-    assert output_of(INDEX_AND_MAP, folder) == []
-    assert (folder / "example" / "reference.fa.hgx").exists()
+def test_all_hits(directory: Path) -> None:
+    assert output_of(INDEX_AND_MAP, directory) == []
+    assert (directory / "example" / "reference.fa.hgx").exists()
     with (
-        pysam.AlignmentFile(str(folder / "hits.sam")) as records,
-        pysam.FastaFile(str(folder / "example" / "reference.fa")) as reference,
+        pysam.AlignmentFile(str(directory / "hits.sam")) as records,
+        pysam.FastaFile(str(directory / "example" / "reference.fa")) as reference,
     ):
         chromosome = reference.fetch("chr20")
         hits = [record for record in records if not record.is_unmapped]
@@ -209,29 +209,29 @@ def test_all_hits(folder: Path) -> None:
         assert is_exact or hit.get_tag("NM") == 1
 
 
-def test_best_hits(folder: Path) -> None:
-    assert output_of(MAP_BEST, folder) == []
-    with pysam.AlignmentFile(str(folder / "best.bam")) as records:
+def test_best_hits(directory: Path) -> None:
+    assert output_of(MAP_BEST, directory) == []
+    with pysam.AlignmentFile(str(directory / "best.bam")) as records:
         assert records.header.to_dict()["RG"] == [{"ID": "run1", "SM": "sample"}]
         assert all(record.get_tag("RG") == "run1" for record in records)
 
 
-def test_python_index(folder: Path) -> None:
+def test_python_index(directory: Path) -> None:
     (block,) = blocks(README, "python", "FMIndex")
     command = f"import hapgpu\n{block}\nprint(len(hits))"
     run = subprocess.run(
-        [sys.executable, "-c", command], cwd=folder, check=True, capture_output=True, text=True
+        [sys.executable, "-c", command], cwd=directory, check=True, capture_output=True, text=True
     )
     assert int(run.stdout) > 0
 
 
-def test_long_reads(folder: Path) -> None:
+def test_long_reads(directory: Path) -> None:
     """Each read maps to the position in its header."""
-    assert output_of(INDEX_AND_CHAIN, folder) == []
-    assert (folder / "example" / "reference.fa.k15w10.hgm").exists()
-    lines = (folder / "long.paf").read_text().splitlines()
+    assert output_of(INDEX_AND_CHAIN, directory) == []
+    assert (directory / "example" / "reference.fa.k15w10.hgm").exists()
+    lines = (directory / "long.paf").read_text().splitlines()
     rows = {line.split("\t")[0]: line.split("\t") for line in lines}
-    with pysam.FastxFile(str(folder / "example" / "long_reads.fastq.gz")) as records:
+    with pysam.FastxFile(str(directory / "example" / "long_reads.fastq.gz")) as records:
         origins = {record.name: record.comment for record in records}
     assert rows.keys() == origins.keys()
     for name, origin in origins.items():

@@ -14,7 +14,7 @@ FLANK = 200
 
 @dataclass(frozen=True)
 class Variant:
-    """A true variant: the alleles of both chromosomes in place of start to end."""
+    """A true variant: the alleles of both chromosomes, which replace start to end."""
 
     start: int
     end: int
@@ -45,9 +45,9 @@ class TruthLocus:
 
 
 def truth_loci(reference: Path, vcf: Path, contig: str = "chr20") -> list[TruthLocus]:
-    """Lay windows around variants, from left to right and without overlap.
+    """Return windows around variants, from left to right and without overlap.
 
-    A window in which it is unknown which alleles stand together is left out, and so is one that
+    A window in which the phase of alleles is unknown is excluded, and so is one that
     cuts a variant in two or in which variants overlap.
     """
     variants = list(_variants(vcf))
@@ -71,7 +71,7 @@ def truth_loci(reference: Path, vcf: Path, contig: str = "chr20") -> list[TruthL
 def write_haplotypes(
     path: Path, loci: Iterable[TruthLocus], *, only_reference: bool = False
 ) -> Path:
-    """Write haplotypes under headers that bind them to their loci."""
+    """Write haplotypes under headers with their loci."""
     with path.open("w") as out:
         for locus in loci:
             for name, bases in list(locus.haplotypes.items())[: 1 if only_reference else None]:

@@ -105,8 +105,8 @@ def test_reads(reference: Ragged, fasta: Path) -> None:
 def test_anchors(anchor_file: Path, threads: int) -> None:
     found = list(benchmark_anchors(CpuDevice(threads), anchor_file, JOINED, copies=3))
     assert [(line.device, line.task, line.unit, line.count) for line in found] == [
-        (CpuDevice(used).name, what, unit, 3 * count)
-        for what, counts in (
+        (CpuDevice(used).name, stage, unit, 3 * count)
+        for stage, counts in (
             ("scores, all predecessors", {"anchors": len(READ), "pairs": PAIRS}),
             ("scores, skip 25", {"anchors": len(READ)}),
         )

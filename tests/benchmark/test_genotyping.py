@@ -41,7 +41,7 @@ def test_the_reference_is_the_longest_run_of_bases_side_by_side(files: Simulated
         assert fasta.fetch(name) == TILE * COPIES
 
 
-def test_reads_of_the_copies_lie_in_the_same_way(files: SimulatedFiles) -> None:
+def test_reads_of_all_copies_have_equal_positions(files: SimulatedFiles) -> None:
     with pysam.AlignmentFile(str(files.reads)) as bam:
         positions = [
             [
@@ -64,7 +64,7 @@ def test_sites_fit_the_reference(files: SimulatedFiles) -> None:
     assert len(records) == len(files.genotypes) > COPIES * len(TILE) / 2000
 
 
-def test_what_is_wrong_is_counted(
+def test_wrong_genotypes_are_counted(
     files: SimulatedFiles, fasta: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each changed true genotype adds one wrong genotype."""

@@ -30,7 +30,7 @@ def text_of(reference: NDArray[np.uint8]) -> str:
 
 @pytest.fixture(scope="module")
 def index(tmp_path_factory: pytest.TempPathFactory) -> FMIndexArrays:
-    """Of contigs, one of them too short for a read, with letters that are no bases."""
+    """Several contigs, one too short for a read, with letters other than bases."""
     text = text_of(random_reference(BASES))
     contigs = [text[:40_000], text[: READ_LENGTH - 1], "N" * 150 + text[40_000:] + "NRN"]
     path = write_fasta(tmp_path_factory.mktemp("reference") / "made.fa", contigs)

@@ -104,7 +104,7 @@ def test_builder_leaves_tidy_cigars(text: str) -> None:
     assert build(text) == (text, 0, 0)
 
 
-@pytest.mark.parametrize(  # CigarBuilderUnitTest of GATK, and what is removed at either end
+@pytest.mark.parametrize(  # CigarBuilderUnitTest of GATK, and the deletions removed at either end
     ("text", "expected", "leading", "trailing"),
     [
         ("10M10D", "10M", 0, 10),

@@ -47,10 +47,10 @@ def found(parts: ReadParts) -> list[Interval]:
 
 
 def kept(cigar: str, start: int, end: int) -> str:
-    """Clip a read at position 100 whose bases are letters of the alphabet; return what stays."""
+    """Clip a read at position 100 whose bases are letters of the alphabet; return its bases."""
     read = ShortRead("r", 100, cigar)
-    ((begin, stop),) = found(parts_of(batch_of([read]), [(start, end)]))
-    return "abcdefghijklmnopqrstuvwxyz"[begin:stop]
+    ((first, end),) = found(parts_of(batch_of([read]), [(start, end)]))
+    return "abcdefghijklmnopqrstuvwxyz"[first:end]
 
 
 @pytest.mark.parametrize(
@@ -65,7 +65,7 @@ def kept(cigar: str, start: int, end: int) -> str:
         pytest.param("2H3S4M2H", (98, 105), "bcdefg", id="hard clips have none"),
         pytest.param("4M2I4M", (102, 106), "cdefgh", id="inserted within"),
         pytest.param("4M2I4M", (104, 106), "efgh", id="inserted before the first base"),
-        pytest.param("4M2I4M", (102, 104), "cdef", id="inserted behind the last base"),
+        pytest.param("4M2I4M", (102, 104), "cdef", id="inserted after the last base"),
         pytest.param("4M2I4M", (105, 106), "h", id="inserted outside"),
         pytest.param("2I8M", (100, 103), "abcde", id="inserted at the start of the read"),
         pytest.param("8M2I", (106, 108), "ghij", id="inserted at the end of the read"),
@@ -84,8 +84,8 @@ def kept(cigar: str, start: int, end: int) -> str:
 def test_by_hand(cigar: str, interval: Interval, bases: str) -> None:
     assert kept(cigar, *interval) == bases
     count = ShortRead("r", 100, cigar).base_count
-    begin, end = clip(100, cigar, count, interval)
-    assert end - begin == len(bases)
+    first, end = clip(100, cigar, count, interval)
+    assert end - first == len(bases)
 
 
 @settings(max_examples=500)
@@ -128,7 +128,7 @@ def mapped(path: Path) -> ReadBatch:
 
 @pytest.mark.parametrize("sample", ["HG002", "NA12878"])
 def test_real_reads(data_dir: Path, sample: str) -> None:
-    """The aligned bases that stay are those that pysam has within the interval."""
+    """The aligned bases kept are the bases that pysam has within the interval."""
     path = data_dir / "illumina_na12878" / f"{sample}.chr20.dev.bam"
     random = Random(6)  # noqa: S311  (the same data on every run)
     reads = mapped(path)

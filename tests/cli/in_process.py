@@ -34,14 +34,14 @@ def error_of_command(command: str, capsys: pytest.CaptureFixture[str]) -> str:
     return only_error(command, captured.err)
 
 
-def only_error(command: str, said: str) -> str:
+def only_error(command: str, printed: str) -> str:
     """Return the error in the messages of a run, which otherwise hold only notes on the run.
 
-    There may be a line of progress, if compiling took long.
+    If compiling took long, there may also be a line of progress.
     """
     notes = rf"hapgpu {command}: (device:|no index for |\S+: older than |"
     notes += r"[0-9,]+ (of [0-9,]+ )?(reads|sites), )"
-    lines = [line for line in said.splitlines() if not re.match(notes, line)]
+    lines = [line for line in printed.splitlines() if not re.match(notes, line)]
     assert len(lines) == 1, lines
     assert lines[0].startswith(f"hapgpu {command}: error: ")
     assert "error: unexpected" not in lines[0]

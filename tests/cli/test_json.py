@@ -39,10 +39,10 @@ def inputs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return make_inputs(tmp_path_factory.mktemp("inputs"), tmp_path_factory.mktemp("example"))
 
 
-def statistics_of(command: Command, folder: Path) -> dict[str, dict[str, object]]:
+def statistics_of(command: Command, directory: Path) -> dict[str, dict[str, object]]:
     """Run a command in the working directory; return its statistics."""
-    report = folder / f"{command.name}.json"
-    _, *words = command.with_output(folder / command.output)
+    report = directory / f"{command.name}.json"
+    _, *words = command.with_output(directory / command.output)
     words += MORE.get(command.name, [])
     assert status_of_command(command.subcommand, *words, "--json", report, "-q") == 0
     statistics: dict[str, dict[str, object]] = json.loads(report.read_text())

@@ -32,7 +32,7 @@ FILES = {
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
+def directory(tmp_path: Path) -> Path:
     for name, text in FILES.items():
         (tmp_path / name).write_text(text)
     return tmp_path
@@ -70,43 +70,45 @@ def piped(path: Path) -> Iterator[str]:
         ("pairhmm --batches b.in -o OUT", "b.in"),
     ],
 )
-def test_inputs_from_a_pipe(folder: Path, command: str, piped_file: str) -> None:
+def test_inputs_from_a_pipe(directory: Path, command: str, piped_file: str) -> None:
     results = []
-    for source in (folder / piped_file, None):
+    for source in (directory / piped_file, None):
         words = [
-            str(folder / word) if word in FILES and word != piped_file else word
+            str(directory / word) if word in FILES and word != piped_file else word
             for word in command.split()
         ]
-        out = folder / "out.sam"
+        out = directory / "out.sam"
         out.unlink(missing_ok=True)
         device = [] if "--minimizers" in words or "index" in words else ["--device", "cpu"]
-        with piped(folder / piped_file) as pipe:
+        with piped(directory / piped_file) as pipe:
             given = str(source or pipe)
             words = [{"OUT": str(out), piped_file: given}.get(word, word) for word in words]
             if source is not None:
-                (folder / piped_file).read_bytes()
+                (directory / piped_file).read_bytes()
             assert status_of_command(*words, *device, "-q") == 0
         results.append(out.read_bytes())
     assert results[0] == results[1]
 
 
 def test_a_reference_that_is_read_by_region_is_a_file(
-    folder: Path, capsys: pytest.CaptureFixture[str]
+    directory: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with piped(folder / "ref.fa") as pipe:
-        assert status_of_command("haplotypes", pipe, folder / "none.vcf", "-q") == 1
+    with piped(directory / "ref.fa") as pipe:
+        assert status_of_command("haplotypes", pipe, directory / "none.vcf", "-q") == 1
     error = error_of_command("haplotypes", capsys)
     assert "a pipe cannot be read by region; give a file" in error
 
 
-def test_a_piped_reference_may_be_compressed(folder: Path) -> None:
-    packed = folder / "ref.fa.gz"
+def test_a_piped_reference_may_be_compressed(directory: Path) -> None:
+    packed = directory / "ref.fa.gz"
     packed.write_bytes(gzip.compress(REFERENCE.encode()))
     with piped(packed) as pipe:
-        assert status_of_command("index", pipe, "-o", folder / "x.hgx", "-q") == 0
+        assert status_of_command("index", pipe, "-o", directory / "x.hgx", "-q") == 0
 
 
-def test_an_index_of_a_pipe_needs_a_name(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    with piped(folder / "ref.fa") as pipe:
+def test_an_index_of_a_pipe_needs_a_name(
+    directory: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with piped(directory / "ref.fa") as pipe:
         assert status_of_command("index", pipe, "-q") == 2
     assert "is a pipe, beside which no index can be written" in error_of_command("index", capsys)

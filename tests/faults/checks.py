@@ -1,4 +1,4 @@
-"""What every fault has to end in, whatever the command."""
+"""Checks of every fault, for all commands."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.faults.processes.running import Done
 
 
 def refused(done: Done, command: Command, status: int, *names: str) -> str:
-    """Return the one line of a run that ended with a status, which has one of the names."""
+    """Check the status of a failed run; return its only line, which has one of the names."""
     assert done.status == status, done
     assert not done.out
     line = only_error(command.subcommand, done.err)
@@ -22,33 +22,33 @@ def refused(done: Done, command: Command, status: int, *names: str) -> str:
     return line
 
 
-def contents(folder: Path) -> dict[str, bytes]:
-    """Return the bytes of every file below a folder, by its name there."""
+def contents(directory: Path) -> dict[str, bytes]:
+    """Return the bytes of every file below a directory, by its name there."""
     return {
-        str(path.relative_to(folder)): path.read_bytes()
-        for path in folder.rglob("*")
+        str(path.relative_to(directory)): path.read_bytes()
+        for path in directory.rglob("*")
         if path.is_file()
     }
 
 
-def state(folder: Path) -> dict[str, tuple[int, int, int]]:
-    """Return which files and folders lie below a folder, as they are before a write to them.
+def state(directory: Path) -> dict[str, tuple[int, int, int]]:
+    """Return inode, size and time of every file and directory below a directory.
 
-    That takes a tenth of the time of `contents`.
+    They change if a file is written. This takes a tenth of the time of `contents`.
     """
     found = {}
-    for place, folders, files in os.walk(folder):
-        found |= dict.fromkeys((f"{place}/{name}/" for name in folders), (0, 0, 0))
+    for path, directories, files in os.walk(directory):
+        found |= dict.fromkeys((f"{path}/{name}/" for name in directories), (0, 0, 0))
         for name in files:
-            status = os.lstat(f"{place}/{name}")
-            found[f"{place}/{name}"] = status.st_ino, status.st_size, status.st_mtime_ns
+            status = os.lstat(f"{path}/{name}")
+            found[f"{path}/{name}"] = status.st_ino, status.st_size, status.st_mtime_ns
     return found
 
 
 def plain(path: Path) -> bytes:
-    """Return what a file tells, but for the command that has written it.
+    """Return the content of a file, except the command that wrote it.
 
-    How CRAM is compressed, and where its index says that slices begin, differs from run to run.
+    The compression of CRAM, and the slice offsets of its index, differ from run to run.
     """
     if path.suffix in {".bam", ".cram"}:
         reference = path.with_name("reference.fa")

@@ -1,4 +1,4 @@
-"""The command lines that every fault is tried on, as one table."""
+"""Command lines for the tests of all faults, as one table."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ class Input:
     name
         Of the file.
     kinds
-        Which of `KINDS` may stand here.
+        Items of `KINDS` that the command accepts.
     beside
         Endings of the files beside it that are read, too.
     standard
-        Whether `-` may stand here.
+        Whether `-` is accepted.
     """
 
     name: str
@@ -49,7 +49,7 @@ class Input:
 
     @property
     def files(self) -> list[str]:
-        """The names of the file and of those beside it."""
+        """The names of the file and of the files beside it."""
         return [self.name, *(f"{self.name}{ending}" for ending in self.beside)]
 
 
@@ -60,19 +60,19 @@ class Command:
     Attributes
     ----------
     line
-        Its words; `{role}` stands for the path of an input, which has no spaces within it.
+        Its words; `{role}` is replaced by the path of an input, which has no spaces.
     inputs
         Each input by its role.
     output
-        Name for the output, whose ending decides on its format.
+        Name of the output; its ending sets the format.
     beside
         Endings of the indexes that are written beside the output.
     dropped
         Endings of older indexes beside the output that are removed.
     resources
-        Which of `-t` and `--device` there are.
+        The options among `-t` and `--device` that the command has.
     selects
-        What `-r` and `-L` choose: reads, sites, or nothing where they are not taken.
+        Records that `-r` and `-L` select: reads, sites, or nothing without these options.
     to_stdout
         Whether the output goes to standard output without `-o`.
     """
@@ -261,7 +261,7 @@ COMMANDS: Final = (
 
 def cells(rows: Iterable[tuple[Command, str]]) -> list[ParameterSet]:
     """Return the parameters of a test that runs over rows of `roles`, `files` or `streamed`."""
-    return [pytest.param(command, what, id=f"{command.name}-{what}") for command, what in rows]
+    return [pytest.param(command, item, id=f"{command.name}-{item}") for command, item in rows]
 
 
 def each(commands: Iterable[Command] = COMMANDS) -> list[ParameterSet]:
@@ -284,7 +284,7 @@ def files() -> Iterator[tuple[Command, str]]:
 
 
 def streamed() -> Iterator[tuple[Command, str]]:
-    """Yield every command with each role for which `-` may stand."""
+    """Yield every command with each role that accepts `-`."""
     for command, role in roles():
         if command.inputs[role].standard:
             yield command, role

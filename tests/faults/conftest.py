@@ -17,17 +17,17 @@ from tests.faults.processes.child import Children
 
 @pytest.fixture(scope="session")
 def inputs(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Folder of all inputs; nothing may be written there."""
+    """Directory of all inputs; nothing may be written there."""
     return make_inputs(tmp_path_factory.mktemp("inputs"), tmp_path_factory.mktemp("example"))
 
 
 @pytest.fixture(scope="session")
 def odd_files(inputs: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Folder of all inputs, and of files that something is wrong with; nothing may be written."""
-    folder = tmp_path_factory.mktemp("odd") / "files"
-    shutil.copytree(inputs, folder)
-    make_odd_files(folder)
-    return folder
+    """Directory of all inputs and of faulty files; nothing may be written there."""
+    directory = tmp_path_factory.mktemp("odd") / "files"
+    shutil.copytree(inputs, directory)
+    make_odd_files(directory)
+    return directory
 
 
 @pytest.fixture(scope="session")
@@ -36,15 +36,15 @@ def copies(inputs: Path, tmp_path_factory: pytest.TempPathFactory) -> Copies:
 
 
 @pytest.fixture
-def folder(copies: Copies) -> Iterator[Path]:
-    """Folder of copies of all inputs, which is mended after the test."""
-    yield copies.folder
+def directory(copies: Copies) -> Iterator[Path]:
+    """Directory of copies of all inputs, restored after the test."""
+    yield copies.directory
     copies.restore()
 
 
 @pytest.fixture(scope="session")
 def children(inputs: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Children]:
-    """Give what runs commands in processes of their own."""
+    """Yield the runner of commands in processes of their own."""
     # The index is built by several threads, which do not outlive a fork.
     warm_up = [
         command.with_output(tmp_path_factory.mktemp("warm") / command.output)

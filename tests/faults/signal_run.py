@@ -1,4 +1,4 @@
-"""Signals at random moments of every command: nothing is left behind.
+"""Signals at random moments of every command: no file or process may remain.
 
 `python -m tests.faults.signal_run --moments 300` prints a line per fault and a table of the exit
 statuses, and ends with 1 if there was a fault.
@@ -22,14 +22,14 @@ from tests.faults.signals import SIGNALS, faults, interrupt, seconds_of, whole_o
 
 @dataclass(frozen=True)
 class Whole:
-    """What a run of a command gives that nothing interrupts, and how long it takes."""
+    """Outputs and duration of an uninterrupted run of a command."""
 
     outputs: dict[str, bytes]
     seconds: float
 
 
 def main(moments: int, seed: int) -> int:
-    """Interrupt so many runs; return the number of those with a fault."""
+    """Interrupt so many runs; return the number of runs with a fault."""
     random = Random(seed)  # noqa: S311  (moments, not secrets)
     statuses: Counter[tuple[str, int]] = Counter()
     bad = 0
@@ -42,9 +42,9 @@ def main(moments: int, seed: int) -> int:
             command = COMMANDS[number % len(COMMANDS)]
             sent = SIGNALS[number // len(COMMANDS) % len(SIGNALS)]
             moment = _moment(random, whole[command.name].seconds)
-            folder = _copy(inputs)
-            outcome = interrupt(command, folder, sent, moment)
-            found = faults(outcome, sent, whole[command.name].outputs, folder)
+            directory = _copy(inputs)
+            outcome = interrupt(command, directory, sent, moment)
+            found = faults(outcome, sent, whole[command.name].outputs, directory)
             statuses[sent.name, outcome.status] += 1
             bad += bool(found)
             if found:
@@ -56,15 +56,15 @@ def main(moments: int, seed: int) -> int:
 
 
 def _whole(command: Command, inputs: Path) -> Whole:
-    folder = _copy(inputs)
-    return Whole(whole_outputs(command, folder), seconds_of(command, folder))
+    directory = _copy(inputs)
+    return Whole(whole_outputs(command, directory), seconds_of(command, directory))
 
 
 def _copy(inputs: Path) -> Path:
-    """Return a folder with fresh copies of all inputs."""
-    folder = inputs.with_name("work")
-    shutil.rmtree(folder, ignore_errors=True)
-    return shutil.copytree(inputs, folder)
+    """Return a directory with fresh copies of all inputs."""
+    directory = inputs.with_name("work")
+    shutil.rmtree(directory, ignore_errors=True)
+    return shutil.copytree(inputs, directory)
 
 
 def _moment(random: Random, seconds: float) -> float:

@@ -1,4 +1,4 @@
-"""Runs that a signal is sent to, and what they leave behind."""
+"""Runs interrupted by a signal, and the files and processes that remain."""
 
 from __future__ import annotations
 
@@ -29,20 +29,20 @@ _BAD_WORDS = ("Traceback", "unexpected", "Exception ignored", "Error:")
 
 @dataclass(frozen=True)
 class Interrupted:
-    """What came of a run that a signal was sent to.
+    """Result of a run interrupted by a signal.
 
     Attributes
     ----------
     status
         As a shell shows it: 128 and the number of a signal that ended the process.
     err
-        What it has said.
+        Its standard error.
     changes
-        The files that it has made or changed, by name.
+        The files that it created or changed, by name.
     temporary
-        Names of what is left in the folder for temporary files.
+        Names of files left in the directory for temporary files.
     processes
-        How many of its processes are left.
+        Number of its processes that still run.
     """
 
     status: int
@@ -52,32 +52,34 @@ class Interrupted:
     processes: int
 
 
-def interrupt(command: Command, folder: Path, number: signal.Signals, moment: float) -> Interrupted:
-    """Run a command in a folder, and send a signal so many seconds after its first statement."""
-    before = contents(folder)
+def interrupt(
+    command: Command, directory: Path, number: signal.Signals, moment: float
+) -> Interrupted:
+    """Run a command in a directory, and send a signal so many seconds after its first statement."""
+    before = contents(directory)
     with tempfile.TemporaryDirectory() as temporary:
-        with _started(command, folder, temporary) as process:
+        with _started(command, directory, temporary) as process:
             time.sleep(moment)
             process.send_signal(number)
             _, err = process.communicate(timeout=_ENDS_WITHIN)
             processes = _processes_left(process.pid)
         left = [path.name for path in Path(temporary).iterdir()]
-    after = contents(folder)
+    after = contents(directory)
     changes = {name: data for name, data in after.items() if before.get(name) != data}
     changes |= dict.fromkeys(before.keys() - after.keys(), b"")
     status = process.returncode
     return Interrupted(status if status >= 0 else 128 - status, err, changes, left, processes)
 
 
-def _started(command: Command, folder: Path, temporary: str) -> subprocess.Popen[str]:
+def _started(command: Command, directory: Path, temporary: str) -> subprocess.Popen[str]:
     """Start a command in a session of its own, and wait for its first statement."""
     reader, writer = os.pipe()
     environment = os.environ | {"TMPDIR": temporary}
-    # With it, what waits in a buffer at the end of the interpreter goes unseen.
+    # Unbuffered, text left in a buffer at the end of the interpreter would not be noticed.
     environment.pop("PYTHONUNBUFFERED", None)
     process = subprocess.Popen(
         [sys.executable, "-c", _START.format(writer), *_words(command)],
-        cwd=folder,
+        cwd=directory,
         env=environment | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
         pass_fds=[writer],
         stdin=subprocess.DEVNULL,
@@ -97,7 +99,7 @@ def _words(command: Command) -> list[str]:
 
 
 def _processes_left(session: int) -> int:
-    """Return how many processes of a session do not end by themselves, and end them."""
+    """End the processes of a session that do not end by themselves; return their number."""
     ends = time.monotonic() + _CHILDREN_END_WITHIN
     while (left := [*_processes_of(session)]) and time.monotonic() < ends:
         time.sleep(0.05)
@@ -118,11 +120,11 @@ def _processes_of(session: int) -> Iterator[int]:
 
 
 def faults(
-    outcome: Interrupted, number: signal.Signals, expected: Mapping[str, bytes], folder: Path
+    outcome: Interrupted, number: signal.Signals, expected: Mapping[str, bytes], directory: Path
 ) -> list[str]:
-    """Return what is wrong with what is left of a run.
+    """Return the faults of an interrupted run.
 
-    A file that is there has to be whole; after a run that was not interrupted all of them are.
+    An output has to be whole; a run that ended before the signal has all outputs.
     """
     found = []
     if outcome.status not in {0, 128 + number}:
@@ -133,29 +135,29 @@ def faults(
     found += [f"makes {name}" for name in outcome.changes if name not in {*expected, STATISTICS}]
     for name, data in expected.items():
         if name in outcome.changes:
-            found += [f"{name} is not whole"] * (plain(folder / name) != data)
+            found += [f"{name} is not whole"] * (plain(directory / name) != data)
         elif not outcome.status:
             found.append(f"no {name}")
     return found
 
 
-def whole_outputs(command: Command, folder: Path) -> dict[str, bytes]:
-    """Run a command; return what it writes, and take it away."""
-    before = contents(folder).keys()
-    done = run(_words(command), folder)
+def whole_outputs(command: Command, directory: Path) -> dict[str, bytes]:
+    """Run a command; return its outputs, and delete them."""
+    before = contents(directory).keys()
+    done = run(_words(command), directory)
     assert done.status == 0, done
-    made = contents(folder).keys() - before
-    found = {name: plain(folder / name) for name in made if name != STATISTICS}
+    made = contents(directory).keys() - before
+    found = {name: plain(directory / name) for name in made if name != STATISTICS}
     for name in made:
-        (folder / name).unlink()
+        (directory / name).unlink()
     return found
 
 
-def seconds_of(command: Command, folder: Path) -> float:
-    """Return how long a run takes from its first statement, and leave its outputs in place."""
+def seconds_of(command: Command, directory: Path) -> float:
+    """Return how long a run takes from its first statement, and keep its outputs."""
     with (
         tempfile.TemporaryDirectory() as temporary,
-        _started(command, folder, temporary) as process,
+        _started(command, directory, temporary) as process,
     ):
         start = time.monotonic()
         process.communicate()

@@ -1,4 +1,4 @@
-"""Indexes, and a reference that is read by region, that are missing, cut short or damaged."""
+"""Missing, truncated or damaged indexes, and a reference that is read by region."""
 
 from __future__ import annotations
 
@@ -17,31 +17,31 @@ FAULTS = CONTENTS | CUTS
 
 
 def partly_read() -> Iterator[tuple[Command, str]]:
-    """Yield commands and their files of which a run may need a part, or nothing."""
+    """Yield commands and their files that a run may read only in part, or not at all."""
     for command in COMMANDS:
         for file in command.files:
             if file.endswith(".fa.gz") or file not in {i.name for i in command.inputs.values()}:
                 yield command, file
 
 
-def run_to_output(command: Command, folder: Path) -> Done:
-    return run([*command.with_output(), "--json", "run.json"], folder)
+def run_to_output(command: Command, directory: Path) -> Done:
+    return run([*command.with_output(), "--json", "run.json"], directory)
 
 
 @pytest.mark.parametrize("fault", FAULTS)
 @pytest.mark.parametrize(("command", "file"), cells(partly_read()))
-def test_bad_index(folder: Path, command: Command, file: str, fault: str) -> None:
-    """What is damaged is named, or makes no difference."""
+def test_bad_index(directory: Path, command: Command, file: str, fault: str) -> None:
+    """The damaged file is named, or its damage makes no difference."""
     if fault == "unreadable" and os.geteuid() == 0:
         pytest.skip("root reads every file")
-    assert run_to_output(command, folder).status == 0
-    out = folder / command.output
+    assert run_to_output(command, directory).status == 0
+    out = directory / command.output
     expected = plain(out)
-    FAULTS[fault](folder / file)
-    before = contents(folder)
-    done = run_to_output(command, folder)
+    FAULTS[fault](directory / file)
+    before = contents(directory)
+    done = run_to_output(command, directory)
     if done.status:
         refused(done, command, 1, Path(file).stem, "reads.cram")  # `samtools index FILE` will do
-        assert contents(folder) == before
+        assert contents(directory) == before
     else:
         assert plain(out) == expected

@@ -13,15 +13,15 @@ from tests.faults.processes.running import Done, run
 BEDS = {"empty": "", "comments": "# none\ntrack name=none\n\n", "/dev/null": None}
 
 
-def run_without_regions(folder: Path, command: Command, bed: str, *options: str) -> Done:
-    """Run with a BED file of no regions, in place of another or beside the inputs."""
+def run_without_regions(directory: Path, command: Command, bed: str, *options: str) -> Done:
+    """Run with a BED file of no regions, which replaces another or lies beside the inputs."""
     text = BEDS[bed]
     path = "none.bed" if text is not None else bed
     if text is not None:
-        (folder / path).write_text(text)
+        (directory / path).write_text(text)
     if "targets" in command.inputs:
-        return run([*command.with_output(targets=path), *options], folder)
-    return run([*command.with_output(), "-L", path, *options], folder)
+        return run([*command.with_output(targets=path), *options], directory)
+    return run([*command.with_output(), "-L", path, *options], directory)
 
 
 def records(path: Path) -> int:
@@ -37,17 +37,17 @@ def records(path: Path) -> int:
 
 @pytest.mark.parametrize("bed", BEDS)
 @pytest.mark.parametrize("command", each(c for c in COMMANDS if c.selects))
-def test_nothing_is_selected(folder: Path, command: Command, bed: str) -> None:
-    done = run_without_regions(folder, command, bed)
+def test_nothing_is_selected(directory: Path, command: Command, bed: str) -> None:
+    done = run_without_regions(directory, command, bed)
     assert done.status == 0, done
-    assert records(folder / command.output) == 0
+    assert records(directory / command.output) == 0
     path = "none.bed" if BEDS[bed] is not None else bed
     warnings = [line for line in done.err.splitlines() if path in line]
     assert len(warnings) == 1, done.err
 
 
 @pytest.mark.parametrize("command", each(c for c in COMMANDS if c.selects))
-def test_regions_beside_it_count(folder: Path, command: Command) -> None:
-    done = run_without_regions(folder, command, "empty", "-r", "chr20:5001-5400")
+def test_regions_beside_it_count(directory: Path, command: Command) -> None:
+    done = run_without_regions(directory, command, "empty", "-r", "chr20:5001-5400")
     assert done.status == 0, done
-    assert records(folder / command.output) > 0
+    assert records(directory / command.output) > 0

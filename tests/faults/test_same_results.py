@@ -1,4 +1,4 @@
-"""Results do not depend on threads, devices, batches, or how the inputs come."""
+"""Results do not depend on threads, devices, batches, or the kind of input streams."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ SMALL_BATCHES = {
     ],
     "haplotypes": [(locus_batches, "_LOCI_PER_BATCH", 1), (locus_batches, "_BASES_PER_BATCH", 1)],
 }
-"""What bounds the batches of a subcommand, and a small bound."""
+"""Option that bounds the batches of a subcommand, and a small bound."""
 
 
 @contextmanager
 def a_pipe(path: Path) -> Iterator[int]:
-    """Give the end of a pipe through which a file comes."""
+    """Return the end of a pipe through which a file is read."""
     reader, writer = os.pipe()
 
     def write() -> None:
@@ -54,57 +54,57 @@ def a_pipe(path: Path) -> Iterator[int]:
         thread.join()
 
 
-def result(folder: Path, command: Command, *options: str, **replaced: str) -> bytes:
-    done = run([*command.with_output(**replaced), *options], folder)
+def result(directory: Path, command: Command, *options: str, **replaced: str) -> bytes:
+    done = run([*command.with_output(**replaced), *options], directory)
     assert done.status == 0, done
-    return plain(folder / command.output)
+    return plain(directory / command.output)
 
 
 @pytest.mark.parametrize("threads", ["1", "5"])
 @pytest.mark.parametrize("command", each(c for c in COMMANDS if "-t" in c.resources))
-def test_threads(folder: Path, command: Command, threads: str) -> None:
-    assert result(folder, command, "-t", threads) == result(folder, command)
+def test_threads(directory: Path, command: Command, threads: str) -> None:
+    assert result(directory, command, "-t", threads) == result(directory, command)
 
 
 @pytest.mark.parametrize("command", each(c for c in COMMANDS if c.subcommand in SMALL_BATCHES))
-def test_batches(folder: Path, command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
-    expected = result(folder, command)
+def test_batches(directory: Path, command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    expected = result(directory, command)
     for module, name, value in SMALL_BATCHES[command.subcommand]:
         monkeypatch.setattr(module, name, value)
-    assert result(folder, command) == expected
+    assert result(directory, command) == expected
 
 
 @pytest.mark.parametrize("through", ["file", "pipe"])
 @pytest.mark.parametrize(("command", "role"), cells(streamed()))
-def test_standard_input(folder: Path, command: Command, role: str, through: str) -> None:
-    expected = result(folder, command)
-    path = folder / command.inputs[role].name
+def test_standard_input(directory: Path, command: Command, role: str, through: str) -> None:
+    expected = result(directory, command)
+    path = directory / command.inputs[role].name
     words = command.with_output(**{role: "-"})
     if through == "pipe":
         with a_pipe(path) as stdin:
-            done = run(words, folder, stdin)
+            done = run(words, directory, stdin)
     else:
-        done = run(words, folder, path)
+        done = run(words, directory, path)
     assert done.status == 0, done
-    assert plain(folder / command.output) == expected
+    assert plain(directory / command.output) == expected
 
 
 @pytest.mark.parametrize("command", each(c for c in COMMANDS if c.to_stdout))
-def test_standard_output(folder: Path, command: Command) -> None:
-    """The ending of a name decides on the format where there is one."""
-    (folder / "from_stdout").write_bytes(run(command.words(), folder).out)
-    done = run(command.with_output("to_file"), folder)
+def test_standard_output(directory: Path, command: Command) -> None:
+    """The ending of a name, if any, sets the format."""
+    (directory / "from_stdout").write_bytes(run(command.words(), directory).out)
+    done = run(command.with_output("to_file"), directory)
     assert done.status == 0, done
-    assert plain(folder / "from_stdout") == plain(folder / "to_file")
+    assert plain(directory / "from_stdout") == plain(directory / "to_file")
 
 
 @pytest.mark.gpu
 @pytest.mark.parametrize("command", each(c for c in COMMANDS if "--device" in c.resources))
-def test_devices(folder: Path, command: Command) -> None:
-    there, here = result(folder, command, "--device", "cuda"), result(folder, command)
+def test_devices(directory: Path, command: Command) -> None:
+    on_gpu, on_cpu = result(directory, command, "--device", "cuda"), result(directory, command)
     if command.subcommand == "pairhmm":
-        there, here = rounded(there), rounded(here)
-    assert there == here
+        on_gpu, on_cpu = rounded(on_gpu), rounded(on_cpu)
+    assert on_gpu == on_cpu
 
 
 def rounded(table: bytes) -> bytes:

@@ -19,17 +19,17 @@ from tests.faults.checks import contents
 from tests.faults.commands import COMMANDS, Command
 from tests.faults.signals import SIGNALS, faults, interrupt, whole_outputs
 
-_SECONDS = 1.2  # that most runs take
+_SECONDS = 1.2  # the duration of most runs
 
 
 @pytest.mark.parametrize("number", range(len(COMMANDS)), ids=lambda n: COMMANDS[n].name)
-def test_nothing_is_left(folder: Path, number: int) -> None:
+def test_nothing_is_left(directory: Path, number: int) -> None:
     command: Command = COMMANDS[number]
     sent = SIGNALS[number % len(SIGNALS)]
-    expected = whole_outputs(command, folder)
+    expected = whole_outputs(command, directory)
     moment = Random(number).uniform(0, _SECONDS)  # noqa: S311  (a moment, not a secret)
-    outcome = interrupt(command, folder, sent, moment)
-    assert not faults(outcome, sent, expected, folder), outcome
+    outcome = interrupt(command, directory, sent, moment)
+    assert not faults(outcome, sent, expected, directory), outcome
 
 
 @pytest.mark.parametrize(
@@ -44,38 +44,38 @@ def test_nothing_is_left(folder: Path, number: int) -> None:
         (signal.SIGHUP, "out.bam", "2"),
     ],
 )
-def test_an_output_that_was_begun(
-    folder: Path,
+def test_a_partial_output(
+    directory: Path,
     tmp_path_factory: pytest.TempPathFactory,
     sent: signal.Signals,
     output: str,
     threads: str,
 ) -> None:
-    """While it waits for reads, with an output begun and, for BAM, a child at work."""
-    before = contents(folder)
+    """While it waits for reads, with a partial output and, for BAM, a child at work."""
+    before = contents(directory)
     temporary = tmp_path_factory.mktemp("temporary")
     command = [sys.executable, "-c", "from hapgpu.cli.app import main; main()"]
     subcommand = "chain" if output == "out.paf" else "map"
     words = [subcommand, "reference.fa", "-", "-o", output, "-q", "--device", "cpu", "-t", threads]
     with subprocess.Popen(
         [*command, *words],
-        cwd=folder,
+        cwd=directory,
         env=os.environ | {"TMPDIR": str(temporary), "PYTHONPATH": os.pathsep.join(sys.path)},
         stdin=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
     ) as process:
-        begun = [(folder, f".{output}.*.tmp")]
-        begun += [(temporary, "*")] if output == "out.bam" else []  # of the child
-        while process.poll() is None and not all(any(f.glob(name)) for f, name in begun):
+        partial = [(directory, f".{output}.*.tmp")]
+        partial += [(temporary, "*")] if output == "out.bam" else []  # of the child
+        while process.poll() is None and not all(any(f.glob(name)) for f, name in partial):
             time.sleep(0.01)
         assert process.poll() is None
         process.send_signal(sent)
         assert process.wait() == 128 + sent
         assert process.stderr
-        said = process.stderr.read()
-    assert said == (
+        printed = process.stderr.read()
+    assert printed == (
         "" if sent == signal.SIGINT else f"hapgpu {subcommand}: stopped by {sent.name}\n"
     )
-    assert contents(folder) == before
+    assert contents(directory) == before
     assert not [*temporary.iterdir()]

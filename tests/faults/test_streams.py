@@ -1,4 +1,4 @@
-"""Standard streams that are closed, full, or pipes that nobody reads."""
+"""Standard streams that are closed, full, or pipes without a reader."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ UNUSED = {
     "stderr_full": {"stderr": "/dev/full"},
     "stderr_unread": {"stderr": CLOSED_PIPE},
 }
-"""Streams that a run to a file can do without."""
+"""Streams that a run to a file does not need."""
 NO_STDOUT = {"closed": CLOSED, "full": "/dev/full"}
-TELLING = {
+PRINTING = {
     "help": ["--help"],
     "help_of_realign": ["realign", "--help"],
     "version": ["--version"],
@@ -36,67 +36,67 @@ TELLING = {
 @pytest.mark.parametrize("fault", UNUSED)
 @pytest.mark.parametrize("command", each())
 def test_a_stream_that_is_not_needed(
-    folder: Path, children: Children, command: Command, fault: str
+    directory: Path, children: Children, command: Command, fault: str
 ) -> None:
-    assert run(command.with_output(), folder).status == 0
-    expected = plain(folder / command.output)
-    (folder / command.output).unlink()
-    done = children.run([*command.with_output(), "--json", "run.json"], folder, **UNUSED[fault])
+    assert run(command.with_output(), directory).status == 0
+    expected = plain(directory / command.output)
+    (directory / command.output).unlink()
+    done = children.run([*command.with_output(), "--json", "run.json"], directory, **UNUSED[fault])
     assert done.status == 0, done
-    assert plain(folder / command.output) == expected
-    assert (folder / "run.json").read_bytes().endswith(b"}\n")
+    assert plain(directory / command.output) == expected
+    assert (directory / "run.json").read_bytes().endswith(b"}\n")
 
 
 @pytest.mark.parametrize(("command", "role"), cells(streamed()))
 def test_standard_input_that_is_needed(
-    folder: Path, children: Children, command: Command, role: str
+    directory: Path, children: Children, command: Command, role: str
 ) -> None:
-    done = children.run(command.with_output(**{role: "-"}), folder, stdin=CLOSED)
+    done = children.run(command.with_output(**{role: "-"}), directory, stdin=CLOSED)
     refused(done, command, 1, "standard input")
-    assert not (folder / command.output).exists()
+    assert not (directory / command.output).exists()
 
 
 @pytest.mark.parametrize("fault", NO_STDOUT)
 @pytest.mark.parametrize("command", each(TO_STDOUT))
 def test_standard_output_that_is_needed(
-    folder: Path, children: Children, command: Command, fault: str
+    directory: Path, children: Children, command: Command, fault: str
 ) -> None:
-    done = children.run(command.words(), folder, stdout=NO_STDOUT[fault])
+    done = children.run(command.words(), directory, stdout=NO_STDOUT[fault])
     refused(done, command, 4, "standard output: ")
 
 
 @pytest.mark.parametrize("command", each(TO_STDOUT))
-def test_standard_output_that_nobody_reads(
-    folder: Path, children: Children, command: Command
+def test_standard_output_without_a_reader(
+    directory: Path, children: Children, command: Command
 ) -> None:
-    done = children.run([*command.words(), "-q"], folder, stdout=CLOSED_PIPE)
+    done = children.run([*command.words(), "-q"], directory, stdout=CLOSED_PIPE)
     assert (done.status, done.err) == (141, "")
 
 
 @pytest.mark.parametrize("fault", NO_STDOUT)
-@pytest.mark.parametrize("line", TELLING)
+@pytest.mark.parametrize("line", PRINTING)
 def test_text_that_cannot_be_written(
     inputs: Path, children: Children, line: str, fault: str
 ) -> None:
-    done = children.run(TELLING[line], inputs, stdout=NO_STDOUT[fault])
-    *_, told = done.err.splitlines()
+    done = children.run(PRINTING[line], inputs, stdout=NO_STDOUT[fault])
+    *_, message = done.err.splitlines()
     assert done.status == 4, done
-    assert told.startswith("hapgpu")
-    assert "error: standard output: " in told
+    assert message.startswith("hapgpu")
+    assert "error: standard output: " in message
 
 
-@pytest.mark.parametrize("line", TELLING)
-def test_text_that_nobody_reads(inputs: Path, children: Children, line: str) -> None:
-    done = children.run(TELLING[line], inputs, stdout=CLOSED_PIPE)
+@pytest.mark.parametrize("line", PRINTING)
+def test_text_without_a_reader(inputs: Path, children: Children, line: str) -> None:
+    done = children.run(PRINTING[line], inputs, stdout=CLOSED_PIPE)
     assert done.status in {0, 141}
     assert "error" not in done.err
 
 
 @pytest.mark.parametrize("fault", ["stdin_closed", "stderr_closed", "stderr_full", "stderr_unread"])
-@pytest.mark.parametrize("line", TELLING)
+@pytest.mark.parametrize("line", PRINTING)
 def test_text_without_other_streams(
     inputs: Path, children: Children, line: str, fault: str
 ) -> None:
-    done = children.run(TELLING[line], inputs, **UNUSED[fault])
+    done = children.run(PRINTING[line], inputs, **UNUSED[fault])
     assert done.status == 0, done
     assert done.out

@@ -26,7 +26,7 @@ ROWS: list[Fault] = [
 
 
 def cells() -> list[ParameterSet]:
-    """Return the parameters of a test that runs over all rows and what they concern."""
+    """Return the parameters of a test that runs over all rows and their command lines."""
     return [
         pytest.param(
             row, command, about, id="-".join(filter(None, (row.name, command.name, about)))
@@ -40,35 +40,35 @@ def cells() -> list[ParameterSet]:
 def test_fault(request: pytest.FixtureRequest, fault: Fault, command: Command, about: str) -> None:
     if fault.skip_if():
         pytest.skip("no such fault here")
-    folder: Path = request.getfixturevalue("folder" if fault.changes else "odd_files")
-    attempt = Attempt(command, folder, about)
+    directory: Path = request.getfixturevalue("directory" if fault.changes else "odd_files")
+    attempt = Attempt(command, directory, about)
     fault.make(attempt)
-    before = state(folder)
+    before = state(directory)
     children = request.getfixturevalue("children") if fault.limits else None
     try:
         done = attempted(attempt, fault, children)
     finally:
-        folder.chmod(0o755)
+        directory.chmod(0o755)
     if fault.prints_header:
         assert done.out.count(b"\n") == 1
         done = replace(done, out=b"")
-    said = refused(done, command, fault.status, "")
-    is_said = fault.says(said, attempt)
-    assert is_said, said
-    assert not fault.is_first or done.err == f"{said}\n"
+    line = refused(done, command, fault.status, "")
+    is_expected = fault.says(line, attempt)
+    assert is_expected, line
+    assert not fault.is_first or done.err == f"{line}\n"
     if fault.leaves_output:
         for ending in ("", *command.beside):
-            (folder / f"{attempt.output}{ending}").unlink(missing_ok=True)
-    assert state(folder) == before
+            (directory / f"{attempt.output}{ending}").unlink(missing_ok=True)
+    assert state(directory) == before
 
 
 def attempted(attempt: Attempt, fault: Fault, children: Children | None) -> Done:
     words = attempt.words()
     if children:
-        return children.run(words, attempt.folder, limits=fault.limits)
+        return children.run(words, attempt.directory, limits=fault.limits)
     with ExitStack() as stack:
         stdout = None
         if attempt.stdout:
             path, mode = attempt.stdout
             stdout = stack.enter_context(path.open(mode))
-        return run(words, attempt.folder, attempt.stdin, stdout)
+        return run(words, attempt.directory, attempt.stdin, stdout)

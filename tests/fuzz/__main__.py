@@ -1,4 +1,4 @@
-"""`python -m tests.fuzz`: hostile inputs for every reader, or one of them again."""
+"""`python -m tests.fuzz`: hostile inputs for every reader, or a replay of one."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tests.fuzz.inputs.corpus import make_corpus
-from tests.fuzz.place import Place
 from tests.fuzz.runs import campaign
 from tests.fuzz.runs.execution import Bench
 from tests.fuzz.runs.findings import summary, target_of
 from tests.fuzz.runs.state import ACCEPTED, FAULTY, REFUSED, SLOWEST, TAKEN
+from tests.fuzz.sandbox import Sandbox
 from tests.fuzz.targets import TARGETS
 
 _UNLIMITED = 1 << 62
@@ -32,9 +32,11 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--jobs", type=int, default=1, help="worker processes")
     parser.add_argument("--seed", type=int, default=0, help="the first seed")
     parser.add_argument("--bounds-check", action="store_true", help="check all indexes in kernels")
-    parser.add_argument("--findings", type=Path, default=Path("findings"), help="folder for them")
+    parser.add_argument(
+        "--findings", type=Path, default=Path("findings"), help="directory for them"
+    )
     parser.add_argument("--replay", type=Path, metavar="FILE", help="execute an input of findings")
-    parser.add_argument("--target", help="of the input, if its name does not tell")
+    parser.add_argument("--target", help="target of the input, if its name does not say")
     given = parser.parse_args()
     if unknown := [name for name in given.targets if name not in TARGETS]:
         parser.error(f"no such target: {', '.join(unknown)}")
@@ -42,7 +44,7 @@ def _arguments() -> argparse.Namespace:
 
 
 def _environment(*, checks_bounds: bool) -> dict[str, str]:
-    """Return that of workers; code with and without checks must not share a cache."""
+    """Return the environment of workers; code with and without checks must not share a cache."""
     environment = dict(os.environ)
     if checks_bounds:
         environment["NUMBA_BOUNDSCHECK"] = "1"
@@ -63,11 +65,11 @@ def _table(targets: tuple[str, ...], counts: NDArray[np.int64]) -> str:
     return "\n".join(lines)
 
 
-def _fuzz(given: argparse.Namespace, folder: Path) -> int:
+def _fuzz(given: argparse.Namespace, directory: Path) -> int:
     targets = tuple(given.targets or TARGETS)
     plan = campaign.Plan(targets, given.seed, given.jobs, given.executions, given.seconds)
     environment = _environment(checks_bounds=given.bounds_check)
-    counts, seconds = campaign.run(plan, folder, given.findings, environment)
+    counts, seconds = campaign.run(plan, directory, given.findings, environment)
     print(_table(targets, counts))
     done, faulty = int(counts[:, :3].sum()), int(counts[:, FAULTY].sum())
     print(f"{done:,} executions in {seconds:.0f} s, {faulty:,} findings")
@@ -76,25 +78,25 @@ def _fuzz(given: argparse.Namespace, folder: Path) -> int:
     return int(faulty > 0)
 
 
-def _replay(path: Path, target: str | None, folder: Path) -> int:
+def _replay(path: Path, target: str | None, directory: Path) -> int:
     faulthandler.enable()
-    (folder / "corpus").mkdir()
-    corpus = make_corpus(folder / "corpus")
-    bench = Bench(target or target_of(path), corpus, Place(corpus, folder))
+    (directory / "corpus").mkdir()
+    corpus = make_corpus(directory / "corpus")
+    bench = Bench(target or target_of(path), corpus, Sandbox(corpus, directory))
     accepted, fault = bench.execute(path.read_bytes())
     print(fault.text if fault else "accepted" if accepted else "refused")
     return int(fault is not None)
 
 
 def main() -> int:
-    """Return the exit status: 1 if something was found."""
+    """Return the exit status: 1 if there are findings."""
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))  # and end workers
     given = _arguments()
-    memory = Path("/dev/shm")  # noqa: S108  (its folders have names of their own)
-    with tempfile.TemporaryDirectory(dir=memory if memory.is_dir() else None) as folder:
+    memory = Path("/dev/shm")  # noqa: S108  (its directories have names of their own)
+    with tempfile.TemporaryDirectory(dir=memory if memory.is_dir() else None) as directory:
         if given.replay:
-            return _replay(given.replay, given.target, Path(folder))
-        return _fuzz(given, Path(folder))
+            return _replay(given.replay, given.target, Path(directory))
+        return _fuzz(given, Path(directory))
 
 
 if __name__ == "__main__":

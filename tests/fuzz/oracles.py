@@ -1,4 +1,4 @@
-"""What htslib says of inputs and outputs, and reads written again."""
+"""Checks of inputs and outputs by htslib, and of reads written again."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ import pysam
 
 from hapgpu.arrays.batches import ReadBatch
 from hapgpu.io.files.htslib import silent_htslib
-from tests.fuzz.place import Place
+from tests.fuzz.sandbox import Sandbox
 
 _REFUSED: Final = (OSError, ValueError, NotImplementedError)
 """Raised by pysam."""
-_HEADER_LINE: Final = re.compile(rb"@[A-Z][A-Z]\t")  # unlike a read that is called @
+_HEADER_LINE: Final = re.compile(rb"@[A-Z][A-Z]\t")  # unlike a read named @
 
 
 def records_in(path: Path) -> int | None:
-    """Return how many alignments htslib finds in a file; None if it refuses it."""
+    """Return the number of alignments that htslib reads from a file; None if it refuses it."""
     try:
         with silent_htslib(), pysam.AlignmentFile(str(path), check_sq=False) as file:
             return sum(1 for _ in file)
@@ -28,7 +28,7 @@ def records_in(path: Path) -> int | None:
 
 
 def variants_in(path: Path) -> int | None:
-    """Return how many variants htslib finds in a file; None if it refuses it."""
+    """Return the number of variants that htslib reads from a file; None if it refuses it."""
     try:
         with silent_htslib(), pysam.VariantFile(str(path)) as file:
             return sum(1 for _ in file)
@@ -36,8 +36,8 @@ def variants_in(path: Path) -> int | None:
         return None
 
 
-def can_be_text(path: Path, place: Place) -> bool:
-    """Tell whether alignments can be text: what is odd in headers, names and tags is passed on."""
+def can_be_text(path: Path, sandbox: Sandbox) -> bool:
+    """Return whether alignments can be text; oddities in headers, names and tags are passed on."""
     with silent_htslib():
         try:
             with pysam.AlignmentFile(str(path), check_sq=False) as file:
@@ -45,12 +45,12 @@ def can_be_text(path: Path, place: Place) -> bool:
                 text = "\n".join([str(file.header) + "\n".join(lines), ""])
         except _REFUSED:
             return False
-    with place.file(text.encode("utf-8", "surrogateescape"), "sam") as copy:
+    with sandbox.file(text.encode("utf-8", "surrogateescape"), "sam") as copy:
         return records_in(copy) == len(lines)
 
 
-def can_be_vcf(path: Path, place: Place) -> bool:
-    """Tell whether variants can be text, too."""
+def can_be_vcf(path: Path, sandbox: Sandbox) -> bool:
+    """Return whether variants can be text, too."""
     with silent_htslib():
         try:
             with pysam.VariantFile(str(path)) as file:
@@ -58,21 +58,21 @@ def can_be_vcf(path: Path, place: Place) -> bool:
                 text = str(file.header) + "".join(lines)
         except _REFUSED:
             return False
-    with place.file(text.encode("utf-8", "surrogateescape"), "vcf") as copy:
+    with sandbox.file(text.encode("utf-8", "surrogateescape"), "vcf") as copy:
         return variants_in(copy) == len(lines)
 
 
-def check_records(data: bytes, place: Place) -> None:
+def check_records(data: bytes, sandbox: Sandbox) -> None:
     """Check that htslib reads an output of alignments."""
-    with place.file(data, "sam") as path:
+    with sandbox.file(data, "sam") as path:
         found = records_in(path)
     expected = sum(not _HEADER_LINE.match(line) for line in data.split(b"\n") if line)
     assert found == expected, f"{expected} records written, htslib reads {found}"
 
 
-def check_variants(data: bytes, place: Place) -> None:
+def check_variants(data: bytes, sandbox: Sandbox) -> None:
     """Check that htslib reads an output of genotypes."""
-    with place.file(data, "vcf") as path:
+    with sandbox.file(data, "vcf") as path:
         found = variants_in(path)
     expected = sum(not line.startswith(b"#") for line in data.split(b"\n") if line)
     assert found == expected, f"{expected} records written, htslib reads {found}"
@@ -88,7 +88,7 @@ def as_fastq(batch: ReadBatch) -> bytes:
 
 
 def columns_of(batches: list[ReadBatch]) -> list[bytes]:
-    """Return names, bases and qualities, whatever the batches are."""
+    """Return names, bases and qualities, regardless of batches."""
     columns = ("names", "bases", "qualities")
     return [
         getattr(batch, column)[row].tobytes()

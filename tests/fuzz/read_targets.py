@@ -18,123 +18,123 @@ from tests.fuzz.oracles import (
     columns_of,
     records_in,
 )
-from tests.fuzz.place import Place, covering_index
+from tests.fuzz.sandbox import Sandbox, covering_index
 
-Run = Callable[[Place, bytes], None]
+Run = Callable[[Sandbox, bytes], None]
 
 _NO_OPTIONS: Final = SimpleNamespace(command=SimpleNamespace(params=[]))
 
 
-def pairhmm(place: Place, **arguments: Any) -> bytes:
-    """Run the function of `hapgpu pairhmm`, which looks at the options that were given."""
-    return place.run("pairhmm", context=_NO_OPTIONS, **arguments)
+def pairhmm(sandbox: Sandbox, **arguments: Any) -> bytes:
+    """Run the function of `hapgpu pairhmm`, which checks the options that were given."""
+    return sandbox.run("pairhmm", context=_NO_OPTIONS, **arguments)
 
 
-def bam_records(place: Place, data: bytes) -> None:
-    """Decode all records; htslib, where it reads the file, has to find as many."""
-    with place.file(data, "bam") as path:
+def bam_records(sandbox: Sandbox, data: bytes) -> None:
+    """Decode all records; if htslib reads the file, it has to find as many."""
+    with sandbox.file(data, "bam") as path:
         with open_reads(str(path), batch_bases=200) as source:
             found = sum(map(len, source.batches()))
         expected = records_in(path)
     assert expected in {None, found}, f"{found} records, htslib has {expected}"
 
 
-def realign_bam(place: Place, data: bytes) -> None:
-    with place.file(data, "bam") as path:
-        out = place.run("realign", reads=str(path), haplotypes=place.known("alleles.fa"))
-        is_sound = can_be_text(path, place)
+def realign_bam(sandbox: Sandbox, data: bytes) -> None:
+    with sandbox.file(data, "bam") as path:
+        out = sandbox.run("realign", reads=str(path), haplotypes=sandbox.known("alleles.fa"))
+        is_sound = can_be_text(path, sandbox)
     if is_sound:
-        check_records(out, place)
+        check_records(out, sandbox)
 
 
-def realign_bam_by_reference(place: Place, data: bytes) -> None:
-    with place.file(data, "bam") as path:
-        out = place.run(
+def realign_bam_by_reference(sandbox: Sandbox, data: bytes) -> None:
+    with sandbox.file(data, "bam") as path:
+        out = sandbox.run(
             "realign",
             reads=str(path),
-            haplotypes=place.known("loci.fa"),
-            reference=place.known("reference.fa"),
+            haplotypes=sandbox.known("loci.fa"),
+            reference=sandbox.known("reference.fa"),
         )
-        is_sound = can_be_text(path, place)
+        is_sound = can_be_text(path, sandbox)
     if is_sound:
-        check_records(out, place)
+        check_records(out, sandbox)
 
 
-def pairhmm_bam(place: Place, data: bytes) -> None:
-    with place.file(data, "bam") as path:
-        pairhmm(place, reads=str(path), haplotypes=place.known("alleles.fa"))
+def pairhmm_bam(sandbox: Sandbox, data: bytes) -> None:
+    with sandbox.file(data, "bam") as path:
+        pairhmm(sandbox, reads=str(path), haplotypes=sandbox.known("alleles.fa"))
 
 
-def pairhmm_bam_by_index(place: Place, data: bytes) -> None:
-    with place.file(data, "bam", bai=covering_index(data)) as path:
-        pairhmm(place, reads=str(path), haplotypes=place.known("loci.fa"))
+def pairhmm_bam_by_index(sandbox: Sandbox, data: bytes) -> None:
+    with sandbox.file(data, "bam", bai=covering_index(data)) as path:
+        pairhmm(sandbox, reads=str(path), haplotypes=sandbox.known("loci.fa"))
 
 
-def genotype_bam(place: Place, data: bytes) -> None:
-    with place.file(data, "bam", bai=covering_index(data)) as path:
-        out = genotype(place, [str(path)], place.known("sites.vcf"))
-    check_variants(out, place)
+def genotype_bam(sandbox: Sandbox, data: bytes) -> None:
+    with sandbox.file(data, "bam", bai=covering_index(data)) as path:
+        out = genotype(sandbox, [str(path)], sandbox.known("sites.vcf"))
+    check_variants(out, sandbox)
 
 
-def genotype(place: Place, reads: list[str], sites: Path) -> bytes:
+def genotype(sandbox: Sandbox, reads: list[str], sites: Path) -> bytes:
     """Genotype sites in reads."""
-    reference = place.known("reference.fa")
-    return place.run("genotype", reads=reads, reference=reference, sites=str(sites))
+    reference = sandbox.known("reference.fa")
+    return sandbox.run("genotype", reads=reads, reference=reference, sites=str(sites))
 
 
 def index_of(kind: str) -> Run:
     """Return the target of an index of this kind."""
 
-    def run(place: Place, data: bytes) -> None:
-        with place.link("reads.bam", **{kind: data}) as path:
-            pairhmm(place, reads=str(path), haplotypes=place.known("loci.fa"))
+    def run(sandbox: Sandbox, data: bytes) -> None:
+        with sandbox.link("reads.bam", **{kind: data}) as path:
+            pairhmm(sandbox, reads=str(path), haplotypes=sandbox.known("loci.fa"))
 
     return run
 
 
-def cram_index(place: Place, data: bytes) -> None:
-    """Check an index only: what samtools reads by it takes a process of its own."""
-    with place.link("reads.cram", crai=data) as path:
+def cram_index(sandbox: Sandbox, data: bytes) -> None:
+    """Check an index only: samtools would read by it in a process of its own."""
+    with sandbox.link("reads.cram", crai=data) as path:
         has_entries(Path(f"{path}.crai"), path)
 
 
 def converted(suffix: str) -> Run:
     """Return the target of a format that samtools turns into BAM."""
 
-    def run(place: Place, data: bytes) -> None:
-        with place.file(data, suffix) as path:
-            pairhmm(place, reads=str(path), haplotypes=place.known("alleles.fa"))
+    def run(sandbox: Sandbox, data: bytes) -> None:
+        with sandbox.file(data, suffix) as path:
+            pairhmm(sandbox, reads=str(path), haplotypes=sandbox.known("alleles.fa"))
 
     return run
 
 
-def fastq_records(place: Place, data: bytes) -> None:
-    """Parse twice: what is read has to be read again as it was written.
+def fastq_records(sandbox: Sandbox, data: bytes) -> None:
+    """Parse twice: reads that are written have to be read again unchanged.
 
-    But for a name that still ends in /1 or /2: it would lose that, too.
+    Except a name that still ends in /1 or /2: it would lose this ending, too.
     """
-    with place.file(data, "fq") as path:
+    with sandbox.file(data, "fq") as path:
         first = list(read_fastq(path, 100))
     names = [batch.names[row].tobytes() for batch in first for row in range(len(batch))]
     if any(name.endswith((b"/1", b"/2")) for name in names):
         return
-    with place.file(b"".join(map(as_fastq, first)), "fq") as path:
+    with sandbox.file(b"".join(map(as_fastq, first)), "fq") as path:
         again = list(read_fastq(path, 77))
     assert columns_of(first) == columns_of(again)
 
 
-def realign_fastq(place: Place, data: bytes) -> None:
-    with place.file(data, "fq") as path:
-        out = place.run("realign", reads=str(path), haplotypes=place.known("alleles.fa"))
-    check_records(out, place)
+def realign_fastq(sandbox: Sandbox, data: bytes) -> None:
+    with sandbox.file(data, "fq") as path:
+        out = sandbox.run("realign", reads=str(path), haplotypes=sandbox.known("alleles.fa"))
+    check_records(out, sandbox)
 
 
-def map_reads(place: Place, data: bytes) -> None:
-    with place.file(data, "fq") as path:
-        out = place.run("map", reference=place.known("reference.fa"), reads=[str(path)])
-    check_records(out, place)
+def map_reads(sandbox: Sandbox, data: bytes) -> None:
+    with sandbox.file(data, "fq") as path:
+        out = sandbox.run("map", reference=sandbox.known("reference.fa"), reads=[str(path)])
+    check_records(out, sandbox)
 
 
-def chain_reads(place: Place, data: bytes) -> None:
-    with place.file(data, "fq") as path:
-        place.run("chain", reference=place.known("reference.fa"), reads=[str(path)])
+def chain_reads(sandbox: Sandbox, data: bytes) -> None:
+    with sandbox.file(data, "fq") as path:
+        sandbox.run("chain", reference=sandbox.known("reference.fa"), reads=[str(path)])

@@ -1,4 +1,4 @@
-"""What takes the place of slow parts of the standard library: nothing else of hapgpu changes."""
+"""Substitutes for slow parts of the standard library; nothing else of hapgpu changes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import IO, Any, NoReturn, Self
 
 
 class SerialExecutor:
-    """An executor without threads, which take longer to start than tiny files to be read."""
+    """An executor without threads: their start takes longer than reading a tiny file."""
 
     def __init__(self, _threads: int) -> None: ...
 
@@ -31,7 +31,7 @@ class SerialExecutor:
 class ForkedScript:
     """A process that runs a Python script, given as `[python, "-P", script, *arguments]`.
 
-    It takes a fiftieth of the time that a new interpreter does, and has those parts of
+    It takes a fiftieth of the time of a new interpreter, and has the parts of
     `subprocess.Popen` that `hapgpu.io.alignments.samtools` uses. It stays in the group of
     processes that a worker is ended with.
     """
@@ -98,7 +98,7 @@ def _end(asked: Any, number: int) -> tuple[int, IO[bytes] | None]:
 
 
 def _run(script: Sequence[str | Path], descriptors: Sequence[int]) -> NoReturn:
-    """Run a script with these as standard streams, and leave."""
+    """Run a script with these standard streams, and exit."""
     status = 1
     try:
         for number, descriptor in enumerate(descriptors):

@@ -1,7 +1,7 @@
-"""What is fuzzed: each target takes the bytes of a file through a reader and what works behind it.
+"""Targets of the fuzzer: each takes the bytes of a file through a reader and the code after it.
 
-A target returns, or raises a HapgpuError, whatever the bytes are. What it accepts is compared with
-an oracle where that costs little.
+A target returns, or raises a HapgpuError, for any bytes. Accepted inputs are
+compared with an oracle where that costs little.
 """
 
 from __future__ import annotations
@@ -27,7 +27,6 @@ from tests.fuzz.formats import (
 )
 from tests.fuzz.inputs.fields import Document
 from tests.fuzz.oracles import can_be_vcf, check_records, check_variants
-from tests.fuzz.place import Place
 from tests.fuzz.read_targets import (
     Run,
     bam_records,
@@ -46,16 +45,17 @@ from tests.fuzz.read_targets import (
     realign_bam_by_reference,
     realign_fastq,
 )
+from tests.fuzz.sandbox import Sandbox
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A reader, and the format of what it reads.
+    """A reader, and the format of its files.
 
     Attributes
     ----------
     seeds
-        Name of the valid files to begin with, in the corpus.
+        Name of the valid files to start with, in the corpus.
     format
         Has `split` and `join`; for text a pair of them.
     run
@@ -68,13 +68,13 @@ class Target:
 
 
 def _reference(command: str, **arguments: Any) -> Run:
-    """Return the target of a reference that is read whole, or by an index made for it."""
+    """Return the target of a reference that is read whole, or by an index built for it."""
 
-    def run(place: Place, data: bytes) -> None:
-        others = {name: use(place) for name, use in arguments.items()}
-        fai = place.known("reference.fa.fai").read_bytes()
-        with place.file(data, "fa", fai=fai) as path:
-            place.run(command, reference=path, **others)
+    def run(sandbox: Sandbox, data: bytes) -> None:
+        others = {name: use(sandbox) for name, use in arguments.items()}
+        fai = sandbox.known("reference.fa.fai").read_bytes()
+        with sandbox.file(data, "fa", fai=fai) as path:
+            sandbox.run(command, reference=path, **others)
 
     return run
 
@@ -91,56 +91,58 @@ def _of_compressed(mutated: str, other: str) -> Run:
 def _beside(
     mutated: str, more: tuple[str, ...], reference: str, command: str, arguments: dict[str, Any]
 ) -> Run:
-    def run(place: Place, data: bytes) -> None:
-        others = {name: use(place) for name, use in arguments.items()}
-        beside = {end: place.known(f"{reference}.{end}").read_bytes() for end in more}
-        with place.link(reference, **beside, **{mutated: data}) as path:
-            place.run(command, reference=path, **others)
+    def run(sandbox: Sandbox, data: bytes) -> None:
+        others = {name: use(sandbox) for name, use in arguments.items()}
+        beside = {end: sandbox.known(f"{reference}.{end}").read_bytes() for end in more}
+        with sandbox.link(reference, **beside, **{mutated: data}) as path:
+            sandbox.run(command, reference=path, **others)
 
     return run
 
 
-def _known(name: str) -> Callable[[Place], Path]:
-    return lambda place: place.known(name)
+def _known(name: str) -> Callable[[Sandbox], Path]:
+    return lambda sandbox: sandbox.known(name)
 
 
-def _text_of(name: str) -> Callable[[Place], str]:
-    return lambda place: str(place.known(name))
+def _text_of(name: str) -> Callable[[Sandbox], str]:
+    return lambda sandbox: str(sandbox.known(name))
 
 
-def _texts_of(name: str) -> Callable[[Place], list[str]]:
-    return lambda place: [str(place.known(name))]
+def _texts_of(name: str) -> Callable[[Sandbox], list[str]]:
+    return lambda sandbox: [str(sandbox.known(name))]
 
 
-def realign_to_haplotypes(place: Place, data: bytes) -> None:
-    with place.file(data, "fa") as path:
-        out = place.run("realign", reads=str(place.known("reads.bam")), haplotypes=path)
-    check_records(out, place)
+def realign_to_haplotypes(sandbox: Sandbox, data: bytes) -> None:
+    with sandbox.file(data, "fa") as path:
+        out = sandbox.run("realign", reads=str(sandbox.known("reads.bam")), haplotypes=path)
+    check_records(out, sandbox)
 
 
-def realign_by_haplotypes(place: Place, data: bytes) -> None:
-    with place.file(data, "fa") as path:
-        place.run(
+def realign_by_haplotypes(sandbox: Sandbox, data: bytes) -> None:
+    with sandbox.file(data, "fa") as path:
+        sandbox.run(
             "realign",
-            reads=str(place.known("reads.bam")),
+            reads=str(sandbox.known("reads.bam")),
             haplotypes=path,
-            reference=place.known("reference.fa"),
+            reference=sandbox.known("reference.fa"),
         )
 
 
-def pairhmm_haplotypes(place: Place, data: bytes) -> None:
-    with place.file(data, "fa") as path:
-        pairhmm(place, reads=str(place.known("reads.bam")), haplotypes=path)
+def pairhmm_haplotypes(sandbox: Sandbox, data: bytes) -> None:
+    with sandbox.file(data, "fa") as path:
+        pairhmm(sandbox, reads=str(sandbox.known("reads.bam")), haplotypes=path)
 
 
 def haplotypes_of_variants(suffix: str) -> Run:
     """Return the target of variants whose haplotypes are read as `realign` reads them."""
 
-    def run(place: Place, data: bytes) -> None:
-        with place.file(data, suffix) as path:
-            out = place.run("haplotypes", reference=place.known("reference.fa"), calls=str(path))
+    def run(sandbox: Sandbox, data: bytes) -> None:
+        with sandbox.file(data, suffix) as path:
+            out = sandbox.run(
+                "haplotypes", reference=sandbox.known("reference.fa"), calls=str(path)
+            )
         if out:
-            with place.file(out, "fa") as path:
+            with sandbox.file(out, "fa") as path:
                 read_haplotypes(path)
 
     return run
@@ -149,72 +151,72 @@ def haplotypes_of_variants(suffix: str) -> Run:
 def genotypes_of_variants(suffix: str) -> Run:
     """Return the target of variants that are genotyped."""
 
-    def run(place: Place, data: bytes) -> None:
-        with place.file(data, suffix) as path:
-            out = genotype(place, [str(place.known("reads.bam"))], path)
-            is_sound = can_be_vcf(path, place)
+    def run(sandbox: Sandbox, data: bytes) -> None:
+        with sandbox.file(data, suffix) as path:
+            out = genotype(sandbox, [str(sandbox.known("reads.bam"))], path)
+            is_sound = can_be_vcf(path, sandbox)
         if is_sound:
-            check_variants(out, place)
+            check_variants(out, sandbox)
 
     return run
 
 
-def pairhmm_bed(place: Place, data: bytes) -> None:
-    with place.file(data, "bed") as path:
-        _by_regions(place, targets_file=path)
+def pairhmm_bed(sandbox: Sandbox, data: bytes) -> None:
+    with sandbox.file(data, "bed") as path:
+        _by_regions(sandbox, targets_file=path)
 
 
-def haplotypes_bed(place: Place, data: bytes) -> None:
-    with place.file(data, "bed") as path:
-        _variants_by_regions(place, targets_file=path)
+def haplotypes_bed(sandbox: Sandbox, data: bytes) -> None:
+    with sandbox.file(data, "bed") as path:
+        _variants_by_regions(sandbox, targets_file=path)
 
 
-def pairhmm_regions(place: Place, data: bytes) -> None:
-    _by_regions(place, regions=data.decode("utf-8", "surrogateescape").split("\n")[:-1])
+def pairhmm_regions(sandbox: Sandbox, data: bytes) -> None:
+    _by_regions(sandbox, regions=data.decode("utf-8", "surrogateescape").split("\n")[:-1])
 
 
-def haplotypes_regions(place: Place, data: bytes) -> None:
-    _variants_by_regions(place, regions=data.decode("utf-8", "surrogateescape").split("\n")[:-1])
+def haplotypes_regions(sandbox: Sandbox, data: bytes) -> None:
+    _variants_by_regions(sandbox, regions=data.decode("utf-8", "surrogateescape").split("\n")[:-1])
 
 
-def _by_regions(place: Place, **regions: Any) -> None:
-    reads = str(place.known("reads.bam"))
-    pairhmm(place, reads=reads, haplotypes=place.known("loci.fa"), **regions)
+def _by_regions(sandbox: Sandbox, **regions: Any) -> None:
+    reads = str(sandbox.known("reads.bam"))
+    pairhmm(sandbox, reads=reads, haplotypes=sandbox.known("loci.fa"), **regions)
 
 
-def _variants_by_regions(place: Place, **regions: Any) -> None:
-    calls = str(place.known("sites.vcf"))
-    place.run("haplotypes", reference=place.known("reference.fa"), calls=calls, **regions)
+def _variants_by_regions(sandbox: Sandbox, **regions: Any) -> None:
+    calls = str(sandbox.known("sites.vcf"))
+    sandbox.run("haplotypes", reference=sandbox.known("reference.fa"), calls=calls, **regions)
 
 
-def map_by_index(place: Place, data: bytes) -> None:
-    with place.file(data, "hgx") as path:
-        out = place.run(
+def map_by_index(sandbox: Sandbox, data: bytes) -> None:
+    with sandbox.file(data, "hgx") as path:
+        out = sandbox.run(
             "map",
-            reference=place.known("reference.fa"),
-            reads=[str(place.known("reads.fq"))],
+            reference=sandbox.known("reference.fa"),
+            reads=[str(sandbox.known("reads.fq"))],
             index=path,
         )
-    check_records(out, place)
+    check_records(out, sandbox)
 
 
-def chain_by_index(place: Place, data: bytes) -> None:
-    with place.file(data, "hgm") as path:
-        place.run("chain", reference=path, reads=[str(place.known("reads.fq"))])
+def chain_by_index(sandbox: Sandbox, data: bytes) -> None:
+    with sandbox.file(data, "hgm") as path:
+        sandbox.run("chain", reference=path, reads=[str(sandbox.known("reads.fq"))])
 
 
-def chain_anchors(place: Place, data: bytes) -> None:
-    with place.file(data, "npz") as path:
-        place.run("chain", anchors=path)
+def chain_anchors(sandbox: Sandbox, data: bytes) -> None:
+    with sandbox.file(data, "npz") as path:
+        sandbox.run("chain", anchors=path)
 
 
-def pairhmm_batches(place: Place, data: bytes) -> None:
-    with place.file(data, "in") as path:
-        pairhmm(place, batches=str(path))
+def pairhmm_batches(sandbox: Sandbox, data: bytes) -> None:
+    with sandbox.file(data, "in") as path:
+        pairhmm(sandbox, batches=str(path))
 
 
 def lines(count: int) -> SimpleNamespace:
-    """Return the format of texts with so many lines to a record."""
+    """Return the format of texts with this number of lines per record."""
     return SimpleNamespace(split=text.splitter(count), join=text.join)
 
 
@@ -270,5 +272,5 @@ TARGETS: Final = {
 
 
 def documents(target: Target, seeds: list[bytes]) -> list[Document]:
-    """Return the valid files of a target as mutation sees them."""
+    """Return the valid files of a target as documents for mutation."""
     return [target.format.split(seed) for seed in seeds]

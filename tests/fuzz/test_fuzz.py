@@ -13,12 +13,12 @@ import pytest
 from hapgpu.errors import InputError
 from tests.cli.in_process import restored_messages
 from tests.fuzz.inputs.corpus import Corpus, make_corpus
-from tests.fuzz.place import Place
 from tests.fuzz.read_targets import Run
 from tests.fuzz.runs import execution
 from tests.fuzz.runs.execution import Bench, Fault
 from tests.fuzz.runs.findings import Findings, summary
 from tests.fuzz.runs.schedule import Schedule
+from tests.fuzz.sandbox import Sandbox
 from tests.fuzz.targets import TARGETS
 
 _SLOW = {"cram", "sam"}  # these fork
@@ -36,15 +36,15 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> Corpus:
 
 
 @pytest.fixture
-def place(corpus: Corpus, tmp_path: Path) -> Iterator[Place]:
-    return Place(corpus, tmp_path)
+def sandbox(corpus: Corpus, tmp_path: Path) -> Iterator[Sandbox]:
+    return Sandbox(corpus, tmp_path)
 
 
 @pytest.mark.parametrize("name", TARGETS)
-def test_hostile_input_is_taken_or_refused_in_a_line(
-    name: str, corpus: Corpus, place: Place
+def test_hostile_input_is_accepted_or_refused_in_a_line(
+    name: str, corpus: Corpus, sandbox: Sandbox
 ) -> None:
-    bench = Bench(name, corpus, place)
+    bench = Bench(name, corpus, sandbox)
     bench.warm_up()
     outcomes = set()
     for seed in range(10 if name in _SLOW else 40):
@@ -62,8 +62,8 @@ def test_inputs_depend_on_target_and_seed_only(corpus: Corpus) -> None:
 
 
 @pytest.mark.parametrize("name", TARGETS)
-def test_what_is_joined_again_is_accepted(name: str, corpus: Corpus, place: Place) -> None:
-    form, bench = TARGETS[name].format, Bench(name, corpus, place)
+def test_rejoined_files_are_accepted(name: str, corpus: Corpus, sandbox: Sandbox) -> None:
+    form, bench = TARGETS[name].format, Bench(name, corpus, sandbox)
     seed = corpus.seeds[TARGETS[name].seeds][0]
     again = form.join(form.split(seed), _Unchanging(1))
     assert bench.execute(again) == (True, None)
@@ -71,37 +71,37 @@ def test_what_is_joined_again_is_accepted(name: str, corpus: Corpus, place: Plac
 
 
 class _Unchanging(Random):
-    """Numbers by which no format spoils anything."""
+    """Random numbers that make no format spoil a file."""
 
     def random(self) -> float:
         return 0.9
 
 
-def _raise(_place: Place, _data: bytes) -> None:
+def _raise(_sandbox: Sandbox, _data: bytes) -> None:
     message = "two\nlines"
     raise ValueError(message)
 
 
-def _say_nothing(_place: Place, _data: bytes) -> None:
+def _say_nothing(_sandbox: Sandbox, _data: bytes) -> None:
     raise InputError(" ")
 
 
-def _take_memory(_place: Place, _data: bytes) -> None:
+def _take_memory(_sandbox: Sandbox, _data: bytes) -> None:
     bytes(2 * execution.ROOM_BYTES)
 
 
-def _take_pages(_place: Place, _data: bytes) -> None:
+def _take_pages(_sandbox: Sandbox, _data: bytes) -> None:
     b"x" * (3 * execution.RESIDENT_KILOBYTES << 9)
 
 
-def _leave_a_thread(_place: Place, _data: bytes) -> None:
+def _leave_a_thread(_sandbox: Sandbox, _data: bytes) -> None:
     _ended.clear()
     Thread(target=_ended.wait, daemon=True).start()
 
 
-def _leave_a_file(place: Place, _data: bytes) -> None:
-    place.output.with_name("more").touch()
-    place.run("doctor")
+def _leave_a_file(sandbox: Sandbox, _data: bytes) -> None:
+    sandbox.output.with_name("more").touch()
+    sandbox.run("doctor")
 
 
 _ended = Event()
@@ -115,14 +115,14 @@ _ended = Event()
         (_take_memory, "MemoryError in test_fuzz.py"),
         (_take_pages, "memory"),
         (_leave_a_thread, "AssertionError in execution.py"),
-        (_leave_a_file, "LeftoverError in place.py"),
+        (_leave_a_file, "LeftoverError in sandbox.py"),
     ],
 )
 def test_faults_are_found(
-    run: Run, kind: str, corpus: Corpus, place: Place, monkeypatch: pytest.MonkeyPatch
+    run: Run, kind: str, corpus: Corpus, sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(TARGETS, "bed-reads", replace(TARGETS["bed-reads"], run=run))
-    _, fault = Bench("bed-reads", corpus, place).execute(b"")
+    _, fault = Bench("bed-reads", corpus, sandbox).execute(b"")
     _ended.set()
     assert fault is not None
     assert fault.kind.startswith(kind)

@@ -113,7 +113,7 @@ def test_one_file_needs_no_list(inputs: tuple[list[Path], Path, Path]) -> None:
 
 
 def test_options_have_an_effect(inputs: tuple[list[Path], Path, Path], tmp_path: Path) -> None:
-    """They are those of the command, with the same names."""
+    """The API's calls are the command's, with the same names."""
     reads, reference, sites = inputs
     for name, value in [("prior", "flat"), ("pcr_model", "hostile")]:
         calls = calls_of(tmp_path, *reads, reference, sites, f"--{name.replace('_', '-')}", value)

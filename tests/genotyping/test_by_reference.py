@@ -40,7 +40,7 @@ LOCI = [
     ["10008029 T TA,TAA"],
     ["10008146 TA T"],
     ["10008921 C CA", "10008948 TA T", "10008952 CACACACACACA CCACACACACA,C,CCA"],
-    ["10009795 A G"],  # near enough to the next locus, but together they have 96 combinations
+    ["10009795 A G"],  # near the next locus, but together they have 96 combinations
     ["10009842 G GAA", "10009871 A G", "10009875 A AGGGAGG,G", "10009879 A G", "10009883 A G"],
     ["10012570 G GCA", "10012572 GT G"],
     ["10030931 C A"],
@@ -173,7 +173,7 @@ def snv_positions() -> list[int]:
 
 
 def shift_range_of(one: VcfRecord, reference: pysam.FastaFile) -> range:
-    """Try every position for each insertion and deletion, and keep those with the same result."""
+    """Try each insertion and deletion at every position; keep positions with the same result."""
     first = one.start - AROUND
     window = reference.fetch(CONTIG, first, one.start + AROUND).upper()
     positions = {one.start, one.start + len(one.reference)}

@@ -32,7 +32,7 @@ def bases_at(reads: pysam.AlignmentFile, site: VcfRecord) -> list[set[str]]:
 def test_snvs(data_dir: Path, sample: str) -> None:
     """No fragment is missing, except at a few sites in repeats, which fragments have to span.
 
-    More of them may be there: clipped bases count as if they were aligned.
+    There may be more of them: clipped bases count as if they were aligned.
     """
     directory = data_dir / "illumina_na12878"
     files = [directory / name for name in (f"{sample}.chr20.dev.bam", "chr20.hg19.fa.gz")]

@@ -63,7 +63,7 @@ def error_of(depth: str) -> float:
     """Return the largest difference of phred-scaled likelihoods of a sample before rounding.
 
     A genotype likelihood is a sum over fragments, whose differences add up; PL is a difference
-    of two, and so are, but for a mean over genotypes, GQ and QUAL.
+    of two; so are GQ and QUAL, apart from a mean over genotypes.
     """
     return 10 * 2 * FRAGMENT_ERROR * int(depth)
 

@@ -24,7 +24,7 @@ export PYTHONPATH="$PWD${PYTHONPATH:+:$PYTHONPATH}"
 
 names=$("$python" -m tests.gpu.sanitized_run) || exit 2
 "$python" -m tests.gpu.sanitized_run "" "$work/inputs" || exit 2
-# Without the sanitizer once: what fails by itself is told so, and all is compiled.
+# Without the sanitizer once: this compiles all, and shows runs that fail without it.
 for name in $names; do
   if ! "$python" -m tests.gpu.sanitized_run "$name" "$work/inputs"; then
     echo "$name fails without the sanitizer" >&2
@@ -39,11 +39,11 @@ failed=0
 for tool in "$@"; do
   for name in $names; do
     log=$logs/$tool.$name.log
-    begin=$SECONDS
+    start=$SECONDS
     timeout 150 "$sanitizer" --tool "$tool" "${options[@]}" \
       "$python" -m tests.gpu.sanitized_run "$name" "$work/inputs" > "$log" 2>&1
     status=$?
-    echo "$tool $name: status $status, $((SECONDS - begin)) s, $(grep -o 'ERROR SUMMARY.*\|RACECHECK SUMMARY.*' "$log" | tail -n 1)"
+    echo "$tool $name: status $status, $((SECONDS - start)) s, $(grep -o 'ERROR SUMMARY.*\|RACECHECK SUMMARY.*' "$log" | tail -n 1)"
     if [ $status -ne 0 ]; then
       failed=1
       head -n 60 "$log"

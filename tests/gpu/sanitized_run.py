@@ -1,8 +1,8 @@
 """One small run on a GPU for compute-sanitizer; see sanitize.sh.
 
-    python -m tests.gpu.sanitized_run NAME FOLDER
+    python -m tests.gpu.sanitized_run NAME DIRECTORY
 
-The directory is filled with inputs if it is not there. A name is one of `RUNS` in
+The directory is made and filled with inputs if it is missing. A name is one of `RUNS` in
 `tests.cli.devices.gpu_runs`; without one, the names are printed.
 """
 
@@ -15,10 +15,10 @@ from tests.cli.devices.gpu_runs import GPU, RUNS, make_inputs, status_of
 
 
 def sanitized_status(name: str, directory: Path) -> int:
-    """Do a run; return its status.
+    """Execute a run; return its status.
 
     Each array is an allocation of its own: within the large ones of a pool the sanitizer would
-    take what lies beyond the end of an array for a part of it.
+    treat memory beyond the end of an array as part of it.
     """
     import cupy  # noqa: PLC0415  (only where there is a GPU)
 

@@ -49,7 +49,7 @@ def made_contig(random: Random, length: int) -> str:
 def made_records(
     random: Random, contig: str, bases: str, count: int, width: int
 ) -> list[VcfRecord]:
-    """Return sites in clusters, max_combinations of them SNVs."""
+    """Return sites in clusters, most of them SNVs."""
     centres = [random.randrange(1000, len(bases) - 1000) for _ in range(1 + count // 8)]
     centres.append(bases.index("A" * 2500) + 1300)
     drawn = (random.choice(centres) + random.randint(-width, width) for _ in range(count))
@@ -95,9 +95,9 @@ def batches_of(
     limits: RecordLimits = WHOLE_CONTIGS,
     counts: Counter[str] | None = None,
 ) -> list[LocusBatch]:
-    def count(what: str, number: int) -> None:
+    def count(name: str, number: int) -> None:
         if counts is not None:
-            counts[what] += number
+            counts[name] += number
 
     with ReferenceFasta(path) as reference:
         return list(locus_batches(records, reference, options, "calls.vcf", count, limits))

@@ -167,11 +167,11 @@ def batch_of(rows: Sequence[Row]) -> ReadBatch:
 
 
 def _short_floats() -> st.SearchStrategy[float]:
-    """Numbers that six digits say exactly, as samtools writes no more."""
+    """Numbers with at most six digits, as samtools writes no more."""
     return st.integers(-4000, 4000).map(lambda k: k / 4)
 
 
-@cache  # to build a strategy takes longer than to draw from it
+@cache  # building a strategy is slower than drawing from it
 def _tag_values() -> st.SearchStrategy[tuple[str, TagValue]]:
     printable = st.text(st.characters(min_codepoint=32, max_codepoint=126), max_size=20)
     numbers = [
@@ -226,7 +226,7 @@ def _as_qualities(data: bytes) -> tuple[int, ...]:
 
 @st.composite
 def rows(draw: st.DrawFn, references: int = 2) -> Row:
-    """Make up a read as a BAM file may hold it, sensible or not."""
+    """Draw any read that a BAM file can store, sensible or not."""
     cigar = tuple(draw(_cigars()) if draw(st.booleans()) else ())
     length = sum(size for operation, size in cigar if operation in QUERY_OPERATIONS)
     if not cigar:

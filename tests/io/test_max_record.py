@@ -1,4 +1,4 @@
-"""Readers refuse what is longer than a limit, and read all else as they do without one."""
+"""Readers refuse records longer than a limit, and read all others as without a limit."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ VCF_HEADER = (
 
 @dataclass(frozen=True)
 class Reader:
-    """A kind of file: what a record of so many bases is written as, and how files are read."""
+    """A kind of file: how a record of so many bases is written, and how files are read."""
 
     suffix: str
     header: str
@@ -117,12 +117,12 @@ READERS = {
 WITHOUT_LIMIT = 1 << 28
 
 
-def write(folder: Path, reader: Reader, sizes: Sequence[int]) -> str:
+def write(directory: Path, reader: Reader, sizes: Sequence[int]) -> str:
     """Write a file of records with so many bases."""
     text = reader.header + "".join(map(reader.record, range(len(sizes)), sizes))
-    path = folder / f"records.{reader.suffix}"
+    path = directory / f"records.{reader.suffix}"
     if reader.suffix in {"bam", "bcf"}:
-        source = folder / ("records.sam" if reader.suffix == "bam" else "records.vcf")
+        source = directory / ("records.sam" if reader.suffix == "bam" else "records.vcf")
         source.write_text(text)
         view = pysam.samtools.view if reader.suffix == "bam" else pysam.bcftools.view
         kind = "-Ob" if reader.suffix == "bcf" else "-b"
@@ -140,7 +140,7 @@ def test_a_limit_refuses_or_changes_nothing(tmp_path: Path, kind: str, data: st.
     sizes = data.draw(st.lists(st.integers(1, 400), min_size=1, max_size=9))
     limit = data.draw(st.integers(600, 3000))
     path = write(tmp_path, reader, sizes)
-    wanted = reader.read(path, WITHOUT_LIMIT)
+    expected = reader.read(path, WITHOUT_LIMIT)
     longest = max(len(reader.record(k, size)) for k, size in enumerate(sizes))
     try:
         found = reader.read(path, limit)
@@ -148,7 +148,7 @@ def test_a_limit_refuses_or_changes_nothing(tmp_path: Path, kind: str, data: st.
         assert f"longer than {limit:,} bytes; raise --max-record" in str(error)  # noqa: PT017
         assert longest > limit / 2 or kind in {"VCF", "BCF"}  # (their headers count in memory)
     else:
-        assert found == wanted
+        assert found == expected
         assert longest < 4 * limit
 
 
@@ -177,9 +177,9 @@ def test_a_bed_is_limited_as_a_whole(tmp_path: Path) -> None:
         read_bed(path, 900)
 
 
-def bam_with_header(folder: Path, text: bytes, *counts: int) -> Path:
-    """Write a BAM that claims so many bytes of text, and then whatever else."""
-    path = folder / "header.bam"
+def bam_with_header(directory: Path, text: bytes, *counts: int) -> Path:
+    """Write a BAM that claims so many bytes of text, followed by other bytes."""
+    path = directory / "header.bam"
     content = b"BAM\1" + struct.pack("<i", counts[0]) + text + struct.pack("<3i", *counts[1:], 0, 0)
     path.write_bytes(block(content[:60_000]) + EOF_BLOCK)
     return path
@@ -218,7 +218,7 @@ def test_references_that_are_many(tmp_path: Path) -> None:
 
 
 def test_a_header_of_sam_while_samtools_writes(tmp_path: Path) -> None:
-    """Nothing waits for samtools, which waits for its reader."""
+    """No deadlock: samtools waits for its reader, and nothing waits for samtools."""
     path = tmp_path / "header.sam"
     path.write_text(SAM_HEADER + "@CO\tnothing\n" * 100_000 + _sam_line(0, 5) * 10_000)
     with (
@@ -232,7 +232,7 @@ def test_a_header_of_sam_while_samtools_writes(tmp_path: Path) -> None:
 def test_sizes_that_bcf_claims(tmp_path: Path, size: int) -> None:
     path = tmp_path / "claims.bcf"
     header = VCF_HEADER.encode() + b"\0"
-    for content, what in {
+    for content, name in {
         b"BCF\2\2" + struct.pack("<I", size): "the header",
         b"BCF\2\2" + struct.pack("<I", len(header)) + header + struct.pack("<II24x", 24, size): (
             "record 1"
@@ -241,7 +241,7 @@ def test_sizes_that_bcf_claims(tmp_path: Path, size: int) -> None:
         for packed in (block(content) + EOF_BLOCK, gzip.compress(content), content):
             path.write_bytes(packed)
             with (
-                pytest.raises(InputError, match=f"claims.bcf: {what}: longer than 256 MiB"),
+                pytest.raises(InputError, match=f"claims.bcf: {name}: longer than 256 MiB"),
                 open_vcf(path) as vcf,
             ):
                 list(vcf.records())
@@ -303,8 +303,8 @@ def test_a_sequence_of_a_reference_is_counted_before_it_is_kept(
         read_fasta(path, max_bases=159)
 
 
-def test_memory_follows_what_a_record_has(tmp_path: Path) -> None:
-    """A BAM that claims a record of 64 MiB does not take many times as much."""
+def test_memory_follows_the_content_of_a_record(tmp_path: Path) -> None:
+    """A BAM that claims a record of 64 MiB does not take many times this memory."""
     header = b"BAM\1" + struct.pack("<iiii", 0, 1, 5, 0)[:12] + b"chr1\0" + struct.pack("<i", 9)
     path = tmp_path / "long.bam"
     content = header + struct.pack("<i", 1 << 26)
@@ -329,7 +329,7 @@ from hapgpu.io.vcf.bcf_sizes import CheckedBcf
 from hapgpu.io.bgzf.reader import EOF_BLOCK
 from hapgpu.io.files.record_limit import MAX_RECORD
 
-folder = Path(sys.argv[1])
+directory = Path(sys.argv[1])
 GIGABYTES = 3 << 30
 letters = gzip.compress(b"A" * (1 << 24), 1)
 filled = letters * (GIGABYTES >> 24)
@@ -350,7 +350,7 @@ starts = {
 }
 for kind, start in starts.items():
     reader = READERS[kind]
-    path = folder / f"bomb.{reader.suffix}"
+    path = directory / f"bomb.{reader.suffix}"
     if kind in ("BAM", "BCF"):
         path.write_bytes(block(start) + blocks + EOF_BLOCK)
     else:
@@ -361,8 +361,8 @@ for kind, start in starts.items():
     except InputError as error:
         print(kind, error)
     path.unlink()
-for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN):
-    print(resource.getrusage(who).ru_maxrss)
+for owner in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN):
+    print(resource.getrusage(owner).ru_maxrss)
 """
 
 

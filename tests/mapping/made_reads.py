@@ -1,4 +1,4 @@
-"""A small reference with everything that is hard to map to, and reads of every kind on it."""
+"""A small reference with all difficult kinds of sequence, and reads of every kind from it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def reverse_complement(bases: str) -> str:
 
 
 def make_contigs(seed: int = 1) -> list[str]:
-    """Make twelve contigs of about 10,000 bases, the shortest of which has one."""
+    """Make twelve contigs of about 10,000 bases, the shortest with one base."""
     random = Random(seed)  # noqa: S311  (the same reads on every run)
     unique = random_bases(random, 2500)
     mirrored = random_bases(random, 150)
@@ -127,7 +127,7 @@ def _tandem_repeats(random: Random) -> str:
 def _copies(random: Random, unique: str) -> str:
     """Repeat a piece: exactly, with each kind of error, on the other strand.
 
-    And the reference's beginning, with the same bases before it.
+    And the start of the reference, with the same bases before it.
     """
     piece = unique[700:900]
     copies = [
@@ -145,7 +145,7 @@ def _piece(
     *,
     filled: bool = False,
 ) -> str:
-    """Cut a read out of a contig; letters other than bases are filled in, always or mostly."""
+    """Cut a read out of a contig; letters other than bases are replaced, always or mostly."""
     length = random.choice(lengths)
     source = random.choice([contig for contig in contigs if len(contig) >= length])
     start = random.randint(0, len(source) - length)
@@ -166,7 +166,7 @@ def _middle_substituted(random: Random, read: str) -> str:
 
 
 def _edited(random: Random, read: str, kinds: str, margin: int | None = None) -> str:
-    """Put in one error of a random kind, within `margin` of an end if that is given."""
+    """Insert one error of a random kind, within `margin` of an end if that is given."""
     offset = random.randrange(len(read))
     if margin is not None:
         offset = random.choice(
@@ -210,9 +210,9 @@ def _across_contigs(random: Random, contigs: list[str]) -> str:
 
 
 def _at_end_of_run(random: Random, contigs: list[str], *, at_contig_end: bool) -> str:
-    """Cut a read over the start or end of a run of one base, and put an error just there.
+    """Cut a read over the start or end of a run of one base, with an error there.
 
-    It begins or ends with the second of the contigs if so wished, otherwise anywhere.
+    It starts or ends with the second of the contigs if requested, otherwise anywhere.
     """
     text = "".join(contigs)
     length = random.choice(LENGTHS)

@@ -31,7 +31,7 @@ EVERY_OPTION = [
 
 
 def pack(reads: Sequence[str]) -> PackedReads:
-    """Pack reads that lie in a text with other letters around them."""
+    """Pack reads that are in a text with other letters around them."""
     text = "".join(f"ACGT{read}" for read in reads) + "ACGT"
     lengths = np.array([len(read) for read in reads], dtype=np.int32)
     starts = np.cumsum(lengths + 4) - lengths
@@ -40,7 +40,7 @@ def pack(reads: Sequence[str]) -> PackedReads:
 
 
 class Oracle:
-    """All hits of some reads, found once, of which options leave out."""
+    """All hits of some reads, found once, from which options exclude some."""
 
     def __init__(self, contigs: Sequence[str], reads: Sequence[str]) -> None:
         self.contigs = [contig.upper() for contig in contigs]
@@ -109,7 +109,7 @@ def assert_same_hits(found: HitBatch, expected: HitBatch) -> None:
 
 
 def describe(hits: NDArray[np.uint64]) -> list[tuple[int, ...]]:
-    """Tell distance, start, strand, kind and error of hits."""
+    """Return distance, start, strand, kind and error of hits."""
     batch = HitBatch(np.array([0, hits.size]), hits)
     columns = (batch.distances, batch.starts, batch.strands, batch.kinds, batch.errors)
     return list(zip(*(column.tolist() for column in columns), strict=True))

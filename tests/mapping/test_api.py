@@ -85,7 +85,7 @@ def rows_of(hits: hapgpu.Hits) -> list[Row]:
         SearchOptions(forward_only=True),
     ],
 )
-def test_hits_are_those_of_a_plain_scan(index: hapgpu.FMIndex, options: SearchOptions) -> None:
+def test_hits_equal_a_plain_scan(index: hapgpu.FMIndex, options: SearchOptions) -> None:
     hits = index.map(
         READS,
         errors=options.errors,

@@ -1,7 +1,7 @@
 """GATK's clipping of a read to an interval, in plain Python on SAM fields: an oracle for tests.
 
 From ReadClipper.java and ReadUtils.java of broadinstitute/gatk (hardClipByReferenceCoordinates and
-getReadIndexForReferenceCoordinate), with soft clips turned into aligned bases beforehand.
+getReadIndexForReferenceCoordinate), with soft clips turned into aligned bases first.
 """
 
 from __future__ import annotations

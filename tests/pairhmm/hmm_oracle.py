@@ -88,7 +88,7 @@ def plain_likelihood(
 
 
 def log_space_likelihoods(batch: HmmBatch) -> NDArray[np.float64]:
-    """Compute likelihoods with logarithms: slow, but for probabilities of any size."""
+    """Compute likelihoods with logarithms: slow, and safe for probabilities of any size."""
     return _each_pair(batch, _log_space_forward)
 
 

@@ -71,14 +71,14 @@ def hmm_batch_of(batch: Text) -> HmmBatch:
 @pytest.fixture(scope="module")
 def texts(data_dir: Path) -> list[Text]:
     """Return all of tiny.in, and some reads of each text batch of 10s.in."""
-    folder = data_dir / "pairhmm"
+    directory = data_dir / "pairhmm"
     thinned = []
-    for reads, columns, haplotypes in batches_of(folder / "10s.in"):
+    for reads, columns, haplotypes in batches_of(directory / "10s.in"):
         rows = np.arange(0, len(reads), 20)
         lengths = Ragged.from_sequences(reads).offsets
         thin = [Ragged(column, lengths).take(rows).data for column in columns]
         thinned.append(([reads[k] for k in rows], thin, haplotypes))
-    return [*batches_of(folder / "tiny.in"), *thinned]
+    return [*batches_of(directory / "tiny.in"), *thinned]
 
 
 def test_signature() -> None:
@@ -96,7 +96,7 @@ def test_signature() -> None:
     assert parameters["device"].default == "auto"
 
 
-def test_values_are_those_of_the_reference() -> None:
+def test_values_equal_the_reference_implementation() -> None:
     found = flat(READS, HAPLOTYPES)
     assert found.dtype == np.float64
     assert found.shape == (len(READS), len(HAPLOTYPES))
@@ -113,8 +113,8 @@ def test_reads_that_match_all_the_way() -> None:
     """A read of A and a longer haplotype of A: a formula of GATK's unit tests."""
     for length, haplotype in ((1, 1), (2, 5), (5, 10), (10, 10)):
         found = hapgpu.pair_hmm(["A" * length], 20, 100, 100, 100, ["A" * haplotype], device="cpu")
-        places = (haplotype - length + 1) / haplotype
-        assert found[0, 0] == pytest.approx(log10(places * 0.99**length), abs=1e-3)
+        offsets = (haplotype - length + 1) / haplotype
+        assert found[0, 0] == pytest.approx(log10(offsets * 0.99**length), abs=1e-3)
 
 
 def test_every_way_to_give_qualities_is_the_same() -> None:
@@ -147,7 +147,7 @@ def test_a_matrix_of_qualities() -> None:
 
 
 @pytest.mark.parametrize("position", range(4))
-def test_each_quality_goes_to_its_place(position: int) -> None:
+def test_each_quality_goes_to_its_position(position: int) -> None:
     """A read with an insertion and one with a deletion, and qualities that are all different."""
     read, haplotype = "ACGTTTTACGAC", "ACGTTACGGACT"
     qualities = [30, 40, 45, 10]
@@ -177,7 +177,7 @@ def test_no_pairs(reads: list[str], haplotypes: list[str]) -> None:
     assert found.dtype == np.float64
 
 
-def test_batches_of_text_give_what_the_whole_batch_gives(texts: list[Text]) -> None:
+def test_batches_of_text_give_the_results_of_the_whole_batch(texts: list[Text]) -> None:
     """Lists of arrays per read, joined or one by one, against arrays of a batch."""
     batch = HmmBatch.concatenate([hmm_batch_of(text) for text in texts])
     expected = log10_likelihoods(batch, CpuDevice())

@@ -32,7 +32,7 @@ class Record:
 class TruthSite:
     """A record, the window around it, and its candidate haplotypes.
 
-    `haplotypes` are distinct sequences. `truth` holds the pairs that agree with the truth set:
+    `haplotypes` are distinct sequences. `truth` lists the pairs that agree with the truth set:
     one, unless phase is unknown; a homozygous pair is a set of one.
     """
 

@@ -2,7 +2,7 @@
 
     python -m tests.realign.caller_comparison --sample HG002 --keep /tmp/hg002 --min-score 0.5
 
-Options that are not known here go to `hapgpu realign`.
+Options unknown to this script are passed to `hapgpu realign`.
 """
 
 from __future__ import annotations
@@ -113,7 +113,7 @@ class Prepared:
     """Files of a comparison."""
 
     inputs: Inputs
-    folder: Path
+    directory: Path
     reference: Path
     haplotypes: Path
 
@@ -124,42 +124,42 @@ class Prepared:
 
 def inputs_of(sample: str, data: Path) -> Inputs:
     """Return the files of a sample of the development region."""
-    folder = data / "illumina_na12878"
+    directory = data / "illumina_na12878"
     return Inputs(
-        folder / f"{sample}.chr20.dev.bam",
-        folder / "chr20.hg19.fa.gz",
-        folder / f"{sample}.truth.dev.vcf.gz",
-        confident=folder / "HG002.confident.dev.bed" if sample == "HG002" else None,
+        directory / f"{sample}.chr20.dev.bam",
+        directory / "chr20.hg19.fa.gz",
+        directory / f"{sample}.truth.dev.vcf.gz",
+        confident=directory / "HG002.confident.dev.bed" if sample == "HG002" else None,
     )
 
 
-def prepare(inputs: Inputs, folder: Path) -> Prepared:
+def prepare(inputs: Inputs, directory: Path) -> Prepared:
     """Write the reference as plain text, as freebayes needs it, and the haplotypes."""
-    folder.mkdir(parents=True, exist_ok=True)
+    directory.mkdir(parents=True, exist_ok=True)
     reference = inputs.reference
     if reference.suffix == ".gz":
-        reference = folder / reference.with_suffix("").name
+        reference = directory / reference.with_suffix("").name
         if not reference.exists():
             with gzip.open(inputs.reference) as text, reference.open("wb") as out:
                 shutil.copyfileobj(text, out)
             pysam.faidx(str(reference))
     haplotypes = inputs.haplotypes
     if haplotypes is None:
-        haplotypes = folder / "haplotypes.fa"
+        haplotypes = directory / "haplotypes.fa"
         files = (inputs.reference, inputs.truth, "-q", "-o", haplotypes)
         subprocess.run([*HAPGPU, "haplotypes", *map(str, files)], check=True)
-    return Prepared(inputs, folder, reference, haplotypes)
+    return Prepared(inputs, directory, reference, haplotypes)
 
 
 def realign(prepared: Prepared, reads: Path, out: Path, options: Sequence[str] = ()) -> Run:
     """Realign to an indexed BAM file; sort it if the command left it unsorted."""
     given = [reads, prepared.haplotypes, "--reference", prepared.inputs.reference, "-o", out]
     common = ["--device", "cpu", "-t", "2", "-q"]
-    began = time.perf_counter()
+    started = time.perf_counter()
     process = subprocess.Popen([*HAPGPU, "realign", *map(str, given), *common, *options])
     _, status, usage = os.wait4(process.pid, 0)
     process.returncode = os.waitstatus_to_exitcode(status)
-    seconds = time.perf_counter() - began
+    seconds = time.perf_counter() - started
     if process.returncode:
         raise subprocess.CalledProcessError(process.returncode, process.args)
     return Run(seconds, usage.ru_maxrss / 1024)
@@ -176,9 +176,9 @@ def indexed(path: Path) -> Path:
     return path
 
 
-def with_mate_fields(reads: Path, folder: Path) -> Path:
+def with_mate_fields(reads: Path, directory: Path) -> Path:
     """Return the reads after fixmate, sorted, so that fixmate changes nothing more."""
-    fixed, out = folder / "fixed.by_name.bam", folder / f"fixed.{reads.name}"
+    fixed, out = directory / "fixed.by_name.bam", directory / f"fixed.{reads.name}"
     fixmate(reads, fixed)
     pysam.sort("-o", str(out), str(fixed))
     pysam.index(str(out))
@@ -246,7 +246,7 @@ def clipped_of(matches: Sequence[Match], haplotypes: Mapping[Locus, list[int]]) 
 def call(caller: str, reads: Path, prepared: Prepared) -> dict[Allele, int]:
     """Call variants; return the number of copies of each alternative allele."""
     reference, region = str(prepared.reference), prepared.inputs.region
-    out = prepared.folder / f"{reads.name}.{caller}.vcf"
+    out = prepared.directory / f"{reads.name}.{caller}.vcf"
     if caller == "bcftools":
         pileup = ["bcftools", "mpileup", "-f", reference, "-r", region, "-a", "AD", "-Ou"]
         _pipe([[*pileup, str(reads)], ["bcftools", "call", "-mv", "-o", str(out)]])
@@ -261,7 +261,7 @@ def call(caller: str, reads: Path, prepared: Prepared) -> dict[Allele, int]:
 
 def copies_of_alleles(calls: Path, prepared: Prepared) -> dict[Allele, int]:
     """Return copies of alleles, split into single changes and left-aligned."""
-    out = prepared.folder / f"{calls.name.removesuffix('.gz')}.norm.vcf"
+    out = prepared.directory / f"{calls.name.removesuffix('.gz')}.norm.vcf"
     reference = str(prepared.reference)
     split = ["bcftools", "norm", "-m-any", "-f", reference, "-Ou", str(calls)]
     atoms = ["bcftools", "norm", "-a", "-f", reference, "-Ou"]
@@ -294,9 +294,9 @@ def _pipe(commands: Sequence[Sequence[str]]) -> None:
         if source:
             source.close()
     for process in reversed(running):
-        _, said = process.communicate()
+        _, printed = process.communicate()
         if process.returncode:
-            raise RuntimeError(f"{process.args!r}: {said.decode()}")
+            raise RuntimeError(f"{process.args!r}: {printed.decode()}")
 
 
 def kind_of(allele: Allele) -> str:
@@ -347,15 +347,15 @@ class Report:
 
 def measure(
     inputs: Inputs,
-    folder: Path,
+    directory: Path,
     options: Sequence[str] = (),
     *,
     callers: Sequence[str] = CALLERS,
     rules: Rules | None = None,
 ) -> Report:
     """Realign, and compare everything before and after."""
-    prepared = prepare(inputs, folder)
-    out = folder / "realigned.bam"
+    prepared = prepare(inputs, directory)
+    out = directory / "realigned.bam"
     run = realign(prepared, inputs.reads, out, options)
     rules = rules or Rules(
         loci=prepared.loci, loci_only="--loci-only" in options, always="--always" in options
@@ -366,7 +366,9 @@ def measure(
         growth_of(found, prepared.loci),
         clipped_of(found.matches, haplotype_lengths(prepared.haplotypes)),
         claims(found, rules),
-        new_fixmate_changes(fixmate_changes(inputs.reads, folder), fixmate_changes(out, folder)),
+        new_fixmate_changes(
+            fixmate_changes(inputs.reads, directory), fixmate_changes(out, directory)
+        ),
         changes_of_fixed(prepared, options),
         called_scores(prepared, out, callers),
     )
@@ -374,10 +376,10 @@ def measure(
 
 def changes_of_fixed(prepared: Prepared, options: Sequence[str] = ()) -> Changes:
     """Return the changes of fixmate in the output, for an input already processed by fixmate."""
-    fixed = with_mate_fields(prepared.inputs.reads, prepared.folder)
-    out = prepared.folder / "realigned.fixed.bam"
+    fixed = with_mate_fields(prepared.inputs.reads, prepared.directory)
+    out = prepared.directory / "realigned.fixed.bam"
     realign(prepared, fixed, out, options)
-    return fixmate_changes(out, prepared.folder)
+    return fixmate_changes(out, prepared.directory)
 
 
 def called_scores(
@@ -404,12 +406,12 @@ def validation(path: Path, prepared: Prepared) -> dict[str, int]:
         pysam.samtools.dict("-o", str(dictionary), str(prepared.reference), catch_stdout=False)
     command = ["PicardCommandLine", "ValidateSamFile", f"I={path}", f"R={prepared.reference}"]
     command += ["MODE=SUMMARY", "QUIET=true", "VERBOSITY=ERROR"]
-    said = subprocess.run(command, check=False, capture_output=True, text=True).stdout
-    rows = (line.split("\t") for line in said.splitlines())
+    printed = subprocess.run(command, check=False, capture_output=True, text=True).stdout
+    rows = (line.split("\t") for line in printed.splitlines())
     return {row[0]: int(row[1]) for row in rows if len(row) == 2 and row[1].isdigit()}
 
 
-def view_of(report: Report) -> Iterator[tuple[str, object, object]]:
+def table_rows(report: Report) -> Iterator[tuple[str, object, object]]:
     """Yield the rows of the table: name, before, after."""
     growth = report.growth
     yield "reads at loci", growth.at_loci, ""
@@ -425,7 +427,7 @@ def view_of(report: Report) -> Iterator[tuple[str, object, object]]:
         yield f"{caller} {kind} found{total}", before.found, after.found
         yield f"{caller} {kind} genotypes right{total}", before.right, after.right
         yield f"{caller} {kind} false", before.false, after.false
-    yield "records that fixmate changes anew", "", len(report.fixmate)
+    yield "records newly changed by fixmate", "", len(report.fixmate)
     yield "  the same after fixmate of the input", "", len(report.fixmate_of_fixed)
     yield "findings of record claims", "", len(report.findings)
     yield "seconds, MiB of the run", "", f"{report.run.seconds:.1f}, {report.run.megabytes:.0f}"
@@ -433,8 +435,8 @@ def view_of(report: Report) -> Iterator[tuple[str, object, object]]:
 
 def print_report(title: str, report: Report) -> None:
     print(f"{title:54}{'before':>10}{'after':>16}")
-    for what, before, after in view_of(report):
-        print(f"{what:54}{before!s:>10}{after!s:>16}")
+    for count, before, after in table_rows(report):
+        print(f"{count:54}{before!s:>10}{after!s:>16}")
     counts: dict[str, list[Finding]] = {}
     for finding in report.findings:
         counts.setdefault(finding.kind, []).append(finding)
@@ -448,8 +450,8 @@ def print_report(title: str, report: Report) -> None:
 def _arguments() -> tuple[argparse.Namespace, list[str]]:
     parser = argparse.ArgumentParser(description=__doc__, allow_abbrev=False)
     parser.add_argument("--sample", choices=SAMPLES, action="append", help="default: both")
-    parser.add_argument("--data", type=Path, metavar="FOLDER", help="default: HAPGPU_TEST_DATA")
-    parser.add_argument("--keep", type=Path, metavar="FOLDER", help="keep all files here")
+    parser.add_argument("--data", type=Path, metavar="DIRECTORY", help="default: HAPGPU_TEST_DATA")
+    parser.add_argument("--keep", type=Path, metavar="DIRECTORY", help="keep all files here")
     parser.add_argument("--list", action="store_true", help="list reads that grew, all findings")
     parser.add_argument("--picard", action="store_true", help="compare errors of ValidateSamFile")
     parser.add_argument("--no-callers", action="store_true", help="call no variants")
@@ -490,13 +492,13 @@ def main() -> None:
     callers = [] if given.no_callers else [x for x in CALLERS if shutil.which(x)]
     with tempfile.TemporaryDirectory() as temporary:
         for name, inputs in _all_inputs(given).items():
-            folder = (given.keep or Path(temporary)) / name
-            report = measure(inputs, folder, options, callers=callers)
+            directory = (given.keep or Path(temporary)) / name
+            report = measure(inputs, directory, options, callers=callers)
             print_report(name, report)
             if given.list:
                 _print_lists(report)
             if given.picard:
-                _print_errors(prepare(inputs, folder), folder / "realigned.bam")
+                _print_errors(prepare(inputs, directory), directory / "realigned.bam")
 
 
 def _print_errors(prepared: Prepared, out: Path) -> None:

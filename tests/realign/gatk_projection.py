@@ -38,7 +38,7 @@ def span(cigar: Cigar, operations: str) -> int:
 def tidy(elements: Cigar, *, keep_ends: bool = False) -> tuple[Cigar, int, int]:
     """Return elements as by CigarBuilder, and the deletions it removes at both ends.
 
-    Put as a rule about runs of indels: all deletions of a run come first, then all insertions,
+    As a rule about runs of indels: all deletions of a run come first, then all insertions,
     and a run at an end or beside a clip loses its deletions. Not for the operations N and P.
     """
     elements = [element for element in elements if element[0]]
@@ -192,7 +192,7 @@ def project(
 ) -> tuple[int, Cigar]:
     """Return start and CIGAR as createReadAlignedToRef after its alignment.
 
-    Other than GATK, what is inserted at the ends may be clipped before indels are left-aligned.
+    Unlike GATK, insertions at the ends may be clipped before indels are left-aligned.
     """
     sw = tidy(to_haplotype)[0]
     padded = tidy([*tidy(haplotype_cigar, keep_ends=True)[0], (1000, "M")])[0]
@@ -201,11 +201,11 @@ def project(
     composed = compose(sw, haplotype_to_reference)
     leading, trailing = (0, 0) if not clip_ends else inserted_ends(composed)
     if clip_ends:
-        places = [k for k, (_, op) in enumerate(composed) if op == "M"]
-        if not places:
+        matches = [k for k, (_, op) in enumerate(composed) if op == "M"]
+        if not matches:
             raise GatkError("nothing is aligned")
-        start += span(composed[: places[0]], "D")
-        composed = composed[places[0] : places[-1] + 1]
+        start += span(composed[: matches[0]], "D")
+        composed = composed[matches[0] : matches[-1] + 1]
     read = read[leading : len(read) - trailing]
     aligned, removed, _ = left_align(composed, reference, read, start)
     if span(aligned, ON_READ) != len(read):
@@ -216,10 +216,10 @@ def project(
 
 def inserted_ends(cigar: Cigar) -> tuple[int, int]:
     """Return the numbers of inserted bases before the first and after the last aligned base."""
-    places = [k for k, (_, op) in enumerate(cigar) if op == "M"]
-    if not places:
+    matches = [k for k, (_, op) in enumerate(cigar) if op == "M"]
+    if not matches:
         return 0, 0
-    return span(cigar[: places[0]], "I"), span(cigar[places[-1] + 1 :], "I")
+    return span(cigar[: matches[0]], "I"), span(cigar[matches[-1] + 1 :], "I")
 
 
 def calculate_cigar(

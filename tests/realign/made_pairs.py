@@ -1,8 +1,8 @@
 """Small alignments with all kinds of mates at loci with indels, consistent for `samtools fixmate`.
 
 Reads come from a sample with an indel at each locus. They are aligned as a mapper may do it: with
-the gap, with one that is shifted, clipped where it starts, or straight through it. Names tell what
-is special about them.
+the gap, with one that is shifted, clipped where it starts, or straight through it. Names give
+their special property.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class Locus:
     contig: str
     start: int
     end: int
-    place: int
+    position: int
     deleted: int
     inserted: str
 
@@ -102,33 +102,33 @@ class Maker:
     def draw(self, contig: str, start: int, length: int = READ) -> Drawn:
         """Read the sample from a position of the reference, with a few errors."""
         bases: list[str] = []
-        places: list[int] = []
-        edits = {locus.place: locus for locus in LOCI if locus.contig == contig}
+        positions: list[int] = []
+        edits = {locus.position: locus for locus in LOCI if locus.contig == contig}
         at = start
         while len(bases) < length:
             locus = edits.get(at)
             if locus:
                 bases += locus.inserted
-                places += [-1] * len(locus.inserted)
+                positions += [-1] * len(locus.inserted)
                 at += locus.deleted
             bases.append(self.contigs[contig][at])
-            places.append(at)
+            positions.append(at)
             at += 1
         if self.random.random() < 0.3:
             bases[self.random.randrange(length)] = self.random.choice("ACGT")
-        return Drawn(contig, "".join(bases[:length]), list(_runs(places[:length])))
+        return Drawn(contig, "".join(bases[:length]), list(_runs(positions[:length])))
 
     def aligned(self, drawn: Drawn, style: str) -> tuple[int, str]:
         """Return position and CIGAR as a mapper would write them."""
         longest = max(drawn.runs, key=lambda run: run[1])
-        first, length, place = longest
+        first, length, start = longest
         rest = len(drawn.bases) - first - length
-        is_within = place >= first and place + length + rest <= LENGTHS[drawn.contig]
+        is_within = start >= first and start + length + rest <= LENGTHS[drawn.contig]
         if style == "through" and is_within:
-            return place - first, f"{len(drawn.bases)}M"
+            return start - first, f"{len(drawn.bases)}M"
         if style in {"gap", "shifted"} and drawn.runs[0][0] == 0:
             return drawn.runs[0][2], _gapped(drawn.runs if style == "gap" else _shifted(drawn.runs))
-        return place, _text([(first, "S"), (length, "M"), (rest, "S")])
+        return start, _text([(first, "S"), (length, "M"), (rest, "S")])
 
     def add(
         self, name: str, flag: int, drawn: Drawn, style: str, *, tail: str = "", hard: int = 0
@@ -142,8 +142,8 @@ class Maker:
         contig, position = (mate.contig, mate.position) if mate else ("*", 0)
         return self._record(name, flag | UNMAPPED, (contig, position, "*"), bases)
 
-    def _record(self, name: str, flag: int, place: tuple[str, int, str], bases: str) -> Sam:
-        contig, position, cigar = place
+    def _record(self, name: str, flag: int, alignment: tuple[str, int, str], bases: str) -> Sam:
+        contig, position, cigar = alignment
         qualities = "".join(chr(33 + self.random.randrange(20, 41)) for _ in bases)
         quality = 0 if flag & UNMAPPED else self.random.randrange(20, 61)
         number = len(self.records)
@@ -158,19 +158,19 @@ class Maker:
 
     def around(self, locus: Locus, length: int = READ) -> int:
         """Return a start from which a read of this length spans the indel."""
-        latest = max(locus.place - 12, 0)
-        return self.random.randrange(max(locus.place - length + 12, 0), latest + 1)
+        latest = max(locus.position - 12, 0)
+        return self.random.randrange(max(locus.position - length + 12, 0), latest + 1)
 
     def style(self, number: int) -> str:
         return STYLES[number % len(STYLES)]
 
 
-def make_pairs(folder: Path, seed: int = 7) -> MadePairs:
+def make_pairs(directory: Path, seed: int = 7) -> MadePairs:
     """Write reference, haplotypes and reads; they depend only on the seed."""
-    folder.mkdir(parents=True, exist_ok=True)
+    directory.mkdir(parents=True, exist_ok=True)
     random = Random(seed)  # noqa: S311 - the same data on every run
     contigs = {name: "".join(random.choices("ACGT", k=n)) for name, n in LENGTHS.items()}
-    reference, haplotypes = folder / "reference.fa", folder / "haplotypes.fa"
+    reference, haplotypes = directory / "reference.fa", directory / "haplotypes.fa"
     reference.write_text("".join(f">{name}\n{bases}\n" for name, bases in contigs.items()))
     pysam.faidx(str(reference))
     haplotypes.write_text("".join(_haplotypes(contigs)))
@@ -179,7 +179,7 @@ def make_pairs(folder: Path, seed: int = 7) -> MadePairs:
         for add in (_near, _special, _distant, _several, _alone):
             add(maker, number)
     _finish(maker.records, Bases(reference))
-    return MadePairs(reference, haplotypes, _write(folder, maker, reference))
+    return MadePairs(reference, haplotypes, _write(directory, maker, reference))
 
 
 def _near(maker: Maker, n: int) -> None:
@@ -206,8 +206,8 @@ def _near(maker: Maker, n: int) -> None:
     maker.add(f"edge_end{n}", PAIRED | SECOND, maker.draw("two", last - 4 * n), style)
     maker.add(f"edge_end{n}", PAIRED | FIRST | REVERSE, maker.draw("two", last - n), style)
     drawn = maker.draw("two", maker.around(start))
-    maker.add(f"same_place{n}", PAIRED | FIRST, drawn, style)
-    maker.add(f"same_place{n}", PAIRED | SECOND | REVERSE, drawn, style)
+    maker.add(f"same_position{n}", PAIRED | FIRST, drawn, style)
+    maker.add(f"same_position{n}", PAIRED | SECOND | REVERSE, drawn, style)
 
 
 def _special(maker: Maker, n: int) -> None:
@@ -222,12 +222,12 @@ def _special(maker: Maker, n: int) -> None:
         locus = deletion if n % 2 else insertion
         drawn = maker.draw("one", maker.around(locus, READ - 20))
         maker.add(f"{kind}{n}", PAIRED | FIRST | flag, drawn, style, **options)
-        drawn = maker.draw("one", locus.place + 60)
+        drawn = maker.draw("one", locus.position + 60)
         maker.add(f"{kind}{n}", PAIRED | SECOND | REVERSE | flag, drawn, "gap")
     # A clip of a few bases hides the gap, on either side.
-    hidden = deletion.place - 6 if n % 2 else deletion.place - READ + 6
+    hidden = deletion.position - 6 if n % 2 else deletion.position - READ + 6
     maker.add(f"hidden{n}", PAIRED | FIRST, maker.draw("one", hidden), "clip")
-    drawn = maker.draw("one", deletion.place + 150)
+    drawn = maker.draw("one", deletion.position + 150)
     maker.add(f"hidden{n}", PAIRED | SECOND | REVERSE, drawn, "gap")
 
 
@@ -236,14 +236,14 @@ def _distant(maker: Maker, n: int) -> None:
     deletion, insertion, *_, start, _ = LOCI
     style = maker.style(n)
     reverse = REVERSE * (n % 2)
-    for kind, contig, place in (
+    for kind, contig, drawn_from in (
         ("far", "one", FAR + 100 * n),
         ("other_contig", "two", 9_000 + 100 * n),
         ("other_locus", "two", maker.around(start)),
     ):
         drawn = maker.draw("one", maker.around(deletion))
         maker.add(f"{kind}{n}", PAIRED | FIRST | reverse, drawn, style)
-        drawn = maker.draw(contig, place)
+        drawn = maker.draw(contig, drawn_from)
         maker.add(f"{kind}{n}", PAIRED | SECOND, drawn, style)
     drawn = maker.draw("one", maker.around(insertion))
     mate = maker.add(f"unmapped{n}", PAIRED | (SECOND if n % 3 else FIRST) | reverse, drawn, style)
@@ -269,7 +269,7 @@ def _several(maker: Maker, n: int) -> None:
     name = f"secondary{n}"
     drawn = maker.draw("one", FAR + 300 + 100 * n)
     maker.add(name, flag, drawn, "gap")
-    for contig, position in (("two", 5_000 + n), ("one", insertion.place - 40)):
+    for contig, position in (("two", 5_000 + n), ("one", insertion.position - 40)):
         copy = Drawn(contig, drawn.bases, [(0, READ, position)])
         maker.add(name, flag | SECONDARY, copy, "gap")
     drawn = maker.draw("one", maker.around(deletion))
@@ -287,14 +287,14 @@ def _alone(maker: Maker, n: int) -> None:
 def _haplotypes(contigs: dict[str, str]) -> Iterator[str]:
     for x in LOCI:
         bases = contigs[x.contig]
-        other = bases[x.start : x.place] + x.inserted + bases[x.place + x.deleted : x.end]
+        other = bases[x.start : x.position] + x.inserted + bases[x.position + x.deleted : x.end]
         for name, sequence in (("reference", bases[x.start : x.end]), ("sample", other)):
             yield f">{x.name}_{name} {x.contig}:{x.start + 1}-{x.end}\n{sequence}\n"
 
 
-def _runs(places: Sequence[int]) -> Iterator[tuple[int, int, int]]:
+def _runs(positions: Sequence[int]) -> Iterator[tuple[int, int, int]]:
     """Yield runs of bases that are adjacent in the reference."""
-    numbered = [(row, place) for row, place in enumerate(places) if place >= 0]
+    numbered = [(row, position) for row, position in enumerate(positions) if position >= 0]
     for _, run in groupby(numbered, key=lambda pair: pair[1] - pair[0]):
         members = list(run)
         yield members[0][0], len(members), members[0][1]
@@ -302,8 +302,8 @@ def _runs(places: Sequence[int]) -> Iterator[tuple[int, int, int]]:
 
 def _gapped(runs: Sequence[tuple[int, int, int]]) -> str:
     parts = [(runs[0][1], "M")]
-    for (first, length, place), (second, number, position) in pairwise(runs):
-        parts += [(second - first - length, "I"), (position - place - length, "D"), (number, "M")]
+    for (first, length, start), (second, number, position) in pairwise(runs):
+        parts += [(second - first - length, "I"), (position - start - length, "D"), (number, "M")]
     return _text(parts)
 
 
@@ -311,9 +311,9 @@ def _shifted(runs: Sequence[tuple[int, int, int]]) -> list[tuple[int, int, int]]
     """Move the first gap to the right, over bases that then mismatch."""
     if len(runs) < 2 or runs[1][1] <= 2 * SHIFT:
         return list(runs)
-    (first, length, place), (second, number, position) = runs[:2]
+    (first, length, start), (second, number, position) = runs[:2]
     right = second + SHIFT, number - SHIFT, position + SHIFT
-    return [(first, length + SHIFT, place), right, *runs[2:]]
+    return [(first, length + SHIFT, start), right, *runs[2:]]
 
 
 def _text(parts: Sequence[tuple[int, str]]) -> str:
@@ -339,8 +339,12 @@ def _finish(records: Sequence[Sam], bases: Bases) -> None:
         members = list(group)
         _add_supplements(members)
         primary = [record for record in members if record.is_primary]
-        places = [record.position for record in primary]
-        if len(primary) == 2 and may_be_proper(*primary) and max(places) < min(places) + 1_000:
+        positions = [record.position for record in primary]
+        if (
+            len(primary) == 2
+            and may_be_proper(*primary)
+            and max(positions) < min(positions) + 1_000
+        ):
             for record in members:
                 record.columns[1] = str(int(record.columns[1]) | PROPER)
 
@@ -360,18 +364,18 @@ def _supplement(record: Sam) -> str:
     return f"{record.contig},{record.position},{strand},{cigar},{record.columns[4]},{distance}"
 
 
-def _write(folder: Path, maker: Maker, reference: Path) -> dict[str, Path]:
+def _write(directory: Path, maker: Maker, reference: Path) -> dict[str, Path]:
     """Write all formats, with the mate fields that samtools fixmate makes."""
     sequences = [f"@SQ\tSN:{name}\tLN:{length}" for name, length in LENGTHS.items()]
     header = [*sequences, "@RG\tID:made\tSM:sample"]
-    raw, fixed = folder / "raw.sam", folder / "fixed.sam"
+    raw, fixed = directory / "raw.sam", directory / "fixed.sam"
     _write_sam(raw, ["@HD\tVN:1.6\tSO:unsorted", *header], maker.records)
     pysam.samtools.fixmate("--no-PG", "-O", "sam", str(raw), str(fixed))
     records = read_records(fixed)
     _point_secondary(records)
-    paths = {"sorted": folder / "reads.bam", "by_name": folder / "by_name.bam"}
-    paths |= {"shuffled": folder / "shuffled.bam", "sam": folder / "reads.sam"}
-    paths |= {"cram": folder / "reads.cram"}
+    paths = {"sorted": directory / "reads.bam", "by_name": directory / "by_name.bam"}
+    paths |= {"shuffled": directory / "shuffled.bam", "sam": directory / "reads.sam"}
+    paths |= {"cram": directory / "reads.cram"}
     _write_sam(fixed, header_lines(fixed), records)
     pysam.sort("--no-PG", "-o", str(paths["sorted"]), str(fixed))
     pysam.index(str(paths["sorted"]))

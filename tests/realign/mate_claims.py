@@ -1,6 +1,6 @@
-"""Checks of what records state about their mates and about other alignments of their reads.
+"""Checks of a record's claims about its mate and about other alignments of its read.
 
-The rules are those of `samtools fixmate`, written down anew: nothing here comes from hapgpu.
+The rules of `samtools fixmate`, written independently: nothing here comes from hapgpu.
 """
 
 from __future__ import annotations
@@ -118,9 +118,11 @@ def violations(record: Sam, templates: Templates) -> Violations:
     mates = templates.mates(record)
     if mates:
         # If a read occurs twice, values of either are right.
-        said = [_of_mate(record, mate) for mate in mates]
+        stated = [_of_mate(record, mate) for mate in mates]
         found = {
-            kind: said[0][kind] for kind in said[0] if all(kind in other for other in said[1:])
+            kind: stated[0][kind]
+            for kind in stated[0]
+            if all(kind in other for other in stated[1:])
         }
     if wrong := _wrong_supplements(record, templates.others(record)):
         found["SA"] = wrong
@@ -129,7 +131,7 @@ def violations(record: Sam, templates: Templates) -> Violations:
 
 def _of_mate(record: Sam, mate: Sam) -> Violations:
     flags = (bool(mate.flag & UNMAPPED), bool(mate.flag & REVERSE))
-    said: dict[str, tuple[object, object]] = {
+    stated: dict[str, tuple[object, object]] = {
         "RNEXT": (record.mate_contig, mate.contig),
         "PNEXT": (record.columns[7], mate.columns[3]),
         "flag 0x8": (bool(record.flag & MATE_UNMAPPED), flags[0]),
@@ -137,17 +139,17 @@ def _of_mate(record: Sam, mate: Sam) -> Violations:
         "MC": (record.value("MC") or mate.cigar_text, mate.cigar_text),
     }
     if not mate.is_unmapped:
-        said["MQ"] = (record.value("MQ") or mate.columns[4], mate.columns[4])
+        stated["MQ"] = (record.value("MQ") or mate.columns[4], mate.columns[4])
     if record.is_primary:
-        said["TLEN"] = (int(record.columns[8]), template_length(record, mate))
+        stated["TLEN"] = (int(record.columns[8]), template_length(record, mate))
         if record.flag & PROPER:
-            said["flag 0x2"] = (True, may_be_proper(record, mate))
+            stated["flag 0x2"] = (True, may_be_proper(record, mate))
         if record.is_unmapped and not mate.is_unmapped:
-            said["place of unmapped"] = (record.columns[2:4], mate.columns[2:4])
+            stated["position of unmapped"] = (record.columns[2:4], mate.columns[2:4])
     return {
-        kind: f"{value}, not {wanted} ({record.flag} {record.place}; mate {mate.place})"
-        for kind, (value, wanted) in said.items()
-        if value != wanted
+        kind: f"{value}, not {expected} ({record.flag} {record.alignment}; mate {mate.alignment})"
+        for kind, (value, expected) in stated.items()
+        if value != expected
     }
 
 
@@ -178,11 +180,15 @@ def _proper_findings(match: BeforeAndAfter, templates: Templates) -> Iterator[tu
     """Check that 0x2 is never newly set, and cleared only where fixmate would clear it."""
     had, has = (bool(r.flag & PROPER) for r in (match.before, match.after))
     if has and not had:
-        yield "flag 0x2", match.after.name, f"set anew ({match.after.place})"
+        yield "flag 0x2", match.after.name, f"newly set ({match.after.alignment})"
     if had and not has and match.after.is_primary:
         mates = templates.mates(match.after)
         if mates and all(may_be_proper(match.after, mate) for mate in mates):
-            yield "flag 0x2", match.after.name, f"cleared ({match.after.place}; {mates[0].place})"
+            yield (
+                "flag 0x2",
+                match.after.name,
+                f"cleared ({match.after.alignment}; {mates[0].alignment})",
+            )
 
 
 def _orphan_findings(match: BeforeAndAfter, templates: Templates) -> Iterator[tuple[str, str, str]]:
@@ -195,7 +201,7 @@ def _orphan_findings(match: BeforeAndAfter, templates: Templates) -> Iterator[tu
     pairs += [(before.value(tag) or "", after.value(tag) or "") for tag in ("MC", "MQ")]
     for old, new in pairs:
         if old != new:
-            yield "mate outside the file", after.name, f"{old} -> {new} ({after.place})"
+            yield "mate outside the file", after.name, f"{old} -> {new} ({after.alignment})"
 
 
 def _wrong_supplements(record: Sam, others: Sequence[Sam]) -> str:
@@ -209,7 +215,7 @@ def _wrong_supplements(record: Sam, others: Sequence[Sam]) -> str:
 
 def _agrees(entry: Sequence[str], other: Sam) -> bool:
     strand = "-" if other.flag & REVERSE else "+"
-    wanted = [
+    expected = [
         other.contig,
         other.columns[3],
         strand,
@@ -217,7 +223,7 @@ def _agrees(entry: Sequence[str], other: Sam) -> bool:
         other.columns[4],
         other.value("NM") or entry[5],
     ]
-    return [*entry[:3], entry[3].replace("H", "S"), *entry[4:6]] == wanted
+    return [*entry[:3], entry[3].replace("H", "S"), *entry[4:6]] == expected
 
 
 def fixmate(path: Path, out: Path, reference: Path | None = None) -> Path:
@@ -229,12 +235,12 @@ def fixmate(path: Path, out: Path, reference: Path | None = None) -> Path:
     return by_name
 
 
-def fixmate_changes(path: Path, folder: Path, reference: Path | None = None) -> Changes:
+def fixmate_changes(path: Path, directory: Path, reference: Path | None = None) -> Changes:
     """Return the changes of `samtools fixmate` in a file; the order of tags is ignored.
 
-    Of a name with more than two primary records it pairs any two: such names are left out.
+    Of a name with more than two primary records it pairs any two: such names are excluded.
     """
-    out = folder / f"{path.name}.fixmate.bam"
+    out = directory / f"{path.name}.fixmate.bam"
     records = read_records(fixmate(path, out, reference))
     times = Counter(record.name for record in records if record.is_primary)
     before, after = _by_key(records), _by_key(read_records(out))

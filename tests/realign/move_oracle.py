@@ -1,8 +1,8 @@
 """Expected output of `hapgpu realign --reference`, read by read: an oracle for tests.
 
-By docs/methods/realign.md, on the lines of SAM; shares no code with hapgpu but the reference
-implementation of the aligner. What records say of their mates is not looked at: `mate_claims` does
-that.
+By docs/methods/realign.md, on the lines of SAM; shares no code with hapgpu except the reference
+implementation of the aligner. The mate fields of records are not computed: `mate_claims` checks
+them.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from tests.realign.realign_oracle import (
     Record,
     Rules,
     aligned,
+    aligned_read,
     edit_fields,
     first_of_best,
     is_enough,
     likelihood,
     original_fields,
-    placed_at,
     prepared,
     record_of,
     replaced_fields,
@@ -54,26 +54,26 @@ class Loci:
 
     @property
     def haplotypes(self) -> list[Haplotype]:
-        return [h for h in self._given if self._lies_on_reference(h)]
+        return [h for h in self._given if self._aligns_with_reference(h)]
 
     def are_near(self, read: Read) -> bool:
         return any(read.overlaps(locus) for locus in self._intervals)
 
     def of(self, read: Read) -> list[Haplotype]:
         near = (h for h in self._given if h.locus and read.overlaps(h.locus))
-        return [h for h in near if self._lies_on_reference(h)]
+        return [h for h in near if self._aligns_with_reference(h)]
 
     def longest_deletion(self, locus: tuple[str, int, int]) -> int:
         """Return the length of the reference at a locus less the shortest haplotype."""
-        there = (h for h in self._given if h.locus == locus)
-        lengths = [len(h.bases) for h in there if self._lies_on_reference(h)]
+        at_locus = (h for h in self._given if h.locus == locus)
+        lengths = [len(h.bases) for h in at_locus if self._aligns_with_reference(h)]
         return max(0, locus[2] - locus[1] - min(lengths))
 
-    def _lies_on_reference(self, haplotype: Haplotype) -> bool:
-        """Return the alignment of a haplotype; computed when needed, because it takes long."""
+    def _aligns_with_reference(self, haplotype: Haplotype) -> bool:
+        """Return whether a haplotype aligns with the reference; computed on first use."""
         if haplotype.name not in self._aligned:
-            placed = extended(haplotype, (FLANK, FLANK), self.bases)
-            cigar = haplotype_cigar(placed.window, placed.bases)
+            longer = extended(haplotype, (FLANK, FLANK), self.bases)
+            cigar = haplotype_cigar(longer.window, longer.bases)
             self._aligned[haplotype.name] = cigar is not None
         return self._aligned[haplotype.name]
 
@@ -173,7 +173,7 @@ def alignment_cost(
 def movable_read(line: str, loci: Loci, rules: Rules) -> Read | None:
     """Return the read of a line if it may move: if it is at a locus and differs from the reference.
 
-    Only that the reference explains it entirely is of no matter with `always`.
+    With `always`, a read that equals the reference may move, too.
     """
     read = Read(line.rstrip("\n").split("\t"))
     if not (rules.choose(read.flag) and read.is_mapped and read.bases and read.cigar):
@@ -292,7 +292,7 @@ def _projected(
     near = extended(haplotype, (FLANK, FLANK), reference)
     cigar = haplotype_cigar(near.window, near.bases)
     assert cigar is not None
-    left, right = (there - here for there, here in zip(on.flanks, near.flanks, strict=True))
+    left, right = (wide - narrow for wide, narrow in zip(on.flanks, near.flanks, strict=True))
     _, offset, to_haplotype = aligned(on.bases, bases, rules.scoring)
     whole = [(left, "M"), *cigar, (right, "M")]
     try:
@@ -339,21 +339,21 @@ def expected_of_fastq(line: str, loci: Loci, rules: Rules) -> Record:
     flanks = (_rounded_up(around), _rounded_up(around))
     longer = [extended(h, flanks, loci.bases) for h in loci.haplotypes]
     everything = slice(0, len(read.bases))
-    placed = [placed_at(read, Haplotype("", x.bases), everything, rules) for x in longer]
-    best = first_of_best([p.value for p in placed], rules)
-    score = placed[best].alignment.score
-    bases, haplotype = placed[best].bases, loci.haplotypes[best]
+    alignments = [aligned_read(read, Haplotype("", x.bases), everything, rules) for x in longer]
+    best = first_of_best([p.value for p in alignments], rules)
+    score = alignments[best].alignment.score
+    bases, haplotype = alignments[best].bases, loci.haplotypes[best]
     projected = _projected(haplotype, longer[best], bases, loci.bases, rules)
     if not is_enough(score, read, rules) or projected is None:
         return unmapped
     start, cigar = _without_end_insertions(*projected)
-    others = [p.alignment.score for k, p in enumerate(placed) if k != best]
+    others = [p.alignment.score for k, p in enumerate(alignments) if k != best]
     fields = [
         *read.columns[11:],
         *score_fields(score, max(others, default=None)),
         *edit_fields(bases, cigar, start - longer[best].start, longer[best].window),
     ]
     assert haplotype.locus is not None
-    place = (haplotype.locus[0], str(start + 1), "255", gatk.spell(cigar))
-    columns = (read.columns[0], str(placed[best].turned), *place, "*", "0", "0", bases)
-    return Record((*columns, placed[best].qualities), frozenset(fields))
+    alignment = (haplotype.locus[0], str(start + 1), "255", gatk.spell(cigar))
+    columns = (read.columns[0], str(alignments[best].turned), *alignment, "*", "0", "0", bases)
+    return Record((*columns, alignments[best].qualities), frozenset(fields))

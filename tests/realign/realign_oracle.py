@@ -1,7 +1,7 @@
 """Expected output of `hapgpu realign`, read by read, from SAM lines: an oracle for tests.
 
-In the coordinates of the haplotypes; those of the reference are in `move_oracle`. Shares no code
-with hapgpu but the reference implementation of the aligner. Records are lists of the columns of
+In coordinates of the haplotypes; `move_oracle` has the coordinates of the reference. Shares no code
+with hapgpu except the reference implementation of the aligner. Records are lists of the columns of
 SAM text.
 """
 
@@ -122,7 +122,7 @@ class Read:
             yield self.bases.translate(COMPLEMENTS)[::-1], turned, 16
 
 
-class Placed(NamedTuple):
+class AlignedRead(NamedTuple):
     """A read aligned with one haplotype, in its better orientation."""
 
     haplotype: Haplotype
@@ -155,15 +155,15 @@ def expected(line: str, haplotypes: Sequence[Haplotype], rules: Rules) -> list[R
     if not read.bases:
         return [_unmapped(read)]
     parts = _parts(read, candidates)
-    placed = [placed_at(read, h, p, rules) for h, p in zip(candidates, parts, strict=True)]
-    scores = [p.alignment.score for p in placed]
-    best = first_of_best([p.value for p in placed], rules)
+    alignments = [aligned_read(read, h, p, rules) for h, p in zip(candidates, parts, strict=True)]
+    scores = [p.alignment.score for p in alignments]
+    best = first_of_best([p.value for p in alignments], rules)
     if not is_enough(scores[best], read, rules):
         return [_unmapped(read)]
     others = scores[:best] + scores[best + 1 :]
     return [
         _written(read, p, max(others) if others and k == best else None, 0x100 * (k != best))
-        for k, p in enumerate(placed)
+        for k, p in enumerate(alignments)
         if rules.write_all or k == best
     ]
 
@@ -226,9 +226,9 @@ def _parts(read: Read, candidates: Sequence[Haplotype]) -> list[slice | None]:
     return [slice(start, end) if end - start == most else None for start, end in parts]
 
 
-def placed_at(read: Read, haplotype: Haplotype, part: slice | None, rules: Rules) -> Placed:
+def aligned_read(read: Read, haplotype: Haplotype, part: slice | None, rules: Rules) -> AlignedRead:
     """Align a whole read in its better orientation; without a part, its likelihood is -inf."""
-    best: Placed | None = None
+    best: AlignedRead | None = None
     for bases, qualities, turned in read.orientations():
         alignment = aligned(haplotype.bases, bases, rules.scoring)
         value: float = alignment.score
@@ -237,7 +237,7 @@ def placed_at(read: Read, haplotype: Haplotype, part: slice | None, rules: Rules
             if part is not None:
                 value = likelihood(prepared(read, bases, qualities, part), haplotype.bases)
         if best is None or value > best.value:
-            best = Placed(haplotype, bases, qualities, turned, alignment, value)
+            best = AlignedRead(haplotype, bases, qualities, turned, alignment, value)
     assert best is not None
     return best
 
@@ -267,19 +267,19 @@ def _unmapped(read: Read) -> Record:
     return Record((*columns, "*", "0", "0", *read.columns[9:11]), frozenset(fields))
 
 
-def _written(read: Read, placed: Placed, second_score: int | None, secondary: int) -> Record:
-    _, start, cigar = placed.alignment
-    flag = (_without_mate(read.flag) & ~4) ^ placed.turned | secondary
+def _written(read: Read, chosen: AlignedRead, second_score: int | None, secondary: int) -> Record:
+    _, start, cigar = chosen.alignment
+    flag = (_without_mate(read.flag) & ~4) ^ chosen.turned | secondary
     quality = read.columns[4] if read.is_mapped else "255"
     fields = [
         *_other_fields(read),
         *original_fields(read),
-        *score_fields(placed.alignment.score, second_score),
-        *edit_fields(placed.bases, cigar, start, placed.haplotype.bases),
+        *score_fields(chosen.alignment.score, second_score),
+        *edit_fields(chosen.bases, cigar, start, chosen.haplotype.bases),
     ]
-    name = placed.haplotype.name
+    name = chosen.haplotype.name
     columns = (read.columns[0], str(flag), name, str(start + 1), quality, gatk.spell(cigar))
-    return Record((*columns, "*", "0", "0", placed.bases, placed.qualities), frozenset(fields))
+    return Record((*columns, "*", "0", "0", chosen.bases, chosen.qualities), frozenset(fields))
 
 
 def score_fields(score: int, second_score: int | None) -> list[str]:
@@ -309,6 +309,6 @@ def original_fields(read: Read) -> list[str]:
     strand = "-" if read.flag & 16 else "+"
     distances = [text[5:] for text in read.columns[11:] if text.startswith("NM:i:")]
     distance = distances[0] if distances else ""
-    place = f"{contig},{position},{strand},{cigar},{quality},{distance};"
+    alignment = f"{contig},{position},{strand},{cigar},{quality},{distance};"
     earlier = "".join(text[5:] for text in read.columns[11:] if text.startswith("OA:Z:"))
-    return [f"OC:Z:{cigar}", f"OP:i:{position}", f"OA:Z:{earlier}{place}"]
+    return [f"OC:Z:{cigar}", f"OP:i:{position}", f"OA:Z:{earlier}{alignment}"]

@@ -1,6 +1,6 @@
 """Checks of the records of a realigned file against the input and the reference.
 
-Shares no code with hapgpu. A finding names its kind, the read and what is wrong with it.
+Shares no code with hapgpu. A finding names its kind, the read and the fault.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class Match:
         """Whether the alignment changed; an unmapped read with its mate's position has none."""
         if self.before.is_unmapped and self.after.is_unmapped:
             return False
-        return self.before.place != self.after.place
+        return self.before.alignment != self.after.alignment
 
 
 @dataclass
@@ -160,17 +160,17 @@ def header_findings(found: Comparison) -> Iterator[Finding]:
 def completeness_findings(found: Comparison, rules: Rules) -> Iterator[Finding]:
     """Check that every record is written once; with `loci_only`, every record at a locus."""
     for record in found.extra:
-        yield Finding("extra record", record.name, f"{record.flag} {record.place}")
+        yield Finding("extra record", record.name, f"{record.flag} {record.alignment}")
     for record in found.lost:
         is_asked = not rules.loci_only or (
             not record.flag & EXCLUDED and any(record.overlaps(x) for x in rules.loci)
         )
         if is_asked:
-            yield Finding("lost record", record.name, f"{record.flag} {record.place}")
+            yield Finding("lost record", record.name, f"{record.flag} {record.alignment}")
     if rules.loci_only:
         for match in found.matches:
             if not any(match.before.overlaps(locus) for locus in rules.loci):
-                yield Finding("not at a locus", match.before.name, str(match.before.place))
+                yield Finding("not at a locus", match.before.name, str(match.before.alignment))
 
 
 def order_findings(found: Comparison) -> Iterator[Finding]:
@@ -218,8 +218,8 @@ def _paired(inputs: list[Sam], outputs: list[Sam]) -> tuple[list[Match], list[Sa
     pairs, inputs, outputs = [], list(inputs), list(outputs)
     for of_input, of_output in (
         (_whole, _whole),
-        (_place, _place),
-        (_place, _old_place),
+        (_position_and_cigar, _position_and_cigar),
+        (_position_and_cigar, _old_position_and_cigar),
         (_nothing, _nothing),
     ):
         for record in list(inputs):
@@ -235,11 +235,11 @@ def _whole(record: Sam) -> tuple[object, ...]:
     return tuple(record.columns)
 
 
-def _place(record: Sam) -> tuple[object, ...]:
+def _position_and_cigar(record: Sam) -> tuple[object, ...]:
     return record.position, record.cigar_text
 
 
-def _old_place(record: Sam) -> tuple[object, ...]:
+def _old_position_and_cigar(record: Sam) -> tuple[object, ...]:
     return int(record.value("OP") or 0), record.value("OC")
 
 
@@ -267,7 +267,7 @@ def _moved_findings(match: Match, bases: Bases, rules: Rules) -> Iterator[Findin
     before, after = match.before, match.after
     if after.is_unmapped:
         if not before.is_unmapped:
-            yield Finding("unmapped", after.name, f"was at {before.place}")
+            yield Finding("unmapped", after.name, f"was at {before.alignment}")
         return
     broken = list(cigar_faults(after, bases))
     for detail in broken:
@@ -290,13 +290,13 @@ def _history_findings(match: Match) -> Iterator[Finding]:
     """Check that the last entry of OA is the old alignment, after earlier entries."""
     before, after = match.before, match.after
     strand = "-" if before.flag & REVERSE else "+"
-    wanted = (
+    expected = (
         f"{before.contig},{before.position},{strand},{before.cigar_text},"
         f"{before.columns[4]},{before.value('NM') or ''};"
     )
-    wanted = (before.value("OA") or "") + wanted
-    if after.value("OA") != wanted:
-        yield Finding("OA", after.name, f"{after.value('OA')}, not {wanted}")
+    expected = (before.value("OA") or "") + expected
+    if after.value("OA") != expected:
+        yield Finding("OA", after.name, f"{after.value('OA')}, not {expected}")
 
 
 def _score_findings(match: Match, bases: Bases, rules: Rules) -> Iterator[Finding]:
@@ -306,7 +306,7 @@ def _score_findings(match: Match, bases: Bases, rules: Rules) -> Iterator[Findin
         yield Finding("AS", match.after.name, "is missing")
     elif not rules.always and int(score) < edits_of(match.before, bases).score:
         old = edits_of(match.before, bases).score
-        yield Finding("score", match.after.name, f"{score}, was {old} ({match.before.place})")
+        yield Finding("score", match.after.name, f"{score}, was {old} ({match.before.alignment})")
 
 
 def cigar_faults(record: Sam, bases: Bases) -> Iterator[str]:

@@ -30,7 +30,7 @@ _OPERATION = re.compile(r"(\d+)([MIDNSHP=XB])")
 Cigar = list[tuple[int, str]]
 
 
-class Place(NamedTuple):
+class Alignment(NamedTuple):
     """The alignment of a record."""
 
     contig: str
@@ -98,9 +98,9 @@ class Sam:
         return not self.flag & NOT_PRIMARY
 
     @property
-    def place(self) -> Place:
+    def alignment(self) -> Alignment:
         flag = self.flag
-        return Place(
+        return Alignment(
             self.contig, self.position, self.cigar_text, bool(flag & UNMAPPED), bool(flag & REVERSE)
         )
 
@@ -127,7 +127,7 @@ def sam_of(line: str) -> Sam:
 
 
 def read_records(path: Path, reference: Path | None = None) -> list[Sam]:
-    """Read a file; records of BAM hold their bytes too."""
+    """Read a file; records of BAM have their bytes, too."""
     fasta = str(reference) if reference else None
     with pysam.AlignmentFile(str(path), check_sq=False, reference_filename=fasta) as file:
         found = [

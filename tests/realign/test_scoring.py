@@ -29,11 +29,11 @@ SCORINGS = st.builds(Scoring, WEIGHT, WEIGHT, WEIGHT, WEIGHT)
         ("original", (3, -1, -4, -3)),
     ],
 )
-def test_presets_are_those_of_gatk(name: str, weights: tuple[int, int, int, int]) -> None:
+def test_presets_equal_gatk(name: str, weights: tuple[int, int, int, int]) -> None:
     assert resolve_scoring(name).weights == weights
 
 
-def test_there_are_no_other_presets() -> None:
+def test_no_other_presets() -> None:
     assert len(PRESETS) == 4
 
 
@@ -46,7 +46,7 @@ def test_text_and_weights_are_one(scoring: Scoring) -> None:
 @pytest.mark.parametrize(
     "text", ["", "fast", "1,2,3", "1,2,3,4,5", "1,2,3,x", "1;2;3;4", "1.5,2,3,4"]
 )
-def test_unknown_scorings_are_refused_with_the_choices(text: str) -> None:
+def test_unknown_scorings_are_refused_with_the_valid_values(text: str) -> None:
     with pytest.raises(UsageError, match=r"read-to-haplotype.*MATCH,MISMATCH,OPEN,EXTEND"):
         resolve_scoring(text)
 
@@ -117,6 +117,6 @@ def test_overhangs(name: str, overhang: Overhang, *, has_free_ends: bool) -> Non
 
 
 @pytest.mark.parametrize("text", ["", "SOFTCLIP", "leading_indel", "0"])
-def test_unknown_overhangs_are_refused_with_the_choices(text: str) -> None:
+def test_unknown_overhangs_are_refused_with_the_valid_values(text: str) -> None:
     with pytest.raises(UsageError, match="softclip, indel, leading-indel, ignore"):
         resolve_overhang(text)

@@ -97,13 +97,13 @@ def test_named_gpus_are_never_replaced(text: str, gpus: int, problem: str, prete
     assert caught.value.exit_code == 3
 
 
-def test_a_gpu_that_is_not_there(pretend: Any) -> None:
+def test_a_missing_gpu(pretend: Any) -> None:
     pretend(2)
     with pytest.raises(DeviceError, match=r"cuda:5': no such GPU; give cuda:0 to cuda:1"):
         resolve_devices("cuda:1,5")
 
 
-def test_the_cpu_is_taken_without_a_look_for_gpus(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_cpu_is_used_without_a_search_for_gpus(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(devices, "discover", lambda: pytest.fail("looked"))
     assert resolve_devices("cpu", threads=2) == ([CpuDevice(2)], "device: CPU, 2 threads")
     assert resolve_devices("cpu")[0] == [CpuDevice(usable_cpus())]
@@ -135,7 +135,7 @@ def test_discovery_without_cupy(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "pip install" in report.problem
 
 
-def test_discovery_says_what_is_missing() -> None:
+def test_discovery_names_the_missing_part() -> None:
     report = discover()
     assert report.gpus or report.problem
     assert not report.gpus or report.driver_version

@@ -20,7 +20,7 @@ def _nothing_registered() -> Iterator[None]:
     leftovers.clear_up()
 
 
-def test_the_latest_is_undone_first_and_all_whatever_fails() -> None:
+def test_the_latest_is_undone_first_and_failures_stop_none() -> None:
     undone: list[int] = []
 
     def undo(number: int) -> None:
@@ -37,8 +37,8 @@ def test_the_latest_is_undone_first_and_all_whatever_fails() -> None:
 
 
 def test_nothing_is_made_between_clearing_up_and_the_end(tmp_path: Path) -> None:
-    """As a signal does it, while another thread goes on."""
-    begun = OutputFile(tmp_path / "begun")
+    """As by a signal, while another thread continues."""
+    partial = OutputFile(tmp_path / "partial")
     late = Thread(target=lambda: OutputFile(tmp_path / "late").commit())
     with leftovers.steady():
         leftovers.clear_up()
@@ -47,7 +47,7 @@ def test_nothing_is_made_between_clearing_up_and_the_end(tmp_path: Path) -> None
         assert late.is_alive()
         assert not [*tmp_path.iterdir()]
     late.join()
-    begun.discard()
+    partial.discard()
     assert [path.name for path in tmp_path.iterdir()] == ["late"]
 
 

@@ -113,7 +113,7 @@ def test_first_error_in_the_order_of_the_batches_wins() -> None:
         run_pipeline(range(10), [work] * 3, abs)
 
 
-def test_source_stops_soon_after_an_error() -> None:
+def test_source_ends_soon_after_an_error() -> None:
     read: list[int] = []
 
     def endless() -> Iterator[int]:

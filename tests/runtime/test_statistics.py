@@ -46,7 +46,7 @@ def test_statistics_of_a_pipeline(tmp_path: Path) -> None:
     }
 
 
-def test_a_description_stands_beside_the_counts() -> None:
+def test_a_description_is_stored_beside_the_counts() -> None:
     stats = RunStatistics("chain", [], [], 1)
     stats.count("anchors", 3)
     stats.describe("ranges", {"mean": 1.5})

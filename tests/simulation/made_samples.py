@@ -18,7 +18,7 @@ from tests.haplotypes.made_references import slice_of
 
 
 class SampleFiles(NamedTuple):
-    """Reads, reference and sites, as `hapgpu genotype` takes them."""
+    """Inputs of `hapgpu genotype`: reads, reference and sites."""
 
     reads: Path
     reference: Path

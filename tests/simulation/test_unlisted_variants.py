@@ -39,7 +39,7 @@ CHOSEN = tuple(BESIDE[k % len(BESIDE)] for k in range(1000))
 
 
 def test_variants_beside_a_site() -> None:
-    """They are on the right copies, near the site and complete; the list is unchanged."""
+    """The variants are on the right copies, near the site and complete; the list is unchanged."""
     sites = listed()
     carried, is_listed = with_unlisted(slice_of(TEXT, START), sites, CHOSEN[: len(sites)], WITHIN)
     carried.check(slice_of(TEXT, START))
@@ -60,7 +60,7 @@ def test_variants_beside_a_site() -> None:
     copy_texts(TEXT, carried, START)  # no two overlap on a copy
 
 
-def test_variants_without_a_free_position_are_left_out() -> None:
+def test_variants_without_a_free_position_are_excluded() -> None:
     sites = PhasedVariants.from_rows([2], [["C", "A"]], [[0, 1]])
     carried, is_listed = with_unlisted(slice_of("GTCAGT"), sites, [Unlisted(5, -3)], 3)
     assert is_listed.sum() == 1

@@ -125,7 +125,7 @@ def lines_of_table(outcomes: dict[int, Outcome]) -> Iterator[str]:
     """Yield a line per entry of `BESIDE`: heterozygous sites, right and clearly wrong ones in %."""
     yield "| unlisted | on | sites | " + " | ".join(f"{depth}x" for depth in outcomes) + " |"
     for beside in BESIDE:
-        what = f"{beside.indel:+d} bases" if beside.indel else f"{beside.snvs} SNVs"
+        kind = f"{beside.indel:+d} bases" if beside.indel else f"{beside.snvs} SNVs"
         cells = []
         for outcome in outcomes.values():
             here = outcome.concerns(BESIDE, beside) & outcome.is_heterozygous
@@ -133,11 +133,11 @@ def lines_of_table(outcomes: dict[int, Outcome]) -> Iterator[str]:
             right = 100 * outcome.is_right[here].mean()
             cells.append(f"{right:.1f} ({100 * wrong.sum() / here.sum():.1f})")
         on = "ALT" if beside.on_alternative else "REF"
-        yield f"| {what} | {on} | {here.sum()} | {' | '.join(cells)} |"
+        yield f"| {kind} | {on} | {here.sum()} | {' | '.join(cells)} |"
 
 
 def lines_of_bins(outcome: Outcome) -> Iterator[str]:
-    """Yield the number of calls in each bin of GQ, of wrong calls, and of those expected."""
+    """Yield the numbers of calls in each bin of GQ, of wrong calls, and of expected wrong calls."""
     for low, high in pairwise(BINS):
         here = (outcome.qualities >= low) & (outcome.qualities < high)
         expected = expected_errors(outcome.qualities[here])

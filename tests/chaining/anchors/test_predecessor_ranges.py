@@ -55,7 +55,7 @@ def test_made_anchors(reads: list[list[int]], max_iterations: int) -> None:
 
 
 def test_bins() -> None:
-    """Of many anchors at one position, anchor i has i predecessors."""
+    """Anchor i of many at one position has i predecessors."""
     statistics = range_statistics(anchors_of([[7] * 1100, [], [7]]), PARAMETERS)
     assert asdict(statistics) == {
         "reads": 3,

@@ -97,7 +97,7 @@ def test_which_reads_are_joined(length: int, covered: int, is_joined: bool) -> N
 
 
 def test_anchor_0_may_have_an_equal_position_in_the_read() -> None:
-    """It is then the predecessor of the third anchor, but already taken by another chain."""
+    """Anchor 0 is then the predecessor of the third anchor, but already in another chain."""
     read = [Anchor(0, 100, 50, 40), Anchor(0, 110, 20, 1), Anchor(0, 120, 50, 15)]
     numbers = Join(min_count=1, min_score=1)
     joined = chain_oracle.join(split(read, 2), 5000, numbers, 15)

@@ -27,7 +27,7 @@ from hapgpu.chaining.quality.reference import count_seeds
 from hapgpu.chaining.seeds.reference import Seed
 from hapgpu.chaining.sketch.reference import Minimizer
 from tests.chaining.made_chains import SEQUENCES, made_chains
-from tests.chaining.run.test_stages import chain_rows, view_of
+from tests.chaining.run.test_stages import chain_rows, rows_of
 
 Read = tuple[list[Chain], list[Seed]]
 
@@ -113,7 +113,7 @@ def batch_of(reads: Sequence[Read]) -> tuple[Chains, Seeds]:
     st.sampled_from([20, 5000]),
 )
 @settings(max_examples=150)
-def test_mappings_are_those_of_the_reference(
+def test_mappings_equal_the_reference_implementation(
     batch: list[Read],
     mask_level: float,
     score_ratio: float,
@@ -191,7 +191,7 @@ def test_mappings_of_crossing_chains(seed: int, width: int) -> None:
                 for each in select(mappings, index.sketch.k, chain_options, options)
             ]
         )
-    assert expected == view_of(
+    assert expected == rows_of(
         found.offsets,
         *(found.scores, found.counts, found.query_starts, found.query_ends),
         *(found.target_starts, found.target_ends, found.parents),

@@ -49,7 +49,7 @@ def index_of(reference: Path, sketch: SketchOptions) -> MinimizerIndex:
 
 
 @pytest.mark.parametrize("name", SETS)
-def test_lines_are_minimap2s(data_dir: Path, device: Device, name: str) -> None:
+def test_lines_equal_minimap2(data_dir: Path, device: Device, name: str) -> None:
     directory = data_dir / "longread" / "chain"
     entry = json.loads((directory / "manifest.json").read_text())[name]
     reference, reads = directory / "ref.fa.gz", directory / "reads.fa.gz"

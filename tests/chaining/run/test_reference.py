@@ -96,7 +96,7 @@ def check_set(data_dir: Path, name: str, step: int) -> None:
         for name, step in SAMPLES.items()
     ],
 )
-def test_lines_of_some_reads_are_minimap2s(data_dir: Path, name: str, step: int) -> None:
+def test_lines_of_some_reads_equal_minimap2(data_dir: Path, name: str, step: int) -> None:
     check_set(data_dir, name, step)
 
 
@@ -105,7 +105,7 @@ def test_lines_of_some_reads_are_minimap2s(data_dir: Path, name: str, step: int)
     reason="takes hours: set HAPGPU_TEST_REFERENCE=1",
 )
 @pytest.mark.parametrize("name", WHOLE)
-def test_lines_of_all_reads_are_minimap2s(data_dir: Path, name: str) -> None:
+def test_lines_of_all_reads_equal_minimap2(data_dir: Path, name: str) -> None:
     check_set(data_dir, name, step=1)
 
 
@@ -183,7 +183,7 @@ def few_anchors(draw: st.DrawFn) -> list[Anchor]:
 
 @given(few_anchors(), st.sampled_from([0, 10, 500]), st.sampled_from([5, 40]))
 @settings(max_examples=200)
-def test_scores_are_those_of_the_best_of_all_chains(
+def test_scores_equal_the_best_of_all_chains(
     anchors: list[Anchor], bandwidth: int, gap: int
 ) -> None:
     """Scores are compared with every set of anchors that may follow each other."""

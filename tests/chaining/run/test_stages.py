@@ -27,7 +27,7 @@ stage = settings(
 )
 
 
-def view_of(offsets: Any, *columns: Any) -> list[list[Any]]:
+def rows_of(offsets: Any, *columns: Any) -> list[list[Any]]:
     """Return the rows of each read, as tuples if there are several columns."""
     lists = [column.tolist() for column in columns]
     rows = lists[0] if len(lists) == 1 else list(zip(*lists, strict=True))
@@ -35,7 +35,7 @@ def view_of(offsets: Any, *columns: Any) -> list[list[Any]]:
 
 
 def chain_rows(chains: Chains) -> list[list[tuple[int, list[tuple[int, int]]]]]:
-    anchors = view_of(chains.anchor_offsets, chains.x, chains.y)
+    anchors = rows_of(chains.anchor_offsets, chains.x, chains.y)
     pairs = list(zip(chains.scores.tolist(), anchors, strict=True))
     return [pairs[start:end] for start, end in pairwise(chains.offsets.tolist())]
 
@@ -51,7 +51,7 @@ def plain_chain_rows(reads: list[list[Chain]]) -> list[list[tuple[int, list[tupl
 @given(CASES)
 def test_sketch(case: Case) -> None:
     found = Compiled(case).minimizers
-    assert view_of(found.offsets, found.keys, found.positions) == [
+    assert rows_of(found.offsets, found.keys, found.positions) == [
         [(m.hash << 8 | m.span, m.position << 1 | m.strand) for m in minimizers]
         for minimizers in Plain(case).minimizers
     ]
@@ -69,7 +69,7 @@ def test_seeds(case: Case) -> None:
     compiled = Compiled(case)
     found = compiled.seeds
     occurrences = compiled.index.occurrences.tolist()
-    assert view_of(
+    assert rows_of(
         found.offsets,
         found.positions,
         found.spans,
@@ -107,7 +107,7 @@ def first_of(occurrences: Any, table: list[int]) -> int:
 @given(CASES)
 def test_anchors(case: Case) -> None:
     found = Compiled(case).anchors
-    assert view_of(found.offsets, found.x, found.y) == [
+    assert rows_of(found.offsets, found.x, found.y) == [
         [(anchor.x, anchor.y) for anchor in anchors] for anchors in Plain(case).anchors
     ]
 
@@ -117,8 +117,8 @@ def test_anchors(case: Case) -> None:
 def test_scores(case: Case) -> None:
     compiled, plain = Compiled(case), Plain(case)
     found, offsets = compiled.scores, compiled.anchors.offsets
-    assert view_of(offsets, found.scores) == [scores.scores for scores in plain.scores]
-    assert view_of(offsets, found.predecessors) == [scores.predecessors for scores in plain.scores]
+    assert rows_of(offsets, found.scores) == [scores.scores for scores in plain.scores]
+    assert rows_of(offsets, found.predecessors) == [scores.predecessors for scores in plain.scores]
 
 
 @stage
@@ -170,7 +170,7 @@ def test_mappings(case: Case) -> None:
         "scores counts sequences is_reverse query_starts query_ends target_starts target_ends",
         "matches lengths second_scores rivals is_retained",
     ]
-    assert view_of(
+    assert rows_of(
         mappings.offsets,
         *(getattr(found, column)[kept] for column in " ".join(columns).split()),
         mappings.is_primary,
@@ -192,7 +192,7 @@ def test_mappings(case: Case) -> None:
 @given(CASES)
 def test_mapping_quality(case: Case) -> None:
     mappings = assess(Compiled(case).mappings, case.options.chains.min_score)
-    assert view_of(mappings.offsets, mappings.qualities, mappings.divergences) == [
+    assert rows_of(mappings.offsets, mappings.qualities, mappings.divergences) == [
         [(mapping.quality, float(mapping.divergence)) for mapping in mappings]
         for mappings in Plain(case).mappings
     ]

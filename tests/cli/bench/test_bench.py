@@ -27,8 +27,8 @@ READS = {
 }
 HITS = 2
 RESULTS = 4
-"""Of backtracking: the exact read, the same without its first and without its last base, and the
-one with a mismatch."""
+"""Of backtracking: the exact read, the same without its first or last base, and the
+read with a mismatch."""
 
 CHAIN_COLUMNS = ["device", "what", "data", "count", "unit", "seconds", "M/s"]
 LONG_GENOME = 30_000
@@ -77,8 +77,8 @@ def long_genome(tmp_path: Path) -> Path:
 def anchors(tmp_path: Path) -> Path:
     """Ten anchors of one read, a base apart."""
     path = tmp_path / "anchors.npz"
-    places = np.arange(50, 60, dtype=np.uint64)
-    np.savez(path, x=places, y=np.uint64(15 << 32) | places, offsets=np.array([0, 10]))
+    positions = np.arange(50, 60, dtype=np.uint64)
+    np.savez(path, x=positions, y=np.uint64(15 << 32) | positions, offsets=np.array([0, 10]))
     return path
 
 
@@ -130,9 +130,9 @@ def test_mapping_reads_of_a_file(
     header, *rows = [line.split("\t") for line in capsys.readouterr().out.splitlines()]
     assert header == MAP_COLUMNS
     assert [tuple(row[:2]) for row in rows] == [
-        (device, what)
+        (device, step)
         for device in ("CPU, 1 thread", "CPU, 2 threads")[:threads]
-        for what in ("pack and search", "text to text")
+        for step in ("pack and search", "text to text")
     ]
     for row, line in zip(rows, json.loads(statistics.read_text()), strict=True):
         assert row[2] == "genome.fa, reads.fq x4"
@@ -142,7 +142,7 @@ def test_mapping_reads_of_a_file(
         assert float(row[6]) == pytest.approx(4e-6 * len(READS) / line["seconds"], rel=1e-3)
 
 
-def test_backtracking_the_beginning_of_a_file(
+def test_backtracking_the_start_of_a_file(
     genome: Path,
     reads: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -238,8 +238,8 @@ def test_genotyping_a_simulated_sample(
 
 def test_help_lists_the_methods(capsys: pytest.CaptureFixture[str]) -> None:
     assert status_of("--help") == 0
-    said = capsys.readouterr().out
-    assert all(f" {method} " in said for method in METHODS)
+    printed = capsys.readouterr().out
+    assert all(f" {method} " in printed for method in METHODS)
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -247,10 +247,10 @@ def test_help_of_a_method_lists_its_options(
     method: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert status_of(method, "--help") == 0
-    said = capsys.readouterr().out
-    assert ("--batches" in said) == (method == "pairhmm")
-    assert ("--reference" in said) == (method in {"map", "chain", "genotype"})
-    assert "--device" in said
+    printed = capsys.readouterr().out
+    assert ("--batches" in printed) == (method == "pairhmm")
+    assert ("--reference" in printed) == (method in {"map", "chain", "genotype"})
+    assert "--device" in printed
 
 
 @pytest.mark.gpu
@@ -293,7 +293,7 @@ def test_mapping_on_the_gpu(
     assert status_of("map", *files, "--method", method, "--device", "cuda:0") == 0
     _, *rows = (line.split("\t") for line in capsys.readouterr().out.splitlines())
     assert [(row[1], int(row[3]), int(row[4])) for row in rows] == [
-        (what, 3 * len(READS), 3 * hits) for what, hits in expected
+        (step, 3 * len(READS), 3 * hits) for step, hits in expected
     ]
 
 

@@ -12,36 +12,36 @@ from tests.cli.in_process import status_of_command
 COMMAND = [sys.executable, "-c", "from hapgpu.cli.app import main; main()", "chain"]
 UNIT, COPIES = 300, 20
 SHARED = slice(20_000, 22_000)
-"""An interval of chr1 whose bases chr2 has, too, from `SHARED_ON_CHR2` on."""
+"""An interval of chr1 whose bases chr2 repeats from `SHARED_ON_CHR2` on."""
 SHARED_ON_CHR2 = 5000
 _COMPLEMENTS = str.maketrans("ACGTacgtN", "TGCAtgcaN")
 
 
 @dataclass(frozen=True)
 class Sample:
-    """A reference and reads, as text and as files; `places` holds the origin of each read."""
+    """A reference and reads, as text and as files; `origins` has the origin of each read."""
 
-    folder: Path
+    directory: Path
     contigs: dict[str, str]
     reads: dict[str, str]
-    places: dict[str, tuple[str, int, int, str]]
+    origins: dict[str, tuple[str, int, int, str]]
 
     @property
     def fasta(self) -> Path:
-        return self.folder / "reference.fa"
+        return self.directory / "reference.fa"
 
     @property
     def fastq(self) -> Path:
-        return self.folder / "reads.fq"
+        return self.directory / "reads.fq"
 
     @property
     def index(self) -> Path:
-        return self.folder / "reference.fa.k15w10.hgm"
+        return self.directory / "reference.fa.k15w10.hgm"
 
 
-def make_sample(folder: Path) -> Sample:
+def make_sample(directory: Path) -> Sample:
     random = Random(9)  # noqa: S311  (reproducible data, not secrets)
-    sample = Sample(folder, _contigs(random), {}, {})
+    sample = Sample(directory, _contigs(random), {}, {})
     _add_reads(random, sample)
     sample.fasta.write_text(fasta_text(sample.contigs))
     sample.fastq.write_text(fastq_text(sample.reads))
@@ -87,7 +87,7 @@ def _add_reads(random: Random, sample: Sample) -> None:
         strand = random.choice("+-")
         name = f"r{number}"
         sample.reads[name] = bases if strand == "+" else complement(bases)
-        sample.places[name] = ("chr1", start, start + length, strand)
+        sample.origins[name] = ("chr1", start, start + length, strand)
     first, second = sample.contigs["chr1"], sample.contigs["chr2"]
     beyond = SHARED_ON_CHR2 + SHARED.stop - SHARED.start
     sample.reads.update(
@@ -124,9 +124,9 @@ def status_of(*arguments: str | Path) -> int:
     return status_of_command("chain", *arguments)
 
 
-def lines_of(folder: Path, *arguments: str | Path, threads: int = 1) -> list[str]:
+def lines_of(directory: Path, *arguments: str | Path, threads: int = 1) -> list[str]:
     """Map on the CPU, to PAF; return its lines."""
-    path = folder / "out.paf"
+    path = directory / "out.paf"
     path.unlink(missing_ok=True)
     resources = ("-q", "--device", "cpu", "-t", str(threads))
     assert status_of(*arguments, *resources, "-o", path) == 0

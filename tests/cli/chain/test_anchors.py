@@ -14,7 +14,7 @@ import hapgpu
 from tests.chaining.chain_oracle import Anchor, to_batch
 from tests.cli.chain.command import COMMAND, status_of
 
-DIAGONAL = [Anchor(1 << 31, 1000 + place, 50 + place, 15) for place in range(0, 90, 9)]
+DIAGONAL = [Anchor(1 << 31, 1000 + at, 50 + at, 15) for at in range(0, 90, 9)]
 BATCH = to_batch([DIAGONAL, [], DIAGONAL[:2]])
 COLUMNS = ("f", "p", "chain_x", "chain_y", "chain_anchor_offsets", "chain_scores", "chain_offsets")
 
@@ -64,9 +64,7 @@ def test_as_from_python(path: Path, arguments: list[str], options: dict[str, int
 
 
 @pytest.mark.parametrize("name", ["bacterial", "repeat_rich"])
-def test_scores_and_predecessors_are_those_of_minimap2(
-    data_dir: Path, tmp_path: Path, name: str
-) -> None:
+def test_scores_and_predecessors_equal_minimap2(data_dir: Path, tmp_path: Path, name: str) -> None:
     source = data_dir / "longread" / "chain" / f"anchors_{name}.npz"
     output, report = tmp_path / "chains.npz", tmp_path / "run.json"
     for skip, options in (("inf", ["--max-chain-skip=1000000000"]), ("skip25", [])):

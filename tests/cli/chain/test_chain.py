@@ -46,7 +46,7 @@ def lines(sample: Sample, tmp_path_factory: pytest.TempPathFactory) -> list[str]
     return lines_of(tmp_path_factory.mktemp("lines"), sample.fasta, sample.fastq, "--paf")
 
 
-def test_lines_are_those_of_minimap2(data_dir: Path, tmp_path: Path) -> None:
+def test_lines_equal_minimap2(data_dir: Path, tmp_path: Path) -> None:
     reference = data_dir / "genomes" / "lambda.NC_001416.fa.gz"
     reads = data_dir / "longread" / "lambda_ont.fq.gz"
     expected = data_dir / "longread" / "chain" / "real_lambda_ont.v230_map-ont.paf.gz"
@@ -55,8 +55,8 @@ def test_lines_are_those_of_minimap2(data_dir: Path, tmp_path: Path) -> None:
 
 
 def test_reads_map_to_their_origin(sample: Sample, lines: list[str]) -> None:
-    assert len(sample.places) == 40
-    for name, (contig, start, end, strand) in sample.places.items():
+    assert len(sample.origins) == 40
+    for name, (contig, start, end, strand) in sample.origins.items():
         (fields,) = of_read(lines, name)
         assert (fields[1], fields[4], fields[5]) == (str(len(sample.reads[name])), strand, contig)
         assert start <= int(fields[7]) < start + 150
@@ -64,7 +64,7 @@ def test_reads_map_to_their_origin(sample: Sample, lines: list[str]) -> None:
         assert (tag(fields, "tp"), fields[11]) == ("P", "60")
 
 
-def test_order_is_that_of_the_reads(sample: Sample, lines: list[str]) -> None:
+def test_order_of_the_reads_is_kept(sample: Sample, lines: list[str]) -> None:
     names = list(dict.fromkeys(line.split("\t")[0] for line in lines))
     assert names == [name for name in sample.reads if name in names]
     assert "foreign" not in names
@@ -84,9 +84,9 @@ def test_neither_threads_nor_blocks_change_the_output(
     assert lines_of(tmp_path, sample.fasta, sample.fastq, threads=threads) == lines
 
 
-def write_variant(sample: Sample, folder: Path, kind: str) -> list[str | Path]:
+def write_variant(sample: Sample, directory: Path, kind: str) -> list[str | Path]:
     """Write the reads in another format; return the files."""
-    path, text = folder / f"reads.{kind}", fastq_text(sample.reads)
+    path, text = directory / f"reads.{kind}", fastq_text(sample.reads)
     match kind:
         case "gz":
             path.write_bytes(gzip.compress(text.encode()))
@@ -108,7 +108,7 @@ def write_variant(sample: Sample, folder: Path, kind: str) -> list[str | Path]:
         case "files":
             names = list(sample.reads)
             path.write_text(fastq_text({name: sample.reads[name] for name in names[:20]}))
-            rest = folder / "rest.gz"
+            rest = directory / "rest.gz"
             text = fasta_text({name: sample.reads[name] for name in names[20:]})
             rest.write_bytes(gzip.compress(text.encode()))
             return [path, rest]

@@ -21,10 +21,10 @@ def sample(tmp_path_factory: pytest.TempPathFactory) -> Sample:
     return sample
 
 
-def assert_same_bytes(folder: Path, *arguments: str | Path) -> None:
+def assert_same_bytes(directory: Path, *arguments: str | Path) -> None:
     written = []
     for device in ("cpu", "cuda"):
-        path = folder / f"{device}.paf"
+        path = directory / f"{device}.paf"
         assert status_of(*arguments, "-q", "--device", device, "-o", path) == 0
         written.append(path.read_bytes())
     assert written[0] == written[1]

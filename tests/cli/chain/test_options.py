@@ -67,16 +67,14 @@ def some_reads(data_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> Path
 
 
 @pytest.mark.parametrize("name", SETS)
-def test_lines_are_those_of_minimap2(
-    data_dir: Path, some_reads: Path, tmp_path: Path, name: str
-) -> None:
-    folder = data_dir / "longread" / "chain"
-    arguments = json.loads((folder / "manifest.json").read_text())[name]["options"].split()
+def test_lines_equal_minimap2(data_dir: Path, some_reads: Path, tmp_path: Path, name: str) -> None:
+    directory = data_dir / "longread" / "chain"
+    arguments = json.loads((directory / "manifest.json").read_text())[name]["options"].split()
     with pysam.FastxFile(str(some_reads)) as records:
         names = {record.name for record in records}
-    with gzip.open(folder / f"{name}.paf.gz", "rt") as lines:
+    with gzip.open(directory / f"{name}.paf.gz", "rt") as lines:
         expected = [line for line in lines.read().splitlines() if line.split("\t")[0] in names]
-    assert lines_of(tmp_path, folder / "ref.fa.gz", some_reads, *arguments) == expected
+    assert lines_of(tmp_path, directory / "ref.fa.gz", some_reads, *arguments) == expected
     assert len(expected) > 100
 
 
@@ -150,7 +148,7 @@ def test_letters(
 
 
 def test_k_and_w_of_an_index(sample: Sample, tmp_path: Path) -> None:
-    """The options that make the index are those by which chain finds it."""
+    """Chain finds the index by the options that built it."""
     arguments = ("-x", "map-hifi", "-k", "21")
     path = tmp_path / "reference.fa"
     path.write_bytes(sample.fasta.read_bytes())
@@ -165,18 +163,18 @@ def names_of(lines: list[str]) -> set[str]:
     return {line.split("\t")[0] for line in lines}
 
 
-@pytest.mark.parametrize("least", [200, 10**6])
-def test_least_anchors_and_score(run: Callable[..., list[str]], least: int) -> None:
+@pytest.mark.parametrize("minimum", [200, 10**6])
+def test_min_anchors_and_score(run: Callable[..., list[str]], minimum: int) -> None:
     everything = run("-P")
     for option, key in (("-n", "cm"), ("-m", "s1")):
-        found = run("-P", option, str(least))
-        assert all(int(tag(line.split("\t"), key)) >= least for line in found)
-        kept = [line for line in everything if int(tag(line.split("\t"), key)) >= least]
+        found = run("-P", option, str(minimum))
+        assert all(int(tag(line.split("\t"), key)) >= minimum for line in found)
+        kept = [line for line in everything if int(tag(line.split("\t"), key)) >= minimum]
         assert [line.split("\t")[:10] for line in found] == [line.split("\t")[:10] for line in kept]
 
 
 def test_gap(sample: Sample, run: Callable[..., list[str]]) -> None:
-    """The read has 1,500 bases of its own in its middle."""
+    """The read has 1,500 random bases in its middle."""
     assert len(of_read(run(), "gap")) == 1
     narrow = ("-r", "400,400")
     assert len(of_read(run(*narrow), "gap")) == 1

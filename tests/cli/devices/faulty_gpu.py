@@ -21,8 +21,8 @@ from hapgpu.cli.app import main
 from hapgpu.runtime.gpu.launch import LoadedKernel
 
 FAULTS = {
-    "address": 'extern "C" __global__ void fault(int* place) { *place = 1; }',
-    "trap": 'extern "C" __global__ void fault(int* place) { __trap(); }',
+    "address": 'extern "C" __global__ void fault(int* address) { *address = 1; }',
+    "trap": 'extern "C" __global__ void fault(int* address) { __trap(); }',
 }
 NOWHERE = np.uint64(16)
 

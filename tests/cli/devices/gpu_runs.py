@@ -19,7 +19,7 @@ GPU = "cuda"
 
 @dataclass(frozen=True)
 class Run:
-    """A command on files of the folder that `make_inputs` fills.
+    """A command on files of the directory that `make_inputs` fills.
 
     Attributes
     ----------
@@ -28,7 +28,7 @@ class Run:
     suffix
         Of the output.
     options
-        Those that do not name files.
+        Arguments that do not name files.
     is_exact
         Whether the CPU gives the same bytes.
     """
@@ -40,13 +40,13 @@ class Run:
     options: tuple[str, ...] = ()
     is_exact: bool = True
 
-    def arguments(self, folder: Path, output: Path) -> list[str]:
-        """Return the arguments behind the name of the command."""
-        files = [name if name.startswith("-") else str(folder / name) for name in self.files]
+    def arguments(self, directory: Path, output: Path) -> list[str]:
+        """Return the arguments after the name of the command."""
+        files = [name if name.startswith("-") else str(directory / name) for name in self.files]
         return [*files, *self.options, "-q", "-o", str(output)]
 
-    def output(self, folder: Path) -> Path:
-        return folder / f"{self.name}{self.suffix}"
+    def output(self, directory: Path) -> Path:
+        return directory / f"{self.name}{self.suffix}"
 
 
 NO_PG = ("--no-PG",)
@@ -79,15 +79,15 @@ RUNS = {
 }
 
 
-def make_inputs(folder: Path) -> Path:
+def make_inputs(directory: Path) -> Path:
     """Write the files that the runs read."""
-    make_example(folder)
+    make_example(directory)
     random = Random(3)  # noqa: S311  (the same data on every run)
-    (folder / "hmm.in").write_text("".join(_batch(random) for _ in range(12)))
+    (directory / "hmm.in").write_text("".join(_batch(random) for _ in range(12)))
     reads = [_anchors(random) for _ in range(30)]
     batch = to_batch(reads)
-    np.savez(folder / "anchors.npz", x=batch.x, y=batch.y, offsets=batch.offsets)
-    return folder
+    np.savez(directory / "anchors.npz", x=batch.x, y=batch.y, offsets=batch.offsets)
+    return directory
 
 
 def _batch(random: Random) -> str:
@@ -104,8 +104,8 @@ def _batch(random: Random) -> str:
 
 def _anchors(random: Random) -> list[Anchor]:
     start = random.randrange(10_000)
-    places = sorted(random.sample(range(0, 15_000, 3), 60))
-    return [Anchor(1 << 31, start + at, 50 + at + random.randrange(3), 15) for at in places]
+    offsets = sorted(random.sample(range(0, 15_000, 3), 60))
+    return [Anchor(1 << 31, start + at, 50 + at + random.randrange(3), 15) for at in offsets]
 
 
 def status_of(run: Run, inputs: Path, output: Path, device: str, *options: str) -> int:
@@ -115,7 +115,7 @@ def status_of(run: Run, inputs: Path, output: Path, device: str, *options: str) 
 
 
 def content_of(path: Path) -> Any:
-    """Return all of an output that does not depend on where it was written."""
+    """Return the content of an output that does not depend on its path."""
     match path.suffix:
         case ".npz":
             with np.load(path) as arrays:
@@ -126,8 +126,8 @@ def content_of(path: Path) -> Any:
             return path.read_bytes()
 
 
-def names_in(folder: Path) -> set[str]:
-    return {path.name for path in folder.iterdir()}
+def names_in(directory: Path) -> set[str]:
+    return {path.name for path in directory.iterdir()}
 
 
 def of_names(names: Iterable[str]) -> list[Run]:

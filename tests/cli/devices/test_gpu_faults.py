@@ -33,7 +33,7 @@ HAPGPU = [sys.executable, "-c", "from hapgpu.cli.app import main; main()"]
 FAULTY = [sys.executable, "-m", "tests.cli.devices.faulty_gpu"]
 LITTLE_FREE = 700 << 20
 TIMEOUT = 120
-HOG = f"""
+USE_MEMORY = f"""
 import sys, cupy
 free, _ = cupy.cuda.Device(0).mem_info
 cupy.cuda.runtime.malloc(free - {LITTLE_FREE})
@@ -53,10 +53,10 @@ def inputs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def expected(inputs: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     """Return the results of each run on a GPU without faults, of some also on the CPU."""
-    folder = tmp_path_factory.mktemp("expected")
+    directory = tmp_path_factory.mktemp("expected")
     found = {}
     for run in RUNS.values():
-        output = run.output(folder)
+        output = run.output(directory)
         contents = []
         for device in (GPU, "cpu")[: 1 + run.is_exact]:
             assert status_of(run, inputs, output, device) == 0
@@ -90,26 +90,26 @@ def started(command: list[str], run: Run, inputs: Path, output: Path) -> subproc
     )
 
 
-def check_refused(run: Run, folder: Path, said: str, pattern: str) -> None:
+def check_refused(run: Run, directory: Path, printed: str, pattern: str) -> None:
     """Check that there is one line of error, and no output."""
-    lines = said.splitlines()
-    assert len(lines) == 1, said
+    lines = printed.splitlines()
+    assert len(lines) == 1, printed
     assert lines[0].startswith(f"hapgpu {run.command}: error: ")
-    assert re.search(pattern, lines[0]), said
-    assert not names_in(folder)
+    assert re.search(pattern, lines[0]), printed
+    assert not names_in(directory)
 
 
 NO_MEMORY = "too little (free )?memory|may be used for it|does not fit into the memory"
 
 
 def check_same_or_no_memory(
-    status: int, run: Run, folder: Path, expected: dict[str, Any], said: str
+    status: int, run: Run, directory: Path, expected: dict[str, Any], printed: str
 ) -> None:
     if status:
         assert status == 3
-        check_refused(run, folder, said, NO_MEMORY)
+        check_refused(run, directory, printed, NO_MEMORY)
     else:
-        assert content_of(run.output(folder)) == expected[run.name]
+        assert content_of(run.output(directory)) == expected[run.name]
 
 
 @pytest.mark.parametrize("memory", ["1M", "16M", "100M"])
@@ -131,20 +131,20 @@ def test_little_memory(
 @contextmanager
 def nearly_full() -> Iterator[None]:
     """Make another process use almost all memory of the GPU."""
-    hog = subprocess.Popen(
-        [sys.executable, "-c", HOG],
+    other_process = subprocess.Popen(
+        [sys.executable, "-c", USE_MEMORY],
         env=environment(),
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
     )
-    with hog:
-        assert hog.stdout is not None
-        assert hog.stdout.readline() == "ready\n"
+    with other_process:
+        assert other_process.stdout is not None
+        assert other_process.stdout.readline() == "ready\n"
         yield
 
 
-def test_memory_that_another_process_has_taken(
+def test_memory_that_another_process_uses(
     inputs: Path, expected: dict[str, Any], tmp_path: Path
 ) -> None:
     with nearly_full():
@@ -220,17 +220,17 @@ def test_memory_that_is_never_enough_for_the_largest(
     output = run.output(tmp_path)
     _, sizes = status_with(lambda *_: False, run, inputs, output)
     output.unlink()
-    most = max(sizes) // share
-    status, _ = status_with(lambda _, size: size > most, run, inputs, output)
+    max_size = max(sizes) // share
+    status, _ = status_with(lambda _, size: size > max_size, run, inputs, output)
     check_same_or_no_memory(status, run, tmp_path, expected, capsys.readouterr().err)
 
 
-def launches_of(run: Run, inputs: Path, folder: Path) -> int:
-    ended = started([*FAULTY, "nothing", "0"], run, inputs, run.output(folder))
-    _, said = ended.communicate(timeout=TIMEOUT)
-    assert ended.returncode == 0, said
-    run.output(folder).unlink()
-    (number,) = re.fullmatch(r"launches: (\d+)\n", said).groups()  # type: ignore[union-attr]
+def launches_of(run: Run, inputs: Path, directory: Path) -> int:
+    ended = started([*FAULTY, "nothing", "0"], run, inputs, run.output(directory))
+    _, printed = ended.communicate(timeout=TIMEOUT)
+    assert ended.returncode == 0, printed
+    run.output(directory).unlink()
+    (number,) = re.fullmatch(r"launches: (\d+)\n", printed).groups()  # type: ignore[union-attr]
     return int(number)
 
 
@@ -243,11 +243,11 @@ def test_a_kernel_that_fails(name: str, kind: str, inputs: Path, tmp_path: Path)
     assert total
     for number in sorted({1, (total + 1) // 2, total} if kind == "address" else {total}):
         ended = started([*FAULTY, kind, str(number)], run, inputs, run.output(tmp_path))
-        _, said = ended.communicate(timeout=TIMEOUT)
-        assert ended.returncode == 3, said
+        _, printed = ended.communicate(timeout=TIMEOUT)
+        assert ended.returncode == 3, printed
         in_batch = number == total and name != "anchors"
         pattern = r"failed: .*\(in batch \d+ of the input\)$" if in_batch else "failed: "
-        check_refused(run, tmp_path, said, pattern)
+        check_refused(run, tmp_path, printed, pattern)
 
 
 @pytest.mark.parametrize("visible", ["", "-1", "99"])
@@ -278,8 +278,8 @@ def test_three_runs_at_once(inputs: Path, expected: dict[str, Any], tmp_path: Pa
     runs = [RUNS[name] for name in ("on-reference", "pairhmm", "map")]
     all_started = [started(HAPGPU, run, inputs, run.output(tmp_path)) for run in runs]
     for run, process in zip(runs, all_started, strict=True):
-        _, said = process.communicate(timeout=TIMEOUT)
-        assert (process.returncode, said) == (0, "")
+        _, printed = process.communicate(timeout=TIMEOUT)
+        assert (process.returncode, printed) == (0, "")
         assert content_of(run.output(tmp_path)) == expected[run.name]
 
 
@@ -294,20 +294,20 @@ def many_reads(inputs: Path) -> Run:
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_signals(number: signal.Signals, inputs: Path, many_reads: Run, tmp_path: Path) -> None:
     output = many_reads.output(tmp_path)
-    begin = time.perf_counter()
+    start = time.perf_counter()
     whole = started(HAPGPU, many_reads, inputs, output)
     whole.communicate(timeout=TIMEOUT)
-    seconds = time.perf_counter() - begin
+    seconds = time.perf_counter() - start
     complete = content_of(output)
     for share in (0.5, 0.7, 0.8, 0.9):
         output.unlink(missing_ok=True)
         process = started(HAPGPU, many_reads, inputs, output)
         time.sleep(share * seconds)
         process.send_signal(number)
-        _, said = process.communicate(timeout=TIMEOUT)
-        assert "Traceback" not in said
+        _, printed = process.communicate(timeout=TIMEOUT)
+        assert "Traceback" not in printed
         assert process.returncode in {0, 128 + number}
-        if process.returncode == 0:  # it was over, or all but over
+        if process.returncode == 0:  # it had ended, or nearly
             assert content_of(output) == complete
         else:
             assert not names_in(tmp_path)

@@ -130,27 +130,27 @@ def sound(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return make_inputs(tmp_path_factory.mktemp("inputs") / "inputs")
 
 
-def damaged(sound: Path, folder: Path, damage: Damage) -> Path:
+def damaged(sound: Path, directory: Path, damage: Damage) -> Path:
     """Return a directory with all inputs, one of them damaged."""
-    folder.mkdir()
+    directory.mkdir()
     for path in sound.iterdir():
         if path.name == damage.file:
-            (folder / path.name).write_bytes(damage.change(path.read_bytes()))
+            (directory / path.name).write_bytes(damage.change(path.read_bytes()))
         elif not path.name.startswith(damage.file):  # its index
-            (folder / path.name).symlink_to(path)
-    return folder
+            (directory / path.name).symlink_to(path)
+    return directory
 
 
 def outcome(
-    run: Run, inputs: Path, folder: Path, device: str, capsys: pytest.CaptureFixture[str]
+    run: Run, inputs: Path, directory: Path, device: str, capsys: pytest.CaptureFixture[str]
 ) -> tuple[int, str]:
-    output = run.output(folder)
+    output = run.output(directory)
     status = status_of(run, inputs, output, device)
-    said = capsys.readouterr().err
+    printed = capsys.readouterr().err
     assert (status == 0) == output.exists()
-    assert names_in(folder) <= {output.name}
+    assert names_in(directory) <= {output.name}
     output.unlink(missing_ok=True)
-    return status, said
+    return status, printed
 
 
 @pytest.mark.parametrize(("run", "damage"), CASES)
@@ -163,12 +163,12 @@ def test_the_same_error_on_every_device(
 ) -> None:
     inputs, outputs = damaged(sound, tmp_path / "inputs", damage), tmp_path / "outputs"
     outputs.mkdir()
-    status, said = outcome(run, inputs, outputs, "cpu", capsys)
-    assert outcome(run, inputs, outputs, GPU, capsys) == (status, said)
+    status, printed = outcome(run, inputs, outputs, "cpu", capsys)
+    assert outcome(run, inputs, outputs, GPU, capsys) == (status, printed)
     if status:
         assert status == 1
-        assert len(said.splitlines()) == 1
-        assert "unexpected" not in said
+        assert len(printed.splitlines()) == 1
+        assert "unexpected" not in printed
 
 
 @pytest.mark.parametrize("change", [cut(0.5), flipped(0.7), nothing()], ids=lambda pair: pair[0])
@@ -188,6 +188,6 @@ def test_damaged_indexes(
     index.write_bytes(change[1](index.read_bytes()))
     outputs = tmp_path / "outputs"
     outputs.mkdir()
-    status, said = outcome(RUNS[name], inputs, outputs, "cpu", capsys)
+    status, printed = outcome(RUNS[name], inputs, outputs, "cpu", capsys)
     assert status == 1
-    assert outcome(RUNS[name], inputs, outputs, GPU, capsys) == (status, said)
+    assert outcome(RUNS[name], inputs, outputs, GPU, capsys) == (status, printed)

@@ -81,20 +81,20 @@ def calls_in(text: str) -> list[Call]:
     return calls
 
 
-def calls_of(folder: Path, *arguments: str | Path, threads: int = 2) -> list[Call]:
+def calls_of(directory: Path, *arguments: str | Path, threads: int = 2) -> list[Call]:
     """Run the command; return the records of its output."""
-    path = folder / "calls_of.vcf"
+    path = directory / "calls_of.vcf"
     assert status_of(*arguments, "-q", "-o", path, threads=threads) == 0
     return calls_in(path.read_text())
 
 
-def genotypes_of(folder: Path, *arguments: str | Path) -> list[str]:
+def genotypes_of(directory: Path, *arguments: str | Path) -> list[str]:
     """Run the command; return the genotype of the first sample at each site."""
-    return [call.genotype() for call in calls_of(folder, *arguments)]
+    return [call.genotype() for call in calls_of(directory, *arguments)]
 
 
 def pileup(carried: str, prefix: str = "r", **changes: str | int) -> list[Read]:
-    """Make a read over bases 101 to 200 for each letter: with ALT at `SITE` for `1`."""
+    """Make one read over bases 101 to 200 per letter: with ALT at `SITE` for `1`."""
     texts = [BASES[100:200], BASES[100 : SITE - 1] + ALT + BASES[SITE:200]]
     reads = [
         Read(f"{prefix}{number}", 101, texts[int(letter)], "100M")
@@ -114,9 +114,9 @@ def write_sam(
     lines = [f"@SQ\tSN:{name}\tLN:{length}" for name, length in contigs.items()]
     lines += [f"@RG\tID:{group}\tSM:{sample}" for group, sample in groups.items()]
     for read in reads:
-        place = (read.contig, read.position, read.mapping_quality, read.cigar)
+        alignment = (read.contig, read.position, read.mapping_quality, read.cigar)
         quality = read.base_quality * (len(read.bases) if read.base_quality != "*" else 1)
-        fields = (read.name, read.flag, *place, "*", 0, 0, read.bases, quality)
+        fields = (read.name, read.flag, *alignment, "*", 0, 0, read.bases, quality)
         tags = [f"RG:Z:{read.group}"] * bool(read.group)
         lines.append("\t".join([*map(str, fields), *tags]))
     path.write_text("\n".join([*lines, ""]))

@@ -49,17 +49,17 @@ class Inputs(NamedTuple):
 @pytest.fixture(scope="module")
 def example(tmp_path_factory: pytest.TempPathFactory) -> Inputs:
     """Make the example with reads also as SAM and CRAM, sites also compressed and as BCF."""
-    folder = make_example(tmp_path_factory.mktemp("example"))
-    bam, fasta, vcf = (str(folder / name) for name in ("reads.bam", "reference.fa", "sites.vcf"))
-    pysam.view("-h", "--no-PG", "-o", str(folder / "reads.sam"), bam, catch_stdout=False)
-    cram = str(folder / "reads.cram")
+    directory = make_example(tmp_path_factory.mktemp("example"))
+    bam, fasta, vcf = (str(directory / name) for name in ("reads.bam", "reference.fa", "sites.vcf"))
+    pysam.view("-h", "--no-PG", "-o", str(directory / "reads.sam"), bam, catch_stdout=False)
+    cram = str(directory / "reads.cram")
     pysam.view("-C", "-T", fasta, "--no-PG", "-o", cram, bam, catch_stdout=False)
     pysam.index(cram)
-    (folder / "sites.gzip.vcf.gz").write_bytes(gzip.compress(Path(vcf).read_bytes()))
-    pysam.tabix_compress(vcf, str(folder / "sites.vcf.gz"))
+    (directory / "sites.gzip.vcf.gz").write_bytes(gzip.compress(Path(vcf).read_bytes()))
+    pysam.tabix_compress(vcf, str(directory / "sites.vcf.gz"))
     with (
         pysam.VariantFile(vcf) as records,
-        pysam.VariantFile(str(folder / "sites.bcf"), "wb", header=records.header) as out,
+        pysam.VariantFile(str(directory / "sites.bcf"), "wb", header=records.header) as out,
     ):
         for record in records:
             out.write(record)
@@ -69,8 +69,8 @@ def example(tmp_path_factory: pytest.TempPathFactory) -> Inputs:
 @pytest.fixture(scope="module")
 def contigs(tmp_path_factory: pytest.TempPathFactory) -> Inputs:
     """Make eight contigs of the same bases, hence several batches, with reads of two samples."""
-    folder = tmp_path_factory.mktemp("contigs")
-    reference = folder / "ref.fa"
+    directory = tmp_path_factory.mktemp("contigs")
+    reference = directory / "ref.fa"
     reference.write_text("".join(f">{contig}\n{BASES}\n" for contig in CONTIGS))
     pysam.faidx(str(reference))
     reads = [
@@ -82,14 +82,14 @@ def contigs(tmp_path_factory: pytest.TempPathFactory) -> Inputs:
         )
     ]
     lengths = dict.fromkeys(CONTIGS, len(BASES))
-    bam = write_bam(write_sam(folder / "reads.sam", reads, {"a": "NA1", "b": "NA 2"}, lengths))
+    bam = write_bam(write_sam(directory / "reads.sam", reads, {"a": "NA1", "b": "NA 2"}, lengths))
     lines = ["##fileformat=VCFv4.3", "#CHROM POS ID REF ALT QUAL FILTER INFO".replace(" ", "\t")]
     for contig in CONTIGS[::-1]:
         for position in (20, SITE, 290):
             base = BASES[position - 1]
             alternative = ALT if position == SITE else "ACGT".replace(base, "")[0]
             lines.append(f"{contig}\t{position}\t.\t{base}\t{alternative}\t.\t.\t.")
-    sites = folder / "sites.vcf"
+    sites = directory / "sites.vcf"
     sites.write_text("\n".join([*lines, ""]))
     return Inputs(bam, reference, sites)
 
@@ -155,8 +155,8 @@ def test_header_lines_are_kept_and_extended(tmp_path: Path) -> None:
 @pytest.mark.parametrize("reads", ["reads.bam", "reads.sam", "reads.cram"])
 @pytest.mark.parametrize("sites", ["sites.vcf", "sites.vcf.gz", "sites.gzip.vcf.gz", "sites.bcf"])
 def test_kinds_of_inputs(example: Inputs, tmp_path: Path, reads: str, sites: str) -> None:
-    folder = example.reads.parent
-    found = calls_of(tmp_path, folder / reads, example.reference, folder / sites)
+    directory = example.reads.parent
+    found = calls_of(tmp_path, directory / reads, example.reference, directory / sites)
     assert found == calls_of(tmp_path, *example)
 
 
@@ -176,13 +176,13 @@ def test_compressed_reference(example: Inputs, tmp_path: Path) -> None:
     ],
 )
 def test_pipes(example: Inputs, tmp_path: Path, piped: str, arguments: Sequence[str]) -> None:
-    folder = example.reads.parent
-    with (folder / piped).open("rb") as stream:
+    directory = example.reads.parent
+    with (directory / piped).open("rb") as stream:
         done = subprocess.run(
             [*COMMAND, *arguments, "-q", "--device", "cpu"],
             stdin=stream,
             capture_output=True,
-            cwd=folder,
+            cwd=directory,
             text=True,
             check=True,
         )
@@ -190,7 +190,7 @@ def test_pipes(example: Inputs, tmp_path: Path, piped: str, arguments: Sequence[
     assert not done.stderr
 
 
-def test_a_reader_that_has_enough(tmp_path: Path) -> None:
+def test_a_reader_that_ends_early(tmp_path: Path) -> None:
     """A closed pipe ends the command without a message, with the status of SIGPIPE."""
     sites = write_sites(tmp_path / "sites.vcf", [f"{SITE} {REF} {ALT}"] * 4000)
     reads = write_sam(tmp_path / "reads.sam", [])
@@ -219,8 +219,8 @@ def test_threads_change_nothing(contigs: Inputs, tmp_path: Path, suffix: str) ->
 def test_sites_keep_their_order(contigs: Inputs, tmp_path: Path) -> None:
     """The contigs of the sites are in another order than in the reference and the reads."""
     calls = calls_of(tmp_path, *contigs)
-    places = [(call.contig, call.position) for call in calls]
-    assert places == list(product(CONTIGS[::-1], (20, SITE, 290)))
+    positions = [(call.contig, call.position) for call in calls]
+    assert positions == list(product(CONTIGS[::-1], (20, SITE, 290)))
     for call in calls:
         first, second = call.samples
         if call.position == SITE:
@@ -248,14 +248,14 @@ def test_one_sample_in_several_files(example: Inputs, tmp_path: Path) -> None:
     assert found == calls_of(tmp_path, *example)
 
 
-def samples_apart(folder: Path) -> Iterator[list[Path]]:
+def samples_apart(directory: Path) -> Iterator[list[Path]]:
     """Yield the reads of two samples in two files, and in one."""
     first, second = pileup("0101010101", "a", group="a"), pileup("1111", "b", group="b")
     yield [
-        write_sam(folder / "first.sam", first, {"a": "NA1"}),
-        write_bam(write_sam(folder / "second.sam", second, {"b": "NA2"})),
+        write_sam(directory / "first.sam", first, {"a": "NA1"}),
+        write_bam(write_sam(directory / "second.sam", second, {"b": "NA2"})),
     ]
-    yield [write_bam(write_sam(folder / "both.sam", first + second, {"a": "NA1", "b": "NA2"}))]
+    yield [write_bam(write_sam(directory / "both.sam", first + second, {"a": "NA1", "b": "NA2"}))]
 
 
 def test_two_samples(tmp_path: Path) -> None:
@@ -273,7 +273,7 @@ def test_two_samples(tmp_path: Path) -> None:
         for name in ("first.sam", "second.sam")
     ]
     assert call.samples == alone[0].samples + alone[1].samples
-    # The samples are independent: the chance that none has ALT is the product.
+    # The samples are independent: the probability that none has ALT is the product.
     assert float(call.quality) == pytest.approx(sum(float(one.quality) for one in alone), abs=0.02)
 
 
@@ -335,13 +335,13 @@ def test_others_can_read_it(
     out = tmp_path / "out.vcf.gz"
     assert status_of(*inputs, "--ploidy", ploidy, "-q", "-o", out) == 0
     commands = [["view", "-Ob"], ["stats"], ["norm", "-f", str(inputs.reference)]]
-    if int(ploidy) <= 2:  # of more, bcftools 1.16 cannot take PL apart
+    if int(ploidy) <= 2:  # bcftools 1.16 cannot split the PL of more
         commands.append(["norm", "-m-any"])
     for command in commands:
         arguments = ["bcftools", *command, str(out)]
         done = subprocess.run(arguments, capture_output=True, check=True)
-        said = done.stderr.decode().splitlines()
-        assert [line for line in said if not line.startswith("Lines   total/")] == []
+        printed = done.stderr.decode().splitlines()
+        assert [line for line in printed if not line.startswith("Lines   total/")] == []
 
 
 def test_records_at_telomeres_are_passed_through(tmp_path: Path) -> None:

@@ -37,16 +37,16 @@ REPEAT = 15180
 @pytest.fixture(scope="module")
 def example(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path, Path]:
     """Make reads, reference and sites."""
-    folder = make_example(tmp_path_factory.mktemp("example"))
-    return folder / "reads.bam", folder / "reference.fa", folder / "sites.vcf"
+    directory = make_example(tmp_path_factory.mktemp("example"))
+    return directory / "reads.bam", directory / "reference.fa", directory / "sites.vcf"
 
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     """Make twenty reads, every second with ALT at `SITE`, and the reference."""
-    folder = tmp_path_factory.mktemp("made")
-    reads = write_sam(folder / "reads.sam", pileup("01" * 10))
-    return reads, write_reference(folder, BASES, CONTIG)
+    directory = tmp_path_factory.mktemp("made")
+    reads = write_sam(directory / "reads.sam", pileup("01" * 10))
+    return reads, write_reference(directory, BASES, CONTIG)
 
 
 def test_genotypes_of_a_known_sample(example: tuple[Path, Path, Path], tmp_path: Path) -> None:
@@ -209,7 +209,7 @@ def test_a_site_at_every_base(made: tuple[Path, Path], tmp_path: Path) -> None:
     assert {call.genotype() for call in near} == {"0/0"}
 
 
-def test_names_are_those_of_their_file(tmp_path: Path) -> None:
+def test_names_are_from_their_file(tmp_path: Path) -> None:
     """Reads of two lanes may have the same name, but are not mates."""
     inputs = (
         write_sam(tmp_path / "lane1.sam", pileup("0" * 10)),
@@ -259,8 +259,8 @@ def test_reads_that_are_no_evidence(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert status_of(*arguments, "-o", out, "--json", report) == 0
     (call,) = calls_in(out.read_text())
     assert call.samples[0]["AD"] == "0,3"
-    _, *said = capsys.readouterr().err.splitlines()
-    assert said == [
+    _, *messages = capsys.readouterr().err.splitlines()
+    assert messages == [
         "hapgpu genotype: 3 reads excluded: mapping quality unknown (255)",
         "hapgpu genotype: 4 reads excluded: mapping quality below --min-mapping-quality",
     ]
@@ -271,8 +271,10 @@ def test_reads_that_are_no_evidence(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert (counts["sites"], counts["calls"], counts["no_calls"]) == (1, 1, 0)
 
 
-@pytest.mark.parametrize(("least", "depth"), [("18", "8"), ("19", "5"), ("31", "0"), ("255", "0")])
-def test_least_mapping_quality(tmp_path: Path, least: str, depth: str) -> None:
+@pytest.mark.parametrize(
+    ("minimum", "depth"), [("18", "8"), ("19", "5"), ("31", "0"), ("255", "0")]
+)
+def test_min_mapping_quality(tmp_path: Path, minimum: str, depth: str) -> None:
     reads = [*pileup("000", "a", mapping_quality=18), *pileup("00000", "b", mapping_quality=30)]
     (call,) = calls_of(
         tmp_path,
@@ -280,7 +282,7 @@ def test_least_mapping_quality(tmp_path: Path, least: str, depth: str) -> None:
         write_reference(tmp_path, BASES, CONTIG),
         write_sites(tmp_path / "sites.vcf", [f"{SITE} {REF} {ALT}"]),
         "--min-mapping-quality",
-        least,
+        minimum,
     )
     assert call.samples[0]["DP"] == depth
 
@@ -307,13 +309,13 @@ def test_the_prior(tmp_path: Path) -> None:
 
 def test_pcr_models(example: tuple[Path, Path, Path], tmp_path: Path) -> None:
     """A stronger PCR model lowers the genotype quality in a repeat."""
-    sureness = []
+    differences = []
     for model in ("none", "conservative", "aggressive", "hostile"):
         calls = calls_of(tmp_path, *example, "--pcr-model", model, "-r", f"chr20:{REPEAT}-{REPEAT}")
         assert [call.genotype() for call in calls] == [TRUTH[REPEAT]]
-        sureness.append(int(calls[0].samples[0]["PL"].split(",")[0]))
-    assert sureness == sorted(sureness, reverse=True)
-    assert len(set(sureness)) > 2
+        differences.append(int(calls[0].samples[0]["PL"].split(",")[0]))
+    assert differences == sorted(differences, reverse=True)
+    assert len(set(differences)) > 2
 
 
 @pytest.mark.parametrize(
@@ -351,7 +353,7 @@ def test_reads_with_unlisted_variants_count(
 ) -> None:
     """As in real data: 25 reads have REF, and 14 have ALT with SNVs that are not listed.
 
-    No read is lost to the pileup, and the run says how many are explained by no haplotype.
+    No read is lost to the pileup, and the run reports the number that no haplotype explains.
     """
     reads = [*pileup("0" * 25, "a"), *(changed(read, unlisted) for read in pileup("1" * 14, "b"))]
     out, report = tmp_path / "out.vcf", tmp_path / "run.json"
@@ -366,8 +368,8 @@ def test_reads_with_unlisted_variants_count(
     assert (sample["GT"], sample["DP"], sample["AD"]) == ("0/1", "39", "25,14")
     assert int(sample["GQ"]) > 60
     poor = 14 if len(unlisted) > 1 else 0
-    _, *said = capsys.readouterr().err.splitlines()
-    assert said == [
+    _, *messages = capsys.readouterr().err.splitlines()
+    assert messages == [
         "hapgpu genotype: 14 fragments fit no haplotype: they count in full in DP and AD only"
     ] * (poor > 0)
     counts = json.loads(report.read_text())["counts"]

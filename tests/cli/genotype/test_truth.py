@@ -16,24 +16,24 @@ Allele = tuple[int, str, str]
 """Position, REF and ALT."""
 
 
-def copies_of_alleles(calls: Path, reference: Path, folder: Path) -> dict[Allele, int | None]:
+def copies_of_alleles(calls: Path, reference: Path, directory: Path) -> dict[Allele, int | None]:
     """Return the number of copies of each ALT; None if the genotype is missing.
 
-    Where bcftools is installed, alleles are split into single changes and moved to the left, so
-    that those of two files can be compared; otherwise they are taken as they are written.
+    If bcftools is installed, alleles are split into single changes and moved to the left, so
+    that two files can be compared; otherwise they stay as they are written.
     """
     copies: dict[Allele, int | None] = {}
-    for allele, found in _written_copies(_normalized(calls, reference, folder)):
+    for allele, found in _written_copies(_normalized(calls, reference, directory)):
         earlier = copies.get(allele) or 0
         copies[allele] = None if found is None else min(2, found + earlier)
     return copies
 
 
-def _normalized(calls: Path, reference: Path, folder: Path) -> Path:
+def _normalized(calls: Path, reference: Path, directory: Path) -> Path:
     if shutil.which("bcftools") is None:
         return calls
     for number, split in enumerate(("-many", "-a")):
-        out = folder / f"{number}.{calls.name.removesuffix('.gz')}"
+        out = directory / f"{number}.{calls.name.removesuffix('.gz')}"
         command = ["bcftools", "norm", "-f", reference, split.replace("many", "m-any"), calls]
         subprocess.run([*command, "-o", out], check=True, capture_output=True)
         calls = out

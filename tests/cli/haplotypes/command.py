@@ -32,9 +32,9 @@ def status_of(*arguments: str | Path) -> int:
     return status_of_command("haplotypes", *arguments)
 
 
-def haplotypes_of(folder: Path, *arguments: str | Path) -> list[Written]:
+def haplotypes_of(directory: Path, *arguments: str | Path) -> list[Written]:
     """Run the command; return its haplotypes, read as other commands read them."""
-    path = folder / "haplotypes.fa"
+    path = directory / "haplotypes.fa"
     assert status_of(*arguments, "-q", "-o", path) == 0
     headers = [line for line in path.read_text().splitlines() if line.startswith(">")]
     if not headers:
@@ -53,15 +53,15 @@ def haplotypes_of(folder: Path, *arguments: str | Path) -> list[Written]:
     ]
 
 
-def write_reference(folder: Path, bases: str = BASES, contig: str = CONTIG) -> Path:
+def write_reference(directory: Path, bases: str = BASES, contig: str = CONTIG) -> Path:
     """Write an indexed reference of one contig."""
-    path = folder / "ref.fa"
+    path = directory / "ref.fa"
     path.write_text(f">{contig}\n{bases}\n")
     pysam.faidx(str(path))
     return path
 
 
-def write_calls(folder: Path, records: Iterable[str], contig: str = CONTIG) -> Path:
+def write_calls(directory: Path, records: Iterable[str], contig: str = CONTIG) -> Path:
     """Write a VCF of records such as `12 A T` or `12 A T,C GT:PS 0|1:5 1|1`."""
     lines = []
     samples = 0
@@ -72,6 +72,6 @@ def write_calls(folder: Path, records: Iterable[str], contig: str = CONTIG) -> P
         lines.append("\t".join([*fixed, *genotypes]))
     names = ["FORMAT", *(f"s{number}" for number in range(samples))] if samples else []
     columns = "\t".join(["#CHROM POS ID REF ALT QUAL FILTER INFO".replace(" ", "\t"), *names])
-    path = folder / "calls.vcf"
+    path = directory / "calls.vcf"
     path.write_text("\n".join(["##fileformat=VCFv4.3", columns, *lines, ""]))
     return path

@@ -102,7 +102,10 @@ CASES: dict[str, tuple[list[str], list[str]]] = {
         ["13 T G GT 0|1 0|0", "15 A C GT 0|1 1|0"],
         ["", "13:T>G 15:A>C", "15:A>C"],
     ),
-    "deletion and what it takes": (["12 ATT A GT 1|0", "13 T C,* GT 2|1"], ["12:ATT>A", "13:T>C"]),
+    "deletion and the site that it removes": (
+        ["12 ATT A GT 1|0", "13 T C,* GT 2|1"],
+        ["12:ATT>A", "13:T>C"],
+    ),
     "homozygous beside a deletion": (
         ["12 ATT A GT 0|1", "13 T C GT 1|1"],
         ["13:T>C", "12:ATT>A"],
@@ -191,7 +194,7 @@ def test_every_allele_of_a_site_is_kept(tmp_path: Path) -> None:
     assert len({one.name for one in found}) == len(found)
 
 
-def test_loci_that_show_the_same_bases_name_each_haplotype_once(tmp_path: Path) -> None:
+def test_loci_of_equal_bases_name_each_haplotype_once(tmp_path: Path) -> None:
     """Three records of five alleles at one position are split, with the same flanks."""
     alleles = [f"T{base * length}" for length in range(1, 5) for base in "ACG"]
     records = [f"13 T {','.join(alleles[k : k + 4])}" for k in (0, 4, 8)]
@@ -254,7 +257,7 @@ def test_excluded_alleles_are_reported(tmp_path: Path, capsys: pytest.CaptureFix
     assert statistics["counts"]["records"] == 3
 
 
-def test_a_reader_that_has_enough(tmp_path: Path) -> None:
+def test_a_reader_that_ends_early(tmp_path: Path) -> None:
     """A closed pipe ends the command without a message, with the status of SIGPIPE."""
     bases = "ACGT" * 25_000
     calls = write_calls(tmp_path, [f"{k} A C" for k in range(1, 99_000, 40)])
@@ -269,8 +272,8 @@ def test_a_reader_that_has_enough(tmp_path: Path) -> None:
 
 
 def real(data_dir: Path, name: str) -> tuple[Path, Path]:
-    folder = data_dir / "illumina_na12878"
-    return folder / "chr20.hg19.fa.gz", folder / f"{name}.dev.vcf.gz"
+    directory = data_dir / "illumina_na12878"
+    return directory / "chr20.hg19.fa.gz", directory / f"{name}.dev.vcf.gz"
 
 
 def chromosomes(reference: Path, calls: Path, loci: Sequence[Region]) -> list[set[str]]:

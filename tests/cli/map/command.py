@@ -17,17 +17,17 @@ _COMPLEMENTS = str.maketrans("ACGTacgtN", "TGCAtgcaN")
 class Sample:
     """A reference and reads, as text and as files."""
 
-    folder: Path
+    directory: Path
     contigs: dict[str, str]
     reads: dict[str, str]
 
     @property
     def fasta(self) -> Path:
-        return self.folder / "reference.fa"
+        return self.directory / "reference.fa"
 
     @property
     def fastq(self) -> Path:
-        return self.folder / "reads.fq"
+        return self.directory / "reads.fq"
 
     @property
     def qualities(self) -> dict[str, str]:
@@ -45,9 +45,9 @@ class Sample:
         )
 
 
-def make_sample(folder: Path) -> Sample:
+def make_sample(directory: Path) -> Sample:
     random = Random(4)  # noqa: S311  (reproducible data, not secrets)
-    sample = Sample(folder, _contigs(random), {})
+    sample = Sample(directory, _contigs(random), {})
     sample.reads.update(_reads(random, sample.contigs))
     with sample.fasta.open("w") as out:
         for name, bases in sample.contigs.items():
@@ -102,8 +102,8 @@ def _reads(random: Random, contigs: dict[str, str]) -> dict[str, str]:
 
 
 def _with_error(random: Random, read: str) -> str:
-    place = random.randrange(len(read))
-    before, base, after = read[:place], read[place], read[place + 1 :]
+    offset = random.randrange(len(read))
+    before, base, after = read[:offset], read[offset], read[offset + 1 :]
     other = random.choice("ACGT".replace(base, ""))
     return random.choice((before + other + after, before + after, before + other + base + after))
 
@@ -113,9 +113,9 @@ def status_of(*arguments: str | Path) -> int:
     return status_of_command("map", *arguments)
 
 
-def sam_of(folder: Path, *arguments: str | Path, threads: int = 1) -> list[str]:
+def sam_of(directory: Path, *arguments: str | Path, threads: int = 1) -> list[str]:
     """Map on the CPU, to SAM text without @PG; return its lines."""
-    path = folder / "out.sam"
+    path = directory / "out.sam"
     path.unlink(missing_ok=True)
     resources = ("-q", "--device", "cpu", "-t", str(threads))
     assert status_of(*arguments, *resources, "--no-PG", "-o", path) == 0

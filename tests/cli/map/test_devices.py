@@ -20,10 +20,10 @@ def sample(tmp_path_factory: pytest.TempPathFactory) -> Sample:
     return sample
 
 
-def assert_same_bytes(folder: Path, *arguments: str | Path) -> None:
+def assert_same_bytes(directory: Path, *arguments: str | Path) -> None:
     written = []
     for device in ("cpu", "cuda"):
-        path = folder / f"{device}.sam"
+        path = directory / f"{device}.sam"
         options = ("-q", "--no-PG", "--device", device, "-o", path)
         assert status_of(*arguments, *options) == 0
         written.append(path.read_bytes())

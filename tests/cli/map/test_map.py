@@ -122,7 +122,7 @@ def test_header_names_the_program_and_the_read_group(sample: Sample, tmp_path: P
     assert program["CL"].startswith(f"hapgpu map {sample.fasta}")
 
 
-def test_hits_are_those_of_a_plain_scan(sample: Sample, lines: list[str]) -> None:
+def test_hits_equal_a_plain_scan(sample: Sample, lines: list[str]) -> None:
     found = by_read(lines)
     assert list(found) == list(sample.reads)
     for name, bases in sample.reads.items():
@@ -238,9 +238,9 @@ def test_short_reads_are_reported(
 ) -> None:
     files = sample.fasta, sample.fastq, "-o", tmp_path / "out.sam"
     assert status_of(*files, "--device", "cpu", "-t", "1") == 0
-    device, *said = capsys.readouterr().err.splitlines()
+    device, *messages = capsys.readouterr().err.splitlines()
     assert device.startswith("hapgpu map: device: CPU, 1 thread")
-    assert said == ["hapgpu map: 2 reads have fewer than 10 bases: not mapped"]
+    assert messages == ["hapgpu map: 2 reads have fewer than 10 bases: not mapped"]
 
 
 def test_one_short_read_is_reported(
@@ -268,9 +268,9 @@ def test_neither_threads_nor_blocks_change_the_output(
     assert sam_of(tmp_path, sample.fasta, sample.fastq, threads=threads) == lines
 
 
-def write_variant(sample: Sample, folder: Path, kind: str) -> list[str | Path]:
+def write_variant(sample: Sample, directory: Path, kind: str) -> list[str | Path]:
     """Write the reads in another format; return the files."""
-    path, text = folder / f"reads.{kind}", sample.fastq_text()
+    path, text = directory / f"reads.{kind}", sample.fastq_text()
     match kind:
         case "gz":
             path.write_bytes(gzip.compress(text.encode()))
@@ -284,7 +284,7 @@ def write_variant(sample: Sample, folder: Path, kind: str) -> list[str | Path]:
         case "files":
             half = text.index("@r150 ")
             path.write_text(text[:half])
-            rest = folder / "rest.gz"
+            rest = directory / "rest.gz"
             rest.write_bytes(gzip.compress(text[half:].encode()))
             return [path, rest]
     return [path]
@@ -326,7 +326,7 @@ def test_mates_lose_their_number(sample: Sample, tmp_path: Path) -> None:
     ("name", "options"),
     [("out.bam", []), ("out.cram", []), ("out", ["-O", "bam"]), ("out.bam", ["-O", "cram"])],
 )
-def test_other_formats_hold_the_same(
+def test_other_formats_have_the_same_content(
     sample: Sample, lines: list[str], tmp_path: Path, name: str, options: list[str]
 ) -> None:
     path = tmp_path / name
@@ -337,7 +337,7 @@ def test_other_formats_hold_the_same(
     with pysam.AlignmentFile(str(path), reference_filename=str(sample.fasta)) as file:
         found = [record.to_string().split("\t") for record in file.fetch(until_eof=True)]
     expected = [line.split("\t") for line in body(lines)]
-    # CRAM makes NM and MD anew and puts them last.
+    # CRAM computes NM and MD again and puts them last.
     assert [row[:11] for row in found] == [row[:11] for row in expected]
     assert [tags(row) for row in found] == [tags(row) for row in expected]
 
@@ -407,7 +407,7 @@ def test_a_missing_index_is_built(
 
 
 @pytest.mark.parametrize("options", [[], ["--low-memory"]])
-def test_an_index_elsewhere(
+def test_an_index_in_another_directory(
     sample: Sample, lines: list[str], without_index: Path, tmp_path: Path, options: list[str]
 ) -> None:
     path = tmp_path / "elsewhere.hgx"

@@ -54,7 +54,7 @@ def _is_file(hint: Any) -> bool:
 
 
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     for name in ("r.bam", "r.bam.bai", "r.k15.hgm", "x.bai", "f.fa"):
         Path(name).write_text(name)
@@ -70,20 +70,20 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     ["r.bam", "./r.bam", "near", "hard", "there/r.bam", "r.bam.bai", "r.k15.hgm", "f.fa", "pipe"],
 )
 @pytest.mark.parametrize("option", ["output", "json"])
-def test_an_input_is_no_output(folder: Path, option: str, output: str) -> None:
-    reads = [folder / "r.bam", Path("pipe")]
+def test_an_input_is_no_output(directory: Path, option: str, output: str) -> None:
+    reads = [directory / "r.bam", Path("pipe")]
     with pytest.raises(UsageError, match=f"^{output}: is also an input"):
         FILES.check({"reads": reads, "fasta": "f.fa", option: output})
 
 
-@pytest.mark.usefixtures("folder")
+@pytest.mark.usefixtures("directory")
 def test_an_input_is_not_written_beside_an_output() -> None:
     os.link("r.bam", "out.csi")
     with pytest.raises(UsageError, match=r"out\.csi: is also an input, r\.bam"):
         FILES.check({"reads": "r.bam", "output": "out"})
 
 
-@pytest.mark.usefixtures("folder")
+@pytest.mark.usefixtures("directory")
 @pytest.mark.parametrize(
     ("output", "json"),
     [("o", "o"), ("o", "./o"), ("o", "there/o"), ("o", "o.csi"), ("x.bai", "there/x.bai")],
@@ -93,7 +93,7 @@ def test_two_outputs_are_two_files(output: str, json: str) -> None:
         FILES.check({"reads": "r.bam", "output": output, "json": json})
 
 
-@pytest.mark.usefixtures("folder")
+@pytest.mark.usefixtures("directory")
 @pytest.mark.parametrize(
     "values",
     [
@@ -109,7 +109,7 @@ def test_other_files_are_written(values: dict[str, Any]) -> None:
     FILES.check(values)
 
 
-@pytest.mark.usefixtures("folder")
+@pytest.mark.usefixtures("directory")
 @pytest.mark.parametrize(
     ("values", "words"),
     [
@@ -122,7 +122,7 @@ def test_standard_input_where_it_cannot_be(values: dict[str, Any], words: str) -
         FILES.check(values)
 
 
-@pytest.mark.usefixtures("folder")
+@pytest.mark.usefixtures("directory")
 @pytest.mark.parametrize("output", ["nowhere/o", "there"])
 def test_a_path_that_cannot_be_written(output: str) -> None:
     with pytest.raises(OutputError, match=rf"^{output}: (no such|is a) directory"):

@@ -31,18 +31,18 @@ def status_of(*arguments: str | Path) -> int:
     return status_of_command("pairhmm", *arguments)
 
 
-def lines_of(folder: Path, *arguments: str | Path, threads: int = 2) -> list[str]:
+def lines_of(directory: Path, *arguments: str | Path, threads: int = 2) -> list[str]:
     """Run the command on the CPU; return the lines of its output."""
-    path = folder / "out.tsv"
+    path = directory / "out.tsv"
     path.unlink(missing_ok=True)
     resources = ("-q", "--device", "cpu", "-t", str(threads))
     assert status_of(*arguments, *resources, "-o", path) == 0
     return path.read_text().splitlines()
 
 
-def rows_of(folder: Path, *arguments: str | Path, threads: int = 2) -> list[Row]:
+def rows_of(directory: Path, *arguments: str | Path, threads: int = 2) -> list[Row]:
     """Run the command on aligned reads; return the rows of its table."""
-    header, *lines = lines_of(folder, *arguments, threads=threads)
+    header, *lines = lines_of(directory, *arguments, threads=threads)
     assert header == HEADER
     fields = [line.split("\t") for line in lines]
     return [Row(f[0], int(f[1]), f[2], f[3], float(f[4])) for f in fields]

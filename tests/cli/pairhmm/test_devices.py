@@ -24,18 +24,18 @@ def example(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return make_example(tmp_path_factory.mktemp("devices") / "example")
 
 
-def rows_on(device: str, folder: Path, *arguments: str | Path) -> list[list[str]]:
-    path = folder / f"{device}.tsv"
+def rows_on(device: str, directory: Path, *arguments: str | Path) -> list[list[str]]:
+    path = directory / f"{device}.tsv"
     assert status_of(*arguments, "-q", "--device", device, "-o", path) == 0
     return [line.split() for line in path.read_text().splitlines()]
 
 
-def assert_same_table(folder: Path, *arguments: str | Path, least: int) -> None:
+def assert_same_table(directory: Path, *arguments: str | Path, min_decimals: int) -> None:
     """Compare all fields; at least a number of them are decimals, as likelihoods are."""
-    on_cpu, on_gpu = (rows_on(device, folder, *arguments) for device in ("cpu", "cuda"))
+    on_cpu, on_gpu = (rows_on(device, directory, *arguments) for device in ("cpu", "cuda"))
     assert [len(row) for row in on_cpu] == [len(row) for row in on_gpu]
     fields = list(zip(chain.from_iterable(on_cpu), chain.from_iterable(on_gpu), strict=True))
-    assert sum("." in field for field, _ in fields) >= least
+    assert sum("." in field for field, _ in fields) >= min_decimals
     differing = [pair for pair in fields if pair[0] != pair[1]]
     expected, actual = np.array(differing, dtype=np.float64).reshape(-1, 2).T
     np.testing.assert_allclose(actual, expected, rtol=0.0, atol=TOLERANCE)
@@ -48,12 +48,12 @@ def assert_same_table(folder: Path, *arguments: str | Path, least: int) -> None:
 )
 def test_example(example: Path, tmp_path: Path, options: list[str]) -> None:
     files = example / "reads.bam", example / "haplotypes.fa"
-    assert_same_table(tmp_path, *files, *options, least=1000)
+    assert_same_table(tmp_path, *files, *options, min_decimals=1000)
 
 
 def test_extended_haplotypes(example: Path, tmp_path: Path) -> None:
     files = example / "reads.bam", example / "haplotypes.fa"
-    assert_same_table(tmp_path, *files, "--reference", example / "reference.fa", least=1000)
+    assert_same_table(tmp_path, *files, "--reference", example / "reference.fa", min_decimals=1000)
 
 
 @pytest.mark.parametrize("options", [[], ["--matrix"]], ids=" ".join)
@@ -62,7 +62,7 @@ def test_human(data_dir: Path, tmp_path: Path, options: list[str]) -> None:
     truth = data / "NA12878.truth.dev.vcf.gz"
     sites = truth_sites(data / "chr20.hg19.fa.gz", truth, flank=60)[::10]
     fasta = write_haplotypes(tmp_path / "haplotypes.fa", sites)
-    assert_same_table(tmp_path, data / "NA12878.chr20.dev.bam", fasta, *options, least=500)
+    assert_same_table(tmp_path, data / "NA12878.chr20.dev.bam", fasta, *options, min_decimals=500)
 
 
 @pytest.mark.parametrize("options", [[], ["--matrix"]], ids=" ".join)
@@ -71,12 +71,12 @@ def test_text_batches(
     data_dir: Path, tmp_path: Path, name: str, pairs: int, options: list[str]
 ) -> None:
     path = data_dir / "pairhmm" / name
-    assert_same_table(tmp_path, "--batches", path, *options, least=pairs)
+    assert_same_table(tmp_path, "--batches", path, *options, min_decimals=pairs)
 
 
 def test_little_memory(data_dir: Path, tmp_path: Path) -> None:
     options = ("--batches", data_dir / "pairhmm" / "10s.in", "--gpu-mem", "3M")
-    assert_same_table(tmp_path, *options, least=3550)
+    assert_same_table(tmp_path, *options, min_decimals=3550)
 
 
 def test_too_little_memory(
@@ -85,9 +85,9 @@ def test_too_little_memory(
     path = data_dir / "pairhmm" / "10s.in"
     arguments = ("--batches", path, "--gpu-mem", "1K", "--device", "cuda", "-q")
     assert status_of(*arguments, "-o", tmp_path / "out.tsv") == 3
-    said = capsys.readouterr().err
-    assert len(said.splitlines()) == 1
-    assert "too little memory" in said
+    printed = capsys.readouterr().err
+    assert len(printed.splitlines()) == 1
+    assert "too little memory" in printed
 
 
 @pytest.mark.parametrize("options", [[], ["--all"]], ids=" ".join)

@@ -42,24 +42,24 @@ SWITCHES = {
 class Made:
     """Files of simulated reads, and haplotypes with and without loci: (name, locus, bases)."""
 
-    folder: Path
+    directory: Path
     haplotypes: list[tuple[str, tuple[int, int], str]]
 
     @property
     def bam(self) -> Path:
-        return self.folder / "reads.bam"
+        return self.directory / "reads.bam"
 
     @property
     def with_loci(self) -> Path:
-        return self.folder / "loci.fa"
+        return self.directory / "loci.fa"
 
     @property
     def without_loci(self) -> Path:
-        return self.folder / "alleles.fa"
+        return self.directory / "alleles.fa"
 
     def expected(self, rules: Rules, *, whole_reads: bool = False) -> list[Row]:
         rows = []
-        for record in self.weighed:
+        for record in self.scored_records:
             mate = 1 if record.flag & 0x41 == 0x41 else 2 if record.flag & 0x81 == 0x81 else 0
             whole = prepare_record(record, rules)
             for name, (start, end), bases in self.haplotypes:
@@ -71,7 +71,7 @@ class Made:
         return rows
 
     @property
-    def weighed(self) -> list[pysam.AlignedSegment]:
+    def scored_records(self) -> list[pysam.AlignedSegment]:
         """Return the reads that are not excluded, in the order of the file."""
         with pysam.AlignmentFile(str(self.bam)) as file:
             records = list(file.fetch(until_eof=True))
@@ -81,28 +81,28 @@ class Made:
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
     random = Random(5)  # noqa: S311  (the same data on every run)
-    folder = tmp_path_factory.mktemp("made")
+    directory = tmp_path_factory.mktemp("made")
     # Few letters make many repeats.
     reference = "".join(random.choices("ACGT", weights=(8, 8, 1, 1), k=LENGTH))
-    (folder / "reference.fa").write_text(f">chr\n{reference}\n")
+    (directory / "reference.fa").write_text(f">chr\n{reference}\n")
     lines = random_reads(random, reference, 200, all_kinds=True)
-    sam = write_sam(folder / "reads.sam", LENGTH, lines)
-    pysam.view("-b", "-o", str(folder / "reads.bam"), str(sam), catch_stdout=False)
-    pysam.index(str(folder / "reads.bam"))
-    cram = ("-C", "-T", str(folder / "reference.fa"), "-o", str(folder / "reads.cram"))
+    sam = write_sam(directory / "reads.sam", LENGTH, lines)
+    pysam.view("-b", "-o", str(directory / "reads.bam"), str(sam), catch_stdout=False)
+    pysam.index(str(directory / "reads.bam"))
+    cram = ("-C", "-T", str(directory / "reference.fa"), "-o", str(directory / "reads.cram"))
     pysam.view(*cram, str(sam), catch_stdout=False)
-    pysam.index(str(folder / "reads.cram"))
+    pysam.index(str(directory / "reads.cram"))
     haplotypes = []
     for allele in range(2):
         for start, end in LOCI:
             bases = reference[start:end]
             bases = bases[: 9 * allele] + "AC" * allele + bases[9 * allele :]
             haplotypes.append((f"h{start}_{allele}", (start, end), bases))
-    with (folder / "loci.fa").open("w") as loci, (folder / "alleles.fa").open("w") as alleles:
+    with (directory / "loci.fa").open("w") as loci, (directory / "alleles.fa").open("w") as alleles:
         for name, (start, end), bases in haplotypes:
             loci.write(f">{name} chr:{start + 1}-{end}\n{bases}\n")
             alleles.write(f">{name}\n{bases}\n")
-    return Made(folder, haplotypes)
+    return Made(directory, haplotypes)
 
 
 def assert_rows(found: Sequence[Row], expected: Sequence[Row]) -> None:
@@ -152,12 +152,14 @@ def test_real_reads(data_dir: Path, tmp_path: Path, sample: str, options: list[s
 
 
 def test_the_example(tmp_path: Path) -> None:
-    folder = make_example(tmp_path / "example")
-    found = rows_of(tmp_path, folder / "reads.bam", folder / "haplotypes.fa")
-    assert found == rows_of(tmp_path, folder / "reads.bam", folder / "haplotypes.fa", threads=1)
-    haplotypes = haplotypes_of(folder / "haplotypes.fa")
+    directory = make_example(tmp_path / "example")
+    found = rows_of(tmp_path, directory / "reads.bam", directory / "haplotypes.fa")
+    assert found == rows_of(
+        tmp_path, directory / "reads.bam", directory / "haplotypes.fa", threads=1
+    )
+    haplotypes = haplotypes_of(directory / "haplotypes.fa")
     some = []
-    with pysam.AlignmentFile(str(folder / "reads.bam")) as file:
+    with pysam.AlignmentFile(str(directory / "reads.bam")) as file:
         for record in list(file)[::40]:
             if record.flag & 0xF04:
                 continue
@@ -198,17 +200,17 @@ def test_formats_and_threads_change_nothing(
 ) -> None:
     # The header of the CRAM names its reference.
     expected = lines_of(tmp_path, made.bam, made.with_loci)
-    assert lines_of(tmp_path, made.folder / name, made.with_loci, threads=threads) == expected
+    assert lines_of(tmp_path, made.directory / name, made.with_loci, threads=threads) == expected
 
 
 @pytest.mark.parametrize("files", [["loci.fa", "--whole-reads"], ["alleles.fa"]], ids=" ".join)
 def test_cram_with_a_reference_that_extends_nothing(
     made: Made, tmp_path: Path, files: list[str]
 ) -> None:
-    haplotypes, *options = made.folder / files[0], *files[1:]
+    haplotypes, *options = made.directory / files[0], *files[1:]
     expected = lines_of(tmp_path, made.bam, haplotypes, *options)
-    reference = "--reference", made.folder / "reference.fa"
-    cram = made.folder / "reads.cram"
+    reference = "--reference", made.directory / "reference.fa"
+    cram = made.directory / "reads.cram"
     assert lines_of(tmp_path, cram, haplotypes, *options, *reference) == expected
 
 
@@ -220,10 +222,10 @@ def test_pipes(made: Made, tmp_path: Path) -> None:
     assert not done.stderr
 
 
-def test_without_loci_every_read_meets_every_haplotype(made: Made, tmp_path: Path) -> None:
+def test_without_loci_every_read_pairs_with_every_haplotype(made: Made, tmp_path: Path) -> None:
     found = rows_of(tmp_path, made.bam, made.without_loci)
     assert found == rows_of(tmp_path, made.bam, made.without_loci, "--whole-reads")
-    records = made.weighed
+    records = made.scored_records
     names = [name for name, _, _ in made.haplotypes]
     keys = [(record.query_name, name) for record in records for name in names]
     assert [(row.read, row.haplotype) for row in found] == keys
@@ -278,8 +280,10 @@ def test_normalize(made: Made, tmp_path: Path, capsys: pytest.CaptureFixture[str
     assert 0 < len(expected) < len(raw)
     assert_rows(found, expected)
     lost = sum(value < -4 for value in best.values())
-    said = capsys.readouterr().err
-    assert f"{lost} read-locus pairs excluded: no haplotype of the locus explains the read" in said
+    printed = capsys.readouterr().err
+    assert (
+        f"{lost} read-locus pairs excluded: no haplotype of the locus explains the read" in printed
+    )
     counts = json.loads(statistics.read_text())["counts"]
     assert counts["poorly_modelled"] == lost
     assert counts["likelihoods"] == len(expected)
@@ -307,18 +311,20 @@ def test_reads_without_bases_at_a_locus(
     made: Made, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     lost = 0
-    for record in made.weighed:
+    for record in made.scored_records:
         start, end, length = record.reference_start, record.reference_end, record.query_length
         for locus in LOCI:
             if start < locus[1] and end > locus[0]:
-                begin, stop = clip(start, record.cigarstring, length, locus)
-                lost += begin == stop
+                first_base, end_base = clip(start, record.cigarstring, length, locus)
+                lost += first_base == end_base
     assert lost > 0
     files = made.bam, made.with_loci
     out = ("-o", tmp_path / "out.tsv", "--json", tmp_path / "run.json")
     assert status_of(*files, *out, "--device", "cpu") == 0
-    said = f"hapgpu pairhmm: {lost} read-locus pairs excluded: the read has no bases at the locus"
-    assert said in capsys.readouterr().err.splitlines()
+    warning = (
+        f"hapgpu pairhmm: {lost} read-locus pairs excluded: the read has no bases at the locus"
+    )
+    assert warning in capsys.readouterr().err.splitlines()
     counts = json.loads((tmp_path / "run.json").read_text())["counts"]
     assert counts["without_bases_at_locus"] == lost
     assert status_of(*files, *out, "--whole-reads", "--device", "cpu") == 0
@@ -349,7 +355,7 @@ def test_flags(made: Made, tmp_path: Path) -> None:
 def batch_text(made: Made) -> tuple[str, list[Row]]:
     """Write the reads at each locus as text batches; return the expected rows."""
     rows = [row for row in made.expected(Rules()) if row.locus != "chr:51-85"]
-    records = {record.query_name: record for record in made.weighed}
+    records = {record.query_name: record for record in made.scored_records}
     text, ordered = "", []
     for start, end in (LOCI[0], LOCI[2]):
         within = [row for row in rows if row.locus == f"chr:{start + 1}-{end}"]

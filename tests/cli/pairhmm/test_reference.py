@@ -41,16 +41,16 @@ EDGES = [
 class Made:
     """Files of simulated reads, a reference with lower case and N, and haplotypes at loci."""
 
-    folder: Path
+    directory: Path
     loci: list[Locus]
 
     def __getitem__(self, name: str) -> Path:
-        return self.folder / name
+        return self.directory / name
 
     def table(self, *options: str | Path, threads: int = 2) -> list[str]:
         """Run the command with the reference; return the lines of its output."""
         files = self["reads.bam"], self["loci.fa"], "--reference", self["reference.fa"]
-        return lines_of(self.folder, *files, *options, threads=threads)
+        return lines_of(self.directory, *files, *options, threads=threads)
 
     def expected(self, rules: Rules | None = None, *, normalize: bool = False) -> list[Row]:
         with pysam.AlignmentFile(str(self["reads.bam"])) as file:
@@ -104,33 +104,33 @@ def edge_lines(random: Random, reference: str) -> list[str]:
     return lines
 
 
-def write_reference(folder: Path, random: Random) -> str:
+def write_reference(directory: Path, random: Random) -> str:
     """Write a reference with lower case and N within flanks, and another contig; return it."""
     bases = "".join(random.choices("ACGT", weights=(8, 8, 3, 3), k=LENGTH))
     bases = bases[:200] + "N" * 25 + bases[225:]
     mixed = bases[:60] + bases[60:150].lower() + bases[150:620] + bases[620:].lower()
-    (folder / "reference.fa").write_text(f">other\nACGT\n>chr\n{mixed}\n")
-    pysam.faidx(str(folder / "reference.fa"))
+    (directory / "reference.fa").write_text(f">other\nACGT\n>chr\n{mixed}\n")
+    pysam.faidx(str(directory / "reference.fa"))
     return bases
 
 
-def write_reads(folder: Path, random: Random, reference: str) -> None:
+def write_reads(directory: Path, random: Random, reference: str) -> None:
     """Write the same reads as BAM and CRAM."""
     lines = random_reads(random, reference, 500, all_kinds=True) + edge_lines(random, reference)
-    sam = str(write_sam(folder / "reads.sam", LENGTH, lines))
-    pysam.sort("-o", str(folder / "reads.bam"), sam)
-    cram = ("-C", "-T", str(folder / "reference.fa"), "-o", str(folder / "reads.cram"))
-    pysam.view(*cram, str(folder / "reads.bam"), catch_stdout=False)
+    sam = str(write_sam(directory / "reads.sam", LENGTH, lines))
+    pysam.sort("-o", str(directory / "reads.bam"), sam)
+    cram = ("-C", "-T", str(directory / "reference.fa"), "-o", str(directory / "reads.cram"))
+    pysam.view(*cram, str(directory / "reads.bam"), catch_stdout=False)
     for name in ("reads.bam", "reads.cram"):
-        pysam.index(str(folder / name))
+        pysam.index(str(directory / name))
 
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
     random = Random(8)  # noqa: S311  (the same data on every run)
-    folder = tmp_path_factory.mktemp("made")
-    reference = write_reference(folder, random)
-    write_reads(folder, random, reference)
+    directory = tmp_path_factory.mktemp("made")
+    reference = write_reference(directory, random)
+    write_reads(directory, random, reference)
     loci = []
     for start, end in LOCI:
         bases = reference[start:end]
@@ -141,12 +141,15 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
         )
         names = {f"h{start}_{number}": allele for number, allele in enumerate(alleles)}
         loci.append(Locus("chr", start, end, names))
-    with (folder / "loci.fa").open("w") as with_loci, (folder / "alleles.fa").open("w") as without:
+    with (
+        (directory / "loci.fa").open("w") as with_loci,
+        (directory / "alleles.fa").open("w") as without,
+    ):
         for locus in loci:
             for name, bases in locus.haplotypes.items():
                 with_loci.write(f">{name} {locus.text}\n{bases[:5].lower()}{bases[5:]}\n")
                 without.write(f">{name}\n{bases}\n")
-    return Made(folder, loci)
+    return Made(directory, loci)
 
 
 def rows_in(lines: Sequence[str]) -> list[Row]:
@@ -200,8 +203,10 @@ def test_spliced_reads_are_excluded(
     files = made["reads.bam"], made["loci.fa"], "--reference", made["reference.fa"]
     out = ("-o", tmp_path / "out.tsv", "--json", tmp_path / "run.json", "--device", "cpu")
     assert status_of(*files, *out) == 0
-    said = f"hapgpu pairhmm: {count} spliced reads excluded: extended haplotypes have the introns"
-    assert said in capsys.readouterr().err.splitlines()
+    warning = (
+        f"hapgpu pairhmm: {count} spliced reads excluded: extended haplotypes have the introns"
+    )
+    assert warning in capsys.readouterr().err.splitlines()
     counts = json.loads((tmp_path / "run.json").read_text())["counts"]
     assert (counts["spliced"], counts["without_bases_at_locus"]) == (count, 0)
 
@@ -213,7 +218,7 @@ def test_formats_and_threads_change_nothing(made: Made, name: str, threads: int)
     if name == "reads.sam":  # in the order of the BAM
         pysam.view("-h", "-o", str(made[name]), str(made["reads.bam"]), catch_stdout=False)
     files = made[name], made["loci.fa"], "--reference", made["reference.fa"]
-    assert lines_of(made.folder, *files, threads=threads) == expected
+    assert lines_of(made.directory, *files, threads=threads) == expected
 
 
 @pytest.mark.parametrize("normalize", [False, True])
@@ -243,32 +248,32 @@ def test_the_matrix_agrees_with_the_table(made: Made, normalize: bool) -> None:
 
 
 def test_with_whole_reads_nothing_is_extended(made: Made) -> None:
-    whole = lines_of(made.folder, made["reads.bam"], made["loci.fa"], "--whole-reads")
+    whole = lines_of(made.directory, made["reads.bam"], made["loci.fa"], "--whole-reads")
     assert made.table("--whole-reads") == whole
     assert made.table() != whole
 
 
 def test_without_loci_nothing_is_extended(made: Made) -> None:
     files = made["reads.bam"], made["alleles.fa"]
-    expected = lines_of(made.folder, *files)
-    assert lines_of(made.folder, *files, "--reference", made["reference.fa"]) == expected
+    expected = lines_of(made.directory, *files)
+    assert lines_of(made.directory, *files, "--reference", made["reference.fa"]) == expected
 
 
 def test_the_example(tmp_path: Path) -> None:
-    folder = make_example(tmp_path / "example")
-    fasta = folder / "reference.fa"
-    files = folder / "reads.bam", folder / "haplotypes.fa"
+    directory = make_example(tmp_path / "example")
+    fasta = directory / "reference.fa"
+    files = directory / "reads.bam", directory / "haplotypes.fa"
     loci: dict[tuple[str, int, int], Locus] = {}
-    for haplotype in haplotypes_of(folder / "haplotypes.fa"):
+    for haplotype in haplotypes_of(directory / "haplotypes.fa"):
         locus = loci.setdefault(haplotype.locus, Locus(*haplotype.locus, {}))
         locus.haplotypes[haplotype.name] = haplotype.bases
-    with pysam.AlignmentFile(str(folder / "reads.bam")) as file:
+    with pysam.AlignmentFile(str(directory / "reads.bam")) as file:
         expected = expected_rows(list(file)[::90], list(loci.values()), fasta)
     found = rows_of(tmp_path, *files, "--reference", fasta)
     keys = {row.key for row in expected}
     assert len(keys) > 10
     assert_rows([row for row in found if row.key in keys], expected)
-    # Half of the reads hang over the edge of their locus.
+    # Half of the reads extend beyond their locus.
     whole = rows_of(tmp_path, *files, "--whole-reads")
     assert share_of_low(found) < 0.02
     assert share_of_low(whole) > 0.4
@@ -278,7 +283,7 @@ def test_the_example(tmp_path: Path) -> None:
 def test_real_reads(data_dir: Path, tmp_path: Path, sample: str) -> None:
     data = data_dir / "illumina_na12878"
     fasta, bam = data / "chr20.hg19.fa.gz", data / f"{sample}.chr20.dev.bam"
-    # Short windows: most reads hang over their edges.
+    # Short windows: most reads extend beyond them.
     sites = truth_sites(fasta, data / f"{sample}.truth.dev.vcf.gz", flank=20)[::40]
     haplotypes = write_haplotypes(tmp_path / "haplotypes.fa", sites)
     loci = [

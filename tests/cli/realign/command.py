@@ -18,20 +18,20 @@ EXAMPLE_SCRIPT = Path(__file__).resolve().parents[3] / "examples" / "make_exampl
 COMMAND = [sys.executable, "-c", "from hapgpu.cli.app import main; main()", "realign"]
 
 
-def make_example(folder: Path) -> Path:
-    """Write the files of the example, indexes after what they are of."""
-    folder.mkdir(parents=True, exist_ok=True)
+def make_example(directory: Path) -> Path:
+    """Write the files of the example, each index after its file."""
+    directory.mkdir(parents=True, exist_ok=True)
     for name, content in _example().items():
-        (folder / name).write_bytes(content)
-    return folder
+        (directory / name).write_bytes(content)
+    return directory
 
 
 @cache
 def _example() -> dict[str, bytes]:
-    """Make the files, which are the same on every run; return them in the order of their times."""
-    with TemporaryDirectory() as folder:
-        subprocess.run([sys.executable, str(EXAMPLE_SCRIPT), folder], check=True)
-        files = sorted(Path(folder).iterdir(), key=lambda path: path.stat().st_mtime_ns)
+    """Make the files, the same on every run; return them in the order of their times."""
+    with TemporaryDirectory() as directory:
+        subprocess.run([sys.executable, str(EXAMPLE_SCRIPT), directory], check=True)
+        files = sorted(Path(directory).iterdir(), key=lambda path: path.stat().st_mtime_ns)
         return {path.name: path.read_bytes() for path in files}
 
 
@@ -44,9 +44,9 @@ def realign(*arguments: str | Path, device: str = "cpu") -> None:
     assert status_of(*arguments, "-q", "--device", device) == 0
 
 
-def sam_of(folder: Path, *arguments: str | Path, threads: int = 2) -> list[str]:
+def sam_of(directory: Path, *arguments: str | Path, threads: int = 2) -> list[str]:
     """Realign to SAM text without @PG; return its lines."""
-    path = folder / "out.sam"
+    path = directory / "out.sam"
     path.unlink(missing_ok=True)
     realign(*arguments, "-t", str(threads), "--no-PG", "-o", path)
     return path.read_text().splitlines()
@@ -90,9 +90,9 @@ def haplotypes_of(path: Path) -> list[Haplotype]:
     return found
 
 
-def with_mismatches_of_samtools(folder: Path, path: Path, fasta: Path) -> list[str]:
+def with_mismatches_of_samtools(directory: Path, path: Path, fasta: Path) -> list[str]:
     """Return the lines of a SAM file with NM and MD as `samtools calmd` computes them."""
     text = pysam.samtools.calmd("--no-PG", "-Q", str(path), str(fasta))
-    out = folder / "calmd.sam"
+    out = directory / "calmd.sam"
     out.write_text(text)
     return text.splitlines()

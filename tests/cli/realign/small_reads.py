@@ -9,7 +9,7 @@ import pysam
 
 LOCI = 12
 WINDOW = 30
-STEP = 40  # windows closer than a read is long, so that some reads meet two loci
+STEP = 40  # windows closer than a read is long, so that some reads overlap two loci
 
 
 def text(random: Random, length: int, letters: str) -> str:
@@ -39,21 +39,23 @@ def read_line(random: Random, number: int, reference: str) -> str:
     bases = (bases + "ACCAACCCAACCCCAA")[: max(16, len(bases))]
     flag = random.choice([0, 0, 0, 16, 99, 147, 1024, 4, 4, 73, 137, 69])
     nowhere = flag & 4 and random.random() < 0.5
-    place = ("*", 0, 0, "*") if nowhere else ("chr", start + 1, 37, cigar_of(random, len(bases)))
-    contig, position, quality, cigar = place
+    alignment = (
+        ("*", 0, 0, "*") if nowhere else ("chr", start + 1, 37, cigar_of(random, len(bases)))
+    )
+    contig, position, quality, cigar = alignment
     tags = random.choice(["", "\tNM:i:7\tMC:Z:5M\tMQ:i:3", "\tXX:Z:kept\tXS:i:3\tAS:i:300"])
     fields = (flag, contig, position, quality, cigar, "*", 0, 0, bases)
     quality_text = "".join(chr(33 + random.randrange(40)) for _ in bases)
     return "\t".join(map(str, (f"r{number}", *fields, quality_text))) + tags
 
 
-def write_small_reads(folder: Path, letters: str, reads: int) -> Path:
+def write_small_reads(directory: Path, letters: str, reads: int) -> Path:
     """Write reference.fa, haplotypes.fa and reads.sam."""
     random = Random(7)  # noqa: S311  (the same data on every run)
     reference = text(random, LOCI * STEP + 60, letters)
-    (folder / "reference.fa").write_text(f">chr\n{reference}\n")
-    pysam.faidx(str(folder / "reference.fa"))
-    with (folder / "haplotypes.fa").open("w") as out:
+    (directory / "reference.fa").write_text(f">chr\n{reference}\n")
+    pysam.faidx(str(directory / "reference.fa"))
+    with (directory / "haplotypes.fa").open("w") as out:
         for locus in range(LOCI):
             start = 20 + locus * STEP
             window = reference[start : start + WINDOW]
@@ -63,5 +65,5 @@ def write_small_reads(folder: Path, letters: str, reads: int) -> Path:
                 out.write(f">h{locus}_{number} chr:{start + 1}-{start + WINDOW}\n{bases}\n")
     lines = [read_line(random, number, reference) for number in range(reads)]
     header = f"@SQ\tSN:chr\tLN:{len(reference)}"
-    (folder / "reads.sam").write_text("\n".join([header, *lines, ""]))
-    return folder
+    (directory / "reads.sam").write_text("\n".join([header, *lines, ""]))
+    return directory

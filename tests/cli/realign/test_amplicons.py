@@ -94,8 +94,8 @@ def test_fastq_agrees_with_bam(gol: Path, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("name", "reverse"), [("sam1F", False), ("sam1R", True)])
 def test_16s_amplicons(data_dir: Path, tmp_path: Path, name: str, reverse: bool) -> None:
-    folder = data_dir / "amplicon" / "16s_miseq"
-    reads, fasta = folder / f"{name}.fastq.gz", folder / "candidates.fa"
+    directory = data_dir / "amplicon" / "16s_miseq"
+    reads, fasta = directory / f"{name}.fastq.gz", directory / "candidates.fa"
     found = records(sam_of(tmp_path, reads, fasta))
     lines = fastq_lines(reads)
     assert len(found) == len(lines) == 1500
@@ -108,9 +108,9 @@ def test_16s_amplicons(data_dir: Path, tmp_path: Path, name: str, reverse: bool)
 
 
 def test_reads_against_a_viral_genome(data_dir: Path, tmp_path: Path) -> None:
-    folder = data_dir / "amplicon" / "sarscov2_ont"
-    genome = Path(shutil.copy(folder / "MN908947.3.fa", tmp_path))
-    lines = fastq_lines(folder / "MT007544.fastq.gz")[:8]
+    directory = data_dir / "amplicon" / "sarscov2_ont"
+    genome = Path(shutil.copy(directory / "MN908947.3.fa", tmp_path))
+    lines = fastq_lines(directory / "MT007544.fastq.gz")[:8]
     fastq = tmp_path / "few.fastq"
     columns = [line.split("\t") for line in lines]
     fastq.write_text("".join(f"@{c[0]}\n{c[9]}\n+\n{c[10]}\n" for c in columns))

@@ -30,11 +30,12 @@ LEFT, RIGHT = "GATTCGCAAGTCTGACCATG", "TGCATCCGTACTAGGACTTA"
 FIRST, SECOND = "ACGTCA", "CCGTCT"
 HAPLOTYPES = {"first": LEFT + FIRST + RIGHT, "second": LEFT + SECOND + RIGHT}
 READ = LEFT[4:] + "CCGTCA" + RIGHT[:-4]
-AT = len(LEFT) - 4  # where the read's base is the second's, and five on the first's
+# At this offset the read has the base of the second, and five bases later the base of the first.
+AT = len(LEFT) - 4
 
 
-def lines_in(folder: Path) -> list[str]:
-    return body((folder / "reads.sam").read_text().splitlines())
+def lines_in(directory: Path) -> list[str]:
+    return body((directory / "reads.sam").read_text().splitlines())
 
 
 def with_indel_qualities(line: str, random: Random) -> str:
@@ -46,12 +47,12 @@ def with_indel_qualities(line: str, random: Random) -> str:
 
 @pytest.fixture(scope="module", params=["AC", "ACGTN"])
 def small(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = write_small_reads(tmp_path_factory.mktemp("small"), request.param, SMALL_READS)
+    directory = write_small_reads(tmp_path_factory.mktemp("small"), request.param, SMALL_READS)
     random = Random(3)  # noqa: S311  (the same data on every run)
-    header, *lines = (folder / "reads.sam").read_text().splitlines()
+    header, *lines = (directory / "reads.sam").read_text().splitlines()
     lines[::3] = [with_indel_qualities(line, random) for line in lines[::3]]
-    (folder / "reads.sam").write_text("\n".join([header, *lines, ""]))
-    return folder
+    (directory / "reads.sam").write_text("\n".join([header, *lines, ""]))
+    return directory
 
 
 @pytest.mark.parametrize("write_all", [False, True])
@@ -82,13 +83,13 @@ def test_small_reads_on_the_reference(small: Path, tmp_path: Path, always: bool)
 
 def test_reads_of_a_locus(tmp_path: Path) -> None:
     """A few reads of ordinary length."""
-    folder = make_example(tmp_path)
-    haplotypes = haplotypes_of(folder / "haplotypes.fa")
-    lines = sam_of(tmp_path, folder / "reads.bam", folder / "haplotypes.fa", *BY_LIKELIHOOD)
+    directory = make_example(tmp_path)
+    haplotypes = haplotypes_of(directory / "haplotypes.fa")
+    lines = sam_of(tmp_path, directory / "reads.bam", directory / "haplotypes.fa", *BY_LIKELIHOOD)
     found = {(r.columns[0], int(r.columns[1]) & 0xC0): r for r in records(lines)}
     rules = Rules(by_likelihood=True)
     chosen = []
-    for line in lines_of(folder / "reads.bam")[::200]:
+    for line in lines_of(directory / "reads.bam")[::200]:
         name, flag = line.split("\t")[:2]
         for record in expected(line, haplotypes, rules):
             assert found[name, int(flag) & 0xC0] == record
@@ -96,8 +97,8 @@ def test_reads_of_a_locus(tmp_path: Path) -> None:
     assert len(set(chosen)) > 1
 
 
-def write_haplotypes(folder: Path, haplotypes: dict[str, str], locus: str = "") -> Path:
-    fasta = folder / "haplotypes.fa"
+def write_haplotypes(directory: Path, haplotypes: dict[str, str], locus: str = "") -> Path:
+    fasta = directory / "haplotypes.fa"
     fasta.write_text("".join(f">{name}{locus}\n{bases}\n" for name, bases in haplotypes.items()))
     return fasta
 
@@ -106,17 +107,17 @@ def sam_line(
     bases: str, qualities: Sequence[int], *tags: str, flag: int = 0, mapping_quality: int = 60
 ) -> str:
     text = "".join(chr(33 + quality) for quality in qualities)
-    place = ("*", 0) if flag & 4 else ("chr", 5)
+    position = ("*", 0) if flag & 4 else ("chr", 5)
     cigar = "*" if flag & 4 else f"{len(bases)}M"
-    columns = ("read", flag, *place, mapping_quality, cigar, "*", 0, 0, bases, text, *tags)
+    columns = ("read", flag, *position, mapping_quality, cigar, "*", 0, 0, bases, text, *tags)
     return "\t".join(map(str, columns))
 
 
-def chosen_by(folder: Path, fasta: Path, line: str, *options: str) -> Record:
+def chosen_by(directory: Path, fasta: Path, line: str, *options: str) -> Record:
     """Realign a read; return its primary record."""
-    sam = folder / "reads.sam"
+    sam = directory / "reads.sam"
     sam.write_text(f"@SQ\tSN:chr\tLN:100\n{line}\n")
-    found = records(sam_of(folder, sam, fasta, *options))
+    found = records(sam_of(directory, sam, fasta, *options))
     return next(record for record in found if not int(record.columns[1]) & 0x100)
 
 
@@ -175,7 +176,7 @@ def test_all_writes_the_likeliest_as_primary(tmp_path: Path) -> None:
     ("tag", "name"), [((), "mismatch"), (("BI",), "gap"), (("BD",), "mismatch")]
 )
 def test_qualities_of_insertions(tmp_path: Path, tag: tuple[str, ...], name: str) -> None:
-    """An insertion is more likely than a mismatch if a tag says so."""
+    """An insertion is more likely than a mismatch if BI makes it so."""
     inserted = READ[:AT] + "T" + READ[AT:]
     haplotypes = {"gap": LEFT + "CCGTCA" + RIGHT, "mismatch": LEFT + "GCCGTCA" + RIGHT}
     fasta = write_haplotypes(tmp_path, haplotypes)
@@ -187,7 +188,7 @@ def test_qualities_of_insertions(tmp_path: Path, tag: tuple[str, ...], name: str
 
 
 @pytest.mark.parametrize("names", [("long", "short"), ("short", "long")])
-def test_likelihoods_that_tell_nothing_are_ties(tmp_path: Path, names: tuple[str, str]) -> None:
+def test_uninformative_likelihoods_are_ties(tmp_path: Path, names: tuple[str, str]) -> None:
     """A shorter haplotype is slightly more likely, only by its length."""
     known = {"short": LEFT + FIRST + RIGHT, "long": LEFT + FIRST + RIGHT + "ACGGTTCA"}
     fasta = write_haplotypes(tmp_path, {name: known[name] for name in names})
@@ -195,7 +196,7 @@ def test_likelihoods_that_tell_nothing_are_ties(tmp_path: Path, names: tuple[str
     assert chosen_by(tmp_path, fasta, line, *BY_LIKELIHOOD).columns[2] == names[0]
 
 
-def placed_line(position: int, cigar: str, bases: str, qualities: Sequence[int]) -> str:
+def line_at(position: int, cigar: str, bases: str, qualities: Sequence[int]) -> str:
     """Return a read at a 1-based position."""
     columns = sam_line(bases, qualities).split("\t")
     columns[3], columns[5] = str(position), cigar
@@ -213,7 +214,7 @@ def test_reads_are_clipped_to_the_locus(tmp_path: Path) -> None:
     fasta = write_haplotypes(tmp_path, haplotypes, LOCUS)
     bases = (LEFT + FIRST + RIGHT)[4:] + tail
     for cigar in ("62M", "42M20S"):
-        line = placed_line(25, cigar, bases, [40] * 62)
+        line = line_at(25, cigar, bases, [40] * 62)
         assert chosen_by(tmp_path, fasta, line).columns[2] == "second"
         record = chosen_by(tmp_path, fasta, line, *BY_LIKELIHOOD)
         assert record.columns[2] == "first"
@@ -226,16 +227,16 @@ def test_a_read_at_two_loci(tmp_path: Path) -> None:
     near, far = LEFT + FIRST + RIGHT, "TTGACGGATACCATGCAGTA"
     fasta.write_text(f">far chr:67-86\n{far}\n>near chr:21-66\n{near}\n")
     bases = (near[:30] + "G" + near[31:] + far)[20:58]  # 26 bases at the first, 12 at the second
-    line = placed_line(41, "38M", bases, [40] * 38)
+    line = line_at(41, "38M", bases, [40] * 38)
     assert chosen_by(tmp_path, fasta, line, *BY_LIKELIHOOD).columns[2] == "near"
-    line = placed_line(59, "38M", bases, [40] * 38)
+    line = line_at(59, "38M", bases, [40] * 38)
     assert chosen_by(tmp_path, fasta, line, *BY_LIKELIHOOD).columns[2] == "far"
 
 
 def test_a_locus_that_the_read_lacks(tmp_path: Path) -> None:
     """All bases of a read count if it has none at the locus."""
     fasta = write_haplotypes(tmp_path, HAPLOTYPES, " chr:30-40")
-    line = placed_line(2, f"19M20D{len(READ) - 19}M", READ, flat((AT + 5, 20)))
+    line = line_at(2, f"19M20D{len(READ) - 19}M", READ, flat((AT + 5, 20)))
     assert chosen_by(tmp_path, fasta, line, *BY_LIKELIHOOD).columns[2] == "second"
 
 
@@ -299,7 +300,7 @@ def test_threads_change_nothing(small: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize("on_reference", [False, True])
 def test_reads_without_qualities(tmp_path: Path, on_reference: bool) -> None:
     """Missing qualities are an error only if there are several candidates."""
-    columns = placed_line(25, f"{len(READ)}M", READ, flat()).split("\t")
+    columns = line_at(25, f"{len(READ)}M", READ, flat()).split("\t")
     columns[10] = "*"
     sam = tmp_path / "reads.sam"
     sam.write_text("@SQ\tSN:chr\tLN:100\n" + "\t".join(columns) + "\n")

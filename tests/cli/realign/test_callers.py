@@ -42,11 +42,11 @@ class Measured(NamedTuple):
 def measured(
     request: pytest.FixtureRequest, data_dir: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> Measured:
-    folder = tmp_path_factory.mktemp(request.param)
+    directory = tmp_path_factory.mktemp(request.param)
     inputs = inputs_of(request.param, data_dir)
-    report = measure(inputs, folder, callers=())
-    prepared = prepare(replace(inputs, haplotypes=folder / "haplotypes.fa"), folder)
-    return Measured(request.param, report, prepared, folder / "realigned.bam")
+    report = measure(inputs, directory, callers=())
+    prepared = prepare(replace(inputs, haplotypes=directory / "haplotypes.fa"), directory)
+    return Measured(request.param, report, prepared, directory / "realigned.bam")
 
 
 def test_reads_are_not_aligned_worse(measured: Measured) -> None:

@@ -12,11 +12,11 @@ from tests.truth_haplotypes import truth_loci, write_haplotypes
 pytestmark = pytest.mark.gpu
 
 
-def assert_same_bytes(folder: Path, *arguments: str | Path) -> None:
+def assert_same_bytes(directory: Path, *arguments: str | Path) -> None:
     pytest.importorskip("cupy")
     written = []
     for device in ("cpu", "cuda"):
-        path = folder / f"{device}.bam"
+        path = directory / f"{device}.bam"
         realign(*arguments, "--no-PG", "-o", path, device=device)
         written.append(path.read_bytes())
     assert written[0] == written[1]
@@ -24,23 +24,23 @@ def assert_same_bytes(folder: Path, *arguments: str | Path) -> None:
 
 @pytest.mark.parametrize("options", [[], ["--all"], ["--min-score", "0.9"], ["--reference"]])
 def test_example(tmp_path: Path, options: list[str]) -> None:
-    folder = make_example(tmp_path / "example")
-    reference = [folder / "reference.fa"] * (options == ["--reference"])
+    directory = make_example(tmp_path / "example")
+    reference = [directory / "reference.fa"] * (options == ["--reference"])
     assert_same_bytes(
-        tmp_path, folder / "reads.bam", folder / "haplotypes.fa", *options, *reference
+        tmp_path, directory / "reads.bam", directory / "haplotypes.fa", *options, *reference
     )
-    assert_same_bytes(tmp_path, folder / "amplicons.fastq.gz", folder / "alleles.fa")
+    assert_same_bytes(tmp_path, directory / "amplicons.fastq.gz", directory / "alleles.fa")
 
 
 @pytest.mark.parametrize("on_reference", [False, True])
 @pytest.mark.parametrize("name", ["HG002", "NA12878"])
 def test_human(data_dir: Path, tmp_path: Path, name: str, on_reference: bool) -> None:
-    folder = data_dir / "illumina_na12878"
-    reference = folder / "chr20.hg19.fa.gz"
-    loci = truth_loci(reference, folder / f"{name}.truth.dev.vcf.gz")
+    directory = data_dir / "illumina_na12878"
+    reference = directory / "chr20.hg19.fa.gz"
+    loci = truth_loci(reference, directory / f"{name}.truth.dev.vcf.gz")
     fasta = write_haplotypes(tmp_path / "haplotypes.fa", loci)
     options = ["--reference", reference] if on_reference else []
-    assert_same_bytes(tmp_path, folder / f"{name}.chr20.dev.bam", fasta, *options)
+    assert_same_bytes(tmp_path, directory / f"{name}.chr20.dev.bam", fasta, *options)
 
 
 @pytest.mark.parametrize(
@@ -53,5 +53,5 @@ def test_human(data_dir: Path, tmp_path: Path, name: str, on_reference: bool) ->
     ],
 )
 def test_amplicons(data_dir: Path, tmp_path: Path, reads: str, haplotypes: str) -> None:
-    folder = data_dir / "amplicon"
-    assert_same_bytes(tmp_path, folder / reads, folder / haplotypes)
+    directory = data_dir / "amplicon"
+    assert_same_bytes(tmp_path, directory / reads, directory / haplotypes)

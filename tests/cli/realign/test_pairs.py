@@ -27,12 +27,12 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> MadePairs:
 class Realigned(dict[str, Path]):
     """The output for each file, by format, made on first use."""
 
-    def __init__(self, made: MadePairs, folder: Path) -> None:
+    def __init__(self, made: MadePairs, directory: Path) -> None:
         super().__init__()
-        self._made, self._folder = made, folder
+        self._made, self._directory = made, directory
 
     def __missing__(self, name: str) -> Path:
-        self[name] = run(self._made, name, self._folder)
+        self[name] = run(self._made, name, self._directory)
         return self[name]
 
 
@@ -41,9 +41,9 @@ def realigned(made: MadePairs, tmp_path_factory: pytest.TempPathFactory) -> Real
     return Realigned(made, tmp_path_factory.mktemp("realigned"))
 
 
-def run(made: MadePairs, name: str, folder: Path, *options: str) -> Path:
+def run(made: MadePairs, name: str, directory: Path, *options: str) -> Path:
     """Realign one of the files to BAM; SAM goes through standard input."""
-    reads, out = made.reads[name], folder / f"{name}.bam"
+    reads, out = made.reads[name], directory / f"{name}.bam"
     given: list[str | Path] = [
         made.haplotypes,
         "--reference",
@@ -62,11 +62,11 @@ def run(made: MadePairs, name: str, folder: Path, *options: str) -> Path:
     return out
 
 
-def plain(made: MadePairs, name: str, folder: Path) -> Path:
-    """Return a file that holds the input's records as samtools decodes them."""
+def plain(made: MadePairs, name: str, directory: Path) -> Path:
+    """Return a file of the input's records as samtools decodes them."""
     if name != "cram":
         return made.reads[name]
-    out = folder / "decoded.bam"
+    out = directory / "decoded.bam"
     reference = str(made.reference)
     options = ["-b", "--no-PG", "-T", reference, "-o", str(out)]
     pysam.view(*options, str(made.reads[name]), catch_stdout=False)
@@ -136,7 +136,7 @@ def test_reads_at_loci_only(
     assert set(some) <= everything
 
 
-def test_input_is_as_it_should_be(made: MadePairs, tmp_path: Path) -> None:
+def test_input_is_valid(made: MadePairs, tmp_path: Path) -> None:
     """The generator makes the named cases, the same on every run."""
     again = make_pairs(tmp_path)
     for name in ("sorted", "by_name", "shuffled"):

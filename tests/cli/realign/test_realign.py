@@ -98,14 +98,14 @@ def sample_of(bam: Path, fasta: Path, reference: Path, count: int) -> Sample:
 
 
 @pytest.fixture(scope="module")
-def example_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def example_directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return make_example(tmp_path_factory.mktemp("example"))
 
 
 @pytest.fixture(scope="module")
-def example(example_folder: Path) -> Sample:
+def example(example_directory: Path) -> Sample:
     names = ("reads.bam", "haplotypes.fa", "reference.fa")
-    return sample_of(*(example_folder / name for name in names), count=40)
+    return sample_of(*(example_directory / name for name in names), count=40)
 
 
 @pytest.fixture(
@@ -115,13 +115,13 @@ def example(example_folder: Path) -> Sample:
 def sample(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Sample:
     if request.param == "example":
         return request.getfixturevalue("example")
-    folder = request.getfixturevalue("data_dir") / "illumina_na12878"
-    reference = folder / "chr20.hg19.fa.gz"
-    loci = truth_loci(reference, folder / f"{request.param}.truth.dev.vcf.gz")
+    directory = request.getfixturevalue("data_dir") / "illumina_na12878"
+    reference = directory / "chr20.hg19.fa.gz"
+    loci = truth_loci(reference, directory / f"{request.param}.truth.dev.vcf.gz")
     assert len(loci) > 40
     fasta = tmp_path_factory.mktemp("haplotypes") / "haplotypes.fa"
     write_haplotypes(fasta, loci)
-    return sample_of(folder / f"{request.param}.chr20.dev.bam", fasta, reference, count=48)
+    return sample_of(directory / f"{request.param}.chr20.dev.bam", fasta, reference, count=48)
 
 
 def assert_as_expected(
@@ -211,7 +211,7 @@ def sequenced(record: Record) -> tuple[str, str]:
     return bases, qualities
 
 
-def test_scores_are_those_of_the_alignments(sample: Sample, tmp_path: Path) -> None:
+def test_scores_equal_the_alignments(sample: Sample, tmp_path: Path) -> None:
     bases = {h.name: h.bases for h in sample.haplotypes}
     for record in records(sam_of(tmp_path, sample.bam, sample.fasta)):
         if record.columns[2] == "*":
@@ -234,7 +234,7 @@ def test_mismatches_as_samtools_counts_them(sample: Sample, tmp_path: Path) -> N
         lines = body(sam_of(tmp_path, sample.bam, sample.fasta, *options))
         checked = body(with_mismatches_of_samtools(tmp_path, tmp_path / "out.sam", fasta_path))
         for line, other in zip(lines, checked, strict=True):
-            if "OC:Z:" in line:  # the others were left as the input had them
+            if "OC:Z:" in line:  # the others stayed as in the input
                 assert record_of(line) == record_of(other)
 
 
@@ -317,7 +317,7 @@ def test_true_haplotypes_explain_the_reads(sample: Sample, tmp_path: Path) -> No
     assert score > score_before
 
 
-def test_formats_hold_the_same_records(example: Sample, tmp_path: Path) -> None:
+def test_formats_have_the_same_records(example: Sample, tmp_path: Path) -> None:
     lines = sam_of(tmp_path, example.bam, example.fasta)
     for name, options in {
         "extension.bam": [],
@@ -401,9 +401,7 @@ def test_programs_are_chained(example: Sample, tmp_path: Path) -> None:
         pytest.param(("7H5S138M7S3H", "12H150M", "150M9H", "3H140M10S"), id="hard"),
     ],
 )
-def test_records_that_are_out_of_the_ordinary(
-    example: Sample, tmp_path: Path, clipped: Sequence[str]
-) -> None:
+def test_unusual_records(example: Sample, tmp_path: Path, clipped: Sequence[str]) -> None:
     """Clips, no bases, no qualities, tags of mates, no position, the other strand."""
     middle = ("chr20", 5_180, 5_220)
     within = [line for line in example.lines if Read(line.split("\t")).overlaps(middle)]

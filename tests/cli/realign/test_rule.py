@@ -40,10 +40,10 @@ def with_deletion(deleted: int, wrong: int) -> tuple[str, str]:
 
 
 def moved(
-    folder: Path, bases: str, alleles: list[str], read: tuple[int, str, str], *options: str
+    directory: Path, bases: str, alleles: list[str], read: tuple[int, str, str], *options: str
 ) -> Record:
-    """Realign a read, (position, CIGAR, bases), by haplotypes that hold alleles of the locus."""
-    reference, fasta, sam = (folder / name for name in ("ref.fa", "haplotypes.fa", "reads.sam"))
+    """Realign a read, (position, CIGAR, bases), by haplotypes with alleles of the locus."""
+    reference, fasta, sam = (directory / name for name in ("ref.fa", "haplotypes.fa", "reads.sam"))
     reference.write_text(f">chr\n{bases}\n")
     pysam.faidx(str(reference))
     start, end = LOCUS
@@ -53,7 +53,7 @@ def moved(
     columns = ("r", 0, "chr", position + 1, 60, cigar, "*", 0, 0, text, "I" * len(text))
     line = "\t".join(map(str, columns))
     sam.write_text(f"@SQ\tSN:chr\tLN:{len(bases)}\n{line}\n")
-    (found,) = records(sam_of(folder, sam, fasta, "--reference", reference, *options))
+    (found,) = records(sam_of(directory, sam, fasta, "--reference", reference, *options))
     share = float(options[-1]) if "--min-score" in options else 0.2
     by_likelihood = "likelihood" in options
     rules = Rules(by_likelihood=by_likelihood, min_score=share, always="--always" in options)
@@ -162,9 +162,9 @@ def test_the_lowest_score(tmp_path: Path, share: str) -> None:
 
 
 def moved_above(
-    folder: Path, bases: str, alleles: list[str], read: tuple[int, str, str], share: str
+    directory: Path, bases: str, alleles: list[str], read: tuple[int, str, str], share: str
 ) -> Record:
-    return moved(folder, bases, alleles, read, "--min-score", share)
+    return moved(directory, bases, alleles, read, "--min-score", share)
 
 
 def test_an_inserted_end_is_clipped(tmp_path: Path) -> None:

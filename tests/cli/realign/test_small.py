@@ -19,8 +19,8 @@ def small(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     return write_small_reads(tmp_path_factory.mktemp("small"), request.param, READS)
 
 
-def lines_in(folder: Path) -> list[str]:
-    return body((folder / "reads.sam").read_text().splitlines())
+def lines_in(directory: Path) -> list[str]:
+    return body((directory / "reads.sam").read_text().splitlines())
 
 
 @pytest.mark.parametrize("write_all", [False, True])

@@ -96,11 +96,13 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> MadePairs:
 def odd(made: MadePairs) -> Path:
     """Write the pairs, sorted, with odd records among them."""
 
-    def place(stored: bytes) -> tuple[int, int]:
+    def coordinates(stored: bytes) -> tuple[int, int]:
         contig, position = struct.unpack_from("<ii", stored)
         return contig & 0xFFFFFFFF, position
 
-    stored = sorted([*raw_records(made.reads["sorted"]), *(x.stored() for x in ODD)], key=place)
+    stored = sorted(
+        [*raw_records(made.reads["sorted"]), *(x.stored() for x in ODD)], key=coordinates
+    )
     path = made.reference.with_name("odd.bam")
     with pysam.AlignmentFile(str(made.reads["sorted"])) as file:
         header, contigs = str(file.header), list(zip(file.references, file.lengths, strict=True))
@@ -115,8 +117,8 @@ def odd(made: MadePairs) -> Path:
     return path
 
 
-def to_bam(made: MadePairs, reads: str | Path, folder: Path, *options: str | Path) -> Path:
-    out = folder / "out.bam"
+def to_bam(made: MadePairs, reads: str | Path, directory: Path, *options: str | Path) -> Path:
+    out = directory / "out.bam"
     realign(reads, made.haplotypes, "--reference", made.reference, "--no-PG", "-o", out, *options)
     return out
 

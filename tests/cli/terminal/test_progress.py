@@ -61,7 +61,7 @@ def test_bars_count_on_standard_error_only(
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setenv("FORCE_COLOR", "1")  # makes rich take a file for a terminal
+    monkeypatch.setenv("FORCE_COLOR", "1")  # makes rich treat a file as a terminal
     progress: Progress = kind("hapgpu realign")
     progress.start(total)
     progress.advance(4)

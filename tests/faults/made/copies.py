@@ -10,28 +10,28 @@ Signature = tuple[int, int, int, int]
 
 
 class Copies:
-    """A folder of copies; to restore it takes a tenth of the time of a new one.
+    """A directory of copies; to restore it takes a tenth of the time of a new one.
 
     Parameters
     ----------
     source
-        Folder of files, without folders in it.
+        Directory of files, without directories in it.
     """
 
-    def __init__(self, source: Path, folder: Path) -> None:
-        self.folder = folder
+    def __init__(self, source: Path, directory: Path) -> None:
+        self.directory = directory
         self._source = source
-        shutil.copytree(source, folder)
+        shutil.copytree(source, directory)
         self._signatures = self._found()
 
     def restore(self) -> None:
-        """Replace what has changed, and remove what is new."""
-        self.folder.chmod(0o755)
+        """Restore changed files, and remove new ones."""
+        self.directory.chmod(0o755)
         found = self._found()
         for name in found.keys() | self._signatures.keys():
             if found.get(name) == self._signatures.get(name):
                 continue
-            path = self.folder / name
+            path = self.directory / name
             if path.is_dir() and not path.is_symlink():
                 shutil.rmtree(path)
             else:
@@ -41,7 +41,7 @@ class Copies:
                 self._signatures[name] = _signature(os.lstat(path))
 
     def _found(self) -> dict[str, Signature]:
-        with os.scandir(self.folder) as entries:
+        with os.scandir(self.directory) as entries:
             return {entry.name: _signature(entry.stat(follow_symlinks=False)) for entry in entries}
 
 

@@ -15,7 +15,7 @@ def missing(path: Path) -> None:
     path.unlink()
 
 
-def folder_instead(path: Path) -> None:
+def directory_instead(path: Path) -> None:
     path.unlink()
     path.mkdir()
 

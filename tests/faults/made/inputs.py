@@ -1,4 +1,4 @@
-"""Small inputs of every kind, cut out of the example data set."""
+"""Small inputs of every kind, extracted from the example data set."""
 
 from __future__ import annotations
 
@@ -24,40 +24,40 @@ BATCHES = (
 ) * 3
 
 
-def make_inputs(folder: Path, example: Path) -> Path:
-    """Write all files that the table of commands names into a folder."""
+def make_inputs(directory: Path, example: Path) -> Path:
+    """Write all files that the table of commands names into a directory."""
     make_example(example)
     for name in ("haplotypes.fa", "alleles.fa", "reference.fa", "reference.fa.fai"):
-        (folder / name).write_bytes((example / name).read_bytes())
-    _write_references(folder)
-    _write_alignments(folder, example / "reads.bam")
-    _write_sites(folder, example / "sites.vcf")
+        (directory / name).write_bytes((example / name).read_bytes())
+    _write_references(directory)
+    _write_alignments(directory, example / "reads.bam")
+    _write_sites(directory, example / "sites.vcf")
     for source, name, records in (
         ("reads", "reads", FASTQ_READS),
         ("amplicons", "amplicons", AMPLICONS),
         ("long_reads", "long", LONG_READS),
     ):
-        _write_fastq(example / f"{source}.fastq.gz", folder / f"{name}.fq.gz", records)
-    (folder / "targets.bed").write_text(TARGETS)
-    (folder / "batches.in").write_bytes(gzip.compress(BATCHES.encode()))
-    _write_anchors(folder / "anchors.npz")
-    return folder
+        _write_fastq(example / f"{source}.fastq.gz", directory / f"{name}.fq.gz", records)
+    (directory / "targets.bed").write_text(TARGETS)
+    (directory / "batches.in").write_bytes(gzip.compress(BATCHES.encode()))
+    _write_anchors(directory / "anchors.npz")
+    return directory
 
 
-def _write_references(folder: Path) -> None:
+def _write_references(directory: Path) -> None:
     """Write the indexes of the reference, and the reference bgzipped."""
-    reference = folder / "reference.fa"
+    reference = directory / "reference.fa"
     pysam.tabix_compress(str(reference), f"{reference}.gz")
     pysam.faidx(f"{reference}.gz")
     assert status_of_command("index", reference, "-q", "--device", "cpu") == 0
     assert status_of_command("index", "--minimizers", reference, "-q") == 0
-    (folder / "kept.hgx").write_bytes((folder / "reference.fa.hgx").read_bytes())
-    (folder / "kept.hgm").write_bytes((folder / "reference.fa.k15w10.hgm").read_bytes())
+    (directory / "kept.hgx").write_bytes((directory / "reference.fa.hgx").read_bytes())
+    (directory / "kept.hgm").write_bytes((directory / "reference.fa.k15w10.hgm").read_bytes())
 
 
-def _write_alignments(folder: Path, source: Path) -> None:
-    """Write every so many pairs of reads, as BAM and CRAM."""
-    bam, cram = folder / "reads.bam", folder / "reads.cram"
+def _write_alignments(directory: Path, source: Path) -> None:
+    """Write every nth read pair, as BAM and CRAM."""
+    bam, cram = directory / "reads.bam", directory / "reads.cram"
     with (
         pysam.AlignmentFile(str(source)) as reads,
         pysam.AlignmentFile(str(bam), "wb", template=reads) as out,
@@ -65,17 +65,17 @@ def _write_alignments(folder: Path, source: Path) -> None:
         for record in reads:
             if int(record.query_name.removeprefix("pair")) % PAIR_STEP == 0:
                 out.write(record)
-    reference = folder / "reference.fa"
+    reference = directory / "reference.fa"
     pysam.view("-C", "-T", str(reference), "-o", str(cram), str(bam), catch_stdout=False)
     pysam.index(str(bam))
     pysam.index(str(cram))
 
 
-def _write_sites(folder: Path, source: Path) -> None:
-    path = folder / "sites.vcf.gz"
+def _write_sites(directory: Path, source: Path) -> None:
+    path = directory / "sites.vcf.gz"
     pysam.tabix_compress(str(source), str(path))
     pysam.tabix_index(str(path), preset="vcf")
-    pysam.bcftools.view("-Ob", "-o", str(folder / "sites.bcf"), str(path), catch_stdout=False)
+    pysam.bcftools.view("-Ob", "-o", str(directory / "sites.bcf"), str(path), catch_stdout=False)
 
 
 def _write_fastq(source: Path, path: Path, records: int) -> None:
@@ -84,6 +84,6 @@ def _write_fastq(source: Path, path: Path, records: int) -> None:
 
 
 def _write_anchors(path: Path) -> None:
-    places = np.arange(0, 900, 9, dtype=np.uint64)
+    positions = np.arange(0, 900, 9, dtype=np.uint64)
     span = np.uint64(15 << 32)
-    np.savez(path, x=1000 + places, y=span | (50 + places), offsets=np.array([0, 100]))
+    np.savez(path, x=1000 + positions, y=span | (50 + positions), offsets=np.array([0, 100]))

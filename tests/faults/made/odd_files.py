@@ -1,4 +1,4 @@
-"""Files that something is wrong with, beside the inputs of all commands."""
+"""Faulty files, beside the inputs of all commands."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.cli.in_process import status_of_command
 CONTIG: Final = "chr20"
 LENGTH: Final = 20_000
 SITE: Final = 5121
-"""Position of the first site of the inputs, which lies in their targets."""
+"""Position of the first site of the inputs, which is in their targets."""
 _OTHERS: Final = str.maketrans("ACGT", "CGTA")
 READ: Final = "@r{0}\nACGTTTGACAAC\n+\nIIIIIIIIIIII\n"
 GOOD: Final = "".join(READ.format(number) for number in range(50))
@@ -26,25 +26,25 @@ READS += ("cut_in_bases", "cut_in_plus", "cut_in_qualities", "null_in_bases", "n
 READS += ("space", "tab", "no_at")
 
 
-def make_odd_files(folder: Path) -> None:
-    """Write all odd files into a folder of the inputs."""
-    text = "".join((folder / "reference.fa").read_text().splitlines()[1:])
+def make_odd_files(directory: Path) -> None:
+    """Write all odd files into a directory of the inputs."""
+    text = "".join((directory / "reference.fa").read_text().splitlines()[1:])
     contigs = {"other_contig.fa": "", "both.fa": f">{CONTIG}\n{text}\n"}
     for name, first in contigs.items():
-        (folder / name).write_text(f"{first}>other\nACGT\n")
-        pysam.faidx(str(folder / name))
+        (directory / name).write_text(f"{first}>other\nACGT\n")
+        pysam.faidx(str(directory / name))
     for name, content in {**_fasta(), **_fastq(), **_others(), **_sites(text)}.items():
-        (folder / name).write_text(content)
-    _write_indexes(folder)
-    _write_compressed(folder)
-    _write_alignments(folder, text)
-    _write_anchors(folder)
+        (directory / name).write_text(content)
+    _write_indexes(directory)
+    _write_compressed(directory)
+    _write_alignments(directory, text)
+    _write_anchors(directory)
 
 
 def _fasta() -> dict[str, str]:
     first = f">one {CONTIG}:5001-5040\n{'ACGT' * 10}\n"
     return {
-        # References, and what index makes of one.
+        # References, and indexes of one.
         "no_header.fa": "ACGTACGT\n",
         "no_name.fa": ">\nACGTACGT\n",
         "no_sequence.fa": ">one\n>two\nACGT\n",
@@ -69,7 +69,7 @@ def _fasta() -> dict[str, str]:
 
 
 def _fastq() -> dict[str, str]:
-    """Make files whose record 51 is malformed, and one where a later record is."""
+    """Make files whose record 51 is malformed, and one with a later malformed record."""
     last = READ.format(50)
     name, bases, plus, qualities = last.splitlines()
     records = {
@@ -147,29 +147,29 @@ def _vcf(records: Iterable[str], contig: str = CONTIG) -> str:
     return "\n".join(["##fileformat=VCFv4.2", columns, *lines, ""])
 
 
-def _write_indexes(folder: Path) -> None:
-    """Write indexes of other references than the one beside which they lie."""
+def _write_indexes(directory: Path) -> None:
+    """Write indexes that do not match the reference beside them."""
     for name in ("stale", "foreign"):
-        path = folder / f"{name}.fa"
-        path.write_text((folder / "small.fa").read_text())
+        path = directory / f"{name}.fa"
+        path.write_text((directory / "small.fa").read_text())
         assert status_of_command("index", path, "-q", "--device", "cpu") == 0
         assert status_of_command("index", "--minimizers", path, "-q") == 0
-    (folder / "stale.fa").write_text(f">stale\n{'ACGTTTGACAAT' * 9}\n")
-    shutil.copy(folder / "kept.hgm", folder / "foreign.fa.k15w10.hgm")
+    (directory / "stale.fa").write_text(f">stale\n{'ACGTTTGACAAT' * 9}\n")
+    shutil.copy(directory / "kept.hgm", directory / "foreign.fa.k15w10.hgm")
 
 
-def _write_compressed(folder: Path) -> None:
+def _write_compressed(directory: Path) -> None:
     packed = gzip.compress(b">one\nACGTACGTACGT\n" * 50)
-    (folder / "cut.fa.gz").write_bytes(packed[: len(packed) // 2])
-    with pysam.BGZFile(str(folder / "cut.fq.bgz"), "wb") as out:
+    (directory / "cut.fa.gz").write_bytes(packed[: len(packed) // 2])
+    with pysam.BGZFile(str(directory / "cut.fq.bgz"), "wb") as out:
         out.write(GOOD.encode())
-    blocks = (folder / "cut.fq.bgz").read_bytes()
-    (folder / "cut.fq.bgz").write_bytes(blocks[:-28])
-    bcf = str(folder / "other_base.bcf")
-    pysam.bcftools.view("-Ob", "-o", bcf, str(folder / "with_contig.vcf"), catch_stdout=False)
+    blocks = (directory / "cut.fq.bgz").read_bytes()
+    (directory / "cut.fq.bgz").write_bytes(blocks[:-28])
+    bcf = str(directory / "other_base.bcf")
+    pysam.bcftools.view("-Ob", "-o", bcf, str(directory / "with_contig.vcf"), catch_stdout=False)
 
 
-def _write_alignments(folder: Path, reference: str) -> None:
+def _write_alignments(directory: Path, reference: str) -> None:
     bases = reference[5100:5200]
     rows: list[list[str | int]] = [
         [f"r{number}", 0, CONTIG, 5101, 60, "100M", "*", 0, 0, bases, "I" * 100, "RG:Z:run1"]
@@ -189,7 +189,7 @@ def _write_alignments(folder: Path, reference: str) -> None:
             "\t".join(map(str, [*row[:2], contig, *row[3:]])).rstrip() for row in (rows[0], last)
         ]
         header = f"@HD\tVN:1.6\tSO:coordinate\n@SQ\tSN:{contig}\tLN:{length}\n{groups}"
-        path = folder / name
+        path = directory / name
         path.write_text("\n".join([header + lines[0], lines[1], ""]))
         return path
 
@@ -205,24 +205,24 @@ def _write_alignments(folder: Path, reference: str) -> None:
         path = sam(f"{name}.sam", changes, length=length)
         pysam.view("-b", "-o", f"{path.with_suffix('.bam')}", str(path), catch_stdout=False)
         pysam.index(f"{path.with_suffix('.bam')}")
-    (folder / "two").mkdir()
+    (directory / "two").mkdir()
     for name in ("unnamed1.sam", "two/unnamed1.sam"):
         path = sam(name, groups="")
         path.write_text(path.read_text().replace("\tRG:Z:run1", ""))
-    shutil.copy(folder / "reads.bam", folder / "no_index.bam")
-    with pysam.AlignmentFile(str(folder / "reads.bam")) as file:
+    shutil.copy(directory / "reads.bam", directory / "no_index.bam")
+    with pysam.AlignmentFile(str(directory / "reads.bam")) as file:
         header, lines = str(file.header), [r.to_string() for r in file.fetch(until_eof=True)]
     unsorted = header.replace("SO:coordinate", "SO:unsorted")
-    (folder / "unsorted_header.sam").write_text(unsorted + "\n".join([*lines, ""]))
-    (folder / "misordered.sam").write_text(header + "\n".join([lines[-1], *lines[:-1], ""]))
-    with pysam.AlignmentFile(str(folder / "no_reads.bam"), "wb", header={"HD": {"VN": "1.6"}}):
+    (directory / "unsorted_header.sam").write_text(unsorted + "\n".join([*lines, ""]))
+    (directory / "misordered.sam").write_text(header + "\n".join([lines[-1], *lines[:-1], ""]))
+    with pysam.AlignmentFile(str(directory / "no_reads.bam"), "wb", header={"HD": {"VN": "1.6"}}):
         pass
-    shutil.copy(folder / "reads.bam", folder / "same.bam")
-    (folder / "link.bam").symlink_to("reads.bam")
+    shutil.copy(directory / "reads.bam", directory / "same.bam")
+    (directory / "link.bam").symlink_to("reads.bam")
 
 
-def _write_anchors(folder: Path) -> None:
-    with np.load(folder / "anchors.npz") as arrays:
+def _write_anchors(directory: Path) -> None:
+    with np.load(directory / "anchors.npz") as arrays:
         x, y, offsets = arrays["x"], arrays["y"], arrays["offsets"]
     for name, given in {
         "no_offsets": {"x": x, "y": y},
@@ -231,7 +231,7 @@ def _write_anchors(folder: Path) -> None:
         "span": {"x": x, "y": y * 0, "offsets": offsets},
         "object": {"x": np.array([object()]), "y": y, "offsets": offsets},
     }.items():
-        np.savez(folder / f"{name}.npz", **given)
-    (folder / "text.npz").write_bytes(b"not a zip file")
-    (folder / "pickle.npz").write_bytes(b"\x80\x04\x95")
-    (folder / "empty.npz").write_bytes(b"")
+        np.savez(directory / f"{name}.npz", **given)
+    (directory / "text.npz").write_bytes(b"not a zip file")
+    (directory / "pickle.npz").write_bytes(b"\x80\x04\x95")
+    (directory / "empty.npz").write_bytes(b"")

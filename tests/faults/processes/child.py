@@ -35,42 +35,42 @@ class Children:
         Command lines to run before the first.
     """
 
-    def __init__(self, warm_up: Sequence[Sequence[str]], folder: Path) -> None:
+    def __init__(self, warm_up: Sequence[Sequence[str]], directory: Path) -> None:
         command = [sys.executable, "-m", "tests.faults.processes.child", json.dumps(warm_up)]
         pipe = subprocess.PIPE
         environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
         self._server = subprocess.Popen(
-            command, stdin=pipe, stdout=pipe, text=True, cwd=folder, env=environment
+            command, stdin=pipe, stdout=pipe, text=True, cwd=directory, env=environment
         )
 
     def run(
         self,
         words: Sequence[str],
-        folder: Path,
+        directory: Path,
         *,
         limits: Mapping[str, int] | None = None,
         **streams: str,
     ) -> Done:
-        """Run a command line in a folder.
+        """Run a command line in a directory.
 
         Parameters
         ----------
         limits
             Of the run, as in `resource`: `RLIMIT_FSIZE` and the number of bytes.
         streams
-            What `stdin`, `stdout` and `stderr` are: a path, `CLOSED`, or `CLOSED_PIPE`, a pipe
-            that nobody reads. Without, there is no input, and the others are in the result.
+            `stdin`, `stdout` and `stderr`: a path, `CLOSED`, or `CLOSED_PIPE`, a pipe
+            without a reader. By default stdin is empty, and the result holds the others.
         """
         with tempfile.TemporaryDirectory() as kept:
-            places = {"stdin": os.devnull, "stdout": f"{kept}/out", "stderr": f"{kept}/err"}
-            request = [words, str(folder), [*(places | streams).values()], limits or {}]
+            paths = {"stdin": os.devnull, "stdout": f"{kept}/out", "stderr": f"{kept}/err"}
+            request = [words, str(directory), [*(paths | streams).values()], limits or {}]
             assert self._server.stdin
             assert self._server.stdout
             self._server.stdin.write(json.dumps(request) + "\n")
             self._server.stdin.flush()
             status = int(self._server.stdout.readline())
             out, err = (
-                Path(places[name]).read_bytes() if name not in streams else b""
+                Path(paths[name]).read_bytes() if name not in streams else b""
                 for name in ("stdout", "stderr")
             )
         return Done(status, out, err.decode())
@@ -105,11 +105,11 @@ def _serve(warm_up: Sequence[Sequence[str]]) -> None:
 
 
 def _become(
-    words: Sequence[str], folder: str, places: Sequence[str], limits: Mapping[str, int]
+    words: Sequence[str], directory: str, paths: Sequence[str], limits: Mapping[str, int]
 ) -> NoReturn:
-    """Run a command line with other streams, as a process that was started with them."""
-    os.chdir(folder)
-    streams = [_set_stream(number, place) for number, place in enumerate(places)]
+    """Run a command line with other standard streams, as a process started with them."""
+    os.chdir(directory)
+    streams = [_set_stream(number, path) for number, path in enumerate(paths)]
     sys.stdin, sys.stdout, sys.stderr = streams
     sys.__stdin__, sys.__stdout__, sys.__stderr__ = streams  # type: ignore[misc]
     for name, value in limits.items():
@@ -119,16 +119,16 @@ def _become(
     raise SystemExit
 
 
-def _set_stream(number: int, place: str) -> Any:
-    """Make a place one of the standard streams; return what Python would make of it."""
-    if place == CLOSED:
+def _set_stream(number: int, path: str) -> Any:
+    """Open a path as a standard stream; return the stream object that Python would make."""
+    if path == CLOSED:
         os.close(number)
         return None
-    if place == CLOSED_PIPE:
+    if path == CLOSED_PIPE:
         reader, writer = os.pipe()
         os.close(reader)
     else:
-        writer = os.open(place, _MODES[number])
+        writer = os.open(path, _MODES[number])
     os.dup2(writer, number)
     os.close(writer)
     return standard_stream(number)

@@ -20,7 +20,7 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 @dataclass(frozen=True)
 class Done:
-    """What came of a run."""
+    """Result of a run."""
 
     status: int
     out: bytes
@@ -29,11 +29,11 @@ class Done:
 
 def run(
     words: Sequence[str],
-    folder: Path,
+    directory: Path,
     stdin: Path | int = Path(os.devnull),
     stdout: BinaryIO | None = None,
 ) -> Done:
-    """Run a command line in a folder.
+    """Run a command line in a directory.
 
     Parameters
     ----------
@@ -46,7 +46,7 @@ def run(
         source = stdin if isinstance(stdin, int) else stack.enter_context(stdin.open("rb")).fileno()
         out, err = (stack.enter_context(tempfile.TemporaryFile()) for _ in range(2))
         stack.enter_context(_signals_as_before())
-        stack.enter_context(_working_in(folder))
+        stack.enter_context(_working_in(directory))
         with _streams(source, (stdout or out).fileno(), err.fileno()):
             status = status_of_command(*words)
         return Done(status, _content(out), _content(err).decode())
@@ -68,9 +68,9 @@ def _signals_as_before() -> Iterator[None]:
 
 
 @contextmanager
-def _working_in(folder: Path) -> Iterator[None]:
+def _working_in(directory: Path) -> Iterator[None]:
     before = Path.cwd()
-    os.chdir(folder)
+    os.chdir(directory)
     try:
         yield
     finally:
@@ -108,12 +108,12 @@ def _python_streams() -> Iterator[None]:
 
 
 def standard_stream(number: int) -> TextIO:
-    """Return what Python makes of one of the first three descriptors when it starts."""
+    """Return the stream that Python opens for one of the first three descriptors at its start."""
     mode, buffering = (("r", -1), ("w", -1), ("w", 1))[number]
     return open(number, mode, buffering, closefd=False)
 
 
 def _close(file: TextIO) -> None:
-    """Close a stream, whose text may have no place to go any more."""
+    """Close a stream, whose reader may be gone."""
     with suppress(OSError):
         file.close()

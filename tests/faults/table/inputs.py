@@ -1,4 +1,4 @@
-"""Inputs that are missing, of another kind, cut short or damaged, whatever the command."""
+"""Inputs that are missing, of another kind, cut short or damaged, for all commands."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.faults.made.damage import (
     CUTS,
     FLIPS,
     Damage,
-    folder_instead,
+    directory_instead,
     missing,
     without_end_block,
 )
@@ -21,7 +21,7 @@ from tests.faults.table.row import Attempt, Fault
 _CHECKSUMMED = (".bam", ".cram", ".fq.gz", ".vcf.gz", ".bcf", ".in", ".npz", ".hgx", ".hgm")
 _BGZIPPED = (".bam", ".vcf.gz", ".bcf")
 _ROLES = [*roles()]
-_NOT_EMPTY = [cell for cell in _ROLES if cell[1] != "targets"]  # no regions are no fault
+_NOT_EMPTY = [cell for cell in _ROLES if cell[1] != "targets"]  # an empty BED is no fault
 _DAMAGED = [(command, r) for command, r in _ROLES if command.inputs[r].name.endswith(_CHECKSUMMED)]
 _OTHER_KINDS = [
     (command, f"{role}={kind}")
@@ -55,7 +55,7 @@ def _through_stdin(damage: Damage) -> Callable[[Attempt], None]:
 
 ROWS: Final = [
     Fault("missing", _ROLES, 1, "{file}", _damaged(missing)),
-    Fault("folder", _ROLES, 1, "{file}", _damaged(folder_instead)),
+    Fault("directory", _ROLES, 1, "{file}", _damaged(directory_instead)),
     Fault("empty", _NOT_EMPTY, 1, "{file}", _damaged(CONTENTS["empty"])),
     Fault("unreadable", _ROLES, 1, "{file}", _damaged(CONTENTS["unreadable"]), skip_if=_is_root),
     Fault("garbage", _ROLES, 1, "{file}", _damaged(CONTENTS["garbage"])),

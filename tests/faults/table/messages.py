@@ -9,7 +9,7 @@ from tests.faults.made.odd_files import CONTIG
 IS_INPUT: Final = "is also an input"
 IS_OUTPUT: Final = "is also an output"
 NOT_WRITTEN: Final = "{about}: cannot be written"
-NO_FOLDER: Final = "no such directory"
+NO_DIRECTORY: Final = "no such directory"
 NO_FILE: Final = "no such file"
 NOT_FASTA: Final = "not FASTA"
 FOUND_INSTEAD: Final = f"found '{CONTIG}' instead"

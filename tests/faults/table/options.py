@@ -36,9 +36,9 @@ def _nothing_else(attempt: Attempt) -> None:
     attempt.line = [attempt.command.subcommand]
 
 
-def _selects(what: str) -> list[Cell]:
+def _selects(kind: str) -> list[Cell]:
     """Return commands whose regions choose `reads` or `sites`."""
-    return _cells(lambda command: command.selects == what)
+    return _cells(lambda command: command.selects == kind)
 
 
 ROWS: Final = [
@@ -61,7 +61,7 @@ ROWS: Final = [
         "-t",
         _added("-t", "99999999999999999999"),
         changes=False,
-        # So that a run that starts them all does not take the machine along.
+        # So that a run that starts them all does not overload the machine.
         limits={"RLIMIT_AS": 4 << 30, "RLIMIT_CPU": 20},
     ),
     values(
@@ -81,7 +81,7 @@ ROWS: Final = [
         skip_if=cupy.cuda.is_available,
     ),
     values("--gpu-mem", _GPU_MEMORY, ["0", "lots"]),
-    # The header of the reads lacks the contig, as it may lack that of a haplotype.
+    # The header of the reads lacks the contig, as it may lack the contig of a haplotype.
     Fault(
         "contig",
         _selects("reads"),

@@ -1,4 +1,4 @@
-"""Outputs that cannot be written: nothing is left behind, and an older file stays."""
+"""Outputs that cannot be written: no partial file remains, and an older file stays."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Final
 
 from tests.faults.commands import COMMANDS, Command
-from tests.faults.table.messages import NO_FOLDER, NOT_WRITTEN
+from tests.faults.table.messages import NO_DIRECTORY, NOT_WRITTEN
 from tests.faults.table.row import Attempt, Cell, Fault, row
 
 _OPTIONS = ("-o", "--json")
@@ -19,7 +19,7 @@ def _cells(keeps: Callable[[Command], bool] = lambda _: True) -> list[Cell]:
     return [(command, "") for command in COMMANDS if keeps(command)]
 
 
-def _without_folder(option: str) -> Callable[[Attempt], None]:
+def _without_directory(option: str) -> Callable[[Attempt], None]:
     def make(attempt: Attempt) -> None:
         attempt.about = f"absent/{attempt.output}"
         attempt.write_to(option, attempt.about)
@@ -27,7 +27,7 @@ def _without_folder(option: str) -> Callable[[Attempt], None]:
     return make
 
 
-def _folder_instead(option: str) -> Callable[[Attempt], None]:
+def _directory_instead(option: str) -> Callable[[Attempt], None]:
     def make(attempt: Attempt) -> None:
         attempt.about = f"folder/{attempt.output}"
         attempt.path.mkdir(parents=True)
@@ -40,13 +40,13 @@ def _full(option: str) -> Callable[[Attempt], None]:
     def make(attempt: Attempt) -> None:
         attempt.about = "/dev/full"
         attempt.write_to(option, attempt.about)
-        attempt.options.append("-q")  # the run is nearly over, and has had warnings
+        attempt.options.append("-q")  # the run has nearly ended, and has printed warnings
 
     return make
 
 
 def _older(attempt: Attempt, option: str) -> None:
-    """Make an older file where the output is to go."""
+    """Write an older file at the path of the output."""
     attempt.about = attempt.output if option == "-o" else attempt.statistics
     attempt.path.write_bytes(_OLDER)
 
@@ -58,14 +58,14 @@ def _older_output(attempt: Attempt) -> None:
 def _read_only(option: str) -> Callable[[Attempt], None]:
     def make(attempt: Attempt) -> None:
         _older(attempt, option)
-        attempt.folder.chmod(0o555)
+        attempt.directory.chmod(0o555)
 
     return make
 
 
-def _folder_for_index(attempt: Attempt) -> None:
+def _directory_for_index(attempt: Attempt) -> None:
     _older(attempt, "-o")
-    (attempt.folder / f"{attempt.output}{attempt.command.beside[0]}").mkdir()
+    (attempt.directory / f"{attempt.output}{attempt.command.beside[0]}").mkdir()
 
 
 def _damaged_last_input(option: str) -> Callable[[Attempt], None]:
@@ -77,7 +77,7 @@ def _damaged_last_input(option: str) -> Callable[[Attempt], None]:
     return make
 
 
-def _damaged_and_no_folder(attempt: Attempt) -> None:
+def _damaged_and_no_directory(attempt: Attempt) -> None:
     """Damage an input, too: a run that checks its outputs first does not get there."""
     attempt.path.write_bytes(b"damaged")
     attempt.output = f"absent/{attempt.output}"
@@ -90,23 +90,26 @@ def _is_root() -> bool:
 ROWS: Final = [
     *(
         Fault(
-            f"no_folder {o}",
+            f"no_directory {o}",
             _cells(),
             4,
-            f"{{about}} ... {NO_FOLDER}",
-            _without_folder(o),
+            f"{{about}} ... {NO_DIRECTORY}",
+            _without_directory(o),
             changes=False,
             is_first=True,
         )
         for o in _OPTIONS
     ),
-    *(Fault(f"is_a_folder {o}", _cells(), 4, "{about}", _folder_instead(o)) for o in _OPTIONS),
+    *(
+        Fault(f"is_a_directory {o}", _cells(), 4, "{about}", _directory_instead(o))
+        for o in _OPTIONS
+    ),
     Fault(
-        "no_folder, damaged input",
+        "no_directory, damaged input",
         [(c, role) for c in COMMANDS for role in [*c.inputs][:1]],
         4,
-        NO_FOLDER,
-        _damaged_and_no_folder,
+        NO_DIRECTORY,
+        _damaged_and_no_directory,
     ),
     Fault("disk_full -o", _cells(lambda c: not c.beside), 4, NOT_WRITTEN, _full("-o")),
     Fault("disk_full --json", _cells(), 4, NOT_WRITTEN, _full("--json"), leaves_output=True),
@@ -122,7 +125,9 @@ ROWS: Final = [
         _older_output,
         limits={"RLIMIT_FSIZE": _FEW_BYTES},
     ),
-    Fault("no_place_for_index", _cells(lambda c: bool(c.beside)), 4, "{about}", _folder_for_index),
+    Fault(
+        "index_not_writable", _cells(lambda c: bool(c.beside)), 4, "{about}", _directory_for_index
+    ),
     *(Fault(f"older_file {o}", _cells(), 1, "{file}", _damaged_last_input(o)) for o in _OPTIONS),
     row("bcf_output", "genotype*", "output=out.bcf", 2, "out.bcf"),
 ]

@@ -1,4 +1,4 @@
-"""Outputs that would replace an input or another output, under whatever name."""
+"""Outputs that would replace an input or another output, under any name."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ def _hardlink(file: Path) -> str:
     return "hard"
 
 
-def _linked_folder(file: Path) -> str:
+def _linked_directory(file: Path) -> str:
     (file.parent / "folder").symlink_to(".")
     return f"folder/{file.name}"
 
 
 _LINKS = {"symlink": _symlink, "hardlink": _hardlink}
-_ALIASES = {"direct": _direct, "spelled": _spelled, **_LINKS, "linked_folder": _linked_folder}
+_ALIASES = {"direct": _direct, "spelled": _spelled, **_LINKS, "linked_directory": _linked_directory}
 """Ways to make and write another name of a file."""
 
 
@@ -61,7 +61,7 @@ def _to_input_of_link(option: str, alias: str) -> Callable[[Attempt], None]:
         given = attempt.command.inputs[attempt.about]
         link = attempt.roles[attempt.about] = _LINKS[alias](attempt.path)
         for ending in given.beside:
-            (attempt.folder / f"{link}{ending}").symlink_to(f"{given.name}{ending}")
+            (attempt.directory / f"{link}{ending}").symlink_to(f"{given.name}{ending}")
         _write(attempt, option, given.name)
 
     return make
@@ -106,32 +106,34 @@ def _rename_input(attempt: Attempt, ending: str) -> None:
     name = f"{attempt.output}{ending}"
     paths = attempt.command.inputs[attempt.about].files
     for path in paths:
-        (attempt.folder / path).rename(attempt.folder / f"{name}{path.removeprefix(paths[0])}")
+        (attempt.directory / path).rename(
+            attempt.directory / f"{name}{path.removeprefix(paths[0])}"
+        )
     attempt.roles[attempt.about] = name
     attempt.about = name
 
 
 def _index_linked_to_input(alias: str) -> Callable[[Attempt], None]:
     def make(attempt: Attempt) -> None:
-        link = attempt.folder / _LINKS[alias](attempt.path)
-        link.rename(attempt.folder / f"{attempt.output}{attempt.command.beside[0]}")
+        link = attempt.directory / _LINKS[alias](attempt.path)
+        link.rename(attempt.directory / f"{attempt.output}{attempt.command.beside[0]}")
 
     return make
 
 
 def _index_beside_is_link(alias: str) -> Callable[[Attempt], None]:
     def make(attempt: Attempt) -> None:
-        link = attempt.folder / _LINKS[alias](attempt.folder / "reference.fa")
-        link.rename(attempt.folder / f"reference.fa{_INDEXES[attempt.command.name]}")
+        link = attempt.directory / _LINKS[alias](attempt.directory / "reference.fa")
+        link.rename(attempt.directory / f"reference.fa{_INDEXES[attempt.command.name]}")
         attempt.output = ""
 
     return make
 
 
-def _two_outputs(alias: str, is_there: bool) -> Callable[[Attempt], None]:
+def _two_outputs(alias: str, exists: bool) -> Callable[[Attempt], None]:
     def make(attempt: Attempt) -> None:
-        out = attempt.folder / attempt.output
-        if alias == "hardlink" or is_there:
+        out = attempt.directory / attempt.output
+        if alias == "hardlink" or exists:
             out.write_text("older")
         attempt.statistics = _ALIASES[alias](out)
 
@@ -144,7 +146,7 @@ def _json_over_index(attempt: Attempt) -> None:
 
 def _both_to_stdout(alias: str) -> Callable[[Attempt], None]:
     def make(attempt: Attempt) -> None:
-        both = attempt.folder / "both"
+        both = attempt.directory / "both"
         both.write_bytes(b"")
         attempt.stdout = both, "r+b"
         attempt.output = ""
@@ -155,28 +157,30 @@ def _both_to_stdout(alias: str) -> Callable[[Attempt], None]:
 
 def _index_of_another_spelling(attempt: Attempt) -> None:
     """Name the index of the reads without the ending of the reads."""
-    (attempt.folder / "reads.bam.bai").rename(attempt.folder / "reads.bai")
+    (attempt.directory / "reads.bam.bai").rename(attempt.directory / "reads.bai")
     attempt.output = "reads.bai"
 
 
 def _rows_of(option: str, output: str) -> list[Fault]:
     """Return the rows of an option whose path, `output` in messages, is an input."""
-    said = f"{output}: {IS_INPUT}"
+    message = f"{output}: {IS_INPUT}"
     return [
         *(
-            Fault(f"{option} is input, {alias}", _FILES, 2, said, _to_input(option, alias))
+            Fault(f"{option} is input, {alias}", _FILES, 2, message, _to_input(option, alias))
             for alias in _ALIASES
         ),
         *(
-            Fault(f"{option} is linked {alias}", _ROLES, 2, said, _to_input_of_link(option, alias))
+            Fault(
+                f"{option} is linked {alias}", _ROLES, 2, message, _to_input_of_link(option, alias)
+            )
             for alias in _LINKS
         ),
         *(
-            Fault(f"{option} is {path}", _FILES, 2, said, _to_stdin(option, path))
+            Fault(f"{option} is {path}", _FILES, 2, message, _to_stdin(option, path))
             for path in _STANDARD_INPUTS
         ),
         *(
-            Fault(f"{option} is read as {given}", _STREAMED, 2, said, _from_stdin(option, given))
+            Fault(f"{option} is read as {given}", _STREAMED, 2, message, _from_stdin(option, given))
             for given in ("-", *_STANDARD_INPUTS)
         ),
     ]
@@ -238,14 +242,14 @@ ROWS: Final = [
     ),
     *(
         Fault(
-            f"--json is output, {alias}, {'older' if is_there else 'new'}",
+            f"--json is output, {alias}, {'older' if exists else 'new'}",
             [(command, "") for command in COMMANDS],
             2,
             f"{{statistics}}: {IS_OUTPUT}",
-            _two_outputs(alias, is_there),
+            _two_outputs(alias, exists),
         )
         for alias in _ALIASES
-        for is_there in (False, True)
+        for exists in (False, True)
     ),
     Fault(
         "--json is index",

@@ -1,4 +1,4 @@
-"""A row of the table of faults, and the runs that it stands for."""
+"""A row of the table of faults, and its runs."""
 
 from __future__ import annotations
 
@@ -23,26 +23,26 @@ class Attempt:
 
     Attributes
     ----------
-    command, folder
-        What is run, and where.
+    command, directory
+        The command, and its working directory.
     about
         File, role, option or value that the fault concerns; empty where it is the whole line.
     roles
-        Paths that replace those of the command line.
+        Paths that replace paths of the command line.
     options
         Words to add.
     output, statistics
         Paths of `-o` and `--json`; empty for none.
     line
-        Words of another command line, in place of all of these.
+        Words of another command line, which replace all of these.
     stdin
         File of standard input.
     stdout
-        Path and mode of a file for standard output, where its content is not to be looked at.
+        Path and mode of a file for standard output, if its content is not checked.
     """
 
     command: Command
-    folder: Path
+    directory: Path
     about: str = ""
     roles: dict[str, str] = field(default_factory=dict)
     options: list[str] = field(default_factory=list)
@@ -63,7 +63,7 @@ class Attempt:
 
     @property
     def path(self) -> Path:
-        return self.folder / self.file
+        return self.directory / self.file
 
     def words(self) -> list[str]:
         if self.line is not None:
@@ -74,14 +74,14 @@ class Attempt:
         return [*words, *self.options]
 
     def write_to(self, option: str, path: str) -> None:
-        """Make a path the one of `-o` or `--json`."""
+        """Set the path of `-o` or `--json`."""
         if option == "-o":
             self.output = path
         else:
             self.statistics = path
 
     def names(self) -> dict[str, str]:
-        """Return what stands for the names in braces of a message."""
+        """Return the values of the names in braces of a message."""
         inputs = {role: given.name for role, given in self.command.inputs.items()} | self.roles
         outputs = {
             name: str(Path(path)) if path else path
@@ -92,19 +92,19 @@ class Attempt:
 
 @dataclass(frozen=True)
 class Fault:
-    """A row: what is wrong, with which commands, and what they say.
+    """A row: a fault, its commands, and their message.
 
     Attributes
     ----------
     name
         Of the fault; a name may have several rows, whose commands differ.
     cells
-        The commands that it concerns, and what of them.
+        The commands that it concerns, and the part of each.
     status
         The exit status.
     message
-        What the line says after `error: `: any of these. `...` stands for any text, as there may be
-        before and after, too; `^` for the beginning, `$` for the end; a name in braces for one of
+        Text of the line after `error: `: any of these. `...` matches any text, which may
+        also precede and follow; `^` for the start, `$` for the end; a name in braces for one of
         `Attempt.names`.
     make
         Makes a good command line a bad one; it may change files where `changes`.
@@ -115,9 +115,9 @@ class Fault:
     prints_header
         Whether the first line of a table is printed before.
     is_first
-        Whether nothing is said before, such as the device.
+        Whether no message precedes it, such as the device.
     skip_if
-        Tells whether there is no such fault here.
+        Returns whether there is no such fault here.
     """
 
     name: str
@@ -133,7 +133,7 @@ class Fault:
     skip_if: Callable[[], bool] = lambda: False
 
     def says(self, line: str, attempt: Attempt) -> bool:
-        """Tell whether a line is the message of this row."""
+        """Return whether a line is the message of this row."""
         patterns = (self.message,) if isinstance(self.message, str) else self.message
         message = line.partition("error: ")[2]
         return any(_matches(pattern, message, attempt.names()) for pattern in patterns)
@@ -147,14 +147,14 @@ def _matches(pattern: str, message: str, names: Mapping[str, str]) -> bool:
 
 
 def commands(patterns: str) -> list[Command]:
-    """Return the commands whose names are among these, in which `*` stands for any text."""
+    """Return the commands whose names match these, in which `*` matches any text."""
     found = [c for c in COMMANDS if any(fnmatchcase(c.name, p) for p in patterns.split())]
     assert found, patterns
     return found
 
 
 def row(name: str, on: str, change: str, status: int, message: str) -> Fault:
-    """Return a row of a fault that is in the words of a command line.
+    """Return a row of a fault in the words of a command line.
 
     Parameters
     ----------
@@ -180,7 +180,7 @@ def row(name: str, on: str, change: str, status: int, message: str) -> Fault:
 
 
 def values(option: str, on: str, given: Iterable[str], message: str = "") -> Fault:
-    """Return a row of values that an option does not take; without message, it is named."""
+    """Return a row of values that an option refuses; the default message names the option."""
 
     def make(attempt: Attempt) -> None:
         attempt.options += [option, attempt.about]
@@ -194,7 +194,7 @@ def line(name: str, words: str, status: int, message: str, *, header: bool = Fal
     subcommand, *given = shlex.split(words)
     like = next((c for c in COMMANDS if c.subcommand == subcommand), None)
     output, resources = (like.output, like.resources) if like else ("", ("--device",))
-    # The options of a method of bench stand after its name.
+    # The options of a method of bench follow its name.
     start = f"bench {given.pop(0)}" if subcommand == "bench" else subcommand
     command = Command(subcommand, start, {}, output, resources=resources)
 

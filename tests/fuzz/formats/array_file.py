@@ -77,7 +77,7 @@ def _directory_entry(own: dict[str, bytes], content: bytes, offset: int) -> dict
 
 
 def _spoil(header: dict[str, Any], random: Random) -> None:
-    """Give one file in twenty a directory that is wrong."""
+    """Give one file in twenty a wrong directory."""
     if random.random() > 0.05:
         return
     value = random.choice((None, -1, 0, 1, 2**40, 2**63, 1.5, "x", [], {}, [0] * 3))

@@ -73,7 +73,7 @@ def _split_tag(cursor: Cursor) -> Record:
 
 
 def join(document: Document, random: Random) -> bytes:
-    """Return the file, with sizes and counts that fit but for those that were changed."""
+    """Return the file, with sizes and counts that fit, except changed ones."""
     references = sum(_is_reference(record) for record in document)
     parts = []
     for record in document:
@@ -100,8 +100,8 @@ def _counts(record: Record) -> dict[str, int]:
     }
 
 
-def deepen(document: Document, random: Random) -> None:
-    """Change what takes several fields: read lengths, unknown operations, long CIGARs."""
+def change_several(document: Document, random: Random) -> None:
+    """Change several fields together: read lengths, unknown operations, long CIGARs."""
     records = [r for r in document if any(field.role == "size" for field in r)]
     if not records or random.random() < 0.8:
         return

@@ -38,7 +38,7 @@ def _split_bin(cursor: Cursor, *, is_csi: bool) -> Record:
 
 
 def join(document: Document, random: Random) -> bytes:
-    """Return the index, with counts that fit but for those that were changed."""
+    """Return the index, with counts that fit, except changed ones."""
     parts = []
     for at, record in enumerate(document):
         bins = 0

@@ -59,7 +59,7 @@ def _typed(cursor: Cursor, role: str, samples: int = 1) -> Record:
 
 
 def join(document: Document, random: Random) -> bytes:
-    """Return the file, with sizes that fit but for those that were changed."""
+    """Return the file, with sizes that fit, except changed ones."""
     parts = []
     for record in document:
         sizes = {

@@ -1,4 +1,4 @@
-"""CRAI: gzip around lines of numbers; records are lines, fields numbers and what parts them."""
+"""CRAI: gzip around lines of numbers; records are lines, fields numbers and separators."""
 
 from __future__ import annotations
 
@@ -16,5 +16,5 @@ def split(data: bytes) -> Document:
 
 
 def join(document: Document, random: Random) -> bytes:
-    """Return the index, compressed anew."""
+    """Return the index, compressed again."""
     return gzip.compress(text.join(document, random), mtime=0)

@@ -1,4 +1,4 @@
-"""CRAM 3.0: records are container headers and blocks; their checksums are made right again."""
+"""CRAM 3.0: records are container headers and blocks; their checksums are restored."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def _block(cursor: Cursor) -> Record:
     cursor.take(4)
     if method.value == _GZIP:
         content = zlib.decompress(content, 31)
-    half = len(content) // 2  # two fields: so that one may be cut and the other not
+    half = len(content) // 2  # two fields: mutation can cut one of them only
     parts = [Field("bytes", content[:half], "content"), Field("bytes", content[half:], "content")]
     return [method, kind, number, size, raw_size, *parts]
 

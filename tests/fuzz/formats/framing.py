@@ -1,4 +1,4 @@
-"""BGZF and gzip around content: made anew, checksums right."""
+"""BGZF and gzip around content: compressed again, with correct checksums."""
 
 from __future__ import annotations
 

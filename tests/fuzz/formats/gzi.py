@@ -1,4 +1,4 @@
-"""GZI: records are the number of blocks, and the place of each in the file and inflated."""
+"""GZI: records are the number of blocks, and the offsets of each in the file and inflated."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ def split(data: bytes) -> Document:
     cursor = Cursor(data)
     document = [[cursor.integer("Q", "blocks")]]
     while not cursor.is_done:
-        document.append([cursor.integer("Q", "place"), cursor.integer("Q", "start")])
+        document.append([cursor.integer("Q", "offset"), cursor.integer("Q", "start")])
     return document
 
 
 def join(document: Document, random: Random) -> bytes:
-    """Return the index; the number of blocks fits as a rule, unless it was changed."""
+    """Return the index; the number of blocks fits in most cases, unless it was changed."""
     blocks = sum(field.role == "start" for record in document for field in record)
     counts = {"blocks": blocks} if random.random() > 0.1 else {}
     return b"".join(joined(with_roles(record, counts)) for record in document)

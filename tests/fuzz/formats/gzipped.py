@@ -1,4 +1,4 @@
-"""gzip members and BGZF blocks around a text: what is mutated is the framing."""
+"""gzip members and BGZF blocks around a text; only the framing is mutated."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _EXTRA: Final = 4
 
 
 def split(data: bytes) -> Document:
-    """Cut a file into its members; what they hold stays a text."""
+    """Cut a file into its members; their content stays a text."""
     cursor = Cursor(data)
     document = []
     while not cursor.is_done:
@@ -35,7 +35,7 @@ def _member(cursor: Cursor) -> Record:
 
 
 def join(document: Document, random: Random) -> bytes:
-    """Return the file, with sizes and checksums that fit but for those that were changed."""
+    """Return the file, with sizes and checksums that fit, except changed ones."""
     data = b"".join(_joined(record, random) for record in document)
     if random.random() < 0.1:
         data = data.removesuffix(EOF_BLOCK)

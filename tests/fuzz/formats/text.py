@@ -1,4 +1,4 @@
-"""Text: records of one or more lines, fields of words, numbers and what lies between them."""
+"""Text: records of one or more lines, fields of words, numbers and separators."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _TOKEN: Final = re.compile(rb"[0-9]+|[A-Za-z_]+|\r?\n|[\s\S]")
 
 
 def splitter(lines: int) -> Callable[[bytes], Document]:
-    """Return what cuts a text into records of so many lines."""
+    """Return the function that cuts a text into records of a number of lines."""
 
     def split(data: bytes) -> Document:
         found = data.splitlines(keepends=True)

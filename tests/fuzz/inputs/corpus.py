@@ -25,31 +25,31 @@ _LETTERS: Final = "ACGT"
 
 @dataclass(frozen=True, slots=True)
 class Corpus:
-    """Valid files: those that others are read with, and those that are mutated.
+    """Valid files: files that stay as they are, and contents to mutate.
 
     Attributes
     ----------
-    folder
-        Of the files that stay as they are: `reference.fa`, `reads.bam` and so on.
+    directory
+        Directory of the files that stay as they are: `reference.fa`, `reads.bam` and so on.
     seeds
         Contents of valid files, by format.
     """
 
-    folder: Path
+    directory: Path
     seeds: dict[str, list[bytes]]
 
 
-def make_corpus(folder: Path) -> Corpus:
-    """Make all files, in a folder that exists."""
+def make_corpus(directory: Path) -> Corpus:
+    """Make all files, in a directory that exists."""
     contigs = _contigs()
-    reference = folder / "reference.fa"
+    reference = directory / "reference.fa"
     reference.write_bytes(_fasta(contigs))
     pysam.faidx(str(reference))
     texts = {name: text.encode() for name, text in haplotypes(contigs).items()}
     for name, text in texts.items():
-        (folder / f"{name}.fa").write_bytes(text)
-    (folder / "reads.fq").write_bytes(fastq(contigs, 4).encode())
-    (folder / "sites.vcf").write_text(vcf(contigs, samples=0))
+        (directory / f"{name}.fa").write_bytes(text)
+    (directory / "reads.fq").write_bytes(fastq(contigs, 4).encode())
+    (directory / "sites.vcf").write_text(vcf(contigs, samples=0))
     seeds = {
         "fasta": [reference.read_bytes(), b">x d\r\nACGTNACGT\r\n\r\n>y\r\nacgtryk\r\n"],
         "haplotypes": list(texts.values()),
@@ -63,27 +63,29 @@ def make_corpus(folder: Path) -> Corpus:
         "npz": [_anchors(with_others=with_others) for with_others in (False, True)],
         "gzipped": _gzipped(fastq(contigs, 3).encode()),
     }
-    seeds |= _alignments(folder, contigs) | _indexes(folder, reference) | _compressed(reference)
-    seeds["bcf"] = [_bcf(folder, text) for text in seeds["vcf"]]
-    return Corpus(folder, seeds)
+    seeds |= (
+        _alignments(directory, contigs) | _indexes(directory, reference) | _compressed(reference)
+    )
+    seeds["bcf"] = [_bcf(directory, text) for text in seeds["vcf"]]
+    return Corpus(directory, seeds)
 
 
 def save_corpus(corpus: Corpus) -> None:
-    """Keep the contents that are mutated beside the other files, for other processes."""
+    """Save the contents to mutate beside the other files, for other processes."""
     for name, seeds in corpus.seeds.items():
         for number, seed in enumerate(seeds):
-            folder = corpus.folder / "seeds" / name
-            folder.mkdir(parents=True, exist_ok=True)
-            (folder / str(number)).write_bytes(seed)
+            directory = corpus.directory / "seeds" / name
+            directory.mkdir(parents=True, exist_ok=True)
+            (directory / str(number)).write_bytes(seed)
 
 
-def load_corpus(folder: Path) -> Corpus:
-    """Return what `save_corpus` has kept."""
+def load_corpus(directory: Path) -> Corpus:
+    """Return the corpus that `save_corpus` wrote."""
     seeds = {
         kind.name: [path.read_bytes() for path in sorted(kind.iterdir())]
-        for kind in (folder / "seeds").iterdir()
+        for kind in (directory / "seeds").iterdir()
     }
-    return Corpus(folder, seeds)
+    return Corpus(directory, seeds)
 
 
 def _contigs() -> dict[str, str]:
@@ -106,33 +108,33 @@ def _fasta(contigs: dict[str, str]) -> bytes:
     return "\n".join([*lines, ""]).encode()
 
 
-def _alignments(folder: Path, contigs: dict[str, str]) -> dict[str, list[bytes]]:
+def _alignments(directory: Path, contigs: dict[str, str]) -> dict[str, list[bytes]]:
     """Make SAM, BAM with indexes of both kinds, and CRAM with and without compression."""
     texts = [sam(contigs, reads) for reads in (8, 1)]
     bams, crams = [], []
     for number, text in enumerate(texts):
-        path = folder / f"made{number}.sam"
+        path = directory / f"made{number}.sam"
         path.write_text(text)
-        bam = folder / ("reads.bam" if number == 0 else "other.bam")
+        bam = directory / ("reads.bam" if number == 0 else "other.bam")
         pysam.view("--no-PG", "-b", "-o", str(bam), str(path), catch_stdout=False)
         bams.append(bam.read_bytes())
         for options in ("level=0,no_ref=1", "no_ref=1,version=3.0,use_rans=0"):
-            cram = folder / "made.cram"
+            cram = directory / "made.cram"
             kind = f"cram,{options}"
             pysam.view("--no-PG", "-O", kind, "-o", str(cram), str(path), catch_stdout=False)
             crams.append(cram.read_bytes())
-    (folder / "reads.cram").write_bytes(crams[0])
-    pysam.index(str(folder / "reads.cram"))
-    bam = folder / "reads.bam"
+    (directory / "reads.cram").write_bytes(crams[0])
+    pysam.index(str(directory / "reads.cram"))
+    bam = directory / "reads.bam"
     pysam.index(str(bam))
-    pysam.index("-c", "-o", str(folder / "reads.csi"), str(bam))
+    pysam.index("-c", "-o", str(directory / "reads.csi"), str(bam))
     return {
         "sam": [text.encode() for text in texts],
         "bam": bams,
         "cram": crams,
-        "bai": [(folder / "reads.bam.bai").read_bytes()],
-        "csi": [(folder / "reads.csi").read_bytes()],
-        "crai": [(folder / "reads.cram.crai").read_bytes()],
+        "bai": [(directory / "reads.bam.bai").read_bytes()],
+        "csi": [(directory / "reads.csi").read_bytes()],
+        "crai": [(directory / "reads.cram.crai").read_bytes()],
     }
 
 
@@ -147,10 +149,12 @@ def _compressed(reference: Path) -> dict[str, list[bytes]]:
     return {"fai-compressed": [fai], "gzi": [gzi]}
 
 
-def _indexes(folder: Path, reference: Path) -> dict[str, list[bytes]]:
+def _indexes(directory: Path, reference: Path) -> dict[str, list[bytes]]:
     """Make both kinds of FM indexes, and minimizers with and without runs of bases joined."""
     full, low = (
-        _saved(FMIndex.build(reference, device="cpu", low_memory=is_low).save, folder / "made.hgx")
+        _saved(
+            FMIndex.build(reference, device="cpu", low_memory=is_low).save, directory / "made.hgx"
+        )
         for is_low in (False, True)
     )
     Path(f"{reference}.hgx").write_bytes(full)
@@ -167,8 +171,8 @@ def _saved(save: Callable[[Path], None], path: Path) -> bytes:
     return path.read_bytes()
 
 
-def _bcf(folder: Path, text: bytes) -> bytes:
-    source, target = folder / "made.vcf", folder / "made.bcf"
+def _bcf(directory: Path, text: bytes) -> bytes:
+    source, target = directory / "made.vcf", directory / "made.bcf"
     source.write_bytes(text)
     pysam.bcftools.view("--no-version", "-Ob", "-o", str(target), str(source), catch_stdout=False)
     return target.read_bytes()
@@ -176,9 +180,9 @@ def _bcf(folder: Path, text: bytes) -> bytes:
 
 def _anchors(*, with_others: bool) -> bytes:
     """Make anchors of two reads, in the arrays that `hapgpu chain --anchors` reads."""
-    places = np.arange(12, dtype=np.uint64) * 20
-    x = np.concatenate([places + 100, places + 50])
-    y = np.concatenate([places + 15, places + 30]) | np.uint64(15 << 32)
+    positions = np.arange(12, dtype=np.uint64) * 20
+    x = np.concatenate([positions + 100, positions + 50])
+    y = np.concatenate([positions + 15, positions + 30]) | np.uint64(15 << 32)
     offsets = np.array([0, 12, 12, 24], dtype=np.int64)
     others = {"names": np.array([1, 2], dtype=np.int64)} if with_others else {}
     file = BytesIO()

@@ -1,4 +1,4 @@
-"""Files as mutation sees them: documents of records of fields."""
+"""Files for mutation: documents of records of fields."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ class Field:
         A code of `INTEGERS`, `f`, or one of `number` (digits), `text` (other characters), `json`
         (a value of a JSON header), `varint` (an integer that the format packs itself) and `bytes`.
     data
-        As it stands in the file; of a `varint` its decimal digits.
+        As in the file; of a `varint` its decimal digits.
     role
-        What the format uses it for when it makes sizes and counts right again.
+        Its use when the format restores sizes and counts.
     is_frozen
         Whether mutation has set it, so that it stays wrong.
     """
@@ -62,12 +62,12 @@ def joined(record: Record) -> bytes:
 
 
 def size_of(record: Record, *roles: str) -> int:
-    """Return the bytes that the fields of these roles take."""
+    """Return the size of the fields of these roles, in bytes."""
     return sum(len(field.data) for field in record if field.role in roles)
 
 
 def with_roles(record: Record, values: dict[str, int]) -> Record:
-    """Set the fields of some roles, but for those that were frozen."""
+    """Set the fields of some roles, except frozen fields."""
     return [
         field.with_value(values[field.role])
         if field.role in values and not field.is_frozen
@@ -77,7 +77,7 @@ def with_roles(record: Record, values: dict[str, int]) -> Record:
 
 
 class Cursor:
-    """Cuts bytes into fields, from front to back; stops short where they end."""
+    """Cuts bytes into fields, from start to end; the last may be short."""
 
     def __init__(self, data: bytes) -> None:
         self.data = data
@@ -88,7 +88,7 @@ class Cursor:
         return self.at >= len(self.data)
 
     def take(self, size: int, kind: str = "bytes", role: str = "") -> Field:
-        """Cut off so many bytes."""
+        """Cut off a field of `size` bytes."""
         part = self.data[self.at : self.at + size]
         self.at += size
         return Field(kind, part, role)

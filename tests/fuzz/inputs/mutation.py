@@ -53,8 +53,8 @@ def _change_records(document: Document, other: Document, random: Random) -> None
         case 2 if size:
             document[at], document[to] = document[to], document[at]
         case 3:
-            begin = random.randrange(len(other)) if other else 0
-            document[at:at] = [list(record) for record in other[begin : begin + 2]]
+            first = random.randrange(len(other)) if other else 0
+            document[at:at] = [list(record) for record in other[first : first + 2]]
         case 4:
             del document[at:]
         case _:
@@ -66,7 +66,7 @@ def _change_record(document: Document, other: Document, random: Random) -> None:
     if not document:
         document.extend(list(record) for record in other)
         return
-    # The first record is a header as a rule: as likely as all others together.
+    # The first record is usually a header: as likely as all others together.
     record = document[0] if random.random() < 0.2 else random.choice(document)
     if not record:
         return
@@ -97,7 +97,7 @@ def _change_fields(record: Record, at: int, random: Random) -> None:
 
 
 def _fill(record: Record, at: int, random: Random) -> None:
-    """Give several integers in a row the same value, turn them around or shift them."""
+    """Give several integers in a row the same value, reverse them or shift them."""
     end = random.choice((len(record), at + 1 + random.randrange(8)))
     rows = [k for k, field in enumerate(record[:end]) if k >= at and field.kind in INTEGERS]
     values = [record[k].value for k in rows]

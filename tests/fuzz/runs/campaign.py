@@ -1,4 +1,4 @@
-"""Several workers, watched: those that crash or hang are replaced."""
+"""Supervision of several workers; a worker that crashes or hangs is replaced."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _ALONE: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What is to be done.
+    """Extent of a campaign.
 
     Attributes
     ----------
@@ -48,9 +48,9 @@ class Plan:
     workers
         Processes.
     executions
-        After so many, of all workers together, it ends.
+        Maximum of all workers together.
     seconds
-        Or after so long.
+        Maximum duration.
     """
 
     targets: tuple[str, ...]
@@ -64,17 +64,22 @@ class _Watched:
     """A worker's process and the next one, if that has ended before its time."""
 
     def __init__(
-        self, number: int, plan: Plan, folder: Path, findings: Path, environment: Mapping[str, str]
+        self,
+        number: int,
+        plan: Plan,
+        directory: Path,
+        findings: Path,
+        environment: Mapping[str, str],
     ) -> None:
         self.schedule = Schedule(plan.targets, plan.seed, number, plan.workers)
         self._job = asdict(self.schedule) | {
             "executions": -(-plan.executions // plan.workers),
-            "folder": str(folder),
-            "corpus": str(folder / "corpus"),
+            "directory": str(directory),
+            "corpus": str(directory / "corpus"),
             "findings": str(findings),
-            "state": str(folder / f"state{number}"),
+            "state": str(directory / f"state{number}"),
         }
-        self._log = folder / f"log{number}"
+        self._log = directory / f"log{number}"
         self._environment = dict(environment)
         self.state = State(Path(self._job["state"]), len(plan.targets), is_new=True)
         self._process = self._start()
@@ -94,11 +99,11 @@ class _Watched:
     def is_done(self) -> bool:
         return self._process.poll() == 0
 
-    def look_after(self) -> Fault | None:
-        """Start the process anew if it crashed or hangs; return what was wrong then."""
+    def check(self) -> Fault | None:
+        """Restart the process if it crashed or hangs; return the fault then."""
         fault = None
         if self.state.running_seconds() > _HANG_SECONDS:
-            self._process.send_signal(signal.SIGABRT)  # faulthandler tells where it is
+            self._process.send_signal(signal.SIGABRT)  # faulthandler reports where it is
             fault = f"hangs for {_HANG_SECONDS:.0f} s"
             with suppress(subprocess.TimeoutExpired):
                 self._process.wait(_GRACE_SECONDS)
@@ -115,31 +120,31 @@ class _Watched:
         return Fault(f"{fault} in {_first_frame(text)}", text)
 
     def end(self) -> None:
-        """Kill the process and what it has started."""
+        """Kill the process and its children."""
         with suppress(ProcessLookupError):
             os.killpg(self._process.pid, signal.SIGKILL)
         self._process.wait()
 
 
 def _first_frame(text: str) -> str:
-    """Return where in hapgpu a process was, as faulthandler tells it."""
+    """Return where in hapgpu a process was, by the report of faulthandler."""
     frames = [line for line in text.splitlines() if "/hapgpu/" in line]
-    return frames[0].strip().rpartition("/")[2] if frames else "an unknown place"
+    return frames[0].strip().rpartition("/")[2] if frames else "an unknown line"
 
 
 def run(
-    plan: Plan, folder: Path, findings: Path, environment: Mapping[str, str]
+    plan: Plan, directory: Path, findings: Path, environment: Mapping[str, str]
 ) -> tuple[NDArray[np.int64], float]:
     """Run a plan to its end.
 
     Parameters
     ----------
     plan
-        What is to be done.
-    folder
+        Extent of the campaign.
+    directory
         Empty, in memory if possible.
     findings
-        Folder that what is found is kept in.
+        Directory for findings.
     environment
         Of the workers.
 
@@ -148,21 +153,21 @@ def run(
     tuple
         int64[t, 5] of the targets, see `tests.fuzz.runs.state`, and seconds.
     """
-    (folder / "corpus").mkdir()
-    corpus = make_corpus(folder / "corpus")
+    (directory / "corpus").mkdir()
+    corpus = make_corpus(directory / "corpus")
     save_corpus(corpus)
     kept = Findings(findings)
-    began = time.monotonic()
+    started = time.monotonic()
     workers = [
-        _Watched(number, plan, folder, findings, dict(environment) | _ALONE)
+        _Watched(number, plan, directory, findings, dict(environment) | _ALONE)
         for number in range(plan.workers)
     ]
     try:
         while not all(worker.is_done for worker in workers):
-            if time.monotonic() - began > plan.seconds:
+            if time.monotonic() - started > plan.seconds:
                 break
             for worker in workers:
-                if fault := worker.look_after():
+                if fault := worker.check():
                     target, seed = worker.schedule.at(worker.state.number - 1)
                     name = plan.targets[target]
                     kept.add(name, seed, Bench(name, corpus, None).make(seed), fault)
@@ -171,4 +176,4 @@ def run(
     finally:
         for worker in workers:
             worker.end()
-    return np.sum([worker.state.counts for worker in workers], axis=0), time.monotonic() - began
+    return np.sum([worker.state.counts for worker in workers], axis=0), time.monotonic() - started

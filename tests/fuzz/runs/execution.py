@@ -1,4 +1,4 @@
-"""One execution: an input made of a seed, taken through its target, and what is wrong if it is."""
+"""One execution: an input made of a seed, run through its target, and its fault, if any."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from hapgpu.io.array_files import array_file
 from tests.fuzz.inputs.corpus import Corpus
 from tests.fuzz.inputs.fields import Document
 from tests.fuzz.inputs.mutation import any_of, damaged, mutate
-from tests.fuzz.place import Place
+from tests.fuzz.sandbox import Sandbox
 from tests.fuzz.stand_ins import ForkedScript, SerialExecutor
 from tests.fuzz.targets import TARGETS, Target, documents
 
 ROOM_BYTES: Final = 2 << 30
-"""Address space that an execution may take beyond what there is before it."""
+"""Address space that an execution may add to the space used before it."""
 RESIDENT_KILOBYTES: Final = 512 << 10
 """Memory in use that it may add to the largest amount so far."""
 
@@ -36,14 +36,14 @@ _PAGE_BYTES: Final = resource.getpagesize()
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """What must not happen.
+    """Fault of hapgpu found by an execution.
 
     Attributes
     ----------
     kind
-        The same for executions that fail in the same place.
+        The same for executions that fail in the same line.
     text
-        All that is known.
+        Everything known about it.
     """
 
     kind: str
@@ -59,15 +59,15 @@ class Bench:
         Of the target.
     corpus
         Its valid files.
-    place
+    sandbox
         Where it runs.
     """
 
-    def __init__(self, name: str, corpus: Corpus, place: Place | None) -> None:
+    def __init__(self, name: str, corpus: Corpus, sandbox: Sandbox | None) -> None:
         self.name = name
         self._target: Target = TARGETS[name]
         self._seeds = corpus.seeds[self._target.seeds]
-        self._place = place
+        self._sandbox = sandbox
 
     @cached_property
     def _documents(self) -> list[Document]:
@@ -78,19 +78,19 @@ class Bench:
         random = Random(f"{self.name}:{seed}")
         base, other = (any_of(self._documents, random) for _ in range(2))
         changed = mutate(base, other, random)
-        if deepen := getattr(self._target.format, "deepen", None):
-            deepen(changed, random)
+        if change_several := getattr(self._target.format, "change_several", None):
+            change_several(changed, random)
         return damaged(self._target.format.join(changed, random), random)
 
     def warm_up(self) -> None:
-        """Take the valid files through the target, which has to accept the first of them."""
+        """Run the target with the valid files; it has to accept the first."""
         self._run(self._seeds[0])
         for seed in self._seeds[1:]:
             with suppress(HapgpuError):
                 self._run(seed)
 
     def execute(self, data: bytes) -> tuple[bool, Fault | None]:
-        """Run the target; return whether it accepts the input, and what is wrong."""
+        """Run the target; return whether it accepts the input, and its fault."""
         before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         with _limited_memory():
             try:
@@ -106,7 +106,7 @@ class Bench:
         return accepted, fault
 
     def _run(self, data: bytes) -> None:
-        assert self._place is not None
+        assert self._sandbox is not None
         before = set(threading.enumerate())
         with (
             warnings.catch_warnings(),
@@ -114,14 +114,14 @@ class Bench:
             patch.object(array_file, "ThreadPoolExecutor", SerialExecutor, create=True),
         ):
             warnings.simplefilter("error", RuntimeWarning)
-            self._target.run(self._place, data)
+            self._target.run(self._sandbox, data)
         left = [thread.name for thread in set(threading.enumerate()) - before]
         assert not left, f"threads are left: {left}"
 
 
 @contextmanager
 def _limited_memory() -> Iterator[None]:
-    """Let allocations fail that leave all bounds."""
+    """Let allocations above the bounds fail."""
     used = int(Path("/proc/self/statm").read_text().split()[0]) * _PAGE_BYTES
     soft, hard = resource.getrlimit(resource.RLIMIT_AS)
     resource.setrlimit(resource.RLIMIT_AS, (used + ROOM_BYTES, hard))
@@ -132,7 +132,7 @@ def _limited_memory() -> Iterator[None]:
 
 
 def _fault_of_message(error: HapgpuError) -> Fault | None:
-    """Check that the user is told something, in one line."""
+    """Check that the message for the user is one line."""
     _, message = explain(error)
     if len(message.splitlines()) == 1:
         return None
@@ -143,5 +143,5 @@ def _fault_of(error: Exception) -> Fault:
     frames = traceback.extract_tb(error.__traceback__)
     own = [frame for frame in frames if "/hapgpu/" in frame.filename or "/fuzz/" in frame.filename]
     last = own[-1] if own else frames[-1]
-    place = f"{Path(last.filename).name}:{last.lineno} {last.name}"
-    return Fault(f"{type(error).__name__} in {place}", "".join(traceback.format_exception(error)))
+    line = f"{Path(last.filename).name}:{last.lineno} {last.name}"
+    return Fault(f"{type(error).__name__} in {line}", "".join(traceback.format_exception(error)))

@@ -1,4 +1,4 @@
-"""What was found, kept so that it can be replayed."""
+"""Inputs with faults, kept so that they can be replayed."""
 
 from __future__ import annotations
 
@@ -14,25 +14,25 @@ _NAME: Final = re.compile(r"(?P<target>[a-z-]+)-(?P<seed>[0-9]+)\.input")
 
 
 class Findings:
-    """Inputs that were found, in a folder: a few of each kind.
+    """Inputs that were found, in a directory: a few of each kind.
 
     Parameters
     ----------
-    folder
+    directory
         Made with the first of them.
     """
 
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-        self._kinds = Counter(_kind_of(path) for path in folder.glob("*.txt"))
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+        self._kinds = Counter(_kind_of(path) for path in directory.glob("*.txt"))
 
     def add(self, target: str, seed: int, data: bytes, fault: Fault) -> None:
-        """Keep an input and what is wrong with it, as `TARGET-SEED.input` and `.txt`."""
+        """Keep an input and its fault, as `TARGET-SEED.input` and `.txt`."""
         self._kinds[target, fault.kind] += 1
         if self._kinds[target, fault.kind] > _MAX_KEPT:
             return
-        self._folder.mkdir(parents=True, exist_ok=True)
-        path = self._folder / f"{target}-{seed}.input"
+        self._directory.mkdir(parents=True, exist_ok=True)
+        path = self._directory / f"{target}-{seed}.input"
         path.write_bytes(data)
         path.with_suffix(".txt").write_text(f"{fault.kind}\n{fault.text}\n", errors="replace")
 
@@ -48,7 +48,7 @@ def target_of(path: Path) -> str:
     Raises
     ------
     ValueError
-        The name does not tell.
+        The name contains no target.
     """
     found = _NAME.fullmatch(path.name)
     if found is None:
@@ -57,9 +57,9 @@ def target_of(path: Path) -> str:
     return found["target"]
 
 
-def summary(folder: Path) -> list[str]:
-    """Return what is known of the first finding of each kind, target by target."""
+def summary(directory: Path) -> list[str]:
+    """Return the text of the first finding of each kind, target by target."""
     firsts: dict[tuple[str, str], Path] = {}
-    for path in sorted(folder.glob("*.txt")):
+    for path in sorted(directory.glob("*.txt")):
         firsts.setdefault(_kind_of(path), path)
     return [f"{path.with_suffix('.input')}: {path.read_text()}" for path in firsts.values()]

@@ -1,4 +1,4 @@
-"""Which target and which seed come when."""
+"""Schedule of targets and seeds."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Final
 
 _RUN: Final = 50
-"""So many executions of a target follow each other."""
+"""Number of successive executions of a target."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +20,7 @@ class Schedule:
     seed
         The first.
     worker, workers
-        Which one of how many it is.
+        Number of this worker, and of all workers.
     """
 
     targets: tuple[str, ...]
@@ -29,7 +29,7 @@ class Schedule:
     workers: int
 
     def at(self, number: int) -> tuple[int, int]:
-        """Return the target, by its place, and the seed of an execution, counted from 0."""
+        """Return the target, by its row, and the seed of an execution, counted from 0."""
         turns, within = divmod(number, _RUN)
         rounds, target = divmod(turns, len(self.targets))
         return target, self.seed + (rounds * _RUN + within) * self.workers + self.worker

@@ -1,4 +1,4 @@
-"""What a worker is doing, in memory that its parent sees, also after the worker has died."""
+"""State of a worker, in memory shared with its parent, which can read it after a crash."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 
 ACCEPTED, REFUSED, FAULTY, SLOWEST, TAKEN = range(5)
-"""Of a target: numbers of executions, and milliseconds of the slowest and microseconds of all."""
+"""Columns of a target: numbers of executions, slowest in milliseconds, all in microseconds."""
 
 _NEXT, _STARTED = range(2)
 _COLUMNS: Final = 5
@@ -23,9 +23,9 @@ class State:
     path
         Of the file.
     targets
-        How many there are.
+        Their number.
     is_new
-        Whether to begin with zeros.
+        Whether to start with zeros.
     """
 
     def __init__(self, path: Path, targets: int, *, is_new: bool = False) -> None:
@@ -36,16 +36,16 @@ class State:
 
     @property
     def number(self) -> int:
-        """How many executions have begun."""
+        """Number of executions started."""
         return int(self._values[_NEXT])
 
-    def begin(self) -> None:
-        """Note that an execution begins."""
+    def start(self) -> None:
+        """Record the start of an execution."""
         self._values[_NEXT] += 1
         self._values[_STARTED] = time.monotonic_ns()
 
     def end(self, target: int, outcome: int) -> None:
-        """Note how an execution went."""
+        """Record the outcome of an execution."""
         taken = (time.monotonic_ns() - int(self._values[_STARTED])) // 1000
         self._values[_STARTED] = 0
         row = self.counts[target]
@@ -54,7 +54,7 @@ class State:
         row[TAKEN] += taken
 
     def interrupted(self) -> bool:
-        """Tell whether an execution has begun and not ended; it counts as ended from now on."""
+        """Return whether an execution was started and not ended; it counts as ended from now on."""
         was_running = bool(self._values[_STARTED])
         self._values[_STARTED] = 0
         return was_running

@@ -1,4 +1,4 @@
-"""A process that executes inputs until it is ended, or one of them ends it."""
+"""A process that executes inputs until it is ended or crashes."""
 
 from __future__ import annotations
 
@@ -10,32 +10,32 @@ from pathlib import Path
 from typing import Any
 
 from tests.fuzz.inputs.corpus import Corpus, load_corpus
-from tests.fuzz.place import Place
 from tests.fuzz.runs.execution import Bench
 from tests.fuzz.runs.findings import Findings
 from tests.fuzz.runs.schedule import Schedule
 from tests.fuzz.runs.state import ACCEPTED, FAULTY, REFUSED, State
+from tests.fuzz.sandbox import Sandbox
 
 
 class Worker:
-    """Executes what a schedule says."""
+    """Executes the inputs of a schedule."""
 
     def __init__(
-        self, corpus: Corpus, place: Place, schedule: Schedule, findings: Findings
+        self, corpus: Corpus, sandbox: Sandbox, schedule: Schedule, findings: Findings
     ) -> None:
         self._corpus = corpus
-        self._place = place
+        self._sandbox = sandbox
         self._schedule = schedule
         self._findings = findings
         self._benches: dict[str, Bench] = {}
 
     def run(self, state: State, executions: int) -> None:
-        """Execute up to a number of inputs, from where the state is."""
+        """Execute up to a number of inputs, from the state's number on."""
         while state.number < executions:
             number = state.number
             target, seed = self._schedule.at(number)
             bench = self._bench(self._schedule.targets[target])
-            state.begin()
+            state.start()
             data = bench.make(seed)
             accepted, fault = bench.execute(data)
             if fault is not None:
@@ -44,20 +44,20 @@ class Worker:
 
     def _bench(self, name: str) -> Bench:
         if name not in self._benches:
-            self._benches[name] = Bench(name, self._corpus, self._place)
+            self._benches[name] = Bench(name, self._corpus, self._sandbox)
             self._benches[name].warm_up()
         return self._benches[name]
 
 
 def main(job: dict[str, Any]) -> None:
-    """Work on a job as `tests.fuzz.runs.campaign` gives it."""
+    """Execute a job from `tests.fuzz.runs.campaign`."""
     faulthandler.enable()
     schedule = Schedule(tuple(job["targets"]), job["seed"], job["worker"], job["workers"])
     state = State(Path(job["state"]), len(schedule.targets))
-    with tempfile.TemporaryDirectory(dir=job["folder"]) as folder:
+    with tempfile.TemporaryDirectory(dir=job["directory"]) as directory:
         corpus = load_corpus(Path(job["corpus"]))
         worker = Worker(
-            corpus, Place(corpus, Path(folder)), schedule, Findings(Path(job["findings"]))
+            corpus, Sandbox(corpus, Path(directory)), schedule, Findings(Path(job["findings"]))
         )
         worker.run(state, job["executions"])
 

@@ -29,7 +29,7 @@ def calls(
     samples = len(likelihoods[0])
     rows = [row for site in likelihoods for row in site]
     records = [record_of(site, insertions(count - 1)) for site, count in enumerate(alleles)]
-    weighed = SiteLikelihoods(
+    site_likelihoods = SiteLikelihoods(
         np.ones((len(alleles), samples), dtype=np.int32),
         Ragged.from_lengths(
             np.zeros(sum(alleles) * samples, dtype=np.int32), np.repeat(alleles, samples)
@@ -40,7 +40,7 @@ def calls(
         ),
     )
     batch = batch_of(records, [1] * len(alleles), [1] * len(alleles))
-    return calls_of(weighed, batch, prior, ploidy)
+    return calls_of(site_likelihoods, batch, prior, ploidy)
 
 
 @given(st.data(), st.sampled_from(Prior), st.integers(1, 4), st.integers(1, 3))

@@ -141,10 +141,10 @@ def fragments_counting(case: Case, locus: int, sample: int, site: int) -> NDArra
     first = sum(len(sites) for sites in case.alleles[:locus])
     shift_ranges = [case.shift_range(first + k) for k in range(len(case.alleles[locus]))]
     shown = range(-FLANK, SITE_DISTANCE * (first + len(shift_ranges)) + FLANK)
-    there = [k for k in case.fragments if (k.locus, k.sample) == (locus, sample)]
-    parts = [[range(*part) for part in fragment.cover] for fragment in there]
+    fragments = [k for k in case.fragments if (k.locus, k.sample) == (locus, sample)]
+    parts = [[range(*part) for part in fragment.cover] for fragment in fragments]
     rows = [
-        there[fragment].likelihoods
+        fragments[fragment].likelihoods
         for fragment in used_fragments_reference(parts, site - first, shift_ranges, shown)
     ]
     return np.array(rows).reshape(len(rows), len(case.carried[locus]))
@@ -162,9 +162,9 @@ def test_likelihoods_equal_the_reference_implementation(case: Case) -> None:
                 fragments = fragments_counting(case, locus, sample, site)
                 assert computed.depths[site, sample] == len(fragments)
                 if len(set(carried)) > 1 and len(fragments):
-                    weighed = allele_likelihoods_reference(fragments, carried, alleles)
-                    genotypes = genotype_likelihoods_reference(weighed, case.ploidy)
-                    depths = allele_depths_reference(weighed)
+                    per_allele = allele_likelihoods_reference(fragments, carried, alleles)
+                    genotypes = genotype_likelihoods_reference(per_allele, case.ploidy)
+                    depths = allele_depths_reference(per_allele)
                 else:
                     genotypes, depths = [0.0] * len(computed.genotypes[row]), [0] * alleles
                 assert computed.genotypes[row] == pytest.approx(genotypes, rel=1e-9, abs=1e-9)
@@ -265,6 +265,6 @@ def test_twenty_alleles_of_four_chromosomes() -> None:
     carried = list(range(20))
     fragments = np.random.default_rng(5).uniform(-4.5, 0.0, (3, 20))
     computed = one_site(fragments.tolist(), carried, 20, 4)
-    weighed = allele_likelihoods_reference(fragments, carried, 20)
-    expected = genotype_likelihoods_reference(weighed, 4)
+    per_allele = allele_likelihoods_reference(fragments, carried, 20)
+    expected = genotype_likelihoods_reference(per_allele, 4)
     assert computed.genotypes[0] == pytest.approx(expected, rel=1e-9)

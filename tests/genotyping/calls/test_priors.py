@@ -59,21 +59,21 @@ def urn(weights: Sequence[Fraction], ploidy: int) -> dict[tuple[int, ...], Fract
 
     Returns the probability of each draw, in its order.
     """
-    chances = {}
+    drawn = {}
     for draw in itertools.product(range(len(weights)), repeat=ploidy):
-        urn, chances[draw] = list(weights), Fraction(1)
+        urn, drawn[draw] = list(weights), Fraction(1)
         for allele in draw:
-            chances[draw] *= urn[allele] / sum(urn)
+            drawn[draw] *= urn[allele] / sum(urn)
             urn[allele] += 1
-    return chances
+    return drawn
 
 
 def genotypes_drawn(weights: Sequence[Fraction], ploidy: int) -> list[float]:
     """Return the probabilities of genotypes, in the order of VCF."""
     genotypes = dict.fromkeys(genotypes_reference(len(weights), ploidy), Fraction(0))
-    for draw, chance in urn(weights, ploidy).items():
-        genotypes[tuple(sorted(draw))] += chance
-    return [float(chance) for chance in genotypes.values()]
+    for draw, probability in urn(weights, ploidy).items():
+        genotypes[tuple(sorted(draw))] += probability
+    return [float(probability) for probability in genotypes.values()]
 
 
 WEIGHTS = st.lists(st.fractions(Fraction(1, 1000), 1000), min_size=1, max_size=3)
@@ -81,9 +81,9 @@ WEIGHTS = st.lists(st.fractions(Fraction(1, 1000), 1000), min_size=1, max_size=3
 
 @given(WEIGHTS, st.integers(1, 4))
 def test_order_does_not_matter_in_the_urn(weights: list[Fraction], ploidy: int) -> None:
-    chances = urn(weights, ploidy)
-    assert sum(chances.values()) == 1
-    assert all(chance == chances[tuple(sorted(draw))] for draw, chance in chances.items())
+    drawn = urn(weights, ploidy)
+    assert sum(drawn.values()) == 1
+    assert all(probability == drawn[tuple(sorted(draw))] for draw, probability in drawn.items())
 
 
 @given(st.integers(0, 3), st.integers(1, 4))

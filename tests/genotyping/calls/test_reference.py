@@ -89,7 +89,7 @@ def test_an_impossible_read_prefers_no_haplotype() -> None:
     ]
 
 
-def test_likelihood_of_an_allele_is_that_of_its_best_haplotype() -> None:
+def test_likelihood_of_an_allele_is_from_its_best_haplotype() -> None:
     fragments = np.array([[-1.0, -2.0, -1.5], [-3.0, -0.5, -0.25]])
     likelihoods = allele_likelihoods_reference(fragments, [0, 2, 2], 3)
     assert likelihoods == pytest.approx(np.array([[-1.0, -5.5, -1.5], [-3.0, -4.75, -0.25]]))
@@ -102,17 +102,22 @@ def test_only_fragments_with_a_clear_preference_support_an_allele() -> None:
 
 @given(st.lists(st.integers(1, 1000), min_size=6, max_size=6))
 def test_calls_follow_the_rule_of_bayes(weights: list[int]) -> None:
-    chances = [Fraction(weight, 1000) for weight in weights[:3]]
+    probabilities = [Fraction(weight, 1000) for weight in weights[:3]]
     priors = [Fraction(weight, sum(weights[3:])) for weight in weights[3:]]
-    joint = [chance * prior for chance, prior in zip(chances, priors, strict=True)]
+    joint = [probability * prior for probability, prior in zip(probabilities, priors, strict=True)]
     best = joint.index(max(joint))
     call = call_reference(
-        [math.log10(chance) for chance in chances], [math.log10(prior) for prior in priors], 2, 2
+        [math.log10(probability) for probability in probabilities],
+        [math.log10(prior) for prior in priors],
+        2,
+        2,
     )
     # Genotypes equal to the best may be called instead: logarithms are rounded.
     assert sum(call.genotype) in {k for k in range(3) if math.isclose(joint[k], joint[best])}
     wrong, reference = 1 - joint[best] / sum(joint), joint[0] / sum(joint)
     assert call.quality == pytest.approx(-10.0 * math.log10(wrong), abs=1e-9)
     assert call.reference_quality == pytest.approx(-10.0 * math.log10(reference), abs=1e-9)
-    expected = [-10.0 * math.log10(chance / max(chances)) for chance in chances]
+    expected = [
+        -10.0 * math.log10(probability / max(probabilities)) for probability in probabilities
+    ]
     assert call.phred_likelihoods == pytest.approx(expected, abs=1e-9)

@@ -65,7 +65,7 @@ def alternatives_of(count: int) -> list[str]:
     return texts[:count]
 
 
-def view_of(rows: list[NDArray[np.int32]]) -> Ragged:
+def ragged_of(rows: list[NDArray[np.int32]]) -> Ragged:
     data = np.concatenate([np.zeros(0, dtype=np.int32), *rows])
     return Ragged(data, offsets_of([row.size for row in rows]))
 
@@ -94,8 +94,8 @@ def calls_of(allele_counts: list[int], samples: int, ploidy: int, seed: int) -> 
         genotypes=np.where(known[..., None], genotypes, -1).astype(np.int16),
         qualities=np.where(known, random.integers(0, 100, shape), -1).astype(np.int16),
         depths=random.choice([0, 1, 10, 99, 70_000], shape).astype(np.int32),
-        allele_depths=view_of([counts_of(random, count) for count in row_alleles]),
-        phred_likelihoods=view_of(likelihoods),
+        allele_depths=ragged_of([counts_of(random, count) for count in row_alleles]),
+        phred_likelihoods=ragged_of(likelihoods),
         variant_qualities=np.where(known.any(axis=1), qualities, np.nan),
     )
 
@@ -220,8 +220,8 @@ def test_missing_calls() -> None:
         genotypes=missing,
         qualities=missing[:, :, 0],
         depths=np.zeros((2, 1), dtype=np.int32),
-        allele_depths=view_of([np.zeros(2, dtype=np.int32), np.zeros(3, dtype=np.int32)]),
-        phred_likelihoods=view_of([np.zeros(0, dtype=np.int32)] * 2),
+        allele_depths=ragged_of([np.zeros(2, dtype=np.int32), np.zeros(3, dtype=np.int32)]),
+        phred_likelihoods=ragged_of([np.zeros(0, dtype=np.int32)] * 2),
         variant_qualities=np.full(2, np.nan),
     )
     assert call_lines(batch_of(records), calls).decode().splitlines() == [

@@ -85,7 +85,7 @@ def test_likelihoods_are_finite_and_near_their_best(
 def test_bases_that_no_haplotype_has_change_no_preference(
     made: tuple[list[int], list[Fragment]], unlisted: float
 ) -> None:
-    """They cost the same with each haplotype: the best stays the best, by at most as much."""
+    """The cost is equal for all haplotypes: the best stays the best, by at most the same margin."""
     counts, fragments = made
     with_unlisted = [
         fragment._replace(likelihoods=[[v + unlisted for v in row] for row in fragment.likelihoods])

@@ -136,7 +136,7 @@ def test_requirements_choose_the_fragments_of_the_reference_implementation(
 def test_joined_shift_ranges_are_runs_of_linked_positions(
     shift_ranges: list[range], parts: list[range]
 ) -> None:
-    """Two adjacent positions are linked if a shift range holds both.
+    """Two adjacent positions are linked if a shift range contains both.
 
     There are less than ten fragments, so that one spanning fragment is at least a tenth.
     """
@@ -202,7 +202,7 @@ def test_all_are_used_if_less_than_a_tenth_span(overlapping: int, chosen: list[i
     assert used_alone(fragments, [range(10, 15)]) == chosen
 
 
-def test_without_spanning_fragments_those_that_overlap_the_shift_range_are_used() -> None:
+def test_without_spanning_fragments_overlapping_ones_are_used() -> None:
     shift_ranges = [range(10, 15), range(14, 30)]
     fragments = [[range(12)], [range(16, 29)], [range(9, 16)]]
     assert used_alone(fragments, shift_ranges, site=0) == [0, 2]

@@ -50,7 +50,7 @@ def carried_and_numbers(text: str, records: list[VcfRecord], distance: int = 100
             [record(0, "ACG", "A"), record(1, "C", "T", "*"), record(2, "G", "T")],
             [[0, 0, 0], [1, 2, 0], [0, 1, 0], [0, 0, 1], [0, 1, 1]],
         ),
-        # Not the sites at its anchor base, nor those after it.
+        # Not the sites at its anchor base, nor the sites after it.
         (
             "ACGTAC",
             [record(0, "A", "T", "*"), record(0, "ACG", "A"), record(3, "T", "*", "C")],

@@ -1,4 +1,4 @@
-"""Haplotypes as FASTA: unique names and sequences, whatever the batches."""
+"""Haplotypes as FASTA: unique names and sequences, for any batches."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ def test_names_and_haplotypes_are_unique_in_any_batches(
     options = LocusOptions(flank, flank, max_combinations, masks=False, phased=False)
     counts: Counter[str] = Counter()
 
-    def count(what: str, number: int) -> None:
-        counts[what] += number
+    def count(name: str, number: int) -> None:
+        counts[name] += number
 
-    whole, by_locus = HaplotypeText(flank, count), HaplotypeText(flank, lambda _what, _number: None)
+    whole, by_locus = HaplotypeText(flank, count), HaplotypeText(flank, lambda _name, _number: None)
     text = bytearray()
     with ReferenceFasta(path) as reference:
         for batch in locus_batches(records, reference, options, "calls.vcf"):
@@ -75,7 +75,7 @@ def test_header(tmp_path: Path, contig: str) -> None:
     options = LocusOptions(1, 1, 64, masks=False, phased=False)
     with ReferenceFasta(path) as reference:
         (batch,) = locus_batches(records, reference, options, "calls.vcf")
-    text = HaplotypeText(1, lambda _what, _number: None).of(batch)
+    text = HaplotypeText(1, lambda _name, _number: None).of(batch)
     assert text.decode().splitlines() == [
         f">{contig}_2_1 {contig}:2-4",
         "ATT",

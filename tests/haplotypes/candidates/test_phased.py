@@ -106,7 +106,7 @@ def chromosomes(records: Sequence[VcfRecord], calls: Sequence[Call]) -> set[froz
 
 
 @given(drawn=records_with_genotypes())
-def test_combinations_are_those_of_the_chromosomes(
+def test_combinations_equal_the_chromosomes(
     drawn: tuple[list[VcfRecord], list[list[Call]]],
 ) -> None:
     records, calls = drawn

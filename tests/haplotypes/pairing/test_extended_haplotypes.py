@@ -164,7 +164,7 @@ def test_flanks_depend_on_the_read_alone(world: World, reads: list[Row]) -> None
         (1490, "10M25I10M", (1465, 1535)),  # from either end of its alignment
     ],
 )
-def test_flanks_hold_the_read(
+def test_flanks_are_long_enough_for_the_read(
     world: World, position: int, cigar: str, interval: tuple[int, int]
 ) -> None:
     """The haplotypes of this locus are up to 7 bases shorter than the reference."""
@@ -222,7 +222,7 @@ def test_matches_around_cigars(rows: list[tuple[list[tuple[int, str]], int, int]
 def test_a_haplotype_without_an_alignment_is_excluded(
     world: World, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """It is so long that clipping costs less than the gap, although its flanks match."""
+    """The haplotype is so long that clipping costs less than the gap, although its flanks match."""
     fasta = tmp_path / "haplotypes.fa"
     fasta.write_text(f">junk one:1501-1600\n{'AC' * 1500}\n>good one:1501-1600\n{'ACGTT' * 20}\n")
     haplotypes = read_haplotypes(fasta)

@@ -96,7 +96,7 @@ def test_by_recursion(
         ([(5, 6)], 1, [[0]]),
         # 20 bases after the last end are near enough, 21 are not.
         ([(0, 1), (21, 22), (43, 44)], 64, [[0, 1], [2]]),
-        # The second lies within the first, and the third is near the end of the first.
+        # The second is within the first, and the third is near the end of the first.
         ([(0, 50), (10, 11), (70, 71)], 64, [[0, 1, 2]]),
         # Equal gaps: the middle one, then the first of two equally near to the middle.
         ([(k, k + 1) for k in range(4)], 4, [[0, 1], [2, 3]]),

@@ -1,4 +1,4 @@
-"""Sources of reads that cannot be opened: what they held is given back, and nobody waits."""
+"""Sources of reads that cannot be opened: they release all resources, and no process waits."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ os._exit(1)
 
 
 def open_files() -> set[str]:
-    """Return what the descriptors of this process stand for."""
+    """Return the targets of the descriptors of this process."""
     descriptors = sorted(Path("/proc/self/fd").iterdir())
     return {os.path.realpath(descriptor) for descriptor in descriptors if descriptor.exists()}
 
 
-def test_a_fault_of_a_pipe_is_told_before_the_pipe_ends() -> None:
+def test_a_fault_of_a_pipe_is_reported_before_the_pipe_ends() -> None:
     child = subprocess.Popen(
         [sys.executable, "-c", READ_STDIN], stdin=subprocess.PIPE, stdout=subprocess.PIPE
     )
@@ -45,7 +45,7 @@ def test_a_fault_of_a_pipe_is_told_before_the_pipe_ends() -> None:
         assert b"chr1" in child.stdout.readline()  # while the pipe is open
 
 
-def test_what_a_file_of_bad_sam_held_is_given_back(tmp_path: Path) -> None:
+def test_resources_of_a_file_of_bad_sam_are_released(tmp_path: Path) -> None:
     path = tmp_path / "reads.sam"
     path.write_text(BAD_HEADER)
     before = open_files()

@@ -1,4 +1,4 @@
-"""Reading by region finds what pysam finds."""
+"""Reading by region returns the records that pysam fetches."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ def read(path: Path, regions: list[Region], **options: object) -> list[Row]:
 
 
 def fetched(path: Path, regions: list[Region]) -> list[Row]:
-    """Return what pysam fetches for all regions: each record once, in file order."""
+    """Return the records that pysam fetches for all regions: each once, in file order."""
     with pysam.AlignmentFile(str(path)) as file:
-        order = {row: place for place, row in enumerate(pysam_rows(file))}
+        order = {row: rank for rank, row in enumerate(pysam_rows(file))}
         found = {
             row
             for region in regions
@@ -42,7 +42,7 @@ def fetched(path: Path, regions: list[Region]) -> list[Row]:
 
 
 def scattered_rows() -> list[Row]:
-    """Make sorted reads of all kinds: spliced over bins, unmapped at a place or without one."""
+    """Make sorted reads of all kinds: spliced over bins, unmapped with and without a position."""
     random = np.random.default_rng(9)
     made = []
     for k in range(6000):
@@ -97,7 +97,7 @@ def regions(draw: st.DrawFn) -> Region:
     threads=st.sampled_from([1, 2]),
     batch_bases=st.sampled_from([5000, 8_000_000]),
 )
-def test_regions_are_what_pysam_fetches(
+def test_regions_return_the_reads_of_pysam(
     indexed: Path, chosen: list[Region], threads: int, batch_bases: int
 ) -> None:
     found = read(indexed, chosen, threads=threads, batch_bases=batch_bases)
@@ -134,12 +134,12 @@ def test_unknown_contig_is_named(indexed: Path) -> None:
         read(indexed, [Region("chrUn", 0, 5)])
 
 
-def _alone(indexed: Path, folder: Path) -> tuple[Path, Path, bytes]:
-    """Copy a BAM; return it, the place for its index, and the index's content."""
-    copy = folder / "copy.bam"
+def _alone(indexed: Path, directory: Path) -> tuple[Path, Path, bytes]:
+    """Copy a BAM; return it, the path of its index, and the index's content."""
+    copy = directory / "copy.bam"
     copy.write_bytes(indexed.read_bytes())
     index = next(indexed.parent.glob("*.bam.?[as]i"))
-    return copy, folder / index.name.replace("scattered", "copy"), index.read_bytes()
+    return copy, directory / index.name.replace("scattered", "copy"), index.read_bytes()
 
 
 def test_names_of_indexes(indexed: Path, tmp_path: Path) -> None:
@@ -174,7 +174,7 @@ def test_damaged_indexes_never_crash(indexed: Path, tmp_path: Path) -> None:
             assert {row.name for row in found} <= expected
 
 
-def test_an_index_that_changes_is_read_anew(indexed: Path, tmp_path: Path) -> None:
+def test_a_changed_index_is_read_again(indexed: Path, tmp_path: Path) -> None:
     copy, index, content = _alone(indexed, tmp_path)
     region = [Region("2", 1000, 2000)]
     index.write_bytes(content)
@@ -209,7 +209,7 @@ def test_an_index_is_read_once(indexed: Path, monkeypatch: pytest.MonkeyPatch) -
 
 @pytest.mark.parametrize("kind", ["bai", "csi"])
 def test_no_bit_of_an_index_loses_reads(indexed: Path, tmp_path: Path, kind: str) -> None:
-    """Where bins and chunks do not fit each other any more, the index is refused."""
+    """If bins and chunks do not match, the index is refused."""
     copy, index = tmp_path / "copy.bam", tmp_path / f"copy.bam.{kind}"
     copy.write_bytes(indexed.read_bytes())
     pysam.samtools.index("-c" if kind == "csi" else "-b", str(copy))
@@ -237,7 +237,7 @@ def count(path: Path, regions: list[Region]) -> int:
         return sum(len(block) for block in source.blocks())
 
 
-def test_an_older_index_is_told_of_once(
+def test_an_older_index_is_reported_once(
     indexed: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     copy, index, content = _alone(indexed, tmp_path)
@@ -269,7 +269,7 @@ def test_index_of_the_file_before_it_was_sorted(tmp_path: Path) -> None:
 
 
 def test_an_index_that_leads_nowhere_is_refused(tmp_path: Path) -> None:
-    """The region has no reads by the index; but those of the file are others."""
+    """The region has no reads by the index, but the index is of another file."""
     header = SamHeader.from_references(list(LENGTHS), list(LENGTHS.values()))
     rows = [row for row in scattered_rows() if row.reference == 0]
     many, few = tmp_path / "many.bam", tmp_path / "few.bam"

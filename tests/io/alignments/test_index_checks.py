@@ -1,4 +1,4 @@
-"""Indexes that fit their files are taken, whoever wrote them; damage loses no reads."""
+"""Indexes that match their files are accepted from any program; damage loses no reads."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ def read(path: Path, regions: list[Region]) -> list[Row]:
         return batch_rows(source.batches())
 
 
-def placed(name: str, position: int, *, is_mapped: bool) -> Row:
-    """Make a read of 20 bases at a place."""
+def read_at(name: str, position: int, *, is_mapped: bool) -> Row:
+    """Make a read of 20 bases at a position."""
     cigar = ((0, 20),) if is_mapped else ()
     flag = 0 if is_mapped else 4
     return Row(name, flag, 0, position, 60, cigar, -1, -1, 0, "A" * 20, None, ())
@@ -37,7 +37,7 @@ def linear_by_rule(path: Path, rule: str) -> list[int]:
     """Compute a linear index as htsjdk does, or as htslib did before 1.10."""
     floors: dict[int, int] = {}
     with pysam.AlignmentFile(str(path)) as file:
-        begin = file.tell()
+        start = file.tell()
         for read in file:
             first = last = read.reference_start >> 14
             if not read.is_unmapped:
@@ -47,8 +47,8 @@ def linear_by_rule(path: Path, rule: str) -> list[int]:
             else:
                 last = -1
             for leaf in range(first, last + 1):
-                floors.setdefault(leaf, begin)
-            begin = file.tell()
+                floors.setdefault(leaf, start)
+            start = file.tell()
     filled = [0]
     for leaf in range(max(floors) + 1):
         filled.append(floors.get(leaf, filled[-1]))
@@ -65,12 +65,12 @@ UNMAPPED_FIRST = {
 
 @pytest.mark.parametrize("rule", ["htsjdk", "old htslib"])
 @pytest.mark.parametrize("reads", UNMAPPED_FIRST.values(), ids=UNMAPPED_FIRST)
-def test_linear_indexes_that_leave_unmapped_reads_out(
+def test_linear_indexes_that_omit_unmapped_reads(
     tmp_path: Path, rule: str, reads: list[tuple[int, int]]
 ) -> None:
     """One bin for each leaf, or two, as htsjdk writes them."""
     path = tmp_path / "placed.bam"
-    rows = [placed(f"r{k}", at, is_mapped=bool(mapped)) for k, (at, mapped) in enumerate(reads)]
+    rows = [read_at(f"r{k}", at, is_mapped=bool(mapped)) for k, (at, mapped) in enumerate(reads)]
     with open_writer(str(path), SamHeader.from_references(["c"], [100 * LEAF])) as writer:
         writer.write(batch_of(rows))
     linear = linear_by_rule(path, rule)
@@ -83,7 +83,7 @@ def index_of(path: Path, linear: list[int]) -> bytes:
     """Make a BAI of one contig with the bins that the format describes, not joined."""
     bins: dict[int, list[int]] = {}
     with pysam.AlignmentFile(str(path)) as file:
-        begin = file.tell()
+        start = file.tell()
         for read_ in file:
             first = read_.reference_start
             end = read_.reference_end or first + 1
@@ -92,12 +92,12 @@ def index_of(path: Path, linear: list[int]) -> bytes:
             ]
             number = (8 ** levels[-1] - 1) // 7 + (first >> 29 - 3 * levels[-1])
             chunks = bins.setdefault(number, [])
-            if chunks[-1:] == [begin]:
+            if chunks[-1:] == [start]:
                 chunks.pop()
             else:
-                chunks.append(begin)
-            begin = file.tell()
-            chunks.append(begin)
+                chunks.append(start)
+            start = file.tell()
+            chunks.append(start)
     head = struct.pack("<4sii", b"BAI\1", 1, len(bins))
     parts = [
         struct.pack(f"<Ii{len(chunks)}Q", number, len(chunks) // 2, *chunks)
@@ -107,10 +107,10 @@ def index_of(path: Path, linear: list[int]) -> bytes:
 
 
 def test_no_floor_of_a_leaf_loses_reads(tmp_path: Path) -> None:
-    """A floor that is wrong, but rises, and is the place of a record."""
+    """A floor that is wrong, but rises, and is the offset of a record."""
     path = tmp_path / "placed.bam"
-    places = [LEAF - 900, LEAF - 10, LEAF + 50, LEAF + 500, LEAF + 900, 2 * LEAF + 5]
-    rows = [placed(f"r{k}", at, is_mapped=True) for k, at in enumerate(places)]
+    positions = [LEAF - 900, LEAF - 10, LEAF + 50, LEAF + 500, LEAF + 900, 2 * LEAF + 5]
+    rows = [read_at(f"r{k}", at, is_mapped=True) for k, at in enumerate(positions)]
     with open_writer(str(path), SamHeader.from_references(["c"], [100 * LEAF])) as writer:
         writer.write(batch_of(rows))
     right = linear_by_rule(path, "htsjdk")

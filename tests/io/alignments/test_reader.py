@@ -1,4 +1,4 @@
-"""Columns are what pysam says; damaged and foreign files are refused in one clear line."""
+"""Columns are as in pysam; damaged and foreign files are refused in one clear line."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def _write(descriptor: int, data: bytes, piece: int) -> None:
 
 @THREADS
 @pytest.mark.parametrize("batch_bases", [20_000, 8_000_000])
-def test_real_bam_is_what_pysam_says(data_dir: Path, threads: int, batch_bases: int) -> None:
+def test_real_bam_as_pysam_reads_it(data_dir: Path, threads: int, batch_bases: int) -> None:
     paths = sorted(data_dir.glob("**/*.bam"))
     if not paths:
         pytest.skip(f"no BAM files in {data_dir}")
@@ -210,11 +210,11 @@ def test_a_bad_line_of_sam_is_named(
     for path, threads in (plain, 1), (plain, 3), (packed, 2):
         with pytest.raises(InputError) as caught:
             read(path, threads=threads)
-        said = str(caught.value)
-        assert said.startswith(f"{path}, line {number}: ")
-        assert message in said
-        assert said.count(path.name) == 1
-        assert said.endswith("; correct or remove the line")
+        error_text = str(caught.value)
+        assert error_text.startswith(f"{path}, line {number}: ")
+        assert message in error_text
+        assert error_text.count(path.name) == 1
+        assert error_text.endswith("; correct or remove the line")
     feed(plain.read_bytes())
     with pytest.raises(InputError, match=rf"^standard input, line {number}: "):
         read("-")
@@ -225,7 +225,7 @@ def test_a_bad_line_of_sam_is_named(
 
 @pytest.mark.parametrize("name", ["a##idx##b", "data:,x", "http:x", "file:x"])
 @pytest.mark.parametrize("extension", ["sam", "bam", "cram"])
-def test_names_that_htslib_would_take_for_others(
+def test_names_that_htslib_would_treat_as_others(
     small_bam: Path,
     cram: tuple[Path, Path],
     tmp_path: Path,
@@ -318,17 +318,17 @@ def test_cram(cram: tuple[Path, Path], tmp_path: Path, feed: Feed) -> None:
     path, reference = cram
     expected = [(row.name, row.position, row.bases, row.qualities) for row in numbered_rows(4000)]
 
-    def essence(found: list[Row]) -> list[tuple[object, ...]]:
+    def compared(found: list[Row]) -> list[tuple[object, ...]]:
         return [(row.name, row.position, row.bases, row.qualities) for row in found]
 
-    assert essence(read(path, reference=reference)) == expected
+    assert compared(read(path, reference=reference)) == expected
     regions = [Region("chr1", 100, 101), Region("chr1", 30_000, 30_001), Region("chr1", 0, 5)]
-    near = essence(read(path, reference=reference, regions=regions))
+    near = compared(read(path, reference=reference, regions=regions))
     assert [row[0] for row in near] == [
         *("read0", "read8", "read9", "read10", "read2998", "read2999", "read3000")
     ]
     feed(path.read_bytes())
-    assert essence(read("-", reference=reference)) == expected
+    assert compared(read("-", reference=reference)) == expected
     feed(path.read_bytes()[:-38])
     with pytest.raises(InputError, match="standard input"):
         read("-", reference=reference)
@@ -347,16 +347,16 @@ def test_cram(cram: tuple[Path, Path], tmp_path: Path, feed: Feed) -> None:
 def test_files_without_an_index(
     small_bam: Path, cram: tuple[Path, Path], tmp_path: Path, extension: str
 ) -> None:
-    """Where none is needed, the file is read from end to end; an index says that it is sorted."""
+    """If no index is needed, the file is read whole; an index proves that it is sorted."""
     path, reference = (small_bam if extension == "bam" else cram[0]), cram[1]
     regions = [Region("chr1", 100, 140), Region("chr1", 30_000, 30_001)]
     options = {"reference": reference, "regions": regions}
     lonely = tmp_path / path.name
     lonely.write_bytes(path.read_bytes())
-    wanted = read(path, **options)
-    assert len(wanted) == 9
-    assert read(path, **options, needs_index=False) == wanted
-    assert read(lonely, **options, needs_index=False) == wanted
+    expected = read(path, **options)
+    assert len(expected) == 9
+    assert read(path, **options, needs_index=False) == expected
+    assert read(lonely, **options, needs_index=False) == expected
     with pytest.raises(InputError, match="run: samtools index"):
         read(lonely, **options)
     for file, is_sorted in ((path, True), (lonely, False)):
@@ -419,7 +419,7 @@ def test_wrong_files_are_named(tmp_path: Path, content: bytes, message: str) -> 
     assert "\n" not in str(caught.value)
 
 
-def test_missing_files_and_folders(tmp_path: Path) -> None:
+def test_missing_files_and_directories(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"no\.bam: cannot be read: No such file"):
         open_reads(str(tmp_path / "no.bam"))
     with pytest.raises(InputError, match="Is a directory"):
@@ -538,8 +538,8 @@ def test_faulty_tags_are_refused(tmp_path: Path, tags: bytes) -> None:
         read(path)
 
 
-def _bam(folder: Path, reads: list[Row]) -> bytes:
-    path = folder / "made.bam"
+def _bam(directory: Path, reads: list[Row]) -> bytes:
+    path = directory / "made.bam"
     with open_writer(str(path), HEADER) as writer:
         writer.write(batch_of(reads))
     return path.read_bytes()

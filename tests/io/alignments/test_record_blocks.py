@@ -1,4 +1,4 @@
-"""Records of BAM as bytes: chosen, joined, replaced, and put into order again."""
+"""Records of BAM as bytes: selected, joined, replaced, and sorted again."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ from tests.io.sam_oracle import Row, batch_of, batch_rows
 HEADER = SamHeader.from_references(["chr1", "chr2"], [2**29, 2**29])
 NOWHERE = (-1, -1)
 
-Place = tuple[int, int]
+Position = tuple[int, int]
 
 
-def record(name: str, place: Place = (0, 99), bases: str = "ACGTN") -> Row:
+def record(name: str, position: Position = (0, 99), bases: str = "ACGTN") -> Row:
     cigar = ((0, len(bases)),) if bases else ()
     qualities = tuple(range(len(bases))) or None
     tags = (("NM", "C", 1), ("XZ", "Z", name * 3))
-    return Row(name, 0, *place, 60, cigar, -1, -1, 0, bases, qualities, tags)
+    return Row(name, 0, *position, 60, cigar, -1, -1, 0, bases, qualities, tags)
 
 
 def block_of(rows: Sequence[Row]) -> RecordBlock:
@@ -81,7 +81,7 @@ def test_chosen_records_are_packed(rows: list[Row], random: Random) -> None:
 
 @settings(max_examples=40)
 @given(st.lists(RECORDS, min_size=1, max_size=4))
-def test_blocks_are_put_behind_each_other(parts: list[list[Row]]) -> None:
+def test_blocks_are_concatenated(parts: list[list[Row]]) -> None:
     blocks = [block_of(rows) for rows in parts]
     whole = RecordBlock.concatenate(blocks)
     assert whole.data.tobytes() == b"".join(block.data.tobytes() for block in blocks)
@@ -95,59 +95,61 @@ def test_some_records_are_replaced(rows: list[Row], others: list[Row], random: R
     others = others[: len(rows)]
     at = sorted(random.sample(range(len(rows)), len(others)))
     found = with_replaced(block_of(rows), np.array(at), block_of(others))
-    wanted = list(rows)
+    expected = list(rows)
     for k, other in zip(at, others, strict=True):
-        wanted[k] = other
-    assert rows_in(found) == wanted
-    assert stored(found) == stored(block_of(wanted))
+        expected[k] = other
+    assert rows_in(found) == expected
+    assert stored(found) == stored(block_of(expected))
 
 
-def test_places_sort_as_coordinates() -> None:
-    places = [(0, 0), (0, 1), (0, 2**29 - 1), (1, 0), (1, 7), NOWHERE]
-    block = block_of([record("r", place) for place in places])
+def test_positions_sort_as_coordinates() -> None:
+    positions = [(0, 0), (0, 1), (0, 2**29 - 1), (1, 0), (1, 7), NOWHERE]
+    block = block_of([record("r", position) for position in positions])
     assert (np.diff(block.sort_keys) > 0).all()
 
 
-def sort_key(place: Place) -> tuple[int, int]:
-    return (2**31 if place[0] < 0 else place[0], place[1])
+def sort_key(position: Position) -> tuple[int, int]:
+    return (2**31 if position[0] < 0 else position[0], position[1])
 
 
 @st.composite
-def moves(draw: st.DrawFn) -> list[tuple[Place, Place]]:
-    """Sorted places, some of which move on their contig, at most 9 to the left."""
-    places = draw(
+def moves(draw: st.DrawFn) -> list[tuple[Position, Position]]:
+    """Sorted positions, some of which move on their contig, at most 9 to the left."""
+    positions = draw(
         st.lists(
             st.one_of(st.tuples(st.sampled_from([0, 1]), st.integers(0, 25)), st.just(NOWHERE)),
             min_size=12,
             max_size=40,
         )
     )
-    places.sort(key=sort_key)
-    shifts = draw(st.lists(st.integers(-9, 20), min_size=len(places), max_size=len(places)))
+    positions.sort(key=sort_key)
+    shifts = draw(st.lists(st.integers(-9, 20), min_size=len(positions), max_size=len(positions)))
     return [
-        (place, (place[0], max(0, place[1] + shift)) if place[0] >= 0 else place)
-        for place, shift in zip(places, shifts, strict=True)
+        (position, (position[0], max(0, position[1] + shift)) if position[0] >= 0 else position)
+        for position, shift in zip(positions, shifts, strict=True)
     ]
 
 
 @settings(max_examples=150)
 @given(moves(), st.lists(st.integers(0, 40), max_size=6))
-def test_moved_records_are_sorted_again(places: list[tuple[Place, Place]], cuts: list[int]) -> None:
-    """As a stable sort would do it, whatever the blocks; none of them may be missing."""
-    names = [f"r{k}" for k in range(len(places))]
+def test_moved_records_are_sorted_again(
+    positions: list[tuple[Position, Position]], cuts: list[int]
+) -> None:
+    """As by a stable sort, for any blocks; no record may be missing."""
+    names = [f"r{k}" for k in range(len(positions))]
     keeper = OrderKeeper(9, "reads.bam")
-    bounds = sorted({0, len(places), *(cut for cut in cuts if cut < len(places))})
+    bounds = sorted({0, len(positions), *(cut for cut in cuts if cut < len(positions))})
     bounds.insert(1, bounds[1])  # a block without records
     written = []
-    for begin, end in pairwise(bounds):
-        some = range(begin, end)
-        old, new = (block_of([record(names[k], places[k][w]) for k in some]) for w in (0, 1))
+    for start, end in pairwise(bounds):
+        some = range(start, end)
+        old, new = (block_of([record(names[k], positions[k][w]) for k in some]) for w in (0, 1))
         ready = keeper.put(old, new)
         written += stored(ready)
     rest = keeper.rest()
     written += stored(rest) if rest is not None else []
-    order = sorted(range(len(places)), key=lambda k: sort_key(places[k][1]))
-    assert written == stored(block_of([record(names[k], places[k][1]) for k in order]))
+    order = sorted(range(len(positions)), key=lambda k: sort_key(positions[k][1]))
+    assert written == stored(block_of([record(names[k], positions[k][1]) for k in order]))
 
 
 def test_records_do_not_wait_for_long() -> None:
@@ -174,7 +176,7 @@ def test_unsorted_records_are_refused(blocks: list[list[int]]) -> None:
         put_all()
 
 
-def test_records_without_a_place_come_last() -> None:
+def test_records_without_a_position_come_last() -> None:
     keeper = OrderKeeper(0, "reads.bam")
     block = block_of([record("r", NOWHERE), record("r", (0, 5))])
     with pytest.raises(InputError, match="not sorted"):

@@ -1,4 +1,4 @@
-"""What is written reads back in pysam as the same reads."""
+"""Written files read back in pysam as the same reads."""
 
 from __future__ import annotations
 
@@ -67,9 +67,7 @@ def test_real_bam_is_copied_record_for_record(data_dir: Path, tmp_path: Path, th
 
 
 @THREADS
-def test_real_bam_as_sam_is_what_samtools_prints(
-    data_dir: Path, tmp_path: Path, threads: int
-) -> None:
+def test_real_bam_as_sam_equals_samtools_view(data_dir: Path, tmp_path: Path, threads: int) -> None:
     for source in bam_files(data_dir):
         text = tmp_path / "copy.sam"
         with (
@@ -98,9 +96,7 @@ def test_any_reads_survive_bam(
 
 @settings(max_examples=100)
 @given(reads=st.lists(rows(), min_size=1, max_size=8))
-def test_bins_are_those_of_htslib(
-    tmp_path_factory: pytest.TempPathFactory, reads: list[Row]
-) -> None:
+def test_bins_equal_htslib(tmp_path_factory: pytest.TempPathFactory, reads: list[Row]) -> None:
     path = tmp_path_factory.getbasetemp() / "bins.bam"
     write(path, batch_of(reads))
     with pysam.AlignmentFile(str(path)) as file:
@@ -157,8 +153,8 @@ def test_output_depends_neither_on_threads_nor_on_batches(tmp_path: Path) -> Non
 
 
 def test_cram_reads_back(data_dir: Path, tmp_path: Path) -> None:
-    folder = data_dir / "amplicon" / "crispr_gol"
-    source, reference = folder / "gol.bam", folder / "gol_ref.fa"
+    directory = data_dir / "amplicon" / "crispr_gol"
+    source, reference = directory / "gol.bam", directory / "gol_ref.fa"
     if not source.exists():
         pytest.skip(f"no {source}")
     path = tmp_path / "copy.cram"
@@ -213,7 +209,7 @@ def test_format_is_chosen_by_name_extension_or_compression(
 
 
 @pytest.mark.parametrize("extension", ["sam", "bam"])
-def test_what_sam_cannot_say_is_refused(tmp_path: Path, extension: str) -> None:
+def test_values_that_sam_cannot_store_are_refused(tmp_path: Path, extension: str) -> None:
     path = tmp_path / f"out.{extension}"
     with pytest.raises(OutputError, match=r"nnnn.*254 characters"):
         write(path, batch_of([plain_row(), plain_row(name="n" * 255)]))

@@ -1,4 +1,4 @@
-"""Files of arrays whose checksums fit and whose headers do not."""
+"""Files of arrays with correct checksums and wrong headers."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def load(path: Path) -> tuple[int, Arrays]:
 
 
 def with_text(path: Path, text: bytes, size: int | None = None) -> None:
-    """Put another header in front of the arrays, with its checksum."""
+    """Put another header before the arrays, with its checksum."""
     content = path.read_bytes()
     head = PRELUDE.pack(FORMAT.magic, FORMAT.version, size or len(text), zlib.crc32(text)) + text
     path.write_bytes(head + bytes(-len(head) % 64) + content[len(content) - 128 :])
@@ -132,7 +132,7 @@ def test_an_array_is_missing_or_comes_twice(saved: Path, count: int) -> None:
 
 
 @pytest.mark.parametrize("size", [None, -(2**70), 1.0, [], 0])
-def test_bytes_that_are_not_there(saved: Path, size: object) -> None:
+def test_missing_bytes(saved: Path, size: object) -> None:
     with_text(saved, json.dumps(header_of(saved) | {"data_bytes": size}).encode())
     assert "damaged" in refusal(saved)
 
@@ -143,7 +143,7 @@ def test_no_header(saved: Path, text: bytes) -> None:
     assert "damaged (its header is not" in refusal(saved)
 
 
-def test_a_header_that_ends_behind_the_file(saved: Path) -> None:
+def test_a_header_that_ends_after_the_file(saved: Path) -> None:
     text = json.dumps(header_of(saved) | {"data_bytes": 200 - 2**32}).encode()
     with_text(saved, text, size=2**32 - 1)
     assert "truncated or damaged" in refusal(saved)

@@ -1,4 +1,4 @@
-"""Headers keep what they are not asked to change."""
+"""Headers keep all that is not changed explicitly."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_references_are_replaced_and_all_else_kept() -> None:
     assert bare.text == "@HD\tVN:1.6\n@SQ\tSN:h1\tLN:42\n@CO\tx\n"
 
 
-def test_sort_order_drops_what_it_contradicts() -> None:
+def test_sort_order_drops_contradicting_fields() -> None:
     lines = SamHeader.from_text(TEXT).with_sort_order("unsorted").text.splitlines()
     assert lines == ["@HD\tVN:1.5\tSO:unsorted", *TEXT.splitlines()[1:]]
     assert SamHeader.from_text("").with_sort_order("unsorted").text == (
@@ -68,7 +68,7 @@ def test_sort_order_drops_what_it_contradicts() -> None:
     )
 
 
-def test_comments_may_hold_what_unicode_calls_line_ends() -> None:
+def test_comments_may_contain_unicode_line_ends() -> None:
     text = "@CO\ta\u2028b\x0cc\n"
     changed = SamHeader.from_text(text).with_references(["h1"], [42]).text
     assert changed == f"@HD\tVN:1.6\n@SQ\tSN:h1\tLN:42\n{text}"
@@ -113,5 +113,5 @@ def test_names_that_sam_allows() -> None:
         ("", False),
     ],
 )
-def test_sort_order_is_what_the_first_line_says(text: str, is_sorted: bool) -> None:
+def test_sort_order_is_from_the_first_line(text: str, is_sorted: bool) -> None:
     assert SamHeader.from_text(text).is_coordinate_sorted == is_sorted

@@ -35,7 +35,7 @@ def well_formed(random: Random, *, is_fasta: bool) -> bytes:
 
 
 def corrupted(random: Random, text: bytes) -> Iterator[bytes]:
-    """Yield the text with a byte replaced, put in, or left out; it ends with a newline still."""
+    """Yield the text with a byte replaced, inserted, or deleted; it still ends with a newline."""
     for _ in range(30):
         at = random.randrange(len(text))
         put = bytes([random.choice(BYTES)])

@@ -1,4 +1,4 @@
-"""Blocks of reads that do not fit into the memory of a GPU, which is stood in for."""
+"""Blocks of reads that do not fit into the memory of a GPU, which a stand-in replaces."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def block_of(records: Sequence[bytes]) -> ReadBlock:
 
 
 def in_parts_of(max_bytes: int, monkeypatch: pytest.MonkeyPatch, block: ReadBlock) -> Parts:
-    """Compute what fails for more bytes; return the first record and the text of each part."""
+    """Parse on a device that fails above a size; return first record and text of each part."""
     cupy: Any = pytest.importorskip("cupy")
     from hapgpu.io.fastx import blocks_cuda  # noqa: PLC0415  (imports CuPy)
 
@@ -49,7 +49,7 @@ def in_parts_of(max_bytes: int, monkeypatch: pytest.MonkeyPatch, block: ReadBloc
 
 
 @pytest.mark.parametrize("max_bytes", [len(RECORDS[-1]), 60, 100, 1000])
-def test_halves_until_they_fit(monkeypatch: pytest.MonkeyPatch, max_bytes: int) -> None:
+def test_blocks_are_split_until_they_fit(monkeypatch: pytest.MonkeyPatch, max_bytes: int) -> None:
     parts = in_parts_of(max_bytes, monkeypatch, block_of(RECORDS))
     assert all(len(text) <= max_bytes for _, text in parts)
     assert b"".join(text for _, text in parts) == b"".join(RECORDS)

@@ -1,4 +1,4 @@
-"""FASTQ, against pysam and against what was written."""
+"""FASTQ, against pysam and against the written records."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def expected_rows(path: Path) -> list[Row]:
     ["16s_miseq/sam1F.fastq.gz", "crispr_gol/gol.fastq", "sarscov2_ont/MT007544.fastq.gz"],
 )
 @pytest.mark.parametrize("batch_bases", [1, 10_000, 8_000_000])
-def test_reads_what_pysam_reads(data_dir: Path, name: str, batch_bases: int) -> None:
+def test_same_records_as_pysam(data_dir: Path, name: str, batch_bases: int) -> None:
     path = data_dir / "amplicon" / name
     assert rows(list(read_fastq(path, batch_bases))) == expected_rows(path)
 

@@ -1,4 +1,4 @@
-"""Reads found in a text, against what was written, and every way in which one can be broken."""
+"""Reads found in a text, against the written reads, and every kind of broken record."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ LINE_PATTERNS = (
 
 
 def is_well_formed(text: bytes) -> bool:
-    """Tell by patterns and a split into lines what `parse_block` has to accept."""
+    """Decide by patterns and a split into lines whether `parse_block` has to accept a text."""
     *lines, rest = text.split(b"\n")
     assert not rest
     whole = len(lines) // 4 * 4

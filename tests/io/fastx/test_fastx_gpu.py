@@ -1,4 +1,4 @@
-"""The parser on the GPU, against the one on the CPU: the same reads, and the same texts refused."""
+"""The parser on the GPU, against the parser on the CPU: same reads, same texts refused."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def on_cpu(text: bytes, rules: ReadLimits, *, is_fasta: bool) -> ReadSpans | Non
 
 
 def check(text: bytes, rules: ReadLimits = SHORT_READS, *, is_fasta: bool) -> bool:
-    """Compare both parsers, and tell whether they accept the text."""
+    """Compare both parsers, and return whether they accept the text."""
     cupy = pytest.importorskip("cupy")
     from hapgpu.io.fastx.cuda import parse_text  # noqa: PLC0415  (needs CuPy)
 
@@ -84,7 +84,7 @@ def test_hardly_any_text(text: bytes) -> None:
         check(text, is_fasta=is_fasta)
 
 
-def test_what_long_reads_may_be() -> None:
+def test_all_forms_of_long_reads() -> None:
     for text in (b"@@a/1\nACGU\n+\nIIII\n", b"@" + b"n" * 65_535 + b"\nu-*.\n+\nIIII\n"):
         assert check(text, LONG_READS, is_fasta=False)
         assert not check(text, SHORT_READS, is_fasta=False)

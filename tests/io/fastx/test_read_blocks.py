@@ -32,7 +32,7 @@ def text_of(blocks: list[ReadBlock]) -> bytes:
 
 
 def check_numbers(blocks: list[ReadBlock], name: str) -> None:
-    """Each block ends with a newline and knows the number of its first record."""
+    """Each block ends with a newline and has the number of its first record."""
     first = 1
     for block in blocks:
         assert block.name == name
@@ -64,10 +64,10 @@ READS = st.lists(
     min_size=1,
     max_size=10,
 )
-IN_A_FOLDER = settings(max_examples=150)
+IN_A_DIRECTORY = settings(max_examples=150)
 
 
-@IN_A_FOLDER
+@IN_A_DIRECTORY
 @given(
     READS,
     st.sampled_from(["\n", "\r\n"]),
@@ -98,7 +98,7 @@ def test_fastq_is_cut_at_records(
     assert all(block.text.size <= max(block_bytes, 4 * longest) for block in blocks)
 
 
-@IN_A_FOLDER
+@IN_A_DIRECTORY
 @given(
     READS,
     st.integers(1, 12),
@@ -220,7 +220,7 @@ def damaged_gzip(path: Path) -> None:
 
 UNREADABLE: dict[str, tuple[Callable[[Path], Any], str]] = {
     "absent": (lambda _: None, "r.fq: no such file"),
-    "folder": (Path.mkdir, "r.fq: cannot be read: Is a directory"),
+    "directory": (Path.mkdir, "r.fq: cannot be read: Is a directory"),
     "empty": (lambda path: path.write_bytes(b""), "r.fq: empty; give FASTQ or FASTA"),
     "empty gzip": (lambda path: write(path, b"", "gzip"), "r.fq: empty"),
     "SAM": (lambda path: path.write_bytes(b"@HD\tVN:1.6\n"), "r.fq: looks like SAM"),
@@ -242,9 +242,9 @@ UNREADABLE: dict[str, tuple[Callable[[Path], Any], str]] = {
 }
 
 
-@pytest.mark.parametrize("what", UNREADABLE)
-def test_unreadable_file(tmp_path: Path, what: str) -> None:
-    prepare, message = UNREADABLE[what]
+@pytest.mark.parametrize("kind", UNREADABLE)
+def test_unreadable_file(tmp_path: Path, kind: str) -> None:
+    prepare, message = UNREADABLE[kind]
     prepare(tmp_path / "r.fq")
     with pytest.raises(InputError, match=re.escape(message)):
         list(read_blocks(tmp_path / "r.fq", 1000))

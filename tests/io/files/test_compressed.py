@@ -1,4 +1,4 @@
-"""Text inflated from gzip and bgzip: whole, or refused by what is wrong with it."""
+"""Text inflated from gzip and bgzip: whole, or refused with its fault."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def inflate(content: bytes, kind: Callable[[bytes], io.BytesIO] = io.BytesIO) ->
 @pytest.mark.parametrize("kind", [io.BytesIO, Pipe])
 @pytest.mark.parametrize("packed", PACKED.values(), ids=PACKED)
 @pytest.mark.parametrize("zeros", [0, 1, 9, 512, 1 << 19])
-def test_zeros_behind_the_data_are_passed_over(
+def test_zeros_after_the_data_are_ignored(
     packed: bytes, zeros: int, kind: Callable[[bytes], io.BytesIO]
 ) -> None:
     assert inflate(packed + bytes(zeros), kind) == TEXT
@@ -54,7 +54,7 @@ def test_zeros_behind_the_data_are_passed_over(
 @pytest.mark.parametrize("kind", [io.BytesIO, Pipe])
 @pytest.mark.parametrize("packed", PACKED.values(), ids=PACKED)
 @pytest.mark.parametrize("trailing", [b"x" * 10, b"garbage of some length", b"\0" * 99 + b"x" * 10])
-def test_bytes_behind_the_data_are_named(
+def test_bytes_after_the_data_are_reported(
     packed: bytes, trailing: bytes, kind: Callable[[bytes], io.BytesIO]
 ) -> None:
     with pytest.raises(InputError, match=f"x.gz: {FOLLOWED}"):
@@ -64,7 +64,7 @@ def test_bytes_behind_the_data_are_named(
 @pytest.mark.parametrize("kind", [io.BytesIO, Pipe])
 @pytest.mark.parametrize("packed", ["gzip", "bgzip"])
 @pytest.mark.parametrize("count", range(1, 10))
-def test_few_bytes_behind_the_data_are_no_cut(
+def test_few_bytes_after_the_data_are_no_truncation(
     packed: str, count: int, kind: Callable[[bytes], io.BytesIO]
 ) -> None:
     with pytest.raises(InputError, match=FOLLOWED):
@@ -87,7 +87,7 @@ def test_every_cut_is_a_cut(packed: str, data: st.DataObject) -> None:
 
 
 def inflates_without_closing(content: bytes) -> bool:
-    """Tell whether a cut lies between blocks, which nobody notices in a pipe."""
+    """Return whether a cut lies between blocks, which is not noticed in a pipe."""
     try:
         gzip.decompress(content)
     except EOFError:
@@ -95,8 +95,8 @@ def inflates_without_closing(content: bytes) -> bool:
     return True
 
 
-def test_no_flipped_bit_loses_data_in_silence() -> None:
-    """The beginning of a later block, too: what follows then looks like anything else."""
+def test_no_flipped_bit_loses_data_silently() -> None:
+    """The start of a later block, too: the bytes after it then look random."""
     for at in range(len(block(TEXT[:20_000])), len(block(TEXT[:20_000])) + 12):
         content = bytearray(BGZF)
         content[at] ^= 1
@@ -135,7 +135,7 @@ def reads_of(path: Path) -> int:
         return sum(map(len, source.batches()))
 
 
-def test_what_follows_a_bam(tmp_path: Path) -> None:
+def test_data_after_a_bam(tmp_path: Path) -> None:
     path = tmp_path / "x.bam"
     whole = block(b"BAM\1" + bytes(8)) + EOF_BLOCK
     path.write_bytes(whole + bytes(1000))

@@ -23,7 +23,7 @@ HEADER = SamHeader.from_references(["chr1"], [1000], "SO:unsorted")
 
 
 def made_pieces() -> list[bytes]:
-    """Pieces around the sizes of pages and of what one thread copies, in a random order."""
+    """Pieces around the sizes of a page and of one thread's copy, in a random order."""
     random = Random(7)  # noqa: S311  (reproducible data, not secrets)
     sizes = [0, 1, 2, 63, *range(PAGE - 1, PAGE + 2), *range(3 * PAGE - 1, 3 * PAGE + 2), 99_999]
     sizes += [random.randrange(30_000) for _ in range(40)]
@@ -38,7 +38,7 @@ def write(path: Path, pieces: Sequence[bytes], threads: int) -> None:
 
 
 def disk_with_room(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let files be reserved up to this size only."""
+    """Limit the reserved size of files."""
     reserve = os.posix_fallocate
 
     def limited(descriptor: int, offset: int, length: int) -> None:
@@ -54,7 +54,7 @@ def disk_with_room(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_all_bytes_in_order(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, threads: int, copied_at_once: int
 ) -> None:
-    """What was reserved beyond the last byte is cut off."""
+    """Space reserved beyond the last byte is cut off."""
     monkeypatch.setattr(mmap_output, "_PIECE_BYTES", copied_at_once)
     pieces = made_pieces()
     write(tmp_path / "out", pieces, threads)
@@ -85,7 +85,7 @@ def test_a_full_disk_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 
 def test_a_disk_with_just_enough_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """More is reserved than is written, but only where there is room for it."""
+    """More is reserved than is written, but only if there is space for it."""
     disk_with_room(12 * PAGE, monkeypatch)
     pieces = [bytes([letter]) * 4 * PAGE for letter in b"abc"]
     write(tmp_path / "out", pieces, 2)

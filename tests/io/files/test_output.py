@@ -1,4 +1,4 @@
-"""An output file is there when it is complete, and not before."""
+"""An output file appears when it is complete, and not before."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def _fail_within(path: Path) -> None:
         raise ZeroDivisionError
 
 
-def test_an_exception_leaves_what_was_there(tmp_path: Path) -> None:
+def test_an_exception_keeps_the_old_file(tmp_path: Path) -> None:
     path = tmp_path / "out"
     with pytest.raises(ZeroDivisionError):
         _fail_within(path)
@@ -42,7 +42,7 @@ def test_an_exception_leaves_what_was_there(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_permissions_are_those_of_any_new_file(tmp_path: Path) -> None:
+def test_permissions_as_for_any_new_file(tmp_path: Path) -> None:
     (tmp_path / "plain").touch()
     with OutputFile(tmp_path / "out"):
         pass
@@ -72,7 +72,7 @@ def test_devices_are_written_directly() -> None:
     assert Path("/dev/null").is_char_device()
 
 
-def test_what_cannot_be_written_is_named(tmp_path: Path) -> None:
+def test_unwritable_paths_are_named(tmp_path: Path) -> None:
     with pytest.raises(OutputError, match=r"no/out: cannot be written: No such file or directory"):
         OutputFile(tmp_path / "no" / "out")
     with pytest.raises(OutputError, match="is a directory"):
@@ -89,7 +89,7 @@ def test_a_full_disk_is_reported() -> None:
         fill()
 
 
-def test_a_broken_pipe_is_let_through(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_broken_pipe_is_propagated(monkeypatch: pytest.MonkeyPatch) -> None:
     reading, writing = os.pipe()
     os.close(reading)
 
@@ -106,8 +106,8 @@ def test_a_broken_pipe_is_let_through(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("name", ["/dev/stdout", "/dev/fd/1", "/proc/self/fd/1", "link"])
-def test_a_file_behind_a_descriptor_is_appended_to(tmp_path: Path, name: str) -> None:
-    """`>> log` and `-o /dev/stdout`: what was in the file stays, and what follows comes behind."""
+def test_a_file_given_as_a_descriptor_is_appended_to(tmp_path: Path, name: str) -> None:
+    """`>> log` and `-o /dev/stdout`: the file keeps its content, and later output follows."""
     (tmp_path / "link").symlink_to("/dev/stdout")
     log = tmp_path / "log"
     log.write_text("before\n")
@@ -118,9 +118,9 @@ def test_a_file_behind_a_descriptor_is_appended_to(tmp_path: Path, name: str) ->
     )
     with log.open("a") as file:
         for text in ("here\n", ""):
-            command = [sys.executable, "-c", code if text else "print('behind')", name]
+            command = [sys.executable, "-c", code if text else "print('after')", name]
             subprocess.run(command, stdout=file, cwd=tmp_path, check=True)
-    assert log.read_text() == "before\nhere\nbehind\n"
+    assert log.read_text() == "before\nhere\nafter\n"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["link", "log"]
 
 
@@ -130,5 +130,5 @@ def test_another_descriptor_is_written_to(tmp_path: Path) -> None:
         file.flush()
         with OutputFile(f"/dev/fd/{file.fileno()}") as output:
             output.write(b"here")
-        file.write(b" behind")
-    assert (tmp_path / "file").read_bytes() == b"before here behind"
+        file.write(b" after")
+    assert (tmp_path / "file").read_bytes() == b"before here after"

@@ -1,4 +1,4 @@
-"""Inputs can be read as often as needed, be they pipes."""
+"""Inputs can be read several times, even pipes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import pytest
 from hapgpu.errors import InputError
 from hapgpu.io.files.reread import rereadable
 
-DATA = bytes(range(256)) * 9000  # more than a pipe holds, and than is copied at a time
+DATA = bytes(range(256)) * 9000  # more than the capacity of a pipe, and than one copied part
 
 
 def test_a_file_is_read_where_it_is(tmp_path: Path) -> None:
@@ -26,7 +26,7 @@ def test_a_file_is_read_where_it_is(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["absent.bam", "."])
-def test_what_is_no_file_is_left_to_the_reader(tmp_path: Path, name: str) -> None:
+def test_paths_that_are_no_files_stay_unchanged(tmp_path: Path, name: str) -> None:
     path = str(tmp_path / name)
     with rereadable(path) as file:
         assert (file.path, file.name) == (path, path)
@@ -40,11 +40,11 @@ def fill(path: Path) -> threading.Thread:
 
 @pytest.fixture
 def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Return the folder of temporary files."""
-    folder = tmp_path / "temporary"
-    folder.mkdir()
-    monkeypatch.setattr(tempfile, "tempdir", str(folder))
-    return folder
+    """Return the directory of temporary files."""
+    directory = tmp_path / "temporary"
+    directory.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(directory))
+    return directory
 
 
 def test_a_pipe_is_copied(tmp_path: Path, temporary: Path) -> None:
@@ -56,7 +56,7 @@ def test_a_pipe_is_copied(tmp_path: Path, temporary: Path) -> None:
         for _ in range(3):
             assert Path(file.path).read_bytes() == DATA
         copy = file.path
-        assert not list(temporary.iterdir())  # nothing to be left behind
+        assert not list(temporary.iterdir())  # no file remains
     thread.join()
     assert not Path(copy).exists()
 
@@ -65,7 +65,7 @@ def test_a_pipe_is_copied(tmp_path: Path, temporary: Path) -> None:
 def test_standard_input_is_copied(
     tmp_path: Path, temporary: Path, monkeypatch: pytest.MonkeyPatch, as_pipe: bool
 ) -> None:
-    """A file that is redirected, too: how far it was read already is not known."""
+    """A redirected file, too: its current offset is unknown."""
     path = tmp_path / "reads"
     if as_pipe:
         os.mkfifo(path)

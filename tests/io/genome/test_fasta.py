@@ -1,4 +1,4 @@
-"""FASTA, against what was written and against pysam."""
+"""FASTA, against the written records and against pysam."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ def test_unreadable_fasta(tmp_path: Path) -> None:
             read_fasta(path)
 
 
-def test_reads_what_pysam_reads(data_dir: Path) -> None:
+def test_same_records_as_pysam(data_dir: Path) -> None:
     for path in sorted(data_dir.glob("amplicon/**/*.fa")):
         records = read_fasta(path)
         with pysam.FastxFile(str(path)) as expected:
@@ -159,7 +159,7 @@ LINES = {"plain": "\n", "returns": "\r\n", "blanks": " \n", "bgzf": "\n"}
 
 @pytest.mark.parametrize("form", LINES)
 def test_no_bit_of_an_index_changes_bases(tmp_path: Path, form: str) -> None:
-    """Of lines of any shape; compressed ones are found by the .gzi."""
+    """Lines of any length; the .gzi locates compressed lines."""
     end = LINES[form]
     sequences = {f"c{k}": ("ACGTTGCAAC" * 20)[k : k + 40 * k] for k in range(1, 5)}
     lines = [
@@ -189,7 +189,7 @@ def bases_of(path: Path, sequences: Mapping[str, bytes]) -> dict[str, bytes]:
 
 
 @pytest.mark.parametrize("name", ["a##idx##b.fa", "data:,x.fa", "http:x.fa"])
-def test_references_under_names_that_htslib_would_take_for_others(
+def test_references_under_names_that_htslib_would_treat_as_others(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -235,7 +235,7 @@ def test_references_that_samtools_accepts(tmp_path: Path, text: str, packing: st
 
 
 def test_a_few_bases_are_not_a_contig_read(tmp_path: Path) -> None:
-    """Sequences that stand on one line."""
+    """Sequences on one line."""
     path = write(tmp_path / "r.fa", "".join(f">{name}\n{'ACGT' * 10**6}\n" for name in "abc"))
     pysam.faidx(str(path))
     with ReferenceFasta(path) as reference:

@@ -86,8 +86,8 @@ def test_powers_of_ten_and_their_neighbours() -> None:
 
 @settings(max_examples=2000)
 @given(st.integers(-(10**10) + 1, 10**10 - 1), st.integers(0, 9))
-def test_ten_digits_come_back(mantissa: int, places: int) -> None:
-    written = Decimal(mantissa).scaleb(-places)
+def test_ten_digits_come_back(mantissa: int, exponent: int) -> None:
+    written = Decimal(mantissa).scaleb(-exponent)
     assert Decimal(decimal_text(float(written))) == written
 
 

@@ -46,8 +46,8 @@ def lines_of(lines: list[str], samples: list[str] | None = None) -> list[str]:
     return text.decode("utf-8", "surrogateescape").split("\n")[:-1]
 
 
-def read(lines: list[str], folder: Path) -> pysam.VariantHeader:
-    path = folder / "header.vcf"
+def read(lines: list[str], directory: Path) -> pysam.VariantHeader:
+    path = directory / "header.vcf"
     path.write_text("".join(f"{line}\n" for line in lines))
     with pysam.VariantFile(str(path)) as file:
         return file.header
@@ -66,7 +66,7 @@ def test_other_lines_stay_in_order(lines: list[str]) -> None:
 
 @settings(max_examples=100)
 @given(lines=LINES)
-def test_pysam_reads_what_calls_need(
+def test_pysam_reads_the_fields_of_calls(
     lines: list[str], tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     header = read(lines_of([VERSION, *lines], ["b", "a"]), tmp_path_factory.getbasetemp())
@@ -85,7 +85,7 @@ def test_pysam_reads_what_calls_need(
     assert header.contigs["chr1"].length == (1234 if OTHERS[-1] in lines else 1000)
 
 
-def test_definitions_take_the_place_of_others() -> None:
+def test_definitions_replace_others() -> None:
     head = [VERSION, *REPLACED[:2], OTHERS[0], REPLACED[2], REPLACED[0]]
     extended = lines_of(head)
     assert [line[:15] for line in extended[1:5]] == [
@@ -112,7 +112,7 @@ def test_missing_contigs_follow_the_others() -> None:
     ]
 
 
-def test_contigs_that_a_header_cannot_hold_are_left_out() -> None:
+def test_contigs_that_a_header_cannot_store_are_omitted() -> None:
     names = ["a,b", "<c>", "d e", "", 'f"']
     header = genotyped_header([VERSION], dict.fromkeys(names, 9), ["s"], "c", "1")
     assert b"##contig" not in header
@@ -139,7 +139,7 @@ def test_header_without_lines() -> None:
     assert lines_of([])[0] == "##fileformat=VCFv4.3"
 
 
-def test_program_and_command_are_added_to_those_of_earlier_runs() -> None:
+def test_program_and_command_are_added_to_earlier_ones() -> None:
     text = genotyped_header([VERSION], {}, ["s"], "hapgpu genotype\t'a\nb'  c", "1.2").decode()
     first = text.split("\n")[:-2]
     assert first[-2:] == [
@@ -152,7 +152,7 @@ def test_program_and_command_are_added_to_those_of_earlier_runs() -> None:
 
 
 @pytest.mark.parametrize("name", ["", "a\tb", "a\nb", "a\rb", "a\0b"])
-def test_sample_names_that_no_vcf_holds(name: str) -> None:
+def test_sample_names_that_vcf_cannot_store(name: str) -> None:
     with pytest.raises(OutputError, match="sample name") as raised:
         lines_of([VERSION], ["fine", name])
     assert "\n" not in str(raised.value)
@@ -174,7 +174,7 @@ def test_long_hostile_lines_take_no_time() -> None:
 
 
 @pytest.mark.skipif(not shutil.which("bcftools"), reason="bcftools is not installed")
-def test_bcftools_reads_it_without_complaint(tmp_path: Path) -> None:
+def test_bcftools_reads_it_without_warnings(tmp_path: Path) -> None:
     path = tmp_path / "calls.vcf"
     record = "chr1\t9\t.\tA\tC\t.\tPASS\tDP=1\tGT:GQ:DP:AD:PL\t0/1:9:1:0,1:9,0,9"
     lines = [*lines_of([VERSION, *OTHERS, *REPLACED]), record]

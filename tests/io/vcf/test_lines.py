@@ -1,4 +1,4 @@
-"""Lines of VCF, wherever the parts end in which a file is read."""
+"""Lines of VCF, with any sizes of the parts in which a file is read."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def lines_of(path: Path, max_record: int = 1 << 20) -> list[str]:
     lengths=st.lists(st.sampled_from([0, 1, 80, PART - 1, PART, PART + 1, 3 * PART]), max_size=8),
     end=st.sampled_from(["", "\n"]),
 )
-def test_lines_are_those_of_the_text(lengths: list[int], end: str, tmp_path: Path) -> None:
+def test_lines_equal_the_text(lengths: list[int], end: str, tmp_path: Path) -> None:
     lines = [FIRST, *("\u00e9\x0b\r"[: k % 4] + "x" * length for k, length in enumerate(lengths))]
     path = tmp_path / "sites.vcf"
     path.write_text("\n".join(lines) + end, newline="")

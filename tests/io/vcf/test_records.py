@@ -1,4 +1,4 @@
-"""Records of VCF and BCF, against pysam, and what is refused."""
+"""Records of VCF and BCF, against pysam, and refused records."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def written(tmp_path: Path) -> Callable[[str | bytes], Path]:
     return write
 
 
-def test_a_record_holds_what_its_line_says(written: Callable[[str], Path]) -> None:
+def test_a_record_has_the_values_of_its_line(written: Callable[[str], Path]) -> None:
     lines = [
         "chr1\t1\trs1;rs2\taCn\tg,<DEL>,*,A[chr2:7[,.C\t50.5\tq10;s50\tDP=3;H2\tGT:PS\t0|1:5\t./.",
         "chr1\t1\t.\tA\t.\t.\t.\t.\tGT\t0\t0/0",
@@ -146,7 +146,7 @@ def sorted_lines(draw: st.DrawFn) -> list[str]:
 
 @settings(max_examples=60)
 @given(sorted_lines())
-def test_any_records_are_those_of_pysam_in_every_form(tmp_path: Path, lines: list[str]) -> None:
+def test_any_records_equal_pysam_in_every_form(tmp_path: Path, lines: list[str]) -> None:
     text = vcf_text(*lines, samples=("s",))
     plain, zipped, bcf = (tmp_path / name for name in ("plain.vcf", "zipped.vcf.gz", "b.bcf"))
     plain.write_text(text)
@@ -260,14 +260,16 @@ def test_alternatives_that_are_no_alleles(
 
 
 @pytest.mark.parametrize(
-    ("places", "message"),
+    ("positions", "message"),
     [
         (["chr1\t5", "chr1\t5", "chr1\t4"], "line 11: records not sorted (POS 4 after 5)"),
         (["chr1\t5", "chr2\t1", "chr1\t6"], "line 11: records not sorted ('chr1' again after"),
     ],
 )
-def test_unsorted_records(written: Callable[[str], Path], places: list[str], message: str) -> None:
-    path = written(vcf_text(*(f"{place}\t.\tA\tC\t.\t.\t." for place in places)))
+def test_unsorted_records(
+    written: Callable[[str], Path], positions: list[str], message: str
+) -> None:
+    path = written(vcf_text(*(f"{position}\t.\tA\tC\t.\t.\t." for position in positions)))
     found = fault_of(path)
     assert message in found
     assert "run: bcftools sort" in found
@@ -280,7 +282,7 @@ def test_unsorted_bcf_names_the_record(tmp_path: Path, written: Callable[[str], 
     assert fault_of(bcf).startswith(f"{bcf}, record 2: records not sorted (POS 4 after 5)")
 
 
-def test_records_in_front_of_a_fault_are_yielded(written: Callable[[str], Path]) -> None:
+def test_records_before_a_fault_are_yielded(written: Callable[[str], Path]) -> None:
     with open_vcf(written(vcf_text(RECORD, "chr1"))) as source:
         records = source.records()
         assert next(records).start == 4
@@ -397,7 +399,7 @@ def test_a_file_may_be_left_half_read(tmp_path: Path, written: Callable[[str], P
         assert list(records) == []
 
 
-def test_errors_of_the_one_who_reads_are_left_alone(written: Callable[[str], Path]) -> None:
+def test_errors_of_the_caller_are_not_changed(written: Callable[[str], Path]) -> None:
     def consume() -> None:
         with open_vcf(written(vcf_text(RECORD))) as source:
             for _ in source.records():
@@ -439,7 +441,7 @@ def test_standard_input(tmp_path: Path, written: Callable[[str], Path]) -> None:
 
 @pytest.mark.parametrize("compress", [bytes, gzip.compress])
 @pytest.mark.parametrize("name", ["inflated.bcf", "a##idx##b.bcf", "data:,x.bcf", "http:x.bcf"])
-def test_bcf_without_bgzip_and_under_names_that_htslib_would_part(
+def test_bcf_without_bgzip_and_under_names_that_htslib_would_split(
     tmp_path: Path,
     written: Callable[[str], Path],
     monkeypatch: pytest.MonkeyPatch,
@@ -499,7 +501,9 @@ def test_records_come_before_the_end_of_the_input() -> None:
         assert run.stdout.readline() == b"4\n"
 
 
-def test_htslib_may_speak_again(tmp_path: Path, written: Callable[[str], Path]) -> None:
+def test_messages_of_htslib_are_enabled_again(
+    tmp_path: Path, written: Callable[[str], Path]
+) -> None:
     before = pysam.set_verbosity(2)
     try:
         records_of(compressed_forms(tmp_path, written)["bcf"])
@@ -514,6 +518,6 @@ def test_names_of_samples_are_taken_as_they_are(written: Callable[[str], Path], 
         assert source.samples == (name, "other")
 
 
-def test_messages_show_no_more_than_is_needed(written: Callable[[str], Path]) -> None:
+def test_messages_are_short(written: Callable[[str], Path]) -> None:
     message = fault_of(written(vcf_text(RECORD.replace("\tA\t", f"\t{'A' * 9999}x\t"))))
     assert re.search(r"REF 'A{40}\.\.\.' is not a sequence of bases", message)

@@ -1,4 +1,4 @@
-"""Written VCF is what pysam, tabix and bcftools read, whole or not at all."""
+"""Written VCF is read by pysam, tabix and bcftools, and is whole or absent."""
 
 from __future__ import annotations
 
@@ -51,8 +51,8 @@ def fetched(path: Path, contig: str, start: int, end: int) -> list[str]:
         return list(file.fetch(contig, start, end))
 
 
-def files_in(folder: Path) -> list[str]:
-    return sorted(path.name for path in folder.iterdir())
+def files_in(directory: Path) -> list[str]:
+    return sorted(path.name for path in directory.iterdir())
 
 
 @pytest.mark.parametrize("name", ["calls.vcf", "calls", "calls.txt"])
@@ -84,7 +84,7 @@ def test_bgzf_and_its_index(tmp_path: Path, name: str) -> None:
         ]
 
 
-def test_tools_accept_it_without_a_word(tmp_path: Path) -> None:
+def test_tools_accept_it_without_messages(tmp_path: Path) -> None:
     path, lines = tmp_path / "calls.vcf.gz", random_lines()
     write(path, lines)
     expected = [line for line in lines.splitlines() if line.startswith(b"chr2\t")]
@@ -149,8 +149,8 @@ def test_the_index_is_no_older_than_its_file(tmp_path: Path) -> None:
     assert index.stat().st_mtime_ns >= path.stat().st_mtime_ns
 
 
-def _contents(folder: Path) -> dict[str, bytes]:
-    return {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
+def _contents(directory: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in directory.iterdir() if path.is_file()}
 
 
 def _fail_within(path: Path) -> None:
@@ -160,7 +160,7 @@ def _fail_within(path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["calls.vcf.gz", "calls.vcf"])
-def test_an_exception_leaves_what_was_there(tmp_path: Path, name: str) -> None:
+def test_an_exception_keeps_the_old_file(tmp_path: Path, name: str) -> None:
     path = tmp_path / name
     with pytest.raises(ZeroDivisionError):
         _fail_within(path)
@@ -172,7 +172,7 @@ def test_an_exception_leaves_what_was_there(tmp_path: Path, name: str) -> None:
     assert _contents(tmp_path) == before
 
 
-def test_what_cannot_be_indexed_does_not_appear(
+def test_output_that_cannot_be_indexed_does_not_appear(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "calls.vcf.gz"
@@ -184,18 +184,18 @@ def test_what_cannot_be_indexed_does_not_appear(
     assert capfd.readouterr().err == ""
 
 
-def test_an_index_that_cannot_be_made_is_told_at_once(tmp_path: Path) -> None:
+def test_an_index_that_cannot_be_made_is_reported_at_once(tmp_path: Path) -> None:
     (tmp_path / "calls.vcf.gz.tbi").mkdir()
     writer = VcfWriter(str(tmp_path / "calls.vcf.gz"), HEADER, LENGTHS, 1)
     with (
         pytest.raises(OutputError, match=r"calls\.vcf\.gz\.tbi: cannot be written: is a directory"),
         writer,
     ):
-        pytest.fail("it was not told")
+        pytest.fail("no error before the first record")
     assert files_in(tmp_path) == ["calls.vcf.gz.tbi"]
 
 
-def test_no_index_stands_beside_a_file_that_it_was_not_made_of(
+def test_no_index_remains_beside_another_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path, rename = tmp_path / "calls.vcf.gz", Path.replace
@@ -226,7 +226,7 @@ def test_a_link_keeps_its_target(tmp_path: Path) -> None:
     assert len(fetched(link, "chr1", 7, 8)) == 1
 
 
-def test_links_in_place_of_indexes(tmp_path: Path) -> None:
+def test_links_instead_of_indexes(tmp_path: Path) -> None:
     path, elsewhere = tmp_path / "calls.vcf.gz", tmp_path / "elsewhere"
     elsewhere.mkdir()
     for suffix in ("tbi", "csi"):
@@ -239,7 +239,7 @@ def test_links_in_place_of_indexes(tmp_path: Path) -> None:
     assert (elsewhere / "csi").read_text() == "old"
 
 
-def test_a_device_in_place_of_the_index(tmp_path: Path) -> None:
+def test_a_device_instead_of_the_index(tmp_path: Path) -> None:
     (tmp_path / "calls.vcf.gz.tbi").symlink_to("/dev/null")
     with pytest.raises(
         OutputError, match=r"calls\.vcf\.gz\.tbi: cannot be written: not a regular file"
@@ -261,7 +261,7 @@ def test_a_pipe_is_compressed_but_not_indexed(tmp_path: Path) -> None:
     assert files_in(tmp_path) == ["pipe.vcf.gz"]
 
 
-def test_a_broken_pipe_is_let_through(tmp_path: Path) -> None:
+def test_a_broken_pipe_is_propagated(tmp_path: Path) -> None:
     pipe = tmp_path / "pipe.vcf.gz"
     os.mkfifo(pipe)
     reading = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
@@ -291,7 +291,7 @@ def test_bcf_is_refused(tmp_path: Path, name: str) -> None:
     assert files_in(tmp_path) == []
 
 
-def test_a_name_that_htslib_parts_cannot_be_indexed(tmp_path: Path) -> None:
+def test_a_name_that_htslib_splits_cannot_be_indexed(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"splits names at '##idx##'.*; rename it$"):
         VcfWriter(str(tmp_path / "a##idx##b.vcf.gz"), b"", [], 1)
     assert not list(tmp_path.iterdir())

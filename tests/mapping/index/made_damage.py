@@ -52,8 +52,8 @@ def put(offset: int, value: int) -> Change:
     return changed
 
 
-def misleading(index: FMIndexArrays, seed: int) -> FMIndexArrays:
-    """Return a sound index with random rows: most walks to samples would not end."""
+def with_random_rows(index: FMIndexArrays, seed: int) -> FMIndexArrays:
+    """Return a sound index with random rows: most walks to samples would be endless."""
     generator = np.random.default_rng(seed)
     size, total = int(index.jump[-1]) - 1, int(index.contigs.offsets[-1])
     symbols = np.zeros(BLOCK * (size // BLOCK + 1), dtype=np.uint8)

@@ -121,7 +121,7 @@ def test_ecoli_is_sorted_the_same_by_prefix_doubling(
     np.testing.assert_array_equal(suffixes, ecoli_index.suffixes)
 
 
-def test_words_of_ecoli_begin_where_the_jump_table_says(
+def test_words_of_ecoli_start_at_the_rows_of_the_jump_table(
     ecoli: Path, ecoli_index: FMIndexArrays
 ) -> None:
     text, suffixes, length = ecoli_text(ecoli), ecoli_index.suffixes, ecoli_index.jump_length
@@ -145,7 +145,7 @@ def test_counts_of_ecoli(ecoli: Path, ecoli_index: FMIndexArrays) -> None:
         np.testing.assert_array_equal(blocks[:, base], first + counts)
 
 
-def test_the_fasta_file_is_identified_as_it_lies_on_disk(
+def test_the_fasta_file_is_identified_by_its_bytes_on_disk(
     ecoli: Path, ecoli_index: FMIndexArrays
 ) -> None:
     content = ecoli.read_bytes()

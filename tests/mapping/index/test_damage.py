@@ -1,4 +1,4 @@
-"""Index files with right checksums and wrong values: refused, or without false hits."""
+"""Index files with correct checksums and wrong values: refused, or without false hits."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from hapgpu.mapping.index.fm_index import FMIndexArrays
 from hapgpu.mapping.search import cpu
 from hapgpu.mapping.search.hits import SearchOptions
 from hapgpu.runtime.devices import CudaDevice
-from tests.mapping.index.made_damage import Change, arrays_of, misleading, put, with_array
+from tests.mapping.index.made_damage import Change, arrays_of, put, with_array, with_random_rows
 from tests.mapping.index_oracle import assert_same, index_of
 from tests.mapping.made_reads import make_contigs, reverse_complement
 from tests.mapping.search_oracle import pack
@@ -29,7 +29,7 @@ READS = [
     for read in (CONTIGS[3][start : start + 40], reverse_complement(CONTIGS[0][start % 140 :][:30]))
 ]
 FULL, SAMPLED = (index_of(CONTIGS, low_memory=low_memory) for low_memory in (False, True))
-ANYWHERE = {"suffixes", "positions"}  # what they lead to is compared with the reads
+ANYWHERE = {"suffixes", "positions"}  # the hits found with them are compared with the reads
 REFERENCE = {"offsets", "planes", "others"}
 
 
@@ -131,7 +131,7 @@ def test_any_values(
 @pytest.mark.parametrize("index", [FULL, SAMPLED], ids=["full", "low memory"])
 @pytest.mark.parametrize("seed", range(3))
 def test_rows_that_lead_anywhere(index: FMIndexArrays, seed: int, tmp_path: Path) -> None:
-    made = misleading(index, seed)
+    made = with_random_rows(index, seed)
     loaded = reloaded(made, tmp_path)
     assert_same(loaded, made)
     assert_no_false_hit(loaded)
@@ -143,7 +143,7 @@ def test_rows_that_lead_anywhere(index: FMIndexArrays, seed: int, tmp_path: Path
 def test_rows_that_lead_anywhere_on_the_gpu(index: FMIndexArrays, seed: int) -> None:
     from hapgpu.mapping.search import cuda  # noqa: PLC0415  (only where there is a GPU)
 
-    made, reads = misleading(index, seed), pack(READS)
+    made, reads = with_random_rows(index, seed), pack(READS)
     found = cuda.search(made, reads, SearchOptions(), CudaDevice(0))
     expected = cpu.search(made, reads, SearchOptions())
     np.testing.assert_array_equal(found.offsets, expected.offsets)

@@ -50,7 +50,7 @@ def data_start(content: bytes) -> int:
 
 
 def with_header(content: bytes, header: object) -> bytes:
-    """Replace the header by one whose own checksum is right."""
+    """Replace the header by another with a correct checksum."""
     text = json.dumps(header).encode()
     prelude = PRELUDE.pack(files.MAGIC, files.VERSION, len(text), zlib.crc32(text))
     head = prelude + text
@@ -209,7 +209,7 @@ def test_missing(tmp_path: Path) -> None:
         FM_INDEX_FILE.load(path)
 
 
-def test_the_command_names_an_index_that_lies_elsewhere(tmp_path: Path) -> None:
+def test_the_command_names_an_index_in_another_directory(tmp_path: Path) -> None:
     path = tmp_path / "elsewhere.hgx"
     assert refusal(path, b"x").endswith(f"run: hapgpu index REF.fa -o {path}")
 

@@ -35,7 +35,7 @@ def index(tmp_path_factory: pytest.TempPathFactory) -> FMIndexArrays:
 
 @pytest.fixture
 def limited() -> Iterator[Callable[[int], CudaDevice]]:
-    """Return the device with so many bytes more than are in use; take the limit back later."""
+    """Return a device limited to `size` bytes more than are in use; remove the limit later."""
     import cupy  # noqa: PLC0415  (only where there is a GPU)
 
     pool = cupy.get_default_memory_pool()

@@ -58,7 +58,7 @@ class Case:
 
 
 def index_of(contigs: dict[str, str]) -> FMIndexArrays:
-    """Return an index that has nothing but the reference."""
+    """Return an index that has only the reference."""
     reference = "".join(contigs.values()).upper()
     blocks = len(reference) // 64 + 4
     planes, others = [0] * (2 * blocks), [2**64 - 1] * blocks
@@ -266,7 +266,7 @@ def _random_hit(rng: random.Random, contigs: dict[str, str], length: int) -> Hit
 
 
 def _random_true_hit(rng: random.Random, contigs: dict[str, str]) -> tuple[Hit, str] | None:
-    """Choose an interval of a contig with at max_hits one odd letter, and a read that fits it."""
+    """Choose an interval of a contig with at most one odd letter, and a read that fits it."""
     name = rng.choice(list(contigs))
     before = itertools.takewhile(lambda other: other != name, contigs)
     contig_start = sum(len(contigs[other]) for other in before)

@@ -71,7 +71,7 @@ def parsed(case: Case, lines: list[str]) -> Iterator[pysam.AlignedSegment]:
 
 @settings(max_examples=60)
 @given(seed=SEEDS, options=OPTIONS, has_qualities=st.booleans())
-def test_lines_and_counts_are_those_of_a_plain_formatter(
+def test_lines_and_counts_equal_a_plain_formatter(
     seed: int, options: SamOptions, has_qualities: bool
 ) -> None:
     case = random_case(seed, has_qualities=has_qualities)
@@ -113,7 +113,7 @@ def edits(record: pysam.AlignedSegment, window: str) -> int:
 @settings(max_examples=20)
 @given(seed=SEEDS, options=OPTIONS)
 def test_every_line_is_sam(seed: int, options: SamOptions) -> None:
-    """Pysam takes each line and writes it as it was."""
+    """Pysam reads each line and writes it unchanged."""
     case = random_case(seed)
     lines = lines_of(case, options)
     names = [record.to_string().split("\t") for record in parsed(case, lines)]
@@ -207,7 +207,7 @@ def test_reads_over_max_hits_are_tagged() -> None:
         assert counts_of(block, "records", "reads_over_max_hits") == (4, 0)
 
 
-def test_limit_counts_what_best_leaves() -> None:
+def test_limit_applies_after_best() -> None:
     hits = (Hit(0, 3, 0, UNGAPPED, 0), Hit(1, 5, 1, UNGAPPED, 0), Hit(1, 6, 0, UNGAPPED, 2))
     case = one_read(Read("r", "ACGTACGTAC", "I" * 10), *hits)
     block = formatted(case, SamOptions(best=True, max_hits=1))

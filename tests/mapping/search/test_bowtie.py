@@ -1,6 +1,6 @@
 """Ungapped hits, against the hits of `bowtie -v 1 -a`; an opt-in.
 
-Three things that bowtie does otherwise are left out: hits over letters of the reference other
+Three differences of bowtie are excluded: hits over letters of the reference other
 than A, C, G and T, which it never reports; reads with such letters; and reads of over 1,000 bases.
 """
 

@@ -68,7 +68,7 @@ def min_distances(batch: HitBatch) -> NDArray[np.int64]:
 
 def test_ecoli_reads(ecoli: FMIndexArrays, data_dir: Path) -> None:
     found = cpu.search(ecoli, pack(read_fastq(data_dir, "ecoli_corrected")), ALL)
-    # So many fit exactly, with one error and not at all, as the note on these data says.
+    # Numbers of exact matches, matches with one error, and none, from the note on these data.
     assert np.bincount(min_distances(found)).tolist() == [56210, 107, 3]
 
 

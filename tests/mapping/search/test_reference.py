@@ -113,7 +113,7 @@ def test_edited_pieces_of_the_reference(case: tuple[list[str], str]) -> None:
 
 
 @given(edited_pieces(), st.sampled_from([0, 1]), st.booleans(), st.booleans())
-def test_each_option_leaves_hits_out(
+def test_each_option_excludes_hits(
     case: tuple[list[str], str], errors: int, indels: bool, forward_only: bool
 ) -> None:
     contigs, read = case
@@ -134,7 +134,7 @@ BASES = "ACGTTGACCATGCAAGTCTC"
 @pytest.mark.parametrize(
     ("contig", "read", "hits"),
     [
-        pytest.param(BASES, BASES[4:16], [(4, 16, 0, "12M")], id="exact, its shadows left out"),
+        pytest.param(BASES, BASES[4:16], [(4, 16, 0, "12M")], id="exact, its shadows excluded"),
         pytest.param(BASES, "A" + BASES[5:16], [(4, 16, 1, "12M")], id="first base substituted"),
         pytest.param(BASES, BASES[4:15] + "C", [(4, 16, 1, "12M")], id="last base substituted"),
         pytest.param(
@@ -207,9 +207,9 @@ BASES = "ACGTTGACCATGCAAGTCTC"
             id="N does not match N",
         ),
         pytest.param(
-            BASES[:9] + "N" + BASES[9:], BASES[4:14], [(4, 15, 1, "5M1D5M")], id="N left out"
+            BASES[:9] + "N" + BASES[9:], BASES[4:14], [(4, 15, 1, "5M1D5M")], id="N deleted"
         ),
-        pytest.param(BASES[:9] + "NN" + BASES[9:], BASES[4:14], [], id="two N cannot be left out"),
+        pytest.param(BASES[:9] + "NN" + BASES[9:], BASES[4:14], [], id="two N cannot be deleted"),
         pytest.param(
             BASES[:8] + "M" + BASES[9:],
             BASES[4:16],

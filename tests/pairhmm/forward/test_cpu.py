@@ -117,10 +117,8 @@ def test_the_better_path_may_lie_far_below_for_long() -> None:
     rng = np.random.default_rng(5)
     haplotype = _genome(rng, 2500)
     middle = _genome(rng, 500)
-    beginning = bytes(b if rng.random() > 0.05 else ord("A") for b in haplotype)
-    batch = make_batch(
-        [([uniform_read(beginning + middle + haplotype, 30, 45, 45, 10)], [haplotype])]
-    )
+    start = bytes(b if rng.random() > 0.05 else ord("A") for b in haplotype)
+    batch = make_batch([([uniform_read(start + middle + haplotype, 30, 45, 45, 10)], [haplotype])])
     _assert_close(log10_likelihoods(batch, _ONE), log_space_likelihoods(batch), _TOLERANCE)
 
 

@@ -265,9 +265,9 @@ def test_the_better_path_may_lie_far_below_for_long() -> None:
     """The start and the end of the read match the haplotype, the end better."""
     rng = np.random.default_rng(5)
     haplotype = genome(rng, 2500)
-    beginning = bytes(b if rng.random() > 0.05 else ord("A") for b in haplotype)
+    start = bytes(b if rng.random() > 0.05 else ord("A") for b in haplotype)
     reads = [
-        uniform_read(beginning + genome(rng, 500) + haplotype, *USUAL),
+        uniform_read(start + genome(rng, 500) + haplotype, *USUAL),
         uniform_read(haplotype[1500:] + haplotype[:2000], *USUAL),
     ]
     batch = make_batch([(reads, [haplotype])])
@@ -400,7 +400,7 @@ def test_merging_changes_no_value(mixed_batch: HmmBatch, large_batch: HmmBatch) 
     assert np.array_equal(on_gpu(merged), np.concatenate(apart))
 
 
-def test_being_alone_changes_no_value(mixed_batch: HmmBatch) -> None:
+def test_a_batch_of_its_own_changes_no_value(mixed_batch: HmmBatch) -> None:
     """Compute a sample of pairs, each in a batch of its own."""
     pairs: list[Group] = [
         ([read], [haplotype])
@@ -480,7 +480,7 @@ def tight_gpu_memory() -> Iterator[CudaDevice]:
         pool.set_limit(size=0)
 
 
-def test_batches_are_halved_where_memory_runs_out(
+def test_batches_are_halved_if_memory_runs_out(
     data_dir: Path,
     cuda: ModuleType,
     tight_gpu_memory: CudaDevice,
@@ -495,7 +495,7 @@ def test_batches_are_halved_where_memory_runs_out(
     assert_close(actual, np.tile(plain_likelihoods(batch), copies), USUAL_TOLERANCE)
 
 
-def test_nothing_fits_where_memory_runs_out(tight_gpu_memory: CudaDevice) -> None:
+def test_nothing_fits_if_memory_runs_out(tight_gpu_memory: CudaDevice) -> None:
     rng = np.random.default_rng(9)
     haplotype = genome(rng, 3_000_000)
     read = uniform_read(haplotype[:1], *USUAL)

@@ -146,8 +146,8 @@ def test_fast_oracle_agrees_and_pairs_are_in_order(batch) -> None:
 )
 def test_all_match_without_indels(read_length: int, haplotype_length: int) -> None:
     read = uniform_read(b"A" * read_length, 20, _MASSIVE, _MASSIVE, _MASSIVE)
-    places = haplotype_length - read_length + 1
-    expected = math.log10(places / haplotype_length * 0.99**read_length)
+    offsets = haplotype_length - read_length + 1
+    expected = math.log10(offsets / haplotype_length * 0.99**read_length)
     assert _likelihood(read, b"A" * haplotype_length) == pytest.approx(expected, abs=1e-3)
 
 
@@ -160,7 +160,7 @@ def test_one_mismatch_at_each_position(end: int) -> None:
         bases[position] = ord("A" if base != ord("A") else "C")
         qualities[position] = 20
         _, _, *gaps = uniform_read(matching, 90, 80, 80, 80)
-        # GATK's test switches the division by three off.
+        # GATK's test disables the division by three.
         expected = math.log10(1 / 22 * (1 - 1e-9) ** (len(matching) - 1) * 0.01 / 3)
         actual = _likelihood((bytes(bases), bytes(qualities), *gaps), haplotype)
         assert actual == pytest.approx(expected, abs=1e-2)

@@ -215,12 +215,12 @@ def test_groups_within_bounds_are_not_split(batch: HmmBatch) -> None:
 
 @given(any_batch)
 def test_a_batch_split_in_two(batch: HmmBatch) -> None:
-    halves = split_in_two(batch)
-    assert_are_the_batch(halves, batch)
+    parts = split_in_two(batch)
+    assert_are_the_batch(parts, batch)
     is_cut = len(batch) > 1 or len(batch.reads) > 1
-    assert len(halves) == 1 + is_cut
-    for half in halves:
-        size = len(half) + len(half.reads)
+    assert len(parts) == 1 + is_cut
+    for part in parts:
+        size = len(part) + len(part.reads)
         assert not is_cut or size < len(batch) + len(batch.reads)
 
 
@@ -247,10 +247,10 @@ def test_sizes_of_a_batch() -> None:
 def test_slices_of_a_batch(data: st.DataObject) -> None:
     batch = batch_of_unequal_groups()
     start = data.draw(st.integers(0, len(batch)))
-    stop = data.draw(st.integers(start, len(batch)))
-    part = batch.slice(start, stop)
-    assert groups_of(part) == groups_of(batch)[start:stop]
-    assert part.pairs == batch.pair_offsets[stop] - batch.pair_offsets[start]
+    end = data.draw(st.integers(start, len(batch)))
+    part = batch.slice(start, end)
+    assert groups_of(part) == groups_of(batch)[start:end]
+    assert part.pairs == batch.pair_offsets[end] - batch.pair_offsets[start]
     assert not part.reads.bases.data.size or np.shares_memory(
         part.reads.bases.data, batch.reads.bases.data
     )

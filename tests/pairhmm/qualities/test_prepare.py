@@ -66,7 +66,7 @@ def test_as_gatk_prepares_reads(
         assert columns == list(read.qualities)
 
 
-def test_the_defaults_are_those_of_gatk(sam: Path) -> None:
+def test_the_defaults_equal_gatk(sam: Path) -> None:
     batch = read_batch(sam)
     chosen = QualityOptions(45, 10, PcrModel.CONSERVATIVE, True, 18)  # noqa: FBT003
     default, explicit = (

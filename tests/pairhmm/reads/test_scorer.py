@@ -67,18 +67,18 @@ class Input:
             return []
         start, end = record.reference_start, record.reference_end
         values: dict[str, float] = {}
-        for place in LOCI if self.haplotypes.loci else [None]:
-            if place and not (start < place[1] and end > place[0]):
+        for locus in LOCI if self.haplotypes.loci else [None]:
+            if locus and not (start < locus[1] and end > locus[0]):
                 continue
-            is_whole = place is None or whole_reads
+            is_whole = locus is None or whole_reads
             read = (
                 prepare_record(record, Rules())
                 if is_whole
-                else prepare_part(record, Rules(), place)
+                else prepare_part(record, Rules(), locus)
             )
             if read is None:
                 continue
-            met = {name: bases for name, locus, bases in self.rows if place in {locus, None}}
+            met = {name: bases for name, at, bases in self.rows if locus in {at, None}}
             likelihoods = [read.likelihood(bases) for bases in met.values()]
             if normalize and not is_well_modelled(likelihoods, len(read.bases)):
                 continue
@@ -92,29 +92,29 @@ class Input:
 @pytest.fixture(scope="module", params=[True, False], ids=["loci", "no loci"])
 def made(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Input:
     random = Random(11)  # noqa: S311  (the same data on every run)
-    folder = tmp_path_factory.mktemp("scorer")
+    directory = tmp_path_factory.mktemp("scorer")
     reference = "".join(random.choices("ACGT", k=260))
     lines = random_reads(random, reference, READS, all_kinds=True)
-    write_sam(folder / "reads.sam", 260, lines)
+    write_sam(directory / "reads.sam", 260, lines)
     rows = []
     for allele in range(3):
         for start, end in LOCI:
             bases = reference[start:end]
             bases = bases[: 7 * allele] + "T" * allele + bases[7 * allele :]
             rows.append((f"h{start}_{allele}", (start, end), bases))
-    with (folder / "haplotypes.fa").open("w") as out:
+    with (directory / "haplotypes.fa").open("w") as out:
         for name, (start, end), bases in rows:
             locus = f" chr:{start + 1}-{end}" if request.param else ""
             # GATK ignores lower case, in which references mark repeats.
             out.write(f">{name}{locus}\n{bases[:9].lower()}{bases[9:]}\n")
-    with open_reads(str(folder / "reads.sam")) as source:
+    with open_reads(str(directory / "reads.sam")) as source:
         (batch,) = source.batches()
         header = source.header
-    haplotypes = read_haplotypes(folder / "haplotypes.fa")
-    return Input(batch, header, haplotypes, rows, folder / "reads.sam")
+    haplotypes = read_haplotypes(directory / "haplotypes.fa")
+    return Input(batch, header, haplotypes, rows, directory / "reads.sam")
 
 
-def view_of(scored: ReadLikelihoods, haplotypes: HaplotypeSet) -> list[Row]:
+def rows_of(scored: ReadLikelihoods, haplotypes: HaplotypeSet) -> list[Row]:
     reads = scored.pairs.reads
     names = [row.tobytes().decode() for row in scored.names]
     return [
@@ -129,7 +129,7 @@ def view_of(scored: ReadLikelihoods, haplotypes: HaplotypeSet) -> list[Row]:
 @pytest.mark.parametrize("normalize", [False, True])
 def test_as_one_by_one(made: Input, normalize: bool, whole_reads: bool) -> None:
     options = replace(OPTIONS, normalize=normalize, whole_reads=whole_reads)
-    found = view_of(made.score(options), made.haplotypes)
+    found = rows_of(made.score(options), made.haplotypes)
     expected = made.expected(normalize=normalize, whole_reads=whole_reads)
     assert [row[:3] for row in found] == [row[:3] for row in expected]
     assert len(found) > READS / 3
@@ -145,7 +145,7 @@ def test_reads_are_clipped_to_loci_only(made: Input) -> None:
         assert clipped.counts["cells"] < whole.counts["cells"]
         assert best[0] != best[1]
     else:
-        assert view_of(clipped, made.haplotypes) == view_of(whole, made.haplotypes)
+        assert rows_of(clipped, made.haplotypes) == rows_of(whole, made.haplotypes)
 
 
 def test_reads_without_bases_at_a_locus(made: Input) -> None:
@@ -170,10 +170,10 @@ def test_excluded_reads_are_counted(made: Input) -> None:
     scored = made.score(replace(OPTIONS, normalize=True))
     raw = made.score(OPTIONS)
     with pysam.AlignmentFile(str(made.path)) as file:
-        wanted = [record for record in file if not record.flag & 0xF00]
+        included = [record for record in file if not record.flag & 0xF00]
     assert scored.counts["reads"] == READS
-    assert scored.counts["unmapped"] == sum(record.is_unmapped for record in wanted) > 0
-    empty = [record for record in wanted if not record.query_sequence and not record.is_unmapped]
+    assert scored.counts["unmapped"] == sum(record.is_unmapped for record in included) > 0
+    empty = [record for record in included if not record.query_sequence and not record.is_unmapped]
     assert scored.counts["without_bases"] == len(empty) > 0
     assert scored.counts["likelihoods"] == scored.likelihoods.size < raw.likelihoods.size
     lost = raw.likelihoods.size - scored.likelihoods.size
@@ -190,8 +190,8 @@ def test_how_reads_are_batched_changes_nothing(
     normalize: bool,
 ) -> None:
     options = replace(OPTIONS, normalize=normalize)
-    whole = view_of(made.score(options), made.haplotypes)
-    parts = [view_of(made.score(options, part), made.haplotypes) for part in made.reads.split(size)]
+    whole = rows_of(made.score(options), made.haplotypes)
+    parts = [rows_of(made.score(options, part), made.haplotypes) for part in made.reads.split(size)]
     assert [row for part in parts for row in part] == whole
 
 

@@ -215,7 +215,7 @@ def test_any_text_is_read_right_or_refused(
         assert [group for batch in batches for group in as_written(batch)] == expected
 
 
-def test_batches_hold_what_fits(tmp_path: Path) -> None:
+def test_batches_are_filled_up_to_the_limit(tmp_path: Path) -> None:
     read = (b"ACGT", *[b"IIII"] * 4)
     path = tmp_path / "batches.in"
     path.write_bytes(text_of([([read], [b"ACGTA"])] * 5 + [([read] * 9, [b"ACGTA"])] * 2))

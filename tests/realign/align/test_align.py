@@ -71,10 +71,10 @@ def batch_of(sequences: Sequences) -> PairBatch:
     )
 
 
-RaggedView = list[tuple[int, int, str]]
+Rows = list[tuple[int, int, str]]
 
 
-def view_of(alignments: AlignmentBatch) -> RaggedView:
+def rows_of(alignments: AlignmentBatch) -> Rows:
     """Return score, offset and CIGAR of each pair."""
     assert alignments.scores.dtype == alignments.offsets.dtype == np.int32
     assert alignments.cigars.data.dtype == np.uint32
@@ -90,7 +90,7 @@ def expected_row(
     return score, offset, "".join(f"{length}{operation}" for length, operation in cigar)
 
 
-def expected_rows(sequences: Sequences, scoring: Scoring, overhang: Overhang) -> RaggedView:
+def expected_rows(sequences: Sequences, scoring: Scoring, overhang: Overhang) -> Rows:
     return [expected_row(*pair, scoring, overhang) for pair in sequences]
 
 
@@ -99,7 +99,7 @@ def assert_as_reference(
 ) -> None:
     pairs = batch_of(sequences)
     expected = expected_rows(sequences, scoring, overhang)
-    assert view_of(align_pairs(pairs, scoring, overhang, device)) == expected
+    assert rows_of(align_pairs(pairs, scoring, overhang, device)) == expected
     scores = score_pairs(pairs, scoring, overhang, device)
     assert scores.dtype == np.int32
     assert scores.tolist() == [score for score, _, _ in expected]
@@ -225,13 +225,13 @@ def test_large_weights_are_right_or_refused(
     except InputError as error:
         assert "32 bits" in str(error)  # noqa: PT017  (both outcomes are right)
     else:
-        assert view_of(alignments) == expected_rows([pair], scoring, overhang)
+        assert rows_of(alignments) == expected_rows([pair], scoring, overhang)
 
 
 def test_gatk_unit_tests(device: Device) -> None:
     for case in CASES:
         pairs = batch_of([(case.reference.encode(), case.query.encode())])
-        _, *row = view_of(align_pairs(pairs, case.scoring, case.overhang, device))[0]
+        _, *row = rows_of(align_pairs(pairs, case.scoring, case.overhang, device))[0]
         assert row == [case.offset, case.cigar], case.name
 
 
@@ -258,8 +258,8 @@ def test_queries_too_long_for_the_registers_of_a_warp(device: Device) -> None:
 def test_order_of_pairs_does_not_matter(overhang: Overhang, device: Device) -> None:
     pairs = batch_of(small_pairs(300, 5))
     order = np.random.default_rng(6).permutation(len(pairs))
-    shuffled = view_of(align_pairs(pairs.take(order), READ, overhang, device))
-    rows = view_of(align_pairs(pairs, READ, overhang, device))
+    shuffled = rows_of(align_pairs(pairs.take(order), READ, overhang, device))
+    rows = rows_of(align_pairs(pairs, READ, overhang, device))
     assert shuffled == [rows[row] for row in order]
 
 
@@ -271,7 +271,7 @@ def test_split_of_the_batch_does_not_matter(device: Device) -> None:
         for part in np.split(numbers, [1, 2, 130, 259])
     ]
     whole = align_pairs(pairs, READ, SOFTCLIP, device)
-    assert view_of(AlignmentBatch.concatenate(parts)) == view_of(whole)
+    assert rows_of(AlignmentBatch.concatenate(parts)) == rows_of(whole)
 
 
 @pytest.mark.parametrize("threads", [1, 2, 5])
@@ -293,7 +293,7 @@ def test_sequences_may_be_shared_and_unused(device: Device) -> None:
     )
     sequences = [(references[r], queries[q]) for r, q in index]
     expected = expected_rows(sequences, READ, SOFTCLIP)
-    assert view_of(align_pairs(pairs, READ, SOFTCLIP, device)) == expected
+    assert rows_of(align_pairs(pairs, READ, SOFTCLIP, device)) == expected
 
 
 @pytest.mark.parametrize("overhang", [SOFTCLIP, INDEL])
@@ -301,7 +301,7 @@ def test_sequences_may_be_shared_and_unused(device: Device) -> None:
 def test_no_pairs(scoring: Scoring, overhang: Overhang, device: Device) -> None:
     pairs = batch_of([])
     alignments = align_pairs(pairs, scoring, overhang, device)
-    assert view_of(alignments) == []
+    assert rows_of(alignments) == []
     assert len(alignments.cigars) == 0
     scores = score_pairs(pairs, scoring, overhang, device)
     assert scores.dtype == np.int32
@@ -326,7 +326,7 @@ def test_empty_sequences_are_refused(sequences: Sequences, where: str, device: D
     [
         # 30 matches are 3,000,000,000.
         (Scoring(LARGEST_WEIGHT, -1, -1, -1), SOFTCLIP, (b"A" * 30, b"A" * 29 + b"C")),
-        # An alignment from end to end begins with 29 deletions: -2,900,000,000.
+        # An alignment from end to end starts with 29 deletions: -2,900,000,000.
         (Scoring(1, -1, -LARGEST_WEIGHT, -LARGEST_WEIGHT), INDEL, (b"A" * 30, b"A")),
     ],
 )
@@ -378,7 +378,7 @@ def test_blocks_of_rows_of_a_long_pair(
     pairs = batch_of([random_pair(3000, 3000, 11)])
     whole = align_pairs(pairs, scoring, overhang, CpuDevice())
     monkeypatch.setattr(cpu, "WORKSPACE_BYTES", 1 << 18)
-    assert view_of(align_pairs(pairs, scoring, overhang, CpuDevice())) == view_of(whole)
+    assert rows_of(align_pairs(pairs, scoring, overhang, CpuDevice())) == rows_of(whole)
 
 
 # Layouts, launches and memory of the GPU, against the CPU, which is tested above.
@@ -390,7 +390,7 @@ def assert_as_cpu(
     pairs: PairBatch, scoring: Scoring, overhang: Overhang, device: CudaDevice
 ) -> None:
     expected = align_pairs(pairs, scoring, overhang, CPU)
-    assert view_of(align_pairs(pairs, scoring, overhang, device)) == view_of(expected)
+    assert rows_of(align_pairs(pairs, scoring, overhang, device)) == rows_of(expected)
     scores = score_pairs(pairs, scoring, overhang, device)
     assert scores.tolist() == expected.scores.tolist()
 
@@ -463,6 +463,6 @@ def tight_gpu_memory(gpu: CudaDevice) -> Iterator[CudaDevice]:
 
 
 @pytest.mark.gpu
-def test_batches_are_split_where_memory_runs_out(tight_gpu_memory: CudaDevice) -> None:
+def test_batches_are_split_if_memory_runs_out(tight_gpu_memory: CudaDevice) -> None:
     pairs = batch_of(read_pairs(400, 13) * 10)
     assert_as_cpu(pairs, READ, SOFTCLIP, tight_gpu_memory)

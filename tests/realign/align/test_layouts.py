@@ -62,7 +62,7 @@ def test_no_layout_of_one_stripe_is_cheaper(query_length: int, rows: int, max_co
 )
 @example(query_length=1, rows=1, columns_and_words=(20, 1), with_trace=True)
 @example(query_length=641, rows=1, columns_and_words=(20, 1), with_trace=True)
-def test_sections_hold_what_the_kernel_writes(
+def test_sections_have_the_size_that_the_kernel_writes(
     *, query_length: int, rows: int, columns_and_words: tuple[int, int], with_trace: bool
 ) -> None:
     max_columns, score_words = columns_and_words

@@ -146,10 +146,10 @@ def test_lookups_as_in_a_dictionary(
     own = {move[:4]: move for move in some}
     for row, move in enumerate(asked):
         found = [None if k == NOT_MOVED else k for k in (affected.own[row], affected.mates[row])]
-        wanted = own.get(move[:4])
-        assert (found[0] is None) == (wanted is None)
-        if wanted:
-            assert everything.positions[found[0]] == wanted.new
+        expected_move = own.get(move[:4])
+        assert (found[0] is None) == (expected_move is None)
+        if expected_move:
+            assert everything.positions[found[0]] == expected_move.new
         mates = [
             other
             for other in some
@@ -166,7 +166,7 @@ def test_lookups_as_in_a_dictionary(
         assert affected.sa_changes[row] == (has_sa and bool(of_read))
 
 
-def test_what_a_record_has_to_share_with_its_move() -> None:
+def test_fields_that_a_record_shares_with_its_move() -> None:
     move = Move("read", 1 | FIRST, 0, 100, 90)
     table = table_of([moves_of([move])])
     changes = [

@@ -55,13 +55,13 @@ def test_every_variant_of_clipped_ends(reads: list[tuple[str, str, str]]) -> Non
             for k in of_read
         ]
         whole = first + middle + last
-        wanted = [
+        expected = [
             (left, right, whole[left : len(whole) - right])
             for left, right in product(
                 dict.fromkeys((len(first), 0)), dict.fromkeys((len(last), 0))
             )
         ]
-        assert found == [variant for variant in wanted if variant[2]]
+        assert found == [variant for variant in expected if variant[2]]
     assert len(variants) == len(variants.bases)
 
 
@@ -108,8 +108,8 @@ def test_insertions_at_any_ends(inner: gatk.Cigar, left: str, right: str) -> Non
     if not cigar:
         return
     found, starts = clip_end_insertions(cigars_of(gatk.spell(cigar)), np.array([7]))
-    start, wanted = _without_end_insertions(7, cigar)
-    assert (int(starts[0]), cigar_strings(found)[0]) == (start, gatk.spell(wanted))
+    start, expected = _without_end_insertions(7, cigar)
+    assert (int(starts[0]), cigar_strings(found)[0]) == (start, gatk.spell(expected))
 
 
 SAME = [
@@ -176,11 +176,11 @@ def test_costs_as_counted_one_by_one(
             np.array([1], dtype=np.int32),
             SCORING,
         )
-        wanted = alignment_cost(read, cigar, position, reference, SCORING)
-        if wanted is None:
+        expected = alignment_cost(read, cigar, position, reference, SCORING)
+        if expected is None:
             assert found.costs[0] == INCOMPARABLE
         else:
-            assert (found.scores[0], found.costs[0]) == wanted
+            assert (found.scores[0], found.costs[0]) == expected
 
 
 def test_costs_of_literal_alignments() -> None:
@@ -194,5 +194,5 @@ def test_costs_of_literal_alignments() -> None:
         np.array([0, 0, 0, 0, 1], dtype=np.int32),
         SCORING,
     )
-    wanted = [(70 - 15, 1), (50 - 15, 3), (30 - 35 - 45, 5), (30 - 35 - 75, 7), (40, 0)]
-    assert list(zip(found.scores.tolist(), found.costs.tolist(), strict=True)) == wanted
+    expected = [(70 - 15, 1), (50 - 15, 3), (30 - 35 - 45, 5), (30 - 35 - 75, 7), (40, 0)]
+    assert list(zip(found.scores.tolist(), found.costs.tolist(), strict=True)) == expected

@@ -157,7 +157,7 @@ def read_aligned_to_ref_cases() -> list[tuple[str, str, str, str, int, int, int,
 READ_ALIGNED_TO_REF = read_aligned_to_ref_cases()
 
 
-def test_all_cases_of_gatk_are_there() -> None:
+def test_all_cases_of_gatk_are_included() -> None:
     assert len(CALCULATE_CIGAR) == 114
     assert len(READ_ALIGNED_TO_REF) == 124
 

@@ -47,8 +47,8 @@ def test_unmapped_reads_are_tried_in_both_orientations(rows: list[Row]) -> None:
     assert qualities[: len(rows)] == [r.qualities or () for r in rows]
     assert qualities[len(rows) :] == [(rows[k].qualities or ())[::-1] for k in unmapped]
     for k in range(len(rows)):
-        place = len(rows) + unmapped.index(k) if k in unmapped else -1
-        assert queries.reversed_row[k] == place
+        row = len(rows) + unmapped.index(k) if k in unmapped else -1
+        assert queries.reversed_row[k] == row
 
 
 def batch(*cigars: str, flag: int = 0) -> ReadBatch:

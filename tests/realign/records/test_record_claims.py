@@ -26,8 +26,8 @@ BASES = "".join(Random(3).choices("ACGT", k=600))  # noqa: S311 - the same on ev
 HEADER = ["@HD\tVN:1.6\tSO:coordinate", "@SQ\tSN:c\tLN:600", "@SQ\tSN:d\tLN:600"]
 
 
-def line(name: str, flag: int, place: str, cigar: str, bases: str, *tags: str) -> list[str]:
-    contig, position = place.split(":")
+def line(name: str, flag: int, coordinates: str, cigar: str, bases: str, *tags: str) -> list[str]:
+    contig, position = coordinates.split(":")
     columns = [name, str(flag), contig, position, "40", cigar, "*", "0", "0"]
     return [*columns, bases, "I" * len(bases), *tags]
 
@@ -76,14 +76,14 @@ def reference(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def before(reference: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("before")
+    directory = tmp_path_factory.mktemp("before")
     lines = before_lines()
     for columns in lines:
         if columns[5] != "*":
             columns.extend(measured(columns, reference))
     distance = next(x[5:] for x in lines[8] if x.startswith("NM:"))
     lines[9] = [x.replace("#", distance) for x in lines[9]]
-    return written(lines, folder / "before.bam")
+    return written(lines, directory / "before.bam")
 
 
 def measured(columns: list[str], reference: Path) -> list[str]:
@@ -119,8 +119,8 @@ def right(before: Path, reference: Path, tmp_path_factory: pytest.TempPathFactor
             group[columns[0]] = next(x[5:] for x in columns if x.startswith("NM:"))
     for columns in lines:
         if int(columns[1]) & 0x800:
-            place = next(n for n, x in enumerate(columns) if x.startswith("SA:"))
-            columns[place] = f"SA:Z:c,176,+,25M5D5M30S,40,{group['two']};"
+            row = next(n for n, x in enumerate(columns) if x.startswith("SA:"))
+            columns[row] = f"SA:Z:c,176,+,25M5D5M30S,40,{group['two']};"
     out = written(by_name(lines), tmp_path_factory.mktemp("right") / "right.bam")
     return [list(record.columns) for record in read_records(out)]
 
@@ -203,7 +203,7 @@ def test_moves_are_counted(right: Lines, before: Path, reference: Path, tmp_path
         ("still", 64, 11, "X0:i:6", {"unmoved but changed"}),
         ("still", 64, 11, "X0:Z:5", {"unmoved but changed"}),
         ("lone", 128, 7, "152", {"PNEXT"}),
-        ("lone", 128, 3, "155", {"place of unmapped", "order", "PNEXT"}),
+        ("lone", 128, 3, "155", {"position of unmapped", "order", "PNEXT"}),
     ],
 )
 def test_wrong_columns(

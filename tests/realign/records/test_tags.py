@@ -25,7 +25,7 @@ HEADER = pysam.AlignmentHeader.from_dict(
     {"SQ": [{"SN": "chr20", "LN": 64000000}, {"SN": "a,b", "LN": 2**31 - 1}]}
 )
 NAMES = Ragged.from_sequences(HEADER.references)
-IN_TEMPORARY_FOLDER = settings(max_examples=40)
+IN_TEMPORARY_DIRECTORY = settings(max_examples=40)
 
 
 def aux_of_bam(path: Path) -> Iterator[bytes]:
@@ -42,9 +42,9 @@ def aux_of_bam(path: Path) -> Iterator[bytes]:
         at += 4 + size
 
 
-def encoded(lines: Sequence[str], folder: Path) -> list[bytes]:
+def encoded(lines: Sequence[str], directory: Path) -> list[bytes]:
     """Return the optional fields of SAM lines in htslib's encoding."""
-    path = folder / "fields.bam"
+    path = directory / "fields.bam"
     with pysam.AlignmentFile(path, "wb", header=HEADER) as bam:
         for line in lines:
             bam.write(pysam.AlignedSegment.fromstring(line, HEADER))
@@ -115,7 +115,7 @@ def record(draw: st.DrawFn) -> tuple[str, dict[str, tuple[str, str]]]:
     """Draw the eleven columns of a record, and its optional fields."""
     is_mapped = draw(st.booleans())
     flag = draw(st.sampled_from([0, 16, 1040] if is_mapped else [4, 20]))
-    place = f"{draw(st.sampled_from(HEADER.references))}\t{draw(st.integers(1, 60000000))}"
+    position = f"{draw(st.sampled_from(HEADER.references))}\t{draw(st.integers(1, 60000000))}"
     cigar = draw(st.sampled_from(["4M", "1S3M", "2M100D2M", "1M1I1M1X"])) if is_mapped else "*"
     quality = draw(st.integers(0, 255))
     fields = draw(st.dictionaries(st.sampled_from(NAMES_OF_FIELDS), FIELDS, max_size=6))
@@ -123,14 +123,14 @@ def record(draw: st.DrawFn) -> tuple[str, dict[str, tuple[str, str]]]:
         fields["NM"] = ("i", str(draw(st.integers(0, 70000))))
     if draw(st.booleans()):
         fields["OA"] = ("Z", "chr1,5,+,4M,60,;")
-    return f"r\t{flag}\t{place}\t{quality}\t{cigar}\t*\t0\t0\tACGT\t*", fields
+    return f"r\t{flag}\t{position}\t{quality}\t{cigar}\t*\t0\t0\tACGT\t*", fields
 
 
 def line_of(columns: str, fields: dict[str, tuple[str, str]]) -> str:
     return "\t".join([columns, *(f"{name}:{kind}:{v}" for name, (kind, v) in fields.items())])
 
 
-@IN_TEMPORARY_FOLDER
+@IN_TEMPORARY_DIRECTORY
 @given(
     records=st.lists(record(), min_size=1, max_size=5),
     dropped=st.sets(st.sampled_from([*NAMES_OF_FIELDS, "NM"])),
@@ -258,9 +258,9 @@ def test_number_of_mismatches_of_another_type_is_excluded() -> None:
     assert found.endswith(b"OAZchr20,5,+,4M,60,;\x00")
 
 
-def calmd(bam: Path, fasta: Path, folder: Path) -> list[tuple[int, str]]:
+def calmd(bam: Path, fasta: Path, directory: Path) -> list[tuple[int, str]]:
     """Return the NM and MD that `samtools calmd` gives the mapped records of a BAM file."""
-    after = folder / "after.bam"
+    after = directory / "after.bam"
     pysam.samtools.calmd("-bQ", str(bam), str(fasta), save_stdout=str(after))
     with pysam.AlignmentFile(after, check_sq=False) as reads:
         return [
@@ -270,16 +270,16 @@ def calmd(bam: Path, fasta: Path, folder: Path) -> list[tuple[int, str]]:
         ]
 
 
-def calmd_of_lines(lines: Sequence[str], reference: str, folder: Path) -> list[tuple[int, str]]:
+def calmd_of_lines(lines: Sequence[str], reference: str, directory: Path) -> list[tuple[int, str]]:
     """Return NM and MD of records of `chr20`."""
-    fasta, bam = folder / "reference.fa", folder / "before.bam"
+    fasta, bam = directory / "reference.fa", directory / "before.bam"
     fasta.write_text(f">chr20\n{reference}\n")
     fasta.with_suffix(".fa.fai").unlink(missing_ok=True)
     header = pysam.AlignmentHeader.from_dict({"SQ": [{"SN": "chr20", "LN": len(reference)}]})
     with pysam.AlignmentFile(bam, "wb", header=header) as out:
         for line in lines:
             out.write(pysam.AlignedSegment.fromstring(line, header))
-    return calmd(bam, fasta, folder)
+    return calmd(bam, fasta, directory)
 
 
 @st.composite
@@ -293,7 +293,7 @@ def aligned_read(draw: st.DrawFn) -> str:
     return f"r\t0\tchr20\t{draw(st.integers(1, 40))}\t60\t{text}\t*\t0\t0\t{bases}\t*"
 
 
-@IN_TEMPORARY_FOLDER
+@IN_TEMPORARY_DIRECTORY
 @given(
     lines=st.lists(aligned_read(), min_size=1, max_size=8),
     reference=st.text("ACGTacgtNnRrU", min_size=40, max_size=90),
@@ -325,9 +325,9 @@ def test_reads_without_bases_or_position_have_no_mismatches() -> None:
 
 
 def test_mismatches_of_real_reads(data_dir: Path, tmp_path: Path) -> None:
-    folder = data_dir / "illumina_tiny"
-    fasta = shutil.copy(folder / "q.fa", tmp_path)
-    with pysam.AlignmentFile(folder / "NA12878.chr22.tiny.bam") as bam:
+    directory = data_dir / "illumina_tiny"
+    fasta = shutil.copy(directory / "q.fa", tmp_path)
+    with pysam.AlignmentFile(directory / "NA12878.chr22.tiny.bam") as bam:
         reads = [read for read in bam if not read.is_unmapped]
     with pysam.FastaFile(fasta) as sequences:
         reference = sequences.fetch("q")
@@ -341,4 +341,4 @@ def test_mismatches_of_real_reads(data_dir: Path, tmp_path: Path) -> None:
     )
     found = [(int(nm), md.tobytes().decode()) for nm, md in zip(distances, texts, strict=True)]
     assert len(reads) > 3000
-    assert found == calmd(folder / "NA12878.chr22.tiny.bam", fasta, tmp_path)
+    assert found == calmd(directory / "NA12878.chr22.tiny.bam", fasta, tmp_path)

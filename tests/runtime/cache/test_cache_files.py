@@ -66,7 +66,7 @@ def test_writers_at_once_leave_one_of_their_contents(tmp_path: Path) -> None:
 
 
 def no_home(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Pretend to be a user without an entry in the user database, as in containers."""
+    """Simulate a user without an entry in the user database, as in containers."""
 
     def refuse(_: int) -> None:
         raise KeyError("uid not found")
@@ -96,7 +96,7 @@ def aged(path: Path, days: float) -> Path:
     return path
 
 
-def test_what_nobody_has_used_for_a_month_is_removed(tmp_path: Path) -> None:
+def test_files_unused_for_a_month_are_removed(tmp_path: Path) -> None:
     old, recent, foreign = (tmp_path / name for name in ("0" * 16, "1" * 16, "results"))
     for directory in (old, recent, foreign):
         directory.mkdir()
@@ -131,7 +131,7 @@ def test_nothing_is_removed_where_others_may_have_put_it(tmp_path: Path) -> None
 def without_cupy(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delitem(sys.modules, "cupy", raising=False)
     for name in ("CUPY_CACHE_DIR", "CUPY_CACHE_IN_MEMORY"):
-        monkeypatch.setenv(name, "")  # to be put back after the test
+        monkeypatch.setenv(name, "")  # to be restored after the test
         monkeypatch.delenv(name)
 
 

@@ -52,13 +52,13 @@ def only_file(directory: Path) -> Path:
 
 
 def test_compiled_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """It guards the private names of Numba that the cache relies on, too."""
+    """The test also guards the private names of Numba that the cache relies on."""
     check_run(tmp_path, expected_hits=0)
     check_run(tmp_path, expected_hits=1)
     assert not caplog.messages
 
 
-def test_versions_for_other_types_lie_beside(tmp_path: Path) -> None:
+def test_versions_for_other_types_are_kept_too(tmp_path: Path) -> None:
     check_run(tmp_path, expected_hits=0)
     assert compiled_in(tmp_path)(0.5, 0.25) == 0.75
     function = compiled_in(tmp_path)
@@ -87,7 +87,7 @@ def test_a_flipped_bit_is_noticed(share: float, tmp_path: Path) -> None:
 
 
 class Bomb:
-    """Once unpickled, leaves a file."""
+    """Writes a file when it is unpickled."""
 
     def __init__(self, mark: Path) -> None:
         self._mark = mark
@@ -118,21 +118,21 @@ def plant(directory: Path, mark: Path) -> Path:
     return file
 
 
-def test_what_others_may_write_is_not_unpickled(
+def test_files_that_others_may_write_are_not_unpickled(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     directory, mark = tmp_path / "cache", tmp_path / "mark"
     for mode in (0o664, 0o646):
         plant(directory, mark).chmod(mode)
         check_run(directory, expected_hits=0)
-        check_run(directory, expected_hits=1)  # its own, in its place
+        check_run(directory, expected_hits=1)  # its own, under the same name
     assert not mark.exists()
     (message,) = caplog.messages
     assert "other users can write" in message
 
 
 @pytest.mark.skipif(not ROOT, reason="only root can give files away")
-def test_what_others_own_is_not_unpickled(tmp_path: Path) -> None:
+def test_files_that_others_own_are_not_unpickled(tmp_path: Path) -> None:
     directory, mark = tmp_path / "cache", tmp_path / "mark"
     os.chown(plant(directory, mark), STRANGER, STRANGER)
     check_run(directory, expected_hits=0)
@@ -208,7 +208,7 @@ def test_a_directory_without_access(tmp_path: Path, caplog: pytest.LogCaptureFix
     check_goes_on_without(tmp_path / "cache", caplog)
 
 
-def test_a_file_in_place_of_the_directory(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_file_instead_of_the_directory(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     (tmp_path / "file").touch()
     check_goes_on_without(tmp_path / "file" / "cache", caplog)
 
@@ -218,7 +218,7 @@ def test_a_directory_that_cannot_be_made(caplog: pytest.LogCaptureFixture) -> No
 
 
 @pytest.mark.parametrize("make", [Path.mkdir, os.mkfifo], ids=["directory", "pipe"])
-def test_something_else_in_place_of_a_file(make: Callable[[Path], None], tmp_path: Path) -> None:
+def test_something_else_instead_of_a_file(make: Callable[[Path], None], tmp_path: Path) -> None:
     check_run(tmp_path, expected_hits=0)
     file = only_file(tmp_path)
     file.unlink()

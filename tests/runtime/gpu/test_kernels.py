@@ -34,7 +34,7 @@ ADD = Kernel(
 
 
 def architecture(number: int) -> str:
-    """Name an architecture, or skip where this compiler is too new or too old for it."""
+    """Return an architecture; skip if this compiler is too new or too old for it."""
     if number not in nvrtc.getSupportedArchs():
         major, minor = nvrtc.getVersion()
         pytest.skip(f"NVRTC {major}.{minor} does not compile for sm_{number}")
@@ -69,7 +69,7 @@ def test_aligner_compiles(number: int, score_type: ScoreType) -> None:
 
 @pytest.mark.parametrize("score_type", MAX_COLUMNS)
 def test_aligner_compiles_for_few_columns(score_type: ScoreType) -> None:
-    for columns in range(1, 6):  # 1 is a case of its own, and four bases share a register
+    for columns in range(1, 6):  # 1 is a special case, and four bases share a register
         kernel = kernel_for(columns, score_type, with_trace=True)
         assert is_elf(compile_kernel(kernel, "sm_90").cubin)
 
@@ -110,7 +110,7 @@ def declared_in_source(kernel: Kernel) -> list[tuple[Any, Any]]:
 
 
 @pytest.mark.parametrize("kernel", all_kernels(), ids=lambda kernel: kernel.expression)
-def test_parameters_are_those_of_the_source(kernel: Kernel) -> None:
+def test_parameters_equal_the_source(kernel: Kernel) -> None:
     declared = [(type(parameter), parameter.dtype) for parameter in kernel.parameters]
     assert declared == declared_in_source(kernel)
 
@@ -122,7 +122,7 @@ def test_unknown_architecture_is_reported_with_the_log() -> None:
 
 @pytest.fixture
 def sources(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Put an empty directory in place of `cuda/`."""
+    """Replace `cuda/` by an empty directory."""
     directory = tmp_path / "sources"
     directory.mkdir()
     monkeypatch.setattr(compiler, "source_directory", lambda: directory)
@@ -224,7 +224,7 @@ INT32 = np.dtype(np.int32)
 
 @dataclass
 class DeviceArray:
-    """As much of an array on a device as a launch looks at."""
+    """The attributes of a device array that a launch uses."""
 
     size: int
     dtype: np.dtype[Any] = INT32
@@ -242,7 +242,7 @@ class DeviceArray:
 
 @dataclass
 class RecordingFunction:
-    """Stands in for the function of a loaded module."""
+    """Stand-in for the function of a loaded module."""
 
     calls: list[tuple[Any, ...]] = field(default_factory=list)
 

@@ -1,4 +1,4 @@
-"""What `hapgpu bench` refuses."""
+"""Inputs and options that `hapgpu bench` refuses."""
 
 from __future__ import annotations
 

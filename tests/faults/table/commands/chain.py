@@ -1,4 +1,4 @@
-"""What `hapgpu chain` refuses."""
+"""Inputs and options that `hapgpu chain` refuses."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `hapgpu genotype` refuses."""
+"""Inputs and options that `hapgpu genotype` refuses."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `hapgpu haplotypes` refuses, and `hapgpu genotype` of the same sites."""
+"""Inputs that `hapgpu haplotypes` refuses, and `hapgpu genotype` of the same sites."""
 
 from __future__ import annotations
 

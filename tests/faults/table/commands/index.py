@@ -1,4 +1,4 @@
-"""What `hapgpu index` refuses, and `hapgpu map` and `hapgpu chain` of the same references."""
+"""Inputs that `hapgpu index` refuses, and `map` and `chain` of the same references."""
 
 from __future__ import annotations
 

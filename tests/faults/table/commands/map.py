@@ -1,4 +1,4 @@
-"""What `hapgpu map` refuses, and `hapgpu chain` of the same reads."""
+"""Inputs that `hapgpu map` refuses, and `hapgpu chain` of the same reads."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `hapgpu pairhmm` refuses."""
+"""Inputs and options that `hapgpu pairhmm` refuses."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from tests.faults.table.messages import FAIDX, NO_FILE, NO_QUALITIES
 from tests.faults.table.row import line, row, values
 
 _WITHOUT_BATCHES: Final = (
-    # Said explicitly, even the default is refused.
+    # Given explicitly, even the default is refused.
     ("-f 1", "--require-flags"),
     ("-r chr20:1-9", "--region"),
     ("--normalize", "--normalize"),

@@ -1,4 +1,4 @@
-"""What `hapgpu realign` refuses, and `hapgpu pairhmm` of the same inputs."""
+"""Inputs that `hapgpu realign` refuses, and `hapgpu pairhmm` of the same inputs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where a target runs: files of the corpus, and room for an input and an output."""
+"""Sandbox of a target: files of the corpus, and directories for an input and an output."""
 
 from __future__ import annotations
 
@@ -19,23 +19,23 @@ _LAST: Final = 0xFFFF
 
 
 class LeftoverError(Exception):
-    """A command has left a file behind."""
+    """A command has left a temporary file."""
 
 
-class Place:
-    """A folder for inputs and outputs, which is empty between executions.
+class Sandbox:
+    """Directories for inputs and outputs, which are empty between executions.
 
     Parameters
     ----------
     corpus
-        What inputs are read with.
-    folder
-        Exists, in memory if possible.
+        Further inputs of the commands.
+    directory
+        Existing directory, in memory if possible.
     """
 
-    def __init__(self, corpus: Corpus, folder: Path) -> None:
+    def __init__(self, corpus: Corpus, directory: Path) -> None:
         self.corpus = corpus
-        self._inputs, self._outputs = folder / "in", folder / "out"
+        self._inputs, self._outputs = directory / "in", directory / "out"
         for made in (self._inputs, self._outputs):
             made.mkdir()
         self._count = 0
@@ -45,14 +45,14 @@ class Place:
         return self._outputs / "out"
 
     def known(self, name: str) -> Path:
-        """Return a file that stays as it is."""
-        return self.corpus.folder / name
+        """Return a file of the corpus, which is not changed."""
+        return self.corpus.directory / name
 
     @contextmanager
     def file(self, data: bytes, suffix: str, **beside: bytes) -> Iterator[Path]:
-        """Write an input under a name of its own: what is known of files is kept by name.
+        """Write an input under a new name: the cache of files is keyed by name.
 
-        Further files lie beside it, by the ends of their names.
+        `beside` holds further files beside it, by the ends of their names.
         """
         self._count += 1
         path = self._inputs / f"{self._count}.{suffix}"
@@ -67,7 +67,7 @@ class Place:
 
     @contextmanager
     def link(self, name: str, **beside: bytes) -> Iterator[Path]:
-        """Lay a known file beside others."""
+        """Link a file of the corpus beside other files."""
         self._count += 1
         path = self._inputs / f"{self._count}{Path(name).suffix}"
         path.symlink_to(self.known(name))
@@ -85,7 +85,7 @@ class Place:
         Raises
         ------
         LeftoverError
-            It has left more than its output, or an output although it failed.
+            It left more files than its output, or an output although it failed.
         """
         function = one_parameter_per_option(getattr(command_module(command), command))
         computing = _ON_CPU if command in _COMPUTING else {}
@@ -119,13 +119,13 @@ def covering_index(bam: bytes) -> bytes:
         start, references = _first_record(b"".join(content for _, content in blocks))
     except (struct.error, zlib.error, ValueError):
         start, references = 0, 1
-    begin, end = _virtual(blocks, start), blocks[-1][0] << 16 | min(len(blocks[-1][1]), _LAST)
-    one = struct.pack("<iIiQQi", 1, 0, 1, begin, max(begin, end), 0)
+    first, end = _virtual(blocks, start), blocks[-1][0] << 16 | min(len(blocks[-1][1]), _LAST)
+    one = struct.pack("<iIiQQi", 1, 0, 1, first, max(first, end), 0)
     return struct.pack("<4si", b"BAI\1", references) + one * references
 
 
 def _first_record(data: bytes) -> tuple[int, int]:
-    """Return where the records begin behind a header, and the number of its references."""
+    """Return the offset of the first record after a header, and the number of contigs."""
     (text,) = struct.unpack_from("<i", data, 4)
     (references,) = struct.unpack_from("<i", data, 8 + text)
     if not 0 <= references <= 1000:
