@@ -276,12 +276,12 @@ def _check(options: MapOptions) -> None:
     """Refuse options that minimap2 refuses, or that have no effect."""
     narrow, wide = options.chains.bandwidth, options.chains.long_bandwidth
     if narrow > wide:
-        raise UsageError(f"-r {narrow},{wide}: the first number is larger than the second")
+        raise UsageError(f"-r {narrow},{wide}: the first number is larger; swap them")
     if wide > WIDEST_BAND:
-        raise UsageError(f"-r {narrow},{wide}: {wide:,} is more than {WIDEST_BAND:,}")
+        raise UsageError(f"-r {narrow},{wide}: must be at most {WIDEST_BAND:,}")
     mappings = options.mappings
     if mappings.all_chains and not (mappings.prints_secondary and mappings.max_secondary):
-        raise UsageError("-P and --secondary=no (or -N 0) contradict each other")
+        raise UsageError("-P: contradicts --secondary=no or -N 0; drop one of them")
 
 
 def _without_secondary(options: MappingOptions) -> MappingOptions:

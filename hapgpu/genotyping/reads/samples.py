@@ -154,7 +154,7 @@ class ReadGroups:
         problem = "has no sample (SM)" if number == _NO_SAMPLE else "is not in the header"
         return InputError(
             f"{read}: the @RG line of its read group '{group}' {problem};"
-            " fix it (run: samtools reheader)"
+            " correct it (run: samtools reheader)"
         )
 
 
@@ -164,7 +164,7 @@ def _groups_of(header: SamHeader, name: str) -> dict[str, str]:
     for fields in _group_lines(header):
         identifier, sample = fields.get("ID", ""), fields.get("SM", "")
         if not identifier:
-            raise InputError(f"{name}: an @RG line has no ID; fix it (run: samtools reheader)")
+            raise InputError(f"{name}: an @RG line has no ID; correct it (run: samtools reheader)")
         if sample.isspace():
             raise InputError(
                 f"{name}: the sample (SM) of read group '{identifier}' is blank, which VCF does not"

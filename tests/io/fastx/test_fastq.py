@@ -129,7 +129,7 @@ def test_bad_record_is_named(tmp_path: Path, record: bytes, message: str, batch_
 def test_unreadable_fastq(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"absent\.fq: no such file"):
         list(read_fastq(tmp_path / "absent.fq"))
-    with pytest.raises(InputError, match="cannot be read: Is a directory"):
+    with pytest.raises(InputError, match=r"cannot be read \(Is a directory"):
         list(read_fastq(tmp_path))
     with pytest.raises(InputError, match="not FASTQ"):
         parse(b">a\nACGT\n")

@@ -220,7 +220,7 @@ def damaged_gzip(path: Path) -> None:
 
 UNREADABLE: dict[str, tuple[Callable[[Path], Any], str]] = {
     "absent": (lambda _: None, "r.fq: no such file"),
-    "folder": (Path.mkdir, "r.fq: cannot be read: Is a directory"),
+    "folder": (Path.mkdir, "r.fq: cannot be read (Is a directory"),
     "empty": (lambda path: path.write_bytes(b""), "r.fq: empty; give FASTQ or FASTA"),
     "empty gzip": (lambda path: write(path, b"", "gzip"), "r.fq: empty"),
     "SAM": (lambda path: path.write_bytes(b"@HD\tVN:1.6\n"), "r.fq: looks like SAM"),
