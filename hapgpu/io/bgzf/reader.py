@@ -172,7 +172,9 @@ class BgzfReader:
             blocks, used = _scan(raw, offset, self._name)
             within = [b for b in blocks if b.offset < last or (b.offset == last and end)]
             if not within:
-                raise InputError(f"{self._name}: truncated, or does not match its index; run: samtools index")
+                raise InputError(
+                    f"{self._name}: truncated, or does not match its index; run: samtools index"
+                )
             for group in _grouped(within):
                 is_last = group[-1].offset == last
                 yield raw, group, skip, end if is_last else MAX_BLOCK_BYTES
