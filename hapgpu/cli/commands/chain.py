@@ -26,7 +26,7 @@ from hapgpu.io.files.output import OutputFile
 EXAMPLES: Final = """Map Nanopore reads, and keep the index for the next run:
 hapgpu index --minimizers reference.fa && hapgpu chain reference.fa reads.fq.gz --paf -o reads.paf
 
-Map accurate reads, without secondary chains:
+Map accurate reads, without secondary mappings:
 hapgpu chain -x map-hifi --secondary=no reference.fa reads.fq.gz > reads.paf
 
 Chain the anchors of another program, and count their predecessors:

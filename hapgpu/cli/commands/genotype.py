@@ -76,7 +76,10 @@ def genotype(  # noqa: PLR0913  (its parameters are the options)
         ),
     ],
     reference: Annotated[
-        Path, typer.Argument(metavar="REF.fa", help="FASTA, plain or bgzip, with its .fai.")
+        Path,
+        typer.Argument(
+            metavar="REF.fa", help="Reference: FASTA, plain or bgzipped, with its index (.fai)."
+        ),
     ],
     sites: Annotated[
         str,
