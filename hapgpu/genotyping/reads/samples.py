@@ -141,7 +141,7 @@ class ReadGroups:
         return samples
 
     def _error(self, reads: ReadBatch, row: int, number: int) -> InputError:
-        read = f"{self.name}: read '{_shown(reads.names[row])}'"
+        read = f"{self.name}, read '{_shown(reads.names[row])}'"
         if number == _NO_GROUP:
             return InputError(
                 f"{read}: no read group (RG), and the header has several samples; give it one"

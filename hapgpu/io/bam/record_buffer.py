@@ -127,7 +127,7 @@ def take_header(buffer: RecordBuffer) -> SamHeader:
 
 def _check_size(buffer: RecordBuffer, size: int) -> None:
     if size > buffer.max_record:
-        raise too_long(f"{buffer.name}: the header", buffer.max_record)
+        raise too_long(f"{buffer.name}, header", buffer.max_record)
 
 
 def _header(text: str, name: str) -> SamHeader:

@@ -518,7 +518,7 @@ def test_faulty_records_are_numbered(
     struct.pack_into(layout, content, second + offset, value)
     path = tmp_path / "faulty.bam"
     path.write_bytes(block(bytes(content)) + EOF_BLOCK)
-    with pytest.raises(InputError, match=rf"faulty\.bam: record 2: damaged \(.*{message}"):
+    with pytest.raises(InputError, match=rf"faulty\.bam, record 2: damaged \(.*{message}"):
         read(path)
 
 

@@ -123,7 +123,7 @@ def test_bad_record_is_named(tmp_path: Path, record: bytes, message: str, batch_
     path.write_bytes(b"@a\nAC\n+\nII\n" + record)
     with pytest.raises(InputError, match=re.escape(message)) as caught:
         list(read_fastq(path, batch_bases))
-    assert str(caught.value).startswith(f"{path}: record 2")
+    assert str(caught.value).startswith(f"{path}, record 2")
 
 
 def test_unreadable_fastq(tmp_path: Path) -> None:

@@ -151,7 +151,7 @@ def test_unfinished_record_comes_with_the_last_block(
     tmp_path: Path, rest: bytes, block_bytes: int
 ) -> None:
     path = write(tmp_path / "r.fq", b"@a\nAC\n+\nII\n" * 3 + rest, "plain")
-    with pytest.raises(InputError, match=r"r\.fq: record 4"):
+    with pytest.raises(InputError, match=r"r\.fq, record 4"):
         parse_all(path, block_bytes)
 
 
