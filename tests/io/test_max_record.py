@@ -264,7 +264,7 @@ def test_numbers_that_the_header_of_bcf_claims(number: int, piece: int) -> None:
     assert str(number).encode() in header
     stream = BytesIO(b"BCF\2\2" + struct.pack("<I", len(header)) + header)
     checked = CheckedBcf(cast("BufferedIOBase", stream), "x.bcf", 1 << 20)
-    with pytest.raises(InputError, match=r"x.bcf: header: IDX=.* is too large"):
+    with pytest.raises(InputError, match=r"x.bcf, header: IDX=.* is too large"):
         deque(iter(partial(checked.read, piece), b""), maxlen=0)
 
 

@@ -122,7 +122,7 @@ def take_header(buffer: RecordBuffer) -> SamHeader:
     try:
         return _with_contigs(header, tuple(references), tuple(references.values()))
     except InputError as error:
-        raise InputError(f"{buffer.name}: {error}") from None
+        raise InputError(f"{buffer.name}, {error}") from None
 
 
 def _check_size(buffer: RecordBuffer, size: int) -> None:
@@ -134,7 +134,7 @@ def _header(text: str, name: str) -> SamHeader:
     try:
         return SamHeader.from_text(text)
     except InputError as error:
-        raise InputError(f"{name}: {error}") from None
+        raise InputError(f"{name}, {error}") from None
 
 
 def _with_contigs(header: SamHeader, names: tuple[str, ...], lengths: tuple[int, ...]) -> SamHeader:

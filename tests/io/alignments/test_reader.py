@@ -549,7 +549,7 @@ def test_header_that_contradicts_its_references(tmp_path: Path) -> None:
     content = gzip.decompress(_bam(tmp_path, [])).replace(b"chr2\0", b"chr3\0")
     path = tmp_path / "contradiction.bam"
     path.write_bytes(block(content) + EOF_BLOCK)
-    with pytest.raises(InputError, match=r"contradiction\.bam: header: the @SQ lines"):
+    with pytest.raises(InputError, match=r"contradiction\.bam, header: the @SQ lines"):
         read(path)
 
 
