@@ -8,9 +8,10 @@ import signal
 if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
-import atexit
 import gc
+import os
 import sys
+from contextlib import suppress
 from typing import Final, NoReturn
 
 from hapgpu.cli.terminal.signals import end_on_signals
@@ -23,18 +24,17 @@ def main() -> NoReturn:
     """Run the command line of this process and exit with its status."""
     secure_standard_streams()
     end_on_signals(" ".join(["hapgpu", *(name for name in sys.argv[1:2] if name.isalpha())]))
-    _collect_rarely()
+    # The compiler's many objects live as long as the process: collecting while it loads would take
+    # a third of a second.
+    gc.set_threshold(_COLLECTION_THRESHOLD)
     # Imports Typer, which takes longer than a signal can wait.
     from hapgpu.cli.command_line import run  # noqa: PLC0415
 
-    run(sys.argv[1:])
-
-
-def _collect_rarely() -> None:
-    """Make the garbage collector run rarely, and not at exit.
-
-    The compiler's many objects live as long as the process. Collecting while it loads and at exit
-    would take a third of a second.
-    """
-    gc.set_threshold(_COLLECTION_THRESHOLD)
-    atexit.register(gc.freeze)
+    try:
+        run(sys.argv[1:])
+    except SystemExit as end:
+        with suppress(OSError):
+            sys.stderr.flush()
+        # The interpreter's own end gives the signals back first: one that arrives then would end
+        # the process with a status that denies the complete result. Nothing is left to clean up.
+        os._exit(end.code if isinstance(end.code, int) else 0)

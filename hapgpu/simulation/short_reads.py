@@ -48,7 +48,7 @@ def simulated_blocks(
     Parameters
     ----------
     index
-        Of the reference.
+        Index of the reference.
     count
         Positions drawn.
     block_bytes

@@ -15,14 +15,14 @@ from hapgpu.io.fastx.text_block import TextBlock
 
 
 class PafWriter:
-    """Turns the mappings of reads, on the host, into lines of PAF.
+    """Writer of the mappings of reads as lines of PAF, on the host.
 
     Parameters
     ----------
     index
-        Of the reference.
+        Index of the reference.
     options
-        What the user chose.
+        Options of the user.
     """
 
     def __init__(self, index: MinimizerIndex, options: MapOptions) -> None:

@@ -25,9 +25,9 @@ class CpuChainer:
     Parameters
     ----------
     index
-        Of the reference; made with `options.sketch`.
+        Minimizer index of the reference, built with `options.sketch`.
     options
-        What the user chose.
+        Options of the user.
     """
 
     def __init__(self, index: MinimizerIndex, options: MapOptions) -> None:

@@ -31,16 +31,16 @@ class CudaChainer(GpuWorker):
     Parameters
     ----------
     index
-        Of the reference; made with `options.sketch`.
+        Minimizer index of the reference, built with `options.sketch`.
     options
-        What the user chose.
+        Options of the user.
     device
-        Where to compute.
+        The GPU.
 
     Raises
     ------
     DeviceError
-        The index does not fit.
+        The index does not fit the GPU.
     """
 
     def __init__(self, index: MinimizerIndex, options: MapOptions, device: CudaDevice) -> None:
@@ -55,12 +55,12 @@ class CudaChainer(GpuWorker):
 
 
 def cuda_stages(index: MinimizerIndex, device: CudaDevice) -> Stages:
-    """Return the stages of a GPU, to which the index is brought if it is not there yet.
+    """Return the stages of a GPU; copy the index to it if it is not there yet.
 
     Raises
     ------
     DeviceError
-        The index does not fit.
+        The index does not fit the GPU.
     """
     return Stages(
         index=resident_index(index, device),

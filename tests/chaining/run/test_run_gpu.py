@@ -113,7 +113,7 @@ def test_a_read_that_does_not_fit(
     from hapgpu.chaining.run.cuda import CudaChainer  # noqa: PLC0415  (needs CuPy)
 
     chainer = CudaChainer(index, MapOptions(), limited(2 * MIB))
-    with pytest.raises(DeviceError, match=r"made.fa, record 1.*--gpu-mem"):
+    with pytest.raises(DeviceError, match=r"made.fa, record 1: .*--gpu-mem"):
         chainer(block_of([GENOME * 60]))
 
 

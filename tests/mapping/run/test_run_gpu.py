@@ -99,7 +99,7 @@ def test_a_read_that_does_not_fit(
     from hapgpu.mapping.run.cuda import CudaMapper  # noqa: PLC0415  (as above)
 
     mapper = CudaMapper(index, SearchOptions(), SamOptions(), limited(2 * MIB))
-    with pytest.raises(DeviceError, match=r"made.fq, record 1 .*--gpu-mem"):
+    with pytest.raises(DeviceError, match=r"made.fq, record 1: .*--gpu-mem"):
         mapper(block_of(["ACGT" * 200_000]))
 
 

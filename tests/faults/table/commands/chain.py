@@ -36,7 +36,7 @@ ROWS: Final = [
     row("all but secondary", "chain", "-P --secondary=no", 2, "-P: contradicts --secondary=no"),
     row("all but any", "chain", "-P -N 0", 2, "-N 0"),
     row("bandwidths", "chain", "-r 30k", 2, "-r 30000,20000"),
-    row("wide", "chain", "-r 1k,1m", 2, "-r 1000,1000000 ... more than 200,000"),
+    row("wide", "chain", "-r 1k,1m", 2, "-r 1000,1000000: must be at most 200,000"),
     # Anchors.
     line("reads", "chain reference.fa good.fq --anchors anchors.npz", 2, _WITH_ANCHORS),
     row("paf", "chain_anchors", "--paf", 2, _WITH_ANCHORS),
