@@ -153,8 +153,7 @@ class ReadGroups:
         group = _shown(tags[at + HEAD_BYTES : at + field_bytes(tags, at, end) - 1])
         problem = "has no sample (SM)" if number == _NO_SAMPLE else "is not in the header"
         return InputError(
-            f"{read}: the @RG line of its read group '{group}' {problem};"
-            " correct it (run: samtools reheader)"
+            f"{read}: its read group '{group}' {problem}; correct it (run: samtools reheader)"
         )
 
 

@@ -30,7 +30,7 @@ _REFUSED: Final = (
     ("map --method successor", "'successor' is not one of 'fm', 'backtracking'"),
     ("genotype", "Missing option '--reference'"),
     ("chain", "--reference, --anchors: both or neither"),
-    ("chain --reference x.fa --anchors x.npz", "--reference, --anchors: both or neither; give one of them"),
+    ("chain --reference x.fa --anchors x.npz", "--anchors: both or neither; give one of them"),
     ("chain --anchors x.npz --error 0.1", "--error: no effect without --reference"),
     ("chain --reference x.fa --copies 2", "--copies: no effect without --anchors"),
     ("chain --reference x.fa --method successor", "--method: no effect without --anchors"),
