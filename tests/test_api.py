@@ -164,8 +164,8 @@ def test_bad_sequences(
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"scoring": "best"}, "unknown scoring 'best'"),
-        ({"overhang": "clip"}, "unknown overhang 'clip'"),
+        ({"scoring": "best"}, "scoring 'best': unknown"),
+        ({"overhang": "clip"}, "overhang 'clip': unknown"),
         ({"device": "tpu"}, "device 'tpu': unknown"),
     ],
 )

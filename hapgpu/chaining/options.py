@@ -94,19 +94,19 @@ class MappingOptions:
     Attributes
     ----------
     mask_level
-        `-M`: overlap above which a chain is secondary to another.
+        `-M`: overlap above which a mapping is secondary to another.
     score_ratio
-        `-p`: lowest score of a secondary chain, as a fraction of its primary's score.
+        `-p`: lowest score of a secondary mapping, as a fraction of its primary's score.
     max_secondary
-        `-N`: most secondary chains per read.
+        `-N`: most secondary mappings per read.
     all_chains
-        `-P`: report every chain, without distinction of primary and secondary.
+        `-P`: report every mapping, without distinction of primary and secondary.
     prints_secondary
         `--secondary`: write secondary mappings.
     uses_names
-        Break ties between chains by the read's name (`--no-hash-name`: do not).
+        Break ties between mappings by the read's name (`--no-hash-name`: do not).
     prints_unmapped
-        `--paf-no-occurrence`: write a line for each unmapped read.
+        `--paf-no-hit`: write a line for each unmapped read.
     """
 
     mask_level: float = 0.5

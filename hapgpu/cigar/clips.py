@@ -57,7 +57,7 @@ def clips_of(reads: ReadBatch, source: str) -> Clips:
     too_long = np.flatnonzero(clips.leading + clips.trailing > reads.bases.lengths)
     if too_long.size:
         name = reads.names[too_long[0]].tobytes().decode("ascii", errors="replace")
-        message = f"{source}: read '{name}': fewer bases than its CIGAR clips; correct or remove it"
+        message = f"{source}, read '{name}': fewer bases than its CIGAR clips; correct or remove it"
         raise InputError(message)
     return clips
 

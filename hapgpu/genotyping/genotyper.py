@@ -35,7 +35,7 @@ MAX_PLOIDY: Final = 4
 _MIN_BASES: Final = 10
 """Clipped reads with fewer bases are excluded."""
 
-_REMEDY: Final = "give it some, or leave it out"
+_REMEDY: Final = "add them, or remove the read"
 
 LikelihoodsOf = Callable[[HmmBatch], NDArray[np.float64]]
 """`hapgpu.pairhmm.forward.dispatch.log10_likelihoods` on a device."""

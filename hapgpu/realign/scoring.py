@@ -130,7 +130,7 @@ def resolve_scoring(scoring: str | Scoring) -> Scoring:
         match, mismatch, gap_open, gap_extend = map(int, scoring.split(","))
     except ValueError:
         message = (
-            f"unknown scoring '{scoring}'; give one of {', '.join(PRESETS)},"
+            f"scoring '{scoring}': unknown; give one of {', '.join(PRESETS)},"
             " or MATCH,MISMATCH,OPEN,EXTEND as in 10,-15,-30,-5"
         )
         raise UsageError(message) from None
@@ -143,6 +143,6 @@ def resolve_overhang(overhang: str | Overhang) -> Overhang:
         return overhang
     names = {strategy.name.lower().replace("_", "-"): strategy for strategy in Overhang}
     if overhang not in names:
-        message = f"unknown overhang '{overhang}'; give one of {', '.join(names)}"
+        message = f"overhang '{overhang}': unknown; give one of {', '.join(names)}"
         raise UsageError(message)
     return names[overhang]

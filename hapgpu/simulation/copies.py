@@ -87,7 +87,7 @@ def _edits_of_copy(variants: PhasedVariants, copy: int, trimmed: TrimmedAlleles)
     rows = variants.allele_offsets[carried] + variants.genotypes[carried, copy]
     starts, ends = trimmed.starts[rows], trimmed.ends[rows]
     if (starts[1:] < ends[:-1]).any():
-        raise ValueError(f"variants: two overlap on chromosome copy {copy + 1}; leave one out")
+        raise ValueError(f"variants: two overlap on chromosome copy {copy + 1}; remove one")
     text_starts = trimmed.text_starts[rows]
     return CopyEdits(
         starts,

@@ -116,7 +116,7 @@ class PhasedVariants:
         if (np.diff(self.starts) < 0).any():
             raise ValueError("variants: not in the order of their positions; sort them")
         if len(self) and (self.starts[0] < reference.start or self.ends.max() > reference.end):
-            raise ValueError("variants: one lies outside the reference; leave it out")
+            raise ValueError("variants: one lies outside the reference; remove it")
         counts = np.diff(self.allele_offsets)[:, None]
         if ((self.genotypes < 0) | (self.genotypes >= counts)).any():
             raise ValueError("variants: a genotype names an allele that its variant does not have")

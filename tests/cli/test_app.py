@@ -166,7 +166,7 @@ def test_status_of_errors_of_cuda() -> None:
     for error in (lost, full):
         status, message = explain(error)
         assert status == 3
-        assert message.startswith("the GPU failed: ")
+        assert message.startswith("GPU: failed (")
 
 
 def test_closed_output_is_quiet(faulty: list[str]) -> None:

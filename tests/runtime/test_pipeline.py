@@ -204,7 +204,7 @@ def test_error_while_the_reader_waits_for_input() -> None:
 @pytest.mark.parametrize("threaded", [False, True])
 def test_the_fault_of_a_device_names_the_batch(*, threaded: bool) -> None:
     written: list[int] = []
-    worker = fail_at(2, DeviceError("cuda:0 failed: an illegal memory access was encountered"))
-    with pytest.raises(DeviceError, match=r"^cuda:0 failed: .* \(in batch 3 of the input\)$"):
+    worker = fail_at(2, DeviceError("cuda:0: failed (an illegal memory access was encountered)"))
+    with pytest.raises(DeviceError, match=r"^cuda:0: failed \(.*\) \(in batch 3 of the input\)$"):
         run_pipeline(range(9), [worker] * 2, sink_into(written), threaded=threaded)
     assert written == [0, 1]

@@ -65,5 +65,5 @@ def test_time_of_a_failing_stage_is_counted() -> None:
 
 def test_unwritable_file_is_named(tmp_path: Path) -> None:
     path = tmp_path / "absent" / "run.json"
-    with pytest.raises(OutputError, match=re.escape(f"{path}: cannot be written: No such file")):
+    with pytest.raises(OutputError, match=re.escape(f"{path}: cannot be written (No such file")):
         write_json(path, RunStatistics("realign", [], [], 1).as_dict())

@@ -46,7 +46,7 @@ def load_anchors(path: str | Path, max_record: int = MAX_RECORD) -> Anchors:
     except (InputError, UsageError) as error:
         raise InputError(f"{path}: {error}") from error
     except OSError as error:
-        raise InputError(f"{path}: cannot read ({error.strerror or error})") from error
+        raise InputError(f"{path}: cannot be read ({error.strerror or error})") from error
     except Exception as error:  # (NumPy and zipfile raise many kinds of errors for damaged files)
         raise InputError(f"{path}: damaged or no .npz file ({error}); copy it again") from error
 

@@ -1,6 +1,6 @@
-"""Parents: which chains of a read are secondary to which others.
+"""Parents: which mappings of a read are secondary to which others.
 
-A chain is secondary to a better chain that covers most of it on the read. The rules are those of
+A mapping is secondary to a better mapping that covers most of it on the read. The rules are from
 minimap2 2.30 (Li 2018, Bioinformatics 34:3094), including float32 arithmetic.
 """
 

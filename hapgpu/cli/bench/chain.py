@@ -102,13 +102,13 @@ def chain(  # noqa: PLR0913  (its parameters are the options)
     Prints one line per measurement, tab-separated.
     """
     if (reference is None) == (anchors is None):
-        raise UsageError("give either --reference FASTA or --anchors FILE.npz")
+        raise UsageError("--reference, --anchors: both or neither; give one of them")
     if anchors is not None:
         _refuse({"--bases": bases, "--read-length": read_length, "--error": error}, "--reference")
     else:
         _refuse({"--method": method, "--copies": copies}, "--anchors")
     if read_length is not None and read_length < _MIN_READ_LENGTH:
-        raise UsageError(f"--read-length: must be at least {_MIN_READ_LENGTH}")
+        raise UsageError(f"--read-length {read_length}: must be at least {_MIN_READ_LENGTH}")
     map_options = preset(preset_name or DEFAULT_PRESET)
     model = _read_model(read_length, error)
 

@@ -4,17 +4,24 @@ from __future__ import annotations
 
 import sys
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from hapgpu.cli.bench.table import Table
-from hapgpu.cli.options.common import Debug, DeviceName, GpuMemory, Json, Threads
+from hapgpu.cli.options.common import Debug, DeviceName, GpuMemory, Threads
 from hapgpu.io.files.output import write_json
 from hapgpu.runtime.devices import Device, resolve_devices
 
 Copies = Annotated[
     int | None, typer.Option("--copies", metavar="N", min=1, help="Repeat the data N times.")
+]
+BenchJson = Annotated[
+    Path | None,
+    typer.Option(
+        "--json", metavar="FILE", help="Write the measurements as JSON.", rich_help_panel="Output"
+    ),
 ]
 
 
@@ -25,7 +32,7 @@ class BenchOptions:
     threads: Threads
     device: DeviceName = "auto"
     gpu_mem: GpuMemory = None
-    json: Json = None
+    json: BenchJson = None
     debug: Debug = False
 
     def devices(self) -> list[Device]:

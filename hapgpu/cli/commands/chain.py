@@ -26,7 +26,7 @@ from hapgpu.io.files.output import OutputFile
 EXAMPLES: Final = """Map Nanopore reads, and keep the index for the next run:
 hapgpu index --minimizers reference.fa && hapgpu chain reference.fa reads.fq.gz --paf -o reads.paf
 
-Map accurate reads, without secondary chains:
+Map accurate reads, without secondary mappings:
 hapgpu chain -x map-hifi --secondary=no reference.fa reads.fq.gz > reads.paf
 
 Chain the anchors of another program, and count their predecessors:
@@ -100,9 +100,11 @@ def _check_inputs(
 ) -> None:
     """Refuse a command line without inputs, or with both kinds of them."""
     if anchors is not None and (reference is not None or paf):
-        raise UsageError("--anchors: cannot be used with a reference, reads or --paf")
+        raise UsageError("--anchors: chains anchors to .npz; drop the reference, reads and --paf")
     if anchors is None and not reads:
-        raise UsageError("a reference and reads are needed; run: hapgpu chain REF.fa READS.fq")
+        raise UsageError(
+            "REF.fa, READS: missing; give a reference and reads, or --anchors FILE.npz"
+        )
 
 
 def _map(

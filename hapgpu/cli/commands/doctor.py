@@ -59,7 +59,7 @@ def doctor(
     for chosen in devices:
         fault = kernel_faults.get(chosen.index) if isinstance(chosen, CudaDevice) else None
         if fault and device != "auto":
-            raise DeviceError(f"{chosen.name} cannot be used: {fault}")
+            raise DeviceError(f"{chosen.name}: cannot be used ({fault})")
 
 
 def find(report: DeviceReport, kernel_faults: dict[int, str | None]) -> Iterator[Finding]:

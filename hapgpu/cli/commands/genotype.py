@@ -58,10 +58,10 @@ _DEFAULT: Final = GenotypeOptions()
 _WARNINGS: Final = {
     "without_mapping_quality": "reads excluded: mapping quality unknown (255)",
     "low_mapping_quality": "reads excluded: mapping quality below --min-mapping-quality",
-    "poorly_modelled_fragments": "fragments fit no haplotype: they count in full in DP and AD only",
+    "poorly_modelled_fragments": "fragments explained by no haplotype: counted in full in DP and AD only",
     "no_calls": "genotypes missing: no read supports them",
-    "symbolic_alleles": "symbolic or missing alleles, without a sequence: no read supports them",
-    "capped_loci": "loci have too many combinations of alleles: some excluded",
+    "symbolic_alleles": "symbolic or missing alleles ignored: no sequence",
+    "capped_loci": "loci capped: too many combinations of alleles, some excluded",
 }
 """The words after the number, by the name of the count."""
 
@@ -76,7 +76,10 @@ def genotype(  # noqa: PLR0913  (its parameters are the options)
         ),
     ],
     reference: Annotated[
-        Path, typer.Argument(metavar="REF.fa", help="FASTA, plain or bgzip, with its .fai.")
+        Path,
+        typer.Argument(
+            metavar="REF.fa", help="Reference: FASTA, plain or bgzipped, with its index (.fai)."
+        ),
     ],
     sites: Annotated[
         str,

@@ -54,13 +54,13 @@ _MAX_COMBINATIONS: Final = 64
 
 _WARNINGS: Final = {
     "symbolic_alleles": "symbolic alleles and breakends excluded",
-    "spanned_alleles": "alleles '*', which change nothing",
+    "spanned_alleles": "alleles '*' ignored: they change nothing",
     "telomere_records": "records excluded: at a telomere (POS 0 or after the end of the contig)",
     "loci_without_alt": "loci excluded: no haplotype differs from the reference",
     "locus_splits": f"locus splits: over {_MAX_COMBINATIONS} combinations of alleles, or over 1000 "
     "records close to each other",
     "conflicting_alleles": "alleles excluded: genotypes put another on the same haplotype",
-    "capped_loci": f"loci have over {_MAX_COMBINATIONS} combinations of alleles: some excluded",
+    "capped_loci": f"loci capped: over {_MAX_COMBINATIONS} combinations of alleles, some excluded",
 }
 """The words after the number, by the name of the count."""
 

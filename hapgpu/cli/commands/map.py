@@ -178,10 +178,10 @@ def _header(index: FMIndexArrays, group: ReadGroup | None, *, with_pg: bool) -> 
 
 def _warn(counts: Mapping[str, int]) -> None:
     if count := counts.get("too_short"):
-        logger.warning("%s fewer than %d bases: not mapped", _reads_have(count), MIN_READ_BASES)
+        logger.warning("%s not mapped: fewer than %d bases", _reads(count), MIN_READ_BASES)
     if count := counts.get("reads_over_max_hits"):
-        logger.warning("%s more hits than were written (--max-hits)", _reads_have(count))
+        logger.warning("%s with more hits than written: limited by --max-hits", _reads(count))
 
 
-def _reads_have(count: int) -> str:
-    return "1 read has" if count == 1 else f"{count:,} reads have"
+def _reads(count: int) -> str:
+    return "1 read" if count == 1 else f"{count:,} reads"

@@ -228,7 +228,7 @@ def _check_input(context: typer.Context, batches: str | None, haplotypes: Path |
     """Refuse a command line without inputs, or with options that have no effect."""
     if batches is None:
         if haplotypes is None:
-            raise UsageError("expected READS and HAPLOTYPES.fa, or --batches FILE")
+            raise UsageError("READS, HAPLOTYPES.fa: missing; give both, or --batches FILE")
         return
     for parameter in context.command.params:
         source = context.get_parameter_source(parameter.name or "")
@@ -236,6 +236,6 @@ def _check_input(context: typer.Context, batches: str | None, haplotypes: Path |
         if is_given and parameter.name not in _WITH_BATCHES:
             name = parameter.opts[-1]
             raise UsageError(
-                "--batches holds reads, qualities and haplotypes; drop "
+                "--batches: holds reads, qualities and haplotypes; drop "
                 f"{name if name.startswith('-') else name.upper()}"
             )

@@ -38,7 +38,7 @@ DEFAULT_PRESET: Final = next(iter(PRESETS))
 _minimizer_option = partial(typer.Option, rich_help_panel="Minimizers")
 _seed_option = partial(typer.Option, rich_help_panel="Seeds")
 _chain_option = partial(typer.Option, rich_help_panel="Chains")
-_mapping_option = partial(typer.Option, rich_help_panel="Which chains are written")
+_mapping_option = partial(typer.Option, rich_help_panel="Which mappings are written")
 _COUNT: Final = {"metavar": "INT", "parser": parse_count}
 _FRACTION: Final = {"metavar": "FLOAT", "parser": parse_fraction}
 _ONE_OR_TWO: Final = {"metavar": "INT[,INT]", "parser": parse_one_or_two}
@@ -189,7 +189,7 @@ class MapArguments(SketchArguments):
         _mapping_option(
             "-M",
             **_FRACTION,
-            help="A chain is secondary if it overlaps a better one on the read by more than this "
+            help="A mapping is secondary if it overlaps a better one on the read by more than this "
             "fraction [0.5].",
         ),
     ] = None
@@ -198,20 +198,20 @@ class MapArguments(SketchArguments):
         _mapping_option(
             "-p",
             **_FRACTION,
-            help="Minimum score of a secondary chain, as a fraction of its primary's [0.8].",
+            help="Minimum score of a secondary mapping, as a fraction of its primary's [0.8].",
         ),
     ] = None
     max_secondary: Annotated[
         int | None,
         _mapping_option(
-            "-N", **_COUNT, help="Maximum secondary chains per read; 0: --secondary=no [5]."
+            "-N", **_COUNT, help="Maximum secondary mappings per read; 0: --secondary=no [5]."
         ),
     ] = None
     secondary: Annotated[
-        YesNo, _mapping_option("--secondary", help="Write secondary chains, or do not.")
+        YesNo, _mapping_option("--secondary", help="Write secondary mappings, or do not.")
     ] = YesNo.YES
     all_chains: Annotated[
-        bool, _mapping_option("-P", help="Write all chains; none is primary, MAPQ is 0.")
+        bool, _mapping_option("-P", help="Write all mappings; none is primary, MAPQ is 0.")
     ] = False
     no_hash_name: Annotated[
         bool,
@@ -276,16 +276,16 @@ def _check(options: MapOptions) -> None:
     """Refuse options that minimap2 refuses, or that have no effect."""
     narrow, wide = options.chains.bandwidth, options.chains.long_bandwidth
     if narrow > wide:
-        raise UsageError(f"-r {narrow},{wide}: the first number is larger than the second")
+        raise UsageError(f"-r {narrow},{wide}: the first number is larger; swap them")
     if wide > WIDEST_BAND:
-        raise UsageError(f"-r {narrow},{wide}: {wide:,} is more than {WIDEST_BAND:,}")
+        raise UsageError(f"-r {narrow},{wide}: must be at most {WIDEST_BAND:,}")
     mappings = options.mappings
     if mappings.all_chains and not (mappings.prints_secondary and mappings.max_secondary):
-        raise UsageError("-P and --secondary=no (or -N 0) contradict each other")
+        raise UsageError("-P: contradicts --secondary=no or -N 0; drop one of them")
 
 
 def _without_secondary(options: MappingOptions) -> MappingOptions:
-    """Return the options with `-N 0` as in minimap2: secondary chains are found, not written."""
+    """Return the options with `-N 0` as in minimap2: secondary mappings are found, not written."""
     if options.max_secondary > 0:
         return options
     return replace(options, max_secondary=MappingOptions().max_secondary, prints_secondary=False)

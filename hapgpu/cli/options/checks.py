@@ -43,5 +43,5 @@ def given_regions(
     regions = [parse_region(text) for text in texts or ()]
     regions += read_bed(targets_file, max_record) if targets_file is not None else []
     if not regions:
-        logger.warning("%s: has no region, so nothing is selected", targets_file)
+        logger.warning("%s: no region, nothing selected", targets_file)
     return RegionChoice(tuple(regions))

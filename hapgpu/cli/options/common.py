@@ -64,14 +64,14 @@ def parse_flags(text: str | int) -> int:
     except ValueError:
         return sum({_named_flag(name) for name in text.split(",")})
     if not 0 <= value <= _ALL_FLAGS:
-        raise typer.BadParameter(f"flags {text}: must be between 0 and {_ALL_FLAGS}")
+        raise typer.BadParameter(f"'{text}': must be from 0 to {_ALL_FLAGS}")
     return value
 
 
 def _named_flag(name: str) -> int:
     if name.upper() not in _FLAG_NAMES:
         known = ", ".join(_FLAG_NAMES)
-        raise typer.BadParameter(f"'{name}' is neither a number nor one of {known}")
+        raise typer.BadParameter(f"'{name}': must be a number, or some of {known}")
     return 1 << _FLAG_NAMES.index(name.upper())
 
 
@@ -80,7 +80,9 @@ def _record_size(text: str | int) -> int:
         return text
     size = _memory(text)
     if size > LARGEST_LIMIT:
-        raise typer.BadParameter(f"{text} is more than {LARGEST_LIMIT:,} bytes, the maximum of BAM")
+        raise typer.BadParameter(
+            f"'{text}': must be at most {LARGEST_LIMIT:,} bytes, the limit of BAM"
+        )
     return size
 
 

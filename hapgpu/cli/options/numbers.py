@@ -64,7 +64,7 @@ def parse_fraction(text: str | float) -> float:
     """
     value = _number(str(text))
     if value > 1:
-        raise typer.BadParameter(f"{text} is not between 0 and 1")
+        raise typer.BadParameter(f"'{text}': must be from 0 to 1")
     return value
 
 
@@ -75,7 +75,7 @@ def _number(text: str) -> float:
     except ValueError:
         value = None
     if value is None:
-        raise typer.BadParameter(f"'{text}' is not a number of at least 0")
+        raise typer.BadParameter(f"'{text}': must be a number of at least 0")
     if value > _MAX:
-        raise typer.BadParameter(f"{text} is more than {_MAX:,}")
+        raise typer.BadParameter(f"'{text}': must be at most {_MAX:,}")
     return value

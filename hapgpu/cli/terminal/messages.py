@@ -131,7 +131,7 @@ def _explain(error: BaseException) -> tuple[int, str]:
         case BrokenPipeError():
             explained = BROKEN_PIPE, ""
         case _ if _is_of_cuda(error):
-            explained = DeviceError.exit_code, f"the GPU failed: {error}"
+            explained = DeviceError.exit_code, f"GPU: failed ({error})"
         case MemoryError():
             explained = 1, "out of memory; use fewer threads (-t)"
         case OSError():

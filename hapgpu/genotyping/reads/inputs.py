@@ -150,7 +150,7 @@ class StreamedInput:
         self.header = self._source.header
         if self._source.is_fastq:
             self.close()
-            raise InputError(f"{self.name}: is FASTQ; align its reads first")
+            raise InputError(f"{self.name}: FASTQ has no alignments; align its reads first")
 
     def at(
         self, group: LocusGroup, read_filter: ReadFilter, samples_of: SamplesOf

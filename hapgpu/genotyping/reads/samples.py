@@ -141,7 +141,7 @@ class ReadGroups:
         return samples
 
     def _error(self, reads: ReadBatch, row: int, number: int) -> InputError:
-        read = f"{self.name}: read '{_shown(reads.names[row])}'"
+        read = f"{self.name}, read '{_shown(reads.names[row])}'"
         if number == _NO_GROUP:
             return InputError(
                 f"{read}: no read group (RG), and the header has several samples; give it one"
@@ -153,8 +153,7 @@ class ReadGroups:
         group = _shown(tags[at + HEAD_BYTES : at + field_bytes(tags, at, end) - 1])
         problem = "has no sample (SM)" if number == _NO_SAMPLE else "is not in the header"
         return InputError(
-            f"{read}: the @RG line of its read group '{group}' {problem};"
-            " fix it (run: samtools reheader)"
+            f"{read}: its read group '{group}' {problem}; correct it (run: samtools reheader)"
         )
 
 
@@ -164,7 +163,7 @@ def _groups_of(header: SamHeader, name: str) -> dict[str, str]:
     for fields in _group_lines(header):
         identifier, sample = fields.get("ID", ""), fields.get("SM", "")
         if not identifier:
-            raise InputError(f"{name}: an @RG line has no ID; fix it (run: samtools reheader)")
+            raise InputError(f"{name}: an @RG line has no ID; correct it (run: samtools reheader)")
         if sample.isspace():
             raise InputError(
                 f"{name}: the sample (SM) of read group '{identifier}' is blank, which VCF does not"

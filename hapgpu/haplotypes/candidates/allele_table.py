@@ -38,7 +38,7 @@ def allele_table(sites: Sites, loci: Loci, haplotypes: Haplotypes) -> Ragged:
         record = sites.records[int(counts.argmax())]
         message = (
             f"{record.contig}:{record.start + 1}: {counts.max()} alleles, more than "
-            f"{_MAX_ALLELES}; leave some out"
+            f"{_MAX_ALLELES}; remove some"
         )
         raise InputError(message)
     lengths = np.repeat(np.diff(loci.site_offsets), np.diff(haplotypes.offsets))

@@ -99,7 +99,7 @@ def read_haplotypes(path: str | Path, max_record: int = MAX_RECORD) -> Haplotype
     if unbound := next((name for name, locus in parsed if locus is None), None):
         message = (
             f"{path}: haplotype '{unbound}' has no locus, but others have; "
-            f"write it as in '>{unbound} chr20:10000101-10000500', or leave out all loci"
+            f"write it as in '>{unbound} chr20:10000101-10000500', or remove all loci"
         )
         raise InputError(message)
     numbers = {locus: number for number, locus in enumerate(dict.fromkeys(loci))}

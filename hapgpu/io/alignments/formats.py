@@ -104,7 +104,7 @@ def open_input(path: str, name: str | None = None, max_record: int = MAX_RECORD)
     try:
         stream = Path(path).open("rb")  # noqa: SIM115 (closed by the caller)
     except OSError as error:
-        raise InputError(f"{name}: cannot be read: {error.strerror or error}") from error
+        raise InputError(f"{name}: cannot be read ({error.strerror or error})") from error
     try:
         return _recognised(stream, name, Path(path) if stream.seekable() else None, max_record)
     except BaseException:
@@ -116,7 +116,7 @@ def _recognised(stream: BinaryIO, name: str, path: Path | None, max_record: int)
     try:
         head = stream.read(_HEAD_BYTES)
     except OSError as error:
-        raise InputError(f"{name}: cannot be read: {error.strerror or error}") from error
+        raise InputError(f"{name}: cannot be read ({error.strerror or error})") from error
     found = _recognise(head, name)
     closing = _closing(head)
     if path is None:

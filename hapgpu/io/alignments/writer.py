@@ -163,7 +163,7 @@ class _BamWriter(_Writer):
             return
         data, index = self._output.staged_path(), self._index.staged_path()
         if failure := index_alignments(data, index, self._index_kind, self._pool.threads):
-            raise OutputError(f"{self._index.name}: cannot be written: {failure}")
+            raise OutputError(f"{self._index.name}: cannot be written ({failure})")
 
     def _commit(self) -> None:
         if not self._index:

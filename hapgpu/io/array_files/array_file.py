@@ -156,7 +156,7 @@ class ArrayFormat:
         except FileNotFoundError:
             self._raise(path, "no such file")
         except OSError as error:
-            raise InputError(f"{path}: cannot be read: {error.strerror}") from error
+            raise InputError(f"{path}: cannot be read ({error.strerror})") from error
 
     def _read_header(
         self, content: NDArray[np.uint8], path: str | Path

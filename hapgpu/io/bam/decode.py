@@ -173,7 +173,7 @@ def _next_records(buffer: RecordBuffer, batch_bases: int, done: int) -> NDArray[
         records += count
         bases += added
         if fault == TOO_LONG:
-            raise too_long(f"{buffer.name}: record {records + 1}", buffer.max_record)
+            raise too_long(f"{buffer.name}, record {records + 1}", buffer.max_record)
         if fault != SOUND:
             raise _fault(buffer.name, records, fault)
         if bases < batch_bases and at < max_bytes and not buffer.extend():
@@ -206,7 +206,7 @@ def _checked(
 
 def _fault(name: str, record: int, fault: int) -> InputError:
     return InputError(
-        f"{name}: record {record + 1}: damaged ({FAULTS[fault]}); correct or remove the record"
+        f"{name}, record {record + 1}: damaged ({FAULTS[fault]}); correct or remove the record"
     )
 
 

@@ -122,19 +122,19 @@ def take_header(buffer: RecordBuffer) -> SamHeader:
     try:
         return _with_contigs(header, tuple(references), tuple(references.values()))
     except InputError as error:
-        raise InputError(f"{buffer.name}: {error}") from None
+        raise InputError(f"{buffer.name}, {error}") from None
 
 
 def _check_size(buffer: RecordBuffer, size: int) -> None:
     if size > buffer.max_record:
-        raise too_long(f"{buffer.name}: the header", buffer.max_record)
+        raise too_long(f"{buffer.name}, header", buffer.max_record)
 
 
 def _header(text: str, name: str) -> SamHeader:
     try:
         return SamHeader.from_text(text)
     except InputError as error:
-        raise InputError(f"{name}: {error}") from None
+        raise InputError(f"{name}, {error}") from None
 
 
 def _with_contigs(header: SamHeader, names: tuple[str, ...], lengths: tuple[int, ...]) -> SamHeader:

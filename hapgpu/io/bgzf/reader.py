@@ -172,7 +172,9 @@ class BgzfReader:
             blocks, used = _scan(raw, offset, self._name)
             within = [b for b in blocks if b.offset < last or (b.offset == last and end)]
             if not within:
-                raise InputError(f"{self._name}: truncated, or does not match its index")
+                raise InputError(
+                    f"{self._name}: truncated, or does not match its index; run: samtools index"
+                )
             for group in _grouped(within):
                 is_last = group[-1].offset == last
                 yield raw, group, skip, end if is_last else MAX_BLOCK_BYTES
@@ -184,7 +186,7 @@ class BgzfReader:
         try:
             return self._stream.read(size)
         except OSError as error:
-            raise InputError(f"{self._name}: cannot be read: {error.strerror or error}") from error
+            raise InputError(f"{self._name}: cannot be read ({error.strerror or error})") from error
 
 
 def _scan(raw: bytes, offset: int, name: str) -> tuple[list[_Block], int]:
@@ -254,7 +256,7 @@ def _inflate(raw: bytes, blocks: list[_Block], name: str, skip: int, end: int) -
     view = memoryview(raw)
     inflated = [_inflate_block(view[block.start : block.end], block, name) for block in blocks]
     if skip > len(inflated[0]) or len(inflated[-1]) < end < MAX_BLOCK_BYTES:
-        raise InputError(f"{name}: does not match its index")
+        raise InputError(f"{name}: does not match its index; run: samtools index {name}")
     inflated[-1] = inflated[-1][:end]
     inflated[0] = inflated[0][skip:]
     return inflated

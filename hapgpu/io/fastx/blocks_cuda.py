@@ -69,7 +69,7 @@ class GpuWorker(ABC):
             halves = block.halves()
             if len(halves) == 1:
                 raise DeviceError(
-                    f"{block.name}: record {block.first}: does not fit into the memory of "
+                    f"{block.name}, record {block.first}: does not fit into the memory of "
                     f"{self._device.name}; raise --gpu-mem or use --device cpu"
                 ) from error
         return [piece for half in halves for piece in self._pieces(half)]

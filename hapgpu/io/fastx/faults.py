@@ -55,7 +55,7 @@ def record_label(file: str, number: int, text: NDArray[np.uint8], marker: bytes 
     header = text[:100].tobytes().partition(b"\n")[0]
     name = header[1:].decode("ascii", "replace").split()[:1]
     suffix = f" {name[0]!r}" if name and header.startswith(marker) else ""
-    return f"{file}: record {number}{suffix}"
+    return f"{file}, record {number}{suffix}"
 
 
 def bad_character(byte: int, part: str) -> str:

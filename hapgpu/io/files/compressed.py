@@ -63,7 +63,7 @@ def open_inflated(source: str | Path | BufferedReader, name: str) -> Iterator[Bu
     except _DAMAGED as error:
         raise InputError(f"{name}: damaged compressed file ({error}); copy it again") from error
     except OSError as error:
-        raise InputError(f"{name}: cannot be read: {error.strerror or error}") from error
+        raise InputError(f"{name}: cannot be read ({error.strerror or error})") from error
 
 
 def _inflated(stream: BufferedReader, name: str) -> BufferedReader:

@@ -30,5 +30,5 @@ class FileState:
         try:
             found = path.stat()
         except OSError as error:
-            raise InputError(f"{path}: cannot be read: {error.strerror or error}") from error
+            raise InputError(f"{path}: cannot be read ({error.strerror or error})") from error
         return cls(found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns)

@@ -58,7 +58,7 @@ class OutputFile:
 
     def _open(self, path: Path) -> BinaryIO:
         if path.is_dir():
-            raise OutputError(f"{self.name}: cannot be written: is a directory; give a file")
+            raise OutputError(f"{self.name}: is a directory; give a file")
         if path.exists() and not path.is_file():
             return path.open("wb", buffering=_BUFFER_BYTES)
         self._target = path.resolve()
@@ -89,7 +89,7 @@ class OutputFile:
         with self.reporting():
             self._stream.flush()
         if not self._temporary:
-            raise OutputError(f"{self.name}: cannot be written: not a regular file; give a file")
+            raise OutputError(f"{self.name}: not a regular file; give a file")
         return self._temporary
 
     def commit(self) -> None:
@@ -130,7 +130,7 @@ class OutputFile:
             raise
         except OSError as error:
             reason = error.strerror or str(error)
-            raise OutputError(f"{self.name}: cannot be written: {reason}") from error
+            raise OutputError(f"{self.name}: cannot be written ({reason})") from error
 
     def __enter__(self) -> Self:
         return self

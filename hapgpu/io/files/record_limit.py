@@ -15,6 +15,6 @@ _MIB: Final = 1 << 20
 
 
 def too_long(what: str, limit: int) -> InputError:
-    """Return the error for `what`, such as `reads.fq: record 3`, if it exceeds the limit."""
+    """Return the error for `what`, such as `reads.fq, record 3`, if it exceeds the limit."""
     size = f"{limit:,} bytes" if limit % _MIB else f"{limit // _MIB:,} MiB"
     return InputError(f"{what}: longer than {size}; raise --max-record")

@@ -96,7 +96,7 @@ def _opened(path: Path) -> BinaryIO:
 
 def _uncopied(name: str, error: OSError) -> InputError:
     return InputError(
-        f"{name}: cannot be copied to {tempfile.gettempdir()}: {error.strerror or error};"
+        f"{name}: cannot be copied to {tempfile.gettempdir()} ({error.strerror or error});"
         " give a file, or set TMPDIR to a directory with more space"
     )
 

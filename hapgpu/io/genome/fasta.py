@@ -89,9 +89,7 @@ def read_fasta(
     if not names:
         raise InputError(f"{name}: no FASTA record; give FASTA")
     if not (allow_empty or all(text.lengths)):
-        raise InputError(
-            f"{name}: record '{names[text.lengths.index(0)]}' has no sequence; remove it"
-        )
+        raise InputError(f"{name}, record '{names[text.lengths.index(0)]}': no sequence; remove it")
     sequences = Ragged.from_lengths(read_only(np.frombuffer(text.bases, np.uint8)), text.lengths)
     return FastaRecords(names, tuple(text.descriptions.values()), sequences)
 

@@ -23,7 +23,7 @@ def digest_fasta(path: str | Path) -> tuple[int, bytes]:
     except FileNotFoundError:
         raise InputError(f"{path}: no such file") from None
     except OSError as error:
-        raise InputError(f"{path}: cannot be read: {error.strerror}") from error
+        raise InputError(f"{path}: cannot be read ({error.strerror})") from error
 
 
 def check_digest(

@@ -59,7 +59,7 @@ def read_fai(fasta: Path) -> dict[str, FastaEntry]:
     try:
         text = Path(index).read_text("utf-8", "surrogateescape")
     except OSError as error:
-        raise InputError(f"{index}: cannot be read: {error.strerror or error}") from error
+        raise InputError(f"{index}: cannot be read ({error.strerror or error})") from error
     entries = {}
     for number, line in enumerate(text.split("\n")[: -1 if text.endswith("\n") else None], 1):
         name, *numbers = line.rstrip("\r").split("\t")
@@ -197,7 +197,7 @@ def _blocks_of(index: Path) -> tuple[list[int], list[int]]:
     try:
         numbers = np.fromfile(index, dtype="<u8")
     except OSError as error:
-        raise InputError(f"{index}: cannot be read: {error.strerror or error}") from error
+        raise InputError(f"{index}: cannot be read ({error.strerror or error})") from error
     rows = numbers[1:].reshape(-1, 2) if numbers.size % 2 else numbers[:0].reshape(-1, 2)
     is_sorted = (rows < _MAX_OFFSET).all() and (rows[1:] >= rows[:-1]).all()
     if numbers.size != 2 * int(numbers[:1].sum()) + 1 or not is_sorted:

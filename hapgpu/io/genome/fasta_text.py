@@ -90,7 +90,7 @@ class FastaText:
         end = newline if newline >= 0 else len(text)
         self._header += text[at:end]
         if len(self._header) > self._max_record:
-            label = f"{self._label()}: the header line"
+            label = f"{self._label()}: header line"
             if self._max_bases is not None:  # --max-record does not apply to a reference
                 raise InputError(f"{label}: longer than {self._max_record:,} bytes; shorten it")
             raise too_long(label, self._max_record)
@@ -163,7 +163,7 @@ class FastaText:
             self.bases += bases
         if self._max_bases is None:
             if self.lengths[-1] > self._max_record:
-                record = f"{self.name}: record {len(self.lengths)} {self._contig!r}"
+                record = f"{self.name}, record {len(self.lengths)} {self._contig!r}"
                 raise too_long(record, self._max_record)
         elif self.lengths[-1] > self._max_bases:
             raise InputError(

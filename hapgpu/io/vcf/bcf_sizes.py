@@ -65,7 +65,7 @@ class CheckedBcf(RawIOBase):
             return
         if self._records < 0 and len(text) >= _HEADER_SIZE.size:
             size = _HEADER_SIZE.unpack_from(text)[0]
-            self._check_size(size, "the header")
+            self._check_size(size, "header")
             self._records = 0
             at = self._header_bytes = self._header_left = _HEADER_SIZE.size + size
         while self._records >= 0 and at + _RECORD_SIZES.size <= len(text):
@@ -74,7 +74,7 @@ class CheckedBcf(RawIOBase):
             self._check_size(shared + own, f"record {self._records}")
             if samples & _SAMPLES > self._header_bytes:  # the header names each sample
                 raise InputError(
-                    f"{self._name}: record {self._records}: claims {samples & _SAMPLES:,} samples,"
+                    f"{self._name}, record {self._records}: claims {samples & _SAMPLES:,} samples,"
                     " more than the header names; copy the file again"
                 )
             at += _RECORD_PRELUDE + shared + own
@@ -85,7 +85,7 @@ class CheckedBcf(RawIOBase):
 
     def _check_size(self, size: int, what: str) -> None:
         if size > self._max_record:
-            raise too_long(f"{self._name}: {what}", self._max_record)
+            raise too_long(f"{self._name}, {what}", self._max_record)
 
     def _check_indexes(self, text: bytes) -> None:
         """Check the numbers (IDX) of contigs and tags in the header."""
@@ -94,7 +94,7 @@ class CheckedBcf(RawIOBase):
         for found in _INDEX.finditer(part):
             if int(found[1]) >= limit:
                 raise InputError(
-                    f"{self._name}: header: IDX={found[1].decode()} of a contig or tag is too"
+                    f"{self._name}, header: IDX={found[1].decode()} of a contig or tag is too"
                     " large; run: bcftools reheader"
                 )
         self._header_left -= min(len(text), self._header_left)

@@ -196,7 +196,7 @@ class VcfSource:
             header.append(text)
             size += getsizeof(text)
             if size > max_bytes:
-                raise too_long(f"{self.name}: the header", max_bytes)
+                raise too_long(f"{self.name}, header", max_bytes)
         raise InputError(f"{self.name}: truncated (no #CHROM line); copy it again")
 
 

@@ -166,7 +166,7 @@ def _build_on_gpu(reference: _Reference, device: CudaDevice, *, low_memory: bool
         except OUT_OF_MEMORY as error:
             raise DeviceError(_lack_of_memory(reference.letters.size, device)) from error
         except (cupy.cuda.driver.CUDADriverError, cupy.cuda.runtime.CUDARuntimeError) as error:
-            raise DeviceError(f"{device.name} failed: {error}") from error
+            raise DeviceError(f"{device.name}: failed ({error})") from error
         finally:
             with suppress(cupy.cuda.runtime.CUDARuntimeError):  # raised again by a lost GPU
                 cupy.get_default_memory_pool().free_all_blocks()

@@ -37,7 +37,7 @@ def parse_read_group(text: str) -> ReadGroup:
         )
     for field in fields:
         if not _FIELD.fullmatch(field):
-            raise UsageError(f"read group '{text}': field '{field}' is not TAG:VALUE; fix it")
+            raise UsageError(f"read group '{text}': field '{field}' is not TAG:VALUE; correct it")
     if len(named) < len(fields):
         raise UsageError(f"read group '{text}': a field occurs twice; remove one")
     return ReadGroup("\t".join([kind, *fields]), named["ID"])

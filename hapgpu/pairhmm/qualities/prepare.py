@@ -118,7 +118,7 @@ def check_base_qualities(reads: ReadBatch, source: str, remedy: str) -> None:
     if missing.size:
         name = reads.names[missing[0]].tobytes().decode("ascii", errors="replace")
         raise InputError(
-            f"{source}: read '{name}' has no base qualities, which likelihoods need; {remedy}"
+            f"{source}, read '{name}': no base qualities, which likelihoods need; {remedy}"
         )
 
 

@@ -47,7 +47,7 @@ def tag_qualities(reads: ReadBatch, name: str, default: int, source: str) -> NDA
         read = reads.names[fault].tobytes().decode("ascii", errors="replace")
         bases = int(reads.bases.lengths[fault])
         raise InputError(
-            f"{source}: read '{read}': tag {name} does not hold {bases} qualities as in FASTQ, one"
+            f"{source}, read '{read}': tag {name} does not hold {bases} qualities as in FASTQ, one"
             f" per base; remove the tag (samtools view -x {name}) or the read"
         )
     return qualities

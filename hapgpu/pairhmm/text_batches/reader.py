@@ -142,7 +142,7 @@ class _Parser:
     @property
     def next_line(self) -> str:
         """File and number of the line after the text batches that have been parsed."""
-        return f"{self._name}: line {self._first_line}"
+        return f"{self._name}, line {self._first_line}"
 
     def parse(self, text: bytes) -> tuple[HmmBatch, int]:
         """Return the whole text batches at the start of a text, and the offset after them."""
@@ -193,7 +193,7 @@ class _Parser:
             field = self._text[start : start + int(offsets[row + 1] - offsets[row])]
             invalid = field[field - np.uint8(PHRED_OFFSET) > MAX_QUALITY][0]
             raise InputError(
-                f"{self._name}: line {self._line_at(start)}: invalid character"
+                f"{self._name}, line {self._line_at(start)}: invalid character"
                 f" {chr(invalid)!a} in the {column}; use printable ones, '!' to '~'"
             )
         return out
@@ -204,7 +204,7 @@ class _Parser:
     def _reject_line(self, start: int, fields: int) -> NoReturn:
         line = self._text[start:].tobytes().partition(b"\n")[0]
         number = self._line_at(start)
-        raise InputError(f"{self._name}: line {number}: {_reason(line, fields)}")
+        raise InputError(f"{self._name}, line {number}: {_reason(line, fields)}")
 
 
 def _reason(line: bytes, fields: int) -> str:

@@ -144,7 +144,7 @@ def _compute(pairs: PairBatch, task: _Task) -> list[AlignmentBatch]:
     except OUT_OF_MEMORY:
         cupy.get_default_memory_pool().free_all_blocks()
     except (cupy.cuda.driver.CUDADriverError, cupy.cuda.runtime.CUDARuntimeError) as error:
-        message = f"{task.device.name} failed: {error}"
+        message = f"{task.device.name}: failed ({error})"
         raise DeviceError(message) from error
     if len(pairs) > 1:
         pieces = np.array_split(np.arange(len(pairs)), 2)

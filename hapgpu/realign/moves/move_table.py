@@ -151,7 +151,7 @@ def _memory_mapped(moves: Moves) -> Moves:
             return moves.with_columns(lambda column: _memory_mapped_column(file, column))
     except OSError as error:
         raise OutputError(
-            f"{tempfile.gettempdir()}: cannot write a temporary file: {error.strerror or error};"
+            f"{tempfile.gettempdir()}: cannot be written ({error.strerror or error});"
             " set TMPDIR to a directory with more space"
         ) from error
 

@@ -111,7 +111,7 @@ def realigned_records(
     )
     if malformed.any():
         name = originals.names[int(np.argmax(malformed))].tobytes().decode(errors="replace")
-        message = f"{source}: read '{name}': malformed optional fields; copy the file again"
+        message = f"{source}, read '{name}': malformed optional fields; copy the file again"
         raise InputError(message)
     return replace(
         originals,

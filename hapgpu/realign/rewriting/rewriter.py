@@ -147,7 +147,7 @@ class Rewriter:
         if malformed.any():
             name = reads.names[int(np.argmax(malformed))].tobytes().decode(errors="replace")
             raise InputError(
-                f"{self._source}: read '{name}': malformed optional fields; copy the file again"
+                f"{self._source}, read '{name}': malformed optional fields; copy the file again"
             )
         return tags
 

@@ -60,7 +60,7 @@ def device_errors(device: CudaDevice) -> Iterator[None]:
         message = f"{device.name}: too little memory; use --device cpu"
         raise DeviceError(message) from error
     except (cupy.cuda.driver.CUDADriverError, cupy.cuda.runtime.CUDARuntimeError) as error:
-        message = f"{device.name} failed: {error}"
+        message = f"{device.name}: failed ({error})"
         raise DeviceError(message) from error
 
 

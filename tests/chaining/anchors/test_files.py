@@ -90,9 +90,9 @@ def test_no_anchors(tmp_path: Path, changes: dict[str, Any], message: str) -> No
 
 
 def test_no_file(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"none\.npz: cannot read \(No such file"):
+    with pytest.raises(InputError, match=r"none\.npz: cannot be read \(No such file"):
         load_anchors(tmp_path / "none.npz")
-    with pytest.raises(InputError, match="cannot read"):
+    with pytest.raises(InputError, match="cannot be read"):
         load_anchors(tmp_path)
 
 

@@ -209,5 +209,5 @@ def test_a_file_that_is_no_fasta(tmp_path: Path) -> None:
 def test_empty_records_only_where_they_are_allowed(tmp_path: Path) -> None:
     fasta = write_fasta(tmp_path / "ref.fa", ["ACGT", ""])
     assert read_fasta(fasta, allow_empty=True).sequences.lengths.tolist() == [4, 0]
-    with pytest.raises(InputError, match="record 'seq1' has no sequence"):
+    with pytest.raises(InputError, match="record 'seq1': no sequence"):
         read_fasta(fasta)

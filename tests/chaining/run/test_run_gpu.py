@@ -113,7 +113,7 @@ def test_a_read_that_does_not_fit(
     from hapgpu.chaining.run.cuda import CudaChainer  # noqa: PLC0415  (needs CuPy)
 
     chainer = CudaChainer(index, MapOptions(), limited(2 * MIB))
-    with pytest.raises(DeviceError, match=r"made.fa: record 1: .*--gpu-mem"):
+    with pytest.raises(DeviceError, match=r"made.fa, record 1: .*--gpu-mem"):
         chainer(block_of([GENOME * 60]))
 
 
@@ -123,5 +123,5 @@ def test_same_errors_as_on_the_cpu(index: MinimizerIndex) -> None:
     block = ReadBlock(
         np.frombuffer(b"@a\nAC\n+\nIII\n", np.uint8), is_fasta=False, first=7, name="bad.fq"
     )
-    with pytest.raises(InputError, match=r"bad.fq: record 7 'a'"):
+    with pytest.raises(InputError, match=r"bad.fq, record 7 'a'"):
         CudaChainer(index, MapOptions(), CudaDevice(0))(block)

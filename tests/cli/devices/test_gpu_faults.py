@@ -246,7 +246,7 @@ def test_a_kernel_that_fails(name: str, kind: str, inputs: Path, tmp_path: Path)
         _, printed = ended.communicate(timeout=TIMEOUT)
         assert ended.returncode == 3, printed
         in_batch = number == total and name != "anchors"
-        pattern = r"failed: .*\(in batch \d+ of the input\)$" if in_batch else "failed: "
+        pattern = r"failed \(.*\) \(in batch \d+ of the input\)$" if in_batch else r"failed \("
         check_refused(run, tmp_path, printed, pattern)
 
 

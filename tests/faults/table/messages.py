@@ -19,7 +19,7 @@ RECORD_51: Final = "record 51"
 STDIN_ONCE: Final = "standard input (-): can be read only once"
 NO_STDIN: Final = "cannot be standard input (-); give a file"
 MISSING_ARGUMENT: Final = "Missing argument"
-READS_NEEDED: Final = "a reference and reads are needed"
+READS_NEEDED: Final = "REF.fa, READS: missing"
 GIVEN_TWICE: Final = "given twice"
 
 FAIDX: Final = "samtools faidx"

@@ -113,7 +113,7 @@ ROWS: Final = [
         "map",
         "reads=good.fq --max-record 20",
         1,
-        "good.fq: record 1 'r0': longer than 20 bytes; raise --max-record",
+        "good.fq, record 1 'r0': longer than 20 bytes; raise --max-record",
     ),
     *(
         line(f"too_few_arguments: {words}", words, 2, MISSING_ARGUMENT)

@@ -532,7 +532,7 @@ def test_bam_without_index(made: tuple[Path, Path], tmp_path: Path) -> None:
 def test_reads_without_alignments(tmp_path: Path) -> None:
     path = tmp_path / "reads.fq"
     path.write_text("@r\nACGT\n+\nIIII\n")
-    with pytest.raises(InputError, match=r"reads\.fq: is FASTQ; align its reads"):
+    with pytest.raises(InputError, match=r"reads\.fq: FASTQ has no alignments; align its reads"):
         read_at([path], [])
 
 

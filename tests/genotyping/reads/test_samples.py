@@ -121,7 +121,7 @@ def test_reads_without_a_known_sample(
 ) -> None:
     table = SampleTable.of([header_of(*groups)], ["directory/x.bam"])
     reads = batch_of([read_of("1" if groups[0] != "11:a" else "11"), read])
-    with pytest.raises(InputError, match=f"^directory/x.bam: .*{message}"):
+    with pytest.raises(InputError, match=f"^directory/x.bam, .*{message}"):
         table.samples_of(0, reads)
 
 

@@ -254,7 +254,7 @@ def test_names_that_htslib_would_treat_as_others(
 def test_a_header_with_a_length_that_is_none(tmp_path: Path, length: str) -> None:
     path = tmp_path / "a.sam"
     path.write_text(f"@SQ\tSN:chr1\tLN:{length}\nr\t4\t*\t0\t0\t*\t*\t0\t0\tA\tI\n")
-    with pytest.raises(InputError, match=r"^[^;]*a\.sam: .*LN") as caught:
+    with pytest.raises(InputError, match=r"^[^;]*a\.sam[:,] .*LN") as caught:
         read(path)
     assert len(str(caught.value)) < 400
 
@@ -366,7 +366,7 @@ def test_files_without_an_index(
 
 def test_the_name_of_an_input(small_bam: Path) -> None:
     lonely = small_bam.with_name("absent.bam")
-    with pytest.raises(InputError, match=r"^standard input: cannot be read: "):
+    with pytest.raises(InputError, match=r"^standard input: cannot be read \("):
         open_reads(str(lonely), name="standard input")
 
 
@@ -420,7 +420,7 @@ def test_wrong_files_are_named(tmp_path: Path, content: bytes, message: str) -> 
 
 
 def test_missing_files_and_directories(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"no\.bam: cannot be read: No such file"):
+    with pytest.raises(InputError, match=r"no\.bam: cannot be read \(No such file"):
         open_reads(str(tmp_path / "no.bam"))
     with pytest.raises(InputError, match="Is a directory"):
         open_reads(str(tmp_path))
@@ -518,7 +518,7 @@ def test_faulty_records_are_numbered(
     struct.pack_into(layout, content, second + offset, value)
     path = tmp_path / "faulty.bam"
     path.write_bytes(block(bytes(content)) + EOF_BLOCK)
-    with pytest.raises(InputError, match=rf"faulty\.bam: record 2: damaged \(.*{message}"):
+    with pytest.raises(InputError, match=rf"faulty\.bam, record 2: damaged \(.*{message}"):
         read(path)
 
 
@@ -549,7 +549,7 @@ def test_header_that_contradicts_its_references(tmp_path: Path) -> None:
     content = gzip.decompress(_bam(tmp_path, [])).replace(b"chr2\0", b"chr3\0")
     path = tmp_path / "contradiction.bam"
     path.write_bytes(block(content) + EOF_BLOCK)
-    with pytest.raises(InputError, match=r"contradiction\.bam: header: the @SQ lines"):
+    with pytest.raises(InputError, match=r"contradiction\.bam, header: the @SQ lines"):
         read(path)
 
 

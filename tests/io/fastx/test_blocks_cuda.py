@@ -58,5 +58,5 @@ def test_blocks_are_split_until_they_fit(monkeypatch: pytest.MonkeyPatch, max_by
 
 
 def test_a_record_that_does_not_fit(monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(DeviceError, match=r"made.fa: record 11: .*stand-in.*--gpu-mem"):
+    with pytest.raises(DeviceError, match=r"made.fa, record 11: .*stand-in.*--gpu-mem"):
         in_parts_of(len(RECORDS[-1]) - 1, monkeypatch, block_of(RECORDS))

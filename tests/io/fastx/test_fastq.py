@@ -123,13 +123,13 @@ def test_bad_record_is_named(tmp_path: Path, record: bytes, message: str, batch_
     path.write_bytes(b"@a\nAC\n+\nII\n" + record)
     with pytest.raises(InputError, match=re.escape(message)) as caught:
         list(read_fastq(path, batch_bases))
-    assert str(caught.value).startswith(f"{path}: record 2")
+    assert str(caught.value).startswith(f"{path}, record 2")
 
 
 def test_unreadable_fastq(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"absent\.fq: no such file"):
         list(read_fastq(tmp_path / "absent.fq"))
-    with pytest.raises(InputError, match="cannot be read: Is a directory"):
+    with pytest.raises(InputError, match=r"cannot be read \(Is a directory"):
         list(read_fastq(tmp_path))
     with pytest.raises(InputError, match="not FASTQ"):
         parse(b">a\nACGT\n")

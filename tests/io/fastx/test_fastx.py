@@ -191,19 +191,19 @@ def test_fault_names_file_and_record(fault: str, before: bytes, newline: bytes) 
     with pytest.raises(InputError, match=re.escape(message)) as caught:
         parse((before + text).replace(b"\n", newline))
     number = 11 + bool(before) + (fault == "double_qual")
-    assert str(caught.value).startswith(f"r.fq: record {number}")
+    assert str(caught.value).startswith(f"r.fq, record {number}")
 
 
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (b"@a\nACGT\n", "r.fq: record 11: its first line does not start with '>'"),
-        (b">a\nAC\nAC\nAC\n", "r.fq: record 12: its first line does not start with '>'"),
-        (b">@a\nAC\n", "r.fq: record 11 '@a': its name starts with '@', which SAM does not allow"),
-        (b">a\nAC*\n", "r.fq: record 11 'a': invalid character '*' in its sequence"),
-        (b">a\nAC-T\n", "r.fq: record 11 'a': invalid character '-' in its sequence"),
-        (b">a\nAC\n>b\n", "r.fq: record 12 'b': the file ends within it"),
-        (b"> a\nAC\n", "r.fq: record 11 'a': it has no name"),
+        (b"@a\nACGT\n", "r.fq, record 11: its first line does not start with '>'"),
+        (b">a\nAC\nAC\nAC\n", "r.fq, record 12: its first line does not start with '>'"),
+        (b">@a\nAC\n", "r.fq, record 11 '@a': its name starts with '@', which SAM does not allow"),
+        (b">a\nAC*\n", "r.fq, record 11 'a': invalid character '*' in its sequence"),
+        (b">a\nAC-T\n", "r.fq, record 11 'a': invalid character '-' in its sequence"),
+        (b">a\nAC\n>b\n", "r.fq, record 12 'b': the file ends within it"),
+        (b"> a\nAC\n", "r.fq, record 11 'a': it has no name"),
     ],
 )
 def test_fault_in_fasta(text: bytes, message: str) -> None:

@@ -151,7 +151,7 @@ def test_unfinished_record_comes_with_the_last_block(
     tmp_path: Path, rest: bytes, block_bytes: int
 ) -> None:
     path = write(tmp_path / "r.fq", b"@a\nAC\n+\nII\n" * 3 + rest, "plain")
-    with pytest.raises(InputError, match=r"r\.fq: record 4"):
+    with pytest.raises(InputError, match=r"r\.fq, record 4"):
         parse_all(path, block_bytes)
 
 
@@ -220,7 +220,7 @@ def damaged_gzip(path: Path) -> None:
 
 UNREADABLE: dict[str, tuple[Callable[[Path], Any], str]] = {
     "absent": (lambda _: None, "r.fq: no such file"),
-    "directory": (Path.mkdir, "r.fq: cannot be read: Is a directory"),
+    "directory": (Path.mkdir, "r.fq: cannot be read (Is a directory"),
     "empty": (lambda path: path.write_bytes(b""), "r.fq: empty; give FASTQ or FASTA"),
     "empty gzip": (lambda path: write(path, b"", "gzip"), "r.fq: empty"),
     "SAM": (lambda path: path.write_bytes(b"@HD\tVN:1.6\n"), "r.fq: looks like SAM"),

@@ -45,8 +45,8 @@ def test_records_are_kept_as_they_are(tmp_path: Path, packing: str) -> None:
         ("", "h.fa: no FASTA record"),
         ("\n\n", "h.fa: no FASTA record"),
         ("@read\nACGT\n+\nIIII\n", "h.fa, line 1: not FASTA"),
-        (">a\n>b\nACGT\n", "h.fa: record 'a' has no sequence"),
-        (">a\nACGT\n>b\n\n", "h.fa: record 'b' has no sequence"),
+        (">a\n>b\nACGT\n", "h.fa, record 'a': no sequence"),
+        (">a\nACGT\n>b\n\n", "h.fa, record 'b': no sequence"),
         (">a\nACGT\n>a\nACGT\n", "h.fa: two records are named 'a'"),
         (">a\nACGT\n> b\nACGT\n", "h.fa, line 3: header line has no name"),
         (">\nACGT\n", "h.fa, line 1: header line has no name"),
@@ -109,7 +109,7 @@ def test_pieces_do_not_matter(
 def test_unreadable_fasta(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"absent\.fa: no such file"):
         read_fasta(tmp_path / "absent.fa")
-    with pytest.raises(InputError, match="cannot be read: Is a directory"):
+    with pytest.raises(InputError, match=r"cannot be read \(Is a directory"):
         read_fasta(tmp_path)
     whole = gzip.compress(TEXT.encode())
     for name, data in {"cut": whole[:-9], "damaged": whole[:12] + b"\0" * 9 + whole[21:]}.items():

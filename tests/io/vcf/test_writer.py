@@ -188,7 +188,7 @@ def test_an_index_that_cannot_be_made_is_reported_at_once(tmp_path: Path) -> Non
     (tmp_path / "calls.vcf.gz.tbi").mkdir()
     writer = VcfWriter(str(tmp_path / "calls.vcf.gz"), HEADER, LENGTHS, 1)
     with (
-        pytest.raises(OutputError, match=r"calls\.vcf\.gz\.tbi: cannot be written: is a directory"),
+        pytest.raises(OutputError, match=r"calls\.vcf\.gz\.tbi: is a directory"),
         writer,
     ):
         pytest.fail("no error before the first record")
@@ -241,9 +241,7 @@ def test_links_instead_of_indexes(tmp_path: Path) -> None:
 
 def test_a_device_instead_of_the_index(tmp_path: Path) -> None:
     (tmp_path / "calls.vcf.gz.tbi").symlink_to("/dev/null")
-    with pytest.raises(
-        OutputError, match=r"calls\.vcf\.gz\.tbi: cannot be written: not a regular file"
-    ):
+    with pytest.raises(OutputError, match=r"calls\.vcf\.gz\.tbi: not a regular file"):
         write(tmp_path / "calls.vcf.gz", lines_of("chr1", [8]))
     assert files_in(tmp_path) == ["calls.vcf.gz.tbi"]
     assert Path("/dev/null").is_char_device()
@@ -279,7 +277,7 @@ def test_a_broken_pipe_is_propagated(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["calls.vcf.gz", "calls.vcf"])
 def test_a_full_disk_is_reported(tmp_path: Path, name: str) -> None:
     (tmp_path / name).symlink_to("/dev/full")
-    with pytest.raises(OutputError, match=f"{name}: cannot be written: No space left on device"):
+    with pytest.raises(OutputError, match=rf"{name}: cannot be written \(No space left on device"):
         write(tmp_path / name, random_lines())
     assert files_in(tmp_path) == [name]
 

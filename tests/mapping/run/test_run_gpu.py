@@ -99,7 +99,7 @@ def test_a_read_that_does_not_fit(
     from hapgpu.mapping.run.cuda import CudaMapper  # noqa: PLC0415  (as above)
 
     mapper = CudaMapper(index, SearchOptions(), SamOptions(), limited(2 * MIB))
-    with pytest.raises(DeviceError, match=r"made.fq: record 1: .*--gpu-mem"):
+    with pytest.raises(DeviceError, match=r"made.fq, record 1: .*--gpu-mem"):
         mapper(block_of(["ACGT" * 200_000]))
 
 
@@ -118,5 +118,5 @@ def test_faults_are_reported_as_on_the_cpu(index: FMIndexArrays) -> None:
     block = ReadBlock(
         np.frombuffer(b"@a\nAC\n+\nIII\n", np.uint8), is_fasta=False, first=7, name="bad.fq"
     )
-    with pytest.raises(InputError, match=r"bad.fq: record 7 'a'"):
+    with pytest.raises(InputError, match=r"bad.fq, record 7 'a'"):
         mapper(block)

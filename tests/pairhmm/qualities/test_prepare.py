@@ -83,5 +83,5 @@ def test_the_defaults_equal_gatk(sam: Path) -> None:
 def test_a_tag_that_does_not_fit(tmp_path: Path, name: str, field: str) -> None:
     fine = "fine\t0\tchr\t1\t60\t4M\t*\t0\t0\tACGT\tIIII"
     path = write_sam(tmp_path / "reads.sam", 200, [fine, f"bad{fine[4:]}\tNM:i:0\t{name}:{field}"])
-    with pytest.raises(InputError, match=rf"reads\.sam: read 'bad': tag {name} .* 4 qualities"):
+    with pytest.raises(InputError, match=rf"reads\.sam, read 'bad': tag {name} .* 4 qualities"):
         prepared_reads(read_batch(path), QualityOptions(), "reads.sam")

@@ -216,5 +216,5 @@ def test_reads_without_qualities_are_refused(made: Input, tmp_path: Path) -> Non
     write_sam(tmp_path / "reads.sam", 260, [line])
     with open_reads(str(tmp_path / "reads.sam")) as source:
         (batch,) = source.batches()
-    with pytest.raises(InputError, match=r"reads\.sam: read 'bare' has no base qualities"):
+    with pytest.raises(InputError, match=r"reads\.sam, read 'bare': no base qualities"):
         made.score(OPTIONS, batch)

@@ -74,7 +74,7 @@ def test_clips_of_unmapped_reads_mean_nothing() -> None:
 
 def test_more_clips_than_bases() -> None:
     reads = batch("10M", "6S1M6S")
-    with pytest.raises(InputError, match=r"x\.bam: read 'r1': fewer bases than its CIGAR clips"):
+    with pytest.raises(InputError, match=r"x\.bam, read 'r1': fewer bases than its CIGAR clips"):
         clips_of(reads, "x.bam")
 
 

@@ -115,7 +115,7 @@ def _contents(index: Path) -> bytes:
                 pieces = iter(partial(stream.read, _READ_BYTES), b"")
             return _join(pieces, index)
     except OSError as error:
-        raise InputError(f"{index}: cannot be read: {error.strerror or error}") from error
+        raise InputError(f"{index}: cannot be read ({error.strerror or error})") from error
 
 
 def _join(pieces: Iterable[bytes], index: Path) -> bytes:

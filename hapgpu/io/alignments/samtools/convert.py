@@ -257,8 +257,8 @@ class ConvertedOutput:
         if failure := self._samtools.failure():
             if _has_no_reader(self._descriptor):
                 raise BrokenPipeError
-            reason = failure.reason or "samtools failed; check the free disk space"
-            raise OutputError(f"{self._label}: {reason}")
+            remedy = "" if failure.reason else "; check the free disk space"
+            raise OutputError(f"{self._label} ({failure.reason or 'samtools failed'}){remedy}")
 
     def close(self) -> None:
         """End samtools."""

@@ -68,8 +68,8 @@ class Samtools:
                 )
             except OSError as error:
                 raise InputError(
-                    f"samtools: cannot be started: {error.strerror or error}; free memory, or raise"
-                    " the limit of processes (ulimit -u)"
+                    f"samtools: cannot be started ({error.strerror or error}); free memory,"
+                    " or raise the limit of processes (ulimit -u)"
                 ) from error
             return process, leftovers.register(partial(_kill, process))
 

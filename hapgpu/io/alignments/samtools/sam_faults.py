@@ -74,7 +74,7 @@ def too_long_part(path: Path, limit: int) -> str | None:
             size += len(part)
             header += len(part) if in_header else 0
             if size > limit or header > limit:
-                return f"line {line}" if size > limit else "the header"
+                return f"line {line}" if size > limit else "header"
             if part.endswith(b"\n"):
                 line, size = line + 1, 0
     return None

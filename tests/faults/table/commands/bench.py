@@ -29,13 +29,13 @@ _REFUSED: Final = (
     ("map --method bwa", "--method"),
     ("map --method successor", "'successor' is not one of 'fm', 'backtracking'"),
     ("genotype", "Missing option '--reference'"),
-    ("chain", "give either --reference FASTA or --anchors FILE.npz"),
-    ("chain --reference x.fa --anchors x.npz", "FASTA or --anchors FILE.npz"),
+    ("chain", "--reference, --anchors: both or neither"),
+    ("chain --reference x.fa --anchors x.npz", "--anchors: both or neither; give one of them"),
     ("chain --anchors x.npz --error 0.1", "--error: no effect without --reference"),
     ("chain --reference x.fa --copies 2", "--copies: no effect without --anchors"),
     ("chain --reference x.fa --method successor", "--method: no effect without --anchors"),
     ("chain --anchors x.npz --method fm", "'fm' is not one of 'predecessor', 'successor'"),
-    ("chain --reference x.fa --read-length 99", "--read-length: must be at least 100"),
+    ("chain --reference x.fa --read-length 99", "--read-length 99: must be at least 100"),
     ("chain --reference x.fa -x splice", "-x splice"),
 )
 _AFTER_HEADER: Final = (

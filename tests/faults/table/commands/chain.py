@@ -7,7 +7,7 @@ from typing import Final
 from tests.faults.table.messages import NO_FILE
 from tests.faults.table.row import line, row, values
 
-_WITH_ANCHORS = "--anchors: cannot be used with a reference, reads or --paf"
+_WITH_ANCHORS = "--anchors: ... drop the reference, reads and --paf"
 _VALUES: Final = (
     ("-k", ["0", "29", "x"]),
     ("-w", ["0", "256"]),
@@ -33,10 +33,10 @@ ROWS: Final = [
         row(f"preset {name}", "chain", f"-x {name}", 2, f"-x {name}: ... use minimap2")
         for name in ("asm5", "splice", "sr", "ava-ont", "nonsense")
     ),
-    row("all but secondary", "chain", "-P --secondary=no", 2, "-P and --secondary=no"),
+    row("all but secondary", "chain", "-P --secondary=no", 2, "-P: contradicts --secondary=no"),
     row("all but any", "chain", "-P -N 0", 2, "-N 0"),
     row("bandwidths", "chain", "-r 30k", 2, "-r 30000,20000"),
-    row("wide", "chain", "-r 1k,1m", 2, "-r 1000,1000000 ... more than 200,000"),
+    row("wide", "chain", "-r 1k,1m", 2, "-r 1000,1000000: must be at most 200,000"),
     # Anchors.
     line("reads", "chain reference.fa good.fq --anchors anchors.npz", 2, _WITH_ANCHORS),
     row("paf", "chain_anchors", "--paf", 2, _WITH_ANCHORS),

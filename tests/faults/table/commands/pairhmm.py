@@ -37,7 +37,7 @@ ROWS: Final = [
         "pairhmm",
         "reads=short_tag.sam",
         1,
-        "short_tag.sam: read 'r1': tag BI ... 100 qualities",
+        "short_tag.sam, read 'r1': tag BI ... 100 qualities",
     ),
     # Batches.
     row("cut_short", "pairhmm_batches", "batches=cut.in", 1, "cut.in"),
