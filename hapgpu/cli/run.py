@@ -26,6 +26,8 @@ class Run:
         The number of CPU threads.
     options
         What to show and where to write the statistics.
+    description
+        The devices in words, for `announce`.
 
     Attributes
     ----------
@@ -34,13 +36,23 @@ class Run:
     """
 
     def __init__(
-        self, command: str, devices: Sequence[Device], threads: int, options: ReportOptions
+        self,
+        command: str,
+        devices: Sequence[Device],
+        threads: int,
+        options: ReportOptions,
+        description: str = "",
     ) -> None:
         self.devices = list(devices)
         self.threads = threads
         self.statistics = RunStatistics(command, sys.argv, [d.name for d in devices], threads)
         self._command = command
         self._options = options
+        self._description = description
+
+    def announce(self) -> None:
+        """Name the devices on standard error."""
+        announce(self._command, self._description, quiet=self._options.quiet)
 
     def progress(self, unit: str = "reads") -> Progress:
         """Return what shows the progress of the run, counted in a unit."""
@@ -58,7 +70,14 @@ class Run:
 
 
 def start_run(command: str, compute: ComputeOptions, options: ReportOptions) -> Run:
-    """Find the devices of a run and name them on standard error.
+    """Find the devices of a run and name them on standard error: `prepare_run`, then `announce`."""
+    run = prepare_run(command, compute, options)
+    run.announce()
+    return run
+
+
+def prepare_run(command: str, compute: ComputeOptions, options: ReportOptions) -> Run:
+    """Find the devices of a run.
 
     Raises
     ------
@@ -70,5 +89,4 @@ def start_run(command: str, compute: ComputeOptions, options: ReportOptions) -> 
     devices, description = resolve_devices(
         compute.device, threads=compute.threads, gpu_memory=compute.gpu_mem
     )
-    announce(command, description, quiet=options.quiet)
-    return Run(command, devices, compute.threads, options)
+    return Run(command, devices, compute.threads, options, description)

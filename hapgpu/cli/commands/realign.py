@@ -27,7 +27,7 @@ from hapgpu.cli.options.files import (
     Written,
     standard_output,
 )
-from hapgpu.cli.run import start_run
+from hapgpu.cli.run import prepare_run
 from hapgpu.errors import UsageError
 from hapgpu.haplotypes.pairing.haplotype_set import read_haplotypes
 from hapgpu.io.alignments.read_selection import ReadSelection
@@ -168,6 +168,7 @@ def realign(  # noqa: PLR0913  (its parameters are the options)
         with_reference={"--always": always, "--loci-only": loci_only, "--write-index": write_index},
         write_all=write_all,
     )
+    run = prepare_run("realign", compute, reporting)
     options = RealignOptions(
         resolve_scoring(scoring),
         best_by,
@@ -181,7 +182,7 @@ def realign(  # noqa: PLR0913  (its parameters are the options)
     haplotype_set = read_haplotypes(haplotypes, max_record)
     if reference is not None and not haplotype_set.loci:
         raise UsageError(f"{haplotypes}: has no loci, which --reference needs; drop --reference")
-    run = start_run("realign", compute, reporting)
+    run.announce()
     regions = given_regions(filters.regions, filters.targets_file, max_record)
     selection = ReadSelection(reads, regions, max_record)
     resources = Resources(worker_devices(run.devices), run.threads, run.statistics, run.progress)
