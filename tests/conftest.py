@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-from hapgpu.runtime.devices import discover, usable_cpus
+from hapgpu.runtime.devices import discover
 
 # One profile for all property tests. The time of an example depends on compilation and on the load
 # of the machine: so no deadlines, and no check of how quickly examples are made, nor of how large
@@ -34,15 +34,6 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--exhaustive", action="store_true", help="run the tests marked 'exhaustive' too"
     )
-
-
-@pytest.hookimpl(tryfirst=True)
-def pytest_cmdline_main(config: pytest.Config) -> None:
-    """Run the whole suite in two processes if pytest-xdist is installed and `-n` not given."""
-    is_whole = config.args_source is pytest.Config.ArgsSource.TESTPATHS
-    option = config.option
-    if is_whole and getattr(option, "numprocesses", 0) is None and not option.usepdb:
-        option.numprocesses = min(2, usable_cpus())
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
