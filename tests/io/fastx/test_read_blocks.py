@@ -76,7 +76,7 @@ IN_A_DIRECTORY = settings(max_examples=150)
     st.sampled_from(["plain", "gzip", "bgzip"]),
     st.sampled_from([1, 3]),
 )
-def test_fastq_is_cut_at_records(
+def test_fastq_is_cut_at_records(  # noqa: PLR0917  (pytest passes names)
     tmp_path: Path,
     reads: list[tuple[str, str, str]],
     newline: str,
@@ -107,7 +107,7 @@ def test_fastq_is_cut_at_records(
     st.integers(1, 200),
     st.sampled_from(["plain", "gzip", "bgzip"]),
 )
-def test_lines_of_fasta_are_joined(
+def test_lines_of_fasta_are_joined(  # noqa: PLR0917  (pytest passes names)
     tmp_path: Path,
     reads: list[tuple[str, str, str]],
     width: int,
