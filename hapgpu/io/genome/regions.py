@@ -243,19 +243,6 @@ def merge_regions(regions: Iterable[Region]) -> list[Region]:
     return merged
 
 
-def _common(first: list[Region], second: list[Region]) -> Iterator[Region]:
-    """Yield the intersections of two merged lists of one contig."""
-    i = j = 0
-    while i < len(first) and j < len(second):
-        a, b = first[i], second[j]
-        if a.overlaps(b):
-            yield Region(a.contig, max(a.start, b.start), min(a.end, b.end))
-        if a.end < b.end:
-            i += 1
-        else:
-            j += 1
-
-
 def _by_contig(regions: Iterable[Region]) -> dict[str, list[Region]]:
     groups: dict[str, list[Region]] = {}
     for region in regions:
