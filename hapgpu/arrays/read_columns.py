@@ -9,12 +9,13 @@ from numpy.typing import NDArray
 
 from hapgpu.arrays.batches import ReadBatch
 from hapgpu.arrays.ragged import Ragged, offsets_of
+from hapgpu.arrays.ragged_view import read_only
 
 
 class ReadColumns(NamedTuple):
     """The columns of a `ReadBatch`, each ragged one as its data and its offsets.
 
-    The rows of `qualities` are those of `bases`.
+    The rows of `qualities` have the offsets of `bases`.
     """
 
     flags: NDArray[np.uint16]
@@ -124,7 +125,5 @@ class ReadColumns(NamedTuple):
 
 
 def _frozen(column: NDArray[Any], dtype: type[np.generic]) -> NDArray[Any]:
-    """View a column read-only, so that functions are compiled for one array type only."""
-    view = np.ascontiguousarray(column, dtype=dtype).view()
-    view.flags.writeable = False
-    return view
+    """View a column read-only, contiguous and of a dtype."""
+    return read_only(np.ascontiguousarray(column, dtype=dtype))

@@ -10,13 +10,11 @@ from numpy.typing import NDArray
 from hapgpu.arrays.batches import ReadBatch
 from hapgpu.arrays.ragged import Ragged
 from hapgpu.arrays.ragged_view import RaggedView, row_of, view_of
-from hapgpu.cigar.encoding import length_of, operation_of
+from hapgpu.cigar.encoding import HARD_CLIP, SOFT_CLIP, length_of, operation_of
 from hapgpu.errors import InputError
+from hapgpu.io.bam.constants import UNMAPPED
 from hapgpu.io.text.columns import side_by_side
 from hapgpu.runtime.jit import njit
-
-_UNMAPPED = 4
-_SOFT_CLIP, _HARD_CLIP = 4, 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +44,7 @@ def clips_of(reads: ReadBatch, source: str) -> Clips:
     InputError
         A read has fewer bases than its CIGAR clips.
     """
-    is_counted = (reads.flags & _UNMAPPED == 0) & (reads.bases.lengths > 0)
+    is_counted = (reads.flags & UNMAPPED == 0) & (reads.bases.lengths > 0)
     clips = Clips(*(np.zeros(len(reads), dtype=np.int32) for _ in range(4)))
     _measure_clips(
         view_of(reads.cigars),
@@ -71,9 +69,9 @@ def with_hard_clips(
     has_cigar = cigars.lengths > 0
     first, last = (np.where(has_cigar, clip, 0).astype(np.uint32) for clip in (leading, trailing))
     columns = [
-        Ragged.from_lengths(first[first > 0] << 4 | _HARD_CLIP, first > 0),
+        Ragged.from_lengths(first[first > 0] << 4 | HARD_CLIP, first > 0),
         cigars,
-        Ragged.from_lengths(last[last > 0] << 4 | _HARD_CLIP, last > 0),
+        Ragged.from_lengths(last[last > 0] << 4 | HARD_CLIP, last > 0),
     ]
     joined = side_by_side(
         [Ragged(column.data.view(np.uint8), column.offsets * 4) for column in columns]
@@ -93,13 +91,13 @@ def _measure_clips(
         if not is_counted[row]:
             continue
         first, last = 0, cigar.size - 1
-        while first <= last and operation_of(cigar[first]) == _HARD_CLIP:
+        while first <= last and operation_of(cigar[first]) == HARD_CLIP:
             hard[0][row] += length_of(cigar[first])
             first += 1
-        while last > first and operation_of(cigar[last]) == _HARD_CLIP:
+        while last > first and operation_of(cigar[last]) == HARD_CLIP:
             hard[1][row] += length_of(cigar[last])
             last -= 1
-        if first <= last and operation_of(cigar[first]) == _SOFT_CLIP:
+        if first <= last and operation_of(cigar[first]) == SOFT_CLIP:
             soft[0][row] = length_of(cigar[first])
-        if last > first and operation_of(cigar[last]) == _SOFT_CLIP:
+        if last > first and operation_of(cigar[last]) == SOFT_CLIP:
             soft[1][row] = length_of(cigar[last])

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from hapgpu.arrays.ragged import Ragged
 from hapgpu.arrays.ragged_view import RaggedView, row_of, view_of
 from hapgpu.errors import InputError
+from hapgpu.io.bam.constants import QUERY_OPERATIONS, REFERENCE_OPERATIONS
 from hapgpu.io.text.numbers import put_integer
 from hapgpu.runtime.jit import njit
 
@@ -29,9 +30,7 @@ def _set_of(*operations: int) -> int:
     return sum(1 << operation for operation in operations)
 
 
-_QUERY_CONSUMING = _set_of(MATCH, INSERTION, SOFT_CLIP, EQUAL, DIFFERENT)
-_REFERENCE_CONSUMING = _set_of(MATCH, DELETION, SKIP, EQUAL, DIFFERENT)
-_ALIGNING = _set_of(MATCH, EQUAL, DIFFERENT)
+_ALIGNING = QUERY_OPERATIONS & REFERENCE_OPERATIONS
 _CLIPPING = _set_of(SOFT_CLIP, HARD_CLIP)
 
 _LETTERS = np.frombuffer(OPERATIONS.ljust(16, "?").encode(), dtype=np.uint8)
@@ -55,7 +54,7 @@ def parse_cigar(text: str | bytes) -> NDArray[np.uint32]:
         return np.empty(0, dtype=np.uint32)
     if not _TEXT.fullmatch(text):
         message = (
-            f"CIGAR '{text}': expected lengths, each with one of {OPERATIONS} or *; correct it"
+            f"CIGAR '{text}': expected lengths, each with one of {OPERATIONS}, or *; correct it"
         )
         raise InputError(message)
     elements = [(int(length), letter) for length, letter in _ELEMENT.findall(text)]
@@ -85,12 +84,12 @@ def cigar_text(cigars: Ragged) -> Ragged:
 
 def query_lengths(cigars: Ragged) -> NDArray[np.int64]:
     """Return int64[n]: bases of the query that each CIGAR consumes, soft-clipped bases included."""
-    return _sums(cigars, _QUERY_CONSUMING)
+    return _sums(cigars, QUERY_OPERATIONS)
 
 
 def reference_lengths(cigars: Ragged) -> NDArray[np.int64]:
     """Return int64[n]: bases of the reference that each CIGAR spans."""
-    return _sums(cigars, _REFERENCE_CONSUMING)
+    return _sums(cigars, REFERENCE_OPERATIONS)
 
 
 def deletion_lengths(cigars: Ragged) -> NDArray[np.int64]:
@@ -118,13 +117,13 @@ def operation_of(element: int) -> int:
 @njit
 def consumes_query(operation: int) -> bool:
     """Tell whether an operation consumes bases of the query."""
-    return _QUERY_CONSUMING >> operation & 1 != 0
+    return QUERY_OPERATIONS >> operation & 1 != 0
 
 
 @njit
 def consumes_reference(operation: int) -> bool:
     """Tell whether an operation consumes bases of the reference."""
-    return _REFERENCE_CONSUMING >> operation & 1 != 0
+    return REFERENCE_OPERATIONS >> operation & 1 != 0
 
 
 @njit

@@ -20,6 +20,7 @@ from hapgpu.cigar.encoding import (
     length_of,
     operation_of,
 )
+from hapgpu.io.bam.constants import NUCLEOTIDES
 from hapgpu.io.text.numbers import put_integer
 from hapgpu.runtime.jit import njit
 
@@ -31,7 +32,7 @@ _CARET = ord("^")
 def _base_codes() -> NDArray[np.uint8]:
     """Return uint8[256]: four-bit codes of bases, as htslib reads them from text."""
     codes = np.full(256, _ANY_BASE, dtype=np.uint8)
-    for code, letter in enumerate("=ACMGRSVTWYHKDBN"):
+    for code, letter in enumerate(NUCLEOTIDES.decode()):
         codes[[ord(letter), ord(letter.lower())]] = code
     for letter, same in zip("Uu0123", "TTACGT", strict=True):
         codes[ord(letter)] = codes[ord(same)]

@@ -24,12 +24,12 @@ from hapgpu.io.bam.constants import (
     UNMAPPED,
 )
 from hapgpu.io.bam.header import SamHeader
+from hapgpu.io.text.excerpt import excerpt
 from hapgpu.runtime.jit import njit
 from hapgpu.runtime.pool import Pool
 
 _NAMELESS: Final = ord("*")
 _LONG_CIGAR_HEADER: Final = 8
-_SHOWN_CHARACTERS: Final = 40
 _ANY_BASE: Final = NUCLEOTIDES.index(b"N")
 _1 = np.uint64(1)
 _2 = np.uint64(2)
@@ -210,7 +210,7 @@ def check_writable(columns: ReadColumns, header: SamHeader) -> None:
     if (name_lengths > MAX_NAME_BYTES).any():
         name = _name_of(columns, int(np.argmax(name_lengths)))
         raise OutputError(
-            f"read '{name}...': name longer than {MAX_NAME_BYTES} characters; shorten it"
+            f"read '{name}': name longer than {MAX_NAME_BYTES} characters; shorten it"
         )
     references = len(header.reference_names)
     for ids in (columns.reference_ids, columns.mate_reference_ids):
@@ -222,10 +222,9 @@ def check_writable(columns: ReadColumns, header: SamHeader) -> None:
 
 
 def _name_of(columns: ReadColumns, row: int) -> str:
-    """Return the name of a read, at most 40 characters of it, for messages."""
+    """Return an excerpt of the name of a read, for messages."""
     start, end = columns.name_offsets[row], columns.name_offsets[row + 1]
-    name = columns.names[start : min(start + _SHOWN_CHARACTERS, end)]
-    return name.tobytes().decode("ascii", "replace")
+    return excerpt(columns.names[start:end].tobytes().decode("ascii", "replace"))
 
 
 def _record_sizes(columns: ReadColumns) -> NDArray[np.int64]:
