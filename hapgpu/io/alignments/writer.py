@@ -18,7 +18,7 @@ from hapgpu.io.bam.record_block import RecordBlock
 from hapgpu.io.bgzf.writer import BgzfWriter
 from hapgpu.io.files.htslib import INDEX_DELIMITER, has_index_delimiter
 from hapgpu.io.files.output import OutputFile, remove_indexes
-from hapgpu.io.files.threaded_output import PooledOutput
+from hapgpu.io.files.threaded_output import ThreadedOutput
 from hapgpu.runtime import leftovers
 
 _INDEX_SUFFIXES: Final = (".bai", ".csi", ".crai")
@@ -108,7 +108,7 @@ def open_writer(
     return _CramWriter(path, header, threads, reference, write_index=write_index)
 
 
-class _Writer(PooledOutput):
+class _Writer(ThreadedOutput):
     """Output of alignments."""
 
     def __init__(self, path: str, header: SamHeader, threads: int) -> None:

@@ -13,7 +13,6 @@ from hapgpu.io.fastx.faults import (
     BAD_BASE,
     BAD_NAME,
     BAD_QUALITY,
-    CUT_SHORT,
     LONG_NAME,
     LONG_READ,
     NO_AT,
@@ -23,6 +22,7 @@ from hapgpu.io.fastx.faults import (
     OTHER_NAME,
     PHRED,
     REASONS,
+    TRUNCATED,
     UNEQUAL,
     WELL_FORMED,
     bad_character,
@@ -128,7 +128,7 @@ def _parse(
             return row, fault, start, at
         guess = at - spans[_QUALITIES, row]
         start = at + 1
-    fault = WELL_FORMED if _is_blank(text, start) else CUT_SHORT
+    fault = WELL_FORMED if _is_blank(text, start) else TRUNCATED
     return spans.shape[1], fault, start, start
 
 

@@ -15,13 +15,13 @@ from hapgpu.arrays.ragged import Ragged, offsets_of
 from hapgpu.errors import InputError
 from hapgpu.io.fastx.faults import (
     BASE_BYTES,
-    CUT_SHORT,
     NAME_BYTES,
     NO_AT,
     NO_PLUS,
     OTHER_NAME,
     PHRED,
     REASONS,
+    TRUNCATED,
     UNEQUAL,
     WELL_FORMED,
     bad_character,
@@ -147,7 +147,7 @@ class _Lines:
         if fault != WELL_FORMED:
             self.reject(row, REASONS[fault])
         if self.text[self._start_of(records) :].tobytes().strip():
-            self.reject(records, REASONS[CUT_SHORT])
+            self.reject(records, REASONS[TRUNCATED])
         return spans
 
     def column(

@@ -13,7 +13,7 @@ from hapgpu.runtime.jit import njit
 MAX_NAME: Final = 254
 
 WELL_FORMED, NO_AT, NO_PLUS, UNEQUAL, NO_NAME, LONG_NAME, AT_NAME = range(7)
-NO_GREATER, OTHER_NAME, LONG_READ, CUT_SHORT, BAD_NAME, BAD_BASE, BAD_QUALITY = range(7, 14)
+NO_GREATER, OTHER_NAME, LONG_READ, TRUNCATED, BAD_NAME, BAD_BASE, BAD_QUALITY = range(7, 14)
 
 _AT: Final = ord("@")
 
@@ -26,7 +26,7 @@ REASONS: Final = {
     AT_NAME: "its name starts with '@', which SAM does not allow; rename it",
     NO_GREATER: "its first line does not start with '>'; correct it",
     OTHER_NAME: "its third line has another name than its first line; correct it",
-    CUT_SHORT: "the file ends within it; copy the file again",
+    TRUNCATED: "the file ends within it; copy the file again",
 }
 
 

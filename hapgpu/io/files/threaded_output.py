@@ -10,7 +10,7 @@ from hapgpu.io.files.output import OutputFile
 from hapgpu.runtime.pool import Pool
 
 
-class PooledOutput(ABC):
+class ThreadedOutput(ABC):
     """Output file and the threads that prepare its content; a context manager.
 
     An exception in the context discards the output.

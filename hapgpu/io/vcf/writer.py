@@ -12,7 +12,7 @@ from hapgpu.errors import OutputError, UsageError
 from hapgpu.io.bgzf.writer import BgzfWriter
 from hapgpu.io.files.htslib import INDEX_DELIMITER, has_index_delimiter, silent_htslib
 from hapgpu.io.files.output import OutputFile, remove_indexes
-from hapgpu.io.files.threaded_output import PooledOutput
+from hapgpu.io.files.threaded_output import ThreadedOutput
 from hapgpu.runtime import leftovers
 
 _MAX_TBI_LENGTH: Final = 2**29
@@ -20,7 +20,7 @@ _BGZF_SUFFIXES: Final = (".gz", ".bgz")
 _INDEX_SUFFIXES: Final = (".tbi", ".csi")
 
 
-class VcfWriter(PooledOutput):
+class VcfWriter(ThreadedOutput):
     """Output of VCF lines; a context manager.
 
     A name that ends in `.gz` or `.bgz` is written as BGZF, others as text. A BGZF file, unlike a
