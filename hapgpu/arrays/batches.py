@@ -27,7 +27,7 @@ class ReadBatch:
     flags
         uint16[n], SAM flags.
     reference_ids, positions
-        int32[n], number of the @SQ line and 0-based position; -1 if missing.
+        int32[n], index of the @SQ line and position, both 0-based; -1 if missing.
     mapping_qualities
         uint8[n].
     cigars

@@ -151,9 +151,8 @@ def _add_clip(builder: CigarBuilder, length: int, operation: int) -> None:
     elif removes_ends and _ends_in_deletion_and_insertion(builder):
         state[TRAILING_REMOVED] += length_of(elements[count - 2])
         elements[count - 2] = elements[count - 1]
-        elements[count - 1] = (
-            length << 4 | operation
-        )  # as in GATK, the insertion stays the last operation
+        # As in GATK, the insertion stays the last operation of the state.
+        elements[count - 1] = length << 4 | operation
     else:
         _append(builder, length, operation)
 

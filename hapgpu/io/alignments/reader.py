@@ -216,10 +216,8 @@ class _BamSource(Closeable):
         except InputError as error:
             if self._index is None or self._source.path is None:
                 raise
-            reason, _, remedy = str(error).rpartition("; ")
-            raise index_mismatch(
-                self._index, self._source.path, f"or {reason or remedy}"
-            ) from error
+            reason = str(error).rsplit("; ", 1)[0]  # without the remedy
+            raise index_mismatch(self._index, self._source.path, f"or {reason}") from error
 
     def close(self) -> None:
         self._stack.close()

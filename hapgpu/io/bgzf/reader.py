@@ -174,6 +174,7 @@ class BgzfReader:
             if not within:
                 raise InputError(
                     f"{self._name}: truncated, or does not match its index; run: samtools index"
+                    f" {self._name}"
                 )
             for group in _grouped(within):
                 is_last = group[-1].offset == last

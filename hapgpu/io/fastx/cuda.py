@@ -161,5 +161,5 @@ def _newlines(text: Any) -> Any:
 
 
 def _blocks(warps: int) -> int:
-    """Return the number of thread blocks for so many warps, at least 1."""
+    """Return the number of thread blocks for `warps` warps, at least 1."""
     return max(-(-warps // _WARPS_PER_BLOCK), 1)

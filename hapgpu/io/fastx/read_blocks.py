@@ -21,7 +21,7 @@ from hapgpu.io.files.newlines import end_without_lines
 from hapgpu.io.files.record_limit import MAX_RECORD, too_long
 
 Allocate: TypeAlias = Callable[[int], NDArray[np.uint8]]
-"""Returns an array of at least so many bytes."""
+"""Returns an array of at least the given number of bytes."""
 
 _HEAD_BYTES: Final = 1 << 12
 _MAX_RAW_BYTES: Final = 1 << 20
@@ -74,7 +74,7 @@ def read_blocks(
 
 
 def _is_fasta(head: bytes, name: str) -> bool:
-    """Tell whether a file is FASTA or FASTQ; raise an error if it is neither."""
+    """Tell whether a file is FASTA, not FASTQ; raise an error if it is neither."""
     if not head:
         raise InputError(f"{name}: empty; give FASTQ or FASTA")
     kind = guess_kind(head)

@@ -84,7 +84,8 @@ class _Members(RawIOBase):
     def __init__(self, stream: BufferedReader, name: str) -> None:
         self._source = _Deflated(stream)
         self._name = name
-        self._inflater = isal_zlib._GzipReader(cast("BinaryIO", self._source), _READ_BYTES)  # noqa: SLF001
+        reader = isal_zlib._GzipReader  # noqa: SLF001 (IGzipFile buffers, and hides the position)
+        self._inflater = reader(cast("BinaryIO", self._source), _READ_BYTES)
 
     def readable(self) -> bool:
         return True

@@ -21,7 +21,7 @@ def count_newlines(text: NDArray[np.uint8]) -> int:
 
 @njit
 def end_without_lines(text: NDArray[np.uint8], lines: int) -> int:
-    """Return the end of a text without its last `lines` lines."""
+    """Return the end of a text without its last `lines` lines and the unended line after them."""
     at = text.size
     while at > 0:
         if text[at - 1] == _NEWLINE:

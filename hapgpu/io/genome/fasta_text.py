@@ -177,7 +177,7 @@ class FastaText:
 def _with_newlines(stream: BufferedIOBase) -> Iterator[bytes]:
     """Yield pieces of a text with newlines as the only line ends, and one more at the start.
 
-    No piece ends with a newline, except the last.
+    No piece ends within a line end, or between a newline and a `>` after it.
     """
     pending = b"\n"
     while piece := stream.read(_PIECE_BYTES):

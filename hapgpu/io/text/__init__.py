@@ -1,1 +1,1 @@
-"""Numbers and fields read and written as text."""
+"""Text: numbers, fields and columns; positions, contig names, excerpts for messages."""

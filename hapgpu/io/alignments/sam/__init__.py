@@ -1,1 +1,1 @@
-"""Text of SAM: lines to records, records to lines, tags."""
+"""Text of SAM: records to lines, and tags."""

@@ -59,7 +59,7 @@ def too_long_part(path: Path, limit: int) -> str | None:
 
     Returns
     -------
-    Its name, such as `line 3` or `the header`, or None.
+    Its name, such as `line 3` or `header`, or None.
 
     Raises
     ------
