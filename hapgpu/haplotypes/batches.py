@@ -12,6 +12,68 @@ from hapgpu.arrays.ragged import Ragged
 from hapgpu.io.vcf.records import VcfRecord
 
 
+class AlleleKind(IntEnum):
+    """Kind of an allele."""
+
+    SEQUENCE = 0
+    SPANNED = 1
+    """`*`: an upstream deletion removes the site."""
+    SYMBOLIC = 2
+    """`<DEL>`, a breakend, a missing allele or one with an N: its sequence is unknown."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sites:
+    """s records of one contig, in the order of their positions.
+
+    Attributes
+    ----------
+    records
+        The VCF records of the sites.
+    starts
+        int64[s], 0-based position of the first base of REF.
+    alleles
+        uint8 text, upper case, a rows: REF and each ALT, site by site; empty where the kind is
+        not SEQUENCE.
+    kinds
+        uint8[a], `AlleleKind`.
+    allele_offsets
+        int64[s + 1]: the alleles of site i are rows `allele_offsets[i]` (REF) to
+        `allele_offsets[i + 1]`.
+    """
+
+    records: tuple[VcfRecord, ...]
+    starts: NDArray[np.int64]
+    alleles: Ragged
+    kinds: NDArray[np.uint8]
+    allele_offsets: NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return self.starts.size
+
+    @property
+    def ends(self) -> NDArray[np.int64]:
+        """int64[s], 0-based end of REF, half-open."""
+        ends: NDArray[np.int64] = self.starts + self.alleles.lengths[self.allele_offsets[:-1]]
+        return ends
+
+    @property
+    def allele_sites(self) -> NDArray[np.int64]:
+        """int64[a]: the site of each allele."""
+        return np.repeat(np.arange(len(self)), np.diff(self.allele_offsets))
+
+    def slice(self, start: int, end: int) -> Sites:
+        """Return the sites start to end, sharing memory with these."""
+        first, last = self.allele_offsets[[start, end]]
+        return Sites(
+            self.records[start:end],
+            self.starts[start:end],
+            self.alleles.slice(first, last),
+            self.kinds[first:last],
+            self.allele_offsets[start : end + 1] - first,
+        )
+
+
 @dataclass(frozen=True, slots=True)
 class ReferenceSlice:
     """Bases of one contig, upper case.
@@ -176,66 +238,4 @@ class LocusBatch:
             self.shift_ranges.slice(first, last),
             self.loci.slice(start, end),
             self.haplotypes.slice(start, end, first_allele),
-        )
-
-
-class AlleleKind(IntEnum):
-    """Kind of an allele."""
-
-    SEQUENCE = 0
-    SPANNED = 1
-    """`*`: an upstream deletion removes the site."""
-    SYMBOLIC = 2
-    """`<DEL>`, a breakend, a missing allele or one with an N: its sequence is unknown."""
-
-
-@dataclass(frozen=True, slots=True)
-class Sites:
-    """s records of one contig, in the order of their positions.
-
-    Attributes
-    ----------
-    records
-        The VCF records of the sites.
-    starts
-        int64[s], 0-based position of the first base of REF.
-    alleles
-        uint8 text, upper case, a rows: REF and each ALT, site by site; empty where the kind is
-        not SEQUENCE.
-    kinds
-        uint8[a], `AlleleKind`.
-    allele_offsets
-        int64[s + 1]: the alleles of site i are rows `allele_offsets[i]` (REF) to
-        `allele_offsets[i + 1]`.
-    """
-
-    records: tuple[VcfRecord, ...]
-    starts: NDArray[np.int64]
-    alleles: Ragged
-    kinds: NDArray[np.uint8]
-    allele_offsets: NDArray[np.int64]
-
-    def __len__(self) -> int:
-        return self.starts.size
-
-    @property
-    def ends(self) -> NDArray[np.int64]:
-        """int64[s], 0-based end of REF, half-open."""
-        ends: NDArray[np.int64] = self.starts + self.alleles.lengths[self.allele_offsets[:-1]]
-        return ends
-
-    @property
-    def allele_sites(self) -> NDArray[np.int64]:
-        """int64[a]: the site of each allele."""
-        return np.repeat(np.arange(len(self)), np.diff(self.allele_offsets))
-
-    def slice(self, start: int, end: int) -> Sites:
-        """Return the sites start to end, sharing memory with these."""
-        first, last = self.allele_offsets[[start, end]]
-        return Sites(
-            self.records[start:end],
-            self.starts[start:end],
-            self.alleles.slice(first, last),
-            self.kinds[first:last],
-            self.allele_offsets[start : end + 1] - first,
         )

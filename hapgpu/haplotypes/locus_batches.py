@@ -215,8 +215,8 @@ class _LocusStream:
             genotypes = [genotypes_of(record, self._source) for record in sites.records]
             counts = option_counts(sites, genotypes)
             loci = loci_of(shift_ranges, counts, options.distance, options.max_combinations)
-            phase_groups, contradictions = phase_groups_of_samples(sites, loci, genotypes)
-            self._count("conflicting_alleles", contradictions)
+            phase_groups, conflicting_alleles = phase_groups_of_samples(sites, loci, genotypes)
+            self._count("conflicting_alleles", conflicting_alleles)
         else:
             counts = option_counts(sites)
             loci = loci_of(shift_ranges, counts, options.distance, options.max_combinations)

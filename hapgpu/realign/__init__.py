@@ -10,5 +10,7 @@ The stages, in the order of the data:
 - `records`: new SAM records and their tags,
 - `rewriting`: all records of a file after the moves.
 
-`realigner` and `mover` run the stages on one batch, `run` on whole files.
+`realigner` and `mover` run the stages on one batch, `run` on whole files. `scoring` holds the
+weights of the aligner, `resources` the devices and the output of a run. `api` is `hapgpu.align`,
+`hapgpu.haplotype_cigar` and `hapgpu.realign_to_reference`.
 """

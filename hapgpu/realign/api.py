@@ -17,7 +17,7 @@ from hapgpu.cigar.encoding import (
 )
 from hapgpu.errors import InputError, UsageError
 from hapgpu.realign.align.dispatch import align_pairs
-from hapgpu.realign.projection.haplotype_cigars import align_haplotypes, pad_pairs
+from hapgpu.realign.projection.haplotype_cigars import end_to_end_cigars, pad_pairs
 from hapgpu.realign.projection.project import PlacedHaplotypes, project_alignments
 from hapgpu.realign.scoring import Overhang, Scoring, resolve_overhang, resolve_scoring
 from hapgpu.runtime.devices import resolve_devices
@@ -162,7 +162,7 @@ def haplotype_cigar(
     alignments = align(
         padded.references, padded.queries, scoring=scoring, overhang=overhang, device="cpu"
     )
-    cigars, ok = align_haplotypes(
+    cigars, ok = end_to_end_cigars(
         pairs, AlignmentBatch(alignments.score, alignments.offset, alignments.cigars)
     )
     return cigar_strings(cigars)[0] if ok[0] else None

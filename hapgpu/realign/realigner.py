@@ -88,8 +88,8 @@ class Realigner:
     haplotypes
         The haplotypes; those of the placement, if there is one.
     placement
-        Their alignments with the reference, for reads without alignments and records in the
-        coordinates of the reference; None for records in the coordinates of the haplotypes.
+        The alignments of the haplotypes with the reference, to write reads without alignments in
+        its coordinates; None for records in the coordinates of the haplotypes.
     header
         The header of the input.
     options
@@ -188,7 +188,6 @@ class Realigner:
         return score_read_pairs(
             pairs,
             queries,
-            queries.bases,
             haplotypes.sequences,
             self._options.scoring,
             self._device,

@@ -16,8 +16,6 @@ from hapgpu.runtime.progress import Progress
 from hapgpu.runtime.statistics import RunStatistics
 
 _In = TypeVar("_In")
-
-
 _Out = TypeVar("_Out")
 
 

@@ -1,6 +1,7 @@
 """The reference implementation of the aligner with a compiled recurrence, for the oracles.
 
-`test_reference_aligner` compares both; in plain Python the reads of whole runs would take minutes.
+`tests/realign/align/test_reference.py` compares both; in plain Python the reads of whole runs
+would take minutes.
 """
 
 from __future__ import annotations

@@ -89,7 +89,7 @@ def phase_groups_of_samples(
     options = list(_site_options(sites, edits))
     group_sets: list[tuple[Group, ...]] = []
     set_counts = []
-    contradictions = 0
+    conflicting_alleles = 0
     for start, end in pairwise(loci.site_offsets.tolist()):
         distinct: dict[tuple[Group, ...], None] = {}
         # Most of many samples have the same genotypes.
@@ -99,10 +99,10 @@ def phase_groups_of_samples(
             for site_options, genotype in zip(options[start:end], sample_genotypes, strict=True):
                 copies.add(site_options, genotype)
             distinct[copies.groups()] = None
-            contradictions += copies.contradictions * samples
+            conflicting_alleles += copies.conflicting_alleles * samples
         group_sets += distinct
         set_counts.append(len(distinct))
-    return _phase_groups(group_sets, set_counts), contradictions
+    return _phase_groups(group_sets, set_counts), conflicting_alleles
 
 
 def _site_options(sites: Sites, edits: Sequence[_Edit]) -> Iterator[tuple[Option, ...]]:
@@ -147,12 +147,12 @@ class _Copies:
 
     Attributes
     ----------
-    contradictions
+    conflicting_alleles
         Number of alleles excluded.
     """
 
     def __init__(self, edits: Sequence[_Edit]) -> None:
-        self.contradictions = 0
+        self.conflicting_alleles = 0
         self._edits = edits
         self._fixed: list[int] = []
         self._free: list[Group] = []
@@ -186,7 +186,7 @@ class _Copies:
         """Put an allele on one copy, or on all, unless it conflicts with another allele."""
         for row in option:
             if self._conflicts(row, copy) or self._conflicts(row, self._fixed):
-                self.contradictions += 1
+                self.conflicting_alleles += 1
             else:
                 copy.append(row)
 

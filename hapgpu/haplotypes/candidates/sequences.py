@@ -59,11 +59,11 @@ def sequences_of(
     masked: NDArray[np.int64],
 ) -> Sequences:
     """Write the sequence of each combination, each sequence of a locus once."""
-    loci, count_max = spans.starts.size, combinations.offsets[-1]
+    loci, total = spans.starts.size, combinations.offsets[-1]
     alleles = combinations.alleles
-    offsets, row_offsets = np.zeros(loci + 1, np.int64), np.zeros(count_max + 1, np.int64)
-    sources, earlier = np.empty(count_max, np.int64), np.empty(count_max, np.int64)
-    hashes, changes = np.empty(count_max, np.uint64), np.empty(count_max, np.int64)
+    offsets, row_offsets = np.zeros(loci + 1, np.int64), np.zeros(total + 1, np.int64)
+    sources, earlier = np.empty(total, np.int64), np.empty(total, np.int64)
+    hashes, changes = np.empty(total, np.uint64), np.empty(total, np.int64)
     flanked, data = np.empty(0, np.uint8), np.empty(0, np.uint8)
     count = _0
     for locus in range(loci):

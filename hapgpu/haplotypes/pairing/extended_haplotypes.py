@@ -98,9 +98,8 @@ class Extender:
         self._ends = np.array([locus.end for locus in loci], dtype=np.int64)
         self._contig_lengths = np.array([self.contig_lengths[locus.contig] for locus in loci])
         self._contigs = np.array([header.reference_id(x.contig) for x in loci], dtype=np.int32)
-        shorter_by = (self._ends - self._starts)[
-            haplotypes.locus_index
-        ] - haplotypes.sequences.lengths
+        locus_lengths = (self._ends - self._starts)[haplotypes.locus_index]
+        shorter_by = locus_lengths - haplotypes.sequences.lengths
         self._shrink = np.zeros(len(loci), dtype=np.int64)
         np.maximum.at(self._shrink, haplotypes.locus_index, shorter_by)
 
@@ -111,7 +110,7 @@ class Extender:
         read_index: NDArray[np.int32],
         haplotype_index: NDArray[np.int32],
     ) -> NDArray[np.int64]:
-        """Return the flanks that c pairs of a read and a haplotype need, int64[2, c].
+        """Return the flanks that p pairs of a read and a haplotype need, int64[2, p].
 
         A read may be anchored at either end, its clips may become aligned, and it extends further
         where the haplotype has a deletion. The flanks depend on the read and the locus only, so
@@ -129,14 +128,14 @@ class Extender:
     def extend(
         self, haplotype_index: NDArray[np.int32], needed: NDArray[np.int64]
     ) -> tuple[ExtendedHaplotypes, NDArray[np.int32]]:
-        """Extend haplotypes by at least `needed` bases, int64[2, c], or to the ends of the contig.
+        """Extend haplotypes by at least `needed` bases, int64[2, p], or to the ends of the contig.
 
         Returns
         -------
         ExtendedHaplotypes
             Each haplotype once with each pair of flanks, in the order of the haplotypes.
         NDArray
-            int32[c], the extended haplotype of each pair.
+            int32[p], the extended haplotype of each pair.
 
         Raises
         ------

@@ -114,7 +114,10 @@ def _locus_table(haplotypes: HaplotypeSet, header: SamHeader, source: str) -> _L
         contig = header.reference_id(locus.contig)
         if contig is None:
             hint = contig_hint(locus.contig, header.reference_names)
-            message = f"{source}: no contig '{locus.contig}' of locus {locus}{hint}"
+            message = (
+                f"{source}: no contig '{locus.contig}' of locus {locus}{hint};"
+                " give reads aligned to the reference of the loci"
+            )
             raise InputError(message)
         contigs.append(contig)
     order = sorted(range(len(contigs)), key=lambda k: (contigs[k], haplotypes.loci[k].start))

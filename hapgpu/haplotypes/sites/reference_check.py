@@ -60,7 +60,8 @@ def check_positions(sites: Sites, reference: ReferenceFasta, source: str) -> Non
     if length is None:
         hint = contig_hint(first.contig, reference.lengths)
         raise InputError(
-            f"{source}, {first.label}: contig '{first.contig}' is not in {reference.path}{hint}"
+            f"{source}, {first.label}: contig '{first.contig}' is not in {reference.path}{hint};"
+            " give the reference that the variants were called with"
         )
     outside = np.flatnonzero(sites.ends > length)
     if outside.size:

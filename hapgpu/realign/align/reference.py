@@ -41,7 +41,7 @@ def align_reference(
         A sequence is empty.
     """
     if not reference or not query:
-        raise InputError("pair with an empty sequence; give at least one base")
+        raise InputError("pair: empty sequence; give at least one base")
     if overhang.has_free_ends and query in reference:
         start = reference.rindex(query)
         return Alignment(scoring.match * len(query), start, [(len(query), "M")])

@@ -20,7 +20,7 @@ class MovableReads:
     """n reads that may move, and their haplotypes, extended by flanks.
 
     `rows` int32[p] are the row numbers in `extended` of the haplotypes of the pairs; `old` holds
-    the costs of the present alignments of the reads.
+    the costs of the old alignments of the reads.
     """
 
     reads: ReadBatch

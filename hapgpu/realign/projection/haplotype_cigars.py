@@ -42,7 +42,7 @@ def pad_pairs(pairs: PairBatch) -> PairBatch:
     )
 
 
-def align_haplotypes(
+def end_to_end_cigars(
     pairs: PairBatch, alignments: AlignmentBatch
 ) -> tuple[Ragged, NDArray[np.bool_]]:
     """Convert alignments of padded haplotypes to CIGARs from end to end of the reference.
@@ -59,7 +59,7 @@ def align_haplotypes(
     CIGARs with indels left-aligned and deletions at the ends kept; and bool[n]: whether there is
     a CIGAR (GATK's CigarUtils.calculateCigar).
     """
-    data, offsets = _align_rows(
+    data, offsets = _end_to_end_rows(
         view_of(pairs.references),
         view_of(pairs.queries),
         pairs.reference_index,
@@ -77,7 +77,7 @@ def _padded(sequences: Ragged) -> Ragged:
 
 
 @njit
-def _align_rows(
+def _end_to_end_rows(
     references: RaggedView,
     haplotypes: RaggedView,
     reference_index: NDArray[np.int32],
@@ -91,7 +91,7 @@ def _align_rows(
     capacity = longest_row(cigars) + 1
     trimmed, aligner = new_builder(capacity), new_left_aligner(capacity)
     for row in range(count):
-        leading, trailing = _align_row(
+        leading, trailing = _end_to_end_row(
             row_of(cigars, row),
             starts[row],
             row_of(references, reference_index[row]),
@@ -108,7 +108,7 @@ def _align_rows(
 
 
 @njit
-def _align_row(
+def _end_to_end_row(
     cigar: NDArray[np.uint32],
     start: int,
     reference: NDArray[np.uint8],

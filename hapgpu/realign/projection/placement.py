@@ -21,7 +21,7 @@ from hapgpu.haplotypes.pairing.haplotype_set import HaplotypeSet
 from hapgpu.io.bam.header import SamHeader
 from hapgpu.io.genome.regions import contig_hint
 from hapgpu.realign.align.dispatch import align_pairs
-from hapgpu.realign.projection.haplotype_cigars import align_haplotypes, pad_pairs
+from hapgpu.realign.projection.haplotype_cigars import end_to_end_cigars, pad_pairs
 from hapgpu.realign.projection.project import PlacedHaplotypes
 from hapgpu.realign.scoring import PRESETS, Overhang
 from hapgpu.runtime.devices import Device
@@ -83,7 +83,10 @@ def place_haplotypes(
     for locus in haplotypes.loci:
         if header.reference_id(locus.contig) is None:
             hint = contig_hint(locus.contig, header.reference_names)
-            message = f"header of the reads: no contig '{locus.contig}'{hint}"
+            message = (
+                f"locus {locus}: unknown contig '{locus.contig}'{hint};"
+                " give reads, haplotypes and reference of the same genome"
+            )
             raise InputError(message)
     extender = Extender(haplotypes, reference, header)
     _compare_lengths(haplotypes, extender.contig_lengths, header, reference)
@@ -129,7 +132,7 @@ def _placed_batches(
         alignments = align_pairs(
             pad_pairs(pairs), PRESETS["haplotype-to-reference"], Overhang.SOFTCLIP, device
         )
-        cigars, ok = align_haplotypes(pairs, alignments)
+        cigars, ok = end_to_end_cigars(pairs, alignments)
         yield cigars, extended.flanks, ok
 
 

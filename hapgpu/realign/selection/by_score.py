@@ -54,7 +54,6 @@ class ScoredPairs:
 def score_read_pairs(
     pairs: ReadHaplotypePairs,
     queries: Queries,
-    bases: Ragged,
     haplotypes: Ragged,
     scoring: Scoring,
     device: Device,
@@ -67,8 +66,6 @@ def score_read_pairs(
         The pairs of the reads; a read without bases has none.
     queries
         The reads in their orientations.
-    bases
-        uint8 text with the rows of `queries`: the bases to align.
     haplotypes
         uint8 text.
     scoring, device
@@ -77,7 +74,7 @@ def score_read_pairs(
     oriented = in_all_orientations(pairs, queries)
     scores = np.zeros(len(oriented), dtype=np.int32)
     if oriented.counts.max(initial=0) > 1 or len(oriented) > len(pairs):
-        batch = PairBatch(haplotypes, bases, oriented.haplotypes, oriented.reads)
+        batch = PairBatch(haplotypes, queries.bases, oriented.haplotypes, oriented.reads)
         scores = score_pairs(batch, scoring, Overhang.SOFTCLIP, device)
     query_rows, scores = better_orientations(pairs, queries, scores)
     best = first_of_best(pairs, scores)
@@ -134,9 +131,8 @@ def first_of_best(
     has_any = pairs.counts > 0
     highest = np.maximum.reduceat(values, pairs.offsets[:-1][has_any])
     near = np.flatnonzero(values >= np.repeat(highest - tolerance, pairs.counts[has_any]))
-    best[pairs.reads[near][::-1]] = near[
-        ::-1
-    ]  # reversed: the last assignment, of the first pair, remains
+    # Reversed: of several assignments to a read the last one, of its first pair, remains.
+    best[pairs.reads[near][::-1]] = near[::-1]
     return best
 
 

@@ -110,12 +110,12 @@ def test_combinations_equal_the_chromosomes(
     drawn: tuple[list[VcfRecord], list[list[Call]]],
 ) -> None:
     records, calls = drawn
-    phase_groups, contradictions = phase_groups_at_one_locus(records)
+    phase_groups, conflicting_alleles = phase_groups_at_one_locus(records)
     expected = [chromosomes(records, sample_calls) for sample_calls in zip(*calls, strict=True)]
     found = combinations(phase_groups)
     assert all(one in expected for one in found)
     assert all(one in found for one in expected)
-    assert contradictions == 0
+    assert conflicting_alleles == 0
 
 
 @given(drawn=records_with_genotypes())
@@ -197,11 +197,11 @@ def test_the_first_of_conflicting_alleles_stays(case: str, genotypes: tuple[str,
         record(start, reference, [alternative], f"GT\t{text}")
         for (start, reference, alternative), text in zip(pair, genotypes, strict=True)
     ]
-    phase_groups, contradictions = phase_groups_at_one_locus(records)
+    phase_groups, conflicting_alleles = phase_groups_at_one_locus(records)
     (found,) = combinations(phase_groups)
     first_copy = frozenset({1, 3} if both_stay else {1})
     assert first_copy in found
-    assert contradictions == (not both_stay)
+    assert conflicting_alleles == (not both_stay)
 
 
 def test_samples_with_equal_genotypes_share_a_set() -> None:

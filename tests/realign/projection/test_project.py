@@ -14,7 +14,7 @@ from hapgpu.arrays.ragged import Ragged
 from hapgpu.cigar.encoding import cigar_strings, parse_cigar
 from hapgpu.errors import InputError
 from hapgpu.realign.api import haplotype_cigar, realign_to_reference
-from hapgpu.realign.projection.haplotype_cigars import align_haplotypes, pad_pairs
+from hapgpu.realign.projection.haplotype_cigars import end_to_end_cigars, pad_pairs
 from hapgpu.realign.projection.project import PlacedHaplotypes, project_alignments
 from hapgpu.realign.scoring import PRESETS, Overhang
 from tests.realign import gatk_projection as gatk
@@ -288,7 +288,7 @@ def test_haplotype_cigars_as_gatk(data: st.DataObject) -> None:
             align(reference.tobytes(), query.tobytes(), scoring, strategy)
             for reference, query in zip(padded.references, padded.queries, strict=True)
         ]
-        cigars, ok = align_haplotypes(
+        cigars, ok = end_to_end_cigars(
             pairs, batch_of([(offset, cigar) for _, offset, cigar in alignments])
         )
         expected = [
@@ -317,7 +317,7 @@ def test_indels_beside_the_pads(
     pairs = PairBatch(
         Ragged.from_sequences([reference]), Ragged.from_sequences([haplotype]), row, row
     )
-    cigars, ok = align_haplotypes(pairs, batch_of([(0, gatk.parse(padded_cigar))]))
+    cigars, ok = end_to_end_cigars(pairs, batch_of([(0, gatk.parse(padded_cigar))]))
     assert cigar_strings(cigars) == [expected or "*"]
     assert ok[0] == (expected is not None)
 
