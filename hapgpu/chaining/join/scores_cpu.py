@@ -40,7 +40,7 @@ _BLOCK_BITS: Final = 4
 _BLOCK: Final = 1 << _BLOCK_BITS
 _MAX_BLOCKS: Final = 64
 _UNKNOWN: Final = -2
-_0, _1, _6, _32, _63, _LOW_WORD = map(np.uint64, (0, 1, 6, 32, 63, 2**32 - 1))
+_0, _1, _6, _32, _63 = map(np.uint64, (0, 1, 6, 32, 63))
 
 
 class JoinLimits(NamedTuple):
