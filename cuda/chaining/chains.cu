@@ -56,7 +56,7 @@ __device__ TracedChain trace_back(Read read, int end, int* path, int max_drop) {
         anchor = next;
         int score = end_score;
         goes_on = anchor >= 0;
-        if (goes_on) {  // these loads do not wait for each other
+        if (goes_on) {  // these loads are independent
             next = read.predecessors[anchor];
             goes_on = !read.is_taken[anchor];
             score -= read.scores[anchor];

@@ -1,4 +1,4 @@
-// Search for every hit with at max_ranked one error: seeds, candidates, hits. Same as
+// Search for every hit with at most one error: seeds, candidates, hits. Same as
 // hapgpu/mapping/search/cpu.py.
 
 #include "common/warp.cuh"

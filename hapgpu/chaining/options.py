@@ -46,7 +46,7 @@ class SeedOptions:
     min_cutoff, max_cutoff
         `-U`: lower and upper bound of the cutoff that the fraction gives.
     occurrence_distance
-        `-e`: keep one repetitive minimizer per so many bases of the read; 0 keeps none.
+        `-e`: keep one repetitive minimizer per this many bases of the read; 0 keeps none.
     read_fraction
         `--q-occ-frac`: a k-mer is too frequent above this fraction of the read's minimizers.
     """

@@ -87,7 +87,7 @@ struct NearList {
 __device__ inline Word near_key(int position, int index) { return (Word)position << 32 | index; }
 
 // Applies the rule of skipping to 32 candidates, the first in the lowest lane: a marked candidate
-// adds 1 to `skipped`, an improvement takes 1. Returns the lanes before `skipped` exceeds
+// adds 1 to `skipped`, an improvement subtracts 1. Returns the lanes before `skipped` exceeds
 // `max_skip`.
 __device__ inline unsigned visited_lanes(
     unsigned marked, unsigned improving, int max_skip, int& skipped

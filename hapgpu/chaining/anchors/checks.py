@@ -74,7 +74,10 @@ def _column(array: NDArray[Any], name: str, dtype: Any) -> NDArray[Any]:
 
 def _check_offsets(offsets: NDArray[np.int64], anchors: int) -> None:
     if not offsets.size or offsets[0] != 0 or offsets[-1] != anchors:
-        raise InputError(f"the offsets do not go from 0 to {anchors:,}, the number of anchors")
+        raise InputError(
+            f"the offsets do not go from 0 to {anchors:,}, the number of anchors; give n + 1"
+            " offsets for n reads"
+        )
     if (offsets[1:] < offsets[:-1]).any():
         read = int(np.argmax(offsets[1:] < offsets[:-1]))
         raise InputError(f"read {read}: the offsets decrease; give ascending offsets")

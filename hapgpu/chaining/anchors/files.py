@@ -71,8 +71,12 @@ def _check_size(file: ZipFile, name: str, max_record: int) -> None:
         version = np.lib.format.read_magic(array)
         read_header = _HEADER_READERS.get(version)
         if read_header is None:
-            raise InputError(f"array '{name}': format {version}, expected 1.0 or 2.0")
+            raise InputError(
+                f"array '{name}': format {version}, expected 1.0 or 2.0; save it with numpy.savez"
+            )
         shape, _, dtype = read_header(array)
         is_whole = prod(shape) * dtype.itemsize == entry.file_size - array.tell()
         if not (is_whole or dtype.hasobject):  # NumPy refuses objects
-            raise InputError(f"array '{name}': not the declared {prod(shape):,} items")
+            raise InputError(
+                f"array '{name}': not the declared {prod(shape):,} items; copy the file again"
+            )

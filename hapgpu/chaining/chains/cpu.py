@@ -18,7 +18,7 @@ from hapgpu.chaining.parameters import ChainParameters
 from hapgpu.chaining.sort.cpu import radix_sort
 from hapgpu.runtime.jit import njit, njit_inlined
 
-_1, _ALL_TAKEN = np.uint64(1), np.uint8(1)
+_1 = np.uint64(1)
 
 
 class ChainLimits(NamedTuple):
@@ -161,9 +161,7 @@ def trace_read(  # noqa: PLR0913, PLR0917  (compiled code takes no keywords)
     The columns contain `chains` chains before; returns their number after.
     """
     keys, order, path, path_ends = space.keys, space.order, space.path, space.path_ends
-    ends = _list_chain_ends(
-        scores, read_start, count, limits.min_score, keys, order, space.is_taken
-    )
+    ends = _list_chain_ends(scores, read_start, count, limits.min_score, space)
     radix_sort(keys, order, 0, ends)
     found = _take_chains(scores, predecessors, read_start, ends, limits, space)
     for chain in range(found):
@@ -175,19 +173,18 @@ def trace_read(  # noqa: PLR0913, PLR0917  (compiled code takes no keywords)
 
 
 @njit_inlined
-def _list_chain_ends(  # noqa: PLR0917  (compiled code takes no keywords)
+def _list_chain_ends(
     scores: NDArray[np.int32],
     read_start: Integer,
     count: Integer,
     min_score: Integer,
-    keys: NDArray[np.uint64],
-    order: NDArray[np.uint64],
-    is_taken: NDArray[np.uint8],
+    space: TracingSpace,
 ) -> Integer:
     """List the anchors at which a chain may end, with scores; return their number.
 
     All anchors are set to not taken.
     """
+    keys, order, is_taken = space.keys, space.order, space.is_taken
     ends: Integer = np.int64(0)
     for k in range(count):
         is_taken[k] = 0

@@ -16,7 +16,7 @@ from hapgpu.io.array_files.header import Header, bytes_of, flag_of, names_of, wh
 from hapgpu.io.array_files.index_file import IndexFile, rebuild_command
 
 SUFFIX: Final = ".hgm"
-MAGIC: Final = b"\x89HGM\r\n\x1a\n"  # as of PNG: no text, and broken by a change of line ends
+MAGIC: Final = b"\x89HGM\r\n\x1a\n"  # as for PNG: not text, and damaged by converted line ends
 VERSION: Final = 1
 
 _DEFAULT_NAME = re.compile(
@@ -25,12 +25,12 @@ _DEFAULT_NAME = re.compile(
 
 
 def default_index_path(fasta: str | Path, sketch: SketchOptions) -> Path:
-    """Return where the index of a FASTA file lies: beside it, the minimizers in its name."""
+    """Return the default path of the index of a FASTA file: beside it, with k, w and H."""
     return Path(f"{fasta}.k{sketch.k}w{sketch.w}{'H' * sketch.is_hpc}{SUFFIX}")
 
 
 def index_command(fasta: str | Path, sketch: SketchOptions, target: Path | None = None) -> str:
-    """Return the command that makes an index, by default at its default place."""
+    """Return the command that builds the index of a FASTA file at `target` or its default path."""
     plain = SketchOptions()
     return "".join(
         [
@@ -54,7 +54,7 @@ def _arrays_of(index: MinimizerIndex) -> Arrays:
 
 
 def _header_of(index: MinimizerIndex) -> Header:
-    """Return what `_index_of` reads."""
+    """Return the header that `_index_of` reads."""
     return {
         "names": index.names,
         "k": index.sketch.k,
@@ -81,7 +81,7 @@ def _index_of(header: Header, arrays: Arrays) -> MinimizerIndex:
 
 
 def _remedy(path: Path) -> str:
-    """Return the command that makes an index anew."""
+    """Return the command that builds an index again."""
     named = _DEFAULT_NAME.fullmatch(str(path))
     if named and Path(named["fasta"]).is_file():
         sketch = SketchOptions(int(named["k"]), int(named["w"]), bool(named["hpc"]))

@@ -50,7 +50,7 @@ def group_by_hash(
 
     Parameters
     ----------
-    parts
+    batches
         Batches of all sequences, in order.
     pool
         Threads to use.

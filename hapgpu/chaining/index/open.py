@@ -15,21 +15,21 @@ logger = logging.getLogger(__name__)
 
 
 def open_index(reference: Path, sketch: SketchOptions, threads: int) -> MinimizerIndex:
-    """Load the index of a reference, or build it where none lies beside the FASTA file.
+    """Load the index of a reference, or build it if there is none beside the FASTA file.
 
     Parameters
     ----------
     reference
         FASTA, plain or gzip-compressed, or an index, whose own minimizers are used.
     sketch
-        The minimizers that are asked for.
+        Options of the minimizers; ignored, with a warning, for an index.
     threads
-        To build the index with, if it has to be.
+        Number of threads that build the index, if there is none.
 
     Raises
     ------
     InputError
-        A file cannot be read, or the index is damaged or was made of another FASTA file.
+        A file cannot be read, or the index is damaged or was built from another FASTA file.
     """
     if MINIMIZER_FILE.is_index(reference):
         return _load_named(reference, sketch)
@@ -44,7 +44,7 @@ def open_index(reference: Path, sketch: SketchOptions, threads: int) -> Minimize
 
 
 def _load_named(path: Path, sketch: SketchOptions) -> MinimizerIndex:
-    """Load an index that was given itself; warn if its minimizers are not those asked for."""
+    """Load an index given in place of the FASTA file; warn if its options are not `sketch`."""
     index = MINIMIZER_FILE.load(path)
     if index.sketch != sketch:
         logger.warning(

@@ -40,7 +40,7 @@ _BLOCK_BITS: Final = 4
 _BLOCK: Final = 1 << _BLOCK_BITS
 _MAX_BLOCKS: Final = 64
 _UNKNOWN: Final = -2
-_0, _1, _6, _32, _63, _LOW_WORD = map(np.uint64, (0, 1, 6, 32, 63, 2**32 - 1))
+_0, _1, _6, _32, _63 = map(np.uint64, (0, 1, 6, 32, 63))
 
 
 class JoinLimits(NamedTuple):
@@ -118,14 +118,11 @@ def score_joins(
     space: JoinSpace,
 ) -> None:
     """Set scores and predecessors of the first `count` anchors, sorted by x, in the table."""
-    table, priorities = space.table, space.priorities
-    tops, lowest, highest, ceilings = space.tops, space.lowest, space.highest, space.ceilings
-    by_query, ranks, floors, active = space.by_query, space.ranks, space.floors, space.active
+    table, priorities, ranks, active = space.table, space.priorities, space.ranks, space.active
     far_limit, near_limit = np.uint64(limits.max_distance), np.uint64(limits.inner_distance)
-    max_distance, inner_distance = limits.max_distance, limits.inner_distance
-    half_slope, max_skip, max_candidates = limits.half_slope, limits.max_skip, limits.max_candidates
+    max_distance, max_candidates = limits.max_distance, limits.max_candidates
     fill_table(x, y, _0, np.uint64(count), table)
-    _order_by_query(table, count, space.keys, by_query, ranks, floors, active)
+    _order_by_query(space, count)
     # Anchors from `first` on are within the long distance, from `first_near` on within the short
     # distance; anchors from `group` on have the same position on the reference.
     first: Integer = np.int64(0)
@@ -144,49 +141,28 @@ def score_joins(
             active[rank >> _6] &= ~(_1 << (rank & _63))
             first_near += 1
         best, predecessor = table[SPAN, own], NONE
-        far_anchor = _highest_priority(
-            table, priorities, tops, lowest, highest, ceilings, first, group, i, max_distance
-        )
+        far_anchor = _highest_priority(space, first, group, i, max_distance)
         if far_anchor == _UNKNOWN:
-            far_anchor = _highest_priority_by_query(
-                table, priorities, by_query, floors, first, group, i, max_distance
-            )
+            far_anchor = _highest_priority_by_query(space, first, group, i, max_distance)
         if far_anchor >= 0:
             candidate = np.uint64(far_anchor)
             score, _, query_step, gap = pair_score(table, penalties, own, candidate)
             if gap < np.uint32(penalties.size) and score > best:
                 best, predecessor = score, np.int32(far_anchor)
             if gap != 0 or query_step > table[SPAN, candidate]:
-                best, predecessor = _best_near(
-                    table,
-                    penalties,
-                    by_query,
-                    floors,
-                    active,
-                    inner_distance,
-                    max_skip,
-                    i,
-                    best,
-                    predecessor,
-                )
+                best, predecessor = _best_near(space, penalties, limits, i, best, predecessor)
         table[SCORE, own] = best
         table[PREDECESSOR, own] = predecessor
         positions = np.int64(table[TARGET, own]) + np.int64(table[QUERY, own])
-        priorities[own] = best + half_slope * positions
-        _add_to_block(table, priorities, tops, lowest, highest, ceilings, first, own)
+        priorities[own] = best + limits.half_slope * positions
+        _add_to_block(space, first, own)
 
 
 @njit_inlined
-def _order_by_query(  # noqa: PLR0917  (compiled code takes no keywords)
-    table: NDArray[np.int32],
-    count: Integer,
-    keys: NDArray[np.uint64],
-    by_query: NDArray[np.uint64],
-    ranks: NDArray[np.uint64],
-    floors: NDArray[np.uint64],
-    active: NDArray[np.uint64],
-) -> None:
+def _order_by_query(space: JoinSpace, count: Integer) -> None:
     """Rank anchors by position in the read, then on the reference; set none active."""
+    table, keys, by_query = space.table, space.keys, space.by_query
+    ranks, floors, active = space.ranks, space.floors, space.active
     for k in range(np.uint64(count)):
         keys[k] = np.uint64(table[QUERY, k]) << _32 | k
         by_query[k] = k
@@ -202,19 +178,11 @@ def _order_by_query(  # noqa: PLR0917  (compiled code takes no keywords)
 
 
 @njit_inlined
-def _add_to_block(  # noqa: PLR0917  (compiled code takes no keywords)
-    table: NDArray[np.int32],
-    priorities: NDArray[np.float64],
-    tops: NDArray[np.float64],
-    lowest: NDArray[np.int32],
-    highest: NDArray[np.int32],
-    ceilings: NDArray[np.float64],
-    first: Integer,
-    anchor: Integer,
-) -> None:
+def _add_to_block(space: JoinSpace, first: Integer, anchor: Integer) -> None:
     """Add an anchor to its block; blocks entirely before `first` are not used any more."""
+    tops, lowest, highest, ceilings = space.tops, space.lowest, space.highest, space.ceilings
     block = anchor >> np.uint64(_BLOCK_BITS)
-    priority, query = priorities[anchor], table[QUERY, anchor]
+    priority, query = space.priorities[anchor], space.table[QUERY, anchor]
     if anchor == block << np.uint64(_BLOCK_BITS):
         tops[block], lowest[block], highest[block] = priority, query, query
     else:
@@ -227,13 +195,8 @@ def _add_to_block(  # noqa: PLR0917  (compiled code takes no keywords)
 
 
 @njit_inlined
-def _highest_priority(  # noqa: PLR0913, PLR0917  (compiled code takes no keywords)
-    table: NDArray[np.int32],
-    priorities: NDArray[np.float64],
-    tops: NDArray[np.float64],
-    lowest: NDArray[np.int32],
-    highest: NDArray[np.int32],
-    ceilings: NDArray[np.float64],
+def _highest_priority(
+    space: JoinSpace,
     first: Integer,
     group: Integer,
     i: Integer,
@@ -245,6 +208,8 @@ def _highest_priority(  # noqa: PLR0913, PLR0917  (compiled code takes no keywor
     `max_distance`; anchor 0 may have the same position in the read as i. Return `_UNKNOWN` if the
     search would take more than `_MAX_BLOCKS` blocks.
     """
+    table, priorities, tops = space.table, space.priorities, space.tops
+    lowest, highest, ceilings = space.lowest, space.highest, space.ceilings
     query = np.int64(table[QUERY, np.uint64(i)])
     chosen: Integer = np.int64(NONE)
     top = -1.0
@@ -276,23 +241,21 @@ def _highest_priority(  # noqa: PLR0913, PLR0917  (compiled code takes no keywor
 
 
 @njit
-def _highest_priority_by_query(  # noqa: PLR0917  (compiled code takes no keywords)
-    table: NDArray[np.int32],
-    priorities: NDArray[np.float64],
-    by_query: NDArray[np.uint64],
-    floors: NDArray[np.uint64],
+def _highest_priority_by_query(
+    space: JoinSpace,
     first: Integer,
     group: Integer,
     i: Integer,
     max_distance: Integer,
 ) -> Any:
     """Return the same as `_highest_priority`, searching in the order of the read."""
+    table, priorities, by_query = space.table, space.priorities, space.by_query
     query = np.int64(table[QUERY, np.uint64(i)])
     chosen: Integer = np.int64(NONE)
     top = -1.0
     if first == 0 and np.int64(table[QUERY, _0]) == query:
         chosen, top = np.int64(0), priorities[_0]
-    rank = floors[np.uint64(i)]
+    rank = space.floors[np.uint64(i)]
     while rank > _0:
         rank -= _1
         candidate = by_query[rank]
@@ -307,14 +270,10 @@ def _highest_priority_by_query(  # noqa: PLR0917  (compiled code takes no keywor
 
 
 @njit_inlined
-def _best_near(  # noqa: PLR0913, PLR0917  (compiled code takes no keywords)
-    table: NDArray[np.int32],
+def _best_near(
+    space: JoinSpace,
     penalties: NDArray[np.int32],
-    by_query: NDArray[np.uint64],
-    floors: NDArray[np.uint64],
-    active: NDArray[np.uint64],
-    inner_distance: Integer,
-    max_skip: Integer,
+    limits: JoinLimits,
     i: Integer,
     best: Integer,
     predecessor: Integer,
@@ -323,8 +282,9 @@ def _best_near(  # noqa: PLR0913, PLR0917  (compiled code takes no keywords)
 
     They are visited from the nearest in the read on, and skipped as in `scores.cpu.chain_scores`.
     """
+    table, by_query, floors, active = space.table, space.by_query, space.floors, space.active
     own = np.uint64(i)
-    min_position = np.int64(table[QUERY, own]) - inner_distance
+    min_position = np.int64(table[QUERY, own]) - limits.inner_distance
     skipped: Integer = np.int64(0)
     rank = np.int64(floors[own])
     while True:
@@ -340,7 +300,7 @@ def _best_near(  # noqa: PLR0913, PLR0917  (compiled code takes no keywords)
             skipped = max(skipped - 1, 0)
         elif table[MARK, candidate] == i:
             skipped += 1
-            if skipped > max_skip:
+            if skipped > limits.max_skip:
                 return best, predecessor
         before = table[PREDECESSOR, candidate]
         if before >= 0:

@@ -39,9 +39,9 @@ class PafWriter:
         block, spans
             The reads.
         mappings
-            Of these reads.
+            Mappings of the reads.
         anchors
-            The number of their anchors, for the statistics.
+            Number of anchors of the reads, for the statistics.
         """
         options = self._options
         reported = assess(mappings, options.chains.min_score)

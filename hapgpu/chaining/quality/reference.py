@@ -89,8 +89,8 @@ def divergence_of(counts: SeedCounts, mean: np.float32) -> np.float32:
 def drop_divergent(mappings: Sequence[Mapping]) -> list[Mapping]:
     """Drop retained mappings that diverge far more than their parents.
 
-    (`mm_filter_strand_retained`.) Numbers stay. As in `select`, mappings move up in place, and a
-    parent is looked up at its old row.
+    As minimap2's `mm_filter_strand_retained`; numbers stay the same. As in `select`,
+    mappings move up in place, and a parent is looked up at its old row.
     """
     array = list(mappings)
     kept = 0

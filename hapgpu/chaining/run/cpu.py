@@ -1,4 +1,4 @@
-"""Blocks of long reads turned into lines of PAF, on each kind of device."""
+"""Blocks of long reads chained on the CPU, from the text of FASTQ or FASTA to lines of PAF."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from hapgpu.io.fastx.text_block import TextBlock
 
 
 class CpuChainer:
-    """Chains blocks of reads, each in the thread that asks for it.
+    """Chainer of blocks of reads, each in the calling thread.
 
     Parameters
     ----------

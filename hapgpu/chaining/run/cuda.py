@@ -26,7 +26,7 @@ from hapgpu.runtime.gpu.context import device_errors
 
 
 class CudaChainer(GpuWorker):
-    """Chains blocks of reads on one GPU.
+    """Chainer of blocks of reads on one GPU.
 
     Parameters
     ----------

@@ -40,7 +40,7 @@ make_mappings
 
 
 class MappingFinder:
-    """Finds the mappings of reads, stage by stage.
+    """Finder of the mappings of reads, stage by stage.
 
     Parameters
     ----------

@@ -13,13 +13,13 @@ from hapgpu.runtime.devices import CudaDevice, Device
 
 _CPU_BLOCK: Final = 4 << 20
 _GPU_BLOCK: Final = 128 << 20
-_WORKERS_PER_GPU: Final = 4  # the longest reads of a block keep few warps busy, and others the rest
+_WORKERS_PER_GPU: Final = 4  # the longest reads of a block leave warps for other blocks
 
 
 def chainers_for(
     devices: Sequence[Device], index: MinimizerIndex, options: MapOptions
 ) -> list[BlockWorker]:
-    """Return a chainer for each thread that is to chain.
+    """Return one chainer per worker: one per CPU thread, or several per GPU.
 
     Raises
     ------
@@ -38,5 +38,5 @@ def chainers_for(
 
 
 def block_transfer(devices: Sequence[Device], threads: int) -> BlockTransfer:
-    """Return how blocks come to the devices, which are all CPUs or all GPUs."""
+    """Return the block transfer for the devices, which are all CPUs or all GPUs."""
     return transfer_for(devices, threads, cpu_bytes=_CPU_BLOCK, gpu_bytes=_GPU_BLOCK)

@@ -200,8 +200,9 @@ def _best_with_skips(  # noqa: PLR0917  (compiled code takes no keywords)
 ) -> Any:
     """Return score and predecessor of anchor i, and the anchor at which the search stopped.
 
-    `first` - 1 if the search visited all. The predecessors of visited anchors are marked with i. A
-    marked anchor that does not improve the score adds 1 to the skipped, an improvement takes 1.
+    That anchor is `first` - 1 if the search visited all. The predecessors of visited anchors are
+    marked with i. A marked anchor that does not improve the score adds 1 to `skipped`, an
+    improvement subtracts 1.
     """
     best, predecessor = table[SPAN, np.uint64(i)], NONE
     skipped: Integer = np.int64(0)

@@ -58,11 +58,9 @@ def sketch(
         Options for minimizers.
     """
     bases = int(lengths.sum(dtype=np.int64))
-    max_minimizers = int(2.5 * bases / (options.w + 1))  # 2 for random letters
+    capacity = int(2.5 * bases / (options.w + 1))  # random letters need 2; the arrays can grow
     # NumPy allocates arrays in huge pages, compiled code does not.
-    found = _Found(
-        np.empty(max_minimizers, dtype=np.uint64), np.empty(max_minimizers, dtype=np.uint32)
-    )
+    found = _Found(np.empty(capacity, dtype=np.uint64), np.empty(capacity, dtype=np.uint32))
     keys, positions, offsets = _sketch_all(
         read_only(text),
         read_only(starts),

@@ -25,7 +25,7 @@ def open_index(fasta: Path, device: Device, path: Path | None = None) -> FMIndex
     Raises
     ------
     InputError
-        A file cannot be read, or the index is damaged or was made of another FASTA file.
+        A file cannot be read, or the index is damaged or was built from another FASTA file.
     DeviceError
         The GPU has too little memory to build the index.
     """

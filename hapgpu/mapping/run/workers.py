@@ -45,5 +45,5 @@ def mappers_for(
 
 
 def block_transfer(devices: Sequence[Device], threads: int) -> BlockTransfer:
-    """Return how blocks come to the devices, which are all CPUs or all GPUs."""
+    """Return the block transfer for the devices, which are all CPUs or all GPUs."""
     return transfer_for(devices, threads, cpu_bytes=_CPU_BLOCK, gpu_bytes=_GPU_BLOCK)

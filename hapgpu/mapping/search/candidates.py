@@ -1,4 +1,4 @@
-"""Candidates, the positions at which a seed puts a read, and their hits."""
+"""Candidates: the positions of reads that follow from their seeds, and the hits there."""
 
 from __future__ import annotations
 

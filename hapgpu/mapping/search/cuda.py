@@ -31,7 +31,7 @@ _THREADS: Final = 256
 _WARP: Final = 32
 _CANDIDATES_PER_STEP: Final = 1 << 23
 _RANKED_HITS: Final = 1 << 14
-"""Most hits of one read that are sorted by counting, for each, the lesser hits."""
+"""Largest number of hits of a read that are sorted by rank, the number of lesser hits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,10 +201,10 @@ class _Search:
     def _verify(
         self, seeds: tuple[Any, Any, Any], start: int, count: int, ends: tuple[Any, int]
     ) -> tuple[Any, Any]:
-        """Verify `count` candidates from `start` on: return their hits and the reads of these.
+        """Verify `count` candidates from `start` on; return their hits, and the read of each hit.
 
-        `ends` are the offsets of all hits, filled in for reads whose candidates end here, and the
-        number of hits before these.
+        `ends` are the offsets of all hits, filled in for reads whose last candidate is among these,
+        and the number of earlier hits.
         """
         first_rows, read_offsets, seed_ends = seeds
         owners = self._owners(seed_ends, start, count)
