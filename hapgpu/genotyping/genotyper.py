@@ -127,7 +127,7 @@ class Genotyper:
         return Genotyped(batch, calls, counts)
 
     def _hmm_batch(self, batch: LocusBatch, reads: ReadBatch, clipped: ClippedReads) -> HmmBatch:
-        """Return the pair-HMM batch, a text batch per locus: its clipped reads and haplotypes."""
+        """Return the pair-HMM batch, a group per locus: its clipped reads and haplotypes."""
         used_rows, rows = np.unique(clipped.reads, return_inverse=True)
         used = reads.take(used_rows)
         check_base_qualities(used, self._source, _REMEDY)

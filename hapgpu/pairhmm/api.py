@@ -45,11 +45,11 @@ def pair_hmm(
     reads
         R sequences, of any length from 1.
     base_qualities, insertion_qualities, deletion_qualities, gap_continuation
-        Phred numbers from 0 to 254: of each base, of opening an insertion and a deletion after
-        it, and of continuing either. Each is a number for all bases of all reads, or a list with
-        an entry for each read: a number for all of its bases, or a list, an integer array or
-        bytes (the numbers themselves, not FASTQ's letters) with one number per base. A Ragged
-        with the rows of the reads is used as it is.
+        Phred numbers from 0 to 254: of each base, of opening an insertion that starts with it, of
+        opening a deletion after it, and of continuing either. Each is a number for all bases of
+        all reads, or a list with an entry for each read: a number for all of its bases, or a list,
+        an integer array or bytes (the numbers themselves, not FASTQ's letters) with one number per
+        base. A Ragged with the rows of the reads is used as it is.
     haplotypes
         H sequences, of any length from 1.
     device

@@ -42,9 +42,9 @@ class HmmReads:
         uint8 text, n rows.
     base_qualities, insertion_qualities, deletion_qualities, gap_continuations
         uint8 Phred with the rows of `bases`, one value per element of `bases.data`: of the base
-        call, of opening an insertion or a deletion after it, and of continuing either. A column
-        of equal values may be one value, broadcast (`uniform_column`): the GPU has a faster
-        kernel for gap continuations of this kind.
+        call, of opening an insertion that starts with it, of opening a deletion after it, and of
+        continuing either. A column of equal values may be one value, broadcast (`uniform_column`):
+        the GPU has a faster kernel for gap continuations of this kind.
     """
 
     bases: Ragged

@@ -44,7 +44,7 @@ def simulated_reads(
     Fragments start at random positions of the copies, on either strand. Indels are left-aligned;
     an indel within a few bases of the end of a read is clipped with these, and a read that ends
     within a repeat is aligned without an indel there. Fragments are excluded if they hold a letter
-    other than A, C, G and T, or if less than 20 bases of a read are aligned.
+    other than A, C, G and T, or if fewer than 20 bases of a read are aligned.
 
     Parameters
     ----------

@@ -38,9 +38,9 @@ class VariantKind(StrEnum):
     MULTI_REPEAT = "multi-allelic repeat"
 
 
-def _default_fractions() -> dict[VariantKind, float]:
-    fractions = (0.4, 0.05, 0.1, 0.1, 0.2, 0.05, 0.1)
-    return dict(zip(VariantKind, fractions, strict=True))
+def _default_frequencies() -> dict[VariantKind, float]:
+    frequencies = (0.4, 0.05, 0.1, 0.1, 0.2, 0.05, 0.1)
+    return dict(zip(VariantKind, frequencies, strict=True))
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,7 @@ class VariantModel:
         genotype of a variant is equally probable.
     """
 
-    frequencies: Mapping[VariantKind, float] = field(default_factory=_default_fractions)
+    frequencies: Mapping[VariantKind, float] = field(default_factory=_default_frequencies)
     spacing: float = 600.0
     neighbour_fraction: float = 0.1
     longest_indel: int = 40

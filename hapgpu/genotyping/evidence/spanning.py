@@ -35,7 +35,7 @@ def span_requirements_of(evidence: Evidence, batch: LocusBatch, samples: int) ->
     if it spans the site: one of its clipped reads covers the joined shift range, which is the shift
     range of the site and all shift ranges of the locus that overlap it, directly or in a chain. If
     longer than a base, the joined shift range also includes a base on either side, as far as the
-    contig has one. In long repeats, if less than a tenth of the fragments of a sample that overlap
+    contig has one. In long repeats, if fewer than a tenth of the fragments of a sample that overlap
     the shift range span the site, all fragments that overlap it are used.
 
     Parameters

@@ -128,7 +128,7 @@ def _measure_rows(
 
 @njit
 def _split(text: NDArray[np.uint8], at: int, spans: NDArray[np.int64]) -> tuple[int, int]:
-    """Find start and end of a line's first fields; return its number of fields and its end."""
+    """Find the spans of a line's first fields; return its number of fields and the next line."""
     found = 0
     while True:
         while _is_blank(text[at]):
