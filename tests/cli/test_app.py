@@ -159,6 +159,16 @@ def test_status_of_each_kind_of_error(error: BaseException, status: int) -> None
     assert explain(error)[0] == status
 
 
+def test_a_removed_working_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    directory = tmp_path / "removed"
+    directory.mkdir()
+    monkeypatch.chdir(directory)
+    directory.rmdir()
+    with pytest.raises(FileNotFoundError) as raised:
+        Path.cwd()
+    assert explain(raised.value) == (1, "working directory: was removed; change to another one")
+
+
 def test_status_of_errors_of_cuda() -> None:
     cupy = pytest.importorskip("cupy")
     lost = cupy.cuda.runtime.CUDARuntimeError(700)

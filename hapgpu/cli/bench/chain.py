@@ -127,7 +127,7 @@ def _refuse(given: Mapping[str, object], needed: str) -> None:
     """Refuse options that have no effect without another one."""
     for name, value in given.items():
         if value is not None:
-            raise UsageError(f"{name}: no effect without {needed}; add it or drop {name}")
+            raise UsageError(f"{name}: no effect without {needed}; drop it")
 
 
 def _read_model(read_length: int | None, error: float | None) -> LongReadModel:

@@ -32,7 +32,7 @@ def genotype(
         typer.Option(
             "--reference",
             metavar="FASTA",
-            help="Reference; the sample is simulated for its longest sequence without N.",
+            help="Reference; the sample is simulated for its longest run without N.",
         ),
     ],
     copies: Copies = None,

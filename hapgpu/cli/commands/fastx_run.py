@@ -47,7 +47,7 @@ def process_reads(
     run
         Receives counts, times and progress.
     stage
-        The stage of the statistics that the workers are.
+        The name of the workers' stage in the statistics.
     files
         The reads.
     workers

@@ -58,7 +58,7 @@ _DEFAULT: Final = GenotypeOptions()
 _WARNINGS: Final = {
     "without_mapping_quality": "reads excluded: mapping quality unknown (255)",
     "low_mapping_quality": "reads excluded: mapping quality below --min-mapping-quality",
-    "poorly_modelled_fragments": "fragments that fit no haplotype: in full in DP and AD only",
+    "poorly_modelled_fragments": "fragments fit no haplotype: counted in full in DP and AD only",
     "no_calls": "genotypes missing: no read supports them",
     "symbolic_alleles": "symbolic or missing alleles ignored: no sequence",
     "capped_loci": "loci capped: too many combinations of alleles, some excluded",

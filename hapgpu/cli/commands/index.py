@@ -25,7 +25,6 @@ from hapgpu.cli.options.files import (
     Written,
 )
 from hapgpu.cli.run import Run
-from hapgpu.cli.terminal.summary import announce
 from hapgpu.errors import UsageError
 from hapgpu.io.files.reread import is_pipe
 from hapgpu.mapping.index.build import build_index
@@ -131,7 +130,7 @@ def index(
             "--low-memory": low_memory,
             f"--device {device}": device not in {"auto", "cpu"},
         }
-        _refuse(given, "no effect with --minimizers")
+        _refuse(given, "no effect with --minimizers; drop one of them")
         sketch = arguments.sketch_options()
         job = _minimizer_job(reference, output, sketch, threads or usable_cpus())
     else:
@@ -144,8 +143,9 @@ def index(
         }
         _refuse(given, "no effect without --minimizers; add it")
         job = _fm_job(reference, output, device, low_memory=low_memory)
-    announce("index", job.announcement, quiet=reporting.quiet)
-    _run(job, reference, Run("index", [job.device], job.threads, reporting))
+    run = Run("index", [job.device], job.threads, reporting, job.announcement)
+    run.announce()
+    _build_and_save(job, reference, run)
 
 
 def _refuse(given: Mapping[str, object], reason: str) -> None:
@@ -184,7 +184,7 @@ def _minimizer_job(
     return _Job(path, cpu, threads, f"device: {cpu.name}", build, save, sizes)
 
 
-def _run(job: _Job, reference: Path, run: Run) -> None:
+def _build_and_save(job: _Job, reference: Path, run: Run) -> None:
     statistics = run.statistics
 
     def save(data: Any) -> None:

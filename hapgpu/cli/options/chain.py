@@ -276,7 +276,7 @@ def _check(options: MapOptions) -> None:
     """Refuse options that minimap2 refuses, or that have no effect."""
     narrow, wide = options.chains.bandwidth, options.chains.long_bandwidth
     if narrow > wide:
-        raise UsageError(f"-r {narrow},{wide}: the first number is larger; swap them")
+        raise UsageError(f"-r {narrow},{wide}: the first number is larger; reduce it")
     if wide > WIDEST_BAND:
         raise UsageError(f"-r {narrow},{wide}: must be at most {WIDEST_BAND:,}")
     mappings = options.mappings

@@ -135,9 +135,8 @@ def _explain(error: BaseException) -> tuple[int, str]:
         case MemoryError():
             explained = 1, "out of memory; use fewer threads (-t)"
         case OSError():
-            where = f"{error.filename}: " if error.filename else _lost_directory()
             status = OutputError.exit_code if error.errno in _DISK_FULL else 1
-            explained = status, f"{where}{error.strerror or error}"
+            explained = status, _of_system(error)
         case _UsageFault():
             explained = UsageError.exit_code, _usage(error)
         case _:
@@ -146,13 +145,16 @@ def _explain(error: BaseException) -> tuple[int, str]:
     return explained
 
 
-def _lost_directory() -> str:
-    """Return the start of the message if the working directory was removed, else nothing."""
+def _of_system(error: OSError) -> str:
+    """Return the message of an error of the system; without a file, the directory may be lost."""
+    fault = error.strerror or str(error)
+    if error.filename:
+        return f"{error.filename}: {fault}"
     try:
         os.getcwd()  # noqa: PTH109  (no object is needed)
     except OSError:
-        return "the working directory was removed; change to another one: "
-    return ""
+        return "working directory: was removed; change to another one"
+    return fault
 
 
 def _is_of_cuda(error: BaseException) -> bool:

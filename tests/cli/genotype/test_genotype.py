@@ -370,7 +370,7 @@ def test_reads_with_unlisted_variants_count(
     poor = 14 if len(unlisted) > 1 else 0
     _, *messages = capsys.readouterr().err.splitlines()
     assert messages == [
-        "hapgpu genotype: 14 fragments that fit no haplotype: in full in DP and AD only"
+        "hapgpu genotype: 14 fragments fit no haplotype: counted in full in DP and AD only"
     ] * (poor > 0)
     counts = json.loads(report.read_text())["counts"]
     assert (counts["fragments"], counts["poorly_modelled_fragments"]) == (39, poor)
