@@ -127,7 +127,7 @@ def chromosome_copy(
 
 
 @njit
-def _put_copy(  # noqa: PLR0917  (compiled code takes no keywords)
+def _put_copy(  # noqa: PLR0917  (Numba: no keyword-only arguments)
     reference: NDArray[np.uint8],
     start: Integer,
     edit_starts: NDArray[np.int64],

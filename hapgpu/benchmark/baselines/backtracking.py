@@ -71,7 +71,7 @@ def row_count(index: FMIndexArrays) -> int:
 
 
 @njit
-def _backtrack_all(  # noqa: PLR0917  (compiled code takes no keywords)
+def _backtrack_all(  # noqa: PLR0917  (Numba: no keyword-only arguments)
     index: CompiledIndex,
     rows: Integer,
     words: NDArray[np.uint64],

@@ -120,7 +120,7 @@ def tracing_space(anchors: Integer) -> TracingSpace:
 
 
 @njit
-def _trace_reads(  # noqa: PLR0917  (compiled code takes no keywords)
+def _trace_reads(  # noqa: PLR0917  (Numba: no keyword-only arguments)
     x: NDArray[np.uint64],
     y: NDArray[np.uint64],
     anchor_offsets: NDArray[np.int64],
@@ -144,7 +144,7 @@ def _trace_reads(  # noqa: PLR0917  (compiled code takes no keywords)
 
 
 @njit
-def trace_read(  # noqa: PLR0913, PLR0917  (compiled code takes no keywords)
+def trace_read(  # noqa: PLR0913, PLR0917  (Numba: arrays one by one, not keyword-only)
     x: NDArray[np.uint64],
     y: NDArray[np.uint64],
     scores: NDArray[np.int32],
@@ -269,7 +269,7 @@ def _anchor_before_chain(
 
 
 @njit_inlined
-def _append_chains(  # noqa: PLR0917  (compiled code takes no keywords)
+def _append_chains(  # noqa: PLR0917  (Numba: no keyword-only arguments)
     x: NDArray[np.uint64],
     y: NDArray[np.uint64],
     read_start: Integer,

@@ -80,7 +80,7 @@ def join_chains(chains: Chains, lengths: NDArray[np.int32], parameters: JoinPara
 
 
 @njit
-def _join_reads(  # noqa: PLR0917  (compiled code takes no keywords)
+def _join_reads(  # noqa: PLR0917  (Numba: no keyword-only arguments)
     given: ChainColumns,
     chain_offsets: NDArray[np.int64],
     lengths: NDArray[np.int32],

@@ -90,7 +90,7 @@ def _has_same_coordinates(table: NDArray[np.int32], row: Integer, parent: Intege
 
 
 @njit
-def _select(  # noqa: PLR0917  (compiled code takes no keywords)
+def _select(  # noqa: PLR0917  (Numba: no keyword-only arguments)
     table: NDArray[np.int32],
     offsets: NDArray[np.int64],
     parents: NDArray[np.int64],

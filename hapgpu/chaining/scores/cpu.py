@@ -61,7 +61,7 @@ def chain_scores(anchors: Anchors, parameters: ChainParameters) -> ChainScores:
 
 
 @njit
-def _score_reads(  # noqa: PLR0913, PLR0917  (compiled code takes no keywords)
+def _score_reads(  # noqa: PLR0913, PLR0917  (Numba: arrays one by one, not keyword-only)
     x: NDArray[np.uint64],
     y: NDArray[np.uint64],
     offsets: NDArray[np.int64],
@@ -99,7 +99,7 @@ def _score_reads(  # noqa: PLR0913, PLR0917  (compiled code takes no keywords)
 
 
 @njit_inlined
-def _score_read(  # noqa: PLR0913, PLR0917  (compiled code takes no keywords)
+def _score_read(  # noqa: PLR0913, PLR0917  (Numba: arrays one by one, not keyword-only)
     x: NDArray[np.uint64],
     start: Integer,
     count: Integer,
@@ -189,7 +189,7 @@ def _best_of_all(
 
 
 @njit_inlined
-def _best_with_skips(  # noqa: PLR0917  (compiled code takes no keywords)
+def _best_with_skips(  # noqa: PLR0917  (Numba: no keyword-only arguments)
     table: NDArray[np.int32],
     penalties: NDArray[np.int32],
     max_distance_y: Integer,

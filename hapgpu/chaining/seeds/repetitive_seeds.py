@@ -50,7 +50,7 @@ def new_run_scratch(seeds: Integer) -> RunScratch:
 
 
 @njit
-def drop_repetitive(  # noqa: PLR0917  (compiled code takes no keywords)
+def drop_repetitive(  # noqa: PLR0917  (Numba: no keyword-only arguments)
     seeds: SeedColumns,
     start: Integer,
     end: Integer,
@@ -82,7 +82,7 @@ def drop_repetitive(  # noqa: PLR0917  (compiled code takes no keywords)
 
 
 @njit
-def _mark_runs(  # noqa: PLR0917  (compiled code takes no keywords)
+def _mark_runs(  # noqa: PLR0917  (Numba: no keyword-only arguments)
     seeds: SeedColumns,
     start: Integer,
     end: Integer,

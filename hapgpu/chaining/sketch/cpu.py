@@ -76,13 +76,13 @@ def sketch(
 
 
 @njit
-def _sketch_all(  # noqa: PLR0917  (compiled code takes no keywords)
+def _sketch_all(  # noqa: PLR0917  (Numba: no keyword-only arguments)
     text: NDArray[np.uint8],
     starts: NDArray[np.int32],
     lengths: NDArray[np.int32],
     k: int,
     w: int,
-    is_hpc: bool,  # noqa: FBT001  (compiled code takes no keywords)
+    is_hpc: bool,  # noqa: FBT001  (Numba: no keyword-only arguments)
     codes: NDArray[np.uint8],
     found: _Found,
 ) -> tuple[NDArray[np.uint64], NDArray[np.uint32], NDArray[np.int64]]:
@@ -96,11 +96,11 @@ def _sketch_all(  # noqa: PLR0917  (compiled code takes no keywords)
 
 
 @njit
-def _sketch_one(  # noqa: PLR0917  (compiled code takes no keywords)
+def _sketch_one(  # noqa: PLR0917  (Numba: no keyword-only arguments)
     sequence: Sequence,
     k: Integer,
     w: Integer,
-    is_hpc: bool,  # noqa: FBT001  (compiled code takes no keywords)
+    is_hpc: bool,  # noqa: FBT001  (Numba: no keyword-only arguments)
     slots: KmerSlots,
     found: _Found,
     count: Integer,
@@ -170,7 +170,7 @@ def _steady_minima(
 
 
 @njit
-def _window_minima(  # noqa: PLR0917  (compiled code takes no keywords)
+def _window_minima(  # noqa: PLR0917  (Numba: no keyword-only arguments)
     slots: KmerSlots,
     k: Integer,
     w: Integer,
@@ -237,7 +237,7 @@ def _emit(
 
 
 @njit_inlined
-def _emit_equal(  # noqa: PLR0917  (compiled code takes no keywords)
+def _emit_equal(  # noqa: PLR0917  (Numba: no keyword-only arguments)
     keys: NDArray[np.uint64],
     positions: NDArray[np.uint32],
     first: Integer,

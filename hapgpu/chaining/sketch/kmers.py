@@ -132,12 +132,12 @@ def fill_slots(
 
 
 @njit
-def fill_slots_hpc(  # noqa: PLR0917  (compiled code takes no keywords)
+def fill_slots_hpc(  # noqa: PLR0917  (Numba: no keyword-only arguments)
     sequence: Sequence,
     at: Integer,
     k: Integer,
     w: Integer,
-    is_hpc: bool,  # noqa: FBT001  (compiled code takes no keywords)
+    is_hpc: bool,  # noqa: FBT001  (Numba: no keyword-only arguments)
     max_slots: Integer,
     slots: KmerSlots,
 ) -> tuple[Integer, Integer, bool]:

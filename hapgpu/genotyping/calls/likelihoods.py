@@ -200,7 +200,7 @@ def _site_of(sites: _Sites, locus: int, site: int, row: int) -> _Site:
 
 
 @njit
-def _add_to_site(  # noqa: PLR0917  (compiled code takes no keywords)
+def _add_to_site(  # noqa: PLR0917  (Numba: no keyword-only arguments)
     fragments: _Fragments,
     start: Integer,
     end: Integer,

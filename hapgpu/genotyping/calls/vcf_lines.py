@@ -109,7 +109,7 @@ def _sample_columns(calls: Calls) -> Ragged:
 
 
 @njit
-def _put_samples(  # noqa: PLR0917  (compiled code takes no keywords)
+def _put_samples(  # noqa: PLR0917  (Numba: no keyword-only arguments)
     genotypes: NDArray[np.int16],
     qualities: NDArray[np.int16],
     depths: NDArray[np.int32],

@@ -32,12 +32,12 @@ _INSERTION, _UNGAPPED, _DELETION = map(np.int64, (INSERTION, UNGAPPED, DELETION)
 
 
 @njit
-def check_candidates(  # noqa: PLR0913, PLR0917  (compiled code takes no keywords)
+def check_candidates(  # noqa: PLR0913, PLR0917  (Numba: arrays one by one, not keyword-only)
     index: CompiledIndex,
     words: NDArray[np.uint64],
     lengths: NDArray[np.int32],
     pieces: Integer,
-    indels: bool,  # noqa: FBT001  (compiled code takes no keywords)
+    indels: bool,  # noqa: FBT001  (Numba: no keyword-only arguments)
     seeds: NDArray[np.int64],
     owners: NDArray[np.int64],
     positions: NDArray[np.int64],
@@ -95,7 +95,7 @@ def check_candidates(  # noqa: PLR0913, PLR0917  (compiled code takes no keyword
 
 
 @njit
-def _gapped(  # noqa: PLR0913, PLR0917  (compiled code takes no keywords)
+def _gapped(  # noqa: PLR0913, PLR0917  (Numba: arrays one by one, not keyword-only)
     planes: NDArray[np.uint64],
     others: NDArray[np.uint64],
     words: NDArray[np.uint64],
@@ -142,7 +142,7 @@ def _gapped(  # noqa: PLR0913, PLR0917  (compiled code takes no keywords)
 
 
 @njit_inlined
-def _compare(  # noqa: PLR0917  (compiled code takes no keywords)
+def _compare(  # noqa: PLR0917  (Numba: no keyword-only arguments)
     planes: NDArray[np.uint64],
     others: NDArray[np.uint64],
     words: NDArray[np.uint64],

@@ -52,14 +52,14 @@ def search(index: FMIndexArrays, reads: PackedReads, options: SearchOptions) -> 
 
 
 @njit
-def _search_all(  # noqa: PLR0917  (compiled code takes no keywords)
+def _search_all(  # noqa: PLR0917  (Numba: no keyword-only arguments)
     index: CompiledIndex,
     words: NDArray[np.uint64],
     word_offsets: NDArray[np.int64],
     lengths: NDArray[np.int32],
     errors: Integer,
-    indels: bool,  # noqa: FBT001  (compiled code takes no keywords)
-    forward_only: bool,  # noqa: FBT001  (compiled code takes no keywords)
+    indels: bool,  # noqa: FBT001  (Numba: no keyword-only arguments)
+    forward_only: bool,  # noqa: FBT001  (Numba: no keyword-only arguments)
     offsets: NDArray[np.int64],
 ) -> NDArray[np.uint64]:
     """Fill the offsets and return the hits.

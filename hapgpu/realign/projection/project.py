@@ -187,7 +187,7 @@ def _project_rows(
     alignments: _Alignments,
     loci: _Loci,
     clips: tuple[NDArray[np.int32], NDArray[np.int32]],
-    clip_ends: bool,  # noqa: FBT001 (Numba takes no keywords)
+    clip_ends: bool,  # noqa: FBT001  (Numba: no keyword-only arguments)
 ) -> tuple[NDArray[np.int64], NDArray[np.uint32], NDArray[np.int64]]:
     count = alignments.starts.size
     positions = np.full(count, _FAILED, dtype=np.int64)
@@ -230,7 +230,7 @@ def _project(
     cigar: NDArray[np.uint32],
     start: int,
     reference: NDArray[np.uint8],
-    clip_ends: bool,  # noqa: FBT001 (Numba takes no keywords)
+    clip_ends: bool,  # noqa: FBT001  (Numba: no keyword-only arguments)
     work: _Workspace,
 ) -> int:
     """Write a read's CIGAR to the workspace of its haplotype; return its start."""
