@@ -92,25 +92,27 @@ class Read:
 def main() -> None:
     """Write the data set to the directory given on the command line."""
     parser = argparse.ArgumentParser(description="Write hapgpu's example data set.")
-    parser.add_argument("folder", type=Path, metavar="DIRECTORY", help="Where to write the files.")
-    folder = parser.parse_args().folder
-    folder.mkdir(parents=True, exist_ok=True)
+    parser.add_argument(
+        "directory", type=Path, metavar="DIRECTORY", help="Where to write the files."
+    )
+    directory = parser.parse_args().directory
+    directory.mkdir(parents=True, exist_ok=True)
 
     random = Random(20)  # noqa: S311  (reproducible data, not secrets)
     reference = make_reference(random)
     loci = make_loci(reference)
-    write_fasta(folder / "reference.fa", {CONTIG: reference})
-    pysam.faidx(str(folder / "reference.fa"))
-    write_fasta(folder / "haplotypes.fa", haplotypes(reference, loci))
-    write_sites(folder / "sites.vcf", reference, loci[:3])
+    write_fasta(directory / "reference.fa", {CONTIG: reference})
+    pysam.faidx(str(directory / "reference.fa"))
+    write_fasta(directory / "haplotypes.fa", haplotypes(reference, loci))
+    write_sites(directory / "sites.vcf", reference, loci[:3])
     first, second = (sample_chromosome(reference, loci, which) for which in (1, 2))
-    write_bam(folder / "reads.bam", random, reference, [first, second], loci)
-    write_fastq(folder / "reads.fastq.gz", folder / "reads.bam")
+    write_bam(directory / "reads.bam", random, reference, [first, second], loci)
+    write_fastq(directory / "reads.fastq.gz", directory / "reads.bam")
 
     alleles = {f"allele{n}": seq for n, seq in enumerate(locus_sequences(reference, loci[1]), 1)}
-    write_fasta(folder / "alleles.fa", alleles)
-    write_amplicons(folder / "amplicons.fastq.gz", random, list(alleles.values()))
-    write_long_reads(folder / "long_reads.fastq.gz", random, [first, second])
+    write_fasta(directory / "alleles.fa", alleles)
+    write_amplicons(directory / "amplicons.fastq.gz", random, list(alleles.values()))
+    write_long_reads(directory / "long_reads.fastq.gz", random, [first, second])
 
 
 def make_reference(random: Random) -> str:

@@ -43,8 +43,8 @@ class ForkedScript:
         stdin: Any,
         stdout: Any,
         stderr: Any,
-        env: Mapping[str, str] | None = None,  # noqa: ARG002
-        process_group: int | None = None,  # noqa: ARG002
+        env: Mapping[str, str] | None = None,  # noqa: ARG002  (of Popen)
+        process_group: int | None = None,  # noqa: ARG002  (of Popen)
     ) -> None:
         theirs, self.stdin, self.stdout = [-1, -1, stderr.fileno()], None, None
         own: list[IO[bytes]] = []

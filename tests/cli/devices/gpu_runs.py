@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
@@ -128,7 +127,3 @@ def content_of(path: Path) -> Any:
 
 def names_in(directory: Path) -> set[str]:
     return {path.name for path in directory.iterdir()}
-
-
-def of_names(names: Iterable[str]) -> list[Run]:
-    return [RUNS[name] for name in names]

@@ -10,7 +10,6 @@ from tests.faults.commands import COMMANDS, files, roles, streamed
 from tests.faults.table.messages import IS_INPUT, IS_OUTPUT
 from tests.faults.table.row import Attempt, Fault, row
 
-_OPTIONS = ("-o", "--json")
 _STANDARD_INPUTS = ("/dev/stdin", "/proc/self/fd/0")
 _FILES, _ROLES, _STREAMED = [*files()], [*roles()], [*streamed()]
 _TO_STDOUT = [(command, "") for command in COMMANDS if command.to_stdout]

@@ -11,7 +11,6 @@ from typing import Final
 from tests.fuzz.formats import text
 from tests.fuzz.inputs.fields import Document, Field, Record, joined
 
-_MAGIC: Final = b"\x93NUMPY"
 _HEAD: Final = struct.Struct("<6sBBH")
 
 

@@ -1,71 +1,31 @@
-"""Records of VCF and BCF, against pysam, and refused records."""
+"""Records of VCF and BCF, against pysam, from files and streams."""
 
 from __future__ import annotations
 
 import gzip
-import io
 import os
-import re
 import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pysam
-import pysam.bcftools
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hapgpu.errors import InputError
-from hapgpu.io.vcf.records import VcfRecord, open_vcf
-
-COLUMNS = "#CHROM\tPOS\tID\tREF\tALT\tQUAL\tFILTER\tINFO"
-HEADER = (
-    "##fileformat=VCFv4.2",
-    '##FILTER=<ID=PASS,Description="All filters passed">',
-    "##contig=<ID=chr1,length=2147483647>",
-    "##contig=<ID=chr2,length=1000>",
-    '##INFO=<ID=DP,Number=1,Type=Integer,Description="Depth">',
-    '##FORMAT=<ID=GT,Number=1,Type=String,Description="Genotype">',
-    '##FORMAT=<ID=PS,Number=1,Type=Integer,Description="Phase set">',
+from hapgpu.io.vcf.records import open_vcf
+from tests.io.vcf.vcf_files import (
+    COLUMNS,
+    HEADER,
+    RECORD,
+    compressed_forms,
+    fault_of,
+    many_records,
+    records_of,
+    vcf_text,
+    write_bcf,
 )
-RECORD = "chr1\t5\trs1\tA\tC\t50\tPASS\tDP=3"
-
-
-def vcf_text(*records: str, samples: tuple[str, ...] = ()) -> str:
-    columns = "\t".join([COLUMNS, *(["FORMAT", *samples] if samples else [])])
-    return "".join(f"{line}\n" for line in (*HEADER, columns, *records))
-
-
-def records_of(path: str | Path) -> list[VcfRecord]:
-    with open_vcf(path) as source:
-        return list(source.records())
-
-
-def write_bcf(source: Path, target: Path) -> None:
-    pysam.bcftools.view("--no-version", "-Ob", "-o", str(target), str(source), catch_stdout=False)
-
-
-def fault_of(path: str | Path) -> str:
-    with pytest.raises(InputError) as caught:
-        records_of(path)
-    message = str(caught.value)
-    assert "\n" not in message
-    assert message.startswith(str(path))
-    return message
-
-
-@pytest.fixture
-def written(tmp_path: Path) -> Callable[[str | bytes], Path]:
-    """Write a file, and return its path."""
-
-    def write(content: str | bytes) -> Path:
-        path = tmp_path / "calls.vcf"
-        path.write_bytes(content if isinstance(content, bytes) else content.encode())
-        return path
-
-    return write
 
 
 def test_a_record_has_the_values_of_its_line(written: Callable[[str], Path]) -> None:
@@ -123,6 +83,8 @@ def test_bytes_that_are_no_utf_8_survive(written: Callable[[bytes], Path]) -> No
 
 
 BASES = st.text("ACGTNacgtn", min_size=1, max_size=5)
+
+
 ALTERNATIVES = st.one_of(
     st.just("."),
     st.lists(st.one_of(BASES, st.sampled_from(["*", "<DEL>", "]chr2:5]A"])), min_size=1).map(
@@ -189,36 +151,6 @@ def test_real_files_line_by_line(data_dir: Path) -> None:
             assert "\t".join(columns) == lines[number - 1]
 
 
-@pytest.mark.parametrize(
-    ("line", "message"),
-    [
-        ("chr1\t5\t.\tA\tC\t.\t.", "columns CHROM to INFO, separated by tabs"),
-        (RECORD.replace("\t", " "), "columns CHROM to INFO, separated by tabs"),
-        ("chr1\t5\t\tA\tC\t.\t.\t.\tGT\t0/1", "none empty"),
-        (RECORD, "found 8 columns, expected 10 by the header"),
-        (f"{RECORD}\tGT", "found 9 columns, expected 10 by the header"),
-        (f"{RECORD}\tGT\t0/1\t0/1", "found 11 columns, expected 10 by the header"),
-    ],
-)  # fmt: skip
-def test_lines_with_the_wrong_columns(
-    written: Callable[[str], Path], line: str, message: str
-) -> None:
-    path = written(vcf_text(f"{RECORD}\tGT\t0/1", line, samples=("s",)))
-    found = fault_of(path)
-    assert found.startswith(f"{path}, line 10: ")
-    assert message in found
-
-
-@pytest.mark.parametrize(
-    "position", ["-5", "+5", "5.0", "1_0", " 5", "x", "\u0665", "2147483648", "1" * 5000]
-)
-def test_positions_that_are_none(written: Callable[[str], Path], position: str) -> None:
-    message = fault_of(written(vcf_text(RECORD.replace("\t5\t", f"\t{position}\t"))))
-    assert "line 9: POS " in message
-    assert ", expected a whole number from 0 to 2147483647" in message
-    assert len(message) < 300
-
-
 def test_telomeres(written: Callable[[str], Path]) -> None:
     zero = RECORD.replace("\t5\t", "\t0\t")
     assert [record.start for record in records_of(written(vcf_text(zero, zero, RECORD)))] == [
@@ -229,166 +161,6 @@ def test_telomeres(written: Callable[[str], Path]) -> None:
 def test_the_last_position(written: Callable[[str], Path]) -> None:
     (record,) = records_of(written(vcf_text(RECORD.replace("\t5\t", "\t2147483647\t"))))
     assert record.start == 2**31 - 2
-
-
-@pytest.mark.parametrize("reference", [".", "*", "<DEL>", "A,C", "AxC", "A C", "\u00c4", "A*"])
-def test_references_that_are_no_sequence(written: Callable[[str], Path], reference: str) -> None:
-    message = fault_of(written(vcf_text(RECORD.replace("\tA\t", f"\t{reference}\t"))))
-    assert f"line 9: REF {reference!r} is not a sequence of bases" in message
-
-
-@pytest.mark.parametrize(
-    ("alternatives", "message"),
-    [
-        ("C,", "ALT has an empty allele"),
-        (",C", "ALT has an empty allele"),
-        ("C,,G", "ALT has an empty allele"),
-        ("AxC", "'AxC' is not a sequence of bases"),
-        ("C,A C", "'A C' is not a sequence of bases"),
-        ("**", "'**' is not a sequence of bases"),
-        ("<DEL", "'<DEL' is not a sequence of bases"),
-        ("<>", "'<>' is not a sequence of bases"),
-        ("DEL>", "'DEL>' is not a sequence of bases"),
-        ("\u00c4", "'\u00c4' is not a sequence of bases"),
-    ],
-)
-def test_alternatives_that_are_no_alleles(
-    written: Callable[[str], Path], alternatives: str, message: str
-) -> None:
-    found = fault_of(written(vcf_text(RECORD.replace("\tC\t", f"\t{alternatives}\t"))))
-    assert f"line 9: {message}" in found or f"line 9: ALT {message}" in found
-
-
-@pytest.mark.parametrize(
-    ("positions", "message"),
-    [
-        (["chr1\t5", "chr1\t5", "chr1\t4"], "line 11: records not sorted (POS 4 after 5)"),
-        (["chr1\t5", "chr2\t1", "chr1\t6"], "line 11: records not sorted ('chr1' again after"),
-    ],
-)
-def test_unsorted_records(
-    written: Callable[[str], Path], positions: list[str], message: str
-) -> None:
-    path = written(vcf_text(*(f"{position}\t.\tA\tC\t.\t.\t." for position in positions)))
-    found = fault_of(path)
-    assert message in found
-    assert "run: bcftools sort" in found
-
-
-def test_unsorted_bcf_names_the_record(tmp_path: Path, written: Callable[[str], Path]) -> None:
-    plain = written(vcf_text(RECORD, RECORD.replace("\t5\t", "\t4\t")))
-    bcf = tmp_path / "unsorted.bcf"
-    write_bcf(plain, bcf)
-    assert fault_of(bcf).startswith(f"{bcf}, record 2: records not sorted (POS 4 after 5)")
-
-
-def test_records_before_a_fault_are_yielded(written: Callable[[str], Path]) -> None:
-    with open_vcf(written(vcf_text(RECORD, "chr1"))) as source:
-        records = source.records()
-        assert next(records).start == 4
-        with pytest.raises(InputError, match="line 10"):
-            next(records)
-
-
-def test_a_blank_line_among_the_records(written: Callable[[str], Path]) -> None:
-    assert "line 10: blank line" in fault_of(written(vcf_text(RECORD, "", RECORD)))
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ((COLUMNS, COLUMNS.replace("\t", " ")), "expected a ## line, or #CHROM"),
-        ((COLUMNS, COLUMNS.replace("\t", ",")), "expected a ## line, or #CHROM"),
-        ((COLUMNS, COLUMNS.replace("ALT\t", "")), "expected a ## line, or #CHROM"),
-        ((COLUMNS, f"{COLUMNS}\ts"), "expected a ## line, or #CHROM"),
-        ((HEADER[3], HEADER[3][2:]), "expected a ## line, or #CHROM"),
-        ((HEADER[3], ""), "expected a ## line, or #CHROM"),
-        ((COLUMNS, f"{COLUMNS}\tFORMAT\ta\tb\ta"), "line 8: two samples are named 'a'"),
-        ((COLUMNS, f"{COLUMNS}\tFORMAT\ta\t"), "line 8: empty sample name"),
-        ((f"{COLUMNS}\n", ""), ": truncated (no #CHROM line)"),
-        (("VCFv4.2", "VCFv3.3"), "line 1: found '##fileformat=VCFv3.3', expected VCFv4"),
-        ((f"{HEADER[0]}\n", ""), "does not start with ##fileformat=VCFv4"),
-    ],
-)
-def test_malformed_headers(
-    written: Callable[[str], Path], change: tuple[str, str], message: str
-) -> None:
-    assert message in fault_of(written(vcf_text().replace(*change)))
-
-
-def bam_bytes() -> bytes:
-    header = pysam.AlignmentHeader.from_references(["chr1"], [100])
-    stream = io.BytesIO()
-    stream.write(b"BAM\1")
-    stream.write(len(str(header)).to_bytes(4, "little") + str(header).encode())
-    return gzip.compress(stream.getvalue(), mtime=0)
-
-
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        (b"", ": empty; give"),
-        (gzip.compress(b"", mtime=0), ": empty; give"),
-        (b">chr1\nACGT\n", "looks like FASTA"),
-        (b"@HD\tVN:1.6\n", "looks like SAM"),
-        (bam_bytes(), "looks like BAM"),
-        (b"CRAM\3\0", "looks like CRAM"),
-        (b"chr1\t5\t9\n", "does not start with ##fileformat=VCFv4"),
-        (b"A" * 1_000_000, "does not start with ##fileformat=VCFv4"),
-        (b"##fileformat=VCFv4.2" + b"A" * 1_000_000, "expected VCFv4"),
-        (b"BCF, said the text\n", ": damaged, or not BCF; copy it again"),
-        (gzip.compress(vcf_text(RECORD).encode())[:-12], "truncated"),
-        (gzip.compress(vcf_text(RECORD).encode()) + b"\x1f\x8bxxxxxxxxxxxxxxxxxxx", "damaged"),
-    ],
-)
-def test_files_of_another_kind_or_damaged(
-    written: Callable[[bytes], Path], content: bytes, message: str
-) -> None:
-    found = fault_of(written(content))
-    assert message in found
-    assert len(found) < 300
-
-
-def test_files_that_cannot_be_opened(tmp_path: Path) -> None:
-    assert "no such file" in fault_of(tmp_path / "absent.vcf")
-    assert "cannot be read" in fault_of(tmp_path)
-
-
-def many_records(count: int) -> list[str]:
-    return [f"chr1\t{5 + k}\trs{k * k}\tA\tC\t50\tPASS\tDP={k}" for k in range(count)]
-
-
-def compressed_forms(tmp_path: Path, written: Callable[[str], Path]) -> dict[str, Path]:
-    plain = written(vcf_text(*many_records(9000)))
-    bgzf, bcf = tmp_path / "whole.vcf.gz", tmp_path / "whole.bcf"
-    pysam.tabix_compress(str(plain), str(bgzf))
-    write_bcf(plain, bcf)
-    return {"bgzf": bgzf, "bcf": bcf}
-
-
-@pytest.mark.parametrize("form", ["bgzf", "bcf"])
-def test_damage_within_a_compressed_file(
-    tmp_path: Path,
-    written: Callable[[str], Path],
-    capfd: pytest.CaptureFixture[str],
-    form: str,
-) -> None:
-    whole = compressed_forms(tmp_path, written)[form]
-    assert len(records_of(whole)) == 9000
-    data, closing = whole.read_bytes(), whole.read_bytes()[-28:]
-    assert len(data) > 40_000
-    path = tmp_path / "damaged"
-    path.write_bytes(data[: len(data) // 2])
-    assert "truncated" in fault_of(path)
-    path.write_bytes(data[: len(data) // 2] + closing)
-    assert "damaged" in fault_of(path)
-    path.write_bytes(data[:-28])
-    assert "truncated" in fault_of(path)
-    changed = bytearray(data)
-    changed[len(data) // 2] ^= 0xFF
-    path.write_bytes(changed)
-    assert "damaged" in fault_of(path)
-    assert capfd.readouterr().err == ""
 
 
 def test_a_file_may_be_left_half_read(tmp_path: Path, written: Callable[[str], Path]) -> None:
@@ -466,17 +238,6 @@ def test_any_bcf_from_standard_input(tmp_path: Path, written: Callable[[str], Pa
     )
 
 
-@pytest.mark.parametrize("contig", ["<1", "chr,1", "*1", "=1", "chr(1)", "chr 1", '"1"'])
-def test_contigs_that_vcf_does_not_allow(written: Callable[[str], Path], contig: str) -> None:
-    path = written(vcf_text(RECORD, RECORD.replace("chr1", contig)))
-    assert len(records_of(path)) == 2
-    with (
-        open_vcf(path) as source,
-        pytest.raises(InputError, match=r"line 10: CHROM .* is a name that VCF does not allow"),
-    ):
-        list(source.records(for_vcf=True))
-
-
 def test_a_named_pipe(tmp_path: Path, written: Callable[[str], Path]) -> None:
     plain, pipe = written(vcf_text(RECORD)), tmp_path / "pipe"
     os.mkfifo(pipe)
@@ -516,8 +277,3 @@ def test_messages_of_htslib_are_enabled_again(
 def test_names_of_samples_are_taken_as_they_are(written: Callable[[str], Path], name: str) -> None:
     with open_vcf(written(vcf_text(samples=(name, "other")))) as source:
         assert source.samples == (name, "other")
-
-
-def test_messages_are_short(written: Callable[[str], Path]) -> None:
-    message = fault_of(written(vcf_text(RECORD.replace("\tA\t", f"\t{'A' * 9999}x\t"))))
-    assert re.search(r"REF 'A{40}\.\.\.' is not a sequence of bases", message)

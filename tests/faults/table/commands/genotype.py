@@ -16,6 +16,28 @@ from tests.faults.table.row import line, row, values
 _ALL = "genotype genotype_bgzip"
 _READS = "genotype reads.bam reference.fa"
 _UNKNOWN_CONTIG = "unknown.vcf, line 3 ... 'chr2' ... reference.fa"
+_OTHER_INPUTS: Final = (
+    (
+        "two_without_names",
+        "unnamed1.sam two/unnamed1.sam reference.fa sites.vcf.gz",
+        1,
+        "unnamed1 ... samtools addreplacerg",
+    ),
+    ("the_other_way_round", "sites.vcf.gz reference.fa reads.bam", 1, "VCF"),
+    (
+        "reads_twice",
+        "reads.bam reads.bam reference.fa sites.vcf.gz",
+        2,
+        f"reads.bam: {GIVEN_TWICE}",
+    ),
+    (
+        "reads_twice_by_link",
+        "reads.bam link.bam reference.fa sites.vcf.gz",
+        2,
+        f"link.bam: {GIVEN_TWICE}",
+    ),
+)
+"""Command lines with other inputs, for both outputs."""
 
 ROWS: Final = [
     # Sites.
@@ -43,24 +65,10 @@ ROWS: Final = [
     row("no_read_group", _ALL, "reads=no_group.sam", 1, "no_group.sam ... 'r1' ... RG"),
     row("unknown_group", _ALL, "reads=unknown_group.sam", 1, "'r1' ... 'run3'"),
     row("no_sample", _ALL, "reads=no_sample.sam", 1, "'r1' ... 'run2' ... SM"),
-    line(
-        "two_without_names",
-        "genotype unnamed1.sam two/unnamed1.sam reference.fa sites.vcf.gz",
-        1,
-        "unnamed1 ... samtools addreplacerg",
-    ),
-    line("the_other_way_round", "genotype sites.vcf.gz reference.fa reads.bam", 1, "VCF"),
-    line(
-        "reads_twice",
-        "genotype reads.bam reads.bam reference.fa sites.vcf.gz",
-        2,
-        f"reads.bam: {GIVEN_TWICE}",
-    ),
-    line(
-        "reads_twice_by_link",
-        "genotype reads.bam link.bam reference.fa sites.vcf.gz",
-        2,
-        f"link.bam: {GIVEN_TWICE}",
+    *(
+        line(name, f"genotype {words}{output}", status, message)
+        for name, words, status, message in _OTHER_INPUTS
+        for output in ("", " -o out.vcf.gz")
     ),
     # Options.
     values("--ploidy", "genotype", ["5", "0"]),
