@@ -33,7 +33,7 @@ FILES: Final = CommandFiles(
     writes=(STATISTICS,),
 )
 
-_HEADER: Final = ("device", "what", "data", "count", "unit", "seconds", "M/s")
+_HEADER: Final = ("device", "task", "data", "count", "unit", "seconds", "M/s")
 _MIN_READ_LENGTH: Final = 100
 _READS: Final = "Simulated reads"
 

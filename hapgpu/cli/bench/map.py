@@ -27,7 +27,7 @@ FILES: Final = CommandFiles(
     writes=(STATISTICS,),
 )
 
-_HEADER: Final = ("device", "what", "data", "reads", "hits", "seconds", "M reads/s")
+_HEADER: Final = ("device", "task", "data", "reads", "hits", "seconds", "M reads/s")
 
 
 def map(  # noqa: A001  (the name of the command)

@@ -22,7 +22,7 @@ hapgpu bench pairhmm --batches 10s.in --copies 300"""
 
 FILES: Final = CommandFiles(reads=(Read("batches", standard=True),), writes=(STATISTICS,))
 
-_HEADER: Final = ("device", "what", "data", "cells", "seconds", "GCUPS")
+_HEADER: Final = ("device", "task", "data", "cells", "seconds", "GCUPS")
 
 
 def pairhmm(

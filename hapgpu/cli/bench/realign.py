@@ -14,7 +14,7 @@ EXAMPLES: Final = """Example: hapgpu bench realign --device cuda:0"""
 
 FILES: Final = CommandFiles(writes=(STATISTICS,))
 
-_HEADER: Final = ("device", "what", "read", "haplotype", "pairs/s", "GCUPS")
+_HEADER: Final = ("device", "task", "read", "haplotype", "pairs/s", "GCUPS")
 
 
 def realign(*, options: BenchOptions) -> None:

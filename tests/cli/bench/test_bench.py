@@ -14,11 +14,11 @@ from hapgpu.benchmark.chaining.stages import STAGES
 from hapgpu.cli.bench.group import METHODS
 from tests.cli.in_process import status_of_command
 
-COLUMNS = ["device", "what", "data", "cells", "seconds", "GCUPS"]
+COLUMNS = ["device", "task", "data", "cells", "seconds", "GCUPS"]
 REGIONS = "2 1\nACGT IIII NNNN NNNN ++++\nAC II NN NN ++\nACGTAC\n"
 CELLS = 6 * 6
 
-MAP_COLUMNS = ["device", "what", "data", "reads", "hits", "seconds", "M reads/s"]
+MAP_COLUMNS = ["device", "task", "data", "reads", "hits", "seconds", "M reads/s"]
 GENOME = "TTGACCTAGGACATCAGCATTACGGATCCAGTCAAGT"
 READS = {
     "exact": GENOME[5:30],
@@ -30,7 +30,7 @@ RESULTS = 4
 """Of backtracking: the exact read, the same without its first or last base, and the
 read with a mismatch."""
 
-CHAIN_COLUMNS = ["device", "what", "data", "count", "unit", "seconds", "M/s"]
+CHAIN_COLUMNS = ["device", "task", "data", "count", "unit", "seconds", "M/s"]
 LONG_GENOME = 30_000
 
 GENOTYPE_COLUMNS = ["device", "data", "sites", "reads", "cells", "seconds", "sites/s", "reads/s"]
@@ -270,7 +270,7 @@ def test_made_up_regions_on_the_gpu(
     assert status_of("pairhmm", "--device", "cuda:0") == 0
     rows = [line.split("\t") for line in capsys.readouterr().out.splitlines()]
     whole = ["whole call", "whole call, pinned input"]
-    assert [row[1] for row in rows] == ["what", "kernels", *whole]
+    assert [row[1] for row in rows] == ["task", "kernels", *whole]
     assert all(float(row[5]) > 0.0 for row in rows[1:])
 
 
