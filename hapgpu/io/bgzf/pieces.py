@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Any, Final, Protocol, TypeAlias
 
 import numpy as np
@@ -307,10 +306,10 @@ def _stretch(start: int, end: int) -> tuple[NDArray[np.int64], NDArray[np.int64]
 def _split(table: BlockTable, inflated_bytes: int) -> Iterator[BlockTable]:
     """Split blocks into parts of about equal content, at most so many bytes and one block more."""
     ends = np.cumsum(table.sizes)
-    if not ends.size:
-        return
-    parts = min(max(1, -(-int(ends[-1]) // inflated_bytes)), ends.size)
-    targets = ends[-1] * np.arange(1, parts) // parts
-    cuts = np.unique([0, *(np.searchsorted(ends, targets) + 1), ends.size])
-    for start, end in pairwise(cuts.tolist()):
+    total = int(ends[-1]) if ends.size else 0
+    size = max(1, -(-total // max(1, -(-total // inflated_bytes))))
+    start = done = 0
+    while start < ends.size:
+        end = min(int(np.searchsorted(ends, done + size)) + 1, ends.size)
         yield table.slice(start, end)
+        start, done = end, int(ends[end - 1])
