@@ -90,7 +90,7 @@ class ConvertedSource(Closeable):
         return self._counted(self._reader.batches)
 
     def blocks(self) -> Iterator[RecordBlock]:
-        """Read the input, once, as records; a block is valid until the next is requested.
+        """Read the input, once, as records; each block owns its arrays.
 
         Raises
         ------

@@ -66,7 +66,7 @@ class ReadSource(Protocol):
         """
 
     def blocks(self) -> Iterator[RecordBlock]:
-        """Read the file, once, as records; a block is valid until the next is requested.
+        """Read the file, once, as records; each block owns its arrays.
 
         Raises
         ------

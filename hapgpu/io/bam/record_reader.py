@@ -30,7 +30,8 @@ from hapgpu.runtime.pool import Pool, Task
 
 _BYTES_PER_BASE: Final = 2  # of inflated short reads with tags; long reads have fewer
 _READ_BYTES: Final = 4 << 20
-_JOBS_PER_THREAD: Final = 2
+_WAITING_BYTES: Final = 32 << 20  # of the content of pieces that wait for a thread
+_MIN_WAITING: Final = 2
 _ALONE: Final = Pool(1)
 
 ReadRecords: TypeAlias = Callable[[int, int, Intervals | None], Iterator[Part]]
@@ -131,7 +132,6 @@ class RecordReader:
             batch_bases,
             lambda block: decode_block(block, _ALONE),
             is_copied=True,
-            spare=[],
         )
         for records in self._in_order(decoder):
             yield from records.parts
@@ -139,7 +139,7 @@ class RecordReader:
     def blocks(
         self, references: int, batch_bases: int, intervals: Intervals | None
     ) -> Iterator[RecordBlock]:
-        """Read records as they are; a block is valid until the next is requested."""
+        """Read records as they are; each block owns its arrays."""
         decoder = PieceDecoder(
             self._name,
             references,
@@ -148,11 +148,9 @@ class RecordReader:
             batch_bases,
             lambda block: block,
             is_copied=False,
-            spare=[],
         )
         for records in self._in_order(decoder):
             yield from records.parts
-            decoder.release(records)
 
     def _in_order(self, decode: PieceDecoder[Part]) -> Iterator[PieceRecords[Part]]:
         """Yield the records of each piece, proved to start where the records before end."""
@@ -166,13 +164,11 @@ class RecordReader:
                 continue
             records = job.task.result()
             if records.first != start:
-                decode.release(records)
                 records = decode(piece, start, ahead.following(0))
             while records.missing:
                 following = ahead.following(records.missing)
                 if sum(each.size for each in following) < records.missing:
                     break
-                decode.release(records)
                 records = decode(piece, start, following)
             yield records
             done += records.count
@@ -210,6 +206,8 @@ class _Ahead(Generic[Part]):
         start: int | None,
     ) -> None:
         self._pieces = pieces
+        waiting = _WAITING_BYTES // (_BYTES_PER_BASE * decode.batch_bases)
+        self._waiting = min(max(waiting, _MIN_WAITING), pool.threads)
         self._decode = decode
         self._pool = pool
         self._start = start
@@ -220,7 +218,7 @@ class _Ahead(Generic[Part]):
 
     def next_job(self) -> _Job[Part] | None:
         """Remove and return the next piece; read others, so that all threads have work."""
-        while not self._has_ended and len(self._jobs) < _JOBS_PER_THREAD * self._pool.threads:
+        while not self._has_ended and len(self._jobs) < self._pool.threads + self._waiting:
             self._read()
         return self._jobs.popleft() if self._jobs else None
 

@@ -100,7 +100,7 @@ def test_wrong_guesses_change_nothing(
     raw = packed(HEAD + content, cuts)
     draw = np.random.default_rng(random.getrandbits(32))  # type: ignore[attr-defined]
 
-    def guess(data: np.ndarray, _: int) -> int:
+    def guess(data: np.ndarray, _: int, __: int) -> int:
         return int(draw.integers(-1, max(data.size - 40, 0), endpoint=True))
 
     with pytest.MonkeyPatch.context() as patch:
