@@ -1,0 +1,1 @@
+"""BAM records on a GPU."""
