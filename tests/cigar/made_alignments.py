@@ -64,6 +64,4 @@ def made_alignments(
         read = changed.tobytes()
         cut = int(rng.choice([0, 0, 0, 1, 20]))
         reads.append(read[: max(len(read) - cut, 0)])
-    return MadeAlignments(
-        rows_of_bytes(reads), cigars, positions, rows_of_bytes(references), index
-    )
+    return MadeAlignments(rows_of_bytes(reads), cigars, positions, rows_of_bytes(references), index)

@@ -99,9 +99,7 @@ def mismatch_tags(
     distances = cupy.empty(count, dtype=np.int32)
     lengths = cupy.empty(count, dtype=np.int64)
     threads = count * WARP
-    launch_threads(
-        MEASURE_MISMATCHES, _THREADS, threads, (*alignments, distances, lengths, *sizes)
-    )
+    launch_threads(MEASURE_MISMATCHES, _THREADS, threads, (*alignments, distances, lengths, *sizes))
     offsets = offsets_of(lengths)
     characters = int(offsets[-1])
     texts = cupy.empty(characters, dtype=np.uint8)
