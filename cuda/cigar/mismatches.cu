@@ -3,9 +3,8 @@
 // A warp per alignment: 32 bases are compared at once. Texts are measured, then written, by the
 // same code.
 
+#include "cigar/alignments.cuh"
 #include "cigar/operations.cuh"
-#include "common/rows.cuh"
-#include "common/warp.cuh"
 
 namespace {
 
@@ -72,15 +71,6 @@ struct Text {
     }
 };
 
-struct Alignments {
-    Rows<unsigned char> bases;
-    const long long* rows;  // of bases, for each alignment
-    Rows<unsigned> cigars;
-    const long long* positions;
-    Rows<unsigned char> references;
-    const int* reference_index;
-};
-
 // Writes MD and returns NM. Stops where read or reference ends, as calmd does.
 template <typename Out>
 __device__ long long put_mismatches(Out& out, const Alignments& alignments, int row) {
@@ -136,9 +126,6 @@ __device__ long long put_mismatches(Out& out, const Alignments& alignments, int 
     out.number(matched);
     return distance;
 }
-
-__device__ inline int first_warp() { return (blockIdx.x * blockDim.x + threadIdx.x) / kWarpLanes; }
-__device__ inline int all_warps() { return gridDim.x * blockDim.x / kWarpLanes; }
 
 }  // namespace
 

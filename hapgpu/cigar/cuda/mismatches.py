@@ -8,48 +8,30 @@ import cupy
 import numpy as np
 
 from hapgpu.arrays.cuda import DeviceRagged, offsets_of
+from hapgpu.cigar.cuda.alignments import ALIGNMENT_SIZES, ALIGNMENTS, alignment_arguments
 from hapgpu.runtime.gpu.kernel import Array, Kernel, Scalar
 from hapgpu.runtime.gpu.work_queue import WARP, launch_threads
 
 _THREADS: Final = 128
 
-_ALIGNMENTS: Final = (
-    Array("bases", np.uint8, "base_count"),
-    Array("base_offsets", np.int64, "queries", 1),
-    Array("rows", np.int64, "count"),
-    Array("cigars", np.uint32, "elements"),
-    Array("cigar_offsets", np.int64, "count", 1),
-    Array("positions", np.int64, "count"),
-    Array("references", np.uint8, "reference_bases"),
-    Array("reference_offsets", np.int64, "reference_count", 1),
-    Array("reference_index", np.int32, "count"),
-)
-_SIZES: Final = (
-    Scalar("base_count", np.int64),
-    Scalar("queries", np.int32),
-    Scalar("elements", np.int64),
-    Scalar("reference_bases", np.int64),
-    Scalar("reference_count", np.int32),
-    Scalar("count", np.int32),
-)
 MEASURE_MISMATCHES: Final = Kernel(
     "cigar/mismatches.cu",
     "measure_mismatches",
     (
-        *_ALIGNMENTS,
+        *ALIGNMENTS,
         Array("distances", np.int32, "count"),
         Array("sizes", np.int64, "count"),
-        *_SIZES,
+        *ALIGNMENT_SIZES,
     ),
 )
 WRITE_MISMATCHES: Final = Kernel(
     "cigar/mismatches.cu",
     "write_mismatches",
     (
-        *_ALIGNMENTS,
+        *ALIGNMENTS,
         Array("offsets", np.int64, "count", 1),
         Array("texts", np.uint8, "characters"),
-        *_SIZES,
+        *ALIGNMENT_SIZES,
         Scalar("characters", np.int64),
     ),
 )
@@ -67,42 +49,22 @@ def mismatch_tags(
 
     Parameters
     ----------
-    bases
-        uint8 text, q rows: queries, soft-clipped bases included.
-    rows
-        int64[n], the query of each alignment; None for n queries, one for each.
-    cigars
-        uint32 in BAM encoding, n rows.
-    positions
-        int32[n] or int64[n], 0-based.
-    references
-        uint8 text, upper or lower case.
-    reference_index
-        int32[n]: the row of `references` for each alignment; -1 for none.
+    bases, rows, cigars, positions, references, reference_index
+        As in `alignment_arguments`; references in upper or lower case.
 
     Returns
     -------
     NM, int32[n], and MD, uint8 text, as `hapgpu.cigar.mismatches.mismatch_tags` computes them.
     """
+    arrays, sizes = alignment_arguments(bases, rows, cigars, positions, references, reference_index)
     count = len(cigars)
-    alignments = (
-        *(bases.data, bases.offsets),
-        cupy.arange(count, dtype=np.int64) if rows is None else rows,
-        *(cigars.data, cigars.offsets),
-        positions.astype(np.int64, copy=False),
-        *(references.data, references.offsets, reference_index),
-    )
-    sizes = (
-        *(bases.data.size, len(bases), cigars.data.size),
-        *(references.data.size, len(references), count),
-    )
     distances = cupy.empty(count, dtype=np.int32)
     lengths = cupy.empty(count, dtype=np.int64)
-    threads = count * WARP
-    launch_threads(MEASURE_MISMATCHES, _THREADS, threads, (*alignments, distances, lengths, *sizes))
+    measured = (*arrays, distances, lengths, *sizes)
+    launch_threads(MEASURE_MISMATCHES, _THREADS, count * WARP, measured)
     offsets = offsets_of(lengths)
     characters = int(offsets[-1])
     texts = cupy.empty(characters, dtype=np.uint8)
-    results = (offsets, texts)
-    launch_threads(WRITE_MISMATCHES, _THREADS, threads, (*alignments, *results, *sizes, characters))
+    written = (*arrays, offsets, texts, *sizes, characters)
+    launch_threads(WRITE_MISMATCHES, _THREADS, count * WARP, written)
     return distances, DeviceRagged(texts, offsets)
