@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from itertools import pairwise
 from typing import Any, BinaryIO, Final
 
 from hapgpu.runtime.pool import Pool
@@ -47,7 +48,7 @@ class ParallelStream:
         cuts = [len(view) * share // shares for share in range(shares + 1)]
         tasks = [
             self._pool.submit(self._read, view[start:end], self._position + start)
-            for start, end in zip(cuts, cuts[1:], strict=False)
+            for start, end in pairwise(cuts)
         ]
         # A file that shrinks meanwhile may leave a gap: bytes after it do not count.
         total = 0

@@ -70,6 +70,7 @@ class PieceDecoder:
         self._name = name
         self._limits = limits
         self._relay = Relay(HandOver())
+        self._records: dict[int, int] = {}
         self.pieces_read_again = 0
         """How many pieces the CPU has read, because of a fault or of too little memory."""
 
@@ -89,22 +90,31 @@ class PieceDecoder:
             if not (piece.ends > piece.starts).any():
                 return self._empty(number, piece)
             guessed = self._guessed_in_memory(piece)
-            before = self._relay.wait(number)
+            before = self._wait(number)
             return self._decoded(number, piece, guessed, before)
         finally:
             self._relay.abandon(number)  # without effect after a hand-over
 
-    def end(self, number: int) -> int:
+    def end(self, number: int, error: InputError | None = None) -> int:
         """Check that no record is cut off at the end of the file; return the number of records.
+
+        Parameters
+        ----------
+        number
+            Number of the piece after the last.
+        error
+            The error with which the file ends, if there is one.
 
         Raises
         ------
         InputError
-            The last record is incomplete.
+            `error`, or the last record is incomplete.
         AbandonedError
             A piece before is damaged.
         """
-        before = self._relay.wait(number)
+        before = self._wait(number)
+        if error is not None:
+            raise error
         if before.size:
             raise InputError(
                 f"{self._name}: truncated (it ends within record {before.records + 1}); copy it"
@@ -112,17 +122,25 @@ class PieceDecoder:
             )
         return before.records
 
+    def records_before(self, number: int) -> int:
+        """Return the number of records before the piece that has failed, for its message."""
+        return self._records.get(number, 0)
+
+    def _wait(self, number: int) -> HandOver:
+        before = self._relay.wait(number)
+        self._records[number] = before.records
+        return before
+
     def abandon(self, number: int) -> None:
         """End a piece that is not decoded, and all pieces after it."""
         self._relay.abandon(number)
 
     def _empty(self, number: int, piece: PackedPiece) -> DeviceRecords:
         """Check the blocks of a piece without content."""
-        before = self._relay.wait(number)
+        before = self._wait(number)
         content_of(piece, self._name)
         self._relay.put(number, before)
-        nothing = cupy.empty(PADDING, dtype=np.uint8)
-        return measure_records(nothing, cupy.empty(0, dtype=np.int64), self._limits.contigs)[0]
+        return no_records()
 
     def _decoded(
         self, number: int, piece: PackedPiece, guessed: _Guessed | None, before: HandOver
@@ -181,14 +199,14 @@ class PieceDecoder:
             if not piece.goes_on:
                 return None
             self._relay.put(number, before.then(search.data[search.begin : search.end].get()))
-            return self._measured(search.data, cupy.empty(0, dtype=np.int64))
-        guessed = self._repaired(guessed, entry)
-        if guessed is None or (guessed.tail.size and not piece.goes_on):
+            return no_records()
+        sure = self._repaired(guessed, entry)
+        if sure is None or (sure.tail.size and not piece.goes_on):
             return None
-        records = guessed.proof.records + (before.size > 0)
-        tail = (guessed.tail,) if guessed.tail.size else ()
+        records = sure.proof.records + (before.size > 0)
+        tail = (sure.tail,) if sure.tail.size else ()
         hand_over = HandOver(tail, before.records + records)
-        if not guessed.inner_starts.size:
+        if not sure.inner_starts.size:
             self._relay.put(number, hand_over)
         starts = cupy.empty(records, dtype=np.int64)
         data, shift = _behind(search, before)
@@ -196,7 +214,7 @@ class PieceDecoder:
         starts += shift
         if before.size:
             starts[0] = search.begin - before.size + shift
-        if not _are_among(guessed.inner_starts + shift, starts):
+        if not _are_among(sure.inner_starts + shift, starts):
             return None
         found = self._measured(data, starts)
         if found is not None:
@@ -236,6 +254,12 @@ class PieceDecoder:
     def _measured(self, data: Any, starts: Any) -> DeviceRecords | None:
         records, fault = measure_records(data, starts, self._limits.contigs)
         return None if int(fault[0]) else records  # waits
+
+
+def no_records() -> DeviceRecords:
+    """Return an empty batch on the current GPU."""
+    nothing = cupy.empty(PADDING, dtype=np.uint8)
+    return measure_records(nothing, cupy.empty(0, dtype=np.int64), 0)[0]
 
 
 def release_memory() -> None:

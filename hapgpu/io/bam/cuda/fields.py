@@ -63,11 +63,11 @@ def measure_records(data: Any, starts: Any, contigs: int) -> tuple[DeviceRecords
     offsets = [cupy.empty(records, dtype=np.int64) for _ in _OFFSETS]
     fields = {name: cupy.empty(records, dtype=dtype) for name, dtype in _FIELDS}
     fault = cupy.zeros(1, dtype=np.int32)
+    arrays = (data, starts, *lengths, *offsets, *fields.values(), fault)
     if records:
         load_kernel(MEASURE_RECORDS, cupy.cuda.Device().id).launch(
             -(-records // _THREADS),
             _THREADS,
-            (data, starts, *lengths, *offsets, *fields.values(), fault)
-            + (data.size, records, contigs, 1),
+            (*arrays, data.size, records, contigs, 1),
         )
     return DeviceRecords(data, RecordLayout(starts, *lengths, *offsets), **fields), fault

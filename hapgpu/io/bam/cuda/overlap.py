@@ -57,12 +57,13 @@ class DeviceIntervals:
         marks = cupy.empty(len(records), dtype=np.uint8)
         if len(records):
             layout = records.layout
+            fields = (records.flags, records.reference_ids, records.positions)
+            sizes = (records.data.size, len(records), offsets.size - 1, starts.size)
+            arrays = (records.data, layout.cigar_starts, layout.cigar_lengths, *fields)
             load_kernel(MARK_OVERLAPS, cupy.cuda.Device().id).launch(
                 -(-len(records) // _THREADS),
                 _THREADS,
-                (records.data, layout.cigar_starts, layout.cigar_lengths, records.flags)
-                + (records.reference_ids, records.positions, offsets, starts, ends, marks)
-                + (records.data.size, len(records), offsets.size - 1, starts.size),
+                (*arrays, offsets, starts, ends, marks, *sizes),
             )
         return marks.view(np.bool_)
 

@@ -35,9 +35,7 @@ class ReadAgain(NamedTuple):
     hand_over: HandOver
 
 
-def read_again(
-    piece: PackedPiece, before: HandOver, limits: RecordLimits, name: str
-) -> ReadAgain:
+def read_again(piece: PackedPiece, before: HandOver, limits: RecordLimits, name: str) -> ReadAgain:
     """Read a piece on the CPU.
 
     Raises

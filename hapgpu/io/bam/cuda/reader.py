@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Final, Self
 
-from hapgpu.io.bam.cuda.decoder import PieceDecoder
+from hapgpu.errors import InputError
+from hapgpu.io.bam.cuda.decoder import PieceDecoder, no_records
 from hapgpu.io.bam.cuda.device_records import DeviceRecords
 from hapgpu.io.bam.cuda.overlap import DeviceIntervals
 from hapgpu.io.bam.cuda.starts import RecordLimits
@@ -31,12 +31,12 @@ class DevicePiece:
     ----------
     number
         Number of the piece, from 0.
-    packed
-        The blocks; None after the last piece.
+    content
+        The blocks; after the last of them the error of the file, or None.
     """
 
     number: int
-    packed: PackedPiece | None
+    content: PackedPiece | InputError | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,12 +57,11 @@ class PackedSource:
         Bytes of the longest record.
     is_sorted
         Whether the header, or an index beside the file, says that records are sorted.
-    explained
-        Makes a context that replaces an `InputError` of the reader by a better one.
+    explain
+        Called with an error of the reader and the number of records before it; raises an error
+        that explains it, if there is one.
     check_end
         Called once with the number of records, after the last of them.
-    close
-        Releases files, threads and processes.
     """
 
     name: str
@@ -71,9 +70,8 @@ class PackedSource:
     intervals: Intervals | None
     max_record: int
     is_sorted: bool
-    explained: Callable[[], AbstractContextManager[None]]
+    explain: Callable[[InputError, int], None]
     check_end: Callable[[int], None]
-    close: Callable[[], None]
 
 
 class DeviceReads:
@@ -88,7 +86,9 @@ class DeviceReads:
     Parameters
     ----------
     source
-        The file; closed with this source.
+        The file.
+    release
+        Called by `close`: releases files, threads and processes.
 
     Attributes
     ----------
@@ -100,9 +100,10 @@ class DeviceReads:
 
     is_fastq: Final = False
 
-    def __init__(self, source: PackedSource) -> None:
+    def __init__(self, source: PackedSource, release: Callable[[], None]) -> None:
         self.header = source.header
         self._source = source
+        self._release = release
         limits = RecordLimits(len(source.header.reference_names), source.max_record)
         self._decoder = PieceDecoder(source.name, limits)
         self._intervals = None
@@ -120,19 +121,17 @@ class DeviceReads:
         return self._decoder.pieces_read_again
 
     def pieces(self) -> Iterator[DevicePiece]:
-        """Read the file, once, in pieces.
-
-        Raises
-        ------
-        InputError
-            The file is truncated, or has other bytes than blocks.
-        """
+        """Read the file, once, in pieces. Errors of the file are raised by `records`."""
         number = 0
-        with self._source.explained():
-            for packed in self._source.pieces:
-                yield self._piece(number, packed)
+        content: PackedPiece | InputError | None
+        try:
+            for content in self._source.pieces:
+                yield self._piece(number, content)
                 number += 1
-        yield self._piece(number, None)
+            content = None
+        except InputError as error:
+            content = error
+        yield self._piece(number, content)
 
     def records(self, piece: DevicePiece) -> DeviceRecords:
         """Return the checked records that end in a piece, on the current device and stream.
@@ -149,26 +148,30 @@ class DeviceReads:
         MemoryError
             The GPU has too little memory for the piece, even without the work of decoding it.
         """
-        with self._source.explained():
-            if piece.packed is None:
-                count = self._decoder.end(piece.number)
-            else:
-                records = self._decoder.decode(piece.number, piece.packed)
-                if self._intervals is not None and len(records):
-                    records = records.take(self._intervals.overlapped(records))
-                return records
-        self._source.check_end(count)
-        return DeviceRecords.none()
+        try:
+            records = self._decoded(piece)
+        except InputError as error:
+            self._source.explain(error, self._decoder.records_before(piece.number))
+            raise
+        if self._intervals is None or not len(records):
+            return records
+        return records.take(self._intervals.overlapped(records))
 
-    def _piece(self, number: int, packed: PackedPiece | None) -> DevicePiece:
-        piece = DevicePiece(number, packed)
+    def _decoded(self, piece: DevicePiece) -> DeviceRecords:
+        if isinstance(piece.content, PackedPiece):
+            return self._decoder.decode(piece.number, piece.content)
+        self._source.check_end(self._decoder.end(piece.number, piece.content))
+        return no_records()
+
+    def _piece(self, number: int, content: PackedPiece | InputError | None) -> DevicePiece:
+        piece = DevicePiece(number, content)
         # A pipeline that stops lets pieces go, for whose successors workers may wait.
         weakref.finalize(piece, self._decoder.abandon, number).atexit = False
         return piece
 
     def close(self) -> None:
         """Release files, threads and processes."""
-        self._source.close()
+        self._release()
 
     def __enter__(self) -> Self:
         return self

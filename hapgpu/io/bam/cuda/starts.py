@@ -161,21 +161,19 @@ class StartSearch:
 
     def guess(self) -> None:
         """Guess the first record of each stretch."""
+        scalars = (self.data.size, self.begin, self.end)
         self._launch(
             GUESS_STARTS,
             -(-self._stretches // _WARPS),
             32 * _WARPS,
-            (self.data, self.guesses, self.data.size, self.begin, self.end, *self._shape)
-            + (self._limits.contigs,),
+            (self.data, self.guesses, *scalars, *self._shape, self._limits.contigs),
         )
 
     def prove(self) -> None:
         """Walk from each guess, and compare where the walks come out with the guesses."""
         arrays = (self.data, self.guesses, *self._walks)
         scalars = (self.data.size, self.begin, self.end, self._limits.max_record, *self._shape)
-        self._launch(
-            WALK_STRETCHES, -(-self._stretches // _WALKERS), _WALKERS, (*arrays, *scalars)
-        )
+        self._launch(WALK_STRETCHES, -(-self._stretches // _WALKERS), _WALKERS, (*arrays, *scalars))
         self._compare()
 
     def repair(self, entry: int) -> None:
