@@ -241,23 +241,32 @@ def check_writable(columns: ReadColumns, header: SamHeader) -> None:
     """
     name_lengths = np.diff(columns.name_offsets)
     if (name_lengths > MAX_NAME_BYTES).any():
-        name = _name_of(columns, int(np.argmax(name_lengths)))
+        name = _text_of(_name_of(columns, int(np.argmax(name_lengths))))
         raise OutputError(
             f"read '{name}': name longer than {MAX_NAME_BYTES} characters; shorten it"
         )
     references = len(header.reference_names)
     for ids in (columns.reference_ids, columns.mate_reference_ids):
         if ids.size and not -1 <= ids.min() <= ids.max() < references:
-            name = _name_of(columns, int(np.argmax((ids < -1) | (ids >= references))))
-            raise OutputError(
-                f"read '{name}': contig missing from the output header; add its @SQ line"
+            raise missing_contig(
+                _name_of(columns, int(np.argmax((ids < -1) | (ids >= references))))
             )
 
 
-def _name_of(columns: ReadColumns, row: int) -> str:
+def missing_contig(name: NDArray[np.uint8]) -> OutputError:
+    """Return the error for a read, by its name, whose contig the output header lacks."""
+    return OutputError(
+        f"read '{_text_of(name)}': contig missing from the output header; add its @SQ line"
+    )
+
+
+def _name_of(columns: ReadColumns, row: int) -> NDArray[np.uint8]:
+    return columns.names[columns.name_offsets[row] : columns.name_offsets[row + 1]]
+
+
+def _text_of(name: NDArray[np.uint8]) -> str:
     """Return an excerpt of the name of a read, for messages."""
-    start, end = columns.name_offsets[row], columns.name_offsets[row + 1]
-    return excerpt(columns.names[start:end].tobytes().decode("ascii", "replace"))
+    return excerpt(name.tobytes().decode("ascii", "replace"))
 
 
 def _record_sizes(columns: ReadColumns) -> NDArray[np.int64]:
