@@ -232,8 +232,25 @@ def encode_block(batch: ReadBatch, header: SamHeader, pool: Pool) -> RecordBlock
     OutputError
         A name is longer than 254 characters, or the header lacks a contig.
     """
-    data = read_only(encode_records(batch, header, pool))
-    starts = np.empty(len(batch), dtype=np.int64)
-    walk_records(data, 0, _NO_LIMIT, _NO_LIMIT, _NO_LIMIT, starts)
-    references = len(header.reference_names)
-    return RecordBlock(data, _checked(data, starts, references, pool, "the output", 0))
+    data = encode_records(batch, header, pool)
+    return block_of(data, len(header.reference_names), pool)
+
+
+def block_of(records: NDArray[np.uint8], references: int, pool: Pool) -> RecordBlock:
+    """Find the parts of finished records, uint8, end to end, in the coordinates of a header.
+
+    Parameters
+    ----------
+    records
+        The records; a fault in one is an error of this program.
+    references
+        Number of contigs in the header.
+    pool
+        Checks slices of the records.
+    """
+    data = read_only(records)
+    starts = np.empty(data.size // FIXED_BYTES, dtype=np.int64)
+    count = int(walk_records(data, 0, _NO_LIMIT, _NO_LIMIT, _NO_LIMIT, starts)[0])
+    return RecordBlock(
+        data, _checked(data, starts[:count].copy(), references, pool, "the output", 0)
+    )
