@@ -64,7 +64,7 @@ def realign_to_haplotypes(
         if source.is_fastq:
             _check_fastq_options(reads, options, output)
             haplotypes = haplotypes.without_loci()
-        lengths = [int(length) for length in haplotypes.sequences.lengths]
+        lengths = haplotypes.sequences.lengths.tolist()
         header = source.header.with_references(haplotypes.names, lengths)
         factory = _RealignerFactory(haplotypes, None, source.header, options, reads.path)
         with output.open(header.with_sort_order("unsorted"), resources.io_threads, fasta) as writer:
