@@ -6,12 +6,15 @@ from pathlib import Path
 from types import TracebackType
 from typing import Final, Protocol, Self
 
+import numpy as np
+from numpy.typing import NDArray
+
 from hapgpu.arrays.batches import ReadBatch
 from hapgpu.errors import OutputError, UsageError
 from hapgpu.io.alignments.formats import output_format
 from hapgpu.io.alignments.sam.records import format_records
 from hapgpu.io.alignments.samtools.convert import ConvertedOutput, index_alignments
-from hapgpu.io.bam.decode import decode_block
+from hapgpu.io.bam.decode import block_of, decode_block
 from hapgpu.io.bam.encode import encode_records
 from hapgpu.io.bam.header import SamHeader, encode_header
 from hapgpu.io.bam.record_block import RecordBlock
@@ -38,6 +41,15 @@ class RecordWriter(Protocol):
 
     def write_block(self, block: RecordBlock) -> None:
         """Append records, in BAM byte for byte; they must not change later.
+
+        Raises
+        ------
+        OutputError
+            The output cannot be written.
+        """
+
+    def write_records(self, records: NDArray[np.uint8]) -> None:
+        """Append whole BAM records, uint8, end to end; they must not change later.
 
         Raises
         ------
@@ -127,6 +139,10 @@ class _SamWriter(_Writer):
     def write_block(self, block: RecordBlock) -> None:
         self.write(decode_block(block, self._pool))
 
+    def write_records(self, records: NDArray[np.uint8]) -> None:
+        references = len(self._header.reference_names)
+        self.write_block(block_of(records, references, self._pool, "the output"))
+
     def _finish(self) -> None:
         """Do nothing: no line is pending."""
 
@@ -153,6 +169,9 @@ class _BamWriter(_Writer):
 
     def write_block(self, block: RecordBlock) -> None:
         self._blocks.write(block.packed().data.data)
+
+    def write_records(self, records: NDArray[np.uint8]) -> None:
+        self._blocks.write(records.data)
 
     def _finish(self) -> None:
         self._blocks.finish()
