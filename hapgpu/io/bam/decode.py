@@ -233,24 +233,29 @@ def encode_block(batch: ReadBatch, header: SamHeader, pool: Pool) -> RecordBlock
         A name is longer than 254 characters, or the header lacks a contig.
     """
     data = encode_records(batch, header, pool)
-    return block_of(data, len(header.reference_names), pool)
+    return block_of(data, len(header.reference_names), pool, "the output")
 
 
-def block_of(records: NDArray[np.uint8], references: int, pool: Pool) -> RecordBlock:
-    """Find the parts of finished records, uint8, end to end, in the coordinates of a header.
+def block_of(records: NDArray[np.uint8], references: int, pool: Pool, name: str) -> RecordBlock:
+    """Find and check records, uint8, that are stored end to end.
 
     Parameters
     ----------
     records
-        The records; a fault in one is an error of this program.
+        Whole records.
     references
         Number of contigs in the header.
     pool
         Checks slices of the records.
+    name
+        Name of their file, for messages.
+
+    Raises
+    ------
+    InputError
+        A record contradicts itself or the header.
     """
     data = read_only(records)
     starts = np.empty(data.size // FIXED_BYTES, dtype=np.int64)
-    count = int(walk_records(data, 0, _NO_LIMIT, _NO_LIMIT, _NO_LIMIT, starts)[0])
-    return RecordBlock(
-        data, _checked(data, starts[:count].copy(), references, pool, "the output", 0)
-    )
+    count, *_ = walk_records(data, 0, _NO_LIMIT, _NO_LIMIT, _NO_LIMIT, starts)
+    return RecordBlock(data, _checked(data, starts[:count], references, pool, name, 0))
