@@ -32,10 +32,9 @@ from hapgpu.realign.realigner import Realigned, Realigner, RealignOptions
 from hapgpu.realign.resources import OutputOptions, Resources
 from hapgpu.realign.rewriting.rewriter import Rewriter, Rewritten, WrittenReads
 from hapgpu.runtime.devices import Device
-from hapgpu.runtime.pool import Pool
 
 _PAIRS_PER_BATCH: Final = 400_000  # limits the memory of pairs when reads have many haplotypes
-_REWRITERS: Final = 2  # they wait for the reader: more would only use memory
+_REWRITERS: Final = 8  # more wait for the reader and the writer, and use memory
 
 
 def realign_to_haplotypes(
@@ -64,7 +63,7 @@ def realign_to_haplotypes(
         if source.is_fastq:
             _check_fastq_options(reads, options, output)
             haplotypes = haplotypes.without_loci()
-        lengths = [int(length) for length in haplotypes.sequences.lengths]
+        lengths = haplotypes.sequences.lengths.tolist()
         header = source.header.with_references(haplotypes.names, lengths)
         factory = _RealignerFactory(haplotypes, None, source.header, options, reads.path)
         with output.open(header.with_sort_order("unsorted"), resources.io_threads, fasta) as writer:
@@ -224,22 +223,19 @@ def _rewrite(
     order = OrderKeeper(table.max_left_shift, name) if source.is_sorted else None
 
     def write(block: Rewritten) -> int:
-        if order is not None:
-            writer.write_block(order.put(block.before, block.after))
-        else:
-            writer.write_block(block.after)
+        parts = order.put(block.old, block.after) if order is not None else [block.after.bytes]
+        for records in parts:
+            writer.write_records(records)
         statistics.count("records", len(block.after))
         statistics.count("changed_records", block.changed)
         return len(block.after)
 
-    # Rewriters that run with other steps have one thread each; else one rewriter has all threads.
-    threads, count = (1, _REWRITERS) if resources.is_threaded else (resources.io_threads, 1)
-    with Pool(threads) as pool:
-        rewriters = [Rewriter(table, source.header, written, pool, name) for _ in range(count)]
-        blocks = (block.packed() for block in source.blocks())
-        resources.pipe("rewrite", blocks, rewriters, write)
-    if order is not None and (rest := order.rest()) is not None:
-        writer.write_block(rest)
+    rewriter = Rewriter(table, source.header, written, name, is_sorted=order is not None)
+    workers = min(resources.threads, _REWRITERS)
+    blocks = (block.packed() for block in source.blocks())
+    resources.pipe("rewrite", blocks, [rewriter] * workers, write, threaded=workers > 1)
+    for records in order.rest() if order is not None else []:
+        writer.write_records(records)
 
 
 def _split(batches: Iterable[ReadBatch], haplotypes: HaplotypeSet) -> Iterator[ReadBatch]:
