@@ -145,6 +145,21 @@ def test_pieces_of_any_size(write_all: bool) -> None:
         check_made(made, options(write_all=write_all), memory)
 
 
+def test_pieces_that_do_not_fit_are_split(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("cupy")
+    from hapgpu.realign import realigner_cuda  # noqa: PLC0415  (needs CuPy)
+
+    device_queries = realigner_cuda.device_queries
+
+    def tight(records: Any) -> Any:
+        if len(records) > 30:
+            raise MemoryError
+        return device_queries(records)
+
+    monkeypatch.setattr(realigner_cuda, "device_queries", tight)
+    check_made(made_reads(7, 200), OPTIONS)
+
+
 def test_weights_with_which_exact_matches_are_not_best() -> None:
     check_made(made_reads(4, 60), options(scoring=Scoring(1, -2, 1, -3)))
 
