@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from pathlib import Path
 
 import numpy as np
@@ -27,6 +28,7 @@ pytestmark = pytest.mark.gpu
 def test_made_haplotypes(seed: int, haplotypes: int, count: int, most: int) -> None:
     cupy = pytest.importorskip("cupy")
     from hapgpu.arrays.cuda import DeviceRagged  # noqa: PLC0415  (needs CuPy)
+    from hapgpu.haplotypes.pairing.extender_cuda import DeviceExtended  # noqa: PLC0415  (as above)
     from hapgpu.realign.projection.cuda.placement import DevicePlacement  # noqa: PLC0415  (as above)
 
     rng = np.random.default_rng(seed)
@@ -46,13 +48,11 @@ def test_made_haplotypes(seed: int, haplotypes: int, count: int, most: int) -> N
         np.zeros(2, dtype=np.int32),
     )
     expected = placement.place(extended)
-    found = DevicePlacement.upload(placement).place(
-        cupy.asarray(rows),
-        cupy.asarray(extended.flanks),
-        cupy.asarray(extended.windows),
-        DeviceRagged.upload(extended.references),
-        cupy.asarray(extended.reference_starts),
-    )
+    columns = [
+        DeviceRagged.upload(column) if isinstance(column, Ragged) else cupy.asarray(column)
+        for column in (getattr(extended, field.name) for field in fields(ExtendedHaplotypes))
+    ]
+    found = DevicePlacement(placement).place(DeviceExtended(*columns))
     np.testing.assert_array_equal(found.cigars.offsets.get(), expected.cigars.offsets)
     np.testing.assert_array_equal(found.cigars.data.get(), expected.cigars.data)
     for column in ("starts", "reference_index", "reference_starts"):

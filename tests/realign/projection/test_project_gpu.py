@@ -33,6 +33,7 @@ def check(
     """Compare with and without clipped ends; return the number of projected rows."""
     cupy = pytest.importorskip("cupy")
     from hapgpu.arrays.cuda import DeviceRagged  # noqa: PLC0415  (needs CuPy)
+    from hapgpu.realign.align.device_batches import DeviceAlignments  # noqa: PLC0415  (as above)
     from hapgpu.realign.projection.cuda import project as on_gpu  # noqa: PLC0415  (as above)
 
     done = 0
@@ -47,8 +48,7 @@ def check(
         )
         found = on_gpu.project_alignments(
             DeviceRagged.upload(reads),
-            None if queries is None else cupy.asarray(queries),
-            (DeviceRagged.upload(alignments.cigars), cupy.asarray(alignments.offsets)),
+            DeviceAlignments.upload(alignments),
             cupy.asarray(haplotype_index),
             on_gpu.DevicePlacedHaplotypes(
                 DeviceRagged.upload(placed.cigars),
@@ -58,6 +58,7 @@ def check(
                 cupy.asarray(placed.reference_starts),
             ),
             (cupy.asarray(clips[0]), cupy.asarray(clips[1])),
+            queries=None if queries is None else cupy.asarray(queries),
             clip_ends=clip_ends,
         )
         columns: list[tuple[Any, NDArray[Any]]] = [

@@ -1,4 +1,4 @@
-"""Batches of BAM records in GPU memory: their bytes, fixed fields, and the layout of their parts."""
+"""Batches of BAM records in GPU memory: bytes, fixed fields, and layout of the parts."""
 
 from __future__ import annotations
 
@@ -86,5 +86,6 @@ class DeviceRecords:
 
     def download(self) -> RecordBlock:
         """Copy records, with all bytes, to host memory."""
-        layout = RecordLayout._make(column.get() for column in self.layout)
+        columns: tuple[Any, ...] = self.layout
+        layout = RecordLayout._make(column.get() for column in columns)
         return RecordBlock(read_only(self.data.get()), layout)

@@ -5,13 +5,13 @@ Same as `hapgpu/realign/projection/placement.py`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, Final, Self
+from typing import Any, Final
 
 import cupy
 import numpy as np
 
 from hapgpu.arrays.cuda import DeviceRagged, offsets_of
+from hapgpu.haplotypes.pairing.extender_cuda import DeviceExtended
 from hapgpu.realign.projection.cuda.project import DevicePlacedHaplotypes
 from hapgpu.realign.projection.placement import Placement
 from hapgpu.runtime.gpu.kernel import Array, Kernel, Scalar
@@ -48,49 +48,22 @@ WRITE_LENGTHENED: Final = Kernel(
 )
 
 
-@dataclass(frozen=True, slots=True)
 class DevicePlacement:
-    """CIGARs and flanks of `Placement` on the current GPU: h haplotypes.
+    """`Placement` for haplotypes that were extended on the current GPU."""
 
-    Attributes
-    ----------
-    cigars
-        uint32 in BAM encoding, h rows.
-    flanks
-        int64[2, h].
-    """
+    def __init__(self, placement: Placement) -> None:
+        self._cigars = DeviceRagged.upload(placement.cigars)
+        self._flanks = cupy.asarray(placement.flanks)
 
-    cigars: DeviceRagged
-    flanks: Any
-
-    @classmethod
-    def upload(cls, placement: Placement) -> Self:
-        """Copy a placement to the current GPU."""
-        return cls(DeviceRagged.upload(placement.cigars), cupy.asarray(placement.flanks))
-
-    def place(
-        self,
-        haplotypes: Any,
-        flanks: Any,
-        windows: Any,
-        references: DeviceRagged,
-        reference_starts: Any,
-    ) -> DevicePlacedHaplotypes:
-        """Return the alignments of e extended haplotypes with their windows; waits for the GPU.
-
-        Parameters
-        ----------
-        haplotypes, flanks, windows, references, reference_starts
-            Columns of `ExtendedHaplotypes` on the GPU: int32[e], int64[2, e], int32[e], uint8 text
-            and int64[w].
-        """
-        longer = flanks - self.flanks[:, haplotypes]
+    def place(self, extended: DeviceExtended) -> DevicePlacedHaplotypes:
+        """Return the alignments of extended haplotypes with their windows; waits for the GPU."""
+        rows = extended.haplotypes
         return DevicePlacedHaplotypes(
-            lengthened(self.cigars, haplotypes, longer),
-            cupy.zeros(haplotypes.size, dtype=np.int64),
-            windows,
-            references,
-            reference_starts,
+            lengthened(self._cigars, rows, extended.flanks - self._flanks[:, rows]),
+            cupy.zeros(rows.size, dtype=np.int64),
+            extended.windows,
+            extended.references,
+            extended.reference_starts,
         )
 
 

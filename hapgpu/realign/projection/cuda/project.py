@@ -12,6 +12,7 @@ import cupy
 import numpy as np
 
 from hapgpu.arrays.cuda import DeviceRagged, offsets_of
+from hapgpu.realign.align.device_batches import DeviceAlignments
 from hapgpu.runtime.gpu.kernel import Array, Kernel, Scalar
 from hapgpu.runtime.gpu.work_queue import launch_threads
 
@@ -104,12 +105,12 @@ class DeviceProjections:
 
 def project_alignments(
     bases: DeviceRagged,
-    queries: Any,
-    alignments: tuple[DeviceRagged, Any],
+    alignments: DeviceAlignments,
     haplotype_index: Any,
     haplotypes: DevicePlacedHaplotypes,
     clips: tuple[Any, Any],
     *,
+    queries: Any = None,
     clip_ends: bool = False,
 ) -> DeviceProjections:
     """Project n alignments of reads with haplotypes onto the reference; waits for the GPU.
@@ -118,27 +119,27 @@ def project_alignments(
     ----------
     bases
         uint8 text, q rows: bases without soft clips.
-    queries
-        int64[n], the row of `bases` of each alignment; None for n rows, one for each.
     alignments
-        CIGARs, uint32 in BAM encoding, n rows, and int32[n], their starts on the haplotypes.
+        n alignments of the reads with their haplotypes, with soft-clipped overhangs.
     haplotype_index
         int32[n], the haplotype of each alignment.
     haplotypes
         The haplotypes and their loci.
     clips
         int32[n] each: soft clips to add before and after each CIGAR; 0 for none.
+    queries
+        int64[n], the row of `bases` of each alignment; None for n rows, one for each.
     clip_ends
         As in `hapgpu.realign.projection.project.project_alignments`.
     """
-    cigars, starts = alignments
+    cigars = alignments.cigars
     count = len(cigars)
     sizes = cupy.empty(count, dtype=np.int64)
     positions = cupy.empty(count, dtype=np.int64)
     arrays = (
         *(bases.data, bases.offsets),
         cupy.arange(count, dtype=np.int64) if queries is None else queries,
-        *(cigars.data, cigars.offsets, starts, haplotype_index, *clips),
+        *(cigars.data, cigars.offsets, alignments.offsets, haplotype_index, *clips),
         *(haplotypes.cigars.data, haplotypes.cigars.offsets),
         *(haplotypes.starts, haplotypes.reference_index),
         *(haplotypes.references.data, haplotypes.references.offsets, haplotypes.reference_starts),
