@@ -42,11 +42,8 @@ from hapgpu.realign.moves.device_reads import (
 )
 from hapgpu.realign.moves.moves import Moves
 from hapgpu.realign.projection.cuda.clip_ends import are_same_alignments, clip_end_insertions
-from hapgpu.realign.projection.cuda.project import (
-    DevicePlacement,
-    DeviceProjections,
-    project_alignments,
-)
+from hapgpu.realign.projection.cuda.placement import DevicePlacement
+from hapgpu.realign.projection.cuda.project import DeviceProjections, project_alignments
 from hapgpu.realign.projection.placement import Placement
 from hapgpu.realign.queries.cuda import device_queries
 from hapgpu.realign.realigner import RealignOptions
@@ -272,11 +269,12 @@ class DeviceMover:
     ) -> DeviceProjections:
         """Project alignments onto the reference, and add their clips."""
         projections = project_alignments(
-            variants.bases.take(best.variants),
+            variants.bases,
             alignments,
             best.rows,
             self._placement.place(extended),
             (variants.leading[best.variants], variants.trailing[best.variants]),
+            queries=best.variants,
             clip_ends=not self._options.always,
         )
         cigars, positions = projections.cigars, projections.positions
