@@ -38,9 +38,7 @@ def put_head(out: NDArray[np.uint8], at: Integer, name: int, kind: int) -> Integ
 
 
 @njit
-def put_integer_field(
-    out: NDArray[np.uint8], at: Integer, name: int, value: Integer
-) -> Integer:
+def put_integer_field(out: NDArray[np.uint8], at: Integer, name: int, value: Integer) -> Integer:
     """Write an integer field of the smallest type that holds a value of at most 32 bits."""
     value = np.int64(value)
     if value < 0:

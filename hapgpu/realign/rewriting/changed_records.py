@@ -299,7 +299,6 @@ def _put_fields(
     start = layout.starts[row]
     own, mate, text = changes.own[change], changes.mates[change], changes.sa_texts[change]
     is_moved = own != NOT_MOVED
-    has_second = is_moved and moves.second_scores[own] != NO_SCORE
     has_original = is_moved and _was_mapped(data, start, texts.contig_names)
     has_mate_cigar = False
     here, end = layout.tag_starts[row], start + 4 + load_i32(data, start)
@@ -310,8 +309,7 @@ def _put_fields(
         name = load_u16(data, here)
         dropped = here == layout.long_cigars[row]
         if is_moved:
-            dropped |= name == _AS or name == _NM or name == _MD
-            dropped |= has_second and name == _XS
+            dropped |= name == _AS or name == _XS or name == _NM or name == _MD
             dropped |= has_original and (name == _OC or name == _OP or name == _OA)
         if mate != NOT_MOVED and name == _MC:
             has_mate_cigar = True
@@ -323,7 +321,7 @@ def _put_fields(
         here += size
     if is_moved:
         at = put_integer_field(out, at, _AS, moves.scores[own])
-        if has_second:
+        if moves.second_scores[own] != NO_SCORE:
             at = put_integer_field(out, at, _XS, moves.second_scores[own])
         at = put_integer_field(out, at, _NM, moves.edit_distances[own])
         mismatches = moves.mismatches

@@ -154,7 +154,9 @@ class Rewriter:
         sa = new_sa_texts(block, rows[has_sa], self._table, self._contigs)
         fields = MateFields.empty(rows.size)
         set_mate_fields(block.data, block.layout, rows, (own, mates), moves, fields)
-        changes = Changes(rows, own, mates, np.where(has_sa, np.cumsum(has_sa) - 1, NO_TEXT), fields)
+        changes = Changes(
+            rows, own, mates, np.where(has_sa, np.cumsum(has_sa) - 1, NO_TEXT), fields
+        )
         return changes, moves, Texts(self._contig_names, view_of(sa))
 
     def _raise_malformed(self, block: RecordBlock, row: int) -> NoReturn:
@@ -176,7 +178,7 @@ def _unchanged(block: RecordBlock, keys: NDArray[np.int64]) -> RecordRun:
     """Return the records of a block, without a copy if they are end to end."""
     sizes = block.sizes
     starts = block.layout.starts
-    if (np.diff(starts) == sizes[:-1]).all():
+    if sizes.size and (np.diff(starts) == sizes[:-1]).all():
         return RecordRun(block.data, np.append(starts, starts[-1:] + sizes[-1:]), keys)
     records = Ragged.gather(block.data, starts, sizes)
     return RecordRun(records.data, records.offsets, keys)
