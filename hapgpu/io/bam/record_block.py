@@ -62,7 +62,11 @@ class RecordBlock:
         sizes = self.sizes
         if sizes.sum() == self.data.size and (np.diff(self.layout.starts) == sizes[:-1]).all():
             return self
-        records = Ragged.gather(self.data, self.layout.starts, sizes)
+        return self.copied()
+
+    def copied(self) -> RecordBlock:
+        """Return a block with a copy of the records, end to end."""
+        records = Ragged.gather(self.data, self.layout.starts, self.sizes)
         shifts = records.offsets[:-1] - self.layout.starts
         return RecordBlock(read_only(records.data), self.layout.shifted(shifts))
 
