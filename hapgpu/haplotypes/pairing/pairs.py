@@ -64,7 +64,7 @@ class ReadHaplotypePairs:
 
 
 @dataclass(frozen=True, slots=True)
-class _LocusTable:
+class LocusTable:
     """l loci ordered by contig and start, as keys of contig and position.
 
     Attributes
@@ -96,6 +96,17 @@ class PairFinder:
         self._count = len(haplotypes)
         self._table = _locus_table(haplotypes, header, source) if haplotypes.loci else None
 
+    @property
+    def table(self) -> LocusTable:
+        """The loci; without loci, one that every read overlaps, with all haplotypes."""
+        if self._table is not None:
+            return self._table
+        everywhere = np.iinfo(np.int64)
+        ends = np.array([everywhere.max])
+        every = np.arange(self._count, dtype=np.int32)
+        rows = Ragged.from_lengths(every, [self._count])
+        return LocusTable(np.array([everywhere.min]), ends, ends, rows)
+
     def find(self, reads: ReadBatch) -> ReadHaplotypePairs:
         """Return the haplotypes of each read; none for a read that overlaps no locus."""
         if self._table is None:
@@ -108,7 +119,7 @@ def _all_pairs(reads: int, haplotypes: int) -> ReadHaplotypePairs:
     return ReadHaplotypePairs(offsets, np.tile(np.arange(haplotypes, dtype=np.int32), reads))
 
 
-def _locus_table(haplotypes: HaplotypeSet, header: SamHeader, source: str) -> _LocusTable:
+def _locus_table(haplotypes: HaplotypeSet, header: SamHeader, source: str) -> LocusTable:
     loci = haplotypes.locus_columns()
     found = [header.reference_id(name) for name in loci.contig_names]
     if None in found:
@@ -126,7 +137,7 @@ def _locus_table(haplotypes: HaplotypeSet, header: SamHeader, source: str) -> _L
     ends = _keys(contig, end)
     by_locus = np.argsort(haplotypes.locus_index, kind="stable").astype(np.int32)
     rows = Ragged.from_lengths(by_locus, np.bincount(haplotypes.locus_index)).take(order)
-    return _LocusTable(_keys(contig, start), ends, np.maximum.accumulate(ends), rows)
+    return LocusTable(_keys(contig, start), ends, np.maximum.accumulate(ends), rows)
 
 
 def _keys(contigs: NDArray[np.int64], positions: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -134,7 +145,7 @@ def _keys(contigs: NDArray[np.int64], positions: NDArray[np.int64]) -> NDArray[n
     return (contigs << 32) + np.minimum(positions, 2**32 - 1)
 
 
-def _overlapping(reads: ReadBatch, table: _LocusTable) -> ReadHaplotypePairs:
+def _overlapping(reads: ReadBatch, table: LocusTable) -> ReadHaplotypePairs:
     contigs, positions = reads.reference_ids.astype(np.int64), reads.positions.astype(np.int64)
     # samtools treats an unmapped read as one base long.
     spans = np.where(reads.flags & _UNMAPPED, 1, np.maximum(reference_lengths(reads.cigars), 1))
