@@ -269,7 +269,7 @@ def _rewrite(
 
     rewriter = Rewriter(table, source.header, written, name, is_sorted=order is not None)
     workers = min(resources.threads, _REWRITERS)
-    blocks = (block.packed() for block in source.blocks())
+    blocks = (block.copied() for block in source.blocks())
     resources.pipe("rewrite", blocks, [rewriter] * workers, write, threaded=workers > 1)
     for records in order.rest() if order is not None else []:
         writer.write_records(records)

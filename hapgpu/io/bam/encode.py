@@ -48,6 +48,7 @@ _NIBBLES = _nibbles()
 
 @njit
 def reference_span(cigars: NDArray[np.uint32], start: Integer, end: Integer) -> Integer:
+    """Return the reference bases that the elements cigars[start:end] span."""
     span: Integer = 0
     for k in range(start, end):
         element = np.int64(cigars[k])

@@ -23,6 +23,7 @@ from hapgpu.realign.rewriting.changed_records import (
     NO_TEXT,
     UNCHANGED,
     Changes,
+    Records,
     Texts,
     max_growth,
     write_records,
@@ -123,7 +124,8 @@ class Rewriter:
         old = OldOrder.of(keys)
         if not rows.size:
             return Rewritten(old, _unchanged(block, keys), 0)
-        changes, moves, texts = self._changes(block, rows, affected)
+        records = Records(block.data, block.layout)
+        changes = self._changes(block, rows, affected)
         positions = changes.fields.positions
         keys[rows] = (keys[rows] & ~_POSITION_BITS) | (positions + np.int64(1)) & _POSITION_BITS
         order = np.arange(len(block))
@@ -132,20 +134,18 @@ class Rewriter:
             keys = keys[order]
         change_of = np.full(len(block), UNCHANGED, dtype=np.int32)
         change_of[rows] = np.arange(rows.size)
-        growth = max_growth(block.data, block.layout, changes, moves, texts)
+        growth = max_growth(records, changes)
         out = np.empty(int(block.sizes.sum() + growth), dtype=np.uint8)
         offsets = np.empty(len(block) + 1, dtype=np.int64)
-        malformed = write_records(
-            block.data, block.layout, order, change_of, changes, moves, texts, out, offsets
-        )
+        malformed = int(write_records(records, order, change_of, changes, out, offsets))
         if malformed >= 0:
             self._raise_malformed(block, malformed)
         return Rewritten(old, RecordRun(out, offsets, keys), rows.size)
 
     def _changes(
         self, block: RecordBlock, rows: NDArray[np.int64], affected: AffectedRecords
-    ) -> tuple[Changes, MoveView, Texts]:
-        """Return the changes of the records of `rows`, with their moves and texts."""
+    ) -> Changes:
+        """Return the changes of the records of `rows`."""
         own, mates = affected.own[rows], affected.mates[rows]
         numbers = np.concatenate([own[own != NOT_MOVED], mates[mates != NOT_MOVED]])
         moves = MoveView.of(self._table.take(numbers))
@@ -154,10 +154,10 @@ class Rewriter:
         sa = new_sa_texts(block, rows[has_sa], self._table, self._contigs)
         fields = MateFields.empty(rows.size)
         set_mate_fields(block.data, block.layout, rows, (own, mates), moves, fields)
-        changes = Changes(
-            rows, own, mates, np.where(has_sa, np.cumsum(has_sa) - 1, NO_TEXT), fields
+        texts = np.where(has_sa, np.cumsum(has_sa) - 1, NO_TEXT)
+        return Changes(
+            rows, own, mates, texts, fields, moves, Texts(self._contig_names, view_of(sa))
         )
-        return changes, moves, Texts(self._contig_names, view_of(sa))
 
     def _raise_malformed(self, block: RecordBlock, row: int) -> NoReturn:
         start = int(block.layout.starts[row]) + FIXED_BYTES
@@ -178,7 +178,7 @@ def _unchanged(block: RecordBlock, keys: NDArray[np.int64]) -> RecordRun:
     """Return the records of a block, without a copy if they are end to end."""
     sizes = block.sizes
     starts = block.layout.starts
-    if (np.diff(starts) == sizes[:-1]).all():
+    if sizes.size and (np.diff(starts) == sizes[:-1]).all():
         return RecordRun(block.data, np.append(starts, starts[-1:] + sizes[-1:]), keys)
     records = Ragged.gather(block.data, starts, sizes)
     return RecordRun(records.data, records.offsets, keys)
