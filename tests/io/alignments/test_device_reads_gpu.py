@@ -267,7 +267,7 @@ def test_named_pipe(small_bam: Path, tmp_path: Path) -> None:
 
 
 def test_sam_and_cram(small_bam: Path, cram: tuple[Path, Path], tmp_path: Path, feed: Feed) -> None:
-    """samtools converts them to stored blocks."""
+    """Stored blocks, as samtools writes them."""
     plain = tmp_path / "a.sam"
     plain.write_text(pysam.samtools.view("-h", "--no-PG", str(small_bam)))
     check(plain, threads=2)
