@@ -6,9 +6,9 @@ import struct
 import zlib
 
 
-def block(data: bytes) -> bytes:
+def block(data: bytes, level: int = 1) -> bytes:
     """Make a BGZF block of at most 65,280 bytes."""
-    compressor = zlib.compressobj(1, zlib.DEFLATED, -15)
+    compressor = zlib.compressobj(level, zlib.DEFLATED, -15)
     deflated = compressor.compress(data) + compressor.flush()
     head = b"\x1f\x8b\x08\x04" + bytes(5) + b"\xff\x06\0BC\x02\0"
     size = struct.pack("<H", len(deflated) + 25)
