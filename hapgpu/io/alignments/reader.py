@@ -8,7 +8,7 @@ from functools import lru_cache
 from io import BufferedReader
 from pathlib import Path
 from types import TracebackType
-from typing import Final, Protocol, Self, cast
+from typing import Final, Protocol, Self, TypeVar, cast
 
 from hapgpu.arrays.batches import ReadBatch
 from hapgpu.errors import InputError
@@ -22,12 +22,12 @@ from hapgpu.io.alignments.index.open import (
     ranges_of,
 )
 from hapgpu.io.alignments.source import INDEX_KINDS, Closeable, is_sorted
-from hapgpu.io.bam.decode import decode_block, read_blocks
 from hapgpu.io.bam.header import SamHeader
 from hapgpu.io.bam.overlap import Intervals
 from hapgpu.io.bam.record_block import RecordBlock
-from hapgpu.io.bam.record_buffer import RecordBuffer, take_header
-from hapgpu.io.bgzf.reader import BgzfReader, DamagedBlockError
+from hapgpu.io.bam.record_reader import ReadRecords, RecordReader, piece_reader
+from hapgpu.io.bgzf.block_table import DamagedBlockError
+from hapgpu.io.bgzf.pieces import PackedPiece
 from hapgpu.io.fastx.fastq import read_fastq
 from hapgpu.io.files.file_state import FileState
 from hapgpu.io.files.record_limit import MAX_RECORD
@@ -35,6 +35,7 @@ from hapgpu.io.genome.regions import Region
 from hapgpu.runtime.pool import Pool
 
 _MAX_HEADERS_KEPT: Final = 16
+_Records = TypeVar("_Records", ReadBatch, RecordBlock)
 
 
 class ReadSource(Protocol):
@@ -185,15 +186,15 @@ class _BamSource(Closeable):
         with ExitStack() as stack:
             stack.callback(source.stream.close)
             self._pool = stack.enter_context(Pool(threads))
-            reader = BgzfReader(source.stream, source.name, self._pool)
+            reader = piece_reader(source.stream, source.name, batch_bases)
             if source.path and regions is not None and index:
                 self.header = _header_of(source.path, FileState.of(source.path), source.max_record)
                 self._intervals = Intervals.from_regions(regions, self.header, source.name)
                 pieces = reader.pieces_of(ranges_of(source.path, self._intervals))
-                self._buffer = RecordBuffer(pieces, source.name, source.max_record)
+                self._reader = self._reader_of(pieces)
             else:
-                self._buffer = RecordBuffer(reader.pieces(), source.name, source.max_record)
-                self.header = take_header(self._buffer)
+                self._reader = self._reader_of(reader.pieces())
+                self.header = self._reader.take_header()
                 if regions is not None:
                     self._intervals = Intervals.from_regions(regions, self.header, source.name)
             self._stack = stack.pop_all()
@@ -203,14 +204,19 @@ class _BamSource(Closeable):
         return is_sorted(self._source, self.header)
 
     def batches(self) -> Iterator[ReadBatch]:
-        return (decode_block(block, self._pool) for block in self.blocks())
+        return self._explained(self._reader.batches)
 
     def blocks(self) -> Iterator[RecordBlock]:
+        return self._explained(self._reader.blocks)
+
+    def _reader_of(self, pieces: Iterator[PackedPiece]) -> RecordReader:
+        return RecordReader(pieces, self._source.name, self._source.max_record, self._pool)
+
+    def _explained(self, read: ReadRecords[_Records]) -> Iterator[_Records]:
+        """Read all records; replace an error that an index causes by one that names the index."""
         references = len(self.header.reference_names)
         try:
-            yield from read_blocks(
-                self._buffer, references, self._batch_bases, self._pool, self._intervals
-            )
+            yield from read(references, self._batch_bases, self._intervals)
         except DamagedBlockError:
             raise
         except InputError as error:
@@ -231,5 +237,5 @@ def _header_of(path: Path, _state: FileState, max_record: int) -> SamHeader:
     region.
     """
     with path.open("rb") as stream, Pool(1) as pool:
-        pieces = BgzfReader(stream, str(path), pool).pieces()
-        return take_header(RecordBuffer(pieces, str(path), max_record))
+        pieces = piece_reader(stream, str(path), 1).pieces()
+        return RecordReader(pieces, str(path), max_record, pool).take_header()

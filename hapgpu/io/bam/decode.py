@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Final
 
 import numpy as np
@@ -12,26 +11,20 @@ from hapgpu.arrays.batches import ReadBatch
 from hapgpu.arrays.bytes import Integer, copy_bytes, load_i32, load_u16, load_u32
 from hapgpu.arrays.ragged_view import read_only
 from hapgpu.arrays.read_columns import ReadColumns
-from hapgpu.errors import InputError
 from hapgpu.io.bam.constants import FIXED_BYTES, MISSING_QUALITY, NUCLEOTIDES
 from hapgpu.io.bam.encode import encode_records
 from hapgpu.io.bam.header import SamHeader
-from hapgpu.io.bam.overlap import Intervals
 from hapgpu.io.bam.record_block import RecordBlock
-from hapgpu.io.bam.record_buffer import RecordBuffer
 from hapgpu.io.bam.record_layout import (
-    FAULTS,
     SOUND,
-    TOO_LONG,
     RecordLayout,
     measure_records,
+    record_fault,
     walk_records,
 )
-from hapgpu.io.files.record_limit import too_long
 from hapgpu.runtime.jit import njit
 from hapgpu.runtime.pool import Pool
 
-_BYTES_PER_BASE: Final = 8
 _NO_LIMIT: Final = 1 << 62
 _LETTERS = np.frombuffer(NUCLEOTIDES, dtype=np.uint8).astype(np.uint16)
 _BASE_PAIRS = (_LETTERS[:, None] | _LETTERS[None, :] << np.uint16(8)).ravel()
@@ -115,99 +108,21 @@ def _fill_rows(
         copy_bytes(data, cigar_end, columns.tags, tag_to + before, tag_length - before)
 
 
-def read_blocks(
-    buffer: RecordBuffer,
-    references: int,
-    batch_bases: int,
-    pool: Pool,
-    intervals: Intervals | None,
-) -> Iterator[RecordBlock]:
-    """Read records to the end of the stream; a block is valid until the next is requested.
-
-    Parameters
-    ----------
-    buffer
-        The stream, at its first record.
-    references
-        Number of contigs in the header.
-    batch_bases
-        A block ends with the read that reaches this number of bases.
-    pool
-        Checks slices of a block.
-    intervals
-        Keep only records that overlap one of these intervals.
-
-    Raises
-    ------
-    InputError
-        A record contradicts itself or the header, or the stream ends within a record.
-    """
-    done = 0
-    while (starts := _next_records(buffer, batch_bases, done)).size:
-        window = buffer.window
-        layout = _checked(window, starts, references, pool, buffer.name, done)
-        done += starts.size
-        used = _end_of(window, int(starts[-1]))
-        if intervals is not None:
-            layout = layout.take(intervals.overlapped(window, layout))
-        if layout.starts.size:
-            yield RecordBlock(window, layout)
-        buffer.drop(used)
-
-
-def _end_of(window: NDArray[np.uint8], start: int) -> int:
-    return start + 4 + int.from_bytes(window[start : start + 4].tobytes(), "little")
-
-
-def _next_records(buffer: RecordBuffer, batch_bases: int, done: int) -> NDArray[np.int64]:
-    """Find the records of the next batch; the window grows until it holds them."""
-    found = [np.empty(0, dtype=np.int64)]
-    records, bases, at = done, 0, 0
-    max_bytes = _BYTES_PER_BASE * batch_bases
-    while bases < batch_bases and at < max_bytes:
-        window = buffer.window
-        starts = np.empty((window.size - at) // FIXED_BYTES + 1, dtype=np.int64)
-        walked = walk_records(window, at, batch_bases - bases, max_bytes, buffer.max_record, starts)
-        count, added, at, fault = map(int, walked)
-        found.append(starts[:count].copy())  # a view would keep all of `starts`
-        records += count
-        bases += added
-        if fault == TOO_LONG:
-            raise too_long(f"{buffer.name}, record {records + 1}", buffer.max_record)
-        if fault != SOUND:
-            raise _fault(buffer.name, records, fault)
-        if bases < batch_bases and at < max_bytes and not buffer.extend():
-            if at < window.size:
-                raise InputError(
-                    f"{buffer.name}: truncated (it ends within record {records + 1}); copy it again"
-                )
-            break
-    return np.concatenate(found)
-
-
 def _checked(
-    window: NDArray[np.uint8],
+    data: NDArray[np.uint8],
     starts: NDArray[np.int64],
     references: int,
     pool: Pool,
-    name: str,
-    done: int,
 ) -> RecordLayout:
     layout = RecordLayout.empty(starts)
 
     def measure(start: int, end: int) -> tuple[Integer, Integer]:
-        return measure_records(window, layout, start, end, references)
+        return measure_records(data, layout, start, end, references)
 
     for row, fault in pool.over_rows(measure, starts.size):
         if fault != SOUND:
-            raise _fault(name, done + int(row), int(fault))
+            raise record_fault("the output", int(row), int(fault))
     return layout
-
-
-def _fault(name: str, record: int, fault: int) -> InputError:
-    return InputError(
-        f"{name}, record {record + 1}: damaged ({FAULTS[fault]}); correct or remove the record"
-    )
 
 
 def decode_block(block: RecordBlock, pool: Pool) -> ReadBatch:
@@ -251,6 +166,4 @@ def block_of(records: NDArray[np.uint8], references: int, pool: Pool) -> RecordB
     data = read_only(records)
     starts = np.empty(data.size // FIXED_BYTES, dtype=np.int64)
     count = int(walk_records(data, 0, _NO_LIMIT, _NO_LIMIT, _NO_LIMIT, starts)[0])
-    return RecordBlock(
-        data, _checked(data, starts[:count].copy(), references, pool, "the output", 0)
-    )
+    return RecordBlock(data, _checked(data, starts[:count].copy(), references, pool))

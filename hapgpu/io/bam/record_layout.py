@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hapgpu.arrays.bytes import Integer, load_i32, load_u16, load_u32
+from hapgpu.errors import InputError
 from hapgpu.io.bam.constants import (
     FIXED_BYTES,
     LAST_OPERATION,
@@ -42,6 +43,13 @@ FAULTS: Final = {
     UNEQUAL_CIGAR: "its CIGAR and its sequence differ in length",
     BAD_TAG: "a tag has an unknown type or ends after the record",
 }
+
+
+def record_fault(name: str, record: int, fault: int) -> InputError:
+    """Return the error for a faulty record, numbered from 0, of the file `name`."""
+    return InputError(
+        f"{name}, record {record + 1}: damaged ({FAULTS[fault]}); correct or remove the record"
+    )
 
 
 class RecordLayout(NamedTuple):

@@ -1,0 +1,329 @@
+"""Decoder of pieces of a BAM file: BGZF blocks to records, each piece by one thread."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final, Generic, NamedTuple, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hapgpu.arrays.bytes import Integer
+from hapgpu.arrays.ragged_view import read_only
+from hapgpu.io.bam.constants import FIXED_BYTES
+from hapgpu.io.bam.first_record import guess_first_record
+from hapgpu.io.bam.overlap import Intervals
+from hapgpu.io.bam.record_block import RecordBlock
+from hapgpu.io.bam.record_layout import SOUND, RecordLayout, measure_records, walk_records
+from hapgpu.io.bgzf.block_table import MAX_BLOCK_BYTES, BlockTable, damaged_block
+from hapgpu.io.bgzf.inflater import inflate_library
+from hapgpu.io.bgzf.pieces import PackedPiece
+from hapgpu.runtime.jit import njit
+
+Part = TypeVar("Part")
+
+INCOMPLETE: Final = -1
+"""Fault of a record that does not end within the stretch, or the pieces, in which it starts."""
+
+_NO_LIMIT: Final = 1 << 62
+
+
+class Workspace:
+    """Memory for the content of a piece, and an inflater."""
+
+    def __init__(self) -> None:
+        self._inflate = inflate_library().new_inflater()
+        self._content = np.empty(0, dtype=np.uint8)
+        self._used = 0
+
+    @property
+    def size(self) -> int:
+        """Bytes of the content."""
+        return self._used
+
+    def clear(self) -> None:
+        """Forget the content; arrays of it become invalid."""
+        self._used = 0
+
+    def append(self, raw: NDArray[np.uint8], table: BlockTable, name: str) -> None:
+        """Inflate blocks to the end of the content; arrays of it become invalid.
+
+        Raises
+        ------
+        InputError
+            A block is damaged.
+        """
+        end = self._used + int(table.sizes.sum())
+        if end > self._content.size:
+            # With room for two blocks more: most pieces need a part of the next.
+            content = np.empty(end + 2 * MAX_BLOCK_BYTES, dtype=np.uint8)
+            content[: self._used] = self._content[: self._used]
+            self._content = content
+        row = self._inflate(raw, table, self._content[self._used : end])
+        if row >= 0:
+            raise damaged_block(name, int(table.offsets[row]))
+        self._used = end
+
+    def content(self, end: int) -> NDArray[np.uint8]:
+        """Return the content up to an offset, read-only."""
+        return read_only(self._content[:end])
+
+
+@dataclass(frozen=True, slots=True)
+class PieceRecords(Generic[Part]):
+    """The records that start in a piece.
+
+    Attributes
+    ----------
+    first, end
+        Offsets of the first record in the content of the piece, -1 if none was found, and of the
+        end of the last one, which may lie in the next pieces.
+    count
+        Sound records, with those that overlap no region.
+    fault
+        Fault of the record after them; `SOUND` without one.
+    missing
+        Of an incomplete record: bytes at least that it needs of the next pieces; 0 if its stretch
+        does not go on in more than were given.
+    parts
+        The records that are kept.
+    workspace
+        Holds the bytes of the parts, if they have any.
+    """
+
+    first: int
+    end: int
+    count: int
+    fault: int
+    missing: int
+    parts: Sequence[Part]
+    workspace: Workspace | None
+
+
+@dataclass(frozen=True, slots=True)
+class PieceDecoder(Generic[Part]):
+    """Decoder of the pieces of one file, for any number of threads.
+
+    Parameters
+    ----------
+    name
+        The file's name for messages.
+    references
+        Number of contigs in the header.
+    max_record
+        Bytes of the longest record.
+    intervals
+        Keep only records that overlap one of these intervals.
+    batch_bases
+        A part ends with the read that reaches this number of bases, or earlier.
+    convert
+        Converts the records of a part.
+    is_copied
+        Whether the converted records share no memory with the records.
+    spare
+        Workspaces that are not in use.
+    """
+
+    name: str
+    references: int
+    max_record: int
+    intervals: Intervals | None
+    batch_bases: int
+    convert: Callable[[RecordBlock], Part]
+    is_copied: bool
+    spare: list[Workspace]
+
+    def __call__(
+        self, piece: PackedPiece, start: int | None, following: Sequence[PackedPiece]
+    ) -> PieceRecords[Part]:
+        """Decode the records that start in a piece.
+
+        Parameters
+        ----------
+        piece
+            The piece.
+        start
+            Offset of its first record; None to guess it.
+        following
+            The pieces after it, as many as its last record may need.
+
+        Raises
+        ------
+        InputError
+            A block is damaged.
+        """
+        workspace = self.spare.pop() if self.spare else Workspace()
+        workspace.clear()
+        workspace.append(piece.raw, piece.table, self.name)
+        if start is None:
+            content = workspace.content(int(piece.ends[0]))
+            start = int(guess_first_record(content, self.references))
+        walked = _Walked(np.empty(0, dtype=np.int64), start, SOUND, 0)
+        if start >= 0:
+            walked = self._walked(workspace, piece, start, following)
+        data = workspace.content(workspace.size)
+        layout = RecordLayout.empty(walked.starts)
+        row, fault = measure_records(data, layout, 0, walked.starts.size, self.references)
+        if fault != SOUND:
+            walked = walked._replace(fault=int(fault), starts=walked.starts[:row])
+            layout = layout.take(np.arange(row))
+        parts = [self.convert(part) for part in self._parts(RecordBlock(data, layout))]
+        if self.is_copied:
+            self.spare.append(workspace)
+        return PieceRecords(
+            start,
+            walked.end,
+            walked.starts.size,
+            walked.fault,
+            walked.missing,
+            parts,
+            None if self.is_copied else workspace,
+        )
+
+    def _walked(
+        self,
+        workspace: Workspace,
+        piece: PackedPiece,
+        start: int,
+        following: Sequence[PackedPiece],
+    ) -> _Walked:
+        """Find the records of all stretches; inflate what the last one needs of the next pieces."""
+        size = workspace.size
+        found = np.empty(size // FIXED_BYTES + 1, dtype=np.int64)
+        starts = piece.starts.copy()
+        starts[0] = start
+        stretches = workspace.content(size), starts, piece.ends, self.max_record, found
+        count, end, fault = map(int, _walk_stretches(*stretches))
+        missing = 0
+        if fault == INCOMPLETE and piece.goes_on and end >= starts[-1]:
+            tail = _Tail(workspace, following, self.name)
+            while fault == INCOMPLETE:
+                needed = _missing(workspace.content(tail.limit), end)
+                missing = tail.limit - size + needed
+                if not tail.extend(needed):
+                    missing *= tail.goes_on
+                    break
+                missing = 0
+                content, last = workspace.content(tail.limit), found[count : count + 1]
+                walked = walk_records(content, end, _NO_LIMIT, _NO_LIMIT, self.max_record, last)
+                added, _, end, fault = map(int, walked)
+                count += added
+                if not added and fault == SOUND:
+                    fault = INCOMPLETE
+        return _Walked(found[:count].copy(), end, fault, missing)  # a view would keep all
+
+    def _parts(self, block: RecordBlock) -> Iterator[RecordBlock]:
+        """Split the kept records at the reads that reach `batch_bases`."""
+        if self.intervals is not None:
+            block = block.take(self.intervals.overlapped(block.data, block.layout))
+        if not len(block):
+            return
+        ends = np.cumsum(block.layout.base_counts, dtype=np.int64)
+        start = done = 0
+        while int(ends[-1]) - done > self.batch_bases:
+            end = int(np.searchsorted(ends, done + self.batch_bases)) + 1
+            if end == len(block):
+                break
+            yield block.take(np.arange(start, end))
+            start, done = end, int(ends[end - 1])
+        yield block.take(np.arange(start, len(block))) if start else block
+
+    def release(self, records: PieceRecords[Part]) -> None:
+        """Use the memory of the records again; their blocks become invalid."""
+        if records.workspace is not None:
+            self.spare.append(records.workspace)
+
+
+class _Walked(NamedTuple):
+    """Starts of records, int64[n]; end of the last; fault of the next and the bytes it misses."""
+
+    starts: NDArray[np.int64]
+    end: int
+    fault: int
+    missing: int
+
+
+class _Tail:
+    """Content of the next pieces, as far as the stretch that a piece ends with goes on in them.
+
+    Parameters
+    ----------
+    workspace
+        Holds the content of the piece, and gets that of the next ones.
+    following
+        The next pieces.
+    name
+        The file's name for messages.
+
+    Attributes
+    ----------
+    limit
+        End of the stretch in the content of the workspace, as far as it is inflated.
+    goes_on
+        Whether it may go on after the last of the pieces.
+    """
+
+    def __init__(self, workspace: Workspace, following: Sequence[PackedPiece], name: str) -> None:
+        self.limit = workspace.size
+        self.goes_on = True
+        self._workspace = workspace
+        self._name = name
+        self._following = iter(following)
+        self._raw = np.empty(0, dtype=np.uint8)
+        self._table = BlockTable._make(np.empty(0, dtype=np.int64) for _ in BlockTable._fields)
+        self._left = 0  # bytes of the stretch in the blocks of this table
+
+    def extend(self, missing: int) -> bool:
+        """Inflate at least so many bytes; return False if that is not possible."""
+        while missing > 0:
+            if not self._left and not self._next_piece():
+                return False
+            rows = int(np.searchsorted(np.cumsum(self._table.sizes), missing)) + 1
+            before = self._workspace.size
+            self._workspace.append(self._raw, self._table.slice(0, rows), self._name)
+            self._table = self._table.slice(rows, self._table.sizes.size)
+            gained = min(self._workspace.size - before, self._left)
+            self._left -= gained
+            self.limit += gained
+            missing -= gained
+        return True
+
+    def _next_piece(self) -> bool:
+        piece = next(self._following, None) if self.goes_on else None
+        if piece is None:
+            return False
+        self._raw, self._table, self._left = piece.raw, piece.table, int(piece.ends[0])
+        self.goes_on = piece.goes_on and piece.starts.size == 1
+        return True
+
+
+def _missing(content: NDArray[np.uint8], start: int) -> int:
+    """Return the bytes at least that the record at an offset needs after the content."""
+    end = start + FIXED_BYTES
+    if end <= content.size:
+        end = start + 4 + int.from_bytes(content[start : start + 4].tobytes(), "little")
+    return end - content.size
+
+
+@njit
+def _walk_stretches(
+    data: NDArray[np.uint8],
+    starts: NDArray[np.int64],
+    ends: NDArray[np.int64],
+    max_record: Integer,
+    found: NDArray[np.int64],
+) -> tuple[Integer, Integer, Integer]:
+    """Find the records of stretches; return their number, the end of the last, and a fault."""
+    count: Integer = 0
+    at: Integer = starts[0]
+    for k in range(starts.size):
+        stretch = data[: ends[k]]
+        walked = walk_records(stretch, starts[k], _NO_LIMIT, _NO_LIMIT, max_record, found[count:])
+        count += walked[0]
+        at = walked[2]
+        if walked[3] != SOUND:
+            return count, at, walked[3]
+        if at < ends[k]:
+            return count, at, INCOMPLETE
+    return count, at, SOUND
