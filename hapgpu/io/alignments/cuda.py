@@ -166,7 +166,7 @@ def _converted(
         if samtools.has_ended:  # else samtools would wait for this reader
             samtools.check(records)
 
-    reader = make_reader(cast("BinaryIO", samtools.stream))
+    reader = make_reader(samtools.stream)
     try:
         header, pieces = take_first_header(reader.pieces(), source.name, source.max_record)
     except InputError as error:
