@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
-from typing import Final, cast
+from typing import BinaryIO, Final, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,10 +18,10 @@ from hapgpu.io.alignments.reader import ReadSource, _FastqSource, _header_of, _i
 from hapgpu.io.alignments.samtools.convert import ConvertedInput
 from hapgpu.io.alignments.source import is_sorted
 from hapgpu.io.bam.cuda.reader import PIECE_BYTES, DeviceReads, PackedSource
-from hapgpu.io.bam.first_pieces import take_first_header
+from hapgpu.io.bam.cuda.first_pieces import take_first_header
 from hapgpu.io.bam.overlap import Intervals
 from hapgpu.io.bgzf.block_table import DamagedBlockError
-from hapgpu.io.bgzf.pieces import ByteStream, PieceReader
+from hapgpu.io.bgzf.pieces import PieceReader
 from hapgpu.io.files.file_state import FileState
 from hapgpu.io.files.parallel_stream import ParallelStream
 from hapgpu.io.files.record_limit import MAX_RECORD
@@ -87,7 +87,7 @@ def open_device_reads(
         if source.format is ReadFormat.BAM:
             stack.push(closing.pop_all())
             stream = ParallelStream(source.stream, pool) if source.path else source.stream
-            opened = _bam(source, cast("ByteStream", stream), make_reader, regions, index)
+            opened = _bam(source, cast("BinaryIO", stream), make_reader, regions, index)
         else:
             # It closes the stream itself: its feeder may be waiting for it.
             closing.pop_all()
@@ -104,7 +104,7 @@ def _piece_sizes(piece_bytes: int, devices: Sequence[CudaDevice]) -> tuple[int, 
     return packed, max(min(_MAX_RATIO * packed, most), 1)
 
 
-def _reader(source: ReadInput, packed: int, inflated: int, stream: ByteStream) -> PieceReader:
+def _reader(source: ReadInput, packed: int, inflated: int, stream: BinaryIO) -> PieceReader:
     return PieceReader(
         stream,
         source.name,
@@ -120,8 +120,8 @@ def _pinned(size: int) -> NDArray[np.uint8]:
 
 def _bam(
     source: ReadInput,
-    stream: ByteStream,
-    make_reader: Callable[[ByteStream], PieceReader],
+    stream: BinaryIO,
+    make_reader: Callable[[BinaryIO], PieceReader],
     regions: Sequence[Region] | None,
     index: Path | None,
 ) -> PackedSource:
@@ -156,7 +156,7 @@ def _bam(
 def _converted(
     source: ReadInput,
     samtools: ConvertedInput,
-    make_reader: Callable[[ByteStream], PieceReader],
+    make_reader: Callable[[BinaryIO], PieceReader],
     regions: Sequence[Region] | None,
 ) -> PackedSource:
     """Open the output of samtools; its failure explains faults of the output."""
@@ -165,7 +165,7 @@ def _converted(
         if samtools.has_ended:  # else samtools would wait for this reader
             samtools.check(records)
 
-    reader = make_reader(cast("ByteStream", samtools.stream))
+    reader = make_reader(samtools.stream)
     try:
         header, pieces = take_first_header(reader.pieces(), source.name, source.max_record)
     except InputError as error:
