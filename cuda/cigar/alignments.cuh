@@ -1,8 +1,6 @@
-// Alignments of queries with references, and the warps that work on them
-// (hapgpu/cigar/cuda/alignments.py).
+// Alignments of queries with references (hapgpu/cigar/cuda/alignments.py).
 
 #include "common/rows.cuh"
-#include "common/warp.cuh"
 
 struct Alignments {
     Rows<unsigned char> bases;
@@ -12,6 +10,3 @@ struct Alignments {
     Rows<unsigned char> references;
     const int* reference_index;  // -1 for none
 };
-
-__device__ inline int first_warp() { return (blockIdx.x * blockDim.x + threadIdx.x) / kWarpLanes; }
-__device__ inline int all_warps() { return gridDim.x * blockDim.x / kWarpLanes; }

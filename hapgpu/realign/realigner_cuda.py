@@ -31,6 +31,7 @@ from hapgpu.realign.selection.cuda import (
     score_device_read_pairs,
 )
 from hapgpu.runtime.devices import CudaDevice
+from hapgpu.runtime.gpu.context import OUT_OF_MEMORY
 
 # Bytes on the GPU that a read takes for each pair and each base: columns of pairs, sorted and
 # unsorted, and CIGARs; bases as letters in both orientations, and MD.
@@ -88,10 +89,10 @@ class _Aligned:
 
 
 class DeviceRealigner:
-    """Realigns batches of records on the current GPU; threads must not share an object.
+    """Realigns batches of records on a GPU; threads must not share an object.
 
-    The alignments are those of `Realigner` without a placement. Make and call it with the GPU as
-    the current device, on one stream.
+    The alignments are those of `Realigner` without a placement. Call it with the GPU as the
+    current device; it works on the current stream.
 
     Parameters
     ----------
@@ -122,8 +123,12 @@ class DeviceRealigner:
     ) -> None:
         self._options = options
         self._device = device
-        self._finder = DevicePairFinder(PairFinder(haplotypes, header, source))
-        self._sequences = DeviceRagged.upload(haplotypes.sequences)
+        finder = PairFinder(haplotypes, header, source)
+        with cupy.cuda.Device(device.index):
+            self._finder = DevicePairFinder(finder)
+            self._sequences = DeviceRagged.upload(haplotypes.sequences)
+            # Calls may be on other streams than these copies.
+            cupy.cuda.get_current_stream().synchronize()
         self._by_likelihood = LikelihoodChoice(haplotypes, options.scoring, device, source)
 
     def __call__(self, records: DeviceRecords) -> DeviceRealigned:
@@ -139,14 +144,26 @@ class DeviceRealigner:
         ------
         InputError
             A record lacks qualities that the likelihoods need.
+        MemoryError
+            A single read does not fit the memory of the GPU.
         """
         options = self._options
         candidates = self._finder.find(records, options.require_flags, options.exclude_flags)
         reads = len(records)
-        for start, end in pairwise(self._bounds(candidates, records)):
-            piece = self._realigned(records, candidates, start, end, reads)
-            yield piece
-            reads = 0  # all are counted with the first piece
+        bounds = list(pairwise(self._bounds(candidates, records)))
+        while bounds:
+            start, end = bounds.pop(0)
+            try:
+                piece = self._realigned(records, candidates, start, end, reads)
+            except OUT_OF_MEMORY:
+                if end - start <= 1:
+                    raise
+                cupy.get_default_memory_pool().free_all_blocks()
+                middle = (start + end) // 2
+                bounds[:0] = [(start, middle), (middle, end)]
+            else:
+                yield piece
+                reads = 0  # all are counted with the first piece
 
     def _bounds(self, candidates: DeviceCandidates, records: DeviceRecords) -> list[int]:
         """Return the bounds of pieces of limited memory; a piece has a read at least."""

@@ -7,8 +7,15 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from hapgpu.arrays.batches import ReadBatch
 from hapgpu.arrays.ragged import Ragged
+from hapgpu.io.bam.decode import encode_block
+from hapgpu.io.bam.header import SamHeader
+from hapgpu.io.bam.record_block import RecordBlock
+from hapgpu.runtime.pool import Pool
+from tests.io.sam_oracle import Row, batch_of
 
+HEADER = SamHeader.from_references(["one", "two"], [1 << 29, 10_000])
 ALL_BYTES = bytes(range(256))
 BASES = b"ACGTACGTACGTacgtNn=RU"
 
@@ -65,3 +72,40 @@ def made_alignments(
         cut = int(rng.choice([0, 0, 0, 1, 20]))
         reads.append(read[: max(len(read) - cut, 0)])
     return MadeAlignments(rows_of_bytes(reads), cigars, positions, rows_of_bytes(references), index)
+
+
+def made_reads(seed: int, count: int = 40, longest: int = 7, unit: int = 20) -> ReadBatch:
+    """Make reads whose bases fit their CIGARs: some unmapped, without bases or without a CIGAR."""
+    rng = np.random.default_rng(seed)
+    rows = []
+    for row, cigar in enumerate(made_cigars(rng, count, longest, unit)):
+        elements = tuple((int(element & 15), int(element >> 4)) for element in cigar)
+        length = sum(length for operation, length in elements if operation in {0, 1, 4, 7, 8})
+        length = length if elements else int(rng.integers(0, 30))
+        bases = "" if rng.random() < 0.2 else "".join(rng.choice(list("ACGTN"), length))
+        name = f"r{row}" * int(rng.integers(0, 20))
+        flag = int(rng.choice([0, 4, 16, 0x904, 0x41]))
+        rows.append(Row(name, flag, 0, 10, 0, elements, -1, -1, 0, bases, None, ()))
+    return batch_of(rows)
+
+
+def block_of(reads: ReadBatch) -> RecordBlock:
+    with Pool(1) as pool:
+        return encode_block(reads, HEADER, pool)
+
+
+LONG_READ = Row(
+    "long",
+    0,
+    0,
+    9,
+    0,
+    ((5, 3), (4, 2), *((0, 1), (1, 1)) * 40_000, (4, 7)),
+    -1,
+    -1,
+    0,
+    "ACGTA" * 16_000 + "A" * 9,
+    None,
+    (),
+)
+"""A read whose CIGAR is in the tag CG."""

@@ -2,6 +2,7 @@
 
 #include "cigar/alignments.cuh"
 #include "cigar/operations.cuh"
+#include "common/grid.cuh"
 
 namespace {
 

@@ -48,6 +48,7 @@ def open_device_reads(
     reference: Path | None = None,
     regions: Sequence[Region] | None = None,
     needs_index: bool = True,
+    name: str | None = None,
     max_record: int = MAX_RECORD,
 ) -> DeviceReads | ReadSource:
     """Open reads as `open_reads` does, with their records in GPU memory.
@@ -62,7 +63,7 @@ def open_device_reads(
         CPU threads that read the file, and threads of samtools for CRAM.
     piece_bytes
         Bytes of the file per piece; pieces are smaller if the memory of a GPU is.
-    reference, regions, needs_index, max_record
+    reference, regions, needs_index, name, max_record
         As in `open_reads`; records outside the regions are left out.
 
     Returns
@@ -75,7 +76,7 @@ def open_device_reads(
     InputError
         As `open_reads`.
     """
-    source = open_input(path, max_record=max_record)
+    source = open_input(path, name, max_record)
     if source.format is ReadFormat.FASTQ:
         return _FastqSource(source, _FASTQ_BASES)
     with ExitStack() as stack:

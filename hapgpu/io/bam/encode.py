@@ -47,7 +47,8 @@ _NIBBLES = _nibbles()
 
 
 @njit
-def _reference_span(cigars: NDArray[np.uint32], start: Integer, end: Integer) -> Integer:
+def reference_span(cigars: NDArray[np.uint32], start: Integer, end: Integer) -> Integer:
+    """Return the reference bases that the elements cigars[start:end] span."""
     span: Integer = 0
     for k in range(start, end):
         element = np.int64(cigars[k])
@@ -57,7 +58,7 @@ def _reference_span(cigars: NDArray[np.uint32], start: Integer, end: Integer) ->
 
 
 @njit
-def _bin(start: Integer, end: Integer) -> Integer:
+def bin_of(start: Integer, end: Integer) -> Integer:
     """Return the smallest bin of the BAI tree that contains an interval."""
     last = end - 1
     if start >> 14 == last >> 14:
@@ -133,7 +134,7 @@ def _store_records(
         name_bytes = _store_name(columns.names, first, last, out, record + FIXED_BYTES)
         at = record + FIXED_BYTES + name_bytes
         first, last = columns.cigar_offsets[row], columns.cigar_offsets[row + 1]
-        span = _reference_span(columns.cigars, first, last)
+        span = reference_span(columns.cigars, first, last)
         first_base = columns.base_offsets[row]
         bases = columns.base_offsets[row + 1] - first_base
         operations = last - first
@@ -160,7 +161,7 @@ def _store_records(
         flag = np.int64(columns.flags[row])
         position = np.int64(columns.positions[row])
         covered = 0 if flag & UNMAPPED else span
-        number = _bin(position, position + max(covered, 1)) & 0xFFFF
+        number = bin_of(position, position + max(covered, 1)) & 0xFFFF
         quality = np.int64(columns.mapping_qualities[row])
         store_32(out, record, offsets[row + 1] - offsets[row] - 4)
         store_32(out, record + 4, columns.reference_ids[row])

@@ -53,6 +53,7 @@ def alignment_costs(
     positions: Any,
     references: DeviceRagged,
     reference_index: Any,
+    *,
     scoring: Scoring,
 ) -> AlignmentCosts:
     """Return the scores and costs of n alignments on the current GPU.

@@ -97,11 +97,29 @@ def score_device_read_pairs(
         query_rows = reads.copy()
         query_rows[both] = cupy.where(of_reversed > of_stored, reversed_rows[both], reads[both])
         scores[both] = cupy.maximum(of_stored, of_reversed)
-    count = int(pairs.offsets.size) - 1
+    return DeviceScoredPairs(pairs, reads, query_rows, *best_by_score(pairs.offsets, scores))
+
+
+def best_by_score(offsets: Any, scores: Any) -> tuple[Any, Any]:
+    """Return the best pair of n reads by int32[p] scores, and the second-best score.
+
+    Parameters
+    ----------
+    offsets
+        int64[n + 1]: the pairs of read i are rows `offsets[i]` to `offsets[i + 1]`.
+    scores
+        The scores of the pairs.
+
+    Returns
+    -------
+    int64[n], the first pair with the highest score, -1 for none; and int32[n], the best score of
+    the other pairs, `NO_SCORE` for none.
+    """
+    count = int(offsets.size) - 1
     best, second = cupy.empty(count, dtype=np.int64), cupy.empty(count, dtype=np.int32)
-    arguments = (scores, pairs.offsets, len(pairs), count, best, second)
+    arguments = (scores, offsets, scores.size, count, best, second)
     launch_threads(CHOOSE_BY_SCORE, _THREADS, count, arguments)
-    return DeviceScoredPairs(pairs, reads, query_rows, best, second)
+    return best, second
 
 
 def choose_by_likelihood(
