@@ -39,7 +39,7 @@ _FASTQ_BASES: Final = 4_000_000
 _MAX_READING_THREADS: Final = 8  # more copy no faster than the bus takes the bytes
 
 
-def open_device_reads(
+def open_device_reads(  # noqa: PLR0913 (the arguments of `open_reads`, and two)
     path: str,
     devices: Sequence[CudaDevice],
     *,
