@@ -17,8 +17,8 @@ from hapgpu.io.alignments.index.open import index_mismatch, ranges_of
 from hapgpu.io.alignments.reader import ReadSource, _FastqSource, _header_of, _index_of
 from hapgpu.io.alignments.samtools.convert import ConvertedInput
 from hapgpu.io.alignments.source import is_sorted
+from hapgpu.io.bam.cuda.first_pieces import take_first_header
 from hapgpu.io.bam.cuda.reader import PIECE_BYTES, DeviceReads, PackedSource
-from hapgpu.io.bam.first_pieces import take_first_header
 from hapgpu.io.bam.overlap import Intervals
 from hapgpu.io.bgzf.block_table import DamagedBlockError
 from hapgpu.io.bgzf.pieces import PieceReader
@@ -39,7 +39,7 @@ _FASTQ_BASES: Final = 4_000_000
 _MAX_READING_THREADS: Final = 8  # more copy no faster than the bus takes the bytes
 
 
-def open_device_reads(
+def open_device_reads(  # noqa: PLR0913 (the arguments of `open_reads`, and two)
     path: str,
     devices: Sequence[CudaDevice],
     *,
