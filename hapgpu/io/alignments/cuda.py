@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from hapgpu.errors import InputError
 from hapgpu.io.alignments.formats import ReadFormat, ReadInput, open_input
 from hapgpu.io.alignments.index.open import index_mismatch, ranges_of
-from hapgpu.io.alignments.reader import ReadSource, _FastqSource, _header_of, _index_of
+from hapgpu.io.alignments.reader import FastqSource, ReadSource, header_of, index_of
 from hapgpu.io.alignments.samtools.convert import ConvertedInput
 from hapgpu.io.alignments.source import is_sorted
 from hapgpu.io.bam.cuda.first_pieces import take_first_header
@@ -78,11 +78,11 @@ def open_device_reads(  # noqa: PLR0913 (the arguments of `open_reads`, and two)
     """
     source = open_input(path, name, max_record)
     if source.format is ReadFormat.FASTQ:
-        return _FastqSource(source, _FASTQ_BASES)
+        return FastqSource(source, _FASTQ_BASES)
     with ExitStack() as stack:
         closing = stack.enter_context(ExitStack())
         closing.callback(source.stream.close)
-        index = _index_of(source, needs_index=needs_index) if regions is not None else None
+        index = index_of(source, needs_index=needs_index) if regions is not None else None
         pool = stack.enter_context(Pool(min(threads, _MAX_READING_THREADS)))
         make_reader = partial(_reader, source, *_piece_sizes(piece_bytes, devices))
         if source.format is ReadFormat.BAM:
@@ -129,7 +129,7 @@ def _bam(
     reader = make_reader(stream)
     intervals = None
     if source.path and regions is not None and index:
-        header = _header_of(source.path, FileState.of(source.path), source.max_record)
+        header = header_of(source.path, FileState.of(source.path), source.max_record)
         intervals = Intervals.from_regions(regions, header, source.name)
         pieces = reader.pieces_of(ranges_of(source.path, intervals))
     else:
