@@ -20,7 +20,7 @@ struct Code {
     u16 at[kMaxCodeBits + 1];  // place of its symbol among the sorted symbols
 };
 
-// In shared memory, one for each warp. An entry is symbol << 4 | bits; 0 if the code is longer.
+// In shared memory, one for each warp. An entry is symbol << 4 | bits, or 0 if the code is longer.
 struct Tables {
     u16 literal[1 << kLiteralBits];
     u16 distance[1 << kDistanceBits];
@@ -105,14 +105,21 @@ __device__ inline int long_symbol(Bits& in, const Code& code, const u16* sorted)
     return -1;
 }
 
-// The next symbol; -1 if the bits are no code.
+__device__ inline u32 entry_of(const Bits& in, const u16* table, int bits) {
+    return table[(u32)in.buffer & ((1u << bits) - 1)];
+}
+
+__device__ inline bool is_literal(u32 entry) { return entry - 1 < (256u << 4) - 1; }
+
+// The symbol of an entry, whose bits are taken; -1 if the bits are no code.
+__device__ inline int taken_symbol(Bits& in, u32 entry, const Code& code, const u16* sorted) {
+    if (entry == 0) return long_symbol(in, code, sorted);
+    in.drop((int)(entry & 15));
+    return (int)(entry >> 4);
+}
+
 __device__ inline int next_symbol(
     Bits& in, const u16* table, int bits, const Code& code, const u16* sorted
 ) {
-    const u32 entry = table[(u32)in.buffer & ((1u << bits) - 1)];
-    if (entry) {
-        in.drop(entry & 15);
-        return (int)(entry >> 4);
-    }
-    return long_symbol(in, code, sorted);
+    return taken_symbol(in, entry_of(in, table, bits), code, sorted);
 }
