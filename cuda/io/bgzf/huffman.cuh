@@ -92,9 +92,11 @@ __device__ inline bool build(
     return true;
 }
 
-__device__ inline int long_symbol(Bits& in, const Code& code, const u16* sorted) {
-    u32 value = 0;
-    for (int length = 1; length <= kMaxCodeBits; ++length) {
+// The symbol of a code of more than `bits` bits; rare, so it stays a loop.
+__device__ inline int long_symbol(Bits& in, int bits, const Code& code, const u16* sorted) {
+    u32 value = __brev((u32)in.buffer) >> (32 - bits);
+#pragma unroll 1
+    for (int length = bits + 1; length <= kMaxCodeBits; ++length) {
         value = value << 1 | (u32)(in.buffer >> (length - 1) & 1);
         const int place = (int)value - code.first[length];
         if (place >= 0 && place < code.count[length]) {
@@ -112,8 +114,10 @@ __device__ inline u32 entry_of(const Bits& in, const u16* table, int bits) {
 __device__ inline bool is_literal(u32 entry) { return entry - 1 < (256u << 4) - 1; }
 
 // The symbol of an entry, whose bits are taken; -1 if the bits are no code.
-__device__ inline int taken_symbol(Bits& in, u32 entry, const Code& code, const u16* sorted) {
-    if (entry == 0) return long_symbol(in, code, sorted);
+__device__ inline int taken_symbol(
+    Bits& in, u32 entry, int bits, const Code& code, const u16* sorted
+) {
+    if (entry == 0) return long_symbol(in, bits, code, sorted);
     in.drop((int)(entry & 15));
     return (int)(entry >> 4);
 }
@@ -121,5 +125,5 @@ __device__ inline int taken_symbol(Bits& in, u32 entry, const Code& code, const 
 __device__ inline int next_symbol(
     Bits& in, const u16* table, int bits, const Code& code, const u16* sorted
 ) {
-    return taken_symbol(in, entry_of(in, table, bits), code, sorted);
+    return taken_symbol(in, entry_of(in, table, bits), bits, code, sorted);
 }

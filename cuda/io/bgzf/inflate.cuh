@@ -184,7 +184,8 @@ __device__ inline int symbol_behind_literals(Bits& in, Output& output, const Tab
             in.fill();
         }
     }
-    const int symbol = taken_symbol(in, entry, t.literal_code, t.literal_sorted);
+    const int symbol =
+        taken_symbol(in, entry, kLiteralBits, t.literal_code, t.literal_sorted);
     if (symbol < 0 || symbol >= 256) return symbol;
     output.put((u32)symbol);
     return kLiteral;
