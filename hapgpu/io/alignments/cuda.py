@@ -76,22 +76,24 @@ def open_device_reads(  # noqa: PLR0913 (the arguments of `open_reads`, and two)
     InputError
         As `open_reads`.
     """
+    sizes = _piece_sizes(piece_bytes, devices)
     source = open_input(path, name, max_record)
     if source.format is ReadFormat.FASTQ:
         return FastqSource(source, _FASTQ_BASES)
-    with ExitStack() as stack:
-        closing = stack.enter_context(ExitStack())
-        closing.callback(source.stream.close)
+    try:
         index = index_of(source, needs_index=needs_index) if regions is not None else None
-        pool = stack.enter_context(Pool(min(threads, _MAX_READING_THREADS)))
-        make_reader = partial(_reader, source, *_piece_sizes(piece_bytes, devices))
+    except BaseException:
+        source.stream.close()
+        raise
+    make_reader = partial(_reader, source, *sizes)
+    with ExitStack() as stack:
         if source.format is ReadFormat.BAM:
-            stack.push(closing.pop_all())
+            stack.callback(source.stream.close)
+            pool = stack.enter_context(Pool(min(threads, _MAX_READING_THREADS)))
             stream = ParallelStream(source.stream, pool) if source.path else source.stream
             opened = _bam(source, cast("BinaryIO", stream), make_reader, regions, index)
         else:
-            # It closes the stream itself: its feeder may be waiting for it.
-            closing.pop_all()
+            # It closes the stream itself, also if it fails: its feeder may wait for the stream.
             samtools = ConvertedInput(source, threads, reference, regions if index else None, index)
             stack.callback(samtools.close)
             opened = _converted(source, samtools, make_reader, regions)
