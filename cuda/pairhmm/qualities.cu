@@ -103,7 +103,7 @@ extern "C" __global__ void prepare_parts(
         const unsigned char* letters =
             query_bases + query_offsets[queries[part]] + part_starts[part];
         long long inserted = -1, deleted = -1;
-        bool is_bad = all > 0 && from[0] == kMissingQuality;
+        bool is_bad = from[is_reversed[part] ? all - 1 : 0] == kMissingQuality;
         if (uses_tags[read]) {
             const long long start = record_starts[read];
             const long long end = start + 4 + load_i32(data, start);
