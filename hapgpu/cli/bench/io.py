@@ -8,6 +8,7 @@ from hapgpu.benchmark.io import benchmark_io
 from hapgpu.cli.bench.options import BenchOptions
 from hapgpu.cli.bench.table import print_line
 from hapgpu.cli.options.files import STATISTICS, CommandFiles
+from hapgpu.runtime.devices import CudaDevice
 
 EXAMPLES: Final = """Example: hapgpu bench io -t 16"""
 
@@ -19,8 +20,12 @@ def io(*, options: BenchOptions) -> None:
 
     Prints one line per measurement, tab-separated.
     """
-    options.devices()
+    devices = options.devices()
     results = benchmark_io(options.threads)
+    if isinstance(devices[0], CudaDevice):
+        from hapgpu.benchmark.io_cuda import benchmark_gpu_reading  # noqa: PLC0415  (imports CuPy)
+
+        results |= benchmark_gpu_reading(devices[0], options.threads)
     for name, rate in results.items():
         print_line((name, f"{rate:.4g}"))
     options.write([{"metric": name, "value": rate} for name, rate in results.items()])

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
-from typing import Final, cast
+from typing import BinaryIO, Final, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,11 +17,11 @@ from hapgpu.io.alignments.index.open import index_mismatch, ranges_of
 from hapgpu.io.alignments.reader import ReadSource, _FastqSource, _header_of, _index_of
 from hapgpu.io.alignments.samtools.convert import ConvertedInput
 from hapgpu.io.alignments.source import is_sorted
+from hapgpu.io.bam.cuda.first_pieces import take_first_header
 from hapgpu.io.bam.cuda.reader import PIECE_BYTES, DeviceReads, PackedSource
-from hapgpu.io.bam.first_pieces import take_first_header
 from hapgpu.io.bam.overlap import Intervals
 from hapgpu.io.bgzf.block_table import DamagedBlockError
-from hapgpu.io.bgzf.pieces import ByteStream, PieceReader
+from hapgpu.io.bgzf.pieces import PieceReader
 from hapgpu.io.files.file_state import FileState
 from hapgpu.io.files.parallel_stream import ParallelStream
 from hapgpu.io.files.record_limit import MAX_RECORD
@@ -39,7 +39,7 @@ _FASTQ_BASES: Final = 4_000_000
 _MAX_READING_THREADS: Final = 8  # more copy no faster than the bus takes the bytes
 
 
-def open_device_reads(
+def open_device_reads(  # noqa: PLR0913 (the arguments of `open_reads`, and two)
     path: str,
     devices: Sequence[CudaDevice],
     *,
@@ -88,7 +88,7 @@ def open_device_reads(
         if source.format is ReadFormat.BAM:
             stack.push(closing.pop_all())
             stream = ParallelStream(source.stream, pool) if source.path else source.stream
-            opened = _bam(source, cast("ByteStream", stream), make_reader, regions, index)
+            opened = _bam(source, cast("BinaryIO", stream), make_reader, regions, index)
         else:
             # It closes the stream itself: its feeder may be waiting for it.
             closing.pop_all()
@@ -105,7 +105,7 @@ def _piece_sizes(piece_bytes: int, devices: Sequence[CudaDevice]) -> tuple[int, 
     return packed, max(min(_MAX_RATIO * packed, most), 1)
 
 
-def _reader(source: ReadInput, packed: int, inflated: int, stream: ByteStream) -> PieceReader:
+def _reader(source: ReadInput, packed: int, inflated: int, stream: BinaryIO) -> PieceReader:
     return PieceReader(
         stream,
         source.name,
@@ -121,8 +121,8 @@ def _pinned(size: int) -> NDArray[np.uint8]:
 
 def _bam(
     source: ReadInput,
-    stream: ByteStream,
-    make_reader: Callable[[ByteStream], PieceReader],
+    stream: BinaryIO,
+    make_reader: Callable[[BinaryIO], PieceReader],
     regions: Sequence[Region] | None,
     index: Path | None,
 ) -> PackedSource:
@@ -157,7 +157,7 @@ def _bam(
 def _converted(
     source: ReadInput,
     samtools: ConvertedInput,
-    make_reader: Callable[[ByteStream], PieceReader],
+    make_reader: Callable[[BinaryIO], PieceReader],
     regions: Sequence[Region] | None,
 ) -> PackedSource:
     """Open the output of samtools; its failure explains faults of the output."""
@@ -166,7 +166,7 @@ def _converted(
         if samtools.has_ended:  # else samtools would wait for this reader
             samtools.check(records)
 
-    reader = make_reader(cast("ByteStream", samtools.stream))
+    reader = make_reader(samtools.stream)
     try:
         header, pieces = take_first_header(reader.pieces(), source.name, source.max_record)
     except InputError as error:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from functools import lru_cache
 from io import BufferedReader
@@ -25,7 +25,7 @@ from hapgpu.io.alignments.source import INDEX_KINDS, Closeable, is_sorted
 from hapgpu.io.bam.header import SamHeader
 from hapgpu.io.bam.overlap import Intervals
 from hapgpu.io.bam.record_block import RecordBlock
-from hapgpu.io.bam.record_reader import ReadRecords, RecordReader, piece_reader
+from hapgpu.io.bam.record_reader import RecordReader, piece_reader, to_batch
 from hapgpu.io.bgzf.block_table import DamagedBlockError
 from hapgpu.io.bgzf.pieces import PackedPiece
 from hapgpu.io.fastx.fastq import read_fastq
@@ -35,7 +35,7 @@ from hapgpu.io.genome.regions import Region
 from hapgpu.runtime.pool import Pool
 
 _MAX_HEADERS_KEPT: Final = 16
-_Records = TypeVar("_Records", ReadBatch, RecordBlock)
+_Converted = TypeVar("_Converted")
 
 
 class ReadSource(Protocol):
@@ -66,7 +66,21 @@ class ReadSource(Protocol):
         """
 
     def blocks(self) -> Iterator[RecordBlock]:
-        """Read the file, once, as records; a block is valid until the next is requested.
+        """Read the file, once, as records; each block owns its arrays.
+
+        Raises
+        ------
+        InputError
+            The file is damaged or truncated.
+        """
+
+    def converted(self, convert: Callable[[RecordBlock], _Converted]) -> Iterator[_Converted]:
+        """Read the file, once; yield the results of a function of its records, in file order.
+
+        Parameters
+        ----------
+        convert
+            Called in the threads that read. Its result must not share memory with the records.
 
         Raises
         ------
@@ -162,6 +176,9 @@ class _FastqSource(Closeable):
         return read_fastq(stream, self._batch_bases, self._source.max_record)
 
     def blocks(self) -> Iterator[RecordBlock]:
+        return self.converted(RecordBlock.copied)
+
+    def converted(self, _convert: Callable[[RecordBlock], _Converted]) -> Iterator[_Converted]:
         raise InputError(f"{self._source.name}: FASTQ has no alignments; give BAM, CRAM or SAM")
 
     def close(self) -> None:
@@ -204,19 +221,21 @@ class _BamSource(Closeable):
         return is_sorted(self._source, self.header)
 
     def batches(self) -> Iterator[ReadBatch]:
-        return self._explained(self._reader.batches)
+        return self.converted(to_batch)
 
     def blocks(self) -> Iterator[RecordBlock]:
-        return self._explained(self._reader.blocks)
+        return self.converted(RecordBlock.copied)
 
     def _reader_of(self, pieces: Iterator[PackedPiece]) -> RecordReader:
         return RecordReader(pieces, self._source.name, self._source.max_record, self._pool)
 
-    def _explained(self, read: ReadRecords[_Records]) -> Iterator[_Records]:
-        """Read all records; replace an error that an index causes by one that names the index."""
+    def converted(self, convert: Callable[[RecordBlock], _Converted]) -> Iterator[_Converted]:
+        # An error that an index causes is replaced by one that names the index.
         references = len(self.header.reference_names)
         try:
-            yield from read(references, self._batch_bases, self._intervals)
+            yield from self._reader.converted(
+                convert, references, self._batch_bases, self._intervals
+            )
         except DamagedBlockError:
             raise
         except InputError as error:

@@ -88,8 +88,6 @@ class PieceRecords(Generic[Part]):
         does not go on in more than were given.
     parts
         The records that are kept.
-    workspace
-        Holds the bytes of the parts, if they have any.
     """
 
     first: int
@@ -98,7 +96,6 @@ class PieceRecords(Generic[Part]):
     fault: int
     missing: int
     parts: Sequence[Part]
-    workspace: Workspace | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,9 +115,7 @@ class PieceDecoder(Generic[Part]):
     batch_bases
         A part ends with the read that reaches this number of bases, or earlier.
     convert
-        Converts the records of a part.
-    is_copied
-        Whether the converted records share no memory with the records.
+        Converts the records of a part; the result must not share memory with them.
     spare
         Workspaces that are not in use.
     """
@@ -131,7 +126,6 @@ class PieceDecoder(Generic[Part]):
     intervals: Intervals | None
     batch_bases: int
     convert: Callable[[RecordBlock], Part]
-    is_copied: bool
     spare: list[Workspace]
 
     def __call__(
@@ -169,16 +163,9 @@ class PieceDecoder(Generic[Part]):
             walked = walked._replace(fault=int(fault), starts=walked.starts[:row])
             layout = layout.take(np.arange(row))
         parts = [self.convert(part) for part in self._parts(RecordBlock(data, layout))]
-        if self.is_copied:
-            self.spare.append(workspace)
+        self.spare.append(workspace)
         return PieceRecords(
-            start,
-            walked.end,
-            walked.starts.size,
-            walked.fault,
-            walked.missing,
-            parts,
-            None if self.is_copied else workspace,
+            start, walked.end, walked.starts.size, walked.fault, walked.missing, parts
         )
 
     def _walked(
@@ -228,11 +215,6 @@ class PieceDecoder(Generic[Part]):
             yield block.take(np.arange(start, end))
             start, done = end, int(ends[end - 1])
         yield block.take(np.arange(start, len(block))) if start else block
-
-    def release(self, records: PieceRecords[Part]) -> None:
-        """Use the memory of the records again; their blocks become invalid."""
-        if records.workspace is not None:
-            self.spare.append(records.workspace)
 
 
 class _Walked(NamedTuple):

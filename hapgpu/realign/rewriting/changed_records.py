@@ -211,7 +211,7 @@ def _put_record(
     else:
         first, last = moves.cigars.offsets[own], moves.cigars.offsets[own + 1]
         operations = last - first
-        span = reference_span(moves.cigars.data, first, last)
+        span = reference_span(moves.cigars.data.ctypes.data + 4 * first, last - first)
     is_long = operations > MAX_CIGAR_OPERATIONS
     if is_long:
         store_32(out, end, bases << 4 | SOFT_CLIP)

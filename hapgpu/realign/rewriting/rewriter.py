@@ -112,6 +112,11 @@ class Rewriter:
     def __call__(self, block: RecordBlock) -> Rewritten:
         """Rewrite the records of a block that change; the others keep all bytes.
 
+        Returns
+        -------
+        Rewritten
+            It shares no memory with the block.
+
         Raises
         ------
         InputError
@@ -175,10 +180,5 @@ def _numbered(moves: NDArray[np.int64], first: int) -> NDArray[np.int64]:
 
 
 def _unchanged(block: RecordBlock, keys: NDArray[np.int64]) -> RecordRun:
-    """Return the records of a block, without a copy if they are end to end."""
-    sizes = block.sizes
-    starts = block.layout.starts
-    if sizes.size and (np.diff(starts) == sizes[:-1]).all():
-        return RecordRun(block.data, np.append(starts, starts[-1:] + sizes[-1:]), keys)
-    records = Ragged.gather(block.data, starts, sizes)
+    records = Ragged.gather(block.data, block.layout.starts, block.sizes)
     return RecordRun(records.data, records.offsets, keys)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import struct
 import threading
-import zlib
 from pathlib import Path
 
 import cupy
@@ -31,7 +30,7 @@ from tests.io.alignments.device_reading import (
     host_records,
 )
 from tests.io.alignments.reading import HEADER, Feed, numbered_rows
-from tests.io.bgzf_blocks import block
+from tests.io.bgzf_blocks import block, inflated
 from tests.io.sam_oracle import Row, batch_of, rows, rows_of_file
 
 pytestmark = pytest.mark.gpu
@@ -59,16 +58,6 @@ def write_blocks(path: Path, content: bytes, cuts: list[int], level: int = 1) ->
     ends = sorted({*cuts, *range(60_000, len(content), 60_000), len(content)})
     parts = [content[a:b] for a, b in zip([0, *ends], ends, strict=False)]
     path.write_bytes(b"".join(block(part, level) for part in parts) + EOF_BLOCK)
-
-
-def inflated(path: Path) -> bytes:
-    """Return the content of a BGZF file."""
-    data, content = path.read_bytes(), b""
-    while data:
-        inflater = zlib.decompressobj(31)
-        content += inflater.decompress(data)
-        data = inflater.unused_data
-    return content
 
 
 @pytest.mark.parametrize("piece_bytes", [SMALL, 150_000, 1 << 24])

@@ -153,7 +153,7 @@ def test_records_do_not_wait_for_long() -> None:
 
 def block_from(data: bytes) -> RecordBlock:
     with Pool(1) as pool:
-        return records_of(np.frombuffer(data, dtype=np.uint8), 2, pool, "reads.bam")
+        return records_of(np.frombuffer(data, dtype=np.uint8), 2, pool)
 
 
 def test_only_records_between_others_are_copied() -> None:

@@ -14,11 +14,11 @@ from hapgpu.io.bam.cuda.hand_over import HandOver
 from hapgpu.io.bam.cuda.starts import RecordLimits
 from hapgpu.io.bam.record_block import RecordBlock
 from hapgpu.io.bam.record_layout import (
-    FAULTS,
     SOUND,
     TOO_LONG,
     RecordLayout,
     measure_records,
+    record_fault,
     walk_records,
 )
 from hapgpu.io.bgzf.block_table import damaged_block
@@ -53,14 +53,14 @@ def read_again(piece: PackedPiece, before: HandOver, limits: RecordLimits, name:
         ends[0] = before.size  # no more bytes of the record handed over
     starts, fault = _walked(data, ends, limits.max_record)
     layout = RecordLayout.empty(starts)
-    row, record_fault = map(int, measure_records(data, layout, 0, starts.size, limits.contigs))
-    if record_fault != SOUND:
-        raise _fault(name, before.records + row + 1, record_fault, limits)
+    row, row_fault = map(int, measure_records(data, layout, 0, starts.size, limits.contigs))
+    if row_fault != SOUND:
+        raise _fault(name, before.records + row, row_fault, limits)
     end = _end_of(data, starts)
     if fault == SOUND and end < data.size and not piece.goes_on:
         fault = _INCOMPLETE
     if fault != SOUND:
-        raise _fault(name, before.records + starts.size + 1, fault, limits)
+        raise _fault(name, before.records + starts.size, fault, limits)
     tail = data[end:].copy()
     return ReadAgain(
         RecordBlock(data, layout),
@@ -120,11 +120,10 @@ def content_of(piece: PackedPiece, name: str) -> tuple[NDArray[np.uint8], NDArra
     )
 
 
-def _fault(name: str, record: int, fault: int, limits: RecordLimits) -> InputError:
+def _fault(name: str, done: int, fault: int, limits: RecordLimits) -> InputError:
+    """Return the error for the record after `done` others."""
     if fault == _INCOMPLETE:
-        return truncated(name, record)
+        return truncated(name, done + 1)
     if fault == TOO_LONG:
-        return too_long(f"{name}, record {record}", limits.max_record)
-    return InputError(
-        f"{name}, record {record}: damaged ({FAULTS[fault]}); correct or remove the record"
-    )
+        return too_long(f"{name}, record {done + 1}", limits.max_record)
+    return record_fault(name, done, fault)
