@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, Final
 
 import cupy
 import numpy as np
 
 from hapgpu.arrays.cuda import DeviceRagged
-from hapgpu.arrays.ragged import offsets_of
 from hapgpu.cigar.cuda.read_parts import clipped_parts
 from hapgpu.haplotypes.pairing.cuda import DeviceReadPairs
 from hapgpu.haplotypes.pairing.haplotype_set import HaplotypeSet
 from hapgpu.io.bam.cuda.device_records import DeviceRecords
 from hapgpu.io.bam.cuda.packed import download_records
 from hapgpu.io.bam.decode import decode_block
-from hapgpu.pairhmm.forward.cuda import HaplotypeGroups, device_log10_likelihoods
-from hapgpu.pairhmm.qualities.cuda import DeviceParts, prepared_parts
-from hapgpu.pairhmm.qualities.prepare import QualityOptions
+from hapgpu.pairhmm.qualities.cuda import DeviceParts
+from hapgpu.pairhmm.reads.cuda import DeviceOverlaps, part_likelihoods
 from hapgpu.pairhmm.reads.pairs_by_locus import LocusHaplotypes
 from hapgpu.realign.align.cuda import score_device_pairs
 from hapgpu.realign.align.device_batches import DevicePairs
@@ -60,6 +57,30 @@ LONGEST_PARTS: Final = Kernel(
         Array("longest", np.int32, "queries"),
     ),
 )
+
+
+def best_by_likelihood(offsets: Any, likelihoods: Any, scores: Any) -> tuple[Any, Any]:
+    """Return the best pair of n reads by float64[p] likelihoods, and the second-best score.
+
+    Parameters
+    ----------
+    offsets
+        int64[n + 1]: the pairs of read i are rows `offsets[i]` to `offsets[i + 1]`.
+    likelihoods
+        log10 likelihoods of the pairs; those that differ by at most `INFORMATIVE` are ties.
+    scores
+        int32[p]: the scores of the pairs.
+
+    Returns
+    -------
+    int64[n], the first pair with the highest likelihood, -1 for none; and int32[n], the best score
+    of the other pairs, `NO_SCORE` for none.
+    """
+    count = int(offsets.size) - 1
+    best, second = cupy.empty(count, dtype=np.int64), cupy.empty(count, dtype=np.int32)
+    arguments = (likelihoods, scores, offsets, INFORMATIVE, scores.size, count, best, second)
+    launch_threads(CHOOSE_BY_LIKELIHOOD, _THREADS, count, arguments)
+    return best, second
 
 
 class DeviceLikelihoodChoice:
@@ -131,15 +152,8 @@ class DeviceLikelihoodChoice:
         likelihoods = values[: len(pairs)]
         query_rows = oriented.choose(likelihoods, values[len(pairs) :])
         scores = self._scores(pairs, reads, query_rows, queries)
-        count = int(pairs.offsets.size) - 1
-        best, second = cupy.empty(count, dtype=np.int64), cupy.empty(count, dtype=np.int32)
-        launch_threads(
-            CHOOSE_BY_LIKELIHOOD,
-            _THREADS,
-            count,
-            (likelihoods, scores, pairs.offsets, INFORMATIVE, len(pairs), count, best, second),
-        )
-        return DeviceScoredPairs(pairs, reads, query_rows, best, second)
+        chosen = best_by_likelihood(pairs.offsets, likelihoods, scores)
+        return DeviceScoredPairs(pairs, reads, query_rows, *chosen)
 
     def _at_best_locus(
         self, rows: Any, haplotypes: Any, records: DeviceRecords, queries: DeviceQueries
@@ -149,7 +163,7 @@ class DeviceLikelihoodChoice:
         The best locus has most aligned bases of the read. A read without bases at any locus is
         used whole. Returns None if a read lacks qualities.
         """
-        overlaps = _Overlaps.of(self._locus_index[haplotypes], rows, len(queries.bases))
+        overlaps = DeviceOverlaps.of(self._locus_index[haplotypes], rows, len(queries.bases))
         parts = self._parts(overlaps, records, queries)
         longest = cupy.zeros(len(queries.bases), dtype=np.int32)
         arguments = (overlaps.rows, parts.lengths, overlaps.rows.size, longest.size, longest)
@@ -158,22 +172,21 @@ class DeviceLikelihoodChoice:
         parts = _whole_where(longest == 0, parts, records)
         is_best = parts.lengths >= longest
         chosen = cupy.flatnonzero(is_best)
-        reads = prepared_parts(records, queries.bases, parts.take(chosen), QualityOptions())
-        if reads is None:
+        found = part_likelihoods(
+            records,
+            queries.bases,
+            (parts.take(chosen), overlaps.loci[chosen]),
+            self._by_locus,
+            self._device,
+        )
+        if found is None:
             return None
-        loci, counts = cupy.unique(overlaps.loci[chosen], return_counts=True)
-        members = self._by_locus.members.take(loci.get())
-        groups = HaplotypeGroups(
-            self._by_locus.sequences.take(members.data), offsets_of(counts.get()), members.offsets
-        )
         likelihoods = cupy.full(rows.size, -np.inf)
-        likelihoods[overlaps.order[is_best[overlaps.of_pairs]]] = cupy.asarray(
-            device_log10_likelihoods(reads, groups, self._device)
-        )
+        likelihoods[overlaps.order[is_best[overlaps.of_pairs]]] = found
         return likelihoods
 
     def _parts(
-        self, overlaps: _Overlaps, records: DeviceRecords, queries: DeviceQueries
+        self, overlaps: DeviceOverlaps, records: DeviceRecords, queries: DeviceQueries
     ) -> DeviceParts:
         """Return the part of the read in each overlap; empty where its alignment has no bases."""
         reads = queries.reads[overlaps.rows]
@@ -215,38 +228,6 @@ class DeviceLikelihoodChoice:
             cupy.asarray(scored.best),
             cupy.asarray(scored.second_scores),
         )
-
-
-@dataclass(frozen=True, slots=True)
-class _Overlaps:
-    """p pairs in m overlaps of a query with a locus, by locus and then by query.
-
-    Attributes
-    ----------
-    rows, loci
-        int64[m] each, the query and the locus of the overlaps.
-    order
-        int64[p], the pairs overlap by overlap, in their order in the input.
-    of_pairs
-        int64[p], the overlap of each pair in this order.
-    """
-
-    rows: Any
-    loci: Any
-    order: Any
-    of_pairs: Any
-
-    @classmethod
-    def of(cls, loci: Any, rows: Any, queries: int) -> _Overlaps:
-        """Group pairs, each with a locus and a query of `queries`."""
-        keys = loci * queries + rows
-        order = cupy.argsort(keys)
-        keys = keys[order]
-        is_first = cupy.ones(order.size, dtype=np.bool_)
-        is_first[1:] = keys[1:] != keys[:-1]
-        first = order[cupy.flatnonzero(is_first)]
-        of_pairs = cupy.cumsum(is_first.astype(np.int64)) - 1
-        return cls(rows[first], loci[first], order, of_pairs)
 
 
 def _whole_where(is_whole: Any, parts: DeviceParts, records: DeviceRecords) -> DeviceParts:
