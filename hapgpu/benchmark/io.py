@@ -89,9 +89,9 @@ def benchmark_io(
         if isinstance(device, CudaDevice):
             from hapgpu.benchmark.io_cuda import read_to_gpu  # noqa: PLC0415  (imports CuPy)
 
-            run = partial(read_to_gpu, path, device, threads)
-            run()  # compiles
-            taken = _median_seconds(run, seconds)
+            read = partial(read_to_gpu, path, device, threads)
+            read()  # compiles
+            taken = _median_seconds(read, seconds)
             yield Measurement(device.name, "BAM to GPU memory", threads, reads, taken)
 
 
