@@ -1,6 +1,6 @@
 // CIGARs in BAM encoding: length << 4 | operation.
 
-enum CigarOperation : unsigned { kM = 0, kI = 1, kD = 2, kS = 4 };
+enum CigarOperation : unsigned { kM, kI, kD, kN, kS, kH, kP, kEqual, kDifferent };
 
 __device__ inline unsigned cigar_run(int length, unsigned operation) {
     return (unsigned)length << 4 | operation;

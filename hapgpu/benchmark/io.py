@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -15,6 +16,7 @@ from hapgpu.io.alignments.reader import open_reads
 from hapgpu.io.alignments.writer import open_writer
 from hapgpu.io.bam.header import SamHeader
 from hapgpu.runtime import leftovers
+from hapgpu.runtime.devices import CudaDevice, Device
 from hapgpu.simulation.short_reads import REFERENCE_LENGTH, simulated_reads
 
 _BATCH_READS: Final = 50_000
@@ -52,14 +54,20 @@ class Measurement:
         return self.reads / self.seconds
 
 
-def benchmark_io(threads: int, copies: int = 10, seconds: float = 3.0) -> Iterator[Measurement]:
+def benchmark_io(
+    device: Device, threads: int, copies: int = 10, seconds: float = 3.0
+) -> Iterator[Measurement]:
     """Measure reading and writing of a temporary file, with 1, 2, 4 ... and all threads.
+
+    On a GPU, also reading into its memory, with all threads.
 
     The file is BAM of 400,000 simulated reads of 150 bases for each copy. What a process does once
     (imports, compiling) is not measured.
 
     Parameters
     ----------
+    device
+        The device.
     threads
         CPU threads at most.
     copies
@@ -78,6 +86,13 @@ def benchmark_io(threads: int, copies: int = 10, seconds: float = 3.0) -> Iterat
         for count in _thread_counts(threads):
             for task, run in _tasks(path, copy, batch, copies * _BATCHES, count).items():
                 yield Measurement("cpu", task, count, reads, _median_seconds(run, seconds))
+        if isinstance(device, CudaDevice):
+            from hapgpu.benchmark.io_cuda import read_to_gpu  # noqa: PLC0415  (imports CuPy)
+
+            read = partial(read_to_gpu, path, device, threads)
+            read()  # compiles
+            taken = _median_seconds(read, seconds)
+            yield Measurement(device.name, "BAM to GPU memory", threads, reads, taken)
 
 
 def _tasks(
@@ -110,7 +125,7 @@ def _write(path: str, batch: ReadBatch, batches: int, threads: int, *, uncompres
             writer.write(batch)
 
 
-def _median_seconds(run: Callable[[], None], seconds: float) -> float:
+def _median_seconds(run: Callable[[], object], seconds: float) -> float:
     """Return the median time of several runs, at least one, which last `seconds` together."""
     times: list[float] = []
     while sum(times) < seconds:

@@ -54,10 +54,16 @@ def clips_of(reads: ReadBatch, source: str) -> Clips:
     )
     too_long = np.flatnonzero(clips.leading + clips.trailing > reads.bases.lengths)
     if too_long.size:
-        name = reads.names[too_long[0]].tobytes().decode("ascii", errors="replace")
-        message = f"{source}, read '{name}': fewer bases than its CIGAR clips; correct or remove it"
-        raise InputError(message)
+        raise too_many_clips(source, reads.names[too_long[0]])
     return clips
+
+
+def too_many_clips(source: str, name: NDArray[np.uint8]) -> InputError:
+    """Return the error for a read of this name with fewer bases than its CIGAR clips."""
+    text = name.tobytes().decode("ascii", errors="replace")
+    return InputError(
+        f"{source}, read '{text}': fewer bases than its CIGAR clips; correct or remove it"
+    )
 
 
 def with_hard_clips(

@@ -37,8 +37,11 @@ from hapgpu.realign.selection.extended_likelihoods import ExtendedLikelihoods
 from hapgpu.runtime.devices import Device
 
 _UNMAPPED: Final = 4
-_MISMATCHES_PER_DIFFERENCE: Final = 2  # that a new alignment must save per added difference
-_MAX_ADDED_DIFFERENCES: Final = 5
+MISMATCHES_PER_DIFFERENCE: Final = 2
+"""Mismatches that a new alignment must save per added difference."""
+
+MAX_ADDED_DIFFERENCES: Final = 5
+"""Differences by which a new alignment may have more than the old one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,32 +193,9 @@ class Mover:
         if self._options.best_by is BestBy.LIKELIHOOD:
             # All haplotypes are compared with the clip variant of the best score.
             clips = variants.leading[variant], variants.trailing[variant]
-            best = self._likeliest(movable, clips)
+            best = likeliest_pairs(movable, clips, self._likelihoods)
         seconds = second_scores(pairs, scored.scores, best)
         return BestPairs(movable.rows[best], variant, seconds)
-
-    def _likeliest(
-        self, movable: MovableReads, clips: tuple[NDArray[np.int32], NDArray[np.int32]]
-    ) -> NDArray[np.int64]:
-        """Return int64[n]: the first pair of each read with the highest likelihood.
-
-        `clips` are int32[n] each: bases at the start and at the end that are not used. Reads with
-        one pair need no likelihood.
-        """
-        pairs = movable.pairs
-        has_several = pairs.counts > 1
-        is_computed = np.repeat(has_several, pairs.counts)
-        likelihoods = np.zeros(len(pairs), dtype=np.float64)
-        if is_computed.any():
-            leading, trailing = clips
-            likelihoods[is_computed] = self._likelihoods(
-                movable.reads.take(has_several),
-                pairs.without(~has_several).of_reads_with_any(),
-                movable.rows[is_computed],
-                movable.extended,
-                (leading[has_several], trailing[has_several]),
-            )
-        return first_of_best(pairs, likelihoods, INFORMATIVE)
 
     def _projected(
         self,
@@ -275,10 +255,41 @@ class Mover:
         )
         gains = alignments.scores - old.scores
         added = new.costs - old.costs
-        min_gain = _MISMATCHES_PER_DIFFERENCE * (options.scoring.match - options.scoring.mismatch)
-        is_better = (gains > 0) & (gains >= min_gain * added) & (added <= _MAX_ADDED_DIFFERENCES)
+        min_gain = MISMATCHES_PER_DIFFERENCE * (options.scoring.match - options.scoring.mismatch)
+        is_better = (gains > 0) & (gains >= min_gain * added) & (added <= MAX_ADDED_DIFFERENCES)
         result: NDArray[np.bool_] = is_moved & is_better & (new.costs != INCOMPARABLE)
         return result
+
+
+def likeliest_pairs(
+    movable: MovableReads,
+    clips: tuple[NDArray[np.int32], NDArray[np.int32]],
+    likelihoods_of: ExtendedLikelihoods,
+) -> NDArray[np.int64]:
+    """Return int64[n]: the first pair of each read with the highest likelihood.
+
+    `clips` are int32[n] each: bases at the start and at the end that are not used. Reads with
+    one pair need no likelihood.
+
+    Raises
+    ------
+    InputError
+        A read lacks qualities that the likelihoods need.
+    """
+    pairs = movable.pairs
+    has_several = pairs.counts > 1
+    is_computed = np.repeat(has_several, pairs.counts)
+    likelihoods = np.zeros(len(pairs), dtype=np.float64)
+    if is_computed.any():
+        leading, trailing = clips
+        likelihoods[is_computed] = likelihoods_of(
+            movable.reads.take(has_several),
+            pairs.without(~has_several).of_reads_with_any(),
+            movable.rows[is_computed],
+            movable.extended,
+            (leading[has_several], trailing[has_several]),
+        )
+    return first_of_best(pairs, likelihoods, INFORMATIVE)
 
 
 def _moves_of(

@@ -18,12 +18,11 @@ _HEADER: Final = ("device", "task", "threads", "reads", "seconds", "M reads/s")
 
 
 def io(*, copies: Copies = None, options: BenchOptions) -> None:
-    """Measure reading and writing of BAM with 1, 2, 4 ... threads.
+    """Measure reading and writing of BAM with 1, 2, 4 ... threads, and reading to the GPU.
 
     Prints one line per measurement, tab-separated.
     """
-    options.devices()
-    measurements = benchmark_io(options.threads, copies or 10)
+    measurements = benchmark_io(options.devices()[0], options.threads, copies or 10)
     options.write(print_table(_HEADER, measurements, _fields))
 
 

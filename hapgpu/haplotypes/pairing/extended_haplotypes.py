@@ -15,7 +15,7 @@ from hapgpu.arrays.ragged import Ragged, offsets_of
 from hapgpu.arrays.ragged_view import RaggedView, view_of
 from hapgpu.cigar.clips import Clips
 from hapgpu.cigar.encoding import reference_lengths
-from hapgpu.haplotypes.pairing.haplotype_set import HaplotypeSet
+from hapgpu.haplotypes.pairing.haplotype_set import HaplotypeSet, LocusColumns
 from hapgpu.io.bam.header import SamHeader
 from hapgpu.io.genome.fasta import ReferenceFasta
 from hapgpu.io.genome.regions import Region
@@ -25,8 +25,13 @@ FLANK: Final = 64
 """Flanks are multiples of this, at least one, so that few different flanks are made."""
 
 GAP_ROOM: Final = 32  # for gaps that neither the read's old alignment nor its haplotype has
-_LONGEST_FLANK: Final = FLANK << 15
-_CLASS_BITS: Final = 0xFFFFFFFF  # bits of a key that hold both flanks
+
+MAX_FLANKS: Final = 1 << 15
+"""Longest flank, in multiples of `FLANK`."""
+
+CLASS_BITS: Final = 0xFFFFFFFF
+"""Bits of a key that hold both flanks."""
+
 _MAX_GAP: Final = 1 << 15  # intervals at most this far apart are fetched from the FASTA together
 
 
@@ -65,6 +70,32 @@ class ExtendedHaplotypes:
     contigs: NDArray[np.int32]
 
 
+@dataclass(frozen=True, slots=True)
+class ReferenceWindows:
+    """w intervals of the reference, each a locus with flanks.
+
+    Attributes
+    ----------
+    flanks
+        int64[2, w]: bases before and after the locus.
+    text
+        uint8, upper case: bases of the reference that hold all intervals.
+    text_starts, lengths
+        int64[w]: each interval in `text`; intervals overlap in it.
+    starts
+        int64[w], 0-based position of the first base of each interval.
+    contigs
+        int32[w], into the @SQ lines of the reads' header.
+    """
+
+    flanks: NDArray[np.int64]
+    text: NDArray[np.uint8]
+    text_starts: NDArray[np.int64]
+    lengths: NDArray[np.int64]
+    starts: NDArray[np.int64]
+    contigs: NDArray[np.int32]
+
+
 class Extender:
     """Extension of haplotypes at loci; not to be shared between threads.
 
@@ -81,6 +112,10 @@ class Extender:
     ----------
     contig_lengths
         Length in the reference of each contig with a locus.
+    starts, ends
+        int64[l]: the loci.
+    shrink
+        int64[l]: bases by which the shortest haplotype of each locus is shorter than the locus.
 
     Raises
     ------
@@ -91,17 +126,28 @@ class Extender:
     def __init__(self, haplotypes: HaplotypeSet, reference: Path, header: SamHeader) -> None:
         self._haplotypes = haplotypes
         self._fasta = ReferenceFasta(reference)
-        loci = haplotypes.loci
-        self.contig_lengths = {x.contig: self._fasta.contig_length(x) for x in loci}
-        self._contig_names = [locus.contig for locus in loci]
-        self._starts = np.array([locus.start for locus in loci], dtype=np.int64)
-        self._ends = np.array([locus.end for locus in loci], dtype=np.int64)
-        self._contig_lengths = np.array([self.contig_lengths[locus.contig] for locus in loci])
-        self._contigs = np.array([header.reference_id(x.contig) for x in loci], dtype=np.int32)
-        locus_lengths = (self._ends - self._starts)[haplotypes.locus_index]
+        loci = haplotypes.locus_columns()
+        lengths = self._checked_lengths(loci)
+        self.contig_lengths = dict(zip(loci.contig_names, lengths.tolist(), strict=True))
+        self._contig_names = loci.contig_names
+        self._locus_contigs = loci.contigs
+        self.starts, self.ends = loci.starts, loci.ends
+        self._contig_lengths = lengths[loci.contigs]
+        references = [header.reference_id(name) for name in loci.contig_names]
+        self._contigs = np.array(references, dtype=np.int32)[loci.contigs]
+        locus_lengths = (self.ends - self.starts)[haplotypes.locus_index]
         shorter_by = locus_lengths - haplotypes.sequences.lengths
-        self._shrink = np.zeros(len(loci), dtype=np.int64)
-        np.maximum.at(self._shrink, haplotypes.locus_index, shorter_by)
+        self.shrink = np.zeros(len(haplotypes.loci), dtype=np.int64)
+        np.maximum.at(self.shrink, haplotypes.locus_index, shorter_by)
+
+    def _checked_lengths(self, loci: LocusColumns) -> NDArray[np.int64]:
+        """Return int64: the length of each contig; raise an error for the first bad locus."""
+        found = [self._fasta.lengths.get(name, -1) for name in loci.contig_names]
+        lengths = np.array(found, dtype=np.int64)
+        is_bad = loci.ends > lengths[loci.contigs]
+        if is_bad.any():
+            self._fasta.contig_length(self._haplotypes.loci[int(np.argmax(is_bad))])
+        return lengths
 
     def flanks_needed(
         self,
@@ -122,8 +168,8 @@ class Extender:
         locus = self._haplotypes.locus_index[haplotype_index]
         first = np.minimum(starts, ends - lengths)[read_index]
         last = np.maximum(ends, starts + lengths)[read_index]
-        room = self._shrink[locus] + GAP_ROOM
-        return np.stack([self._starts[locus] - first + room, last - self._ends[locus] + room])
+        room = self.shrink[locus] + GAP_ROOM
+        return np.stack([self.starts[locus] - first + room, last - self.ends[locus] + room])
 
     def extend(
         self, haplotype_index: NDArray[np.int32], needed: NDArray[np.int64]
@@ -142,37 +188,55 @@ class Extender:
         InputError
             The reference is damaged.
         """
-        units = np.clip(-(-needed // FLANK), 1, _LONGEST_FLANK // FLANK)
+        units = np.clip(-(-needed // FLANK), 1, MAX_FLANKS)
         classes = units[0] << 16 | units[1]
         keys, rows = np.unique(
             haplotype_index.astype(np.int64) << 32 | classes, return_inverse=True
         )
         haplotypes = (keys >> 32).astype(np.int32)
         locus = self._haplotypes.locus_index[haplotypes].astype(np.int64)
-        window_keys, windows = np.unique(locus << 32 | keys & _CLASS_BITS, return_inverse=True)
-        locus = window_keys >> 32
-        left = np.minimum((window_keys >> 16 & 0xFFFF) * FLANK, self._starts[locus])
-        right = (window_keys & 0xFFFF) * FLANK
-        right = np.minimum(right, self._contig_lengths[locus] - self._ends[locus])
-        starts, ends = self._starts[locus] - left, self._ends[locus] + right
-        references = self._fetched(locus, starts, ends)
-        flanks = np.stack([left, right])[:, windows]
+        window_keys, windows = np.unique(locus << 32 | keys & CLASS_BITS, return_inverse=True)
+        fetched = self.windows_of(window_keys)
+        references = Ragged.gather(fetched.text, fetched.text_starts, fetched.lengths)
+        flanks = fetched.flanks[:, windows]
+        sequences = self._haplotypes.sequences
         extended = ExtendedHaplotypes(
             haplotypes,
-            _joined(self._haplotypes.sequences, haplotypes, flanks, references, windows),
-            keys & _CLASS_BITS,
+            _joined(sequences, haplotypes, flanks, references, windows),
+            keys & CLASS_BITS,
             flanks,
             windows.astype(np.int32),
             references,
-            starts,
-            self._contigs[locus],
+            fetched.starts,
+            fetched.contigs,
         )
         return extended, rows.astype(np.int32)
 
+    def windows_of(self, keys: NDArray[np.int64]) -> ReferenceWindows:
+        """Fetch loci with flanks; int64[w], `locus << 32 | left << 16 | right`, flanks in `FLANK`.
+
+        Raises
+        ------
+        InputError
+            The reference is damaged.
+        """
+        locus = keys >> 32
+        left = np.minimum((keys >> 16 & 0xFFFF) * FLANK, self.starts[locus])
+        right = (keys & 0xFFFF) * FLANK
+        right = np.minimum(right, self._contig_lengths[locus] - self.ends[locus])
+        starts, ends = self.starts[locus] - left, self.ends[locus] + right
+        text, text_starts = self._fetched(locus, starts, ends)
+        return ReferenceWindows(
+            np.stack([left, right]), text, text_starts, ends - starts, starts, self._contigs[locus]
+        )
+
     def _fetched(
         self, locus: NDArray[np.int64], starts: NDArray[np.int64], ends: NDArray[np.int64]
-    ) -> Ragged:
-        """Fetch intervals, close ones together: a random access inflates 64 kb of a BGZF file."""
+    ) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+        """Fetch intervals, close ones together: a random access inflates 64 kb of a BGZF file.
+
+        Return the text of all, and where in it each interval starts.
+        """
         contigs = self._contigs[locus]
         order = np.lexsort((starts, contigs))
         texts: list[bytes] = []
@@ -180,13 +244,12 @@ class Extender:
         at = 0
         for rows in _close_rows(order, contigs, starts, ends):
             start, end = int(starts[rows].min()), int(ends[rows].max())
-            contig = self._contig_names[locus[rows[0]]]
+            contig = self._contig_names[self._locus_contigs[locus[rows[0]]]]
             # GATK reads references in upper case; lower case may mark repeats in the file.
             texts.append(self._fasta.fetch(Region(contig, start, end)).upper())
             offsets[rows] = at + starts[rows] - start
             at += end - start
-        data = np.frombuffer(b"".join(texts), dtype=np.uint8)
-        return Ragged.gather(data, offsets, ends - starts)
+        return np.frombuffer(b"".join(texts), dtype=np.uint8), offsets
 
 
 def _close_rows(

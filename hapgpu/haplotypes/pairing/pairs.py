@@ -64,7 +64,7 @@ class ReadHaplotypePairs:
 
 
 @dataclass(frozen=True, slots=True)
-class _LocusTable:
+class LocusTable:
     """l loci ordered by contig and start, as keys of contig and position.
 
     Attributes
@@ -96,6 +96,17 @@ class PairFinder:
         self._count = len(haplotypes)
         self._table = _locus_table(haplotypes, header, source) if haplotypes.loci else None
 
+    @property
+    def table(self) -> LocusTable:
+        """The loci; without loci, one that every read overlaps, with all haplotypes."""
+        if self._table is not None:
+            return self._table
+        everywhere = np.iinfo(np.int64)
+        ends = np.array([everywhere.max])
+        every = np.arange(self._count, dtype=np.int32)
+        rows = Ragged.from_lengths(every, [self._count])
+        return LocusTable(np.array([everywhere.min]), ends, ends, rows)
+
     def find(self, reads: ReadBatch) -> ReadHaplotypePairs:
         """Return the haplotypes of each read; none for a read that overlaps no locus."""
         if self._table is None:
@@ -108,25 +119,25 @@ def _all_pairs(reads: int, haplotypes: int) -> ReadHaplotypePairs:
     return ReadHaplotypePairs(offsets, np.tile(np.arange(haplotypes, dtype=np.int32), reads))
 
 
-def _locus_table(haplotypes: HaplotypeSet, header: SamHeader, source: str) -> _LocusTable:
-    contigs = []
-    for locus in haplotypes.loci:
-        contig = header.reference_id(locus.contig)
-        if contig is None:
-            hint = contig_hint(locus.contig, header.reference_names)
-            message = (
-                f"{source}: no contig '{locus.contig}' of locus {locus}{hint};"
-                " give reads aligned to the reference of the loci"
-            )
-            raise InputError(message)
-        contigs.append(contig)
-    order = sorted(range(len(contigs)), key=lambda k: (contigs[k], haplotypes.loci[k].start))
-    intervals = [(contigs[k], haplotypes.loci[k].start, haplotypes.loci[k].end) for k in order]
-    contig, start, end = np.array(intervals, dtype=np.int64).T
+def _locus_table(haplotypes: HaplotypeSet, header: SamHeader, source: str) -> LocusTable:
+    loci = haplotypes.locus_columns()
+    found = [header.reference_id(name) for name in loci.contig_names]
+    if None in found:
+        name = loci.contig_names[found.index(None)]
+        locus = next(locus for locus in haplotypes.loci if locus.contig == name)
+        message = (
+            f"{source}: no contig '{name}' of locus {locus}"
+            f"{contig_hint(name, header.reference_names)};"
+            " give reads aligned to the reference of the loci"
+        )
+        raise InputError(message)
+    contigs = np.array(found, dtype=np.int64)[loci.contigs]
+    order = np.lexsort((loci.starts, contigs))
+    contig, start, end = contigs[order], loci.starts[order], loci.ends[order]
     ends = _keys(contig, end)
     by_locus = np.argsort(haplotypes.locus_index, kind="stable").astype(np.int32)
-    rows = Ragged.from_lengths(by_locus, np.bincount(haplotypes.locus_index)).take(np.array(order))
-    return _LocusTable(_keys(contig, start), ends, np.maximum.accumulate(ends), rows)
+    rows = Ragged.from_lengths(by_locus, np.bincount(haplotypes.locus_index)).take(order)
+    return LocusTable(_keys(contig, start), ends, np.maximum.accumulate(ends), rows)
 
 
 def _keys(contigs: NDArray[np.int64], positions: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -134,7 +145,7 @@ def _keys(contigs: NDArray[np.int64], positions: NDArray[np.int64]) -> NDArray[n
     return (contigs << 32) + np.minimum(positions, 2**32 - 1)
 
 
-def _overlapping(reads: ReadBatch, table: _LocusTable) -> ReadHaplotypePairs:
+def _overlapping(reads: ReadBatch, table: LocusTable) -> ReadHaplotypePairs:
     contigs, positions = reads.reference_ids.astype(np.int64), reads.positions.astype(np.int64)
     # samtools treats an unmapped read as one base long.
     spans = np.where(reads.flags & _UNMAPPED, 1, np.maximum(reference_lengths(reads.cigars), 1))

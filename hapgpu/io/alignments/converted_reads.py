@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TypeVar
@@ -14,11 +14,11 @@ from hapgpu.io.alignments.samtools.convert import ConvertedInput
 from hapgpu.io.alignments.source import Closeable, is_sorted
 from hapgpu.io.bam.overlap import Intervals
 from hapgpu.io.bam.record_block import RecordBlock
-from hapgpu.io.bam.record_reader import ReadRecords, RecordReader, piece_reader
+from hapgpu.io.bam.record_reader import RecordReader, piece_reader, to_batch
 from hapgpu.io.genome.regions import Region
 from hapgpu.runtime.pool import Pool
 
-_Records = TypeVar("_Records", ReadBatch, RecordBlock)
+_Converted = TypeVar("_Converted")
 
 
 class ConvertedSource(Closeable):
@@ -87,7 +87,7 @@ class ConvertedSource(Closeable):
         InputError
             samtools cannot read the input, or it is truncated.
         """
-        return self._counted(self._reader.batches)
+        return self.converted(to_batch)
 
     def blocks(self) -> Iterator[RecordBlock]:
         """Read the input, once, as records; each block owns its arrays.
@@ -97,13 +97,31 @@ class ConvertedSource(Closeable):
         InputError
             samtools cannot read the input, or it is truncated.
         """
-        return self._counted(self._reader.blocks)
+        return self.converted(RecordBlock.copied)
 
-    def _counted(self, read: ReadRecords[_Records]) -> Iterator[_Records]:
+    def converted(self, convert: Callable[[RecordBlock], _Converted]) -> Iterator[_Converted]:
+        """Read the input, once; yield the results of a function of its records, in order.
+
+        Parameters
+        ----------
+        convert
+            Called in the threads that read. Its result must not share memory with the records.
+
+        Raises
+        ------
+        InputError
+            samtools cannot read the input, or it is truncated.
+        """
+
+        def counted(block: RecordBlock) -> tuple[int, _Converted]:
+            return len(block), convert(block)
+
         references = len(self.header.reference_names)
         with self._explained_by_samtools():
-            for records in read(references, self._batch_bases, self._intervals):
-                self._records += len(records)
+            for count, records in self._reader.converted(
+                counted, references, self._batch_bases, self._intervals
+            ):
+                self._records += count
                 yield records
         self._input.check(self._records)
 

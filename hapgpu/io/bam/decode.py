@@ -144,16 +144,21 @@ def encode_block(batch: ReadBatch, header: SamHeader, pool: Pool) -> RecordBlock
 
 
 def block_of(records: NDArray[np.uint8], references: int, pool: Pool) -> RecordBlock:
-    """Find the parts of finished records, uint8, end to end, in the coordinates of a header.
+    """Find and check the records of an output, uint8, that are stored end to end.
 
     Parameters
     ----------
     records
-        The records; a fault in one is an error of this program.
+        Whole records.
     references
         Number of contigs in the header.
     pool
         Checks slices of the records.
+
+    Raises
+    ------
+    InputError
+        A record contradicts itself or the header.
     """
     data = read_only(records)
     starts = np.empty(data.size // FIXED_BYTES, dtype=np.int64)

@@ -55,7 +55,7 @@ _NIBBLES = read_only(_nibbles())
 
 
 @njit_inlined
-def _reference_span(cigar: Integer, operations: Integer) -> Integer:
+def reference_span(cigar: Integer, operations: Integer) -> Integer:
     """Return the reference bases of the CIGAR at an address."""
     span: Integer = 0
     for k in range(operations):
@@ -66,7 +66,7 @@ def _reference_span(cigar: Integer, operations: Integer) -> Integer:
 
 
 @njit
-def _bin(start: Integer, end: Integer) -> Integer:
+def bin_of(start: Integer, end: Integer) -> Integer:
     """Return the smallest bin of the BAI tree that contains an interval."""
     last = end - 1
     if start >> 14 == last >> 14:
@@ -126,7 +126,7 @@ def _store_records(
         at = record + FIXED_BYTES + name_bytes
         cigar = cigars + 4 * columns.cigar_offsets[row]
         all_operations = columns.cigar_offsets[row + 1] - columns.cigar_offsets[row]
-        span = _reference_span(cigar, all_operations)
+        span = reference_span(cigar, all_operations)
         first_base = columns.base_offsets[row]
         bases = columns.base_offsets[row + 1] - first_base
         operations = all_operations
@@ -153,7 +153,7 @@ def _store_records(
         flag = np.int64(columns.flags[row])
         position = np.int64(columns.positions[row])
         covered = 0 if flag & UNMAPPED else span
-        number = _bin(position, position + max(covered, 1)) & 0xFFFF
+        number = bin_of(position, position + max(covered, 1)) & 0xFFFF
         quality = np.int64(columns.mapping_qualities[row])
         store_32_at(record, offsets[row + 1] - offsets[row] - 4)
         store_32_at(record + 4, columns.reference_ids[row])
@@ -234,23 +234,32 @@ def check_writable(columns: ReadColumns, header: SamHeader) -> None:
     """
     name_lengths = np.diff(columns.name_offsets)
     if (name_lengths > MAX_NAME_BYTES).any():
-        name = _name_of(columns, int(np.argmax(name_lengths)))
+        name = _text_of(_name_of(columns, int(np.argmax(name_lengths))))
         raise OutputError(
             f"read '{name}': name longer than {MAX_NAME_BYTES} characters; shorten it"
         )
     references = len(header.reference_names)
     for ids in (columns.reference_ids, columns.mate_reference_ids):
         if ids.size and not -1 <= ids.min() <= ids.max() < references:
-            name = _name_of(columns, int(np.argmax((ids < -1) | (ids >= references))))
-            raise OutputError(
-                f"read '{name}': contig missing from the output header; add its @SQ line"
+            raise missing_contig(
+                _name_of(columns, int(np.argmax((ids < -1) | (ids >= references))))
             )
 
 
-def _name_of(columns: ReadColumns, row: int) -> str:
+def missing_contig(name: NDArray[np.uint8]) -> OutputError:
+    """Return the error for a read, by its name, whose contig the output header lacks."""
+    return OutputError(
+        f"read '{_text_of(name)}': contig missing from the output header; add its @SQ line"
+    )
+
+
+def _name_of(columns: ReadColumns, row: int) -> NDArray[np.uint8]:
+    return columns.names[columns.name_offsets[row] : columns.name_offsets[row + 1]]
+
+
+def _text_of(name: NDArray[np.uint8]) -> str:
     """Return an excerpt of the name of a read, for messages."""
-    start, end = columns.name_offsets[row], columns.name_offsets[row + 1]
-    return excerpt(columns.names[start:end].tobytes().decode("ascii", "replace"))
+    return excerpt(name.tobytes().decode("ascii", "replace"))
 
 
 def _record_sizes(columns: ReadColumns) -> NDArray[np.int64]:

@@ -49,11 +49,6 @@ class Workspace:
         """Forget the content; arrays of it become invalid."""
         self._size = 0
 
-    def give_away(self) -> None:
-        """Leave the memory to the arrays of it."""
-        self._content = np.empty(0, dtype=np.uint8)
-        self._layout = RecordLayout.empty(np.empty(0, dtype=np.int64))
-
     def reserve(self, size: int) -> RecordLayout:
         """Make room for so much content; return room for the layout of its records."""
         if size > self._content.size:
@@ -130,9 +125,7 @@ class PieceDecoder(Generic[Part]):
     batch_bases
         A part ends with the read that reaches this number of bases, or earlier.
     convert
-        Converts the records of a part.
-    is_copied
-        Whether the converted records share no memory with the records.
+        Converts the records of a part; the result must not share memory with them.
     """
 
     name: str
@@ -141,7 +134,6 @@ class PieceDecoder(Generic[Part]):
     intervals: Intervals | None
     batch_bases: int
     convert: Callable[[RecordBlock], Part]
-    is_copied: bool
     _spare: list[Workspace] = field(default_factory=list)
 
     def __call__(
@@ -171,8 +163,6 @@ class PieceDecoder(Generic[Part]):
         layout = RecordLayout._make(column[: walk.count] for column in walk.layout)
         block = RecordBlock(workspace.content(workspace.size), layout)
         parts = [self.convert(part) for part in self._parts(block)]
-        if not self.is_copied:
-            workspace.give_away()
         self._spare.append(workspace)
         return PieceRecords(walk.first, walk.end, walk.count, walk.fault, walk.missing, parts)
 

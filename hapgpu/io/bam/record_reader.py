@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import chain
-from typing import BinaryIO, Final, Generic, TypeAlias
+from typing import BinaryIO, Final, Generic
 
 from hapgpu.arrays.batches import ReadBatch
 from hapgpu.errors import InputError
@@ -34,15 +34,17 @@ _WAITING_BYTES: Final = 32 << 20  # of the content of pieces that wait for a thr
 _MIN_WAITING: Final = 2
 _ALONE: Final = Pool(1)
 
-ReadRecords: TypeAlias = Callable[[int, int, Intervals | None], Iterator[Part]]
-"""Reads records: `RecordReader.batches` or `RecordReader.blocks`."""
-
 
 def piece_reader(stream: BinaryIO, name: str, batch_bases: int) -> PieceReader:
     """Return a reader of pieces that hold about as many bases as a batch."""
     inflated = max(_BYTES_PER_BASE * batch_bases, MAX_BLOCK_BYTES)
     packed = max(_READ_BYTES, inflated)
     return PieceReader(stream, name, packed_bytes=packed, inflated_bytes=inflated)
+
+
+def to_batch(block: RecordBlock) -> ReadBatch:
+    """Convert records to columns, in the calling thread."""
+    return decode_block(block, _ALONE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,17 +107,24 @@ class RecordReader:
         self._pieces = chain(first, self._pieces)
         return header
 
-    def batches(
-        self, references: int, batch_bases: int, intervals: Intervals | None
-    ) -> Iterator[ReadBatch]:
-        """Read records as columns; each batch owns its arrays.
+    def converted(
+        self,
+        convert: Callable[[RecordBlock], Part],
+        references: int,
+        batch_bases: int,
+        intervals: Intervals | None,
+    ) -> Iterator[Part]:
+        """Read records, and convert them in the threads that have inflated them.
 
         Parameters
         ----------
+        convert
+            Converts records; called in several threads. The result must not share memory with
+            the records.
         references
             Number of contigs in the header.
         batch_bases
-            A batch ends with the read that reaches this number of bases, or earlier.
+            `convert` gets records up to the read that reaches this number of bases, or fewer.
         intervals
             Keep only records that overlap one of these intervals.
 
@@ -125,29 +134,7 @@ class RecordReader:
             A record contradicts itself or the header, or the stream is damaged or truncated.
         """
         decoder = PieceDecoder(
-            self._name,
-            references,
-            self._max_record,
-            intervals,
-            batch_bases,
-            lambda block: decode_block(block, _ALONE),
-            is_copied=True,
-        )
-        for records in self._in_order(decoder):
-            yield from records.parts
-
-    def blocks(
-        self, references: int, batch_bases: int, intervals: Intervals | None
-    ) -> Iterator[RecordBlock]:
-        """Read records as they are; each block owns its arrays."""
-        decoder = PieceDecoder(
-            self._name,
-            references,
-            self._max_record,
-            intervals,
-            batch_bases,
-            lambda block: block,
-            is_copied=False,
+            self._name, references, self._max_record, intervals, batch_bases, convert
         )
         for records in self._in_order(decoder):
             yield from records.parts

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-import cupy
 import numpy as np
-from numpy.typing import NDArray
 
 from hapgpu.io.fastx.blocks_cuda import GpuWorker
 from hapgpu.io.fastx.cuda import DeviceSpans
@@ -22,9 +20,8 @@ from hapgpu.mapping.sam.tables import sam_tables
 from hapgpu.mapping.search.cuda import pack_on_device, search_on_device
 from hapgpu.mapping.search.hits import SearchOptions
 from hapgpu.runtime.devices import CudaDevice
-from hapgpu.runtime.gpu.context import device_errors, pinned_array
+from hapgpu.runtime.gpu.context import device_errors, download_pinned
 
-_PINNED_UNIT: Final = 32 << 20  # few different sizes: pinned memory is slow to get, and pooled
 _NO_RECORDS: Final = RecordCounts(0, 0, 0, 0, 0)
 
 
@@ -66,19 +63,10 @@ class CudaMapper(GpuWorker):
         if not len(spans):
             return sam_block(np.empty(0, dtype=np.uint8), 0, _NO_RECORDS)
         lines, counts = self._lines(text, spans)
-        out = _pinned(lines.size)
-        stream = cupy.cuda.get_current_stream()
-        lines.get(stream=stream, out=out, blocking=False)
-        stream.synchronize()
-        return sam_block(out, len(spans), counts)
+        return sam_block(download_pinned(lines), len(spans), counts)
 
     def _lines(self, text: Any, spans: DeviceSpans) -> tuple[Any, RecordCounts]:
         number = self._device.index
         reads = pack_on_device(text, spans.base_starts, spans.lengths, number)
         hits = search_on_device(self._index, reads, self._options, number)
         return self._formatter.format(text, spans, hits)
-
-
-def _pinned(size: int) -> NDArray[np.uint8]:
-    units = max(-(-size // _PINNED_UNIT), 1)
-    return pinned_array(units * _PINNED_UNIT, np.uint8)[:size]

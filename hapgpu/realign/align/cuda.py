@@ -1,11 +1,14 @@
-"""Aligner on a GPU (`cuda/realign/align.cu`): one launch per bucket of pairs of similar size."""
+"""Aligner on a GPU (`cuda/realign/align.cu`): one launch per bucket of pairs of similar size.
+
+Pairs come from host memory (`align_pairs`, `score_pairs`) or are on the GPU
+(`align_device_pairs`, `score_device_pairs`).
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from itertools import pairwise
 from typing import Any
 
 import cupy
@@ -13,18 +16,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hapgpu.arrays.batches import AlignmentBatch, PairBatch
-from hapgpu.arrays.ragged import Ragged
+from hapgpu.arrays.cuda import DeviceRagged
 from hapgpu.errors import DeviceError
-from hapgpu.realign.align.kernels import MAX_COLUMNS, ScoreType, kernel_for
+from hapgpu.realign.align.buckets_cuda import Bucket, PairLengths, PairSizes, plan_buckets
+from hapgpu.realign.align.device_batches import DeviceAlignments, DevicePairs
+from hapgpu.realign.align.exact_matches_cuda import exact_positions, with_exact_matches
+from hapgpu.realign.align.kernels import ScoreType, kernel_for
 from hapgpu.realign.align.layouts import (
     MAX_THREADS_PER_BLOCK,
     MAX_WARPS_PER_BLOCK,
     Grid,
-    ScratchLayout,
-    StripeLayout,
     choose_grid,
-    choose_layout,
-    scratch_layout,
 )
 from hapgpu.realign.scoring import Overhang, Scoring
 from hapgpu.runtime.devices import CudaDevice
@@ -33,9 +35,7 @@ from hapgpu.runtime.gpu.launch import LoadedKernel, load_kernel
 
 _TAG_BITS = 4
 _DIAGONAL, _INSERTION_EXTENDED, _DELETION_EXTENDED = 8, 2, 1
-_INT32_SCORES = 1 << 25
 _LARGEST_INDEX = 2**31 - 1
-_CLASSES = 64  # of reference lengths: powers of two
 _RUNS_PER_CIGAR = 8
 _BYTES_PER_PAIR = 4 * (6 + _RUNS_PER_CIGAR)
 
@@ -75,10 +75,46 @@ def score_pairs(
     return np.concatenate([piece.scores for piece in _compute(pairs, task)])
 
 
-def score_type_for(pairs: PairBatch, scoring: Scoring) -> ScoreType:
-    """Return the narrowest type for all tagged scores, and for GATK's lowest score if needed."""
-    steps = int(pairs.reference_lengths.max() + pairs.query_lengths.max()) + 2
-    return np.int32 if scoring.largest * steps < _INT32_SCORES else np.int64
+def align_device_pairs(
+    pairs: DevicePairs, scoring: Scoring, overhang: Overhang, device: CudaDevice
+) -> DeviceAlignments:
+    """Align pairs on their GPU, which is the current one, on the current stream.
+
+    Parameters
+    ----------
+    pairs
+        n pairs.
+    scoring, overhang
+        Weights, and the treatment of query bases outside the reference.
+    device
+        The GPU.
+
+    Returns
+    -------
+    n alignments in the order of the pairs, as `align_pairs` of `dispatch` computes them.
+
+    Raises
+    ------
+    InputError
+        A sequence is empty, or scores would not fit 32 bits.
+    DeviceError
+        A single pair does not fit the memory of the device.
+    """
+    if not len(pairs):
+        return DeviceAlignments.none()
+    task = _Task(scoring, overhang, device, with_trace=True)
+    return DeviceAlignments.concatenate(_pieces(pairs, task))
+
+
+def score_device_pairs(
+    pairs: DevicePairs, scoring: Scoring, overhang: Overhang, device: CudaDevice
+) -> Any:
+    """Return only the scores, int32[n] on the GPU, of `align_device_pairs`, in less time."""
+    if not len(pairs):
+        return DeviceAlignments.none().scores
+    task = _Task(scoring, overhang, device, with_trace=False)
+    pieces = [piece.scores for piece in _pieces(pairs, task)]
+    return pieces[0] if len(pieces) == 1 else cupy.concatenate(pieces)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,16 +125,6 @@ class _Task:
     overhang: Overhang
     device: CudaDevice
     with_trace: bool
-
-
-@dataclass(frozen=True, slots=True)
-class _Bucket:
-    """Pairs of one launch: `first` to `last` of the sorted batch."""
-
-    layout: StripeLayout
-    scratch: ScratchLayout
-    first: int
-    last: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,11 +162,11 @@ class _Outputs:
 
 
 def _compute(pairs: PairBatch, task: _Task) -> list[AlignmentBatch]:
-    """Compute a batch; split it where it does not fit the memory of the device."""
+    """Compute a batch of host memory; split it where it does not fit the memory of the device."""
     try:
         with cupy.cuda.Device(task.device.index), thread_streams(task.device.index, 1)[0]:
             if _fits(pairs, task.device):
-                return [_run(pairs, task, _RUNS_PER_CIGAR * len(pairs) + 1024)]
+                return [_run(DevicePairs.upload(pairs), task).download()]
     except OUT_OF_MEMORY:
         cupy.get_default_memory_pool().free_all_blocks()
     except (cupy.cuda.driver.CUDADriverError, cupy.cuda.runtime.CUDARuntimeError) as error:
@@ -155,9 +181,34 @@ def _compute(pairs: PairBatch, task: _Task) -> list[AlignmentBatch]:
         ]
     if len(pairs.references) + len(pairs.queries) > 2:
         return _compute(pairs.compact(), task)
-    lengths = f"{pairs.reference_lengths[0]:,} and {pairs.query_lengths[0]:,} bases"
-    message = f"{task.device.name}: too little memory for a pair of {lengths}"
-    raise DeviceError(f"{message}; use --device cpu")
+    raise _pair_too_large(pairs.reference_lengths[0], pairs.query_lengths[0], task.device)
+
+
+def _pieces(pairs: DevicePairs, task: _Task) -> list[DeviceAlignments]:
+    """Compute a batch on the device; split it where its work space does not fit the memory."""
+    has_small_offsets = max(pairs.references.data.size, pairs.queries.data.size) <= _LARGEST_INDEX
+    if has_small_offsets:
+        try:
+            return [_run(pairs, task)]
+        except OUT_OF_MEMORY:
+            cupy.get_default_memory_pool().free_all_blocks()
+    count = len(pairs)
+    if count > 1:
+        middle = (count + 1) // 2
+        halves = [pairs.slice(0, middle), pairs.slice(middle, count)]
+        if not has_small_offsets:
+            halves = [half.compact() for half in halves]
+        return [piece for half in halves for piece in _pieces(half, task)]
+    if len(pairs.references) + len(pairs.queries) > 2:
+        return _pieces(pairs.compact(), task)
+    raise _pair_too_large(pairs.references.data.size, pairs.queries.data.size, task.device)
+
+
+def _pair_too_large(rows: int, columns: int, device: CudaDevice) -> DeviceError:
+    lengths = f"{rows:,} and {columns:,} bases"
+    return DeviceError(
+        f"{device.name}: too little memory for a pair of {lengths}; use --device cpu"
+    )
 
 
 def _fits(pairs: PairBatch, device: CudaDevice) -> bool:
@@ -180,10 +231,9 @@ def kernel_seconds(
     task = _Task(scoring, overhang, device, with_trace)
     seconds = []
     with cupy.cuda.Device(device.index), thread_streams(device.index, 1)[0] as stream:
-        score_type = score_type_for(pairs, scoring)
-        order, buckets = _plan(pairs, score_type, with_trace=with_trace)
-        outputs = _Outputs.for_pairs(len(pairs), _RUNS_PER_CIGAR * len(pairs) + 1024)
-        launches = _prepare(pairs.take(order), buckets, task, score_type, outputs)
+        uploaded = DevicePairs.upload(pairs)
+        outputs = _Outputs.for_pairs(len(pairs), _pool_capacity(uploaded, task))
+        _, launches = _prepare(uploaded, PairLengths.of(uploaded), task, outputs)
         for _ in range(repeats + 1):
             outputs.pool_used.fill(0)
             start, end = cupy.cuda.Event(), cupy.cuda.Event()
@@ -196,79 +246,90 @@ def kernel_seconds(
     return float(np.median(seconds[1:]))
 
 
-def _run(pairs: PairBatch, task: _Task, pool_capacity: int) -> AlignmentBatch:
+def _pool_capacity(pairs: DevicePairs, task: _Task) -> int:
+    return _RUNS_PER_CIGAR * len(pairs) + 1024 if task.with_trace else 0
+
+
+def _run(pairs: DevicePairs, task: _Task) -> DeviceAlignments:
+    """Align pairs, except those that match exactly and whose ends are free, by GATK's rule."""
+    lengths = PairLengths.of(pairs)
+    lengths.check(task.scoring, task.overhang)
+    if not task.overhang.has_free_ends:
+        return _by_recurrences(pairs, lengths, task)
+    positions = exact_positions(pairs)
+    rest = cupy.flatnonzero(positions < 0)
+    if rest.size == len(pairs):
+        return _by_recurrences(pairs, lengths, task)
+    computed = DeviceAlignments.none()
+    if rest.size:
+        computed = _by_recurrences(pairs.take(rest), lengths.take(rest), task)
+    columns, match = lengths.columns, task.scoring.match
+    return with_exact_matches(rest, computed, positions, columns, match)
+
+
+def _by_recurrences(pairs: DevicePairs, lengths: PairLengths, task: _Task) -> DeviceAlignments:
     """Launch all buckets; once more if the CIGARs did not fit the pool."""
-    score_type = score_type_for(pairs, task.scoring)
-    order, buckets = _plan(pairs, score_type, with_trace=task.with_trace)
-    count = len(pairs)
-    traced, capacity = (count, pool_capacity) if task.with_trace else (0, 0)
+    count, capacity = len(pairs), _pool_capacity(pairs, task)
     outputs = _Outputs.for_pairs(count, capacity)
-    for launch in _prepare(pairs.take(order), buckets, task, score_type, outputs):
+    order, launches = _prepare(pairs, lengths, task, outputs)
+    for launch in launches:
         launch()
+    scores = _in_input_order(outputs.scores, order)
+    if not task.with_trace:
+        none = DeviceAlignments.none()
+        return DeviceAlignments(scores, none.offsets, none.cigars)
     used = int(outputs.pool_used.get()[0])
     if used > _LARGEST_INDEX:
         raise cupy.cuda.memory.OutOfMemoryError(4 * used, 0)
     if used > capacity:
-        return _run(pairs, task, used)
-    position = np.empty_like(order)
-    position[order] = np.arange(count)
-    offsets, starts, counts = (
-        array[:traced].get()[position[:traced]]
-        for array in (outputs.offsets, outputs.cigar_starts, outputs.cigar_counts)
+        outputs = _Outputs.for_pairs(count, used)
+        order, launches = _prepare(pairs, lengths, task, outputs)
+        for launch in launches:
+            launch()
+    starts, counts = (
+        _in_input_order(array, order) for array in (outputs.cigar_starts, outputs.cigar_counts)
     )
-    cigars = Ragged.gather(outputs.pool[:used].get(), starts, counts)
-    return AlignmentBatch(outputs.scores.get()[position], offsets, cigars)
+    cigars = DeviceRagged.gather(outputs.pool, starts, counts)
+    return DeviceAlignments(scores, _in_input_order(outputs.offsets, order), cigars)
 
 
-def _plan(
-    pairs: PairBatch, score_type: ScoreType, *, with_trace: bool
-) -> tuple[NDArray[np.int64], list[_Bucket]]:
-    """Sort the pairs into buckets of one layout and of similar scratch size."""
-    rows, columns = pairs.reference_lengths, pairs.query_lengths
-    # Every warp of a launch has scratch for the largest pair, so references differ at most twofold.
-    row_class = np.frexp(rows.astype(np.float64))[1].astype(np.int64)
-    sizes, size = np.unique(columns * _CLASSES + row_class, return_inverse=True)
-    layouts = [
-        choose_layout(int(key) // _CLASSES, 1 << int(key) % _CLASSES, MAX_COLUMNS[score_type])
-        for key in sizes
-    ]
-    numbers = {layout: number for number, layout in enumerate(sorted(set(layouts)))}
-    layout_number = np.array([numbers[layout] for layout in layouts], dtype=np.int64)[size]
-    launch = layout_number * _CLASSES + row_class
-    order = np.lexsort((columns, rows, launch))[::-1]
-    changes = np.flatnonzero(np.diff(launch[order])) + 1
-    bounds = [0, *changes.tolist(), len(pairs)]
-    score_words = np.dtype(score_type).itemsize // 4
-    buckets = []
-    for first, last in pairwise(bounds):
-        layout = layouts[size[order[first]]]
-        members = order[first:last]
-        scratch = scratch_layout(
-            layout,
-            int(rows[members].max()),
-            int(columns[members].max()),
-            score_words=score_words,
-            with_trace=with_trace,
-        )
-        buckets.append(_Bucket(layout, scratch, first, last))
-    return order, buckets
+def _in_input_order(values: Any, order: Any) -> Any:
+    """Return `values[k]` at `order[k]`."""
+    placed = cupy.empty_like(values)
+    placed[order] = values
+    return placed
 
 
 def _prepare(
-    pairs: PairBatch,
-    buckets: list[_Bucket],
+    pairs: DevicePairs, lengths: PairLengths, task: _Task, outputs: _Outputs
+) -> tuple[Any, list[Callable[[], None]]]:
+    """Sort the pairs, and bind the arguments of each launch; all launches share scratch.
+
+    Returns
+    -------
+    int64[n] on the GPU, the pair of each row of the outputs; and the launches.
+    """
+    sizes = PairSizes.of(lengths)
+    score_type = sizes.score_type(task.scoring)
+    order, buckets = plan_buckets(sizes, score_type, with_trace=task.with_trace)
+    return order, _launches(pairs, order, buckets, task, score_type, outputs)
+
+
+def _launches(
+    pairs: DevicePairs,
+    order: Any,
+    buckets: list[Bucket],
     task: _Task,
     score_type: ScoreType,
     outputs: _Outputs,
 ) -> list[Callable[[], None]]:
-    """Upload the pairs, and bind the arguments of each launch; all launches share scratch."""
     sequences = (
-        cupy.asarray(pairs.references.data),
-        cupy.asarray(pairs.references.offsets.astype(np.int32)),
-        cupy.asarray(pairs.queries.data),
-        cupy.asarray(pairs.queries.offsets.astype(np.int32)),
+        pairs.references.data,
+        pairs.references.offsets.astype(np.int32),
+        pairs.queries.data,
+        pairs.queries.offsets.astype(np.int32),
     )
-    indices = (cupy.asarray(pairs.reference_index), cupy.asarray(pairs.query_index))
+    indices = (pairs.reference_index[order], pairs.query_index[order])
     sizes = (
         pairs.references.data.size,
         len(pairs.references),
@@ -326,7 +387,7 @@ def _steps(scoring: Scoring, overhang: Overhang) -> tuple[int, ...]:
     )
 
 
-def _grid(bucket: _Bucket, kernel: LoadedKernel, device: int, budget_words: int) -> Grid:
+def _grid(bucket: Bucket, kernel: LoadedKernel, device: int, budget_words: int) -> Grid:
     count = multiprocessors(device)
     blocks = kernel.blocks_per_multiprocessor(MAX_THREADS_PER_BLOCK)
     return choose_grid(

@@ -18,6 +18,7 @@ from hapgpu.runtime.devices import CudaDevice
 OUT_OF_MEMORY: Final = MemoryError
 """Raised by CuPy when GPU memory runs out: its own error is a subclass, its sorts raise this."""
 
+_PINNED_UNIT: Final = 32 << 20  # few different sizes: pinned memory is slow to get, and pooled
 _URGENT, _USUAL = -1, 0  # CUDA priorities: lower numbers first
 _thread = threading.local()
 
@@ -43,6 +44,16 @@ def pinned_array(size: int, dtype: Any) -> NDArray[Any]:
     """
     memory = cupy.cuda.alloc_pinned_memory(max(size * np.dtype(dtype).itemsize, 1))
     return np.frombuffer(memory, dtype=dtype, count=size)
+
+
+def download_pinned(data: Any) -> NDArray[np.uint8]:
+    """Copy uint8[n] on the GPU to pinned memory; only the current stream is waited for."""
+    units = max(-(-int(data.size) // _PINNED_UNIT), 1)
+    out: NDArray[np.uint8] = pinned_array(units * _PINNED_UNIT, np.uint8)[: data.size]
+    stream = cupy.cuda.get_current_stream()
+    data.get(stream=stream, out=out, blocking=False)
+    stream.synchronize()
+    return out
 
 
 @contextmanager

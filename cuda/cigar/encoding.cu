@@ -1,0 +1,51 @@
+// CIGARs copied from records, and their lengths (hapgpu/cigar/cuda/encoding.py).
+
+#include "cigar/operations.cuh"
+#include "cigar/record_cigars.cuh"
+#include "common/grid.cuh"
+#include "common/rows.cuh"
+
+// A warp per record: a long read may have tens of thousands of elements.
+extern "C" __global__ void __launch_bounds__(128) copy_cigars(
+    const unsigned char* data, const long long* starts, const int* sizes, const long long* offsets,
+    unsigned* out, long long /* bytes of data */, int count, long long /* elements */
+) {
+    const RecordCigars cigars = {data, starts, sizes};
+    for (int row = first_warp(); row < count; row += all_warps()) {
+        for (int k = lane_id(); k < sizes[row]; k += kWarpLanes) {
+            out[offsets[row] + k] = cigars.element(row, k);
+        }
+    }
+}
+
+// Sums the bases of the reference that each CIGAR of a record spans; a thread per record.
+extern "C" __global__ void __launch_bounds__(128) record_reference_lengths(
+    const unsigned char* data, const long long* starts, const int* sizes, long long* lengths,
+    long long /* bytes of data */, int count
+) {
+    const RecordCigars cigars = {data, starts, sizes};
+    for (int row = first_thread(); row < count; row += all_threads()) {
+        long long sum = 0;
+        for (int k = 0; k < sizes[row]; ++k) {
+            const unsigned element = cigars.element(row, k);
+            if (consumes_reference(operation_of(element))) sum += length_of(element);
+        }
+        lengths[row] = sum;
+    }
+}
+
+// The same for CIGARs end to end in an array.
+extern "C" __global__ void __launch_bounds__(128) reference_lengths(
+    const unsigned* elements, const long long* offsets, long long* lengths,
+    long long /* elements */, int count
+) {
+    const Rows<unsigned> cigars = {elements, offsets};
+    for (int row = first_thread(); row < count; row += all_threads()) {
+        const unsigned* cigar = cigars.at(row);
+        long long sum = 0;
+        for (long long k = 0; k < cigars.size(row); ++k) {
+            if (consumes_reference(operation_of(cigar[k]))) sum += length_of(cigar[k]);
+        }
+        lengths[row] = sum;
+    }
+}

@@ -1,0 +1,113 @@
+"""Ragged arrays on a GPU (`cuda/arrays/ragged.cu`)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import cupy
+import numpy as np
+
+from hapgpu.arrays.ragged import Ragged
+from hapgpu.runtime.gpu.kernel import Array, Kernel, Scalar
+from hapgpu.runtime.gpu.work_queue import WARP, launch_threads
+
+_THREADS: Final = 128
+
+
+def _gather_kernel(name: str, item: type[np.generic]) -> Kernel:
+    return Kernel(
+        "arrays/ragged.cu",
+        name,
+        (
+            Array("data", item, "size"),
+            Array("starts", np.int64, "rows"),
+            Array("offsets", np.int64, "rows", 1),
+            Array("out", item, "total"),
+            Scalar("size", np.int64),
+            Scalar("total", np.int64),
+            Scalar("rows", np.int32),
+        ),
+    )
+
+
+GATHER_BYTES = _gather_kernel("gather_bytes", np.uint8)
+GATHER_WORDS = _gather_kernel("gather_words", np.uint32)
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceRagged:
+    """Rows of different lengths, end to end in one array of the current GPU, as in `Ragged`.
+
+    Attributes
+    ----------
+    data
+        uint8 or uint32 on the GPU, shape [offsets[-1]].
+    offsets
+        int64[n + 1] on the GPU, from 0, never decreasing.
+    """
+
+    data: Any
+    offsets: Any
+
+    def __len__(self) -> int:
+        return int(self.offsets.size) - 1
+
+    @classmethod
+    def upload(cls, rows: Ragged) -> DeviceRagged:
+        """Copy rows to the current GPU."""
+        return cls(cupy.asarray(rows.data), cupy.asarray(rows.offsets))
+
+    def download(self) -> Ragged:
+        """Copy rows to host memory."""
+        return Ragged(self.data.get(), self.offsets.get())
+
+    @classmethod
+    def from_lengths(cls, data: Any, lengths: Any) -> DeviceRagged:
+        """Cut `data` into rows of the given lengths, whose sum is the size of `data`."""
+        return cls(data, offsets_of(lengths))
+
+    @classmethod
+    def gather(cls, data: Any, starts: Any, lengths: Any) -> DeviceRagged:
+        """Copy rows from anywhere in `data`, end to end; waits for the GPU."""
+        offsets = offsets_of(lengths)
+        rows, total = int(lengths.size), int(offsets[-1])
+        out = cupy.empty(total, dtype=data.dtype)
+        if total:
+            kernel = GATHER_BYTES if data.dtype.itemsize == 1 else GATHER_WORDS
+            starts = starts.astype(np.int64, copy=False)
+            arguments = (data, starts, offsets, out, data.size, total, rows)
+            launch_threads(kernel, _THREADS, rows * WARP, arguments)
+        return cls(out, offsets)
+
+    @classmethod
+    def concatenate(cls, parts: Sequence[DeviceRagged]) -> DeviceRagged:
+        """Concatenate the rows of arrays of one dtype, at least one."""
+        data = cupy.concatenate([part.data for part in parts])
+        return cls(data, offsets_of(cupy.concatenate([part.lengths for part in parts])))
+
+    @property
+    def lengths(self) -> Any:
+        """int64[n] on the GPU: the length of each row."""
+        return self.offsets[1:] - self.offsets[:-1]
+
+    def lengths_of(self, rows: Any) -> Any:
+        """Return int64[r]: the lengths of some rows; rows may repeat."""
+        return self.offsets[rows + 1] - self.offsets[rows]
+
+    def take(self, rows: Any) -> DeviceRagged:
+        """Gather rows by their numbers, in any order, with repeats; waits for the GPU."""
+        return DeviceRagged.gather(self.data, self.offsets[rows], self.lengths_of(rows))
+
+
+def offsets_of(lengths: Any) -> Any:
+    """Return int64[n + 1]: the offsets of rows of these lengths, stored end to end."""
+    offsets = cupy.zeros(lengths.size + 1, dtype=np.int64)
+    cupy.cumsum(lengths, dtype=np.int64, out=offsets[1:])
+    return offsets
+
+
+def rows_of(offsets: Any, total: int) -> Any:
+    """Return int64[total]: the row of each element; `total` is `offsets[-1]`."""
+    return cupy.searchsorted(offsets[1:], cupy.arange(total), side="right")

@@ -1,0 +1,1 @@
+"""CIGARs on a GPU: NM and MD, clips and lengths."""

@@ -1,0 +1,216 @@
+"""Pairs of BAM records and haplotypes on a GPU (`cuda/haplotypes/pairing.cu`)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+import cupy
+import numpy as np
+
+from hapgpu.arrays.cuda import DeviceRagged, offsets_of, rows_of
+from hapgpu.haplotypes.pairing.pairs import PairFinder, ReadHaplotypePairs
+from hapgpu.io.bam.cuda.device_records import DeviceRecords
+from hapgpu.runtime.gpu.kernel import Array, Kernel, Scalar
+from hapgpu.runtime.gpu.work_queue import WARP, launch_threads
+
+_THREADS: Final = 128
+_HAPLOTYPE_BITS: Final = 32
+
+COUNT_PAIRS: Final = Kernel(
+    "haplotypes/pairing.cu",
+    "count_pairs",
+    (
+        Array("data", np.uint8, "size"),
+        Array("cigar_starts", np.int64, "rows"),
+        Array("cigar_lengths", np.int32, "rows"),
+        Array("flags", np.uint16, "rows"),
+        Array("reference_ids", np.int32, "rows"),
+        Array("positions", np.int32, "rows"),
+        Array("locus_starts", np.int64, "loci"),
+        Array("locus_ends", np.int64, "loci"),
+        Array("max_ends", np.int64, "loci"),
+        Array("haplotype_offsets", np.int64, "loci", 1),
+        Scalar("size", np.int64),
+        Scalar("rows", np.int32),
+        Scalar("loci", np.int32),
+        Scalar("require_flags", np.int32),
+        Scalar("exclude_flags", np.int32),
+        Array("first_loci", np.int32, "rows"),
+        Array("end_loci", np.int32, "rows"),
+        Array("read_starts", np.int64, "rows"),
+        Array("counts", np.int64, "rows"),
+    ),
+)
+LIST_PAIRS: Final = Kernel(
+    "haplotypes/pairing.cu",
+    "list_pairs",
+    (
+        Array("selected", np.int64, "reads"),
+        Array("first_loci", np.int32, "records"),
+        Array("end_loci", np.int32, "records"),
+        Array("read_starts", np.int64, "records"),
+        Array("locus_ends", np.int64, "loci"),
+        Array("haplotype_offsets", np.int64, "loci", 1),
+        Array("haplotypes", np.int32, "n_haplotypes"),
+        Array("offsets", np.int64, "reads", 1),
+        Scalar("records", np.int32),
+        Scalar("loci", np.int32),
+        Scalar("n_haplotypes", np.int32),
+        Scalar("reads", np.int32),
+        Scalar("total", np.int64),
+        Array("out", np.int32, "total"),
+    ),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceReadPairs:
+    """Pairs of n reads and haplotypes, as in `ReadHaplotypePairs`, on the current GPU.
+
+    Attributes
+    ----------
+    offsets
+        int64[n + 1]: the haplotypes of read i are rows `offsets[i]` to `offsets[i + 1]`.
+    haplotypes
+        int32[offsets[-1]], the haplotype of each pair.
+    """
+
+    offsets: Any
+    haplotypes: Any
+
+    def __len__(self) -> int:
+        return int(self.haplotypes.size)
+
+    @property
+    def counts(self) -> Any:
+        """int64[n]: the number of haplotypes of each read."""
+        return self.offsets[1:] - self.offsets[:-1]
+
+    @property
+    def reads(self) -> Any:
+        """int64[offsets[-1]]: the read of each pair."""
+        return rows_of(self.offsets, len(self))
+
+    def download(self) -> ReadHaplotypePairs:
+        """Copy the pairs to host memory."""
+        return ReadHaplotypePairs(self.offsets.get(), self.haplotypes.get())
+
+
+@dataclass(frozen=True, slots=True)
+class _Loci:
+    """The columns of a `LocusTable` on the current GPU."""
+
+    starts: Any
+    ends: Any
+    max_ends: Any
+    haplotypes: DeviceRagged
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceCandidates:
+    """Records with haplotypes, and the loci that they overlap; the pairs are listed on request.
+
+    Attributes
+    ----------
+    rows
+        int64[n]: the records that have the flags and overlap a locus.
+    counts
+        int64[n], above 0: the number of haplotypes of each.
+    """
+
+    rows: Any
+    counts: Any
+    _first_loci: Any
+    _end_loci: Any
+    _read_starts: Any
+    _loci: _Loci
+    _is_in_order: bool
+
+    def __len__(self) -> int:
+        return int(self.rows.size)
+
+    def pairs(self, start: int, end: int, excluded: Any) -> DeviceReadPairs:
+        """List the pairs of `rows[start:end]`; none for the reads of a mask, bool[end - start]."""
+        rows = self.rows[start:end]
+        offsets = offsets_of(cupy.where(excluded, 0, self.counts[start:end]))
+        total = int(offsets[-1])
+        haplotypes = cupy.empty(total, dtype=np.int32)
+        if not total:
+            return DeviceReadPairs(offsets, haplotypes)
+        arguments = (
+            rows,
+            self._first_loci,
+            self._end_loci,
+            self._read_starts,
+            self._loci.ends,
+            self._loci.haplotypes.offsets,
+            self._loci.haplotypes.data,
+            offsets,
+            self._first_loci.size,
+            self._loci.ends.size,
+            self._loci.haplotypes.data.size,
+            end - start,
+            total,
+            haplotypes,
+        )
+        launch_threads(LIST_PAIRS, _THREADS, (end - start) * WARP, arguments)
+        pairs = DeviceReadPairs(offsets, haplotypes)
+        return pairs if self._is_in_order else _sorted(pairs)
+
+
+class DevicePairFinder:
+    """Search for the haplotypes of records on the current GPU; the loci stay in its memory."""
+
+    def __init__(self, finder: PairFinder) -> None:
+        table = finder.table
+        self._loci = _Loci(
+            cupy.asarray(table.starts),
+            cupy.asarray(table.ends),
+            cupy.asarray(table.max_ends),
+            DeviceRagged.upload(table.haplotypes),
+        )
+        haplotypes = table.haplotypes.data
+        self._is_in_order = bool((haplotypes[1:] > haplotypes[:-1]).all())
+
+    def find(
+        self, records: DeviceRecords, require_flags: int = 0, exclude_flags: int = 0
+    ) -> DeviceCandidates:
+        """Find the records that have all required SAM flags, none of the excluded, and a locus."""
+        count, loci = len(records), self._loci
+        first, end = (cupy.empty(count, dtype=np.int32) for _ in range(2))
+        read_starts, counts = (cupy.empty(count, dtype=np.int64) for _ in range(2))
+        if count:
+            arguments = (
+                records.data,
+                records.layout.cigar_starts,
+                records.layout.cigar_lengths,
+                records.flags,
+                records.reference_ids,
+                records.positions,
+                loci.starts,
+                loci.ends,
+                loci.max_ends,
+                loci.haplotypes.offsets,
+                records.data.size,
+                count,
+                loci.ends.size,
+                require_flags,
+                exclude_flags,
+                first,
+                end,
+                read_starts,
+                counts,
+            )
+            launch_threads(COUNT_PAIRS, _THREADS, count, arguments)
+        rows = cupy.flatnonzero(counts)
+        return DeviceCandidates(
+            rows, counts[rows], first, end, read_starts, loci, self._is_in_order
+        )
+
+
+def _sorted(pairs: DeviceReadPairs) -> DeviceReadPairs:
+    """Sort the haplotypes of each read."""
+    keys = cupy.sort((pairs.reads << _HAPLOTYPE_BITS) + pairs.haplotypes)
+    haplotypes = (keys & ((1 << _HAPLOTYPE_BITS) - 1)).astype(np.int32)
+    return DeviceReadPairs(pairs.offsets, haplotypes)

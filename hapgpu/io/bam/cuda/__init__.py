@@ -1,0 +1,1 @@
+"""BAM on a GPU: pieces of a file to checked records, their layout and fixed fields."""

@@ -1,0 +1,130 @@
+"""Pairs to align and their alignments in GPU memory."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import cupy
+import numpy as np
+
+from hapgpu.arrays.batches import AlignmentBatch, PairBatch
+from hapgpu.arrays.cuda import DeviceRagged
+
+
+@dataclass(frozen=True, slots=True)
+class DevicePairs:
+    """Pairs to be aligned, as in `PairBatch`, on the current GPU.
+
+    Attributes
+    ----------
+    references, queries
+        uint8 text; each sequence is stored once, however many pairs use it.
+    reference_index, query_index
+        int32[n]: the rows of the sequences of each pair.
+    """
+
+    references: DeviceRagged
+    queries: DeviceRagged
+    reference_index: Any
+    query_index: Any
+
+    def __len__(self) -> int:
+        return int(self.reference_index.size)
+
+    @classmethod
+    def upload(cls, pairs: PairBatch) -> DevicePairs:
+        """Copy pairs to the current GPU."""
+        return cls(
+            DeviceRagged.upload(pairs.references),
+            DeviceRagged.upload(pairs.queries),
+            cupy.asarray(pairs.reference_index),
+            cupy.asarray(pairs.query_index),
+        )
+
+    def download(self) -> PairBatch:
+        """Copy pairs, with all sequences, to host memory."""
+        return PairBatch(
+            self.references.download(),
+            self.queries.download(),
+            self.reference_index.get(),
+            self.query_index.get(),
+        )
+
+    def slice(self, start: int, end: int) -> DevicePairs:
+        """Return pairs `start` to `end`; all arrays are shared."""
+        return DevicePairs(
+            self.references,
+            self.queries,
+            self.reference_index[start:end],
+            self.query_index[start:end],
+        )
+
+    def take(self, rows: Any) -> DevicePairs:
+        """Gather pairs by their numbers; the sequences are shared."""
+        return DevicePairs(
+            self.references, self.queries, self.reference_index[rows], self.query_index[rows]
+        )
+
+    def compact(self) -> DevicePairs:
+        """Drop the sequences that no pair uses."""
+        references, reference_index = cupy.unique(self.reference_index, return_inverse=True)
+        queries, query_index = cupy.unique(self.query_index, return_inverse=True)
+        return DevicePairs(
+            self.references.take(references),
+            self.queries.take(queries),
+            reference_index.astype(np.int32),
+            query_index.astype(np.int32),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceAlignments:
+    """Alignments of n pairs, as in `AlignmentBatch`, on the current GPU.
+
+    Attributes
+    ----------
+    scores, offsets
+        int32[n].
+    cigars
+        uint32 in BAM encoding.
+    """
+
+    scores: Any
+    offsets: Any
+    cigars: DeviceRagged
+
+    def __len__(self) -> int:
+        return int(self.scores.size)
+
+    @classmethod
+    def none(cls) -> DeviceAlignments:
+        """Return no alignments."""
+        scores = cupy.empty(0, dtype=np.int32)
+        cigars = DeviceRagged(cupy.empty(0, dtype=np.uint32), cupy.zeros(1, dtype=np.int64))
+        return cls(scores, scores, cigars)
+
+    @classmethod
+    def upload(cls, alignments: AlignmentBatch) -> DeviceAlignments:
+        """Copy alignments to the current GPU."""
+        return cls(
+            cupy.asarray(alignments.scores),
+            cupy.asarray(alignments.offsets),
+            DeviceRagged.upload(alignments.cigars),
+        )
+
+    def download(self) -> AlignmentBatch:
+        """Copy alignments to host memory."""
+        return AlignmentBatch(self.scores.get(), self.offsets.get(), self.cigars.download())
+
+    @classmethod
+    def concatenate(cls, parts: Sequence[DeviceAlignments]) -> DeviceAlignments:
+        """Concatenate alignments, at least one batch; a single batch is returned as it is."""
+        if len(parts) == 1:
+            return parts[0]
+        return cls(
+            cupy.concatenate([part.scores for part in parts]),
+            cupy.concatenate([part.offsets for part in parts]),
+            DeviceRagged.concatenate([part.cigars for part in parts]),
+        )

@@ -1,0 +1,1 @@
+"""Projection of alignments onto the reference on a GPU, and their ends."""

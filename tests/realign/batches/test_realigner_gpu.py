@@ -1,0 +1,216 @@
+"""Realignment of records in GPU memory, against the realignment of batches on the CPU."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hapgpu.arrays.batches import ReadBatch
+from hapgpu.arrays.ragged import Ragged
+from hapgpu.errors import InputError
+from hapgpu.haplotypes.pairing.haplotype_set import HaplotypeSet
+from hapgpu.io.alignments.reader import open_reads
+from hapgpu.io.bam.decode import encode_block
+from hapgpu.io.bam.header import SamHeader
+from hapgpu.io.genome.regions import Region
+from hapgpu.realign import realigner
+from hapgpu.realign.realigner import Realigner, RealignOptions
+from hapgpu.realign.records.build import NewAlignments
+from hapgpu.realign.scoring import PRESETS, Scoring
+from hapgpu.realign.selection.by_score import BestBy
+from hapgpu.runtime.devices import CpuDevice, CudaDevice
+from hapgpu.runtime.pool import Pool
+from tests.realign.batches.made_reads import HEADER, MadeReads, made_reads
+
+pytestmark = pytest.mark.gpu
+
+OPTIONS = RealignOptions(
+    scoring=PRESETS["read-to-haplotype"],
+    best_by=BestBy.SCORE,
+    min_score=0.5,
+    always=False,
+    write_all=False,
+    require_flags=0,
+    exclude_flags=0,
+)
+
+
+def options(**changes: Any) -> RealignOptions:
+    return RealignOptions(
+        **{field.name: getattr(OPTIONS, field.name) for field in fields(OPTIONS)} | changes
+    )
+
+
+def expected(
+    haplotypes: HaplotypeSet, header: SamHeader, reads: ReadBatch, chosen: RealignOptions
+) -> tuple[list[str], NewAlignments, tuple[int, int, int]]:
+    """Return the names and new alignments of the records that the CPU writes, and its counts."""
+
+    def records(originals: ReadBatch, bases: Ragged, qualities: Ragged, *rest: Any) -> Any:
+        new, _, _ = rest
+        np.testing.assert_array_equal(bases.lengths, qualities.lengths)
+        names = [name.tobytes().decode() for name in originals.names]
+        return names, new
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(realigner, "realigned_records", records)
+        on_cpu = Realigner(haplotypes, None, header, chosen, CpuDevice(1), "x.bam")
+        done = on_cpu(reads)
+    names, new = cast(Any, done.records)
+    return names, new, (done.reads, done.unmapped, done.without_bases)
+
+
+def realigned(
+    haplotypes: HaplotypeSet,
+    header: SamHeader,
+    reads: ReadBatch,
+    chosen: RealignOptions,
+    memory: int | None = None,
+) -> Any:
+    """Return what the GPU computes, with pieces of an eighth of `memory` bytes."""
+    pytest.importorskip("cupy")
+    from hapgpu.io.bam.cuda.device_records import DeviceRecords  # noqa: PLC0415  (needs CuPy)
+    from hapgpu.realign.realigner_cuda import DeviceRealigner  # noqa: PLC0415  (needs CuPy)
+
+    with Pool(1) as pool:
+        block = encode_block(reads, header, pool)
+    device = CudaDevice(0, memory_limit=memory)
+    on_gpu = DeviceRealigner(haplotypes, header, chosen, device, "x.bam")
+    return on_gpu(DeviceRecords.upload(block))
+
+
+def check(
+    haplotypes: HaplotypeSet,
+    header: SamHeader,
+    reads: ReadBatch,
+    chosen: RealignOptions,
+    memory: int | None = None,
+) -> None:
+    names, new, counts = expected(haplotypes, header, reads, chosen)
+    done = realigned(haplotypes, header, reads, chosen, memory)
+    assert (done.reads, done.unmapped, done.without_bases) == counts
+    found = done.alignments
+    all_names = [name.tobytes().decode() for name in reads.names]
+    assert found.rows.dtype == np.int64
+    assert [all_names[row] for row in found.rows.get()] == names
+    for field in fields(NewAlignments):
+        column, other = getattr(found, field.name), getattr(new, field.name)
+        if isinstance(other, Ragged):
+            column = column.download()
+            assert column.data.dtype == other.data.dtype, field.name
+            np.testing.assert_array_equal(column.offsets, other.offsets, field.name)
+            np.testing.assert_array_equal(column.data, other.data, field.name)
+        else:
+            assert column.dtype == other.dtype, field.name
+            np.testing.assert_array_equal(column.get(), other, field.name)
+
+
+def check_made(made: MadeReads, chosen: RealignOptions, memory: int | None = None) -> None:
+    check(made.haplotypes, HEADER, made.reads, chosen, memory)
+
+
+KINDS = st.fixed_dictionaries(
+    {
+        "per_locus": st.sampled_from([1, 4]),
+        "is_in_order": st.booleans(),
+        "with_loci": st.booleans(),
+    }
+)
+CHANGES = st.fixed_dictionaries(
+    {
+        "write_all": st.booleans(),
+        "min_score": st.sampled_from([0.0, 0.5, 0.9]),
+        "require_flags": st.sampled_from([0, 16]),
+        "exclude_flags": st.sampled_from([0, 0x704]),
+    }
+)
+
+
+@settings(max_examples=40)
+@given(st.integers(0, 2**32), st.sampled_from([0, 1, 2, 40, 150]), KINDS, CHANGES)
+def test_made_reads(seed: int, count: int, kinds: Any, changes: Any) -> None:
+    check_made(made_reads(seed, count, **kinds), options(**changes))
+
+
+@pytest.mark.parametrize("write_all", [False, True])
+def test_pieces_of_any_size(write_all: bool) -> None:
+    made = made_reads(3, 200)
+    for memory in (8 * 1000, 8 * 30_000):
+        check_made(made, options(write_all=write_all), memory)
+
+
+def test_pieces_that_do_not_fit_are_split(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("cupy")
+    from hapgpu.realign import realigner_cuda  # noqa: PLC0415  (needs CuPy)
+
+    device_queries = realigner_cuda.device_queries
+
+    def tight(records: Any) -> Any:
+        if len(records) > 30:
+            raise MemoryError
+        return device_queries(records)
+
+    monkeypatch.setattr(realigner_cuda, "device_queries", tight)
+    check_made(made_reads(7, 200), OPTIONS)
+
+
+def test_weights_with_which_exact_matches_are_not_best() -> None:
+    check_made(made_reads(4, 60), options(scoring=Scoring(1, -2, 1, -3)))
+
+
+@settings(max_examples=10)
+@given(seed=st.integers(0, 2**32), write_all=st.booleans(), with_loci=st.booleans())
+def test_choice_by_likelihood(seed: int, write_all: bool, with_loci: bool) -> None:
+    made = made_reads(seed, 60, with_loci=with_loci)
+    check_made(made, options(best_by=BestBy.LIKELIHOOD, write_all=write_all))
+
+
+def test_choice_by_likelihood_computes_on_the_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("cupy")
+    from hapgpu.realign.selection import likelihood_cuda  # noqa: PLC0415  (needs CuPy)
+
+    monkeypatch.delattr(likelihood_cuda.DeviceLikelihoodChoice, "_chosen_on_host")
+    check_made(made_reads(8, 100, is_in_order=False), options(best_by=BestBy.LIKELIHOOD))
+
+
+def test_choice_by_likelihood_needs_qualities() -> None:
+    made = made_reads(5, 30, has_qualities=False)
+    chosen = options(best_by=BestBy.LIKELIHOOD)
+    arguments = (made.haplotypes, HEADER, made.reads, chosen)
+    with pytest.raises(InputError) as on_cpu:
+        expected(*arguments)
+    with pytest.raises(InputError) as on_gpu:
+        realigned(*arguments)
+    assert str(on_gpu.value) == str(on_cpu.value)
+
+
+def test_real_reads(data_dir: Path) -> None:
+    """Haplotypes with made differences, at loci along the real reads."""
+    directory = data_dir / "illumina_tiny"
+    sequence = "".join((directory / "q.fa").read_text().splitlines()[1:]).encode()
+    rng = np.random.default_rng(6)
+    sequences, regions, index = [], [], []
+    with open_reads(directory / "NA12878.chr22.tiny.bam", threads=1) as source:
+        header, batches = source.header, list(source.batches())
+        (contig,) = header.reference_names
+        for locus, start in enumerate(range(0, len(sequence) - 400, 350)):
+            regions.append(Region(contig, start, start + 400))
+            for _ in range(int(rng.integers(1, 4))):
+                at = int(rng.integers(0, 390))
+                bases = sequence[start : start + at] + b"ACG" + sequence[start + at + 5 :]
+                sequences.append(bases[:400])
+                index.append(locus)
+    haplotypes = HaplotypeSet(
+        tuple(f"h{k}" for k in range(len(sequences))),
+        Ragged.from_sequences(sequences),
+        tuple(regions),
+        np.array(index, dtype=np.int32),
+    )
+    reads = ReadBatch.concatenate(batches).take(np.arange(0, len(batches[0]), 8))
+    check(haplotypes, header, reads, OPTIONS)
