@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NoReturn
 
 import cupy
 import numpy as np
@@ -40,6 +40,7 @@ from hapgpu.realign.moves.device_reads import (
     DeviceVariants,
     pairs_of,
 )
+from hapgpu.realign.moves.movable_reads import MovableReads
 from hapgpu.realign.moves.moves import Moves
 from hapgpu.realign.projection.cuda.clip_ends import are_same_alignments, clip_end_insertions
 from hapgpu.realign.projection.cuda.placement import DevicePlacement
@@ -48,9 +49,11 @@ from hapgpu.realign.projection.placement import Placement
 from hapgpu.realign.queries.cuda import device_queries
 from hapgpu.realign.realigner import RealignOptions
 from hapgpu.realign.scoring import Overhang
-from hapgpu.realign.selection.by_score import NO_SCORE, BestBy
+from hapgpu.realign.selection.by_score import BestBy
 from hapgpu.realign.selection.cuda import best_by_score
 from hapgpu.realign.selection.extended_likelihoods import ExtendedLikelihoods
+from hapgpu.realign.selection.extended_likelihoods_cuda import extended_likelihoods
+from hapgpu.realign.selection.likelihood_cuda import best_by_likelihood
 from hapgpu.runtime.devices import CudaDevice
 from hapgpu.runtime.gpu.context import OUT_OF_MEMORY
 
@@ -251,13 +254,22 @@ class DeviceMover:
         variant = scored.variants[best]
         if self._options.best_by is BestBy.LIKELIHOOD:
             # All haplotypes are compared with the clip variant of the best score.
-            clips = variants.leading[variant].get(), variants.trailing[variant].get()
-            on_host = movable.download(pairs, extended)
-            best = cupy.asarray(likeliest_pairs(on_host, clips, self._likelihoods))
-            others = scored.scores.copy()
-            others[best] = NO_SCORE
-            seconds = others[best_by_score(pairs.offsets, others)[0]]
+            clips = variants.leading[variant], variants.trailing[variant]
+            likelihoods = extended_likelihoods(
+                movable.records, movable.bases, pairs, extended, clips, self._device
+            )
+            if likelihoods is not None:
+                best, seconds = best_by_likelihood(pairs.offsets, likelihoods, scored.scores)
+            else:  # a read lacks qualities: the host names it
+                self._raise_for(movable.download(pairs, extended), clips)
         return DeviceBestPairs(pairs.haplotypes[best], variant, seconds)
+
+    def _raise_for(self, movable: MovableReads, clips: tuple[Any, Any]) -> NoReturn:
+        """Raise the error for a read that lacks qualities."""
+        leading, trailing = clips
+        likeliest_pairs(movable, (leading.get(), trailing.get()), self._likelihoods)
+        message = "a read lacks qualities on the GPU only"
+        raise AssertionError(message)
 
     def _projected(
         self,

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 import cupy
 import numpy as np
@@ -16,6 +17,7 @@ from hapgpu.pairhmm.forward.cpu import exact_log10_likelihoods
 from hapgpu.pairhmm.launch.piece_run import PieceRun
 from hapgpu.pairhmm.launch.pieces import split_in_two, split_into_pieces
 from hapgpu.pairhmm.launch.staging import thread_staging
+from hapgpu.pairhmm.qualities.cuda import DeviceHmmReads
 from hapgpu.runtime.devices import CudaDevice, usable_cpus
 from hapgpu.runtime.gpu.context import (
     OUT_OF_MEMORY,
@@ -52,17 +54,75 @@ def log10_likelihoods(batch: HmmBatch, device: CudaDevice) -> NDArray[np.float64
     DeviceError
         A single read with its haplotypes does not fit the memory of the device, or a launch fails.
     """
+    likelihoods, too_small = _computed(batch, device, ())
+    if too_small.size:
+        likelihoods[too_small] = exact_log10_likelihoods(batch, too_small, usable_cpus())
+    return likelihoods
+
+
+@dataclass(frozen=True, slots=True)
+class HaplotypeGroups:
+    """The haplotypes of groups of reads, and which reads are in which group, as in `HmmBatch`."""
+
+    haplotypes: Ragged
+    read_offsets: NDArray[np.int64]
+    haplotype_offsets: NDArray[np.int64]
+
+
+def device_log10_likelihoods(
+    reads: DeviceHmmReads, groups: HaplotypeGroups, device: CudaDevice
+) -> NDArray[np.float64]:
+    """Compute log10 P(read | haplotype) of reads on the current GPU, which must be `device`.
+
+    Parameters
+    ----------
+    reads
+        At least one read, group by group; none is empty.
+    groups
+        The haplotypes of each group.
+    device
+        The GPU.
+
+    Returns
+    -------
+    float64[pairs] in pinned memory, in the order of `HmmBatch`; none is above 0.
+
+    Raises
+    ------
+    DeviceError
+        A single read with its haplotypes does not fit the memory of the device, or a launch fails.
+    """
+    offsets = reads.bases.offsets.get()  # waits for the reads: other streams use them next
+    # The columns of the batch have only a size.
+    column = np.broadcast_to(np.zeros(1, dtype=np.uint8), (int(offsets[-1]),))
+    continuations = np.broadcast_to(
+        np.full(1, reads.gap_continuation, dtype=np.uint8), column.shape
+    )
+    sizes = HmmReads(Ragged(column, offsets), column, column, column, continuations)
+    batch = HmmBatch(sizes, groups.haplotypes, groups.read_offsets, groups.haplotype_offsets)
+    likelihoods, too_small = _computed(batch, device, reads.columns)
+    if too_small.size:
+        bases, base, insertion, deletion = (values.get() for values in reads.columns)
+        filled = HmmReads(Ragged(bases, offsets), base, insertion, deletion, continuations)
+        batch = replace(batch, reads=filled)
+        likelihoods[too_small] = exact_log10_likelihoods(batch, too_small, usable_cpus())
+    return likelihoods
+
+
+def _computed(
+    batch: HmmBatch, device: CudaDevice, columns: tuple[Any, ...]
+) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    """Return the likelihoods, and the rows of those too small for float64."""
     with device_errors(device), cupy.cuda.Device(device.index):
         likelihoods: NDArray[np.float64] = pinned_array(batch.pairs, np.float64)
-        with _PiecesInFlight(device) as pieces:
+        with _PiecesInFlight(device, columns) as pieces:
             end = 0
             for piece in split_into_pieces(batch, _PIECE_CELLS, _PIECE_BASES):
                 start, end = end, end + piece.pairs
                 pieces.start(piece, likelihoods[start:end])
     if pieces.has_too_small:
-        rows = np.flatnonzero(np.isnan(likelihoods))
-        likelihoods[rows] = exact_log10_likelihoods(batch, rows, usable_cpus())
-    return likelihoods
+        return likelihoods, np.flatnonzero(np.isnan(likelihoods))
+    return likelihoods, np.empty(0, dtype=np.int64)
 
 
 class _PiecesInFlight:
@@ -70,10 +130,15 @@ class _PiecesInFlight:
 
     A piece waits for the previous piece on the same streams, and reuses its memory. Leaving the
     context waits for all pieces: until then the device writes the likelihoods.
+
+    `columns` are the bases and qualities of all reads if they are on the device already; the
+    pieces must come in the order of the reads.
     """
 
-    def __init__(self, device: CudaDevice) -> None:
+    def __init__(self, device: CudaDevice, columns: tuple[Any, ...]) -> None:
         self._device = device
+        self._columns = columns
+        self._bases = 0  # of the pieces that have started
         self._memory = device.memory_budget() // _PIECES_IN_FLIGHT
         self._streams = thread_streams(device.index, _PIECES_IN_FLIGHT, urgent=True)
         self._forward_streams = thread_streams(device.index, _PIECES_IN_FLIGHT * _STREAMS)
@@ -100,6 +165,7 @@ class _PiecesInFlight:
     def start(self, batch: HmmBatch, likelihoods: NDArray[np.float64]) -> None:
         """Start a piece; split it where it does not fit the memory of the device."""
         if not likelihoods.size:
+            self._bases += batch.reads.bases.data.size
             return
         if _fits(batch, likelihoods.size, self._memory) and (
             self._start_piece(batch, likelihoods) or self._start_piece_alone(batch, likelihoods)
@@ -118,12 +184,16 @@ class _PiecesInFlight:
         turn = self._started % _PIECES_IN_FLIGHT
         forward_streams = self._forward_streams[turn * _STREAMS : (turn + 1) * _STREAMS]
         streams = (self._streams[turn], forward_streams)
+        end = self._bases + batch.reads.bases.data.size
+        columns = tuple(column[self._bases : end] for column in self._columns)
+        staging = thread_staging(turn)
         try:
-            run = PieceRun(batch, likelihoods.size, self._device, streams, thread_staging(turn))
+            run = PieceRun(batch, likelihoods.size, self._device, streams, staging, columns)
             self._too_small.append(run.launch(likelihoods, self._memory))
         except OUT_OF_MEMORY:
             return False
         self._started += 1
+        self._bases = end
         return True
 
     def _start_piece_alone(self, batch: HmmBatch, likelihoods: NDArray[np.float64]) -> bool:

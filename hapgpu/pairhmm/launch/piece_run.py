@@ -44,7 +44,11 @@ _EXACT_ROW_BYTES = 24
 
 
 class PieceRun:
-    """The launches of one piece."""
+    """The launches of one piece.
+
+    `columns` are the bases and three qualities of the reads if they are on the device already:
+    the batch then needs only their offsets.
+    """
 
     def __init__(
         self,
@@ -53,8 +57,10 @@ class PieceRun:
         device: CudaDevice,
         streams: tuple[Any, Sequence[Any]],
         staging: Staging,
+        columns: tuple[Any, ...] = (),
     ) -> None:
         self._batch = batch
+        self._columns = columns
         self._pairs = pairs
         self._device = device
         self._stream, self._forward_streams = streams
@@ -118,10 +124,10 @@ class PieceRun:
 
     def _upload(self) -> Inputs:
         batch, plan = self._batch, self._plan
+        on_host = [] if self._columns else [batch.reads.bases.data, *batch.reads.qualities[:-1]]
         arrays = self._staging.upload(
             [
-                batch.reads.bases.data,
-                *batch.reads.qualities[:-1],
+                *on_host,
                 self._continuations,
                 batch.haplotypes.data,
                 ERROR_PROBABILITIES,
@@ -139,6 +145,7 @@ class PieceRun:
             ],
             self._stream,
         )
+        arrays = [*self._columns, *arrays]
         return Inputs(tuple(arrays[:5]), *arrays[5:])
 
     def _prepare(self, inputs: Inputs) -> PreparedArrays:

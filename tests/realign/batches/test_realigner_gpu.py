@@ -171,6 +171,14 @@ def test_choice_by_likelihood(seed: int, write_all: bool, with_loci: bool) -> No
     check_made(made, options(best_by=BestBy.LIKELIHOOD, write_all=write_all))
 
 
+def test_choice_by_likelihood_computes_on_the_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("cupy")
+    from hapgpu.realign.selection import likelihood_cuda  # noqa: PLC0415  (needs CuPy)
+
+    monkeypatch.delattr(likelihood_cuda.DeviceLikelihoodChoice, "_chosen_on_host")
+    check_made(made_reads(8, 100, is_in_order=False), options(best_by=BestBy.LIKELIHOOD))
+
+
 def test_choice_by_likelihood_needs_qualities() -> None:
     made = made_reads(5, 30, has_qualities=False)
     chosen = options(best_by=BestBy.LIKELIHOOD)
