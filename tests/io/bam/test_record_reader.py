@@ -17,7 +17,8 @@ from hapgpu.errors import InputError
 from hapgpu.io.bam import piece_decoder
 from hapgpu.io.bam.encode import encode_records
 from hapgpu.io.bam.header import SamHeader, encode_header
-from hapgpu.io.bam.record_reader import RecordReader
+from hapgpu.io.bam.record_block import RecordBlock
+from hapgpu.io.bam.record_reader import RecordReader, to_batch
 from hapgpu.io.bgzf.block_table import EOF_BLOCK
 from hapgpu.io.bgzf.pieces import PieceReader
 from hapgpu.runtime.pool import Pool
@@ -63,7 +64,7 @@ def stored(raw: bytes, threads: int, inflated_bytes: int) -> Iterator[bytes]:
     with Pool(threads) as pool:
         reader = reader_of(raw, pool, inflated_bytes)
         assert reader.take_header() == HEADER
-        for found in reader.blocks(2, 1000, None):
+        for found in reader.converted(RecordBlock.copied, 2, 1000, None):
             yield found.packed().data.tobytes()
 
 
@@ -85,7 +86,7 @@ def test_blocks_may_be_cut_anywhere(
     with Pool(threads) as pool:
         reader = reader_of(raw, pool, inflated_bytes)
         reader.take_header()
-        batches = list(reader.batches(2, 1000, None))
+        batches = list(reader.converted(to_batch, 2, 1000, None))
     assert batch_rows(batches) == rows
     for batch in batches:
         assert int(batch.bases.offsets[-2]) < 1000  # of all reads but the last
@@ -177,7 +178,7 @@ def test_a_record_over_many_pieces(threads: int) -> None:
         reader.take_header()
         message = r"^x.bam, record 2: longer than 4,000,000 bytes; raise --max-record$"
         with pytest.raises(InputError, match=message):
-            list(reader.batches(2, 1000, None))
+            list(reader.converted(to_batch, 2, 1000, None))
 
 
 @pytest.mark.parametrize("inflated_bytes", [1, 1 << 20])
@@ -190,5 +191,6 @@ def test_a_header_over_many_pieces(inflated_bytes: int) -> None:
         reader = reader_of(raw, pool, inflated_bytes)
         assert reader.take_header() == header
         assert [
-            found.data.tobytes()[-len(content) :] for found in reader.blocks(9000, 99, None)
+            found.data.tobytes()[-len(content) :]
+            for found in reader.converted(RecordBlock.copied, 9000, 99, None)
         ] == [content]
