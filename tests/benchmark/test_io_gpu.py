@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from hapgpu.benchmark.io_cuda import benchmark_gpu_reading, read_to_gpu
+from hapgpu.benchmark.io import benchmark_io
+from hapgpu.benchmark.io_cuda import read_to_gpu
 from hapgpu.runtime.devices import CudaDevice
 
 pytestmark = pytest.mark.gpu
@@ -17,7 +18,7 @@ def test_all_records_are_read(data_dir: Path) -> None:
     assert read_to_gpu(str(path), CudaDevice(0), threads=2) == 10_782
 
 
-def test_rates() -> None:
-    rates = benchmark_gpu_reading(CudaDevice(0), threads=2, seconds=0.01, batches=1)
-    assert set(rates) == {"gpu_decode_reads_per_second", "gpu_decode_file_bytes_per_second"}
-    assert all(rate > 0 for rate in rates.values())
+def test_measurements() -> None:
+    lines = list(benchmark_io(CudaDevice(0), threads=1, copies=1, seconds=0.01))
+    assert lines[-1].task == "BAM to GPU memory"
+    assert all(line.reads == 400_000 for line in lines)

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from hapgpu.errors import InputError
 from hapgpu.io.alignments.formats import ReadFormat, ReadInput, open_input
 from hapgpu.io.alignments.index.open import index_mismatch, ranges_of
-from hapgpu.io.alignments.reader import ReadSource, _FastqSource, _header_of, _index_of
+from hapgpu.io.alignments.reader import FastqSource, ReadSource, header_of, index_of
 from hapgpu.io.alignments.samtools.convert import ConvertedInput
 from hapgpu.io.alignments.source import is_sorted
 from hapgpu.io.bam.cuda.first_pieces import take_first_header
@@ -76,22 +76,24 @@ def open_device_reads(  # noqa: PLR0913 (the arguments of `open_reads`, and two)
     InputError
         As `open_reads`.
     """
+    sizes = _piece_sizes(piece_bytes, devices)
     source = open_input(path, name, max_record)
     if source.format is ReadFormat.FASTQ:
-        return _FastqSource(source, _FASTQ_BASES)
+        return FastqSource(source, _FASTQ_BASES)
+    try:
+        index = index_of(source, needs_index=needs_index) if regions is not None else None
+    except BaseException:
+        source.stream.close()
+        raise
+    make_reader = partial(_reader, source, *sizes)
     with ExitStack() as stack:
-        closing = stack.enter_context(ExitStack())
-        closing.callback(source.stream.close)
-        index = _index_of(source, needs_index=needs_index) if regions is not None else None
-        pool = stack.enter_context(Pool(min(threads, _MAX_READING_THREADS)))
-        make_reader = partial(_reader, source, *_piece_sizes(piece_bytes, devices))
         if source.format is ReadFormat.BAM:
-            stack.push(closing.pop_all())
+            stack.callback(source.stream.close)
+            pool = stack.enter_context(Pool(min(threads, _MAX_READING_THREADS)))
             stream = ParallelStream(source.stream, pool) if source.path else source.stream
             opened = _bam(source, cast("BinaryIO", stream), make_reader, regions, index)
         else:
-            # It closes the stream itself: its feeder may be waiting for it.
-            closing.pop_all()
+            # It closes the stream itself, also if it fails: its feeder may wait for the stream.
             samtools = ConvertedInput(source, threads, reference, regions if index else None, index)
             stack.callback(samtools.close)
             opened = _converted(source, samtools, make_reader, regions)
@@ -129,7 +131,7 @@ def _bam(
     reader = make_reader(stream)
     intervals = None
     if source.path and regions is not None and index:
-        header = _header_of(source.path, FileState.of(source.path), source.max_record)
+        header = header_of(source.path, FileState.of(source.path), source.max_record)
         intervals = Intervals.from_regions(regions, header, source.name)
         pieces = reader.pieces_of(ranges_of(source.path, intervals))
     else:

@@ -141,9 +141,9 @@ def open_reads(
     """
     source = open_input(path, name, max_record)
     if source.format is ReadFormat.FASTQ:
-        return _FastqSource(source, batch_bases)
+        return FastqSource(source, batch_bases)
     try:
-        index = _index_of(source, needs_index=needs_index) if regions is not None else None
+        index = index_of(source, needs_index=needs_index) if regions is not None else None
     except BaseException:
         source.stream.close()
         raise
@@ -152,7 +152,7 @@ def open_reads(
     return ConvertedSource(source, threads, batch_bases, reference, regions, index)
 
 
-def _index_of(source: ReadInput, *, needs_index: bool) -> Path | None:
+def index_of(source: ReadInput, *, needs_index: bool) -> Path | None:
     """Find the index through which records of regions are read; None to read the whole file."""
     kinds = INDEX_KINDS[source.format]
     if not (source.path and kinds) or not (needs_index or has_index(source.path, kinds)):
@@ -162,7 +162,17 @@ def _index_of(source: ReadInput, *, needs_index: bool) -> Path | None:
     return index if is_usable else None
 
 
-class _FastqSource(Closeable):
+class FastqSource(Closeable):
+    """Source of reads in FASTQ: a `ReadSource`.
+
+    Parameters
+    ----------
+    source
+        The file or the stream; closed with this source.
+    batch_bases
+        A batch ends with the read that reaches this number of bases.
+    """
+
     is_fastq = True
     is_sorted = False
 
@@ -172,16 +182,20 @@ class _FastqSource(Closeable):
         self._batch_bases = batch_bases
 
     def batches(self) -> Iterator[ReadBatch]:
+        """Read the file, once; each batch owns its arrays."""
         stream = cast("BufferedReader", self._source.stream)
         return read_fastq(stream, self._batch_bases, self._source.max_record)
 
     def blocks(self) -> Iterator[RecordBlock]:
+        """Raise an error: there are no records."""
         return self.converted(RecordBlock.copied)
 
     def converted(self, _convert: Callable[[RecordBlock], _Converted]) -> Iterator[_Converted]:
+        """Raise an error: there are no records."""
         raise InputError(f"{self._source.name}: FASTQ has no alignments; give BAM, CRAM or SAM")
 
     def close(self) -> None:
+        """Close the file."""
         self._source.stream.close()
 
 
@@ -205,7 +219,7 @@ class _BamSource(Closeable):
             self._pool = stack.enter_context(Pool(threads))
             reader = piece_reader(source.stream, source.name, batch_bases)
             if source.path and regions is not None and index:
-                self.header = _header_of(source.path, FileState.of(source.path), source.max_record)
+                self.header = header_of(source.path, FileState.of(source.path), source.max_record)
                 self._intervals = Intervals.from_regions(regions, self.header, source.name)
                 pieces = reader.pieces_of(ranges_of(source.path, self._intervals))
                 self._reader = self._reader_of(pieces)
@@ -249,7 +263,7 @@ class _BamSource(Closeable):
 
 
 @lru_cache(_MAX_HEADERS_KEPT)
-def _header_of(path: Path, _state: FileState, max_record: int) -> SamHeader:
+def header_of(path: Path, _state: FileState, max_record: int) -> SamHeader:
     """Read the header of a BAM file, once while the file is unchanged.
 
     The header of an assembly with thousands of contigs takes longer than the reads of a small

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Final, Generic, NamedTuple, TypeVar
+from dataclasses import dataclass, field
+from typing import Final, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,24 +27,37 @@ INCOMPLETE: Final = -1
 """Fault of a record that does not end within the stretch, or the pieces, in which it starts."""
 
 _NO_LIMIT: Final = 1 << 62
+_CACHED_BLOCKS: Final = 16
+"""Blocks whose content, up to 1 MiB, stays in the cache of a core."""
 
 
 class Workspace:
-    """Memory for the content of a piece, and an inflater."""
+    """Memory for the content of a piece and the layout of its records, and an inflater."""
 
     def __init__(self) -> None:
         self._inflate = inflate_library().new_inflater()
         self._content = np.empty(0, dtype=np.uint8)
-        self._used = 0
+        self._layout = RecordLayout.empty(np.empty(0, dtype=np.int64))
+        self._size = 0
 
     @property
     def size(self) -> int:
         """Bytes of the content."""
-        return self._used
+        return self._size
 
     def clear(self) -> None:
         """Forget the content; arrays of it become invalid."""
-        self._used = 0
+        self._size = 0
+
+    def reserve(self, size: int) -> RecordLayout:
+        """Make room for so much content; return room for the layout of its records."""
+        if size > self._content.size:
+            content = np.empty(size, dtype=np.uint8)
+            content[: self._size] = self._content[: self._size]
+            self._content = content
+        if size // FIXED_BYTES >= self._layout.starts.size:
+            self._layout = RecordLayout.empty(np.empty(size // FIXED_BYTES + 1, dtype=np.int64))
+        return self._layout
 
     def append(self, raw: NDArray[np.uint8], table: BlockTable, name: str) -> None:
         """Inflate blocks to the end of the content; arrays of it become invalid.
@@ -54,16 +67,13 @@ class Workspace:
         InputError
             A block is damaged.
         """
-        end = self._used + int(table.sizes.sum())
+        end = self._size + int(table.sizes.sum())
         if end > self._content.size:
-            # With room for two blocks more: most pieces need a part of the next.
-            content = np.empty(end + 2 * MAX_BLOCK_BYTES, dtype=np.uint8)
-            content[: self._used] = self._content[: self._used]
-            self._content = content
-        row = self._inflate(raw, table, self._content[self._used : end])
+            self.reserve(end + end // 2)
+        row = self._inflate(raw, table, self._content[self._size : end])
         if row >= 0:
             raise damaged_block(name, int(table.offsets[row]))
-        self._used = end
+        self._size = end
 
     def content(self, end: int) -> NDArray[np.uint8]:
         """Return the content up to an offset, read-only."""
@@ -116,8 +126,6 @@ class PieceDecoder(Generic[Part]):
         A part ends with the read that reaches this number of bases, or earlier.
     convert
         Converts the records of a part; the result must not share memory with them.
-    spare
-        Workspaces that are not in use.
     """
 
     name: str
@@ -126,7 +134,7 @@ class PieceDecoder(Generic[Part]):
     intervals: Intervals | None
     batch_bases: int
     convert: Callable[[RecordBlock], Part]
-    spare: list[Workspace]
+    _spare: list[Workspace] = field(default_factory=list)
 
     def __call__(
         self, piece: PackedPiece, start: int | None, following: Sequence[PackedPiece]
@@ -147,58 +155,22 @@ class PieceDecoder(Generic[Part]):
         InputError
             A block is damaged.
         """
-        workspace = self.spare.pop() if self.spare else Workspace()
-        workspace.clear()
-        workspace.append(piece.raw, piece.table, self.name)
-        if start is None:
-            content = workspace.content(int(piece.ends[0]))
-            start = int(guess_first_record(content, self.references))
-        walked = _Walked(np.empty(0, dtype=np.int64), start, SOUND, 0)
-        if start >= 0:
-            walked = self._walked(workspace, piece, start, following)
-        data = workspace.content(workspace.size)
-        layout = RecordLayout.empty(walked.starts)
-        row, fault = measure_records(data, layout, 0, walked.starts.size, self.references)
-        if fault != SOUND:
-            walked = walked._replace(fault=int(fault), starts=walked.starts[:row])
-            layout = layout.take(np.arange(row))
-        parts = [self.convert(part) for part in self._parts(RecordBlock(data, layout))]
-        self.spare.append(workspace)
-        return PieceRecords(
-            start, walked.end, walked.starts.size, walked.fault, walked.missing, parts
-        )
+        workspace = self._workspace()
+        walk = _Walk(workspace, piece, start, self)
+        walk.inflate()
+        if walk.fault == INCOMPLETE and piece.goes_on:
+            walk.complete(following)
+        layout = RecordLayout._make(column[: walk.count] for column in walk.layout)
+        block = RecordBlock(workspace.content(workspace.size), layout)
+        parts = [self.convert(part) for part in self._parts(block)]
+        self._spare.append(workspace)
+        return PieceRecords(walk.first, walk.end, walk.count, walk.fault, walk.missing, parts)
 
-    def _walked(
-        self,
-        workspace: Workspace,
-        piece: PackedPiece,
-        start: int,
-        following: Sequence[PackedPiece],
-    ) -> _Walked:
-        """Find the records of all stretches; inflate what the last one needs of the next pieces."""
-        size = workspace.size
-        found = np.empty(size // FIXED_BYTES + 1, dtype=np.int64)
-        starts = piece.starts.copy()
-        starts[0] = start
-        stretches = workspace.content(size), starts, piece.ends, self.max_record, found
-        count, end, fault = map(int, _walk_stretches(*stretches))
-        missing = 0
-        if fault == INCOMPLETE and piece.goes_on and end >= starts[-1]:
-            tail = _Tail(workspace, following, self.name)
-            while fault == INCOMPLETE:
-                needed = _missing(workspace.content(tail.limit), end)
-                missing = tail.limit - size + needed
-                if not tail.extend(needed):
-                    missing *= tail.goes_on
-                    break
-                missing = 0
-                content, last = workspace.content(tail.limit), found[count : count + 1]
-                walked = walk_records(content, end, _NO_LIMIT, _NO_LIMIT, self.max_record, last)
-                added, _, end, fault = map(int, walked)
-                count += added
-                if not added and fault == SOUND:
-                    fault = INCOMPLETE
-        return _Walked(found[:count].copy(), end, fault, missing)  # a view would keep all
+    def _workspace(self) -> Workspace:
+        try:
+            return self._spare.pop()
+        except IndexError:
+            return Workspace()
 
     def _parts(self, block: RecordBlock) -> Iterator[RecordBlock]:
         """Split the kept records at the reads that reach `batch_bases`."""
@@ -217,13 +189,101 @@ class PieceDecoder(Generic[Part]):
         yield block.take(np.arange(start, len(block))) if start else block
 
 
-class _Walked(NamedTuple):
-    """Starts of records, int64[n]; end of the last; fault of the next and the bytes it misses."""
+class _Walk:
+    """Walk over the records that start in a piece.
 
-    starts: NDArray[np.int64]
-    end: int
-    fault: int
-    missing: int
+    Parameters
+    ----------
+    workspace
+        Gets the content of the piece.
+    piece
+        The piece.
+    start
+        Offset of its first record; None to guess it.
+    decoder
+        Has the settings.
+
+    Attributes
+    ----------
+    layout
+        Room for the layout of the records; `count` rows are filled.
+    first, end, count, fault, missing
+        See `PieceRecords`.
+    """
+
+    def __init__(
+        self,
+        workspace: Workspace,
+        piece: PackedPiece,
+        start: int | None,
+        decoder: PieceDecoder[Part],
+    ) -> None:
+        workspace.clear()
+        self.layout = workspace.reserve(piece.size + 2 * MAX_BLOCK_BYTES)  # for the last record
+        self.first = self.end = -1 if start is None else start
+        self.count = 0
+        self.fault = SOUND
+        self.missing = 0
+        self._workspace = workspace
+        self._piece = piece
+        self._name = decoder.name
+        self._references = decoder.references
+        self._max_record = decoder.max_record
+
+    def inflate(self) -> None:
+        """Inflate the piece and find its records, a few blocks at a time while they are cached."""
+        piece = self._piece
+        rows = piece.table.sizes.size
+        step = _CACHED_BLOCKS if piece.starts.size == 1 else rows
+        for row in range(0, rows, step):
+            searched = max(self._workspace.size - FIXED_BYTES, 0)
+            self._workspace.append(piece.raw, piece.table.slice(row, row + step), self._name)
+            limit = min(self._workspace.size, int(piece.ends[-1]))
+            if self.first < 0:
+                content = self._workspace.content(min(limit, int(piece.ends[0])))
+                guess = guess_first_record(content, searched, self._references)
+                self.first = self.end = int(guess)
+            if self.first >= 0 and self.fault in {SOUND, INCOMPLETE}:
+                starts, ends = piece.starts.copy(), piece.ends.copy()
+                starts[0] = self.end
+                ends[-1] = limit
+                self._walk(starts, ends)
+
+    def complete(self, following: Sequence[PackedPiece]) -> None:
+        """Find the last record, of which the next pieces have the rest."""
+        if self.end < self._piece.starts[-1]:
+            return  # it is in a stretch that ends here
+        size = self._workspace.size
+        tail = _Tail(self._workspace, following, self._name)
+        while self.fault == INCOMPLETE:
+            needed = _missing(self._workspace.content(tail.limit), self.end)
+            missing = tail.limit - size + needed
+            if not tail.extend(needed):
+                self.missing = missing if tail.goes_on else 0
+                return
+            content, last = (
+                self._workspace.content(tail.limit),
+                self.layout.starts[self.count :][:1],
+            )
+            walked = walk_records(content, self.end, _NO_LIMIT, _NO_LIMIT, self._max_record, last)
+            found, _, self.end, fault = map(int, walked)
+            self._keep(found, INCOMPLETE if fault == SOUND and not found else fault)
+
+    def _walk(self, starts: NDArray[np.int64], ends: NDArray[np.int64]) -> None:
+        """Find the records of stretches."""
+        content = self._workspace.content(self._workspace.size)
+        found = self.layout.starts[self.count :]
+        walked = _walk_stretches(content, starts, ends, self._max_record, found)
+        count, self.end, fault = map(int, walked)
+        self._keep(count, fault)
+
+    def _keep(self, found: int, fault: int) -> None:
+        """Measure and check the records found last, before the fault of the next."""
+        content = self._workspace.content(self._workspace.size)
+        rows = self.count, self.count + found
+        row, earlier = measure_records(content, self.layout, *rows, self._references)
+        self.count = rows[1] if earlier == SOUND else int(row)
+        self.fault = fault if earlier == SOUND else int(earlier)
 
 
 class _Tail:

@@ -30,7 +30,8 @@ from hapgpu.runtime.pool import Pool, Task
 
 _BYTES_PER_BASE: Final = 2  # of inflated short reads with tags; long reads have fewer
 _READ_BYTES: Final = 4 << 20
-_JOBS_PER_THREAD: Final = 2
+_WAITING_BYTES: Final = 32 << 20  # of the content of pieces that wait for a thread
+_MIN_WAITING: Final = 2
 _ALONE: Final = Pool(1)
 
 
@@ -133,7 +134,7 @@ class RecordReader:
             A record contradicts itself or the header, or the stream is damaged or truncated.
         """
         decoder = PieceDecoder(
-            self._name, references, self._max_record, intervals, batch_bases, convert, spare=[]
+            self._name, references, self._max_record, intervals, batch_bases, convert
         )
         for records in self._in_order(decoder):
             yield from records.parts
@@ -192,6 +193,8 @@ class _Ahead(Generic[Part]):
         start: int | None,
     ) -> None:
         self._pieces = pieces
+        waiting = _WAITING_BYTES // (_BYTES_PER_BASE * decode.batch_bases)
+        self._waiting = min(max(waiting, _MIN_WAITING), pool.threads)
         self._decode = decode
         self._pool = pool
         self._start = start
@@ -202,7 +205,7 @@ class _Ahead(Generic[Part]):
 
     def next_job(self) -> _Job[Part] | None:
         """Remove and return the next piece; read others, so that all threads have work."""
-        while not self._has_ended and len(self._jobs) < _JOBS_PER_THREAD * self._pool.threads:
+        while not self._has_ended and len(self._jobs) < self._pool.threads + self._waiting:
             self._read()
         return self._jobs.popleft() if self._jobs else None
 

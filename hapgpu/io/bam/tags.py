@@ -42,7 +42,7 @@ def name_number(name: str) -> int:
 @njit_inlined
 def _text_end(base: Integer, start: Integer, end: Integer, limit: Integer) -> Integer:
     """Return the offset of the first NUL from `start`, or at least `end` if none is before it."""
-    at = start
+    at: Integer = start
     while at < end and at + 8 <= limit:
         word = load_u64(base + at)
         # The lowest byte of which the sign bit is set is the first NUL.
@@ -66,7 +66,8 @@ def _array_bytes(base: Integer, at: Integer, end: Integer) -> Integer:
     width = VALUE_WIDTHS[element]
     if count < 0 or width == 0 or element == _CHARACTER:
         return 0
-    return _ARRAY_HEAD_BYTES + count * width
+    size: Integer = _ARRAY_HEAD_BYTES + count * width
+    return size
 
 
 @njit_inlined

@@ -16,8 +16,7 @@ from hapgpu.io.bam.constants import FIXED_BYTES
 from hapgpu.io.bam.header import SamHeader
 from hapgpu.io.bam.overlap import Intervals
 from hapgpu.io.bam.record_block import RecordBlock
-from hapgpu.realign.moves.move_table import NOT_MOVED, MoveTable
-from hapgpu.realign.moves.move_view import MoveView
+from hapgpu.realign.moves.move_table import MoveTable
 from hapgpu.realign.rewriting.affected_records import AffectedRecords, find_moves
 from hapgpu.realign.rewriting.changed_records import (
     NO_TEXT,
@@ -30,6 +29,7 @@ from hapgpu.realign.rewriting.changed_records import (
 )
 from hapgpu.realign.rewriting.mates import MateFields, set_mate_fields
 from hapgpu.realign.rewriting.supplementary import new_sa_texts
+from hapgpu.runtime.jit import njit
 
 _POSITION_BITS: Final = np.int64(0x7FFFFFFF)  # of a sort key
 
@@ -131,14 +131,12 @@ class Rewriter:
             return Rewritten(old, _unchanged(block, keys), 0)
         records = Records(block.data, block.layout)
         changes = self._changes(block, rows, affected)
-        positions = changes.fields.positions
-        keys[rows] = (keys[rows] & ~_POSITION_BITS) | (positions + np.int64(1)) & _POSITION_BITS
+        change_of = np.empty(len(block), dtype=np.int32)
+        _set_changes(rows, changes.fields.positions, change_of, keys)
         order = np.arange(len(block))
         if self._is_sorted and not is_ascending(keys):
             order = np.argsort(keys, kind="stable")
             keys = keys[order]
-        change_of = np.full(len(block), UNCHANGED, dtype=np.int32)
-        change_of[rows] = np.arange(rows.size)
         growth = max_growth(records, changes)
         out = np.empty(int(block.sizes.sum() + growth), dtype=np.uint8)
         offsets = np.empty(len(block) + 1, dtype=np.int64)
@@ -151,10 +149,7 @@ class Rewriter:
         self, block: RecordBlock, rows: NDArray[np.int64], affected: AffectedRecords
     ) -> Changes:
         """Return the changes of the records of `rows`."""
-        own, mates = affected.own[rows], affected.mates[rows]
-        numbers = np.concatenate([own[own != NOT_MOVED], mates[mates != NOT_MOVED]])
-        moves = MoveView.of(self._table.take(numbers))
-        own, mates = _numbered(own, 0), _numbered(mates, int((own != NOT_MOVED).sum()))
+        moves, own, mates = self._table.view(affected.own[rows], affected.mates[rows])
         has_sa = affected.sa_changes[rows]
         sa = new_sa_texts(block, rows[has_sa], self._table, self._contigs)
         fields = MateFields.empty(rows.size)
@@ -173,12 +168,22 @@ class Rewriter:
         )
 
 
-def _numbered(moves: NDArray[np.int64], first: int) -> NDArray[np.int64]:
-    """Replace the moves by consecutive numbers from `first`; `NOT_MOVED` stays."""
-    is_moved = moves != NOT_MOVED
-    return np.where(is_moved, np.cumsum(is_moved) - 1 + first, NOT_MOVED)
-
-
 def _unchanged(block: RecordBlock, keys: NDArray[np.int64]) -> RecordRun:
     records = Ragged.gather(block.data, block.layout.starts, block.sizes)
     return RecordRun(records.data, records.offsets, keys)
+
+
+@njit
+def _set_changes(
+    rows: NDArray[np.int64],
+    positions: NDArray[np.int32],
+    change_of: NDArray[np.int32],
+    keys: NDArray[np.int64],
+) -> None:
+    """Set the change of each record, and the sort keys by the new positions."""
+    for row in range(change_of.size):
+        change_of[row] = UNCHANGED
+    for k in range(rows.size):
+        row = rows[k]
+        change_of[row] = k
+        keys[row] = keys[row] & ~_POSITION_BITS | (positions[k] + np.int64(1)) & _POSITION_BITS

@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
+
 from hapgpu.errors import InputError
 from hapgpu.io.alignments.cuda import open_device_reads
 from hapgpu.io.alignments.reader import open_reads
 from hapgpu.io.bam.cuda.device_records import DeviceRecords
 from hapgpu.io.bam.cuda.reader import DeviceReads
 from hapgpu.io.bam.record_block import RecordBlock
+from hapgpu.io.bam.record_layout import RecordLayout
 from hapgpu.runtime.devices import CudaDevice
 
 GPU = CudaDevice(0)
@@ -29,7 +32,19 @@ class FileRecords:
     def block(self) -> RecordBlock | None:
         """Return the records end to end; None without any."""
         blocks = [part.download().packed() for part in self.parts]
-        return RecordBlock.concatenate(blocks) if blocks else None
+        return joined(blocks) if blocks else None
+
+
+def joined(blocks: list[RecordBlock]) -> RecordBlock:
+    """Concatenate blocks, each of which has only the bytes of its records."""
+    starts = np.cumsum([0, *(block.data.size for block in blocks)])
+    layouts = [
+        block.layout.shifted(np.full(len(block), start))
+        for block, start in zip(blocks, starts[:-1], strict=True)
+    ]
+    columns = (np.concatenate(column) for column in zip(*layouts, strict=True))
+    data = np.concatenate([block.data for block in blocks])
+    return RecordBlock(data, RecordLayout._make(columns))
 
 
 def device_records(path: Path | str, **options: object) -> tuple[FileRecords, int]:
@@ -46,7 +61,7 @@ def host_records(path: Path | str, **options: object) -> RecordBlock | None:
         # The bytes of a block are valid until the next block.
         kept = (RecordBlock(block.data.copy(), block.layout) for block in reads.blocks())
         blocks = [block.packed() for block in kept]
-    return RecordBlock.concatenate(blocks) if blocks else None
+    return joined(blocks) if blocks else None
 
 
 def outcome(read: Callable[[], RecordBlock | None]) -> str | list[bytes]:
