@@ -49,13 +49,19 @@ class Measurement:
 
 
 def random_pairs(count: int, read_length: int, haplotype_length: int, seed: int = 1) -> PairBatch:
-    """Simulate haplotypes, each with one read that differs from it in 0.5 % of the bases."""
+    """Simulate haplotypes, each with one read that differs from it in 0.5 % of the bases.
+
+    The middle base of each read differs too: no read matches exactly, which a GPU finds without
+    computing any cell.
+    """
     rng = np.random.default_rng(seed)
     haplotypes = random_bases((count, haplotype_length), rng)
     starts = rng.integers(0, max(1, haplotype_length - read_length + 1), count)
     columns = (starts[:, None] + np.arange(read_length)) % haplotype_length
     reads = np.take_along_axis(haplotypes, columns, axis=1)
+    middle = reads[:, read_length // 2].copy()
     replace_bases(reads, _ERROR_RATE, rng)
+    reads[:, read_length // 2] = np.where(middle == ord("A"), ord("C"), ord("A"))
     rows = np.arange(count, dtype=np.int32)
     return PairBatch(
         Ragged.from_lengths(haplotypes.ravel(), [haplotype_length] * count),
