@@ -6,7 +6,7 @@ namespace {
 
 // Four-bit codes of two letters, as in BAM, with the letter of code k in byte k.
 constexpr unsigned long long kFirstLetters = 0x565352474d43413dull;   // =ACMGRSV
-constexpr unsigned long long kSecondLetters = 0x4e4244484b595754ull;  // TWYHKDBN
+constexpr unsigned long long kSecondLetters = 0x4e42444b48595754ull;  // TWYHKDBN
 
 __device__ inline unsigned char letter_of(unsigned code) {
     return (unsigned char)((code < 8 ? kFirstLetters : kSecondLetters) >> 8 * (code & 7));

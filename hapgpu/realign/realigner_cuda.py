@@ -88,10 +88,10 @@ class _Aligned:
 
 
 class DeviceRealigner:
-    """Realigns batches of records on the current GPU; threads must not share an object.
+    """Realigns batches of records on a GPU; threads must not share an object.
 
-    The alignments are those of `Realigner` without a placement. Make and call it with the GPU as
-    the current device, on one stream.
+    The alignments are those of `Realigner` without a placement. Call it with the GPU as the
+    current device; it works on the current stream.
 
     Parameters
     ----------
@@ -122,8 +122,12 @@ class DeviceRealigner:
     ) -> None:
         self._options = options
         self._device = device
-        self._finder = DevicePairFinder(PairFinder(haplotypes, header, source))
-        self._sequences = DeviceRagged.upload(haplotypes.sequences)
+        finder = PairFinder(haplotypes, header, source)
+        with cupy.cuda.Device(device.index):
+            self._finder = DevicePairFinder(finder)
+            self._sequences = DeviceRagged.upload(haplotypes.sequences)
+            # Calls may be on other streams than these copies.
+            cupy.cuda.get_current_stream().synchronize()
         self._by_likelihood = LikelihoodChoice(haplotypes, options.scoring, device, source)
 
     def __call__(self, records: DeviceRecords) -> DeviceRealigned:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final, cast
 
 from hapgpu.arrays.batches import ReadBatch
 from hapgpu.errors import UsageError
@@ -31,11 +31,15 @@ from hapgpu.realign.projection.placement import Placement, place_haplotypes
 from hapgpu.realign.realigner import Realigned, Realigner, RealignOptions
 from hapgpu.realign.resources import OutputOptions, Resources
 from hapgpu.realign.rewriting.rewriter import Rewriter, Rewritten, WrittenReads
-from hapgpu.runtime.devices import Device
-from hapgpu.runtime.pool import Pool
+from hapgpu.runtime.devices import CudaDevice, Device
+
+if TYPE_CHECKING:
+    from hapgpu.io.bam.cuda.reader import DeviceReads  # imports CuPy
 
 _PAIRS_PER_BATCH: Final = 400_000  # limits the memory of pairs when reads have many haplotypes
-_REWRITERS: Final = 2  # they wait for the reader: more would only use memory
+_PIECE_BYTES: Final = 16 << 20  # of a BAM to a GPU; with more, the results take more memory
+_MIN_PIECE_BYTES: Final = 1 << 16
+_REWRITERS: Final = 8  # more wait for the reader and the writer, and use memory
 
 
 def realign_to_haplotypes(
@@ -58,17 +62,24 @@ def realign_to_haplotypes(
         FASTQ input with options that need alignments.
     """
     regions = reads.regions.or_else(haplotypes.loci)
-    with open_reads(
-        reads.path, threads=resources.io_threads, regions=regions, max_record=reads.max_record
-    ) as source:
+    opener = _InputOpener(
+        RereadableInput(reads.path, reads.path), resources, None, reads.max_record
+    )
+    with opener.open_for_devices(regions, _piece_bytes(haplotypes, options)) as source:
         if source.is_fastq:
             _check_fastq_options(reads, options, output)
             haplotypes = haplotypes.without_loci()
-        lengths = [int(length) for length in haplotypes.sequences.lengths]
+        lengths = haplotypes.sequences.lengths.tolist()
         header = source.header.with_references(haplotypes.names, lengths)
-        factory = _RealignerFactory(haplotypes, None, source.header, options, reads.path)
         with output.open(header.with_sort_order("unsorted"), resources.io_threads, fasta) as writer:
-            _realign(resources, source, factory, writer)
+            if resources.is_threaded and not source.is_fastq:
+                from hapgpu.realign.run_cuda import realign_records  # noqa: PLC0415  (imports CuPy)
+
+                device_reads = cast("DeviceReads", source)
+                realign_records(resources, device_reads, haplotypes, options, reads.path, writer)
+            else:
+                factory = _RealignerFactory(haplotypes, None, source.header, options, reads.path)
+                _realign(resources, cast("ReadSource", source), factory, writer)
 
 
 def realign_to_reference(
@@ -91,20 +102,20 @@ def realign_to_reference(
         FASTQ input with options that need alignments, or an index for unsorted reads.
     """
     with rereadable(reads.path) as file:
-        opener = _InputOpener(file, resources.io_threads, reference, reads.max_record)
-        with opener.open(reads.regions.or_else(haplotypes.loci)) as source:
-            if source.is_fastq:
+        opener = _InputOpener(file, resources, reference, reads.max_record)
+        with opener.open_for_devices(reads.regions.or_else(haplotypes.loci)) as first:
+            if first.is_fastq:
                 _check_fastq_options(reads, options, output)
                 factory = _factory_for_fastq(resources, haplotypes, reference, options, file.name)
                 with output.open(factory.header, resources.io_threads, reference) as writer:
-                    _realign(resources, source, factory, writer)
+                    _realign(resources, cast("ReadSource", first), factory, writer)
                 return
-            if output.write_index and not source.is_sorted:
+            if output.write_index and not first.is_sorted:
                 raise UsageError(
                     f"{file.name}: not sorted by its header, but --write-index needs sorted reads;"
                     " run: samtools sort"
                 )
-            table = _find_moves(resources, source, haplotypes, reference, options, file.name)
+            table = _find_moves(resources, first, haplotypes, reference, options, file.name)
         written = WrittenReads()
         regions = reads.regions.regions
         with opener.open(haplotypes.loci if output.loci_only else regions) as source:
@@ -119,20 +130,40 @@ def realign_to_reference(
 
 @dataclass(frozen=True, slots=True)
 class _InputOpener:
-    """An input that can be opened several times."""
+    """An input that can be opened several times; `reference` is the FASTA that CRAM needs."""
 
     file: RereadableInput
-    threads: int
-    reference: Path
+    resources: Resources
+    reference: Path | None
     max_record: int
 
     def open(self, regions: Sequence[Region] | None) -> ReadSource:
         return open_reads(
             self.file.path,
-            threads=self.threads,
+            threads=self.resources.io_threads,
             reference=self.reference,
             regions=regions,
-            needs_index=False,
+            needs_index=self.reference is None,
+            name=self.file.name,
+            max_record=self.max_record,
+        )
+
+    def open_for_devices(
+        self, regions: Sequence[Region] | None, piece_bytes: int = _PIECE_BYTES
+    ) -> ReadSource | DeviceReads:
+        """Open the input in GPU memory, if GPUs compute and it is not FASTQ."""
+        if not self.resources.is_threaded:
+            return self.open(regions)
+        from hapgpu.io.alignments.cuda import open_device_reads  # noqa: PLC0415  (imports CuPy)
+
+        return open_device_reads(
+            self.file.path,
+            cast("Sequence[CudaDevice]", self.resources.workers),
+            threads=self.resources.threads,
+            piece_bytes=piece_bytes,
+            reference=self.reference,
+            regions=regions,
+            needs_index=self.reference is None,
             name=self.file.name,
             max_record=self.max_record,
         )
@@ -188,13 +219,18 @@ def _realign(
 
 def _find_moves(
     resources: Resources,
-    source: ReadSource,
+    source: ReadSource | DeviceReads,
     haplotypes: HaplotypeSet,
     reference: Path,
     options: RealignOptions,
     name: str,
 ) -> MoveTable:
     """Run the first pass."""
+    placement = place_haplotypes(haplotypes, reference, source.header, resources.workers[0])
+    if resources.is_threaded:
+        from hapgpu.realign.run_cuda import find_moves  # noqa: PLC0415  (imports CuPy)
+
+        return find_moves(resources, cast("DeviceReads", source), placement, options, name)
     found = MoveCollector()
 
     def keep(moved: Moved) -> int:
@@ -203,11 +239,11 @@ def _find_moves(
             resources.statistics.count(count, number)
         return moved.counts["reads"]
 
-    placement = place_haplotypes(haplotypes, reference, source.header, resources.workers[0])
     movers = [
         Mover(placement, source.header, options, device, name) for device in resources.workers
     ]
-    resources.pipe("realign", _split(source.batches(), placement.haplotypes), movers, keep)
+    batches = cast("ReadSource", source).batches()
+    resources.pipe("realign", _split(batches, placement.haplotypes), movers, keep)
     return found.table()
 
 
@@ -224,28 +260,32 @@ def _rewrite(
     order = OrderKeeper(table.max_left_shift, name) if source.is_sorted else None
 
     def write(block: Rewritten) -> int:
-        if order is not None:
-            writer.write_block(order.put(block.before, block.after))
-        else:
-            writer.write_block(block.after)
+        parts = order.put(block.old, block.after) if order is not None else [block.after.bytes]
+        for records in parts:
+            writer.write_records(records)
         statistics.count("records", len(block.after))
         statistics.count("changed_records", block.changed)
         return len(block.after)
 
-    # Rewriters that run with other steps have one thread each; else one rewriter has all threads.
-    threads, count = (1, _REWRITERS) if resources.is_threaded else (resources.io_threads, 1)
-    with Pool(threads) as pool:
-        rewriters = [Rewriter(table, source.header, written, pool, name) for _ in range(count)]
-        blocks = (block.packed() for block in source.blocks())
-        resources.pipe("rewrite", blocks, rewriters, write)
-    if order is not None and (rest := order.rest()) is not None:
-        writer.write_block(rest)
+    rewriter = Rewriter(table, source.header, written, name, is_sorted=order is not None)
+    workers = min(resources.threads, _REWRITERS)
+    blocks = (block.packed() for block in source.blocks())
+    resources.pipe("rewrite", blocks, [rewriter] * workers, write, threaded=workers > 1)
+    for records in order.rest() if order is not None else []:
+        writer.write_records(records)
 
 
 def _split(batches: Iterable[ReadBatch], haplotypes: HaplotypeSet) -> Iterator[ReadBatch]:
     size = max(1, _PAIRS_PER_BATCH // haplotypes.max_candidates)
     for batch in batches:
         yield from batch.split(size)
+
+
+def _piece_bytes(haplotypes: HaplotypeSet, options: RealignOptions) -> int:
+    """Return the bytes of a BAM to realign at a time; less where a read has many records."""
+    if not options.write_all:
+        return _PIECE_BYTES
+    return max(_PIECE_BYTES // haplotypes.max_candidates, _MIN_PIECE_BYTES)
 
 
 def _check_fastq_options(

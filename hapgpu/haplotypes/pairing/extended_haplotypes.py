@@ -15,7 +15,7 @@ from hapgpu.arrays.ragged import Ragged, offsets_of
 from hapgpu.arrays.ragged_view import RaggedView, view_of
 from hapgpu.cigar.clips import Clips
 from hapgpu.cigar.encoding import reference_lengths
-from hapgpu.haplotypes.pairing.haplotype_set import HaplotypeSet
+from hapgpu.haplotypes.pairing.haplotype_set import HaplotypeSet, LocusColumns
 from hapgpu.io.bam.header import SamHeader
 from hapgpu.io.genome.fasta import ReferenceFasta
 from hapgpu.io.genome.regions import Region
@@ -122,17 +122,28 @@ class Extender:
     def __init__(self, haplotypes: HaplotypeSet, reference: Path, header: SamHeader) -> None:
         self._haplotypes = haplotypes
         self._fasta = ReferenceFasta(reference)
-        loci = haplotypes.loci
-        self.contig_lengths = {x.contig: self._fasta.contig_length(x) for x in loci}
-        self._contig_names = [locus.contig for locus in loci]
-        self.starts = np.array([locus.start for locus in loci], dtype=np.int64)
-        self.ends = np.array([locus.end for locus in loci], dtype=np.int64)
-        self._contig_lengths = np.array([self.contig_lengths[locus.contig] for locus in loci])
-        self._contigs = np.array([header.reference_id(x.contig) for x in loci], dtype=np.int32)
+        loci = haplotypes.locus_columns()
+        lengths = self._checked_lengths(loci)
+        self.contig_lengths = dict(zip(loci.contig_names, lengths.tolist(), strict=True))
+        self._contig_names = loci.contig_names
+        self._locus_contigs = loci.contigs
+        self.starts, self.ends = loci.starts, loci.ends
+        self._contig_lengths = lengths[loci.contigs]
+        references = [header.reference_id(name) for name in loci.contig_names]
+        self._contigs = np.array(references, dtype=np.int32)[loci.contigs]
         locus_lengths = (self.ends - self.starts)[haplotypes.locus_index]
         shorter_by = locus_lengths - haplotypes.sequences.lengths
-        self.shrink = np.zeros(len(loci), dtype=np.int64)
+        self.shrink = np.zeros(len(haplotypes.loci), dtype=np.int64)
         np.maximum.at(self.shrink, haplotypes.locus_index, shorter_by)
+
+    def _checked_lengths(self, loci: LocusColumns) -> NDArray[np.int64]:
+        """Return int64: the length of each contig; raise an error for the first bad locus."""
+        found = [self._fasta.lengths.get(name, -1) for name in loci.contig_names]
+        lengths = np.array(found, dtype=np.int64)
+        is_bad = loci.ends > lengths[loci.contigs]
+        if is_bad.any():
+            self._fasta.contig_length(self._haplotypes.loci[int(np.argmax(is_bad))])
+        return lengths
 
     def flanks_needed(
         self,
@@ -223,7 +234,7 @@ class Extender:
         at = 0
         for rows in _close_rows(order, contigs, starts, ends):
             start, end = int(starts[rows].min()), int(ends[rows].max())
-            contig = self._contig_names[locus[rows[0]]]
+            contig = self._contig_names[self._locus_contigs[locus[rows[0]]]]
             # GATK reads references in upper case; lower case may mark repeats in the file.
             texts.append(self._fasta.fetch(Region(contig, start, end)).upper())
             offsets[rows] = at + starts[rows] - start

@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
 
 from hapgpu.errors import InputError
 from hapgpu.io.genome.regions import Region
@@ -10,6 +15,79 @@ from hapgpu.io.text.excerpt import excerpt
 from hapgpu.io.text.positions import LAST_POSITION, parse_position
 
 _INTERVAL = re.compile(r"(?P<contig>\S+):(?P<start>[0-9,]+)-(?P<end>[0-9,]+)")
+
+# Loci of many headers at once, as programs write them: no commas, no leading zeros, and positions
+# that cannot be too large. Equal loci then have equal texts.
+_DESCRIBED: Final = re.compile(r"^(\S+):([1-9][0-9]{0,8})-([1-9][0-9]{0,8})(?!\S)", re.MULTILINE)
+_NAMED: Final = re.compile(
+    r"^(\S+)::([^\s:]+):(0|[1-9][0-9]{0,8})-([1-9][0-9]{0,8})(?:\(\+\))?$", re.MULTILINE
+)
+
+
+class Loci(NamedTuple):
+    """The loci of h haplotypes.
+
+    Attributes
+    ----------
+    names
+        Names without loci.
+    loci
+        The distinct loci, in order of their first haplotypes.
+    locus_index
+        int32[h], the locus of each haplotype; -1 for none.
+    """
+
+    names: tuple[str, ...]
+    loci: tuple[Region, ...]
+    locus_index: NDArray[np.int32]
+
+
+def parse_loci(names: Sequence[str], descriptions: Sequence[str]) -> Loci:
+    """Return the loci in n header lines, without newlines: `parse_locus` of each.
+
+    Raises
+    ------
+    InputError
+        As `parse_locus`, for the first bad line.
+    """
+    return (
+        _described(names, descriptions)
+        or _named(names)
+        or _one_by_one([parse_locus(*line) for line in zip(names, descriptions, strict=True)])
+    )
+
+
+def _described(names: Sequence[str], descriptions: Sequence[str]) -> Loci | None:
+    """Return the loci if each description starts with one; else None."""
+    found = _DESCRIBED.findall("\n".join(descriptions))
+    if len(found) < len(names) or any("::" in name for name in names):
+        return None
+    return _of_fields(tuple(names), found, first=1)
+
+
+def _named(names: Sequence[str]) -> Loci | None:
+    """Return the loci if each name ends with one; else None."""
+    found = _NAMED.findall("\n".join(names))
+    if len(found) < len(names):
+        return None
+    return _of_fields(tuple(name for name, *_ in found), [rest for _, *rest in found], first=0)
+
+
+def _of_fields(names: tuple[str, ...], fields: Sequence[Sequence[str]], first: int) -> Loci | None:
+    """Return loci by contig, start and end; None if one of them is empty."""
+    keys = list(map(tuple, fields))
+    numbers = {key: number for number, key in enumerate(dict.fromkeys(keys))}
+    loci = [Region(contig, int(start) - first, int(end)) for contig, start, end in numbers]
+    if any(locus.start >= locus.end for locus in loci):
+        return None
+    return Loci(names, tuple(loci), np.array([numbers[key] for key in keys], dtype=np.int32))
+
+
+def _one_by_one(parsed: Sequence[tuple[str, Region | None]]) -> Loci:
+    loci = dict.fromkeys(locus for _, locus in parsed if locus is not None)
+    numbers: dict[Region | None, int] = {locus: number for number, locus in enumerate(loci)}
+    index = np.array([numbers.get(locus, -1) for _, locus in parsed], dtype=np.int32)
+    return Loci(tuple(name for name, _ in parsed), tuple(loci), index)
 
 
 def parse_locus(name: str, description: str) -> tuple[str, Region | None]:

@@ -120,23 +120,23 @@ def _all_pairs(reads: int, haplotypes: int) -> ReadHaplotypePairs:
 
 
 def _locus_table(haplotypes: HaplotypeSet, header: SamHeader, source: str) -> LocusTable:
-    contigs = []
-    for locus in haplotypes.loci:
-        contig = header.reference_id(locus.contig)
-        if contig is None:
-            hint = contig_hint(locus.contig, header.reference_names)
-            message = (
-                f"{source}: no contig '{locus.contig}' of locus {locus}{hint};"
-                " give reads aligned to the reference of the loci"
-            )
-            raise InputError(message)
-        contigs.append(contig)
-    order = sorted(range(len(contigs)), key=lambda k: (contigs[k], haplotypes.loci[k].start))
-    intervals = [(contigs[k], haplotypes.loci[k].start, haplotypes.loci[k].end) for k in order]
-    contig, start, end = np.array(intervals, dtype=np.int64).T
+    loci = haplotypes.locus_columns()
+    found = [header.reference_id(name) for name in loci.contig_names]
+    if None in found:
+        name = loci.contig_names[found.index(None)]
+        locus = next(locus for locus in haplotypes.loci if locus.contig == name)
+        message = (
+            f"{source}: no contig '{name}' of locus {locus}"
+            f"{contig_hint(name, header.reference_names)};"
+            " give reads aligned to the reference of the loci"
+        )
+        raise InputError(message)
+    contigs = np.array(found, dtype=np.int64)[loci.contigs]
+    order = np.lexsort((loci.starts, contigs))
+    contig, start, end = contigs[order], loci.starts[order], loci.ends[order]
     ends = _keys(contig, end)
     by_locus = np.argsort(haplotypes.locus_index, kind="stable").astype(np.int32)
-    rows = Ragged.from_lengths(by_locus, np.bincount(haplotypes.locus_index)).take(np.array(order))
+    rows = Ragged.from_lengths(by_locus, np.bincount(haplotypes.locus_index)).take(order)
     return LocusTable(_keys(contig, start), ends, np.maximum.accumulate(ends), rows)
 
 

@@ -2,14 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
+from typing import Final, cast
 
-from hapgpu.io.alignments.reader import ReadSource
-from hapgpu.io.bam.cuda.reader import PIECE_BYTES, DeviceReads
+import numpy as np
+from numpy.typing import NDArray
+
+from hapgpu.errors import InputError
+from hapgpu.io.alignments.formats import ReadFormat, ReadInput, open_input
+from hapgpu.io.alignments.index.open import index_mismatch, ranges_of
+from hapgpu.io.alignments.reader import ReadSource, _FastqSource, _header_of, _index_of
+from hapgpu.io.alignments.samtools.convert import ConvertedInput
+from hapgpu.io.alignments.source import is_sorted
+from hapgpu.io.bam.cuda.reader import PIECE_BYTES, DeviceReads, PackedSource
+from hapgpu.io.bam.first_pieces import take_first_header
+from hapgpu.io.bam.overlap import Intervals
+from hapgpu.io.bgzf.block_table import DamagedBlockError
+from hapgpu.io.bgzf.pieces import ByteStream, PieceReader
+from hapgpu.io.files.file_state import FileState
+from hapgpu.io.files.parallel_stream import ParallelStream
 from hapgpu.io.files.record_limit import MAX_RECORD
 from hapgpu.io.genome.regions import Region
 from hapgpu.runtime.devices import CudaDevice
+from hapgpu.runtime.gpu.context import pinned_array
+from hapgpu.runtime.pool import Pool
+
+_MAX_RATIO: Final = 8
+"""Content of a piece in units of its packed bytes; a file that inflates more has more pieces."""
+_MEMORY_SHARE: Final = 32
+"""Pieces whose content would fill a GPU: others are in work, and arrays are as large."""
+_FASTQ_BASES: Final = 4_000_000
+"""Bases of a batch of FASTQ."""
+_MAX_READING_THREADS: Final = 8  # more copy no faster than the bus takes the bytes
 
 
 def open_device_reads(
@@ -49,4 +76,112 @@ def open_device_reads(
     InputError
         As `open_reads`.
     """
-    raise NotImplementedError
+    source = open_input(path, name, max_record)
+    if source.format is ReadFormat.FASTQ:
+        return _FastqSource(source, _FASTQ_BASES)
+    with ExitStack() as stack:
+        closing = stack.enter_context(ExitStack())
+        closing.callback(source.stream.close)
+        index = _index_of(source, needs_index=needs_index) if regions is not None else None
+        pool = stack.enter_context(Pool(min(threads, _MAX_READING_THREADS)))
+        make_reader = partial(_reader, source, *_piece_sizes(piece_bytes, devices))
+        if source.format is ReadFormat.BAM:
+            stack.push(closing.pop_all())
+            stream = ParallelStream(source.stream, pool) if source.path else source.stream
+            opened = _bam(source, cast("ByteStream", stream), make_reader, regions, index)
+        else:
+            # It closes the stream itself: its feeder may be waiting for it.
+            closing.pop_all()
+            samtools = ConvertedInput(source, threads, reference, regions if index else None, index)
+            stack.callback(samtools.close)
+            opened = _converted(source, samtools, make_reader, regions)
+        return DeviceReads(opened, stack.pop_all().close)
+
+
+def _piece_sizes(piece_bytes: int, devices: Sequence[CudaDevice]) -> tuple[int, int]:
+    """Return the maximum of packed bytes and of content of a piece."""
+    most = min(device.memory_budget() for device in devices) // _MEMORY_SHARE
+    packed = max(min(piece_bytes, most), 1)
+    return packed, max(min(_MAX_RATIO * packed, most), 1)
+
+
+def _reader(source: ReadInput, packed: int, inflated: int, stream: ByteStream) -> PieceReader:
+    return PieceReader(
+        stream,
+        source.name,
+        packed_bytes=packed,
+        inflated_bytes=inflated,
+        allocate=_pinned,
+    )
+
+
+def _pinned(size: int) -> NDArray[np.uint8]:
+    return pinned_array(size, np.uint8)
+
+
+def _bam(
+    source: ReadInput,
+    stream: ByteStream,
+    make_reader: Callable[[ByteStream], PieceReader],
+    regions: Sequence[Region] | None,
+    index: Path | None,
+) -> PackedSource:
+    reader = make_reader(stream)
+    intervals = None
+    if source.path and regions is not None and index:
+        header = _header_of(source.path, FileState.of(source.path), source.max_record)
+        intervals = Intervals.from_regions(regions, header, source.name)
+        pieces = reader.pieces_of(ranges_of(source.path, intervals))
+    else:
+        header, pieces = take_first_header(reader.pieces(), source.name, source.max_record)
+        if regions is not None:
+            intervals = Intervals.from_regions(regions, header, source.name)
+
+    def explain(error: InputError, _records: int) -> None:
+        if index and source.path and not isinstance(error, DamagedBlockError):
+            reason = str(error).rsplit("; ", 1)[0]  # without the remedy
+            raise index_mismatch(index, source.path, f"or {reason}") from error
+
+    return PackedSource(
+        source.name,
+        header,
+        pieces,
+        intervals,
+        source.max_record,
+        is_sorted=is_sorted(source, header),
+        explain=explain,
+        check_end=lambda _records: None,
+    )
+
+
+def _converted(
+    source: ReadInput,
+    samtools: ConvertedInput,
+    make_reader: Callable[[ByteStream], PieceReader],
+    regions: Sequence[Region] | None,
+) -> PackedSource:
+    """Open the output of samtools; its failure explains faults of the output."""
+
+    def explain(_error: InputError, records: int) -> None:
+        if samtools.has_ended:  # else samtools would wait for this reader
+            samtools.check(records)
+
+    reader = make_reader(cast("ByteStream", samtools.stream))
+    try:
+        header, pieces = take_first_header(reader.pieces(), source.name, source.max_record)
+    except InputError as error:
+        explain(error, 0)
+        raise
+    intervals = None
+    if regions is not None:
+        intervals = Intervals.from_regions(regions, header, source.name)
+    return PackedSource(
+        source.name,
+        header,
+        pieces,
+        intervals,
+        source.max_record,
+        is_sorted=is_sorted(source, header),
+        explain=explain,
+        check_end=samtools.check,
+    )

@@ -6,13 +6,16 @@ from pathlib import Path
 from types import TracebackType
 from typing import Final, Protocol, Self
 
+import numpy as np
+from numpy.typing import NDArray
+
 from hapgpu.arrays.batches import ReadBatch
 from hapgpu.errors import OutputError, UsageError
 from hapgpu.io.alignments.formats import output_format
 from hapgpu.io.alignments.sam.records import format_records
 from hapgpu.io.alignments.samtools.convert import ConvertedOutput, index_alignments
-from hapgpu.io.bam.decode import decode_block
-from hapgpu.io.bam.encode import encode_records
+from hapgpu.io.bam.decode import block_of, decode_block
+from hapgpu.io.bam.encode import EncodedRecords
 from hapgpu.io.bam.header import SamHeader, encode_header
 from hapgpu.io.bam.record_block import RecordBlock
 from hapgpu.io.bgzf.writer import BgzfWriter
@@ -28,7 +31,7 @@ class RecordWriter(Protocol):
     """Output of reads; an exception in its context discards it."""
 
     def write(self, batch: ReadBatch) -> None:
-        """Append reads.
+        """Append reads; the arrays of the batch must not change later.
 
         Raises
         ------
@@ -38,6 +41,15 @@ class RecordWriter(Protocol):
 
     def write_block(self, block: RecordBlock) -> None:
         """Append records, in BAM byte for byte; they must not change later.
+
+        Raises
+        ------
+        OutputError
+            The output cannot be written.
+        """
+
+    def write_records(self, records: NDArray[np.uint8]) -> None:
+        """Append finished BAM records, uint8, end to end; the bytes must not change later.
 
         Raises
         ------
@@ -127,6 +139,10 @@ class _SamWriter(_Writer):
     def write_block(self, block: RecordBlock) -> None:
         self.write(decode_block(block, self._pool))
 
+    def write_records(self, records: NDArray[np.uint8]) -> None:
+        references = len(self._header.reference_names)
+        self.write_block(block_of(records, references, self._pool, "the output"))
+
     def _finish(self) -> None:
         """Do nothing: no line is pending."""
 
@@ -149,10 +165,14 @@ class _BamWriter(_Writer):
         self._blocks.write(memoryview(encode_header(self._header)))
 
     def write(self, batch: ReadBatch) -> None:
-        self._blocks.write(encode_records(batch, self._header, self._pool).data)
+        records = EncodedRecords(batch, self._header)
+        self._blocks.write_made(records.size, records.made)
 
     def write_block(self, block: RecordBlock) -> None:
-        self._blocks.write(block.packed().data.data)
+        self._blocks.write(block.packed().data)
+
+    def write_records(self, records: NDArray[np.uint8]) -> None:
+        self._blocks.write(records)
 
     def _finish(self) -> None:
         self._blocks.finish()

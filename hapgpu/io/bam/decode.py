@@ -232,8 +232,30 @@ def encode_block(batch: ReadBatch, header: SamHeader, pool: Pool) -> RecordBlock
     OutputError
         A name is longer than 254 characters, or the header lacks a contig.
     """
-    data = read_only(encode_records(batch, header, pool))
-    starts = np.empty(len(batch), dtype=np.int64)
-    walk_records(data, 0, _NO_LIMIT, _NO_LIMIT, _NO_LIMIT, starts)
-    references = len(header.reference_names)
-    return RecordBlock(data, _checked(data, starts, references, pool, "the output", 0))
+    data = encode_records(batch, header, pool)
+    return block_of(data, len(header.reference_names), pool, "the output")
+
+
+def block_of(records: NDArray[np.uint8], references: int, pool: Pool, name: str) -> RecordBlock:
+    """Find and check records, uint8, that are stored end to end.
+
+    Parameters
+    ----------
+    records
+        Whole records.
+    references
+        Number of contigs in the header.
+    pool
+        Checks slices of the records.
+    name
+        Name of their file, for messages.
+
+    Raises
+    ------
+    InputError
+        A record contradicts itself or the header.
+    """
+    data = read_only(records)
+    starts = np.empty(data.size // FIXED_BYTES, dtype=np.int64)
+    count, *_ = walk_records(data, 0, _NO_LIMIT, _NO_LIMIT, _NO_LIMIT, starts)
+    return RecordBlock(data, _checked(data, starts[:count], references, pool, name, 0))

@@ -47,7 +47,7 @@ _NIBBLES = _nibbles()
 
 
 @njit
-def _reference_span(cigars: NDArray[np.uint32], start: Integer, end: Integer) -> Integer:
+def reference_span(cigars: NDArray[np.uint32], start: Integer, end: Integer) -> Integer:
     span: Integer = 0
     for k in range(start, end):
         element = np.int64(cigars[k])
@@ -57,7 +57,7 @@ def _reference_span(cigars: NDArray[np.uint32], start: Integer, end: Integer) ->
 
 
 @njit
-def _bin(start: Integer, end: Integer) -> Integer:
+def bin_of(start: Integer, end: Integer) -> Integer:
     """Return the smallest bin of the BAI tree that contains an interval."""
     last = end - 1
     if start >> 14 == last >> 14:
@@ -124,17 +124,18 @@ def _store_records(
     end: int,
     offsets: NDArray[np.int64],
     out: NDArray[np.uint8],
-    nibbles: NDArray[np.uint8],
+    base: int,
 ) -> None:
+    """Write rows start to end; `out` starts with byte `base` of all records."""
     for row in range(start, end):
-        record = offsets[row]
+        record = offsets[row] - base
         first, last = columns.name_offsets[row], columns.name_offsets[row + 1]
         name_bytes = _store_name(columns.names, first, last, out, record + FIXED_BYTES)
         at = record + FIXED_BYTES + name_bytes
         first, last = columns.cigar_offsets[row], columns.cigar_offsets[row + 1]
-        span = _reference_span(columns.cigars, first, last)
-        base = columns.base_offsets[row]
-        bases = columns.base_offsets[row + 1] - base
+        span = reference_span(columns.cigars, first, last)
+        first_base = columns.base_offsets[row]
+        bases = columns.base_offsets[row + 1] - first_base
         operations = last - first
         is_long = operations > MAX_CIGAR_OPERATIONS
         if is_long:
@@ -144,9 +145,9 @@ def _store_records(
         else:
             _store_cigar(columns.cigars, first, last, out, at)
         at += 4 * operations
-        _pack_bases(columns.bases, base, bases, nibbles, out, at)
+        _pack_bases(columns.bases, first_base, bases, _NIBBLES, out, at)
         at += (bases + 1) // 2
-        copy_bytes(columns.qualities, base, out, at, bases)
+        copy_bytes(columns.qualities, first_base, out, at, bases)
         at += bases
         tag = columns.tag_offsets[row]
         tag_bytes = columns.tag_offsets[row + 1] - tag
@@ -159,9 +160,9 @@ def _store_records(
         flag = np.int64(columns.flags[row])
         position = np.int64(columns.positions[row])
         covered = 0 if flag & UNMAPPED else span
-        number = _bin(position, position + max(covered, 1)) & 0xFFFF
+        number = bin_of(position, position + max(covered, 1)) & 0xFFFF
         quality = np.int64(columns.mapping_qualities[row])
-        store_32(out, record, offsets[row + 1] - record - 4)
+        store_32(out, record, offsets[row + 1] - offsets[row] - 4)
         store_32(out, record + 4, columns.reference_ids[row])
         store_32(out, record + 8, position)
         store_32(out, record + 12, name_bytes | quality << 8 | number << 16)
@@ -170,6 +171,46 @@ def _store_records(
         store_32(out, record + 24, columns.mate_reference_ids[row])
         store_32(out, record + 28, columns.mate_positions[row])
         store_32(out, record + 32, columns.template_lengths[row])
+
+
+class EncodedRecords:
+    """Reads as BAM records, end to end, made when their bytes are needed.
+
+    Parameters
+    ----------
+    batch
+        The reads; its arrays must not change later.
+    header
+        Header of the output.
+
+    Attributes
+    ----------
+    size
+        Bytes of all records.
+
+    Raises
+    ------
+    OutputError
+        A name is longer than 254 characters, or the header lacks a contig.
+    """
+
+    def __init__(self, batch: ReadBatch, header: SamHeader) -> None:
+        self._columns = ReadColumns.from_batch(batch)
+        check_writable(self._columns, header)
+        self._offsets = offsets_of(_record_sizes(self._columns))
+        self.size = int(self._offsets[-1])
+
+    def made(self, start: int, end: int) -> NDArray[np.uint8]:
+        """Make bytes start to end, uint8; safe to call in several threads."""
+        if start >= end:
+            return np.empty(0, dtype=np.uint8)
+        offsets = self._offsets
+        first = int(np.searchsorted(offsets, start, side="right")) - 1
+        last = int(np.searchsorted(offsets, end))
+        base = int(offsets[first])
+        out = np.empty(int(offsets[last]) - base, dtype=np.uint8)
+        _store_records(self._columns, first, last, offsets, out, base)
+        return out[start - base : end - base]
 
 
 def encode_records(batch: ReadBatch, header: SamHeader, pool: Pool) -> NDArray[np.uint8]:
@@ -185,17 +226,9 @@ def encode_records(batch: ReadBatch, header: SamHeader, pool: Pool) -> NDArray[n
     OutputError
         A name is longer than 254 characters, or the header lacks a contig.
     """
-    columns = ReadColumns.from_batch(batch)
-    check_writable(columns, header)
-    sizes = _record_sizes(columns)
-    offsets = offsets_of(sizes)
-    out = np.empty(int(offsets[-1]), dtype=np.uint8)
-
-    def store(start: int, end: int) -> None:
-        _store_records(columns, start, end, offsets, out, _NIBBLES)
-
-    pool.over_rows(store, len(batch))
-    return out
+    records = EncodedRecords(batch, header)
+    parts = pool.over_rows(records.made, records.size)
+    return np.concatenate(parts) if len(parts) > 1 else parts[0]
 
 
 def check_writable(columns: ReadColumns, header: SamHeader) -> None:

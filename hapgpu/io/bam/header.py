@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 import struct
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 from hapgpu.errors import InputError
 from hapgpu.io.files.file_kind import BAM_MAGIC
-from hapgpu.io.text.contig_names import is_contig_name
+from hapgpu.io.text.contig_names import are_contig_names, is_contig_name
 from hapgpu.io.text.excerpt import excerpt
 from hapgpu.io.text.positions import LAST_POSITION, parse_position
 
@@ -19,6 +19,14 @@ _COUNT = struct.Struct("<i")
 _LENGTH = struct.Struct("<I")
 
 _SQUARE_LINE = re.compile("^@SQ\t.*$", re.MULTILINE)
+_HEADING = re.compile("^@HD\t.*$", re.MULTILINE)
+_PROGRAM_LINE = re.compile("^@PG\t.*$", re.MULTILINE)
+
+# An @SQ line as programs write it: SN, LN, and fields of other names. All lines are matched in one
+# call; a header with any other @SQ line is parsed line by line.
+_PLAIN_SQUARE_LINE = re.compile(
+    r"^@SQ\tSN:([^\t\r\n]+)\tLN:([1-9][0-9]{0,8})(?:\t(?!SN:|LN:)[^\t\r\n]*)*$", re.MULTILINE
+)
 
 
 @dataclass(frozen=True)
@@ -48,6 +56,11 @@ class SamHeader:
         """
         if text and not text.endswith("\n"):
             text += "\n"
+        plain = _PLAIN_SQUARE_LINE.findall(text)
+        if len(plain) == text.count("\n@SQ\t") + text.startswith("@SQ\t"):
+            names = tuple(name for name, _ in plain)
+            if len(set(names)) == len(names):
+                return cls(text, names, tuple(int(length) for _, length in plain))
         references: dict[str, int] = {}
         for line in _SQUARE_LINE.finditer(text):
             fields = fields_of(line[0])
@@ -77,7 +90,7 @@ class SamHeader:
     @property
     def is_coordinate_sorted(self) -> bool:
         """Whether the @HD line has SO:coordinate."""
-        headings = [fields_of(line) for line in self._lines if line.startswith("@HD\t")]
+        headings = map(fields_of, _HEADING.findall(self.text))
         return any(fields.get("SO") == "coordinate" for fields in headings)
 
     def reference_id(self, name: str) -> int | None:
@@ -86,11 +99,11 @@ class SamHeader:
 
     def with_line(self, line: str) -> SamHeader:
         """Append a line, such as an @RG line."""
-        return self._with_lines([*self._lines, line])
+        return self._with_text(f"{self.text}{line}\n")
 
     def with_program(self, name: str, version: str, command_line: str) -> SamHeader:
         """Add one @PG line, its ID made unique, chained to the end of the last program chain."""
-        programs = [fields_of(line) for line in self._lines if line.startswith("@PG\t")]
+        programs = [fields_of(line) for line in _PROGRAM_LINE.findall(self.text)]
         taken = {fields["ID"] for fields in programs if "ID" in fields}
         identifier = name
         count = 0
@@ -115,7 +128,10 @@ class SamHeader:
         heading = [line for line in kept if line.startswith("@HD\t")]
         others = [line for line in kept if not line.startswith("@HD\t")]
         heading = heading or [f"@HD\tVN:{SAM_VERSION}"]
-        return self._with_lines([*heading, *_square_lines(names, lengths), *others])
+        text = _joined([*heading, *_square_lines(names, lengths), *others])
+        if len(set(names)) == len(names) and _are_lengths(lengths):
+            return SamHeader(text, tuple(names), tuple(lengths))
+        return SamHeader.from_text(text)
 
     def with_sort_order(self, order: str) -> SamHeader:
         """Set SO on the @HD line and drop SS and GO, which described the old order."""
@@ -124,16 +140,14 @@ class SamHeader:
             fields = [f for f in line.split("\t") if not f.startswith(("SO:", "SS:", "GO:"))]
             return "\t".join([*fields, f"SO:{order}"])
 
-        return self._with_heading(sorted_heading)
+        text = self.text if _HEADING.search(self.text) else f"@HD\tVN:{SAM_VERSION}\n{self.text}"
+        return self._with_text(_HEADING.sub(lambda line: sorted_heading(line[0]), text))
 
-    def _with_heading(self, change: Callable[[str], str]) -> SamHeader:
-        lines = self._lines
-        if not any(line.startswith("@HD\t") for line in lines):
-            lines = [f"@HD\tVN:{SAM_VERSION}", *lines]
-        return self._with_lines([change(li) if li.startswith("@HD\t") else li for li in lines])
-
-    def _with_lines(self, lines: Iterable[str]) -> SamHeader:
-        return SamHeader.from_text(_joined(lines))
+    def _with_text(self, text: str) -> SamHeader:
+        """Replace the text; its @SQ lines are parsed only if there are more or fewer."""
+        if text.count("@SQ\t") != self.text.count("@SQ\t"):
+            return SamHeader.from_text(text)
+        return SamHeader(text, self.reference_names, self.reference_lengths)
 
     @property
     def _lines(self) -> list[str]:
@@ -165,10 +179,14 @@ def _reference_length(fields: dict[str, str]) -> int:
 
 
 def _square_lines(names: Sequence[str], lengths: Sequence[int]) -> list[str]:
-    for name in names:
-        if not is_contig_name(name):
-            raise InputError(f"contig '{name}': a name that SAM does not allow; rename it")
+    if not are_contig_names(names):
+        name = next(name for name in names if not is_contig_name(name))
+        raise InputError(f"contig '{name}': a name that SAM does not allow; rename it")
     return [f"@SQ\tSN:{name}\tLN:{size}" for name, size in zip(names, lengths, strict=True)]
+
+
+def _are_lengths(lengths: Sequence[int]) -> bool:
+    return not lengths or 1 <= min(lengths) <= max(lengths) <= LAST_POSITION
 
 
 def _joined(lines: Iterable[str]) -> str:

@@ -85,22 +85,34 @@ class Intervals:
         InputError
             The header lacks a contig.
         """
-        rows = sorted((_reference(r.contig, header, name), r.start, r.end) for r in regions)
-        merged: list[tuple[int, int, int]] = []
-        for reference, start, end in rows:
-            if merged and merged[-1][0] == reference and start <= merged[-1][2]:
-                merged[-1] = (reference, merged[-1][1], max(end, merged[-1][2]))
-            elif start < end:
-                merged.append((reference, start, end))
-        table = np.array(merged, dtype=np.int64).reshape(-1, 3)
-        counts = np.bincount(table[:, 0], minlength=len(header.reference_names))
-        return cls(offsets_of(counts), table[:, 1].copy(), table[:, 2].copy())
+        names = dict.fromkeys(region.contig for region in regions)
+        numbers = {contig: _reference(contig, header, name) for contig in names}
+        table = [(numbers[r.contig], r.start, r.end) for r in regions if r.start < r.end]
+        references, starts, ends = np.array(table, dtype=np.int64).reshape(-1, 3).T
+        order = np.lexsort((starts, references))
+        references, starts, ends = references[order], starts[order], ends[order]
+        # Ends as keys of contig and position: their maximum so far stays within the contig.
+        last = np.maximum.accumulate(_keys(references, ends))
+        is_first = np.ones(order.size, dtype=np.bool_)
+        is_first[1:] = _keys(references, starts)[1:] > last[:-1]
+        is_last = np.append(is_first[1:], True)[: order.size]
+        counts = np.bincount(references[is_first], minlength=len(header.reference_names))
+        return cls(
+            offsets_of(counts),
+            starts[is_first],
+            last[is_last] - _keys(references[is_last], np.zeros(1, dtype=np.int64)),
+        )
 
     def overlapped(self, data: NDArray[np.uint8], layout: RecordLayout) -> NDArray[np.bool_]:
         """Return bool[n]: which records overlap an interval; an unmapped record spans one base."""
         out = np.empty(layout.starts.size, dtype=np.bool_)
         _mark_overlaps(data, layout, self.offsets, self.starts, self.ends, out)
         return out
+
+
+def _keys(references: NDArray[np.int64], positions: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return int64[n]: keys that sort by contig and position."""
+    return (references << 32) + positions
 
 
 def _reference(contig: str, header: SamHeader, name: str) -> int:

@@ -2,31 +2,28 @@
 
 from __future__ import annotations
 
-import struct
 from collections import deque
 from collections.abc import Callable
-from typing import Final, Protocol
+from typing import Final, Protocol, TypeAlias
 
-from isal import igzip_lib, isal_zlib
+import numpy as np
+from numpy.typing import NDArray
 
-from hapgpu.io.bgzf.reader import EOF_BLOCK, MAX_BLOCK_BYTES
+from hapgpu.io.bgzf.block_table import EOF_BLOCK
+from hapgpu.io.bgzf.deflater import PAYLOAD_BYTES, Deflater, deflate_library
 from hapgpu.runtime.pool import Pool, Task
 
-PAYLOAD_BYTES: Final = 0xFF00
+_BLOCKS_PER_TASK: Final = 32
+_TASKS_PER_THREAD: Final = 2
 
-_HEADER = EOF_BLOCK[:16]
-_SIZE = struct.Struct("<H")
-_FOOTER = struct.Struct("<II")
-_STORED = struct.Struct("<BHH")
-_OVERHEAD = len(_HEADER) + _SIZE.size + _FOOTER.size
-_BLOCKS_PER_TASK = 16
-_LEVEL = 1
+MakeBytes: TypeAlias = Callable[[int, int], NDArray[np.uint8]]
+"""Returns bytes start to end of some content, uint8; called in several threads."""
 
 
 class Sink(Protocol):
     """Receiver of bytes."""
 
-    def write(self, data: bytes) -> None:
+    def write(self, data: memoryview) -> None:
         """Append bytes."""
 
 
@@ -46,57 +43,64 @@ class BgzfWriter:
     def __init__(self, output: Sink, pool: Pool, *, compressed: bool) -> None:
         self._output = output
         self._pool = pool
-        self._deflate = _deflate if compressed else _store
-        self._pending = bytearray()
-        self._tasks: deque[Task[bytes]] = deque()
+        self._compressed = compressed
+        self._library = deflate_library()
+        self._spare: list[Deflater] = []
+        self._pending = np.empty(PAYLOAD_BYTES, dtype=np.uint8)
+        self._pending_bytes = 0
+        self._tasks: deque[Task[NDArray[np.uint8]]] = deque()
 
-    def write(self, data: memoryview) -> None:
+    def write(self, data: memoryview | NDArray[np.uint8]) -> None:
         """Append bytes, which must not change later: they are deflated asynchronously."""
+        content = np.frombuffer(data, dtype=np.uint8)
+        self.write_made(content.size, lambda start, end: content[start:end])
+
+    def write_made(self, size: int, make: MakeBytes) -> None:
+        """Append `size` bytes, made by the threads that deflate them, some here, some later."""
         start = 0
-        if self._pending:
-            start = min(PAYLOAD_BYTES - len(self._pending), len(data))
-            self._pending += data[:start]
-            if len(self._pending) < PAYLOAD_BYTES:
+        if self._pending_bytes:
+            start = min(PAYLOAD_BYTES - self._pending_bytes, size)
+            self._keep(make(0, start))
+            if self._pending_bytes < PAYLOAD_BYTES:
                 return
-            self._submit(memoryview(self._pending))
-            self._pending = bytearray()
-        whole = start + (len(data) - start) // PAYLOAD_BYTES * PAYLOAD_BYTES
+            self._flush()
+        whole = start + (size - start) // PAYLOAD_BYTES * PAYLOAD_BYTES
         step = _BLOCKS_PER_TASK * PAYLOAD_BYTES
         for at in range(start, whole, step):
-            self._submit(data[at : min(at + step, whole)])
-        self._pending += data[whole:]
+            self._submit(make, at, min(at + step, whole))
+        if whole < size:
+            self._keep(make(whole, size))
 
     def finish(self) -> None:
         """Write the pending bytes and the closing empty block."""
-        if self._pending:
-            self._submit(memoryview(self._pending))
+        if self._pending_bytes:
+            self._flush()
         while self._tasks:
-            self._output.write(self._tasks.popleft().result())
-        self._output.write(EOF_BLOCK)
+            self._output.write(self._tasks.popleft().result().data)
+        self._output.write(memoryview(EOF_BLOCK))
 
-    def _submit(self, data: memoryview) -> None:
-        self._tasks.append(self._pool.submit(_blocks, data, self._deflate))
-        while len(self._tasks) > 4 * self._pool.threads:
-            self._output.write(self._tasks.popleft().result())
+    def _keep(self, data: NDArray[np.uint8]) -> None:
+        end = self._pending_bytes + data.size
+        self._pending[self._pending_bytes : end] = data
+        self._pending_bytes = end
 
+    def _flush(self) -> None:
+        content = self._pending[: self._pending_bytes]
+        self._submit(lambda start, end: content[start:end], 0, content.size)
+        self._pending = np.empty(PAYLOAD_BYTES, dtype=np.uint8)
+        self._pending_bytes = 0
 
-def _blocks(data: memoryview, deflate: Callable[[memoryview], bytes]) -> bytes:
-    starts = range(0, len(data), PAYLOAD_BYTES)
-    return b"".join(_block(data[at : at + PAYLOAD_BYTES], deflate) for at in starts)
+    def _submit(self, make: MakeBytes, start: int, end: int) -> None:
+        self._tasks.append(self._pool.submit(self._blocks, make, start, end))
+        while len(self._tasks) > _TASKS_PER_THREAD * self._pool.threads:
+            self._output.write(self._tasks.popleft().result().data)
 
-
-def _block(payload: memoryview, deflate: Callable[[memoryview], bytes]) -> bytes:
-    deflated = deflate(payload)
-    if len(deflated) + _OVERHEAD > MAX_BLOCK_BYTES:
-        deflated = _store(payload)
-    size = _SIZE.pack(len(deflated) + _OVERHEAD - 1)
-    footer = _FOOTER.pack(isal_zlib.crc32(payload), len(payload))
-    return b"".join((_HEADER, size, deflated, footer))
-
-
-def _deflate(payload: memoryview) -> bytes:
-    return igzip_lib.compress(payload, _LEVEL, igzip_lib.COMP_DEFLATE)
-
-
-def _store(payload: memoryview) -> bytes:
-    return _STORED.pack(1, len(payload), len(payload) ^ 0xFFFF) + payload
+    def _blocks(self, make: MakeBytes, start: int, end: int) -> NDArray[np.uint8]:
+        content = make(start, end)
+        try:
+            deflate = self._spare.pop()
+        except IndexError:
+            deflate = self._library.new_deflater()
+        blocks = deflate(content, compressed=self._compressed)
+        self._spare.append(deflate)
+        return blocks

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from io import BufferedIOBase
 from typing import Final
 
 from hapgpu.errors import InputError
 from hapgpu.io.files.record_limit import too_long
+from hapgpu.io.genome.fasta_records import plain_records
 
 _PIECE_BYTES: Final = 1 << 22
+
+# Of many header lines at once. Lists of strings cost less than lists of words: the garbage
+# collector does not visit strings.
+_NAMES: Final = re.compile(r"^\S+", re.MULTILINE)
+_DESCRIPTIONS: Final = re.compile(r"^\S+[^\S\n]*(.*)$", re.MULTILINE)
 
 
 class FastaText:
@@ -71,7 +78,11 @@ class FastaText:
 
     def _parse(self, text: bytes) -> None:
         at = 0
+        has_plain_records = True
         while at < len(text):
+            if self._in_header and not self._header and has_plain_records:
+                at = self._take_plain_records(text, at)
+                has_plain_records = False
             if self._in_header:
                 at = self._take_header(text, at)
                 continue
@@ -83,6 +94,36 @@ class FastaText:
                 self._open_line = b""
                 self._in_header = True
                 at = end + len(b"\n>")
+
+    def _take_plain_records(self, text: bytes, at: int) -> int:
+        """Parse all plain records from the start of a header line; return the end of the last.
+
+        Whatever raises an error is left to the other methods, which name its line.
+        """
+        records = plain_records(text, at)
+        lengths = records.lengths.tolist()
+        limit = self._max_record if self._max_bases is None else self._max_bases
+        if max(lengths, default=0) > limit or max(map(len, records.headers), default=0) > (
+            self._max_record
+        ):
+            return at
+        try:
+            headers = b"\n".join(records.headers).decode("utf-8")
+        except UnicodeDecodeError:
+            return at
+        names = _NAMES.findall(headers)
+        new = {
+            name: rest.rstrip()
+            for name, rest in zip(names, _DESCRIPTIONS.findall(headers), strict=False)
+        }
+        if len(new) < len(lengths) or not self.descriptions.keys().isdisjoint(new):
+            return at
+        self.descriptions.update(new)
+        self.lengths += lengths
+        if self._keeps_bases:
+            self.bases += records.bases.data
+        self._line += records.lines
+        return records.end
 
     def _take_header(self, text: bytes, at: int) -> int:
         """Parse a header line, or a part of it; return its end."""

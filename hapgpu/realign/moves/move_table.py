@@ -85,6 +85,8 @@ class MoveTable:
 
     def take(self, rows: NDArray[np.int64]) -> Moves:
         """Gather moves by their numbers."""
+        if len(self._runs) == 1:
+            return self._runs[0].take(rows)
         run = np.searchsorted(self.starts, rows, side="right") - 1
         order = np.argsort(run, kind="stable")
         by_run = [moves.take(rows[run == k] - self.starts[k]) for k, moves in enumerate(self._runs)]
@@ -165,6 +167,16 @@ def _memory_mapped_column(file: IO[bytes], column: NDArray[Any]) -> NDArray[Any]
     file.flush()
     mapped = np.memmap(file, dtype=column.dtype, mode="r", offset=start, shape=column.shape)
     return np.asarray(mapped)
+
+
+@njit_inlined
+def has_name(index: MoveIndex, name: Integer) -> bool:
+    """Return whether a record with this name hash has moved."""
+    bucket = np.int64(name >> index.shift)
+    for row in range(index.buckets[bucket], index.buckets[bucket + 1]):
+        if index.name_hashes[row] == name:
+            return True
+    return False
 
 
 @njit_inlined

@@ -80,11 +80,12 @@ def place_haplotypes(
         The reference cannot be read, lacks a contig, or ends before a locus; or no haplotype
         aligns.
     """
-    for locus in haplotypes.loci:
-        if header.reference_id(locus.contig) is None:
-            hint = contig_hint(locus.contig, header.reference_names)
+    for name in haplotypes.locus_columns().contig_names:
+        if header.reference_id(name) is None:
+            locus = next(locus for locus in haplotypes.loci if locus.contig == name)
+            hint = contig_hint(name, header.reference_names)
             message = (
-                f"locus {locus}: unknown contig '{locus.contig}'{hint};"
+                f"locus {locus}: unknown contig '{name}'{hint};"
                 " give reads, haplotypes and reference of the same genome"
             )
             raise InputError(message)
@@ -109,7 +110,7 @@ def _compare_lengths(
 ) -> None:
     """Warn of contigs whose lengths differ between the reference and the header of the reads."""
     in_header = dict(zip(header.reference_names, header.reference_lengths, strict=True))
-    for contig in dict.fromkeys(locus.contig for locus in haplotypes.loci):
+    for contig in haplotypes.locus_columns().contig_names:
         if lengths[contig] != in_header[contig]:
             logger.warning(
                 "%s: %s has %d bases, but %d in the header of the reads; check the reference",

@@ -19,10 +19,10 @@ from hapgpu.realign.moves.move_table import (
     find_mate_move,
     find_move,
     has_moved_record,
+    has_name,
 )
 from hapgpu.realign.moves.moves import name_hash
 from hapgpu.runtime.jit import njit
-from hapgpu.runtime.pool import Pool
 
 _PAIRED, _UNMAPPED = 1, 4
 _SA: Final = name_number("SA")
@@ -49,12 +49,8 @@ class AffectedRecords(NamedTuple):
         moved: NDArray[np.bool_] = (self.own != NOT_MOVED) | (self.mates != NOT_MOVED)
         return moved | self.sa_changes
 
-    def take(self, rows: NDArray[np.bool_]) -> AffectedRecords:
-        """Keep the records of a mask."""
-        return AffectedRecords(self.own[rows], self.mates[rows], self.sa_changes[rows])
 
-
-def find_moves(block: RecordBlock, table: MoveTable, pool: Pool) -> AffectedRecords:
+def find_moves(block: RecordBlock, table: MoveTable) -> AffectedRecords:
     """Return the moves that affect the records of a block."""
     count = len(block)
     affected = AffectedRecords(
@@ -63,11 +59,8 @@ def find_moves(block: RecordBlock, table: MoveTable, pool: Pool) -> AffectedReco
         np.zeros(count, dtype=np.bool_),
     )
 
-    def find(start: int, end: int) -> None:
-        for index, first in zip(table.indexes, table.starts.tolist(), strict=False):
-            _find(block.data, block.layout, (start, end), index, first, affected)
-
-    pool.over_rows(find, count)
+    for index, first in zip(table.indexes, table.starts.tolist(), strict=False):
+        _find(block.data, block.layout, index, first, affected)
     return affected
 
 
@@ -75,20 +68,21 @@ def find_moves(block: RecordBlock, table: MoveTable, pool: Pool) -> AffectedReco
 def _find(
     data: NDArray[np.uint8],
     layout: RecordLayout,
-    rows: tuple[int, int],
     index: MoveIndex,
     first: int,
     affected: AffectedRecords,
 ) -> None:
-    """Look up rows of a block in one run of moves; `first` is the number of its first move."""
-    for row in range(rows[0], rows[1]):
+    """Look up the records of a block in one run of moves; `first` is the number of its first."""
+    for row in range(layout.starts.size):
         at = layout.starts[row]
-        flag = load_u16(data, at + 18)
         name = at + FIXED_BYTES
         hashed = name_hash(data, name, name + layout.name_lengths[row])
+        if not has_name(index, hashed):
+            continue
+        flag = load_u16(data, at + 18)
         if not flag & _UNMAPPED:
             position = load_i32(data, at + 8)
-            end = position + _span(data, layout.cigar_starts[row], layout.cigar_lengths[row])
+            end = position + cigar_span(data, layout.cigar_starts[row], layout.cigar_lengths[row])
             own = find_move(index, hashed, flag, load_i32(data, at + 4), position, end)
             if own != NOT_MOVED:
                 affected.own[row] = first + own
@@ -104,7 +98,8 @@ def _find(
 
 
 @njit
-def _span(data: NDArray[np.uint8], cigar: Integer, elements: Integer) -> Integer:
+def cigar_span(data: NDArray[np.uint8], cigar: Integer, elements: Integer) -> Integer:
+    """Return the reference bases that a CIGAR, stored as bytes, spans."""
     span: Integer = 0
     for k in range(elements):
         element = load_u32(data, cigar + 4 * k)

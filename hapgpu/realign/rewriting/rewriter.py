@@ -2,26 +2,35 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from typing import Final, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hapgpu.arrays.batches import ReadBatch
 from hapgpu.arrays.ragged import Ragged
+from hapgpu.arrays.ragged_view import view_of
 from hapgpu.errors import InputError
-from hapgpu.io.bam.decode import decode_block, encode_block
+from hapgpu.io.alignments.record_order import OldOrder, RecordRun, is_ascending
+from hapgpu.io.bam.constants import FIXED_BYTES
 from hapgpu.io.bam.header import SamHeader
 from hapgpu.io.bam.overlap import Intervals
-from hapgpu.io.bam.record_block import RecordBlock, with_replaced
+from hapgpu.io.bam.record_block import RecordBlock
 from hapgpu.realign.moves.move_table import NOT_MOVED, MoveTable
-from hapgpu.realign.moves.moves import Moves
-from hapgpu.realign.records.tags import NewTags, rewrite_tags
+from hapgpu.realign.moves.move_view import MoveView
 from hapgpu.realign.rewriting.affected_records import AffectedRecords, find_moves
-from hapgpu.realign.rewriting.mates import with_new_mates
-from hapgpu.realign.rewriting.supplementary import with_new_sa_fields
-from hapgpu.realign.selection.by_score import NO_SCORE
-from hapgpu.runtime.pool import Pool
+from hapgpu.realign.rewriting.changed_records import (
+    NO_TEXT,
+    UNCHANGED,
+    Changes,
+    Texts,
+    max_growth,
+    write_records,
+)
+from hapgpu.realign.rewriting.mates import MateFields, set_mate_fields
+from hapgpu.realign.rewriting.supplementary import new_sa_texts
+
+_POSITION_BITS: Final = np.int64(0x7FFFFFFF)  # of a sort key
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,15 +54,27 @@ class WrittenReads:
 
 @dataclass(frozen=True, slots=True)
 class Rewritten:
-    """n records before and after, and the number of changed records."""
+    """n records after the moves.
 
-    before: RecordBlock
-    after: RecordBlock
+    Attributes
+    ----------
+    old
+        The order of the records before the moves.
+    after
+        The records; sorted if the file is.
+    changed
+        Number of changed records.
+    """
+
+    old: OldOrder
+    after: RecordRun
     changed: int
 
 
 class Rewriter:
     """Writes new alignments to records, and updates their fields about other records.
+
+    Threads may share an object.
 
     Parameters
     ----------
@@ -63,22 +84,28 @@ class Rewriter:
         The header of the input.
     written
         Filter of the records to write.
-    pool
-        Threads that look up slices of a block.
+    is_sorted
+        Whether the file is sorted: each block is then sorted again.
     source
         Name of the input, for errors.
     """
 
     def __init__(
-        self, table: MoveTable, header: SamHeader, written: WrittenReads, pool: Pool, source: str
+        self,
+        table: MoveTable,
+        header: SamHeader,
+        written: WrittenReads,
+        source: str,
+        *,
+        is_sorted: bool,
     ) -> None:
         self._table = table
-        self._header = header
+        self._contigs = header.reference_names
         self._written = written
-        self._pool = pool
         self._source = source
-        self._contig_names = Ragged.from_sequences(
-            name.encode("utf-8", "surrogateescape") for name in header.reference_names
+        self._is_sorted = is_sorted
+        self._contig_names = view_of(
+            Ragged.from_sequences(name.encode("utf-8", "surrogateescape") for name in self._contigs)
         )
 
     def __call__(self, block: RecordBlock) -> Rewritten:
@@ -90,74 +117,68 @@ class Rewriter:
             The optional fields of a record are malformed.
         """
         block = self._written.of(block)
-        affected = find_moves(block, self._table, self._pool)
-        is_changed = affected.is_changed
-        rows = np.flatnonzero(is_changed)
+        affected = find_moves(block, self._table)
+        rows = np.flatnonzero(affected.is_changed)
+        keys = block.sort_keys
+        old = OldOrder.of(keys)
         if not rows.size:
-            return Rewritten(block, block, 0)
-        reads = decode_block(block.take(rows), self._pool)
-        records = encode_block(
-            self._rewritten(reads, affected.take(is_changed)), self._header, self._pool
+            return Rewritten(old, _unchanged(block, keys), 0)
+        changes, moves, texts = self._changes(block, rows, affected)
+        positions = changes.fields.positions
+        keys[rows] = (keys[rows] & ~_POSITION_BITS) | (positions + np.int64(1)) & _POSITION_BITS
+        order = np.arange(len(block))
+        if self._is_sorted and not is_ascending(keys):
+            order = np.argsort(keys, kind="stable")
+            keys = keys[order]
+        change_of = np.full(len(block), UNCHANGED, dtype=np.int32)
+        change_of[rows] = np.arange(rows.size)
+        growth = max_growth(block.data, block.layout, changes, moves, texts)
+        out = np.empty(int(block.sizes.sum() + growth), dtype=np.uint8)
+        offsets = np.empty(len(block) + 1, dtype=np.int64)
+        malformed = write_records(
+            block.data, block.layout, order, change_of, changes, moves, texts, out, offsets
         )
-        return Rewritten(block, with_replaced(block, rows, records), rows.size)
+        if malformed >= 0:
+            self._raise_malformed(block, malformed)
+        return Rewritten(old, RecordRun(out, offsets, keys), rows.size)
 
-    def _rewritten(self, reads: ReadBatch, affected: AffectedRecords) -> ReadBatch:
-        moved = self._moved(reads, affected.own)
-        paired = with_new_mates(reads, moved, affected, self._table)
-        contigs = self._header.reference_names
-        return replace(paired, tags=with_new_sa_fields(paired, affected, self._table, contigs))
+    def _changes(
+        self, block: RecordBlock, rows: NDArray[np.int64], affected: AffectedRecords
+    ) -> tuple[Changes, MoveView, Texts]:
+        """Return the changes of the records of `rows`, with their moves and texts."""
+        own, mates = affected.own[rows], affected.mates[rows]
+        numbers = np.concatenate([own[own != NOT_MOVED], mates[mates != NOT_MOVED]])
+        moves = MoveView.of(self._table.take(numbers))
+        own, mates = _numbered(own, 0), _numbered(mates, int((own != NOT_MOVED).sum()))
+        has_sa = affected.sa_changes[rows]
+        sa = new_sa_texts(block, rows[has_sa], self._table, self._contigs)
+        fields = MateFields.empty(rows.size)
+        set_mate_fields(block.data, block.layout, rows, (own, mates), moves, fields)
+        changes = Changes(
+            rows, own, mates, np.where(has_sa, np.cumsum(has_sa) - 1, NO_TEXT), fields
+        )
+        return changes, moves, Texts(self._contig_names, view_of(sa))
 
-    def _moved(self, reads: ReadBatch, own: NDArray[np.int64]) -> ReadBatch:
-        """Return the reads; moved reads have their new alignments and the tags of these."""
-        has_moved = own != NOT_MOVED
-        new = self._table.take(own[has_moved])
-        positions = reads.positions.copy()
-        positions[has_moved] = new.positions
-        return replace(
-            reads,
-            positions=positions,
-            cigars=_replaced(reads.cigars, has_moved, new.cigars),
-            tags=self._tags(reads, has_moved, new),
+    def _raise_malformed(self, block: RecordBlock, row: int) -> NoReturn:
+        start = int(block.layout.starts[row]) + FIXED_BYTES
+        name = block.data[start : start + int(block.layout.name_lengths[row])]
+        raise InputError(
+            f"{self._source}, read '{name.tobytes().decode(errors='replace')}': malformed optional"
+            " fields; copy the file again"
         )
 
-    def _tags(self, reads: ReadBatch, has_moved: NDArray[np.bool_], new: Moves) -> Ragged:
-        def spread(values: NDArray[np.int32]) -> NDArray[np.int32]:
-            column = np.full(len(reads), NO_SCORE, dtype=np.int32)
-            column[has_moved] = values
-            return column
 
-        second_scores = spread(new.second_scores)
-        tags, malformed = rewrite_tags(
-            reads,
-            ("AS", "XS", "NM", "MD"),
-            (),
-            NewTags(
-                changed=has_moved,
-                has_score=has_moved,
-                scores=spread(new.scores),
-                has_second_score=second_scores != NO_SCORE,
-                second_scores=second_scores,
-                has_mismatches=has_moved,
-                edit_distances=spread(new.edit_distances),
-                mismatches=_replaced(_empty_rows(len(reads)), has_moved, new.mismatches),
-                has_original=has_moved,
-            ),
-            self._contig_names,
-        )
-        if malformed.any():
-            name = reads.names[int(np.argmax(malformed))].tobytes().decode(errors="replace")
-            raise InputError(
-                f"{self._source}, read '{name}': malformed optional fields; copy the file again"
-            )
-        return tags
+def _numbered(moves: NDArray[np.int64], first: int) -> NDArray[np.int64]:
+    """Replace the moves by consecutive numbers from `first`; `NOT_MOVED` stays."""
+    is_moved = moves != NOT_MOVED
+    return np.where(is_moved, np.cumsum(is_moved) - 1 + first, NOT_MOVED)
 
 
-def _replaced(rows: Ragged, mask: NDArray[np.bool_], others: Ragged) -> Ragged:
-    """Replace the rows of a mask by the rows of another array, in order."""
-    order = np.arange(len(rows))
-    order[mask] = len(rows) + np.arange(len(others))
-    return Ragged.concatenate([rows, others]).take(order)
-
-
-def _empty_rows(count: int) -> Ragged:
-    return Ragged(np.empty(0, dtype=np.uint8), np.zeros(count + 1, dtype=np.int64))
+def _unchanged(block: RecordBlock, keys: NDArray[np.int64]) -> RecordRun:
+    """Return the records of a block, without a copy if they are end to end."""
+    sizes = block.sizes
+    starts = block.layout.starts
+    if (np.diff(starts) == sizes[:-1]).all():
+        return RecordRun(block.data, np.append(starts, starts[-1:] + sizes[-1:]), keys)
+    records = Ragged.gather(block.data, starts, sizes)
+    return RecordRun(records.data, records.offsets, keys)

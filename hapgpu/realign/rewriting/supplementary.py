@@ -5,51 +5,59 @@ from __future__ import annotations
 from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
-from hapgpu.arrays.batches import ReadBatch
 from hapgpu.arrays.ragged import Ragged
 from hapgpu.cigar.encoding import cigar_strings
+from hapgpu.io.bam.constants import FIXED_BYTES
+from hapgpu.io.bam.record_block import RecordBlock
+from hapgpu.io.bam.tags import HEAD_BYTES, field_bytes, find_field, name_number
 from hapgpu.realign.moves.move_table import MoveTable
 from hapgpu.realign.moves.moves import Moves, name_hashes
-from hapgpu.realign.records.tags import replace_texts, text_values
-from hapgpu.realign.rewriting.affected_records import AffectedRecords
+from hapgpu.realign.records.fields import is_text
 
 _REVERSE: Final = 0x10
 _SEGMENT: Final = 0xC0
 _FIELDS: Final = 6  # rname,pos,strand,CIGAR,mapQ,NM
+_SA: Final = name_number("SA")
 
 
-def with_new_sa_fields(
-    reads: ReadBatch, affected: AffectedRecords, table: MoveTable, contigs: tuple[str, ...]
+def new_sa_texts(
+    block: RecordBlock, rows: NDArray[np.int64], table: MoveTable, contigs: tuple[str, ...]
 ) -> Ragged:
-    """Return the optional fields of n records, with updated `SA`.
+    """Return the updated values of `SA` of records, uint8 text, one row per record.
 
-    Reads are processed one by one: few reads have several alignments of which one moves.
+    Records are processed one by one: few reads have several alignments of which one moves.
 
     Parameters
     ----------
-    reads
-        The records.
-    affected
-        The moves that affect the records; `sa_changes` is used.
+    block
+        Records.
+    rows
+        int64: the records that have an `SA` field and a moved record of the same read.
     table
         All moves.
     contigs
         Names of the @SQ lines.
     """
-    rows = np.flatnonzero(affected.sa_changes)
-    if not rows.size:
-        return reads.tags
-    changed = reads.take(rows)
+    some = block.take(rows)
+    names = Ragged.gather(some.data, some.layout.starts + FIXED_BYTES, some.layout.name_lengths)
     texts = []
-    old_fields = zip(
-        name_hashes(changed.names), changed.flags, text_values(changed.tags, "SA"), strict=True
-    )
-    for name_hash, flag, text in old_fields:
+    ends = (some.layout.starts + some.sizes).tolist()
+    tags = some.layout.tag_starts.tolist()
+    for name_hash, flag, start, end in zip(name_hashes(names), some.flags, tags, ends, strict=True):
         moves = table.of_name(name_hash)
         same_read = moves.take(np.flatnonzero((moves.flags ^ flag) & _SEGMENT == 0))
-        texts.append(_updated(text.tobytes(), same_read, contigs))
-    return replace_texts(reads.tags, "SA", affected.sa_changes, Ragged.from_sequences(texts))
+        texts.append(_updated(_sa_text(some.data, start, end), same_read, contigs))
+    return Ragged.from_sequences(texts)
+
+
+def _sa_text(data: NDArray[np.uint8], tags: int, end: int) -> bytes:
+    """Return the text of the first `SA` among the fields data[tags:end]; empty without text."""
+    at = int(find_field(data, tags, end, _SA))
+    if not is_text(data, at):
+        return b""
+    return data[at + HEAD_BYTES : at + int(field_bytes(data, at, end)) - 1].tobytes()
 
 
 def _updated(text: bytes, moves: Moves, contigs: tuple[str, ...]) -> bytes:

@@ -6,9 +6,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from hapgpu.errors import InputError
 from hapgpu.haplotypes.pairing.haplotype_set import HaplotypeSet, read_haplotypes
+from hapgpu.haplotypes.pairing.locus_header import parse_loci, parse_locus
 from hapgpu.io.genome.regions import Region
 
 
@@ -74,3 +77,54 @@ def test_errors(tmp_path: Path, headers: tuple[str, ...], message: str) -> None:
 def test_an_error_names_the_file(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"haplotypes\.fa"):
         read(tmp_path, "a::c:0-4(-)")
+
+
+CONTIGS = st.sampled_from(["c", "d", "a:b", "::", "x::y", "chr1:1-2", "é"])
+NUMBERS = st.sampled_from(["1", "2", "10", "0", "01", "1,000", "", "2147483647", "2147483648"])
+WORDS = st.one_of(
+    st.builds("{}:{}-{}".format, CONTIGS, NUMBERS, NUMBERS),
+    st.builds("c:{}-{}".format, st.integers(0, 9), st.integers(1, 99)),
+    st.sampled_from(["word", "12:30", "-"]),
+)
+KINDS = [
+    st.tuples(st.just("alt"), st.builds("c:{}-{}".format, st.integers(1, 9), st.integers(9, 20))),
+    st.tuples(
+        st.builds("alt::c:{}-{}".format, st.integers(0, 9), st.integers(10, 20)), st.just("")
+    ),
+    st.tuples(
+        st.builds(
+            "{}{}{}".format,
+            st.sampled_from(["alt", "", "alt:", "a::b", ":"]),
+            st.sampled_from(["", "::", ":::"]),
+            st.one_of(WORDS, st.builds("{}{}".format, WORDS, st.sampled_from(["(+)", "(-)", "x"]))),
+        ),
+        st.builds(
+            "".join,
+            st.lists(st.one_of(WORDS, st.sampled_from([" ", "  ", "\x1c", "\u2028"])), max_size=3),
+        ),
+    ),
+]
+HEADERS = st.one_of(
+    st.lists(st.one_of(KINDS), max_size=5),
+    *(st.lists(kind, min_size=1, max_size=5) for kind in KINDS),
+)
+
+
+@given(HEADERS)
+@settings(max_examples=400)
+def test_loci_in_bulk_as_one_by_one(headers: list[tuple[str, str]]) -> None:
+    def one_by_one() -> list[tuple[str, Region | None]]:
+        return [parse_locus(name, description) for name, description in headers]
+
+    def in_bulk() -> list[tuple[str, Region | None]]:
+        names, loci, index = parse_loci(*zip(*headers, strict=True)) if headers else ((), (), [])
+        assert list(loci) == list(dict.fromkeys(loci[k] for k in index if k >= 0))
+        return [(name, loci[k] if k >= 0 else None) for name, k in zip(names, index, strict=True)]
+
+    outcomes = []
+    for parse in (one_by_one, in_bulk):
+        try:
+            outcomes.append(parse())
+        except InputError as error:
+            outcomes.append(str(error))
+    assert outcomes[0] == outcomes[1]

@@ -17,7 +17,9 @@ from hapgpu.arrays.batches import ReadBatch
 from hapgpu.errors import OutputError, UsageError
 from hapgpu.io.alignments.reader import open_reads
 from hapgpu.io.alignments.writer import open_writer
+from hapgpu.io.bam.encode import encode_records
 from hapgpu.io.bam.header import SamHeader
+from hapgpu.runtime.pool import Pool
 from tests.io.sam_oracle import Row, batch_of, batch_rows, rows, rows_of_file
 
 HEADER = SamHeader.from_references(["chr1", "chr2"], [2**29, 2**30])
@@ -92,6 +94,26 @@ def test_any_reads_survive_bam(
     text = path.with_suffix(".sam")
     write(text, batch_of(reads), threads=threads)
     assert text.read_text() == pysam.samtools.view("-h", "--no-PG", str(path))
+
+
+@THREADS
+@pytest.mark.parametrize("extension", ["sam", "bam"])
+def test_finished_records(small_bam: Path, tmp_path: Path, extension: str, threads: int) -> None:
+    """Records given as bytes, in pieces of any size, are written as batches are."""
+    paths = [tmp_path / f"{name}.{extension}" for name in ("batches", "records")]
+    with open_reads(str(small_bam), batch_bases=5000) as reads:
+        batches = list(reads.batches())
+    with Pool(1) as pool:
+        pieces = [encode_records(batch, reads.header, pool) for batch in batches]
+    with open_writer(str(paths[0]), reads.header, threads=threads) as writer:
+        for batch in batches:
+            writer.write(batch)
+    with open_writer(str(paths[1]), reads.header, threads=threads) as writer:
+        writer.write_records(np.empty(0, dtype=np.uint8))
+        for piece in pieces:
+            writer.write_records(piece)
+    assert paths[0].read_bytes() == paths[1].read_bytes()
+    assert len(rows_of_file(paths[1])) == 4000
 
 
 @settings(max_examples=100)

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pysam
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from hapgpu.errors import InputError
 from hapgpu.io.bam.header import SamHeader
+from tests.io.bam import header_oracle as oracle
 
 TEXT = (
     "@HD\tVN:1.5\tGO:query\tSO:coordinate\tSS:coordinate:queryname\n"
@@ -115,3 +120,69 @@ def test_names_that_sam_allows() -> None:
 )
 def test_sort_order_is_from_the_first_line(text: str, is_sorted: bool) -> None:
     assert SamHeader.from_text(text).is_coordinate_sorted == is_sorted
+
+
+FIELDS = st.sampled_from(
+    ["SN:a", "SN:b", "SN:c d", "SN:", "LN:7", "LN:07", "LN:0", "LN:2147483647", "LN:2147483648",
+     "LN:1234567890123", "LN:x", "M5:9", "SO:coordinate", "GO:none", "ID:p", "x", "", "@SQ", "@HD"]
+)  # fmt: skip
+LINES = st.one_of(
+    st.builds(
+        lambda kind, fields, end: "\t".join([kind, *fields]) + end,
+        st.sampled_from(["@SQ", "@SQ", "@SQ", "@HD", "@PG", "@CO", "@SQX", " @SQ", ""]),
+        st.lists(FIELDS, max_size=4),
+        st.sampled_from(["", "", "", "\r", "\r\r", "\x85"]),
+    ),
+    st.integers(0, 40).map(lambda number: f"@SQ\tSN:{number}\tLN:{number + 1}"),
+)
+TEXTS = st.tuples(st.lists(LINES, max_size=6), st.booleans()).map(
+    lambda parts: "\n".join(parts[0]) + "\n" * parts[1]
+)
+
+
+def found(make: Callable[[], SamHeader]) -> oracle.Header | str:
+    def columns() -> oracle.Header:
+        header = make()
+        return header.text, list(header.reference_names), list(header.reference_lengths)
+
+    return oracle.outcome(columns)
+
+
+@settings(max_examples=400)
+@given(TEXTS, LINES)
+def test_headers_as_parsed_line_by_line(text: str, line: str) -> None:
+    expected = oracle.outcome(lambda: oracle.parsed(text))
+    assert found(lambda: SamHeader.from_text(text)) == expected
+    if isinstance(expected, str):
+        return
+    header = SamHeader.from_text(text)
+    assert found(lambda: header.with_line(line)) == oracle.outcome(
+        lambda: oracle.with_line(header.text, line)
+    )
+    assert found(lambda: header.with_sort_order("unsorted")) == oracle.outcome(
+        lambda: oracle.with_sort_order(header.text, "unsorted")
+    )
+    headings = [line for line in header.text.split("\n") if line.startswith("@HD\t")]
+    is_sorted = any("SO:coordinate" in heading.rstrip("\r").split("\t") for heading in headings)
+    assert header.is_coordinate_sorted <= is_sorted
+
+
+@settings(max_examples=200)
+@given(
+    TEXTS,
+    st.lists(
+        st.tuples(
+            st.sampled_from(["a", "b", "c", "*", "=x", "a b", "", "a\nb", "chr1:5", "é", "a*"]),
+            st.sampled_from([1, 5, 2**31 - 1, 0, 2**31, -3]),
+        ),
+        max_size=4,
+    ),
+)
+def test_references_replaced_as_line_by_line(text: str, rows: list[tuple[str, int]]) -> None:
+    if isinstance(oracle.outcome(lambda: oracle.parsed(text)), str):
+        return
+    header = SamHeader.from_text(text)
+    names, lengths = [name for name, _ in rows], [length for _, length in rows]
+    assert found(lambda: header.with_references(names, lengths)) == oracle.outcome(
+        lambda: oracle.with_references(header.text, names, lengths)
+    )

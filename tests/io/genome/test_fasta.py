@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from hapgpu.errors import InputError
 from hapgpu.haplotypes.pairing.locus_header import parse_locus
 from hapgpu.io.genome.fasta import ReferenceFasta, read_fasta
+from hapgpu.io.genome.fasta_records import plain_records
 from hapgpu.io.genome.regions import Region
 
 TEXT = ">one  a description \nACGT\nacgtN\n\n>two\r\nRYKM\r\n>three|x\nA"
@@ -104,6 +105,47 @@ def test_pieces_do_not_matter(
         except InputError as error:
             found.append(str(error))
     assert found[0] == found[1]
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.text(st.sampled_from("ab \t>é:-1\x1c\x85\u2028"), max_size=8),
+            st.text(st.sampled_from("ACgtzN"), max_size=20),
+            st.sampled_from([*["\n"] * 20, "\n\n", " \n", "\r\n", "*\n", "\n>\n"]),
+            st.integers(1, 9),
+        ),
+        max_size=9,
+    ),
+    st.sampled_from([4, 1 << 20]),
+    st.booleans(),
+)
+@settings(max_examples=400)
+def test_records_in_bulk_as_one_by_one(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    rows: list[tuple[str, str, str, int]],
+    max_record: int,
+    is_reference: bool,
+) -> None:
+    """The same records and messages as without the search for plain records."""
+    parts = []
+    for number, (header, bases, end, width) in enumerate(rows):
+        parts.append(f">{number % 7}{header}\n" if number % 4 else f">{header}\n")
+        parts += [bases[at : at + width] + end for at in range(0, len(bases), width)]
+    path = tmp_path / "h.fa"
+    path.write_bytes("".join(parts).encode())
+    outcomes = []
+    for search in (plain_records, lambda text, at: plain_records(text[:at], at)):
+        monkeypatch.setattr("hapgpu.io.genome.fasta_text.plain_records", search)
+        max_bases = 12 if is_reference else None
+        try:
+            found = read_fasta(path, allow_empty=True, max_record=max_record, max_bases=max_bases)
+            sequences = list(map(bytes, found.sequences))
+            outcomes.append((found.names, found.descriptions, sequences))
+        except InputError as error:
+            outcomes.append(str(error))
+    assert outcomes[0] == outcomes[1]
 
 
 def test_unreadable_fasta(tmp_path: Path) -> None:

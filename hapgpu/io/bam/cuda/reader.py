@@ -2,21 +2,76 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Final
+import weakref
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Final, Self
 
+from hapgpu.errors import InputError
+from hapgpu.io.bam.cuda.decoder import PieceDecoder, no_records
 from hapgpu.io.bam.cuda.device_records import DeviceRecords
+from hapgpu.io.bam.cuda.overlap import DeviceIntervals
+from hapgpu.io.bam.cuda.starts import RecordLimits
 from hapgpu.io.bam.header import SamHeader
+from hapgpu.io.bam.overlap import Intervals
+from hapgpu.io.bgzf.pieces import PackedPiece
 
 PIECE_BYTES: Final = 1 << 24
 """Bytes of a file per piece, unless the caller or the memory of a GPU sets another size."""
 
 
+@dataclass(frozen=True, slots=True, weakref_slot=True, eq=False)
 class DevicePiece:
     """A part of a file for one worker: compressed bytes in host memory, and their block table.
 
     Nothing in it is for the consumer: it goes from `DeviceReads.pieces` to `DeviceReads.records`.
+
+    Attributes
+    ----------
+    number
+        Number of the piece, from 0.
+    content
+        The blocks; after the last of them the error of the file, or None.
     """
+
+    number: int
+    content: PackedPiece | InputError | None
+
+
+@dataclass(frozen=True, slots=True)
+class PackedSource:
+    """A file of BAM, opened, whose header was read.
+
+    Attributes
+    ----------
+    name
+        Its name for messages.
+    header
+        Its header.
+    pieces
+        The pieces behind the header, or those of `intervals` from an index.
+    intervals
+        Records that overlap none of these are left out.
+    max_record
+        Bytes of the longest record.
+    is_sorted
+        Whether the header, or an index beside the file, says that records are sorted.
+    explain
+        Called with an error of the reader and the number of records before it; raises an error
+        that explains it, if there is one.
+    check_end
+        Called once with the number of records, after the last of them.
+    """
+
+    name: str
+    header: SamHeader
+    pieces: Iterator[PackedPiece]
+    intervals: Intervals | None
+    max_record: int
+    is_sorted: bool
+    explain: Callable[[InputError, int], None]
+    check_end: Callable[[int], None]
 
 
 class DeviceReads:
@@ -28,6 +83,13 @@ class DeviceReads:
     Pieces are few and large; a piece may have no records. Workers must take them in their order,
     as the pipeline does: `records` waits for the piece before, for the record between the two.
 
+    Parameters
+    ----------
+    source
+        The file.
+    release
+        Called by `close`: releases files, threads and processes.
+
     Attributes
     ----------
     header
@@ -36,23 +98,40 @@ class DeviceReads:
         False.
     """
 
-    header: SamHeader
-    is_fastq = False
+    is_fastq: Final = False
+
+    def __init__(self, source: PackedSource, release: Callable[[], None]) -> None:
+        self.header = source.header
+        self._source = source
+        self._release = release
+        limits = RecordLimits(len(source.header.reference_names), source.max_record)
+        self._decoder = PieceDecoder(source.name, limits)
+        self._intervals = None
+        if source.intervals is not None:
+            self._intervals = DeviceIntervals(source.intervals)
 
     @property
     def is_sorted(self) -> bool:
         """Whether the header, or an index beside the file, says that records are sorted."""
-        raise NotImplementedError
+        return self._source.is_sorted
+
+    @property
+    def pieces_read_again(self) -> int:
+        """How many pieces the CPU has read, because of a fault or of too little GPU memory."""
+        return self._decoder.pieces_read_again
 
     def pieces(self) -> Iterator[DevicePiece]:
-        """Read the file, once, in pieces.
-
-        Raises
-        ------
-        InputError
-            The file is truncated, or has other bytes than blocks.
-        """
-        raise NotImplementedError
+        """Read the file, once, in pieces. Errors of the file are raised by `records`."""
+        number = 0
+        content: PackedPiece | InputError | None
+        try:
+            for content in self._source.pieces:
+                yield self._piece(number, content)
+                number += 1
+            content = None
+        except InputError as error:
+            content = error
+        yield self._piece(number, content)
 
     def records(self, piece: DevicePiece) -> DeviceRecords:
         """Return the checked records that end in a piece, on the current device and stream.
@@ -63,9 +142,44 @@ class DeviceReads:
         Raises
         ------
         InputError
-            The file is damaged or truncated: the error of the CPU's reader, from the piece with
-            the fault and from all pieces after it. A pipeline raises the first.
+            The file is damaged or truncated: the error of the CPU's reader.
+        AbandonedError
+            A piece before has an error, which a pipeline raises.
         MemoryError
             The GPU has too little memory for the piece, even without the work of decoding it.
         """
-        raise NotImplementedError
+        try:
+            records = self._decoded(piece)
+        except InputError as error:
+            self._source.explain(error, self._decoder.records_before(piece.number))
+            raise
+        if self._intervals is None or not len(records):
+            return records
+        return records.take(self._intervals.overlapped(records))
+
+    def _decoded(self, piece: DevicePiece) -> DeviceRecords:
+        if isinstance(piece.content, PackedPiece):
+            return self._decoder.decode(piece.number, piece.content)
+        self._source.check_end(self._decoder.end(piece.number, piece.content))
+        return no_records()
+
+    def _piece(self, number: int, content: PackedPiece | InputError | None) -> DevicePiece:
+        piece = DevicePiece(number, content)
+        # A pipeline that stops lets pieces go, for whose successors workers may wait.
+        weakref.finalize(piece, self._decoder.abandon, number).atexit = False
+        return piece
+
+    def close(self) -> None:
+        """Release files, threads and processes."""
+        self._release()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()

@@ -1,0 +1,218 @@
+"""Making of BGZF blocks, many in one call without the GIL.
+
+ISA-L deflates at level 1: by address, or from Python where that fails, to the same bytes.
+"""
+
+from __future__ import annotations
+
+import struct
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, Final, NamedTuple, Protocol
+
+import numpy as np
+from isal import igzip_lib, isal_zlib
+from numpy.typing import NDArray
+
+from hapgpu.arrays.bytes import Integer, copy_bytes, store_32
+from hapgpu.arrays.ragged_view import read_only
+from hapgpu.io.bgzf.block_table import EOF_BLOCK, MAX_BLOCK_BYTES
+from hapgpu.io.bgzf.c_functions import addresses_of, call_1, call_3, find_functions, room_for
+from hapgpu.runtime.jit import njit
+
+PAYLOAD_BYTES: Final = 0xFF00
+"""Bytes of the content of a block, as htslib cuts it."""
+
+_LEVEL: Final = 1
+_HEAD = np.frombuffer(EOF_BLOCK[:16], dtype=np.uint8)
+_HEAD_BYTES: Final = 18
+_FOOTER_BYTES: Final = 8
+_STORED_BYTES: Final = 5
+_ROOM: Final = MAX_BLOCK_BYTES - _HEAD_BYTES - _FOOTER_BYTES
+"""Bytes of deflated data that a block has room for."""
+_ISAL_STATE_BYTES: Final = 1 << 18  # the state takes some 86 KB
+_ISAL_TABLE_BYTES: Final = 276 << 10  # as many as `igzip_lib` gives: fewer make other bytes
+_ISAL_NAMES: Final = ("isal_deflate", "isal_deflate_init", "crc32_gzip_refl")
+_LOCK = threading.Lock()
+
+
+class Deflater(Protocol):
+    """Maker of blocks for one thread at a time."""
+
+    def __call__(self, data: NDArray[np.uint8], *, compressed: bool) -> NDArray[np.uint8]:
+        """Return the blocks of some content, end to end, each of `PAYLOAD_BYTES` but the last.
+
+        Blocks that would not become smaller are stored; all are if not `compressed`.
+        """
+
+
+@dataclass(frozen=True, slots=True)
+class DeflateLibrary:
+    """A way to deflate: its name, and a function that makes deflaters."""
+
+    name: str
+    new_deflater: Callable[[], Deflater]
+
+
+@njit
+def _close_block(
+    head: NDArray[np.uint8],
+    out: NDArray[np.uint8],
+    at: Integer,
+    deflated: Integer,
+    crc: Integer,
+    size: Integer,
+) -> Integer:
+    """Write header and footer around deflated data; return the end of the block."""
+    copy_bytes(head, 0, out, at, head.size)
+    last = _HEAD_BYTES + deflated + _FOOTER_BYTES - 1
+    out[at + 16] = last & 255
+    out[at + 17] = last >> 8
+    end = at + _HEAD_BYTES + deflated
+    store_32(out, end, crc)
+    store_32(out, end + 4, size)
+    return end + _FOOTER_BYTES
+
+
+@njit
+def _store(
+    data: NDArray[np.uint8], start: Integer, size: Integer, out: NDArray[np.uint8], at: Integer
+) -> Integer:
+    """Write content as a stored block of DEFLATE; return its size."""
+    out[at] = 1
+    out[at + 1] = size & 255
+    out[at + 2] = size >> 8
+    out[at + 3] = ~size & 255
+    out[at + 4] = ~size >> 8 & 255
+    copy_bytes(data, start, out, at + _STORED_BYTES, size)
+    return _STORED_BYTES + size
+
+
+class _Isal(NamedTuple):
+    """Addresses of ISA-L's functions (deflate, initialise, CRC-32), and memory of one deflater."""
+
+    functions: NDArray[np.uint64]
+    state: NDArray[np.uint64]
+    tables: NDArray[np.uint64]
+
+
+@njit
+def _deflate_by_isal(
+    isal: _Isal,
+    data: NDArray[np.uint8],
+    start: Integer,
+    size: Integer,
+    out: NDArray[np.uint8],
+    at: Integer,
+) -> Integer:
+    """Deflate content; return its size, or 0 if a block has not room enough."""
+    state = isal.state
+    halves, quarters = state.view(np.uint32), state.view(np.uint16)
+    here = np.uint64(state.ctypes.data)
+    call_1(isal.functions[1], here)
+    state[0] = np.uint64(data.ctypes.data) + np.uint64(start)  # next_in
+    halves[2] = size  # avail_in
+    state[2] = np.uint64(out.ctypes.data) + np.uint64(at)  # next_out
+    halves[6] = _ROOM  # avail_out
+    halves[10] = _LEVEL
+    halves[11] = _ISAL_TABLE_BYTES  # level_buf_size
+    state[6] = np.uint64(isal.tables.ctypes.data)  # level_buf
+    quarters[28] = 1  # end_of_stream
+    # Without room left, the output may be incomplete.
+    if call_1(isal.functions[0], here) != 0 or halves[2] != 0 or halves[6] == 0:
+        return 0
+    return _ROOM - np.int64(halves[6])
+
+
+@njit
+def _blocks_by_isal(
+    isal: _Isal,
+    head: NDArray[np.uint8],
+    data: NDArray[np.uint8],
+    out: NDArray[np.uint8],
+    compressed: Integer,
+) -> Integer:
+    """Fill `out`, which has `MAX_BLOCK_BYTES` per block, with blocks; return their bytes."""
+    end: Integer = 0
+    for start in range(0, data.size, PAYLOAD_BYTES):
+        if end + MAX_BLOCK_BYTES > out.size:
+            return -1
+        size = min(PAYLOAD_BYTES, data.size - start)
+        deflated: Integer = 0
+        if compressed:
+            deflated = _deflate_by_isal(isal, data, start, size, out, end + _HEAD_BYTES)
+        if deflated == 0:
+            deflated = _store(data, start, size, out, end + _HEAD_BYTES)
+        content = np.uint64(data.ctypes.data) + np.uint64(start)
+        crc = np.uint32(call_3(isal.functions[2], np.uint64(0), content, np.uint64(size)))
+        end = _close_block(head, out, end, deflated, np.int64(crc), size)
+    return end
+
+
+class _IsalDeflater:
+    def __init__(self, functions: dict[str, Any]) -> None:
+        addresses = addresses_of(*(functions[name] for name in _ISAL_NAMES))
+        self._isal = _Isal(addresses, room_for(_ISAL_STATE_BYTES), room_for(_ISAL_TABLE_BYTES))
+
+    def __call__(self, data: NDArray[np.uint8], *, compressed: bool) -> NDArray[np.uint8]:
+        blocks = -(-data.size // PAYLOAD_BYTES)
+        out = np.empty(blocks * MAX_BLOCK_BYTES, dtype=np.uint8)
+        size = _blocks_by_isal(self._isal, _HEAD, read_only(data), out, int(compressed))
+        return out[: int(size)]
+
+
+def _deflate_from_python(data: NDArray[np.uint8], *, compressed: bool) -> NDArray[np.uint8]:
+    starts = range(0, data.size, PAYLOAD_BYTES)
+    blocks = [_block(data[at : at + PAYLOAD_BYTES].data, compressed=compressed) for at in starts]
+    return np.frombuffer(b"".join(blocks), dtype=np.uint8)
+
+
+def _block(payload: memoryview, *, compressed: bool) -> bytes:
+    deflated = b""
+    if compressed:
+        deflated = igzip_lib.compress(payload, _LEVEL, igzip_lib.COMP_DEFLATE)
+    if not compressed or len(deflated) >= _ROOM:
+        size = len(payload)
+        deflated = struct.pack("<BHH", 1, size, size ^ 0xFFFF) + payload
+    last = struct.pack("<H", _HEAD_BYTES + len(deflated) + _FOOTER_BYTES - 1)
+    footer = struct.pack("<II", isal_zlib.crc32(payload), len(payload))
+    return b"".join((_HEAD.tobytes(), last, deflated, footer))
+
+
+_FROM_PYTHON: Final = DeflateLibrary("ISA-L, a call per block", lambda: _deflate_from_python)
+
+
+def libraries() -> list[DeflateLibrary]:
+    """Return the ways to deflate that this installation has, the fastest first; some may fail."""
+    isal = find_functions(["isal.igzip_lib"], _ISAL_NAMES)
+    if isal is None:
+        return [_FROM_PYTHON]
+    return [DeflateLibrary("ISA-L", lambda: _IsalDeflater(isal)), _FROM_PYTHON]
+
+
+def is_sound(library: DeflateLibrary) -> bool:
+    """Tell whether a library makes the blocks that calls from Python make, of known content."""
+    deflate = library.new_deflater()
+    numbers = np.arange(40_000, dtype=np.uint32)
+    mixed = numbers * numbers ^ numbers << 7  # cannot be deflated
+    data = np.concatenate([numbers.view(np.uint8), mixed.view(np.uint8)[: PAYLOAD_BYTES + 9]])
+    for content in (data, data[:1]):
+        for compressed in (True, False):
+            made = deflate(content, compressed=compressed)
+            expected = _deflate_from_python(content, compressed=compressed)
+            if not np.array_equal(made, expected):
+                return False
+    return True
+
+
+@cache
+def _chosen_library() -> DeflateLibrary:
+    return next(library for library in libraries() if is_sound(library))
+
+
+def deflate_library() -> DeflateLibrary:
+    """Return the fastest way to deflate that passes a trial; the trial is made once."""
+    with _LOCK:
+        return _chosen_library()

@@ -1,0 +1,168 @@
+"""`hapgpu realign` on GPUs: records are decoded, realigned and written in GPU memory."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Generic, TypeVar, cast
+
+import cupy
+import numpy as np
+from numpy.typing import NDArray
+
+from hapgpu.arrays.cuda import DeviceRagged
+from hapgpu.arrays.ragged import Ragged
+from hapgpu.haplotypes.pairing.haplotype_set import HaplotypeSet
+from hapgpu.io.alignments.writer import RecordWriter
+from hapgpu.io.bam.cuda.device_records import DeviceRecords
+from hapgpu.io.bam.cuda.reader import DevicePiece, DeviceReads
+from hapgpu.realign.mover import Moved
+from hapgpu.realign.mover_cuda import DeviceMover
+from hapgpu.realign.moves.move_table import MoveCollector, MoveTable
+from hapgpu.realign.projection.placement import Placement
+from hapgpu.realign.realigner import RealignOptions
+from hapgpu.realign.realigner_cuda import DeviceRealigner
+from hapgpu.realign.records.cuda import finished_records
+from hapgpu.realign.resources import Resources
+from hapgpu.runtime.devices import CudaDevice
+from hapgpu.runtime.gpu.context import device_errors, download_pinned, thread_streams
+
+_Result = TypeVar("_Result")
+
+
+@dataclass(frozen=True, slots=True)
+class _Finished:
+    """Parts of finished records end to end, uint8 in host memory, and counts of reads."""
+
+    parts: Sequence[NDArray[np.uint8]]
+    counts: Mapping[str, int]
+
+
+class _Worker(Generic[_Result]):
+    """Decodes pieces of a file on a GPU and computes with their records, in a thread of its own.
+
+    Parameters
+    ----------
+    reads
+        The file.
+    device
+        The GPU.
+    prepare
+        Returns the function that computes; called with the GPU as the current one.
+    """
+
+    def __init__(
+        self,
+        reads: DeviceReads,
+        device: CudaDevice,
+        prepare: Callable[[CudaDevice], Callable[[DeviceRecords], _Result]],
+    ) -> None:
+        self._reads = reads
+        self._device = device
+        with device_errors(device), cupy.cuda.Device(device.index):
+            self._compute = prepare(device)
+            # Streams of other threads do not wait for the copies that this made.
+            cupy.cuda.get_current_stream().synchronize()
+
+    def __call__(self, piece: DevicePiece) -> _Result:
+        index = self._device.index
+        with device_errors(self._device), cupy.cuda.Device(index), thread_streams(index, 1)[0]:
+            return self._compute(self._reads.records(piece))
+
+
+class _RecordMaker:
+    """Realigns records to haplotypes and writes the new records, on the current GPU."""
+
+    def __init__(
+        self,
+        haplotypes: HaplotypeSet,
+        reads: DeviceReads,
+        options: RealignOptions,
+        device: CudaDevice,
+        source: str,
+    ) -> None:
+        header = reads.header
+        self._realigner = DeviceRealigner(haplotypes, header, options, device, source)
+        self._contig_names = DeviceRagged.upload(Ragged.from_sequences(header.reference_names))
+        self._references = len(haplotypes)
+
+    def __call__(self, records: DeviceRecords) -> _Finished:
+        parts = []
+        counts: Counter[str] = Counter()
+        for piece in self._realigner.pieces(records):
+            new = piece.alignments
+            data, _ = finished_records(records, new, self._contig_names, self._references)
+            parts.append(download_pinned(data))
+            counts["reads"] += piece.reads
+            counts["records"] += len(new)
+            counts["unmapped"] += piece.unmapped
+            counts["without_bases"] += piece.without_bases
+        return _Finished(parts, counts)
+
+
+def realign_records(
+    resources: Resources,
+    reads: DeviceReads,
+    haplotypes: HaplotypeSet,
+    options: RealignOptions,
+    source: str,
+    writer: RecordWriter,
+) -> None:
+    """Write the records of reads in the coordinates of haplotypes.
+
+    Raises
+    ------
+    InputError, OutputError, DeviceError
+        The input is damaged, the output cannot be written, or a GPU fails.
+    """
+
+    def prepare(device: CudaDevice) -> Callable[[DeviceRecords], _Finished]:
+        return _RecordMaker(haplotypes, reads, options, device, source)
+
+    def write(finished: _Finished) -> int:
+        for data in finished.parts:
+            writer.write_records(data)
+        for name, count in finished.counts.items():
+            resources.statistics.count(name, count)
+        return finished.counts["reads"]
+
+    resources.pipe("realign", reads.pieces(), _workers(resources, reads, prepare), write)
+
+
+def find_moves(
+    resources: Resources,
+    reads: DeviceReads,
+    placement: Placement,
+    options: RealignOptions,
+    source: str,
+) -> MoveTable:
+    """Find the reads that get a new alignment with the reference.
+
+    Raises
+    ------
+    InputError, OutputError, DeviceError
+        The input is damaged, temporary files cannot be written, or a GPU fails.
+    """
+    found = MoveCollector()
+
+    def prepare(device: CudaDevice) -> Callable[[DeviceRecords], Moved]:
+        return DeviceMover(placement, reads.header, options, device, source)
+
+    def keep(moved: Moved) -> int:
+        found.add(moved.moves)
+        for name, count in moved.counts.items():
+            resources.statistics.count(name, count)
+        return moved.counts["reads"]
+
+    resources.pipe("realign", reads.pieces(), _workers(resources, reads, prepare), keep)
+    return found.table()
+
+
+def _workers(
+    resources: Resources,
+    reads: DeviceReads,
+    prepare: Callable[[CudaDevice], Callable[[DeviceRecords], _Result]],
+) -> list[_Worker[_Result]]:
+    devices = cast("Sequence[CudaDevice]", resources.workers)
+    return [_Worker(reads, device, prepare) for device in devices]

@@ -1,0 +1,130 @@
+"""All ways to inflate and to deflate blocks: equal verdicts, equal bytes."""
+
+from __future__ import annotations
+
+import gzip
+import zlib
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from hapgpu.io.bgzf import deflater, inflater
+from hapgpu.io.bgzf.block_table import EOF_BLOCK, MAX_BLOCK_BYTES, BlockTable, scan_blocks
+from tests.io.bgzf_blocks import block
+
+INFLATERS = [library.new_inflater() for library in inflater.libraries()]
+DEFLATERS = [library.new_deflater() for library in deflater.libraries()]
+
+
+def array_of(data: bytes) -> NDArray[np.uint8]:
+    return np.frombuffer(data, dtype=np.uint8)
+
+
+def block_of(deflated: bytes, content: bytes) -> bytes:
+    size = len(deflated) + 26
+    head = EOF_BLOCK[:16] + (size - 1).to_bytes(2, "little")
+    footer = zlib.crc32(content).to_bytes(4, "little") + len(content).to_bytes(4, "little")
+    return head + deflated + footer
+
+
+CONTENTS = st.one_of(
+    st.binary(max_size=300),
+    st.builds(lambda text, times: text * times, st.binary(max_size=30), st.integers(0, 2000)),
+    st.builds(lambda seed: np.random.default_rng(seed).bytes(65_000), st.integers(0, 99)),
+)
+
+
+def test_every_way_is_found_and_sound() -> None:
+    assert [library.name for library in inflater.libraries()] == [
+        *("libdeflate", "ISA-L", "ISA-L, a call per block")
+    ]
+    assert [library.name for library in deflater.libraries()] == [
+        *("ISA-L", "ISA-L, a call per block")
+    ]
+    assert all(map(inflater.is_sound, inflater.libraries()))
+    assert all(map(deflater.is_sound, deflater.libraries()))
+    assert inflater.inflate_library() is inflater.inflate_library()
+    assert deflater.deflate_library().name == "ISA-L"
+
+
+@given(st.lists(CONTENTS, max_size=4), st.integers(0, 9))
+def test_blocks_are_inflated(contents: list[bytes], level: int) -> None:
+    blocks = []
+    for content in contents:
+        compressor = zlib.compressobj(level, zlib.DEFLATED, -15)
+        blocks.append(block_of(compressor.compress(content) + compressor.flush(), content))
+    raw = array_of(b"".join(blocks))
+    table, _ = scan_blocks(raw, 0, "x.bam")
+    for inflate in INFLATERS:
+        out = np.zeros(sum(map(len, contents)) + 3, dtype=np.uint8)
+        assert inflate(raw, table, out) == -1
+        assert out.tobytes() == b"".join(contents) + bytes(3)
+
+
+def test_a_block_of_all_bytes() -> None:
+    """The content of a block has up to 65,536 bytes."""
+    content = np.random.default_rng(1).integers(0, 8, MAX_BLOCK_BYTES, dtype=np.uint8).tobytes()
+    raw = array_of(block(content))
+    table, _ = scan_blocks(raw, 0, "x.bam")
+    for inflate in INFLATERS:
+        out = np.zeros(MAX_BLOCK_BYTES, dtype=np.uint8)
+        assert inflate(raw, table, out) == -1
+        assert out.tobytes() == content
+
+
+@given(st.data(), CONTENTS)
+def test_damage_is_noticed_by_all(data: st.DataObject, content: bytes) -> None:
+    whole = bytearray(block(b"before") + block(content[:65_000]) + block(b"after"))
+    first = len(block(b"before"))
+    at = data.draw(st.integers(first + 18, len(whole) - len(block(b"after")) - 1))
+    whole[at] ^= 1 << data.draw(st.integers(0, 7))
+    raw = array_of(bytes(whole))
+    tables = [scan_blocks(raw, 0, "x.bam")[0]]
+    if tables[0].starts.size < 3:  # the size is too large for a block
+        return
+    for column, change in (("sizes", 1), ("sizes", -1), ("ends", -1), ("starts", 1)):
+        changed = getattr(tables[0], column) + np.array([0, change, 0])
+        tables.append(tables[0]._replace(**{column: changed}))
+    for table in tables:
+        verdicts = []
+        for inflate in INFLATERS:
+            out = np.full(max(int(table.sizes.clip(0).sum()), 0) + 9, 7, dtype=np.uint8)
+            verdicts.append(inflate(raw, table, out))
+            assert (out[-9:] == 7).all()
+        assert set(verdicts) == {1} or (set(verdicts) == {-1} and column_is_harmless(table, raw))
+
+
+def column_is_harmless(table: BlockTable, raw: NDArray[np.uint8]) -> bool:
+    """Return whether zlib too finds the second block sound: not every bit has a meaning."""
+    start, end, crc, size = (int(column[1]) for column in table[:4])
+    data = zlib.decompress(raw[start:end].tobytes(), -15)
+    return len(data) == size and zlib.crc32(data) == crc
+
+
+@pytest.mark.parametrize(
+    ("column", "value"),
+    [("starts", -1), ("ends", 1 << 40), ("ends", 0), ("sizes", -1), ("sizes", 1 << 17)],
+)
+def test_impossible_sizes_never_reach_the_libraries(column: str, value: int) -> None:
+    raw = array_of(block(b"ACGT") * 2)
+    table, _ = scan_blocks(raw, 0, "x.bam")
+    changed = getattr(table, column).copy()
+    changed[1] = value
+    out = np.zeros(8, dtype=np.uint8)
+    for inflate in INFLATERS[:2]:
+        assert inflate(raw, table._replace(**{column: changed}), out) == 1
+        assert inflate(raw, table, out[:7]) == 1
+
+
+@given(st.lists(CONTENTS, max_size=4), st.booleans())
+def test_blocks_are_the_same_by_any_way(parts: list[bytes], compressed: bool) -> None:
+    content = b"".join(parts)
+    made = [deflate(array_of(content), compressed=compressed).tobytes() for deflate in DEFLATERS]
+    assert len(set(made)) == 1
+    assert gzip.decompress(made[0] + EOF_BLOCK) == content
+    table, used = scan_blocks(array_of(made[0]), 0, "x.bam")
+    assert used == len(made[0])
+    assert (table.sizes[:-1] == deflater.PAYLOAD_BYTES).all()
