@@ -43,3 +43,10 @@ extern "C" __global__ void choose_by_score(
 ) {
     choose_best(scores, scores, offsets, 0, reads, best, second_scores);
 }
+
+extern "C" __global__ void choose_by_likelihood(
+    const double* likelihoods, const int* scores, const long long* offsets, int pairs, int reads,
+    double tolerance, long long* best, int* second_scores
+) {
+    choose_best(likelihoods, scores, offsets, tolerance, reads, best, second_scores);
+}

@@ -29,7 +29,6 @@ from hapgpu.realign.mover import (
     MAX_ADDED_DIFFERENCES,
     MISMATCHES_PER_DIFFERENCE,
     Moved,
-    likeliest_pairs,
 )
 from hapgpu.realign.moves.alignment_costs import INCOMPARABLE
 from hapgpu.realign.moves.cuda import alignment_costs, name_hashes
@@ -51,9 +50,9 @@ from hapgpu.realign.projection.placement import Placement
 from hapgpu.realign.queries.cuda import device_queries
 from hapgpu.realign.realigner import RealignOptions
 from hapgpu.realign.scoring import Overhang
-from hapgpu.realign.selection.by_score import NO_SCORE, BestBy
-from hapgpu.realign.selection.cuda import best_by_score
-from hapgpu.realign.selection.extended_likelihoods import ExtendedLikelihoods
+from hapgpu.realign.selection.by_score import BestBy
+from hapgpu.realign.selection.cuda import best_by_likelihood, best_by_score
+from hapgpu.realign.selection.extended_likelihoods_cuda import DeviceExtendedLikelihoods
 from hapgpu.runtime.devices import CudaDevice
 from hapgpu.runtime.gpu.context import OUT_OF_MEMORY
 
@@ -98,7 +97,7 @@ class DeviceMover:
         extender = Extender(haplotypes, placement.reference, header)
         self._extender = DeviceExtender(extender, haplotypes)
         self._placement = DevicePlacement(placement)
-        self._likelihoods = ExtendedLikelihoods(device, source)
+        self._likelihoods = DeviceExtendedLikelihoods(device, source)
 
     def __call__(self, records: DeviceRecords) -> Moved:
         """Find the moves of a batch.
@@ -254,13 +253,30 @@ class DeviceMover:
         variant = scored.variants[best]
         if self._options.best_by is BestBy.LIKELIHOOD:
             # All haplotypes are compared with the clip variant of the best score.
-            clips = variants.leading[variant].get(), variants.trailing[variant].get()
-            on_host = movable.download(pairs, extended)
-            best = cupy.asarray(likeliest_pairs(on_host, clips, self._likelihoods))
-            others = scored.scores.copy()
-            others[best] = NO_SCORE
-            seconds = others[best_by_score(pairs.offsets, others)[0]]
+            clips = variants.leading[variant], variants.trailing[variant]
+            likelihoods = self._likelihoods_of(movable.records, pairs, extended, clips)
+            best, seconds = best_by_likelihood(pairs.offsets, likelihoods, scored.scores)
         return DeviceBestPairs(pairs.haplotypes[best], variant, seconds)
+
+    def _likelihoods_of(
+        self,
+        records: DeviceRecords,
+        pairs: DeviceReadPairs,
+        extended: DeviceExtended,
+        clips: tuple[Any, Any],
+    ) -> Any:
+        """Return float64[p]: the likelihoods of the pairs; 0 for the only pair of a read."""
+        likelihoods = cupy.zeros(len(pairs), dtype=np.float64)
+        has_several = pairs.counts > 1
+        rows = cupy.flatnonzero(has_several)
+        leading, trailing = clips
+        likelihoods[has_several[pairs.reads]] = self._likelihoods(
+            records.take(rows),
+            pairs_of(pairs, has_several),
+            extended,
+            (leading[rows], trailing[rows]),
+        )
+        return likelihoods
 
     def _projected(
         self,

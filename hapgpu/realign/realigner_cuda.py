@@ -23,13 +23,9 @@ from hapgpu.realign.queries.cuda import DeviceQueries, device_queries
 from hapgpu.realign.realigner import RealignOptions
 from hapgpu.realign.records.device_alignments import DeviceNewAlignments
 from hapgpu.realign.scoring import Overhang
-from hapgpu.realign.selection.by_likelihood import LikelihoodChoice
+from hapgpu.realign.selection.by_likelihood_cuda import DeviceLikelihoodChoice
 from hapgpu.realign.selection.by_score import NO_SCORE, BestBy
-from hapgpu.realign.selection.cuda import (
-    DeviceScoredPairs,
-    choose_by_likelihood,
-    score_device_read_pairs,
-)
+from hapgpu.realign.selection.cuda import DeviceScoredPairs, score_device_read_pairs
 from hapgpu.runtime.devices import CudaDevice
 
 # Bytes on the GPU that a read takes for each pair and each base: columns of pairs, sorted and
@@ -128,7 +124,9 @@ class DeviceRealigner:
             self._sequences = DeviceRagged.upload(haplotypes.sequences)
             # Calls may be on other streams than these copies.
             cupy.cuda.get_current_stream().synchronize()
-        self._by_likelihood = LikelihoodChoice(haplotypes, options.scoring, device, source)
+        self._by_likelihood = DeviceLikelihoodChoice(
+            haplotypes, self._sequences, options.scoring, device, source
+        )
 
     def __call__(self, records: DeviceRecords) -> DeviceRealigned:
         """Realign all records of a batch, as `pieces`."""
@@ -191,7 +189,7 @@ class DeviceRealigner:
     ) -> DeviceScoredPairs:
         """Choose the best pair of each read."""
         if self._options.best_by is BestBy.LIKELIHOOD:
-            return choose_by_likelihood(self._by_likelihood, pairs, records)
+            return self._by_likelihood(pairs, records, queries)
         return score_device_read_pairs(
             pairs, queries, self._sequences, self._options.scoring, self._device
         )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 import cupy
 import numpy as np
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from hapgpu.arrays.ragged import Ragged
 from hapgpu.errors import DeviceError
 from hapgpu.pairhmm.batches import HmmBatch, HmmReads, is_uniform
+from hapgpu.pairhmm.device_batches import DeviceHmmBatch
 from hapgpu.pairhmm.forward.cpu import exact_log10_likelihoods
 from hapgpu.pairhmm.launch.piece_run import PieceRun
 from hapgpu.pairhmm.launch.pieces import split_in_two, split_into_pieces
@@ -54,22 +55,59 @@ def log10_likelihoods(batch: HmmBatch, device: CudaDevice) -> NDArray[np.float64
     """
     with device_errors(device), cupy.cuda.Device(device.index):
         likelihoods: NDArray[np.float64] = pinned_array(batch.pairs, np.float64)
-        with _PiecesInFlight(device) as pieces:
-            end = 0
-            for piece in split_into_pieces(batch, _PIECE_CELLS, _PIECE_BASES):
-                start, end = end, end + piece.pairs
-                pieces.start(piece, likelihoods[start:end])
-    if pieces.has_too_small:
+        has_too_small = _compute(batch, likelihoods, device)
+    if has_too_small:
         rows = np.flatnonzero(np.isnan(likelihoods))
         likelihoods[rows] = exact_log10_likelihoods(batch, rows, usable_cpus())
     return likelihoods
+
+
+def device_log10_likelihoods(batch: DeviceHmmBatch, device: CudaDevice) -> Any:
+    """Compute log10 P(read | haplotype) of reads on the current GPU, and wait for it.
+
+    Parameters
+    ----------
+    batch
+        A batch of whole arrays; no sequence is empty.
+    device
+        The current GPU.
+
+    Returns
+    -------
+    cupy.ndarray
+        float64[batch.pairs], as `log10_likelihoods` computes them for the same batch.
+
+    Raises
+    ------
+    DeviceError
+        As `log10_likelihoods`.
+    """
+    likelihoods = cupy.empty(batch.pairs, dtype=np.float64)
+    with device_errors(device):
+        has_too_small = _compute(batch, likelihoods, device)
+    if has_too_small:
+        rows = cupy.flatnonzero(cupy.isnan(likelihoods))
+        exact = exact_log10_likelihoods(batch.download(), rows.get(), usable_cpus())
+        likelihoods[rows] = cupy.asarray(exact)
+    return likelihoods
+
+
+def _compute(batch: HmmBatch | DeviceHmmBatch, likelihoods: Any, device: CudaDevice) -> bool:
+    """Compute likelihoods, in memory of the kind of the batch; tell whether any is NaN."""
+    with _PiecesInFlight(device) as pieces:
+        end = 0
+        for piece in split_into_pieces(batch, _PIECE_CELLS, _PIECE_BASES):
+            start, end = end, end + piece.pairs
+            pieces.start(piece, likelihoods[start:end])
+    return pieces.has_too_small
 
 
 class _PiecesInFlight:
     """Pieces that a device computes at a time, each with its own streams and staging memory.
 
     A piece waits for the previous piece on the same streams, and reuses its memory. Leaving the
-    context waits for all pieces: until then the device writes the likelihoods.
+    context waits for all pieces: until then the device writes the likelihoods. Pieces wait for the
+    work on the stream that is current when the object is made.
     """
 
     def __init__(self, device: CudaDevice) -> None:
@@ -77,6 +115,9 @@ class _PiecesInFlight:
         self._memory = device.memory_budget() // _PIECES_IN_FLIGHT
         self._streams = thread_streams(device.index, _PIECES_IN_FLIGHT, urgent=True)
         self._forward_streams = thread_streams(device.index, _PIECES_IN_FLIGHT * _STREAMS)
+        ready = cupy.cuda.get_current_stream().record()
+        for stream in self._streams:
+            stream.wait_event(ready)
         self._started = 0
         self._too_small: list[NDArray[np.int32]] = []
 
@@ -97,7 +138,7 @@ class _PiecesInFlight:
         for stream in self._streams if error is None else self._streams + self._forward_streams:
             stream.synchronize()
 
-    def start(self, batch: HmmBatch, likelihoods: NDArray[np.float64]) -> None:
+    def start(self, batch: HmmBatch | DeviceHmmBatch, likelihoods: Any) -> None:
         """Start a piece; split it where it does not fit the memory of the device."""
         if not likelihoods.size:
             return
@@ -105,16 +146,16 @@ class _PiecesInFlight:
             self._start_piece(batch, likelihoods) or self._start_piece_alone(batch, likelihoods)
         ):
             return
-        smaller = split_in_two(batch)
+        smaller: list[HmmBatch | DeviceHmmBatch] = split_in_two(batch)
         if len(smaller) == 1:
-            length, haplotypes = len(batch.reads.bases.data), len(batch.haplotypes)
+            length, haplotypes = int(batch.group_bases.sum()), batch.haplotype_lengths.size
             message = f"{self._device.name}: too little memory for a read of {length:,} bases"
             raise DeviceError(f"{message} and {haplotypes:,} haplotypes; use --device cpu")
         for piece in smaller:
             self.start(piece, likelihoods[: piece.pairs])
             likelihoods = likelihoods[piece.pairs :]
 
-    def _start_piece(self, batch: HmmBatch, likelihoods: NDArray[np.float64]) -> bool:
+    def _start_piece(self, batch: HmmBatch | DeviceHmmBatch, likelihoods: Any) -> bool:
         turn = self._started % _PIECES_IN_FLIGHT
         forward_streams = self._forward_streams[turn * _STREAMS : (turn + 1) * _STREAMS]
         streams = (self._streams[turn], forward_streams)
@@ -126,20 +167,18 @@ class _PiecesInFlight:
         self._started += 1
         return True
 
-    def _start_piece_alone(self, batch: HmmBatch, likelihoods: NDArray[np.float64]) -> bool:
+    def _start_piece_alone(self, batch: HmmBatch | DeviceHmmBatch, likelihoods: Any) -> bool:
         for stream in self._streams:
             stream.synchronize()
         cupy.get_default_memory_pool().free_all_blocks()
         return self._start_piece(batch, likelihoods)
 
 
-def _fits(batch: HmmBatch, pairs: int, memory: int) -> bool:
+def _fits(batch: HmmBatch | DeviceHmmBatch, pairs: int, memory: int) -> bool:
     """Return whether a piece needs at most half of the memory, and offsets fit 32 bits."""
-    bases = batch.reads.bases.data.size
-    size = _BYTES_PER_BASE * bases + _BYTES_PER_PAIR * pairs + 8 * batch.haplotypes.data.size
-    return (
-        size <= memory // 2 and max(bases, 2 * pairs, batch.haplotypes.data.size) <= _LARGEST_INDEX
-    )
+    bases, columns = int(batch.group_bases.sum()), int(batch.group_columns.sum())
+    size = _BYTES_PER_BASE * bases + _BYTES_PER_PAIR * pairs + 8 * columns
+    return size <= memory // 2 and max(bases, 2 * pairs, columns) <= _LARGEST_INDEX
 
 
 def in_pinned_memory(batch: HmmBatch) -> HmmBatch:

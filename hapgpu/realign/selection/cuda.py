@@ -10,19 +10,14 @@ import numpy as np
 
 from hapgpu.arrays.cuda import DeviceRagged
 from hapgpu.haplotypes.pairing.cuda import DeviceReadPairs
-from hapgpu.io.bam.cuda.device_records import DeviceRecords
-from hapgpu.io.bam.cuda.packed import download_records
-from hapgpu.io.bam.decode import decode_block
 from hapgpu.realign.align.cuda import score_device_pairs
 from hapgpu.realign.align.device_batches import DevicePairs
 from hapgpu.realign.queries.cuda import DeviceQueries
-from hapgpu.realign.queries.orientations import queries_of
 from hapgpu.realign.scoring import Overhang, Scoring
-from hapgpu.realign.selection.by_likelihood import LikelihoodChoice
+from hapgpu.realign.selection.by_likelihood import INFORMATIVE
 from hapgpu.runtime.devices import CudaDevice
 from hapgpu.runtime.gpu.kernel import Array, Kernel, Scalar
 from hapgpu.runtime.gpu.work_queue import launch_threads
-from hapgpu.runtime.pool import Pool
 
 _THREADS: Final = 128
 
@@ -34,6 +29,22 @@ CHOOSE_BY_SCORE: Final = Kernel(
         Array("offsets", np.int64, "reads", 1),
         Scalar("pairs", np.int32),
         Scalar("reads", np.int32),
+        Array("best", np.int64, "reads"),
+        Array("second_scores", np.int32, "reads"),
+    ),
+)
+
+
+CHOOSE_BY_LIKELIHOOD: Final = Kernel(
+    "realign/selection.cu",
+    "choose_by_likelihood",
+    (
+        Array("likelihoods", np.float64, "pairs"),
+        Array("scores", np.int32, "pairs"),
+        Array("offsets", np.int64, "reads", 1),
+        Scalar("pairs", np.int32),
+        Scalar("reads", np.int32),
+        Scalar("tolerance", np.float64),
         Array("best", np.int64, "reads"),
         Array("second_scores", np.int32, "reads"),
     ),
@@ -122,33 +133,23 @@ def best_by_score(offsets: Any, scores: Any) -> tuple[Any, Any]:
     return best, second
 
 
-def choose_by_likelihood(
-    choice: LikelihoodChoice, pairs: DeviceReadPairs, records: DeviceRecords
-) -> DeviceScoredPairs:
-    """Choose the best pair of each read by likelihood; the reads are prepared in host memory.
+def best_by_likelihood(offsets: Any, likelihoods: Any, scores: Any) -> tuple[Any, Any]:
+    """Return the best pair of n reads by float64[p] likelihoods, and the second-best score.
 
     Parameters
     ----------
-    choice
-        The choice, for the haplotypes of the pairs.
-    pairs
-        The pairs of the reads; a read without bases has none.
-    records
-        The reads, on the current GPU.
+    offsets
+        As in `best_by_score`.
+    likelihoods, scores
+        The log10 likelihoods and the scores, int32[p], of the pairs.
 
-    Raises
-    ------
-    InputError
-        A read with several pairs or orientations has no base qualities, or invalid indel
-        qualities.
+    Returns
+    -------
+    int64[n], the first pair within `INFORMATIVE` of the highest likelihood, -1 for none; and
+    int32[n], the best score of the other pairs, `NO_SCORE` for none.
     """
-    with Pool(1) as pool:
-        reads = decode_block(download_records(records), pool)
-    scored = choice(pairs.download(), reads, queries_of(reads))
-    return DeviceScoredPairs(
-        pairs,
-        pairs.reads,
-        cupy.asarray(scored.queries),
-        cupy.asarray(scored.best),
-        cupy.asarray(scored.second_scores),
-    )
+    count = int(offsets.size) - 1
+    best, second = cupy.empty(count, dtype=np.int64), cupy.empty(count, dtype=np.int32)
+    arguments = (likelihoods, scores, offsets, scores.size, count, INFORMATIVE, best, second)
+    launch_threads(CHOOSE_BY_LIKELIHOOD, _THREADS, count, arguments)
+    return best, second
