@@ -55,25 +55,26 @@ extern "C" __global__ void __launch_bounds__(128) find_indel_qualities(
     int* first_faults, long long /* bytes of data */, int count, int /* 2 */
 ) {
     for (int row = first_thread(); row < count; row += all_threads()) {
-        long long values[2] = {-1, -1};
+        long long insertion = -1, deletion = -1;
         if (tag_lengths[row] > 0) {
             const long long end = record_starts[row] + 4 + load_i32(data, record_starts[row]);
             for (long long at = tag_starts[row]; at < end;) {
                 const long long size = field_bytes(data, at, end);
                 if (size == 0) break;  // the reader refuses such records
                 const unsigned name = load_u16(data, at);
-                const int column = name == kDeletions;
-                if ((name == kInsertions || name == kDeletions) && values[column] < 0) {
-                    values[column] = at + kTagHead;
+                const bool is_insertion = name == kInsertions && insertion < 0;
+                const bool is_deletion = name == kDeletions && deletion < 0;
+                if (is_insertion || is_deletion) {
+                    (is_insertion ? insertion : deletion) = at + kTagHead;
                     if (!holds_qualities(data, at, size, base_counts[row])) {
-                        atomicMin(&first_faults[column], row);
+                        atomicMin(&first_faults[is_deletion], row);
                     }
                 }
                 at += size;
             }
         }
-        insertions[row] = values[0];
-        deletions[row] = values[1];
+        insertions[row] = insertion;
+        deletions[row] = deletion;
     }
 }
 
