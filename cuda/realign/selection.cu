@@ -45,8 +45,8 @@ extern "C" __global__ void choose_by_score(
 }
 
 extern "C" __global__ void choose_by_likelihood(
-    const double* likelihoods, const int* scores, const long long* offsets, int pairs, int reads,
-    double tolerance, long long* best, int* second_scores
+    const double* likelihoods, const int* scores, const long long* offsets, double tolerance,
+    int pairs, int reads, long long* best, int* second_scores
 ) {
     choose_best(likelihoods, scores, offsets, tolerance, reads, best, second_scores);
 }

@@ -1,67 +1,135 @@
-"""Benchmark of reading and writing BAM."""
+"""Benchmark of reading and writing BAM, for `hapgpu bench io`."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Final
 
+import numpy as np
+
+from hapgpu.arrays.batches import ReadBatch
 from hapgpu.io.alignments.reader import open_reads
 from hapgpu.io.alignments.writer import open_writer
 from hapgpu.io.bam.header import SamHeader
 from hapgpu.runtime import leftovers
+from hapgpu.runtime.devices import CudaDevice, Device
 from hapgpu.simulation.short_reads import REFERENCE_LENGTH, simulated_reads
 
 _BATCH_READS: Final = 50_000
 _BATCHES: Final = 8
+_HEADER: Final = SamHeader.from_references(["chr20"], [REFERENCE_LENGTH])
 
 
-def benchmark_io(threads: int, seconds: float = 3.0) -> dict[str, float]:
-    """Measure reading and writing of a temporary file of 400,000 simulated reads of 150 bases.
+@dataclass(frozen=True, slots=True)
+class Measurement:
+    """One line of the benchmark: a task, from opening its file to closing it.
+
+    Attributes
+    ----------
+    device
+        Name of the device.
+    task
+        What was timed.
+    threads
+        CPU threads.
+    reads
+        Reads of the file.
+    seconds
+        Median time of several runs.
+    """
+
+    device: str
+    task: str
+    threads: int
+    reads: int
+    seconds: float
+
+    @property
+    def reads_per_second(self) -> float:
+        """Reads per second."""
+        return self.reads / self.seconds
+
+
+def benchmark_io(
+    device: Device, threads: int, copies: int = 10, seconds: float = 3.0
+) -> Iterator[Measurement]:
+    """Measure reading and writing of a temporary file, with 1, 2, 4 ... and all threads.
+
+    On a GPU, also reading into its memory, with all threads.
+
+    The file is BAM of 400,000 simulated reads of 150 bases for each copy. What a process does once
+    (imports, compiling) is not measured.
 
     Parameters
     ----------
+    device
+        The device.
     threads
-        CPU threads to use.
+        CPU threads at most.
+    copies
+        Size of the file.
     seconds
-        Minimum duration of each measurement.
-
-    Returns
-    -------
-    dict
-        `decode_reads_per_second_per_core`, with one thread, `decode_reads_per_second` and
-        `encode_records_per_second` (level 1) with `threads`.
+        Minimum duration of the runs of one measurement.
     """
     batch = simulated_reads(_BATCH_READS)
-    header = SamHeader.from_references(["chr20"], [REFERENCE_LENGTH])
+    reads = copies * _BATCHES * _BATCH_READS
     with leftovers.temporary_directory() as directory:
         path = str(Path(directory, "reads.bam"))
+        copy = str(Path(directory, "copy.bam"))
+        _write(path, batch, 1, threads, uncompressed=False)  # compiles
+        _read(path, threads)
+        _write(path, batch, copies * _BATCHES, threads, uncompressed=False)
+        for count in _thread_counts(threads):
+            for task, run in _tasks(path, copy, batch, copies * _BATCHES, count).items():
+                yield Measurement("cpu", task, count, reads, _median_seconds(run, seconds))
+        if isinstance(device, CudaDevice):
+            from hapgpu.benchmark.io_cuda import read_to_gpu  # noqa: PLC0415  (imports CuPy)
 
-        def encode() -> None:
-            with open_writer(path, header, threads=threads) as writer:
-                for _ in range(_BATCHES):
-                    writer.write(batch)
-
-        def decode(threads: int) -> None:
-            with open_reads(path, threads=threads) as source:
-                for _ in source.batches():
-                    pass
-
-        encoding = _rate(encode, seconds)
-        return {
-            "decode_reads_per_second_per_core": _rate(lambda: decode(1), seconds),
-            "decode_reads_per_second": _rate(lambda: decode(threads), seconds),
-            "encode_records_per_second": encoding,
-        }
+            read = partial(read_to_gpu, path, device, threads)
+            read()  # compiles
+            taken = _median_seconds(read, seconds)
+            yield Measurement(device.name, "BAM to GPU memory", threads, reads, taken)
 
 
-def _rate(task: Callable[[], None], seconds: float) -> float:
-    """Return reads per second of the fastest of several runs, after one run without timing."""
-    task()
-    best = float("inf")
-    end = time.perf_counter() + seconds
-    while (start := time.perf_counter()) < end:
-        task()
-        best = min(best, time.perf_counter() - start)
-    return _BATCHES * _BATCH_READS / best
+def _tasks(
+    path: str, copy: str, batch: ReadBatch, batches: int, threads: int
+) -> dict[str, Callable[[], None]]:
+    """Return the tasks to measure by name: reading `path`, and writing `copy`."""
+    return {
+        "BAM to columns": lambda: _read(path, threads),
+        "columns to BAM": lambda: _write(copy, batch, batches, threads, uncompressed=False),
+        "columns to uncompressed BAM": (
+            lambda: _write(copy, batch, batches, threads, uncompressed=True)
+        ),
+    }
+
+
+def _thread_counts(threads: int) -> list[int]:
+    """Return the powers of two below a number of threads, and the number."""
+    return [*(1 << k for k in range((threads - 1).bit_length())), threads]
+
+
+def _read(path: str, threads: int) -> None:
+    with open_reads(path, threads=threads) as source:
+        for _ in source.batches():
+            pass
+
+
+def _write(path: str, batch: ReadBatch, batches: int, threads: int, *, uncompressed: bool) -> None:
+    with open_writer(path, _HEADER, threads=threads, uncompressed=uncompressed) as writer:
+        for _ in range(batches):
+            writer.write(batch)
+
+
+def _median_seconds(run: Callable[[], object], seconds: float) -> float:
+    """Return the median time of several runs, at least one, which last `seconds` together."""
+    times: list[float] = []
+    while sum(times) < seconds:
+        start = time.perf_counter()
+        run()
+        times.append(time.perf_counter() - start)
+    return float(np.median(times))

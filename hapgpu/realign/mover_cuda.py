@@ -41,11 +41,8 @@ from hapgpu.realign.moves.device_reads import (
 )
 from hapgpu.realign.moves.moves import Moves
 from hapgpu.realign.projection.cuda.clip_ends import are_same_alignments, clip_end_insertions
-from hapgpu.realign.projection.cuda.project import (
-    DevicePlacement,
-    DeviceProjections,
-    project_alignments,
-)
+from hapgpu.realign.projection.cuda.placement import DevicePlacement
+from hapgpu.realign.projection.cuda.project import DeviceProjections, project_alignments
 from hapgpu.realign.projection.placement import Placement
 from hapgpu.realign.queries.cuda import device_queries
 from hapgpu.realign.realigner import RealignOptions
@@ -268,9 +265,9 @@ class DeviceMover:
         """Return float64[p]: the likelihoods of the pairs; 0 for the only pair of a read."""
         likelihoods = cupy.zeros(len(pairs), dtype=np.float64)
         has_several = pairs.counts > 1
-        rows = cupy.flatnonzero(has_several)
+        rows, pair_rows = (cupy.flatnonzero(x) for x in (has_several, has_several[pairs.reads]))
         leading, trailing = clips
-        likelihoods[has_several[pairs.reads]] = self._likelihoods(
+        likelihoods[pair_rows] = self._likelihoods(
             records.take(rows),
             pairs_of(pairs, has_several),
             extended,
@@ -288,11 +285,12 @@ class DeviceMover:
     ) -> DeviceProjections:
         """Project alignments onto the reference, and add their clips."""
         projections = project_alignments(
-            variants.bases.take(best.variants),
+            variants.bases,
             alignments,
             best.rows,
             self._placement.place(extended),
             (variants.leading[best.variants], variants.trailing[best.variants]),
+            queries=best.variants,
             clip_ends=not self._options.always,
         )
         cigars, positions = projections.cigars, projections.positions

@@ -27,6 +27,7 @@ from hapgpu.realign.selection.by_likelihood_cuda import DeviceLikelihoodChoice
 from hapgpu.realign.selection.by_score import NO_SCORE, BestBy
 from hapgpu.realign.selection.cuda import DeviceScoredPairs, score_device_read_pairs
 from hapgpu.runtime.devices import CudaDevice
+from hapgpu.runtime.gpu.context import OUT_OF_MEMORY
 
 # Bytes on the GPU that a read takes for each pair and each base: columns of pairs, sorted and
 # unsorted, and CIGARs; bases as letters in both orientations, and MD.
@@ -122,11 +123,11 @@ class DeviceRealigner:
         with cupy.cuda.Device(device.index):
             self._finder = DevicePairFinder(finder)
             self._sequences = DeviceRagged.upload(haplotypes.sequences)
+            self._by_likelihood = DeviceLikelihoodChoice(
+                haplotypes, self._sequences, options.scoring, device, source
+            )
             # Calls may be on other streams than these copies.
             cupy.cuda.get_current_stream().synchronize()
-        self._by_likelihood = DeviceLikelihoodChoice(
-            haplotypes, self._sequences, options.scoring, device, source
-        )
 
     def __call__(self, records: DeviceRecords) -> DeviceRealigned:
         """Realign all records of a batch, as `pieces`."""
@@ -141,14 +142,26 @@ class DeviceRealigner:
         ------
         InputError
             A record lacks qualities that the likelihoods need.
+        MemoryError
+            A single read does not fit the memory of the GPU.
         """
         options = self._options
         candidates = self._finder.find(records, options.require_flags, options.exclude_flags)
         reads = len(records)
-        for start, end in pairwise(self._bounds(candidates, records)):
-            piece = self._realigned(records, candidates, start, end, reads)
-            yield piece
-            reads = 0  # all are counted with the first piece
+        bounds = list(pairwise(self._bounds(candidates, records)))
+        while bounds:
+            start, end = bounds.pop(0)
+            try:
+                piece = self._realigned(records, candidates, start, end, reads)
+            except OUT_OF_MEMORY:
+                if end - start <= 1:
+                    raise
+                cupy.get_default_memory_pool().free_all_blocks()
+                middle = (start + end) // 2
+                bounds[:0] = [(start, middle), (middle, end)]
+            else:
+                yield piece
+                reads = 0  # all are counted with the first piece
 
     def _bounds(self, candidates: DeviceCandidates, records: DeviceRecords) -> list[int]:
         """Return the bounds of pieces of limited memory; a piece has a read at least."""

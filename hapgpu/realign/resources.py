@@ -56,19 +56,14 @@ class Resources:
         source: Iterable[_In],
         workers: Sequence[Callable[[_In], _Out]],
         sink: Callable[[_Out], int],
-        *,
-        threaded: bool | None = None,
     ) -> None:
-        """Send batches through the workers into the sink, and time the steps.
-
-        Steps run concurrently if `threaded` is true; by default, if `is_threaded` is.
-        """
+        """Send batches through the workers into the sink, and time the steps."""
         run_pipeline(
             self.statistics.timed_source("read", source),
             [self.statistics.timed(step, worker) for worker in workers],
             self.statistics.timed("write", sink),
             progress=self.progress(),
-            threaded=self.is_threaded if threaded is None else threaded,
+            threaded=self.is_threaded,
         )
 
 

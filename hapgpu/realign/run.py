@@ -32,6 +32,7 @@ from hapgpu.realign.realigner import Realigned, Realigner, RealignOptions
 from hapgpu.realign.resources import OutputOptions, Resources
 from hapgpu.realign.rewriting.rewriter import Rewriter, Rewritten, WrittenReads
 from hapgpu.runtime.devices import CudaDevice, Device
+from hapgpu.runtime.pipeline import run_pipeline
 
 if TYPE_CHECKING:
     from hapgpu.io.bam.cuda.reader import DeviceReads  # imports CuPy
@@ -39,7 +40,6 @@ if TYPE_CHECKING:
 _PAIRS_PER_BATCH: Final = 400_000  # limits the memory of pairs when reads have many haplotypes
 _PIECE_BYTES: Final = 16 << 20  # of a BAM to a GPU; with more, the results take more memory
 _MIN_PIECE_BYTES: Final = 1 << 16
-_REWRITERS: Final = 8  # more wait for the reader and the writer, and use memory
 
 
 def realign_to_haplotypes(
@@ -118,13 +118,15 @@ def realign_to_reference(
             table = _find_moves(resources, first, haplotypes, reference, options, file.name)
         written = WrittenReads()
         regions = reads.regions.regions
-        with opener.open(haplotypes.loci if output.loci_only else regions) as source:
+        with opener.open(
+            haplotypes.loci if output.loci_only else regions, resources.threads
+        ) as source:
             if output.loci_only:
                 intervals = None
                 if regions is not None:
                     intervals = Intervals.from_regions(regions, source.header, file.name)
                 written = WrittenReads(intervals, options.require_flags, options.exclude_flags)
-            with output.open(source.header, resources.io_threads, reference) as writer:
+            with output.open(source.header, resources.threads, reference) as writer:
                 _rewrite(resources, source, table, written, writer, file.name)
 
 
@@ -137,10 +139,10 @@ class _InputOpener:
     reference: Path | None
     max_record: int
 
-    def open(self, regions: Sequence[Region] | None) -> ReadSource:
+    def open(self, regions: Sequence[Region] | None, threads: int | None = None) -> ReadSource:
         return open_reads(
             self.file.path,
-            threads=self.resources.io_threads,
+            threads=threads or self.resources.io_threads,
             reference=self.reference,
             regions=regions,
             needs_index=self.reference is None,
@@ -268,11 +270,20 @@ def _rewrite(
         return len(block.after)
 
     rewriter = Rewriter(table, source.header, written, name, is_sorted=order is not None)
-    workers = min(resources.threads, _REWRITERS)
-    blocks = (block.packed() for block in source.blocks())
-    resources.pipe("rewrite", blocks, [rewriter] * workers, write, threaded=workers > 1)
+    # The threads that read a block rewrite it, while its bytes are in their caches.
+    run_pipeline(
+        statistics.timed_source("read", source.converted(statistics.timed("rewrite", rewriter))),
+        [_as_it_is],
+        statistics.timed("write", write),
+        progress=resources.progress(),
+        threaded=resources.threads > 1,
+    )
     for records in order.rest() if order is not None else []:
         writer.write_records(records)
+
+
+def _as_it_is(block: Rewritten) -> Rewritten:
+    return block
 
 
 def _split(batches: Iterable[ReadBatch], haplotypes: HaplotypeSet) -> Iterator[ReadBatch]:

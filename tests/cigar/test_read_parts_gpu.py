@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -11,9 +13,12 @@ from numpy.typing import NDArray
 from hapgpu.arrays.batches import ReadBatch
 from hapgpu.cigar import read_parts as on_cpu
 from tests.cigar.made_alignments import LONG_READ, block_of, made_reads
-from tests.io.sam_oracle import batch_of
+from tests.cigar.test_read_parts import CIGARS, INTERVALS, Interval
+from tests.io.sam_oracle import Row, batch_of
 
 pytestmark = pytest.mark.gpu
+
+_LETTERS = "MIDNSHP=X"
 
 
 def check(
@@ -67,3 +72,18 @@ def test_long_cigar() -> None:
     reads = batch_of([LONG_READ, LONG_READ])
     starts = reads.positions[:1] + np.array([0, 100, 1000, 50_000, 1 << 28])
     check(reads, np.array([0, 1, 0, 1, 0]), starts, starts + 700)
+
+
+def row_of(position: int, cigar: str) -> Row:
+    """Make a read whose bases fit its CIGAR."""
+    elements = re.findall(r"(\d+)([MIDNSHP=X])", cigar)
+    parts = tuple((_LETTERS.index(letter), int(length)) for length, letter in elements)
+    bases = sum(length for operation, length in parts if operation in {0, 1, 4, 7, 8})
+    return Row("r", 0, 0, position, 60, parts, -1, -1, 0, "A" * bases, None, ())
+
+
+@given(st.lists(st.builds(row_of, st.integers(0, 30), CIGARS), min_size=1, max_size=8), INTERVALS)
+def test_any_cigars(drawn: list[Row], intervals: list[Interval]) -> None:
+    rows = np.repeat(np.arange(len(drawn)), len(intervals))
+    starts, ends = np.tile(np.array(intervals, dtype=np.int64).T, len(drawn))
+    check(batch_of(drawn), rows, starts, ends)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,7 @@ import pytest
 
 from hapgpu.arrays.batches import ReadBatch
 from hapgpu.arrays.ragged import Ragged
+from hapgpu.errors import InputError
 from hapgpu.io.bam.decode import encode_block
 from hapgpu.io.bam.header import SamHeader
 from hapgpu.realign.mover import Moved, Mover
@@ -81,6 +82,22 @@ def test_made_reads(seed: int, changes: Any, tmp_path: Path) -> None:
     ):
         assert dict(found.counts) == dict(other.counts)
         check_equal(found.moves, other.moves)
+
+
+def test_likelihoods_need_qualities(tmp_path: Path) -> None:
+    made, chosen = made_moves(2, 100, tmp_path), options(best_by=BestBy.LIKELIHOOD)
+    placement = place_haplotypes(made.haplotypes, made.reference, made.header, CpuDevice(1))
+    reads = replace(
+        made.reads,
+        qualities=Ragged(
+            np.full_like(made.reads.qualities.data, 255), made.reads.qualities.offsets
+        ),
+    )
+    with pytest.raises(InputError, match="no base qualities") as on_cpu:
+        Mover(placement, made.header, chosen, CpuDevice(1), "x.bam")(reads)
+    with pytest.raises(InputError) as on_gpu:
+        moved_on_gpu(placement, made.header, chosen, [reads])
+    assert str(on_gpu.value) == str(on_cpu.value)
 
 
 def test_no_reads(tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ struct Code {
     u16 at[kMaxCodeBits + 1];  // place of its symbol among the sorted symbols
 };
 
-// In shared memory, one for each warp. An entry is symbol << 4 | bits; 0 if the code is longer.
+// In shared memory, one for each warp. An entry is symbol << 4 | bits, or 0 if the code is longer.
 struct Tables {
     u16 literal[1 << kLiteralBits];
     u16 distance[1 << kDistanceBits];
@@ -92,9 +92,11 @@ __device__ inline bool build(
     return true;
 }
 
-__device__ inline int long_symbol(Bits& in, const Code& code, const u16* sorted) {
-    u32 value = 0;
-    for (int length = 1; length <= kMaxCodeBits; ++length) {
+// The symbol of a code of more than `bits` bits; rare, so it stays a loop.
+__device__ inline int long_symbol(Bits& in, int bits, const Code& code, const u16* sorted) {
+    u32 value = __brev((u32)in.buffer) >> (32 - bits);
+#pragma unroll 1
+    for (int length = bits + 1; length <= kMaxCodeBits; ++length) {
         value = value << 1 | (u32)(in.buffer >> (length - 1) & 1);
         const int place = (int)value - code.first[length];
         if (place >= 0 && place < code.count[length]) {
@@ -105,14 +107,23 @@ __device__ inline int long_symbol(Bits& in, const Code& code, const u16* sorted)
     return -1;
 }
 
-// The next symbol; -1 if the bits are no code.
+__device__ inline u32 entry_of(const Bits& in, const u16* table, int bits) {
+    return table[(u32)in.buffer & ((1u << bits) - 1)];
+}
+
+__device__ inline bool is_literal(u32 entry) { return entry - 1 < (256u << 4) - 1; }
+
+// The symbol of an entry, whose bits are taken; -1 if the bits are no code.
+__device__ inline int taken_symbol(
+    Bits& in, u32 entry, int bits, const Code& code, const u16* sorted
+) {
+    if (entry == 0) return long_symbol(in, bits, code, sorted);
+    in.drop((int)(entry & 15));
+    return (int)(entry >> 4);
+}
+
 __device__ inline int next_symbol(
     Bits& in, const u16* table, int bits, const Code& code, const u16* sorted
 ) {
-    const u32 entry = table[(u32)in.buffer & ((1u << bits) - 1)];
-    if (entry) {
-        in.drop(entry & 15);
-        return (int)(entry >> 4);
-    }
-    return long_symbol(in, code, sorted);
+    return taken_symbol(in, entry_of(in, table, bits), bits, code, sorted);
 }

@@ -13,16 +13,22 @@ struct Output {
     u8 mine = 0;
 
     __device__ inline Output(u8* out, u32 size, int lane) : out(out), size(size), lane(lane) {}
-    __device__ inline void flush() {
+    __device__ inline bool flush() {
+        if (at + waiting > size) return false;
         if (lane < waiting) out[at + lane] = mine;
         at += waiting;
         waiting = 0;
-    }
-    __device__ inline bool put(u32 letter) {
-        if (at + waiting >= size) return false;
-        if (lane == waiting) mine = (u8)letter;
-        if (++waiting == kLanes) flush();
         return true;
+    }
+    // At most as many literals as lanes may wait; `flush` checks that there is room for them.
+    __device__ inline void put(u32 letter) {
+        if (kLanes == 1) {
+            if (at < size) out[at] = (u8)letter;
+            ++at;
+        } else {
+            if (lane == waiting) mine = (u8)letter;
+            ++waiting;
+        }
     }
     // Both copies need that nothing waits.
     __device__ inline bool copy(const u8* from, u32 length) {
@@ -39,7 +45,14 @@ struct Output {
         if (distance >= length) {
             for (u32 k = lane; k < length; k += kLanes) out[at + k] = from[k];
         } else {
-            for (u32 k = lane; k < length; k += kLanes) out[at + k] = from[k % distance];
+            // Byte k is byte k % distance. Runs of one byte are frequent, and division is slow.
+            const u32 step = distance == 1 ? 0 : kLanes % distance;
+            u32 source = distance == 1 ? 0 : lane % distance;
+            for (u32 k = lane; k < length; k += kLanes) {
+                out[at + k] = from[source];
+                source += step;
+                if (source >= distance) source -= distance;
+            }
         }
         at += length;
         __syncwarp();
@@ -143,15 +156,47 @@ __device__ inline u32 match_distance(Bits& in, int symbol) {
     return ((2 + (k & 1)) << extra) + 1 + in.take(extra);
 }
 
+// Take a symbol whose entry is a literal; return the next entry.
+__device__ inline u32 take_literal(Bits& in, Output& output, const Tables& t, u32 entry) {
+    in.drop((int)(entry & 15));
+    output.put(entry >> 4);
+    return entry_of(in, t.literal, kLiteralBits);
+}
+
+// The symbol behind at most two literals; -1 if the bits are no code, kLiteral for a third literal.
+// Most symbols are literals, so they are not asked for room and bits one by one: the reader has 33
+// bits after `fill`, 23 after a literal of the table, enough for any code with its extra bits, and
+// 13 after two, enough for an entry.
+constexpr int kAtOnce = 3, kLiteral = 0;
+
+__device__ inline int symbol_behind_literals(Bits& in, Output& output, const Tables& t) {
+    in.fill();
+    u32 entry = entry_of(in, t.literal, kLiteralBits);
+    if (is_literal(entry)) {
+        entry = take_literal(in, output, t, entry);
+        if (is_literal(entry)) {
+            entry = take_literal(in, output, t, entry);
+            if (is_literal(entry)) {
+                in.drop((int)(entry & 15));
+                output.put(entry >> 4);
+                return kLiteral;
+            }
+            in.fill();
+        }
+    }
+    const int symbol =
+        taken_symbol(in, entry, kLiteralBits, t.literal_code, t.literal_sorted);
+    if (symbol < 0 || symbol >= 256) return symbol;
+    output.put((u32)symbol);
+    return kLiteral;
+}
+
 __device__ inline bool compressed(Bits& in, Output& output, Tables& t, int lane) {
     for (;;) {
-        in.fill();
-        const int symbol = next_symbol(in, t.literal, kLiteralBits, t.literal_code, t.literal_sorted);
-        if (symbol < 256) {
-            if (symbol < 0 || !output.put((u32)symbol)) return false;
-            continue;
-        }
-        output.flush();
+        if (output.waiting > kLanes - kAtOnce && !output.flush()) return false;
+        const int symbol = symbol_behind_literals(in, output, t);
+        if (symbol == kLiteral) continue;
+        if (symbol < 0 || !output.flush()) return false;
         if (symbol == 256) return true;
         if (symbol > 285) return false;
         const u32 length = match_length(in, symbol);

@@ -2,25 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Final
 
-from hapgpu.benchmark.io import benchmark_io
-from hapgpu.cli.bench.options import BenchOptions
-from hapgpu.cli.bench.table import print_line
+from hapgpu.benchmark.io import Measurement, benchmark_io
+from hapgpu.cli.bench.options import BenchOptions, Copies
+from hapgpu.cli.bench.table import print_table
 from hapgpu.cli.options.files import STATISTICS, CommandFiles
 
 EXAMPLES: Final = """Example: hapgpu bench io -t 16"""
 
 FILES: Final = CommandFiles(writes=(STATISTICS,))
 
+_HEADER: Final = ("device", "task", "threads", "reads", "seconds", "M reads/s")
 
-def io(*, options: BenchOptions) -> None:
-    """Measure reading and writing of BAM, in reads per second.
+
+def io(*, copies: Copies = None, options: BenchOptions) -> None:
+    """Measure reading and writing of BAM with 1, 2, 4 ... threads, and reading to the GPU.
 
     Prints one line per measurement, tab-separated.
     """
-    options.devices()
-    results = benchmark_io(options.threads)
-    for name, rate in results.items():
-        print_line((name, f"{rate:.4g}"))
-    options.write([{"metric": name, "value": rate} for name, rate in results.items()])
+    measurements = benchmark_io(options.devices()[0], options.threads, copies or 10)
+    options.write(print_table(_HEADER, measurements, _fields))
+
+
+def _fields(line: Measurement) -> Iterable[object]:
+    rate = f"{line.reads_per_second / 1e6:.3f}"
+    return (line.device, line.task, line.threads, line.reads, f"{line.seconds:.4g}", rate)

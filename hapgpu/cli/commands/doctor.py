@@ -16,6 +16,8 @@ from rich.text import Text
 from hapgpu.cli.options.common import Debug, DeviceName
 from hapgpu.cli.options.files import CommandFiles
 from hapgpu.errors import DeviceError
+from hapgpu.io.bgzf.deflater import deflate_library
+from hapgpu.io.bgzf.inflater import inflate_library
 from hapgpu.runtime.cache import cache_directory, probe
 from hapgpu.runtime.devices import (
     CudaDevice,
@@ -74,6 +76,7 @@ def find(report: DeviceReport, kernel_faults: dict[int, str | None]) -> Iterator
     """
     yield Finding("CPU threads", str(usable_cpus()))
     yield Finding("Numba", metadata.version("numba"))
+    yield _bgzf_finding()
     yield from _cache_findings()
     yield _present("NVIDIA driver", _cuda_version(report.driver_version))
     yield _present(_cupy_distribution(), report.cupy_version)
@@ -88,6 +91,14 @@ def find(report: DeviceReport, kernel_faults: dict[int, str | None]) -> Iterator
 
 def _present(item: str, version: str | None) -> Finding:
     return Finding(item, version or "not found", good=version is not None)
+
+
+def _bgzf_finding() -> Finding:
+    """Return the libraries that inflate and deflate BGZF; calls per block are slower."""
+    inflating, deflating = inflate_library().name, deflate_library().name
+    slow = any("per block" in name for name in (inflating, deflating))
+    advice = "; run: pip install deflate isal" if slow else ""
+    return Finding("BGZF", f"{inflating} inflates, {deflating} deflates{advice}", good=not slow)
 
 
 def _cuda_version(number: int | None) -> str | None:

@@ -78,8 +78,10 @@ class ReferenceWindows:
     ----------
     flanks
         int64[2, w]: bases before and after the locus.
-    references
-        uint8 text, upper case, w rows.
+    text
+        uint8, upper case: bases of the reference that hold all intervals.
+    text_starts, lengths
+        int64[w]: each interval in `text`; intervals overlap in it.
     starts
         int64[w], 0-based position of the first base of each interval.
     contigs
@@ -87,7 +89,9 @@ class ReferenceWindows:
     """
 
     flanks: NDArray[np.int64]
-    references: Ragged
+    text: NDArray[np.uint8]
+    text_starts: NDArray[np.int64]
+    lengths: NDArray[np.int64]
     starts: NDArray[np.int64]
     contigs: NDArray[np.int32]
 
@@ -193,15 +197,16 @@ class Extender:
         locus = self._haplotypes.locus_index[haplotypes].astype(np.int64)
         window_keys, windows = np.unique(locus << 32 | keys & CLASS_BITS, return_inverse=True)
         fetched = self.windows_of(window_keys)
+        references = Ragged.gather(fetched.text, fetched.text_starts, fetched.lengths)
         flanks = fetched.flanks[:, windows]
         sequences = self._haplotypes.sequences
         extended = ExtendedHaplotypes(
             haplotypes,
-            _joined(sequences, haplotypes, flanks, fetched.references, windows),
+            _joined(sequences, haplotypes, flanks, references, windows),
             keys & CLASS_BITS,
             flanks,
             windows.astype(np.int32),
-            fetched.references,
+            references,
             fetched.starts,
             fetched.contigs,
         )
@@ -220,13 +225,18 @@ class Extender:
         right = (keys & 0xFFFF) * FLANK
         right = np.minimum(right, self._contig_lengths[locus] - self.ends[locus])
         starts, ends = self.starts[locus] - left, self.ends[locus] + right
-        references = self._fetched(locus, starts, ends)
-        return ReferenceWindows(np.stack([left, right]), references, starts, self._contigs[locus])
+        text, text_starts = self._fetched(locus, starts, ends)
+        return ReferenceWindows(
+            np.stack([left, right]), text, text_starts, ends - starts, starts, self._contigs[locus]
+        )
 
     def _fetched(
         self, locus: NDArray[np.int64], starts: NDArray[np.int64], ends: NDArray[np.int64]
-    ) -> Ragged:
-        """Fetch intervals, close ones together: a random access inflates 64 kb of a BGZF file."""
+    ) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+        """Fetch intervals, close ones together: a random access inflates 64 kb of a BGZF file.
+
+        Return the text of all, and where in it each interval starts.
+        """
         contigs = self._contigs[locus]
         order = np.lexsort((starts, contigs))
         texts: list[bytes] = []
@@ -239,8 +249,7 @@ class Extender:
             texts.append(self._fasta.fetch(Region(contig, start, end)).upper())
             offsets[rows] = at + starts[rows] - start
             at += end - start
-        data = np.frombuffer(b"".join(texts), dtype=np.uint8)
-        return Ragged.gather(data, offsets, ends - starts)
+        return np.frombuffer(b"".join(texts), dtype=np.uint8), offsets
 
 
 def _close_rows(

@@ -135,7 +135,11 @@ class DeviceExtender:
         locus = self._locus_index[haplotypes].astype(np.int64)
         window_keys, windows = cupy.unique(locus << 32 | keys & CLASS_BITS, return_inverse=True)
         fetched = self._extender.windows_of(window_keys.get())
-        references = DeviceRagged.upload(fetched.references)
+        references = DeviceRagged.gather(
+            cupy.asarray(fetched.text),
+            cupy.asarray(fetched.text_starts),
+            cupy.asarray(fetched.lengths),
+        )
         windows = windows.astype(np.int32)
         flanks = cupy.asarray(fetched.flanks)[:, windows]
         extended = DeviceExtended(

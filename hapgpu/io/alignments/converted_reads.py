@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from typing import TypeVar
 
 from hapgpu.arrays.batches import ReadBatch
 from hapgpu.errors import InputError
 from hapgpu.io.alignments.formats import ReadInput
 from hapgpu.io.alignments.samtools.convert import ConvertedInput
 from hapgpu.io.alignments.source import Closeable, is_sorted
-from hapgpu.io.bam.decode import decode_block, read_blocks
 from hapgpu.io.bam.overlap import Intervals
 from hapgpu.io.bam.record_block import RecordBlock
-from hapgpu.io.bam.record_buffer import RecordBuffer, take_header
-from hapgpu.io.bgzf.reader import BgzfReader
+from hapgpu.io.bam.record_reader import RecordReader, piece_reader, to_batch
 from hapgpu.io.genome.regions import Region
 from hapgpu.runtime.pool import Pool
+
+_Converted = TypeVar("_Converted")
 
 
 class ConvertedSource(Closeable):
@@ -64,10 +65,10 @@ class ConvertedSource(Closeable):
                 source, threads, reference, regions if index else None, index
             )
             stack.callback(self._input.close)
-            pieces = BgzfReader(self._input.stream, source.name, self._pool).pieces()
-            self._buffer = RecordBuffer(pieces, source.name, source.max_record)
+            pieces = piece_reader(self._input.stream, source.name, batch_bases).pieces()
+            self._reader = RecordReader(pieces, source.name, source.max_record, self._pool)
             with self._explained_by_samtools():
-                self.header = take_header(self._buffer)
+                self.header = self._reader.take_header()
             self._intervals = None
             if regions is not None:
                 self._intervals = Intervals.from_regions(regions, self.header, source.name)
@@ -86,23 +87,42 @@ class ConvertedSource(Closeable):
         InputError
             samtools cannot read the input, or it is truncated.
         """
-        return (decode_block(block, self._pool) for block in self.blocks())
+        return self.converted(to_batch)
 
     def blocks(self) -> Iterator[RecordBlock]:
-        """Read the input, once, as records; a block is valid until the next is requested.
+        """Read the input, once, as records; each block owns its arrays.
 
         Raises
         ------
         InputError
             samtools cannot read the input, or it is truncated.
         """
+        return self.converted(RecordBlock.copied)
+
+    def converted(self, convert: Callable[[RecordBlock], _Converted]) -> Iterator[_Converted]:
+        """Read the input, once; yield the results of a function of its records, in order.
+
+        Parameters
+        ----------
+        convert
+            Called in the threads that read. Its result must not share memory with the records.
+
+        Raises
+        ------
+        InputError
+            samtools cannot read the input, or it is truncated.
+        """
+
+        def counted(block: RecordBlock) -> tuple[int, _Converted]:
+            return len(block), convert(block)
+
         references = len(self.header.reference_names)
         with self._explained_by_samtools():
-            for block in read_blocks(
-                self._buffer, references, self._batch_bases, self._pool, self._intervals
+            for count, records in self._reader.converted(
+                counted, references, self._batch_bases, self._intervals
             ):
-                self._records += len(block)
-                yield block
+                self._records += count
+                yield records
         self._input.check(self._records)
 
     @contextmanager

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
-from typing import Final, cast
+from typing import BinaryIO, Final, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,14 +14,14 @@ from numpy.typing import NDArray
 from hapgpu.errors import InputError
 from hapgpu.io.alignments.formats import ReadFormat, ReadInput, open_input
 from hapgpu.io.alignments.index.open import index_mismatch, ranges_of
-from hapgpu.io.alignments.reader import ReadSource, _FastqSource, _header_of, _index_of
+from hapgpu.io.alignments.reader import FastqSource, ReadSource, header_of, index_of
 from hapgpu.io.alignments.samtools.convert import ConvertedInput
 from hapgpu.io.alignments.source import is_sorted
+from hapgpu.io.bam.cuda.first_pieces import take_first_header
 from hapgpu.io.bam.cuda.reader import PIECE_BYTES, DeviceReads, PackedSource
-from hapgpu.io.bam.first_pieces import take_first_header
 from hapgpu.io.bam.overlap import Intervals
 from hapgpu.io.bgzf.block_table import DamagedBlockError
-from hapgpu.io.bgzf.pieces import ByteStream, PieceReader
+from hapgpu.io.bgzf.pieces import PieceReader
 from hapgpu.io.files.file_state import FileState
 from hapgpu.io.files.parallel_stream import ParallelStream
 from hapgpu.io.files.record_limit import MAX_RECORD
@@ -39,7 +39,7 @@ _FASTQ_BASES: Final = 4_000_000
 _MAX_READING_THREADS: Final = 8  # more copy no faster than the bus takes the bytes
 
 
-def open_device_reads(
+def open_device_reads(  # noqa: PLR0913 (the arguments of `open_reads`, and two)
     path: str,
     devices: Sequence[CudaDevice],
     *,
@@ -76,22 +76,24 @@ def open_device_reads(
     InputError
         As `open_reads`.
     """
+    sizes = _piece_sizes(piece_bytes, devices)
     source = open_input(path, name, max_record)
     if source.format is ReadFormat.FASTQ:
-        return _FastqSource(source, _FASTQ_BASES)
+        return FastqSource(source, _FASTQ_BASES)
+    try:
+        index = index_of(source, needs_index=needs_index) if regions is not None else None
+    except BaseException:
+        source.stream.close()
+        raise
+    make_reader = partial(_reader, source, *sizes)
     with ExitStack() as stack:
-        closing = stack.enter_context(ExitStack())
-        closing.callback(source.stream.close)
-        index = _index_of(source, needs_index=needs_index) if regions is not None else None
-        pool = stack.enter_context(Pool(min(threads, _MAX_READING_THREADS)))
-        make_reader = partial(_reader, source, *_piece_sizes(piece_bytes, devices))
         if source.format is ReadFormat.BAM:
-            stack.push(closing.pop_all())
+            stack.callback(source.stream.close)
+            pool = stack.enter_context(Pool(min(threads, _MAX_READING_THREADS)))
             stream = ParallelStream(source.stream, pool) if source.path else source.stream
-            opened = _bam(source, cast("ByteStream", stream), make_reader, regions, index)
+            opened = _bam(source, cast("BinaryIO", stream), make_reader, regions, index)
         else:
-            # It closes the stream itself: its feeder may be waiting for it.
-            closing.pop_all()
+            # It closes the stream itself, also if it fails: its feeder may wait for the stream.
             samtools = ConvertedInput(source, threads, reference, regions if index else None, index)
             stack.callback(samtools.close)
             opened = _converted(source, samtools, make_reader, regions)
@@ -105,7 +107,7 @@ def _piece_sizes(piece_bytes: int, devices: Sequence[CudaDevice]) -> tuple[int, 
     return packed, max(min(_MAX_RATIO * packed, most), 1)
 
 
-def _reader(source: ReadInput, packed: int, inflated: int, stream: ByteStream) -> PieceReader:
+def _reader(source: ReadInput, packed: int, inflated: int, stream: BinaryIO) -> PieceReader:
     return PieceReader(
         stream,
         source.name,
@@ -121,15 +123,15 @@ def _pinned(size: int) -> NDArray[np.uint8]:
 
 def _bam(
     source: ReadInput,
-    stream: ByteStream,
-    make_reader: Callable[[ByteStream], PieceReader],
+    stream: BinaryIO,
+    make_reader: Callable[[BinaryIO], PieceReader],
     regions: Sequence[Region] | None,
     index: Path | None,
 ) -> PackedSource:
     reader = make_reader(stream)
     intervals = None
     if source.path and regions is not None and index:
-        header = _header_of(source.path, FileState.of(source.path), source.max_record)
+        header = header_of(source.path, FileState.of(source.path), source.max_record)
         intervals = Intervals.from_regions(regions, header, source.name)
         pieces = reader.pieces_of(ranges_of(source.path, intervals))
     else:
@@ -157,7 +159,7 @@ def _bam(
 def _converted(
     source: ReadInput,
     samtools: ConvertedInput,
-    make_reader: Callable[[ByteStream], PieceReader],
+    make_reader: Callable[[BinaryIO], PieceReader],
     regions: Sequence[Region] | None,
 ) -> PackedSource:
     """Open the output of samtools; its failure explains faults of the output."""
@@ -166,7 +168,7 @@ def _converted(
         if samtools.has_ended:  # else samtools would wait for this reader
             samtools.check(records)
 
-    reader = make_reader(cast("ByteStream", samtools.stream))
+    reader = make_reader(samtools.stream)
     try:
         header, pieces = take_first_header(reader.pieces(), source.name, source.max_record)
     except InputError as error:

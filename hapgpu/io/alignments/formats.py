@@ -11,7 +11,9 @@ from pathlib import Path, PurePath
 from typing import Any, BinaryIO, Final, cast
 
 from hapgpu.errors import InputError, UsageError
-from hapgpu.io.bgzf.reader import EOF_BLOCK, has_closing_bytes, is_bgzf, missing_eof_block
+from hapgpu.io.bgzf.block_table import EOF_BLOCK
+from hapgpu.io.bgzf.pieces import missing_eof_block
+from hapgpu.io.bgzf.reader import has_closing_bytes, is_bgzf
 from hapgpu.io.files.file_kind import guess_kind
 from hapgpu.io.files.record_limit import MAX_RECORD
 

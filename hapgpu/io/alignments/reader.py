@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from functools import lru_cache
 from io import BufferedReader
 from pathlib import Path
 from types import TracebackType
-from typing import Final, Protocol, Self, cast
+from typing import Final, Protocol, Self, TypeVar, cast
 
 from hapgpu.arrays.batches import ReadBatch
 from hapgpu.errors import InputError
@@ -22,12 +22,12 @@ from hapgpu.io.alignments.index.open import (
     ranges_of,
 )
 from hapgpu.io.alignments.source import INDEX_KINDS, Closeable, is_sorted
-from hapgpu.io.bam.decode import decode_block, read_blocks
 from hapgpu.io.bam.header import SamHeader
 from hapgpu.io.bam.overlap import Intervals
 from hapgpu.io.bam.record_block import RecordBlock
-from hapgpu.io.bam.record_buffer import RecordBuffer, take_header
-from hapgpu.io.bgzf.reader import BgzfReader, DamagedBlockError
+from hapgpu.io.bam.record_reader import RecordReader, piece_reader, to_batch
+from hapgpu.io.bgzf.block_table import DamagedBlockError
+from hapgpu.io.bgzf.pieces import PackedPiece
 from hapgpu.io.fastx.fastq import read_fastq
 from hapgpu.io.files.file_state import FileState
 from hapgpu.io.files.record_limit import MAX_RECORD
@@ -35,6 +35,7 @@ from hapgpu.io.genome.regions import Region
 from hapgpu.runtime.pool import Pool
 
 _MAX_HEADERS_KEPT: Final = 16
+_Converted = TypeVar("_Converted")
 
 
 class ReadSource(Protocol):
@@ -65,7 +66,21 @@ class ReadSource(Protocol):
         """
 
     def blocks(self) -> Iterator[RecordBlock]:
-        """Read the file, once, as records; a block is valid until the next is requested.
+        """Read the file, once, as records; each block owns its arrays.
+
+        Raises
+        ------
+        InputError
+            The file is damaged or truncated.
+        """
+
+    def converted(self, convert: Callable[[RecordBlock], _Converted]) -> Iterator[_Converted]:
+        """Read the file, once; yield the results of a function of its records, in file order.
+
+        Parameters
+        ----------
+        convert
+            Called in the threads that read. Its result must not share memory with the records.
 
         Raises
         ------
@@ -126,9 +141,9 @@ def open_reads(
     """
     source = open_input(path, name, max_record)
     if source.format is ReadFormat.FASTQ:
-        return _FastqSource(source, batch_bases)
+        return FastqSource(source, batch_bases)
     try:
-        index = _index_of(source, needs_index=needs_index) if regions is not None else None
+        index = index_of(source, needs_index=needs_index) if regions is not None else None
     except BaseException:
         source.stream.close()
         raise
@@ -137,7 +152,7 @@ def open_reads(
     return ConvertedSource(source, threads, batch_bases, reference, regions, index)
 
 
-def _index_of(source: ReadInput, *, needs_index: bool) -> Path | None:
+def index_of(source: ReadInput, *, needs_index: bool) -> Path | None:
     """Find the index through which records of regions are read; None to read the whole file."""
     kinds = INDEX_KINDS[source.format]
     if not (source.path and kinds) or not (needs_index or has_index(source.path, kinds)):
@@ -147,7 +162,17 @@ def _index_of(source: ReadInput, *, needs_index: bool) -> Path | None:
     return index if is_usable else None
 
 
-class _FastqSource(Closeable):
+class FastqSource(Closeable):
+    """Source of reads in FASTQ: a `ReadSource`.
+
+    Parameters
+    ----------
+    source
+        The file or the stream; closed with this source.
+    batch_bases
+        A batch ends with the read that reaches this number of bases.
+    """
+
     is_fastq = True
     is_sorted = False
 
@@ -157,13 +182,20 @@ class _FastqSource(Closeable):
         self._batch_bases = batch_bases
 
     def batches(self) -> Iterator[ReadBatch]:
+        """Read the file, once; each batch owns its arrays."""
         stream = cast("BufferedReader", self._source.stream)
         return read_fastq(stream, self._batch_bases, self._source.max_record)
 
     def blocks(self) -> Iterator[RecordBlock]:
+        """Raise an error: there are no records."""
+        return self.converted(RecordBlock.copied)
+
+    def converted(self, _convert: Callable[[RecordBlock], _Converted]) -> Iterator[_Converted]:
+        """Raise an error: there are no records."""
         raise InputError(f"{self._source.name}: FASTQ has no alignments; give BAM, CRAM or SAM")
 
     def close(self) -> None:
+        """Close the file."""
         self._source.stream.close()
 
 
@@ -185,15 +217,15 @@ class _BamSource(Closeable):
         with ExitStack() as stack:
             stack.callback(source.stream.close)
             self._pool = stack.enter_context(Pool(threads))
-            reader = BgzfReader(source.stream, source.name, self._pool)
+            reader = piece_reader(source.stream, source.name, batch_bases)
             if source.path and regions is not None and index:
-                self.header = _header_of(source.path, FileState.of(source.path), source.max_record)
+                self.header = header_of(source.path, FileState.of(source.path), source.max_record)
                 self._intervals = Intervals.from_regions(regions, self.header, source.name)
                 pieces = reader.pieces_of(ranges_of(source.path, self._intervals))
-                self._buffer = RecordBuffer(pieces, source.name, source.max_record)
+                self._reader = self._reader_of(pieces)
             else:
-                self._buffer = RecordBuffer(reader.pieces(), source.name, source.max_record)
-                self.header = take_header(self._buffer)
+                self._reader = self._reader_of(reader.pieces())
+                self.header = self._reader.take_header()
                 if regions is not None:
                     self._intervals = Intervals.from_regions(regions, self.header, source.name)
             self._stack = stack.pop_all()
@@ -203,13 +235,20 @@ class _BamSource(Closeable):
         return is_sorted(self._source, self.header)
 
     def batches(self) -> Iterator[ReadBatch]:
-        return (decode_block(block, self._pool) for block in self.blocks())
+        return self.converted(to_batch)
 
     def blocks(self) -> Iterator[RecordBlock]:
+        return self.converted(RecordBlock.copied)
+
+    def _reader_of(self, pieces: Iterator[PackedPiece]) -> RecordReader:
+        return RecordReader(pieces, self._source.name, self._source.max_record, self._pool)
+
+    def converted(self, convert: Callable[[RecordBlock], _Converted]) -> Iterator[_Converted]:
+        # An error that an index causes is replaced by one that names the index.
         references = len(self.header.reference_names)
         try:
-            yield from read_blocks(
-                self._buffer, references, self._batch_bases, self._pool, self._intervals
+            yield from self._reader.converted(
+                convert, references, self._batch_bases, self._intervals
             )
         except DamagedBlockError:
             raise
@@ -224,12 +263,12 @@ class _BamSource(Closeable):
 
 
 @lru_cache(_MAX_HEADERS_KEPT)
-def _header_of(path: Path, _state: FileState, max_record: int) -> SamHeader:
+def header_of(path: Path, _state: FileState, max_record: int) -> SamHeader:
     """Read the header of a BAM file, once while the file is unchanged.
 
     The header of an assembly with thousands of contigs takes longer than the reads of a small
     region.
     """
     with path.open("rb") as stream, Pool(1) as pool:
-        pieces = BgzfReader(stream, str(path), pool).pieces()
-        return take_header(RecordBuffer(pieces, str(path), max_record))
+        pieces = piece_reader(stream, str(path), 1).pieces()
+        return RecordReader(pieces, str(path), max_record, pool).take_header()

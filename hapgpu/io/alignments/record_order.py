@@ -153,7 +153,7 @@ def _copied(runs: Sequence[RecordRun]) -> NDArray[np.uint8]:
 @njit
 def is_ascending(keys: NDArray[np.int64]) -> bool:
     """Tell whether keys never decrease."""
+    descents = 0
     for row in range(1, keys.size):
-        if keys[row] < keys[row - 1]:
-            return False
-    return True
+        descents += keys[row] < keys[row - 1]
+    return descents == 0

@@ -141,7 +141,7 @@ class _SamWriter(_Writer):
 
     def write_records(self, records: NDArray[np.uint8]) -> None:
         references = len(self._header.reference_names)
-        self.write_block(block_of(records, references, self._pool, "the output"))
+        self.write_block(block_of(records, references, self._pool))
 
     def _finish(self) -> None:
         """Do nothing: no line is pending."""

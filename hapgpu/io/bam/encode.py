@@ -8,8 +8,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hapgpu.arrays.batches import ReadBatch
-from hapgpu.arrays.bytes import Integer, copy_bytes, store_32
+from hapgpu.arrays.bytes import Integer
+from hapgpu.arrays.memory import (
+    copy_at,
+    load_u8_at,
+    load_u16_at,
+    load_u32_at,
+    store_8_at,
+    store_16_at,
+    store_32_at,
+)
 from hapgpu.arrays.ragged import offsets_of
+from hapgpu.arrays.ragged_view import read_only
 from hapgpu.arrays.read_columns import ReadColumns
 from hapgpu.errors import OutputError
 from hapgpu.io.bam.constants import (
@@ -25,14 +35,12 @@ from hapgpu.io.bam.constants import (
 )
 from hapgpu.io.bam.header import SamHeader
 from hapgpu.io.text.excerpt import excerpt
-from hapgpu.runtime.jit import njit
+from hapgpu.runtime.jit import njit, njit_inlined
 from hapgpu.runtime.pool import Pool
 
 _NAMELESS: Final = ord("*")
 _LONG_CIGAR_HEADER: Final = 8
 _ANY_BASE: Final = NUCLEOTIDES.index(b"N")
-_1 = np.uint64(1)
-_2 = np.uint64(2)
 
 
 def _nibbles() -> NDArray[np.uint8]:
@@ -43,14 +51,15 @@ def _nibbles() -> NDArray[np.uint8]:
     return table
 
 
-_NIBBLES = _nibbles()
+_NIBBLES = read_only(_nibbles())
 
 
-@njit
-def reference_span(cigars: NDArray[np.uint32], start: Integer, end: Integer) -> Integer:
+@njit_inlined
+def reference_span(cigar: Integer, operations: Integer) -> Integer:
+    """Return the reference bases of the CIGAR at an address."""
     span: Integer = 0
-    for k in range(start, end):
-        element = np.int64(cigars[k])
+    for k in range(operations):
+        element = load_u32_at(cigar + 4 * k)
         if REFERENCE_OPERATIONS >> (element & 15) & 1:
             span += element >> 4
     return span
@@ -73,50 +82,29 @@ def bin_of(start: Integer, end: Integer) -> Integer:
     return 0
 
 
-@njit
-def _pack_bases(
-    bases: NDArray[np.uint8],
-    start: Integer,
-    length: Integer,
-    nibbles: NDArray[np.uint8],
-    out: NDArray[np.uint8],
-    at: Integer,
-) -> None:
-    source = np.uint64(start)
-    to = np.uint64(at)
-    for k in range(np.uint64(length // 2)):
-        high = nibbles[bases[source]]
-        low = nibbles[bases[source + _1]]
-        out[to + k] = high << np.uint8(4) | low
-        source += _2
+@njit_inlined
+def _pack_bases(source: Integer, length: Integer, nibbles: Integer, target: Integer) -> None:
+    for k in range(length // 2):
+        letters = load_u16_at(source + 2 * k)
+        high = load_u8_at(nibbles + (letters & 255))
+        low = load_u8_at(nibbles + (letters >> 8))
+        store_8_at(target + k, high << 4 | low)
     if length % 2:
-        out[to + np.uint64(length // 2)] = nibbles[bases[source]] << np.uint8(4)
+        last = load_u8_at(nibbles + load_u8_at(source + length - 1))
+        store_8_at(target + length // 2, last << 4)
 
 
-@njit
-def _store_cigar(
-    cigars: NDArray[np.uint32], start: Integer, end: Integer, out: NDArray[np.uint8], at: Integer
-) -> None:
-    for k in range(start, end):
-        store_32(out, at + 4 * (k - start), cigars[k])
-
-
-@njit
-def _store_name(
-    names: NDArray[np.uint8], start: Integer, end: Integer, out: NDArray[np.uint8], at: Integer
-) -> Integer:
+@njit_inlined
+def _store_name(source: Integer, length: Integer, target: Integer) -> Integer:
     """Write a name (`*` if it is empty) and its NUL; return the length, the NUL included."""
-    length = end - start
     if length == 0:
-        out[at] = _NAMELESS
-        length = 1
-    else:
-        copy_bytes(names, start, out, at, length)
-    out[at + length] = 0
+        store_16_at(target, _NAMELESS)
+        return 2
+    copy_at(target, source, length)
+    store_8_at(target + length, 0)
     return length + 1
 
 
-# Helpers get single arrays: passing them a whole tuple of arrays costs more than their work.
 @njit
 def _store_records(
     columns: ReadColumns,
@@ -124,53 +112,58 @@ def _store_records(
     end: int,
     offsets: NDArray[np.int64],
     out: NDArray[np.uint8],
-    base: int,
+    nibbles: NDArray[np.uint8],
 ) -> None:
-    """Write rows start to end; `out` starts with byte `base` of all records."""
+    """Write rows start to end into `out`, whose first byte is the first of row `start`."""
+    names, cigars = columns.names.ctypes.data, columns.cigars.ctypes.data
+    letters, qualities = columns.bases.ctypes.data, columns.qualities.ctypes.data
+    tags, codes = columns.tags.ctypes.data, nibbles.ctypes.data
     for row in range(start, end):
-        record = offsets[row] - base
-        first, last = columns.name_offsets[row], columns.name_offsets[row + 1]
-        name_bytes = _store_name(columns.names, first, last, out, record + FIXED_BYTES)
+        record = out.ctypes.data + offsets[row] - offsets[start]
+        name = columns.name_offsets[row]
+        length = columns.name_offsets[row + 1] - name
+        name_bytes = _store_name(names + name, length, record + FIXED_BYTES)
         at = record + FIXED_BYTES + name_bytes
-        first, last = columns.cigar_offsets[row], columns.cigar_offsets[row + 1]
-        span = reference_span(columns.cigars, first, last)
+        cigar = cigars + 4 * columns.cigar_offsets[row]
+        all_operations = columns.cigar_offsets[row + 1] - columns.cigar_offsets[row]
+        span = reference_span(cigar, all_operations)
         first_base = columns.base_offsets[row]
         bases = columns.base_offsets[row + 1] - first_base
-        operations = last - first
+        operations = all_operations
         is_long = operations > MAX_CIGAR_OPERATIONS
         if is_long:
             operations = 2
-            store_32(out, at, bases << 4 | SOFT_CLIP)
-            store_32(out, at + 4, span << 4 | SKIP)
+            store_32_at(at, bases << 4 | SOFT_CLIP)
+            store_32_at(at + 4, span << 4 | SKIP)
         else:
-            _store_cigar(columns.cigars, first, last, out, at)
+            copy_at(at, cigar, 4 * operations)
         at += 4 * operations
-        _pack_bases(columns.bases, first_base, bases, _NIBBLES, out, at)
+        _pack_bases(letters + first_base, bases, codes, at)
         at += (bases + 1) // 2
-        copy_bytes(columns.qualities, first_base, out, at, bases)
+        copy_at(at, qualities + first_base, bases)
         at += bases
         tag = columns.tag_offsets[row]
         tag_bytes = columns.tag_offsets[row + 1] - tag
-        copy_bytes(columns.tags, tag, out, at, tag_bytes)
+        copy_at(at, tags + tag, tag_bytes)
         if is_long:
             at += tag_bytes
-            store_32(out, at, LONG_CIGAR_TAG)
-            store_32(out, at + 4, last - first)
-            _store_cigar(columns.cigars, first, last, out, at + _LONG_CIGAR_HEADER)
+            store_32_at(at, LONG_CIGAR_TAG)
+            store_32_at(at + 4, all_operations)
+            copy_at(at + _LONG_CIGAR_HEADER, cigar, 4 * all_operations)
         flag = np.int64(columns.flags[row])
         position = np.int64(columns.positions[row])
         covered = 0 if flag & UNMAPPED else span
         number = bin_of(position, position + max(covered, 1)) & 0xFFFF
         quality = np.int64(columns.mapping_qualities[row])
-        store_32(out, record, offsets[row + 1] - offsets[row] - 4)
-        store_32(out, record + 4, columns.reference_ids[row])
-        store_32(out, record + 8, position)
-        store_32(out, record + 12, name_bytes | quality << 8 | number << 16)
-        store_32(out, record + 16, operations | flag << 16)
-        store_32(out, record + 20, bases)
-        store_32(out, record + 24, columns.mate_reference_ids[row])
-        store_32(out, record + 28, columns.mate_positions[row])
-        store_32(out, record + 32, columns.template_lengths[row])
+        store_32_at(record, offsets[row + 1] - offsets[row] - 4)
+        store_32_at(record + 4, columns.reference_ids[row])
+        store_32_at(record + 8, position)
+        store_32_at(record + 12, name_bytes | quality << 8 | number << 16)
+        store_32_at(record + 16, operations | flag << 16)
+        store_32_at(record + 20, bases)
+        store_32_at(record + 24, columns.mate_reference_ids[row])
+        store_32_at(record + 28, columns.mate_positions[row])
+        store_32_at(record + 32, columns.template_lengths[row])
 
 
 class EncodedRecords:
@@ -209,7 +202,7 @@ class EncodedRecords:
         last = int(np.searchsorted(offsets, end))
         base = int(offsets[first])
         out = np.empty(int(offsets[last]) - base, dtype=np.uint8)
-        _store_records(self._columns, first, last, offsets, out, base)
+        _store_records(self._columns, first, last, offsets, out, _NIBBLES)
         return out[start - base : end - base]
 
 

@@ -205,8 +205,13 @@ def _chain_end(programs: list[dict[str, str]]) -> str | None:
 def encode_header(header: SamHeader) -> bytes:
     """Return the header in BAM encoding."""
     text = header.text.encode("utf-8", "surrogateescape")
+    return b"".join([BAM_MAGIC, _COUNT.pack(len(text)), text, encode_references(header)])
+
+
+def encode_references(header: SamHeader) -> bytes:
+    """Return the list of contigs in BAM encoding, with its length."""
+    parts = [_COUNT.pack(len(header.reference_names))]
     references = zip(header.reference_names, header.reference_lengths, strict=True)
-    parts = [BAM_MAGIC, _COUNT.pack(len(text)), text, _COUNT.pack(len(header.reference_names))]
     for name, length in references:
         closed = name.encode("utf-8", "surrogateescape") + b"\0"
         parts += [_COUNT.pack(len(closed)), closed, _LENGTH.pack(length)]

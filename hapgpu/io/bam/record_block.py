@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Self
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -64,31 +62,13 @@ class RecordBlock:
         sizes = self.sizes
         if sizes.sum() == self.data.size and (np.diff(self.layout.starts) == sizes[:-1]).all():
             return self
-        records = Ragged.gather(self.data, self.layout.starts, sizes)
+        return self.copied()
+
+    def copied(self) -> RecordBlock:
+        """Return a block with a copy of the records, end to end."""
+        records = Ragged.gather(self.data, self.layout.starts, self.sizes)
         shifts = records.offsets[:-1] - self.layout.starts
         return RecordBlock(read_only(records.data), self.layout.shifted(shifts))
-
-    @classmethod
-    def concatenate(cls, parts: Sequence[Self]) -> RecordBlock:
-        """Concatenate at least one block; the bytes are copied."""
-        data = np.concatenate([part.data for part in parts])
-        starts = np.cumsum([0, *(part.data.size for part in parts)])
-        layouts = [
-            part.layout.shifted(np.full(len(part), start))
-            for part, start in zip(parts, starts[:-1], strict=True)
-        ]
-        columns = (np.concatenate(column) for column in zip(*layouts, strict=True))
-        return RecordBlock(read_only(data), RecordLayout._make(columns))
-
-
-def with_replaced(
-    block: RecordBlock, rows: NDArray[np.int64], replacements: RecordBlock
-) -> RecordBlock:
-    """Replace the records of `rows`, int64[r], by others."""
-    both = RecordBlock.concatenate([block, replacements])
-    order = np.arange(len(block))
-    order[rows] = len(block) + np.arange(rows.size)
-    return replace(both, layout=both.layout.take(order))
 
 
 @njit

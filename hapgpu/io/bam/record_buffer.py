@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from hapgpu.arrays.ragged_view import read_only
 from hapgpu.errors import InputError
-from hapgpu.io.bam.header import SamHeader
+from hapgpu.io.bam.header import SamHeader, encode_references
 from hapgpu.io.files.file_kind import BAM_MAGIC
 from hapgpu.io.files.record_limit import MAX_RECORD, too_long
 
@@ -78,6 +78,13 @@ class RecordBuffer:
         self._start += count
         return taken
 
+    def starts_with(self, content: bytes) -> bool:
+        """Tell whether the window starts with these bytes; extend it until it is known."""
+        while self._end - self._start < len(content):
+            if not self.extend():
+                return False
+        return self.window[: len(content)].tobytes() == content
+
     def _make_room(self, count: int) -> None:
         kept = self.window
         capacity = self._data.size
@@ -108,6 +115,12 @@ def take_header(buffer: RecordBuffer) -> SamHeader:
     size += _BYTES_BESIDE_LINE * text.count("\n")
     _check_size(buffer, size)
     header = _header(text, buffer.name)  # its message on a bad length says more
+    if header.reference_names:
+        # The list of contigs is as the text says, or the header is damaged.
+        encoded = encode_references(header)
+        if size + len(encoded) <= buffer.max_record and buffer.starts_with(encoded):
+            buffer.take(len(encoded))
+            return header
     references: dict[str, int] = {}
     for _ in range(_count(buffer, "number of references", _MAX_COUNT)):
         name_bytes = _count(buffer, "reference name length", _MAX_NAME_BYTES, minimum=1)

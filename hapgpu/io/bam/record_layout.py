@@ -7,7 +7,9 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hapgpu.arrays.bytes import Integer, load_i32, load_u16, load_u32
+from hapgpu.arrays.bytes import Integer
+from hapgpu.arrays.memory import load_i32_at, load_u8_at, load_u16_at, load_u32_at
+from hapgpu.errors import InputError
 from hapgpu.io.bam.constants import (
     FIXED_BYTES,
     LAST_OPERATION,
@@ -16,8 +18,8 @@ from hapgpu.io.bam.constants import (
     SKIP,
     SOFT_CLIP,
 )
-from hapgpu.io.bam.tags import field_bytes
-from hapgpu.runtime.jit import njit
+from hapgpu.io.bam.tags import field_bytes_at
+from hapgpu.runtime.jit import njit, njit_inlined
 
 (
     SOUND,
@@ -42,6 +44,13 @@ FAULTS: Final = {
     UNEQUAL_CIGAR: "its CIGAR and its sequence differ in length",
     BAD_TAG: "a tag has an unknown type or ends after the record",
 }
+
+
+def record_fault(name: str, record: int, fault: int) -> InputError:
+    """Return the error for a faulty record, numbered from 0, of the file `name`."""
+    return InputError(
+        f"{name}, record {record + 1}: damaged ({FAULTS[fault]}); correct or remove the record"
+    )
 
 
 class RecordLayout(NamedTuple):
@@ -116,14 +125,15 @@ def walk_records(
     count = 0
     bases = 0
     at = start
+    base = data.ctypes.data
     while (
         at + FIXED_BYTES <= data.size
         and count < starts.size
         and bases < max_bases
         and at < max_bytes
     ):
-        size = load_i32(data, at)
-        base_count = load_i32(data, at + 20)
+        size = load_i32_at(base + at)
+        base_count = load_i32_at(base + at + 20)
         if size < FIXED_BYTES - 4 or base_count > size:
             return count, bases, at, BAD_SIZE
         if size > max_record:
@@ -137,31 +147,29 @@ def walk_records(
     return count, bases, at, SOUND
 
 
-@njit
+@njit_inlined
 def _find_long_cigar(
-    data: NDArray[np.uint8], start: Integer, end: Integer
+    base: Integer, start: Integer, end: Integer, limit: Integer
 ) -> tuple[Integer, Integer]:
     """Check all tags; return the offset of CG:B,I or -1, and a fault code."""
     found: Integer = -1
     at = start
     while at < end:
-        size = field_bytes(data, at, end)
+        size = field_bytes_at(base, at, end, limit)
         if size == 0:
             return -1, BAD_TAG
-        if load_u32(data, at) == LONG_CIGAR_TAG:
+        if load_u32_at(base + at) == LONG_CIGAR_TAG:
             found = at
         at += size
     return found, SOUND
 
 
-@njit
-def _cigar_fault(
-    data: NDArray[np.uint8], start: Integer, count: Integer, bases: Integer
-) -> Integer:
+@njit_inlined
+def _cigar_fault(base: Integer, start: Integer, count: Integer, bases: Integer) -> Integer:
     """Check that a CIGAR consumes as many bases as the read has."""
     total = 0
     for k in range(count):
-        element = load_u32(data, start + 4 * k)
+        element = load_u32_at(base + start + 4 * k)
         operation = element & 15
         if operation > LAST_OPERATION:
             return BAD_CIGAR
@@ -172,26 +180,24 @@ def _cigar_fault(
     return SOUND
 
 
-@njit
-def _is_placeholder(
-    data: NDArray[np.uint8], cigar: Integer, count: Integer, bases: Integer
-) -> bool:
+@njit_inlined
+def _is_placeholder(base: Integer, cigar: Integer, count: Integer, bases: Integer) -> bool:
     """Tell whether a CIGAR is `<bases>S<reference bases>N`, the placeholder for a CG tag."""
     if count != 2:
         return False
-    first = load_u32(data, cigar)
-    second = load_u32(data, cigar + 4)
+    first = load_u32_at(base + cigar)
+    second = load_u32_at(base + cigar + 4)
     return bool(first == (bases << 4 | SOFT_CLIP) and second & 15 == SKIP)
 
 
-@njit
-def _fixed_fault(data: NDArray[np.uint8], at: Integer, references: Integer) -> Integer:
-    """Check the fields of fixed size of a record."""
+@njit_inlined
+def _fixed_fault(record: Integer, references: Integer) -> Integer:
+    """Check the fields of fixed size of the record at an address."""
     for field in (4, 24):
-        reference = load_i32(data, at + field)
+        reference = load_i32_at(record + field)
         if reference < -1 or reference >= references:
             return BAD_REFERENCE
-        if load_i32(data, at + field + 4) < -1:
+        if load_i32_at(record + field + 4) < -1:
             return BAD_POSITION
     return SOUND
 
@@ -222,33 +228,34 @@ def measure_records(
     tuple of int
         The row of the first faulty record and its fault code; -1 and `SOUND` without one.
     """
+    base = data.ctypes.data
     for row in range(first_row, end_row):
         at = layout.starts[row]
-        end = at + 4 + load_i32(data, at)
-        name_bytes = np.int64(data[np.uint64(at + 12)])
-        operations = load_u16(data, at + 16)
-        bases = load_i32(data, at + 20)
+        end = at + 4 + load_i32_at(base + at)
+        name_bytes = load_u8_at(base + at + 12)
+        operations = load_u16_at(base + at + 16)
+        bases = load_i32_at(base + at + 20)
         cigar = at + FIXED_BYTES + name_bytes
         tags = cigar + 4 * operations + (bases + 1) // 2 + bases
         if bases < 0 or tags > end:
             return row, BAD_LENGTHS
-        if name_bytes == 0 or data[np.uint64(cigar - 1)] != 0:
+        if name_bytes == 0 or load_u8_at(base + cigar - 1) != 0:
             return row, BAD_NAME
-        fault = _fixed_fault(data, at, references)
+        fault = _fixed_fault(base + at, references)
         if fault != SOUND:
             return row, fault
-        long_cigar, fault = _find_long_cigar(data, tags, end)
+        long_cigar, fault = _find_long_cigar(base, tags, end, data.size)
         if fault != SOUND:
             return row, fault
         tag_length = end - tags
         tag_start = tags
-        if long_cigar >= 0 and _is_placeholder(data, cigar, operations, bases):
-            operations = load_i32(data, long_cigar + 4)
+        if long_cigar >= 0 and _is_placeholder(base, cigar, operations, bases):
+            operations = load_i32_at(base + long_cigar + 4)
             cigar = long_cigar + 8
             tag_length -= 8 + 4 * operations
         else:
             long_cigar = -1
-        fault = _cigar_fault(data, cigar, operations, bases)
+        fault = _cigar_fault(base, cigar, operations, bases)
         if fault != SOUND:
             return row, fault
         layout.name_lengths[row] = name_bytes - 1

@@ -7,13 +7,18 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from hapgpu.arrays.bytes import Integer, load_i32, load_u16
-from hapgpu.runtime.jit import njit
+from hapgpu.arrays.bits import load_u64, trailing_zeros
+from hapgpu.arrays.bytes import Integer
+from hapgpu.arrays.memory import load_i32_at, load_u8_at, load_u16_at
+from hapgpu.runtime.jit import njit, njit_inlined
 
 HEAD_BYTES: Final = 3
 """Bytes of a field before its value: two of the name, one of the type."""
 
 _ARRAY_HEAD_BYTES: Final = 8  # with the type and the number of the elements
+_ONES = np.uint64(0x0101010101010101)
+_SIGN_BITS = np.uint64(0x8080808080808080)
+_3 = np.uint64(3)
 _CHARACTER, _TEXT, _HEX, _ARRAY = b"AZHB"
 
 
@@ -34,43 +39,81 @@ def name_number(name: str) -> int:
     return first | second << 8
 
 
+@njit_inlined
+def _text_end(base: Integer, start: Integer, end: Integer, limit: Integer) -> Integer:
+    """Return the offset of the first NUL from `start`, or at least `end` if none is before it."""
+    at: Integer = start
+    while at < end and at + 8 <= limit:
+        word = load_u64(base + at)
+        # The lowest byte of which the sign bit is set is the first NUL.
+        nuls = (word - _ONES) & ~word & _SIGN_BITS
+        if nuls:
+            found: Integer = at + np.int64(trailing_zeros(nuls) >> _3)
+            return found
+        at += 8
+    while at < end and load_u8_at(base + at) != 0:
+        at += 1
+    return at
+
+
+@njit_inlined
+def _array_bytes(base: Integer, at: Integer, end: Integer) -> Integer:
+    """Return the size of a field of type B, which may end after `end`; 0 if it is malformed."""
+    if at + _ARRAY_HEAD_BYTES > end:
+        return 0
+    element = load_u8_at(base + at + HEAD_BYTES)
+    count = load_i32_at(base + at + 4)
+    width = VALUE_WIDTHS[element]
+    if count < 0 or width == 0 or element == _CHARACTER:
+        return 0
+    size: Integer = _ARRAY_HEAD_BYTES + count * width
+    return size
+
+
+@njit_inlined
+def field_bytes_at(base: Integer, at: Integer, end: Integer, limit: Integer) -> Integer:
+    """Return the size of the field at `at`; 0 if it is malformed or ends after `end`.
+
+    Parameters
+    ----------
+    base
+        Address of the array that has the field.
+    at, end
+        Offsets in it.
+    limit
+        Bytes of the array.
+    """
+    if at + HEAD_BYTES >= end:
+        return 0
+    kind = load_u8_at(base + at + 2)
+    width = VALUE_WIDTHS[kind]
+    size: Integer = HEAD_BYTES + width
+    if width == 0:
+        if kind in (_TEXT, _HEX):
+            size = _text_end(base, at + HEAD_BYTES, end, limit) + 1 - at
+        elif kind == _ARRAY:
+            size = _array_bytes(base, at, end)
+        else:
+            return 0
+    return size if at + size <= end else 0
+
+
 @njit
 def field_bytes(data: NDArray[np.uint8], at: Integer, end: Integer) -> Integer:
     """Return the size of the field at `at`; 0 if it is malformed or ends after `end`."""
-    if at + HEAD_BYTES >= end:
-        return 0
-    kind = data[np.uint64(at + 2)]
-    size = 0
-    if kind in (_TEXT, _HEX):
-        close = at + HEAD_BYTES
-        while close < end and data[np.uint64(close)] != 0:
-            close += 1
-        size = close + 1 - at
-    elif kind == _ARRAY:
-        if at + _ARRAY_HEAD_BYTES > end:
-            return 0
-        count = load_i32(data, at + 4)
-        width = VALUE_WIDTHS[data[np.uint64(at + HEAD_BYTES)]]
-        if count < 0 or width == 0 or data[np.uint64(at + HEAD_BYTES)] == _CHARACTER:
-            return 0
-        size = _ARRAY_HEAD_BYTES + count * width
-    else:
-        width = VALUE_WIDTHS[kind]
-        if width == 0:
-            return 0
-        size = HEAD_BYTES + width
-    return size if at + size <= end else 0
+    return field_bytes_at(data.ctypes.data, at, end, data.size)
 
 
 @njit
 def find_field(data: NDArray[np.uint8], start: Integer, end: Integer, name: int) -> Integer:
     """Return the offset of the first field of a name; -1 if there is none or one before is bad."""
     at = start
+    base = data.ctypes.data
     while at < end:
-        size = field_bytes(data, at, end)
+        size = field_bytes_at(base, at, end, data.size)
         if size == 0:
             return -1
-        if load_u16(data, at) == name:
+        if load_u16_at(base + at) == name:
             return at
         at += size
     return -1

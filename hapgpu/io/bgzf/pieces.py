@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any, Final, Protocol, TypeAlias
+from typing import Any, BinaryIO, Final, Protocol, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,14 +25,10 @@ _LEAST_ROOM: Final = 2 * MAX_BLOCK_BYTES
 _FOOTER_BYTES: Final = 8
 
 
-class ByteStream(Protocol):
-    """Stream of bytes; it must be seekable only to read ranges."""
+class _Readable(Protocol):
+    def readinto(self, buffer: Any, /) -> int | None: ...
 
-    def readinto(self, buffer: Any, /) -> int | None:
-        """Read bytes into a buffer, at most its size; 0 at the end of the stream."""
-
-    def seek(self, offset: int, /) -> int:
-        """Move to an offset."""
+    def seek(self, offset: int, /) -> int: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +99,7 @@ class PieceReader:
     Parameters
     ----------
     stream
-        Open at the start of a block.
+        Open at the start of a block; must be seekable only to read ranges.
     name
         The file's name for messages.
     packed_bytes
@@ -116,14 +112,14 @@ class PieceReader:
 
     def __init__(
         self,
-        stream: ByteStream,
+        stream: BinaryIO,
         name: str,
         *,
         packed_bytes: int,
         inflated_bytes: int,
         allocate: Allocate = lambda size: np.empty(size, dtype=np.uint8),
     ) -> None:
-        self._stream = stream
+        self._stream = cast("_Readable", stream)  # as files, pipes and standard input are
         self._name = name
         self._packed_bytes = max(packed_bytes, _LEAST_ROOM)
         self._inflated_bytes = inflated_bytes

@@ -13,13 +13,9 @@ from typing import Any, BinaryIO, Final, cast
 from isal import isal_zlib
 
 from hapgpu.errors import InputError
-from hapgpu.io.bgzf.reader import (
-    EOF_BLOCK,
-    has_closing_bytes,
-    is_bgzf,
-    missing_eof_block,
-    trailing_bytes,
-)
+from hapgpu.io.bgzf.block_table import EOF_BLOCK
+from hapgpu.io.bgzf.pieces import missing_eof_block, trailing_bytes
+from hapgpu.io.bgzf.reader import has_closing_bytes, is_bgzf
 
 _DAMAGED: Final = (gzip.BadGzipFile, cast("type[Exception]", isal_zlib.error))
 _MAGIC: Final = b"\x1f\x8b"

@@ -52,8 +52,7 @@ class ParallelStream:
         ]
         # A file that shrinks meanwhile may leave a gap: bytes after it do not count.
         total = 0
-        for task, start in zip(tasks, cuts, strict=False):
-            count = task.result()
+        for start, count in zip(cuts, self._pool.results(tasks), strict=False):
             total = start + count if total == start else total
         self._position += total
         return total

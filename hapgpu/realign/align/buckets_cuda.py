@@ -46,31 +46,23 @@ PAIR_SIZES: Final = Kernel(
 
 
 @dataclass(frozen=True, slots=True)
-class PairSizes:
-    """Lengths of the sequences of n pairs.
+class PairLengths:
+    """Lengths of the sequences of n pairs, at least one, on the current GPU.
 
     Attributes
     ----------
-    keys, counts
-        int64[s] in host memory: the distinct sizes, ascending, and how many pairs have each. A
-        size is the query length and the number of binary digits of the reference length.
-    size_index
-        int64[n] on the GPU: the size of each pair.
+    keys
+        int64[n]: the query length, and the number of binary digits of the reference length.
     rows
-        int32[n] on the GPU: the reference length of each pair.
-    max_rows
-        The largest reference length.
+        int32[n]: the reference length.
     """
 
-    keys: NDArray[np.int64]
-    counts: NDArray[np.int64]
-    size_index: Any
+    keys: Any
     rows: Any
-    max_rows: int
 
     @classmethod
-    def of(cls, pairs: DevicePairs) -> PairSizes:
-        """Measure pairs, at least one, on the current GPU."""
+    def of(cls, pairs: DevicePairs) -> PairLengths:
+        """Measure pairs."""
         count = len(pairs)
         keys, rows = cupy.empty(count, dtype=np.int64), cupy.empty(count, dtype=np.int32)
         arguments = (
@@ -86,7 +78,68 @@ class PairSizes:
             rows,
         )
         launch_threads(PAIR_SIZES, _THREADS, count, arguments)
-        sizes, index, counts = cupy.unique(keys, return_inverse=True, return_counts=True)
+        return cls(keys, rows)
+
+    @property
+    def columns(self) -> Any:
+        """int64[n]: the query lengths."""
+        return self.keys // _CLASSES
+
+    def take(self, rows: Any) -> PairLengths:
+        """Gather the lengths of some pairs."""
+        return PairLengths(self.keys[rows], self.rows[rows])
+
+    def check(self, scoring: Scoring, overhang: Overhang) -> None:
+        """Check that pairs can be aligned.
+
+        Raises
+        ------
+        InputError
+            A sequence is empty, or scores would not fit 32 bits.
+        """
+        columns = self.columns
+        extremes = (self.rows.min(), columns.min(), self.rows.max(), columns.max())
+        shortest_row, shortest_column, rows, longest = (
+            int(length) for length in cupy.stack([k.astype(np.int64) for k in extremes]).get()
+        )
+        for kind, shortest, lengths in (
+            ("reference", shortest_row, self.rows),
+            ("query", shortest_column, columns),
+        ):
+            if not shortest:
+                message = f"pair {int(lengths.argmin())}: empty {kind}; give at least one base"
+                raise InputError(message)
+        scoring.check_range(rows, longest, overhang)
+
+
+@dataclass(frozen=True, slots=True)
+class PairSizes:
+    """Sizes of n pairs.
+
+    Attributes
+    ----------
+    keys, counts
+        int64[s] in host memory: the distinct keys of `PairLengths`, ascending, and how many pairs
+        have each.
+    size_index
+        int64[n] on the GPU: the size of each pair.
+    rows
+        int32[n] on the GPU: the reference length of each pair.
+    max_rows
+        The largest reference length.
+    """
+
+    keys: NDArray[np.int64]
+    counts: NDArray[np.int64]
+    size_index: Any
+    rows: Any
+    max_rows: int
+
+    @classmethod
+    def of(cls, lengths: PairLengths) -> PairSizes:
+        """Count the pairs of each size; at least one pair."""
+        sizes, index, counts = cupy.unique(lengths.keys, return_inverse=True, return_counts=True)
+        rows = lengths.rows
         return cls(sizes.get(), counts.get(), index, rows, int(rows.max()))
 
     @property
@@ -103,22 +156,6 @@ class PairSizes:
     def max_columns(self) -> int:
         """The largest query length."""
         return int(self.columns[-1])
-
-    def check(self, scoring: Scoring, overhang: Overhang) -> None:
-        """Check that pairs can be aligned.
-
-        Raises
-        ------
-        InputError
-            A sequence is empty, or scores would not fit 32 bits.
-        """
-        for kind, lengths in (("reference", self.row_classes), ("query", self.columns)):
-            if not lengths.min():
-                size = int(lengths.argmin())
-                first = int(cupy.argmax(self.size_index == size))
-                message = f"pair {first}: empty {kind}; give at least one base"
-                raise InputError(message)
-        scoring.check_range(self.max_rows, self.max_columns, overhang)
 
     def score_type(self, scoring: Scoring) -> ScoreType:
         """Return the narrowest type for all tagged scores, and for GATK's lowest if needed."""

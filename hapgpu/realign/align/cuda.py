@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 from hapgpu.arrays.batches import AlignmentBatch, PairBatch
 from hapgpu.arrays.cuda import DeviceRagged
 from hapgpu.errors import DeviceError
-from hapgpu.realign.align.buckets_cuda import Bucket, PairSizes, plan_buckets
+from hapgpu.realign.align.buckets_cuda import Bucket, PairLengths, PairSizes, plan_buckets
 from hapgpu.realign.align.device_batches import DeviceAlignments, DevicePairs
-from hapgpu.realign.align.exact_matches import with_exact_matches
+from hapgpu.realign.align.exact_matches_cuda import exact_positions, with_exact_matches
 from hapgpu.realign.align.kernels import ScoreType, kernel_for
 from hapgpu.realign.align.layouts import (
     MAX_THREADS_PER_BLOCK,
@@ -103,19 +103,15 @@ def align_device_pairs(
     if not len(pairs):
         return DeviceAlignments.none()
     task = _Task(scoring, overhang, device, with_trace=True)
-    alignments = DeviceAlignments.concatenate(_pieces(pairs, task))
-    if scoring.prefers_exact_match or not overhang.has_free_ends:
-        return alignments
-    replaced = with_exact_matches(pairs.download(), scoring, alignments.download())
-    return DeviceAlignments.upload(replaced)
+    return DeviceAlignments.concatenate(_pieces(pairs, task))
 
 
 def score_device_pairs(
     pairs: DevicePairs, scoring: Scoring, overhang: Overhang, device: CudaDevice
 ) -> Any:
     """Return only the scores, int32[n] on the GPU, of `align_device_pairs`, in less time."""
-    if not len(pairs) or (not scoring.prefers_exact_match and overhang.has_free_ends):
-        return align_device_pairs(pairs, scoring, overhang, device).scores
+    if not len(pairs):
+        return DeviceAlignments.none().scores
     task = _Task(scoring, overhang, device, with_trace=False)
     pieces = [piece.scores for piece in _pieces(pairs, task)]
     return pieces[0] if len(pieces) == 1 else cupy.concatenate(pieces)
@@ -237,7 +233,7 @@ def kernel_seconds(
     with cupy.cuda.Device(device.index), thread_streams(device.index, 1)[0] as stream:
         uploaded = DevicePairs.upload(pairs)
         outputs = _Outputs.for_pairs(len(pairs), _pool_capacity(uploaded, task))
-        _, launches = _prepare(uploaded, task, outputs)
+        _, launches = _prepare(uploaded, PairLengths.of(uploaded), task, outputs)
         for _ in range(repeats + 1):
             outputs.pool_used.fill(0)
             start, end = cupy.cuda.Event(), cupy.cuda.Event()
@@ -255,10 +251,27 @@ def _pool_capacity(pairs: DevicePairs, task: _Task) -> int:
 
 
 def _run(pairs: DevicePairs, task: _Task) -> DeviceAlignments:
+    """Align pairs, except those that match exactly and whose ends are free, by GATK's rule."""
+    lengths = PairLengths.of(pairs)
+    lengths.check(task.scoring, task.overhang)
+    if not task.overhang.has_free_ends:
+        return _by_recurrences(pairs, lengths, task)
+    positions = exact_positions(pairs)
+    rest = cupy.flatnonzero(positions < 0)
+    if rest.size == len(pairs):
+        return _by_recurrences(pairs, lengths, task)
+    computed = DeviceAlignments.none()
+    if rest.size:
+        computed = _by_recurrences(pairs.take(rest), lengths.take(rest), task)
+    columns, match = lengths.columns, task.scoring.match
+    return with_exact_matches(rest, computed, positions, columns, match)
+
+
+def _by_recurrences(pairs: DevicePairs, lengths: PairLengths, task: _Task) -> DeviceAlignments:
     """Launch all buckets; once more if the CIGARs did not fit the pool."""
     count, capacity = len(pairs), _pool_capacity(pairs, task)
     outputs = _Outputs.for_pairs(count, capacity)
-    order, launches = _prepare(pairs, task, outputs)
+    order, launches = _prepare(pairs, lengths, task, outputs)
     for launch in launches:
         launch()
     scores = _in_input_order(outputs.scores, order)
@@ -270,7 +283,7 @@ def _run(pairs: DevicePairs, task: _Task) -> DeviceAlignments:
         raise cupy.cuda.memory.OutOfMemoryError(4 * used, 0)
     if used > capacity:
         outputs = _Outputs.for_pairs(count, used)
-        order, launches = _prepare(pairs, task, outputs)
+        order, launches = _prepare(pairs, lengths, task, outputs)
         for launch in launches:
             launch()
     starts, counts = (
@@ -288,7 +301,7 @@ def _in_input_order(values: Any, order: Any) -> Any:
 
 
 def _prepare(
-    pairs: DevicePairs, task: _Task, outputs: _Outputs
+    pairs: DevicePairs, lengths: PairLengths, task: _Task, outputs: _Outputs
 ) -> tuple[Any, list[Callable[[], None]]]:
     """Sort the pairs, and bind the arguments of each launch; all launches share scratch.
 
@@ -296,8 +309,7 @@ def _prepare(
     -------
     int64[n] on the GPU, the pair of each row of the outputs; and the launches.
     """
-    sizes = PairSizes.of(pairs)
-    sizes.check(task.scoring, task.overhang)
+    sizes = PairSizes.of(lengths)
     score_type = sizes.score_type(task.scoring)
     order, buckets = plan_buckets(sizes, score_type, with_trace=task.with_trace)
     return order, _launches(pairs, order, buckets, task, score_type, outputs)

@@ -61,6 +61,12 @@ class DevicePairs:
             self.query_index[start:end],
         )
 
+    def take(self, rows: Any) -> DevicePairs:
+        """Gather pairs by their numbers; the sequences are shared."""
+        return DevicePairs(
+            self.references, self.queries, self.reference_index[rows], self.query_index[rows]
+        )
+
     def compact(self) -> DevicePairs:
         """Drop the sequences that no pair uses."""
         references, reference_index = cupy.unique(self.reference_index, return_inverse=True)

@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 from hapgpu.arrays.batches import AlignmentBatch, PairBatch
 from hapgpu.arrays.ragged import Ragged
 from hapgpu.errors import InputError
-from hapgpu.realign.align.exact_matches import with_exact_matches
 from hapgpu.realign.scoring import Overhang, Scoring
 from hapgpu.runtime.devices import CpuDevice, Device
 
@@ -45,7 +44,7 @@ def align_pairs(
     alignments: AlignmentBatch = _backend(device).align_pairs(pairs, scoring, overhang, device)
     if scoring.prefers_exact_match or not overhang.has_free_ends:
         return alignments
-    return with_exact_matches(pairs, scoring, alignments)
+    return _with_exact_matches(pairs, scoring, alignments)
 
 
 def score_pairs(
@@ -76,3 +75,22 @@ def _check(pairs: PairBatch, scoring: Scoring, overhang: Overhang) -> None:
             message = f"pair {int(lengths.argmin())}: empty {kind}; give at least one base"
             raise InputError(message)
     scoring.check_range(int(reference_lengths.max()), int(query_lengths.max()), overhang)
+
+
+def _with_exact_matches(
+    pairs: PairBatch, scoring: Scoring, alignments: AlignmentBatch
+) -> AlignmentBatch:
+    """Replace alignments of queries that are substrings of their reference, as GATK does.
+
+    With unusual weights (no gain by a match, or a gain by a gap) they are not the best.
+    """
+    scores, offsets = alignments.scores.copy(), alignments.offsets.copy()
+    cigars = list(alignments.cigars)
+    for row in range(len(pairs)):
+        reference = pairs.references[pairs.reference_index[row]].tobytes()
+        query = pairs.queries[pairs.query_index[row]].tobytes()
+        if (start := reference.rfind(query)) >= 0:
+            scores[row], offsets[row] = scoring.match * len(query), start
+            cigars[row] = np.array([len(query) << 4], dtype=np.uint32)
+    lengths = [cigar.size for cigar in cigars]
+    return AlignmentBatch(scores, offsets, Ragged.from_lengths(np.concatenate(cigars), lengths))

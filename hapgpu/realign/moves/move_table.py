@@ -14,6 +14,7 @@ from hapgpu.arrays.bytes import Integer
 from hapgpu.arrays.ragged import offsets_of
 from hapgpu.arrays.ragged_view import read_only
 from hapgpu.errors import OutputError
+from hapgpu.realign.moves.move_view import MoveView
 from hapgpu.realign.moves.moves import Moves
 from hapgpu.runtime.jit import njit_inlined
 
@@ -76,6 +77,7 @@ class MoveTable:
 
     def __init__(self, runs: Sequence[Moves]) -> None:
         self._runs = list(runs)
+        self._views = [MoveView.of(run) for run in runs]
         self.indexes = [MoveIndex.of(run) for run in runs]
         self.starts = offsets_of([len(run) for run in runs])
         self.max_left_shift = max([0, *(_max_left_shift(run) for run in runs)])
@@ -85,14 +87,27 @@ class MoveTable:
 
     def take(self, rows: NDArray[np.int64]) -> Moves:
         """Gather moves by their numbers."""
-        if len(self._runs) == 1:
-            return self._runs[0].take(rows)
         run = np.searchsorted(self.starts, rows, side="right") - 1
         order = np.argsort(run, kind="stable")
         by_run = [moves.take(rows[run == k] - self.starts[k]) for k, moves in enumerate(self._runs)]
         inverse = np.empty_like(order)
         inverse[order] = np.arange(order.size)
         return Moves.concatenate([*by_run, Moves.none()]).take(inverse)
+
+    def view(
+        self, own: NDArray[np.int64], mates: NDArray[np.int64]
+    ) -> tuple[MoveView, NDArray[np.int64], NDArray[np.int64]]:
+        """Return moves for compiled functions, and their rows there.
+
+        `own` and `mates` are numbers of moves, int64[n] each, or `NOT_MOVED`, which stays.
+        """
+        if len(self._runs) == 1:
+            return self._views[0], own, mates
+        has_own, has_mate = own != NOT_MOVED, mates != NOT_MOVED
+        own_rows = np.where(has_own, np.cumsum(has_own) - 1, NOT_MOVED)
+        mate_rows = np.where(has_mate, np.cumsum(has_mate) - 1 + has_own.sum(), NOT_MOVED)
+        moves = self.take(np.concatenate([own[has_own], mates[has_mate]]))
+        return MoveView.of(moves), own_rows, mate_rows
 
     def of_name(self, hashed: np.uint64) -> Moves:
         """Return the moves of all records whose name has this hash."""

@@ -10,7 +10,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from hapgpu.arrays.bytes import Integer, copy_bytes, load_i32, load_u16, load_u32, store_32
+from hapgpu.arrays.bytes import Integer, copy_bytes, load_u16, load_u32, store_32
 from hapgpu.cigar.encoding import OPERATIONS
 from hapgpu.io.bam.tags import HEAD_BYTES
 from hapgpu.io.text.numbers import put_integer
@@ -131,16 +131,19 @@ def is_text(data: NDArray[np.uint8], at: Integer) -> bool:
 def integer_value(data: NDArray[np.uint8], at: Integer) -> tuple[Integer, bool]:
     """Return the value of the field at `at`, and whether it is an integer."""
     kind, value = data[np.uint64(at + 2)], at + HEAD_BYTES
-    if kind == _UINT8:
-        return np.int64(data[np.uint64(value)]), True
+    number = np.int64(0)
+    if kind in (_INT8, _UINT8):
+        number = np.int64(data[np.uint64(value)])
+    elif kind in (_INT16, _UINT16):
+        number = np.int64(load_u16(data, value))
+    elif kind in (_INT32, _UINT32):
+        number = np.int64(load_u32(data, value))
+    else:
+        return number, False
     if kind == _INT8:
-        return np.int64(np.int8(data[np.uint64(value)])), True
-    if kind == _UINT16:
-        return load_u16(data, value), True
-    if kind == _INT16:
-        return np.int64(np.int16(load_u16(data, value))), True
-    if kind == _UINT32:
-        return load_u32(data, value), True
-    if kind == _INT32:
-        return load_i32(data, value), True
-    return np.int64(0), False
+        number = np.int64(np.int8(number))
+    elif kind == _INT16:
+        number = np.int64(np.int16(number))
+    elif kind == _INT32:
+        number = np.int64(np.int32(number))
+    return number, True

@@ -40,7 +40,7 @@ from hapgpu.realign.records.fields import (
 from hapgpu.realign.rewriting.affected_records import cigar_span
 from hapgpu.realign.rewriting.mates import MateFields
 from hapgpu.realign.selection.by_score import NO_SCORE
-from hapgpu.runtime.jit import njit
+from hapgpu.runtime.jit import njit, njit_inlined
 
 UNCHANGED: Final = -1
 """Change of a record that keeps all bytes."""
@@ -55,6 +55,21 @@ _MC, _SA, _CG = (name_number(name) for name in ("MC", "SA", "CG"))
 _LONG_CIGAR_HEAD: Final = 8
 _NAMELESS, _COMMA, _SEMICOLON, _PLUS, _MINUS = b"*,;+-"
 _TEXT: Final = ord("Z")
+_OF_ALIGNMENT, _OF_ORIGINAL, _OF_MATE, _OF_READ = 1, 2, 4, 8  # sets of fields
+
+
+class Records(NamedTuple):
+    """Bytes and layout of a block, as in `RecordBlock`."""
+
+    data: NDArray[np.uint8]
+    layout: RecordLayout
+
+
+class Texts(NamedTuple):
+    """Texts of fields: names of contigs, by @SQ line, and new values of SA."""
+
+    contig_names: RaggedView
+    sa: RaggedView
 
 
 class Changes(NamedTuple):
@@ -70,6 +85,8 @@ class Changes(NamedTuple):
         int64[c]: the row of the new text of SA, or `NO_TEXT`.
     fields
         The fields about the mates of the c records.
+    moves, texts
+        The moves and the texts to which the columns refer.
     """
 
     rows: NDArray[np.int64]
@@ -77,31 +94,21 @@ class Changes(NamedTuple):
     mates: NDArray[np.int64]
     sa_texts: NDArray[np.int64]
     fields: MateFields
-
-
-class Texts(NamedTuple):
-    """Texts of fields: names of contigs, by @SQ line, and new values of SA."""
-
-    contig_names: RaggedView
-    sa: RaggedView
+    moves: MoveView
+    texts: Texts
 
 
 @njit
-def max_growth(
-    data: NDArray[np.uint8],
-    layout: RecordLayout,
-    changes: Changes,
-    moves: MoveView,
-    texts: Texts,
-) -> Integer:
+def max_growth(records: Records, changes: Changes) -> Integer:
     """Return at least the number of bytes by which changed records grow."""
+    layout, moves, texts = records.layout, changes.moves, changes.texts
     total = np.int64(0)
     for k in range(changes.rows.size):
         row, own, mate = changes.rows[k], changes.own[k], changes.mates[k]
         total += 1  # for the name of a record without one
         if own != NOT_MOVED:
             old_text = MAX_ELEMENT_TEXT * np.int64(layout.cigar_lengths[row]) + 1
-            contig = load_i32(data, layout.starts[row] + 4)
+            contig = load_i32(records.data, layout.starts[row] + 4)
             names = texts.contig_names.offsets
             name_bytes = names[contig + 1] - names[contig] if contig >= 0 else 0
             elements = moves.cigars.offsets[own + 1] - moves.cigars.offsets[own]
@@ -121,13 +128,10 @@ def max_growth(
 
 @njit
 def write_records(
-    data: NDArray[np.uint8],
-    layout: RecordLayout,
+    records: Records,
     order: NDArray[np.int64],
     change_of: NDArray[np.int32],
     changes: Changes,
-    moves: MoveView,
-    texts: Texts,
     out: NDArray[np.uint8],
     offsets: NDArray[np.int64],
 ) -> Integer:
@@ -135,14 +139,14 @@ def write_records(
 
     Parameters
     ----------
-    data, layout
+    records
         n records.
     order
         int64[n]: the records in the order in which they are written.
     change_of
         int32[n]: the change of each record, or `UNCHANGED`.
-    changes, moves, texts
-        The changes, the moves to which they refer, and texts.
+    changes
+        The changes.
     out, offsets
         Receive the records, and int64[n + 1] their offsets.
 
@@ -151,45 +155,44 @@ def write_records(
     int
         -1, or the row of a record with malformed fields.
     """
+    data, starts = records.data, records.layout.starts
     end = np.int64(0)
     pending, pending_end = np.int64(0), np.int64(0)  # bytes of unchanged records, copied at once
     offsets[0] = 0
     for k in range(order.size):
-        row = order[k]
-        at = layout.starts[row]
+        row: Integer = order[k]
+        at = starts[row]
         if change_of[row] == UNCHANGED:
-            size = 4 + load_i32(data, at)
             if at != pending_end:
                 copy_bytes(data, pending, out, end, pending_end - pending)
                 end += pending_end - pending
                 pending = at
-            pending_end = at + size
+            pending_end = at + 4 + np.int64(load_i32(data, at))
             offsets[k + 1] = end + pending_end - pending
             continue
         copy_bytes(data, pending, out, end, pending_end - pending)
         end += pending_end - pending
         pending = pending_end = np.int64(0)
-        end = _write_changed(data, layout, row, change_of[row], changes, moves, texts, out, end)
-        if end < 0:
+        size = _put_record(records, row, changes, change_of[row], out, end)
+        if size < 0:
             return row
+        end += size
         offsets[k + 1] = end
     copy_bytes(data, pending, out, end, pending_end - pending)
-    return -1
+    return np.int64(-1)
 
 
-@njit
-def _write_changed(
-    data: NDArray[np.uint8],
-    layout: RecordLayout,
+@njit_inlined
+def _put_record(
+    records: Records,
     row: Integer,
-    change: Integer,
     changes: Changes,
-    moves: MoveView,
-    texts: Texts,
+    change: Integer,
     out: NDArray[np.uint8],
     record: Integer,
 ) -> Integer:
-    """Write one changed record; return its end, or -1 if its fields are malformed."""
+    """Write one changed record; return its size, or -1 if its fields are malformed."""
+    data, layout, moves = records.data, records.layout, changes.moves
     at = layout.starts[row]
     own = changes.own[change]
     name_length = np.int64(layout.name_lengths[row])
@@ -208,22 +211,22 @@ def _write_changed(
     else:
         first, last = moves.cigars.offsets[own], moves.cigars.offsets[own + 1]
         operations = last - first
-        span = reference_span(moves.cigars.data, first, last)
+        span = reference_span(moves.cigars.data.ctypes.data + 4 * first, last - first)
     is_long = operations > MAX_CIGAR_OPERATIONS
     if is_long:
         store_32(out, end, bases << 4 | SOFT_CLIP)
         store_32(out, end + 4, span << 4 | SKIP)
         end += 8
     else:
-        end = _put_cigar(data, layout, row, own, moves, out, end)
-    end = _put_sequence(data, layout, row, out, end)
-    end = _put_fields(data, layout, row, change, changes, moves, texts, out, end)
+        end = _put_cigar(records, row, moves.cigars, own, out, end)
+    end = _put_sequence(records, row, out, end)
+    end = _put_fields(records, row, changes, change, out, end)
     if end < 0:
         return end
     if is_long:
         store_32(out, end, LONG_CIGAR_TAG)
         store_32(out, end + 4, operations)
-        end = _put_cigar(data, layout, row, own, moves, out, end + _LONG_CIGAR_HEAD)
+        end = _put_cigar(records, row, moves.cigars, own, out, end + _LONG_CIGAR_HEAD)
     fields = changes.fields
     flag, position = np.int64(fields.flags[change]), np.int64(fields.positions[change])
     covered = 0 if flag & _UNMAPPED else span
@@ -235,39 +238,33 @@ def _write_changed(
     store_32(out, record + 16, (2 if is_long else operations) | flag << 16)
     store_32(out, record + 28, fields.mate_positions[change])
     store_32(out, record + 32, fields.template_lengths[change])
-    return end
+    return end - record
 
 
 @njit
 def _put_cigar(
-    data: NDArray[np.uint8],
-    layout: RecordLayout,
+    records: Records,
     row: Integer,
+    cigars: RaggedView,
     own: Integer,
-    moves: MoveView,
     out: NDArray[np.uint8],
     at: Integer,
 ) -> Integer:
+    """Write the CIGAR of a move, or of the record if it does not move, as bytes."""
     if own != NOT_MOVED:
-        first, last = moves.cigars.offsets[own], moves.cigars.offsets[own + 1]
-        return put_elements(out, at, moves.cigars.data, first, last)
-    size = 4 * np.int64(layout.cigar_lengths[row])
-    copy_bytes(data, layout.cigar_starts[row], out, at, size)
+        start, end = np.int64(cigars.offsets[own]), np.int64(cigars.offsets[own + 1])
+        return put_elements(out, at, cigars.data, start, end)
+    size = 4 * np.int64(records.layout.cigar_lengths[row])
+    copy_bytes(records.data, records.layout.cigar_starts[row], out, at, size)
     return at + size
 
 
-@njit
-def _put_sequence(
-    data: NDArray[np.uint8],
-    layout: RecordLayout,
-    row: Integer,
-    out: NDArray[np.uint8],
-    at: Integer,
-) -> Integer:
+@njit_inlined
+def _put_sequence(records: Records, row: Integer, out: NDArray[np.uint8], at: Integer) -> Integer:
     """Write bases and qualities; unused bits are 0, and qualities are all missing or none."""
-    bases = np.int64(layout.base_counts[row])
+    data, bases = records.data, np.int64(records.layout.base_counts[row])
     packed = (bases + 1) // 2
-    qualities = layout.tag_starts[row] - bases
+    qualities = records.layout.tag_starts[row] - bases
     copy_bytes(data, qualities - packed, out, at, packed)
     if bases % 2:
         out[at + packed - 1] &= np.uint8(0xF0)
@@ -280,15 +277,12 @@ def _put_sequence(
     return at + bases
 
 
-@njit
+@njit_inlined
 def _put_fields(
-    data: NDArray[np.uint8],
-    layout: RecordLayout,
+    records: Records,
     row: Integer,
-    change: Integer,
     changes: Changes,
-    moves: MoveView,
-    texts: Texts,
+    change: Integer,
     out: NDArray[np.uint8],
     at: Integer,
 ) -> Integer:
@@ -296,41 +290,26 @@ def _put_fields(
 
     Fields that stay come first, in their order, then the new ones.
     """
-    start = layout.starts[row]
+    moves, texts = changes.moves, changes.texts
     own, mate, text = changes.own[change], changes.mates[change], changes.sa_texts[change]
-    is_moved = own != NOT_MOVED
-    has_second = is_moved and moves.second_scores[own] != NO_SCORE
-    has_original = is_moved and _was_mapped(data, start, texts.contig_names)
-    has_mate_cigar = False
-    here, end = layout.tag_starts[row], start + 4 + load_i32(data, start)
-    while here < end:
-        size = field_bytes(data, here, end)
-        if size == 0:
-            return np.int64(-1)
-        name = load_u16(data, here)
-        dropped = here == layout.long_cigars[row]
-        if is_moved:
-            dropped |= name == _AS or name == _NM or name == _MD
-            dropped |= has_second and name == _XS
-            dropped |= has_original and (name == _OC or name == _OP or name == _OA)
-        if mate != NOT_MOVED and name == _MC:
-            has_mate_cigar = True
-            dropped = True
-        dropped |= text != NO_TEXT and name == _SA
-        if not dropped:
-            copy_bytes(data, here, out, at, size)
-            at += size
-        here += size
-    if is_moved:
+    has_original = own != NOT_MOVED and _was_mapped(records, row, texts.contig_names)
+    dropped = _OF_ORIGINAL if has_original else 0
+    dropped |= _OF_ALIGNMENT if own != NOT_MOVED else 0
+    dropped |= _OF_MATE if mate != NOT_MOVED else 0
+    dropped |= _OF_READ if text != NO_TEXT else 0
+    at, has_mate_cigar = _put_kept_fields(records, row, dropped, out, at)
+    if at < 0:
+        return at
+    if own != NOT_MOVED:
         at = put_integer_field(out, at, _AS, moves.scores[own])
-        if has_second:
+        if moves.second_scores[own] != NO_SCORE:
             at = put_integer_field(out, at, _XS, moves.second_scores[own])
         at = put_integer_field(out, at, _NM, moves.edit_distances[own])
         mismatches = moves.mismatches
         first, last = mismatches.offsets[own], mismatches.offsets[own + 1]
         at = put_text_field(out, at, _MD, mismatches.data, first, last)
     if has_original:
-        at = _put_original(data, layout, row, texts.contig_names, out, at)
+        at = _put_original(records, row, texts.contig_names, out, at)
     if has_mate_cigar:
         at = put_head(out, at, _MC, _TEXT)
         first, last = moves.cigars.offsets[mate], moves.cigars.offsets[mate + 1]
@@ -341,8 +320,43 @@ def _put_fields(
     return at
 
 
-@njit
-def _was_mapped(data: NDArray[np.uint8], record: Integer, contig_names: RaggedView) -> bool:
+@njit_inlined
+def _set_of(name: Integer) -> Integer:
+    """Return the set of fields to which a field belongs, or 0."""
+    if name in (_AS, _XS, _NM, _MD):
+        return _OF_ALIGNMENT
+    if name in (_OC, _OP, _OA):
+        return _OF_ORIGINAL
+    if name == _MC:
+        return _OF_MATE
+    return _OF_READ if name == _SA else 0
+
+
+@njit_inlined
+def _put_kept_fields(
+    records: Records, row: Integer, dropped: Integer, out: NDArray[np.uint8], at: Integer
+) -> tuple[Integer, bool]:
+    """Write fields except of some sets; return the end, and whether there was MC to drop."""
+    data, layout = records.data, records.layout
+    start = layout.starts[row]
+    has_mate_cigar = False
+    here, end = layout.tag_starts[row], start + 4 + load_i32(data, start)
+    while here < end:
+        size = field_bytes(data, here, end)
+        if size == 0:
+            return np.int64(-1), False
+        of = _set_of(load_u16(data, here)) & dropped
+        has_mate_cigar |= of == _OF_MATE
+        if of == 0 and here != layout.long_cigars[row]:
+            copy_bytes(data, here, out, at, size)
+            at += size
+        here += size
+    return at, has_mate_cigar
+
+
+@njit_inlined
+def _was_mapped(records: Records, row: Integer, contig_names: RaggedView) -> bool:
+    data, record = records.data, records.layout.starts[row]
     contig = load_i32(data, record + 4)
     return bool(
         not load_u16(data, record + 18) & _UNMAPPED
@@ -353,14 +367,14 @@ def _was_mapped(data: NDArray[np.uint8], record: Integer, contig_names: RaggedVi
 
 @njit
 def _put_original(
-    data: NDArray[np.uint8],
-    layout: RecordLayout,
+    records: Records,
     row: Integer,
     contig_names: RaggedView,
     out: NDArray[np.uint8],
     at: Integer,
 ) -> Integer:
     """Write OC, OP and OA: the old alignment, in OA after older ones."""
+    data, layout = records.data, records.layout
     start = layout.starts[row]
     tags, end = layout.tag_starts[row], start + 4 + load_i32(data, start)
     cigar, elements = layout.cigar_starts[row], layout.cigar_lengths[row]

@@ -18,7 +18,7 @@ from hapgpu.realign.moves.move_table import NOT_MOVED
 from hapgpu.realign.moves.move_view import MoveView
 from hapgpu.realign.records.fields import is_text
 from hapgpu.realign.rewriting.affected_records import cigar_span
-from hapgpu.runtime.jit import njit
+from hapgpu.runtime.jit import njit, njit_inlined
 
 _PROPER_PAIR, _UNMAPPED, _MATE_UNMAPPED, _REVERSE, _MATE_REVERSE = 0x2, 0x4, 0x8, 0x10, 0x20
 _NOT_PRIMARY: Final = 0x900
@@ -80,58 +80,74 @@ def set_mate_fields(
         flag = load_u16(data, at + 18)
         contig, old_position = load_i32(data, at + 4), load_i32(data, at + 8)
         mate_contig, old_mate = load_i32(data, at + 24), load_i32(data, at + 28)
-        old_length = load_i32(data, at + 32)
-        is_reverse, is_unmapped = flag & _REVERSE != 0, flag & _UNMAPPED != 0
+        is_unmapped, is_alone = flag & _UNMAPPED != 0, flag & _MATE_UNMAPPED != 0
         is_beside_mate = contig == mate_contig and old_position == old_mate
-        position = np.int64(old_position)
-        old_span = np.int64(0)
-        if is_reverse:
-            old_span = cigar_span(data, layout.cigar_starts[row], layout.cigar_lengths[row])
-        new_span = old_span
-        if own != NOT_MOVED:
-            position = np.int64(moves.positions[own])
-            if is_reverse:
-                new_span = _span(moves, own)
-        old_end, new_end = old_position + old_span, position + new_span
-        mate_position = np.int64(old_mate)
-        if mate != NOT_MOVED:
-            mate_position = np.int64(moves.positions[mate])
-        if is_beside_mate and not is_unmapped and flag & _MATE_UNMAPPED:
+        position = np.int64(old_position if own == NOT_MOVED else moves.positions[own])
+        mate_position = np.int64(old_mate if mate == NOT_MOVED else moves.positions[mate])
+        ends = _five_prime_ends(data, layout, row, (own, mate), position, moves)
+        if is_beside_mate and is_alone and not is_unmapped:
             mate_position = position  # an unmapped mate has the position of the mapped read
         if is_beside_mate and is_unmapped and mate != NOT_MOVED:
             position = mate_position
-        mate_old_end = _mate_five_prime(data, layout, row, old_end)
-        mate_new_end = mate_old_end
-        if mate != NOT_MOVED:
-            mate_old_end = np.int64(moves.old_positions[mate])
-            mate_new_end = np.int64(moves.positions[mate])
-            if moves.flags[mate] & _REVERSE:
-                mate_old_end = np.int64(moves.old_ends[mate])
-                mate_new_end = np.int64(moves.ends[mate])
-        is_known = contig == mate_contig and not flag & (_UNMAPPED | _MATE_UNMAPPED)
-        is_known = is_known and mate_old_end != _UNKNOWN
-        length = np.int64(old_length)
-        if is_known and not flag & _NOT_PRIMARY:
-            length = mate_new_end - new_end
-        elif is_known and length != 0:
-            # Of records that are not primary, the mapper's length plus the shift.
-            length += (mate_new_end - mate_old_end) - (new_end - old_end)
-        if (
-            is_known
-            and is_reverse != (flag & _MATE_REVERSE != 0)
-            and _is_facing(is_reverse, old_end, mate_old_end)
-            and not _is_facing(is_reverse, new_end, mate_new_end)
-        ):
-            flag &= ~_PROPER_PAIR
+        length: Integer = load_i32(data, at + 32)
+        if contig == mate_contig and not is_unmapped and not is_alone and ends[2] != _UNKNOWN:
+            length = _template_length(flag, length, ends)
+            flag = _without_broken_pair(flag, ends)
         out.flags[k] = flag
         out.positions[k] = position
         out.mate_positions[k] = mate_position
         out.template_lengths[k] = length
 
 
-@njit
-def _is_facing(is_reverse: bool, own: Integer, mate: Integer) -> bool:
-    return bool(mate <= own if is_reverse else own <= mate)
+@njit_inlined
+def _five_prime_ends(
+    data: NDArray[np.uint8],
+    layout: RecordLayout,
+    row: Integer,
+    changes: tuple[Integer, Integer],
+    position: Integer,
+    moves: MoveView,
+) -> tuple[Integer, Integer, Integer, Integer]:
+    """Return the 5' ends of a read, old and new, and of its mate, old and new.
+
+    The ends of the mate are `_UNKNOWN` where the record does not imply them.
+    """
+    own, mate = changes
+    at = layout.starts[row]
+    old, new = np.int64(load_i32(data, at + 8)), np.int64(position)
+    if load_u16(data, at + 18) & _REVERSE:
+        span = cigar_span(data, layout.cigar_starts[row], layout.cigar_lengths[row])
+        old += span
+        new += span if own == NOT_MOVED else _span(moves, own)
+    if mate == NOT_MOVED:
+        mate_end = _mate_five_prime(data, layout, row, old)
+        return old, new, mate_end, mate_end
+    if moves.flags[mate] & _REVERSE:
+        return old, new, np.int64(moves.old_ends[mate]), np.int64(moves.ends[mate])
+    return old, new, np.int64(moves.old_positions[mate]), np.int64(moves.positions[mate])
+
+
+@njit_inlined
+def _template_length(
+    flag: Integer, length: Integer, ends: tuple[Integer, Integer, Integer, Integer]
+) -> Integer:
+    """Return TLEN; of records that are not primary, the mapper's length plus the shift."""
+    old, new, mate_old, mate_new = ends
+    if not flag & _NOT_PRIMARY:
+        return mate_new - new
+    return length + (mate_new - mate_old) - (new - old) if length != 0 else length
+
+
+@njit_inlined
+def _without_broken_pair(flag: Integer, ends: tuple[Integer, Integer, Integer, Integer]) -> Integer:
+    """Clear flag 0x2 of a read that faced its mate and no longer does."""
+    old, new, mate_old, mate_new = ends
+    strands = flag & (_REVERSE | _MATE_REVERSE)
+    if strands == _REVERSE and mate_old <= old and mate_new > new:
+        return flag & ~_PROPER_PAIR
+    if strands == _MATE_REVERSE and old <= mate_old and new > mate_new:
+        return flag & ~_PROPER_PAIR
+    return flag
 
 
 @njit

@@ -16,19 +16,20 @@ from hapgpu.io.bam.constants import FIXED_BYTES
 from hapgpu.io.bam.header import SamHeader
 from hapgpu.io.bam.overlap import Intervals
 from hapgpu.io.bam.record_block import RecordBlock
-from hapgpu.realign.moves.move_table import NOT_MOVED, MoveTable
-from hapgpu.realign.moves.move_view import MoveView
+from hapgpu.realign.moves.move_table import MoveTable
 from hapgpu.realign.rewriting.affected_records import AffectedRecords, find_moves
 from hapgpu.realign.rewriting.changed_records import (
     NO_TEXT,
     UNCHANGED,
     Changes,
+    Records,
     Texts,
     max_growth,
     write_records,
 )
 from hapgpu.realign.rewriting.mates import MateFields, set_mate_fields
 from hapgpu.realign.rewriting.supplementary import new_sa_texts
+from hapgpu.runtime.jit import njit
 
 _POSITION_BITS: Final = np.int64(0x7FFFFFFF)  # of a sort key
 
@@ -111,6 +112,11 @@ class Rewriter:
     def __call__(self, block: RecordBlock) -> Rewritten:
         """Rewrite the records of a block that change; the others keep all bytes.
 
+        Returns
+        -------
+        Rewritten
+            It shares no memory with the block.
+
         Raises
         ------
         InputError
@@ -123,41 +129,35 @@ class Rewriter:
         old = OldOrder.of(keys)
         if not rows.size:
             return Rewritten(old, _unchanged(block, keys), 0)
-        changes, moves, texts = self._changes(block, rows, affected)
-        positions = changes.fields.positions
-        keys[rows] = (keys[rows] & ~_POSITION_BITS) | (positions + np.int64(1)) & _POSITION_BITS
+        records = Records(block.data, block.layout)
+        changes = self._changes(block, rows, affected)
+        change_of = np.empty(len(block), dtype=np.int32)
+        _set_changes(rows, changes.fields.positions, change_of, keys)
         order = np.arange(len(block))
         if self._is_sorted and not is_ascending(keys):
             order = np.argsort(keys, kind="stable")
             keys = keys[order]
-        change_of = np.full(len(block), UNCHANGED, dtype=np.int32)
-        change_of[rows] = np.arange(rows.size)
-        growth = max_growth(block.data, block.layout, changes, moves, texts)
+        growth = max_growth(records, changes)
         out = np.empty(int(block.sizes.sum() + growth), dtype=np.uint8)
         offsets = np.empty(len(block) + 1, dtype=np.int64)
-        malformed = write_records(
-            block.data, block.layout, order, change_of, changes, moves, texts, out, offsets
-        )
+        malformed = int(write_records(records, order, change_of, changes, out, offsets))
         if malformed >= 0:
             self._raise_malformed(block, malformed)
         return Rewritten(old, RecordRun(out, offsets, keys), rows.size)
 
     def _changes(
         self, block: RecordBlock, rows: NDArray[np.int64], affected: AffectedRecords
-    ) -> tuple[Changes, MoveView, Texts]:
-        """Return the changes of the records of `rows`, with their moves and texts."""
-        own, mates = affected.own[rows], affected.mates[rows]
-        numbers = np.concatenate([own[own != NOT_MOVED], mates[mates != NOT_MOVED]])
-        moves = MoveView.of(self._table.take(numbers))
-        own, mates = _numbered(own, 0), _numbered(mates, int((own != NOT_MOVED).sum()))
+    ) -> Changes:
+        """Return the changes of the records of `rows`."""
+        moves, own, mates = self._table.view(affected.own[rows], affected.mates[rows])
         has_sa = affected.sa_changes[rows]
         sa = new_sa_texts(block, rows[has_sa], self._table, self._contigs)
         fields = MateFields.empty(rows.size)
         set_mate_fields(block.data, block.layout, rows, (own, mates), moves, fields)
-        changes = Changes(
-            rows, own, mates, np.where(has_sa, np.cumsum(has_sa) - 1, NO_TEXT), fields
+        texts = np.where(has_sa, np.cumsum(has_sa) - 1, NO_TEXT)
+        return Changes(
+            rows, own, mates, texts, fields, moves, Texts(self._contig_names, view_of(sa))
         )
-        return changes, moves, Texts(self._contig_names, view_of(sa))
 
     def _raise_malformed(self, block: RecordBlock, row: int) -> NoReturn:
         start = int(block.layout.starts[row]) + FIXED_BYTES
@@ -168,17 +168,22 @@ class Rewriter:
         )
 
 
-def _numbered(moves: NDArray[np.int64], first: int) -> NDArray[np.int64]:
-    """Replace the moves by consecutive numbers from `first`; `NOT_MOVED` stays."""
-    is_moved = moves != NOT_MOVED
-    return np.where(is_moved, np.cumsum(is_moved) - 1 + first, NOT_MOVED)
-
-
 def _unchanged(block: RecordBlock, keys: NDArray[np.int64]) -> RecordRun:
-    """Return the records of a block, without a copy if they are end to end."""
-    sizes = block.sizes
-    starts = block.layout.starts
-    if (np.diff(starts) == sizes[:-1]).all():
-        return RecordRun(block.data, np.append(starts, starts[-1:] + sizes[-1:]), keys)
-    records = Ragged.gather(block.data, starts, sizes)
+    records = Ragged.gather(block.data, block.layout.starts, block.sizes)
     return RecordRun(records.data, records.offsets, keys)
+
+
+@njit
+def _set_changes(
+    rows: NDArray[np.int64],
+    positions: NDArray[np.int32],
+    change_of: NDArray[np.int32],
+    keys: NDArray[np.int64],
+) -> None:
+    """Set the change of each record, and the sort keys by the new positions."""
+    for row in range(change_of.size):
+        change_of[row] = UNCHANGED
+    for k in range(rows.size):
+        row = rows[k]
+        change_of[row] = k
+        keys[row] = keys[row] & ~_POSITION_BITS | (positions[k] + np.int64(1)) & _POSITION_BITS

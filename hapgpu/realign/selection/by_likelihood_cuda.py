@@ -23,7 +23,7 @@ from hapgpu.realign.align.device_batches import DevicePairs
 from hapgpu.realign.queries.cuda import DeviceQueries
 from hapgpu.realign.scoring import Overhang, Scoring
 from hapgpu.realign.selection.by_likelihood import REMEDY
-from hapgpu.realign.selection.cuda import DeviceScoredPairs, best_by_likelihood
+from hapgpu.realign.selection.cuda import DeviceScoredPairs, OrientedPairs, best_by_likelihood
 from hapgpu.runtime.devices import CudaDevice
 
 _NO_CAP: Final = 255
@@ -31,7 +31,7 @@ _NO_CAP: Final = 255
 
 @dataclass(frozen=True, slots=True)
 class _OrientedReads:
-    """Reads with several pairs, as stored, then reversed reads, and their pairs.
+    """Reads with several pairs, as stored, then all reversed reads with pairs, and their pairs.
 
     Attributes
     ----------
@@ -116,23 +116,15 @@ class DeviceLikelihoodChoice:
             A read with several pairs or orientations has no base qualities, or invalid indel
             qualities.
         """
+        oriented = OrientedPairs.of(pairs, queries)
         reads = _OrientedReads.of(pairs, records, queries)
-        stored, reverse = reads.rows[: reads.stored], reads.rows[reads.stored :]
         computed = self._at_best_locus(reads)
-        likelihoods, query_rows = cupy.zeros(len(pairs), dtype=np.float64), pairs.reads
-        likelihoods[stored] = computed[: reads.stored]
-        if reverse.size:
-            of_stored, of_reversed = likelihoods[reverse], computed[reads.stored :]
-            query_rows = pairs.reads.copy()
-            query_rows[reverse] = cupy.where(
-                of_reversed > of_stored,
-                queries.reversed_row[query_rows[reverse]],
-                query_rows[reverse],
-            )
-            likelihoods[reverse] = cupy.maximum(of_stored, of_reversed)
+        likelihoods = cupy.zeros(len(pairs), dtype=np.float64)
+        likelihoods[reads.rows[: reads.stored]] = computed[: reads.stored]
+        query_rows = oriented.choose(likelihoods, computed[reads.stored :])
         scores = self._scores(pairs, query_rows, queries)
         chosen = best_by_likelihood(pairs.offsets, likelihoods, scores)
-        return DeviceScoredPairs(pairs, pairs.reads, query_rows, *chosen)
+        return DeviceScoredPairs(pairs, oriented.reads, query_rows, *chosen)
 
     def _at_best_locus(self, reads: _OrientedReads) -> Any:
         """Return the likelihoods of pairs, float64; -inf except at the read's best locus."""

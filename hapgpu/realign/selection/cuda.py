@@ -42,9 +42,9 @@ CHOOSE_BY_LIKELIHOOD: Final = Kernel(
         Array("likelihoods", np.float64, "pairs"),
         Array("scores", np.int32, "pairs"),
         Array("offsets", np.int64, "reads", 1),
+        Scalar("tolerance", np.float64),
         Scalar("pairs", np.int32),
         Scalar("reads", np.int32),
-        Scalar("tolerance", np.float64),
         Array("best", np.int64, "reads"),
         Array("second_scores", np.int32, "reads"),
     ),
@@ -76,6 +76,63 @@ class DeviceScoredPairs:
     second_scores: Any
 
 
+@dataclass(frozen=True, slots=True)
+class OrientedPairs:
+    """p pairs, of which some have a second orientation.
+
+    Attributes
+    ----------
+    reads
+        int64[p]: the read of each pair, which is the row of the stored query.
+    both
+        int64[b], ascending: the pairs with two orientations.
+    reversed_rows
+        int64[b]: the row of their reversed query.
+    """
+
+    reads: Any
+    both: Any
+    reversed_rows: Any
+
+    @classmethod
+    def of(cls, pairs: DeviceReadPairs, queries: DeviceQueries) -> OrientedPairs:
+        """Find the pairs of unmapped reads."""
+        reads = pairs.reads
+        if not queries.has_reversed:
+            return cls(reads, reads[:0], reads[:0])
+        rows = queries.reversed_row[reads]
+        both = cupy.flatnonzero(rows >= 0)
+        return cls(reads, both, rows[both])
+
+    def choose(self, values: Any, reversed_values: Any) -> Any:
+        """Choose the orientation with the higher value; the stored one on a tie.
+
+        Parameters
+        ----------
+        values
+            [p], of the stored queries; those of the better orientation afterwards.
+        reversed_values
+            [b], of the reversed queries.
+
+        Returns
+        -------
+        int64[p]: the row of the query in the better orientation.
+        """
+        if not self.both.size:
+            return self.reads
+        stored, query_rows = values[self.both], self.reads.copy()
+        is_better = reversed_values > stored
+        query_rows[self.both] = cupy.where(is_better, self.reversed_rows, self.reads[self.both])
+        values[self.both] = cupy.where(is_better, reversed_values, stored)
+        return query_rows
+
+
+def has_alternatives(pairs: DeviceReadPairs, queries: DeviceQueries) -> Any:
+    """Return bool[n]: whether a read has several pairs, or two orientations."""
+    several = pairs.counts > 1
+    return several | (queries.reversed_row >= 0) if queries.has_reversed else several
+
+
 def score_device_read_pairs(
     pairs: DeviceReadPairs,
     queries: DeviceQueries,
@@ -87,27 +144,19 @@ def score_device_read_pairs(
 
     A read with one pair in one orientation needs no score.
     """
-    reads, counts = pairs.reads, pairs.counts
-    reversed_rows = queries.reversed_row[reads]
-    both = cupy.flatnonzero(reversed_rows >= 0) if queries.has_reversed else reads[:0]
-    is_scored = counts > 1
-    if queries.has_reversed:
-        is_scored |= queries.reversed_row >= 0
-    stored = cupy.flatnonzero(is_scored[reads])
+    oriented = OrientedPairs.of(pairs, queries)
+    reads, both = oriented.reads, oriented.both
+    stored = cupy.flatnonzero(has_alternatives(pairs, queries)[reads])
     batch = DevicePairs(
         haplotypes,
         queries.bases,
         pairs.haplotypes[cupy.concatenate([stored, both])],
-        cupy.concatenate([reads[stored], reversed_rows[both]]).astype(np.int32),
+        cupy.concatenate([reads[stored], oriented.reversed_rows]).astype(np.int32),
     )
     computed = score_device_pairs(batch, scoring, Overhang.SOFTCLIP, device)
-    scores, query_rows = cupy.zeros(len(pairs), dtype=np.int32), reads
+    scores = cupy.zeros(len(pairs), dtype=np.int32)
     scores[stored] = computed[: stored.size]
-    if both.size:
-        of_stored, of_reversed = scores[both], computed[stored.size :]
-        query_rows = reads.copy()
-        query_rows[both] = cupy.where(of_reversed > of_stored, reversed_rows[both], reads[both])
-        scores[both] = cupy.maximum(of_stored, of_reversed)
+    query_rows = oriented.choose(scores, computed[stored.size :])
     return DeviceScoredPairs(pairs, reads, query_rows, *best_by_score(pairs.offsets, scores))
 
 
@@ -150,6 +199,6 @@ def best_by_likelihood(offsets: Any, likelihoods: Any, scores: Any) -> tuple[Any
     """
     count = int(offsets.size) - 1
     best, second = cupy.empty(count, dtype=np.int64), cupy.empty(count, dtype=np.int32)
-    arguments = (likelihoods, scores, offsets, scores.size, count, INFORMATIVE, best, second)
+    arguments = (likelihoods, scores, offsets, INFORMATIVE, scores.size, count, best, second)
     launch_threads(CHOOSE_BY_LIKELIHOOD, _THREADS, count, arguments)
     return best, second

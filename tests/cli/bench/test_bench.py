@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import tempfile
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from hapgpu.benchmark import mapping, pairhmm
+from hapgpu.benchmark import io, mapping, pairhmm
 from hapgpu.benchmark.chaining.stages import STAGES
 from hapgpu.cli.bench.group import METHODS
 from tests.cli.in_process import status_of_command
@@ -337,3 +338,22 @@ def test_genotyping_on_the_gpu(long_genome: Path, capsys: pytest.CaptureFixture[
     assert row[0].startswith("cuda:0")
     assert float(row[9]) < 5
     assert 0 < float(row[10]) < 100
+
+
+def test_reading_and_writing(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(io, "_BATCH_READS", 200)
+    monkeypatch.setattr("hapgpu.cli.bench.io.benchmark_io", partial(io.benchmark_io, seconds=0.01))
+    statistics = tmp_path / "x.json"
+    options = ("--copies", "2", "-t", "3", "--device", "cpu", "--json", statistics)
+    assert status_of("io", *options) == 0
+    header, *rows = capsys.readouterr().out.splitlines()
+    assert header.split("\t") == ["device", "task", "threads", "reads", "seconds", "M reads/s"]
+    tasks = ["BAM to columns", "columns to BAM", "columns to uncompressed BAM"]
+    assert [row.split("\t")[1:4] for row in rows] == [
+        [task, threads, "3200"] for threads in "123" for task in tasks
+    ]
+    written = json.loads(statistics.read_text())
+    assert len(written) == len(rows)
+    assert written[0].keys() == {"device", "task", "threads", "reads", "seconds"}

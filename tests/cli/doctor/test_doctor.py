@@ -31,6 +31,7 @@ def test_without_a_gpu(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFi
     shown = capsys.readouterr().out
     assert "no NVIDIA driver was found" in shown
     assert "Numba" in shown
+    assert "libdeflate inflates, ISA-L deflates" in shown
     with pytest.raises(DeviceError, match="no NVIDIA driver"):
         doctor(device="cuda")
     assert "Numba" in capsys.readouterr().out

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from hapgpu.errors import InputError
 from hapgpu.io.alignments.reader import open_reads
 from hapgpu.io.alignments.writer import open_writer
-from hapgpu.io.bgzf.reader import EOF_BLOCK
+from hapgpu.io.bgzf.block_table import EOF_BLOCK
 from hapgpu.io.genome.regions import Region
 from tests.io.alignments.reading import HEADER, THREADS, Feed, numbered_rows, read
 from tests.io.bgzf_blocks import block
@@ -63,10 +63,14 @@ def test_bam_of_pysam(
     assert read(theirs, threads=threads, batch_bases=batch_bases) == reads
 
 
-def test_a_batch_ends_with_the_read_that_fills_it(small_bam: Path) -> None:
-    with open_reads(str(small_bam), batch_bases=301) as source:
-        sizes = {len(batch) for batch in source.batches()}
-    assert sizes == {11, 4000 % 11}
+@THREADS
+def test_a_batch_ends_with_the_read_that_fills_it(small_bam: Path, threads: int) -> None:
+    """It ends earlier only where a piece of the file ends."""
+    with open_reads(str(small_bam), batch_bases=301, threads=threads) as source:
+        sizes = [len(batch) for batch in source.batches()]
+    assert max(sizes) == 11
+    assert sum(sizes) == 4000
+    assert sum(size < 11 for size in sizes) < 20
 
 
 def test_batches_own_their_arrays(small_bam: Path) -> None:

@@ -13,11 +13,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from hapgpu.arrays.ragged import offsets_of
 from hapgpu.errors import InputError
-from hapgpu.io.alignments.record_order import OrderKeeper
+from hapgpu.io.alignments.record_order import OldOrder, OrderKeeper, RecordRun
+from hapgpu.io.bam.decode import block_of as records_of
 from hapgpu.io.bam.decode import decode_block, encode_block
 from hapgpu.io.bam.header import SamHeader
-from hapgpu.io.bam.record_block import RecordBlock, with_replaced
+from hapgpu.io.bam.record_block import RecordBlock
 from hapgpu.runtime.pool import Pool
 from tests.io.sam_oracle import Row, batch_of, batch_rows
 
@@ -79,29 +81,6 @@ def test_chosen_records_are_packed(rows: list[Row], random: Random) -> None:
     assert packed.sizes.tolist() == [len(x) for x in stored(some)]
 
 
-@settings(max_examples=40)
-@given(st.lists(RECORDS, min_size=1, max_size=4))
-def test_blocks_are_concatenated(parts: list[list[Row]]) -> None:
-    blocks = [block_of(rows) for rows in parts]
-    whole = RecordBlock.concatenate(blocks)
-    assert whole.data.tobytes() == b"".join(block.data.tobytes() for block in blocks)
-    assert stored(whole) == [x for block in blocks for x in stored(block)]
-    assert rows_in(whole) == [row for rows in parts for row in rows]
-
-
-@settings(max_examples=40)
-@given(RECORDS, RECORDS, st.randoms(use_true_random=False))
-def test_some_records_are_replaced(rows: list[Row], others: list[Row], random: Random) -> None:
-    others = others[: len(rows)]
-    at = sorted(random.sample(range(len(rows)), len(others)))
-    found = with_replaced(block_of(rows), np.array(at), block_of(others))
-    expected = list(rows)
-    for k, other in zip(at, others, strict=True):
-        expected[k] = other
-    assert rows_in(found) == expected
-    assert stored(found) == stored(block_of(expected))
-
-
 def test_positions_sort_as_coordinates() -> None:
     positions = [(0, 0), (0, 1), (0, 2**29 - 1), (1, 0), (1, 7), NOWHERE]
     block = block_of([record("r", position) for position in positions])
@@ -130,7 +109,18 @@ def moves(draw: st.DrawFn) -> list[tuple[Position, Position]]:
     ]
 
 
-@settings(max_examples=150)
+def run_of(block: RecordBlock) -> RecordRun:
+    """Return the records of a block, sorted."""
+    keys = block.sort_keys
+    block = block.take(np.argsort(keys, kind="stable")).packed()
+    return RecordRun(block.data, offsets_of(block.sizes), np.sort(keys))
+
+
+def joined(parts: Sequence[np.ndarray]) -> bytes:
+    return b"".join(part.tobytes() for part in parts)
+
+
+@settings(max_examples=250)
 @given(moves(), st.lists(st.integers(0, 40), max_size=6))
 def test_moved_records_are_sorted_again(
     positions: list[tuple[Position, Position]], cuts: list[int]
@@ -140,27 +130,46 @@ def test_moved_records_are_sorted_again(
     keeper = OrderKeeper(9, "reads.bam")
     bounds = sorted({0, len(positions), *(cut for cut in cuts if cut < len(positions))})
     bounds.insert(1, bounds[1])  # a block without records
-    written = []
+    written = b""
     for start, end in pairwise(bounds):
         some = range(start, end)
         old, new = (block_of([record(names[k], positions[k][w]) for k in some]) for w in (0, 1))
-        ready = keeper.put(old, new)
-        written += stored(ready)
-    rest = keeper.rest()
-    written += stored(rest) if rest is not None else []
+        written += joined(keeper.put(OldOrder.of(old.sort_keys), run_of(new)))
+    written += joined(keeper.rest())
     order = sorted(range(len(positions)), key=lambda k: sort_key(positions[k][1]))
-    assert written == stored(block_of([record(names[k], positions[k][1]) for k in order]))
+    expected = block_of([record(names[k], positions[k][1]) for k in order])
+    assert written == expected.data.tobytes()
 
 
 def test_records_do_not_wait_for_long() -> None:
     keeper = OrderKeeper(10, "reads.bam")
     for start in range(0, 5000, 50):
         block = block_of([record(f"r{start + k}", (0, start + k)) for k in range(50)])
-        ready = keeper.put(block, block)
-        assert len(ready) >= 39
-    rest = keeper.rest()
-    assert rest is not None
-    assert len(rest) == 10
+        ready = keeper.put(OldOrder.of(block.sort_keys), run_of(block))
+        assert sum(part.size for part in ready) >= 39 * int(block.sizes.min())
+    block = block_from(joined(keeper.rest()))
+    assert len(block) == 10
+
+
+def block_from(data: bytes) -> RecordBlock:
+    with Pool(1) as pool:
+        return records_of(np.frombuffer(data, dtype=np.uint8), 2, pool)
+
+
+def test_only_records_between_others_are_copied() -> None:
+    keeper = OrderKeeper(5, "reads.bam")
+    first, second = (
+        run_of(block_of([record(f"r{at}", (0, at)) for at in positions]))
+        for positions in ([10, 20, 29, 30], [28, 31, 40, 50])
+    )
+    old = OldOrder(first.keys[0], first.keys[-1], is_sorted=True)
+    ready = keeper.put(old, first)
+    assert [part.size for part in ready] == [first.offsets[2]]
+    assert np.shares_memory(ready[0], first.data)
+    before, between, after = keeper.put(OldOrder(old.last, second.keys[-1], is_sorted=True), second)
+    assert before.size == 0
+    assert between.size == first.offsets[4] - first.offsets[2] + second.offsets[1]
+    assert np.shares_memory(after, second.data)
 
 
 @pytest.mark.parametrize("blocks", [[[5, 9, 7]], [[5, 9], [7, 8]]])
@@ -170,7 +179,7 @@ def test_unsorted_records_are_refused(blocks: list[list[int]]) -> None:
     def put_all() -> None:
         for starts in blocks:
             block = block_of([record("r", (0, start)) for start in starts])
-            keeper.put(block, block)
+            keeper.put(OldOrder.of(block.sort_keys), run_of(block))
 
     with pytest.raises(InputError, match=re.escape("reads.bam: not sorted")):
         put_all()
@@ -180,4 +189,4 @@ def test_records_without_a_position_come_last() -> None:
     keeper = OrderKeeper(0, "reads.bam")
     block = block_of([record("r", NOWHERE), record("r", (0, 5))])
     with pytest.raises(InputError, match="not sorted"):
-        keeper.put(block, block)
+        keeper.put(OldOrder.of(block.sort_keys), run_of(block))

@@ -15,7 +15,8 @@ import pysam
 import pytest
 
 from hapgpu.errors import OutputError, UsageError
-from hapgpu.io.bgzf.reader import EOF_BLOCK, is_bgzf
+from hapgpu.io.bgzf.block_table import EOF_BLOCK
+from hapgpu.io.bgzf.reader import is_bgzf
 from hapgpu.io.vcf.writer import VcfWriter
 
 LENGTHS = (64_000_000, 1_000_000)

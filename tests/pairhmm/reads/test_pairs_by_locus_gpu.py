@@ -14,7 +14,7 @@ from hapgpu.haplotypes.pairing.pairs import PairFinder, ReadHaplotypePairs
 from hapgpu.pairhmm.qualities.prepare import QualityOptions, prepared_parts
 from hapgpu.pairhmm.reads.pairs_by_locus import LocusHaplotypes, PairsByLocus
 from tests.cigar.made_alignments import block_of
-from tests.realign.made_reads import HEADER, made_reads
+from tests.realign.batches.made_reads import HEADER, made_reads
 
 pytestmark = pytest.mark.gpu
 

@@ -128,21 +128,21 @@ def test_table_does_not_depend_on_batches(some: list[Move], random: Random) -> N
     assert table.max_left_shift == max([0, *(move.old - move.new for move in some)])
 
 
-def hits_of(rows: list[Row], table: MoveTable, threads: int = 1) -> AffectedRecords:
-    with Pool(threads) as pool:
-        return find_moves(encode_block(batch_of(rows), HEADER, pool), table, pool)
+def hits_of(rows: list[Row], table: MoveTable) -> AffectedRecords:
+    with Pool(1) as pool:
+        return find_moves(encode_block(batch_of(rows), HEADER, pool), table)
 
 
 @settings(max_examples=60)
-@given(MOVES, MOVES, st.integers(0, 3), st.booleans(), st.sampled_from([1, 3]))
+@given(MOVES, MOVES, st.integers(0, 3), st.booleans())
 def test_lookups_as_in_a_dictionary(
-    some: list[Move], others: list[Move], mate: int, has_sa: bool, threads: int
+    some: list[Move], others: list[Move], mate: int, has_sa: bool
 ) -> None:
     """Look up moved and other records, with mates that may have moved."""
     table = table_of([moves_of(some[:9]), moves_of(some[9:])])
     everything = table.take(np.arange(len(table)))
     asked = [*some, *others]
-    affected = hits_of([move.row((0, mate), has_sa=has_sa) for move in asked], table, threads)
+    affected = hits_of([move.row((0, mate), has_sa=has_sa) for move in asked], table)
     own = {move[:4]: move for move in some}
     for row, move in enumerate(asked):
         found = [None if k == NOT_MOVED else k for k in (affected.own[row], affected.mates[row])]

@@ -22,7 +22,7 @@ from hapgpu.realign.scoring import PRESETS
 from hapgpu.realign.selection.by_score import BestBy
 from hapgpu.runtime.devices import CpuDevice, CudaDevice
 from hapgpu.runtime.pool import Pool
-from tests.realign.made_reads import HEADER, made_reads
+from tests.realign.batches.made_reads import HEADER, made_reads
 
 pytestmark = pytest.mark.gpu
 

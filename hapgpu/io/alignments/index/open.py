@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 from hapgpu.errors import InputError
 from hapgpu.io.alignments.index.bins import BinIndex
 from hapgpu.io.bam.overlap import Intervals
-from hapgpu.io.bgzf.reader import BgzfReader, VirtualRange
+from hapgpu.io.bgzf.pieces import PieceReader, VirtualRange
+from hapgpu.io.bgzf.reader import inflated_blocks
 from hapgpu.io.files.file_state import FileState
 from hapgpu.io.files.record_limit import MAX_RECORD
-from hapgpu.runtime.pool import Pool
 
 _GZIP_MAGIC: Final = b"\x1f\x8b"
 _MAX_KEPT: Final = 16
@@ -108,12 +108,12 @@ def _load(index: Path, _state: FileState) -> BinIndex:
 
 def _contents(index: Path) -> bytes:
     try:
-        with Pool(1) as pool, index.open("rb") as stream:
-            if stream.peek(1).startswith(_GZIP_MAGIC):
-                pieces = BgzfReader(stream, str(index), pool).pieces()
-            else:
-                pieces = iter(partial(stream.read, _READ_BYTES), b"")
-            return _join(pieces, index)
+        with index.open("rb") as stream:
+            if not stream.peek(1).startswith(_GZIP_MAGIC):
+                return _join(iter(partial(stream.read, _READ_BYTES), b""), index)
+            name = str(index)
+            reader = PieceReader(stream, name, packed_bytes=_READ_BYTES, inflated_bytes=_READ_BYTES)
+            return _join(inflated_blocks(reader.pieces(), name), index)
     except OSError as error:
         raise InputError(f"{index}: cannot be read ({error.strerror or error})") from error
 

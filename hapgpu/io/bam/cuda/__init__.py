@@ -1,1 +1,1 @@
-"""BAM records on a GPU: their bytes, fixed fields, and the layout of their parts."""
+"""BAM on a GPU: pieces of a file to checked records, their layout and fixed fields."""

@@ -15,7 +15,7 @@ from hapgpu.io.bam.constants import FIXED_BYTES
 from hapgpu.io.bam.cuda.device_records import PADDING, DeviceRecords
 from hapgpu.io.bam.cuda.fields import measure_records
 from hapgpu.io.bam.cuda.hand_over import HandOver
-from hapgpu.io.bam.cuda.read_again import content_of, read_again
+from hapgpu.io.bam.cuda.read_again import content_of, read_again, truncated
 from hapgpu.io.bam.cuda.starts import Proof, RecordLimits, StartSearch
 from hapgpu.io.bgzf.block_table import BlockTable
 from hapgpu.io.bgzf.cuda import inflate_blocks
@@ -116,10 +116,7 @@ class PieceDecoder:
         if error is not None:
             raise error
         if before.size:
-            raise InputError(
-                f"{self._name}: truncated (it ends within record {before.records + 1}); copy it"
-                " again"
-            )
+            raise truncated(self._name, before.records + 1)
         return before.records
 
     def records_before(self, number: int) -> int:

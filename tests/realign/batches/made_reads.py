@@ -95,7 +95,11 @@ def _row(
     if kind == "no bases":
         bases, cigar = b"", ((0, 30),)
     qualities = tuple(rng.integers(2, 42, len(bases)).tolist()) if has_qualities else None
-    tags: tuple[tuple[str, str, TagValue], ...] = (("NM", "C", 3), ("RG", "Z", "x"))
+    tags: list[tuple[str, str, TagValue]] = [("NM", "C", 3), ("RG", "Z", "x")]
+    tags = tags[: int(rng.integers(0, 3))]
+    if bases and rng.random() < 0.3:
+        name = str(rng.choice(["BI", "BD"]))
+        tags.append((name, "Z", bytes(rng.integers(33, 127, len(bases)).tolist()).decode()))
     return Row(
         f"r{number}",
         flag,
@@ -108,7 +112,7 @@ def _row(
         0,
         bases.decode(),
         qualities,
-        tags[: int(rng.integers(0, 3))],
+        tuple(tags),
     )
 
 

@@ -26,7 +26,7 @@ from hapgpu.realign.scoring import PRESETS, Scoring
 from hapgpu.realign.selection.by_score import BestBy
 from hapgpu.runtime.devices import CpuDevice, CudaDevice
 from hapgpu.runtime.pool import Pool
-from tests.realign.made_reads import HEADER, MadeReads, made_reads
+from tests.realign.batches.made_reads import HEADER, MadeReads, made_reads
 
 pytestmark = pytest.mark.gpu
 
@@ -143,6 +143,21 @@ def test_pieces_of_any_size(write_all: bool) -> None:
     made = made_reads(3, 200)
     for memory in (8 * 1000, 8 * 30_000):
         check_made(made, options(write_all=write_all), memory)
+
+
+def test_pieces_that_do_not_fit_are_split(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("cupy")
+    from hapgpu.realign import realigner_cuda  # noqa: PLC0415  (needs CuPy)
+
+    device_queries = realigner_cuda.device_queries
+
+    def tight(records: Any) -> Any:
+        if len(records) > 30:
+            raise MemoryError
+        return device_queries(records)
+
+    monkeypatch.setattr(realigner_cuda, "device_queries", tight)
+    check_made(made_reads(7, 200), OPTIONS)
 
 
 def test_weights_with_which_exact_matches_are_not_best() -> None:

@@ -1,0 +1,238 @@
+"""Reader of the records of a BAM file, in pieces decoded by several threads.
+
+A thread decodes a piece before the end of the piece before is known: it guesses the first record.
+In file order, the records of a piece then count only if its first record is where the records
+before end; otherwise the piece is decoded again from there. So the guess decides only the speed.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import chain
+from typing import BinaryIO, Final, Generic
+
+from hapgpu.arrays.batches import ReadBatch
+from hapgpu.errors import InputError
+from hapgpu.io.bam.decode import decode_block
+from hapgpu.io.bam.header import SamHeader
+from hapgpu.io.bam.overlap import Intervals
+from hapgpu.io.bam.piece_decoder import INCOMPLETE, Part, PieceDecoder, PieceRecords
+from hapgpu.io.bam.record_block import RecordBlock
+from hapgpu.io.bam.record_buffer import RecordBuffer, take_header
+from hapgpu.io.bam.record_layout import SOUND, TOO_LONG, record_fault
+from hapgpu.io.bgzf.block_table import MAX_BLOCK_BYTES
+from hapgpu.io.bgzf.pieces import PackedPiece, PieceReader
+from hapgpu.io.bgzf.reader import inflated_blocks
+from hapgpu.io.files.record_limit import too_long
+from hapgpu.runtime.pool import Pool, Task
+
+_BYTES_PER_BASE: Final = 2  # of inflated short reads with tags; long reads have fewer
+_READ_BYTES: Final = 4 << 20
+_WAITING_BYTES: Final = 32 << 20  # of the content of pieces that wait for a thread
+_MIN_WAITING: Final = 2
+_ALONE: Final = Pool(1)
+
+
+def piece_reader(stream: BinaryIO, name: str, batch_bases: int) -> PieceReader:
+    """Return a reader of pieces that hold about as many bases as a batch."""
+    inflated = max(_BYTES_PER_BASE * batch_bases, MAX_BLOCK_BYTES)
+    packed = max(_READ_BYTES, inflated)
+    return PieceReader(stream, name, packed_bytes=packed, inflated_bytes=inflated)
+
+
+def to_batch(block: RecordBlock) -> ReadBatch:
+    """Convert records to columns, in the calling thread."""
+    return decode_block(block, _ALONE)
+
+
+@dataclass(frozen=True, slots=True)
+class _Job(Generic[Part]):
+    """A piece, the offset of its first record if it is known, and the task that decodes it."""
+
+    piece: PackedPiece
+    start: int | None
+    task: Task[PieceRecords[Part]]
+
+
+class RecordReader:
+    """Reader of the header and the records of a BAM file, once.
+
+    Parameters
+    ----------
+    pieces
+        The pieces of the file, or of ranges of it.
+    name
+        The file's name for messages.
+    max_record
+        Bytes of the longest record, and of the longest header.
+    pool
+        Decodes pieces ahead of the caller.
+    """
+
+    def __init__(
+        self, pieces: Iterator[PackedPiece], name: str, max_record: int, pool: Pool
+    ) -> None:
+        self._pieces = pieces
+        self._name = name
+        self._max_record = max_record
+        self._pool = pool
+        self._start: int | None = None
+
+    def take_header(self) -> SamHeader:
+        """Read the header; the records start after it.
+
+        Raises
+        ------
+        InputError
+            It is not a BAM file, or its header is damaged, truncated, or too long.
+        """
+        first: list[PackedPiece] = []
+        inflated = 0
+
+        def blocks() -> Iterator[bytes]:
+            nonlocal inflated
+            for piece in self._pieces:
+                first[:] = [piece]
+                inflated = 0
+                for content in inflated_blocks([piece], self._name):
+                    inflated += len(content)
+                    yield content
+
+        buffer = RecordBuffer(blocks(), self._name, self._max_record)
+        header = take_header(buffer)
+        # The records start within the blocks of the last piece that was needed, or after them.
+        self._start = inflated - buffer.window.size
+        self._pieces = chain(first, self._pieces)
+        return header
+
+    def converted(
+        self,
+        convert: Callable[[RecordBlock], Part],
+        references: int,
+        batch_bases: int,
+        intervals: Intervals | None,
+    ) -> Iterator[Part]:
+        """Read records, and convert them in the threads that have inflated them.
+
+        Parameters
+        ----------
+        convert
+            Converts records; called in several threads. The result must not share memory with
+            the records.
+        references
+            Number of contigs in the header.
+        batch_bases
+            `convert` gets records up to the read that reaches this number of bases, or fewer.
+        intervals
+            Keep only records that overlap one of these intervals.
+
+        Raises
+        ------
+        InputError
+            A record contradicts itself or the header, or the stream is damaged or truncated.
+        """
+        decoder = PieceDecoder(
+            self._name, references, self._max_record, intervals, batch_bases, convert
+        )
+        for records in self._in_order(decoder):
+            yield from records.parts
+
+    def _in_order(self, decode: PieceDecoder[Part]) -> Iterator[PieceRecords[Part]]:
+        """Yield the records of each piece, proved to start where the records before end."""
+        ahead = _Ahead(self._pieces, decode, self._pool, self._start)
+        expected = done = 0
+        while job := ahead.next_job():
+            piece = job.piece
+            start = expected if job.start is None else job.start
+            if piece.goes_on and piece.starts.size == 1 and start >= max(piece.size, 1):
+                expected = start - piece.size  # no record starts in it; all of it was inflated
+                continue
+            records = job.task.result()
+            if records.first != start:
+                records = decode(piece, start, ahead.following(0))
+            while records.missing:
+                following = ahead.following(records.missing)
+                if sum(each.size for each in following) < records.missing:
+                    break
+                records = decode(piece, start, following)
+            yield records
+            done += records.count
+            if records.fault != SOUND:
+                raise (ahead.fault if records.missing else None) or self._fault(records.fault, done)
+            expected = records.end - piece.size
+        if ahead.fault:
+            raise ahead.fault
+
+    def _fault(self, fault: int, done: int) -> InputError:
+        """Return the error for the record after `done` others."""
+        if fault == INCOMPLETE:
+            return InputError(
+                f"{self._name}: truncated (it ends within record {done + 1}); copy it again"
+            )
+        if fault == TOO_LONG:
+            return too_long(f"{self._name}, record {done + 1}", self._max_record)
+        return record_fault(self._name, done, fault)
+
+
+class _Ahead(Generic[Part]):
+    """Pieces that are read, and decoded, ahead of their turn.
+
+    Attributes
+    ----------
+    fault
+        The error with which the file ends; raised after the pieces before it.
+    """
+
+    def __init__(
+        self,
+        pieces: Iterator[PackedPiece],
+        decode: PieceDecoder[Part],
+        pool: Pool,
+        start: int | None,
+    ) -> None:
+        self._pieces = pieces
+        waiting = _WAITING_BYTES // (_BYTES_PER_BASE * decode.batch_bases)
+        self._waiting = min(max(waiting, _MIN_WAITING), pool.threads)
+        self._decode = decode
+        self._pool = pool
+        self._start = start
+        self._jobs: deque[_Job[Part]] = deque()
+        self._last: PackedPiece | None = None  # not decoded before the next one is known
+        self._has_ended = False
+        self.fault: InputError | None = None
+
+    def next_job(self) -> _Job[Part] | None:
+        """Remove and return the next piece; read others, so that all threads have work."""
+        while not self._has_ended and len(self._jobs) < self._pool.threads + self._waiting:
+            self._read()
+        return self._jobs.popleft() if self._jobs else None
+
+    def following(self, missing: int) -> list[PackedPiece]:
+        """Return the pieces after the one removed last, with so many bytes if there are."""
+        while True:
+            pieces = [job.piece for job in self._jobs]
+            if self._last is not None:
+                pieces.append(self._last)
+            if self._has_ended or sum(piece.size for piece in pieces) >= missing:
+                return pieces
+            self._read()
+
+    def _read(self) -> None:
+        piece = None
+        try:
+            piece = next(self._pieces, None)
+        except InputError as error:
+            self.fault = error
+        if self._last is not None:
+            self._submit(self._last, [piece] if piece is not None else [])
+        self._last = piece
+        self._has_ended = piece is None
+
+    def _submit(self, piece: PackedPiece, following: list[PackedPiece]) -> None:
+        start, self._start = self._start, None
+        if start is None and not piece.continues:
+            start = int(piece.starts[0])
+        task = self._pool.submit(self._decode, piece, start, following)
+        self._jobs.append(_Job(piece, start, task))
