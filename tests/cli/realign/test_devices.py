@@ -22,7 +22,10 @@ def assert_same_bytes(directory: Path, *arguments: str | Path) -> None:
     assert written[0] == written[1]
 
 
-@pytest.mark.parametrize("options", [[], ["--all"], ["--min-score", "0.9"], ["--reference"]])
+@pytest.mark.parametrize(
+    "options",
+    [[], ["--all"], ["--min-score", "0.9"], ["--best-by", "likelihood"], ["--reference"]],
+)
 def test_example(tmp_path: Path, options: list[str]) -> None:
     directory = make_example(tmp_path / "example")
     reference = [directory / "reference.fa"] * (options == ["--reference"])
