@@ -37,7 +37,9 @@ from hapgpu.runtime.devices import Device
 INFORMATIVE: Final = 0.2
 """In GATK, log10 likelihoods that differ by at most this are ties."""
 
-_REMEDY: Final = "use --best-by score, or remove the read"
+REMEDY: Final = "use --best-by score, or remove the read"
+"""What to do about reads without the qualities that likelihoods need."""
+
 _UNMAPPED: Final = 4
 _NO_CAP: Final = 255
 
@@ -124,7 +126,7 @@ class LikelihoodChoice:
             cigars=_emptied(reads_of_queries.cigars, unmapped),
             tags=_emptied(reads_of_queries.tags, unmapped),
         )
-        check_base_qualities(oriented, self._source, _REMEDY)
+        check_base_qualities(oriented, self._source, REMEDY)
         return oriented
 
     def _at_best_locus(self, pairs: ReadHaplotypePairs, reads: ReadBatch) -> NDArray[np.float64]:
