@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 _PAIRS_PER_BATCH: Final = 400_000  # limits the memory of pairs when reads have many haplotypes
 _PIECE_BYTES: Final = 16 << 20  # of a BAM to a GPU; with more, the results take more memory
 _MIN_PIECE_BYTES: Final = 1 << 16
+_MAX_REWRITING_THREADS: Final = 8  # to read and rewrite, and as many to write; 35 MiB for both
 
 
 def realign_to_haplotypes(
@@ -118,15 +119,14 @@ def realign_to_reference(
             table = _find_moves(resources, first, haplotypes, reference, options, file.name)
         written = WrittenReads()
         regions = reads.regions.regions
-        with opener.open(
-            haplotypes.loci if output.loci_only else regions, resources.threads
-        ) as source:
+        threads = min(resources.threads, _MAX_REWRITING_THREADS)
+        with opener.open(haplotypes.loci if output.loci_only else regions, threads) as source:
             if output.loci_only:
                 intervals = None
                 if regions is not None:
                     intervals = Intervals.from_regions(regions, source.header, file.name)
                 written = WrittenReads(intervals, options.require_flags, options.exclude_flags)
-            with output.open(source.header, resources.threads, reference) as writer:
+            with output.open(source.header, threads, reference) as writer:
                 _rewrite(resources, source, table, written, writer, file.name)
 
 
