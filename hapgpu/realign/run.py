@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 _PAIRS_PER_BATCH: Final = 400_000  # limits the memory of pairs when reads have many haplotypes
 _PIECE_BYTES: Final = 16 << 20  # of a BAM to a GPU; with more, the results take more memory
 _MIN_PIECE_BYTES: Final = 1 << 16
-_MAX_REWRITING_THREADS: Final = 8  # to read and rewrite, and as many to write; 35 MiB for both
+_MAX_REWRITING_THREADS: Final = 8  # to read and rewrite, and as many to write: 50 MiB each
 
 
 def realign_to_haplotypes(
