@@ -38,9 +38,10 @@ if TYPE_CHECKING:
     from hapgpu.io.bam.cuda.reader import DeviceReads  # imports CuPy
 
 _PAIRS_PER_BATCH: Final = 400_000  # limits the memory of pairs when reads have many haplotypes
-_PIECE_BYTES: Final = 16 << 20  # of a BAM to a GPU; with more, the results take more memory
+_PIECE_BYTES: Final = 12 << 20  # of a BAM to a GPU; with more, the results take more memory
 _MIN_PIECE_BYTES: Final = 1 << 16
-_MAX_REWRITING_THREADS: Final = 8  # to read and rewrite, and as many to write: 50 MiB each
+_BATCH_BASES: Final = 4_000_000
+_REWRITTEN_BASES: Final = 1_000_000  # each thread has a block of them, which stays in its cache
 
 
 def realign_to_haplotypes(
@@ -119,14 +120,17 @@ def realign_to_reference(
             table = _find_moves(resources, first, haplotypes, reference, options, file.name)
         written = WrittenReads()
         regions = reads.regions.regions
-        threads = min(resources.threads, _MAX_REWRITING_THREADS)
-        with opener.open(haplotypes.loci if output.loci_only else regions, threads) as source:
+        with opener.open(
+            haplotypes.loci if output.loci_only else regions,
+            resources.threads,
+            _REWRITTEN_BASES,
+        ) as source:
             if output.loci_only:
                 intervals = None
                 if regions is not None:
                     intervals = Intervals.from_regions(regions, source.header, file.name)
                 written = WrittenReads(intervals, options.require_flags, options.exclude_flags)
-            with output.open(source.header, threads, reference) as writer:
+            with output.open(source.header, resources.threads, reference) as writer:
                 _rewrite(resources, source, table, written, writer, file.name)
 
 
@@ -139,10 +143,16 @@ class _InputOpener:
     reference: Path | None
     max_record: int
 
-    def open(self, regions: Sequence[Region] | None, threads: int | None = None) -> ReadSource:
+    def open(
+        self,
+        regions: Sequence[Region] | None,
+        threads: int | None = None,
+        batch_bases: int = _BATCH_BASES,
+    ) -> ReadSource:
         return open_reads(
             self.file.path,
             threads=threads or self.resources.io_threads,
+            batch_bases=batch_bases,
             reference=self.reference,
             regions=regions,
             needs_index=self.reference is None,
