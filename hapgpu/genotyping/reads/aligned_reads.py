@@ -28,7 +28,7 @@ from hapgpu.runtime.pool import MAX_IO_THREADS
 
 _MAX_BASES: Final = 8_000_000
 """Bases of buffered reads of a group; above it, loci are yielded as soon as they are complete."""
-_BATCH_BASES: Final = (65_536, 4_000_000)
+_BATCH_BASES: Final = (65_536, 1_000_000)  # of each input, times as many as there are workers
 _STANDARD: Final = "-"
 _NO_READS: Final = ReadColumns.empty(*[np.empty(0, dtype=np.int32)] * 4).to_batch()
 
