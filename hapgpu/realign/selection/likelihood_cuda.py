@@ -22,7 +22,7 @@ from hapgpu.realign.align.device_batches import DevicePairs
 from hapgpu.realign.queries.cuda import DeviceQueries
 from hapgpu.realign.queries.orientations import queries_of
 from hapgpu.realign.scoring import Overhang, Scoring
-from hapgpu.realign.selection.by_likelihood import INFORMATIVE, LikelihoodChoice
+from hapgpu.realign.selection.by_likelihood import INFORMATIVE, ROUNDING, LikelihoodChoice
 from hapgpu.realign.selection.cuda import DeviceScoredPairs, OrientedPairs, has_alternatives
 from hapgpu.runtime.devices import CudaDevice
 from hapgpu.runtime.gpu.kernel import Array, Kernel, Scalar
@@ -150,7 +150,7 @@ class DeviceLikelihoodChoice:
                 return self._chosen_on_host(pairs, records)
             values[computed] = found
         likelihoods = values[: len(pairs)]
-        query_rows = oriented.choose(likelihoods, values[len(pairs) :])
+        query_rows = oriented.choose(likelihoods, values[len(pairs) :], ROUNDING)
         scores = self._scores(pairs, reads, query_rows, queries)
         chosen = best_by_likelihood(pairs.offsets, likelihoods, scores)
         return DeviceScoredPairs(pairs, reads, query_rows, *chosen)
