@@ -1,4 +1,5 @@
-// BAM records clipped to intervals of the reference: the same as hapgpu/cigar/read_parts.py.
+// Reads clipped to intervals of the reference by their alignments: the same as
+// hapgpu/cigar/read_parts.py. A thread per part.
 
 #include "cigar/operations.cuh"
 #include "cigar/record_cigars.cuh"
@@ -6,82 +7,88 @@
 
 namespace {
 
-// The element at a position: the last that starts at most there.
-struct Found {
-    unsigned element = 0;
-    long long start = 0, end = 0, bases = 0;
-    bool is_any = false;
+// The last element of a CIGAR that starts at a position or before: where it starts and ends on the
+// reference, its bases, and the bases before it. Without such an element all counts are 0.
+struct ElementAt {
+    long long start = 0, end = 0, before = 0, length = 0;
 
     // Counts the bases before the base at a position, or before the deletion there.
     __device__ long long bases_before(long long position) const {
-        if (!is_any) return 0;
-        if (!consumes_query(operation_of(element))) return bases;
-        return bases + (position >= end ? length_of(element) : position - start);
+        return before + (length > 0 && position < end ? position - start : length);
     }
     // Counts the bases up to the base at a position, or before the deletion there.
     __device__ long long bases_up_to(long long position) const {
-        const bool is_aligned = is_any && position < end && consumes_query(operation_of(element));
-        return bases_before(position) + is_aligned;
+        return bases_before(position) + (length > 0 && position < end);
     }
 };
 
-// First and last element on the reference, and the bases soft-clipped before them.
-struct Aligned {
-    int first, last;
-    long long clipped = 0;
+// What a CIGAR consumes, and the elements between its outer clips.
+struct Extent {
+    int first, last;  // the first and the last element on the reference
+    long long clipped = 0, bases = 0, aligned = 0;
 
-    __device__ Aligned(const RecordCigars& cigars, int row) : first(cigars.sizes[row]), last(-1) {
-        const int count = cigars.sizes[row];
-        for (int k = 0; k < count; ++k) {
-            const unsigned element = cigars.element(row, k);
-            if (length_of(element) && consumes_reference(operation_of(element))) {
+    __device__ Extent(const RecordCigars& cigars, int row) {
+        const int size = cigars.sizes[row];
+        first = size;
+        last = -1;
+        for (int k = 0; k < size; ++k) {
+            const unsigned element = cigars.element(row, k), operation = operation_of(element);
+            const long long length = length_of(element);
+            if (length > 0 && consumes_reference(operation)) {
                 first = min(first, k);
                 last = k;
-            } else if (operation_of(element) == kS && first == count) {
-                clipped += length_of(element);
+            } else if (operation == kS && first == size) {
+                clipped += length;
             }
+            if (consumes_query(operation)) bases += length;
+            if (is_alignment(operation)) aligned += length;
         }
     }
 };
 
 }  // namespace
 
-// Clips reads to intervals; a thread per part. A part is the bases starts[k] to ends[k] of the
-// record reads[k]; a part of a record without an alignment is empty. On input, starts and ends
-// hold the interval.
-extern "C" __global__ void clip_parts(
-    const unsigned char* data,
-    const long long* cigar_starts,
-    const int* cigar_sizes,
-    const int* positions,
-    const int* base_counts,
-    const long long* reads,
-    long long* starts,
-    long long* ends,
-    long long /* size */,
-    int /* records */,
-    int parts
+// Finds the bases of read rows[k] in the interval from starts[k] to ends[k]. Soft clips outside of
+// the alignment are treated as aligned.
+extern "C" __global__ void __launch_bounds__(128) clip_reads(
+    const unsigned char* data, const int* positions, const int* base_counts,
+    const long long* cigar_starts, const int* cigar_sizes, const long long* rows,
+    const long long* starts, const long long* ends, long long* part_starts, long long* part_ends,
+    long long /* bytes of data */, int /* reads */, int count
 ) {
     const RecordCigars cigars = {data, cigar_starts, cigar_sizes};
-    for (int part = first_thread(); part < parts; part += all_threads()) {
-        const int row = (int)reads[part];
-        const long long before = starts[part] - 1, after = ends[part];
-        const Aligned aligned(cigars, row);
-        Found at_start, at_end;
-        long long position = positions[row] - aligned.clipped, bases = 0, matched = 0;
-        for (int k = 0; k < cigars.sizes[row]; ++k) {
-            const unsigned element = cigars.element(row, k);
-            const long long length = length_of(element), start = position, on_read = bases;
-            const bool is_outer_clip =
-                operation_of(element) == kS && (k < aligned.first || k > aligned.last);
-            if (is_outer_clip || consumes_reference(operation_of(element))) position += length;
-            if (consumes_query(operation_of(element))) bases += length;
-            if (is_alignment(operation_of(element))) matched += length;
-            if (start <= before) at_start = {element, start, position, on_read, true};
-            if (start <= after) at_end = {element, start, position, on_read, true};
+    for (int part = first_thread(); part < count; part += all_threads()) {
+        const int row = (int)rows[part];
+        const long long before = starts[part] - 1, end = ends[part];
+        const Extent extent(cigars, row);
+        ElementAt at_start, at_end;
+        if (extent.aligned > 0 && extent.bases == base_counts[row]) {
+            long long position = positions[row] - extent.clipped, bases = 0;
+            for (int k = 0; k < cigars.sizes[row] && position <= max(before, end); ++k) {
+                const unsigned element = cigars.element(row, k), operation = operation_of(element);
+                const long long length = length_of(element), start = position;
+                const bool is_outer = k < extent.first || k > extent.last;
+                if (consumes_reference(operation) || (operation == kS && is_outer)) {
+                    position += length;
+                }
+                const long long on_read = consumes_query(operation) ? length : 0;
+                const ElementAt here = {start, position, bases, on_read};
+                if (start <= before) at_start = here;
+                if (start <= end) at_end = here;
+                bases += on_read;
+            }
         }
-        const bool is_sound = matched > 0 && bases == base_counts[row];
-        starts[part] = is_sound ? at_start.bases_up_to(before) : 0;
-        ends[part] = is_sound ? at_end.bases_before(after) : 0;
+        part_starts[part] = at_start.bases_up_to(before);
+        part_ends[part] = at_end.bases_before(end);
+    }
+}
+
+// Raises the length of each read to that of its longest part.
+extern "C" __global__ void __launch_bounds__(128) measure_longest_parts(
+    const long long* rows, const long long* starts, const long long* ends, int* longest, int count,
+    int /* reads */
+) {
+    for (int part = first_thread(); part < count; part += all_threads()) {
+        atomicMax(&longest[rows[part]], (int)(ends[part] - starts[part]));
     }
 }

@@ -1,21 +1,7 @@
 // Bases of BAM records as letters, in one orientation or both (hapgpu/realign/queries/cuda.py).
 
 #include "common/warp.cuh"
-
-namespace {
-
-// Four-bit codes of two letters, as in BAM, with the letter of code k in byte k.
-constexpr unsigned long long kFirstLetters = 0x565352474d43413dull;   // =ACMGRSV
-constexpr unsigned long long kSecondLetters = 0x4e42444b48595754ull;  // TWYHKDBN
-
-__device__ inline unsigned char letter_of(unsigned code) {
-    return (unsigned char)((code < 8 ? kFirstLetters : kSecondLetters) >> 8 * (code & 7));
-}
-
-// Returns the code of the complement: a code has a bit per base of ACGT.
-__device__ inline unsigned complement_of(unsigned code) { return __brev(code) >> 28; }
-
-}  // namespace
+#include "io/bam/bases.cuh"
 
 // Writes the bases of query k, those of read reads[k], to out[offsets[k]]; a warp per query. The
 // queries from `n_stored` on are reversed and complemented.
@@ -40,8 +26,7 @@ extern "C" __global__ void unpack_queries(
         const bool is_reversed = query >= n_stored;
         for (int k = lane_id(); k < count; k += kWarpLanes) {
             const int base = is_reversed ? count - 1 - k : k;
-            const unsigned both = bases[base >> 1];
-            const unsigned code = base & 1 ? both & 15 : both >> 4;
+            const unsigned code = base_code(bases, base);
             out[to + k] = letter_of(is_reversed ? complement_of(code) : code);
         }
     }

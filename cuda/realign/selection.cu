@@ -50,13 +50,3 @@ extern "C" __global__ void choose_by_likelihood(
 ) {
     choose_best(likelihoods, scores, offsets, tolerance, reads, best, second_scores);
 }
-
-// Finds the number of bases of the longest part of each query, from 0; a thread per part.
-extern "C" __global__ void longest_parts(
-    const long long* rows, const long long* lengths, int parts, int /* queries */, int* longest
-) {
-    const int threads = gridDim.x * blockDim.x;
-    for (int part = blockIdx.x * blockDim.x + threadIdx.x; part < parts; part += threads) {
-        atomicMax(&longest[rows[part]], (int)lengths[part]);
-    }
-}

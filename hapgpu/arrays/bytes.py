@@ -18,8 +18,10 @@ _1 = np.uint64(1)
 _2 = np.uint64(2)
 _3 = np.uint64(3)
 
-_FNV_BASIS = np.uint64(0xCBF29CE484222325)
-_FNV_PRIME = np.uint64(0x100000001B3)
+FNV_BASIS = np.uint64(0xCBF29CE484222325)
+"""First value of the FNV-1a hash."""
+FNV_PRIME = np.uint64(0x100000001B3)
+"""Factor of the FNV-1a hash."""
 
 
 @njit
@@ -73,9 +75,9 @@ def copy_bytes(
 @njit
 def hash_of(data: NDArray[np.uint8], start: Integer, end: Integer) -> Integer:
     """Return the FNV-1a hash of data[start:end], uint64."""
-    value = _FNV_BASIS
+    value = FNV_BASIS
     for k in range(start, end):
-        value = (value ^ np.uint64(data[k])) * _FNV_PRIME
+        value = (value ^ np.uint64(data[k])) * FNV_PRIME
     return value
 
 

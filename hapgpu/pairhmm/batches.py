@@ -128,9 +128,26 @@ class HmmBatch:
     @property
     def cells(self) -> int:
         """Matrix cells of all pairs: the sum of read length times haplotype length."""
-        bases = self.reads.bases.offsets[self.read_offsets]
-        columns = self.haplotypes.offsets[self.haplotype_offsets]
-        return int((np.diff(bases) * np.diff(columns)).sum())
+        return int((self.group_bases * self.group_columns).sum())
+
+    @property
+    def group_bases(self) -> NDArray[np.int64]:
+        """int64[b]: bases of the reads of each group."""
+        return np.diff(self.reads.bases.offsets[self.read_offsets])
+
+    @property
+    def group_columns(self) -> NDArray[np.int64]:
+        """int64[b]: bases of the haplotypes of each group."""
+        return np.diff(self.haplotypes.offsets[self.haplotype_offsets])
+
+    @property
+    def haplotype_lengths(self) -> NDArray[np.int64]:
+        """int64[h]: bases of each haplotype."""
+        return self.haplotypes.lengths
+
+    def read_lengths(self) -> NDArray[np.int64]:
+        """Return int64[n]: the bases of each read."""
+        return self.reads.bases.lengths
 
     def slice(self, start: int, end: int) -> HmmBatch:
         """Return groups start to end, sharing memory with this batch."""
@@ -141,6 +158,15 @@ class HmmBatch:
             self.haplotypes.slice(first_haplotype, last_haplotype),
             self.read_offsets[start : end + 1] - first_read,
             self.haplotype_offsets[start : end + 1] - first_haplotype,
+        )
+
+    def some_reads(self, start: int, end: int) -> HmmBatch:
+        """Return reads start to end of a batch of one group, sharing memory with this batch."""
+        return HmmBatch(
+            self.reads.slice(start, end),
+            self.haplotypes,
+            np.array([0, end - start], dtype=np.int64),
+            self.haplotype_offsets,
         )
 
     @classmethod

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, NoReturn
+from typing import Any
 
 import cupy
 import numpy as np
@@ -29,7 +29,6 @@ from hapgpu.realign.mover import (
     MAX_ADDED_DIFFERENCES,
     MISMATCHES_PER_DIFFERENCE,
     Moved,
-    likeliest_pairs,
 )
 from hapgpu.realign.moves.alignment_costs import INCOMPARABLE
 from hapgpu.realign.moves.cuda import alignment_costs, name_hashes
@@ -40,7 +39,6 @@ from hapgpu.realign.moves.device_reads import (
     DeviceVariants,
     pairs_of,
 )
-from hapgpu.realign.moves.movable_reads import MovableReads
 from hapgpu.realign.moves.moves import Moves
 from hapgpu.realign.projection.cuda.clip_ends import are_same_alignments, clip_end_insertions
 from hapgpu.realign.projection.cuda.placement import DevicePlacement
@@ -50,10 +48,8 @@ from hapgpu.realign.queries.cuda import device_queries
 from hapgpu.realign.realigner import RealignOptions
 from hapgpu.realign.scoring import Overhang
 from hapgpu.realign.selection.by_score import BestBy
-from hapgpu.realign.selection.cuda import best_by_score
-from hapgpu.realign.selection.extended_likelihoods import ExtendedLikelihoods
-from hapgpu.realign.selection.extended_likelihoods_cuda import extended_likelihoods
-from hapgpu.realign.selection.likelihood_cuda import best_by_likelihood
+from hapgpu.realign.selection.cuda import best_by_likelihood, best_by_score
+from hapgpu.realign.selection.extended_likelihoods_cuda import DeviceExtendedLikelihoods
 from hapgpu.runtime.devices import CudaDevice
 from hapgpu.runtime.gpu.context import OUT_OF_MEMORY
 
@@ -98,7 +94,7 @@ class DeviceMover:
         extender = Extender(haplotypes, placement.reference, header)
         self._extender = DeviceExtender(extender, haplotypes)
         self._placement = DevicePlacement(placement)
-        self._likelihoods = ExtendedLikelihoods(device, source)
+        self._likelihoods = DeviceExtendedLikelihoods(device, source)
 
     def __call__(self, records: DeviceRecords) -> Moved:
         """Find the moves of a batch.
@@ -255,21 +251,29 @@ class DeviceMover:
         if self._options.best_by is BestBy.LIKELIHOOD:
             # All haplotypes are compared with the clip variant of the best score.
             clips = variants.leading[variant], variants.trailing[variant]
-            likelihoods = extended_likelihoods(
-                movable.records, movable.bases, pairs, extended, clips, self._device
-            )
-            if likelihoods is not None:
-                best, seconds = best_by_likelihood(pairs.offsets, likelihoods, scored.scores)
-            else:  # a read lacks qualities: the host names it
-                self._raise_for(movable.download(pairs, extended), clips)
+            likelihoods = self._likelihoods_of(movable.records, pairs, extended, clips)
+            best, seconds = best_by_likelihood(pairs.offsets, likelihoods, scored.scores)
         return DeviceBestPairs(pairs.haplotypes[best], variant, seconds)
 
-    def _raise_for(self, movable: MovableReads, clips: tuple[Any, Any]) -> NoReturn:
-        """Raise the error for a read that lacks qualities."""
+    def _likelihoods_of(
+        self,
+        records: DeviceRecords,
+        pairs: DeviceReadPairs,
+        extended: DeviceExtended,
+        clips: tuple[Any, Any],
+    ) -> Any:
+        """Return float64[p]: the likelihoods of the pairs; 0 for the only pair of a read."""
+        likelihoods = cupy.zeros(len(pairs), dtype=np.float64)
+        has_several = pairs.counts > 1
+        rows, pair_rows = (cupy.flatnonzero(x) for x in (has_several, has_several[pairs.reads]))
         leading, trailing = clips
-        likeliest_pairs(movable, (leading.get(), trailing.get()), self._likelihoods)
-        message = "a read lacks qualities on the GPU only"
-        raise AssertionError(message)
+        likelihoods[pair_rows] = self._likelihoods(
+            records.take(rows),
+            pairs_of(pairs, has_several),
+            extended,
+            (leading[rows], trailing[rows]),
+        )
+        return likelihoods
 
     def _projected(
         self,

@@ -23,9 +23,9 @@ from hapgpu.realign.queries.cuda import DeviceQueries, device_queries
 from hapgpu.realign.realigner import RealignOptions
 from hapgpu.realign.records.device_alignments import DeviceNewAlignments
 from hapgpu.realign.scoring import Overhang
+from hapgpu.realign.selection.by_likelihood_cuda import DeviceLikelihoodChoice
 from hapgpu.realign.selection.by_score import NO_SCORE, BestBy
 from hapgpu.realign.selection.cuda import DeviceScoredPairs, score_device_read_pairs
-from hapgpu.realign.selection.likelihood_cuda import DeviceLikelihoodChoice
 from hapgpu.runtime.devices import CudaDevice
 from hapgpu.runtime.gpu.context import OUT_OF_MEMORY
 

@@ -12,8 +12,11 @@ _Parameters = ParamSpec("_Parameters")
 _Result = TypeVar("_Result")
 
 
-MAX_IO_THREADS: Final = 4
-"""Maximum threads for input and output: more are no faster, but need more memory."""
+MAX_IO_THREADS: Final = 8
+"""Maximum threads for the input, and for the output, of a command that computes in between.
+
+More would read faster than any command computes, and each takes about 30 MiB.
+"""
 
 
 class Task(Generic[_Result]):

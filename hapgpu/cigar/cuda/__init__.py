@@ -1,1 +1,1 @@
-"""CIGARs on a GPU: NM and MD, clips and lengths."""
+"""CIGARs on a GPU: NM and MD, clips, lengths, parts of reads."""

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from hapgpu.arrays.bytes import Integer, load_i32, load_u16, load_u32
+from hapgpu.arrays.bytes import Integer
+from hapgpu.arrays.memory import load_i32_at, load_u16_at, load_u32_at
 from hapgpu.arrays.ragged import offsets_of
 from hapgpu.errors import InputError
 from hapgpu.io.bam.constants import REFERENCE_OPERATIONS, UNMAPPED
@@ -41,17 +42,19 @@ def _mark_overlaps(
     ends: NDArray[np.int64],
     out: NDArray[np.bool_],
 ) -> None:
+    base = data.ctypes.data
     for row in range(out.size):
-        at = layout.starts[row]
-        reference = load_i32(data, at + 4)
-        position = load_i32(data, at + 8)
+        record = base + layout.starts[row]
+        reference = load_i32_at(record + 4)
+        position = load_i32_at(record + 8)
         out[row] = False
         if reference < 0 or offsets[reference] == offsets[reference + 1]:
             continue
         span: Integer = 0
-        if not load_u16(data, at + 18) & UNMAPPED:
+        if not load_u16_at(record + 18) & UNMAPPED:
+            cigar = base + layout.cigar_starts[row]
             for k in range(layout.cigar_lengths[row]):
-                element = load_u32(data, layout.cigar_starts[row] + 4 * k)
+                element = load_u32_at(cigar + 4 * k)
                 if REFERENCE_OPERATIONS >> (element & 15) & 1:
                     span += element >> 4
         end = position + max(span, 1)

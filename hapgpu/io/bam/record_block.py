@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from hapgpu.arrays.bytes import load_i32, load_u16
+from hapgpu.arrays.memory import load_i32_at, load_u16_at
 from hapgpu.arrays.ragged import Ragged
 from hapgpu.arrays.ragged_view import read_only
 from hapgpu.io.bam.record_layout import RecordLayout
@@ -74,7 +74,7 @@ class RecordBlock:
 @njit
 def _read_sizes(data: NDArray[np.uint8], starts: NDArray[np.int64], out: NDArray[np.int64]) -> None:
     for row in range(out.size):
-        out[row] = 4 + load_i32(data, starts[row])
+        out[row] = 4 + load_i32_at(data.ctypes.data + starts[row])
 
 
 @njit
@@ -82,7 +82,7 @@ def _read_flags(
     data: NDArray[np.uint8], starts: NDArray[np.int64], out: NDArray[np.uint16]
 ) -> None:
     for row in range(out.size):
-        out[row] = load_u16(data, starts[row] + 18)
+        out[row] = load_u16_at(data.ctypes.data + starts[row] + 18)
 
 
 @njit
@@ -90,5 +90,6 @@ def _read_sort_keys(
     data: NDArray[np.uint8], starts: NDArray[np.int64], out: NDArray[np.int64]
 ) -> None:
     for row in range(out.size):
-        contig = load_i32(data, starts[row] + 4) & 0xFFFFFFFF  # -1 becomes the largest
-        out[row] = contig << 31 | (load_i32(data, starts[row] + 8) + 1) & 0x7FFFFFFF
+        record = data.ctypes.data + starts[row]
+        contig = load_i32_at(record + 4) & 0xFFFFFFFF  # -1 becomes the largest
+        out[row] = contig << 31 | (load_i32_at(record + 8) + 1) & 0x7FFFFFFF

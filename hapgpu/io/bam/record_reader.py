@@ -157,6 +157,9 @@ class RecordReader:
                 if sum(each.size for each in following) < records.missing:
                     break
                 records = decode(piece, start, following)
+            # Not after the last piece: a caller that needs no more would miss the fault.
+            if records.fault in {SOUND, INCOMPLETE} and ahead.is_empty and ahead.fault:
+                raise ahead.fault
             yield records
             done += records.count
             if records.fault != SOUND:
@@ -182,7 +185,7 @@ class _Ahead(Generic[Part]):
     Attributes
     ----------
     fault
-        The error with which the file ends; raised after the pieces before it.
+        The error with which the file ends.
     """
 
     def __init__(
@@ -202,6 +205,11 @@ class _Ahead(Generic[Part]):
         self._last: PackedPiece | None = None  # not decoded before the next one is known
         self._has_ended = False
         self.fault: InputError | None = None
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether the piece removed last is the last one."""
+        return self._has_ended and not self._jobs
 
     def next_job(self) -> _Job[Part] | None:
         """Remove and return the next piece; read others, so that all threads have work."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from types import TracebackType
 from typing import Any, Self
 
@@ -13,11 +12,11 @@ from numpy.typing import NDArray
 from hapgpu.arrays.ragged import Ragged
 from hapgpu.errors import DeviceError
 from hapgpu.pairhmm.batches import HmmBatch, HmmReads, is_uniform
+from hapgpu.pairhmm.device_batches import DeviceHmmBatch
 from hapgpu.pairhmm.forward.cpu import exact_log10_likelihoods
 from hapgpu.pairhmm.launch.piece_run import PieceRun
 from hapgpu.pairhmm.launch.pieces import split_in_two, split_into_pieces
 from hapgpu.pairhmm.launch.staging import thread_staging
-from hapgpu.pairhmm.qualities.cuda import DeviceHmmReads
 from hapgpu.runtime.devices import CudaDevice, usable_cpus
 from hapgpu.runtime.gpu.context import (
     OUT_OF_MEMORY,
@@ -54,94 +53,71 @@ def log10_likelihoods(batch: HmmBatch, device: CudaDevice) -> NDArray[np.float64
     DeviceError
         A single read with its haplotypes does not fit the memory of the device, or a launch fails.
     """
-    likelihoods, too_small = _computed(batch, device, ())
-    if too_small.size:
-        likelihoods[too_small] = exact_log10_likelihoods(batch, too_small, usable_cpus())
+    with device_errors(device), cupy.cuda.Device(device.index):
+        likelihoods: NDArray[np.float64] = pinned_array(batch.pairs, np.float64)
+        has_too_small = _compute(batch, likelihoods, device)
+    if has_too_small:
+        rows = np.flatnonzero(np.isnan(likelihoods))
+        likelihoods[rows] = exact_log10_likelihoods(batch, rows, usable_cpus())
     return likelihoods
 
 
-@dataclass(frozen=True, slots=True)
-class HaplotypeGroups:
-    """The haplotypes of groups of reads, and which reads are in which group, as in `HmmBatch`."""
-
-    haplotypes: Ragged
-    read_offsets: NDArray[np.int64]
-    haplotype_offsets: NDArray[np.int64]
-
-
-def device_log10_likelihoods(
-    reads: DeviceHmmReads, groups: HaplotypeGroups, device: CudaDevice
-) -> NDArray[np.float64]:
-    """Compute log10 P(read | haplotype) of reads on the current GPU, which must be `device`.
+def device_log10_likelihoods(batch: DeviceHmmBatch, device: CudaDevice) -> Any:
+    """Compute log10 P(read | haplotype) of reads on the current GPU, and wait for it.
 
     Parameters
     ----------
-    reads
-        At least one read, group by group; none is empty.
-    groups
-        The haplotypes of each group.
+    batch
+        A batch of whole arrays; no sequence is empty.
     device
-        The GPU.
+        The current GPU.
 
     Returns
     -------
-    float64[pairs] in pinned memory, in the order of `HmmBatch`; none is above 0.
+    cupy.ndarray
+        float64[batch.pairs], as `log10_likelihoods` computes them for the same batch.
 
     Raises
     ------
     DeviceError
-        A single read with its haplotypes does not fit the memory of the device, or a launch fails.
+        As `log10_likelihoods`.
     """
-    offsets = reads.bases.offsets.get()  # waits for the reads: other streams use them next
-    # The columns of the batch have only a size.
-    column = np.broadcast_to(np.zeros(1, dtype=np.uint8), (int(offsets[-1]),))
-    continuations = np.broadcast_to(
-        np.full(1, reads.gap_continuation, dtype=np.uint8), column.shape
-    )
-    sizes = HmmReads(Ragged(column, offsets), column, column, column, continuations)
-    batch = HmmBatch(sizes, groups.haplotypes, groups.read_offsets, groups.haplotype_offsets)
-    likelihoods, too_small = _computed(batch, device, reads.columns)
-    if too_small.size:
-        bases, base, insertion, deletion = (values.get() for values in reads.columns)
-        filled = HmmReads(Ragged(bases, offsets), base, insertion, deletion, continuations)
-        batch = replace(batch, reads=filled)
-        likelihoods[too_small] = exact_log10_likelihoods(batch, too_small, usable_cpus())
+    likelihoods = cupy.empty(batch.pairs, dtype=np.float64)
+    with device_errors(device):
+        has_too_small = _compute(batch, likelihoods, device)
+    if has_too_small:
+        rows = cupy.flatnonzero(cupy.isnan(likelihoods))
+        exact = exact_log10_likelihoods(batch.download(), rows.get(), usable_cpus())
+        likelihoods[rows] = cupy.asarray(exact)
     return likelihoods
 
 
-def _computed(
-    batch: HmmBatch, device: CudaDevice, columns: tuple[Any, ...]
-) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """Return the likelihoods, and the rows of those too small for float64."""
-    with device_errors(device), cupy.cuda.Device(device.index):
-        likelihoods: NDArray[np.float64] = pinned_array(batch.pairs, np.float64)
-        with _PiecesInFlight(device, columns) as pieces:
-            end = 0
-            for piece in split_into_pieces(batch, _PIECE_CELLS, _PIECE_BASES):
-                start, end = end, end + piece.pairs
-                pieces.start(piece, likelihoods[start:end])
-    if pieces.has_too_small:
-        return likelihoods, np.flatnonzero(np.isnan(likelihoods))
-    return likelihoods, np.empty(0, dtype=np.int64)
+def _compute(batch: HmmBatch | DeviceHmmBatch, likelihoods: Any, device: CudaDevice) -> bool:
+    """Compute likelihoods, in memory of the kind of the batch; tell whether any is NaN."""
+    with _PiecesInFlight(device) as pieces:
+        end = 0
+        for piece in split_into_pieces(batch, _PIECE_CELLS, _PIECE_BASES):
+            start, end = end, end + piece.pairs
+            pieces.start(piece, likelihoods[start:end])
+    return pieces.has_too_small
 
 
 class _PiecesInFlight:
     """Pieces that a device computes at a time, each with its own streams and staging memory.
 
     A piece waits for the previous piece on the same streams, and reuses its memory. Leaving the
-    context waits for all pieces: until then the device writes the likelihoods.
-
-    `columns` are the bases and qualities of all reads if they are on the device already; the
-    pieces must come in the order of the reads.
+    context waits for all pieces: until then the device writes the likelihoods. Pieces wait for the
+    work on the stream that is current when the object is made.
     """
 
-    def __init__(self, device: CudaDevice, columns: tuple[Any, ...]) -> None:
+    def __init__(self, device: CudaDevice) -> None:
         self._device = device
-        self._columns = columns
-        self._bases = 0  # of the pieces that have started
         self._memory = device.memory_budget() // _PIECES_IN_FLIGHT
         self._streams = thread_streams(device.index, _PIECES_IN_FLIGHT, urgent=True)
         self._forward_streams = thread_streams(device.index, _PIECES_IN_FLIGHT * _STREAMS)
+        ready = cupy.cuda.get_current_stream().record()
+        for stream in self._streams:
+            stream.wait_event(ready)
         self._started = 0
         self._too_small: list[NDArray[np.int32]] = []
 
@@ -162,54 +138,47 @@ class _PiecesInFlight:
         for stream in self._streams if error is None else self._streams + self._forward_streams:
             stream.synchronize()
 
-    def start(self, batch: HmmBatch, likelihoods: NDArray[np.float64]) -> None:
+    def start(self, batch: HmmBatch | DeviceHmmBatch, likelihoods: Any) -> None:
         """Start a piece; split it where it does not fit the memory of the device."""
         if not likelihoods.size:
-            self._bases += batch.reads.bases.data.size
             return
         if _fits(batch, likelihoods.size, self._memory) and (
             self._start_piece(batch, likelihoods) or self._start_piece_alone(batch, likelihoods)
         ):
             return
-        smaller = split_in_two(batch)
+        smaller: list[HmmBatch | DeviceHmmBatch] = split_in_two(batch)
         if len(smaller) == 1:
-            length, haplotypes = len(batch.reads.bases.data), len(batch.haplotypes)
+            length, haplotypes = int(batch.group_bases.sum()), batch.haplotype_lengths.size
             message = f"{self._device.name}: too little memory for a read of {length:,} bases"
             raise DeviceError(f"{message} and {haplotypes:,} haplotypes; use --device cpu")
         for piece in smaller:
             self.start(piece, likelihoods[: piece.pairs])
             likelihoods = likelihoods[piece.pairs :]
 
-    def _start_piece(self, batch: HmmBatch, likelihoods: NDArray[np.float64]) -> bool:
+    def _start_piece(self, batch: HmmBatch | DeviceHmmBatch, likelihoods: Any) -> bool:
         turn = self._started % _PIECES_IN_FLIGHT
         forward_streams = self._forward_streams[turn * _STREAMS : (turn + 1) * _STREAMS]
         streams = (self._streams[turn], forward_streams)
-        end = self._bases + batch.reads.bases.data.size
-        columns = tuple(column[self._bases : end] for column in self._columns)
-        staging = thread_staging(turn)
         try:
-            run = PieceRun(batch, likelihoods.size, self._device, streams, staging, columns)
+            run = PieceRun(batch, likelihoods.size, self._device, streams, thread_staging(turn))
             self._too_small.append(run.launch(likelihoods, self._memory))
         except OUT_OF_MEMORY:
             return False
         self._started += 1
-        self._bases = end
         return True
 
-    def _start_piece_alone(self, batch: HmmBatch, likelihoods: NDArray[np.float64]) -> bool:
+    def _start_piece_alone(self, batch: HmmBatch | DeviceHmmBatch, likelihoods: Any) -> bool:
         for stream in self._streams:
             stream.synchronize()
         cupy.get_default_memory_pool().free_all_blocks()
         return self._start_piece(batch, likelihoods)
 
 
-def _fits(batch: HmmBatch, pairs: int, memory: int) -> bool:
+def _fits(batch: HmmBatch | DeviceHmmBatch, pairs: int, memory: int) -> bool:
     """Return whether a piece needs at most half of the memory, and offsets fit 32 bits."""
-    bases = batch.reads.bases.data.size
-    size = _BYTES_PER_BASE * bases + _BYTES_PER_PAIR * pairs + 8 * batch.haplotypes.data.size
-    return (
-        size <= memory // 2 and max(bases, 2 * pairs, batch.haplotypes.data.size) <= _LARGEST_INDEX
-    )
+    bases, columns = int(batch.group_bases.sum()), int(batch.group_columns.sum())
+    size = _BYTES_PER_BASE * bases + _BYTES_PER_PAIR * pairs + 8 * columns
+    return size <= memory // 2 and max(bases, 2 * pairs, columns) <= _LARGEST_INDEX
 
 
 def in_pinned_memory(batch: HmmBatch) -> HmmBatch:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from hapgpu.arrays.ragged import offsets_of
 from hapgpu.pairhmm.batches import HmmBatch, is_uniform
+from hapgpu.pairhmm.device_batches import DeviceHmmBatch
 from hapgpu.pairhmm.launch.device_arrays import Inputs, PairLists, PreparedArrays
 from hapgpu.pairhmm.launch.kernels import (
     COUNT_PAIRS,
@@ -44,23 +45,17 @@ _EXACT_ROW_BYTES = 24
 
 
 class PieceRun:
-    """The launches of one piece.
-
-    `columns` are the bases and three qualities of the reads if they are on the device already:
-    the batch then needs only their offsets.
-    """
+    """The launches of one piece, whose arrays are in host memory or on the device."""
 
     def __init__(
         self,
-        batch: HmmBatch,
+        batch: HmmBatch | DeviceHmmBatch,
         pairs: int,
         device: CudaDevice,
         streams: tuple[Any, Sequence[Any]],
         staging: Staging,
-        columns: tuple[Any, ...] = (),
     ) -> None:
         self._batch = batch
-        self._columns = columns
         self._pairs = pairs
         self._device = device
         self._stream, self._forward_streams = streams
@@ -68,26 +63,30 @@ class PieceRun:
         pairs_per_haplotype = np.repeat(
             np.diff(batch.read_offsets), np.diff(batch.haplotype_offsets)
         )
+        self._lengths = batch.haplotype_lengths
+        self._reads = int(batch.read_offsets[-1] - batch.read_offsets[0])
+        self._bases = int(batch.group_bases.sum())
         self._plan = plan_layouts(
-            batch.haplotypes.lengths,
+            self._lengths,
             pairs_per_haplotype,
             _WARPS_PER_MULTIPROCESSOR * multiprocessors(device.index),
         )
         words = np.array([*(layout.mask_words for layout in self._plan.layouts), 0])
         self._masks = offsets_of(words[self._plan.numbers])
         self._mask_words = int(self._masks[-1])
-        continuations = batch.reads.gap_continuations
+        continuations = _continuations_of(batch)
         self._is_uniform = is_uniform(continuations)
         self._continuations = continuations[:1] if self._is_uniform else continuations
         self._pairs_per_layout = np.bincount(
             self._plan.numbers, pairs_per_haplotype, len(self._plan.layouts) + 1
         )
 
-    def launch(self, likelihoods: NDArray[np.float64], memory: int) -> NDArray[np.int32]:
-        """Start the kernels and copies that write the likelihoods, float64[pairs], pinned.
+    def launch(self, likelihoods: Any, memory: int) -> NDArray[np.int32]:
+        """Start the kernels and copies that write the likelihoods, float64[pairs].
 
-        `memory` is a bound in bytes for the rows of very long haplotypes and for the masks.
-        Returns one number; the device sets it to 1 if a likelihood is too small for float64.
+        They are in pinned memory, or on the device for a batch on the device. `memory` is a bound
+        in bytes for the rows of very long haplotypes and for the masks. Returns one number; the
+        device sets it to 1 if a likelihood is too small for float64.
         """
         if 4 * self._mask_words > memory // 4:
             raise cupy.cuda.memory.OutOfMemoryError(4 * self._mask_words, 0)
@@ -98,7 +97,10 @@ class PieceRun:
             blocks, scratch = self._exact_scratch(memory)
             self._forward(prepared, listed)
             self._exact(inputs, listed, blocks, scratch)
-            listed.likelihoods.get(stream=stream, out=likelihoods, blocking=False)
+            if isinstance(self._batch, DeviceHmmBatch):
+                likelihoods[:] = listed.likelihoods
+            else:
+                listed.likelihoods.get(stream=stream, out=likelihoods, blocking=False)
             listed.too_small.get(stream=stream, out=too_small, blocking=False)
         return too_small
 
@@ -124,34 +126,33 @@ class PieceRun:
 
     def _upload(self) -> Inputs:
         batch, plan = self._batch, self._plan
-        on_host = [] if self._columns else [batch.reads.bases.data, *batch.reads.qualities[:-1]]
+        columns: list[NDArray[Any]] = [self._continuations, ERROR_PROBABILITIES]
+        indices: list[NDArray[Any]] = [
+            offsets_of(self._lengths),
+            batch.read_offsets - batch.read_offsets[0],
+            batch.haplotype_offsets - batch.haplotype_offsets[0],
+            batch.pair_offsets,
+            plan.numbers,
+            self._masks,
+            np.array([*(layout.columns for layout in plan.layouts), 0]),
+            np.array([*(layout.lanes for layout in plan.layouts), 0]),
+        ]
+        if isinstance(batch, DeviceHmmBatch):
+            arrays = self._staging.upload(columns, indices, self._stream)
+            return _inputs(_sliced(batch), *arrays)
+        reads = [batch.reads.bases.data, *batch.reads.qualities[:-1], batch.haplotypes.data]
         arrays = self._staging.upload(
-            [
-                *on_host,
-                self._continuations,
-                batch.haplotypes.data,
-                ERROR_PROBABILITIES,
-            ],
-            [
-                batch.reads.bases.offsets,
-                batch.haplotypes.offsets,
-                batch.read_offsets,
-                batch.haplotype_offsets,
-                batch.pair_offsets,
-                plan.numbers,
-                self._masks,
-                np.array([*(layout.columns for layout in plan.layouts), 0]),
-                np.array([*(layout.lanes for layout in plan.layouts), 0]),
-            ],
-            self._stream,
+            [*reads, *columns], [batch.reads.bases.offsets, *indices], self._stream
         )
-        arrays = [*self._columns, *arrays]
-        return Inputs(tuple(arrays[:5]), *arrays[5:])
+        first = len(reads)
+        continuations, probabilities, read_offsets = arrays[first : first + 3]
+        return _inputs(
+            (*arrays[:first], read_offsets), continuations, probabilities, *arrays[first + 3 :]
+        )
 
     def _prepare(self, inputs: Inputs) -> PreparedArrays:
         """Compute the coefficients of rows, the values of reads, and the masks."""
-        reads, bases = len(self._batch.reads), self._batch.reads.bases.data.size
-        haplotypes = len(self._batch.haplotypes)
+        reads, bases, haplotypes = self._reads, self._bases, self._lengths.size
         prepared = PreparedArrays.empty(bases, reads, self._mask_words)
         self._launch_over(
             PREPARE_HAPLOTYPES,
@@ -187,11 +188,11 @@ class PieceRun:
 
     def _list_pairs(self, inputs: Inputs, prepared: PreparedArrays) -> PairLists:
         """Sort the pairs by layout and read length, and list the pairs that `exact` computes."""
-        reads, layouts = len(self._batch.reads), inputs.layout_lanes.size
+        reads, layouts = self._reads, inputs.layout_lanes.size
         listed = PairLists.empty(self._pairs, layouts)
         bins = cupy.zeros(layouts * LENGTH_BINS, dtype=np.int32)
         groups = (inputs.read_offsets, inputs.group_reads, inputs.group_haplotypes)
-        sizes = (reads, len(self._batch), len(self._batch.haplotypes), bins.size)
+        sizes = (reads, len(self._batch), self._lengths.size, bins.size)
         limits = (FLOAT_LONGEST_READ, layouts - 1)
         self._launch_over(
             COUNT_PAIRS,
@@ -238,8 +239,8 @@ class PieceRun:
             listed.likelihoods,
             listed.exact_pairs,
             listed.exact_count,
-            self._batch.reads.bases.data.size,
-            len(self._batch.reads),
+            self._bases,
+            self._reads,
             prepared.masks.size,
             self._pairs,
             listed.layout_pairs.size,
@@ -274,7 +275,7 @@ class PieceRun:
 
     def _exact_scratch(self, memory: int) -> tuple[int, Any]:
         """Return the number of warps for exact pairs, and memory for their rows."""
-        widest = int(self._batch.haplotypes.lengths.max())
+        widest = int(self._lengths.max())
         blocks = min(
             _EXACT_WARPS_PER_MULTIPROCESSOR * multiprocessors(self._device.index),
             max(1, memory // (4 * _EXACT_ROW_BYTES * widest)),
@@ -300,9 +301,9 @@ class PieceRun:
                 listed.too_small,
                 inputs.reads[0].size,
                 self._continuations.size,
-                len(self._batch.reads),
+                self._reads,
                 inputs.haplotypes.size,
-                len(self._batch.haplotypes),
+                self._lengths.size,
                 inputs.probabilities.size,
                 self._pairs,
                 listed.exact_count.size,
@@ -315,3 +316,40 @@ class PieceRun:
         """Launch a kernel with at least `threads` threads."""
         blocks = -(-threads // _THREADS)
         load_kernel(kernel, self._device.index).launch(blocks, _THREADS, arguments)
+
+
+def _continuations_of(batch: HmmBatch | DeviceHmmBatch) -> NDArray[np.uint8]:
+    if isinstance(batch, HmmBatch):
+        return batch.reads.gap_continuations
+    return np.broadcast_to(np.uint8(batch.reads.gap_continuation), (1,))
+
+
+def _sliced(batch: DeviceHmmBatch) -> tuple[Any, ...]:
+    """Return the columns of the reads, the haplotypes, and the offsets of the reads, int32."""
+    first, end = batch.base_offsets[[0, -1]].tolist()
+    first_read, end_read = batch.read_offsets[[0, -1]].tolist()
+    first_column, end_column = batch.column_offsets[[0, -1]].tolist()
+    offsets = batch.reads.bases.offsets[first_read : end_read + 1]
+    return (
+        *(column[first:end] for column in batch.reads.columns),
+        batch.haplotypes.data[first_column:end_column],
+        (offsets - first).astype(np.int32),
+    )
+
+
+def _inputs(
+    sequences: tuple[Any, ...],
+    continuations: Any,
+    probabilities: Any,
+    haplotype_offsets: Any,
+    *layouts: Any,
+) -> Inputs:
+    *reads, haplotypes, read_offsets = sequences
+    return Inputs(
+        (*reads, continuations),
+        haplotypes,
+        probabilities,
+        read_offsets,
+        haplotype_offsets,
+        *layouts,
+    )

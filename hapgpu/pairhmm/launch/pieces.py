@@ -3,17 +3,45 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Protocol, Self, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hapgpu.arrays.ragged import offsets_of
-from hapgpu.pairhmm.batches import HmmBatch
 
 _FIRST_DIVISOR = 3  # the first piece has a third of the cells; the next pieces grow
 _GROWTH = 2
 
 
-def split_into_pieces(batch: HmmBatch, max_cells: int, max_bases: int) -> Iterator[HmmBatch]:
+class Groups(Protocol):
+    """Groups of reads and haplotypes: `HmmBatch`, or `DeviceHmmBatch`."""
+
+    def __len__(self) -> int:
+        """Return the number of groups."""
+
+    @property
+    def group_bases(self) -> NDArray[np.int64]:
+        """int64[b]: bases of the reads of each group."""
+
+    @property
+    def group_columns(self) -> NDArray[np.int64]:
+        """int64[b]: bases of the haplotypes of each group."""
+
+    def read_lengths(self) -> NDArray[np.int64]:
+        """Return int64[n]: the bases of each read."""
+
+    def slice(self, start: int, end: int) -> Self:
+        """Return groups start to end."""
+
+    def some_reads(self, start: int, end: int) -> Self:
+        """Return reads start to end of a batch of one group."""
+
+
+_Batch = TypeVar("_Batch", bound=Groups)
+
+
+def split_into_pieces(batch: _Batch, max_cells: int, max_bases: int) -> Iterator[_Batch]:
     """Split a batch; the likelihoods of the pieces in order are the likelihoods of the batch.
 
     The first pieces are smaller, so that the device starts early.
@@ -26,10 +54,9 @@ def split_into_pieces(batch: HmmBatch, max_cells: int, max_bases: int) -> Iterat
         Matrix cells and read bases of a piece. A group with more is split between reads; a single
         read may have more.
     """
-    bases = np.diff(batch.reads.bases.offsets[batch.read_offsets])
-    columns = np.diff(batch.haplotypes.offsets[batch.haplotype_offsets])
+    bases = batch.group_bases
     bases_before = offsets_of(bases)
-    cells_before = offsets_of(bases * columns)
+    cells_before = offsets_of(bases * batch.group_columns)
     start, cells = 0, max(max_cells // _FIRST_DIVISOR, 1)
     while start < len(batch):
         by_cells = np.searchsorted(cells_before, cells_before[start] + cells, side="right")
@@ -44,31 +71,23 @@ def split_into_pieces(batch: HmmBatch, max_cells: int, max_bases: int) -> Iterat
         start, cells = end, min(_GROWTH * cells, max_cells)
 
 
-def split_in_two(batch: HmmBatch) -> list[HmmBatch]:
+def split_in_two(batch: _Batch) -> list[_Batch]:
     """Split a batch in two; a single read of a single group stays whole."""
-    groups, reads = len(batch), len(batch.reads)
+    groups = len(batch)
     if groups > 1:
         return [batch.slice(0, groups // 2), batch.slice(groups // 2, groups)]
+    reads = batch.read_lengths().size
     if reads > 1:
-        return [_some_reads(batch, 0, reads // 2), _some_reads(batch, reads // 2, reads)]
+        return [batch.some_reads(0, reads // 2), batch.some_reads(reads // 2, reads)]
     return [batch]
 
 
-def _split_group(group: HmmBatch, bases: int) -> Iterator[HmmBatch]:
-    offsets = group.reads.bases.offsets
+def _split_group(group: _Batch, bases: int) -> Iterator[_Batch]:
+    offsets = offsets_of(group.read_lengths())
+    reads = offsets.size - 1
     start = 0
-    while start < len(group.reads):
+    while start < reads:
         end = int(np.searchsorted(offsets, offsets[start] + bases, side="right")) - 1
-        end = min(max(end, start + 1), len(group.reads))
-        yield _some_reads(group, start, end)
+        end = min(max(end, start + 1), reads)
+        yield group.some_reads(start, end)
         start = end
-
-
-def _some_reads(group: HmmBatch, start: int, end: int) -> HmmBatch:
-    """Return reads start to end of a batch of one group."""
-    return HmmBatch(
-        group.reads.slice(start, end),
-        group.haplotypes,
-        np.array([0, end - start], dtype=np.int64),
-        group.haplotype_offsets,
-    )

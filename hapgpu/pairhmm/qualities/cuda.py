@@ -1,216 +1,192 @@
-"""Qualities of reads for the pair-HMM on a GPU (`cuda/pairhmm/qualities.cu`); as `prepare`."""
+"""Qualities of BAM records, prepared as in GATK on a GPU (`cuda/pairhmm/qualities.cu`)."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NoReturn
 
 import cupy
 import numpy as np
 
+from hapgpu.arrays.batches import ReadBatch
 from hapgpu.arrays.cuda import DeviceRagged, offsets_of
+from hapgpu.cigar.cuda.read_parts import DeviceReadParts
+from hapgpu.io.bam.constants import MISSING_QUALITY
 from hapgpu.io.bam.cuda.device_records import DeviceRecords
-from hapgpu.pairhmm.qualities.pcr_model import gap_open_limits
-from hapgpu.pairhmm.qualities.prepare import MIN_QUALITY, QualityOptions
+from hapgpu.io.bam.cuda.packed import download_records
+from hapgpu.io.bam.decode import decode_block
+from hapgpu.pairhmm.device_batches import DeviceHmmReads
+from hapgpu.pairhmm.qualities.pcr_model import gap_open_limits_of_bases
+from hapgpu.pairhmm.qualities.prepare import QualityOptions, check_base_qualities
+from hapgpu.pairhmm.qualities.tags import tag_qualities
 from hapgpu.runtime.gpu.kernel import Array, Kernel, Scalar
 from hapgpu.runtime.gpu.work_queue import WARP, launch_threads
+from hapgpu.runtime.pool import Pool
 
 _THREADS: Final = 128
-_UNMAPPED: Final = 4
 _NO_CAP: Final = 255
+_TAGS: Final = ("BI", "BD")
 
-PREPARE_PARTS: Final = Kernel(
+FIND_INDEL_QUALITIES: Final = Kernel(
     "pairhmm/qualities.cu",
-    "prepare_parts",
+    "find_indel_qualities",
     (
         Array("data", np.uint8, "size"),
-        Array("record_starts", np.int64, "records"),
-        Array("tag_starts", np.int64, "records"),
-        Array("base_counts", np.int32, "records"),
-        Array("caps", np.uint8, "records"),
-        Array("uses_tags", np.uint8, "records"),
-        Array("query_bases", np.uint8, "query_base_count"),
-        Array("query_offsets", np.int64, "n_queries", 1),
-        Array("queries", np.int64, "parts"),
-        Array("reads", np.int64, "parts"),
-        Array("is_reversed", np.uint8, "parts"),
+        Array("record_starts", np.int64, "count"),
+        Array("tag_starts", np.int64, "count"),
+        Array("tag_lengths", np.int32, "count"),
+        Array("base_counts", np.int32, "count"),
+        Array("insertions", np.int64, "count"),
+        Array("deletions", np.int64, "count"),
+        Array("first_faults", np.int32, "two"),
+        Scalar("size", np.int64),
+        Scalar("count", np.int32),
+        Scalar("two", np.int32),
+    ),
+)
+PREPARE_QUALITIES: Final = Kernel(
+    "pairhmm/qualities.cu",
+    "prepare_qualities",
+    (
+        Array("data", np.uint8, "size"),
+        Array("tag_starts", np.int64, "reads"),
+        Array("base_counts", np.int32, "reads"),
+        Array("caps", np.uint8, "reads"),
+        Array("is_reversed", np.bool_, "reads"),
+        Array("insertions", np.int64, "reads"),
+        Array("deletions", np.int64, "reads"),
+        Array("part_reads", np.int64, "parts"),
         Array("part_starts", np.int64, "parts"),
         Array("offsets", np.int64, "parts", 1),
-        Array("bases", np.uint8, "total"),
-        Array("qualities", np.uint8, "total"),
-        Array("insertions", np.uint8, "total"),
-        Array("deletions", np.uint8, "total"),
-        Array("is_faulty", np.int32, "one"),
-        Scalar("size", np.int64),
-        Scalar("records", np.int32),
-        Scalar("query_base_count", np.int64),
-        Scalar("n_queries", np.int32),
-        Scalar("parts", np.int32),
-        Scalar("total", np.int64),
-        Scalar("one", np.int32),
-        Scalar("gap_open", np.int32),
-        Scalar("threshold", np.int32),
-        Scalar("min_quality", np.int32),
-    ),
-)
-LIMIT_GAP_OPENS: Final = Kernel(
-    "pairhmm/qualities.cu",
-    "limit_gap_opens",
-    (
-        Array("bases", np.uint8, "total"),
-        Array("offsets", np.int64, "parts", 1),
         Array("limits", np.uint8, "limit_count"),
-        Array("repeats", np.uint8, "total"),
-        Array("insertions", np.uint8, "total"),
-        Array("deletions", np.uint8, "total"),
-        Scalar("total", np.int64),
+        Array("out_bases", np.uint8, "bases"),
+        Array("out_qualities", np.uint8, "bases"),
+        Array("out_insertions", np.uint8, "bases"),
+        Array("out_deletions", np.uint8, "bases"),
+        Scalar("size", np.int64),
+        Scalar("reads", np.int32),
         Scalar("parts", np.int32),
         Scalar("limit_count", np.int32),
-        Scalar("min_quality", np.int32),
+        Scalar("bases", np.int64),
+        Scalar("gap_open", np.int32),
+        Scalar("threshold", np.int32),
     ),
 )
 
 
-@dataclass(frozen=True, slots=True)
-class DeviceParts:
-    """m parts of reads on the current GPU.
-
-    Attributes
-    ----------
-    queries
-        int64[m]: the row of the bases of each part in the queries.
-    reads
-        int64[m]: the record of each.
-    is_reversed
-        bool[m]: whether the query is the reversed record.
-    starts, ends
-        int64[m]: range of bases of the query, 0-based, half-open.
-    """
-
-    queries: Any
-    reads: Any
-    is_reversed: Any
-    starts: Any
-    ends: Any
-
-    @property
-    def lengths(self) -> Any:
-        """int64[m]: the number of bases of each part."""
-        return self.ends - self.starts
-
-    def take(self, rows: Any) -> DeviceParts:
-        """Gather parts."""
-        return DeviceParts(
-            self.queries[rows],
-            self.reads[rows],
-            self.is_reversed[rows],
-            self.starts[rows],
-            self.ends[rows],
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class DeviceHmmReads:
-    """Reads with qualities, as in `HmmReads`, on the current GPU.
-
-    Attributes
-    ----------
-    bases
-        uint8 text, a row per read.
-    base_qualities, insertion_qualities, deletion_qualities
-        uint8 Phred with the rows of `bases`.
-    gap_continuation
-        Phred, of all bases.
-    """
-
-    bases: DeviceRagged
-    base_qualities: Any
-    insertion_qualities: Any
-    deletion_qualities: Any
-    gap_continuation: int
-
-    @property
-    def columns(self) -> tuple[Any, ...]:
-        """The bases and the three columns of qualities."""
-        return (
-            self.bases.data,
-            self.base_qualities,
-            self.insertion_qualities,
-            self.deletion_qualities,
-        )
-
-
-def prepared_parts(
-    records: DeviceRecords, queries: DeviceRagged, parts: DeviceParts, options: QualityOptions
-) -> DeviceHmmReads | None:
-    """Return parts of reads, in order, prepared as `prepared_parts` of `prepare` does.
-
-    Unmapped reads have no mapping quality, and their tags of base recalibration are ignored.
+def check_device_qualities(records: DeviceRecords, source: str, remedy: str) -> None:
+    """Raise an error for records without base qualities, as `check_base_qualities`.
 
     Parameters
     ----------
     records
-        n reads.
-    queries
-        uint8 text: the bases of the reads, in one orientation or both.
+        Reads with bases, on the current GPU, which is waited for.
+    source
+        Name of the input, for the error.
+    remedy
+        An imperative, for the error.
+
+    Raises
+    ------
+    InputError
+        A read has no base qualities.
+    """
+    layout = records.layout
+    first = records.data[layout.tag_starts - layout.base_counts]
+    missing = cupy.flatnonzero(first == MISSING_QUALITY)
+    if missing.size:
+        check_base_qualities(_downloaded(records, int(missing[0])), source, remedy)
+
+
+def prepared_device_parts(
+    records: DeviceRecords,
+    parts: DeviceReadParts,
+    options: QualityOptions,
+    source: str,
+    is_reversed: Any = None,
+) -> DeviceHmmReads:
+    """Return parts of reads with the qualities of the pair-HMM, as `prepared_parts`.
+
+    Works on the current GPU, and waits for it.
+
+    Parameters
+    ----------
+    records
+        n reads with bases and base qualities.
     parts
-        Parts of the queries, each with bases.
+        Parts of the reads, each with bases.
     options
         Options of the preparation.
+    source
+        Name of the input, for errors.
+    is_reversed
+        bool[n]: reads to reverse and complement first, which must have no tags; None for none.
+        Their parts are in the new orientation.
 
-    Returns
-    -------
-    The parts; None if a read has no base qualities, or a tag `BI` or `BD` that does not hold one
-    quality per base.
+    Raises
+    ------
+    InputError
+        A tag `BI` or `BD` of a read does not hold one quality per base.
     """
-    layout, count = records.layout, int(parts.reads.size)
-    unmapped = (records.flags & _UNMAPPED) != 0
-    caps = cupy.full(len(records), _NO_CAP, dtype=np.uint8)
-    if options.cap_by_mapping_quality:
-        caps = cupy.where(unmapped, caps, records.mapping_qualities)
+    insertions, deletions = _indel_qualities(records, options.gap_open, source)
     offsets = offsets_of(parts.lengths)
-    total = int(offsets[-1])
-    bases, qualities, insertions, deletions, repeats = (
-        cupy.empty(total, dtype=np.uint8) for _ in range(5)
+    bases = int(offsets[-1])
+    texts, of_bases, of_insertions, of_deletions = columns = [
+        cupy.empty(bases, dtype=np.uint8) for _ in range(4)
+    ]
+    caps = records.mapping_qualities
+    if not options.cap_by_mapping_quality:
+        caps = cupy.full(len(records), _NO_CAP, dtype=np.uint8)
+    if is_reversed is None:
+        is_reversed = cupy.zeros(len(records), dtype=np.bool_)
+    limits = cupy.asarray(gap_open_limits_of_bases(options.pcr_model))
+    layout = records.layout
+    reads = (records.data, layout.tag_starts, layout.base_counts, caps, is_reversed)
+    places = (insertions, deletions, parts.reads, parts.starts, offsets)
+    sizes = (records.data.size, len(records), len(parts), limits.size, bases)
+    levels = (options.gap_open, options.base_quality_threshold)
+    arguments = (*reads, *places, limits, *columns, *sizes, *levels)
+    launch_threads(PREPARE_QUALITIES, _THREADS, len(parts) * WARP, arguments)
+    return DeviceHmmReads(
+        DeviceRagged(texts, offsets),
+        of_bases,
+        of_insertions,
+        of_deletions,
+        options.gap_continuation,
     )
-    is_faulty = cupy.zeros(1, dtype=np.int32)
+
+
+def _indel_qualities(records: DeviceRecords, gap_open: int, source: str) -> tuple[Any, Any]:
+    """Return int64[n] each: where the values of `BI` and `BD` start in the bytes, or -1."""
+    count, layout = len(records), records.layout
+    insertions, deletions = (cupy.empty(count, dtype=np.int64) for _ in range(2))
+    first_faults = cupy.full(2, count, dtype=np.int32)
     arguments = (
         records.data,
         layout.starts,
         layout.tag_starts,
+        layout.tag_lengths,
         layout.base_counts,
-        caps,
-        (~unmapped).view(np.uint8),
-        queries.data,
-        queries.offsets,
-        parts.queries,
-        parts.reads,
-        parts.is_reversed.view(np.uint8),
-        parts.starts,
-        offsets,
-        bases,
-        qualities,
         insertions,
         deletions,
-        is_faulty,
+        first_faults,
         records.data.size,
-        len(records),
-        queries.data.size,
-        len(queries),
         count,
-        total,
-        1,
-        options.gap_open,
-        options.base_quality_threshold,
-        MIN_QUALITY,
+        2,
     )
-    launch_threads(PREPARE_PARTS, _THREADS, count * WARP, arguments)
-    limits = cupy.asarray(gap_open_limits(options.pcr_model))
-    columns = (bases, offsets, limits, repeats, insertions, deletions)
-    sizes = (total, count, limits.size, MIN_QUALITY)
-    launch_threads(LIMIT_GAP_OPENS, _THREADS, count, (*columns, *sizes))
-    if int(is_faulty[0]):
-        return None
-    return DeviceHmmReads(
-        DeviceRagged(bases, offsets), qualities, insertions, deletions, options.gap_continuation
-    )
+    launch_threads(FIND_INDEL_QUALITIES, _THREADS, count, arguments)
+    for name, row in zip(_TAGS, first_faults.get().tolist(), strict=True):
+        if row < count:
+            _refuse(records, row, name, gap_open, source)
+    return insertions, deletions
+
+
+def _refuse(records: DeviceRecords, row: int, name: str, gap_open: int, source: str) -> NoReturn:
+    """Raise the error of the host for a record with an invalid tag."""
+    tag_qualities(_downloaded(records, row), name, gap_open, source)
+    message = f"record {row}: tag {name} was refused on the GPU only"
+    raise AssertionError(message)
+
+
+def _downloaded(records: DeviceRecords, row: int) -> ReadBatch:
+    with Pool(1) as pool:
+        return decode_block(download_records(records.take(slice(row, row + 1))), pool)

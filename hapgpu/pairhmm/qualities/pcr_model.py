@@ -42,6 +42,13 @@ def gap_open_limits(model: PcrModel) -> NDArray[np.uint8]:
     return np.maximum(rounded, _MIN_QUALITY).astype(np.uint8)
 
 
+def gap_open_limits_of_bases(model: PcrModel) -> NDArray[np.uint8]:
+    """Return the limits by the counts of `repeat_counts`: none for the last base of a read."""
+    limits = gap_open_limits(model)
+    limits[_LAST_BASE] = _NO_LIMIT
+    return limits
+
+
 def limit_gap_opens(qualities: Iterable[NDArray[np.uint8]], bases: Ragged, model: PcrModel) -> None:
     """Lower gap-open qualities to the limits of the model, except at the last base of a read.
 
@@ -56,8 +63,7 @@ def limit_gap_opens(qualities: Iterable[NDArray[np.uint8]], bases: Ragged, model
     """
     if model is PcrModel.NONE:
         return
-    limits = gap_open_limits(model)
-    limits[_LAST_BASE] = _NO_LIMIT
+    limits = gap_open_limits_of_bases(model)
     counts = repeat_counts(bases)
     for column in qualities:
         _lower(column, read_only(counts), read_only(limits))

@@ -11,14 +11,7 @@ import numpy as np
 from hapgpu.arrays.cuda import DeviceRagged, offsets_of, rows_of
 from hapgpu.cigar.clips import Clips
 from hapgpu.haplotypes.pairing.cuda import DeviceReadPairs
-from hapgpu.haplotypes.pairing.extender_cuda import DeviceExtended
-from hapgpu.haplotypes.pairing.pairs import ReadHaplotypePairs
 from hapgpu.io.bam.cuda.device_records import DeviceRecords
-from hapgpu.io.bam.cuda.packed import download_records
-from hapgpu.io.bam.decode import decode_block
-from hapgpu.realign.moves.alignment_costs import AlignmentCosts
-from hapgpu.realign.moves.movable_reads import MovableReads
-from hapgpu.runtime.pool import Pool
 
 
 def pairs_of(pairs: DeviceReadPairs, mask: Any) -> DeviceReadPairs:
@@ -65,26 +58,6 @@ class DeviceMovableReads:
             self.clips.take(rows),
             self.scores[rows],
             self.costs[rows],
-        )
-
-    def download(self, pairs: DeviceReadPairs, extended: DeviceExtended) -> MovableReads:
-        """Copy the reads to host memory, with their pairs; `extended` has their haplotypes."""
-        with Pool(1) as pool:
-            reads = decode_block(download_records(self.records), pool)
-        clips: tuple[Any, ...] = (
-            self.clips.leading,
-            self.clips.trailing,
-            self.clips.leading_hard,
-            self.clips.trailing_hard,
-        )
-        rows = pairs.haplotypes.get()
-        return MovableReads(
-            reads,
-            Clips(*(column.get() for column in clips)),
-            ReadHaplotypePairs(pairs.offsets.get(), rows),
-            rows,
-            extended.download(),
-            AlignmentCosts(self.scores.get(), self.costs.get()),
         )
 
 

@@ -5,16 +5,17 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Sequence
 from os import SEEK_END
-from typing import IO, Any, Final, NamedTuple, Self
+from typing import IO, Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from hapgpu.arrays.bits import load_u64
 from hapgpu.arrays.bytes import Integer
+from hapgpu.arrays.memory import load_i32_at, load_u16_at
 from hapgpu.arrays.ragged import offsets_of
-from hapgpu.arrays.ragged_view import read_only
 from hapgpu.errors import OutputError
-from hapgpu.realign.moves.move_view import MoveView
+from hapgpu.realign.moves.move_view import address_of
 from hapgpu.realign.moves.moves import Moves
 from hapgpu.runtime.jit import njit_inlined
 
@@ -26,40 +27,34 @@ _NOT_PRIMARY: Final = 0x900  # secondary and supplementary records are not mates
 
 
 class MoveIndex(NamedTuple):
-    """The columns of a sorted run of moves that are searched, as an argument of compiled functions.
+    """The columns of a sorted run of moves that are searched, for compiled functions.
 
     Attributes
     ----------
-    buckets
-        int64[2 ** k + 1]: moves whose name hash starts with bits b are rows
-        `buckets[b]` to `buckets[b + 1]`.
     shift
         64 - k.
+    buckets
+        Address of int64[2 ** k + 1]: moves whose name hash starts with bits b are rows
+        `buckets[b]` to `buckets[b + 1]`.
+    name_hashes, flags, reference_ids, old_positions, old_ends
+        Addresses of the columns of the run, as in `MoveView`.
     """
 
-    buckets: NDArray[np.int64]
-    shift: np.uint64
-    name_hashes: NDArray[np.uint64]
-    flags: NDArray[np.uint16]
-    reference_ids: NDArray[np.int32]
-    old_positions: NDArray[np.int32]
-    old_ends: NDArray[np.int32]
+    shift: int
+    buckets: int
+    name_hashes: int
+    flags: int
+    reference_ids: int
+    old_positions: int
+    old_ends: int
 
-    @classmethod
-    def of(cls, moves: Moves) -> Self:
-        """Index moves that are sorted by the hash of the name."""
-        bits = max(1, len(moves).bit_length())
-        shift = np.uint64(64 - bits)
-        tops = (moves.name_hashes >> shift).astype(np.int64)
-        return cls(
-            np.searchsorted(tops, np.arange(2**bits + 1)),
-            shift,
-            read_only(moves.name_hashes),
-            read_only(moves.flags),
-            read_only(moves.reference_ids),
-            read_only(moves.old_positions),
-            read_only(moves.old_ends),
-        )
+
+def _buckets_of(moves: Moves) -> tuple[int, NDArray[np.int64]]:
+    """Return shift and buckets of moves that are sorted by the hash of the name."""
+    bits = max(1, len(moves).bit_length())
+    shift = 64 - bits
+    tops = (moves.name_hashes >> np.uint64(shift)).astype(np.int64)
+    return shift, np.searchsorted(tops, np.arange(2**bits + 1))
 
 
 class MoveTable:
@@ -77,8 +72,19 @@ class MoveTable:
 
     def __init__(self, runs: Sequence[Moves]) -> None:
         self._runs = list(runs)
-        self._views = [MoveView.of(run) for run in runs]
-        self.indexes = [MoveIndex.of(run) for run in runs]
+        self._buckets = [_buckets_of(run) for run in runs]
+        self.indexes = [
+            MoveIndex(
+                shift,
+                address_of(buckets),
+                address_of(run.name_hashes),
+                address_of(run.flags),
+                address_of(run.reference_ids),
+                address_of(run.old_positions),
+                address_of(run.old_ends),
+            )
+            for run, (shift, buckets) in zip(runs, self._buckets, strict=True)
+        ]
         self.starts = offsets_of([len(run) for run in runs])
         self.max_left_shift = max([0, *(_max_left_shift(run) for run in runs)])
 
@@ -94,20 +100,19 @@ class MoveTable:
         inverse[order] = np.arange(order.size)
         return Moves.concatenate([*by_run, Moves.none()]).take(inverse)
 
-    def view(
+    def gathered(
         self, own: NDArray[np.int64], mates: NDArray[np.int64]
-    ) -> tuple[MoveView, NDArray[np.int64], NDArray[np.int64]]:
-        """Return moves for compiled functions, and their rows there.
+    ) -> tuple[Moves, NDArray[np.int64], NDArray[np.int64]]:
+        """Return moves, and the rows in them of moves given by their numbers.
 
         `own` and `mates` are numbers of moves, int64[n] each, or `NOT_MOVED`, which stays.
         """
         if len(self._runs) == 1:
-            return self._views[0], own, mates
+            return self._runs[0], own, mates
         has_own, has_mate = own != NOT_MOVED, mates != NOT_MOVED
         own_rows = np.where(has_own, np.cumsum(has_own) - 1, NOT_MOVED)
         mate_rows = np.where(has_mate, np.cumsum(has_mate) - 1 + has_own.sum(), NOT_MOVED)
-        moves = self.take(np.concatenate([own[has_own], mates[has_mate]]))
-        return MoveView.of(moves), own_rows, mate_rows
+        return self.take(np.concatenate([own[has_own], mates[has_mate]])), own_rows, mate_rows
 
     def of_name(self, hashed: np.uint64) -> Moves:
         """Return the moves of all records whose name has this hash."""
@@ -185,57 +190,81 @@ def _memory_mapped_column(file: IO[bytes], column: NDArray[Any]) -> NDArray[Any]
 
 
 @njit_inlined
-def has_name(index: MoveIndex, name: Integer) -> bool:
-    """Return whether a record with this name hash has moved."""
-    bucket = np.int64(name >> index.shift)
-    for row in range(index.buckets[bucket], index.buckets[bucket + 1]):
-        if index.name_hashes[row] == name:
-            return True
-    return False
+def rows_of_name(index: MoveIndex, name: Integer) -> tuple[Integer, Integer]:
+    """Return start and end of the rows of the bucket of a name hash; an empty range if it has none.
+
+    The rows may be of other names too.
+    """
+    bucket = index.buckets + 8 * np.int64(name >> np.uint64(index.shift))
+    start, end = np.int64(load_u64(bucket)), np.int64(load_u64(bucket + 8))
+    for row in range(start, end):
+        if load_u64(index.name_hashes + 8 * row) == name:
+            return row, end
+    return end, end
 
 
 @njit_inlined
 def find_move(
-    index: MoveIndex, name: Integer, flag: Integer, reference: Integer, start: Integer, end: Integer
+    index: MoveIndex,
+    rows: tuple[Integer, Integer],
+    name: Integer,
+    flag: Integer,
+    place: tuple[Integer, Integer, Integer],
 ) -> Integer:
-    """Return the row of the move of a record aligned to start to end, or `NOT_MOVED`."""
-    bucket = np.int64(name >> index.shift)
-    for row in range(index.buckets[bucket], index.buckets[bucket + 1]):
+    """Return the row of the move of a record aligned to `place`, or `NOT_MOVED`.
+
+    Parameters
+    ----------
+    index
+        The moves.
+    rows
+        Start and end of the rows to search.
+    name, flag
+        The hash of the name, and the flags of the record.
+    place
+        Contig, start and end.
+    """
+    for row in range(rows[0], rows[1]):
         if (
-            index.name_hashes[row] == name
-            and index.flags[row] == flag
-            and index.old_positions[row] == start
-            and index.reference_ids[row] == reference
-            and index.old_ends[row] == end
+            load_u64(index.name_hashes + 8 * row) == name
+            and load_u16_at(index.flags + 2 * row) == flag
+            and load_i32_at(index.old_positions + 4 * row) == place[1]
+            and load_i32_at(index.reference_ids + 4 * row) == place[0]
+            and load_i32_at(index.old_ends + 4 * row) == place[2]
         ):
             return row
-    return NOT_MOVED
+    return np.int64(NOT_MOVED)
 
 
 @njit_inlined
 def find_mate_move(
-    index: MoveIndex, name: Integer, flag: Integer, reference: Integer, start: Integer
+    index: MoveIndex,
+    rows: tuple[Integer, Integer],
+    name: Integer,
+    flag: Integer,
+    place: tuple[Integer, Integer],
 ) -> Integer:
-    """Return the row of the move of a mate that starts at `start`, or `NOT_MOVED`."""
-    bucket = np.int64(name >> index.shift)
-    for row in range(index.buckets[bucket], index.buckets[bucket + 1]):
-        other = np.int64(index.flags[row])
+    """Return the row of the move of a mate with this contig and start, or `NOT_MOVED`."""
+    for row in range(rows[0], rows[1]):
+        other = load_u16_at(index.flags + 2 * row)
         if (
-            index.name_hashes[row] == name
+            load_u64(index.name_hashes + 8 * row) == name
             and (other ^ flag) & 0xC0
             and not other & _NOT_PRIMARY
-            and index.old_positions[row] == start
-            and index.reference_ids[row] == reference
+            and load_i32_at(index.old_positions + 4 * row) == place[1]
+            and load_i32_at(index.reference_ids + 4 * row) == place[0]
         ):
             return row
-    return NOT_MOVED
+    return np.int64(NOT_MOVED)
 
 
 @njit_inlined
-def has_moved_record(index: MoveIndex, name: Integer, flag: Integer) -> bool:
+def has_moved_record(
+    index: MoveIndex, rows: tuple[Integer, Integer], name: Integer, flag: Integer
+) -> bool:
     """Return whether this record or another one of the same read has moved."""
     found = False
-    bucket = np.int64(name >> index.shift)
-    for row in range(index.buckets[bucket], index.buckets[bucket + 1]):
-        found |= index.name_hashes[row] == name and not (index.flags[row] ^ flag) & 0xC0
+    for row in range(rows[0], rows[1]):
+        other = load_u16_at(index.flags + 2 * row)
+        found |= load_u64(index.name_hashes + 8 * row) == name and not (other ^ flag) & 0xC0
     return found

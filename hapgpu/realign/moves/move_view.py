@@ -1,42 +1,62 @@
-"""The columns of moves that records receive, as an argument of compiled functions."""
+"""Columns of moves as addresses, for compiled functions."""
 
 from __future__ import annotations
 
-from typing import NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hapgpu.arrays.ragged_view import RaggedView, read_only, view_of
 from hapgpu.realign.moves.moves import Moves
 
 
 class MoveView(NamedTuple):
-    """The columns of `Moves`, read-only."""
+    """Addresses of the columns of `Moves`, which the caller must hold.
 
-    flags: NDArray[np.uint16]
-    old_positions: NDArray[np.int32]
-    old_ends: NDArray[np.int32]
-    positions: NDArray[np.int32]
-    ends: NDArray[np.int32]
-    scores: NDArray[np.int32]
-    second_scores: NDArray[np.int32]
-    edit_distances: NDArray[np.int32]
-    mismatches: RaggedView
-    cigars: RaggedView
+    Threads share the columns. Numba would count references to arrays for each record, and the
+    threads would wait for the counters of each other.
+    """
+
+    flags: int
+    old_positions: int
+    old_ends: int
+    positions: int
+    ends: int
+    scores: int
+    second_scores: int
+    edit_distances: int
+    mismatches: int
+    mismatch_offsets: int
+    cigars: int
+    cigar_offsets: int
 
     @classmethod
     def of(cls, moves: Moves) -> Self:
-        """View moves."""
+        """Return the addresses of the columns of moves."""
         return cls(
-            read_only(moves.flags),
-            read_only(moves.old_positions),
-            read_only(moves.old_ends),
-            read_only(moves.positions),
-            read_only(moves.ends),
-            read_only(moves.scores),
-            read_only(moves.second_scores),
-            read_only(moves.edit_distances),
-            view_of(moves.mismatches),
-            view_of(moves.cigars),
+            address_of(moves.flags),
+            address_of(moves.old_positions),
+            address_of(moves.old_ends),
+            address_of(moves.positions),
+            address_of(moves.ends),
+            address_of(moves.scores),
+            address_of(moves.second_scores),
+            address_of(moves.edit_distances),
+            address_of(moves.mismatches.data),
+            address_of(moves.mismatches.offsets),
+            address_of(moves.cigars.data),
+            address_of(moves.cigars.offsets),
         )
+
+
+def address_of(column: NDArray[Any]) -> int:
+    """Return the address of an array without gaps.
+
+    Raises
+    ------
+    ValueError
+        The array has gaps.
+    """
+    if not column.flags.c_contiguous:
+        raise ValueError("an array with gaps has no rows at consecutive addresses")
+    return int(np.asarray(column).ctypes.data)

@@ -9,7 +9,8 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from hapgpu.arrays.bytes import Integer, hash_of
+from hapgpu.arrays.bytes import FNV_BASIS, FNV_PRIME, Integer
+from hapgpu.arrays.memory import load_u8_at
 from hapgpu.arrays.ragged import Ragged
 from hapgpu.arrays.ragged_view import RaggedView, view_of
 from hapgpu.runtime.jit import njit, njit_inlined
@@ -146,6 +147,14 @@ def _hash_rows(rows: RaggedView, out: NDArray[np.uint64]) -> None:
 @njit_inlined
 def name_hash(data: NDArray[np.uint8], start: Integer, end: Integer) -> Integer:
     """Return the hash of the name data[start:end], uint64, with well-mixed leading bits."""
-    value = hash_of(data, start, end)
+    return name_hash_at(data.ctypes.data + start, end - start)
+
+
+@njit_inlined
+def name_hash_at(name: Integer, size: Integer) -> Integer:
+    """Return the hash of the name of `size` bytes at an address: FNV-1a, and mixed."""
+    value = FNV_BASIS
+    for k in range(size):
+        value = (value ^ np.uint64(load_u8_at(name + k))) * FNV_PRIME
     value ^= value >> np.uint64(32)
     return value * np.uint64(0x9E3779B97F4A7C15)

@@ -1,6 +1,7 @@
-"""Optional fields in BAM encoding, written by compiled functions.
+"""Optional fields in BAM encoding, read and written at addresses by compiled functions.
 
-Each `put` function writes from `out[at]` on, without a check for room, and returns the end offset.
+Each `put` function writes from the address `at` on, without a check for room, and returns the
+address after the last byte. See `hapgpu.arrays.memory`.
 """
 
 from __future__ import annotations
@@ -8,13 +9,21 @@ from __future__ import annotations
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
-from hapgpu.arrays.bytes import Integer, copy_bytes, load_u16, load_u32, store_32
+from hapgpu.arrays.bytes import Integer
+from hapgpu.arrays.memory import (
+    copy_at,
+    load_i32_at,
+    load_u8_at,
+    load_u16_at,
+    load_u32_at,
+    store_8_at,
+    store_16_at,
+    store_32_at,
+)
 from hapgpu.cigar.encoding import OPERATIONS
-from hapgpu.io.bam.tags import HEAD_BYTES
-from hapgpu.io.text.numbers import put_integer
-from hapgpu.runtime.jit import njit
+from hapgpu.io.bam.tags import HEAD_BYTES, field_bytes_at
+from hapgpu.runtime.jit import njit_inlined
 
 MAX_INTEGER_FIELD: Final = HEAD_BYTES + 4
 """Bytes of the longest integer field."""
@@ -25,125 +34,148 @@ TEXT_FIELD: Final = HEAD_BYTES + 1
 MAX_ELEMENT_TEXT: Final = 10
 """Bytes of the longest CIGAR element as text."""
 
-_TEXT, _STAR = b"Z*"
+_ZERO, _MINUS, _TEXT, _STAR = b"0-Z*"
 _INT8, _UINT8, _INT16, _UINT16, _INT32, _UINT32 = b"cCsSiI"
 _LETTERS: Final = np.frombuffer(OPERATIONS.ljust(16, "?").encode(), dtype=np.uint8)
 
 
-@njit
-def put_head(out: NDArray[np.uint8], at: Integer, name: int, kind: int) -> Integer:
+@njit_inlined
+def put_copy(at: Integer, source: Integer, size: Integer) -> Integer:
+    """Write a copy of bytes at an address."""
+    copy_at(at, source, size)
+    return at + size
+
+
+@njit_inlined
+def put_byte(at: Integer, byte: Integer) -> Integer:
+    """Write a byte."""
+    store_8_at(at, np.int64(byte))
+    return at + 1
+
+
+@njit_inlined
+def put_number(at: Integer, value: Integer) -> Integer:
+    """Write an integer of at most 32 bits as decimal text."""
+    rest = np.int64(value)
+    if rest < 0:
+        at = put_byte(at, _MINUS)
+        rest = -rest
+    power = np.int64(1)
+    digits = 1
+    while power * 10 <= rest:
+        power *= 10
+        digits += 1
+    for k in range(digits - 1, -1, -1):
+        store_8_at(at + k, _ZERO + rest % 10)
+        rest //= 10
+    return at + digits
+
+
+@njit_inlined
+def _put_head(at: Integer, name: Integer, kind: Integer) -> Integer:
     """Write the name of a field (see `name_number`) and its type."""
-    out[at], out[at + 1], out[at + 2] = name & 255, name >> 8, kind
-    return at + HEAD_BYTES
+    store_16_at(at, np.int64(name))
+    return put_byte(at + 2, kind)
 
 
-@njit
-def put_integer_field(out: NDArray[np.uint8], at: Integer, name: int, value: Integer) -> Integer:
+@njit_inlined
+def put_integer_field(at: Integer, name: Integer, value: Integer) -> Integer:
     """Write an integer field of the smallest type that holds a value of at most 32 bits."""
     value = np.int64(value)
-    if value < 0:
-        kind, width = (_INT8, 1) if value >= -(2**7) else (_INT16, 2)
-        if value < -(2**15):
-            kind, width = _INT32, 4
+    kind, width = _INT32 if value < 0 else _UINT32, 4
+    if 0 <= value < 2**8 or -(2**7) <= value < 0:
+        kind, width = _UINT8 if value >= 0 else _INT8, 1
+    elif 0 <= value < 2**16 or -(2**15) <= value < 0:
+        kind, width = _UINT16 if value >= 0 else _INT16, 2
+    at = _put_head(at, name, kind)
+    if width == 1:
+        store_8_at(at, value)
+    elif width == 2:
+        store_16_at(at, value)
     else:
-        kind, width = (_UINT8, 1) if value < 2**8 else (_UINT16, 2)
-        if value >= 2**16:
-            kind, width = _UINT32, 4
-    at = put_head(out, at, name, kind)
-    for k in range(width):
-        out[at + k] = value >> 8 * k & 255
+        store_32_at(at, value)
     return at + width
 
 
-@njit
-def put_text_field(
-    out: NDArray[np.uint8],
-    at: Integer,
-    name: int,
-    data: NDArray[np.uint8],
-    start: Integer,
-    end: Integer,
-) -> Integer:
-    """Write a text field with the text data[start:end]."""
-    at = put_head(out, at, name, _TEXT)
-    copy_bytes(data, start, out, at, end - start)
-    return close_text(out, at + end - start)
+@njit_inlined
+def open_text(at: Integer, name: Integer) -> Integer:
+    """Write what comes before the text of a text field."""
+    return _put_head(at, name, _TEXT)
 
 
-@njit
-def close_text(out: NDArray[np.uint8], at: Integer) -> Integer:
+@njit_inlined
+def close_text(at: Integer) -> Integer:
     """Write the NUL after the text of a field."""
-    out[at] = 0
-    return at + 1
+    return put_byte(at, 0)
 
 
-@njit
-def put_cigar_text(
-    out: NDArray[np.uint8], at: Integer, data: NDArray[np.uint8], start: Integer, count: Integer
-) -> Integer:
-    """Write `count` CIGAR elements, stored as bytes from `data[start]`, as text; `*` for none."""
+@njit_inlined
+def put_text_field(at: Integer, name: Integer, text: Integer, size: Integer) -> Integer:
+    """Write a text field with the text of `size` bytes at an address."""
+    return close_text(put_copy(open_text(at, name), text, size))
+
+
+@njit_inlined
+def put_cigar_text(at: Integer, cigar: Integer, count: Integer) -> Integer:
+    """Write the `count` CIGAR elements at an address as text; `*` for none."""
     if count == 0:
-        out[at] = _STAR
-        return at + 1
+        return put_byte(at, _STAR)
     for k in range(count):
-        at = _put_element(out, at, load_u32(data, start + 4 * k))
+        element = load_u32_at(cigar + 4 * k)
+        at = put_byte(put_number(at, element >> 4), _LETTERS[element & 15])
     return at
 
 
-@njit
-def put_text_of_elements(
-    out: NDArray[np.uint8], at: Integer, cigars: NDArray[np.uint32], start: Integer, end: Integer
-) -> Integer:
-    """Write the CIGAR elements cigars[start:end] as text; `*` for none."""
-    if start == end:
-        out[at] = _STAR
-        return at + 1
-    for k in range(start, end):
-        at = _put_element(out, at, np.int64(cigars[k]))
-    return at
+@njit_inlined
+def find_field_at(fields: Integer, end: Integer, limit: Integer, name: Integer) -> Integer:
+    """Return the address of the first field of a name; 0 if there is none or one before is bad.
+
+    Parameters
+    ----------
+    fields, end
+        Addresses of the first field and after the last.
+    limit
+        Address after the array that holds them.
+    name
+        The name, as a number.
+    """
+    at = fields
+    while at < end:
+        size = field_bytes_at(0, at, end, limit)
+        if size == 0:
+            return np.int64(0)
+        if load_u16_at(at) == name:
+            return at
+        at += size
+    return np.int64(0)
 
 
-@njit
-def _put_element(out: NDArray[np.uint8], at: Integer, element: Integer) -> Integer:
-    at = put_integer(out, at, element >> 4)
-    out[at] = _LETTERS[element & 15]
-    return at + 1
+@njit_inlined
+def text_bytes(at: Integer, end: Integer, limit: Integer) -> Integer:
+    """Return the size of the text of the field at an address; -1 if the field is not text.
+
+    `end` and `limit` are as in `find_field_at`.
+    """
+    if load_u8_at(at + 2) != _TEXT:
+        return np.int64(-1)
+    return field_bytes_at(0, at, end, limit) - TEXT_FIELD
 
 
-@njit
-def put_elements(
-    out: NDArray[np.uint8], at: Integer, cigars: NDArray[np.uint32], start: Integer, end: Integer
-) -> Integer:
-    """Write the CIGAR elements cigars[start:end] as bytes."""
-    for k in range(start, end):
-        store_32(out, at, cigars[k])
-        at += 4
-    return at
-
-
-@njit
-def is_text(data: NDArray[np.uint8], at: Integer) -> bool:
-    """Tell whether the field at `at` is text."""
-    return bool(data[np.uint64(at + 2)] == _TEXT)
-
-
-@njit
-def integer_value(data: NDArray[np.uint8], at: Integer) -> tuple[Integer, bool]:
-    """Return the value of the field at `at`, and whether it is an integer."""
-    kind, value = data[np.uint64(at + 2)], at + HEAD_BYTES
-    number = np.int64(0)
+@njit_inlined
+def integer_value(at: Integer) -> tuple[Integer, bool]:
+    """Return the value of the field at an address, and whether it is an integer."""
+    kind, value = load_u8_at(at + 2), at + HEAD_BYTES
+    number: Integer = 0
     if kind in (_INT8, _UINT8):
-        number = np.int64(data[np.uint64(value)])
+        number = load_u8_at(value)
     elif kind in (_INT16, _UINT16):
-        number = np.int64(load_u16(data, value))
+        number = load_u16_at(value)
     elif kind in (_INT32, _UINT32):
-        number = np.int64(load_u32(data, value))
+        number = load_u32_at(value) if kind == _UINT32 else load_i32_at(value)
     else:
         return number, False
     if kind == _INT8:
         number = np.int64(np.int8(number))
     elif kind == _INT16:
         number = np.int64(np.int16(number))
-    elif kind == _INT32:
-        number = np.int64(np.int32(number))
     return number, True

@@ -7,11 +7,12 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hapgpu.arrays.bytes import Integer, load_i32, load_u16, load_u32
+from hapgpu.arrays.bytes import Integer
+from hapgpu.arrays.memory import load_i32_at, load_u16_at, load_u32_at
 from hapgpu.io.bam.constants import FIXED_BYTES, REFERENCE_OPERATIONS
 from hapgpu.io.bam.record_block import RecordBlock
 from hapgpu.io.bam.record_layout import RecordLayout
-from hapgpu.io.bam.tags import find_field, name_number
+from hapgpu.io.bam.tags import name_number
 from hapgpu.realign.moves.move_table import (
     NOT_MOVED,
     MoveIndex,
@@ -19,10 +20,11 @@ from hapgpu.realign.moves.move_table import (
     find_mate_move,
     find_move,
     has_moved_record,
-    has_name,
+    rows_of_name,
 )
-from hapgpu.realign.moves.moves import name_hash
-from hapgpu.runtime.jit import njit
+from hapgpu.realign.moves.moves import name_hash_at
+from hapgpu.realign.records.fields import find_field_at
+from hapgpu.runtime.jit import njit, njit_inlined
 
 _PAIRED, _UNMAPPED = 1, 4
 _SA: Final = name_number("SA")
@@ -73,36 +75,38 @@ def _find(
     affected: AffectedRecords,
 ) -> None:
     """Look up the records of a block in one run of moves; `first` is the number of its first."""
+    base = data.ctypes.data
+    limit = base + data.size
     for row in range(layout.starts.size):
-        at = layout.starts[row]
-        name = at + FIXED_BYTES
-        hashed = name_hash(data, name, name + layout.name_lengths[row])
-        if not has_name(index, hashed):
+        at = base + layout.starts[row]
+        hashed = name_hash_at(at + FIXED_BYTES, np.int64(layout.name_lengths[row]))
+        rows = rows_of_name(index, hashed)
+        if rows[0] == rows[1]:
             continue
-        flag = load_u16(data, at + 18)
+        flag = load_u16_at(at + 18)
         if not flag & _UNMAPPED:
-            position = load_i32(data, at + 8)
-            end = position + cigar_span(data, layout.cigar_starts[row], layout.cigar_lengths[row])
-            own = find_move(index, hashed, flag, load_i32(data, at + 4), position, end)
+            cigar = base + layout.cigar_starts[row]
+            position = load_i32_at(at + 8)
+            end = position + cigar_span(cigar, np.int64(layout.cigar_lengths[row]))
+            own = find_move(index, rows, hashed, flag, (load_i32_at(at + 4), position, end))
             if own != NOT_MOVED:
                 affected.own[row] = first + own
         if flag & _PAIRED:
-            contig, position = load_i32(data, at + 24), load_i32(data, at + 28)
-            mate = find_mate_move(index, hashed, flag, contig, position)
+            place = load_i32_at(at + 24), load_i32_at(at + 28)
+            mate = find_mate_move(index, rows, hashed, flag, place)
             if mate != NOT_MOVED:
                 affected.mates[row] = first + mate
-        if has_moved_record(index, hashed, flag):
-            tags = layout.tag_starts[row]
-            tags_end = at + 4 + load_i32(data, at)
-            affected.sa_changes[row] |= find_field(data, tags, tags_end, _SA) >= 0
+        if has_moved_record(index, rows, hashed, flag):
+            tags, tags_end = base + layout.tag_starts[row], at + 4 + load_i32_at(at)
+            affected.sa_changes[row] |= find_field_at(tags, tags_end, limit, _SA) != 0
 
 
-@njit
-def cigar_span(data: NDArray[np.uint8], cigar: Integer, elements: Integer) -> Integer:
-    """Return the reference bases that a CIGAR, stored as bytes, spans."""
-    span: Integer = 0
+@njit_inlined
+def cigar_span(cigar: Integer, elements: Integer) -> Integer:
+    """Return the reference bases that the CIGAR elements at an address span."""
+    span = np.int64(0)
     for k in range(elements):
-        element = load_u32(data, cigar + 4 * k)
+        element = load_u32_at(cigar + 4 * k)
         if REFERENCE_OPERATIONS >> (element & 15) & 1:
             span += element >> 4
     return span

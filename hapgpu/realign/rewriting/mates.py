@@ -10,14 +10,15 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hapgpu.arrays.bytes import Integer, load_i32, load_u16
-from hapgpu.cigar.encoding import consumes_reference, length_of, operation_of
+from hapgpu.arrays.bytes import Integer
+from hapgpu.arrays.memory import load_i32_at, load_u8_at, load_u16_at
 from hapgpu.io.bam.record_layout import RecordLayout
-from hapgpu.io.bam.tags import HEAD_BYTES, field_bytes, find_field, name_number
+from hapgpu.io.bam.tags import HEAD_BYTES, name_number
 from hapgpu.realign.moves.move_table import NOT_MOVED
 from hapgpu.realign.moves.move_view import MoveView
-from hapgpu.realign.records.fields import is_text
+from hapgpu.realign.records.fields import find_field_at, text_bytes
 from hapgpu.realign.rewriting.affected_records import cigar_span
+from hapgpu.realign.rewriting.old_records import OldRecord, old_record
 from hapgpu.runtime.jit import njit, njit_inlined
 
 _PROPER_PAIR, _UNMAPPED, _MATE_UNMAPPED, _REVERSE, _MATE_REVERSE = 0x2, 0x4, 0x8, 0x10, 0x20
@@ -74,57 +75,67 @@ def set_mate_fields(
     out
         Receives the fields of the n records. Unmapped reads get the positions of their moved mates.
     """
+    base = data.ctypes.data
+    own_moves, mate_moves = changes
+    flags, positions = out.flags, out.positions
+    mate_positions, lengths = out.mate_positions, out.template_lengths
     for k in range(rows.size):
-        row, own, mate = rows[k], changes[0][k], changes[1][k]
-        at = layout.starts[row]
-        flag = load_u16(data, at + 18)
-        contig, old_position = load_i32(data, at + 4), load_i32(data, at + 8)
-        mate_contig, old_mate = load_i32(data, at + 24), load_i32(data, at + 28)
-        is_unmapped, is_alone = flag & _UNMAPPED != 0, flag & _MATE_UNMAPPED != 0
-        is_beside_mate = contig == mate_contig and old_position == old_mate
-        position = np.int64(old_position if own == NOT_MOVED else moves.positions[own])
-        mate_position = np.int64(old_mate if mate == NOT_MOVED else moves.positions[mate])
-        ends = _five_prime_ends(data, layout, row, (own, mate), position, moves)
-        if is_beside_mate and is_alone and not is_unmapped:
-            mate_position = position  # an unmapped mate has the position of the mapped read
-        if is_beside_mate and is_unmapped and mate != NOT_MOVED:
-            position = mate_position
-        length: Integer = load_i32(data, at + 32)
-        if contig == mate_contig and not is_unmapped and not is_alone and ends[2] != _UNKNOWN:
-            length = _template_length(flag, length, ends)
-            flag = _without_broken_pair(flag, ends)
-        out.flags[k] = flag
-        out.positions[k] = position
-        out.mate_positions[k] = mate_position
-        out.template_lengths[k] = length
+        record = old_record(base, data.size, layout, rows[k])
+        fields = _mate_fields(record, own_moves[k], mate_moves[k], moves)
+        flags[k], positions[k], mate_positions[k], lengths[k] = fields
+
+
+@njit_inlined
+def _mate_fields(
+    record: OldRecord, own: Integer, mate: Integer, moves: MoveView
+) -> tuple[Integer, Integer, Integer, Integer]:
+    """Return flags, POS, PNEXT and TLEN of a record."""
+    flag = load_u16_at(record.at + 18)
+    contig, position = load_i32_at(record.at + 4), load_i32_at(record.at + 8)
+    mate_contig, mate_position = load_i32_at(record.at + 24), load_i32_at(record.at + 28)
+    is_unmapped, is_alone = flag & _UNMAPPED != 0, flag & _MATE_UNMAPPED != 0
+    is_beside_mate = contig == mate_contig and position == mate_position
+    if own != NOT_MOVED:
+        position = load_i32_at(moves.positions + 4 * own)
+    if mate != NOT_MOVED:
+        mate_position = load_i32_at(moves.positions + 4 * mate)
+    ends = _five_prime_ends(record, own, mate, moves)
+    if is_beside_mate and is_alone and not is_unmapped:
+        mate_position = position  # an unmapped mate has the position of the mapped read
+    if is_beside_mate and is_unmapped and mate != NOT_MOVED:
+        position = mate_position
+    length = load_i32_at(record.at + 32)
+    if contig == mate_contig and not is_unmapped and not is_alone and ends[2] != _UNKNOWN:
+        length = _template_length(flag, length, ends)
+        flag = _without_broken_pair(flag, ends)
+    return flag, position, mate_position, length
 
 
 @njit_inlined
 def _five_prime_ends(
-    data: NDArray[np.uint8],
-    layout: RecordLayout,
-    row: Integer,
-    changes: tuple[Integer, Integer],
-    position: Integer,
-    moves: MoveView,
+    record: OldRecord, own: Integer, mate: Integer, moves: MoveView
 ) -> tuple[Integer, Integer, Integer, Integer]:
     """Return the 5' ends of a read, old and new, and of its mate, old and new.
 
     The ends of the mate are `_UNKNOWN` where the record does not imply them.
     """
-    own, mate = changes
-    at = layout.starts[row]
-    old, new = np.int64(load_i32(data, at + 8)), np.int64(position)
-    if load_u16(data, at + 18) & _REVERSE:
-        span = cigar_span(data, layout.cigar_starts[row], layout.cigar_lengths[row])
+    old = load_i32_at(record.at + 8)
+    new = old if own == NOT_MOVED else load_i32_at(moves.positions + 4 * own)
+    if load_u16_at(record.at + 18) & _REVERSE:
+        span = cigar_span(record.cigar, record.elements)
         old += span
-        new += span if own == NOT_MOVED else _span(moves, own)
+        if own == NOT_MOVED:
+            new += span
+        else:
+            new = load_i32_at(moves.ends + 4 * own)
     if mate == NOT_MOVED:
-        mate_end = _mate_five_prime(data, layout, row, old)
+        mate_end = _mate_five_prime(record, old)
         return old, new, mate_end, mate_end
-    if moves.flags[mate] & _REVERSE:
-        return old, new, np.int64(moves.old_ends[mate]), np.int64(moves.ends[mate])
-    return old, new, np.int64(moves.old_positions[mate]), np.int64(moves.positions[mate])
+    if load_u16_at(moves.flags + 2 * mate) & _REVERSE:
+        mate_old, mate_new = moves.old_ends, moves.ends
+    else:
+        mate_old, mate_new = moves.old_positions, moves.positions
+    return old, new, load_i32_at(mate_old + 4 * mate), load_i32_at(mate_new + 4 * mate)
 
 
 @njit_inlined
@@ -150,41 +161,28 @@ def _without_broken_pair(flag: Integer, ends: tuple[Integer, Integer, Integer, I
     return flag
 
 
-@njit
-def _span(moves: MoveView, move: Integer) -> Integer:
-    span = np.int64(0)
-    for k in range(moves.cigars.offsets[move], moves.cigars.offsets[move + 1]):
-        element = moves.cigars.data[k]
-        if consumes_reference(operation_of(element)):
-            span += length_of(element)
-    return span
-
-
-@njit
-def _mate_five_prime(
-    data: NDArray[np.uint8], layout: RecordLayout, row: Integer, own: Integer
-) -> Integer:
+@njit_inlined
+def _mate_five_prime(record: OldRecord, own: Integer) -> Integer:
     """Return the 5' end of a mate by PNEXT, by PNEXT and MC, or by TLEN; or `_UNKNOWN`."""
-    at = layout.starts[row]
-    start = np.int64(load_i32(data, at + 28))
-    if not load_u16(data, at + 18) & _MATE_REVERSE:
+    start = load_i32_at(record.at + 28)
+    if not load_u16_at(record.at + 18) & _MATE_REVERSE:
         return start
-    end = at + 4 + load_i32(data, at)
-    field = find_field(data, layout.tag_starts[row], end, _MC)
-    if field >= 0 and is_text(data, field):
-        span = _span_of_text(data, field + HEAD_BYTES, field + field_bytes(data, field, end) - 1)
+    field = find_field_at(record.fields, record.end, record.limit, _MC)
+    if field:
+        size = text_bytes(field, record.end, record.limit)
+        span = _span_of_text(field + HEAD_BYTES, size)
         if span > 0:
             return start + span
-    length = load_i32(data, at + 32)
+    length = load_i32_at(record.at + 32)
     return own + length if length != 0 else np.int64(_UNKNOWN)
 
 
-@njit
-def _span_of_text(data: NDArray[np.uint8], start: Integer, end: Integer) -> Integer:
+@njit_inlined
+def _span_of_text(text: Integer, size: Integer) -> Integer:
     """Return the reference bases that a CIGAR in text spans; 0 for other text."""
     number, span = np.int64(0), np.int64(0)
-    for k in range(start, end):
-        letter = data[k]
+    for k in range(size):
+        letter = load_u8_at(text + k)
         if _ZERO <= letter <= _NINE:
             number = 10 * number + letter - _ZERO
             continue

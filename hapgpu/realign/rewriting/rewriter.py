@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hapgpu.arrays.ragged import Ragged
-from hapgpu.arrays.ragged_view import view_of
 from hapgpu.errors import InputError
 from hapgpu.io.alignments.record_order import OldOrder, RecordRun, is_ascending
 from hapgpu.io.bam.constants import FIXED_BYTES
@@ -17,12 +16,14 @@ from hapgpu.io.bam.header import SamHeader
 from hapgpu.io.bam.overlap import Intervals
 from hapgpu.io.bam.record_block import RecordBlock
 from hapgpu.realign.moves.move_table import MoveTable
-from hapgpu.realign.rewriting.affected_records import AffectedRecords, find_moves
+from hapgpu.realign.moves.move_view import MoveView, address_of
+from hapgpu.realign.rewriting.affected_records import find_moves
 from hapgpu.realign.rewriting.changed_records import (
     NO_TEXT,
     UNCHANGED,
     Changes,
     Records,
+    Sources,
     Texts,
     max_growth,
     write_records,
@@ -105,8 +106,8 @@ class Rewriter:
         self._written = written
         self._source = source
         self._is_sorted = is_sorted
-        self._contig_names = view_of(
-            Ragged.from_sequences(name.encode("utf-8", "surrogateescape") for name in self._contigs)
+        self._contig_names = Ragged.from_sequences(
+            name.encode("utf-8", "surrogateescape") for name in self._contigs
         )
 
     def __call__(self, block: RecordBlock) -> Rewritten:
@@ -130,33 +131,38 @@ class Rewriter:
         if not rows.size:
             return Rewritten(old, _unchanged(block, keys), 0)
         records = Records(block.data, block.layout)
-        changes = self._changes(block, rows, affected)
+        # The moves are held here: compiled functions get only addresses.
+        moves, own, mates = self._table.gathered(affected.own[rows], affected.mates[rows])
+        has_sa = affected.sa_changes[rows]
+        sa = new_sa_texts(block, rows[has_sa], self._table, self._contigs)
+        sources = Sources(MoveView.of(moves), self._texts(sa))
+        fields = MateFields.empty(rows.size)
+        set_mate_fields(block.data, block.layout, rows, (own, mates), sources.moves, fields)
+        texts = np.where(has_sa, np.cumsum(has_sa) - 1, NO_TEXT)
+        changes = Changes(rows, own, mates, texts, fields)
         change_of = np.empty(len(block), dtype=np.int32)
         _set_changes(rows, changes.fields.positions, change_of, keys)
         order = np.arange(len(block))
         if self._is_sorted and not is_ascending(keys):
             order = np.argsort(keys, kind="stable")
             keys = keys[order]
-        growth = max_growth(records, changes)
+        growth = max_growth(records, changes, sources)
         out = np.empty(int(block.sizes.sum() + growth), dtype=np.uint8)
         offsets = np.empty(len(block) + 1, dtype=np.int64)
-        malformed = int(write_records(records, order, change_of, changes, out, offsets))
+        malformed = int(write_records(records, (order, change_of), changes, sources, out, offsets))
         if malformed >= 0:
             self._raise_malformed(block, malformed)
         return Rewritten(old, RecordRun(out, offsets, keys), rows.size)
 
-    def _changes(
-        self, block: RecordBlock, rows: NDArray[np.int64], affected: AffectedRecords
-    ) -> Changes:
-        """Return the changes of the records of `rows`."""
-        moves, own, mates = self._table.view(affected.own[rows], affected.mates[rows])
-        has_sa = affected.sa_changes[rows]
-        sa = new_sa_texts(block, rows[has_sa], self._table, self._contigs)
-        fields = MateFields.empty(rows.size)
-        set_mate_fields(block.data, block.layout, rows, (own, mates), moves, fields)
-        texts = np.where(has_sa, np.cumsum(has_sa) - 1, NO_TEXT)
-        return Changes(
-            rows, own, mates, texts, fields, moves, Texts(self._contig_names, view_of(sa))
+    def _texts(self, sa: Ragged) -> Texts:
+        """Return the texts of fields, with new values of SA."""
+        names = self._contig_names
+        return Texts(
+            len(names),
+            address_of(names.data),
+            address_of(names.offsets),
+            address_of(sa.data),
+            address_of(sa.offsets),
         )
 
     def _raise_malformed(self, block: RecordBlock, row: int) -> NoReturn:

@@ -14,12 +14,12 @@ from hapgpu.io.bam.record_block import RecordBlock
 from hapgpu.io.bam.tags import HEAD_BYTES, field_bytes, find_field, name_number
 from hapgpu.realign.moves.move_table import MoveTable
 from hapgpu.realign.moves.moves import Moves, name_hashes
-from hapgpu.realign.records.fields import is_text
 
 _REVERSE: Final = 0x10
 _SEGMENT: Final = 0xC0
 _FIELDS: Final = 6  # rname,pos,strand,CIGAR,mapQ,NM
 _SA: Final = name_number("SA")
+_TEXT: Final = ord("Z")
 
 
 def new_sa_texts(
@@ -40,6 +40,8 @@ def new_sa_texts(
     contigs
         Names of the @SQ lines.
     """
+    if not rows.size:
+        return Ragged.from_sequences([])
     some = block.take(rows)
     names = Ragged.gather(some.data, some.layout.starts + FIXED_BYTES, some.layout.name_lengths)
     texts = []
@@ -55,7 +57,7 @@ def new_sa_texts(
 def _sa_text(data: NDArray[np.uint8], tags: int, end: int) -> bytes:
     """Return the text of the first `SA` among the fields data[tags:end]; empty without text."""
     at = int(find_field(data, tags, end, _SA))
-    if not is_text(data, at):
+    if data[at + HEAD_BYTES - 1] != _TEXT:
         return b""
     return data[at + HEAD_BYTES : at + int(field_bytes(data, at, end)) - 1].tobytes()
 

@@ -38,9 +38,11 @@ INFORMATIVE: Final = 0.2
 """In GATK, log10 likelihoods that differ by at most this are ties."""
 
 ROUNDING: Final = 1e-4
-"""log10 likelihoods of equal orientations, as of one base, differ by less than this."""
+"""log10 likelihoods of equal orientations, as of a single base, differ by less than this."""
 
-_REMEDY: Final = "use --best-by score, or remove the read"
+REMEDY: Final = "use --best-by score, or remove the read"
+"""What to do about reads without the qualities that likelihoods need."""
+
 _UNMAPPED: Final = 4
 _NO_CAP: Final = 255
 
@@ -127,7 +129,7 @@ class LikelihoodChoice:
             cigars=_emptied(reads_of_queries.cigars, unmapped),
             tags=_emptied(reads_of_queries.tags, unmapped),
         )
-        check_base_qualities(oriented, self._source, _REMEDY)
+        check_base_qualities(oriented, self._source, REMEDY)
         return oriented
 
     def _at_best_locus(self, pairs: ReadHaplotypePairs, reads: ReadBatch) -> NDArray[np.float64]:

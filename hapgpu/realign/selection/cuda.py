@@ -14,6 +14,7 @@ from hapgpu.realign.align.cuda import score_device_pairs
 from hapgpu.realign.align.device_batches import DevicePairs
 from hapgpu.realign.queries.cuda import DeviceQueries
 from hapgpu.realign.scoring import Overhang, Scoring
+from hapgpu.realign.selection.by_likelihood import INFORMATIVE
 from hapgpu.runtime.devices import CudaDevice
 from hapgpu.runtime.gpu.kernel import Array, Kernel, Scalar
 from hapgpu.runtime.gpu.work_queue import launch_threads
@@ -26,6 +27,22 @@ CHOOSE_BY_SCORE: Final = Kernel(
     (
         Array("scores", np.int32, "pairs"),
         Array("offsets", np.int64, "reads", 1),
+        Scalar("pairs", np.int32),
+        Scalar("reads", np.int32),
+        Array("best", np.int64, "reads"),
+        Array("second_scores", np.int32, "reads"),
+    ),
+)
+
+
+CHOOSE_BY_LIKELIHOOD: Final = Kernel(
+    "realign/selection.cu",
+    "choose_by_likelihood",
+    (
+        Array("likelihoods", np.float64, "pairs"),
+        Array("scores", np.int32, "pairs"),
+        Array("offsets", np.int64, "reads", 1),
+        Scalar("tolerance", np.float64),
         Scalar("pairs", np.int32),
         Scalar("reads", np.int32),
         Array("best", np.int64, "reads"),
@@ -164,4 +181,26 @@ def best_by_score(offsets: Any, scores: Any) -> tuple[Any, Any]:
     best, second = cupy.empty(count, dtype=np.int64), cupy.empty(count, dtype=np.int32)
     arguments = (scores, offsets, scores.size, count, best, second)
     launch_threads(CHOOSE_BY_SCORE, _THREADS, count, arguments)
+    return best, second
+
+
+def best_by_likelihood(offsets: Any, likelihoods: Any, scores: Any) -> tuple[Any, Any]:
+    """Return the best pair of n reads by float64[p] likelihoods, and the second-best score.
+
+    Parameters
+    ----------
+    offsets
+        As in `best_by_score`.
+    likelihoods, scores
+        The log10 likelihoods and the scores, int32[p], of the pairs.
+
+    Returns
+    -------
+    int64[n], the first pair within `INFORMATIVE` of the highest likelihood, -1 for none; and
+    int32[n], the best score of the other pairs, `NO_SCORE` for none.
+    """
+    count = int(offsets.size) - 1
+    best, second = cupy.empty(count, dtype=np.int64), cupy.empty(count, dtype=np.int32)
+    arguments = (likelihoods, scores, offsets, INFORMATIVE, scores.size, count, best, second)
+    launch_threads(CHOOSE_BY_LIKELIHOOD, _THREADS, count, arguments)
     return best, second

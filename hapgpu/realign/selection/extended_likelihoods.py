@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,9 +18,8 @@ from hapgpu.pairhmm.qualities.prepare import (
     prepared_parts,
 )
 from hapgpu.pairhmm.reads.pairs_by_locus import LocusHaplotypes, PairsByLocus
+from hapgpu.realign.selection.by_likelihood import REMEDY
 from hapgpu.runtime.devices import Device
-
-_REMEDY: Final = "use --best-by score, or remove the read"
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +57,7 @@ class ExtendedLikelihoods:
         InputError
             A read has no base qualities, or invalid indel qualities.
         """
-        check_base_qualities(reads, self.source, _REMEDY)
+        check_base_qualities(reads, self.source, REMEDY)
         leading, trailing = clips
         haplotypes = LocusHaplotypes.of_windows(extended)
         pairs_by_locus = PairsByLocus.of(ReadHaplotypePairs(pairs.offsets, rows), haplotypes)

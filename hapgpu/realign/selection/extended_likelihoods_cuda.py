@@ -1,74 +1,68 @@
-"""Likelihoods of reads given extended haplotypes on a GPU; as `extended_likelihoods`."""
+"""Likelihoods of reads given extended haplotypes, on a GPU; same as `extended_likelihoods`."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import cupy
 import numpy as np
 
-from hapgpu.arrays.cuda import DeviceRagged
+from hapgpu.cigar.cuda.read_parts import DeviceReadParts
 from hapgpu.haplotypes.pairing.cuda import DeviceReadPairs
 from hapgpu.haplotypes.pairing.extender_cuda import DeviceExtended
-from hapgpu.haplotypes.pairing.haplotype_set import HaplotypeSet
 from hapgpu.io.bam.cuda.device_records import DeviceRecords
-from hapgpu.pairhmm.qualities.cuda import DeviceParts
-from hapgpu.pairhmm.reads.cuda import DeviceOverlaps, part_likelihoods
-from hapgpu.pairhmm.reads.pairs_by_locus import LocusHaplotypes
+from hapgpu.pairhmm.forward.cuda import device_log10_likelihoods
+from hapgpu.pairhmm.qualities.cuda import check_device_qualities, prepared_device_parts
+from hapgpu.pairhmm.qualities.prepare import QualityOptions
+from hapgpu.pairhmm.reads.cuda import DeviceLocusHaplotypes, DevicePairsByLocus
+from hapgpu.realign.selection.by_likelihood import REMEDY
 from hapgpu.runtime.devices import CudaDevice
 
 
-def extended_likelihoods(
-    records: DeviceRecords,
-    bases: DeviceRagged,
-    pairs: DeviceReadPairs,
-    extended: DeviceExtended,
-    clips: tuple[Any, Any],
-    device: CudaDevice,
-) -> Any:
-    """Return log10 P(read | haplotype) of p pairs, float64[p]; 0 for the only pair of a read.
+@dataclass(frozen=True, slots=True)
+class DeviceExtendedLikelihoods:
+    """Computes likelihoods on the current GPU; `source` names the input in errors."""
 
-    Parameters
-    ----------
-    records
-        n mapped reads, on the current GPU.
-    bases
-        uint8 text, n rows.
-    pairs
-        The pairs of the reads with rows of `extended`.
-    extended
-        Haplotypes extended by flanks.
-    clips
-        int32[n] each: numbers of bases at the start and at the end of a read that are ignored.
-    device
-        The current GPU.
+    device: CudaDevice
+    source: str
 
-    Returns
-    -------
-    float64[p] on the GPU; None if a read with several pairs has no base qualities, or a bad tag
-    `BI` or `BD`.
-    """
-    reads = pairs.reads
-    likelihoods = cupy.zeros(len(pairs), dtype=np.float64)
-    computed = cupy.flatnonzero((pairs.counts > 1)[reads])
-    if not computed.size:
+    def __call__(
+        self,
+        records: DeviceRecords,
+        pairs: DeviceReadPairs,
+        extended: DeviceExtended,
+        clips: tuple[Any, Any],
+    ) -> Any:
+        """Return log10 P(read | haplotype) of p pairs, float64[p] on the GPU.
+
+        Parameters
+        ----------
+        records
+            n reads.
+        pairs
+            The pairs of the reads; their haplotypes are rows of `extended`.
+        extended
+            Haplotypes extended by flanks.
+        clips
+            int32[n] each: numbers of bases at the start and at the end of a read that are ignored.
+
+        Raises
+        ------
+        InputError
+            A read has no base qualities, or invalid indel qualities.
+        """
+        likelihoods = cupy.empty(len(pairs), dtype=np.float64)
+        if not likelihoods.size:
+            return likelihoods
+        check_device_qualities(records, self.source, REMEDY)
+        leading, trailing = clips
+        haplotypes = DeviceLocusHaplotypes.of_windows(extended)
+        pairs_by_locus = DevicePairsByLocus.of(pairs, haplotypes)
+        ends = (records.layout.base_counts - trailing).astype(np.int64)
+        rows = pairs_by_locus.reads
+        parts = DeviceReadParts(rows, leading.astype(np.int64)[rows], ends[rows])
+        prepared = prepared_device_parts(records, parts, QualityOptions(), self.source)
+        batch = pairs_by_locus.hmm_batch(prepared, haplotypes)
+        likelihoods[pairs_by_locus.order] = device_log10_likelihoods(batch, self.device)
         return likelihoods
-    # The haplotypes of a window are those of a locus with the same flanks.
-    windows = extended.windows.astype(np.int64)[pairs.haplotypes[computed]]
-    overlaps = DeviceOverlaps.of(windows, reads[computed], len(records))
-    rows, (leading, trailing) = overlaps.rows, clips
-    parts = DeviceParts(
-        rows,
-        rows,
-        cupy.zeros(rows.size, dtype=np.bool_),
-        leading[rows].astype(np.int64),
-        (records.layout.base_counts - trailing)[rows].astype(np.int64),
-    )
-    haplotypes = LocusHaplotypes.of(
-        HaplotypeSet((), extended.sequences.download(), (), extended.windows.get())
-    )
-    found = part_likelihoods(records, bases, (parts, overlaps.loci), haplotypes, device)
-    if found is None:
-        return None
-    likelihoods[computed[overlaps.order]] = found
-    return likelihoods

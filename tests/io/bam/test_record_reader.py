@@ -17,7 +17,8 @@ from hapgpu.errors import InputError
 from hapgpu.io.bam import piece_decoder
 from hapgpu.io.bam.encode import encode_records
 from hapgpu.io.bam.header import SamHeader, encode_header
-from hapgpu.io.bam.record_reader import RecordReader
+from hapgpu.io.bam.record_block import RecordBlock
+from hapgpu.io.bam.record_reader import RecordReader, to_batch
 from hapgpu.io.bgzf.block_table import EOF_BLOCK
 from hapgpu.io.bgzf.pieces import PieceReader
 from hapgpu.runtime.pool import Pool
@@ -59,12 +60,15 @@ def reader_of(
     return RecordReader(pieces.pieces(), "x.bam", max_record, pool)
 
 
+def bytes_of(records: RecordBlock) -> bytes:
+    return records.packed().data.tobytes()
+
+
 def stored(raw: bytes, threads: int, inflated_bytes: int) -> Iterator[bytes]:
     with Pool(threads) as pool:
         reader = reader_of(raw, pool, inflated_bytes)
         assert reader.take_header() == HEADER
-        for found in reader.blocks(2, 1000, None):
-            yield found.packed().data.tobytes()
+        yield from reader.converted(bytes_of, 2, 1000, None)
 
 
 SIZES = st.lists(st.sampled_from([0, 1, 30, 31, 500, 3000, 200_000]), max_size=25)
@@ -85,7 +89,7 @@ def test_blocks_may_be_cut_anywhere(
     with Pool(threads) as pool:
         reader = reader_of(raw, pool, inflated_bytes)
         reader.take_header()
-        batches = list(reader.batches(2, 1000, None))
+        batches = list(reader.converted(to_batch, 2, 1000, None))
     assert batch_rows(batches) == rows
     for batch in batches:
         assert int(batch.bases.offsets[-2]) < 1000  # of all reads but the last
@@ -167,6 +171,23 @@ def test_records_before_a_damaged_block_come_first(threads: int) -> None:
 
 
 @pytest.mark.parametrize("threads", [1, 3])
+@pytest.mark.parametrize("inflated_bytes", [1, 1 << 20])
+def test_a_faulty_end_is_noticed_before_the_last_records(inflated_bytes: int, threads: int) -> None:
+    """Also by a caller that stops when it has the records that it needs."""
+    parts = [encoded([record(number, 3000)]) for number in range(40)]
+    raw = b"".join(map(block, [HEAD, *parts]))
+    found: list[bytes] = []
+    with pytest.raises(InputError, match=r"^x.bam: truncated \(no closing EOF block"):
+        found.extend(stored(raw, threads, inflated_bytes))
+    assert b"".join(parts).startswith(b"".join(found))
+    assert sum(map(len, found)) < sum(map(len, parts))
+    found.clear()
+    with pytest.raises(InputError, match=r"^x.bam: truncated \(within its last block"):
+        found.extend(stored(raw[:-1], threads, inflated_bytes))
+    assert sum(map(len, found)) < sum(map(len, parts[:-1]))
+
+
+@pytest.mark.parametrize("threads", [1, 3])
 def test_a_record_over_many_pieces(threads: int) -> None:
     rows = [record(0, 30), record(1, 3_000_000), record(2, 30), record(3, 0)]
     content = encoded(rows)
@@ -177,7 +198,7 @@ def test_a_record_over_many_pieces(threads: int) -> None:
         reader.take_header()
         message = r"^x.bam, record 2: longer than 4,000,000 bytes; raise --max-record$"
         with pytest.raises(InputError, match=message):
-            list(reader.batches(2, 1000, None))
+            list(reader.converted(to_batch, 2, 1000, None))
 
 
 @pytest.mark.parametrize("inflated_bytes", [1, 1 << 20])
@@ -189,6 +210,4 @@ def test_a_header_over_many_pieces(inflated_bytes: int) -> None:
         raw = packed(bytes(encode_header(header)) + content, [])
         reader = reader_of(raw, pool, inflated_bytes)
         assert reader.take_header() == header
-        assert [
-            found.data.tobytes()[-len(content) :] for found in reader.blocks(9000, 99, None)
-        ] == [content]
+        assert b"".join(reader.converted(bytes_of, 9000, 99, None)) == content

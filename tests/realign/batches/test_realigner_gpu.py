@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -171,23 +171,51 @@ def test_choice_by_likelihood(seed: int, write_all: bool, with_loci: bool) -> No
     check_made(made, options(best_by=BestBy.LIKELIHOOD, write_all=write_all))
 
 
-def test_choice_by_likelihood_computes_on_the_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
-    pytest.importorskip("cupy")
-    from hapgpu.realign.selection import likelihood_cuda  # noqa: PLC0415  (needs CuPy)
+def with_indel_qualities(reads: ReadBatch, seed: int, offset: int = 0) -> ReadBatch:
+    """Replace tags by BI, BD, both or none; their texts are longer by `offset` than the reads."""
+    rng = np.random.default_rng(seed)
+    rows = []
+    for length in reads.bases.lengths.tolist():
+        texts = rng.integers(33, 90, (2, length + offset), dtype=np.uint8)
+        fields = [b"BIZ" + texts[0].tobytes() + b"\0", b"BDZ" + texts[1].tobytes() + b"\0"]
+        rows.append(b"".join(field for field in fields if rng.random() < 0.6))
+    return replace(reads, tags=Ragged.from_sequences(rows))
 
-    monkeypatch.delattr(likelihood_cuda.DeviceLikelihoodChoice, "_chosen_on_host")
-    check_made(made_reads(8, 100, is_in_order=False), options(best_by=BestBy.LIKELIHOOD))
+
+@settings(max_examples=10)
+@given(seed=st.integers(0, 2**32))
+def test_choice_by_likelihood_with_indel_qualities(seed: int) -> None:
+    made = made_reads(seed, 60)
+    reads = with_indel_qualities(made.reads, seed)
+    check(made.haplotypes, HEADER, reads, options(best_by=BestBy.LIKELIHOOD))
 
 
-def test_choice_by_likelihood_needs_qualities() -> None:
-    made = made_reads(5, 30, has_qualities=False)
-    chosen = options(best_by=BestBy.LIKELIHOOD)
-    arguments = (made.haplotypes, HEADER, made.reads, chosen)
+def test_choice_by_likelihood_of_lower_case_haplotypes() -> None:
+    made = made_reads(7, 100)
+    texts = [text.tobytes().lower() for text in made.haplotypes.sequences]
+    haplotypes = replace(made.haplotypes, sequences=Ragged.from_sequences(texts))
+    check(haplotypes, HEADER, made.reads, options(best_by=BestBy.LIKELIHOOD))
+
+
+def test_indel_qualities_that_do_not_fit() -> None:
+    made = made_reads(8, 60)
+    reads = with_indel_qualities(made.reads, 8, offset=1)
+    same_error(made.haplotypes, reads)
+
+
+def same_error(haplotypes: HaplotypeSet, reads: ReadBatch) -> None:
+    """Check that CPU and GPU refuse reads with the same line."""
+    arguments = (haplotypes, HEADER, reads, options(best_by=BestBy.LIKELIHOOD))
     with pytest.raises(InputError) as on_cpu:
         expected(*arguments)
     with pytest.raises(InputError) as on_gpu:
         realigned(*arguments)
     assert str(on_gpu.value) == str(on_cpu.value)
+
+
+def test_choice_by_likelihood_needs_qualities() -> None:
+    made = made_reads(5, 30, has_qualities=False)
+    same_error(made.haplotypes, made.reads)
 
 
 def test_real_reads(data_dir: Path) -> None:
