@@ -84,7 +84,7 @@ extern "C" __global__ void __launch_bounds__(128) find_indel_qualities(
 // warp per part. A reversed read has no tags.
 extern "C" __global__ void __launch_bounds__(128) prepare_qualities(
     const unsigned char* data, const long long* tag_starts, const int* base_counts,
-    const unsigned char* caps, const bool* is_reversed, const long long* insertions,
+    const unsigned char* caps, const unsigned char* is_reversed, const long long* insertions,
     const long long* deletions, const long long* part_reads, const long long* part_starts,
     const long long* offsets, const unsigned char* limits, unsigned char* out_bases,
     unsigned char* out_qualities, unsigned char* out_insertions, unsigned char* out_deletions,

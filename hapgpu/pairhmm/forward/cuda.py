@@ -80,12 +80,10 @@ def device_log10_likelihoods(batch: DeviceHmmBatch, device: CudaDevice) -> Any:
     Raises
     ------
     DeviceError
-        As `log10_likelihoods`.
+        A single read with its haplotypes does not fit the memory of the device.
     """
     likelihoods = cupy.empty(batch.pairs, dtype=np.float64)
-    with device_errors(device):
-        has_too_small = _compute(batch, likelihoods, device)
-    if has_too_small:
+    if _compute(batch, likelihoods, device):
         rows = cupy.flatnonzero(cupy.isnan(likelihoods))
         exact = exact_log10_likelihoods(batch.download(), rows.get(), usable_cpus())
         likelihoods[rows] = cupy.asarray(exact)

@@ -51,7 +51,7 @@ PREPARE_QUALITIES: Final = Kernel(
         Array("tag_starts", np.int64, "reads"),
         Array("base_counts", np.int32, "reads"),
         Array("caps", np.uint8, "reads"),
-        Array("is_reversed", np.bool_, "reads"),
+        Array("is_reversed", np.uint8, "reads"),
         Array("insertions", np.int64, "reads"),
         Array("deletions", np.int64, "reads"),
         Array("part_reads", np.int64, "parts"),
@@ -140,7 +140,8 @@ def prepared_device_parts(
         is_reversed = cupy.zeros(len(records), dtype=np.bool_)
     limits = cupy.asarray(gap_open_limits_of_bases(options.pcr_model))
     layout = records.layout
-    reads = (records.data, layout.tag_starts, layout.base_counts, caps, is_reversed)
+    reverse = is_reversed.view(np.uint8)
+    reads = (records.data, layout.tag_starts, layout.base_counts, caps, reverse)
     places = (insertions, deletions, parts.reads, parts.starts, offsets)
     sizes = (records.data.size, len(records), len(parts), limits.size, bases)
     levels = (options.gap_open, options.base_quality_threshold)
