@@ -41,6 +41,8 @@ from hapgpu.runtime.pool import Pool
 _NAMELESS: Final = ord("*")
 _LONG_CIGAR_HEADER: Final = 8
 _ANY_BASE: Final = NUCLEOTIDES.index(b"N")
+_MAX_REMADE: Final = 1 << 22
+"""Bytes of a record that may be made for each range of bytes that has a part of it."""
 
 
 def _nibbles() -> NDArray[np.uint8]:
@@ -169,6 +171,8 @@ def _store_records(
 class EncodedRecords:
     """Reads as BAM records, end to end, made when their bytes are needed.
 
+    With a record of many megabytes all are made at once: each range of bytes would make it again.
+
     Parameters
     ----------
     batch
@@ -190,20 +194,30 @@ class EncodedRecords:
     def __init__(self, batch: ReadBatch, header: SamHeader) -> None:
         self._columns = ReadColumns.from_batch(batch)
         check_writable(self._columns, header)
-        self._offsets = offsets_of(_record_sizes(self._columns))
+        sizes = _record_sizes(self._columns)
+        self._offsets = offsets_of(sizes)
         self.size = int(self._offsets[-1])
+        self._whole = None
+        if sizes.size and sizes.max() > _MAX_REMADE:
+            self._whole = self._stored(0, sizes.size)
 
     def made(self, start: int, end: int) -> NDArray[np.uint8]:
         """Make bytes start to end, uint8; safe to call in several threads."""
         if start >= end:
             return np.empty(0, dtype=np.uint8)
+        if self._whole is not None:
+            return self._whole[start:end]
         offsets = self._offsets
         first = int(np.searchsorted(offsets, start, side="right")) - 1
         last = int(np.searchsorted(offsets, end))
         base = int(offsets[first])
-        out = np.empty(int(offsets[last]) - base, dtype=np.uint8)
-        _store_records(self._columns, first, last, offsets, out, _NIBBLES)
-        return out[start - base : end - base]
+        return self._stored(first, last)[start - base : end - base]
+
+    def _stored(self, first: int, last: int) -> NDArray[np.uint8]:
+        """Make the records of rows first to last."""
+        out = np.empty(int(self._offsets[last] - self._offsets[first]), dtype=np.uint8)
+        _store_records(self._columns, first, last, self._offsets, out, _NIBBLES)
+        return out
 
 
 def encode_records(batch: ReadBatch, header: SamHeader, pool: Pool) -> NDArray[np.uint8]:
