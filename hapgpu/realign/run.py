@@ -38,8 +38,10 @@ if TYPE_CHECKING:
     from hapgpu.io.bam.cuda.reader import DeviceReads  # imports CuPy
 
 _PAIRS_PER_BATCH: Final = 400_000  # limits the memory of pairs when reads have many haplotypes
-_PIECE_BYTES: Final = 16 << 20  # of a BAM to a GPU; with more, the results take more memory
+_PIECE_BYTES: Final = 12 << 20  # of a BAM to a GPU; with more, the results take more memory
 _MIN_PIECE_BYTES: Final = 1 << 16
+_BATCH_BASES: Final = 4_000_000
+_REWRITTEN_BASES: Final = 1_000_000  # each thread has a block of them, which stays in its cache
 
 
 def realign_to_haplotypes(
@@ -119,7 +121,9 @@ def realign_to_reference(
         written = WrittenReads()
         regions = reads.regions.regions
         with opener.open(
-            haplotypes.loci if output.loci_only else regions, resources.threads
+            haplotypes.loci if output.loci_only else regions,
+            resources.threads,
+            _REWRITTEN_BASES,
         ) as source:
             if output.loci_only:
                 intervals = None
@@ -139,10 +143,16 @@ class _InputOpener:
     reference: Path | None
     max_record: int
 
-    def open(self, regions: Sequence[Region] | None, threads: int | None = None) -> ReadSource:
+    def open(
+        self,
+        regions: Sequence[Region] | None,
+        threads: int | None = None,
+        batch_bases: int = _BATCH_BASES,
+    ) -> ReadSource:
         return open_reads(
             self.file.path,
             threads=threads or self.resources.io_threads,
+            batch_bases=batch_bases,
             reference=self.reference,
             regions=regions,
             needs_index=self.reference is None,

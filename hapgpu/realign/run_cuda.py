@@ -156,6 +156,7 @@ def find_moves(
         return moved.counts["reads"]
 
     resources.pipe("realign", reads.pieces(), _workers(resources, reads, prepare), keep)
+    cupy.get_default_pinned_memory_pool().free_all_blocks()  # the second pass needs the memory
     return found.table()
 
 
@@ -164,5 +165,6 @@ def _workers(
     reads: DeviceReads,
     prepare: Callable[[CudaDevice], Callable[[DeviceRecords], _Result]],
 ) -> list[_Worker[_Result]]:
-    devices = cast("Sequence[CudaDevice]", resources.workers)
+    # A second worker on a GPU is no faster, because the kernels fill it, and takes 200 MiB.
+    devices = dict.fromkeys(cast("Sequence[CudaDevice]", resources.workers))
     return [_Worker(reads, device, prepare) for device in devices]

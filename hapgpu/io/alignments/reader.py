@@ -102,7 +102,7 @@ def open_reads(
     path: str,
     *,
     threads: int = 1,
-    batch_bases: int = 4_000_000,
+    batch_bases: int = 1_000_000,
     reference: Path | None = None,
     regions: Sequence[Region] | None = None,
     needs_index: bool = True,

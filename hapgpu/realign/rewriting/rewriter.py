@@ -175,7 +175,13 @@ class Rewriter:
 
 
 def _unchanged(block: RecordBlock, keys: NDArray[np.int64]) -> RecordRun:
-    records = Ragged.gather(block.data, block.layout.starts, block.sizes)
+    """Return a copy of the records of a block; in one go if they are end to end."""
+    starts, sizes = block.layout.starts, block.sizes
+    if sizes.size and (np.diff(starts) == sizes[:-1]).all():
+        offsets = np.append(starts, starts[-1] + sizes[-1])
+        data = block.data[offsets[0] : offsets[-1]].copy()
+        return RecordRun(data, offsets - offsets[0], keys)
+    records = Ragged.gather(block.data, starts, sizes)
     return RecordRun(records.data, records.offsets, keys)
 
 

@@ -18,7 +18,7 @@ from hapgpu.runtime.devices import CudaDevice
 OUT_OF_MEMORY: Final = MemoryError
 """Raised by CuPy when GPU memory runs out: its own error is a subclass, its sorts raise this."""
 
-_PINNED_UNIT: Final = 32 << 20  # few different sizes: pinned memory is slow to get, and pooled
+_PINNED_UNIT: Final = 16 << 20  # few different sizes: pinned memory is slow to get, and pooled
 _URGENT, _USUAL = -1, 0  # CUDA priorities: lower numbers first
 _thread = threading.local()
 

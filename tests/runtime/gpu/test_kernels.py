@@ -76,11 +76,13 @@ def test_aligner_compiles_for_few_columns(score_type: ScoreType) -> None:
 
 C_TYPES = {
     "unsigned char": np.uint8,
+    "u8": np.uint8,
     "unsigned short": np.uint16,
     "int": np.int32,
     "int2": np.int32,
     "int4": np.int32,
     "unsigned": np.uint32,
+    "u32": np.uint32,
     "uint4": np.uint32,
     "Occurrences": np.uint32,
     "Segment": np.int64,
