@@ -1,1 +1,1 @@
-"""Arrays passed between stages: ragged rows, batches of reads, views, bits and bytes."""
+"""Arrays passed between stages: ragged rows, batches of reads, views, bits, bytes and memory."""

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Generic, TypeVar, cast
+from functools import partial
+from typing import Final, Generic, Self, TypeVar, cast
 
 import cupy
 import numpy as np
@@ -20,15 +21,24 @@ from hapgpu.io.bam.cuda.reader import DevicePiece, DeviceReads
 from hapgpu.realign.mover import Moved
 from hapgpu.realign.mover_cuda import DeviceMover
 from hapgpu.realign.moves.move_table import MoveCollector, MoveTable
+from hapgpu.realign.moves.moves import Moves
 from hapgpu.realign.projection.placement import Placement
 from hapgpu.realign.realigner import RealignOptions
 from hapgpu.realign.realigner_cuda import DeviceRealigner
 from hapgpu.realign.records.cuda import finished_records
 from hapgpu.realign.resources import Resources
 from hapgpu.runtime.devices import CudaDevice
-from hapgpu.runtime.gpu.context import device_errors, download_pinned, thread_streams
+from hapgpu.runtime.gpu.context import (
+    OUT_OF_MEMORY,
+    device_errors,
+    download_pinned,
+    retried,
+    thread_streams,
+)
 
 _Result = TypeVar("_Result")
+
+_LEAST_SPLIT: Final = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,9 +48,17 @@ class _Finished:
     parts: Sequence[NDArray[np.uint8]]
     counts: Mapping[str, int]
 
+    @classmethod
+    def joined(cls, results: Sequence[Self]) -> Self:
+        """Join the results of consecutive records."""
+        parts = [part for result in results for part in result.parts]
+        return cls(parts, _sum(result.counts for result in results))
+
 
 class _Worker(Generic[_Result]):
     """Decodes pieces of a file on a GPU and computes with their records, in a thread of its own.
+
+    Where the memory of the GPU is too small for the records of a piece, they are split.
 
     Parameters
     ----------
@@ -50,6 +68,8 @@ class _Worker(Generic[_Result]):
         The GPU.
     prepare
         Returns the function that computes; called with the GPU as the current one.
+    join
+        Joins results of consecutive records.
     """
 
     def __init__(
@@ -57,18 +77,33 @@ class _Worker(Generic[_Result]):
         reads: DeviceReads,
         device: CudaDevice,
         prepare: Callable[[CudaDevice], Callable[[DeviceRecords], _Result]],
+        join: Callable[[Sequence[_Result]], _Result],
     ) -> None:
         self._reads = reads
         self._device = device
+        self._join = join
         with device_errors(device), cupy.cuda.Device(device.index):
-            self._compute = prepare(device)
+            self._compute = retried(lambda: prepare(device))
             # Streams of other threads do not wait for the copies that this made.
             cupy.cuda.get_current_stream().synchronize()
 
     def __call__(self, piece: DevicePiece) -> _Result:
         index = self._device.index
         with device_errors(self._device), cupy.cuda.Device(index), thread_streams(index, 1)[0]:
-            return self._compute(self._reads.records(piece))
+            return self._join(list(self._results(self._reads.records(piece))))
+
+    def _results(self, records: DeviceRecords) -> Iterator[_Result]:
+        parts = [records]
+        del records
+        while parts:
+            part = parts.pop(0)
+            try:
+                yield retried(partial(self._compute, part))
+            except OUT_OF_MEMORY:
+                if len(part) < _LEAST_SPLIT:
+                    raise
+                middle = len(part) // 2
+                parts[:0] = [part.take(slice(0, middle)), part.take(slice(middle, len(part)))]
 
 
 class _RecordMaker:
@@ -127,7 +162,9 @@ def realign_records(
             resources.statistics.count(name, count)
         return finished.counts["reads"]
 
-    resources.pipe("realign", reads.pieces(), _workers(resources, reads, prepare), write)
+    resources.pipe(
+        "realign", reads.pieces(), _workers(resources, reads, prepare, _Finished.joined), write
+    )
 
 
 def find_moves(
@@ -155,7 +192,9 @@ def find_moves(
             resources.statistics.count(name, count)
         return moved.counts["reads"]
 
-    resources.pipe("realign", reads.pieces(), _workers(resources, reads, prepare), keep)
+    resources.pipe(
+        "realign", reads.pieces(), _workers(resources, reads, prepare, _joined_moves), keep
+    )
     cupy.get_default_pinned_memory_pool().free_all_blocks()  # the second pass needs the memory
     return found.table()
 
@@ -164,7 +203,21 @@ def _workers(
     resources: Resources,
     reads: DeviceReads,
     prepare: Callable[[CudaDevice], Callable[[DeviceRecords], _Result]],
+    join: Callable[[Sequence[_Result]], _Result],
 ) -> list[_Worker[_Result]]:
     # A second worker on a GPU is no faster, because the kernels fill it, and takes 200 MiB.
     devices = dict.fromkeys(cast("Sequence[CudaDevice]", resources.workers))
-    return [_Worker(reads, device, prepare) for device in devices]
+    return [_Worker(reads, device, prepare, join) for device in devices]
+
+
+def _joined_moves(results: Sequence[Moved]) -> Moved:
+    moves = Moves.concatenate([result.moves for result in results])
+    return Moved(moves, _sum(result.counts for result in results))
+
+
+def _sum(counts: Iterable[Mapping[str, int]]) -> Mapping[str, int]:
+    """Add the counts of each name."""
+    total: Counter[str] = Counter()
+    for each in counts:
+        total.update(each)
+    return total

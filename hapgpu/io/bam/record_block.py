@@ -65,10 +65,11 @@ class RecordBlock:
         return self.copied()
 
     def copied(self) -> RecordBlock:
-        """Return a block with a copy of the records, end to end."""
+        """Return a block with a copy of the records, end to end, and of their layout."""
         records = Ragged.gather(self.data, self.layout.starts, self.sizes)
-        shifts = records.offsets[:-1] - self.layout.starts
-        return RecordBlock(read_only(records.data), self.layout.shifted(shifts))
+        layout = RecordLayout._make(column.copy() for column in self.layout)
+        shifts = records.offsets[:-1] - layout.starts
+        return RecordBlock(read_only(records.data), layout.shifted(shifts))
 
 
 @njit

@@ -1,1 +1,1 @@
-"""BGZF: reader and writer."""
+"""BGZF: block tables and pieces of files, inflating and deflating by C libraries, writer."""

@@ -1,7 +1,8 @@
 """Inflating of BGZF blocks, many in one call without the GIL.
 
 libdeflate is faster than ISA-L; both are called by address. Where neither can be, ISA-L is called
-from Python, block by block.
+from Python, block by block. libdeflate takes incomplete codes, which ISA-L and zlib refuse; the
+content has to be as the checksum says by either.
 """
 
 from __future__ import annotations

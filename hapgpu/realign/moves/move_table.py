@@ -15,7 +15,7 @@ from hapgpu.arrays.bytes import Integer
 from hapgpu.arrays.memory import load_i32_at, load_u16_at
 from hapgpu.arrays.ragged import offsets_of
 from hapgpu.errors import OutputError
-from hapgpu.realign.moves.move_view import address_of
+from hapgpu.realign.moves.move_view import MoveView, address_of
 from hapgpu.realign.moves.moves import Moves
 from hapgpu.runtime.jit import njit_inlined
 
@@ -57,6 +57,23 @@ def _buckets_of(moves: Moves) -> tuple[int, NDArray[np.int64]]:
     return shift, np.searchsorted(tops, np.arange(2**bits + 1))
 
 
+class GatheredMoves(NamedTuple):
+    """Moves of n records and of their mates.
+
+    Attributes
+    ----------
+    moves, view
+        The moves, which must be held while their addresses are in use, and their addresses.
+    own, mates
+        int64[n]: the rows of the moves of the records, and of their mates; or `NOT_MOVED`.
+    """
+
+    moves: Moves
+    view: MoveView
+    own: NDArray[np.int64]
+    mates: NDArray[np.int64]
+
+
 class MoveTable:
     """All moves, in runs that are sorted by the hash of the read's name.
 
@@ -72,6 +89,7 @@ class MoveTable:
 
     def __init__(self, runs: Sequence[Moves]) -> None:
         self._runs = list(runs)
+        self._view = MoveView.of(runs[0] if runs else Moves.none())
         self._buckets = [_buckets_of(run) for run in runs]
         self.indexes = [
             MoveIndex(
@@ -100,19 +118,15 @@ class MoveTable:
         inverse[order] = np.arange(order.size)
         return Moves.concatenate([*by_run, Moves.none()]).take(inverse)
 
-    def gathered(
-        self, own: NDArray[np.int64], mates: NDArray[np.int64]
-    ) -> tuple[Moves, NDArray[np.int64], NDArray[np.int64]]:
-        """Return moves, and the rows in them of moves given by their numbers.
-
-        `own` and `mates` are numbers of moves, int64[n] each, or `NOT_MOVED`, which stays.
-        """
+    def gathered(self, own: NDArray[np.int64], mates: NDArray[np.int64]) -> GatheredMoves:
+        """Return moves given by their numbers, or `NOT_MOVED`, int64[n] each."""
         if len(self._runs) == 1:
-            return self._runs[0], own, mates
+            return GatheredMoves(self._runs[0], self._view, own, mates)
         has_own, has_mate = own != NOT_MOVED, mates != NOT_MOVED
         own_rows = np.where(has_own, np.cumsum(has_own) - 1, NOT_MOVED)
         mate_rows = np.where(has_mate, np.cumsum(has_mate) - 1 + has_own.sum(), NOT_MOVED)
-        return self.take(np.concatenate([own[has_own], mates[has_mate]])), own_rows, mate_rows
+        moves = self.take(np.concatenate([own[has_own], mates[has_mate]]))
+        return GatheredMoves(moves, MoveView.of(moves), own_rows, mate_rows)
 
     def of_name(self, hashed: np.uint64) -> Moves:
         """Return the moves of all records whose name has this hash."""

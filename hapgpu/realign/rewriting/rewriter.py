@@ -16,7 +16,7 @@ from hapgpu.io.bam.header import SamHeader
 from hapgpu.io.bam.overlap import Intervals
 from hapgpu.io.bam.record_block import RecordBlock
 from hapgpu.realign.moves.move_table import MoveTable
-from hapgpu.realign.moves.move_view import MoveView, address_of
+from hapgpu.realign.moves.move_view import address_of
 from hapgpu.realign.rewriting.affected_records import find_moves
 from hapgpu.realign.rewriting.changed_records import (
     NO_TEXT,
@@ -45,6 +45,8 @@ class WrittenReads:
 
     def of(self, block: RecordBlock) -> RecordBlock:
         """Return the records of a block to write."""
+        if self == WrittenReads():
+            return block
         flags = block.flags
         is_written = (flags & self.require_flags == self.require_flags) & (
             flags & self.exclude_flags == 0
@@ -109,6 +111,8 @@ class Rewriter:
         self._contig_names = Ragged.from_sequences(
             name.encode("utf-8", "surrogateescape") for name in self._contigs
         )
+        names = self._contig_names
+        self._names = len(names), address_of(names.data), address_of(names.offsets)
 
     def __call__(self, block: RecordBlock) -> Rewritten:
         """Rewrite the records of a block that change; the others keep all bytes.
@@ -131,15 +135,17 @@ class Rewriter:
         if not rows.size:
             return Rewritten(old, _unchanged(block, keys), 0)
         records = Records(block.data, block.layout)
-        # The moves are held here: compiled functions get only addresses.
-        moves, own, mates = self._table.gathered(affected.own[rows], affected.mates[rows])
+        # `found` and `sa` hold the arrays of which compiled functions get only addresses.
+        found = self._table.gathered(affected.own[rows], affected.mates[rows])
         has_sa = affected.sa_changes[rows]
         sa = new_sa_texts(block, rows[has_sa], self._table, self._contigs)
-        sources = Sources(MoveView.of(moves), self._texts(sa))
+        sources = Sources(found.view, self._texts(sa))
         fields = MateFields.empty(rows.size)
-        set_mate_fields(block.data, block.layout, rows, (own, mates), sources.moves, fields)
+        set_mate_fields(
+            block.data, block.layout, rows, (found.own, found.mates), found.view, fields
+        )
         texts = np.where(has_sa, np.cumsum(has_sa) - 1, NO_TEXT)
-        changes = Changes(rows, own, mates, texts, fields)
+        changes = Changes(rows, found.own, found.mates, texts, fields)
         change_of = np.empty(len(block), dtype=np.int32)
         _set_changes(rows, changes.fields.positions, change_of, keys)
         order = np.arange(len(block))
@@ -156,14 +162,7 @@ class Rewriter:
 
     def _texts(self, sa: Ragged) -> Texts:
         """Return the texts of fields, with new values of SA."""
-        names = self._contig_names
-        return Texts(
-            len(names),
-            address_of(names.data),
-            address_of(names.offsets),
-            address_of(sa.data),
-            address_of(sa.offsets),
-        )
+        return Texts(*self._names, address_of(sa.data), address_of(sa.offsets))
 
     def _raise_malformed(self, block: RecordBlock, row: int) -> NoReturn:
         start = int(block.layout.starts[row]) + FIXED_BYTES

@@ -37,6 +37,9 @@ from hapgpu.runtime.devices import Device
 INFORMATIVE: Final = 0.2
 """In GATK, log10 likelihoods that differ by at most this are ties."""
 
+ROUNDING: Final = 1e-4
+"""log10 likelihoods of equal orientations, as of a single base, differ by less than this."""
+
 REMEDY: Final = "use --best-by score, or remove the read"
 """What to do about reads without the qualities that likelihoods need."""
 
@@ -102,7 +105,7 @@ class LikelihoodChoice:
         likelihoods = np.zeros(len(oriented_pairs), dtype=np.float64)
         is_computed_pair = np.repeat(is_computed, oriented_pairs.counts)
         likelihoods[is_computed_pair] = self._at_best_locus(pairs_of_rows, oriented_reads)
-        query_rows, likelihoods = better_orientations(pairs, queries, likelihoods)
+        query_rows, likelihoods = better_orientations(pairs, queries, likelihoods, ROUNDING)
         best = first_of_best(pairs, likelihoods, INFORMATIVE)
         scores = self._scores(pairs, query_rows, queries.bases)
         return ScoredPairs(pairs, query_rows, best, second_scores(pairs, scores, best))

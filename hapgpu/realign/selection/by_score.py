@@ -95,7 +95,7 @@ def in_all_orientations(pairs: ReadHaplotypePairs, queries: Queries) -> ReadHapl
 
 
 def better_orientations(
-    pairs: ReadHaplotypePairs, queries: Queries, values: NDArray[_Number]
+    pairs: ReadHaplotypePairs, queries: Queries, values: NDArray[_Number], tolerance: float = 0
 ) -> tuple[NDArray[np.int64], NDArray[_Number]]:
     """Choose the orientation of each pair.
 
@@ -107,6 +107,8 @@ def better_orientations(
         The reads.
     values
         A score or likelihood of each pair `in_all_orientations`; higher is better.
+    tolerance
+        Values that differ by at most this are ties.
 
     Returns
     -------
@@ -117,7 +119,7 @@ def better_orientations(
     reversed_row = queries.reversed_row[query_rows]
     has_both = np.flatnonzero(reversed_row >= 0)
     best_values, reversed_values = values[: len(pairs)].copy(), values[len(pairs) :]
-    is_better = reversed_values > best_values[has_both]
+    is_better = reversed_values > best_values[has_both] + tolerance
     query_rows[has_both[is_better]] = reversed_row[has_both[is_better]]
     best_values[has_both[is_better]] = reversed_values[is_better]
     return query_rows, best_values

@@ -104,7 +104,7 @@ class OrientedPairs:
         both = cupy.flatnonzero(rows >= 0)
         return cls(reads, both, rows[both])
 
-    def choose(self, values: Any, reversed_values: Any) -> Any:
+    def choose(self, values: Any, reversed_values: Any, tolerance: float = 0) -> Any:
         """Choose the orientation with the higher value; the stored one on a tie.
 
         Parameters
@@ -113,6 +113,8 @@ class OrientedPairs:
             [p], of the stored queries; those of the better orientation afterwards.
         reversed_values
             [b], of the reversed queries.
+        tolerance
+            Values that differ by at most this are ties.
 
         Returns
         -------
@@ -121,7 +123,7 @@ class OrientedPairs:
         if not self.both.size:
             return self.reads
         stored, query_rows = values[self.both], self.reads.copy()
-        is_better = reversed_values > stored
+        is_better = reversed_values > stored + tolerance
         query_rows[self.both] = cupy.where(is_better, self.reversed_rows, self.reads[self.both])
         values[self.both] = cupy.where(is_better, reversed_values, stored)
         return query_rows

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import functools
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import cupy
 import numpy as np
@@ -21,6 +21,7 @@ OUT_OF_MEMORY: Final = MemoryError
 _PINNED_UNIT: Final = 16 << 20  # few different sizes: pinned memory is slow to get, and pooled
 _URGENT, _USUAL = -1, 0  # CUDA priorities: lower numbers first
 _thread = threading.local()
+_Result = TypeVar("_Result")
 
 
 def thread_streams(device: int, count: int, *, urgent: bool = False) -> list[Any]:
@@ -54,6 +55,21 @@ def download_pinned(data: Any) -> NDArray[np.uint8]:
     data.get(stream=stream, out=out, blocking=False)
     stream.synchronize()
     return out
+
+
+def release_memory() -> None:
+    """Wait for the current stream, and release unused memory of the current GPU."""
+    cupy.cuda.get_current_stream().synchronize()
+    cupy.get_default_memory_pool().free_all_blocks()
+
+
+def retried(compute: Callable[[], _Result]) -> _Result:
+    """Call a function; once more, after unused memory is released, if GPU memory runs out."""
+    try:
+        return compute()
+    except OUT_OF_MEMORY:
+        release_memory()
+    return compute()
 
 
 @contextmanager

@@ -49,6 +49,7 @@ class Run:
 
 
 NO_PG = ("--no-PG",)
+BY_LIKELIHOOD = ("--best-by", "likelihood")
 RUNS = {
     run.name: run
     for run in (
@@ -59,6 +60,20 @@ RUNS = {
             ("reads.bam", "haplotypes.fa", "--reference", "reference.fa"),
             ".bam",
             NO_PG,
+        ),
+        Run(
+            "by-likelihood",
+            "realign",
+            ("reads.bam", "haplotypes.fa"),
+            ".bam",
+            (*NO_PG, *BY_LIKELIHOOD),
+        ),
+        Run(
+            "on-reference-by-likelihood",
+            "realign",
+            ("reads.bam", "haplotypes.fa", "--reference", "reference.fa"),
+            ".bam",
+            (*NO_PG, *BY_LIKELIHOOD),
         ),
         Run("amplicons", "realign", ("amplicons.fastq.gz", "alleles.fa"), ".bam", NO_PG),
         Run("pairhmm", "pairhmm", ("reads.bam", "haplotypes.fa"), ".tsv", is_exact=False),

@@ -41,7 +41,16 @@ print("ready", flush=True)
 sys.stdin.read()
 """
 WITHOUT_INDEX = [name for name in RUNS if name != "index"]  # it takes no --gpu-mem
-RESUMING = {"realign", "on-reference", "amplicons", "pairhmm", "batches", "genotype"}
+RESUMING = {
+    "realign",
+    "on-reference",
+    "by-likelihood",
+    "on-reference-by-likelihood",
+    "amplicons",
+    "pairhmm",
+    "batches",
+    "genotype",
+}
 """Runs without an index: data that do not fit at once are computed in pieces."""
 
 

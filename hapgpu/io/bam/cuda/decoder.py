@@ -20,7 +20,7 @@ from hapgpu.io.bam.cuda.starts import Proof, RecordLimits, StartSearch
 from hapgpu.io.bgzf.block_table import BlockTable
 from hapgpu.io.bgzf.cuda import inflate_blocks
 from hapgpu.io.bgzf.pieces import PackedPiece
-from hapgpu.runtime.gpu.context import OUT_OF_MEMORY
+from hapgpu.runtime.gpu.context import OUT_OF_MEMORY, release_memory, retried
 from hapgpu.runtime.relay import Relay
 
 _ROOM: Final = 1 << 16
@@ -157,7 +157,7 @@ class PieceDecoder:
         self.pieces_read_again += 1
         found = read_again(piece, before, self._limits, self._name)
         self._relay.put(number, found.hand_over)
-        return DeviceRecords.upload(found.block)
+        return retried(lambda: DeviceRecords.upload(found.block))
 
     def _guessed_in_memory(self, piece: PackedPiece) -> _Guessed | None:
         for _ in range(2):
@@ -257,12 +257,6 @@ def no_records() -> DeviceRecords:
     """Return an empty batch on the current GPU."""
     nothing = cupy.empty(PADDING, dtype=np.uint8)
     return measure_records(nothing, cupy.empty(0, dtype=np.int64), 0)[0]
-
-
-def release_memory() -> None:
-    """Wait for the current stream, and release unused memory of the current GPU."""
-    cupy.cuda.get_current_stream().synchronize()
-    cupy.get_default_memory_pool().free_all_blocks()
 
 
 def _tail(search: StartSearch, proof: Proof) -> NDArray[np.uint8]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import weakref
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from types import TracebackType
 from typing import Final, Self
 
@@ -16,6 +17,7 @@ from hapgpu.io.bam.cuda.starts import RecordLimits
 from hapgpu.io.bam.header import SamHeader
 from hapgpu.io.bam.overlap import Intervals
 from hapgpu.io.bgzf.pieces import PackedPiece
+from hapgpu.runtime.gpu.context import retried
 
 PIECE_BYTES: Final = 1 << 24
 """Bytes of a file per piece, unless the caller or the memory of a GPU sets another size."""
@@ -155,7 +157,7 @@ class DeviceReads:
             raise
         if self._intervals is None or not len(records):
             return records
-        return records.take(self._intervals.overlapped(records))
+        return retried(partial(_taken, records, self._intervals))
 
     def _decoded(self, piece: DevicePiece) -> DeviceRecords:
         if isinstance(piece.content, PackedPiece):
@@ -183,3 +185,7 @@ class DeviceReads:
         trace: TracebackType | None,
     ) -> None:
         self.close()
+
+
+def _taken(records: DeviceRecords, intervals: DeviceIntervals) -> DeviceRecords:
+    return records.take(intervals.overlapped(records))
