@@ -38,10 +38,12 @@ if TYPE_CHECKING:
     from hapgpu.io.bam.cuda.reader import DeviceReads  # imports CuPy
 
 _PAIRS_PER_BATCH: Final = 400_000  # limits the memory of pairs when reads have many haplotypes
-_PIECE_BYTES: Final = 12 << 20  # of a BAM to a GPU; with more, the results take more memory
+_PIECE_BYTES: Final = 12 << 20  # of a BAM to a GPU; with more, the records take more memory
+_MOVES_PIECE_BYTES: Final = 16 << 20  # where only moves come back
 _MIN_PIECE_BYTES: Final = 1 << 16
 _BATCH_BASES: Final = 4_000_000
-_REWRITTEN_BASES: Final = 1_000_000  # each thread has a block of them, which stays in its cache
+_REWRITTEN_BASES: Final = 2_000_000  # of a block; each thread has one before and one after
+_MAX_REWRITING_THREADS: Final = 8  # to read and rewrite: 35 MiB each
 
 
 def realign_to_haplotypes(
@@ -105,7 +107,8 @@ def realign_to_reference(
     """
     with rereadable(reads.path) as file:
         opener = _InputOpener(file, resources, reference, reads.max_record)
-        with opener.open_for_devices(reads.regions.or_else(haplotypes.loci)) as first:
+        loci = reads.regions.or_else(haplotypes.loci)
+        with opener.open_for_devices(loci, _MOVES_PIECE_BYTES) as first:
             if first.is_fastq:
                 _check_fastq_options(reads, options, output)
                 factory = _factory_for_fastq(resources, haplotypes, reference, options, file.name)
@@ -122,7 +125,7 @@ def realign_to_reference(
         regions = reads.regions.regions
         with opener.open(
             haplotypes.loci if output.loci_only else regions,
-            resources.threads,
+            min(resources.threads, _MAX_REWRITING_THREADS),
             _REWRITTEN_BASES,
         ) as source:
             if output.loci_only:
@@ -161,7 +164,7 @@ class _InputOpener:
         )
 
     def open_for_devices(
-        self, regions: Sequence[Region] | None, piece_bytes: int = _PIECE_BYTES
+        self, regions: Sequence[Region] | None, piece_bytes: int
     ) -> ReadSource | DeviceReads:
         """Open the input in GPU memory, if GPUs compute and it is not FASTQ."""
         if not self.resources.is_threaded:

@@ -200,14 +200,16 @@ def find_moves(
 
 
 def _workers(
-    resources: Resources,
+    devices: Iterable[CudaDevice],
     reads: DeviceReads,
     prepare: Callable[[CudaDevice], Callable[[DeviceRecords], _Result]],
     join: Callable[[Sequence[_Result]], _Result],
 ) -> list[_Worker[_Result]]:
-    # A second worker on a GPU is no faster, because the kernels fill it, and takes 200 MiB.
-    devices = dict.fromkeys(cast("Sequence[CudaDevice]", resources.workers))
     return [_Worker(reads, device, prepare, join) for device in devices]
+
+
+def _devices(resources: Resources) -> Sequence[CudaDevice]:
+    return cast("Sequence[CudaDevice]", resources.workers)
 
 
 def _joined_moves(results: Sequence[Moved]) -> Moved:

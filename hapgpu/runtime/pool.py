@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
 from itertools import pairwise
 from types import TracebackType
 from typing import Final, Generic, ParamSpec, Self, TypeVar
@@ -22,13 +23,20 @@ More would read faster than any command computes, and each takes about 30 MiB.
 class Task(Generic[_Result]):
     """A call that runs in a thread of the pool, or in the thread that first asks for its result."""
 
-    def __init__(self, call: Callable[[], _Result], executor: ThreadPoolExecutor | None) -> None:
+    def __init__(
+        self,
+        call: Callable[[], _Result],
+        executor: ThreadPoolExecutor | None,
+        *,
+        caller_works: bool,
+    ) -> None:
         self._call = call
+        self._caller_works = caller_works
         self._future: Future[_Result] | None = executor.submit(call) if executor else None
 
     def result(self) -> _Result:
         """Return the result of the call, or raise its error; call this once."""
-        if self._future is None or self._future.cancel():
+        if self._future is None or (self._caller_works and self._future.cancel()):
             return self._call()
         return self._future.result()
 
@@ -40,11 +48,17 @@ class Pool:
     ----------
     threads
         At least 1; with 1, each task runs in the calling thread when its result is asked for.
+    caller_works
+        Whether the thread that asks for results runs tasks that have not started. A thread that
+        also makes the tasks should not: the others would run out of them. With False, the pool
+        has `threads` threads of its own if `threads` is above 1.
     """
 
-    def __init__(self, threads: int) -> None:
+    def __init__(self, threads: int, *, caller_works: bool = True) -> None:
         self.threads = threads
-        self._executor = ThreadPoolExecutor(threads - 1, "hapgpu-io") if threads > 1 else None
+        self._caller_works = caller_works
+        own = threads - caller_works if threads > 1 else 0
+        self._executor = ThreadPoolExecutor(own, "hapgpu-io") if own else None
 
     def submit(
         self,
@@ -53,7 +67,8 @@ class Pool:
         **kwargs: _Parameters.kwargs,
     ) -> Task[_Result]:
         """Queue a call."""
-        return Task(lambda: function(*args, **kwargs), self._executor)
+        call = partial(function, *args, **kwargs)
+        return Task(call, self._executor, caller_works=self._caller_works)
 
     def over_rows(self, function: Callable[[int, int], _Result], rows: int) -> list[_Result]:
         """Call `function(start, end)` on one equal slice of the rows per thread; keep the order."""

@@ -60,7 +60,7 @@ class ConvertedSource(Closeable):
         self._batch_bases = batch_bases
         self._records = 0
         with ExitStack() as stack:
-            self._pool = stack.enter_context(Pool(threads))
+            self._pool = stack.enter_context(Pool(threads, caller_works=False))
             self._input = ConvertedInput(
                 source, threads, reference, regions if index else None, index
             )

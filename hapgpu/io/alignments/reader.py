@@ -102,7 +102,7 @@ def open_reads(
     path: str,
     *,
     threads: int = 1,
-    batch_bases: int = 1_000_000,
+    batch_bases: int = 4_000_000,
     reference: Path | None = None,
     regions: Sequence[Region] | None = None,
     needs_index: bool = True,
@@ -216,7 +216,7 @@ class _BamSource(Closeable):
         self._index = index
         with ExitStack() as stack:
             stack.callback(source.stream.close)
-            self._pool = stack.enter_context(Pool(threads))
+            self._pool = stack.enter_context(Pool(threads, caller_works=False))
             reader = piece_reader(source.stream, source.name, batch_bases)
             if source.path and regions is not None and index:
                 self.header = header_of(source.path, FileState.of(source.path), source.max_record)
