@@ -162,9 +162,10 @@ def realign_records(
             resources.statistics.count(name, count)
         return finished.counts["reads"]
 
-    resources.pipe(
-        "realign", reads.pieces(), _workers(resources, reads, prepare, _Finished.joined), write
-    )
+    # A second worker on a GPU is hardly faster, because the kernels fill it, and takes 200 MiB.
+    devices = dict.fromkeys(_devices(resources))
+    workers = _workers(devices, reads, prepare, _Finished.joined)
+    resources.pipe("realign", reads.pieces(), workers, write)
 
 
 def find_moves(
@@ -192,9 +193,8 @@ def find_moves(
             resources.statistics.count(name, count)
         return moved.counts["reads"]
 
-    resources.pipe(
-        "realign", reads.pieces(), _workers(resources, reads, prepare, _joined_moves), keep
-    )
+    workers = _workers(_devices(resources), reads, prepare, _joined_moves)
+    resources.pipe("realign", reads.pieces(), workers, keep)
     cupy.get_default_pinned_memory_pool().free_all_blocks()  # the second pass needs the memory
     return found.table()
 
