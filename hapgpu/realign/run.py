@@ -41,8 +41,7 @@ _PAIRS_PER_BATCH: Final = 400_000  # limits the memory of pairs when reads have 
 _PIECE_BYTES: Final = 12 << 20  # of a BAM to a GPU; with more, the records take more memory
 _MOVES_PIECE_BYTES: Final = 16 << 20  # where only moves come back
 _MIN_PIECE_BYTES: Final = 1 << 16
-_BATCH_BASES: Final = 4_000_000
-_REWRITTEN_BASES: Final = 2_000_000  # of a block; each thread has one before and one after
+_BATCH_BASES: Final = 2_000_000  # of a batch or block; each thread has one or two
 _MAX_REWRITING_THREADS: Final = 8  # to read and rewrite: 35 MiB each
 
 
@@ -126,7 +125,6 @@ def realign_to_reference(
         with opener.open(
             haplotypes.loci if output.loci_only else regions,
             min(resources.threads, _MAX_REWRITING_THREADS),
-            _REWRITTEN_BASES,
         ) as source:
             if output.loci_only:
                 intervals = None
@@ -146,16 +144,11 @@ class _InputOpener:
     reference: Path | None
     max_record: int
 
-    def open(
-        self,
-        regions: Sequence[Region] | None,
-        threads: int | None = None,
-        batch_bases: int = _BATCH_BASES,
-    ) -> ReadSource:
+    def open(self, regions: Sequence[Region] | None, threads: int | None = None) -> ReadSource:
         return open_reads(
             self.file.path,
             threads=threads or self.resources.io_threads,
-            batch_bases=batch_bases,
+            batch_bases=_BATCH_BASES,
             reference=self.reference,
             regions=regions,
             needs_index=self.reference is None,
