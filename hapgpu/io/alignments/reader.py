@@ -116,7 +116,7 @@ def open_reads(
     path
         A file, or `-` for standard input.
     threads
-        CPU threads, the calling thread included.
+        CPU threads that decode; above 1, the calling thread only reads the file.
     batch_bases
         A batch ends with the read that reaches this number of bases.
     reference
