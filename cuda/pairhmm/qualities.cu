@@ -82,7 +82,7 @@ extern "C" __global__ void __launch_bounds__(128) find_indel_qualities(
 // below `threshold` raised or lowered to kMinQuality; of gap openings, from the tags or
 // `gap_open`, at most limits[copies] by the repeat after each base, limits[0] for the last base. A
 // warp per part. A reversed read has no tags.
-extern "C" __global__ void __launch_bounds__(128) prepare_qualities(
+extern "C" __global__ void __launch_bounds__(128, 8) prepare_qualities(
     const unsigned char* data, const long long* tag_starts, const int* base_counts,
     const unsigned char* caps, const unsigned char* is_reversed, const long long* insertions,
     const long long* deletions, const long long* part_reads, const long long* part_starts,
