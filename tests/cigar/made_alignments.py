@@ -9,10 +9,10 @@ from numpy.typing import NDArray
 
 from hapgpu.arrays.batches import ReadBatch
 from hapgpu.arrays.ragged import Ragged
-from hapgpu.io.bam.decode import encode_block
 from hapgpu.io.bam.header import SamHeader
 from hapgpu.io.bam.record_block import RecordBlock
 from hapgpu.runtime.pool import Pool
+from tests.io.bam.encoded_blocks import encode_block
 from tests.io.sam_oracle import Row, batch_of
 
 HEADER = SamHeader.from_references(["one", "two"], [1 << 29, 10_000])

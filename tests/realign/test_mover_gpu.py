@@ -13,7 +13,6 @@ import pytest
 from hapgpu.arrays.batches import ReadBatch
 from hapgpu.arrays.ragged import Ragged
 from hapgpu.errors import InputError
-from hapgpu.io.bam.decode import encode_block
 from hapgpu.io.bam.header import SamHeader
 from hapgpu.realign.mover import Moved, Mover
 from hapgpu.realign.moves.moves import Moves
@@ -23,6 +22,7 @@ from hapgpu.realign.scoring import PRESETS
 from hapgpu.realign.selection.by_score import BestBy
 from hapgpu.runtime.devices import CpuDevice, CudaDevice
 from hapgpu.runtime.pool import Pool
+from tests.io.bam.encoded_blocks import encode_block
 from tests.realign.made_moves import made_moves
 
 pytestmark = pytest.mark.gpu

@@ -20,8 +20,6 @@ from hapgpu.arrays.memory import (
 from hapgpu.arrays.ragged_view import read_only
 from hapgpu.arrays.read_columns import ReadColumns
 from hapgpu.io.bam.constants import FIXED_BYTES, MISSING_QUALITY, NUCLEOTIDES
-from hapgpu.io.bam.encode import encode_records
-from hapgpu.io.bam.header import SamHeader
 from hapgpu.io.bam.record_block import RecordBlock
 from hapgpu.io.bam.record_layout import (
     SOUND,
@@ -129,18 +127,6 @@ def decode_block(block: RecordBlock, pool: Pool) -> ReadBatch:
 
     pool.over_rows(fill, len(block))
     return columns.to_batch()
-
-
-def encode_block(batch: ReadBatch, header: SamHeader, pool: Pool) -> RecordBlock:
-    """Convert columns to records.
-
-    Raises
-    ------
-    OutputError
-        A name is longer than 254 characters, or the header lacks a contig.
-    """
-    data = encode_records(batch, header, pool)
-    return block_of(data, len(header.reference_names), pool)
 
 
 def block_of(records: NDArray[np.uint8], references: int, pool: Pool) -> RecordBlock:

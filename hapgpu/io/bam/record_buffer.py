@@ -46,7 +46,7 @@ class RecordBuffer:
 
     @property
     def window(self) -> NDArray[np.uint8]:
-        """uint8, read-only: the bytes read and not dropped; valid until the next `extend`."""
+        """uint8, read-only: the bytes read and not taken; valid until the next `extend`."""
         return read_only(self._data[self._start : self._end])
 
     def extend(self) -> bool:
@@ -59,13 +59,6 @@ class RecordBuffer:
         self._data[self._end : self._end + len(piece)] = np.frombuffer(piece, dtype=np.uint8)
         self._end += len(piece)
         return True
-
-    def drop(self, count: int) -> None:
-        """Drop bytes from the start of the window; arrays of it become invalid."""
-        self._start += count
-        # Moving the rest to the front while it is small keeps the same memory in the cache.
-        if self._end - self._start <= self._start:
-            self._move_to(self._data)
 
     def take(self, count: int) -> bytes:
         """Remove exactly `count` bytes from the start of the window and return them."""

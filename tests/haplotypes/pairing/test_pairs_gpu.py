@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from hapgpu.arrays.ragged import Ragged
 from hapgpu.haplotypes.pairing.haplotype_set import HaplotypeSet
 from hapgpu.haplotypes.pairing.pairs import PairFinder
-from hapgpu.io.bam.decode import encode_block
 from hapgpu.io.genome.regions import Region
 from hapgpu.runtime.pool import Pool
 from tests.haplotypes.pairing.test_pairs import HEADER, REGIONS, ROWS, haplotypes_at, row
+from tests.io.bam.encoded_blocks import encode_block
 from tests.io.sam_oracle import Row, batch_of
 
 pytestmark = pytest.mark.gpu

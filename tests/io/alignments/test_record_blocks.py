@@ -17,10 +17,11 @@ from hapgpu.arrays.ragged import offsets_of
 from hapgpu.errors import InputError
 from hapgpu.io.alignments.record_order import OldOrder, OrderKeeper, RecordRun
 from hapgpu.io.bam.decode import block_of as records_of
-from hapgpu.io.bam.decode import decode_block, encode_block
+from hapgpu.io.bam.decode import decode_block
 from hapgpu.io.bam.header import SamHeader
 from hapgpu.io.bam.record_block import RecordBlock
 from hapgpu.runtime.pool import Pool
+from tests.io.bam.encoded_blocks import encode_block
 from tests.io.sam_oracle import Row, batch_of, batch_rows
 
 HEADER = SamHeader.from_references(["chr1", "chr2"], [2**29, 2**29])

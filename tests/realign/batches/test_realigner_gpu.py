@@ -16,7 +16,6 @@ from hapgpu.arrays.ragged import Ragged
 from hapgpu.errors import InputError
 from hapgpu.haplotypes.pairing.haplotype_set import HaplotypeSet
 from hapgpu.io.alignments.reader import open_reads
-from hapgpu.io.bam.decode import encode_block
 from hapgpu.io.bam.header import SamHeader
 from hapgpu.io.genome.regions import Region
 from hapgpu.realign import realigner
@@ -26,6 +25,7 @@ from hapgpu.realign.scoring import PRESETS, Scoring
 from hapgpu.realign.selection.by_score import BestBy
 from hapgpu.runtime.devices import CpuDevice, CudaDevice
 from hapgpu.runtime.pool import Pool
+from tests.io.bam.encoded_blocks import encode_block
 from tests.realign.batches.made_reads import HEADER, MadeReads, made_reads
 
 pytestmark = pytest.mark.gpu

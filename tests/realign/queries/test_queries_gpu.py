@@ -7,11 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hapgpu.io.bam.decode import decode_block, encode_block
+from hapgpu.io.bam.decode import decode_block
 from hapgpu.io.bam.header import SamHeader
 from hapgpu.realign.queries.orientations import queries_of
 from hapgpu.realign.selection.by_score import reads_of_rows
 from hapgpu.runtime.pool import Pool
+from tests.io.bam.encoded_blocks import encode_block
 from tests.io.sam_oracle import Row, batch_of, rows
 
 pytestmark = pytest.mark.gpu

@@ -12,7 +12,7 @@ from hapgpu.arrays.batches import ReadBatch
 from hapgpu.arrays.ragged import Ragged
 from hapgpu.arrays.ragged_view import RaggedView, row_of, view_of
 from hapgpu.cigar.encoding import cigar_strings, cigar_text, reference_lengths
-from hapgpu.io.bam.decode import decode_block, encode_block
+from hapgpu.io.bam.decode import decode_block
 from hapgpu.io.bam.header import SamHeader
 from hapgpu.io.bam.record_block import RecordBlock
 from hapgpu.realign.moves.move_table import NOT_MOVED, MoveTable
@@ -22,6 +22,7 @@ from hapgpu.realign.rewriting.affected_records import find_moves
 from hapgpu.realign.selection.by_score import NO_SCORE
 from hapgpu.runtime.jit import njit
 from hapgpu.runtime.pool import Pool
+from tests.io.bam.encoded_blocks import encode_block
 
 _PROPER_PAIR, _UNMAPPED, _MATE_UNMAPPED, _REVERSE, _MATE_REVERSE = 0x2, 0x4, 0x8, 0x10, 0x20
 _NOT_PRIMARY: Final = 0x900

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hapgpu.arrays.ragged import Ragged
-from hapgpu.io.bam.decode import block_of, encode_block
+from hapgpu.io.bam.decode import block_of
 from hapgpu.io.bam.header import SamHeader
 from hapgpu.io.bam.record_block import RecordBlock
 from hapgpu.realign.moves.move_table import MoveCollector, MoveTable
@@ -22,6 +22,7 @@ from hapgpu.realign.moves.moves import Moves, name_hashes
 from hapgpu.realign.rewriting.rewriter import Rewriter, Rewritten, WrittenReads
 from hapgpu.realign.selection.by_score import NO_SCORE
 from hapgpu.runtime.pool import Pool
+from tests.io.bam.encoded_blocks import encode_block
 from tests.io.sam_oracle import Row, batch_of
 from tests.realign.rewriting import columns_oracle
 
