@@ -18,7 +18,7 @@ _HEADER: Final = ("device", "task", "threads", "reads", "seconds", "M reads/s")
 
 
 def io(*, copies: Copies = None, options: BenchOptions) -> None:
-    """Measure reading and writing of BAM with 1, 2, 4 ... threads, and reading to the GPU.
+    """Measure reading and writing of BAM with 1, 2, 4 ... threads, and into GPU memory.
 
     Prints one line per measurement, tab-separated.
     """

@@ -121,28 +121,6 @@ def text_values(tags: Ragged, name: str) -> Ragged:
     return Ragged.gather(tags.data, starts + HEAD_BYTES, lengths)
 
 
-def replace_texts(tags: Ragged, name: str, rows: NDArray[np.bool_], texts: Ragged) -> Ragged:
-    """Replace the values of a text field.
-
-    Parameters
-    ----------
-    tags
-        uint8, optional fields in BAM encoding, n well-formed rows.
-    name
-        The name of the field.
-    rows
-        bool[n]: the rows with a new value. A row without the field gets none.
-    texts
-        uint8 text, one row per row of the mask.
-    """
-    starts, _ = _field_ranges(tags, name)
-    replaced = rows & (starts >= 0)
-    if not replaced.any():
-        return tags
-    kept, _ = _kept_fields(tags, (((name,), replaced),))
-    return side_by_side([kept, _text_fields(name, texts.take(replaced[rows]), replaced)])
-
-
 def _were_mapped(reads: ReadBatch, references: int) -> NDArray[np.bool_]:
     has_reference = (reads.reference_ids >= 0) & (reads.reference_ids < references)
     mapped: NDArray[np.bool_] = (

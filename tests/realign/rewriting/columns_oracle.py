@@ -15,9 +15,10 @@ from hapgpu.cigar.encoding import cigar_strings, cigar_text, reference_lengths
 from hapgpu.io.bam.decode import decode_block
 from hapgpu.io.bam.header import SamHeader
 from hapgpu.io.bam.record_block import RecordBlock
+from hapgpu.io.bam.tags import field_bytes
 from hapgpu.realign.moves.move_table import NOT_MOVED, MoveTable
 from hapgpu.realign.moves.moves import Moves, name_hashes
-from hapgpu.realign.records.tags import NewTags, replace_texts, rewrite_tags, text_values
+from hapgpu.realign.records.tags import NewTags, rewrite_tags, text_values
 from hapgpu.realign.rewriting.affected_records import find_moves
 from hapgpu.realign.selection.by_score import NO_SCORE
 from hapgpu.runtime.jit import njit
@@ -153,7 +154,7 @@ def with_new_mates(
     )
     positions[follows] = mate_positions[follows]
     ends = _FivePrimeEnds.of(before, after, has_mate, mates)
-    tags = replace_texts(after.tags, "MC", has_mate, cigar_text(mates.cigars))
+    tags = with_texts(after.tags, "MC", has_mate, cigar_text(mates.cigars))
     return replace(
         after,
         flags=_without_broken_pairs(after.flags, ends),
@@ -284,7 +285,7 @@ def with_new_sa_fields(
         moves = table.of_name(name_hash)
         same_read = moves.take(np.flatnonzero((moves.flags ^ flag) & _SEGMENT == 0))
         texts.append(_updated(text.tobytes(), same_read, contigs))
-    return replace_texts(reads.tags, "SA", affected.sa_changes, Ragged.from_sequences(texts))
+    return with_texts(reads.tags, "SA", affected.sa_changes, Ragged.from_sequences(texts))
 
 
 def _updated(text: bytes, moves: Moves, contigs: tuple[str, ...]) -> bytes:
@@ -307,3 +308,24 @@ def _updated(text: bytes, moves: Moves, contigs: tuple[str, ...]) -> bytes:
 
 def _strand(moves: Moves, row: int) -> str:
     return "-" if moves.flags[row] & _REVERSE else "+"
+
+
+def with_texts(tags: Ragged, name: str, rows: NDArray[np.bool_], texts: Ragged) -> Ragged:
+    """Replace the values of a text field in the rows of a mask; a row without it gets none."""
+    new = iter(texts)
+    return Ragged.from_sequences(
+        _with_text(fields.tobytes(), name.encode(), next(new).tobytes())
+        if is_replaced
+        else fields.tobytes()
+        for fields, is_replaced in zip(tags, rows.tolist(), strict=True)
+    )
+
+
+def _with_text(fields: bytes, name: bytes, text: bytes) -> bytes:
+    data, at, kept = np.frombuffer(fields, dtype=np.uint8), 0, b""
+    while at < len(fields):
+        size = int(field_bytes(data, at, len(fields)))
+        if fields[at : at + 2] != name:
+            kept += fields[at : at + size]
+        at += size
+    return kept if len(kept) == len(fields) else kept + name + b"Z" + text + b"\0"
