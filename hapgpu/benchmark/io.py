@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -16,7 +16,7 @@ from hapgpu.io.alignments.reader import open_reads
 from hapgpu.io.alignments.writer import open_writer
 from hapgpu.io.bam.header import SamHeader
 from hapgpu.runtime import leftovers
-from hapgpu.runtime.devices import CudaDevice, Device
+from hapgpu.runtime.devices import CpuDevice, Device
 from hapgpu.simulation.short_reads import REFERENCE_LENGTH, simulated_reads
 
 _BATCH_READS: Final = 50_000
@@ -33,7 +33,7 @@ class Measurement:
     device
         Name of the device.
     task
-        What was timed.
+        Name of the task.
     threads
         CPU threads.
     reads
@@ -55,23 +55,23 @@ class Measurement:
 
 
 def benchmark_io(
-    device: Device, threads: int, copies: int = 10, seconds: float = 3.0
+    devices: Sequence[Device], threads: int, copies: int = 10, seconds: float = 3.0
 ) -> Iterator[Measurement]:
     """Measure reading and writing of a temporary file, with 1, 2, 4 ... and all threads.
 
-    On a GPU, also reading into its memory, with all threads.
+    On GPUs, also reading into the memory of each, with all threads.
 
     The file is BAM of 400,000 simulated reads of 150 bases for each copy. What a process does once
     (imports, compiling) is not measured.
 
     Parameters
     ----------
-    device
-        The device.
+    devices
+        The devices.
     threads
         CPU threads at most.
     copies
-        Size of the file.
+        Copies of 400,000 reads in the file.
     seconds
         Minimum duration of the runs of one measurement.
     """
@@ -86,7 +86,9 @@ def benchmark_io(
         for count in _thread_counts(threads):
             for task, run in _tasks(path, copy, batch, copies * _BATCHES, count).items():
                 yield Measurement("cpu", task, count, reads, _median_seconds(run, seconds))
-        if isinstance(device, CudaDevice):
+        for device in devices:
+            if isinstance(device, CpuDevice):
+                continue
             from hapgpu.benchmark.io_cuda import read_to_gpu  # noqa: PLC0415  (imports CuPy)
 
             read = partial(read_to_gpu, path, device, threads)

@@ -102,7 +102,7 @@ class DeviceMover:
         Raises
         ------
         InputError
-            A read lacks qualities that the likelihoods need.
+            A record or the reference is damaged, or a read lacks qualities that likelihoods need.
         MemoryError
             A single read does not fit the memory of the GPU.
         """

@@ -120,7 +120,9 @@ class Realigner:
         self._device = device
         self._source = source
         self._finder = PairFinder(haplotypes, header, source)
-        self._contig_names = Ragged.from_sequences(header.reference_names)
+        self._contig_names = Ragged.from_sequences(
+            name.encode("utf-8", "surrogateescape") for name in header.reference_names
+        )
         self._by_likelihood = self._likelihood_choice(haplotypes)
         self._extender = None
         if placement is not None:

@@ -33,7 +33,7 @@ from hapgpu.runtime.gpu.context import OUT_OF_MEMORY
 # unsorted, and CIGARs; bases as letters in both orientations, and MD.
 _BYTES_PER_PAIR: Final = 200
 _BYTES_PER_BASE: Final = 6
-_BUDGET_FRACTION: Final = 8  # part of the memory that the reads of one piece may take
+_MEMORY_SHARE: Final = 8  # the reads of one piece may take 1/8 of the memory
 _MAX_PIECE: Final = 1 << 30
 
 
@@ -169,7 +169,7 @@ class DeviceRealigner:
         bases = records.layout.base_counts[candidates.rows].astype(np.int64)
         ends = cupy.cumsum(_BYTES_PER_PAIR * candidates.counts + _BYTES_PER_BASE * bases)
         total = int(ends[-1]) if count else 0
-        limit = min(self._device.memory_budget() // _BUDGET_FRACTION, _MAX_PIECE)
+        limit = max(1, min(self._device.memory_budget() // _MEMORY_SHARE, _MAX_PIECE))
         limits = np.arange(limit, total, limit)
         inner = cupy.searchsorted(ends, cupy.asarray(limits), side="right").get().tolist()
         return [0, *sorted({bound for bound in inner if 0 < bound < count}), count]

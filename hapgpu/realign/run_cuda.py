@@ -32,13 +32,14 @@ from hapgpu.runtime.gpu.context import (
     OUT_OF_MEMORY,
     device_errors,
     download_pinned,
+    release_memory,
     retried,
     thread_streams,
 )
 
 _Result = TypeVar("_Result")
 
-_LEAST_SPLIT: Final = 2
+_MIN_SPLIT: Final = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,11 +100,13 @@ class _Worker(Generic[_Result]):
             part = parts.pop(0)
             try:
                 yield retried(partial(self._compute, part))
+                continue
             except OUT_OF_MEMORY:
-                if len(part) < _LEAST_SPLIT:
+                if len(part) < _MIN_SPLIT:
                     raise
-                middle = len(part) // 2
-                parts[:0] = [part.take(slice(0, middle)), part.take(slice(middle, len(part)))]
+            release_memory()  # not in `except`, where the traceback still holds arrays
+            middle = len(part) // 2
+            parts[:0] = [part.take(slice(0, middle)), part.take(slice(middle, len(part)))]
 
 
 class _RecordMaker:
@@ -119,7 +122,11 @@ class _RecordMaker:
     ) -> None:
         header = reads.header
         self._realigner = DeviceRealigner(haplotypes, header, options, device, source)
-        self._contig_names = DeviceRagged.upload(Ragged.from_sequences(header.reference_names))
+        self._contig_names = DeviceRagged.upload(
+            Ragged.from_sequences(
+                name.encode("utf-8", "surrogateescape") for name in header.reference_names
+            )
+        )
         self._references = len(haplotypes)
 
     def __call__(self, records: DeviceRecords) -> _Finished:

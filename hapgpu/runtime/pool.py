@@ -1,4 +1,4 @@
-"""Thread pool in which the calling thread works too."""
+"""Thread pool in which the calling thread may work too."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ More would read faster than any command computes, and each takes about 30 MiB.
 
 
 class Task(Generic[_Result]):
-    """A call that runs in a thread of the pool, or in the thread that first asks for its result."""
+    """A call that runs in a thread of the pool or, if the caller works, in the thread that asks."""
 
     def __init__(
         self,
@@ -42,7 +42,7 @@ class Task(Generic[_Result]):
 
 
 class Pool:
-    """Pool of `threads` threads: `threads - 1` of its own and the thread that asks for results.
+    """Pool of `threads` threads, the thread that asks for results included if it works.
 
     Parameters
     ----------
@@ -80,8 +80,8 @@ class Pool:
     def results(tasks: Sequence[Task[_Result]]) -> list[_Result]:
         """Return the result of each task, in order.
 
-        This thread works from the last task backwards, while the pool starts with the first task:
-        it has work until all tasks are running.
+        If the caller works, it starts with the last task, and the pool with the first: it has work
+        until all tasks are running.
         """
         return [task.result() for task in reversed(tasks)][::-1]
 

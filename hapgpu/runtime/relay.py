@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import inf
 from threading import Condition
 from typing import Generic, TypeVar
 
@@ -27,7 +28,7 @@ class Relay(Generic[Value]):
         self._changed = Condition()
         self._number = 0  # of the batch that `_value` is for, or was for
         self._value: Value | None = first
-        self._is_broken = False
+        self._first_abandoned: float = inf
 
     def wait(self, number: int) -> Value:
         """Wait for the value of a batch and take it, once.
@@ -38,7 +39,7 @@ class Relay(Generic[Value]):
             There will be no value.
         """
         with self._changed:
-            self._changed.wait_for(lambda: self._number >= number or self._is_broken)
+            self._changed.wait_for(lambda: self._number >= number or self._first_abandoned < number)
             if self._number != number or self._value is None:
                 raise AbandonedError
             value, self._value = self._value, None
@@ -55,5 +56,5 @@ class Relay(Generic[Value]):
         """End a batch: without a value, all batches after it end too."""
         with self._changed:
             if self._number <= number:
-                self._is_broken = True
+                self._first_abandoned = min(self._first_abandoned, number)
                 self._changed.notify_all()

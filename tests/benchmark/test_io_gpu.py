@@ -19,6 +19,6 @@ def test_all_records_are_read(data_dir: Path) -> None:
 
 
 def test_measurements() -> None:
-    lines = list(benchmark_io(CudaDevice(0), threads=1, copies=1, seconds=0.01))
+    lines = list(benchmark_io([CudaDevice(0)], threads=1, copies=1, seconds=0.01))
     assert lines[-1].task == "BAM to GPU memory"
     assert all(line.reads == 400_000 for line in lines)

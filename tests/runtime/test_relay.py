@@ -51,3 +51,17 @@ def test_all_batches_after_a_failure_end() -> None:
     assert sorted(ended) == [1, 2, 5]
     with pytest.raises(AbandonedError):
         relay.wait(6)
+
+
+def test_a_batch_before_an_abandoned_one_still_gets_its_value() -> None:
+    relay = Relay("first")
+    got: list[str] = []
+    waiting = threading.Thread(target=lambda: got.append(relay.wait(1)))
+    waiting.start()
+    relay.abandon(2)
+    assert relay.wait(0) == "first"
+    relay.put(0, "second")
+    waiting.join(10)
+    assert got == ["second"]
+    with pytest.raises(AbandonedError):
+        relay.wait(3)

@@ -80,7 +80,9 @@ class ReadSource(Protocol):
         Parameters
         ----------
         convert
-            Called in the threads that read. Its result must not share memory with the records.
+            Called in the threads that read, in any order, and also with records that are then
+            discarded: it must have no other effect. Its result must not share memory with the
+            records.
 
         Raises
         ------

@@ -1,4 +1,4 @@
-"""Conversion of BAM records to columns, and back."""
+"""Conversion of BAM records to columns."""
 
 from __future__ import annotations
 

@@ -119,8 +119,9 @@ class RecordReader:
         Parameters
         ----------
         convert
-            Converts records; called in several threads. The result must not share memory with
-            the records.
+            Converts records; called in several threads, in any order, and also with records that
+            are then discarded, so it must have no other effect. The result must not share memory
+            with the records.
         references
             Number of contigs in the header.
         batch_bases

@@ -44,7 +44,7 @@ class Deflater(Protocol):
     def __call__(self, data: NDArray[np.uint8], *, compressed: bool) -> NDArray[np.uint8]:
         """Return the blocks of some content, end to end, each of `PAYLOAD_BYTES` but the last.
 
-        Blocks that would not become smaller are stored; all are if not `compressed`.
+        Blocks whose deflated data do not fit into a block are stored; all are if not `compressed`.
         """
 
 

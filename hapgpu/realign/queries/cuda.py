@@ -9,12 +9,12 @@ import cupy
 import numpy as np
 
 from hapgpu.arrays.cuda import DeviceRagged, offsets_of
+from hapgpu.io.bam.constants import UNMAPPED
 from hapgpu.io.bam.cuda.device_records import DeviceRecords
 from hapgpu.runtime.gpu.kernel import Array, Kernel, Scalar
 from hapgpu.runtime.gpu.work_queue import WARP, launch_threads
 
 _THREADS: Final = 128
-_UNMAPPED: Final = 4
 
 UNPACK_QUERIES: Final = Kernel(
     "realign/queries.cu",
@@ -67,7 +67,7 @@ def device_queries(records: DeviceRecords) -> DeviceQueries:
     count = len(records)
     reads = cupy.arange(count)
     reversed_row = cupy.full(count, -1, dtype=np.int64)
-    unmapped = cupy.flatnonzero(records.flags & _UNMAPPED)
+    unmapped = cupy.flatnonzero(records.flags & UNMAPPED)
     if unmapped.size:
         reversed_row[unmapped] = count + cupy.arange(unmapped.size)
         reads = cupy.concatenate([reads, unmapped])

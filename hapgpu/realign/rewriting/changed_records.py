@@ -174,7 +174,7 @@ def max_growth(records: Records, changes: Changes, sources: Sources) -> Integer:
             total += 4 * MAX_INTEGER_FIELD + TEXT_FIELD
             total += _row_of(moves.mismatches, moves.mismatch_offsets, own, 1).size
             total += 2 * (TEXT_FIELD + old_text)
-            total += 3 * _MAX_INTEGER_TEXT + 6  # position, quality, NM of OA
+            total += 3 * _MAX_INTEGER_TEXT + 7  # numbers; commas, strand and ; of OA
         if mate != NOT_MOVED:
             elements = _row_of(moves.cigars, moves.cigar_offsets, mate, 4).size
             total += TEXT_FIELD + MAX_ELEMENT_TEXT * elements + 1

@@ -12,13 +12,13 @@ from numpy.typing import NDArray
 from hapgpu.arrays.cuda import DeviceRagged
 from hapgpu.errors import InputError
 from hapgpu.io.bam.constants import FIXED_BYTES
-from hapgpu.io.bam.cuda.device_records import PADDING, DeviceRecords
+from hapgpu.io.bam.cuda.device_records import DeviceRecords
 from hapgpu.io.bam.cuda.fields import measure_records
 from hapgpu.io.bam.cuda.hand_over import HandOver
 from hapgpu.io.bam.cuda.read_again import content_of, read_again, truncated
 from hapgpu.io.bam.cuda.starts import Proof, RecordLimits, StartSearch
 from hapgpu.io.bgzf.block_table import BlockTable
-from hapgpu.io.bgzf.cuda import inflate_blocks
+from hapgpu.io.bgzf.cuda import PADDING, inflate_blocks
 from hapgpu.io.bgzf.pieces import PackedPiece
 from hapgpu.runtime.gpu.context import OUT_OF_MEMORY, release_memory, retried
 from hapgpu.runtime.relay import Relay

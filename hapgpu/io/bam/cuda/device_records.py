@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any
 
 import cupy
 import numpy as np
@@ -11,9 +11,7 @@ import numpy as np
 from hapgpu.arrays.ragged_view import read_only
 from hapgpu.io.bam.record_block import RecordBlock
 from hapgpu.io.bam.record_layout import RecordLayout
-
-PADDING: Final = 16
-"""Bytes behind the last record that kernels may read; their values have no meaning."""
+from hapgpu.io.bgzf.cuda import PADDING
 
 
 @dataclass(frozen=True, slots=True)

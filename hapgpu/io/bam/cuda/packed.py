@@ -1,4 +1,4 @@
-"""Download of some of the records of a batch."""
+"""Download of records without the bytes between them."""
 
 from __future__ import annotations
 
