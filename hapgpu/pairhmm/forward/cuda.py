@@ -164,9 +164,7 @@ class _PiecesInFlight:
             self.start(piece, likelihoods[: piece.pairs])
             likelihoods = likelihoods[piece.pairs :]
 
-    def _start_piece(
-        self, batch: HmmBatch | DeviceHmmBatch, likelihoods: Any, memory: int
-    ) -> bool:
+    def _start_piece(self, batch: HmmBatch | DeviceHmmBatch, likelihoods: Any, memory: int) -> bool:
         turn = self._started % _PIECES_IN_FLIGHT
         forward_streams = self._forward_streams[turn * _STREAMS : (turn + 1) * _STREAMS]
         streams = (self._streams[turn], forward_streams)
