@@ -27,7 +27,7 @@ from hapgpu.realign.realigner import RealignOptions
 from hapgpu.realign.realigner_cuda import DeviceRealigner
 from hapgpu.realign.records.cuda import finished_records
 from hapgpu.realign.resources import Resources
-from hapgpu.runtime.devices import CudaDevice
+from hapgpu.runtime.devices import CudaDevice, side_by_side
 from hapgpu.runtime.gpu.context import (
     OUT_OF_MEMORY,
     device_errors,
@@ -36,6 +36,7 @@ from hapgpu.runtime.gpu.context import (
     retried,
     thread_streams,
 )
+from hapgpu.runtime.gpu.memory_turns import memory_turns
 
 _Result = TypeVar("_Result")
 
@@ -82,6 +83,7 @@ class _Worker(Generic[_Result]):
     ) -> None:
         self._reads = reads
         self._device = device
+        self._turns = memory_turns(device)
         self._join = join
         with device_errors(device), cupy.cuda.Device(device.index):
             self._compute = retried(lambda: prepare(device))
@@ -99,7 +101,7 @@ class _Worker(Generic[_Result]):
         while parts:
             part = parts.pop(0)
             try:
-                yield retried(partial(self._compute, part))
+                yield self._turns.compute(partial(self._compute, part))
                 continue
             except OUT_OF_MEMORY:
                 if len(part) < _MIN_SPLIT:
@@ -170,7 +172,7 @@ def realign_records(
         return finished.counts["reads"]
 
     # A second worker on a GPU is hardly faster, because the kernels fill it, and takes 200 MiB.
-    devices = dict.fromkeys(_devices(resources))
+    devices = list(dict.fromkeys(_devices(resources)))
     workers = _workers(devices, reads, prepare, _Finished.joined)
     resources.pipe("realign", reads.pieces(), workers, write)
 
@@ -207,12 +209,12 @@ def find_moves(
 
 
 def _workers(
-    devices: Iterable[CudaDevice],
+    devices: Sequence[CudaDevice],
     reads: DeviceReads,
     prepare: Callable[[CudaDevice], Callable[[DeviceRecords], _Result]],
     join: Callable[[Sequence[_Result]], _Result],
 ) -> list[_Worker[_Result]]:
-    return [_Worker(reads, device, prepare, join) for device in devices]
+    return side_by_side(lambda device: _Worker(reads, device, prepare, join), devices)
 
 
 def _devices(resources: Resources) -> Sequence[CudaDevice]:

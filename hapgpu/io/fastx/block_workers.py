@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Final, TypeAlias
 
 import numpy as np
@@ -12,11 +13,11 @@ from numpy.typing import NDArray
 from hapgpu.io.fastx.read_block import ReadBlock
 from hapgpu.io.fastx.read_blocks import Allocate
 from hapgpu.io.fastx.text_block import TextBlock
-from hapgpu.runtime.devices import CudaDevice, Device
+from hapgpu.runtime.devices import CudaDevice, Device, side_by_side
 
 BlockWorker: TypeAlias = Callable[[ReadBlock], TextBlock]
 """Raises InputError if a record is malformed; the message names the file and the record."""
-_MAX_COPYING_THREADS: Final = 8  # more threads hardly copy faster
+_MAX_COPYING_THREADS: Final = 8  # per GPU; more threads hardly copy faster
 
 
 def workers_for(
@@ -37,13 +38,13 @@ def workers_for(
     per_gpu
         Threads per GPU.
     """
-    workers: list[BlockWorker] = []
-    for device in devices:
+
+    def on_device(device: Device) -> list[BlockWorker]:
         if isinstance(device, CudaDevice):
-            workers += [on_gpu(device)] * per_gpu
-        else:
-            workers += [on_cpu()] * device.threads
-    return workers
+            return [on_gpu(device)] * per_gpu
+        return [on_cpu()] * device.threads
+
+    return list(chain.from_iterable(side_by_side(on_device, devices)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +85,9 @@ def transfer_for(
     from hapgpu.runtime.gpu.context import pinned_array  # noqa: PLC0415  (imports CuPy)
 
     return BlockTransfer(
-        gpu_bytes, lambda size: pinned_array(size, np.uint8), min(threads, _MAX_COPYING_THREADS)
+        gpu_bytes,
+        lambda size: pinned_array(size, np.uint8),
+        min(threads, _MAX_COPYING_THREADS * len(devices)),
     )
 
 

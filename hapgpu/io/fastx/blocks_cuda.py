@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from functools import partial
 from typing import Any
 
 import cupy
@@ -16,6 +17,7 @@ from hapgpu.io.fastx.read_block import ReadBlock
 from hapgpu.io.fastx.text_block import TextBlock
 from hapgpu.runtime.devices import CudaDevice
 from hapgpu.runtime.gpu.context import OUT_OF_MEMORY, device_errors, thread_streams
+from hapgpu.runtime.gpu.memory_turns import memory_turns
 
 
 class GpuWorker(ABC):
@@ -32,6 +34,7 @@ class GpuWorker(ABC):
     def __init__(self, device: CudaDevice, limits: ReadLimits) -> None:
         self._device = device
         self._limits = limits
+        self._turns = memory_turns(device)
         _limit_memory(device)
 
     def __call__(self, block: ReadBlock) -> TextBlock:
@@ -44,7 +47,8 @@ class GpuWorker(ABC):
         DeviceError
             A single read does not fit the GPU, or the GPU failed.
         """
-        with device_errors(self._device):
+        number = self._device.index
+        with device_errors(self._device), cupy.cuda.Device(number), thread_streams(number, 1)[0]:
             return TextBlock.joined(self._pieces(block))
 
     @abstractmethod
@@ -63,9 +67,8 @@ class GpuWorker(ABC):
 
     def _pieces(self, block: ReadBlock) -> list[TextBlock]:
         try:
-            return [self._computed(block)]
+            return [self._turns.compute(partial(self._computed, block))]
         except OUT_OF_MEMORY as error:
-            _release(self._device)
             halves = block.halves()
             if len(halves) == 1:
                 raise DeviceError(
@@ -75,9 +78,7 @@ class GpuWorker(ABC):
         return [piece for half in halves for piece in self._pieces(half)]
 
     def _computed(self, block: ReadBlock) -> TextBlock:
-        number = self._device.index
-        with cupy.cuda.Device(number), thread_streams(number, 1)[0]:
-            return self._text_of(block, *_copy_to_device(block, self._limits, self._device))
+        return self._text_of(block, *_copy_to_device(block, self._limits, self._device))
 
 
 def _limit_memory(device: CudaDevice) -> None:
@@ -85,13 +86,6 @@ def _limit_memory(device: CudaDevice) -> None:
     if device.memory_limit is not None:
         with cupy.cuda.Device(device.index):
             cupy.get_default_memory_pool().set_limit(size=device.memory_limit)
-
-
-def _release(device: CudaDevice) -> None:
-    """Release unused memory of the pool, once the stream of the calling thread is done."""
-    with cupy.cuda.Device(device.index):
-        thread_streams(device.index, 1)[0].synchronize()
-        cupy.get_default_memory_pool().free_all_blocks()
 
 
 def _copy_to_device(
