@@ -31,7 +31,7 @@ __device__ inline unsigned warp_or(unsigned bits) {
 // The anchor of the highest score within reach, as in minimap2; the same in all lanes.
 struct Peak {
     int at = -1, score;
-    unsigned x;
+    Anchor anchor;
 };
 
 // Search for the best predecessor, from near to far; the same in all lanes. The rank of a
@@ -99,11 +99,11 @@ __device__ inline int score_after(
     return is_within && step.is_valid ? score + step.gain : kNoScore;
 }
 
-// Continues a search beyond the 32 nearest predecessors. The next chunks are loaded before the
-// current chunks are visited.
+// Continues a search from a rank on, a multiple of 32. The next chunks are loaded before the current
+// chunks are visited.
 __device__ inline void search_farther(
     Search& search, const SegmentView& view, const ChainParameters& parameters, Limits limits,
-    Anchor anchor, int i, Marks& marks
+    Anchor anchor, int i, Marks& marks, int first_rank
 ) {
     const int within = min(i, limits.max_iterations);
     StoredAnchor predecessors[kChunks] = {};
@@ -114,8 +114,8 @@ __device__ inline void search_farther(
             if (at >= 0) predecessors[k] = view.stored(at);
         }
     };
-    load(kWarpLanes);
-    for (int first = kWarpLanes;; first += kChunks * kWarpLanes) {
+    load(first_rank);
+    for (int first = first_rank;; first += kChunks * kWarpLanes) {
         int scores[kChunks], from_ranks[kChunks];
         bool is_reached = false;
 #pragma unroll
@@ -144,22 +144,14 @@ __device__ inline void search_farther(
     }
 }
 
-// Finds the highest score within reach, the nearest of ties.
-__device__ inline Peak find_peak(
-    const SegmentView& view, const ChainParameters& parameters, Limits limits,
-    const Recent& recent, Anchor anchor, int i
+// Finds the highest score within reach from the rank of the lane on, the nearest of ties. `peak` is
+// the highest of the nearer ones of this lane; with -1, there are none.
+__device__ inline Peak find_farther_peak(
+    Peak peak, bool is_reached, int first_rank, const SegmentView& view,
+    const ChainParameters& parameters, Limits limits, Anchor anchor, int i
 ) {
     const int within = min(i, limits.max_iterations);
-    const int recent_rank = (i - 1 - lane_id()) & (kWarpLanes - 1);
-    Peak peak;
-    peak.score = -1;
-    bool is_reached = recent_rank < within
-        && is_within_reach(anchor.x, recent.anchor.x, parameters.max_distance_x);
-    if (is_reached) {
-        peak.score = recent.score;
-        peak.at = i - 1 - recent_rank;
-    }
-    for (int rank = kWarpLanes + lane_id(); __all_sync(kAllLanes, is_reached); rank += kWarpLanes) {
+    for (int rank = first_rank; __all_sync(kAllLanes, is_reached); rank += kWarpLanes) {
         const int j = i - 1 - rank;
         is_reached = rank < within
             && is_within_reach(anchor.x, view.x(j), parameters.max_distance_x);
@@ -171,8 +163,37 @@ __device__ inline Peak find_peak(
     const int highest = warp_max(peak.score);
     peak.at = warp_max(peak.score == highest ? peak.at : -1);
     peak.score = highest;
-    if (peak.at >= 0) peak.x = view.x(peak.at);
+    if (peak.at >= 0) peak.anchor = view.anchor(peak.at);
     return peak;
+}
+
+// The same for all anchors within reach, of which the last 32 are `recent`.
+__device__ inline Peak find_peak(
+    const SegmentView& view, const ChainParameters& parameters, Limits limits,
+    const Recent& recent, Anchor anchor, int i
+) {
+    const int within = min(i, limits.max_iterations);
+    const int recent_rank = (i - 1 - lane_id()) & (kWarpLanes - 1);
+    Peak peak;
+    peak.score = -1;
+    const bool is_reached = recent_rank < within
+        && is_within_reach(anchor.x, recent.anchor.x, parameters.max_distance_x);
+    if (is_reached) {
+        peak.score = recent.score;
+        peak.at = i - 1 - recent_rank;
+    }
+    const int first_rank = kWarpLanes + lane_id();
+    return find_farther_peak(
+        peak, is_reached, first_rank, view, parameters, limits, anchor, i);
+}
+
+// The same if all are stored.
+__device__ inline Peak find_stored_peak(
+    const SegmentView& view, const ChainParameters& parameters, Limits limits, Anchor anchor, int i
+) {
+    Peak none;
+    none.score = -1;
+    return find_farther_peak(none, true, lane_id(), view, parameters, limits, anchor, i);
 }
 
 // Searches the predecessors of anchor i. Marks of recent anchors on each other fit a word; only
@@ -196,10 +217,31 @@ __device__ inline Search search_predecessors(
         is_within && is_within_reach(anchor.x, recent.anchor.x, parameters.max_distance_x);
     if (!search.is_stopped && __all_sync(kAllLanes, is_reached)) {
         if (is_valid && !marks_recent && from_rank < within) marks.set(from_rank);
-        search_farther(search, view, parameters, limits, anchor, i, marks);
+        search_farther(search, view, parameters, limits, anchor, i, marks, kWarpLanes);
         marks.clear();
     }
     return search;
+}
+
+struct ScoredAnchor {
+    int score, from;
+};
+
+// Score and predecessor of anchor i after a search. minimap2 visits the peak if it is farther than
+// the end of the search, except for one anchor if the search did not stop. Visiting an anchor again
+// changes nothing, and a search that stopped has visited at least `max_skip` anchors.
+__device__ inline ScoredAnchor with_peak(
+    const Search& search, const Peak& peak, const ChainParameters& parameters, Limits limits,
+    Anchor anchor, int i
+) {
+    const int min_rank = search.is_stopped ? limits.max_skip : limits.max_iterations;
+    if (peak.at >= 0 && i - 1 - peak.at > min_rank) {
+        const PairScore step = pair_score(parameters, anchor, peak.anchor);
+        if (step.is_valid && peak.score + step.gain > search.best) {
+            return {peak.score + step.gain, peak.at};
+        }
+    }
+    return {search.best, search.rank < 0 ? -1 : i - 1 - search.rank};
 }
 
 // Scores of a segment, by a warp.
@@ -217,25 +259,15 @@ __device__ inline void score_with_skips(
         const int end = min(base + kWarpLanes, view.length());
         for (int i = base; i < end; ++i) {
             const Anchor anchor = shared[i % kWarpLanes].anchor;
-            if (peak.at < 0 || !is_within_reach(anchor.x, peak.x, parameters.max_distance_x)) {
+            if (peak.at < 0
+                || !is_within_reach(anchor.x, peak.anchor.x, parameters.max_distance_x)) {
                 peak = find_peak(view, parameters, limits, recent, anchor, i);
             }
             const Search search =
                 search_predecessors(i, anchor, view, parameters, limits, recent, marks);
-            int best = search.best, from = search.rank < 0 ? -1 : i - 1 - search.rank;
-            // minimap2 visits the peak if it is farther than the end of the search, except for one
-            // anchor if the search did not stop. Visiting an anchor again changes nothing, and a
-            // search that stopped has visited at least `max_skip` anchors.
-            const int min_rank = search.is_stopped ? limits.max_skip : limits.max_iterations;
-            if (peak.at >= 0 && i - 1 - peak.at > min_rank) {
-                const PairScore step = pair_score(parameters, anchor, view.anchor(peak.at));
-                if (step.is_valid && peak.score + step.gain > best) {
-                    best = peak.score + step.gain;
-                    from = peak.at;
-                }
-            }
-            if (lane_id() == i % kWarpLanes) recent = {anchor, best, from};
-            if (peak.at < 0 || peak.score < best) peak = {i, best, anchor.x};
+            const ScoredAnchor scored = with_peak(search, peak, parameters, limits, anchor, i);
+            if (lane_id() == i % kWarpLanes) recent = {anchor, scored.score, scored.from};
+            if (peak.at < 0 || peak.score < scored.score) peak = {i, scored.score, anchor};
         }
         if (at < view.length()) view.store(at, recent.score, recent.from);
     }
