@@ -25,6 +25,7 @@ struct ValidList {
 // Shared memory of a team.
 struct TeamScratch {
     ScoredAnchor ring[kRing];
+    Anchor peak;
     ValidList lists[2][kListers];
 };
 
@@ -101,8 +102,7 @@ __device__ inline Search search_listed(
         search = lanes;
     }
     if (!search.is_stopped && !list.is_complete) {
-        search_farther(
-            search, view, parameters, limits, anchor, i, marks, list.next_rank);
+        search_farther<1>(search, view, parameters, limits, anchor, i, marks, list.next_rank);
     }
     marks.clear();
     return search;
@@ -110,24 +110,30 @@ __device__ inline Search search_listed(
 
 // Scores the anchors of lists, from `start` to `end`; by a warp.
 __device__ inline void score_listed(
-    const ValidList* lists, int start, int end, ScoredAnchor* ring, Peak& peak, const SegmentView& view,
+    const ValidList* lists, int start, int end, TeamScratch& scratch, Peak& peak, const SegmentView& view,
     const ChainParameters& parameters, Limits limits, Marks& marks
 ) {
     for (int i = start; i < end; ++i) {
         const ValidList& list = lists[i - start];
         const Anchor anchor = list.anchor;
-        if (peak.at < 0 || !is_within_reach(anchor.x, peak.anchor.x, parameters.max_distance_x)) {
+        if (peak.at < 0 || !is_within_reach(anchor.x, peak.x, parameters.max_distance_x)) {
             peak = find_stored_peak(view, parameters, limits, anchor, i);
+            if (lane_id() == 0 && peak.at >= 0) scratch.peak = view.anchor(peak.at);
+            __syncwarp();
         }
         const Search search =
-            search_listed(list, ring, view, parameters, limits, anchor, i, marks);
-        const ScoredAnchor scored = with_peak(search, peak, parameters, limits, anchor, i);
+            search_listed(list, scratch.ring, view, parameters, limits, anchor, i, marks);
+        const ScoredAnchor scored = with_peak(
+            search, peak, parameters, limits, anchor, i, [&](int) { return scratch.peak; });
+        const bool is_peak = peak.at < 0 || peak.score < scored.score;
+        if (is_peak) peak = {i, scored.score, anchor.x};
+        __syncwarp();  // all have read the peak
         if (lane_id() == 0) {
-            ring[i % kRing] = scored;
+            scratch.ring[i % kRing] = scored;
             view.store(i, scored.score, scored.from);
+            if (is_peak) scratch.peak = anchor;
         }
         __syncwarp();
-        if (peak.at < 0 || peak.score < scored.score) peak = {i, scored.score, anchor};
     }
 }
 
@@ -143,7 +149,7 @@ __device__ inline void score_by_team(
         if (lister < 0) {
             score_listed(
                 scratch.lists[turn ^ 1], max(base - kListers, 0), min(base, view.length()),
-                scratch.ring, peak, view, parameters, limits, marks);
+                scratch, peak, view, parameters, limits, marks);
         } else if (base + lister < view.length()) {
             list_valid(scratch.lists[turn][lister], view, parameters, limits, base + lister);
         }

@@ -31,7 +31,7 @@ __device__ inline unsigned warp_or(unsigned bits) {
 // The anchor of the highest score within reach, as in minimap2; the same in all lanes.
 struct Peak {
     int at = -1, score;
-    Anchor anchor;
+    unsigned x;
 };
 
 // Search for the best predecessor, from near to far; the same in all lanes. The rank of a
@@ -62,14 +62,15 @@ struct Search {
     }
 
     // Visits several chunks. Most have no improvement, which one vote shows.
+    template <int kCount>
     __device__ void visit_chunks(
-        const int (&scores)[kChunks], const unsigned (&marked)[kChunks], int first_rank,
+        const int (&scores)[kCount], const unsigned (&marked)[kCount], int first_rank,
         int max_skip
     ) {
         bool is_better = false;
         int skipped = 0;
 #pragma unroll
-        for (int k = 0; k < kChunks; ++k) {
+        for (int k = 0; k < kCount; ++k) {
             is_better |= scores[k] > best;
             skipped += __popc(marked[k] & __ballot_sync(kAllLanes, scores[k] != kNoScore));
         }
@@ -79,7 +80,7 @@ struct Search {
             return;
         }
 #pragma unroll
-        for (int k = 0; k < kChunks && !is_stopped; ++k) {
+        for (int k = 0; k < kCount && !is_stopped; ++k) {
             visit(scores[k], marked[k], first_rank + k * kWarpLanes, max_skip);
         }
     }
@@ -100,26 +101,27 @@ __device__ inline int score_after(
 }
 
 // Continues a search from a rank on, a multiple of 32. The next chunks are loaded before the current
-// chunks are visited.
+// chunks are visited; `kCount` at a time.
+template <int kCount>
 __device__ inline void search_farther(
     Search& search, const SegmentView& view, const ChainParameters& parameters, Limits limits,
     Anchor anchor, int i, Marks& marks, int first_rank
 ) {
     const int within = min(i, limits.max_iterations);
-    StoredAnchor predecessors[kChunks] = {};
+    StoredAnchor predecessors[kCount] = {};
     const auto load = [&](int first) {
 #pragma unroll
-        for (int k = 0; k < kChunks; ++k) {
+        for (int k = 0; k < kCount; ++k) {
             const int at = i - 1 - first - lane_id() - k * kWarpLanes;
             if (at >= 0) predecessors[k] = view.stored(at);
         }
     };
     load(first_rank);
-    for (int first = first_rank;; first += kChunks * kWarpLanes) {
-        int scores[kChunks], from_ranks[kChunks];
+    for (int first = first_rank;; first += kCount * kWarpLanes) {
+        int scores[kCount], from_ranks[kCount];
         bool is_reached = false;
 #pragma unroll
-        for (int k = 0; k < kChunks; ++k) {
+        for (int k = 0; k < kCount; ++k) {
             const int rank = first + k * kWarpLanes + lane_id();
             const StoredAnchor& predecessor = predecessors[k];
             const bool is_within = rank < within;
@@ -130,15 +132,15 @@ __device__ inline void search_farther(
             from_ranks[k] = i - 1 + view.segment.first_in_read - predecessor.predecessor;
         }
 #pragma unroll
-        for (int k = 0; k < kChunks; ++k) {
+        for (int k = 0; k < kCount; ++k) {
             if (scores[k] != kNoScore && from_ranks[k] < within) marks.set(from_ranks[k]);
         }
         const bool goes_on = __all_sync(kAllLanes, is_reached);  // of the last chunk, so of all
-        if (goes_on) load(first + kChunks * kWarpLanes);
+        if (goes_on) load(first + kCount * kWarpLanes);
         __syncwarp();
-        unsigned marked[kChunks];
+        unsigned marked[kCount];
 #pragma unroll
-        for (int k = 0; k < kChunks; ++k) marked[k] = marks.chunk(first + k * kWarpLanes);
+        for (int k = 0; k < kCount; ++k) marked[k] = marks.chunk(first + k * kWarpLanes);
         search.visit_chunks(scores, marked, first, limits.max_skip);
         if (search.is_stopped || !goes_on) return;
     }
@@ -163,7 +165,7 @@ __device__ inline Peak find_farther_peak(
     const int highest = warp_max(peak.score);
     peak.at = warp_max(peak.score == highest ? peak.at : -1);
     peak.score = highest;
-    if (peak.at >= 0) peak.anchor = view.anchor(peak.at);
+    if (peak.at >= 0) peak.x = view.x(peak.at);
     return peak;
 }
 
@@ -217,7 +219,8 @@ __device__ inline Search search_predecessors(
         is_within && is_within_reach(anchor.x, recent.anchor.x, parameters.max_distance_x);
     if (!search.is_stopped && __all_sync(kAllLanes, is_reached)) {
         if (is_valid && !marks_recent && from_rank < within) marks.set(from_rank);
-        search_farther(search, view, parameters, limits, anchor, i, marks, kWarpLanes);
+        search_farther<kChunks>(
+            search, view, parameters, limits, anchor, i, marks, kWarpLanes);
         marks.clear();
     }
     return search;
@@ -227,16 +230,17 @@ struct ScoredAnchor {
     int score, from;
 };
 
-// Score and predecessor of anchor i after a search. minimap2 visits the peak if it is farther than
+// Score and predecessor of anchor i after a search; `anchor_at` loads the peak. minimap2 visits the peak if it is farther than
 // the end of the search, except for one anchor if the search did not stop. Visiting an anchor again
 // changes nothing, and a search that stopped has visited at least `max_skip` anchors.
+template <typename AnchorAt>
 __device__ inline ScoredAnchor with_peak(
     const Search& search, const Peak& peak, const ChainParameters& parameters, Limits limits,
-    Anchor anchor, int i
+    Anchor anchor, int i, AnchorAt anchor_at
 ) {
     const int min_rank = search.is_stopped ? limits.max_skip : limits.max_iterations;
     if (peak.at >= 0 && i - 1 - peak.at > min_rank) {
-        const PairScore step = pair_score(parameters, anchor, peak.anchor);
+        const PairScore step = pair_score(parameters, anchor, anchor_at(peak.at));
         if (step.is_valid && peak.score + step.gain > search.best) {
             return {peak.score + step.gain, peak.at};
         }
@@ -259,15 +263,16 @@ __device__ inline void score_with_skips(
         const int end = min(base + kWarpLanes, view.length());
         for (int i = base; i < end; ++i) {
             const Anchor anchor = shared[i % kWarpLanes].anchor;
-            if (peak.at < 0
-                || !is_within_reach(anchor.x, peak.anchor.x, parameters.max_distance_x)) {
+            if (peak.at < 0 || !is_within_reach(anchor.x, peak.x, parameters.max_distance_x)) {
                 peak = find_peak(view, parameters, limits, recent, anchor, i);
             }
             const Search search =
                 search_predecessors(i, anchor, view, parameters, limits, recent, marks);
-            const ScoredAnchor scored = with_peak(search, peak, parameters, limits, anchor, i);
+            const ScoredAnchor scored = with_peak(
+                search, peak, parameters, limits, anchor, i,
+                [&](int at) { return view.anchor(at); });
             if (lane_id() == i % kWarpLanes) recent = {anchor, scored.score, scored.from};
-            if (peak.at < 0 || peak.score < scored.score) peak = {i, scored.score, anchor};
+            if (peak.at < 0 || peak.score < scored.score) peak = {i, scored.score, anchor.x};
         }
         if (at < view.length()) view.store(at, recent.score, recent.from);
     }
