@@ -11,6 +11,7 @@ import cupy
 import numpy as np
 
 from hapgpu.chaining.batches import Anchors, ChainScores
+from hapgpu.chaining.kernels import chaining_kernel
 from hapgpu.chaining.parameters import ChainParameters
 from hapgpu.chaining.scores.segments_cuda import (
     ANCHOR_ARRAYS,
@@ -37,8 +38,8 @@ _MAX_INT: Final = 2**31 - 1
 def _kernel(*, is_shared: bool) -> Kernel:
     """Return the kernel with penalties and marks in shared memory or in global memory."""
     sizes = ("bins", "entries", "two", "max_distance_x", "max_distance_y", "bandwidth")
-    return Kernel(
-        "chaining/scores/scores.cu",
+    return chaining_kernel(
+        "scores/scores.cu",
         f"chain<{str(is_shared).lower()}>",
         (
             *ANCHOR_ARRAYS,

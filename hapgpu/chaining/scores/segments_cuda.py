@@ -9,7 +9,8 @@ import cupy
 import numpy as np
 
 from hapgpu.chaining.batches import Anchors, ChainScores
-from hapgpu.runtime.gpu.kernel import Array, Kernel, Scalar
+from hapgpu.chaining.kernels import chaining_kernel
+from hapgpu.runtime.gpu.kernel import Array, Scalar
 from hapgpu.runtime.gpu.launch import load_kernel
 
 BINS: Final = 31  # as in the source
@@ -30,8 +31,8 @@ SEGMENT_ARRAYS: Final = (
     Array("counts", np.uint32, "bins"),
 )
 
-LIST_SEGMENTS: Final = Kernel(
-    "chaining/scores/segments.cu",
+LIST_SEGMENTS: Final = chaining_kernel(
+    "scores/segments.cu",
     "list_segments",
     (
         *ANCHOR_ARRAYS,
