@@ -9,8 +9,9 @@ import cupy
 import numpy as np
 
 from hapgpu.chaining.batches import Minimizers
+from hapgpu.chaining.kernels import chaining_kernel
 from hapgpu.chaining.options import SketchOptions
-from hapgpu.runtime.gpu.kernel import Array, Kernel, Scalar
+from hapgpu.runtime.gpu.kernel import Array, Scalar
 from hapgpu.runtime.gpu.work_queue import WARP, launch_threads
 
 _THREADS: Final = 256
@@ -38,45 +39,45 @@ def _sizes(*names: str) -> tuple[Scalar, ...]:
     return tuple(Scalar(name, np.int32) for name in names)
 
 
-COUNT_TILES: Final = Kernel(
-    "chaining/sketch.cu",
+COUNT_TILES: Final = chaining_kernel(
+    "sketch.cu",
     "count_tiles",
     (_SLOT_COUNTS, Array("tile_counts", np.int32, "reads", 1), *_sizes("reads")),
 )
-COUNT_IN_TEXT: Final = Kernel(
-    "chaining/sketch.cu",
+COUNT_IN_TEXT: Final = chaining_kernel(
+    "sketch.cu",
     "count_in_text",
     (
         *(_TEXT, _STARTS, _LENGTHS, _TILE_OFFSETS, _COUNTS),
         *(_TEXT_BYTES, *_sizes("reads", "tiles", "k", "w")),
     ),
 )
-WRITE_IN_TEXT: Final = Kernel(
-    "chaining/sketch.cu",
+WRITE_IN_TEXT: Final = chaining_kernel(
+    "sketch.cu",
     "write_in_text",
     (
         *(_TEXT, _STARTS, _LENGTHS, _TILE_OFFSETS, *_FOUND),
         *(_TEXT_BYTES, *_sizes("reads", "tiles", "k", "w"), _MINIMIZERS),
     ),
 )
-LIST_SLOTS: Final = Kernel(
-    "chaining/sketch.cu",
+LIST_SLOTS: Final = chaining_kernel(
+    "sketch.cu",
     "list_slots",
     (
         *(_TEXT, _STARTS, _LENGTHS, _SLOT_OFFSETS, _SLOTS, _SLOT_POSITIONS, _SLOT_COUNTS),
         *(_TEXT_BYTES, *_sizes("reads", "k", "is_hpc"), _TOTAL_SLOTS),
     ),
 )
-COUNT_IN_SLOTS: Final = Kernel(
-    "chaining/sketch.cu",
+COUNT_IN_SLOTS: Final = chaining_kernel(
+    "sketch.cu",
     "count_in_slots",
     (
         *(_SLOTS, _SLOT_OFFSETS, _SLOT_COUNTS, _TILE_OFFSETS, _COUNTS),
         *(_TOTAL_SLOTS, *_sizes("reads", "tiles", "w")),
     ),
 )
-WRITE_IN_SLOTS: Final = Kernel(
-    "chaining/sketch.cu",
+WRITE_IN_SLOTS: Final = chaining_kernel(
+    "sketch.cu",
     "write_in_slots",
     (
         *(_SLOTS, _SLOT_POSITIONS, _SLOT_OFFSETS, _SLOT_COUNTS, _TILE_OFFSETS, *_FOUND),
