@@ -71,7 +71,9 @@ def process_reads(
         return block.counts["reads"]
 
     blocks = chain.from_iterable(
-        read_blocks(path, transfer.size, transfer.allocate, transfer.threads, files.max_record)
+        read_blocks(
+            path, transfer.size, transfer.allocate, transfer.reading_threads, files.max_record
+        )
         for path in files.paths
     )
     run_pipeline(

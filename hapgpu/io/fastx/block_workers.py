@@ -16,7 +16,8 @@ from hapgpu.runtime.devices import CudaDevice, Device
 
 BlockWorker: TypeAlias = Callable[[ReadBlock], TextBlock]
 """Raises InputError if a record is malformed; the message names the file and the record."""
-_MAX_COPYING_THREADS: Final = 8  # more threads hardly copy faster
+_MAX_READING_THREADS: Final = 8
+_MAX_WRITING_THREADS: Final = 12  # they also make the pages of the file, which takes longer
 
 
 def workers_for(
@@ -56,13 +57,16 @@ class BlockTransfer:
         Size of a block in bytes.
     allocate
         Allocates the memory of a block.
-    threads
-        Threads that read a file, and threads that write one.
+    reading_threads
+        Threads that read a file.
+    writing_threads
+        Threads that write one.
     """
 
     size: int
     allocate: Allocate
-    threads: int
+    reading_threads: int
+    writing_threads: int
 
 
 def transfer_for(
@@ -80,11 +84,14 @@ def transfer_for(
         Size of a block for CPUs and for GPUs.
     """
     if not isinstance(devices[0], CudaDevice):
-        return BlockTransfer(cpu_bytes, _unpinned, 1)
+        return BlockTransfer(cpu_bytes, _unpinned, 1, 1)
     from hapgpu.runtime.gpu.context import pinned_array  # noqa: PLC0415  (imports CuPy)
 
     return BlockTransfer(
-        gpu_bytes, lambda size: pinned_array(size, np.uint8), min(threads, _MAX_COPYING_THREADS)
+        gpu_bytes,
+        lambda size: pinned_array(size, np.uint8),
+        min(threads, _MAX_READING_THREADS),
+        min(threads, _MAX_WRITING_THREADS),
     )
 
 
