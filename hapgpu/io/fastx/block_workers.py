@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from hapgpu.io.fastx.packed.blocks import PackedBlock, PackedFile, is_packed_fastq
 from hapgpu.io.fastx.read_block import ReadBlock
-from hapgpu.io.fastx.read_blocks import Allocate
+from hapgpu.io.fastx.read_blocks import Allocate, read_blocks
 from hapgpu.io.fastx.text_block import TextBlock
 from hapgpu.runtime.devices import CudaDevice, Device
 
-BlockWorker: TypeAlias = Callable[[ReadBlock], TextBlock]
-"""Raises InputError if a record is malformed; the message names the file and the record."""
+BlockWorker: TypeAlias = Callable[[Any], TextBlock]
+"""Takes a `ReadBlock`; on a GPU also a `PackedBlock`.
+
+Raises InputError if a record is malformed; the message names the file and the record.
+"""
 _MAX_READING_THREADS: Final = 8
 _MAX_WRITING_THREADS: Final = 12  # they also make the pages of the file, which takes longer
 
@@ -61,12 +65,36 @@ class BlockTransfer:
         Threads that read a file.
     writing_threads
         Threads that write one.
+    inflates
+        Whether the workers inflate BGZF files of FASTQ.
     """
 
     size: int
     allocate: Allocate
     reading_threads: int
     writing_threads: int
+    inflates: bool
+
+    def blocks(self, path: str, max_record: int) -> Iterator[ReadBlock | PackedBlock]:
+        """Read a file in blocks for the workers.
+
+        Parameters
+        ----------
+        path
+            FASTQ or FASTA; `-` is standard input.
+        max_record
+            Bytes of the longest record.
+
+        Raises
+        ------
+        InputError
+            The file cannot be read.
+        """
+        if self.inflates and is_packed_fastq(path):
+            file = PackedFile(path, max_record)
+            yield from file.blocks(self.size, self.allocate, self.reading_threads)
+        else:
+            yield from read_blocks(path, self.size, self.allocate, self.reading_threads, max_record)
 
 
 def transfer_for(
@@ -84,7 +112,7 @@ def transfer_for(
         Size of a block for CPUs and for GPUs.
     """
     if not isinstance(devices[0], CudaDevice):
-        return BlockTransfer(cpu_bytes, _unpinned, 1, 1)
+        return BlockTransfer(cpu_bytes, _unpinned, 1, 1, inflates=False)
     from hapgpu.runtime.gpu.context import pinned_array  # noqa: PLC0415  (imports CuPy)
 
     return BlockTransfer(
@@ -92,6 +120,7 @@ def transfer_for(
         lambda size: pinned_array(size, np.uint8),
         min(threads, _MAX_READING_THREADS),
         min(threads, _MAX_WRITING_THREADS),
+        inflates=True,
     )
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import cupy
@@ -12,6 +14,8 @@ from hapgpu.errors import DeviceError
 from hapgpu.io.fastx.cpu import parse_block
 from hapgpu.io.fastx.cuda import DeviceSpans, parse_text
 from hapgpu.io.fastx.limits import ReadLimits
+from hapgpu.io.fastx.packed.blocks import PackedBlock
+from hapgpu.io.fastx.packed.cuda import DeviceBlock, decoded
 from hapgpu.io.fastx.read_block import ReadBlock
 from hapgpu.io.fastx.text_block import TextBlock
 from hapgpu.runtime.devices import CudaDevice
@@ -34,7 +38,7 @@ class GpuWorker(ABC):
         self._limits = limits
         _limit_memory(device)
 
-    def __call__(self, block: ReadBlock) -> TextBlock:
+    def __call__(self, block: ReadBlock | PackedBlock) -> TextBlock:
         """Compute one block, in pieces if it does not fit into the memory of the GPU.
 
         Raises
@@ -45,7 +49,11 @@ class GpuWorker(ABC):
             A single read does not fit the GPU, or the GPU failed.
         """
         with device_errors(self._device):
-            return TextBlock.joined(self._pieces(block))
+            if not isinstance(block, PackedBlock):
+                return TextBlock.joined(self._pieces(block))
+            with self._stream():
+                text = decoded(block)
+            return TextBlock.joined(self._pieces(text)) if text is not None else _no_reads()
 
     @abstractmethod
     def _text_of(self, block: ReadBlock, text: Any, spans: DeviceSpans) -> TextBlock:
@@ -54,7 +62,7 @@ class GpuWorker(ABC):
         Parameters
         ----------
         block
-            The block, in the memory of the host.
+            The block.
         text
             uint8: its text on the device.
         spans
@@ -66,7 +74,7 @@ class GpuWorker(ABC):
             return [self._computed(block)]
         except OUT_OF_MEMORY as error:
             _release(self._device)
-            halves = block.halves()
+            halves = self._halves(block)
             if len(halves) == 1:
                 raise DeviceError(
                     f"{block.name}, record {block.first}: does not fit into the memory of "
@@ -74,10 +82,22 @@ class GpuWorker(ABC):
                 ) from error
         return [piece for half in halves for piece in self._pieces(half)]
 
+    def _halves(self, block: ReadBlock) -> list[ReadBlock]:
+        if not isinstance(block, DeviceBlock):
+            return block.halves()
+        with self._stream():  # the text is copied to host memory
+            return block.halves()
+
     def _computed(self, block: ReadBlock) -> TextBlock:
+        with self._stream():
+            return self._text_of(block, *_parsed(block, self._limits, self._device))
+
+    @contextmanager
+    def _stream(self) -> Iterator[None]:
+        """Make the GPU, and the stream of the calling thread on it, the current ones."""
         number = self._device.index
         with cupy.cuda.Device(number), thread_streams(number, 1)[0]:
-            return self._text_of(block, *_copy_to_device(block, self._limits, self._device))
+            yield
 
 
 def _limit_memory(device: CudaDevice) -> None:
@@ -94,10 +114,12 @@ def _release(device: CudaDevice) -> None:
         cupy.get_default_memory_pool().free_all_blocks()
 
 
-def _copy_to_device(
-    block: ReadBlock, limits: ReadLimits, device: CudaDevice
-) -> tuple[Any, DeviceSpans]:
-    """Copy the text of a block to the current device and parse it.
+def _no_reads() -> TextBlock:
+    return TextBlock(np.empty(0, dtype=np.uint8), {"reads": 0})
+
+
+def _parsed(block: ReadBlock, limits: ReadLimits, device: CudaDevice) -> tuple[Any, DeviceSpans]:
+    """Parse the text of a block on the current device, and copy it there if it is not there.
 
     Returns
     -------
@@ -108,8 +130,11 @@ def _copy_to_device(
     InputError
         A record is malformed; the message names the file and the record.
     """
-    text = cupy.empty(block.text.size, dtype=np.uint8)
-    text.set(block.text, stream=cupy.cuda.get_current_stream())
+    if isinstance(block, DeviceBlock):
+        text = block.on_device
+    else:
+        text = cupy.empty(block.text.size, dtype=np.uint8)
+        text.set(block.text, stream=cupy.cuda.get_current_stream())
     spans = parse_text(text, limits, is_fasta=block.is_fasta)
     if spans is None:
         parse_block(block, limits)
