@@ -2,23 +2,30 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from io import BufferedIOBase, BufferedReader
+from itertools import pairwise
 from typing import Final, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from hapgpu.arrays.bytes import Integer
 from hapgpu.arrays.ragged_view import read_only
 from hapgpu.errors import InputError
+from hapgpu.io.bgzf.c_functions import addresses_of, call_4
 from hapgpu.io.files.newlines import count_newlines
+from hapgpu.runtime.jit import njit
 from hapgpu.runtime.pool import Pool
 
-_PIECE_BYTES: Final = 4 << 20
-_BYTES_AT_ONCE: Final = 1 << 19  # few enough to be in the cache when newlines are counted
+_MIN_SHARE: Final = 1 << 20
+"""Bytes that are worth a thread."""
+_BYTES_AT_ONCE: Final = 1 << 18  # few enough to be in the cache when newlines are counted
+_C_FUNCTIONS: Final = addresses_of(ctypes.CDLL(None).pread)
 
 
 class ByteSource(Protocol):
@@ -89,24 +96,53 @@ class _FileSource:
 
     def read_into(self, target: NDArray[np.uint8]) -> tuple[int, int]:
         size = min(target.size, self._size - self._at)
+        shares = max(min(self._pool.threads, size // _MIN_SHARE), 1)
+        cuts = [size * share // shares for share in range(shares + 1)]
         tasks = [
-            self._pool.submit(
-                self._read_piece, target[start : min(start + _PIECE_BYTES, size)], self._at + start
-            )
-            for start in range(0, size, _PIECE_BYTES)
+            self._pool.submit(self._read_share, target[start:end], self._at + start)
+            for start, end in pairwise(cuts)
         ]
         newlines = sum(self._pool.results(tasks))
         self._at += size
         return size, newlines
 
-    def _read_piece(self, target: NDArray[np.uint8], at: int) -> int:
+    def _read_share(self, target: NDArray[np.uint8], at: int) -> int:
         """Fill `target` from an offset of the file; return the number of newlines."""
         done = newlines = 0
         while done < target.size:
-            part = target[done : done + _BYTES_AT_ONCE]
-            got = os.preadv(self._descriptor, [part.data], at + done)
-            if got == 0:
+            rest = target[done:]
+            got, more = _read_counting(_C_FUNCTIONS, self._descriptor, rest, at + done)
+            # This raises the error of the file, if there is one: compiled code cannot tell.
+            if not got and not os.preadv(self._descriptor, [rest.data], at + done):
                 raise InputError(f"{self._name}: became shorter while it was read; run again")
-            newlines += count_newlines(read_only(part[:got]))
-            done += got
+            done += int(got)
+            newlines += int(more)
         return newlines
+
+
+@njit
+def _read_counting(
+    functions: NDArray[np.uint64],
+    descriptor: Integer,
+    target: NDArray[np.uint8],
+    start: Integer,
+) -> tuple[Integer, Integer]:
+    """Read from an offset of a file until `target` is full; return the bytes and newlines read.
+
+    Fewer bytes are read if the file ends or fails.
+    """
+    done = newlines = 0
+    while done < target.size:
+        part = target[done : min(done + _BYTES_AT_ONCE, target.size)]
+        got = call_4(
+            functions[0],
+            np.uint64(descriptor),
+            np.uint64(part.ctypes.data),
+            np.uint64(part.size),
+            np.uint64(start + done),
+        )
+        if got <= 0:
+            break
+        newlines += count_newlines(part[:got])
+        done += got
+    return done, newlines
