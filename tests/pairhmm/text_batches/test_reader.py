@@ -57,7 +57,7 @@ def batches_of(
     """Read from standard input."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sys, "stdin", io.TextIOWrapper(io.BufferedReader(io.BytesIO(text))))
-        patch.setattr(text_batches_reader, "_TEXT_BYTES", text_bytes)
+        patch.setattr(text_batches_reader, "_PIECE_BYTES", text_bytes)
         return list(read_hmm_batches("-", batch_cells=batch_cells))
 
 
@@ -235,7 +235,7 @@ def test_compression_and_text_size_do_not_matter(
     text_bytes: int,
 ) -> None:
     text = (data_dir / "pairhmm" / "tiny.in").read_bytes()
-    monkeypatch.setattr(text_batches_reader, "_TEXT_BYTES", text_bytes)
+    monkeypatch.setattr(text_batches_reader, "_PIECE_BYTES", text_bytes)
     path = tmp_path / "batches"
     write(path, text)
     assert groups_of(path) == plainly_read(text)
@@ -290,7 +290,7 @@ def test_bad_line_is_named(
     message: str,
     text_bytes: int,
 ) -> None:
-    monkeypatch.setattr(text_batches_reader, "_TEXT_BYTES", text_bytes)
+    monkeypatch.setattr(text_batches_reader, "_PIECE_BYTES", text_bytes)
     path = tmp_path / "batches.in"
     path.write_bytes(GOOD + text)
     with pytest.raises(InputError, match=re.escape(message)) as caught:
@@ -324,7 +324,7 @@ def test_unreadable(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("text_bytes", [1, 1000, WHOLE_TEXT])
 def test_damaged_gzip(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text_bytes: int) -> None:
-    monkeypatch.setattr(text_batches_reader, "_TEXT_BYTES", text_bytes)
+    monkeypatch.setattr(text_batches_reader, "_PIECE_BYTES", text_bytes)
     rng = np.random.default_rng(1)
     haplotypes = [rng.choice(np.frombuffer(b"ACGT", np.uint8), 100).tobytes() for _ in range(200)]
     whole = gzip.compress(text_of([([], haplotypes)] * 5))
