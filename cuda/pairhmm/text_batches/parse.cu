@@ -175,7 +175,7 @@ extern "C" __global__ void __launch_bounds__(256) copy_rows(
     const long long* read_offsets, const int* haplotype_lines, const long long* haplotype_offsets,
     unsigned char* bases, unsigned char* base_qualities, unsigned char* insertion_qualities,
     unsigned char* deletion_qualities, unsigned char* continuations, unsigned char* haplotype_bases,
-    int size, int start_count, int lines, int reads, int haplotypes, int base_count,
+    int size, int lines, int reads, int haplotypes, int base_count,
     int continuation_count, int haplotype_base_count) {
     for (int row = first_warp(); row < reads + haplotypes; row += all_warps()) {
         if (row >= reads) {

@@ -8,8 +8,8 @@ namespace {
 
 // Text batches. Each pair is an item, and so is a text batch without pairs.
 struct Groups {
-    const long long *items, *pairs;  // offsets
-    const int *reads, *haplotypes;   // counts
+    const long long *items, *pairs;       // offsets
+    const long long *reads, *haplotypes;  // counts
     int count;
     long long first;  // number of the first text batch
 };
@@ -47,7 +47,8 @@ __device__ void put_item(Out& out, long long item, const Groups& groups, const d
 
 // Counts the bytes of each item. One thread per item.
 extern "C" __global__ void __launch_bounds__(256) measure_table(
-    const long long* items, const long long* pairs, const int* reads, const int* haplotypes,
+    const long long* items, const long long* pairs, const long long* reads,
+    const long long* haplotypes,
     const double* likelihoods, const double* powers, long long* sizes, int groups,
     long long pair_count, int power_count, long long item_count, long long first_group,
     int as_matrix) {
@@ -61,7 +62,8 @@ extern "C" __global__ void __launch_bounds__(256) measure_table(
 
 // Writes the text of each item; `ends` are the ends of the items. One thread per item.
 extern "C" __global__ void __launch_bounds__(256) write_table(
-    const long long* items, const long long* pairs, const int* reads, const int* haplotypes,
+    const long long* items, const long long* pairs, const long long* reads,
+    const long long* haplotypes,
     const double* likelihoods, const double* powers, const long long* ends, unsigned char* text,
     int groups, long long pair_count, int power_count, long long item_count, long long first_group,
     int as_matrix, long long text_size) {
