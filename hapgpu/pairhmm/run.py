@@ -1,14 +1,12 @@
-"""The two runs of `hapgpu pairhmm`: aligned reads, and text batches."""
+"""The run of `hapgpu pairhmm` on aligned reads."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, TypeVar
+from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hapgpu.arrays.batches import split_batches
 from hapgpu.errors import InputError
@@ -16,54 +14,16 @@ from hapgpu.haplotypes.pairing.haplotype_set import HaplotypeSet
 from hapgpu.io.alignments.read_selection import ReadSelection
 from hapgpu.io.alignments.reader import open_reads
 from hapgpu.io.files.output import OutputFile
-from hapgpu.pairhmm.batches import HmmBatch
-from hapgpu.pairhmm.forward.dispatch import log10_likelihoods
 from hapgpu.pairhmm.reads.scorer import ReadLikelihoods, Scorer, ScorerOptions
 from hapgpu.pairhmm.reads.tables import MatrixTable, PairTable, Table
-from hapgpu.pairhmm.text_batches.reader import read_hmm_batches
-from hapgpu.pairhmm.text_batches.tables import (
-    LIKELIHOOD_HEADER,
-    likelihood_matrix,
-    likelihood_table,
-)
-from hapgpu.runtime.devices import CpuDevice, Device, worker_devices
-from hapgpu.runtime.pipeline import run_pipeline
+from hapgpu.pairhmm.resources import LikelihoodRun
+from hapgpu.runtime.devices import worker_devices
 from hapgpu.runtime.pool import MAX_IO_THREADS
-from hapgpu.runtime.progress import Progress
 from hapgpu.runtime.statistics import RunStatistics
 
 _CELLS_PER_BATCH: Final = 10_000_000_000
 _BASES_PER_BATCH: Final = 4_000_000
 _LIKELIHOODS_PER_BATCH: Final = 400_000  # limits the text of a batch
-
-_Batch = TypeVar("_Batch")
-_Result = TypeVar("_Result")
-
-
-@dataclass(frozen=True, slots=True)
-class LikelihoodRun:
-    """Devices, threads, output, progress and statistics of a run."""
-
-    devices: list[Device]
-    threads: int
-    output: Path | None
-    progress: Progress
-    statistics: RunStatistics
-
-    def pipe(
-        self,
-        source: Iterable[_Batch],
-        workers: Sequence[Callable[[_Batch], _Result]],
-        sink: Callable[[_Result], int],
-    ) -> None:
-        """Send batches through the workers into the sink."""
-        run_pipeline(
-            self.statistics.timed_source("read", source),
-            [self.statistics.timed("pairhmm", worker) for worker in workers],
-            self.statistics.timed("write", sink),
-            progress=self.progress,
-            threaded=not isinstance(self.devices[0], CpuDevice),
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,47 +100,3 @@ def _bases_per_batch(haplotypes: HaplotypeSet) -> int:
     index = np.maximum(haplotypes.locus_index, 0)
     columns = np.bincount(index, weights=haplotypes.sequences.lengths).max()
     return max(1, min(_BASES_PER_BATCH, int(_CELLS_PER_BATCH // columns)))
-
-
-@dataclass(frozen=True, slots=True)
-class _BatchScorer:
-    """Worker that computes the likelihoods of text batches on one device."""
-
-    device: Device
-
-    def __call__(self, batch: HmmBatch) -> tuple[HmmBatch, NDArray[np.float64]]:
-        return batch, log10_likelihoods(batch, self.device)
-
-
-@dataclass(slots=True)
-class _BatchSink:
-    """Sink that writes the likelihoods of text batches, numbered from 0, and counts them."""
-
-    output: OutputFile
-    as_matrix: bool
-    statistics: RunStatistics
-    text_batches: int = 0
-
-    def __call__(self, scored: tuple[HmmBatch, NDArray[np.float64]]) -> int:
-        batch, likelihoods = scored
-        if self.as_matrix:
-            text = likelihood_matrix(batch, likelihoods)
-        else:
-            text = likelihood_table(self.text_batches, batch, likelihoods)
-        self.output.write(text.data)
-        self.text_batches += len(batch)
-        self.statistics.count("batches", len(batch))
-        self.statistics.count("reads", len(batch.reads))
-        self.statistics.count("likelihoods", batch.pairs)
-        self.statistics.count("cells", batch.cells)
-        return len(batch.reads)
-
-
-def score_batches(run: LikelihoodRun, path: str, max_record: int, *, as_matrix: bool) -> None:
-    """Compute the likelihoods of text batches and write a table."""
-    with OutputFile(run.output) as output:
-        if not as_matrix:
-            output.write(LIKELIHOOD_HEADER)
-        scorers = [_BatchScorer(device) for device in worker_devices(run.devices)]
-        batches = read_hmm_batches(path, max_record=max_record)
-        run.pipe(batches, scorers, _BatchSink(output, as_matrix, run.statistics))

@@ -23,7 +23,7 @@ Raises InputError if a record is malformed; the message names the file and the r
 """
 _MAX_READING_THREADS: Final = 8  # per GPU; more threads hardly copy faster
 _MAX_WRITING_THREADS: Final = (
-    12  # per GPU; they also make the pages of the file, which takes longer
+    12  # per GPU; they also make the pages of the file
 )
 
 

@@ -14,7 +14,7 @@ from hapgpu.io.bgzf.block_table import damaged_block
 from hapgpu.io.bgzf.cuda import inflate_blocks
 from hapgpu.io.bgzf.inflater import inflate_library
 from hapgpu.io.bgzf.pieces import PackedPiece
-from hapgpu.io.fastx.cuda import find_newlines
+from hapgpu.io.fastx.cuda import newlines_of
 from hapgpu.io.fastx.packed.blocks import PackedBlock, PackedFile
 from hapgpu.io.fastx.packed.hand_over import LINES, PieceEnd, Unfinished, end_of_text
 from hapgpu.io.fastx.read_block import ReadBlock
@@ -126,7 +126,7 @@ def _in_gpu_memory(
 
 
 def _end_on_device(text: Any) -> PieceEnd:
-    newlines = find_newlines(text)
+    newlines = newlines_of(text)
     last = newlines[-LINES:].get()
     start = int(last[0]) + 1 if newlines.size >= LINES else 0
     return PieceEnd(int(newlines.size), last, text[start:].get())
@@ -174,7 +174,7 @@ def _joined(file: PackedFile, before: Unfinished, data: Any, cut: int) -> ReadBl
     else:
         text = cupy.concatenate([cupy.asarray(start), data[_ROOM : _ROOM + cut]])
     if text.size >= file.max_record:
-        _check_lengths(file, find_newlines(text).get())
+        _check_lengths(file, newlines_of(text).get())
     return DeviceBlock(text, first, file.name)
 
 
