@@ -22,9 +22,7 @@ BlockWorker: TypeAlias = Callable[[Any], TextBlock]
 Raises InputError if a record is malformed; the message names the file and the record.
 """
 _MAX_READING_THREADS: Final = 8  # per GPU; more threads hardly copy faster
-_MAX_WRITING_THREADS: Final = (
-    12  # per GPU; they also make the pages of the file
-)
+_MAX_WRITING_THREADS: Final = 12  # per GPU; they also make the pages of the file
 
 
 def workers_for(

@@ -29,7 +29,9 @@ from hapgpu.pairhmm.qualities.prepare import (
 from hapgpu.pairhmm.reads.pairs_by_locus import LocusHaplotypes, PairsByLocus
 from hapgpu.runtime.devices import Device
 
-_REMEDY: Final = "add them, or remove the read"
+REMEDY: Final = "add them, or remove the read"
+"""Of a read without base qualities."""
+
 _UNMAPPED: Final = 4
 _PAIRED, _FIRST, _SECOND = 1, 64, 128
 
@@ -162,7 +164,7 @@ class Scorer:
         self, reads: ReadBatch, pairs: ReadHaplotypePairs, counts: dict[str, int]
     ) -> ReadLikelihoods:
         """Compute the likelihoods of reads with at least one haplotype each."""
-        check_base_qualities(reads, self._source, _REMEDY)
+        check_base_qualities(reads, self._source, REMEDY)
         haplotypes, extended_pairs = self._extended(reads, pairs)
         pairs_by_locus = PairsByLocus.of(extended_pairs, haplotypes)
         parts = self._parts(reads, pairs_by_locus, haplotypes)
