@@ -24,7 +24,7 @@ from hapgpu.pairhmm.reads.scorer_cuda import DeviceScorer
 from hapgpu.pairhmm.reads.tables import Table
 from hapgpu.pairhmm.reads.tables_cuda import DeviceTable, DeviceText
 from hapgpu.pairhmm.resources import LikelihoodRun
-from hapgpu.runtime.devices import CudaDevice, worker_devices
+from hapgpu.runtime.devices import CudaDevice, side_by_side, worker_devices
 from hapgpu.runtime.gpu.context import device_errors, thread_streams
 from hapgpu.runtime.statistics import RunStatistics
 
@@ -125,10 +125,10 @@ def score_records(
         scorer = DeviceScorer(haplotypes, reads.header, options, device, source, reference)
         return _LineMaker(scorer, DeviceTable(table), device)
 
-    workers = [
-        RecordWorker(reads, device, prepare, _Lines.joined)
-        for device in cast("list[CudaDevice]", worker_devices(run.devices))
-    ]
+    devices = cast("list[CudaDevice]", worker_devices(run.devices))
+    workers = side_by_side(
+        lambda device: RecordWorker(reads, device, prepare, _Lines.joined), devices
+    )
     with _opened(run) as write:
         write(memoryview(table.header))
         run.pipe(reads.pieces(), workers, _LineSink(write, run.statistics))
