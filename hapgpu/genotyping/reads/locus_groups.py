@@ -102,6 +102,13 @@ class LocusGroup:
         """Name of the contig."""
         return self.batches[0][0].contig
 
+    def intervals(self) -> LocusIntervals:
+        """Return the intervals of all loci."""
+        intervals = self.batches[0][1]
+        for _, others in self.batches[1:]:
+            intervals = intervals.joined(others)
+        return intervals
+
     def regions(self) -> list[Region]:
         """Return the intervals of all loci."""
         return [
@@ -118,8 +125,10 @@ class LocusGroup:
         return starts[::-1]
 
 
-def locus_groups_of(batches: Iterator[LocusBatch], margin: int) -> Iterator[LocusGroup]:
-    """Group batches until the contig changes or the group is large."""
+def locus_groups_of(
+    batches: Iterator[LocusBatch], margin: int, max_batches: int | None = None
+) -> Iterator[LocusGroup]:
+    """Group batches until the contig changes or the group is large; None: the usual size."""
     grouped: list[tuple[LocusBatch, LocusIntervals]] = []
     counted = NO_INTERVALS
     size = 0
@@ -128,7 +137,7 @@ def locus_groups_of(batches: Iterator[LocusBatch], margin: int) -> Iterator[Locu
         if grouped and batch.contig != grouped[0][0].contig:
             yield LocusGroup(grouped, counted, END_OF_CONTIG)
             grouped, size, counted = [], 0, NO_INTERVALS
-        elif len(grouped) >= _MAX_BATCHES or size >= _MAX_BYTES:
+        elif len(grouped) >= (max_batches or _MAX_BATCHES) or size >= _MAX_BYTES:
             # Sites are sorted, but their shift ranges may start before them.
             next_start = min(int(intervals.starts.min()), _min_start(batch, margin))
             yield LocusGroup(grouped, counted, next_start)
