@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Final, Self, cast
 
@@ -13,23 +14,27 @@ import cupy
 import numpy as np
 from numpy.typing import NDArray
 
+from hapgpu.haplotypes.pairing.extender_cuda import DeviceExtender
 from hapgpu.haplotypes.pairing.haplotype_set import HaplotypeSet
+from hapgpu.haplotypes.pairing.pairs import PairFinder
 from hapgpu.io.bam.cuda.device_records import DeviceRecords
 from hapgpu.io.bam.cuda.reader import DeviceReads
 from hapgpu.io.bam.cuda.record_worker import RecordWorker
 from hapgpu.io.files.mmap_output import MmapOutput
 from hapgpu.io.files.output import OutputFile
-from hapgpu.pairhmm.reads.scorer import ScorerOptions
-from hapgpu.pairhmm.reads.scorer_cuda import DeviceScorer
+from hapgpu.pairhmm.reads.pairs_by_locus import LocusHaplotypes
+from hapgpu.pairhmm.reads.scorer import ScorerOptions, extender_of
+from hapgpu.pairhmm.reads.scorer_cuda import DeviceHaplotypes, DeviceScorer
 from hapgpu.pairhmm.reads.tables import Table
 from hapgpu.pairhmm.reads.tables_cuda import DeviceTable, DeviceText
 from hapgpu.pairhmm.resources import LikelihoodRun
-from hapgpu.runtime.devices import CudaDevice, side_by_side, worker_devices
-from hapgpu.runtime.gpu.context import device_errors, thread_streams
+from hapgpu.runtime.devices import CudaDevice, side_by_side
+from hapgpu.runtime.gpu.context import device_errors, retried, thread_streams
 from hapgpu.runtime.statistics import RunStatistics
 
 _PART_BYTES: Final = 32 << 20
 """Bytes of a table that are copied to host memory at a time."""
+_WORKERS_PER_GPU: Final = 3  # one inflates, another computes pairs, the third finishes its lines
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +114,7 @@ def score_records(
     reads
         The reads.
     haplotypes, options, reference
-        As for `DeviceScorer`.
+        As for `Scorer`.
     table
         Format of the table.
     source
@@ -120,15 +125,26 @@ def score_records(
     InputError, OutputError, DeviceError
         The input is damaged, the output cannot be written, or a GPU fails.
     """
+    by_locus = LocusHaplotypes.of(haplotypes)
+    finder = PairFinder(haplotypes, reads.header, source)
 
-    def prepare(device: CudaDevice) -> _LineMaker:
-        scorer = DeviceScorer(haplotypes, reads.header, options, device, source, reference)
-        return _LineMaker(scorer, DeviceTable(table), device)
+    def workers_of(device: CudaDevice) -> list[RecordWorker[_Lines]]:
+        with cupy.cuda.Device(device.index), device_errors(device):
+            on_gpu = retried(lambda: DeviceHaplotypes.upload(by_locus, finder))
+            device_table = DeviceTable(table)
 
-    devices = cast("list[CudaDevice]", worker_devices(run.devices))
-    workers = side_by_side(
-        lambda device: RecordWorker(reads, device, prepare, _Lines.joined), devices
-    )
+        def prepare(device: CudaDevice) -> _LineMaker:
+            host_extender = extender_of(haplotypes, reads.header, options, reference)
+            extender = DeviceExtender(host_extender, haplotypes) if host_extender else None
+            scorer = DeviceScorer(on_gpu, extender, options, device, source)
+            return _LineMaker(scorer, device_table, device)
+
+        return [
+            RecordWorker(reads, device, prepare, _Lines.joined) for _ in range(_WORKERS_PER_GPU)
+        ]
+
+    devices = cast("list[CudaDevice]", run.devices)
+    workers = list(chain.from_iterable(side_by_side(workers_of, devices)))
     with _opened(run) as write:
         write(memoryview(table.header))
         run.pipe(reads.pieces(), workers, _LineSink(write, run.statistics))

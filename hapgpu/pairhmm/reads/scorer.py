@@ -61,6 +61,21 @@ class ScorerOptions:
     exclude_flags: int
 
 
+def extender_of(
+    haplotypes: HaplotypeSet, header: SamHeader, options: ScorerOptions, reference: Path | None
+) -> Extender | None:
+    """Return a new extender of the haplotypes; None if they are not extended.
+
+    Raises
+    ------
+    InputError
+        The reference cannot be read, lacks a contig, or ends before a locus.
+    """
+    if reference is None or not haplotypes.loci or options.whole_reads:
+        return None
+    return Extender(haplotypes, reference, header)
+
+
 @dataclass(frozen=True, slots=True)
 class ReadLikelihoods:
     """n reads with their likelihoods, in input order, and counts.
@@ -126,9 +141,7 @@ class Scorer:
         self._device = device
         self._source = source
         self._finder = PairFinder(haplotypes, header, source)
-        self._extender: Extender | None = None
-        if reference is not None and haplotypes.loci and not options.whole_reads:
-            self._extender = Extender(haplotypes, reference, header)
+        self._extender = extender_of(haplotypes, header, options, reference)
 
     def __call__(self, reads: ReadBatch) -> ReadLikelihoods:
         """Compute the likelihoods of reads; reads that the flags exclude are not in the result.

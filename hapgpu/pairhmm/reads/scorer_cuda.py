@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import dataclass
 from itertools import pairwise
-from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Self
 
 import cupy
 import numpy as np
@@ -16,13 +16,10 @@ from hapgpu.cigar.cuda.clips import clips_of
 from hapgpu.cigar.cuda.encoding import record_reference_lengths, record_skipped_lengths
 from hapgpu.cigar.cuda.read_parts import DeviceReadParts
 from hapgpu.haplotypes.pairing.cuda import DeviceCandidates, DevicePairFinder, DeviceReadPairs
-from hapgpu.haplotypes.pairing.extended_haplotypes import Extender
 from hapgpu.haplotypes.pairing.extender_cuda import DeviceExtender
-from hapgpu.haplotypes.pairing.haplotype_set import HaplotypeSet
 from hapgpu.haplotypes.pairing.pairs import PairFinder
 from hapgpu.io.bam.constants import UNMAPPED
 from hapgpu.io.bam.cuda.device_records import DeviceRecords
-from hapgpu.io.bam.header import SamHeader
 from hapgpu.pairhmm.forward.cuda import device_log10_likelihoods
 from hapgpu.pairhmm.normalize_cuda import normalize
 from hapgpu.pairhmm.qualities.cuda import check_device_qualities, prepared_device_parts
@@ -40,6 +37,27 @@ _MEMORY_SHARE: Final = 8  # the reads of one part may take 1/8 of the memory
 _MAX_PART: Final = 1 << 31
 
 
+@dataclass(frozen=True, slots=True)
+class DeviceHaplotypes:
+    """Haplotypes and their loci on one GPU, for all threads; none changes them.
+
+    Attributes
+    ----------
+    by_locus
+        The haplotypes of each locus.
+    finder
+        The search for the haplotypes of records.
+    """
+
+    by_locus: DeviceLocusHaplotypes
+    finder: DevicePairFinder
+
+    @classmethod
+    def upload(cls, by_locus: LocusHaplotypes, finder: PairFinder) -> Self:
+        """Copy haplotypes to the current GPU; the current stream has to be waited for."""
+        return cls(DeviceLocusHaplotypes.upload(by_locus), DevicePairFinder(finder))
+
+
 class DeviceScorer:
     """Computes the likelihoods of batches of records on a GPU; threads must not share an object.
 
@@ -48,37 +66,34 @@ class DeviceScorer:
 
     Parameters
     ----------
-    haplotypes, header, options, source, reference
-        As for `Scorer`.
+    haplotypes
+        The haplotypes.
+    extender
+        The extension of the haplotypes; None without.
+    options
+        Options of the likelihoods.
     device
         The GPU.
-
-    Raises
-    ------
-    InputError
-        As `Scorer`.
+    source
+        Name of the input, for errors.
     """
 
     def __init__(
         self,
-        haplotypes: HaplotypeSet,
-        header: SamHeader,
+        haplotypes: DeviceHaplotypes,
+        extender: DeviceExtender | None,
         options: ScorerOptions,
         device: CudaDevice,
         source: str,
-        reference: Path | None = None,
     ) -> None:
-        self._haplotypes = DeviceLocusHaplotypes.upload(LocusHaplotypes.of(haplotypes))
+        self._haplotypes = haplotypes
+        self._extender = extender
         self._options = options
         self._device = device
         self._source = source
         self._counted = ["without_bases_at_locus", "likelihoods", "cells"]
         if options.normalize:
             self._counted.append("poorly_modelled")
-        self._finder = DevicePairFinder(PairFinder(haplotypes, header, source))
-        self._extender: DeviceExtender | None = None
-        if reference is not None and haplotypes.loci and not options.whole_reads:
-            self._extender = DeviceExtender(Extender(haplotypes, reference, header), haplotypes)
 
     def __call__(self, records: DeviceRecords) -> Iterator[tuple[DeviceLikelihoods, Counter[str]]]:
         """Compute the likelihoods of records, in order, in at least one part that fits the memory.
@@ -104,7 +119,7 @@ class DeviceScorer:
         flags, has_bases = records.flags, records.layout.base_counts > 0
         has_flags = (flags & required == required) & (flags & excluded == 0)
         is_mapped = flags & UNMAPPED == 0
-        candidates = self._finder.find(records, required, excluded | UNMAPPED)
+        candidates = self._haplotypes.finder.find(records, required, excluded | UNMAPPED)
         is_compared = has_bases[candidates.rows]
         numbers = {
             "unmapped": has_flags & ~is_mapped,
@@ -167,7 +182,7 @@ class DeviceScorer:
     ) -> tuple[DeviceLocusHaplotypes, DeviceReadPairs]:
         """Return the haplotypes as used for the reads, and the pairs with row numbers of these."""
         if self._extender is None:
-            return self._haplotypes, pairs
+            return self._haplotypes.by_locus, pairs
         clips = clips_of(records, self._source)
         spans, positions = record_reference_lengths(records), records.positions.astype(np.int64)
         needed = self._extender.flanks_needed(
