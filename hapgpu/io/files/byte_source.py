@@ -25,6 +25,7 @@ from hapgpu.runtime.pool import Pool
 _MIN_SHARE: Final = 1 << 20
 """Bytes that are worth a thread."""
 _BYTES_AT_ONCE: Final = 1 << 18  # few enough to be in the cache when newlines are counted
+_STREAMED_AT_ONCE: Final = 1 << 21  # so many that the reader seldom waits for the GIL
 _C_FUNCTIONS: Final = addresses_of(ctypes.CDLL(None).pread)
 
 
@@ -41,15 +42,22 @@ class ByteSource(Protocol):
 
 @contextmanager
 def byte_source(stream: BufferedIOBase, name: str, threads: int) -> Iterator[ByteSource]:
-    """Open a source of bytes; `threads` threads read a file on disk; `name` is for messages."""
-    if not (isinstance(stream, BufferedReader) and _is_regular_file(stream)):
-        yield _StreamSource(stream)
-        return
-    pool = Pool(threads)
-    try:
-        yield _FileSource(stream, name, pool)
-    finally:
-        pool.close()
+    """Open a source of bytes.
+
+    Parameters
+    ----------
+    stream
+        The file.
+    name
+        Its name for messages.
+    threads
+        Threads that read a file on disk; of other files they count the newlines.
+    """
+    with Pool(threads) as pool:
+        if isinstance(stream, BufferedReader) and _is_regular_file(stream):
+            yield _FileSource(stream, name, pool)
+        else:
+            yield _StreamSource(stream, pool)
 
 
 def _is_regular_file(stream: BufferedReader) -> bool:
@@ -61,23 +69,25 @@ def _is_regular_file(stream: BufferedReader) -> bool:
 
 
 class _StreamSource:
-    """Pipe, or file that is inflated."""
+    """Pipe, or file that is inflated: a single thread can read it."""
 
     remaining = None
 
-    def __init__(self, stream: BufferedIOBase) -> None:
+    def __init__(self, stream: BufferedIOBase, pool: Pool) -> None:
         self._stream = stream
+        self._pool = pool
 
     def read_into(self, target: NDArray[np.uint8]) -> tuple[int, int]:
-        done = newlines = 0
+        done = 0
+        counts = []
         while done < target.size:
-            part = target[done : done + _BYTES_AT_ONCE]
+            part = target[done : done + _STREAMED_AT_ONCE]
             got = self._stream.readinto(part.data)
             if not got:
                 break
-            newlines += count_newlines(read_only(part[:got]))
+            counts.append(self._pool.submit(count_newlines, read_only(part[:got])))
             done += got
-        return done, newlines
+        return done, sum(self._pool.results(counts))
 
 
 class _FileSource:
