@@ -18,7 +18,7 @@ import numba
 import pytest
 
 from hapgpu.runtime.cache import store
-from hapgpu.runtime.compiled_cache import CheckedCache
+from hapgpu.runtime.compiled.cache import CheckedCache
 
 ROOT = os.geteuid() == 0
 STRANGER = 12345
