@@ -1,7 +1,8 @@
 """Cache of Numba's compiled functions, whose files are checked before they are unpickled.
 
-Numba looks up each function in the `Cache` of its dispatcher before it compiles, and stores the
-compiled function there. Numba's own cache unpickles any file, and damaged files end the run.
+Numba looks up each function in the cache of its dispatcher before it compiles, and stores the
+compiled function there. Numba's own cache unpickles any file, damaged files end the run, and each
+load imports Numba's compiler and parses the LLVM code, which takes longer than the rest of it.
 """
 
 from __future__ import annotations
@@ -9,112 +10,115 @@ from __future__ import annotations
 import functools
 import hashlib
 import pickle
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Final
 
 import llvmlite
+import llvmlite.binding as llvm
 import numba
-from numba.core.caching import CompileResultCacheImpl, FunctionCache, _CacheLocator
+from numba.core.compiler import CompileResult
+from numba.core.runtime.nrt import rtsys
 from numba.core.serialize import dumps
 
 from hapgpu.runtime import cache
 
-_SUFFIX = ".compiled"
+_SUFFIX: Final = ".compiled"
+_STUB: Final = 'define void @"{}"() {{ ret void }}'
 
 
-class CompiledFiles:
-    """The compiled versions of one function, in one file; replaces Numba's files.
-
-    Parameters
-    ----------
-    path
-        The file; None stores nothing.
-    label
-        Everything that the versions depend on, except argument types and machine.
-    """
-
-    def __init__(self, path: Path | None, label: str) -> None:
-        self._path = path
-        self._label = label
-
-    def load(self, key: Any) -> Any:
-        """Return the data stored for a key of Numba, or None."""
-        version = self._versions().get(key)
-        return None if version is None else pickle.loads(version)  # noqa: S301  (see hapgpu.runtime.cache)
-
-    def save(self, key: Any, data: Any) -> None:
-        """Store data for a key, in addition to the data of other keys."""
-        versions = {**self._versions(), key: dumps(data)}
-        cache.store(self._path, self._label, dumps(versions))
-
-    def flush(self) -> None:
-        """Remove all versions."""
-        cache.store(self._path, self._label, dumps({}))
-
-    def _versions(self) -> dict[Any, bytes]:
-        content = cache.load(self._path, self._label)
-        return {} if content is None else dict(pickle.loads(content))  # noqa: S301  (as above)
-
-
-class _NowhereLocator(_CacheLocator):  # type: ignore[misc]  # Numba has no types
-    """Locator that Numba asks for cache files; it does not access the disk."""
-
-    def __init__(self, py_func: Callable[..., object], py_file: str) -> None:
-        self._line = py_func.__code__.co_firstlineno
-        self._file = py_file
-
-    def ensure_cache_path(self) -> None:
-        """Do nothing: the directory is made with the first file."""
-
-    def get_cache_path(self) -> str:
-        return ""
-
-    def get_source_stamp(self) -> str:
-        return _file_digest(self._file)
-
-    def get_disambiguator(self) -> str:
-        return str(self._line)
-
-    @classmethod
-    def from_function(cls, py_func: Callable[..., object], py_file: str) -> Self:
-        return cls(py_func, py_file)
-
-
-class _CacheImpl(CompileResultCacheImpl):  # type: ignore[misc]  # as above
-    _locator_classes = (_NowhereLocator,)
-
-
-class CheckedCache(FunctionCache):  # type: ignore[misc]  # as above
+class CheckedCache:
     """The cache of one function; after any error of the cache, the function is compiled.
+
+    Each version, for other types of arguments, is a file.
 
     Parameters
     ----------
     function
         The function.
     directory
-        The directory of the cache file; None stores nothing.
+        The directory of the files; None stores nothing.
     """
 
-    _impl_class = _CacheImpl
-
     def __init__(self, function: Callable[..., object], directory: Path | None) -> None:
-        super().__init__(function)
-        name = f"{function.__module__}.{self._impl.filename_base}"
-        stamp = self._impl.locator.get_source_stamp()
-        label = f"{name} {stamp} numba {numba.__version__} llvmlite {llvmlite.__version__}"
-        self._path = directory and directory / f"{name}{_SUFFIX}"
-        self._cache_file = CompiledFiles(self._path, label)
+        self._function = function
+        self.cache_path = directory
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """Return the stored version for these types; None to compile it."""
-        try:
-            return super().load_overload(sig, target_context)
-        except Exception:  # noqa: BLE001  (a version that cannot be loaded is compiled)
-            cache.warn_of_damage(self._path)
+        path, label = self._version(sig, target_context)
+        content = cache.load(path, label)
+        if content is None:
             return None
+        try:
+            symbols, state = pickle.loads(content)  # noqa: S301  (see hapgpu.runtime.cache)
+            _find_symbols(symbols, target_context)
+            return CompileResult._rebuild(target_context, *state)  # noqa: SLF001  (no other way)
+        except Exception:  # noqa: BLE001  (a version that cannot be loaded is compiled)
+            cache.warn_of_damage(path)
+            return None
+
+    def save_overload(self, sig: Any, result: Any) -> None:
+        """Store the version for these types, unless it refers to objects of this process."""
+        if result.library.has_dynamic_globals:
+            return
+        symbols = _symbols(result.library._final_module)  # noqa: SLF001  (as above)
+        (name, kind, (machine_code, _)), *state = result._reduce()  # noqa: SLF001  (as above)
+        library = (name, kind, (machine_code, _stub(result.fndesc.llvm_cpython_wrapper_name)))
+        path, label = self._version(sig, result.target_context)
+        cache.store(path, label, dumps((symbols, (library, *state))))
+
+    def _version(self, sig: Any, target_context: Any) -> tuple[Path | None, str]:
+        """Return the file of the version for these types, and its label."""
+        code = self._function.__code__
+        name = f"{self._function.__module__}.{self._function.__qualname__}-{code.co_firstlineno}"
+        types = f"{name} {sig} {_machine(target_context)}"
+        short = hashlib.sha256(types.encode()).hexdigest()[:16]
+        label = f"{types} {_file_digest(code.co_filename)} {_VERSIONS}"
+        return self.cache_path and self.cache_path / f"{name}.{short}{_SUFFIX}", label
+
+
+_VERSIONS: Final = f"numba {numba.__version__} llvmlite {llvmlite.__version__}"
+
+
+@functools.cache
+def _machine(target_context: Any) -> str:
+    return str(target_context.codegen().magic_tuple())
 
 
 @functools.cache
 def _file_digest(path: str) -> str:
     return hashlib.sha256(Path(path).read_bytes()).hexdigest()
+
+
+def _symbols(module: Any) -> list[str]:
+    """Return what LLVM code declares and does not define, except instructions of LLVM's."""
+    values = [*module.functions, *module.global_variables]
+    declared = [value.name for value in values if value.is_declaration]
+    return [name for name in declared if not name.startswith("llvm.")]
+
+
+def _stub(name: str) -> bytes:
+    """Return LLVM code that defines nothing but a name.
+
+    Numba looks the functions of a library up in its LLVM code, which is 20 times as slow to parse
+    as its machine code is to load.
+    """
+    bitcode: bytes = llvm.parse_assembly(_STUB.format(name)).as_bitcode()
+    return bitcode
+
+
+def _find_symbols(names: Sequence[str], target_context: Any) -> None:
+    """Let Numba define the symbols that machine code refers to.
+
+    LLVM would end the process at a symbol that is not defined. Nearly all are defined by imports
+    or by Numba's runtime; Numba's compiler, which defines the others, is slow to import.
+    """
+    if not _are_defined(names):
+        rtsys.initialize(target_context)
+        if not _are_defined(names):
+            target_context.refresh()
+
+
+def _are_defined(names: Sequence[str]) -> bool:
+    return all(llvm.address_of_symbol(name) is not None for name in names)
