@@ -22,7 +22,7 @@ from hapgpu.genotyping.genotyper import GenotypeOptions
 from hapgpu.genotyping.run import PAIR_HMM, write_genotypes
 from hapgpu.genotyping.session import GenotypeInputs, GenotypeSession
 from hapgpu.io.genome.regions import EVERYTHING, Region, RegionChoice
-from hapgpu.io.vcf.records import open_vcf
+from hapgpu.io.vcf.source import open_vcf
 from hapgpu.pairhmm.batches import HmmBatch
 from hapgpu.runtime import leftovers
 from hapgpu.runtime.devices import CpuDevice, Device, usable_cpus

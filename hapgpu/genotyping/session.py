@@ -18,7 +18,7 @@ from hapgpu.haplotypes.sites.record_selection import within
 from hapgpu.io.files.record_limit import MAX_RECORD
 from hapgpu.io.genome.fasta import ReferenceFasta
 from hapgpu.io.genome.regions import EVERYTHING, RegionChoice
-from hapgpu.io.vcf.records import open_vcf
+from hapgpu.io.vcf.source import open_vcf
 from hapgpu.pairhmm.forward.dispatch import log10_likelihoods
 from hapgpu.runtime.devices import CpuDevice, CudaDevice, Device
 
@@ -120,7 +120,7 @@ class GenotypeSession:
         Each group is for one worker, which usually reads it on iteration, see `AlignedReads.at`.
         `count` is called with the numbers of sites and loci, see `locus_batches`.
         """
-        records = within(self._vcf.records(for_vcf=True), self._regions, self.contigs)
+        records = within(self._vcf.batches(for_vcf=True), self._regions, self.contigs)
         return self._reads.at(
             locus_batches(records, self._reference, _LOCUS_OPTIONS, self._vcf.name, count)
         )

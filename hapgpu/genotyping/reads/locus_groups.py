@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from hapgpu.haplotypes.batches import Loci, LocusBatch
 from hapgpu.haplotypes.sites.shift_ranges import LONGEST_SHIFT
 from hapgpu.io.genome.regions import END_OF_CONTIG, Region
+from hapgpu.io.vcf.batches import END, GENOTYPES
 
 _MAX_BATCHES: Final = 4
 """Batches per group: opening the files of a group costs as much as reading a tenth of a batch."""
@@ -156,5 +157,6 @@ def _min_start(batch: LocusBatch, margin: int) -> int:
 
 def _bytes_of(batch: LocusBatch) -> int:
     """Return the approximate size of a batch: its haplotypes and genotypes."""
-    texts = sum(len(record.genotypes) for record in batch.sites.records)
-    return batch.haplotypes.sequences.data.size + texts
+    columns = batch.sites.records.columns
+    texts = (columns[:, END] - columns[:, GENOTYPES]).sum()
+    return batch.haplotypes.sequences.data.size + int(texts)
