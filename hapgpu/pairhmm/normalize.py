@@ -15,9 +15,9 @@ from hapgpu.runtime.jit import njit, njit_inlined
 WORST_DIFFERENCE: Final = -4.5
 """log10 of GATK's global rate of mismapped reads, Phred 45."""
 
-_ERRORS_PER_BASE: Final = 0.02
-_MAX_ERRORS: Final = 2.0
-_LOG10_OF_ERROR: Final = -4.0
+ERRORS_PER_BASE: Final = 0.02
+MAX_ERRORS: Final = 2.0
+LOG10_OF_ERROR: Final = -4.0
 
 
 def normalized(
@@ -88,5 +88,5 @@ def explains(best: float, length: Integer) -> bool:
     length
         Its number of bases.
     """
-    errors = min(_MAX_ERRORS, math.ceil(length * _ERRORS_PER_BASE))
-    return bool(best >= _LOG10_OF_ERROR * errors)
+    errors = min(MAX_ERRORS, math.ceil(length * ERRORS_PER_BASE))
+    return bool(best >= LOG10_OF_ERROR * errors)

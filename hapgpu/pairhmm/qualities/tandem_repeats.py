@@ -123,7 +123,8 @@ def _extended(matches: Integer, base: Integer, following: Integer) -> Integer:
     differing = following ^ (base * _ONES)
     is_other = ((differing & _LOW_BITS) + _LOW_BITS | differing) & _HIGH_BITS
     is_same = ((is_other ^ _HIGH_BITS) >> _7) * _ALL_BITS
-    return (matches + (_ONES ^ is_full)) & is_same
+    extended: Integer = (matches + (_ONES ^ is_full)) & is_same
+    return extended
 
 
 @njit_inlined

@@ -84,6 +84,8 @@ def device_errors(device: CudaDevice) -> Iterator[None]:
     try:
         yield
     except OUT_OF_MEMORY as error:
+        if isinstance(error, DeviceError):  # has the message already
+            raise
         message = f"{device.name}: too little memory; use --device cpu"
         raise DeviceError(message) from error
     except (cupy.cuda.driver.CUDADriverError, cupy.cuda.runtime.CUDARuntimeError) as error:
