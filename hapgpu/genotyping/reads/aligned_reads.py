@@ -14,8 +14,8 @@ from typing import Any, Final, Generic, Self, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from hapgpu.arrays.batches import ReadBatch
 from hapgpu.arrays.read_columns import ReadColumns
+from hapgpu.arrays.read_gathering import gathered_reads
 from hapgpu.errors import InputError, UsageError
 from hapgpu.genotyping.batches import LocusReads
 from hapgpu.genotyping.reads.filters import FilterOptions, ReadFilter
@@ -270,13 +270,12 @@ class AlignedReads(LocusReader[LocusReads]):
         if not found:
             empty = np.empty(0, dtype=np.int32)
             return LocusReads(batch, _NO_READS, empty, empty)
-        parts = [buffered.reads for _, buffered in found]
         return LocusReads(
             batch,
-            ReadBatch.concatenate(parts) if len(parts) > 1 else parts[0],
+            gathered_reads([(buffered.reads, buffered.rows) for _, buffered in found]),
             np.concatenate([buffered.samples for _, buffered in found]),
             np.concatenate(
-                [np.full(len(buffered.reads), file, dtype=np.int32) for file, buffered in found]
+                [np.full(buffered.rows.size, file, dtype=np.int32) for file, buffered in found]
             ),
         )
 
