@@ -31,12 +31,18 @@ class LikelihoodRun:
         source: Iterable[_Batch],
         workers: Sequence[Callable[[_Batch], _Result]],
         sink: Callable[[_Result], int],
+        *,
+        threaded: bool | None = None,
     ) -> None:
-        """Send batches through the workers into the sink."""
+        """Send batches through the workers into the sink.
+
+        With `threaded`, all steps run at the same time; the default is GPUs only.
+        """
+        on_gpus = not isinstance(self.devices[0], CpuDevice)
         run_pipeline(
             self.statistics.timed_source("read", source),
             [self.statistics.timed("pairhmm", worker) for worker in workers],
             self.statistics.timed("write", sink),
             progress=self.progress,
-            threaded=not isinstance(self.devices[0], CpuDevice),
+            threaded=on_gpus if threaded is None else threaded,
         )

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Final, Self, cast
 
@@ -27,8 +28,8 @@ from hapgpu.pairhmm.reads.scorer_cuda import DeviceHaplotypes, DeviceScorer
 from hapgpu.pairhmm.reads.tables import Table
 from hapgpu.pairhmm.reads.tables_cuda import DeviceTable, DeviceText
 from hapgpu.pairhmm.resources import LikelihoodRun
-from hapgpu.runtime.devices import CudaDevice
-from hapgpu.runtime.gpu.context import device_errors, thread_streams
+from hapgpu.runtime.devices import CudaDevice, side_by_side
+from hapgpu.runtime.gpu.context import device_errors, retried, thread_streams
 from hapgpu.runtime.statistics import RunStatistics
 
 _PART_BYTES: Final = 32 << 20
@@ -127,22 +128,23 @@ def score_records(
     by_locus = LocusHaplotypes.of(haplotypes)
     finder = PairFinder(haplotypes, reads.header, source)
 
-    on_gpus: dict[CudaDevice, tuple[DeviceHaplotypes, DeviceTable]] = {}
+    def workers_of(device: CudaDevice) -> list[RecordWorker[_Lines]]:
+        with cupy.cuda.Device(device.index), device_errors(device):
+            on_gpu = retried(lambda: DeviceHaplotypes.upload(by_locus, finder))
+            device_table = DeviceTable(table)
 
-    def prepare(device: CudaDevice) -> _LineMaker:
-        if device not in on_gpus:
-            on_gpus[device] = DeviceHaplotypes.upload(by_locus, finder), DeviceTable(table)
-        on_gpu, device_table = on_gpus[device]
-        host_extender = extender_of(haplotypes, reads.header, options, reference)
-        extender = DeviceExtender(host_extender, haplotypes) if host_extender else None
-        scorer = DeviceScorer(on_gpu, extender, options, device, source)
-        return _LineMaker(scorer, device_table, device)
+        def prepare(device: CudaDevice) -> _LineMaker:
+            host_extender = extender_of(haplotypes, reads.header, options, reference)
+            extender = DeviceExtender(host_extender, haplotypes) if host_extender else None
+            scorer = DeviceScorer(on_gpu, extender, options, device, source)
+            return _LineMaker(scorer, device_table, device)
 
-    workers = [
-        RecordWorker(reads, device, prepare, _Lines.joined)
-        for device in cast("list[CudaDevice]", run.devices)
-        for _ in range(_WORKERS_PER_GPU)
-    ]
+        return [
+            RecordWorker(reads, device, prepare, _Lines.joined) for _ in range(_WORKERS_PER_GPU)
+        ]
+
+    devices = cast("list[CudaDevice]", run.devices)
+    workers = list(chain.from_iterable(side_by_side(workers_of, devices)))
     with _opened(run) as write:
         write(memoryview(table.header))
         run.pipe(reads.pieces(), workers, _LineSink(write, run.statistics))

@@ -27,7 +27,7 @@ from hapgpu.realign.realigner import RealignOptions
 from hapgpu.realign.realigner_cuda import DeviceRealigner
 from hapgpu.realign.records.cuda import finished_records
 from hapgpu.realign.resources import Resources
-from hapgpu.runtime.devices import CudaDevice
+from hapgpu.runtime.devices import CudaDevice, side_by_side
 from hapgpu.runtime.gpu.context import download_pinned
 
 _Result = TypeVar("_Result")
@@ -108,7 +108,7 @@ def realign_records(
         return finished.counts["reads"]
 
     # A second worker on a GPU is hardly faster, because the kernels fill it, and takes 200 MiB.
-    devices = dict.fromkeys(_devices(resources))
+    devices = list(dict.fromkeys(_devices(resources)))
     workers = _workers(devices, reads, prepare, _Finished.joined)
     resources.pipe("realign", reads.pieces(), workers, write)
 
@@ -145,12 +145,12 @@ def find_moves(
 
 
 def _workers(
-    devices: Iterable[CudaDevice],
+    devices: Sequence[CudaDevice],
     reads: DeviceReads,
     prepare: Callable[[CudaDevice], Callable[[DeviceRecords], _Result]],
     join: Callable[[Sequence[_Result]], _Result],
 ) -> list[RecordWorker[_Result]]:
-    return [RecordWorker(reads, device, prepare, join) for device in devices]
+    return side_by_side(lambda device: RecordWorker(reads, device, prepare, join), devices)
 
 
 def _devices(resources: Resources) -> Sequence[CudaDevice]:

@@ -27,7 +27,7 @@ _NOT_A_NUMBER: Final = np.frombuffer(b"nan", dtype=np.uint8)
 _INFINITE: Final = np.frombuffer(b"inf", dtype=np.uint8)
 _GREATEST_POWER: Final = 308
 POWERS_OF_TEN: Final = np.array([float(f"1e{k}") for k in range(_GREATEST_POWER + 1)])
-"""float64[309]: the powers of ten from 1 on."""
+"""float64: the nearest to 10^k, k from 0 to 308."""
 
 
 @njit

@@ -18,6 +18,7 @@ from hapgpu.runtime.gpu.context import (
     retried,
     thread_streams,
 )
+from hapgpu.runtime.gpu.memory_turns import memory_turns
 
 _Result = TypeVar("_Result")
 
@@ -50,6 +51,7 @@ class RecordWorker(Generic[_Result]):
     ) -> None:
         self._reads = reads
         self._device = device
+        self._turns = memory_turns(device)
         self._join = join
         with device_errors(device), cupy.cuda.Device(device.index):
             self._compute = retried(lambda: prepare(device))
@@ -74,7 +76,7 @@ class RecordWorker(Generic[_Result]):
         while parts:
             part = parts.pop(0)
             try:
-                yield retried(partial(self._compute, part))
+                yield self._turns.compute(partial(self._compute, part))
                 continue
             except OUT_OF_MEMORY:
                 if len(part) < _MIN_SPLIT:
