@@ -18,6 +18,11 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from hapgpu.cli.app import main as run_command
+from hapgpu.runtime.compiled import signatures
+from hapgpu.runtime.compiled.dispatcher import CompiledFunction
+from hapgpu.runtime.compiled.signatures import text_of
+
 ROOT = Path(__file__).resolve().parent.parent
 
 RUNS = {
@@ -40,8 +45,6 @@ READ = "ACGTTGCAAC" * 4
 
 def main() -> None:
     """Record every run in a process of its own."""
-    from hapgpu.runtime.compiled import signatures
-
     device = sys.argv[1] if len(sys.argv) > 1 else "cpu"
     kind = device.partition(":")[0]
     groups: dict[str, Any] = {}
@@ -57,7 +60,7 @@ def main() -> None:
             groups[" ".join([command, kind, *options])] = [
                 signatures.Version(*version) for version in versions
             ]
-            print(f"{group}: {len(versions)}", flush=True)
+            sys.stderr.write(f"{group}: {len(versions)}\n")
     signatures.write_groups(groups)
 
 
@@ -87,10 +90,6 @@ def recorded_process(run: str, device: str) -> list[list[str]]:
 
 def record() -> None:
     """Run the command line of this process, and print the functions that it called."""
-    from hapgpu.cli.app import main as run_command
-    from hapgpu.runtime.compiled.dispatcher import CompiledFunction
-    from hapgpu.runtime.compiled.signatures import text_of
-
     called: dict[tuple[str, str, str], int] = {}
     original = CompiledFunction._compile_for_args
 
@@ -108,7 +107,8 @@ def record() -> None:
 
     def print_and_exit(status: int) -> None:
         with suppress(BrokenPipeError):
-            print(json.dumps(sorted(called, key=lambda version: (-called[version], version))))
+            versions = sorted(called, key=lambda version: (-called[version], version))
+            sys.stdout.write(json.dumps(versions))
             sys.stdout.flush()
         real_exit(status)
 
@@ -118,5 +118,4 @@ def record() -> None:
 
 
 if __name__ == "__main__":
-    sys.path.insert(0, str(ROOT))
     main()

@@ -62,7 +62,13 @@ def _process(take: int, report: int) -> Iterator[None]:
     """Start a process that compiles; at the end of the context, kill it."""
     with leftovers.steady():
         process = subprocess.Popen(  # noqa: S603  (a list of arguments, no shell)
-            [sys.executable, "-c", _START, json.dumps(sys.path), *map(str, (take, report, os.getpid()))],
+            [
+                sys.executable,
+                "-c",
+                _START,
+                json.dumps(sys.path),
+                *map(str, (take, report, os.getpid())),
+            ],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,

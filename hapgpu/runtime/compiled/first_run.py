@@ -68,6 +68,9 @@ class FirstRun:
 
 def _group(command: str, kind: str, options: set[str]) -> str | None:
     """Return the group of a run: the one with the most of its options, if any."""
-    groups = [group.split() for group in read_groups()]
-    own = [group for group in groups if group[:2] == [command, kind] and options.issuperset(group[2:])]
-    return " ".join(max(own, key=len)) if own else None
+    best: str | None = None
+    for group in sorted(read_groups(), key=len):
+        own, its_kind, *needed = group.split()
+        if (own, its_kind) == (command, kind) and options.issuperset(needed):
+            best = group
+    return best

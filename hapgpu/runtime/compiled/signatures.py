@@ -13,8 +13,9 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, Final
 
-from numba.core import types
+from numba import types as numba_types
 
+types: Any = numba_types
 PATH: Final = Path(__file__).with_name("signatures.json")
 
 
@@ -71,8 +72,6 @@ def text_of(kind: Any) -> Any:
         return ["tuple", *map(text_of, kind.types)]
     if isinstance(kind, types.NumberClass):
         return ["class", text_of(kind.instance_type)]
-    if isinstance(kind, types.Omitted):
-        return ["omitted", kind.value]
     if kind == types.boolean:
         return "boolean"  # its name is not the one in `types`
     if getattr(types, kind.name, None) == kind:
@@ -95,6 +94,4 @@ def type_of(text: Any) -> Any:
         return types.BaseTuple.from_types([type_of(field) for field in fields], owner)
     if kind == "tuple":
         return types.BaseTuple.from_types([type_of(field) for field in parts])
-    if kind == "class":
-        return types.NumberClass(type_of(parts[0]))
-    return types.Omitted(*parts)
+    return types.NumberClass(type_of(parts[0]))
