@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Final
 
@@ -32,10 +33,10 @@ MARGIN: Final = 60
 
 MAX_PLOIDY: Final = 4
 
-_MIN_BASES: Final = 10
+MIN_BASES: Final = 10
 """Clipped reads with fewer bases are excluded."""
 
-_REMEDY: Final = "add them, or remove the read"
+REMEDY: Final = "add them, or remove the read"
 
 LikelihoodsOf = Callable[[HmmBatch], NDArray[np.float64]]
 """`hapgpu.pairhmm.forward.dispatch.log10_likelihoods` on a device."""
@@ -96,8 +97,12 @@ class Genotyper:
         self._likelihoods = likelihoods
         self._source = source
 
-    def __call__(self, locus_reads: LocusReads) -> Genotyped:
-        """Genotype the sites of some loci.
+    def active(self) -> AbstractContextManager[None]:
+        """Return a context in which the calling thread reads and genotypes."""
+        return nullcontext()
+
+    def __call__(self, locus_reads: LocusReads) -> Iterator[Genotyped]:
+        """Genotype the sites of some loci, in one slice.
 
         Raises
         ------
@@ -106,7 +111,7 @@ class Genotyper:
         """
         batch, reads = locus_reads.batch, locus_reads.reads
         clipped = clipped_reads_of(
-            reads, locus_reads.samples, locus_reads.files, batch.loci, MARGIN, _MIN_BASES
+            reads, locus_reads.samples, locus_reads.files, batch.loci, MARGIN, MIN_BASES
         )
         hmm = self._hmm_batch(batch, reads, clipped)
         evidence = evidence_of(clipped, self._likelihoods(hmm), np.diff(batch.haplotypes.offsets))
@@ -124,13 +129,13 @@ class Genotyper:
             "calls": int((calls.qualities >= 0).sum()),
             "no_calls": int((calls.qualities < 0).sum()),
         }
-        return Genotyped(batch, calls, counts)
+        yield Genotyped(batch, calls, counts)
 
     def _hmm_batch(self, batch: LocusBatch, reads: ReadBatch, clipped: ClippedReads) -> HmmBatch:
         """Return the pair-HMM batch, a group per locus: its clipped reads and haplotypes."""
         used_rows, rows = np.unique(clipped.reads, return_inverse=True)
         used = reads.take(used_rows)
-        check_base_qualities(used, self._source, _REMEDY)
+        check_base_qualities(used, self._source, REMEDY)
         prepared = prepared_reads(used, self._qualities, self._source)
         return HmmBatch(
             prepared.gather(

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 WORST_DIFFERENCE: Final = -4.5
 """log10 of GATK's global rate of mismapped reads, Phred 45."""
 
-_ERRORS_PER_BASE: Final = 0.02
-_MAX_ERRORS: Final = 2.0
-_LOG10_OF_ERROR: Final = -4.0
+ERRORS_PER_BASE: Final = 0.02
+MAX_ERRORS: Final = 2.0
+LOG10_OF_ERROR: Final = -4.0
 
 
 def normalized(
@@ -61,6 +61,6 @@ def is_well_modelled(best: NDArray[np.float64], lengths: NDArray[np.int64]) -> N
     -------
     bool[n].
     """
-    errors = np.minimum(_MAX_ERRORS, np.ceil(lengths * _ERRORS_PER_BASE))
-    well: NDArray[np.bool_] = best >= _LOG10_OF_ERROR * errors
+    errors = np.minimum(MAX_ERRORS, np.ceil(lengths * ERRORS_PER_BASE))
+    well: NDArray[np.bool_] = best >= LOG10_OF_ERROR * errors
     return well

@@ -13,7 +13,8 @@ from numba import types
 from numba.extending import intrinsic
 
 from hapgpu.runtime import cache
-from hapgpu.runtime.compiled_cache import CheckedCache
+from hapgpu.runtime.compiled.cache import CheckedCache
+from hapgpu.runtime.compiled.dispatcher import CompiledFunction
 
 __all__ = ["intrinsic", "is_first_run", "njit", "njit_contracting", "njit_inlined", "types"]
 
@@ -65,9 +66,10 @@ def njit_inlined(function: _Function) -> _Function:
 
 
 def _compiled(function: _Function, **options: Any) -> _Function:
-    compiled = numba.njit(nogil=True, **options)(function)
-    if compiled is not function:  # as with NUMBA_DISABLE_JIT
-        compiled._cache = CheckedCache(function, _CACHE)  # noqa: SLF001  (no other way, see `compiled_cache`)
+    if numba.config.DISABLE_JIT:
+        return function
+    compiled = CompiledFunction(function, {"nogil": True, **options})
+    compiled._cache = CheckedCache(function, _CACHE)  # noqa: SLF001  (no other way, see `cache`)
     return cast("_Function", compiled)
 
 

@@ -14,6 +14,8 @@ from hapgpu.errors import DeviceError
 from hapgpu.io.fastx.cpu import parse_block
 from hapgpu.io.fastx.cuda import DeviceSpans, parse_text
 from hapgpu.io.fastx.limits import ReadLimits
+from hapgpu.io.fastx.packed.blocks import PackedBlock
+from hapgpu.io.fastx.packed.cuda import DeviceBlock, decoded
 from hapgpu.io.fastx.read_block import ReadBlock
 from hapgpu.io.fastx.text_block import TextBlock
 from hapgpu.runtime.devices import CudaDevice
@@ -39,7 +41,7 @@ class GpuWorker(ABC):
         self._largest: float = inf  # bytes of a block that may fit; shared by the threads
         _limit_memory(device)
 
-    def __call__(self, block: ReadBlock) -> TextBlock:
+    def __call__(self, block: ReadBlock | PackedBlock) -> TextBlock:
         """Compute one block, in pieces if it does not fit into the memory of the GPU.
 
         Raises
@@ -51,7 +53,8 @@ class GpuWorker(ABC):
         """
         number = self._device.index
         with device_errors(self._device), cupy.cuda.Device(number), thread_streams(number, 1)[0]:
-            return TextBlock.joined(self._pieces(block))
+            text = decoded(block) if isinstance(block, PackedBlock) else block
+            return TextBlock.joined(self._pieces(text)) if text is not None else _no_reads()
 
     @abstractmethod
     def _text_of(self, block: ReadBlock, text: Any, spans: DeviceSpans) -> TextBlock:
@@ -60,7 +63,7 @@ class GpuWorker(ABC):
         Parameters
         ----------
         block
-            The block, in the memory of the host.
+            The block.
         text
             uint8: its text on the device.
         spans
@@ -83,7 +86,7 @@ class GpuWorker(ABC):
         return [piece for half in halves for piece in self._pieces(half)]
 
     def _computed(self, block: ReadBlock) -> TextBlock:
-        return self._text_of(block, *_copy_to_device(block, self._limits, self._device))
+        return self._text_of(block, *_parsed(block, self._limits, self._device))
 
 
 def _limit_memory(device: CudaDevice) -> None:
@@ -93,10 +96,12 @@ def _limit_memory(device: CudaDevice) -> None:
             cupy.get_default_memory_pool().set_limit(size=device.memory_limit)
 
 
-def _copy_to_device(
-    block: ReadBlock, limits: ReadLimits, device: CudaDevice
-) -> tuple[Any, DeviceSpans]:
-    """Copy the text of a block to the current device and parse it.
+def _no_reads() -> TextBlock:
+    return TextBlock(np.empty(0, dtype=np.uint8), {"reads": 0})
+
+
+def _parsed(block: ReadBlock, limits: ReadLimits, device: CudaDevice) -> tuple[Any, DeviceSpans]:
+    """Parse the text of a block on the current device, and copy it there if it is not there.
 
     Returns
     -------
@@ -107,8 +112,11 @@ def _copy_to_device(
     InputError
         A record is malformed; the message names the file and the record.
     """
-    text = cupy.empty(block.text.size, dtype=np.uint8)
-    text.set(block.text, stream=cupy.cuda.get_current_stream())
+    if isinstance(block, DeviceBlock):
+        text = block.on_device
+    else:
+        text = cupy.empty(block.text.size, dtype=np.uint8)
+        text.set(block.text, stream=cupy.cuda.get_current_stream())
     spans = parse_text(text, limits, is_fasta=block.is_fasta)
     if spans is None:
         parse_block(block, limits)

@@ -74,9 +74,8 @@ class PieceRun:
         words = np.array([*(layout.mask_words for layout in self._plan.layouts), 0])
         self._masks = offsets_of(words[self._plan.numbers])
         self._mask_words = int(self._masks[-1])
-        continuations = _continuations_of(batch)
-        self._is_uniform = is_uniform(continuations)
-        self._continuations = continuations[:1] if self._is_uniform else continuations
+        self._continuations = _continuations_of(batch)
+        self._is_uniform = self._continuations.size == 1
         self._pairs_per_layout = np.bincount(
             self._plan.numbers, pairs_per_haplotype, len(self._plan.layouts) + 1
         )
@@ -126,7 +125,7 @@ class PieceRun:
 
     def _upload(self) -> Inputs:
         batch, plan = self._batch, self._plan
-        columns: list[NDArray[Any]] = [self._continuations, ERROR_PROBABILITIES]
+        columns: list[NDArray[Any]] = [ERROR_PROBABILITIES]
         indices: list[NDArray[Any]] = [
             offsets_of(self._lengths),
             batch.read_offsets - batch.read_offsets[0],
@@ -137,9 +136,12 @@ class PieceRun:
             np.array([*(layout.columns for layout in plan.layouts), 0]),
             np.array([*(layout.lanes for layout in plan.layouts), 0]),
         ]
+        if isinstance(self._continuations, np.ndarray):
+            columns.insert(0, self._continuations)
         if isinstance(batch, DeviceHmmBatch):
             arrays = self._staging.upload(columns, indices, self._stream)
-            return _inputs(_sliced(batch), *arrays)
+            given = [] if len(columns) > 1 else [self._continuations]
+            return _inputs(_sliced(batch), *given, *arrays)
         reads = [batch.reads.bases.data, *batch.reads.qualities[:-1], batch.haplotypes.data]
         arrays = self._staging.upload(
             [*reads, *columns], [batch.reads.bases.offsets, *indices], self._stream
@@ -247,7 +249,7 @@ class PieceRun:
             listed.exact_count.size,
             0,  # the layout and its lanes differ from launch to launch
             0,
-            ERROR_PROBABILITIES[self._continuations[0]],
+            ERROR_PROBABILITIES[self._continuations[0]] if self._is_uniform else 0.0,
             FLOAT_SCALE,
             np.log10(FLOAT_SCALE),
         )
@@ -318,10 +320,15 @@ class PieceRun:
         load_kernel(kernel, self._device.index).launch(blocks, _THREADS, arguments)
 
 
-def _continuations_of(batch: HmmBatch | DeviceHmmBatch) -> NDArray[np.uint8]:
+def _continuations_of(batch: HmmBatch | DeviceHmmBatch) -> Any:
+    """Return the gap continuations, one for all bases or one per base, where the batch has them."""
     if isinstance(batch, HmmBatch):
-        return batch.reads.gap_continuations
-    return np.broadcast_to(np.uint8(batch.reads.gap_continuation), (1,))
+        continuations = batch.reads.gap_continuations
+        return continuations[:1] if is_uniform(continuations) else continuations
+    if isinstance(batch.reads.gap_continuation, int):
+        return np.full(1, batch.reads.gap_continuation, dtype=np.uint8)
+    first, end = batch.base_offsets[[0, -1]].tolist()
+    return batch.reads.gap_continuation[first:end]
 
 
 def _sliced(batch: DeviceHmmBatch) -> tuple[Any, ...]:

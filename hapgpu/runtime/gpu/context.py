@@ -93,6 +93,20 @@ def device_errors(device: CudaDevice) -> Iterator[None]:
         raise DeviceError(message) from error
 
 
+@contextmanager
+def active_on(device: CudaDevice) -> Iterator[None]:
+    """Make a GPU the current one, with a stream of the calling thread; translate errors of CUDA.
+
+    Raises
+    ------
+    DeviceError
+        The GPU has too little memory, or failed.
+    """
+    index = device.index
+    with device_errors(device), cupy.cuda.Device(index), thread_streams(index, 1)[0]:
+        yield
+
+
 @functools.cache
 def multiprocessors(device: int) -> int:
     """Return the number of multiprocessors of a GPU."""
