@@ -71,7 +71,7 @@ class GpuWorker(ABC):
         """
 
     def _pieces(self, block: ReadBlock) -> list[TextBlock]:
-        halves = block.halves() if block.text.size > self._largest else [block]
+        halves = block.halves() if block.size > self._largest else [block]
         if len(halves) == 1:
             try:
                 return [self._turns.compute(partial(self._computed, block))]
@@ -82,7 +82,7 @@ class GpuWorker(ABC):
                         f"{block.name}, record {block.first}: does not fit into the memory of "
                         f"{self._device.name}; raise --gpu-mem or use --device cpu"
                     ) from error
-                self._largest = min(max(half.text.size for half in halves), self._largest)
+                self._largest = min(max(half.size for half in halves), self._largest)
         return [piece for half in halves for piece in self._pieces(half)]
 
     def _computed(self, block: ReadBlock) -> TextBlock:
