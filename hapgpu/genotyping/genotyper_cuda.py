@@ -44,6 +44,7 @@ from hapgpu.runtime.gpu.context import (
     release_memory,
     retried,
 )
+from hapgpu.runtime.gpu.memory_turns import memory_turns
 
 _STAGING: Final = 3  # of the thread; the pair-HMM has the ones before
 
@@ -82,6 +83,7 @@ class DeviceGenotyper:
         self._samples = samples
         self._inputs = inputs
         self._device = device
+        self._turns = memory_turns(device)
         self._likelihoods = likelihoods
         self._source = source
 
@@ -107,7 +109,7 @@ class DeviceGenotyper:
             part = parts.pop(0)
             loci = len(part.batch.loci)
             try:
-                yield retried(partial(self._genotyped, part))
+                yield self._turns.compute(partial(self._genotyped, part))
                 continue
             except OUT_OF_MEMORY:
                 if loci == 1:
