@@ -105,12 +105,15 @@ def on_gpu(
     )
     with Pool(1) as pool:
         records = DeviceRecords.upload(encode_block(reads, header, pool))
-    rows = {start: row for row, start in enumerate(records.layout.starts.get().tolist())}
-    pairs, values, total = [], [np.empty(0)], Counter[str]()
+    all_starts: Any = records.layout.starts
+    rows = {start: row for row, start in enumerate(all_starts.get().tolist())}
+    pairs: list[tuple[int, int]] = []
+    values, total = [np.empty(0)], Counter[str]()
     parts = list(scorer(records))
     assert parts
     for scored, counts in parts:
-        names = [rows[start] for start in scored.records.layout.starts[scored.reads].get().tolist()]
+        starts = scored.records.layout.starts[scored.reads]
+        names = [rows[start] for start in starts.get().tolist()]
         pairs += zip(names, scored.haplotypes.get().tolist(), strict=True)
         values.append(scored.likelihoods.get())
         total.update(counts)
