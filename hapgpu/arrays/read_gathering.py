@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -74,15 +75,16 @@ def _copy(reads: ReadColumns, rows: NDArray[np.int64], out: ReadColumns, first: 
 
 @njit_inlined
 def _copy_rows(  # noqa: PLR0917  (Numba: no keyword-only arguments)
-    data: NDArray[np.uint8],
+    data: NDArray[Any],
     offsets: NDArray[np.int64],
     rows: NDArray[np.int64],
-    out: NDArray[np.uint8],
+    out: NDArray[Any],
     out_offsets: NDArray[np.int64],
     first: Integer,
     item: int,
 ) -> None:
     source, target = data.ctypes.data, out.ctypes.data
     for k in range(rows.size):
-        start, end = offsets[rows[k]], offsets[rows[k] + 1]
-        copy_at(target + item * out_offsets[first + k], source + item * start, item * (end - start))
+        start, end = np.int64(offsets[rows[k]]), np.int64(offsets[rows[k] + 1])
+        to = np.int64(out_offsets[first + k])
+        copy_at(target + item * to, source + item * start, item * (end - start))

@@ -272,7 +272,9 @@ def _place(  # noqa: PLR0917  (Numba: no keyword-only arguments)
     """
     for row in range(starts.size):
         contig, position = np.int64(reference_ids[row]), np.int64(positions[row])
-        start = (contig << _POSITION_BITS) + max(position, 0) if contig >= 0 else END_KEY
+        start = np.int64(END_KEY)
+        if contig >= 0:
+            start = (contig << _POSITION_BITS) + max(position, np.int64(0))
         length = np.int64(0)
         for k in range(cigars.offsets[row], cigars.offsets[row + 1]):
             element = np.int64(cigars.data[k])
@@ -280,10 +282,10 @@ def _place(  # noqa: PLR0917  (Numba: no keyword-only arguments)
                 length += element >> 4
         if flags[row] & UNMAPPED:
             length = np.int64(1)
-        starts[row], ends[row] = start, start + min(max(length, 1), _LONGEST_SPAN)
+        starts[row], ends[row] = start, start + min(max(length, np.int64(1)), np.int64(_LONGEST_SPAN))
         if start < last:
             return row
-        last = start
+        last = int(start)
     return -1
 
 
