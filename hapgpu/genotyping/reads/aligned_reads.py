@@ -29,7 +29,7 @@ from hapgpu.runtime.pool import MAX_IO_THREADS
 
 _MAX_BASES: Final = 8_000_000
 """Bases of buffered reads of a group; above it, loci are yielded as soon as they are complete."""
-_BATCH_BASES: Final = (65_536, 4_000_000)  # of each input, times as many as there are workers
+_BATCH_BASES: Final = (65_536, 2_000_000)  # of each input, times as many as there are workers
 _STANDARD: Final = "-"
 _NO_READS: Final = ReadColumns.empty(*[np.empty(0, dtype=np.int32)] * 4).to_batch()
 
@@ -102,7 +102,7 @@ class LocusReader(ABC, Generic[Found]):
         self._filter = ReadFilter(filters)
         reading = ReadingOptions(
             threads=1 + (min(threads, MAX_IO_THREADS) - 1) // len(paths),
-            batch_bases=int(np.clip(max_bases // (2 * len(paths)), *_BATCH_BASES)),
+            batch_bases=int(np.clip(max_bases // (4 * len(paths)), *_BATCH_BASES)),
             reference=reference,
             max_record=max_record,
         )

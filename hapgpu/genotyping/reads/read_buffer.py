@@ -282,7 +282,8 @@ def _place(  # noqa: PLR0917  (Numba: no keyword-only arguments)
                 length += element >> 4
         if flags[row] & UNMAPPED:
             length = np.int64(1)
-        starts[row], ends[row] = start, start + min(max(length, np.int64(1)), np.int64(_LONGEST_SPAN))
+        span = min(max(length, np.int64(1)), np.int64(_LONGEST_SPAN))
+        starts[row], ends[row] = start, start + span
         if start < last:
             return row
         last = int(start)
