@@ -34,7 +34,6 @@ from hapgpu.runtime.statistics import RunStatistics
 
 _PART_BYTES: Final = 32 << 20
 """Bytes of a table that are copied to host memory at a time."""
-_WORKERS_PER_GPU: Final = 3  # one inflates, another computes pairs, the third finishes its lines
 
 
 @dataclass(frozen=True, slots=True)
