@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from hapgpu.cigar.cuda.read_parts import DeviceReadParts
 from hapgpu.genotyping.batches import ClippedReads
-from hapgpu.haplotypes.batches import LocusBatch
+from hapgpu.haplotypes.batches import Loci, LocusBatch
 from hapgpu.io.bam.cuda.device_records import DeviceRecords
 from hapgpu.io.bam.record_block import RecordBlock
 
@@ -76,16 +76,12 @@ class DeviceLoci:
         The loci.
     min_starts, max_ends
         The smallest start from each locus on, and the largest end up to each.
-    near_starts, near_ends
-        Intervals in which reads belong to the loci (`LocusIntervals`).
     """
 
     starts: Any
     ends: Any
     min_starts: Any
     max_ends: Any
-    near_starts: Any
-    near_ends: Any
 
     def __len__(self) -> int:
         return int(self.starts.size)
@@ -93,14 +89,13 @@ class DeviceLoci:
     @property
     def columns(self) -> tuple[Any, ...]:
         """All columns, in this order."""
-        return (
-            self.starts,
-            self.ends,
-            self.min_starts,
-            self.max_ends,
-            self.near_starts,
-            self.near_ends,
-        )
+        return self.starts, self.ends, self.min_starts, self.max_ends
+
+
+def locus_columns(loci: Loci) -> tuple[NDArray[np.int64], ...]:
+    """Return the columns of `DeviceLoci` in host memory."""
+    min_starts = np.minimum.accumulate(loci.starts[::-1])[::-1]
+    return loci.starts, loci.ends, min_starts, np.maximum.accumulate(loci.ends)
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from hapgpu.arrays.batches import ReadBatch
 from hapgpu.arrays.ragged import offsets_of
+from hapgpu.cigar.read_parts import ReadParts
 from hapgpu.genotyping.batches import Calls, ClippedReads, LocusReads
 from hapgpu.genotyping.calls.genotypes import calls_of
 from hapgpu.genotyping.calls.likelihoods import site_likelihoods
@@ -22,11 +23,8 @@ from hapgpu.haplotypes.batches import LocusBatch
 from hapgpu.haplotypes.candidates.allele_table import allele_table
 from hapgpu.pairhmm.batches import HmmBatch
 from hapgpu.pairhmm.qualities.pcr_model import PcrModel
-from hapgpu.pairhmm.qualities.prepare import (
-    QualityOptions,
-    check_base_qualities,
-    prepared_reads,
-)
+from hapgpu.pairhmm.qualities.prepare import QualityOptions
+from hapgpu.pairhmm.qualities.windows import prepared_windows
 
 MARGIN: Final = 60
 """Bases of the reference on either side of a locus that reads are clipped to."""
@@ -133,15 +131,9 @@ class Genotyper:
 
     def _hmm_batch(self, batch: LocusBatch, reads: ReadBatch, clipped: ClippedReads) -> HmmBatch:
         """Return the pair-HMM batch, a group per locus: its clipped reads and haplotypes."""
-        used_rows, rows = np.unique(clipped.reads, return_inverse=True)
-        used = reads.take(used_rows)
-        check_base_qualities(used, self._source, REMEDY)
-        prepared = prepared_reads(used, self._qualities, self._source)
+        parts = ReadParts(clipped.reads, clipped.base_starts, clipped.base_ends)
         return HmmBatch(
-            prepared.gather(
-                used.bases.offsets[rows] + clipped.base_starts,
-                clipped.base_ends - clipped.base_starts,
-            ),
+            prepared_windows(reads, parts, self._qualities, self._source, REMEDY),
             batch.haplotypes.sequences,
             offsets_of(np.bincount(clipped.loci, minlength=len(batch.loci))),
             batch.haplotypes.offsets,

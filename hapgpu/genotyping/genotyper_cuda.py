@@ -19,6 +19,7 @@ from hapgpu.genotyping.device_batches import (
     DeviceLoci,
     DeviceLocusReads,
     HostLocusReads,
+    locus_columns,
 )
 from hapgpu.genotyping.evidence.clipped_reads_cuda import clipped_device_reads
 from hapgpu.genotyping.evidence.fragment_likelihoods_cuda import device_evidence_of
@@ -29,7 +30,6 @@ from hapgpu.genotyping.genotyper import (
     Genotyped,
     GenotypeOptions,
 )
-from hapgpu.genotyping.reads.locus_groups import LocusIntervals
 from hapgpu.haplotypes.batches import Haplotypes, Loci
 from hapgpu.haplotypes.candidates.allele_table import allele_table
 from hapgpu.io.bam.cuda.device_records import DeviceRecords
@@ -44,6 +44,7 @@ from hapgpu.runtime.gpu.context import (
     release_memory,
     retried,
 )
+from hapgpu.runtime.gpu.memory_turns import memory_turns
 
 _STAGING: Final = 3  # of the thread; the pair-HMM has the ones before
 
@@ -82,6 +83,7 @@ class DeviceGenotyper:
         self._samples = samples
         self._inputs = inputs
         self._device = device
+        self._turns = memory_turns(device)
         self._likelihoods = likelihoods
         self._source = source
 
@@ -107,7 +109,7 @@ class DeviceGenotyper:
             part = parts.pop(0)
             loci = len(part.batch.loci)
             try:
-                yield retried(partial(self._genotyped, part))
+                yield self._turns.compute(partial(self._genotyped, part))
                 continue
             except OUT_OF_MEMORY:
                 if loci == 1:
@@ -118,7 +120,10 @@ class DeviceGenotyper:
     def _genotyped(self, reads: DeviceLocusReads) -> Genotyped:
         batch = reads.batch
         loci, haplotypes, members = _uploaded(batch.loci, batch.haplotypes)
-        records, clipped = clipped_device_reads(reads, loci, self._inputs, MARGIN, MIN_BASES)
+        origins = reads.samples.astype(np.int64) * self._inputs + reads.files
+        records, clipped = clipped_device_reads(
+            reads.records, reads.samples, origins, loci, MARGIN, MIN_BASES
+        )
         hmm = self._hmm_batch(records, clipped, len(batch.loci), haplotypes, members)
         evidence = device_evidence_of(clipped, self._likelihoods(hmm), members[1:] - members[:-1])
         poor = (~evidence.is_explained).sum()
@@ -169,14 +174,11 @@ def _gathered(reads: DeviceHmmReads, parts: DeviceReadParts) -> DeviceHmmReads:
 
 def _uploaded(loci: Loci, haplotypes: Haplotypes) -> tuple[DeviceLoci, DeviceRagged, Any]:
     """Copy loci and haplotypes to the current GPU; also int64[l + 1], the rows of haplotypes."""
-    near = LocusIntervals.around(loci, MARGIN)
-    min_starts = np.minimum.accumulate(loci.starts[::-1])[::-1]
-    max_ends = np.maximum.accumulate(loci.ends)
-    columns = (loci.starts, loci.ends, min_starts, max_ends, near.starts, near.ends)
     sequences = haplotypes.sequences
     texts = (sequences.data, sequences.offsets, haplotypes.offsets)
+    columns = (*locus_columns(loci), *texts)
     copies = thread_staging(_STAGING).upload(
-        [np.ascontiguousarray(column) for column in (*columns, *texts)],
+        [np.ascontiguousarray(column) for column in columns],
         (),
         cupy.cuda.get_current_stream(),
     )

@@ -13,7 +13,13 @@ from typing import Any, Final, Protocol, Self
 from hapgpu.genotyping.genotyper import MARGIN, Genotyped, GenotypeOptions, Genotyper
 from hapgpu.genotyping.reads.aligned_reads import AlignedReads, LocusReader
 from hapgpu.genotyping.reads.filters import FilterOptions
-from hapgpu.haplotypes.locus_batches import Count, LocusOptions, locus_batches, uncounted
+from hapgpu.haplotypes.locus_batches import (
+    Count,
+    LocusLimits,
+    LocusOptions,
+    locus_batches,
+    uncounted,
+)
 from hapgpu.haplotypes.sites.record_selection import within
 from hapgpu.io.files.record_limit import MAX_RECORD
 from hapgpu.io.genome.fasta import ReferenceFasta
@@ -25,6 +31,8 @@ from hapgpu.runtime.devices import CpuDevice, CudaDevice, Device
 _LOCUS_OPTIONS: Final = LocusOptions(
     distance=MARGIN, flank=MARGIN + 40, max_combinations=64, masks=True, phased=False
 )
+_LOCI_OF_GPU: Final = LocusLimits(loci=2048, bases=4_000_000)
+"""Limits of a batch for a GPU: its kernels need many loci to fill it."""
 _WORKERS_PER_GPU: Final = 4
 """One computes while others read, copy, and write lines."""
 
@@ -100,6 +108,7 @@ class GenotypeSession:
     ) -> None:
         self._options = options
         self._devices = devices
+        self._gpus = [device for device in devices if isinstance(device, CudaDevice)]
         self._threads = threads
         self._regions = inputs.regions
         self._source = ", ".join(inputs.reads)
@@ -121,18 +130,25 @@ class GenotypeSession:
         `count` is called with the numbers of sites and loci, see `locus_batches`.
         """
         records = within(self._vcf.batches(for_vcf=True), self._regions, self.contigs)
-        return self._reads.at(
-            locus_batches(records, self._reference, _LOCUS_OPTIONS, self._vcf.name, count)
+        batches = locus_batches(
+            records,
+            self._reference,
+            _LOCUS_OPTIONS,
+            self._vcf.name,
+            count,
+            locus_limits=_LOCI_OF_GPU if self._gpus else None,
         )
+        return self._reads.at(batches)
 
     def _open_reads(self, inputs: GenotypeInputs, filters: FilterOptions) -> LocusReader[Any]:
-        gpus = [device for device in self._devices if isinstance(device, CudaDevice)]
-        if gpus:
+        if self._gpus:
             from hapgpu.genotyping.reads.aligned_reads_cuda import (  # noqa: PLC0415  (imports CuPy)
                 DeviceAlignedReads,
             )
 
-            opened: Callable[..., LocusReader[Any]] = partial(DeviceAlignedReads, devices=gpus)
+            opened: Callable[..., LocusReader[Any]] = partial(
+                DeviceAlignedReads, devices=self._gpus
+            )
         else:
             opened = AlignedReads
         return opened(

@@ -227,7 +227,7 @@ class _LocusStream:
         )
         incomplete = np.flatnonzero(groups.max_ends + max_distance >= next_start)
         count = int(incomplete[0]) if incomplete.size else groups.ends.size
-        return _SiteGroups(*(column[:count] for column in groups))
+        return _SiteGroups(groups.ends[:count], groups.max_ends[:count], groups.is_full[:count])
 
     def _batch(
         self, contig: str, sites: Sites, shift_ranges: ShiftRanges, bases: ReferenceSlice

@@ -124,7 +124,7 @@ __device__ inline void multiply(
 // Adds the fragments of each sample to the totals of each site, in their order. The fragments of a
 // locus and a sample are `fragment_bounds[locus * samples + sample]` to the next bound. Rows of
 // totals are sites and samples; `depths` and the rest are zeros before.
-extern "C" __global__ void __launch_bounds__(128, 6) add_fragments(
+extern "C" __global__ void __launch_bounds__(128, 4) add_fragments(
     const long long* fragment_offsets, const long long* part_starts, const long long* part_ends,
     const long long* likelihood_offsets, const double* likelihoods,
     const long long* fragment_bounds, const int* site_loci, const long long* site_offsets,

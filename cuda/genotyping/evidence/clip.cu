@@ -16,11 +16,10 @@ struct Reads {
     const int *positions, *base_counts;
 };
 
-// Loci by the order of their sites. `min_starts` has the smallest start from each locus on,
-// `max_ends` the largest end up to each. A read belongs to a locus if its alignment overlaps
-// `near_starts` to `near_ends`.
+// Loci in the order of their sites. `min_starts` has the smallest start from each locus on,
+// `max_ends` the largest end up to each.
 struct Loci {
-    const long long *starts, *ends, *min_starts, *max_ends, *near_starts, *near_ends;
+    const long long *starts, *ends, *min_starts, *max_ends;
     int size;
 };
 
@@ -56,9 +55,9 @@ struct Span {
         }
     }
 
-    __device__ bool overlaps(const Loci& loci, int locus) const {
-        return loci.starts[locus] < end && start < loci.ends[locus]
-            && loci.near_starts[locus] < aligned_end && aligned_start < loci.near_ends[locus];
+    __device__ bool overlaps(long long low, long long high, int margin) const {
+        return low < end && start < high && low - margin < aligned_end
+            && aligned_start < high + margin;
     }
 };
 
@@ -110,7 +109,7 @@ __device__ inline void clip(
     const int elements = reads.cigars.sizes[row];
     Offset at = {0, span.start, 0, span.start};
     for (int locus = span.first; locus < span.last; ++locus) {
-        if (!span.overlaps(loci, locus)) continue;
+        if (!span.overlaps(loci.starts[locus], loci.ends[locus], margin)) continue;
         // No later locus starts before this, so that long CIGARs are walked only once.
         at = walked(reads, row, span, at, loci.min_starts[locus] - margin);
         const long long low = loci.starts[locus] - margin, high = loci.ends[locus] + margin;
@@ -134,13 +133,10 @@ extern "C" __global__ void __launch_bounds__(128, 8) count_clipped_reads(
     const unsigned char* data, const long long* cigar_starts, const int* cigar_lengths,
     const int* positions, const int* base_counts, const long long* locus_starts,
     const long long* locus_ends, const long long* min_starts, const long long* max_ends,
-    const long long* near_starts, const long long* near_ends, int* counts,
-    long long /* bytes of data */, int count, int loci, int margin, int min_bases
+    int* counts, long long /* bytes of data */, int count, int loci, int margin, int min_bases
 ) {
     const Reads reads = {{data, cigar_starts, cigar_lengths}, positions, base_counts};
-    const Loci all = {
-        locus_starts, locus_ends, min_starts, max_ends, near_starts, near_ends, loci
-    };
+    const Loci all = {locus_starts, locus_ends, min_starts, max_ends, loci};
     for (int row = first_thread(); row < count; row += all_threads()) {
         int found = 0;
         clip(reads, all, row, margin, min_bases, [&](int, const Clipped&) { ++found; });
@@ -153,15 +149,12 @@ extern "C" __global__ void __launch_bounds__(128, 8) list_clipped_reads(
     const unsigned char* data, const long long* cigar_starts, const int* cigar_lengths,
     const int* positions, const int* base_counts, const long long* locus_starts,
     const long long* locus_ends, const long long* min_starts, const long long* max_ends,
-    const long long* near_starts, const long long* near_ends, const long long* offsets,
-    long long* out_reads, long long* out_loci, long long* base_starts, long long* base_ends,
+    const long long* offsets, long long* out_reads, long long* out_loci, long long* base_starts, long long* base_ends,
     long long* starts, long long* ends, long long /* bytes of data */, int count, int loci,
     int /* clipped reads */, int margin, int min_bases
 ) {
     const Reads reads = {{data, cigar_starts, cigar_lengths}, positions, base_counts};
-    const Loci all = {
-        locus_starts, locus_ends, min_starts, max_ends, near_starts, near_ends, loci
-    };
+    const Loci all = {locus_starts, locus_ends, min_starts, max_ends, loci};
     for (int row = first_thread(); row < count; row += all_threads()) {
         long long to = offsets[row];
         clip(reads, all, row, margin, min_bases, [&](int locus, const Clipped& clipped) {

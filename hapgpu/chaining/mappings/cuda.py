@@ -220,13 +220,6 @@ def make_mappings(  # noqa: PLR0917  (a stage takes its arguments by position)
     return _mappings_of(table, chains, seeds, lengths, index, selection)
 
 
-def mappings_to_host(mappings: Mappings) -> Mappings:
-    """Copy mappings to the host after the current stream's work is complete."""
-    return Mappings(
-        **{name: cupy.asnumpy(getattr(mappings, name)) for name in Mappings.__dataclass_fields__}
-    )
-
-
 def _chain_table(chains: Chains, lengths: Any, name_hashes: Any) -> Any:
     """Return int32[COLUMNS, c]: the chains of each read, the highest score first."""
     count, reads = chains.scores.size, lengths.size

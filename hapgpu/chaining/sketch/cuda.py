@@ -140,11 +140,16 @@ def _sketch_text(text: Any, starts: Any, lengths: Any, options: SketchOptions) -
     marks = cupy.empty(tiles * _TILE_WORDS, dtype=np.uint32)
     counts = cupy.empty(tiles + 1, dtype=np.int64)
     kernel = MARK_SHORT if options.k <= _MAX_SHORT_KMER else MARK_LONG
-    arguments = (*inputs, marks, counts, *sizes, options.w)
-    launch_threads(kernel, _MARKING_THREADS, tiles * WARP, arguments)
+    launch_threads(
+        kernel, _MARKING_THREADS, tiles * WARP, (*inputs, marks, counts, *sizes, options.w)
+    )
     found = _new_minimizers(counts)
-    arguments = (*inputs, marks, *found, *sizes, found[1].size)
-    launch_threads(WRITE_MINIMIZERS, _THREADS, tiles * WARP, arguments)
+    launch_threads(
+        WRITE_MINIMIZERS,
+        _THREADS,
+        tiles * WARP,
+        (*inputs, marks, *found, *sizes, found[1].size),
+    )
     return _of_reads(found, tile_offsets)
 
 

@@ -70,7 +70,7 @@ def call_lines(batch: LocusBatch, calls: Calls) -> bytes:
     columns = _Columns(read_only(records.text), read_only(records.columns))
     values = calls.allele_depths.data.size + calls.phred_likelihoods.data.size
     sample_bytes = _FIELDS + ploidy * (_INT16_WIDTH + 1) + _INT16_WIDTH + 3 * _INT32_WIDTH
-    size = _max_bytes(columns) + sites * samples * sample_bytes + values * (_INT32_WIDTH + 1)
+    size = int(_max_bytes(columns)) + sites * samples * sample_bytes + values * (_INT32_WIDTH + 1)
     out = np.empty(size, dtype=np.uint8)
     end = _put_lines(
         columns,
@@ -89,7 +89,7 @@ def call_lines(batch: LocusBatch, calls: Calls) -> bytes:
 
 
 @njit
-def _max_bytes(columns: _Columns) -> int:
+def _max_bytes(columns: _Columns) -> Integer:
     """Return the most bytes that lines take without their samples."""
     text, offsets = columns
     size = np.int64(0)
@@ -103,7 +103,7 @@ def _max_bytes(columns: _Columns) -> int:
 
 
 @njit
-def _put_lines(columns: _Columns, calls: _Calls, samples: int, out: NDArray[np.uint8]) -> int:
+def _put_lines(columns: _Columns, calls: _Calls, samples: int, out: NDArray[np.uint8]) -> Integer:
     """Write all lines, and return their end."""
     text, offsets = columns
     at: Integer = np.int64(0)
@@ -150,7 +150,7 @@ def _put_quality(out: NDArray[np.uint8], at: Integer, value: float) -> Integer:
 
 
 @njit
-def _hundredths(value: float) -> int:
+def _hundredths(value: float) -> Integer:
     """Return 100 times a number below 2**46, rounded exactly; ties to even, negative ones to 0."""
     if value <= 0.0:
         return 0

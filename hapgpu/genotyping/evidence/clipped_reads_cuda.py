@@ -9,7 +9,7 @@ import numpy as np
 
 from hapgpu.arrays.cuda import offsets_of
 from hapgpu.cigar.cuda.read_parts import DeviceReadParts
-from hapgpu.genotyping.device_batches import DeviceClippedReads, DeviceLoci, DeviceLocusReads
+from hapgpu.genotyping.device_batches import DeviceClippedReads, DeviceLoci
 from hapgpu.genotyping.evidence.fragments_cuda import by_fragment
 from hapgpu.io.bam.cuda.device_records import DeviceRecords
 from hapgpu.runtime.gpu.kernel import Array, Kernel, Scalar
@@ -28,8 +28,6 @@ _INPUTS: Final = (
     Array("locus_ends", np.int64, "loci"),
     Array("min_starts", np.int64, "loci"),
     Array("max_ends", np.int64, "loci"),
-    Array("near_starts", np.int64, "loci"),
-    Array("near_ends", np.int64, "loci"),
 )
 _SIZES: Final = (Scalar("size", np.int64), Scalar("reads", np.int32), Scalar("loci", np.int32))
 _LIMITS: Final = (Scalar("margin", np.int32), Scalar("min_bases", np.int32))
@@ -54,18 +52,25 @@ LIST_CLIPPED_READS: Final = Kernel(
 
 
 def clipped_device_reads(
-    reads: DeviceLocusReads, loci: DeviceLoci, inputs: int, margin: int, min_bases: int
+    records: DeviceRecords,
+    read_samples: Any,
+    read_origins: Any,
+    loci: DeviceLoci,
+    margin: int,
+    min_bases: int,
 ) -> tuple[DeviceRecords, DeviceClippedReads]:
     """Clip reads to the loci that they overlap, as `clipped_reads_of`; waits for the GPU.
 
     Parameters
     ----------
-    reads
-        The reads; `reads.files` are below `inputs`.
+    records
+        n mapped reads of the contig of the loci, in any order.
+    read_samples
+        int32[n].
+    read_origins
+        int64[n], from 0: a number for each sample and input, which mates have in common.
     loci
-        The loci of `reads`.
-    inputs
-        Number of inputs.
+        The loci.
     margin
         Bases of the reference on either side of a locus.
     min_bases
@@ -75,36 +80,34 @@ def clipped_device_reads(
     -------
     The reads that overlap a locus, and the clipped reads, whose rows are rows of these.
     """
-    counts = cupy.empty(len(reads.records), dtype=np.int32)
+    counts = cupy.empty(len(records), dtype=np.int32)
     limits = (margin, min_bases)
     if counts.size:
-        arguments = (*_inputs(reads.records, loci), counts, *_sizes(reads.records, loci), *limits)
+        arguments = (*_inputs(records, loci), counts, *_sizes(records, loci), *limits)
         launch_threads(COUNT_CLIPPED_READS, _THREADS, int(counts.size), arguments)
     rows = cupy.flatnonzero(counts)
-    records, samples = reads.records.take(rows), reads.samples[rows]
+    records, samples, origins = records.take(rows), read_samples[rows], read_origins[rows]
     offsets = offsets_of(counts[rows])
     parts = int(offsets[-1]) if rows.size else 0
     columns = [cupy.empty(parts, dtype=np.int64) for _ in _COLUMNS]
     if not parts:
         return records, _clipped(columns, samples, cupy.zeros(1, dtype=np.int64))
-    arguments = (
-        *_inputs(records, loci),
-        offsets,
-        *columns,
-        *_sizes(records, loci),
-        parts,
-        *limits,
-    )
+    sizes = (*_sizes(records, loci), parts)
+    arguments = (*_inputs(records, loci), offsets, *columns, *sizes, *limits)
     launch_threads(LIST_CLIPPED_READS, _THREADS, int(rows.size), arguments)
     part_reads, part_loci = columns[:2]
-    origins = samples.astype(np.int64) * inputs + reads.files[rows]
-    count = int(origins.max()) + 1
-    if len(loci) * count > _MAX_GROUPS:
-        distinct, origins = cupy.unique(origins, return_inverse=True)
-        count = int(distinct.size)
-    groups = part_loci * count + origins[part_reads]
+    groups = _groups(part_loci, origins[part_reads], len(loci))
     order, fragments = by_fragment(records, part_reads, groups)
     return records, _clipped([column[order] for column in columns], samples, fragments)
+
+
+def _groups(loci: Any, origins: Any, count: int) -> Any:
+    """Return int64[w], below 2**31: a number for each locus, of `count`, and origin, ascending."""
+    origin_count = int(origins.max()) + 1
+    if count * origin_count > _MAX_GROUPS:
+        distinct, origins = cupy.unique(origins, return_inverse=True)
+        origin_count = int(distinct.size)
+    return loci * origin_count + origins
 
 
 def _inputs(records: DeviceRecords, loci: DeviceLoci) -> tuple[Any, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -22,7 +23,7 @@ from hapgpu.io.bam.cuda.decoder import no_records
 from hapgpu.io.bam.cuda.packed import joined_records
 from hapgpu.io.files.record_limit import MAX_RECORD
 from hapgpu.runtime.devices import CudaDevice
-from hapgpu.runtime.gpu.context import active_on
+from hapgpu.runtime.gpu.context import active_on, retried
 
 _MEMORY_SHARE: Final = 32
 _MAX_BASES: Final = 1 << 27
@@ -92,19 +93,25 @@ class DeviceAlignedReads(LocusReader[DeviceLocusReads | HostLocusReads]):
     def _gathered(
         self, buffers: list[DeviceReadBuffer], batch: LocusBatch, intervals: LocusIntervals
     ) -> DeviceLocusReads:
-        ordered = intervals.sorted()
-        found = [
-            (file, part)
-            for file, buffer in enumerate(buffers)
-            for part in buffer.at(ordered.starts, ordered.max_ends)
-        ]
-        if not found:
-            nothing = cupy.empty(0, dtype=np.int32)
-            return DeviceLocusReads(batch, no_records(), nothing, nothing)
-        files = [cupy.full(len(part.records), file, dtype=np.int32) for file, part in found]
-        return DeviceLocusReads(
-            batch,
-            joined_records([part.records for _, part in found]),
-            cupy.concatenate([part.samples for _, part in found]),
-            cupy.concatenate(files),
-        )
+        return retried(partial(_joined, buffers, batch, intervals.sorted()))
+
+
+def _joined(
+    buffers: list[DeviceReadBuffer], batch: LocusBatch, ordered: LocusIntervals
+) -> DeviceLocusReads:
+    """Join the reads of all buffers that overlap sorted intervals."""
+    found = [
+        (file, part)
+        for file, buffer in enumerate(buffers)
+        for part in buffer.at(ordered.starts, ordered.max_ends)
+    ]
+    if not found:
+        nothing = cupy.empty(0, dtype=np.int32)
+        return DeviceLocusReads(batch, no_records(), nothing, nothing)
+    files = [cupy.full(len(part.records), file, dtype=np.int32) for file, part in found]
+    return DeviceLocusReads(
+        batch,
+        joined_records([part.records for _, part in found]),
+        cupy.concatenate([part.samples for _, part in found]),
+        cupy.concatenate(files),
+    )

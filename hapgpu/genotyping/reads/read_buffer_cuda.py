@@ -101,8 +101,8 @@ class DeviceReadBuffer:
         self._filter = read_filter
         self._samples_of = samples_of
         self._contig = contig
-        self._wanted = _on_device(contig, wanted.sorted())
-        self._counted = _on_device(contig, counted)
+        self._wanted = retried(partial(_on_device, contig, wanted.sorted()))
+        self._counted = retried(partial(_on_device, contig, counted))
         self._needed_from = key_of(contig, 0)
         self._last = 0
         self._buffered: list[DeviceBufferedReads] = []

@@ -60,7 +60,8 @@ def _alleles(
         rows += 1 + alternatives[site]
     data, offsets = np.empty(size, np.uint8), np.zeros(rows + 1, np.int64)
     kinds, allele_offsets = np.empty(rows, np.uint8), np.zeros(sites + 1, np.int64)
-    at = row = np.int64(0)
+    row = np.int64(0)
+    at: Integer = np.int64(0)
     for site in range(sites):
         kinds[row] = _SEQUENCE
         if not is_telomere[site]:

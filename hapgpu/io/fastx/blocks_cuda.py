@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from functools import partial
+from math import inf
 from typing import Any
 
 import cupy
@@ -37,6 +38,7 @@ class GpuWorker(ABC):
         self._device = device
         self._limits = limits
         self._turns = memory_turns(device)
+        self._largest: float = inf  # bytes of a block that may fit; shared by the threads
         _limit_memory(device)
 
     def __call__(self, block: ReadBlock | PackedBlock) -> TextBlock:
@@ -69,15 +71,18 @@ class GpuWorker(ABC):
         """
 
     def _pieces(self, block: ReadBlock) -> list[TextBlock]:
-        try:
-            return [self._turns.compute(partial(self._computed, block))]
-        except OUT_OF_MEMORY as error:
-            halves = block.halves()
-            if len(halves) == 1:
-                raise DeviceError(
-                    f"{block.name}, record {block.first}: does not fit into the memory of "
-                    f"{self._device.name}; raise --gpu-mem or use --device cpu"
-                ) from error
+        halves = block.halves() if block.size > self._largest else [block]
+        if len(halves) == 1:
+            try:
+                return [self._turns.compute(partial(self._computed, block))]
+            except OUT_OF_MEMORY as error:
+                halves = block.halves()
+                if len(halves) == 1:
+                    raise DeviceError(
+                        f"{block.name}, record {block.first}: does not fit into the memory of "
+                        f"{self._device.name}; raise --gpu-mem or use --device cpu"
+                    ) from error
+                self._largest = min(max(half.size for half in halves), self._largest)
         return [piece for half in halves for piece in self._pieces(half)]
 
     def _computed(self, block: ReadBlock) -> TextBlock:

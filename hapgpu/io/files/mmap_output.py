@@ -16,16 +16,19 @@ from typing import Final, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from hapgpu.arrays.bytes import Integer
+from hapgpu.arrays.memory import copy_at
+from hapgpu.arrays.ragged_view import read_only
+from hapgpu.io.bgzf.c_functions import addresses_of, call_3
 from hapgpu.io.files.output import OutputFile
+from hapgpu.runtime.jit import njit
 from hapgpu.runtime.pool import Pool, Task
 
-_SHARE_BYTES: Final = 4 << 20
+_SHARE_BYTES: Final = 6 << 20
 _WRITES_AT_ONCE: Final = 2
 _MADV_POPULATE_WRITE: Final = 23  # of Linux 5.14 and later; Python has no name for it
 _MADV_DONTNEED: Final = 4
-
-_madvise = ctypes.CDLL(None).madvise  # that of `mmap` holds the GIL
-_madvise.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int)
+_C_FUNCTIONS: Final = addresses_of(ctypes.CDLL(None).madvise)
 
 
 class MmapOutput:
@@ -81,13 +84,9 @@ class MmapOutput:
     def _copy(self, target: NDArray[np.uint8], data: NDArray[np.uint8], start: int) -> None:
         """Copy bytes to a part of a map, which is at `start` of the file."""
         before = start % mmap.ALLOCATIONGRANULARITY
-        pages = (target.ctypes.data - before, before + target.size)
-        # On a full disk, writing to a page that is not there is a signal, not an error.
-        if _madvise(*pages, _MADV_POPULATE_WRITE):
+        if not _copy_to_pages(_C_FUNCTIONS, target, read_only(data), before):
             os.posix_fallocate(self._descriptor, start, target.size)
-        np.copyto(target, data)
-        # Else the end of the map takes long, and in a single thread. The file keeps the bytes.
-        _madvise(*pages, _MADV_DONTNEED)
+            np.copyto(target, data)
 
     def _finish(self, unfinished: int) -> None:
         """Wait until at most so many writes are not finished."""
@@ -109,3 +108,24 @@ class MmapOutput:
                     self._finish(0)
         finally:
             self._pool.close()
+
+
+@njit
+def _copy_to_pages(
+    functions: NDArray[np.uint64],
+    target: NDArray[np.uint8],
+    data: NDArray[np.uint8],
+    before: Integer,
+) -> bool:
+    """Make the pages of a part of a map, copy bytes to them, and unmap them; False without pages.
+
+    `before` bytes of the first page are before the part. On a full disk, to write to a page that is
+    not there is a signal, not an error. The end of a map takes long if pages are still mapped.
+    """
+    pages = np.uint64(target.ctypes.data - before)
+    size = np.uint64(target.size + before)
+    if call_3(functions[0], pages, size, np.uint64(_MADV_POPULATE_WRITE)) != 0:
+        return False
+    copy_at(np.int64(target.ctypes.data), np.int64(data.ctypes.data), np.int64(data.size))
+    call_3(functions[0], pages, size, np.uint64(_MADV_DONTNEED))
+    return True

@@ -76,6 +76,13 @@ class VcfBatch(Sequence[VcfRecord]):
         samples = line.count(b"\t") - FIXED_COLUMNS if end > genotypes else 0
         return record_of(label, line.decode("utf-8", "surrogateescape"), samples)
 
+    @classmethod
+    def empty(cls, contig: str) -> VcfBatch:
+        """Return no records."""
+        numbers = np.empty(0, dtype=np.int64)
+        columns = np.empty((0, END + 1), dtype=np.int64)
+        return cls(contig, "line", numbers, np.empty(0, dtype=np.uint8), columns, numbers, numbers)
+
     @property
     def reference_lengths(self) -> NDArray[np.int64]:
         """int64[n]: number of bases of REF."""

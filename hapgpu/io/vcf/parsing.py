@@ -119,7 +119,7 @@ def _find_columns(
     for k in range(at, end):
         tabs += text[k] == _TAB
     out[END] = max(at, end)
-    return tabs == samples
+    return bool(tabs == samples)
 
 
 @njit_inlined

@@ -14,9 +14,9 @@ from hapgpu.arrays.ragged import Ragged
 from hapgpu.pairhmm.batches import HmmBatch, HmmReads, is_uniform
 from hapgpu.pairhmm.device_batches import DeviceHmmBatch
 from hapgpu.pairhmm.forward.cpu import exact_log10_likelihoods
+from hapgpu.pairhmm.launch.device_arrays import array_store
 from hapgpu.pairhmm.launch.piece_run import PieceRun
 from hapgpu.pairhmm.launch.pieces import split_in_two, split_into_pieces
-from hapgpu.pairhmm.launch.staging import thread_staging
 from hapgpu.runtime.devices import CudaDevice, usable_cpus
 from hapgpu.runtime.gpu.context import (
     OUT_OF_MEMORY,
@@ -172,7 +172,8 @@ class _PiecesInFlight:
         forward_streams = self._forward_streams[turn * _STREAMS : (turn + 1) * _STREAMS]
         streams = (self._streams[turn], forward_streams)
         try:
-            run = PieceRun(batch, likelihoods.size, self._device, streams, thread_staging(turn))
+            store = array_store(self._device.index, turn)
+            run = PieceRun(batch, likelihoods.size, self._device, streams, store)
             self._too_small.append(run.launch(likelihoods, memory))
         except OUT_OF_MEMORY:
             return False
@@ -220,6 +221,5 @@ def forward_seconds(batch: HmmBatch, device: CudaDevice, repeats: int) -> float:
     with device_errors(device), cupy.cuda.Device(device.index):
         stream = thread_streams(device.index, 1, urgent=True)[0]
         streams = (stream, thread_streams(device.index, _STREAMS))
-        return PieceRun(batch, batch.pairs, device, streams, thread_staging(0)).forward_seconds(
-            repeats
-        )
+        store = array_store(device.index, 0)
+        return PieceRun(batch, batch.pairs, device, streams, store).forward_seconds(repeats)

@@ -49,40 +49,61 @@ def repeat_counts(bases: Ragged) -> NDArray[np.uint8]:
     -------
     uint8[bases.data.size], 1 to `MAX_COPIES`; 0 at the last base of a read.
     """
-    counts = np.zeros(bases.data.size, dtype=np.uint8)
+    counts = np.empty(bases.data.size, dtype=np.uint8)
     _count(view_of(bases), counts)
     return counts
 
 
 @njit
 def _count(rows: RaggedView, counts: NDArray[np.uint8]) -> None:
+    units = np.empty(longest_row(rows), dtype=np.uint8)
+    for row in range(rows.offsets.size - 1):
+        count_row(rows.data, rows.offsets[row], rows.offsets[row + 1], units, counts)
+
+
+@njit
+def count_row(
+    bases: NDArray[np.uint8],
+    start: Integer,
+    end: Integer,
+    units: NDArray[np.uint8],
+    counts: NDArray[np.uint8],
+) -> None:
     """Count the copies after each base, from the end of a read, then add the copies before it.
 
     Matches are counted for units of all lengths at once, because branches would be mispredicted.
+
+    Parameters
+    ----------
+    bases
+        Text with the read at `start` to `end`.
+    units
+        Scratch memory for each base of the read.
+    counts
+        Receives the counts of `repeat_counts`, at `start` to `end`.
     """
-    bases, offsets = rows.data, rows.offsets
-    units = np.zeros(longest_row(rows), dtype=np.uint8)
-    for row in range(offsets.size - 1):
-        start, end = offsets[row], offsets[row + 1]
-        following, matches = _0, _0
-        for at in range(end - 1, start, -1):
-            base = np.uint64(bases[at])
-            matches = _extended(matches, base, following)
-            following = following << _8 | base
-            unit = _shortest_unit(matches)
-            units[at - start] = unit
-            counts[at - 1] = 1 + _COPIES[unit, matches >> (_8 * np.uint64(unit)) & _ALL_BITS]
-        matches, following = _0, _0
-        for at in range(start, min(start + _LONGEST_UNIT, end)):
-            following |= np.uint64(bases[at]) << (_8 * np.uint64(at - start))
-        for at in range(start + 1, end):
-            ahead = at + _LONGEST_UNIT - 1
-            new = np.uint64(bases[ahead]) if ahead < end else _0
-            following = following >> _8 | new << _56
-            matches = _extended(matches, np.uint64(bases[at - 1]), following)
-            unit = units[at - start]
-            before = _COPIES[unit, matches >> (_8 * np.uint64(unit)) & _ALL_BITS]
-            counts[at - 1] = min(counts[at - 1] + before, MAX_COPIES)
+    following: Integer = _0
+    matches: Integer = _0
+    for at in range(end - 1, start, -1):
+        base = np.uint64(bases[at])
+        matches = _extended(matches, base, following)
+        following = following << _8 | base
+        unit = np.int64(_shortest_unit(matches))
+        units[at - start] = unit
+        counts[at - 1] = 1 + _COPIES[unit, matches >> (_8 * np.uint64(unit)) & _ALL_BITS]
+    matches, following = _0, _0
+    for at in range(start, min(start + _LONGEST_UNIT, end)):
+        following |= np.uint64(bases[at]) << (_8 * np.uint64(at - start))
+    for at in range(start + 1, end):
+        ahead = at + _LONGEST_UNIT - 1
+        new = np.uint64(bases[ahead]) if ahead < end else _0
+        following = following >> _8 | new << _56
+        matches = _extended(matches, np.uint64(bases[at - 1]), following)
+        unit = np.int64(units[at - start])
+        copies = counts[at - 1] + _COPIES[unit, matches >> (_8 * np.uint64(unit)) & _ALL_BITS]
+        counts[at - 1] = min(copies, MAX_COPIES)
+    if end > start:
+        counts[end - 1] = 0
 
 
 @njit_inlined
@@ -102,7 +123,8 @@ def _extended(matches: Integer, base: Integer, following: Integer) -> Integer:
     differing = following ^ (base * _ONES)
     is_other = ((differing & _LOW_BITS) + _LOW_BITS | differing) & _HIGH_BITS
     is_same = ((is_other ^ _HIGH_BITS) >> _7) * _ALL_BITS
-    return (matches + (_ONES ^ is_full)) & is_same
+    extended: Integer = (matches + (_ONES ^ is_full)) & is_same
+    return extended
 
 
 @njit_inlined
@@ -110,4 +132,5 @@ def _shortest_unit(matches: Integer) -> Integer:
     """Return the length, less one, of the shortest unit that a copy of itself follows, or 0."""
     has_copy = ((matches & _LOW_BITS) + _BELOW_UNITS | matches) & _HIGH_BITS
     lowest = (has_copy & (_0 - has_copy)) >> _7
-    return lowest * _BYTE_NUMBERS >> _61
+    number: Integer = lowest * _BYTE_NUMBERS >> _61
+    return number

@@ -7,7 +7,6 @@ from typing import Any
 
 from numba.core import types, typing
 from numba.core.compiler_lock import global_compiler_lock
-from numba.core.dispatcher import _FunctionCompiler
 from numba.core.registry import CPUDispatcher
 
 from hapgpu.runtime.compiled.library import LinkedCompiler
@@ -53,7 +52,7 @@ class _LinkedFunction:
     def __init__(self, dispatcher: CompiledFunction, options: dict[str, Any]) -> None:
         self.versions: dict[Any, Any] = {}
         self._dispatcher = dispatcher
-        self._compiler = _FunctionCompiler(
+        self._compiler = type(dispatcher._compiler)(  # noqa: SLF001  (Numba's)
             dispatcher.py_func, dispatcher.targetdescr, options, {}, LinkedCompiler
         )
 
@@ -65,7 +64,7 @@ class _LinkedFunction:
     def compile(self, args: Any) -> None:
         if args in self.versions:
             return
-        with self._dispatcher._compiling_counter:
+        with self._dispatcher._compiling_counter:  # noqa: SLF001  (Numba's)
             result = self._compiler.compile(args, None)
         key = object()
         result = result._replace(entry_point=key)

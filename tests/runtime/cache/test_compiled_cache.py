@@ -258,9 +258,10 @@ pwd.getpwuid = refuse
 from hapgpu.cli.terminal.messages import set_up_messages
 set_up_messages("map", quiet={quiet}, verbose=False, debug=False)
 from hapgpu.arrays.bytes import load_i32
-from hapgpu.runtime.jit import is_first_run
+from hapgpu.runtime.compiled.first_run import FirstRun
+from hapgpu.runtime.jit import COMPILED
 import numpy as np
-assert is_first_run("map")
+FirstRun(COMPILED, "map", {{"cpu"}}, []).compile()
 print(load_i32(np.array([5, 1, 0, 0], dtype=np.uint8), 0))
 """
 

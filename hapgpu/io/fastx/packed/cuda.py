@@ -62,6 +62,11 @@ class DeviceBlock(ReadBlock):
             object.__setattr__(self, "_host", host)
         return host
 
+    @property
+    def size(self) -> int:
+        """Bytes of the text."""
+        return int(self._on_device.size)
+
     def halves(self) -> list[ReadBlock]:
         """Split the block as `ReadBlock` does, in host memory; GPU memory is released."""
         text = self.text
