@@ -114,7 +114,8 @@ class DeviceScorer:
         """
         candidates, counts = self._candidates(records)
         for start, end in pairwise(self._bounds(candidates, records)):
-            part = records.take(candidates.rows[start:end])
+            is_all = end - start == len(records)
+            part = records if is_all else records.take(candidates.rows[start:end])
             yield self._scored(part, candidates.pairs(start, end), counts), counts
             counts = Counter()
 
