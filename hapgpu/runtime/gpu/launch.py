@@ -62,6 +62,7 @@ class LoadedKernel:
         self._kernel = kernel
         self._function = function
         self._device = device
+        self._blocks: dict[int, int] = {}
         indices = {parameter.name: index for index, parameter in enumerate(kernel.parameters)}
         self._scalars = [
             (index, parameter.dtype)
@@ -92,10 +93,13 @@ class LoadedKernel:
 
     def blocks_per_multiprocessor(self, threads: int) -> int:
         """Return how many thread blocks of `threads` threads one multiprocessor runs at a time."""
-        from cupy.cuda import driver  # noqa: PLC0415  (as above)
+        if threads not in self._blocks:
+            from cupy.cuda import driver  # noqa: PLC0415  (as above)
 
-        function = self._function.ptr
-        return int(driver.occupancyMaxActiveBlocksPerMultiprocessor(function, threads, 0))
+            function = self._function.ptr
+            blocks = driver.occupancyMaxActiveBlocksPerMultiprocessor(function, threads, 0)
+            self._blocks[threads] = int(blocks)
+        return self._blocks[threads]
 
     def launch(
         self, blocks: int, threads: int, arguments: Sequence[Any] | Checked, **scalars: float
