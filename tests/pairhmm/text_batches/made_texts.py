@@ -13,7 +13,6 @@ Group = tuple[list[Read], list[bytes]]
 PRINTABLE = bytes(range(33, 127))
 
 
-
 def as_written(batch: HmmBatch) -> list[Group]:
     """Return the groups of a batch as the strings of the file."""
     reads, haplotypes, offsets = batch.reads, batch.haplotypes, batch.reads.bases.offsets
