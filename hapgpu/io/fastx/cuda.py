@@ -145,7 +145,7 @@ def spans_to_host(spans: DeviceSpans) -> ReadSpans:
 
 
 def newlines_of(text: Any) -> Any:
-    """Return int32 on the device: offsets of the newlines of uint8 text, ascending."""
+    """Return int32 on the device: offsets of the newlines, ascending; waits for the stream."""
     device = text.device.id
     tiles = max(-(-text.size // _TILE_BYTES), 1)
     counts = cupy.empty(tiles, dtype=np.int32)

@@ -1,27 +1,34 @@
 """Output file to which several threads append at a time.
 
 One thread writes some 3 GB/s into the page cache. Threads that write to one file wait for each
-other; threads that copy into a memory map of the file do not. One more thread reserves pages ahead
-while the bytes before them are copied.
+other; threads that make the pages of a memory map of the file, and copy into them, do not.
 """
 
 from __future__ import annotations
 
+import ctypes
 import mmap
 import os
-from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import suppress
+from collections import deque
 from types import TracebackType
 from typing import Final, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from hapgpu.arrays.bytes import Integer
+from hapgpu.arrays.memory import copy_at
+from hapgpu.arrays.ragged_view import read_only
+from hapgpu.io.bgzf.c_functions import addresses_of, call_3
 from hapgpu.io.files.output import OutputFile
-from hapgpu.runtime.pool import Pool
+from hapgpu.runtime.jit import njit
+from hapgpu.runtime.pool import Pool, Task
 
-_PIECE_BYTES: Final = 4 << 20
-_AHEAD: Final = 3  # bytes reserved ahead, in multiples of the bytes written
+_SHARE_BYTES: Final = 6 << 20
+_WRITES_AT_ONCE: Final = 2
+_MADV_POPULATE_WRITE: Final = 23  # of Linux 5.14 and later; Python has no name for it
+_MADV_DONTNEED: Final = 4
+_C_FUNCTIONS: Final = addresses_of(ctypes.CDLL(None).madvise)
 
 
 class MmapOutput:
@@ -38,56 +45,53 @@ class MmapOutput:
     def __init__(self, output: OutputFile, threads: int) -> None:
         self._output = output
         self._descriptor = output.fileno()
-        self._pool = Pool(threads)
-        self._reserver = ThreadPoolExecutor(1, "hapgpu-reserve")
-        self._pending: Future[None] | None = None
-        self._reserved = self._end = 0
+        self._pool = Pool(threads, caller_works=False)
+        self._pending: deque[list[Task[None]]] = deque()
+        self._end = 0
 
     def write(self, data: memoryview) -> None:
-        """Append bytes.
+        """Append bytes, which must not change any more: they may be copied later.
 
         Raises
         ------
         OutputError
-            There is no room for the bytes.
+            There is no room for these bytes, or for bytes before them.
         """
         if not data.nbytes:
             return
         with self._output.reporting():
-            end = self._end + data.nbytes
-            self._reserve(end)
-            self._reserve_ahead(end + _AHEAD * data.nbytes)
-            self._copy(np.frombuffer(data, dtype=np.uint8), self._end)
-            self._end = end
+            self._pending.append(self._copies(np.frombuffer(data, dtype=np.uint8)))
+            self._end += data.nbytes
+            self._finish(_WRITES_AT_ONCE - 1)
 
-    def _reserve(self, end: int) -> None:
-        """Make sure that there is room, also if reserving ahead failed."""
-        if end > self._reserved and self._pending is not None:
-            with suppress(OSError):
-                self._pending.result()
-        if end > self._reserved:
-            self._allocate(end)
-
-    def _reserve_ahead(self, end: int) -> None:
-        if end > self._reserved and (self._pending is None or self._pending.done()):
-            self._pending = self._reserver.submit(self._allocate, end)
-
-    def _allocate(self, end: int) -> None:
-        os.posix_fallocate(self._descriptor, self._reserved, end - self._reserved)
-        self._reserved = end
-
-    def _copy(self, data: NDArray[np.uint8], start: int) -> None:
+    def _copies(self, data: NDArray[np.uint8]) -> list[Task[None]]:
+        """Start copying `data` to the end of the file."""
+        start, end = self._end, self._end + data.size
+        os.ftruncate(self._descriptor, end)
         page = start - start % mmap.ALLOCATIONGRANULARITY
         # The map ends with the last array of it: a thread may still hold one.
-        view = mmap.mmap(self._descriptor, start + data.size - page, offset=page)
-        target = np.frombuffer(view, dtype=np.uint8)[start - page :]
-        tasks = [
+        view = np.frombuffer(mmap.mmap(self._descriptor, end - page, offset=page), dtype=np.uint8)
+        return [
             self._pool.submit(
-                np.copyto, target[at : at + _PIECE_BYTES], data[at : at + _PIECE_BYTES]
+                self._copy,
+                view[max(at, start) - page : at + _SHARE_BYTES - page],
+                data[max(at - start, 0) : at + _SHARE_BYTES - start],
+                max(at, start),
             )
-            for at in range(0, data.size, _PIECE_BYTES)
+            for at in range(start - start % _SHARE_BYTES, end, _SHARE_BYTES)
         ]
-        self._pool.results(tasks)
+
+    def _copy(self, target: NDArray[np.uint8], data: NDArray[np.uint8], start: int) -> None:
+        """Copy bytes to a part of a map, which is at `start` of the file."""
+        before = start % mmap.ALLOCATIONGRANULARITY
+        if not _copy_to_pages(_C_FUNCTIONS, target, read_only(data), before):
+            os.posix_fallocate(self._descriptor, start, target.size)
+            np.copyto(target, data)
+
+    def _finish(self, unfinished: int) -> None:
+        """Wait until at most so many writes are not finished."""
+        while len(self._pending) > unfinished:
+            self._pool.results(self._pending.popleft())
 
     def __enter__(self) -> Self:
         return self
@@ -98,7 +102,30 @@ class MmapOutput:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self._reserver.shutdown()
-        self._pool.close()
-        with self._output.reporting():
-            os.ftruncate(self._descriptor, self._end)
+        try:
+            if kind is None:
+                with self._output.reporting():
+                    self._finish(0)
+        finally:
+            self._pool.close()
+
+
+@njit
+def _copy_to_pages(
+    functions: NDArray[np.uint64],
+    target: NDArray[np.uint8],
+    data: NDArray[np.uint8],
+    before: Integer,
+) -> bool:
+    """Make the pages of a part of a map, copy bytes to them, and unmap them; False without pages.
+
+    `before` bytes of the first page are before the part. On a full disk, to write to a page that is
+    not there is a signal, not an error. The end of a map takes long if pages are still mapped.
+    """
+    pages = np.uint64(target.ctypes.data - before)
+    size = np.uint64(target.size + before)
+    if call_3(functions[0], pages, size, np.uint64(_MADV_POPULATE_WRITE)) != 0:
+        return False
+    copy_at(np.int64(target.ctypes.data), np.int64(data.ctypes.data), np.int64(data.size))
+    call_3(functions[0], pages, size, np.uint64(_MADV_DONTNEED))
+    return True

@@ -27,9 +27,9 @@ from hapgpu.runtime.gpu.context import (
     download_pinned,
     pinned_array,
     release_memory,
-    retried,
     thread_streams,
 )
+from hapgpu.runtime.gpu.memory_turns import memory_turns
 from hapgpu.runtime.relay import Relay
 
 _PIECE_BYTES: Final = 1 << 25
@@ -88,14 +88,14 @@ class TextBatchScorer:
 
     def _scored(self, device: CudaDevice, piece: TextPiece) -> ScoredText:
         batch: HmmBatch | DeviceHmmBatch | None
-        batch = _if_memory_suffices(partial(_parsed, device, piece))
+        batch = _if_memory_suffices(device, partial(_parsed, device, piece))
         if batch is None:
             batch = parse_piece(piece)
         first = self._numbers.wait(piece.number)
         self._numbers.put(piece.number, first + len(batch))
         if isinstance(batch, DeviceHmmBatch):
             compute = partial(_device_text, device, first, batch, as_matrix=self._as_matrix)
-            text = _if_memory_suffices(compute)
+            text = _if_memory_suffices(device, compute)
             if text is not None:
                 return ScoredText(text, counts_of(batch))
             batch = batch.download()
@@ -107,10 +107,10 @@ def _pinned(size: int) -> NDArray[np.uint8]:
     return pinned_array(size, np.uint8)
 
 
-def _if_memory_suffices(compute: Callable[[], _Result]) -> _Result | None:
-    """Call a function, twice if needed; return None if the GPU has too little memory for it."""
+def _if_memory_suffices(device: CudaDevice, compute: Callable[[], _Result]) -> _Result | None:
+    """Call a function in a turn; return None if the GPU has too little memory for it."""
     try:
-        return retried(compute)
+        return memory_turns(device).compute(compute)
     except OUT_OF_MEMORY:
         pass
     release_memory()  # not in `except`, where the traceback still holds arrays

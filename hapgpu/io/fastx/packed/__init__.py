@@ -1,0 +1,1 @@
+"""FASTQ in BGZF files, inflated and cut at records on a GPU."""
