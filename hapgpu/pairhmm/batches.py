@@ -123,7 +123,7 @@ class HmmBatch:
     @property
     def pairs(self) -> int:
         """Number of likelihoods."""
-        return int(self.pair_offsets[-1])
+        return int(np.diff(self.read_offsets) @ np.diff(self.haplotype_offsets))
 
     @property
     def cells(self) -> int:
