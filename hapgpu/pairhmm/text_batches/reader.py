@@ -27,6 +27,8 @@ Allocate: TypeAlias = Callable[[int], NDArray[np.uint8]]
 """Returns an array of at least the given number of bytes."""
 
 _PIECE_BYTES: Final = 1 << 23
+_MIN_PIECES: Final = 16  # of a file, unless these are small
+_SMALL_PIECE: Final = 1 << 22
 _NEWLINE: Final = ord("\n")
 
 
@@ -113,7 +115,7 @@ def text_pieces(
     path
         `-` for standard input.
     piece_bytes
-        Bytes of a piece, or a few more; a longer text batch is a piece.
+        Bytes of a piece at most, unless it is a longer text batch; fewer if the file is small.
     allocate
         Returns the memory of each piece, which is not used again after the piece was yielded.
     threads
@@ -141,6 +143,8 @@ class _Pieces:
         self._data = data
         self._name = name
         self._piece_bytes = piece_bytes
+        if data.remaining is not None:  # some pieces for each of several workers
+            self._piece_bytes = min(piece_bytes, max(data.remaining // _MIN_PIECES, _SMALL_PIECE))
         self._allocate = allocate
         self._max_record = max_record
         self._pieces = 0
