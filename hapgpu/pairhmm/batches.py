@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from hapgpu.arrays.ragged import Ragged, offsets_of
+from hapgpu.arrays.ragged import Ragged, lengths_of, offsets_of
 
 
 def uniform_column(column: NDArray[np.uint8]) -> NDArray[np.uint8]:
@@ -118,12 +118,12 @@ class HmmBatch:
     @property
     def pair_offsets(self) -> NDArray[np.int64]:
         """int64[b + 1]: offsets of the likelihoods of each group."""
-        return offsets_of(np.diff(self.read_offsets) * np.diff(self.haplotype_offsets))
+        return offsets_of(lengths_of(self.read_offsets) * lengths_of(self.haplotype_offsets))
 
     @property
     def pairs(self) -> int:
         """Number of likelihoods."""
-        return int(np.diff(self.read_offsets) @ np.diff(self.haplotype_offsets))
+        return int(lengths_of(self.read_offsets) @ lengths_of(self.haplotype_offsets))
 
     @property
     def cells(self) -> int:
@@ -133,12 +133,12 @@ class HmmBatch:
     @property
     def group_bases(self) -> NDArray[np.int64]:
         """int64[b]: bases of the reads of each group."""
-        return np.diff(self.reads.bases.offsets[self.read_offsets])
+        return lengths_of(self.reads.bases.offsets[self.read_offsets])
 
     @property
     def group_columns(self) -> NDArray[np.int64]:
         """int64[b]: bases of the haplotypes of each group."""
-        return np.diff(self.haplotypes.offsets[self.haplotype_offsets])
+        return lengths_of(self.haplotypes.offsets[self.haplotype_offsets])
 
     @property
     def haplotype_lengths(self) -> NDArray[np.int64]:
@@ -179,6 +179,6 @@ class HmmBatch:
                 *(_joined(column) for column in columns),
             ),
             Ragged.concatenate([batch.haplotypes for batch in batches]),
-            offsets_of(np.concatenate([np.diff(batch.read_offsets) for batch in batches])),
-            offsets_of(np.concatenate([np.diff(batch.haplotype_offsets) for batch in batches])),
+            offsets_of(np.concatenate([lengths_of(batch.read_offsets) for batch in batches])),
+            offsets_of(np.concatenate([lengths_of(batch.haplotype_offsets) for batch in batches])),
         )

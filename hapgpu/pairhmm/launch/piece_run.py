@@ -9,6 +9,7 @@ import cupy
 import numpy as np
 from numpy.typing import NDArray
 
+from hapgpu.arrays.ragged import lengths_of
 from hapgpu.arrays.ragged_view import read_only
 from hapgpu.pairhmm.batches import HmmBatch, is_uniform
 from hapgpu.pairhmm.device_batches import DeviceHmmBatch
@@ -66,8 +67,8 @@ class PieceRun:
         self._device = device
         self._stream, self._forward_streams = streams
         self._store = store
-        reads_per_group = np.diff(batch.read_offsets)
-        haplotypes_per_group = np.diff(batch.haplotype_offsets)
+        reads_per_group = lengths_of(batch.read_offsets)
+        haplotypes_per_group = lengths_of(batch.haplotype_offsets)
         pairs_per_haplotype = np.repeat(reads_per_group, haplotypes_per_group)
         lengths = batch.haplotype_lengths
         self._widest = int(lengths.max())
