@@ -1,0 +1,23 @@
+"""Copies between arrays in host memory."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from hapgpu.pairhmm.launch import copies
+from hapgpu.pairhmm.launch.copies import copy_together
+
+
+@pytest.mark.parametrize("chunk", [1, 7, 1 << 20])
+@pytest.mark.parametrize("sizes", [[], [0], [5], [0, 1, 1000, 3]])
+def test_all_bytes_are_copied(
+    chunk: int, sizes: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(copies, "_CHUNK_BYTES", chunk)
+    rng = np.random.default_rng(1)
+    sources = [rng.integers(0, 256, size, dtype=np.uint8) for size in sizes]
+    targets = [np.zeros(size + 4, dtype=np.uint8) for size in sizes]
+    copy_together(list(zip(targets, sources, strict=True)))
+    for target, source in zip(targets, sources, strict=True):
+        assert np.array_equal(target, [*source, 0, 0, 0, 0])
