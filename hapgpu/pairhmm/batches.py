@@ -11,16 +11,16 @@ from numpy.typing import NDArray
 from hapgpu.arrays.ragged import Ragged, lengths_of, offsets_of
 
 
-def uniform_column(column: NDArray[np.uint8]) -> NDArray[np.uint8]:
-    """Return a column of equal values as one value, broadcast; another column as it is."""
-    if not column.size or (column != column[0]).any():
-        return column
-    return np.broadcast_to(column[:1].copy(), column.shape)
-
-
 def is_uniform(column: NDArray[np.uint8]) -> bool:
     """Tell whether a column is one value, broadcast."""
     return column.size > 0 and column.strides == (0,)
+
+
+def uniform_column(column: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    """Return a column of equal values as one value, broadcast; another column as it is."""
+    if not column.size or is_uniform(column) or (column != column[0]).any():
+        return column
+    return np.broadcast_to(column[:1].copy(), column.shape)
 
 
 def _joined(columns: Sequence[NDArray[np.uint8]]) -> NDArray[np.uint8]:
@@ -172,6 +172,8 @@ class HmmBatch:
     @classmethod
     def concatenate(cls, batches: Sequence[HmmBatch]) -> HmmBatch:
         """Concatenate the groups of at least one batch."""
+        if len(batches) == 1:
+            return batches[0]
         columns = zip(*(batch.reads.qualities for batch in batches), strict=True)
         return cls(
             HmmReads(

@@ -9,11 +9,11 @@ import cupy
 import numpy as np
 from numpy.typing import NDArray
 
+from hapgpu.arrays.parallel import copy_together
 from hapgpu.arrays.ragged import lengths_of
 from hapgpu.arrays.ragged_view import read_only
 from hapgpu.pairhmm.batches import HmmBatch, is_uniform
 from hapgpu.pairhmm.device_batches import DeviceHmmBatch
-from hapgpu.pairhmm.launch.copies import copy_together
 from hapgpu.pairhmm.launch.device_arrays import ArrayStore, PieceArrays, PieceSizes
 from hapgpu.pairhmm.launch.indices import PieceIndices, fill_indices
 from hapgpu.pairhmm.launch.kernels import (
