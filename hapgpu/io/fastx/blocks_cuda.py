@@ -14,10 +14,10 @@ from hapgpu.errors import DeviceError
 from hapgpu.io.fastx.cpu import parse_block
 from hapgpu.io.fastx.cuda import DeviceSpans, parse_text
 from hapgpu.io.fastx.limits import ReadLimits
-from hapgpu.io.fastx.packed.blocks import PackedBlock
-from hapgpu.io.fastx.packed.cuda import DeviceBlock, decoded
 from hapgpu.io.fastx.read_block import ReadBlock
 from hapgpu.io.fastx.text_block import TextBlock
+from hapgpu.io.fastx.uncut.blocks import UncutBlock
+from hapgpu.io.fastx.uncut.cuda import DeviceBlock, decoded
 from hapgpu.runtime.devices import CudaDevice
 from hapgpu.runtime.gpu.context import OUT_OF_MEMORY, device_errors, thread_streams
 
@@ -38,7 +38,7 @@ class GpuWorker(ABC):
         self._limits = limits
         _limit_memory(device)
 
-    def __call__(self, block: ReadBlock | PackedBlock) -> TextBlock:
+    def __call__(self, block: ReadBlock | UncutBlock) -> TextBlock:
         """Compute one block, in pieces if it does not fit into the memory of the GPU.
 
         Raises
@@ -49,7 +49,7 @@ class GpuWorker(ABC):
             A single read does not fit the GPU, or the GPU failed.
         """
         with device_errors(self._device):
-            if not isinstance(block, PackedBlock):
+            if not isinstance(block, UncutBlock):
                 return TextBlock.joined(self._pieces(block))
             with self._stream():
                 text = decoded(block)
