@@ -136,6 +136,29 @@ class Chains:
 
 
 @dataclass(frozen=True, slots=True)
+class NamedReads:
+    """Names and lengths of n reads.
+
+    Attributes
+    ----------
+    text
+        uint8: text with the names.
+    name_starts, name_lengths
+        int32[n]: the names in the text.
+    lengths
+        int32[n]: numbers of bases.
+    """
+
+    text: NDArray[np.uint8]
+    name_starts: NDArray[np.int32]
+    name_lengths: NDArray[np.int32]
+    lengths: NDArray[np.int32]
+
+    def __len__(self) -> int:
+        return self.lengths.size
+
+
+@dataclass(frozen=True, slots=True)
 class Mappings:
     """Mappings of n reads, the best of each read first.
 

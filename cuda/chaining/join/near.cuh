@@ -23,6 +23,7 @@ struct NearList {
     Word *shared_keys, *far_keys;
     Word* keys;  // one of the two
     int size;
+    Word highest;  // of all keys so far
 
     __device__ void move(Word* to) {
         for (int at = lane_id(); at < size; at += kWarpLanes) to[at] = keys[at];
@@ -30,8 +31,9 @@ struct NearList {
         __syncwarp();
     }
 
-    // Number of keys below `key`; by a 32-ary search.
+    // Number of keys below `key`; by a 32-ary search, except in a read without repeats.
     __device__ int count_below(Word key) const {
+        if (key > highest) return size;
         int start = 0;
         for (int remaining = size; remaining > 0;) {
             const int stride = (remaining + kWarpLanes - 1) / kWarpLanes;
@@ -64,6 +66,7 @@ struct NearList {
         __syncwarp();
         if (lane_id() == 0) keys[row] = key;
         ++size;
+        highest = max(highest, key);
         __syncwarp();
     }
 

@@ -28,7 +28,7 @@ __device__ inline void score_segment(
     Window near(arrays.x, count, parameters.inner_distance);
     Ceilings ceilings{arrays.ceilings, arrays.old_ceilings, count / kWarpLanes,
                       query_bins(arrays.y, count), kNoRank, kNoRank, kNoRank};
-    NearList list{recent.near_keys, arrays.near_keys, recent.near_keys, 0};
+    NearList list{recent.near_keys, arrays.near_keys, recent.near_keys, 0, 0};
     NewestBlock newest{0, 0, kNoRank};
     Word lane_x = 0, lane_y = 0;
     Best lane_best{0, -1};

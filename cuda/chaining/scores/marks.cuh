@@ -14,9 +14,14 @@ struct Marks {
         farthest = max(farthest, rank);
     }
 
-    // The marks of 32 ranks, from a multiple of 32 on, that lanes have set before a `__syncwarp`.
-    __device__ unsigned chunk(int first_rank) const {
-        return *(const volatile unsigned*)&words[first_rank / kWarpLanes];
+    // The marks of 32 ranks, with that of `rank`, that lanes have set before a `__syncwarp`.
+    __device__ unsigned chunk(int rank) const {
+        return *(const volatile unsigned*)&words[rank / kWarpLanes];
+    }
+
+    // The mark of a rank, likewise.
+    __device__ bool is_set(int rank) const {
+        return chunk(rank) >> rank % kWarpLanes & 1;
     }
 
     // By the whole warp.

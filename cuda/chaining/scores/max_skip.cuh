@@ -62,14 +62,15 @@ struct Search {
     }
 
     // Visits several chunks. Most have no improvement, which one vote shows.
+    template <int kCount>
     __device__ void visit_chunks(
-        const int (&scores)[kChunks], const unsigned (&marked)[kChunks], int first_rank,
+        const int (&scores)[kCount], const unsigned (&marked)[kCount], int first_rank,
         int max_skip
     ) {
         bool is_better = false;
         int skipped = 0;
 #pragma unroll
-        for (int k = 0; k < kChunks; ++k) {
+        for (int k = 0; k < kCount; ++k) {
             is_better |= scores[k] > best;
             skipped += __popc(marked[k] & __ballot_sync(kAllLanes, scores[k] != kNoScore));
         }
@@ -79,7 +80,7 @@ struct Search {
             return;
         }
 #pragma unroll
-        for (int k = 0; k < kChunks && !is_stopped; ++k) {
+        for (int k = 0; k < kCount && !is_stopped; ++k) {
             visit(scores[k], marked[k], first_rank + k * kWarpLanes, max_skip);
         }
     }
@@ -99,27 +100,28 @@ __device__ inline int score_after(
     return is_within && step.is_valid ? score + step.gain : kNoScore;
 }
 
-// Continues a search beyond the 32 nearest predecessors. The next chunks are loaded before the
-// current chunks are visited.
+// Continues a search from a rank on, a multiple of 32. The next chunks are loaded before the current
+// chunks are visited; `kCount` at a time.
+template <int kCount>
 __device__ inline void search_farther(
     Search& search, const SegmentView& view, const ChainParameters& parameters, Limits limits,
-    Anchor anchor, int i, Marks& marks
+    Anchor anchor, int i, Marks& marks, int first_rank
 ) {
     const int within = min(i, limits.max_iterations);
-    StoredAnchor predecessors[kChunks] = {};
+    StoredAnchor predecessors[kCount] = {};
     const auto load = [&](int first) {
 #pragma unroll
-        for (int k = 0; k < kChunks; ++k) {
+        for (int k = 0; k < kCount; ++k) {
             const int at = i - 1 - first - lane_id() - k * kWarpLanes;
             if (at >= 0) predecessors[k] = view.stored(at);
         }
     };
-    load(kWarpLanes);
-    for (int first = kWarpLanes;; first += kChunks * kWarpLanes) {
-        int scores[kChunks], from_ranks[kChunks];
+    load(first_rank);
+    for (int first = first_rank;; first += kCount * kWarpLanes) {
+        int scores[kCount], from_ranks[kCount];
         bool is_reached = false;
 #pragma unroll
-        for (int k = 0; k < kChunks; ++k) {
+        for (int k = 0; k < kCount; ++k) {
             const int rank = first + k * kWarpLanes + lane_id();
             const StoredAnchor& predecessor = predecessors[k];
             const bool is_within = rank < within;
@@ -130,36 +132,28 @@ __device__ inline void search_farther(
             from_ranks[k] = i - 1 + view.segment.first_in_read - predecessor.predecessor;
         }
 #pragma unroll
-        for (int k = 0; k < kChunks; ++k) {
+        for (int k = 0; k < kCount; ++k) {
             if (scores[k] != kNoScore && from_ranks[k] < within) marks.set(from_ranks[k]);
         }
         const bool goes_on = __all_sync(kAllLanes, is_reached);  // of the last chunk, so of all
-        if (goes_on) load(first + kChunks * kWarpLanes);
+        if (goes_on) load(first + kCount * kWarpLanes);
         __syncwarp();
-        unsigned marked[kChunks];
+        unsigned marked[kCount];
 #pragma unroll
-        for (int k = 0; k < kChunks; ++k) marked[k] = marks.chunk(first + k * kWarpLanes);
+        for (int k = 0; k < kCount; ++k) marked[k] = marks.chunk(first + k * kWarpLanes);
         search.visit_chunks(scores, marked, first, limits.max_skip);
         if (search.is_stopped || !goes_on) return;
     }
 }
 
-// Finds the highest score within reach, the nearest of ties.
-__device__ inline Peak find_peak(
-    const SegmentView& view, const ChainParameters& parameters, Limits limits,
-    const Recent& recent, Anchor anchor, int i
+// Finds the highest score within reach from the rank of the lane on, the nearest of ties. `peak` is
+// the highest of the nearer ones of this lane; with -1, there are none.
+__device__ inline Peak find_farther_peak(
+    Peak peak, bool is_reached, int first_rank, const SegmentView& view,
+    const ChainParameters& parameters, Limits limits, Anchor anchor, int i
 ) {
     const int within = min(i, limits.max_iterations);
-    const int recent_rank = (i - 1 - lane_id()) & (kWarpLanes - 1);
-    Peak peak;
-    peak.score = -1;
-    bool is_reached = recent_rank < within
-        && is_within_reach(anchor.x, recent.anchor.x, parameters.max_distance_x);
-    if (is_reached) {
-        peak.score = recent.score;
-        peak.at = i - 1 - recent_rank;
-    }
-    for (int rank = kWarpLanes + lane_id(); __all_sync(kAllLanes, is_reached); rank += kWarpLanes) {
+    for (int rank = first_rank; __all_sync(kAllLanes, is_reached); rank += kWarpLanes) {
         const int j = i - 1 - rank;
         is_reached = rank < within
             && is_within_reach(anchor.x, view.x(j), parameters.max_distance_x);
@@ -173,6 +167,35 @@ __device__ inline Peak find_peak(
     peak.score = highest;
     if (peak.at >= 0) peak.x = view.x(peak.at);
     return peak;
+}
+
+// The same for all anchors within reach, of which the last 32 are `recent`.
+__device__ inline Peak find_peak(
+    const SegmentView& view, const ChainParameters& parameters, Limits limits,
+    const Recent& recent, Anchor anchor, int i
+) {
+    const int within = min(i, limits.max_iterations);
+    const int recent_rank = (i - 1 - lane_id()) & (kWarpLanes - 1);
+    Peak peak;
+    peak.score = -1;
+    const bool is_reached = recent_rank < within
+        && is_within_reach(anchor.x, recent.anchor.x, parameters.max_distance_x);
+    if (is_reached) {
+        peak.score = recent.score;
+        peak.at = i - 1 - recent_rank;
+    }
+    const int first_rank = kWarpLanes + lane_id();
+    return find_farther_peak(
+        peak, is_reached, first_rank, view, parameters, limits, anchor, i);
+}
+
+// The same if all are stored.
+__device__ inline Peak find_stored_peak(
+    const SegmentView& view, const ChainParameters& parameters, Limits limits, Anchor anchor, int i
+) {
+    Peak none;
+    none.score = -1;
+    return find_farther_peak(none, true, lane_id(), view, parameters, limits, anchor, i);
 }
 
 // Searches the predecessors of anchor i. Marks of recent anchors on each other fit a word; only
@@ -196,10 +219,33 @@ __device__ inline Search search_predecessors(
         is_within && is_within_reach(anchor.x, recent.anchor.x, parameters.max_distance_x);
     if (!search.is_stopped && __all_sync(kAllLanes, is_reached)) {
         if (is_valid && !marks_recent && from_rank < within) marks.set(from_rank);
-        search_farther(search, view, parameters, limits, anchor, i, marks);
+        search_farther<kChunks>(
+            search, view, parameters, limits, anchor, i, marks, kWarpLanes);
         marks.clear();
     }
     return search;
+}
+
+struct ScoredAnchor {
+    int score, from;
+};
+
+// Score and predecessor of anchor i after a search; `anchor_at` loads the peak. minimap2 visits the peak if it is farther than
+// the end of the search, except for one anchor if the search did not stop. Visiting an anchor again
+// changes nothing, and a search that stopped has visited at least `max_skip` anchors.
+template <typename AnchorAt>
+__device__ inline ScoredAnchor with_peak(
+    const Search& search, const Peak& peak, const ChainParameters& parameters, Limits limits,
+    Anchor anchor, int i, AnchorAt anchor_at
+) {
+    const int min_rank = search.is_stopped ? limits.max_skip : limits.max_iterations;
+    if (peak.at >= 0 && i - 1 - peak.at > min_rank) {
+        const PairScore step = pair_score(parameters, anchor, anchor_at(peak.at));
+        if (step.is_valid && peak.score + step.gain > search.best) {
+            return {peak.score + step.gain, peak.at};
+        }
+    }
+    return {search.best, search.rank < 0 ? -1 : i - 1 - search.rank};
 }
 
 // Scores of a segment, by a warp.
@@ -222,20 +268,11 @@ __device__ inline void score_with_skips(
             }
             const Search search =
                 search_predecessors(i, anchor, view, parameters, limits, recent, marks);
-            int best = search.best, from = search.rank < 0 ? -1 : i - 1 - search.rank;
-            // minimap2 visits the peak if it is farther than the end of the search, except for one
-            // anchor if the search did not stop. Visiting an anchor again changes nothing, and a
-            // search that stopped has visited at least `max_skip` anchors.
-            const int min_rank = search.is_stopped ? limits.max_skip : limits.max_iterations;
-            if (peak.at >= 0 && i - 1 - peak.at > min_rank) {
-                const PairScore step = pair_score(parameters, anchor, view.anchor(peak.at));
-                if (step.is_valid && peak.score + step.gain > best) {
-                    best = peak.score + step.gain;
-                    from = peak.at;
-                }
-            }
-            if (lane_id() == i % kWarpLanes) recent = {anchor, best, from};
-            if (peak.at < 0 || peak.score < best) peak = {i, best, anchor.x};
+            const ScoredAnchor scored = with_peak(
+                search, peak, parameters, limits, anchor, i,
+                [&](int at) { return view.anchor(at); });
+            if (lane_id() == i % kWarpLanes) recent = {anchor, scored.score, scored.from};
+            if (peak.at < 0 || peak.score < scored.score) peak = {i, scored.score, anchor.x};
         }
         if (at < view.length()) view.store(at, recent.score, recent.from);
     }

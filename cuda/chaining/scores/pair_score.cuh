@@ -13,7 +13,9 @@ struct Segment {
 };
 
 // Segments are in bins by the logarithm of their length. A bin has at most anchors >> bin segments.
-constexpr int kBins = 31, kFirstBin = 1;
+// Dense segments are in no bin but behind the last one, and counted where bin 0 would be.
+constexpr int kBins = 31, kFirstBin = 1, kDenseCount = 0;
+constexpr int kMinDenseBits = 10;  // logarithm of the fewest anchors of a dense segment
 
 __device__ inline int bin_of(int length) { return 31 - __clz(length); }
 

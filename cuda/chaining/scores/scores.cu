@@ -2,7 +2,7 @@
 // hapgpu/chaining/scores/cpu.py.
 
 #include "chaining/scores/all_predecessors.cuh"
-#include "chaining/scores/max_skip.cuh"
+#include "chaining/scores/dense.cuh"
 #include "chaining/scores/segment_queue.cuh"
 
 constexpr int kThreads = 256, kWarps = kThreads / kWarpLanes;
@@ -11,6 +11,14 @@ constexpr int kSharedRanks = 5120;  // of predecessors with a mark in shared mem
 constexpr int kMoreWords = kChunks;  // of marks: a search reads beyond the last
 constexpr int kSharedWords = kSharedRanks / kWarpLanes + kMoreWords;
 constexpr int kThreadBins = 3;  // segments of lower bins are for a thread, the others for a warp
+
+enum Taken { kInBins, kDense };  // counters of segments taken
+
+// Shared memory that warps use, alone or as a team.
+union Scratch {
+    Candidate candidates[kWarps][kWarpLanes];
+    TeamScratch team;
+};
 
 // Number of segments of a bin that a warp takes at a time.
 __device__ inline unsigned group_size(int bin) { return bin < kThreadBins ? 128 : bin < 5 ? 8 : 1; }
@@ -44,16 +52,16 @@ __device__ inline void score_by_warp(
 
 // Scores and predecessors of all anchors in the segments from `list_segments`, the longest first.
 // With at most `kSharedPenalties` penalties and `kSharedRanks` ranks, penalties and marks may be in
-// shared memory. `marks` and `taken` are initially 0.
+// shared memory; only then may there be dense segments. `marks` and `taken` are initially 0.
 template <bool kIsShared>
 __global__ void __launch_bounds__(kThreads, 4) chain(
     const Word* x, const Word* y, const Segment* segments, const unsigned* counts,
     const unsigned short* penalties, int* scores, int* predecessors, unsigned* marks,
     unsigned* taken, long long anchors, long long capacity, long long words, int bins, int entries,
-    int one, int max_distance_x, int max_distance_y, int bandwidth, int max_skip,
+    int two, int max_distance_x, int max_distance_y, int bandwidth, int max_skip,
     int max_iterations
 ) {
-    __shared__ Candidate candidates[kWarps][kWarpLanes];
+    __shared__ Scratch scratch;
     __shared__ unsigned shared_marks[kWarps][kIsShared ? kSharedWords : 1];
     __shared__ unsigned short shared_penalties[kIsShared ? kSharedPenalties : 1];
     ChainParameters parameters = {
@@ -70,14 +78,27 @@ __global__ void __launch_bounds__(kThreads, 4) chain(
     const Limits limits = {max_skip, max_iterations};
     const int thread_bins = min(max_skip, max_iterations) < (1 << kThreadBins) ? 0 : kThreadBins;
     const BatchArrays arrays = {x, y, scores, predecessors};
-    Candidate* shared = candidates[threadIdx.x / kWarpLanes];
 
     __shared__ Bin shared_bins[kWarpLanes];
     if (threadIdx.x < kWarpLanes) {
         shared_bins[lane_id()] = bin_of_lane(counts, anchors, bins, group_size(lane_id()));
     }
     __syncthreads();
-    SegmentQueue queue{segments, shared_bins, taken};
+    if constexpr (kIsShared) {
+        const Segment* dense = segments + bin_start(anchors, kBins);
+        __shared__ unsigned shared_row;
+        while (true) {
+            if (threadIdx.x == 0) shared_row = atomicAdd(&taken[kDense], 1u);
+            __syncthreads();
+            const unsigned row = shared_row;
+            if (row >= counts[kDenseCount]) break;
+            const SegmentView view{arrays, dense[row]};
+            score_by_team(view, parameters, limits, scratch.team, Marks(marks));
+        }
+        __syncthreads();
+    }
+    Candidate* shared = scratch.candidates[threadIdx.x / kWarpLanes];
+    SegmentQueue queue{segments, shared_bins, &taken[kInBins]};
     for (Group group = queue.next(); group.count; group = queue.next()) {
         if (group.bin < thread_bins) {
             for (unsigned at = lane_id(); at < group.count; at += kWarpLanes) {

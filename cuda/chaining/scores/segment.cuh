@@ -27,6 +27,11 @@ struct SegmentView {
     __device__ unsigned x(int at) const { return (unsigned)arrays.x[segment.start + at]; }
     __device__ int score(int at) const { return arrays.scores[segment.start + at]; }
 
+    __device__ int from(int at) const {
+        const int predecessor = arrays.predecessors[segment.start + at];
+        return predecessor < 0 ? -1 : predecessor - segment.first_in_read;
+    }
+
     __device__ Anchor anchor(int at) const {
         return anchor_of(arrays.x[segment.start + at], arrays.y[segment.start + at]);
     }

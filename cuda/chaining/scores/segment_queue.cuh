@@ -16,7 +16,8 @@ struct Bin {
 __device__ inline Bin bin_of_lane(
     const unsigned* counts, long long anchors, int bins, unsigned group_size
 ) {
-    const unsigned count = lane_id() < bins ? counts[lane_id()] : 0;
+    const bool is_bin = lane_id() >= kFirstBin && lane_id() < bins;
+    const unsigned count = is_bin ? counts[lane_id()] : 0;
     const unsigned groups = (count + group_size - 1) / group_size;
     unsigned first_group = 0;
     for (int bin = 1; bin < bins; ++bin) {

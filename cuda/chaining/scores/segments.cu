@@ -6,6 +6,7 @@
 constexpr int kThreads = 256, kWarps = kThreads / kWarpLanes;
 constexpr int kTilesPerRead = 32;  // for as many warps; a tile has at least `kMinTile` anchors
 constexpr int kMinTile = 1024;
+constexpr int kDensityBases = 1000;
 
 struct Read {
     const Word* x;
@@ -16,6 +17,13 @@ struct Read {
     __device__ bool is_cut(long long at) const {
         if (at == 0 || at == anchors) return true;
         return x[at] >> 32 != x[at - 1] >> 32 || x[at] - x[at - 1] > max_distance;
+    }
+
+    // Whether the anchors of a segment have more than `density` anchors per kDensityBases bases.
+    __device__ bool is_dense(int start, int end, int density) const {
+        const long long length = end - start;
+        const long long bases = (long long)(x[end - 1] - x[start]) + 1;
+        return length >> kMinDenseBits && length * kDensityBases > bases * density;
     }
 };
 
@@ -37,15 +45,19 @@ __device__ inline void for_each_segment(Read read, int tile_start, int tile_end,
 }
 
 // Segments of all reads by bin, and the scores of anchors outside any segment; one warp per tile.
-// `counts` are the numbers of segments per bin, initially 0.
+// `counts` are the numbers of segments per bin, initially 0. A segment with more than `max_density`
+// anchors per 1000 bases is dense if it is long.
 extern "C" __global__ void __launch_bounds__(kThreads) list_segments(
     const Word* x, const Word* y, const long long* offsets, int* scores, int* predecessors,
     Segment* segments, unsigned* counts, long long anchors, long long capacity, int reads,
-    int bins, int max_distance
+    int bins, int max_distance, int max_density
 ) {
     __shared__ unsigned rows_of_warps[kWarps][kWarpLanes];
     __shared__ long long bin_starts[kWarpLanes];
-    if (threadIdx.x < kWarpLanes) bin_starts[threadIdx.x] = bin_start(anchors, threadIdx.x);
+    if (threadIdx.x < kWarpLanes) {
+        const int bin = threadIdx.x == kDenseCount ? kBins : threadIdx.x;
+        bin_starts[threadIdx.x] = bin_start(anchors, bin);
+    }
     __syncthreads();
     unsigned* rows = rows_of_warps[threadIdx.x / kWarpLanes];
     const int warps = gridDim.x * kWarps;
@@ -58,10 +70,13 @@ extern "C" __global__ void __launch_bounds__(kThreads) list_segments(
         const long long tile_start = tile % kTilesPerRead * length;
         if (tile_start >= read.anchors) continue;
         const int tile_end = (int)min(tile_start + length, (long long)read.anchors);
+        const auto list_of = [&](int start, int end) {
+            return read.is_dense(start, end, max_density) ? kDenseCount : bin_of(end - start);
+        };
         rows[lane_id()] = 0;
         __syncwarp();
         for_each_segment(read, (int)tile_start, tile_end, [&](int start, int end) {
-            if (end - start > 1) atomicAdd(&rows[bin_of(end - start)], 1u);
+            if (end - start > 1) atomicAdd(&rows[list_of(start, end)], 1u);
         });
         __syncwarp();
         const unsigned count = rows[lane_id()];
@@ -72,7 +87,7 @@ extern "C" __global__ void __launch_bounds__(kThreads) list_segments(
                 scores[first + start] = (int)(y[first + start] >> 32 & 255);
                 predecessors[first + start] = -1;
             } else {
-                const int bin = bin_of(end - start);
+                const int bin = list_of(start, end);
                 const unsigned row = atomicAdd(&rows[bin], 1u);
                 segments[bin_starts[bin] + row] = {first + start, end - start, start};
             }

@@ -13,13 +13,13 @@ from hapgpu.benchmark.baselines.forward_chaining_cuda import successor_scores
 from hapgpu.benchmark.chaining.stages import StagedChainer, StagedDevice
 from hapgpu.chaining.batches import Anchors, ChainScores
 from hapgpu.chaining.index.minimizer_index import MinimizerIndex
-from hapgpu.chaining.mappings.cuda import mappings_to_host
 from hapgpu.chaining.options import MapOptions
+from hapgpu.chaining.output.cuda import copy_to_host
 from hapgpu.chaining.parameters import ChainParameters
 from hapgpu.chaining.run.cuda import cuda_stages
 from hapgpu.chaining.scores.cuda import chain_scores
 from hapgpu.errors import DeviceError
-from hapgpu.io.fastx.cuda import DeviceSpans, parse_text, spans_to_host
+from hapgpu.io.fastx.cuda import DeviceSpans, parse_text
 from hapgpu.io.fastx.limits import LONG_READS
 from hapgpu.io.fastx.read_block import ReadBlock
 from hapgpu.runtime.devices import CudaDevice
@@ -65,7 +65,7 @@ def _staged_device(index: MinimizerIndex, device: CudaDevice, stream: Any) -> St
     return StagedDevice(
         stages=cuda_stages(index, device),
         parse=parse,
-        to_host=lambda spans, mappings: (spans_to_host(spans), mappings_to_host(mappings)),
+        to_host=lambda _block, text, spans, mappings: copy_to_host(text, spans, mappings),
         wait=stream.synchronize,
     )
 

@@ -7,16 +7,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from hapgpu.chaining.batches import Mappings
+from hapgpu.chaining.batches import Mappings, NamedReads
 from hapgpu.chaining.index.minimizer_index import MinimizerIndex
 from hapgpu.chaining.options import MapOptions
 from hapgpu.chaining.output.writer import PafWriter
-from hapgpu.chaining.run.cpu import cpu_stages
+from hapgpu.chaining.run.cpu import cpu_stages, named_reads
 from hapgpu.chaining.run.stages import MappingFinder, Stages
 from hapgpu.io.fastx.cpu import parse_block
 from hapgpu.io.fastx.limits import LONG_READS
 from hapgpu.io.fastx.read_block import ReadBlock
-from hapgpu.io.fastx.spans import ReadSpans
 from hapgpu.io.fastx.text_block import TextBlock
 
 _NAMES: Final = {
@@ -46,14 +45,14 @@ class StagedDevice:
     parse
         Function from a block to its text and the offsets of its reads, both on the device.
     to_host
-        Function that copies spans and mappings to the host.
+        Function from a block, its text, spans and mappings to names and mappings on the host.
     wait
         Function that waits for the device.
     """
 
     stages: Stages
     parse: Callable[[ReadBlock], tuple[Any, Any]]
-    to_host: Callable[[Any, Any], tuple[ReadSpans, Mappings]]
+    to_host: Callable[[ReadBlock, Any, Any, Mappings], tuple[NamedReads, Mappings]]
     wait: Callable[[], None]
 
 
@@ -62,7 +61,7 @@ def staged_cpu(index: MinimizerIndex) -> StagedDevice:
     return StagedDevice(
         stages=cpu_stages(index),
         parse=lambda block: (block.text, parse_block(block, LONG_READS)),
-        to_host=lambda spans, mappings: (spans, mappings),
+        to_host=lambda block, _text, spans, mappings: (named_reads(block, spans), mappings),
         wait=lambda: None,
     )
 
@@ -97,11 +96,13 @@ class StagedChainer:
         """Return the lines of a block."""
         text, spans = self._parse(block)
         mappings, anchors = self._find_mappings(text, spans)
-        lines: TextBlock = self._write_lines(block, spans, mappings, anchors)
+        lines: TextBlock = self._write_lines(block, text, spans, mappings, anchors)
         return lines
 
-    def _write_block(self, block: ReadBlock, spans: Any, mappings: Any, anchors: int) -> TextBlock:
-        return self._writer(block, *self._device.to_host(spans, mappings), anchors)
+    def _write_block(
+        self, block: ReadBlock, text: Any, spans: Any, mappings: Mappings, anchors: int
+    ) -> TextBlock:
+        return self._writer(*self._device.to_host(block, text, spans, mappings), anchors)
 
     def _timed_stages(self, stages: Stages) -> Stages:
         timed = {

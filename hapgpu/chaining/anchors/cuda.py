@@ -8,7 +8,8 @@ import cupy
 import numpy as np
 
 from hapgpu.chaining.batches import Anchors, Seeds
-from hapgpu.runtime.gpu.kernel import Array, Kernel, Scalar
+from hapgpu.chaining.kernels import chaining_kernel
+from hapgpu.runtime.gpu.kernel import Array, Scalar
 from hapgpu.runtime.gpu.work_queue import QUEUE, WARP, launch_threads, work_queue
 
 MAX_ANCHORS: Final = 2**31 - 1
@@ -28,8 +29,8 @@ def _sizes(*names: str) -> tuple[Scalar, ...]:
     return tuple(Scalar(name, np.int32) for name in names)
 
 
-BOUND_ANCHORS: Final = Kernel(
-    "chaining/anchors.cu",
+BOUND_ANCHORS: Final = chaining_kernel(
+    "anchors.cu",
     "bound_anchors",
     (
         _ENDS,
@@ -38,8 +39,8 @@ BOUND_ANCHORS: Final = Kernel(
         *_sizes("seeds", "reads"),
     ),
 )
-EXPAND_OCCURRENCES: Final = Kernel(
-    "chaining/anchors.cu",
+EXPAND_OCCURRENCES: Final = chaining_kernel(
+    "anchors.cu",
     "expand_occurrences",
     (
         Array("occurrences", np.uint64, "occurrence_count"),
@@ -52,8 +53,8 @@ EXPAND_OCCURRENCES: Final = Kernel(
         *_sizes("seeds", "anchors"),
     ),
 )
-SORT_ANCHORS: Final = Kernel(
-    "chaining/anchors.cu",
+SORT_ANCHORS: Final = chaining_kernel(
+    "anchors.cu",
     "sort_anchors",
     (
         _POSITIONS,

@@ -9,8 +9,9 @@ import cupy
 import numpy as np
 
 from hapgpu.chaining.batches import Anchors, Chains, ChainScores
+from hapgpu.chaining.kernels import chaining_kernel
 from hapgpu.chaining.parameters import ChainParameters
-from hapgpu.runtime.gpu.kernel import Array, Kernel, Scalar
+from hapgpu.runtime.gpu.kernel import Array, Scalar
 from hapgpu.runtime.gpu.work_queue import QUEUE, WARP, launch_threads, work_queue
 
 _THREADS: Final = 128  # per block, as in the source
@@ -28,8 +29,8 @@ def _sizes(*names: str) -> tuple[Scalar, ...]:
     return tuple(Scalar(name, np.int32) for name in names)
 
 
-TRACE_CHAINS: Final = Kernel(
-    "chaining/chains.cu",
+TRACE_CHAINS: Final = chaining_kernel(
+    "chains.cu",
     "trace_chains",
     (
         Array("scores", np.int32, "anchors"),
@@ -44,8 +45,8 @@ TRACE_CHAINS: Final = Kernel(
         *_sizes("anchors", "reads", "one", "max_drop", "min_count", "min_score"),
     ),
 )
-ORDER_CHAINS: Final = Kernel(
-    "chaining/chains.cu",
+ORDER_CHAINS: Final = chaining_kernel(
+    "chains.cu",
     "order_chains",
     (
         _X,
@@ -61,8 +62,8 @@ ORDER_CHAINS: Final = Kernel(
         *_sizes("anchors", "reads", "one", "chains"),
     ),
 )
-GATHER_CHAINS: Final = Kernel(
-    "chaining/chains.cu",
+GATHER_CHAINS: Final = chaining_kernel(
+    "chains.cu",
     "gather_chains",
     (
         _X,

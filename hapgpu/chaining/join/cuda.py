@@ -13,8 +13,9 @@ import numpy as np
 from hapgpu.chaining.batches import Anchors, Chains
 from hapgpu.chaining.chains.cuda import trace_chains
 from hapgpu.chaining.join.scores_cuda import score_joins
+from hapgpu.chaining.kernels import chaining_kernel
 from hapgpu.chaining.parameters import ChainParameters, JoinParameters
-from hapgpu.runtime.gpu.kernel import Array, Kernel, Scalar
+from hapgpu.runtime.gpu.kernel import Array, Scalar
 from hapgpu.runtime.gpu.work_queue import QUEUE, WARP, launch_threads, work_queue
 
 _THREADS: Final = 128  # per block, as in the source
@@ -27,8 +28,8 @@ _READS = Scalar("reads", np.int32)
 _QUEUE = (*QUEUE, Scalar("one", np.int32))
 _JOINED_OFFSETS = Array("joined_offsets", np.int64, "reads", 1)
 
-COUNT_JOINED: Final = Kernel(
-    "chaining/join/join.cu",
+COUNT_JOINED: Final = chaining_kernel(
+    "join/join.cu",
     "count_joined",
     (
         _Y,
@@ -40,8 +41,8 @@ COUNT_JOINED: Final = Kernel(
         Array("counts", np.int64, "reads", 1),
     ),
 )
-SORT_JOINED: Final = Kernel(
-    "chaining/join/join.cu",
+SORT_JOINED: Final = chaining_kernel(
+    "join/join.cu",
     "sort_joined",
     (
         _X,
@@ -58,8 +59,8 @@ SORT_JOINED: Final = Kernel(
         Scalar("joined", np.int64),
     ),
 )
-COUNT_MERGED: Final = Kernel(
-    "chaining/join/join.cu",
+COUNT_MERGED: Final = chaining_kernel(
+    "join/join.cu",
     "count_merged",
     (
         *_CHAIN_ENDS,
@@ -73,8 +74,8 @@ COUNT_MERGED: Final = Kernel(
         Array("anchor_counts", np.int64, "reads", 1),
     ),
 )
-MERGE_CHAINS: Final = Kernel(
-    "chaining/join/join.cu",
+MERGE_CHAINS: Final = chaining_kernel(
+    "join/join.cu",
     "merge_chains",
     (
         *(_X, _Y, _ANCHORS),

@@ -11,6 +11,7 @@ import cupy
 import numpy as np
 
 from hapgpu.chaining.batches import Anchors, ChainScores
+from hapgpu.chaining.kernels import chaining_kernel
 from hapgpu.chaining.parameters import JoinParameters
 from hapgpu.chaining.scores.segments_cuda import (
     ANCHOR_ARRAYS,
@@ -19,13 +20,13 @@ from hapgpu.chaining.scores.segments_cuda import (
     SEGMENT_ARRAYS,
     cut_into_segments,
 )
-from hapgpu.runtime.gpu.kernel import Array, Kernel, Scalar
+from hapgpu.runtime.gpu.kernel import Array, Scalar
 from hapgpu.runtime.gpu.work_queue import WARP, launch_threads
 
 _THREADS: Final = 128  # per block, as in the source
 
-SCORE_JOINED: Final = Kernel(
-    "chaining/join/scores.cu",
+SCORE_JOINED: Final = chaining_kernel(
+    "join/scores.cu",
     "score_joined",
     (
         *ANCHOR_ARRAYS,

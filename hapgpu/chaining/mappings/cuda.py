@@ -10,10 +10,11 @@ import numpy as np
 
 from hapgpu.chaining.batches import Chains, Mappings, Seeds
 from hapgpu.chaining.index.cuda import DeviceMinimizerIndex
+from hapgpu.chaining.kernels import chaining_kernel
 from hapgpu.chaining.mappings.columns import COLUMNS
 from hapgpu.chaining.mappings.selection import STRAND_FRACTION
 from hapgpu.chaining.options import ChainOptions, MappingOptions
-from hapgpu.runtime.gpu.kernel import Array, Kernel, Scalar
+from hapgpu.runtime.gpu.kernel import Array, Scalar
 from hapgpu.runtime.gpu.work_queue import WARP, launch_threads
 
 _THREADS: Final = 128  # per block, as in the source
@@ -40,8 +41,8 @@ def _chain_arrays(*names: str) -> tuple[Array, ...]:
     return tuple(Array(name, np.int32, "chains") for name in names)
 
 
-HASH_NAMES: Final = Kernel(
-    "chaining/mappings.cu",
+HASH_NAMES: Final = chaining_kernel(
+    "mappings.cu",
     "hash_names",
     (
         Array("text", np.uint8, "text_bytes"),
@@ -54,8 +55,8 @@ HASH_NAMES: Final = Kernel(
         _READS,
     ),
 )
-SORT_CHAINS: Final = Kernel(
-    "chaining/mappings.cu",
+SORT_CHAINS: Final = chaining_kernel(
+    "mappings.cu",
     "sort_chains",
     (
         *_ANCHORS,
@@ -70,8 +71,8 @@ SORT_CHAINS: Final = Kernel(
         _TABLE,
     ),
 )
-FIND_PARENTS: Final = Kernel(
-    "chaining/mappings.cu",
+FIND_PARENTS: Final = chaining_kernel(
+    "mappings.cu",
     "find_parents",
     (
         _TABLE,
@@ -83,8 +84,8 @@ FIND_PARENTS: Final = Kernel(
         *_chain_arrays("primaries", "parents", "second_scores", "rivals"),
     ),
 )
-SELECT_ROWS: Final = Kernel(
-    "chaining/mappings.cu",
+SELECT_ROWS: Final = chaining_kernel(
+    "mappings.cu",
     "select_rows",
     (
         _TABLE,
@@ -102,8 +103,8 @@ SELECT_ROWS: Final = Kernel(
         Array("counts", np.int64, "reads", 1),
     ),
 )
-AVERAGE_SPANS: Final = Kernel(
-    "chaining/mappings.cu",
+AVERAGE_SPANS: Final = chaining_kernel(
+    "mappings.cu",
     "average_spans",
     (
         Array("spans", np.uint8, "seeds"),
@@ -113,8 +114,8 @@ AVERAGE_SPANS: Final = Kernel(
         Array("means", np.float32, "reads"),
     ),
 )
-MEASURE_MAPPINGS: Final = Kernel(
-    "chaining/mappings.cu",
+MEASURE_MAPPINGS: Final = chaining_kernel(
+    "mappings.cu",
     "measure_mappings",
     (
         *_ANCHORS,
@@ -217,13 +218,6 @@ def make_mappings(  # noqa: PLR0917  (a stage takes its arguments by position)
     table = _chain_table(chains, lengths, name_hashes)
     selection = _selected(table, chains.offsets, index.sketch.k, chain_options, options)
     return _mappings_of(table, chains, seeds, lengths, index, selection)
-
-
-def mappings_to_host(mappings: Mappings) -> Mappings:
-    """Copy mappings to the host after the current stream's work is complete."""
-    return Mappings(
-        **{name: cupy.asnumpy(getattr(mappings, name)) for name in Mappings.__dataclass_fields__}
-    )
 
 
 def _chain_table(chains: Chains, lengths: Any, name_hashes: Any) -> Any:

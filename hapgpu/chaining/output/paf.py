@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 from hapgpu.arrays.bytes import Integer
 from hapgpu.arrays.ragged import Ragged
 from hapgpu.arrays.ragged_view import read_only
+from hapgpu.chaining.batches import NamedReads
 from hapgpu.chaining.index.minimizer_index import MinimizerIndex
 from hapgpu.chaining.options import MappingOptions
 from hapgpu.chaining.quality.cpu import ReportedMappings
-from hapgpu.io.fastx.spans import ReadSpans
 from hapgpu.io.text.fields import NEWLINE, TAB, put_count, put_tag, put_text, text_of
 from hapgpu.runtime.jit import njit, njit_inlined
 
@@ -52,7 +52,7 @@ class Targets(NamedTuple):
 
 
 class _ReadArrays(NamedTuple):
-    """Columns of `ReadSpans` and `Mappings` with one row per read, for compiled code."""
+    """Columns of `NamedReads` and `Mappings` with one row per read, for compiled code."""
 
     name_starts: NDArray[np.int32]
     name_lengths: NDArray[np.int32]
@@ -223,8 +223,7 @@ def _put_lines(  # noqa: PLR0917  (Numba: no keyword-only arguments)
 
 
 def put_paf(
-    text: NDArray[np.uint8],
-    spans: ReadSpans,
+    named_reads: NamedReads,
     reported: ReportedMappings,
     targets: Targets,
     options: MappingOptions,
@@ -233,10 +232,8 @@ def put_paf(
 
     Parameters
     ----------
-    text
-        uint8: the text of the reads.
-    spans
-        Offsets of n reads in the text.
+    named_reads
+        Names and lengths of n reads.
     reported
         Mappings of these reads.
     targets
@@ -252,18 +249,18 @@ def put_paf(
     """
     mappings = reported.mappings
     reads = _ReadArrays(
-        read_only(spans.name_starts),
-        read_only(spans.name_lengths),
-        read_only(spans.lengths),
+        read_only(named_reads.name_starts),
+        read_only(named_reads.name_lengths),
+        read_only(named_reads.lengths),
         read_only(mappings.repeat_lengths),
     )
     counts = np.diff(reported.offsets)
     longest_target = int(np.diff(targets.offsets).max(initial=0))
     lines = np.maximum(counts, 1)
-    max_size = int((lines * (_FIXED_TEXT + longest_target + spans.name_lengths)).sum())
+    max_size = int((lines * (_FIXED_TEXT + longest_target + named_reads.name_lengths)).sum())
     out = np.empty(max_size, dtype=np.uint8)
     size, written, secondary = _put_lines(
-        read_only(text),
+        read_only(named_reads.text),
         reads,
         _MappingArrays(*(read_only(getattr(mappings, name)) for name in _MappingArrays._fields)),
         _ReportedArrays(*(read_only(getattr(reported, name)) for name in _ReportedArrays._fields)),

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from hapgpu.chaining.batches import Mappings
+from hapgpu.chaining.batches import Mappings, NamedReads
 from hapgpu.chaining.index.minimizer_index import MinimizerIndex
 from hapgpu.chaining.options import MapOptions
 from hapgpu.chaining.output.paf import put_paf, targets_of
 from hapgpu.chaining.quality.cpu import assess
-from hapgpu.io.fastx.read_block import ReadBlock
-from hapgpu.io.fastx.spans import ReadSpans
 from hapgpu.io.fastx.text_block import TextBlock
 
 
@@ -29,15 +27,13 @@ class PafWriter:
         self._targets = targets_of(index)
         self._options = options
 
-    def __call__(
-        self, block: ReadBlock, spans: ReadSpans, mappings: Mappings, anchors: int
-    ) -> TextBlock:
+    def __call__(self, reads: NamedReads, mappings: Mappings, anchors: int) -> TextBlock:
         """Return the lines of a block.
 
         Parameters
         ----------
-        block, spans
-            The reads.
+        reads
+            Names and lengths of the reads.
         mappings
             Mappings of the reads.
         anchors
@@ -45,10 +41,10 @@ class PafWriter:
         """
         options = self._options
         reported = assess(mappings, options.chains.min_score)
-        lines = put_paf(block.text, spans, reported, self._targets, options.mappings)
+        lines = put_paf(reads, reported, self._targets, options.mappings)
         counts = {
-            "reads": len(spans),
-            "bases": int(spans.lengths.sum(dtype=np.int64)),
+            "reads": len(reads),
+            "bases": int(reads.lengths.sum(dtype=np.int64)),
             "anchors": anchors,
             "mapped": lines.mapped,
             "records": lines.lines,

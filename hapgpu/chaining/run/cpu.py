@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from hapgpu.chaining.anchors.cpu import expand_anchors
+from hapgpu.chaining.batches import NamedReads
 from hapgpu.chaining.chains.cpu import trace_chains
 from hapgpu.chaining.index.minimizer_index import MinimizerIndex
 from hapgpu.chaining.join.cpu import join_chains
@@ -16,6 +17,7 @@ from hapgpu.chaining.sketch.cpu import sketch
 from hapgpu.io.fastx.cpu import parse_block
 from hapgpu.io.fastx.limits import LONG_READS
 from hapgpu.io.fastx.read_block import ReadBlock
+from hapgpu.io.fastx.spans import ReadSpans
 from hapgpu.io.fastx.text_block import TextBlock
 
 
@@ -44,7 +46,12 @@ class CpuChainer:
         """
         spans = parse_block(block, LONG_READS)
         mappings, anchors = self._find_mappings(block.text, spans)
-        return self._write_lines(block, spans, mappings, anchors)
+        return self._write_lines(named_reads(block, spans), mappings, anchors)
+
+
+def named_reads(block: ReadBlock, spans: ReadSpans) -> NamedReads:
+    """Return names and lengths of the reads of a block, sharing memory."""
+    return NamedReads(block.text, spans.name_starts, spans.name_lengths, spans.lengths)
 
 
 def cpu_stages(index: MinimizerIndex) -> Stages:

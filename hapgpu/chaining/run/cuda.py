@@ -9,15 +9,16 @@ from hapgpu.chaining.chains.cuda import trace_chains
 from hapgpu.chaining.index.cuda import resident_index
 from hapgpu.chaining.index.minimizer_index import MinimizerIndex
 from hapgpu.chaining.join.cuda import join_chains
-from hapgpu.chaining.mappings.cuda import make_mappings, mappings_to_host, name_hashes
+from hapgpu.chaining.mappings.cuda import make_mappings, name_hashes
 from hapgpu.chaining.options import MapOptions
+from hapgpu.chaining.output.cuda import copy_to_host
 from hapgpu.chaining.output.writer import PafWriter
 from hapgpu.chaining.run.stages import MappingFinder, Stages
 from hapgpu.chaining.scores.cuda import chain_scores
 from hapgpu.chaining.seeds.cuda import find_seeds
 from hapgpu.chaining.sketch.cuda import sketch
 from hapgpu.io.fastx.blocks_cuda import GpuWorker
-from hapgpu.io.fastx.cuda import DeviceSpans, spans_to_host
+from hapgpu.io.fastx.cuda import DeviceSpans
 from hapgpu.io.fastx.limits import LONG_READS
 from hapgpu.io.fastx.read_block import ReadBlock
 from hapgpu.io.fastx.text_block import TextBlock
@@ -49,9 +50,9 @@ class CudaChainer(GpuWorker):
             self._find_mappings = MappingFinder(index, options, cuda_stages(index, device))
         super().__init__(device, LONG_READS)
 
-    def _text_of(self, block: ReadBlock, text: Any, spans: DeviceSpans) -> TextBlock:
+    def _text_of(self, _block: ReadBlock, text: Any, spans: DeviceSpans) -> TextBlock:
         mappings, anchors = self._find_mappings(text, spans)
-        return self._write_lines(block, spans_to_host(spans), mappings_to_host(mappings), anchors)
+        return self._write_lines(*copy_to_host(text, spans, mappings), anchors)
 
 
 def cuda_stages(index: MinimizerIndex, device: CudaDevice) -> Stages:

@@ -12,7 +12,7 @@ from hapgpu.io.fastx.block_workers import BlockTransfer, BlockWorker, transfer_f
 from hapgpu.runtime.devices import CudaDevice, Device
 
 _CPU_BLOCK: Final = 4 << 20
-_GPU_BLOCK: Final = 128 << 20
+_GPU_BLOCK: Final = 64 << 20  # pinned memory takes long to get: there are several blocks of it
 _WORKERS_PER_GPU: Final = 4  # the longest reads of a block leave warps for other blocks
 
 

@@ -9,10 +9,13 @@ import cupy
 import numpy as np
 
 from hapgpu.chaining.batches import Anchors, ChainScores
-from hapgpu.runtime.gpu.kernel import Array, Kernel, Scalar
+from hapgpu.chaining.kernels import chaining_kernel
+from hapgpu.runtime.gpu.kernel import Array, Scalar
 from hapgpu.runtime.gpu.launch import load_kernel
 
 BINS: Final = 31  # as in the source
+NEVER_DENSE: Final = 2**31 - 1
+_MIN_DENSE_BITS: Final = 10  # as in the source
 _THREADS: Final = 256
 _BLOCKS_PER_READ: Final = 32 * 32 // _THREADS  # one warp per tile, as in the source
 _MAX_BLOCKS: Final = 8192
@@ -28,8 +31,8 @@ SEGMENT_ARRAYS: Final = (
     Array("counts", np.uint32, "bins"),
 )
 
-LIST_SEGMENTS: Final = Kernel(
-    "chaining/scores/segments.cu",
+LIST_SEGMENTS: Final = chaining_kernel(
+    "scores/segments.cu",
     "list_segments",
     (
         *ANCHOR_ARRAYS,
@@ -41,6 +44,7 @@ LIST_SEGMENTS: Final = Kernel(
         Scalar("reads", np.int32),
         Scalar("bins", np.int32),
         Scalar("max_distance", np.int32),
+        Scalar("max_density", np.int32),
     ),
 )
 
@@ -49,12 +53,14 @@ LIST_SEGMENTS: Final = Kernel(
 class Segments:
     """Segments of at least two anchors in a batch, in bins by the logarithm of their length.
 
+    Dense segments come after the bins.
+
     Attributes
     ----------
     rows
         int64[capacity, 2] on the device: first anchor; length | its number in the read << 32.
     counts
-        uint32[BINS] on the device: segments per bin.
+        uint32[BINS] on the device: segments per bin; dense segments in place of bin 0.
     """
 
     rows: Any
@@ -66,7 +72,9 @@ class Segments:
         return int(self.rows.shape[0])
 
 
-def cut_into_segments(anchors: Anchors, scores: ChainScores, max_distance: int) -> Segments:
+def cut_into_segments(
+    anchors: Anchors, scores: ChainScores, max_distance: int, max_density: int = NEVER_DENSE
+) -> Segments:
     """List the segments; set the scores and predecessors of anchors outside any segment.
 
     Parameters
@@ -77,6 +85,9 @@ def cut_into_segments(anchors: Anchors, scores: ChainScores, max_distance: int) 
         Output.
     max_distance
         Largest distance on the reference between consecutive anchors of a segment, in bases.
+    max_density
+        A segment of at least 1024 anchors, more than `max_density` per 1000 bases of the reference,
+        is dense.
 
     Raises
     ------
@@ -84,7 +95,7 @@ def cut_into_segments(anchors: Anchors, scores: ChainScores, max_distance: int) 
         The segments do not fit the device.
     """
     total = int(anchors.x.size)
-    capacity = sum(total >> bin_ for bin_ in range(1, BINS))
+    capacity = sum(total >> bin_ for bin_ in range(1, BINS)) + (total >> _MIN_DENSE_BITS)
     segments = Segments(
         cupy.empty((capacity, 2), dtype=np.int64), cupy.zeros(BINS, dtype=np.uint32)
     )
@@ -104,6 +115,7 @@ def cut_into_segments(anchors: Anchors, scores: ChainScores, max_distance: int) 
             len(anchors),
             BINS,
             max_distance,
+            max_density,
         ),
     )
     return segments

@@ -11,9 +11,10 @@ from numpy.typing import NDArray
 
 from hapgpu.chaining.batches import Minimizers, Seeds
 from hapgpu.chaining.index.cuda import DeviceMinimizerIndex
+from hapgpu.chaining.kernels import chaining_kernel
 from hapgpu.chaining.options import SeedOptions
 from hapgpu.chaining.seeds.repetitive_seeds import MAX_KEPT, MAX_OCCURRENCES
-from hapgpu.runtime.gpu.kernel import Array, Kernel, Scalar
+from hapgpu.runtime.gpu.kernel import Array, Scalar
 from hapgpu.runtime.gpu.work_queue import WARP, launch_threads
 
 _THREADS: Final = 256
@@ -29,29 +30,29 @@ _MINIMIZERS = Scalar("minimizers", np.int64)
 _LIMIT = (Scalar("cutoff", np.int32), Scalar("fraction", np.float32))
 _READS = Scalar("reads", np.int32)
 
-SUSPECT_KEYS: Final = Kernel(
-    "chaining/seeds.cu",
+SUSPECT_KEYS: Final = chaining_kernel(
+    "seeds.cu",
     "suspect_keys",
     (
         *(_KEYS, _OFFSETS, _IS_FREQUENT, Array("suspects", np.int32, "one")),
         *(_MINIMIZERS, _READS, *_LIMIT, Scalar("one", np.int32)),
     ),
 )
-COUNT_SUSPECTS: Final = Kernel(
-    "chaining/seeds.cu",
+COUNT_SUSPECTS: Final = chaining_kernel(
+    "seeds.cu",
     "count_suspects",
     (_KEYS, _OFFSETS, _IS_FREQUENT, *_TABLE, _MINIMIZERS, _READS, Scalar("capacity", np.int64)),
 )
-CONFIRM_SUSPECTS: Final = Kernel(
-    "chaining/seeds.cu",
+CONFIRM_SUSPECTS: Final = chaining_kernel(
+    "seeds.cu",
     "confirm_suspects",
     (
         *(_KEYS, _OFFSETS, _IS_FREQUENT, *_TABLE),
         *(_MINIMIZERS, _READS, *_LIMIT, Scalar("capacity", np.int64)),
     ),
 )
-LOOK_UP: Final = Kernel(
-    "chaining/seeds.cu",
+LOOK_UP: Final = chaining_kernel(
+    "seeds.cu",
     "look_up",
     (
         _KEYS,
@@ -66,8 +67,8 @@ LOOK_UP: Final = Kernel(
         Scalar("directory_bits", np.int32),
     ),
 )
-DROP_REPETITIVE: Final = Kernel(
-    "chaining/seeds.cu",
+DROP_REPETITIVE: Final = chaining_kernel(
+    "seeds.cu",
     "drop_repetitive",
     (
         _KEYS,
@@ -84,8 +85,8 @@ DROP_REPETITIVE: Final = Kernel(
         Scalar("step_count", np.int32),
     ),
 )
-WRITE_SEEDS: Final = Kernel(
-    "chaining/seeds.cu",
+WRITE_SEEDS: Final = chaining_kernel(
+    "seeds.cu",
     "write_seeds",
     (
         _KEYS,

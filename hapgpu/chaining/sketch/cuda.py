@@ -1,4 +1,4 @@
-"""Minimizers on a GPU (`cuda/chaining/sketch.cu`); same as `hapgpu/chaining/sketch/cpu.py`."""
+"""Minimizers on a GPU (`cuda/chaining/sketch`); same as `hapgpu/chaining/sketch/cpu.py`."""
 
 from __future__ import annotations
 
@@ -9,11 +9,15 @@ import cupy
 import numpy as np
 
 from hapgpu.chaining.batches import Minimizers
+from hapgpu.chaining.kernels import chaining_kernel
 from hapgpu.chaining.options import SketchOptions
 from hapgpu.runtime.gpu.kernel import Array, Kernel, Scalar
 from hapgpu.runtime.gpu.work_queue import WARP, launch_threads
 
 _THREADS: Final = 256
+_MARKING_THREADS: Final = 128  # 32 kWarpsPerBlock in the source
+_TILE_WORDS: Final = 8  # kMarkWords in the source
+_MAX_SHORT_KMER: Final = 15  # kMaxShortKmer in the source
 
 _TEXT = Array("text", np.uint8, "text_bytes")
 _TEXT_BYTES = Scalar("text_bytes", np.int64)
@@ -24,6 +28,7 @@ _SLOT_POSITIONS = Array("slot_positions", np.uint32, "total_slots")
 _SLOT_OFFSETS = Array("slot_offsets", np.int64, "reads", 1)
 _SLOT_COUNTS = Array("slot_counts", np.int32, "reads")
 _TILE_OFFSETS = Array("tile_offsets", np.int32, "reads", 1)
+_MARKS = Array("marks", np.uint32, "tiles", width=_TILE_WORDS)
 _COUNTS = Array("counts", np.int64, "tiles", 1)
 _FOUND = (
     Array("offsets", np.int64, "tiles", 1),
@@ -38,45 +43,53 @@ def _sizes(*names: str) -> tuple[Scalar, ...]:
     return tuple(Scalar(name, np.int32) for name in names)
 
 
-COUNT_TILES: Final = Kernel(
-    "chaining/sketch.cu",
+COUNT_TILES: Final = chaining_kernel(
+    "sketch/slots.cu",
     "count_tiles",
     (_SLOT_COUNTS, Array("tile_counts", np.int32, "reads", 1), *_sizes("reads")),
 )
-COUNT_IN_TEXT: Final = Kernel(
-    "chaining/sketch.cu",
-    "count_in_text",
+
+
+def _marking_kernel(hash_type: str) -> Kernel:
+    """Return the kernel for hashes of 2k bits, fewer than those of the type."""
+    return chaining_kernel(
+        "sketch/text.cu",
+        f"mark_minimizers<{hash_type}>",
+        (
+            *(_TEXT, _STARTS, _LENGTHS, _TILE_OFFSETS, _MARKS, _COUNTS),
+            *(_TEXT_BYTES, *_sizes("reads", "tiles", "k", "w")),
+        ),
+    )
+
+
+MARK_SHORT: Final = _marking_kernel("unsigned")
+MARK_LONG: Final = _marking_kernel("unsigned long long")
+WRITE_MINIMIZERS: Final = chaining_kernel(
+    "sketch/text.cu",
+    "write_minimizers",
     (
-        *(_TEXT, _STARTS, _LENGTHS, _TILE_OFFSETS, _COUNTS),
-        *(_TEXT_BYTES, *_sizes("reads", "tiles", "k", "w")),
+        *(_TEXT, _STARTS, _LENGTHS, _TILE_OFFSETS, _MARKS, *_FOUND),
+        *(_TEXT_BYTES, *_sizes("reads", "tiles", "k"), _MINIMIZERS),
     ),
 )
-WRITE_IN_TEXT: Final = Kernel(
-    "chaining/sketch.cu",
-    "write_in_text",
-    (
-        *(_TEXT, _STARTS, _LENGTHS, _TILE_OFFSETS, *_FOUND),
-        *(_TEXT_BYTES, *_sizes("reads", "tiles", "k", "w"), _MINIMIZERS),
-    ),
-)
-LIST_SLOTS: Final = Kernel(
-    "chaining/sketch.cu",
+LIST_SLOTS: Final = chaining_kernel(
+    "sketch/slots.cu",
     "list_slots",
     (
         *(_TEXT, _STARTS, _LENGTHS, _SLOT_OFFSETS, _SLOTS, _SLOT_POSITIONS, _SLOT_COUNTS),
         *(_TEXT_BYTES, *_sizes("reads", "k", "is_hpc"), _TOTAL_SLOTS),
     ),
 )
-COUNT_IN_SLOTS: Final = Kernel(
-    "chaining/sketch.cu",
+COUNT_IN_SLOTS: Final = chaining_kernel(
+    "sketch/slots.cu",
     "count_in_slots",
     (
         *(_SLOTS, _SLOT_OFFSETS, _SLOT_COUNTS, _TILE_OFFSETS, _COUNTS),
         *(_TOTAL_SLOTS, *_sizes("reads", "tiles", "w")),
     ),
 )
-WRITE_IN_SLOTS: Final = Kernel(
-    "chaining/sketch.cu",
+WRITE_IN_SLOTS: Final = chaining_kernel(
+    "sketch/slots.cu",
     "write_in_slots",
     (
         *(_SLOTS, _SLOT_POSITIONS, _SLOT_OFFSETS, _SLOT_COUNTS, _TILE_OFFSETS, *_FOUND),
@@ -123,12 +136,20 @@ def _sketch_text(text: Any, starts: Any, lengths: Any, options: SketchOptions) -
     tile_offsets = _tile_offsets(lengths)
     tiles = int(tile_offsets[-1])
     inputs = (text, starts, lengths, tile_offsets)
-    sizes = (text.size, reads, tiles, options.k, options.w)
+    sizes = (text.size, reads, tiles, options.k)
+    marks = cupy.empty(tiles * _TILE_WORDS, dtype=np.uint32)
     counts = cupy.empty(tiles + 1, dtype=np.int64)
-    launch_threads(COUNT_IN_TEXT, _THREADS, tiles * WARP, (*inputs, counts, *sizes))
+    kernel = MARK_SHORT if options.k <= _MAX_SHORT_KMER else MARK_LONG
+    launch_threads(
+        kernel, _MARKING_THREADS, tiles * WARP, (*inputs, marks, counts, *sizes, options.w)
+    )
     found = _new_minimizers(counts)
-    arguments = (*inputs, *found, *sizes, found[1].size)
-    launch_threads(WRITE_IN_TEXT, _THREADS, tiles * WARP, arguments)
+    launch_threads(
+        WRITE_MINIMIZERS,
+        _THREADS,
+        tiles * WARP,
+        (*inputs, marks, *found, *sizes, found[1].size),
+    )
     return _of_reads(found, tile_offsets)
 
 

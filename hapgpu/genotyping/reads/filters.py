@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from threading import Lock
 from typing import Final
@@ -42,6 +43,8 @@ class ReadFilter:
 
     Attributes
     ----------
+    options
+        Options of the filters.
     counts
         Number of `reads`, and of reads excluded by the first filter that applies, in this order:
         `excluded_by_flags`, `without_alignment` (no bases or no CIGAR), `without_mapping_quality`
@@ -49,7 +52,7 @@ class ReadFilter:
     """
 
     def __init__(self, options: FilterOptions) -> None:
-        self._options = options
+        self.options = options
         self._lock = Lock()
         self.counts = {
             "reads": 0,
@@ -66,15 +69,19 @@ class ReadFilter:
         for reason, passes in self._passes(reads).items():
             counts[reason] = int(np.count_nonzero(kept & ~passes & new))
             kept &= passes
+        self.add(counts)
+        return kept
+
+    def add(self, counts: Mapping[str, int]) -> None:
+        """Add numbers of reads to the counts."""
         with self._lock:
             for name, number in counts.items():
                 self.counts[name] += number
-        return kept
 
     def _passes(self, reads: ReadBatch) -> dict[str, NDArray[np.bool_]]:
         return {
-            "excluded_by_flags": reads.has_flags(0, self._options.exclude_flags),
+            "excluded_by_flags": reads.has_flags(0, self.options.exclude_flags),
             "without_alignment": (reads.bases.lengths > 0) & (reads.cigars.lengths > 0),
             "without_mapping_quality": reads.mapping_qualities != _UNAVAILABLE,
-            "low_mapping_quality": reads.mapping_qualities >= self._options.min_mapping_quality,
+            "low_mapping_quality": reads.mapping_qualities >= self.options.min_mapping_quality,
         }

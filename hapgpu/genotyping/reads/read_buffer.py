@@ -21,7 +21,8 @@ from hapgpu.io.bam.header import SamHeader
 # A key is the number of a contig in the header and a position on it, in one integer.
 _POSITION_BITS: Final = 32
 _NO_CONTIG: Final = 2**31 - 1
-_END: Final = _NO_CONTIG << _POSITION_BITS
+END_KEY: Final = _NO_CONTIG << _POSITION_BITS
+"""Key after all contigs."""
 _LONGEST_SPAN: Final = 2**31 - 1
 
 SamplesOf = Callable[[ReadBatch], NDArray[np.int32]]
@@ -124,17 +125,17 @@ class ReadBuffer:
         self._name = name
         self._filter = read_filter
         self._samples_of = samples_of
-        self._counted_starts = _key(contig, 0) + counted.starts
-        self._counted_max_ends = _key(contig, 0) + counted.max_ends
+        self._counted_starts = key_of(contig, 0) + counted.starts
+        self._counted_max_ends = key_of(contig, 0) + counted.max_ends
         self._contig = contig
-        self._needed_from = _key(contig, 0)
+        self._needed_from = key_of(contig, 0)
         self._last = 0
         self._buffered: list[BufferedReads] = []
 
     @property
     def frontier(self) -> int:
         """Position on the contig: all reads that start before it have been read."""
-        return self._last - _key(self._contig, 0)
+        return self._last - key_of(self._contig, 0)
 
     @property
     def bases(self) -> int:
@@ -149,19 +150,13 @@ class ReadBuffer:
         InputError
             The contig is before the current one.
         """
-        if contig < self._contig:
-            names = self._header.reference_names
-            raise InputError(
-                f"{self._name}: a stream, but sites of {names[contig]} come after sites of "
-                f"{names[self._contig]}; sort the sites by the contigs of its header, or give the "
-                "reads as an indexed BAM file"
-            )
+        check_contig_order(self._header, self._name, self._contig, contig)
         self._contig = contig
         self.drop_before(0)
 
     def drop_before(self, position: int) -> None:
         """Drop reads that end before a position of the contig."""
-        self._needed_from = max(self._needed_from, _key(self._contig, position))
+        self._needed_from = max(self._needed_from, key_of(self._contig, position))
         parts = (part.ending_after(self._needed_from) for part in self._buffered)
         self._buffered = [part for part in parts if part is not None]
 
@@ -175,7 +170,7 @@ class ReadBuffer:
         """
         reads = next(self._batches, None)
         if reads is None:
-            self._last = _END
+            self._last = END_KEY
             return
         starts = _keys_of(reads)
         self._check_order(reads, starts)
@@ -198,7 +193,7 @@ class ReadBuffer:
         max_ends
             int64[k], the largest end up to each interval.
         """
-        base = _key(self._contig, 0)
+        base = key_of(self._contig, 0)
         found = (part.overlapping(base + starts, base + max_ends) for part in self._buffered)
         return [part for part in found if part.starts.size]
 
@@ -207,18 +202,43 @@ class ReadBuffer:
         unsorted_rows = np.flatnonzero(starts < before)
         if unsorted_rows.size:
             row = int(unsorted_rows[0])
-            name = reads.names[row].tobytes().decode("utf-8", "replace")
-            raise InputError(
-                f"{self._name}: not sorted by position: read '{name}' at "
-                f"{self._text(int(starts[row]))} comes after a read at "
-                f"{self._text(int(before[row]))}; run: samtools sort"
-            )
+            keys = int(starts[row]), int(before[row])
+            raise not_sorted(self._header, self._name, reads.names[row], *keys)
 
-    def _text(self, key: int) -> str:
-        contig, position = divmod(key, 1 << _POSITION_BITS)
-        if contig == _NO_CONTIG:
-            return "no position"
-        return f"{self._header.reference_names[contig]}:{position + 1}"
+
+def check_contig_order(header: SamHeader, name: str, current: int, contig: int) -> None:
+    """Raise an error if a contig is before the current one of a stream, by their numbers.
+
+    Raises
+    ------
+    InputError
+        It is.
+    """
+    if contig < current:
+        names = header.reference_names
+        raise InputError(
+            f"{name}: a stream, but sites of {names[contig]} come after sites of "
+            f"{names[current]}; sort the sites by the contigs of its header, or give the "
+            "reads as an indexed BAM file"
+        )
+
+
+def not_sorted(
+    header: SamHeader, name: str, read: NDArray[np.uint8], key: int, before: int
+) -> InputError:
+    """Return the error for a read, by its name, after a read with a larger key."""
+    text = read.tobytes().decode("utf-8", "replace")
+    return InputError(
+        f"{name}: not sorted by position: read '{text}' at {_text_of(header, key)} comes after a "
+        f"read at {_text_of(header, before)}; run: samtools sort"
+    )
+
+
+def _text_of(header: SamHeader, key: int) -> str:
+    contig, position = divmod(key, 1 << _POSITION_BITS)
+    if contig == _NO_CONTIG:
+        return "no position"
+    return f"{header.reference_names[contig]}:{position + 1}"
 
 
 def _overlap_any(
@@ -240,7 +260,8 @@ def _lengths_of(reads: ReadBatch) -> NDArray[np.int64]:
     return np.where(reads.has_flags(UNMAPPED, 0), 1, lengths)
 
 
-def _key(contig: int, position: int) -> int:
+def key_of(contig: int, position: int) -> int:
+    """Return the key of a position of a contig, by its number in the header."""
     return (contig << _POSITION_BITS) + position
 
 
@@ -248,4 +269,4 @@ def _keys_of(reads: ReadBatch) -> NDArray[np.int64]:
     """Return int64[n]: the keys of reads; reads without a contig come after all others."""
     contigs = reads.reference_ids.astype(np.int64)
     keys = (contigs << _POSITION_BITS) + np.maximum(reads.positions, 0)
-    return np.where(contigs < 0, _END, keys)
+    return np.where(contigs < 0, END_KEY, keys)

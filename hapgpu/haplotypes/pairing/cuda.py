@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import cupy
@@ -130,10 +130,14 @@ class DeviceCandidates:
     def __len__(self) -> int:
         return int(self.rows.size)
 
-    def pairs(self, start: int, end: int, excluded: Any) -> DeviceReadPairs:
+    def take(self, kept: Any) -> DeviceCandidates:
+        """Keep the records of a mask, bool[n]."""
+        return replace(self, rows=self.rows[kept], counts=self.counts[kept])
+
+    def pairs(self, start: int, end: int, excluded: Any = None) -> DeviceReadPairs:
         """List the pairs of `rows[start:end]`; none for the reads of a mask, bool[end - start]."""
-        rows = self.rows[start:end]
-        offsets = offsets_of(cupy.where(excluded, 0, self.counts[start:end]))
+        rows, counts = self.rows[start:end], self.counts[start:end]
+        offsets = offsets_of(counts if excluded is None else cupy.where(excluded, 0, counts))
         total = int(offsets[-1])
         haplotypes = cupy.empty(total, dtype=np.int32)
         if not total:

@@ -55,17 +55,18 @@ def check_positions(sites: Sites, reference: ReferenceFasta, source: str) -> Non
         The reference lacks the contig, or a REF ends after the end of the contig; the message
         names the record.
     """
-    first = sites.records[0]
-    length = reference.lengths.get(first.contig)
+    contig = sites.records.contig
+    length = reference.lengths.get(contig)
     if length is None:
-        hint = contig_hint(first.contig, reference.lengths)
+        hint = contig_hint(contig, reference.lengths)
+        label = sites.records[0].label
         raise InputError(
-            f"{source}, {first.label}: contig '{first.contig}' is not in {reference.path}{hint};"
+            f"{source}, {label}: contig '{contig}' is not in {reference.path}{hint};"
             " give the reference that the variants were called with"
         )
     outside = np.flatnonzero(sites.ends > length)
     if outside.size:
-        record = sites.records[outside[0]]
+        record = sites.records[int(outside[0])]
         raise InputError(
             f"{source}, {record.label}: REF at {_position(record, 0)} ends after the"
             f" {length:,} bases of its contig in {reference.path}; give the reference that the"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any, Final, TypeAlias
 
 import numpy as np
@@ -13,15 +14,15 @@ from hapgpu.io.fastx.read_block import ReadBlock
 from hapgpu.io.fastx.read_blocks import Allocate, read_blocks
 from hapgpu.io.fastx.text_block import TextBlock
 from hapgpu.io.fastx.uncut.blocks import UncutBlock, uncut_file
-from hapgpu.runtime.devices import CudaDevice, Device
+from hapgpu.runtime.devices import CudaDevice, Device, side_by_side
 
 BlockWorker: TypeAlias = Callable[[Any], TextBlock]
 """Takes a `ReadBlock`; on a GPU also a `UncutBlock`.
 
 Raises InputError if a record is malformed; the message names the file and the record.
 """
-_MAX_READING_THREADS: Final = 8
-_MAX_WRITING_THREADS: Final = 12  # they also make the pages of the file, which takes longer
+_MAX_READING_THREADS: Final = 8  # per GPU; more threads hardly copy faster
+_MAX_WRITING_THREADS: Final = 12  # per GPU; they also make the pages of the file
 
 
 def workers_for(
@@ -42,13 +43,13 @@ def workers_for(
     per_gpu
         Threads per GPU.
     """
-    workers: list[BlockWorker] = []
-    for device in devices:
+
+    def on_device(device: Device) -> list[BlockWorker]:
         if isinstance(device, CudaDevice):
-            workers += [on_gpu(device)] * per_gpu
-        else:
-            workers += [on_cpu()] * device.threads
-    return workers
+            return [on_gpu(device)] * per_gpu
+        return [on_cpu()] * device.threads
+
+    return list(chain.from_iterable(side_by_side(on_device, devices)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,8 +118,8 @@ def transfer_for(
     return BlockTransfer(
         gpu_bytes,
         lambda size: pinned_array(size, np.uint8),
-        min(threads, _MAX_READING_THREADS),
-        min(threads, _MAX_WRITING_THREADS),
+        min(threads, _MAX_READING_THREADS * len(devices)),
+        min(threads, _MAX_WRITING_THREADS * len(devices)),
         are_cut_by_workers=True,
     )
 

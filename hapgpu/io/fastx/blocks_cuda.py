@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
-from contextlib import contextmanager
+from functools import partial
+from math import inf
 from typing import Any
 
 import cupy
@@ -20,6 +20,7 @@ from hapgpu.io.fastx.uncut.blocks import UncutBlock
 from hapgpu.io.fastx.uncut.cuda import DeviceBlock, decoded
 from hapgpu.runtime.devices import CudaDevice
 from hapgpu.runtime.gpu.context import OUT_OF_MEMORY, device_errors, thread_streams
+from hapgpu.runtime.gpu.memory_turns import memory_turns
 
 
 class GpuWorker(ABC):
@@ -36,6 +37,8 @@ class GpuWorker(ABC):
     def __init__(self, device: CudaDevice, limits: ReadLimits) -> None:
         self._device = device
         self._limits = limits
+        self._turns = memory_turns(device)
+        self._largest: float = inf  # bytes of a block that may fit; shared by the threads
         _limit_memory(device)
 
     def __call__(self, block: ReadBlock | UncutBlock) -> TextBlock:
@@ -48,11 +51,9 @@ class GpuWorker(ABC):
         DeviceError
             A single read does not fit the GPU, or the GPU failed.
         """
-        with device_errors(self._device):
-            if not isinstance(block, UncutBlock):
-                return TextBlock.joined(self._pieces(block))
-            with self._stream():
-                text = decoded(block)
+        number = self._device.index
+        with device_errors(self._device), cupy.cuda.Device(number), thread_streams(number, 1)[0]:
+            text = decoded(block) if isinstance(block, UncutBlock) else block
             return TextBlock.joined(self._pieces(text)) if text is not None else _no_reads()
 
     @abstractmethod
@@ -70,34 +71,22 @@ class GpuWorker(ABC):
         """
 
     def _pieces(self, block: ReadBlock) -> list[TextBlock]:
-        try:
-            return [self._computed(block)]
-        except OUT_OF_MEMORY as error:
-            _release(self._device)
-            halves = self._halves(block)
-            if len(halves) == 1:
-                raise DeviceError(
-                    f"{block.name}, record {block.first}: does not fit into the memory of "
-                    f"{self._device.name}; raise --gpu-mem or use --device cpu"
-                ) from error
+        halves = block.halves() if block.size > self._largest else [block]
+        if len(halves) == 1:
+            try:
+                return [self._turns.compute(partial(self._computed, block))]
+            except OUT_OF_MEMORY as error:
+                halves = block.halves()
+                if len(halves) == 1:
+                    raise DeviceError(
+                        f"{block.name}, record {block.first}: does not fit into the memory of "
+                        f"{self._device.name}; raise --gpu-mem or use --device cpu"
+                    ) from error
+                self._largest = min(max(half.size for half in halves), self._largest)
         return [piece for half in halves for piece in self._pieces(half)]
 
-    def _halves(self, block: ReadBlock) -> list[ReadBlock]:
-        if not isinstance(block, DeviceBlock):
-            return block.halves()
-        with self._stream():  # the text is copied to host memory
-            return block.halves()
-
     def _computed(self, block: ReadBlock) -> TextBlock:
-        with self._stream():
-            return self._text_of(block, *_parsed(block, self._limits, self._device))
-
-    @contextmanager
-    def _stream(self) -> Iterator[None]:
-        """Make the GPU, and the stream of the calling thread on it, the current ones."""
-        number = self._device.index
-        with cupy.cuda.Device(number), thread_streams(number, 1)[0]:
-            yield
+        return self._text_of(block, *_parsed(block, self._limits, self._device))
 
 
 def _limit_memory(device: CudaDevice) -> None:
@@ -105,13 +94,6 @@ def _limit_memory(device: CudaDevice) -> None:
     if device.memory_limit is not None:
         with cupy.cuda.Device(device.index):
             cupy.get_default_memory_pool().set_limit(size=device.memory_limit)
-
-
-def _release(device: CudaDevice) -> None:
-    """Release unused memory of the pool, once the stream of the calling thread is done."""
-    with cupy.cuda.Device(device.index):
-        thread_streams(device.index, 1)[0].synchronize()
-        cupy.get_default_memory_pool().free_all_blocks()
 
 
 def _no_reads() -> TextBlock:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from types import TracebackType
 from typing import Any, Self
 
@@ -10,13 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hapgpu.arrays.ragged import Ragged
-from hapgpu.errors import DeviceError
 from hapgpu.pairhmm.batches import HmmBatch, HmmReads, is_uniform
 from hapgpu.pairhmm.device_batches import DeviceHmmBatch
 from hapgpu.pairhmm.forward.cpu import exact_log10_likelihoods
+from hapgpu.pairhmm.launch.device_arrays import array_store
 from hapgpu.pairhmm.launch.piece_run import PieceRun
 from hapgpu.pairhmm.launch.pieces import split_in_two, split_into_pieces
-from hapgpu.pairhmm.launch.staging import thread_staging
 from hapgpu.runtime.devices import CudaDevice, usable_cpus
 from hapgpu.runtime.gpu.context import (
     OUT_OF_MEMORY,
@@ -24,6 +24,7 @@ from hapgpu.runtime.gpu.context import (
     pinned_array,
     thread_streams,
 )
+from hapgpu.runtime.gpu.memory_turns import TooLittleMemoryError, memory_turns
 
 _PIECE_CELLS = 9_000_000_000  # a few milliseconds, longer than the host needs for the next piece
 _PIECE_BASES = 1 << 25
@@ -55,7 +56,7 @@ def log10_likelihoods(batch: HmmBatch, device: CudaDevice) -> NDArray[np.float64
     """
     with device_errors(device), cupy.cuda.Device(device.index):
         likelihoods: NDArray[np.float64] = pinned_array(batch.pairs, np.float64)
-        has_too_small = _compute(batch, likelihoods, device)
+        has_too_small = _computed(batch, likelihoods, device)
     if has_too_small:
         rows = np.flatnonzero(np.isnan(likelihoods))
         likelihoods[rows] = exact_log10_likelihoods(batch, rows, usable_cpus())
@@ -83,11 +84,15 @@ def device_log10_likelihoods(batch: DeviceHmmBatch, device: CudaDevice) -> Any:
         A single read with its haplotypes does not fit the memory of the device.
     """
     likelihoods = cupy.empty(batch.pairs, dtype=np.float64)
-    if _compute(batch, likelihoods, device):
+    if _computed(batch, likelihoods, device):
         rows = cupy.flatnonzero(cupy.isnan(likelihoods))
         exact = exact_log10_likelihoods(batch.download(), rows.get(), usable_cpus())
         likelihoods[rows] = cupy.asarray(exact)
     return likelihoods
+
+
+def _computed(batch: HmmBatch | DeviceHmmBatch, likelihoods: Any, device: CudaDevice) -> bool:
+    return memory_turns(device).compute(partial(_compute, batch, likelihoods, device))
 
 
 def _compute(batch: HmmBatch | DeviceHmmBatch, likelihoods: Any, device: CudaDevice) -> bool:
@@ -110,7 +115,8 @@ class _PiecesInFlight:
 
     def __init__(self, device: CudaDevice) -> None:
         self._device = device
-        self._memory = device.memory_budget() // _PIECES_IN_FLIGHT
+        self._budget = device.memory_budget()
+        self._memory = self._budget // _PIECES_IN_FLIGHT
         self._streams = thread_streams(device.index, _PIECES_IN_FLIGHT, urgent=True)
         self._forward_streams = thread_streams(device.index, _PIECES_IN_FLIGHT * _STREAMS)
         ready = cupy.cuda.get_current_stream().record()
@@ -141,35 +147,43 @@ class _PiecesInFlight:
         if not likelihoods.size:
             return
         if _fits(batch, likelihoods.size, self._memory) and (
-            self._start_piece(batch, likelihoods) or self._start_piece_alone(batch, likelihoods)
+            self._start_piece(batch, likelihoods, self._memory)
+            or self._start_piece_alone(batch, likelihoods, self._memory)
         ):
             return
         smaller: list[HmmBatch | DeviceHmmBatch] = split_in_two(batch)
         if len(smaller) == 1:
+            if _fits(batch, likelihoods.size, self._budget) and self._start_piece_alone(
+                batch, likelihoods, self._budget
+            ):
+                return
             length, haplotypes = int(batch.group_bases.sum()), batch.haplotype_lengths.size
             message = f"{self._device.name}: too little memory for a read of {length:,} bases"
-            raise DeviceError(f"{message} and {haplotypes:,} haplotypes; use --device cpu")
+            raise TooLittleMemoryError(f"{message} and {haplotypes:,} haplotypes; use --device cpu")
         for piece in smaller:
             self.start(piece, likelihoods[: piece.pairs])
             likelihoods = likelihoods[piece.pairs :]
 
-    def _start_piece(self, batch: HmmBatch | DeviceHmmBatch, likelihoods: Any) -> bool:
+    def _start_piece(self, batch: HmmBatch | DeviceHmmBatch, likelihoods: Any, memory: int) -> bool:
         turn = self._started % _PIECES_IN_FLIGHT
         forward_streams = self._forward_streams[turn * _STREAMS : (turn + 1) * _STREAMS]
         streams = (self._streams[turn], forward_streams)
         try:
-            run = PieceRun(batch, likelihoods.size, self._device, streams, thread_staging(turn))
-            self._too_small.append(run.launch(likelihoods, self._memory))
+            store = array_store(self._device.index, turn)
+            run = PieceRun(batch, likelihoods.size, self._device, streams, store)
+            self._too_small.append(run.launch(likelihoods, memory))
         except OUT_OF_MEMORY:
             return False
         self._started += 1
         return True
 
-    def _start_piece_alone(self, batch: HmmBatch | DeviceHmmBatch, likelihoods: Any) -> bool:
+    def _start_piece_alone(
+        self, batch: HmmBatch | DeviceHmmBatch, likelihoods: Any, memory: int
+    ) -> bool:
         for stream in self._streams:
             stream.synchronize()
         cupy.get_default_memory_pool().free_all_blocks()
-        return self._start_piece(batch, likelihoods)
+        return self._start_piece(batch, likelihoods, memory)
 
 
 def _fits(batch: HmmBatch | DeviceHmmBatch, pairs: int, memory: int) -> bool:
@@ -204,6 +218,5 @@ def forward_seconds(batch: HmmBatch, device: CudaDevice, repeats: int) -> float:
     with device_errors(device), cupy.cuda.Device(device.index):
         stream = thread_streams(device.index, 1, urgent=True)[0]
         streams = (stream, thread_streams(device.index, _STREAMS))
-        return PieceRun(batch, batch.pairs, device, streams, thread_staging(0)).forward_seconds(
-            repeats
-        )
+        store = array_store(device.index, 0)
+        return PieceRun(batch, batch.pairs, device, streams, store).forward_seconds(repeats)

@@ -84,11 +84,27 @@ def device_errors(device: CudaDevice) -> Iterator[None]:
     try:
         yield
     except OUT_OF_MEMORY as error:
+        if isinstance(error, DeviceError):  # has the message already
+            raise
         message = f"{device.name}: too little memory; use --device cpu"
         raise DeviceError(message) from error
     except (cupy.cuda.driver.CUDADriverError, cupy.cuda.runtime.CUDARuntimeError) as error:
         message = f"{device.name}: failed ({error})"
         raise DeviceError(message) from error
+
+
+@contextmanager
+def active_on(device: CudaDevice) -> Iterator[None]:
+    """Make a GPU the current one, with a stream of the calling thread; translate errors of CUDA.
+
+    Raises
+    ------
+    DeviceError
+        The GPU has too little memory, or failed.
+    """
+    index = device.index
+    with device_errors(device), cupy.cuda.Device(index), thread_streams(index, 1)[0]:
+        yield
 
 
 @functools.cache

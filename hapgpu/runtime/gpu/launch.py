@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
@@ -69,16 +69,26 @@ class LoadedKernel:
             if isinstance(parameter, Scalar)
         ]
         lengths = {array.length for array in kernel.parameters if isinstance(array, Array)}
-        self._free_scalars = {
-            kernel.parameters[index].name: (index, dtype)
+        self._named_scalars = {
+            name: (index, dtype, name in lengths)
             for index, dtype in self._scalars
-            if kernel.parameters[index].name not in lengths
+            if (name := kernel.parameters[index].name)
         }
         self._arrays = [
             (index, np.dtype(parameter.dtype), indices[parameter.length], parameter)
             for index, parameter in enumerate(kernel.parameters)
             if isinstance(parameter, Array)
         ]
+
+    @property
+    def scalar_names(self) -> Iterable[str]:
+        """The names of the scalar parameters."""
+        return self._named_scalars.keys()
+
+    @property
+    def parameters(self) -> tuple[Array | Scalar, ...]:
+        """The parameters of the kernel."""
+        return self._kernel.parameters
 
     def blocks_per_multiprocessor(self, threads: int) -> int:
         """Return how many thread blocks of `threads` threads one multiprocessor runs at a time."""
@@ -92,7 +102,7 @@ class LoadedKernel:
     ) -> None:
         """Launch on the current stream, after checking every argument against its parameter.
 
-        `scalars` replace, by name, scalar arguments that are not the length of an array.
+        `scalars` replace scalar arguments by name. Lengths of arrays may only become smaller.
 
         Raises
         ------
@@ -107,7 +117,10 @@ class LoadedKernel:
         if scalars:
             replaced = list(values)
             for name, scalar in scalars.items():
-                index, dtype = self._free_scalars[name]
+                index, dtype, is_length = self._named_scalars[name]
+                if is_length and not 0 <= scalar <= values[index]:
+                    message = f"{self._kernel.expression}: {name} is {scalar}, not at most"
+                    raise ValueError(f"{message} {values[index]}")
                 replaced[index] = dtype(scalar)
             values = tuple(replaced)
         self._function((blocks,), (threads,), values)

@@ -10,20 +10,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from hapgpu.chaining.batches import Mappings
+from hapgpu.chaining.batches import Mappings, NamedReads
 from hapgpu.chaining.options import MappingOptions
 from hapgpu.chaining.output.paf import put_paf, targets_of
 from hapgpu.chaining.quality.cpu import ReportedMappings
-from hapgpu.io.fastx.spans import ReadSpans
 
-TEXT = b"@first/1 x\n@name|2\n"
-SPANS = ReadSpans(
+READS = NamedReads(
+    text=np.frombuffer(b"@first/1 x\n@name|2\n", dtype=np.uint8),
     name_starts=np.array([1, 12], dtype=np.int32),
     name_lengths=np.array([7, 6], dtype=np.int32),
-    base_starts=np.zeros(2, dtype=np.int32),
-    quality_starts=np.zeros(2, dtype=np.int32),
     lengths=np.array([1234, 0], dtype=np.int32),
-    has_qualities=False,
 )
 NAMES = ["first/1", "name|2"]
 
@@ -117,8 +113,7 @@ def plain_line(name: str, length: int, row: Row, repeats: int) -> str:
 def test_lines(reads: tuple[list[Row], list[Row]], secondary: bool, unmapped: bool) -> None:
     options = replace(MappingOptions(), prints_secondary=secondary, prints_unmapped=unmapped)
     lines = put_paf(
-        np.frombuffer(TEXT, dtype=np.uint8),
-        SPANS,
+        READS,
         mappings_of(list(reads)),
         targets_of(INDEX),
         options,

@@ -99,7 +99,17 @@ def test_noisy_diagonals(reads: list[list[Anchor]], options: ChainOptions) -> No
 @pytest.mark.parametrize("max_skip", [0, 1, 3, 25, UNLIMITED_SKIP])
 @pytest.mark.parametrize("max_iterations", [1, 31, 32, 33, 300, 5000])
 def test_long_reads(max_skip: int, max_iterations: int) -> None:
-    sizes = [(3000, 40_000), (700, 700), (33, 300), (32, 300), (31, 300), (8, 50), (7, 50), (0, 9)]
+    sizes = [
+        (3000, 40_000),
+        (3000, 4000),
+        (700, 700),
+        (33, 300),
+        (32, 300),
+        (31, 300),
+        (8, 50),
+        (7, 50),
+        (0, 9),
+    ]
     batch = to_batch([long_read(seed, *size) for seed, size in enumerate(sizes * 3)])
     check(
         batch, chain_parameters(ChainOptions(max_skip=max_skip, max_iterations=max_iterations), 15)

@@ -20,9 +20,9 @@ from hapgpu.arrays.ragged import Ragged, offsets_of
 from hapgpu.genotyping.batches import Calls
 from hapgpu.genotyping.calls.vcf_lines import call_lines
 from hapgpu.haplotypes.batches import Haplotypes, Loci, LocusBatch, ShiftRanges
-from hapgpu.haplotypes.sites.columns import sites_of
 from hapgpu.io.vcf.header import genotyped_header
 from hapgpu.io.vcf.records import VcfRecord
+from tests.haplotypes.made_records import made_sites
 
 HEADER = (
     "##fileformat=VCFv4.2",
@@ -44,7 +44,7 @@ def batch_of(records: list[VcfRecord]) -> LocusBatch:
     """Return a batch in which only the records matter."""
     return LocusBatch(
         "chr1",
-        sites_of(records),
+        made_sites(records),
         ShiftRanges(EMPTY, EMPTY),
         Loci(np.zeros(1, dtype=np.int64), EMPTY, EMPTY),
         Haplotypes(EMPTY, EMPTY, np.zeros(1, dtype=np.int64), NO_ROWS, NO_ROWS),

@@ -14,7 +14,7 @@ from hapgpu.io.bgzf.block_table import damaged_block
 from hapgpu.io.bgzf.cuda import inflate_blocks
 from hapgpu.io.bgzf.inflater import inflate_library
 from hapgpu.io.bgzf.pieces import PackedPiece
-from hapgpu.io.fastx.cuda import find_newlines
+from hapgpu.io.fastx.cuda import newlines_of
 from hapgpu.io.fastx.fasta_lines import LineJoiner
 from hapgpu.io.fastx.read_block import ReadBlock
 from hapgpu.io.fastx.uncut.blocks import SLACK, Content, UncutBlock, UncutFile
@@ -71,6 +71,11 @@ class DeviceBlock(ReadBlock):
             host = download_pinned(self._on_device)
             object.__setattr__(self, "_host", host)
         return host
+
+    @property
+    def size(self) -> int:
+        """Bytes of the text."""
+        return int(self._on_device.size)
 
     def halves(self) -> list[ReadBlock]:
         """Split the block as `ReadBlock` does, in host memory; GPU memory is released."""
@@ -152,7 +157,7 @@ def _in_gpu_memory(content: Content, file: UncutFile) -> tuple[Any, PieceEnd]:
 
 
 def _end_on_device(text: Any, file: UncutFile) -> PieceEnd:
-    newlines = find_newlines(text)
+    newlines = newlines_of(text)
     if file.is_fasta:
         starts, last = record_starts(text, newlines)
         is_greater = text[:1].get().tolist() == [_GREATER]
@@ -203,7 +208,7 @@ def _whole_records(file: UncutFile, before: Unfinished, data: Any, cut: int) -> 
         rest = data[_ROOM : _ROOM + cut].get()
         return _host_block(file, first, np.concatenate([start, rest]))
     if text.size >= file.max_record - SLACK:
-        file.check_length(_longest(find_newlines(text).get(), file))
+        file.check_length(_longest(newlines_of(text).get(), file))
     return DeviceBlock(text, file.is_fasta, first, file.name)
 
 

@@ -7,7 +7,7 @@ from typing import Any, Final
 import cupy
 import numpy as np
 
-from hapgpu.io.fastx.cuda import find_newlines
+from hapgpu.io.fastx.cuda import newlines_of
 from hapgpu.runtime.gpu.kernel import Array, Kernel, Scalar
 from hapgpu.runtime.gpu.launch import load_kernel
 
@@ -71,7 +71,7 @@ def join_lines(text: Any) -> Any:
         uint8 on the GPU: whole records, which end with a newline. The result must have less than
         2**31 bytes.
     """
-    newlines = find_newlines(text)
+    newlines = newlines_of(text)
     count = int(newlines.size)
     sizes = cupy.empty(count + 1, dtype=np.int32)
     _launch(MEASURE_FASTA_LINES, count, (text, newlines, sizes, text.size, count))
