@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import reduce
+from functools import cache, reduce
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Final
@@ -33,6 +33,7 @@ class Version:
         function.compile(tuple(type_of(text) for text in json.loads(self.arguments)))
 
 
+@cache
 def read_groups() -> dict[str, list[Version]]:
     """Return the functions of each group, such as `map cpu`, the largest first."""
     groups = json.loads(PATH.read_text(encoding="utf-8"))
