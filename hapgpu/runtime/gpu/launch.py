@@ -21,7 +21,7 @@ def load_kernel(kernel: Kernel, device: int) -> LoadedKernel:
     import cupy  # noqa: PLC0415  (slow, and not installed everywhere)
 
     with cupy.cuda.Device(device) as current:
-        cubin, lowered_name = _cached_cubin(kernel, f"sm_{current.compute_capability}")
+        cubin, lowered_name = cached_cubin(kernel, f"sm_{current.compute_capability}")
         module = cupy.cuda.function.Module()
         module.load(cubin)
         function = module.get_function(lowered_name)
@@ -31,8 +31,14 @@ def load_kernel(kernel: Kernel, device: int) -> LoadedKernel:
         return LoadedKernel(kernel, function, device)
 
 
-def _cached_cubin(kernel: Kernel, architecture: str) -> tuple[bytes, str]:
-    """Return a compiled kernel and its lowered name, from the cache or the compiler."""
+def cached_cubin(kernel: Kernel, architecture: str) -> tuple[bytes, str]:
+    """Return a compiled kernel and its lowered name, from the cache or the compiler.
+
+    Raises
+    ------
+    DeviceError
+        The kernel cannot be compiled.
+    """
     from cupy.cuda import nvrtc  # noqa: PLC0415  (as above)
 
     key = repr((read_source(kernel.source), kernel.expression, OPTIONS, architecture))

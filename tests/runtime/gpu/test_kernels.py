@@ -25,7 +25,7 @@ from hapgpu.runtime.gpu.compiler import (
 )
 from hapgpu.runtime.gpu.kernel import Array, Kernel, Scalar
 from hapgpu.runtime.gpu.launch import LoadedKernel, load_kernel, smoke_test
-from tests.compile_kernels import all_kernels
+from hapgpu.cli.kernels import all_kernels
 
 ARCHITECTURES = [70, 75, 80, 86, 89, 90, 100, 120]
 ADD = Kernel(
