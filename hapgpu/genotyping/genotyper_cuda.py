@@ -34,7 +34,6 @@ from hapgpu.haplotypes.batches import Haplotypes, Loci
 from hapgpu.haplotypes.candidates.allele_table import allele_table
 from hapgpu.io.bam.cuda.device_records import DeviceRecords
 from hapgpu.pairhmm.device_batches import DeviceHmmBatch, DeviceHmmReads
-from hapgpu.pairhmm.launch.staging import thread_staging
 from hapgpu.pairhmm.qualities.cuda import check_device_qualities, prepared_device_parts
 from hapgpu.pairhmm.qualities.prepare import QualityOptions
 from hapgpu.runtime.devices import CudaDevice
@@ -45,6 +44,7 @@ from hapgpu.runtime.gpu.context import (
     retried,
 )
 from hapgpu.runtime.gpu.memory_turns import memory_turns
+from hapgpu.runtime.gpu.staging import thread_staging
 
 _STAGING: Final = 3  # of the thread; the pair-HMM has the ones before
 
@@ -179,7 +179,6 @@ def _uploaded(loci: Loci, haplotypes: Haplotypes) -> tuple[DeviceLoci, DeviceRag
     columns = (*locus_columns(loci), *texts)
     copies = thread_staging(_STAGING).upload(
         [np.ascontiguousarray(column) for column in columns],
-        (),
         cupy.cuda.get_current_stream(),
     )
     *of_loci, data, offsets, members = copies

@@ -14,9 +14,9 @@ from hapgpu.genotyping.calls.genotype_order import common_table, genotype_counts
 from hapgpu.genotyping.device_batches import DeviceEvidence
 from hapgpu.genotyping.evidence.spanning import spanning_fragments
 from hapgpu.haplotypes.batches import LocusBatch
-from hapgpu.pairhmm.launch.staging import thread_staging
 from hapgpu.runtime.gpu.context import download_pinned
 from hapgpu.runtime.gpu.kernel import Array, Kernel, Scalar
+from hapgpu.runtime.gpu.staging import thread_staging
 from hapgpu.runtime.gpu.work_queue import WARP, launch_threads
 
 _THREADS: Final = 128
@@ -117,7 +117,6 @@ def device_site_likelihoods(
     tables = (*sites, batch.haplotypes.offsets, alleles.data, alleles.offsets, table.reshape(-1))
     columns = thread_staging(_STAGING).upload(
         [np.ascontiguousarray(column) for column in (*tables, depth_offsets, genotype_offsets)],
-        (),
         cupy.cuda.get_current_stream(),
     )
     clipped, loci = evidence.clipped, len(batch.loci)

@@ -150,7 +150,8 @@ def _headers(found: Any) -> _Headers | None:
     all_entries = first[entries] if count <= _EXPECTED_HEADERS else found[entries].get()
     table = all_entries.reshape(count, _HEADER_ENTRIES).astype(np.int64)
     table = table[np.argsort(table[:, 0])]
-    return _Headers(*table.T, low, high)
+    rows, reads, haplotypes = table.T
+    return _Headers(rows, reads, haplotypes, low, high)
 
 
 def _batch(
@@ -175,7 +176,7 @@ def _batch(
     base_offsets, column_offsets = known[: read_offsets.size], known[read_offsets.size : -1]
     total, haplotype_total = int(base_offsets[-1]), int(column_offsets[-1])
     is_uniform = headers.min_continuation >= headers.max_continuation
-    qualities = [cupy.empty(total, dtype=np.uint8) for _ in range(4)]
+    columns_of_reads = [cupy.empty(total, dtype=np.uint8) for _ in range(4)]
     continuations = cupy.empty(0 if is_uniform else total, dtype=np.uint8)
     columns_of_haplotypes = cupy.empty(haplotype_total, dtype=np.uint8)
     launch_threads(
@@ -189,15 +190,18 @@ def _batch(
             bases,
             haplotype_lines,
             haplotype_bases,
-            *qualities,
+            *columns_of_reads,
             continuations,
             columns_of_haplotypes,
             *(text.size, lines, reads, haplotypes, total, continuations.size, haplotype_total),
         ),
     )
+    texts, base_qualities, insertions, deletions = columns_of_reads
     continuation = max(headers.max_continuation - PHRED_OFFSET, 0) if is_uniform else continuations
     return DeviceHmmBatch(
-        DeviceHmmReads(DeviceRagged(qualities[0], bases), *qualities[1:], continuation),
+        DeviceHmmReads(
+            DeviceRagged(texts, bases), base_qualities, insertions, deletions, continuation
+        ),
         DeviceRagged(columns_of_haplotypes, haplotype_bases),
         read_offsets,
         haplotype_offsets,
