@@ -28,8 +28,9 @@ from hapgpu.runtime.gpu.context import (
 from hapgpu.runtime.gpu.memory_turns import TooLittleMemoryError, memory_turns
 
 _PIECE_CELLS = 9_000_000_000  # a few milliseconds, longer than the host needs for the next piece
-_DEVICE_PIECE_CELLS = 10 * _PIECE_CELLS  # of a batch on the GPU, which needs no uploads
 _PIECE_BASES = 1 << 23  # bounds the pinned memory
+_DEVICE_PIECE_CELLS = 10 * _PIECE_CELLS  # of a batch on the GPU, which needs no uploads
+_DEVICE_PIECE_BASES = 1 << 25
 _PIECES_IN_FLIGHT = 3
 _STREAMS = 4  # per piece, for its layouts
 _BYTES_PER_BASE = 29  # five columns, and the constants of a row
@@ -104,9 +105,10 @@ def _compute(batch: HmmBatch | DeviceHmmBatch, likelihoods: Any, device: CudaDev
     """Compute likelihoods, in memory of the kind of the batch; tell whether any is NaN."""
     with _PiecesInFlight(device) as pieces:
         end = 0
-        is_uploaded = isinstance(batch, HmmBatch)
-        cells = _PIECE_CELLS if is_uploaded else _DEVICE_PIECE_CELLS
-        for piece in split_into_pieces(batch, cells, _PIECE_BASES):
+        limits = (_PIECE_CELLS, _PIECE_BASES)
+        if isinstance(batch, DeviceHmmBatch):
+            limits = (_DEVICE_PIECE_CELLS, _DEVICE_PIECE_BASES)
+        for piece in split_into_pieces(batch, *limits):
             start, end = end, end + piece.pairs
             pieces.start(piece, likelihoods[start:end])
     return pieces.has_too_small
