@@ -159,7 +159,7 @@ class DeviceScorer:
         pairs_by_locus = DevicePairsByLocus.of(extended_pairs, haplotypes)
         parts = self._parts(records, pairs_by_locus, haplotypes)
         has_bases = parts.lengths > 0
-        without_bases = int((~has_bases).sum())
+        without_bases = len(parts) - int(has_bases.sum())
         if without_bases:
             pairs_by_locus, parts = pairs_by_locus.take(has_bases), parts.take(has_bases)
         prepared = prepared_device_parts(records, parts, self._options.qualities, self._source)
@@ -169,7 +169,7 @@ class DeviceScorer:
         if self._options.normalize:
             offsets = pairs_by_locus.offsets
             is_explained = normalize(likelihoods, offsets, parts.lengths)
-            counts["poorly_modelled"] += int((~is_explained).sum())
+            counts["poorly_modelled"] += len(parts) - int(is_explained.sum())
             kept = is_explained[rows_of(offsets, int(order.size))]
             likelihoods, order = likelihoods[kept], order[kept]
         counts["likelihoods"] += int(order.size)
