@@ -15,23 +15,27 @@ from numpy.typing import NDArray
 from hapgpu.runtime.devices import usable_cpus
 from hapgpu.runtime.pool import Pool
 
-_CHUNK_BYTES: Final = 1 << 20
+_CHUNK_BYTES: Final = 1 << 19
+_CHUNKS_PER_THREAD: Final = 2
 _SCANNED_BYTES: Final = 1 << 22
 _MAX_THREADS: Final = 8
 
 
 def copy_together(copies: Sequence[tuple[NDArray[Any], NDArray[Any]]]) -> None:
     """Copy to the start of each array of bytes, the first of a pair, all bytes of the second."""
-    chunks = [
-        (to[start : min(start + _CHUNK_BYTES, source.size)], source[start : start + _CHUNK_BYTES])
-        for to, source in copies
-        for start in range(0, source.size, _CHUNK_BYTES)
-    ]
-    if sum(source.size for _, source in copies) <= _CHUNK_BYTES:
-        for to, source in chunks:
-            to[:] = source
+    total = sum(source.size for _, source in copies)
+    if total <= _CHUNK_BYTES:
+        for to, source in copies:
+            to[: source.size] = source
         return
     pool = _pool()
+    # Few tasks: each of them waits for the interpreter lock, twice.
+    size = max(total // (_CHUNKS_PER_THREAD * pool.threads), _CHUNK_BYTES)
+    chunks = [
+        (to[start : min(start + size, source.size)], source[start : start + size])
+        for to, source in copies
+        for start in range(0, source.size, size)
+    ]
     pool.results([pool.submit(np.copyto, to, source) for to, source in chunks])
 
 
