@@ -39,6 +39,4 @@ def chainers_for(
 
 def block_transfer(devices: Sequence[Device], threads: int) -> BlockTransfer:
     """Return the block transfer for the devices, which are all CPUs or all GPUs."""
-    return transfer_for(
-        devices, threads, cpu_bytes=_CPU_BLOCK, gpu_bytes=_GPU_BLOCK, per_gpu=_WORKERS_PER_GPU
-    )
+    return transfer_for(devices, threads, cpu_bytes=_CPU_BLOCK, gpu_bytes=_GPU_BLOCK)

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from threading import Semaphore
 from typing import Any, Final, TypeAlias
 
 import numpy as np
@@ -24,9 +22,6 @@ BlockWorker: TypeAlias = Callable[[Any], TextBlock]
 Raises InputError if a record is malformed; the message names the file and the record.
 """
 _MAX_READING_THREADS: Final = 8  # per GPU; more threads hardly copy faster
-_BLOCKS_BEFORE_WORKERS: Final = 2  # one is read, and one is next
-_ANY: Final = 1 << 30
-_PATIENCE_SECONDS: Final = 0.5
 _MAX_WRITING_THREADS: Final = 12  # per GPU; they also make the pages of the file
 
 
@@ -71,8 +66,6 @@ class BlockTransfer:
         Threads that read a file.
     writing_threads
         Threads that write one.
-    memories
-        How many blocks may have memory before a block waits for that of another.
     are_cut_by_workers
         Whether the workers take an `UncutBlock`.
     """
@@ -81,7 +74,6 @@ class BlockTransfer:
     allocate: Allocate
     reading_threads: int
     writing_threads: int
-    memories: int
     are_cut_by_workers: bool
 
     def blocks(self, path: str, max_record: int) -> Iterator[ReadBlock | UncutBlock]:
@@ -99,33 +91,14 @@ class BlockTransfer:
         InputError
             The file cannot be read.
         """
-        allocate = _reusing(self.allocate, self.memories)
         if self.are_cut_by_workers and (file := uncut_file(path, max_record)):
-            yield from file.blocks(self.size, allocate, self.reading_threads)
+            yield from file.blocks(self.size, self.allocate, self.reading_threads)
         else:
-            yield from read_blocks(path, self.size, allocate, self.reading_threads, max_record)
-
-
-def _reusing(allocate: Allocate, count: int) -> Allocate:
-    """Return an allocator that first waits for a while if `count` arrays are in use.
-
-    Pinned memory takes long to get, and arrays that end leave theirs to the next. It is no limit: a
-    block may need several arrays, and a pipeline that stops may keep them.
-    """
-    free = Semaphore(count)
-
-    def allocated(size: int) -> NDArray[np.uint8]:
-        is_turn = free.acquire(timeout=_PATIENCE_SECONDS)
-        array = allocate(size)
-        if is_turn:
-            weakref.finalize(array, free.release).atexit = False
-        return array
-
-    return allocated
+            yield from read_blocks(path, self.size, self.allocate, self.reading_threads, max_record)
 
 
 def transfer_for(
-    devices: Sequence[Device], threads: int, *, cpu_bytes: int, gpu_bytes: int, per_gpu: int
+    devices: Sequence[Device], threads: int, *, cpu_bytes: int, gpu_bytes: int
 ) -> BlockTransfer:
     """Return settings that suit the cache of a CPU, or the copies to a GPU.
 
@@ -137,11 +110,9 @@ def transfer_for(
         Maximum of threads.
     cpu_bytes, gpu_bytes
         Size of a block for CPUs and for GPUs.
-    per_gpu
-        Workers per GPU.
     """
     if not isinstance(devices[0], CudaDevice):
-        return BlockTransfer(cpu_bytes, _unpinned, 1, 1, _ANY, are_cut_by_workers=False)
+        return BlockTransfer(cpu_bytes, _unpinned, 1, 1, are_cut_by_workers=False)
     from hapgpu.runtime.gpu.context import pinned_array  # noqa: PLC0415  (imports CuPy)
 
     return BlockTransfer(
@@ -149,7 +120,6 @@ def transfer_for(
         lambda size: pinned_array(size, np.uint8),
         min(threads, _MAX_READING_THREADS * len(devices)),
         min(threads, _MAX_WRITING_THREADS * len(devices)),
-        per_gpu * len(devices) + _BLOCKS_BEFORE_WORKERS,
         are_cut_by_workers=True,
     )
 
