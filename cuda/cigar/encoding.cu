@@ -18,23 +18,23 @@ extern "C" __global__ void __launch_bounds__(128) copy_cigars(
     }
 }
 
-// Sums the bases of the reference that each CIGAR of a record spans; a thread per record.
-extern "C" __global__ void __launch_bounds__(128) record_reference_lengths(
+// Sums the lengths of some operations, a bit each, of the CIGAR of each record; a thread per record.
+extern "C" __global__ void __launch_bounds__(128) record_lengths(
     const unsigned char* data, const long long* starts, const int* sizes, long long* lengths,
-    long long /* bytes of data */, int count
+    long long /* bytes of data */, int count, int operations
 ) {
     const RecordCigars cigars = {data, starts, sizes};
     for (int row = first_thread(); row < count; row += all_threads()) {
         long long sum = 0;
         for (int k = 0; k < sizes[row]; ++k) {
             const unsigned element = cigars.element(row, k);
-            if (consumes_reference(operation_of(element))) sum += length_of(element);
+            if (operations >> operation_of(element) & 1) sum += length_of(element);
         }
         lengths[row] = sum;
     }
 }
 
-// The same for CIGARs end to end in an array.
+// Sums the bases of the reference that each CIGAR spans; CIGARs end to end in an array.
 extern "C" __global__ void __launch_bounds__(128) reference_lengths(
     const unsigned* elements, const long long* offsets, long long* lengths,
     long long /* elements */, int count

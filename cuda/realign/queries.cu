@@ -4,14 +4,13 @@
 #include "io/bam/bases.cuh"
 
 // Writes the bases of query k, those of read reads[k], to out[offsets[k]]; a warp per query. The
-// queries from `n_stored` on are reversed and complemented.
+// queries from `n_reads` on are reversed and complemented.
 extern "C" __global__ void unpack_queries(
     const unsigned char* data,
     const long long* base_starts,
     const long long* reads,
     const long long* offsets,
     long long size,
-    int n_stored,
     int n_reads,
     int queries,
     long long total,
@@ -23,7 +22,7 @@ extern "C" __global__ void unpack_queries(
         const long long to = offsets[query];
         const int count = (int)(offsets[query + 1] - to);
         const unsigned char* bases = data + base_starts[reads[query]];
-        const bool is_reversed = query >= n_stored;
+        const bool is_reversed = query >= n_reads;
         for (int k = lane_id(); k < count; k += kWarpLanes) {
             const int base = is_reversed ? count - 1 - k : k;
             const unsigned code = base_code(bases, base);

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections import deque
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,11 +18,12 @@ from hapgpu.benchmark.genotyping_files import (
     SimulatedFiles,
     simulated_files,
 )
-from hapgpu.genotyping.genotyper import GenotypeOptions, LikelihoodsOf
+from hapgpu.benchmark.whole_runs import WholeRun
+from hapgpu.genotyping.genotyper import GenotypeOptions
 from hapgpu.genotyping.run import PAIR_HMM, write_genotypes
 from hapgpu.genotyping.session import GenotypeInputs, GenotypeSession
 from hapgpu.io.genome.regions import EVERYTHING, Region, RegionChoice
-from hapgpu.io.vcf.records import open_vcf
+from hapgpu.io.vcf.source import open_vcf
 from hapgpu.pairhmm.batches import HmmBatch
 from hapgpu.runtime import leftovers
 from hapgpu.runtime.devices import CpuDevice, Device, usable_cpus
@@ -53,6 +55,8 @@ class Measurement:
     kernel_fraction
         Fraction of the run, 0 to 1, spent in the pair-HMM kernels: on a GPU, estimated from their
         rate when measured alone; on the CPU, of the time of all threads.
+    bound, busy
+        As those of `WholeRun`.
     """
 
     device: str
@@ -63,6 +67,8 @@ class Measurement:
     seconds: float
     genotype_error_rate: float
     kernel_fraction: float
+    bound: str
+    busy: float
 
     @property
     def sites_per_second(self) -> float:
@@ -123,6 +129,7 @@ class _Run:
         start = time.perf_counter()
         statistics = self._genotype()
         seconds = time.perf_counter() - start
+        whole = WholeRun.of(statistics.as_dict())
         cells = statistics.counts["cells"]
         is_wrong = (_written_genotypes(self._output) != self.files.genotypes).any(axis=1)
         return Measurement(
@@ -134,6 +141,8 @@ class _Run:
             seconds=seconds,
             genotype_error_rate=float(is_wrong.mean()),
             kernel_fraction=self._kernel_seconds(statistics) / seconds,
+            bound=whole.bound,
+            busy=whole.busy,
         )
 
     @property
@@ -144,17 +153,16 @@ class _Run:
         last = int(self.files.starts[:_FIRST_SITES][-1])
         return RegionChoice((Region(CONTIG, 0, last + 1),))
 
-    def _open_session(self, regions: RegionChoice = EVERYTHING) -> GenotypeSession:
+    def _open_session(self, regions: RegionChoice, device: Device) -> GenotypeSession:
         files = self.files
         inputs = GenotypeInputs((str(files.reads),), files.reference, str(files.sites), regions)
-        return GenotypeSession(inputs, _OPTIONS, self.threads)
+        return GenotypeSession(inputs, _OPTIONS, [device], self.threads)
 
     def _genotype(self, regions: RegionChoice = EVERYTHING) -> RunStatistics:
         statistics = RunStatistics("bench", (_COMMAND,), (self.device.name,), self.threads)
-        with self._open_session(regions) as session:
+        with self._open_session(regions, self.device) as session:
             write_genotypes(
                 session,
-                [self.device],
                 str(self._output),
                 statistics,
                 threads=self.threads,
@@ -176,17 +184,19 @@ class _Run:
         """Return the largest pair-HMM batch of the first sites."""
         batches: list[HmmBatch] = []
 
-        def recorded(_stage: str, likelihoods: LikelihoodsOf) -> LikelihoodsOf:
-            def step(batch: HmmBatch) -> NDArray[np.float64]:
+        def recorded(_stage: str, likelihoods: Callable[..., Any]) -> Callable[..., Any]:
+            def step(batch: HmmBatch) -> Any:
                 batches.append(batch)
                 return likelihoods(batch)
 
             return step
 
-        with self._open_session(self._first_sites()) as session:
-            genotyper = session.genotypers([self.device], recorded)[0]
-            for loci in session.batches():
-                genotyper(loci)
+        # On the CPU, where the batch is in host memory.
+        with self._open_session(self._first_sites(), CpuDevice(1)) as session:
+            genotyper = session.genotypers(recorded)[0]
+            for group in session.groups():
+                for loci in group:
+                    deque(genotyper(loci), maxlen=0)
         return max(batches, key=lambda batch: batch.cells)
 
 

@@ -8,7 +8,9 @@ from collections.abc import Mapping, Sequence
 from hapgpu.cli.options.common import ComputeOptions, ReportOptions
 from hapgpu.cli.terminal.progress import choose_progress
 from hapgpu.cli.terminal.summary import announce, report
+from hapgpu.runtime.compiled.first_run import FirstRun
 from hapgpu.runtime.devices import Device, resolve_devices
+from hapgpu.runtime.jit import COMPILED
 from hapgpu.runtime.progress import Progress
 from hapgpu.runtime.statistics import RunStatistics
 
@@ -51,8 +53,11 @@ class Run:
         self._description = description
 
     def announce(self) -> None:
-        """Name the devices on standard error."""
-        announce(self._command, self._description, quiet=self._options.quiet)
+        """Name the devices on standard error; before a first run, compile its functions."""
+        first = FirstRun(COMPILED, self._command, self.devices, sys.argv)
+        if not self._options.quiet:
+            announce(self._command, self._description, compiles=bool(first))
+        first.compile()
 
     def progress(self, unit: str = "reads") -> Progress:
         """Return what shows the progress of the run, counted in a unit."""

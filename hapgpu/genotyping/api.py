@@ -8,17 +8,17 @@ from enum import StrEnum
 from functools import partial
 from os import PathLike
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hapgpu.arrays.ragged import Ragged
 from hapgpu.errors import UsageError
-from hapgpu.genotyping.batches import Calls, LocusReads
+from hapgpu.genotyping.batches import Calls
 from hapgpu.genotyping.calls.priors import Prior
-from hapgpu.genotyping.genotyper import MAX_PLOIDY, Genotyped, GenotypeOptions, Genotyper
-from hapgpu.genotyping.session import GenotypeInputs, GenotypeSession
+from hapgpu.genotyping.genotyper import MAX_PLOIDY, Genotyped, GenotypeOptions
+from hapgpu.genotyping.session import AnyGenotyper, GenotypeInputs, GenotypeSession
 from hapgpu.io.vcf.records import VcfRecord
 from hapgpu.pairhmm.qualities.pcr_model import PcrModel
 from hapgpu.runtime.devices import resolve_devices, usable_cpus
@@ -117,14 +117,15 @@ def genotype(
         results.extend(group)
         return sum(len(result.batch.sites) for result in group)
 
-    with GenotypeSession(inputs, options, usable_cpus()) as session:
-        workers = [partial(_genotyped, genotyper) for genotyper in session.genotypers(devices)]
+    with GenotypeSession(inputs, options, devices, usable_cpus()) as session:
+        workers = [partial(_genotyped, genotyper) for genotyper in session.genotypers()]
         run_pipeline(session.groups(), workers, keep)
         return _concatenated(session.samples, results, ploidy)
 
 
-def _genotyped(genotyper: Genotyper, group: Iterable[LocusReads]) -> list[Genotyped]:
-    return [genotyper(reads) for reads in group]
+def _genotyped(genotyper: AnyGenotyper, group: Iterable[Any]) -> list[Genotyped]:
+    with genotyper.active():
+        return [found for reads in group for found in genotyper(reads)]
 
 
 def _checked_ploidy(ploidy: int) -> int:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Final
 
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 
 from hapgpu.arrays.batches import ReadBatch
 from hapgpu.arrays.ragged import offsets_of
+from hapgpu.cigar.read_parts import ReadParts
 from hapgpu.genotyping.batches import Calls, ClippedReads, LocusReads
 from hapgpu.genotyping.calls.genotypes import calls_of
 from hapgpu.genotyping.calls.likelihoods import site_likelihoods
@@ -21,21 +23,18 @@ from hapgpu.haplotypes.batches import LocusBatch
 from hapgpu.haplotypes.candidates.allele_table import allele_table
 from hapgpu.pairhmm.batches import HmmBatch
 from hapgpu.pairhmm.qualities.pcr_model import PcrModel
-from hapgpu.pairhmm.qualities.prepare import (
-    QualityOptions,
-    check_base_qualities,
-    prepared_reads,
-)
+from hapgpu.pairhmm.qualities.prepare import QualityOptions
+from hapgpu.pairhmm.qualities.windows import prepared_windows
 
 MARGIN: Final = 60
 """Bases of the reference on either side of a locus that reads are clipped to."""
 
 MAX_PLOIDY: Final = 4
 
-_MIN_BASES: Final = 10
+MIN_BASES: Final = 10
 """Clipped reads with fewer bases are excluded."""
 
-_REMEDY: Final = "add them, or remove the read"
+REMEDY: Final = "add them, or remove the read"
 
 LikelihoodsOf = Callable[[HmmBatch], NDArray[np.float64]]
 """`hapgpu.pairhmm.forward.dispatch.log10_likelihoods` on a device."""
@@ -96,8 +95,12 @@ class Genotyper:
         self._likelihoods = likelihoods
         self._source = source
 
-    def __call__(self, locus_reads: LocusReads) -> Genotyped:
-        """Genotype the sites of some loci.
+    def active(self) -> AbstractContextManager[None]:
+        """Return a context in which the calling thread reads and genotypes."""
+        return nullcontext()
+
+    def __call__(self, locus_reads: LocusReads) -> Iterator[Genotyped]:
+        """Genotype the sites of some loci, in one slice.
 
         Raises
         ------
@@ -106,7 +109,7 @@ class Genotyper:
         """
         batch, reads = locus_reads.batch, locus_reads.reads
         clipped = clipped_reads_of(
-            reads, locus_reads.samples, locus_reads.files, batch.loci, MARGIN, _MIN_BASES
+            reads, locus_reads.samples, locus_reads.files, batch.loci, MARGIN, MIN_BASES
         )
         hmm = self._hmm_batch(batch, reads, clipped)
         evidence = evidence_of(clipped, self._likelihoods(hmm), np.diff(batch.haplotypes.offsets))
@@ -124,19 +127,13 @@ class Genotyper:
             "calls": int((calls.qualities >= 0).sum()),
             "no_calls": int((calls.qualities < 0).sum()),
         }
-        return Genotyped(batch, calls, counts)
+        yield Genotyped(batch, calls, counts)
 
     def _hmm_batch(self, batch: LocusBatch, reads: ReadBatch, clipped: ClippedReads) -> HmmBatch:
         """Return the pair-HMM batch, a group per locus: its clipped reads and haplotypes."""
-        used_rows, rows = np.unique(clipped.reads, return_inverse=True)
-        used = reads.take(used_rows)
-        check_base_qualities(used, self._source, _REMEDY)
-        prepared = prepared_reads(used, self._qualities, self._source)
+        parts = ReadParts(clipped.reads, clipped.base_starts, clipped.base_ends)
         return HmmBatch(
-            prepared.gather(
-                used.bases.offsets[rows] + clipped.base_starts,
-                clipped.base_ends - clipped.base_starts,
-            ),
+            prepared_windows(reads, parts, self._qualities, self._source, REMEDY),
             batch.haplotypes.sequences,
             offsets_of(np.bincount(clipped.loci, minlength=len(batch.loci))),
             batch.haplotypes.offsets,

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
-from hapgpu.genotyping.batches import LocusReads
 from hapgpu.genotyping.calls.vcf_lines import call_lines
-from hapgpu.genotyping.genotyper import Genotyper
-from hapgpu.genotyping.session import GenotypeSession
+from hapgpu.genotyping.session import AnyGenotyper, GenotypeSession
 from hapgpu.io.vcf.header import genotyped_header
 from hapgpu.io.vcf.writer import VcfWriter
-from hapgpu.runtime.devices import Device
 from hapgpu.runtime.pipeline import run_pipeline
 from hapgpu.runtime.pool import MAX_IO_THREADS
 from hapgpu.runtime.progress import Progress
@@ -36,13 +33,15 @@ class _Lines:
 class _Worker:
     """Worker that genotypes groups of loci and formats the lines of their sites."""
 
-    def __init__(self, genotyper: Genotyper, statistics: RunStatistics) -> None:
+    def __init__(self, genotyper: AnyGenotyper, statistics: RunStatistics) -> None:
         self._genotyper = genotyper
         self._statistics = statistics
         self._timed_lines = statistics.timed("genotype", self._lines)
 
-    def __call__(self, group: Iterable[LocusReads]) -> _Lines:
-        parts = [self._timed_lines(reads) for reads in self._statistics.timed_source("read", group)]
+    def __call__(self, group: Iterable[Any]) -> _Lines:
+        with self._genotyper.active():
+            found = self._statistics.timed_source("read", group)
+            parts = [part for reads in found for part in self._timed_lines(reads)]
         counts: Counter[str] = Counter()
         for part in parts:
             counts.update(part.counts)
@@ -50,10 +49,11 @@ class _Worker:
             b"".join(part.text for part in parts), sum(part.sites for part in parts), counts
         )
 
-    def _lines(self, reads: LocusReads) -> _Lines:
-        genotyped = self._genotyper(reads)
-        batch = genotyped.batch
-        return _Lines(call_lines(batch, genotyped.calls), len(batch.sites), genotyped.counts)
+    def _lines(self, reads: Any) -> list[_Lines]:
+        return [
+            _Lines(call_lines(found.batch, found.calls), len(found.batch.sites), found.counts)
+            for found in self._genotyper(reads)
+        ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +72,6 @@ class _Sink:
 
 def write_genotypes(
     session: GenotypeSession,
-    devices: Sequence[Device],
     output: str,
     statistics: RunStatistics,
     *,
@@ -86,8 +85,6 @@ def write_genotypes(
     ----------
     session
         The open inputs; all sites are read.
-    devices
-        Devices for the pair-HMM.
     output
         Name of the VCF, or `-`: see `VcfWriter`.
     statistics
@@ -112,7 +109,7 @@ def write_genotypes(
     timed = statistics.timed
     lengths = list(session.contigs.values())
     with VcfWriter(output, header, lengths, min(threads, MAX_IO_THREADS)) as writer:
-        workers = session.genotypers(devices, timed)
+        workers = session.genotypers(timed)
         run_pipeline(
             statistics.timed_source("read", session.groups(statistics.count)),
             [_Worker(genotyper, statistics) for genotyper in workers],

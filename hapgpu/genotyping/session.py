@@ -3,40 +3,56 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass
 from functools import partial
-from itertools import chain
 from pathlib import Path
 from types import TracebackType
-from typing import Final, Self
+from typing import Any, Final, Protocol, Self
 
-from hapgpu.genotyping.batches import LocusReads
-from hapgpu.genotyping.genotyper import MARGIN, GenotypeOptions, Genotyper, LikelihoodsOf
-from hapgpu.genotyping.reads.aligned_reads import AlignedReads
+from hapgpu.genotyping.genotyper import MARGIN, Genotyped, GenotypeOptions, Genotyper
+from hapgpu.genotyping.reads.aligned_reads import AlignedReads, LocusReader
 from hapgpu.genotyping.reads.filters import FilterOptions
-from hapgpu.haplotypes.locus_batches import Count, LocusOptions, locus_batches, uncounted
+from hapgpu.haplotypes.locus_batches import (
+    Count,
+    LocusLimits,
+    LocusOptions,
+    locus_batches,
+    uncounted,
+)
 from hapgpu.haplotypes.sites.record_selection import within
 from hapgpu.io.files.record_limit import MAX_RECORD
 from hapgpu.io.genome.fasta import ReferenceFasta
 from hapgpu.io.genome.regions import EVERYTHING, RegionChoice
-from hapgpu.io.vcf.records import open_vcf
+from hapgpu.io.vcf.source import open_vcf
 from hapgpu.pairhmm.forward.dispatch import log10_likelihoods
-from hapgpu.runtime.devices import CpuDevice, Device
+from hapgpu.runtime.devices import CpuDevice, CudaDevice, Device
 
 _LOCUS_OPTIONS: Final = LocusOptions(
     distance=MARGIN, flank=MARGIN + 40, max_combinations=64, masks=True, phased=False
 )
-_MAX_WORKERS: Final = 8
-"""Workers per GPU, at most: Python runs one thread at a time, so that more wait for each other."""
-_MIN_WORKERS: Final = 4
-"""Workers per GPU, at least: with fewer it is idle while they prepare batches."""
+_LOCI_OF_GPU: Final = LocusLimits(loci=2048, bases=4_000_000)
+"""Limits of a batch for a GPU: its kernels need many loci to fill it."""
+_WORKERS_PER_GPU: Final = 4
+"""One computes while others read, copy, and write lines."""
 
-Timed = Callable[[str, LikelihoodsOf], LikelihoodsOf]
+Timed = Callable[[str, Callable[..., Any]], Callable[..., Any]]
 """Function such as `hapgpu.runtime.statistics.RunStatistics.timed`."""
 
 
-def _untimed(_stage: str, step: LikelihoodsOf) -> LikelihoodsOf:
+class AnyGenotyper(Protocol):
+    """Genotyper of batches of loci on a device: `Genotyper` or its CUDA counterpart."""
+
+    def active(self) -> AbstractContextManager[None]:
+        """Return a context in which the calling thread reads and genotypes."""
+        ...
+
+    def __call__(self, locus_reads: Any) -> Iterator[Genotyped]:
+        """Genotype the sites of some loci, in slices."""
+        ...
+
+
+def _untimed(_stage: str, step: Callable[..., Any]) -> Callable[..., Any]:
     return step
 
 
@@ -83,8 +99,16 @@ class GenotypeSession:
         An input is missing, damaged, or does not fit the others.
     """
 
-    def __init__(self, inputs: GenotypeInputs, options: GenotypeOptions, threads: int) -> None:
+    def __init__(
+        self,
+        inputs: GenotypeInputs,
+        options: GenotypeOptions,
+        devices: Sequence[Device],
+        threads: int,
+    ) -> None:
         self._options = options
+        self._devices = devices
+        self._gpus = [device for device in devices if isinstance(device, CudaDevice)]
         self._threads = threads
         self._regions = inputs.regions
         self._source = ", ".join(inputs.reads)
@@ -92,66 +116,80 @@ class GenotypeSession:
             self._reference = stack.enter_context(ReferenceFasta(inputs.reference))
             self._vcf = stack.enter_context(open_vcf(inputs.sites, inputs.max_record))
             filters = FilterOptions(min_mapping_quality=options.min_mapping_quality, margin=MARGIN)
-            self._reads = stack.enter_context(
-                AlignedReads(
-                    inputs.reads,
-                    threads=threads,
-                    reference=inputs.reference,
-                    filters=filters,
-                    max_record=inputs.max_record,
-                )
-            )
+            self._reads = stack.enter_context(self._open_reads(inputs, filters))
             self.contigs = self._reference.lengths
             self._reads.check_contigs(self.contigs)
             self._stack = stack.pop_all()
         self.samples = self._reads.samples
         self.header = self._vcf.header
 
-    def groups(self, count: Count = uncounted) -> Iterator[Iterable[LocusReads]]:
+    def groups(self, count: Count = uncounted) -> Iterator[Iterable[Any]]:
         """Yield groups of loci and their reads, once, in the order of the sites.
 
         Each group is for one worker, which usually reads it on iteration, see `AlignedReads.at`.
         `count` is called with the numbers of sites and loci, see `locus_batches`.
         """
-        records = within(self._vcf.records(for_vcf=True), self._regions, self.contigs)
-        return self._reads.at(
-            locus_batches(records, self._reference, _LOCUS_OPTIONS, self._vcf.name, count)
+        records = within(self._vcf.batches(for_vcf=True), self._regions, self.contigs)
+        batches = locus_batches(
+            records,
+            self._reference,
+            _LOCUS_OPTIONS,
+            self._vcf.name,
+            count,
+            locus_limits=_LOCI_OF_GPU if self._gpus else None,
+        )
+        return self._reads.at(batches)
+
+    def _open_reads(self, inputs: GenotypeInputs, filters: FilterOptions) -> LocusReader[Any]:
+        if self._gpus:
+            from hapgpu.genotyping.reads.aligned_reads_cuda import (  # noqa: PLC0415  (imports CuPy)
+                DeviceAlignedReads,
+            )
+
+            opened: Callable[..., LocusReader[Any]] = partial(
+                DeviceAlignedReads, devices=self._gpus
+            )
+        else:
+            opened = AlignedReads
+        return opened(
+            inputs.reads,
+            threads=self._threads,
+            reference=inputs.reference,
+            filters=filters,
+            max_record=inputs.max_record,
         )
 
-    def batches(self) -> Iterator[LocusReads]:
-        """Yield loci and their reads as `groups` does, read in the calling thread."""
-        return chain.from_iterable(self.groups())
-
-    def genotypers(self, devices: Sequence[Device], timed: Timed = _untimed) -> list[Genotyper]:
+    def genotypers(self, timed: Timed = _untimed) -> list[AnyGenotyper]:
         """Return the workers that together keep the devices and threads busy.
 
         Parameters
         ----------
-        devices
-            Devices for the pair-HMM.
         timed
             Takes the name of a stage and its function; returns the function, perhaps timed.
         """
-        return [
-            Genotyper(
-                self._options,
-                len(self.samples),
-                timed("pairhmm", partial(log10_likelihoods, device=worker)),
-                self._source,
-            )
-            for worker in self._workers(devices)
-        ]
+        return [self._genotyper(worker, timed) for worker in self._workers()]
 
-    def _workers(self, devices: Sequence[Device]) -> Iterator[Device]:
+    def _genotyper(self, device: Device, timed: Timed) -> AnyGenotyper:
+        samples = len(self.samples)
+        if isinstance(device, CpuDevice):
+            likelihoods = timed("pairhmm", partial(log10_likelihoods, device=device))
+            return Genotyper(self._options, samples, likelihoods, self._source)
+        from hapgpu.genotyping.genotyper_cuda import DeviceGenotyper  # noqa: PLC0415 (imports CuPy)
+        from hapgpu.pairhmm.forward.cuda import device_log10_likelihoods  # noqa: PLC0415
+
+        likelihoods = timed("pairhmm", partial(device_log10_likelihoods, device=device))
+        options, inputs = self._options, self._reads.inputs
+        return DeviceGenotyper(options, samples, inputs, device, likelihoods, self._source)
+
+    def _workers(self) -> Iterator[Device]:
         """Yield the device of each worker; a CPU thread is a worker."""
         # A stream keeps the thread busy that makes groups; otherwise that thread has little to do.
         threads = self._threads if self._reads.is_indexed else self._threads - 1
-        for device in devices:
+        for device in self._devices:
             if isinstance(device, CpuDevice):
                 yield from [CpuDevice(1)] * max(threads, 1)
             else:
-                workers = min(threads // len(devices), _MAX_WORKERS)
-                yield from [device] * max(workers, _MIN_WORKERS)
+                yield from [device] * _WORKERS_PER_GPU
 
     @property
     def read_counts(self) -> Mapping[str, int]:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hapgpu.arrays.ragged import Ragged
-from hapgpu.io.vcf.records import VcfRecord
+from hapgpu.io.vcf.batches import VcfBatch
 
 
 class AlleleKind(IntEnum):
@@ -42,7 +42,7 @@ class Sites:
         `allele_offsets[i + 1]`.
     """
 
-    records: tuple[VcfRecord, ...]
+    records: VcfBatch
     starts: NDArray[np.int64]
     alleles: Ragged
     kinds: NDArray[np.uint8]

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from itertools import pairwise, takewhile
-from math import prod
-from typing import Final
+from itertools import pairwise
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from hapgpu.arrays.ragged_view import read_only
 from hapgpu.haplotypes.batches import (
     AlleleKind,
     LocusBatch,
@@ -38,17 +38,15 @@ from hapgpu.haplotypes.sites.reference_check import (
 )
 from hapgpu.haplotypes.sites.sample_genotypes import genotypes_of
 from hapgpu.haplotypes.sites.shift_ranges import LONGEST_SHIFT, shift_ranges_of
-from hapgpu.haplotypes.sites.telomeres import with_empty_telomeres
 from hapgpu.io.genome.fasta import ReferenceFasta
-from hapgpu.io.vcf.records import VcfRecord
+from hapgpu.io.vcf.batches import VcfBatch
+from hapgpu.runtime.jit import njit
 
 _MAX_SITES: Final = 1000
 """Sites of one group, at most; bounds memory."""
 
-_NO_LENGTH: Final = -1
-
-_LOCI_PER_BATCH: Final = 256
-_BASES_PER_BATCH: Final = 1_000_000
+UNKNOWN_LENGTH: Final = -1
+"""Length of a contig that the reference lacks."""
 
 
 Count = Callable[[str, int], None]
@@ -82,17 +80,35 @@ class LocusOptions:
 
 
 @dataclass(frozen=True, slots=True)
-class _SiteGroup:
-    """Sites start to end, close enough to share loci.
+class LocusLimits:
+    """Limits of a batch of loci; results do not depend on them.
 
-    `max_end` is the largest end of their shift ranges. `is_full` means that the next site is close
-    enough too, but the group has `_MAX_SITES` sites.
+    Attributes
+    ----------
+    loci
+        Number of loci, at most.
+    bases
+        Bases of the reference from the first locus to the last, at most, except for a single locus.
     """
 
-    start: int
-    end: int
-    max_end: int
-    is_full: bool
+    loci: int = 256
+    bases: int = 1_000_000
+
+
+DEFAULT_LOCUS_LIMITS: Final = LocusLimits()
+
+
+class _SiteGroups(NamedTuple):
+    """Groups of sites that are close enough to share loci, in their order; g rows each.
+
+    `ends`, int64, are the ends of the groups as rows of sites, `max_ends`, int64, the largest end
+    of their shift ranges. `is_full`, bool, means that the next site is close enough too, but the
+    group has `_MAX_SITES` sites.
+    """
+
+    ends: NDArray[np.int64]
+    max_ends: NDArray[np.int64]
+    is_full: NDArray[np.bool_]
 
 
 def uncounted(_what: str, _number: int) -> None:
@@ -100,12 +116,14 @@ def uncounted(_what: str, _number: int) -> None:
 
 
 def locus_batches(
-    records: Iterable[VcfRecord],
+    records: Iterable[VcfBatch],
     reference: ReferenceFasta,
     options: LocusOptions,
     source: str,
     count: Count = uncounted,
+    *,
     limits: RecordLimits = DEFAULT_LIMITS,
+    locus_limits: LocusLimits | None = None,
 ) -> Iterator[LocusBatch]:
     """Yield loci with their haplotypes, in the order of the records.
 
@@ -116,7 +134,7 @@ def locus_batches(
     Parameters
     ----------
     records
-        Sorted by position within each contig.
+        Batches of any size, sorted by position within each contig.
     reference
         The reference of the records.
     options
@@ -130,12 +148,14 @@ def locus_batches(
         their combinations; `conflicting_alleles`, excluded because another allele of the same
         genotype copy changes the same bases.
     limits
-        Size of the batches of records; the loci do not depend on it.
+        Size of the batches of records from which loci are made.
+    locus_limits
+        Size of the batches; None: `DEFAULT_LOCUS_LIMITS`.
 
     Yields
     ------
     LocusBatch
-        At most 256 loci and, if more than one, at most 1 Mb of reference.
+        At least one locus.
 
     Raises
     ------
@@ -145,7 +165,8 @@ def locus_batches(
     """
     stream = _LocusStream(reference, options, source, count)
     for record_batch in record_batches_of(records, limits):
-        yield from stream.batches(record_batch)
+        for batch in stream.batches(record_batch):
+            yield from _split(batch, locus_limits or DEFAULT_LOCUS_LIMITS)
 
 
 class _LocusStream:
@@ -162,15 +183,15 @@ class _LocusStream:
         self._options = options
         self._source = source
         self._count = count
-        self._pending: list[VcfRecord] = []
+        self._pending: list[VcfBatch] = []
         self._snvs = np.empty(0, dtype=np.int64)
         self._around = LONGEST_SHIFT + options.flank
 
     def batches(self, record_batch: RecordBatch) -> Iterator[LocusBatch]:
         """Yield the complete loci of the records, kept and new."""
-        contig = record_batch.records[0].contig
-        length = self._reference.lengths.get(contig, _NO_LENGTH)
-        sites = sites_of(with_empty_telomeres(self._pending + record_batch.records, length))
+        contig = record_batch.records.contig
+        length = self._reference.lengths.get(contig, UNKNOWN_LENGTH)
+        sites = sites_of(VcfBatch.concatenate([*self._pending, record_batch.records]), length)
         check_positions(sites, self._reference, self._source)
         bases = reference_slice(
             self._reference,
@@ -182,28 +203,31 @@ class _LocusStream:
         bases = plain_bases(bases)
         shift_ranges = shift_ranges_of(sites, bases)
         self._snvs = np.union1d(self._snvs, _snv_positions(sites))
-        complete = self._complete(shift_ranges, record_batch.next_start)
-        self._count("locus_splits", sum(group.is_full for group in complete))
-        ends = [group.end for group in complete if group.is_full]
-        done = complete[-1].end if complete else 0
-        for start, end in pairwise(sorted({0, *ends, done})):
+        groups = self._complete_groups(shift_ranges, record_batch.next_start)
+        self._count("locus_splits", int(groups.is_full.sum()))
+        done = int(groups.ends[-1]) if groups.ends.size else 0
+        group_starts = np.append(0, groups.ends)[:-1]
+        for start, end in pairwise(sorted({0, *groups.ends[groups.is_full].tolist(), done})):
             batch = self._batch(
                 contig, sites.slice(start, end), shift_ranges.slice(start, end), bases
             )
-            groups = sum(start <= group.start < end for group in complete)
-            self._count("locus_splits", len(batch.loci) - groups)
-            yield from _split(batch)
+            first, last = np.searchsorted(group_starts, [start, end])
+            self._count("locus_splits", len(batch.loci) - int(last - first))
+            yield batch
         self._keep(sites.records[done:], record_batch.next_start)
 
-    def _complete(self, shift_ranges: ShiftRanges, next_start: int) -> list[_SiteGroup]:
+    def _complete_groups(self, shift_ranges: ShiftRanges, next_start: int) -> _SiteGroups:
         """Return the groups before the first that a later record can join or mask."""
         max_distance = max(self._options.distance + LONGEST_SHIFT, self._options.flank)
-        return list(
-            takewhile(
-                lambda group: group.max_end + max_distance < next_start,
-                _site_groups(shift_ranges, self._options.distance),
-            )
+        groups = _site_groups(
+            read_only(shift_ranges.starts),
+            read_only(shift_ranges.ends),
+            self._options.distance,
+            _MAX_SITES,
         )
+        incomplete = np.flatnonzero(groups.max_ends + max_distance >= next_start)
+        count = int(incomplete[0]) if incomplete.size else groups.ends.size
+        return _SiteGroups(groups.ends[:count], groups.max_ends[:count], groups.is_full[:count])
 
     def _batch(
         self, contig: str, sites: Sites, shift_ranges: ShiftRanges, bases: ReferenceSlice
@@ -237,24 +261,30 @@ class _LocusStream:
         self._count("capped_loci", _capped_loci(phase_groups, max_combinations))
         return LocusBatch(contig, sites, shift_ranges, loci, haplotypes)
 
-    def _keep(self, records: Sequence[VcfRecord], next_start: int) -> None:
+    def _keep(self, records: VcfBatch, next_start: int) -> None:
         """Keep records, and the SNVs that may lie in the flanks of later loci."""
-        self._pending = list(records)
-        first = records[0].start if records else next_start
+        self._pending = [records] if len(records) else []
+        first = int(records.starts[0]) if len(records) else next_start
         self._snvs = self._snvs[self._snvs >= first - self._around]
 
 
-def _site_groups(shift_ranges: ShiftRanges, distance: int) -> Iterator[_SiteGroup]:
+@njit
+def _site_groups(
+    starts: NDArray[np.int64], ends: NDArray[np.int64], distance: int, max_sites: int
+) -> _SiteGroups:
     """Group sites as `loci_of` does before it splits by combinations."""
-    start, max_end = 0, int(shift_ranges.ends[0])
-    sites = zip(shift_ranges.starts.tolist(), shift_ranges.ends.tolist(), strict=True)
-    for site, (range_start, range_end) in enumerate(sites):
-        is_near = range_start - max_end <= distance
-        if not is_near or site - start == _MAX_SITES:
-            yield _SiteGroup(start, site, max_end, is_near)
-            start, max_end = site, range_end
-        max_end = max(max_end, range_end)
-    yield _SiteGroup(start, len(shift_ranges.starts), max_end, is_full=False)
+    group_ends, max_ends = np.empty(starts.size, np.int64), np.empty(starts.size, np.int64)
+    is_full = np.zeros(starts.size, np.bool_)
+    groups, first, max_end = 0, 0, ends[0]
+    for site in range(starts.size):
+        is_near = starts[site] - max_end <= distance
+        if not is_near or site - first == max_sites:
+            group_ends[groups], max_ends[groups], is_full[groups] = site, max_end, is_near
+            groups += 1
+            first, max_end = site, ends[site]
+        max_end = max(max_end, ends[site])
+    group_ends[groups], max_ends[groups] = starts.size, max_end
+    return _SiteGroups(group_ends[: groups + 1], max_ends[: groups + 1], is_full[: groups + 1])
 
 
 def _snv_positions(sites: Sites) -> NDArray[np.int64]:
@@ -268,23 +298,42 @@ def _snv_positions(sites: Sites) -> NDArray[np.int64]:
 
 def _capped_loci(phase_groups: PhaseGroups, max_combinations: int) -> int:
     """Count the loci at which a set of groups has more combinations than are kept."""
-    options = np.diff(phase_groups.option_offsets)
-    capped = set()
-    for locus, (first, last) in zip(
-        phase_groups.loci.tolist(), pairwise(phase_groups.group_offsets.tolist()), strict=True
-    ):
-        sizes = options[first:last].tolist()
-        if prod(sizes) > max(max_combinations, 1 + sum(sizes) - len(sizes)):
-            capped.add(locus)
-    return len(capped)
+    return _count_capped(
+        read_only(phase_groups.loci),
+        read_only(phase_groups.group_offsets),
+        read_only(phase_groups.option_offsets),
+        max_combinations,
+    )
 
 
-def _split(batch: LocusBatch) -> Iterator[LocusBatch]:
+@njit
+def _count_capped(
+    loci: NDArray[np.int64],
+    group_offsets: NDArray[np.int64],
+    option_offsets: NDArray[np.int64],
+    max_combinations: int,
+) -> int:
+    count, last = 0, np.int64(-1)
+    for group_set in range(loci.size):
+        first, end = group_offsets[group_set], group_offsets[group_set + 1]
+        singles = option_offsets[end] - option_offsets[first] - (end - first)
+        limit = max(max_combinations, 1 + singles)
+        combinations = np.int64(1)
+        for group in range(first, end):
+            if combinations <= limit:  # more would overflow
+                combinations *= option_offsets[group + 1] - option_offsets[group]
+        if combinations > limit and loci[group_set] != last:
+            count += 1
+            last = loci[group_set]
+    return count
+
+
+def _split(batch: LocusBatch, limits: LocusLimits) -> Iterator[LocusBatch]:
     """Split a batch by number of loci and by bases."""
     starts, ends = batch.loci.starts, np.maximum.accumulate(batch.loci.ends)
     start = 0
     while start < len(batch.loci):
-        limit = np.searchsorted(ends, starts[start] + _BASES_PER_BATCH, side="right")
-        end = min(max(int(limit), start + 1), start + _LOCI_PER_BATCH, len(batch.loci))
+        limit = np.searchsorted(ends, starts[start] + limits.bases, side="right")
+        end = min(max(int(limit), start + 1), start + limits.loci, len(batch.loci))
         yield batch.slice(start, end)
         start = end

@@ -16,7 +16,7 @@ from hapgpu.pairhmm.batches import HmmBatch, HmmReads
 
 @dataclass(frozen=True, slots=True)
 class DeviceHmmReads:
-    """The columns of `HmmReads` on the current GPU, with one gap continuation for all bases.
+    """The columns of `HmmReads` on the current GPU.
 
     Attributes
     ----------
@@ -25,14 +25,14 @@ class DeviceHmmReads:
     base_qualities, insertion_qualities, deletion_qualities
         uint8 Phred with the rows of `bases`.
     gap_continuation
-        Phred, 0 to 255.
+        Phred, 0 to 255, of all bases; or uint8 with the rows of `bases`.
     """
 
     bases: DeviceRagged
     base_qualities: Any
     insertion_qualities: Any
     deletion_qualities: Any
-    gap_continuation: int
+    gap_continuation: Any
 
     def __len__(self) -> int:
         return len(self.bases)
@@ -50,13 +50,17 @@ class DeviceHmmReads:
     def download(self) -> HmmReads:
         """Copy the reads to host memory."""
         bases = self.bases.download()
-        continuation = np.full(1, self.gap_continuation, dtype=np.uint8)
+        if isinstance(self.gap_continuation, int):
+            continuation = np.full(1, self.gap_continuation, dtype=np.uint8)
+            continuations = np.broadcast_to(continuation, bases.data.shape)
+        else:
+            continuations = self.gap_continuation.get()
         return HmmReads(
             bases,
             self.base_qualities.get(),
             self.insertion_qualities.get(),
             self.deletion_qualities.get(),
-            np.broadcast_to(continuation, bases.data.shape),
+            continuations,
         )
 
 

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import math
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from hapgpu.arrays.bytes import Integer
+from hapgpu.arrays.ragged_view import read_only
+from hapgpu.runtime.jit import njit, njit_inlined
+
 WORST_DIFFERENCE: Final = -4.5
 """log10 of GATK's global rate of mismapped reads, Phred 45."""
 
-_ERRORS_PER_BASE: Final = 0.02
-_MAX_ERRORS: Final = 2.0
-_LOG10_OF_ERROR: Final = -4.0
+ERRORS_PER_BASE: Final = 0.02
+MAX_ERRORS: Final = 2.0
+LOG10_OF_ERROR: Final = -4.0
 
 
 def normalized(
@@ -46,9 +51,7 @@ def best_of(likelihoods: NDArray[np.float64], counts: NDArray[np.int64]) -> NDAr
 
 
 def is_well_modelled(best: NDArray[np.float64], lengths: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Return which reads have a haplotype that explains them; GATK excludes the others.
-
-    A read may have one error of probability 1e-4 per 50 bases or fraction of 50, at most two.
+    """Return which reads have a haplotype that explains them, see `explains`.
 
     Parameters
     ----------
@@ -61,6 +64,29 @@ def is_well_modelled(best: NDArray[np.float64], lengths: NDArray[np.int64]) -> N
     -------
     bool[n].
     """
-    errors = np.minimum(_MAX_ERRORS, np.ceil(lengths * _ERRORS_PER_BASE))
-    well: NDArray[np.bool_] = best >= _LOG10_OF_ERROR * errors
+    well = np.empty(best.size, dtype=np.bool_)
+    _explain(read_only(best), read_only(lengths), well)
     return well
+
+
+@njit
+def _explain(best: NDArray[np.float64], lengths: NDArray[np.int64], out: NDArray[np.bool_]) -> None:
+    for row in range(out.size):
+        out[row] = explains(best[row], lengths[row])
+
+
+@njit_inlined
+def explains(best: float, length: Integer) -> bool:
+    """Return whether a haplotype explains a read; GATK excludes other reads.
+
+    A read may have one error of probability 1e-4 per 50 bases or fraction of 50, at most two.
+
+    Parameters
+    ----------
+    best
+        The best log10 likelihood of the read.
+    length
+        Its number of bases.
+    """
+    errors = min(MAX_ERRORS, math.ceil(length * ERRORS_PER_BASE))
+    return bool(best >= LOG10_OF_ERROR * errors)

@@ -1,69 +1,36 @@
-"""The two runs of `hapgpu pairhmm`: aligned reads, and text batches."""
+"""The run of `hapgpu pairhmm` on aligned reads."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, TypeVar
+from typing import TYPE_CHECKING, Final, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hapgpu.arrays.batches import split_batches
 from hapgpu.errors import InputError
 from hapgpu.haplotypes.pairing.haplotype_set import HaplotypeSet
 from hapgpu.io.alignments.read_selection import ReadSelection
-from hapgpu.io.alignments.reader import open_reads
+from hapgpu.io.alignments.reader import ReadSource, open_reads
 from hapgpu.io.files.output import OutputFile
-from hapgpu.pairhmm.batches import HmmBatch
-from hapgpu.pairhmm.forward.dispatch import log10_likelihoods
 from hapgpu.pairhmm.reads.scorer import ReadLikelihoods, Scorer, ScorerOptions
 from hapgpu.pairhmm.reads.tables import MatrixTable, PairTable, Table
-from hapgpu.pairhmm.text_batches.reader import read_hmm_batches
-from hapgpu.pairhmm.text_batches.tables import (
-    LIKELIHOOD_HEADER,
-    likelihood_matrix,
-    likelihood_table,
-)
-from hapgpu.runtime.devices import CpuDevice, Device, worker_devices
-from hapgpu.runtime.pipeline import run_pipeline
+from hapgpu.pairhmm.resources import LikelihoodRun
+from hapgpu.runtime.devices import CpuDevice, CudaDevice, worker_devices
 from hapgpu.runtime.pool import MAX_IO_THREADS
-from hapgpu.runtime.progress import Progress
 from hapgpu.runtime.statistics import RunStatistics
+
+if TYPE_CHECKING:
+    from hapgpu.io.bam.cuda.reader import DeviceReads  # imports CuPy
 
 _CELLS_PER_BATCH: Final = 10_000_000_000
 _BASES_PER_BATCH: Final = 4_000_000
 _LIKELIHOODS_PER_BATCH: Final = 400_000  # limits the text of a batch
-
-_Batch = TypeVar("_Batch")
-_Result = TypeVar("_Result")
-
-
-@dataclass(frozen=True, slots=True)
-class LikelihoodRun:
-    """Devices, threads, output, progress and statistics of a run."""
-
-    devices: list[Device]
-    threads: int
-    output: Path | None
-    progress: Progress
-    statistics: RunStatistics
-
-    def pipe(
-        self,
-        source: Iterable[_Batch],
-        workers: Sequence[Callable[[_Batch], _Result]],
-        sink: Callable[[_Result], int],
-    ) -> None:
-        """Send batches through the workers into the sink."""
-        run_pipeline(
-            self.statistics.timed_source("read", source),
-            [self.statistics.timed("pairhmm", worker) for worker in workers],
-            self.statistics.timed("write", sink),
-            progress=self.progress,
-            threaded=not isinstance(self.devices[0], CpuDevice),
-        )
+_PIECE_BYTES: Final = 24 << 20  # of a BAM to a GPU; with more, the lines take more memory
+_MIN_PIECE_BYTES: Final = 1 << 16
+_USUAL_CANDIDATES: Final = 8  # pieces are smaller where a locus has more haplotypes
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,31 +75,63 @@ def score_reads(
         Write a line per read, instead of a line per pair.
     """
     table: Table = MatrixTable(haplotypes) if as_matrix else PairTable(haplotypes)
-    columns = len(haplotypes) if as_matrix else haplotypes.max_candidates
-    with open_reads(
-        reads.path,
-        threads=min(run.threads, MAX_IO_THREADS),
-        batch_bases=_bases_per_batch(haplotypes),
-        reference=reference,
-        regions=reads.regions.or_else(haplotypes.loci),
-        max_record=reads.max_record,
-    ) as source:
+    with _opened(run, reads, haplotypes, reference) as source:
         if source.is_fastq:
             raise InputError(
                 f"{reads.path}: FASTQ, but likelihoods need the orientation and mapping quality of"
                 " aligned reads; map the reads to BAM first"
             )
-        scorers = [
-            Scorer(haplotypes, source.header, options, device, reads.path, reference)
-            for device in worker_devices(run.devices)
-        ]
-        with OutputFile(run.output) as output:
-            output.write(table.header)
-            run.pipe(
-                split_batches(source.batches(), max(1, _LIKELIHOODS_PER_BATCH // columns)),
-                scorers,
-                _ReadSink(output, table, run.statistics),
+        if isinstance(run.devices[0], CpuDevice):
+            batches = cast("ReadSource", source).batches()
+            scorers = [
+                Scorer(haplotypes, source.header, options, device, reads.path, reference)
+                for device in worker_devices(run.devices)
+            ]
+            size = max(1, _LIKELIHOODS_PER_BATCH // (table.columns or haplotypes.max_candidates))
+            with OutputFile(run.output) as output:
+                output.write(table.header)
+                sink = _ReadSink(output, table, run.statistics)
+                run.pipe(split_batches(batches, size), scorers, sink)
+        else:
+            from hapgpu.pairhmm.run_cuda import score_records  # noqa: PLC0415  (imports CuPy)
+
+            records = cast("DeviceReads", source)
+            score_records(
+                run,
+                records,
+                haplotypes,
+                options,
+                table=table,
+                source=reads.path,
+                reference=reference,
             )
+
+
+def _opened(
+    run: LikelihoodRun, reads: ReadSelection, haplotypes: HaplotypeSet, reference: Path | None
+) -> ReadSource | DeviceReads:
+    """Open the reads, in GPU memory if GPUs compute and they are not FASTQ."""
+    regions = reads.regions.or_else(haplotypes.loci)
+    if isinstance(run.devices[0], CpuDevice):
+        return open_reads(
+            reads.path,
+            threads=min(run.threads, MAX_IO_THREADS),
+            batch_bases=_bases_per_batch(haplotypes),
+            reference=reference,
+            regions=regions,
+            max_record=reads.max_record,
+        )
+    from hapgpu.io.alignments.cuda import open_device_reads  # noqa: PLC0415  (imports CuPy)
+
+    return open_device_reads(
+        reads.path,
+        cast("Sequence[CudaDevice]", run.devices),
+        threads=run.threads,
+        piece_bytes=_piece_bytes(haplotypes),
+        reference=reference,
+        regions=regions,
+        max_record=reads.max_record,
+    )
 
 
 def _bases_per_batch(haplotypes: HaplotypeSet) -> int:
@@ -142,45 +141,7 @@ def _bases_per_batch(haplotypes: HaplotypeSet) -> int:
     return max(1, min(_BASES_PER_BATCH, int(_CELLS_PER_BATCH // columns)))
 
 
-@dataclass(frozen=True, slots=True)
-class _BatchScorer:
-    """Worker that computes the likelihoods of text batches on one device."""
-
-    device: Device
-
-    def __call__(self, batch: HmmBatch) -> tuple[HmmBatch, NDArray[np.float64]]:
-        return batch, log10_likelihoods(batch, self.device)
-
-
-@dataclass(slots=True)
-class _BatchSink:
-    """Sink that writes the likelihoods of text batches, numbered from 0, and counts them."""
-
-    output: OutputFile
-    as_matrix: bool
-    statistics: RunStatistics
-    text_batches: int = 0
-
-    def __call__(self, scored: tuple[HmmBatch, NDArray[np.float64]]) -> int:
-        batch, likelihoods = scored
-        if self.as_matrix:
-            text = likelihood_matrix(batch, likelihoods)
-        else:
-            text = likelihood_table(self.text_batches, batch, likelihoods)
-        self.output.write(text.data)
-        self.text_batches += len(batch)
-        self.statistics.count("batches", len(batch))
-        self.statistics.count("reads", len(batch.reads))
-        self.statistics.count("likelihoods", batch.pairs)
-        self.statistics.count("cells", batch.cells)
-        return len(batch.reads)
-
-
-def score_batches(run: LikelihoodRun, path: str, max_record: int, *, as_matrix: bool) -> None:
-    """Compute the likelihoods of text batches and write a table."""
-    with OutputFile(run.output) as output:
-        if not as_matrix:
-            output.write(LIKELIHOOD_HEADER)
-        scorers = [_BatchScorer(device) for device in worker_devices(run.devices)]
-        batches = read_hmm_batches(path, max_record=max_record)
-        run.pipe(batches, scorers, _BatchSink(output, as_matrix, run.statistics))
+def _piece_bytes(haplotypes: HaplotypeSet) -> int:
+    """Return the bytes of a BAM to compute at a time, fewer for more haplotypes."""
+    candidates = max(haplotypes.max_candidates, _USUAL_CANDIDATES)
+    return max(_USUAL_CANDIDATES * _PIECE_BYTES // candidates, _MIN_PIECE_BYTES)

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
-from typing import Final, Generic, Self, TypeVar, cast
+from typing import Self, TypeVar, cast
 
 import cupy
 import numpy as np
@@ -17,7 +16,8 @@ from hapgpu.arrays.ragged import Ragged
 from hapgpu.haplotypes.pairing.haplotype_set import HaplotypeSet
 from hapgpu.io.alignments.writer import RecordWriter
 from hapgpu.io.bam.cuda.device_records import DeviceRecords
-from hapgpu.io.bam.cuda.reader import DevicePiece, DeviceReads
+from hapgpu.io.bam.cuda.reader import DeviceReads
+from hapgpu.io.bam.cuda.record_worker import RecordWorker
 from hapgpu.realign.mover import Moved
 from hapgpu.realign.mover_cuda import DeviceMover
 from hapgpu.realign.moves.move_table import MoveCollector, MoveTable
@@ -27,19 +27,10 @@ from hapgpu.realign.realigner import RealignOptions
 from hapgpu.realign.realigner_cuda import DeviceRealigner
 from hapgpu.realign.records.cuda import finished_records
 from hapgpu.realign.resources import Resources
-from hapgpu.runtime.devices import CudaDevice
-from hapgpu.runtime.gpu.context import (
-    OUT_OF_MEMORY,
-    device_errors,
-    download_pinned,
-    release_memory,
-    retried,
-    thread_streams,
-)
+from hapgpu.runtime.devices import CudaDevice, side_by_side
+from hapgpu.runtime.gpu.context import download_pinned
 
 _Result = TypeVar("_Result")
-
-_MIN_SPLIT: Final = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,59 +45,6 @@ class _Finished:
         """Join the results of consecutive records."""
         parts = [part for result in results for part in result.parts]
         return cls(parts, _sum(result.counts for result in results))
-
-
-class _Worker(Generic[_Result]):
-    """Decodes pieces of a file on a GPU and computes with their records, in a thread of its own.
-
-    Where the memory of the GPU is too small for the records of a piece, they are split.
-
-    Parameters
-    ----------
-    reads
-        The file.
-    device
-        The GPU.
-    prepare
-        Returns the function that computes; called with the GPU as the current one.
-    join
-        Joins results of consecutive records.
-    """
-
-    def __init__(
-        self,
-        reads: DeviceReads,
-        device: CudaDevice,
-        prepare: Callable[[CudaDevice], Callable[[DeviceRecords], _Result]],
-        join: Callable[[Sequence[_Result]], _Result],
-    ) -> None:
-        self._reads = reads
-        self._device = device
-        self._join = join
-        with device_errors(device), cupy.cuda.Device(device.index):
-            self._compute = retried(lambda: prepare(device))
-            # Streams of other threads do not wait for the copies that this made.
-            cupy.cuda.get_current_stream().synchronize()
-
-    def __call__(self, piece: DevicePiece) -> _Result:
-        index = self._device.index
-        with device_errors(self._device), cupy.cuda.Device(index), thread_streams(index, 1)[0]:
-            return self._join(list(self._results(self._reads.records(piece))))
-
-    def _results(self, records: DeviceRecords) -> Iterator[_Result]:
-        parts = [records]
-        del records
-        while parts:
-            part = parts.pop(0)
-            try:
-                yield retried(partial(self._compute, part))
-                continue
-            except OUT_OF_MEMORY:
-                if len(part) < _MIN_SPLIT:
-                    raise
-            release_memory()  # not in `except`, where the traceback still holds arrays
-            middle = len(part) // 2
-            parts[:0] = [part.take(slice(0, middle)), part.take(slice(middle, len(part)))]
 
 
 class _RecordMaker:
@@ -170,7 +108,7 @@ def realign_records(
         return finished.counts["reads"]
 
     # A second worker on a GPU is hardly faster, because the kernels fill it, and takes 200 MiB.
-    devices = dict.fromkeys(_devices(resources))
+    devices = list(dict.fromkeys(_devices(resources)))
     workers = _workers(devices, reads, prepare, _Finished.joined)
     resources.pipe("realign", reads.pieces(), workers, write)
 
@@ -207,12 +145,12 @@ def find_moves(
 
 
 def _workers(
-    devices: Iterable[CudaDevice],
+    devices: Sequence[CudaDevice],
     reads: DeviceReads,
     prepare: Callable[[CudaDevice], Callable[[DeviceRecords], _Result]],
     join: Callable[[Sequence[_Result]], _Result],
-) -> list[_Worker[_Result]]:
-    return [_Worker(reads, device, prepare, join) for device in devices]
+) -> list[RecordWorker[_Result]]:
+    return side_by_side(lambda device: RecordWorker(reads, device, prepare, join), devices)
 
 
 def _devices(resources: Resources) -> Sequence[CudaDevice]:

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from typing import Any, Final
+from functools import partial
+from typing import Any, Final, TypeVar
 
 from hapgpu.errors import DeviceError, UsageError
 from hapgpu.runtime.cupy_cache import set_cupy_cache
+
+_In = TypeVar("_In")
+_Out = TypeVar("_Out")
 
 MEMORY_FRACTION = 0.8
 """Fraction of the free memory of a GPU that is used unless the user sets a limit."""
@@ -41,6 +46,13 @@ class CudaDevice:
         """The name of the device in messages."""
         return f"cuda:{self.index} ({self.model})"
 
+    @property
+    def architecture(self) -> str:
+        """The architecture to compile kernels for, such as `sm_90`."""
+        import cupy  # noqa: PLC0415  (only where a GPU is used: slow, and not installed everywhere)
+
+        return f"sm_{cupy.cuda.Device(self.index).compute_capability}"
+
     def memory_budget(self) -> int:
         """Return the number of bytes that may be in use at once on this GPU."""
         if self.memory_limit is not None:
@@ -69,13 +81,26 @@ class GpuReport:
 
 @dataclass(frozen=True, slots=True)
 class DeviceReport:
-    """Driver, libraries and GPUs; `problem` says why GPUs cannot be used."""
+    """Driver, libraries and GPUs.
+
+    Attributes
+    ----------
+    driver_version, cupy_version, nvrtc_version
+        Versions; None for what is missing.
+    gpus
+        The GPUs that were looked at.
+    problem
+        Why GPUs cannot be used, or None.
+    gpu_count
+        The number of GPUs of the machine.
+    """
 
     driver_version: int | None
     cupy_version: str | None
     nvrtc_version: str | None
     gpus: list[GpuReport] = field(default_factory=list)
     problem: str | None = None
+    gpu_count: int = 0
 
 
 def usable_cpus() -> int:
@@ -83,8 +108,15 @@ def usable_cpus() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def discover() -> DeviceReport:
-    """Look for CuPy, its compiler, the driver and GPUs; never raises."""
+def discover(named: Sequence[int] | None = None) -> DeviceReport:
+    """Look for CuPy, its compiler, the driver and GPUs; never raises.
+
+    Parameters
+    ----------
+    named
+        Numbers of the GPUs to look at, or None for all. Other GPUs are left alone: the first use
+        of a GPU takes time, and some of its memory.
+    """
     set_cupy_cache()
     try:
         import cupy  # noqa: PLC0415  (slow, and not installed everywhere)
@@ -96,12 +128,14 @@ def discover() -> DeviceReport:
     driver = int(cupy.cuda.runtime.driverGetVersion())
     nvrtc, problem = _nvrtc_version(cupy)
     gpus: list[GpuReport] = []
+    count = 0
     if not driver:
         problem = "no NVIDIA driver was found"
     else:
         try:
             count = cupy.cuda.runtime.getDeviceCount()
-            gpus = [_describe_gpu(cupy, index) for index in range(count)]
+            indices = [index for index in range(count) if named is None or index in named]
+            gpus = side_by_side(partial(_describe_gpu, cupy), indices)
         except cupy.cuda.runtime.CUDARuntimeError as error:
             problem = f"the NVIDIA driver finds no usable GPU ({error})"
     return DeviceReport(
@@ -110,6 +144,7 @@ def discover() -> DeviceReport:
         nvrtc_version=nvrtc,
         gpus=gpus,
         problem=problem,
+        gpu_count=count,
     )
 
 
@@ -190,15 +225,15 @@ def resolve_devices(
     if text == "cpu":
         return [cpu], f"device: {cpu.name}"
     named = _gpu_indices(text)
-    report = discover()
-    if report.gpus and not report.problem:
-        models = {gpu.index: gpu.model for gpu in report.gpus}
-        indices = sorted(models) if named is None else named
-        if missing := [index for index in indices if index not in models]:
-            last = len(models) - 1
+    report = discover(named)
+    if report.gpu_count and not report.problem:
+        last = report.gpu_count - 1
+        if missing := [index for index in named or () if index > last]:
             message = f"device 'cuda:{missing[0]}': no such GPU; give cuda:0 to cuda:{last}"
             raise DeviceError(message)
-        devices: list[Device] = [CudaDevice(i, models[i], gpu_memory) for i in indices]
+        devices: list[Device] = [
+            CudaDevice(gpu.index, gpu.model, gpu_memory) for gpu in report.gpus
+        ]
         return devices, f"device: {', '.join(device.name for device in devices)}"
     problem = report.problem or "no GPU is visible"
     if text == "auto":
@@ -217,6 +252,14 @@ def _gpu_indices(text: str) -> list[int] | None:
         message = f"device '{text}': unknown; give auto, cpu, cuda, cuda:0 or cuda:0,2"
         raise UsageError(message)
     return sorted({int(part) for part in parts})
+
+
+def side_by_side(make: Callable[[_In], _Out], items: Sequence[_In]) -> list[_Out]:
+    """Return `make(item)` of each item, such as a GPU, in their order: a thread for each."""
+    if len(items) < 2:
+        return [make(item) for item in items]
+    with ThreadPoolExecutor(len(items)) as pool:
+        return list(pool.map(make, items))
 
 
 def worker_devices(devices: Sequence[Device]) -> list[Device]:

@@ -6,16 +6,17 @@ import hashlib
 import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import Any, Final, TypeVar, cast
 
 import numba
 from numba import types
 from numba.extending import intrinsic
 
 from hapgpu.runtime import cache
-from hapgpu.runtime.compiled_cache import CheckedCache
+from hapgpu.runtime.compiled.cache import CheckedCache
+from hapgpu.runtime.compiled.dispatcher import CompiledFunction
 
-__all__ = ["intrinsic", "is_first_run", "njit", "njit_contracting", "njit_inlined", "types"]
+__all__ = ["COMPILED", "intrinsic", "njit", "njit_contracting", "njit_inlined", "types"]
 
 _PACKAGE = Path(__file__).parents[1]
 _Function = TypeVar("_Function", bound=Callable[..., object])
@@ -28,7 +29,7 @@ def _sources_digest() -> str:
     inline them.
     """
     digest = hashlib.sha256()
-    for source in sorted(_PACKAGE.rglob("*.py")):
+    for source in sorted([*_PACKAGE.rglob("*.py"), *_PACKAGE.rglob("*.json")]):
         digest.update(os.fsencode(source))
         digest.update(source.read_bytes())
     return digest.hexdigest()[:16]
@@ -43,7 +44,8 @@ def _cache_directory() -> Path | None:
     return directory
 
 
-_CACHE = _cache_directory()
+COMPILED: Final = _cache_directory()
+"""The directory of compiled functions; None without one."""
 
 
 def njit(function: _Function) -> _Function:
@@ -65,16 +67,8 @@ def njit_inlined(function: _Function) -> _Function:
 
 
 def _compiled(function: _Function, **options: Any) -> _Function:
-    compiled = numba.njit(nogil=True, **options)(function)
-    if compiled is not function:  # as with NUMBA_DISABLE_JIT
-        compiled._cache = CheckedCache(function, _CACHE)  # noqa: SLF001  (no other way, see `compiled_cache`)
+    if numba.config.DISABLE_JIT:
+        return function
+    compiled = CompiledFunction(function, {"nogil": True, **options})
+    compiled._cache = CheckedCache(function, COMPILED)  # noqa: SLF001  (no other way, see `cache`)
     return cast("_Function", compiled)
-
-
-def is_first_run(command: str) -> bool:
-    """Tell whether a command has not run before, and mark it as run; first calls take seconds."""
-    mark = _CACHE and _CACHE / f"{command}.ran"
-    if cache.load(mark, command) is not None:
-        return False
-    cache.store(mark, command, b"")
-    return True

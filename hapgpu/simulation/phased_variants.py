@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from hapgpu.arrays.ragged import Ragged, offsets_of
 from hapgpu.haplotypes.batches import AlleleKind, ReferenceSlice, Sites
+from hapgpu.io.vcf.batches import VcfBatch
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +72,7 @@ class PhasedVariants:
     def sites(self) -> Sites:
         """The variants as sites, without records."""
         kinds = np.full(len(self.alleles), AlleleKind.SEQUENCE, dtype=np.uint8)
-        return Sites((), self.starts, self.alleles, kinds, self.allele_offsets)
+        return Sites(VcfBatch.empty(""), self.starts, self.alleles, kinds, self.allele_offsets)
 
     def texts(self, variant: int) -> list[str]:
         """Return REF and the ALTs of one variant."""

@@ -13,6 +13,7 @@ import pytest
 
 from hapgpu.genotyping.reads import aligned_reads
 from hapgpu.haplotypes import locus_batches
+from hapgpu.haplotypes.locus_batches import LocusLimits
 from hapgpu.pairhmm import run as pairhmm_run
 from hapgpu.realign import run as realign_run
 from tests.faults.checks import plain
@@ -28,10 +29,9 @@ SMALL_BATCHES = {
     ],
     "genotype": [
         (aligned_reads, "_BATCH_BASES", (300, 600)),
-        (locus_batches, "_LOCI_PER_BATCH", 1),
-        (locus_batches, "_BASES_PER_BATCH", 1),
+        (locus_batches, "DEFAULT_LOCUS_LIMITS", LocusLimits(loci=1, bases=1)),
     ],
-    "haplotypes": [(locus_batches, "_LOCI_PER_BATCH", 1), (locus_batches, "_BASES_PER_BATCH", 1)],
+    "haplotypes": [(locus_batches, "DEFAULT_LOCUS_LIMITS", LocusLimits(loci=1, bases=1))],
 }
 """Option that bounds the batches of a subcommand, and a small bound."""
 

@@ -11,11 +11,11 @@ from hapgpu.arrays.ragged import Ragged, offsets_of
 from hapgpu.haplotypes.batches import Haplotypes, Loci, PhaseGroups, ReferenceSlice, Sites
 from hapgpu.haplotypes.candidates.haplotypes import haplotypes_of
 from hapgpu.haplotypes.candidates.unphased import phase_groups_of_sites
-from hapgpu.haplotypes.sites.columns import sites_of
 from hapgpu.haplotypes.sites.loci import loci_of
 from hapgpu.haplotypes.sites.shift_ranges import shift_ranges_of
 from hapgpu.io.vcf.records import VcfRecord
 from tests.haplotypes.haplotype_oracle import Options
+from tests.haplotypes.made_records import made_sites
 from tests.haplotypes.made_references import slice_of
 
 NO_MASK = np.empty(0, dtype=np.int64)
@@ -31,7 +31,7 @@ def listed(found: Haplotypes) -> Found:
 
 
 def one_locus(records: Sequence[VcfRecord], reference: ReferenceSlice) -> tuple[Sites, Loci]:
-    sites = sites_of(records)
+    sites = made_sites(records)
     return sites, loci_of(
         shift_ranges_of(sites, reference), np.ones(len(sites), dtype=np.int64), 10**9, 1
     )

@@ -8,8 +8,8 @@ import numpy as np
 
 from hapgpu.arrays.ragged import Ragged, offsets_of
 from hapgpu.haplotypes.batches import Haplotypes, Loci, LocusBatch, ShiftRanges
-from hapgpu.haplotypes.sites.columns import sites_of
 from hapgpu.io.vcf.records import VcfRecord
+from tests.haplotypes.made_records import made_sites
 
 SITE_DISTANCE = 10
 """Site i is at 0-based position i * SITE_DISTANCE; the sites are one base long."""
@@ -32,7 +32,7 @@ def batch_of(
     records: Sequence[VcfRecord], sites: Sequence[int], haplotypes: Sequence[int]
 ) -> LocusBatch:
     """Return loci of records, given the numbers of sites and of haplotypes of each."""
-    columns = sites_of(records)
+    columns = made_sites(records)
     site_offsets, haplotype_offsets = offsets_of(sites), offsets_of(haplotypes)
     starts, ends = columns.starts[site_offsets[:-1]], columns.ends[site_offsets[1:] - 1]
     sequences = Ragged.from_sequences("ACGT"[k % 4] for k in range(haplotype_offsets[-1]))

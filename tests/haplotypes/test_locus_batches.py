@@ -15,13 +15,15 @@ from hypothesis import strategies as st
 from hapgpu.errors import InputError, UsageError
 from hapgpu.haplotypes import locus_batches as module
 from hapgpu.haplotypes.batches import LocusBatch
-from hapgpu.haplotypes.locus_batches import LocusOptions, locus_batches
+from hapgpu.haplotypes.locus_batches import LocusLimits, LocusOptions, locus_batches
 from hapgpu.haplotypes.sites.loci import OVERLAPPING_FACTOR
 from hapgpu.haplotypes.sites.record_batches import RecordLimits
 from hapgpu.haplotypes.sites.record_selection import within
 from hapgpu.io.genome.fasta import ReferenceFasta
 from hapgpu.io.genome.regions import EVERYTHING, Region, RegionChoice
+from hapgpu.io.vcf.batches import VcfBatch
 from hapgpu.io.vcf.records import VcfRecord
+from tests.haplotypes.made_records import batches_of_records
 
 SITES_ONLY = LocusOptions(distance=20, flank=60, max_combinations=16, masks=True, phased=False)
 PHASED = LocusOptions(distance=100, flank=100, max_combinations=16, masks=False, phased=True)
@@ -94,13 +96,25 @@ def batches_of(
     options: LocusOptions = SITES_ONLY,
     limits: RecordLimits = WHOLE_CONTIGS,
     counts: Counter[str] | None = None,
+    locus_limits: LocusLimits | None = None,
 ) -> list[LocusBatch]:
     def count(name: str, number: int) -> None:
         if counts is not None:
             counts[name] += number
 
     with ReferenceFasta(path) as reference:
-        return list(locus_batches(records, reference, options, "calls.vcf", count, limits))
+        batches = batches_of_records(list(records))
+        return list(
+            locus_batches(
+                batches,
+                reference,
+                options,
+                "calls.vcf",
+                count,
+                limits=limits,
+                locus_limits=locus_limits,
+            )
+        )
 
 
 def loci_in(batches: Sequence[LocusBatch]) -> Iterator[tuple[object, ...]]:
@@ -112,7 +126,7 @@ def loci_in(batches: Sequence[LocusBatch]) -> Iterator[tuple[object, ...]]:
             rows = range(haplotypes.offsets[locus], haplotypes.offsets[locus + 1])
             yield (
                 batch.contig,
-                alone.sites.records,
+                list(alone.sites.records),
                 *zip(
                     alone.shift_ranges.starts.tolist(),
                     alone.shift_ranges.ends.tolist(),
@@ -137,7 +151,10 @@ def test_loci_do_not_depend_on_record_batches(
     path, records = example
     expected_counts: Counter[str] = Counter()
     expected = list(loci_in(batches_of(path, records, options, counts=expected_counts)))
-    assert [one for locus in expected for one in locus[1]] == records
+    found = [one for locus in expected for one in locus[1]]
+    assert [(one.label, one.contig, one.start, one.genotypes) for one in found] == [
+        (one.label, one.contig, one.start, one.genotypes) for one in records
+    ]
     for limits in (RecordLimits(1, 10**9), RecordLimits(10, 10**9), RecordLimits(10**6, 300)):
         counts: Counter[str] = Counter()
         assert list(loci_in(batches_of(path, records, options, limits, counts))) == expected
@@ -149,11 +166,11 @@ def test_few_records_are_kept(example: tuple[Path, list[VcfRecord]]) -> None:
     contig = [one for one in records if one.contig == "one"]
     read = 0
 
-    def counted() -> Iterator[VcfRecord]:
+    def counted() -> Iterator[VcfBatch]:
         nonlocal read
-        for one in contig:
+        for batch in batches_of_records(contig, 1):
             read += 1
-            yield one
+            yield batch
 
     done = 0
     with ReferenceFasta(path) as reference:
@@ -178,6 +195,12 @@ def test_batches_are_bounded(tmp_path: Path) -> None:
     assert all(len(batch.loci) <= 256 for batch in batches)
     assert all(batch.loci.ends[-1] - batch.loci.starts[0] <= 10**6 for batch in batches)
     assert any(len(batch.loci) > 150 for batch in batches)
+    few = batches_of(path, far + near, locus_limits=LocusLimits(loci=10, bases=20_000))
+    assert all(len(batch.loci) <= 10 for batch in few)
+    assert all(batch.loci.ends[-1] - batch.loci.starts[0] <= 20_000 for batch in few)
+    many = batches_of(path, far + near, locus_limits=LocusLimits(loci=10_000, bases=10**8))
+    assert [batch.contig for batch in many] == ["far", "near"]
+    assert list(loci_in(few)) == list(loci_in(batches)) == list(loci_in(many))
 
 
 def record_at(bases: str, start: int, contig: str = "chr1", genotypes: str = "") -> VcfRecord:
@@ -275,7 +298,8 @@ def test_matching_references(
 ) -> None:
     record = VcfRecord("line 11", contig, start, reference, (alternative,), (), "")
     (batch,) = batches_of(small, [record])
-    assert batch.sites.records == (record,)
+    (found,) = batch.sites.records
+    assert (found.label, found.reference) == (record.label, record.reference)
 
 
 def test_ambiguity_codes_become_the_base_of_ref(small: Path) -> None:
@@ -308,13 +332,15 @@ def test_records_within_regions(
         for one in records
         if any(Region(one.contig, one.start, one.start + length).overlaps(r) for r in regions)
     ]
-    assert (
-        list(within(records, RegionChoice(tuple(regions)), dict.fromkeys("abc", 100))) == expected
-    )
+    choice = RegionChoice(tuple(regions))
+    for size in (1, 3, 100):
+        batches = within(batches_of_records(records, size), choice, dict.fromkeys("abc", 100))
+        found = [one for batch in batches for one in batch]
+        assert [(r.contig, r.start) for r in found] == [(r.contig, r.start) for r in expected]
 
 
 def test_no_regions_select_all_records_and_unknown_contigs_are_errors() -> None:
-    records = [VcfRecord("line 1", "a", 1, "A", ("C",), (), "")]
+    records = batches_of_records([VcfRecord("line 1", "a", 1, "A", ("C",), (), "")])
     assert list(within(records, EVERYTHING, {})) == records
     with pytest.raises(UsageError, match=r"chr2:1-5.*'chr2'.*found '2' instead"):
         within(records, RegionChoice((Region("chr2", 0, 5),)), {"2": 100})

@@ -33,7 +33,7 @@ from hapgpu.io.fastx.read_blocks import read_blocks
 from hapgpu.io.genome.fasta import read_fasta
 from hapgpu.io.genome.regions import read_bed
 from hapgpu.io.vcf.bcf_sizes import CheckedBcf
-from hapgpu.io.vcf.records import open_vcf
+from hapgpu.io.vcf.source import open_vcf
 from hapgpu.pairhmm.text_batches.reader import read_hmm_batches
 from tests.io.bgzf_blocks import block
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import builtins
+import threading
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -19,16 +21,19 @@ from hapgpu.runtime.devices import (
     discover,
     parse_memory,
     resolve_devices,
+    side_by_side,
     usable_cpus,
 )
 
 
-def machine(gpus: int, problem: str | None = None) -> DeviceReport:
+def machine(gpus: int, problem: str | None, indices: Sequence[int] | None) -> DeviceReport:
+    named = [index for index in range(gpus) if indices is None or index in indices]
     return DeviceReport(
         driver_version=12090,
         cupy_version="14.2.0",
         nvrtc_version="12.9",
-        gpus=[GpuReport(index, f"GPU {index}", (9, 0), 1 << 37, 1 << 36) for index in range(gpus)],
+        gpus=[GpuReport(index, f"GPU {index}", (9, 0), 1 << 37, 1 << 36) for index in named],
+        gpu_count=gpus,
         problem=problem,
     )
 
@@ -38,7 +43,7 @@ def pretend(monkeypatch: pytest.MonkeyPatch) -> Any:
     """Make this a machine with some GPUs."""
 
     def set_machine(gpus: int, problem: str | None = None) -> None:
-        monkeypatch.setattr(devices, "discover", lambda: machine(gpus, problem))
+        monkeypatch.setattr(devices, "discover", lambda named: machine(gpus, problem, named))
 
     return set_machine
 
@@ -104,7 +109,7 @@ def test_a_missing_gpu(pretend: Any) -> None:
 
 
 def test_the_cpu_is_used_without_a_search_for_gpus(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(devices, "discover", lambda: pytest.fail("looked"))
+    monkeypatch.setattr(devices, "discover", lambda _: pytest.fail("looked"))
     assert resolve_devices("cpu", threads=2) == ([CpuDevice(2)], "device: CPU, 2 threads")
     assert resolve_devices("cpu")[0] == [CpuDevice(usable_cpus())]
 
@@ -173,3 +178,18 @@ def test_memory_in_bytes(size: int) -> None:
 def test_no_amount_of_memory(text: str) -> None:
     with pytest.raises(UsageError, match="not an amount of memory; write it as 8G"):
         parse_memory(text)
+
+
+def test_work_for_each_gpu_runs_side_by_side() -> None:
+    together = threading.Barrier(3, timeout=60)
+
+    def make(number: int) -> int:
+        together.wait()
+        return 10 * number
+
+    assert side_by_side(make, [2, 0, 1]) == [20, 0, 10]
+    assert side_by_side(make, []) == []
+
+
+def test_one_gpu_is_used_in_the_calling_thread() -> None:
+    assert side_by_side(lambda _: threading.current_thread(), [0]) == [threading.current_thread()]

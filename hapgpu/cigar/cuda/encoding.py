@@ -8,6 +8,8 @@ import cupy
 import numpy as np
 
 from hapgpu.arrays.cuda import DeviceRagged, offsets_of
+from hapgpu.cigar.encoding import SKIP
+from hapgpu.io.bam.constants import REFERENCE_OPERATIONS
 from hapgpu.io.bam.cuda.device_records import DeviceRecords
 from hapgpu.runtime.gpu.kernel import Array, Kernel, Scalar
 from hapgpu.runtime.gpu.work_queue import WARP, launch_threads
@@ -31,14 +33,15 @@ COPY_CIGARS: Final = Kernel(
         Scalar("elements", np.int64),
     ),
 )
-RECORD_REFERENCE_LENGTHS: Final = Kernel(
+RECORD_LENGTHS: Final = Kernel(
     "cigar/encoding.cu",
-    "record_reference_lengths",
+    "record_lengths",
     (
         *_RECORD_CIGARS,
         Array("lengths", np.int64, "count"),
         Scalar("size", np.int64),
         Scalar("count", np.int32),
+        Scalar("operations", np.int32),
     ),
 )
 REFERENCE_LENGTHS: Final = Kernel(
@@ -68,13 +71,12 @@ def cigars_of(records: DeviceRecords) -> DeviceRagged:
 
 def record_reference_lengths(records: DeviceRecords) -> Any:
     """Return int64[n]: bases of the reference that the CIGAR of each record spans."""
-    layout = records.layout
-    count = len(records)
-    lengths = cupy.empty(count, dtype=np.int64)
-    cigars = (records.data, layout.cigar_starts, layout.cigar_lengths)
-    arguments = (*cigars, lengths, records.data.size, count)
-    launch_threads(RECORD_REFERENCE_LENGTHS, _THREADS, count, arguments)
-    return lengths
+    return _record_lengths(records, REFERENCE_OPERATIONS)
+
+
+def record_skipped_lengths(records: DeviceRecords) -> Any:
+    """Return int64[n]: bases of the reference that the CIGAR of each record skips (`N`)."""
+    return _record_lengths(records, 1 << SKIP)
 
 
 def reference_lengths(cigars: DeviceRagged) -> Any:
@@ -83,4 +85,15 @@ def reference_lengths(cigars: DeviceRagged) -> Any:
     lengths = cupy.empty(count, dtype=np.int64)
     arguments = (cigars.data, cigars.offsets, lengths, cigars.data.size, count)
     launch_threads(REFERENCE_LENGTHS, _THREADS, count, arguments)
+    return lengths
+
+
+def _record_lengths(records: DeviceRecords, operations: int) -> Any:
+    """Return int64[n]: the sum of the lengths of some operations, a bit each."""
+    layout = records.layout
+    count = len(records)
+    lengths = cupy.empty(count, dtype=np.int64)
+    cigars = (records.data, layout.cigar_starts, layout.cigar_lengths)
+    arguments = (*cigars, lengths, records.data.size, count, operations)
+    launch_threads(RECORD_LENGTHS, _THREADS, count, arguments)
     return lengths

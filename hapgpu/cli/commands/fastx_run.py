@@ -9,7 +9,6 @@ from typing import Any
 
 from hapgpu.cli.run import Run
 from hapgpu.io.fastx.block_workers import BlockTransfer, BlockWorker
-from hapgpu.io.fastx.read_blocks import read_blocks
 from hapgpu.io.fastx.text_block import TextBlock
 from hapgpu.runtime.pipeline import run_pipeline
 
@@ -70,10 +69,7 @@ def process_reads(
             statistics.count(name, number)
         return block.counts["reads"]
 
-    blocks = chain.from_iterable(
-        read_blocks(path, transfer.size, transfer.allocate, transfer.threads, files.max_record)
-        for path in files.paths
-    )
+    blocks = chain.from_iterable(transfer.blocks(path, files.max_record) for path in files.paths)
     run_pipeline(
         statistics.timed_source("read", blocks),
         [statistics.timed(stage, worker) for worker in workers],

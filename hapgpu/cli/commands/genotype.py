@@ -144,10 +144,9 @@ def genotype(  # noqa: PLR0913  (its parameters are the options)
     require_inputs([*reads, reference, sites])
     run = start_run("genotype", compute, reporting)
     options = GenotypeOptions(ploidy, prior, pcr_model, min_mapping_quality)
-    with GenotypeSession(inputs, options, run.threads) as session:
+    with GenotypeSession(inputs, options, run.devices, run.threads) as session:
         write_genotypes(
             session,
-            run.devices,
             str(output or STANDARD),
             run.statistics,
             threads=run.threads,

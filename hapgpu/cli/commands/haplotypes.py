@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Final
 
+import numpy as np
 import typer
 
 from hapgpu.cli.options.checks import given_regions
@@ -19,16 +20,17 @@ from hapgpu.cli.options.files import (
     Read,
 )
 from hapgpu.cli.run import Run
-from hapgpu.haplotypes.batches import LocusBatch
+from hapgpu.haplotypes.batches import AlleleKind, LocusBatch
 from hapgpu.haplotypes.candidates.fasta import HaplotypeText
-from hapgpu.haplotypes.locus_batches import Count, LocusOptions, locus_batches
-from hapgpu.haplotypes.sites.columns import has_sequence
+from hapgpu.haplotypes.locus_batches import UNKNOWN_LENGTH, Count, LocusOptions, locus_batches
+from hapgpu.haplotypes.sites.columns import sites_of
 from hapgpu.haplotypes.sites.record_selection import within
-from hapgpu.haplotypes.sites.telomeres import is_telomere
+from hapgpu.haplotypes.sites.telomeres import are_telomeres
 from hapgpu.io.files.output import OutputFile
 from hapgpu.io.files.record_limit import MAX_RECORD
 from hapgpu.io.genome.fasta import ReferenceFasta
-from hapgpu.io.vcf.records import VcfRecord, open_vcf
+from hapgpu.io.vcf.batches import VcfBatch
+from hapgpu.io.vcf.source import open_vcf
 from hapgpu.runtime.devices import CpuDevice
 from hapgpu.runtime.progress import Progress
 
@@ -111,7 +113,7 @@ def haplotypes(
     chosen = given_regions(filters.regions, filters.targets_file, max_record)
     options = LocusOptions(flank, flank, _MAX_COMBINATIONS, masks=False, phased=True)
     with ReferenceFasta(reference) as fasta, open_vcf(calls, max_record) as vcf:
-        records = within(vcf.records(), chosen, fasta.lengths)
+        records = within(vcf.batches(), chosen, fasta.lengths)
         records = _with_sequences(records, fasta.lengths, count)
         batches = locus_batches(records, fasta, options, vcf.name, count)
         with OutputFile(output) as file:
@@ -132,17 +134,28 @@ def _write(
 
 
 def _with_sequences(
-    records: Iterable[VcfRecord], lengths: Mapping[str, int], count: Count
-) -> Iterator[VcfRecord]:
+    batches: Iterable[VcfBatch], lengths: Mapping[str, int], count: Count
+) -> Iterator[VcfBatch]:
     """Exclude records that change nothing: their neighbours must not share a locus across them."""
-    for record in records:
-        count("records", 1)
-        if is_telomere(record, lengths.get(record.contig)):
-            count("telomere_records", 1)
-        elif any(map(has_sequence, record.alternatives)):
-            yield record
-        else:
-            spanned = record.alternatives.count("*")
-            count("spanned_alleles", spanned)
-            count("symbolic_alleles", len(record.alternatives) - spanned)
-            count("records_without_alt", 1)
+    for batch in batches:
+        count("records", len(batch))
+        length = lengths.get(batch.contig, UNKNOWN_LENGTH)
+        is_telomere = are_telomeres(batch, length)
+        sites = sites_of(batch, length)
+        sequences, spanned = (
+            np.add.reduceat(sites.kinds == kind, sites.allele_offsets[:-1], dtype=np.int64)
+            for kind in (AlleleKind.SEQUENCE, AlleleKind.SPANNED)
+        )
+        has_alternative = sequences > 1  # REF is a sequence, too
+        kept = has_alternative & ~is_telomere
+        without = ~has_alternative & ~is_telomere
+        counts = {
+            "telomere_records": is_telomere.sum(),
+            "spanned_alleles": spanned[without].sum(),
+            "symbolic_alleles": (batch.alternatives - spanned)[without].sum(),
+            "records_without_alt": without.sum(),
+        }
+        for name in filter(counts.get, counts):
+            count(name, int(counts[name]))
+        if kept.any():
+            yield batch.take(kept)

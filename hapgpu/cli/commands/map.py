@@ -158,7 +158,7 @@ def map(  # noqa: A001, PLR0913  (the name of the command; its parameters are th
         format=output_fmt,
         threads=run.threads,
         reference=reference,
-        copying_threads=files.transfer.threads,
+        copying_threads=files.transfer.writing_threads,
     ) as write:
         process_reads(run, "map", files, mappers, write)
     _warn(run.statistics.counts)

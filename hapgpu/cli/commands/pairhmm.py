@@ -30,7 +30,9 @@ from hapgpu.io.alignments.read_selection import ReadSelection
 from hapgpu.pairhmm.qualities.pcr_model import PcrModel
 from hapgpu.pairhmm.qualities.prepare import MIN_QUALITY, QualityOptions
 from hapgpu.pairhmm.reads.scorer import ScorerOptions
-from hapgpu.pairhmm.run import LikelihoodRun, score_batches, score_reads
+from hapgpu.pairhmm.resources import LikelihoodRun
+from hapgpu.pairhmm.run import score_reads
+from hapgpu.pairhmm.text_batches.run import score_batches
 
 EXAMPLES: Final = """Compare the reads of an indexed BAM with the haplotypes of some loci:
 hapgpu pairhmm sample.bam haplotypes.fa -o likelihoods.tsv

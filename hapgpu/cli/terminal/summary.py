@@ -8,18 +8,15 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from hapgpu.io.files.output import write_json
-from hapgpu.runtime.jit import is_first_run
 from hapgpu.runtime.statistics import RunStatistics
 
 logger = logging.getLogger(__name__)
 
 
-def announce(command: str, device: str, *, quiet: bool) -> None:
+def announce(command: str, device: str, *, compiles: bool) -> None:
     """Name the devices of a run on standard error, and say that the first run compiles."""
-    if quiet:
-        return
     sys.stderr.write(f"hapgpu {command}: {device}\n")
-    if sys.stderr.isatty() and is_first_run(command):
+    if sys.stderr.isatty() and compiles:
         sys.stderr.write(
             f"hapgpu {command}: the first run compiles for this machine; later ones start sooner\n"
         )

@@ -10,13 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hapgpu.arrays.ragged import Ragged, offsets_of
+from hapgpu.genotyping.calls.chromosome_counts import add_chromosomes
 from hapgpu.genotyping.calls.genotype_order import genotype_counts, genotype_table
 from hapgpu.haplotypes.batches import Sites
-from hapgpu.io.vcf.records import VcfRecord
 
 _RARITY: Final = 0.145  # 1 / ln(1000): the spectrum 1/f of variants down to one in a thousand
-_CHROMOSOMES_OF_AF: Final = 100.0
-_MAX_CHROMOSOMES: Final = 2**31 - 1  # an Integer of VCF
 
 
 class Prior(StrEnum):
@@ -97,34 +95,5 @@ def _weights(sites: Sites) -> NDArray[np.float64]:
     """Return float64[a]: the weight of each allele."""
     weights = np.full(sites.kinds.size, _RARITY)
     weights[sites.allele_offsets[:-1]] = 1.0
-    offsets = sites.allele_offsets.tolist()
-    for site, record in enumerate(sites.records):
-        counts = _chromosome_counts(record)
-        if counts is not None:
-            weights[offsets[site] : offsets[site + 1]] += counts
+    add_chromosomes(sites, weights)
     return weights
-
-
-def _chromosome_counts(record: VcfRecord) -> list[float] | None:
-    """Return the chromosomes with REF and each ALT, from AC and AN or AF; None without them."""
-    info = record.columns[7]
-    if "AF=" not in info and "AC=" not in info:
-        return None
-    items = dict(item.partition("=")[::2] for item in info.split(";"))
-    alternatives = len(record.alternatives)
-    (total,) = _numbers(items.get("AN", ""), 1, _MAX_CHROMOSOMES) or [0.0]
-    counts = _numbers(items.get("AC", ""), alternatives, total) if total else []
-    if not counts:
-        total = total or _CHROMOSOMES_OF_AF
-        counts = [total * part for part in _numbers(items.get("AF", ""), alternatives, 1.0)]
-    return [max(total - sum(counts), 0.0), *counts] if counts else None
-
-
-def _numbers(text: str, count: int, maximum: float) -> list[float]:
-    """Return `count` numbers from 0 to `maximum`; an empty list if the text is something else."""
-    try:
-        numbers = [float(field) for field in text.split(",")]
-    except ValueError:
-        return []
-    is_sound = len(numbers) == count and all(0.0 <= number <= maximum for number in numbers)
-    return numbers if is_sound else []

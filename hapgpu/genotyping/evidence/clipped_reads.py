@@ -32,9 +32,10 @@ def clipped_reads_of(
 
     A read covers the reference interval of its CIGAR, extended by its soft-clipped bases as if they
     were aligned without gaps (in the middle of a CIGAR, where SAM allows none, they count as
-    inserted). It overlaps the loci that overlap this interval. The clipped read holds the bases
-    within [start - margin, end + margin) of the locus; inserted bases are at the position after
-    them. A read without bases or without aligned bases overlaps no locus.
+    inserted). It overlaps the loci that overlap this interval, if its CIGAR, without soft-clipped
+    bases, overlaps [start - margin, end + margin) of the locus: reads farther away are not read.
+    The clipped read holds the bases within [start - margin, end + margin); inserted bases are at
+    the position after them. A read without bases or without aligned bases overlaps no locus.
 
     Parameters
     ----------
@@ -51,7 +52,7 @@ def clipped_reads_of(
     """
     spans = _Spans.of(reads)
     candidates = _Candidates.of(loci, spans)
-    table = np.empty((6, _count_overlaps(spans, candidates)), dtype=np.int64)
+    table = np.empty((6, _count_overlaps(spans, candidates, margin)), dtype=np.int64)
     kept = _clip(view_of(reads.cigars), spans, candidates, margin, min_bases, table)
     origins = read_samples * (read_files.max(initial=0) + 1) + read_files
     order, fragments = by_fragment(reads.names, origins, table[0, :kept], table[1, :kept])
@@ -150,20 +151,25 @@ def _measure(
 
 
 @njit_inlined
-def _overlap(start: Integer, end: Integer, other_start: Integer, other_end: Integer) -> bool:
-    return bool(start < other_end and other_start < end)
+def _overlaps(spans: _Spans, row: Integer, start: Integer, end: Integer, margin: int) -> bool:
+    """Return whether a read overlaps a locus from start to end."""
+    return bool(
+        start < spans.ends[row]
+        and spans.starts[row] < end
+        and start - margin < spans.aligned_ends[row]
+        and spans.aligned_starts[row] < end + margin
+    )
 
 
 @njit
-def _count_overlaps(spans: _Spans, candidates: _Candidates) -> int:
+def _count_overlaps(spans: _Spans, candidates: _Candidates, margin: int) -> int:
     """Return the number of pairs of a read and a locus that overlap."""
     starts, ends = candidates.starts, candidates.ends
-    read_starts, read_ends = spans.starts, spans.ends
     first, last = candidates.first, candidates.last
     count = 0
-    for row in range(read_starts.size):
+    for row in range(first.size):
         for locus in range(first[row], last[row]):
-            count += _overlap(starts[locus], ends[locus], read_starts[row], read_ends[row])
+            count += _overlaps(spans, row, starts[locus], ends[locus], margin)
     return count
 
 
@@ -180,14 +186,14 @@ def _clip(
     elements, offsets = cigars.data, cigars.offsets
     starts, ends, min_starts = candidates.starts, candidates.ends, candidates.min_starts
     first, last = candidates.first, candidates.last
-    read_starts, read_ends = spans.starts, spans.ends
+    read_starts = spans.starts
     aligned_starts, aligned_ends = spans.aligned_starts, spans.aligned_ends
     kept = 0
     for row in range(read_starts.size):
         at = _Offset(offsets[row], read_starts[row], np.int64(0), read_starts[row])
         stop, start, end = offsets[row + 1], aligned_starts[row], aligned_ends[row]
         for locus in range(first[row], last[row]):
-            if not _overlap(starts[locus], ends[locus], read_starts[row], read_ends[row]):
+            if not _overlaps(spans, row, starts[locus], ends[locus], margin):
                 continue
             # No later locus starts before this, so that long CIGARs are walked only once.
             at = _walk(elements, at, stop, start, end, min_starts[locus] - margin)

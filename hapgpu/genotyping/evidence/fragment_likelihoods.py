@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from hapgpu.arrays.bytes import Integer
 from hapgpu.arrays.ragged import Ragged, offsets_of
-from hapgpu.arrays.ragged_view import RaggedView, read_only, view_of
+from hapgpu.arrays.ragged_view import read_only
 from hapgpu.genotyping.batches import ClippedReads, Evidence
-from hapgpu.pairhmm.normalize import WORST_DIFFERENCE, best_of, is_well_modelled
-from hapgpu.runtime.jit import njit
+from hapgpu.pairhmm.normalize import WORST_DIFFERENCE, explains
+from hapgpu.runtime.jit import njit, njit_inlined
 
 _WORST_DIFFERENCE_IF_POOR: Final = -1.5
 """Cap for a clipped read that no haplotype explains: a fifth of such fragments among others make
@@ -53,64 +54,88 @@ def evidence_of(
     Evidence
         All fragments, with finite likelihoods.
     """
-    counts = haplotype_counts[clipped.loci]
-    best = best_of(likelihoods, counts)
-    is_explained = is_well_modelled(best, clipped.base_ends - clipped.base_starts)
-    caps = _caps(best, is_explained)
-    capped = _capped(likelihoods, counts, np.where(np.isfinite(best), best + caps, 0.0))
     first = clipped.fragment_offsets[:-1]
-    return Evidence(
-        clipped.loci[first],
-        clipped.samples[first],
-        _products(Ragged.from_lengths(capped, counts), caps, clipped.fragment_offsets),
-        Ragged(
-            np.column_stack((clipped.starts, clipped.ends)).reshape(-1),
-            2 * clipped.fragment_offsets,
+    loci = clipped.loci[first]
+    offsets = offsets_of(haplotype_counts[loci])
+    products = np.zeros(int(offsets[-1]), dtype=np.float64)
+    cover = np.empty(2 * len(clipped), dtype=np.int64)
+    is_explained = np.zeros(first.size, dtype=np.bool_)
+    _multiply(
+        _Clipped(
+            read_only(clipped.base_starts),
+            read_only(clipped.base_ends),
+            read_only(clipped.starts),
+            read_only(clipped.ends),
+            read_only(clipped.fragment_offsets),
         ),
-        np.logical_or.reduceat(is_explained, first) if first.size else is_explained,
+        read_only(likelihoods),
+        read_only(offsets),
+        products,
+        cover,
+        is_explained,
+    )
+    return Evidence(
+        loci,
+        clipped.samples[first],
+        Ragged(products, offsets),
+        Ragged(cover, 2 * clipped.fragment_offsets),
+        is_explained,
     )
 
 
-def _caps(best: NDArray[np.float64], is_explained: NDArray[np.bool_]) -> NDArray[np.float64]:
-    """Return the lowest likelihood of each clipped read relative to its best, float64[w]."""
-    poor = np.where(best < _FAR, _WORST_DIFFERENCE_IF_FAR, _WORST_DIFFERENCE_IF_POOR)
-    return np.where(is_explained, WORST_DIFFERENCE, poor)
+class _Clipped(NamedTuple):
+    """Columns of `ClippedReads`."""
 
-
-def _capped(
-    likelihoods: NDArray[np.float64], counts: NDArray[np.int64], lowest: NDArray[np.float64]
-) -> NDArray[np.float64]:
-    """Raise the likelihoods of each row to at least its lowest value."""
-    return np.maximum(likelihoods, np.repeat(lowest, counts))
-
-
-def _products(
-    capped: Ragged, caps: NDArray[np.float64], fragment_offsets: NDArray[np.int64]
-) -> Ragged:
-    """Multiply the likelihoods of the clipped reads of each fragment, and cap the products."""
-    first = fragment_offsets[:-1]
-    counts = capped.lengths[first]
-    offsets = offsets_of(counts)
-    products = np.zeros(int(offsets[-1]), dtype=np.float64)
-    _add_rows(view_of(capped), read_only(fragment_offsets), read_only(offsets), products)
-    if not first.size:
-        return Ragged(products, offsets)
-    lowest = best_of(products, counts) + np.minimum.reduceat(caps, first)
-    return Ragged(_capped(products, counts, lowest), offsets)
+    base_starts: NDArray[np.int64]
+    base_ends: NDArray[np.int64]
+    starts: NDArray[np.int64]
+    ends: NDArray[np.int64]
+    fragment_offsets: NDArray[np.int64]
 
 
 @njit
-def _add_rows(
-    rows: RaggedView,
-    groups: NDArray[np.int64],
-    sum_offsets: NDArray[np.int64],
-    sums: NDArray[np.float64],
+def _multiply(
+    clipped: _Clipped,
+    likelihoods: NDArray[np.float64],
+    offsets: NDArray[np.int64],
+    products: NDArray[np.float64],
+    cover: NDArray[np.int64],
+    is_explained: NDArray[np.bool_],
 ) -> None:
-    """Add the rows of each group, which are equally long, element by element."""
-    data, offsets = rows.data, rows.offsets
-    for group in range(groups.size - 1):
-        out = sum_offsets[group]
-        for row in range(groups[group], groups[group + 1]):
-            start = offsets[row]
-            for k in range(offsets[row + 1] - start):
-                sums[out + k] += data[start + k]
+    """Write the last three columns of `Evidence`."""
+    at = np.int64(0)  # likelihoods of the next clipped read
+    for fragment in range(is_explained.size):
+        out, count = offsets[fragment], offsets[fragment + 1] - offsets[fragment]
+        widest = 0.0
+        for row in range(
+            clipped.fragment_offsets[fragment], clipped.fragment_offsets[fragment + 1]
+        ):
+            cover[2 * row], cover[2 * row + 1] = clipped.starts[row], clipped.ends[row]
+            best = _best(likelihoods, at, count)
+            explained = explains(best, clipped.base_ends[row] - clipped.base_starts[row])
+            is_explained[fragment] |= explained
+            cap = _cap(best, explained)
+            widest = min(widest, cap)
+            lowest = best + cap if best > -np.inf else 0.0
+            for k in range(count):
+                products[out + k] += max(likelihoods[at + k], lowest)
+            at += count
+        lowest = _best(products, out, count) + widest
+        for k in range(out, out + count):
+            products[k] = max(products[k], lowest)
+
+
+@njit_inlined
+def _best(likelihoods: NDArray[np.float64], start: Integer, count: Integer) -> float:
+    best = -np.inf
+    for k in range(start, start + count):
+        best = max(best, likelihoods[k])
+    return float(best)
+
+
+@njit_inlined
+def _cap(best: float, is_explained: bool) -> float:  # noqa: FBT001  (Numba: not keyword-only)
+    """Return the lowest likelihood of a clipped read relative to its best."""
+    if is_explained:
+        return WORST_DIFFERENCE
+    return _WORST_DIFFERENCE_IF_FAR if best < _FAR else _WORST_DIFFERENCE_IF_POOR

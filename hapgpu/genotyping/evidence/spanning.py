@@ -60,14 +60,14 @@ def span_requirements_of(evidence: Evidence, batch: LocusBatch, samples: int) ->
         view_of(evidence.cover),
         read_only(batch.loci.site_offsets),
         samples,
-        _spanning(batch),
+        spanning_fragments(batch),
         SpanRequirements(batch.shift_ranges.ends - 1, batch.shift_ranges.starts + 1),
         requirements,
     )
     return requirements
 
 
-def _spanning(batch: LocusBatch) -> SpanRequirements:
+def spanning_fragments(batch: LocusBatch) -> SpanRequirements:
     """Require the joined shift range of each site, with a base on either side of a long one."""
     loci = np.repeat(np.arange(len(batch.loci)), np.diff(batch.loci.site_offsets))
     joined = _joined(batch.shift_ranges, loci)

@@ -2,25 +2,26 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import Final, Self
+from typing import Any, Final, Generic, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hapgpu.arrays.batches import ReadBatch
 from hapgpu.arrays.read_columns import ReadColumns
+from hapgpu.arrays.read_gathering import gathered_reads
 from hapgpu.errors import InputError, UsageError
 from hapgpu.genotyping.batches import LocusReads
 from hapgpu.genotyping.reads.filters import FilterOptions, ReadFilter
-from hapgpu.genotyping.reads.inputs import ReadingOptions, open_aligned
+from hapgpu.genotyping.reads.inputs import AlignedInput, ReadingOptions, open_aligned
 from hapgpu.genotyping.reads.locus_groups import LocusGroup, LocusIntervals, locus_groups_of
-from hapgpu.genotyping.reads.read_buffer import ReadBuffer
+from hapgpu.genotyping.reads.read_buffer import SamplesOf
 from hapgpu.genotyping.reads.samples import SampleTable
 from hapgpu.haplotypes.batches import LocusBatch
 from hapgpu.io.files.record_limit import MAX_RECORD
@@ -28,24 +29,29 @@ from hapgpu.runtime.pool import MAX_IO_THREADS
 
 _MAX_BASES: Final = 8_000_000
 """Bases of buffered reads of a group; above it, loci are yielded as soon as they are complete."""
-_BATCH_BASES: Final = (65_536, 1_000_000)  # of each input, times as many as there are workers
+_BATCH_BASES: Final = (65_536, 2_000_000)  # of each input, times as many as there are workers
 _STANDARD: Final = "-"
 _NO_READS: Final = ReadColumns.empty(*[np.empty(0, dtype=np.int32)] * 4).to_batch()
 
+Found = TypeVar("Found")
+"""Batch of loci with their reads."""
+
 
 @dataclass(frozen=True, slots=True)
-class GroupReads:
+class GroupReads(Generic[Found]):
     """Reads at a group of loci, read on iteration, in the iterating thread."""
 
     group: LocusGroup
-    read: Callable[[LocusGroup], Iterator[LocusReads]]
+    read: Callable[[LocusGroup], Iterator[Found]]
 
-    def __iter__(self) -> Iterator[LocusReads]:
+    def __iter__(self) -> Iterator[Found]:
         return self.read(self.group)
 
 
-class AlignedReads:
+class LocusReader(ABC, Generic[Found]):
     """Reads at loci of one or several BAM, CRAM and SAM inputs; a context manager.
+
+    Subclasses have the inputs, and the kind of batch that they yield.
 
     Parameters
     ----------
@@ -59,6 +65,8 @@ class AlignedReads:
         Filters of reads, and the margin around a locus.
     max_bases
         Bases of buffered reads of a group; above it, loci are yielded as soon as they are complete.
+    max_batches
+        Batches of loci per group; None: the usual number.
     max_record
         Bytes of a record or a header, at most.
 
@@ -83,12 +91,14 @@ class AlignedReads:
         reference: Path,
         filters: FilterOptions,
         max_bases: int = _MAX_BASES,
+        max_batches: int | None = None,
         max_record: int = MAX_RECORD,
     ) -> None:
         _check_distinct(paths)
         self._reference = reference
         self._margin = filters.margin
         self._max_bases = max_bases
+        self._max_batches = max_batches
         self._filter = ReadFilter(filters)
         reading = ReadingOptions(
             threads=1 + (min(threads, MAX_IO_THREADS) - 1) // len(paths),
@@ -99,16 +109,16 @@ class AlignedReads:
         with ExitStack() as stack:
             self._inputs = []
             for path in paths:
-                self._inputs.append(open_aligned(path, reading))
+                self._inputs.append(self._open(path, reading))
                 stack.callback(self._inputs[-1].close)
             headers = [input_.header for input_ in self._inputs]
-            self._table = SampleTable.of(headers, paths)
+            self.table = SampleTable.of(headers, paths)
             self._stack = stack.pop_all()
 
     @property
     def samples(self) -> tuple[str, ...]:
         """All samples, in the order of the inputs and their headers."""
-        return self._table.names
+        return self.table.names
 
     @property
     def counts(self) -> Mapping[str, int]:
@@ -117,6 +127,11 @@ class AlignedReads:
         For files with an index, these are the reads at the loci, for others all reads.
         """
         return self._filter.counts
+
+    @property
+    def inputs(self) -> int:
+        """Number of inputs."""
+        return len(self._inputs)
 
     def check_contigs(self, lengths: Mapping[str, int]) -> None:
         """Compare the contig lengths of the inputs and the reference.
@@ -142,7 +157,7 @@ class AlignedReads:
         """Whether groups are read on iteration; else they are read when `at` yields them."""
         return all(input_.is_indexed for input_ in self._inputs)
 
-    def at(self, batches: Iterator[LocusBatch]) -> Iterator[Iterable[LocusReads]]:
+    def at(self, batches: Iterator[LocusBatch]) -> Iterator[Iterable[Found]]:
         """Yield groups of loci in order, with all kept reads that overlap a locus or its margin.
 
         Each group must be iterated once. If all inputs are indexed, it is read on iteration, in any
@@ -161,18 +176,16 @@ class AlignedReads:
             An input lacks a contig, is not sorted, is damaged, or is a stream that is already past
             a contig.
         """
-        for group in locus_groups_of(batches, self._margin):
+        for group in locus_groups_of(batches, self._margin, self._max_batches):
             if self.is_indexed:
                 yield GroupReads(group, self._read)
             else:
                 yield from ([reads] for reads in self._read(group))
 
-    def _read(self, group: LocusGroup) -> Iterator[LocusReads]:
+    def _read(self, group: LocusGroup) -> Iterator[Found]:
         with ExitStack() as stack:
             buffers = [
-                stack.enter_context(
-                    input_.at(group, self._filter, partial(self._table.samples_of, file))
-                )
+                stack.enter_context(input_.at(group, self._filter, self._samples_of(file)))
                 for file, input_ in enumerate(self._inputs)
             ]
             for (batch, intervals), next_start in zip(
@@ -182,11 +195,11 @@ class AlignedReads:
 
     def _slices(
         self,
-        buffers: list[ReadBuffer],
+        buffers: list[Any],
         batch: LocusBatch,
         intervals: LocusIntervals,
         next_start: int,
-    ) -> Iterator[LocusReads]:
+    ) -> Iterator[Found]:
         """Yield a batch, perhaps in slices; drop reads that no later locus needs."""
         min_starts, max_ends = intervals.min_starts(next_start), intervals.max_ends
         done, count = 0, len(batch.loci)
@@ -195,10 +208,10 @@ class AlignedReads:
                 buffer.drop_before(int(min_starts[done]))
             end = self._read_on(buffers, max_ends, done)
             part = batch if end - done == count else batch.slice(done, end)
-            yield _gathered(buffers, part, intervals.slice(done, end))
+            yield self._gathered(buffers, part, intervals.slice(done, end))
             done = end
 
-    def _read_on(self, buffers: list[ReadBuffer], max_ends: NDArray[np.int64], done: int) -> int:
+    def _read_on(self, buffers: list[Any], max_ends: NDArray[np.int64], done: int) -> int:
         """Read until all loci from `done` on are complete, or some are and `max_bases` is exceeded.
 
         Return the first locus that is not complete.
@@ -212,6 +225,18 @@ class AlignedReads:
                 return complete
             slowest.read_on()
 
+    @abstractmethod
+    def _open(self, path: str, reading: ReadingOptions) -> AlignedInput:
+        """Open an input."""
+
+    @abstractmethod
+    def _samples_of(self, file: int) -> Any:
+        """Return the function that returns the samples of reads of an input."""
+
+    @abstractmethod
+    def _gathered(self, buffers: list[Any], batch: LocusBatch, intervals: LocusIntervals) -> Found:
+        """Return the reads of all buffers, in their order, that overlap an interval."""
+
     def __enter__(self) -> Self:
         return self
 
@@ -222,6 +247,37 @@ class AlignedReads:
         trace: TracebackType | None,
     ) -> None:
         self._stack.close()
+
+
+class AlignedReads(LocusReader[LocusReads]):
+    """Reads at loci in host memory."""
+
+    def _open(self, path: str, reading: ReadingOptions) -> AlignedInput:
+        return open_aligned(path, reading)
+
+    def _samples_of(self, file: int) -> SamplesOf:
+        return partial(self.table.samples_of, file)
+
+    def _gathered(
+        self, buffers: list[Any], batch: LocusBatch, intervals: LocusIntervals
+    ) -> LocusReads:
+        ordered = intervals.sorted()
+        found = [
+            (file, reads)
+            for file, buffer in enumerate(buffers)
+            for reads in buffer.at(ordered.starts, ordered.max_ends)
+        ]
+        if not found:
+            empty = np.empty(0, dtype=np.int32)
+            return LocusReads(batch, _NO_READS, empty, empty)
+        return LocusReads(
+            batch,
+            gathered_reads([(buffered.reads, buffered.rows) for _, buffered in found]),
+            np.concatenate([buffered.samples for _, buffered in found]),
+            np.concatenate(
+                [np.full(buffered.rows.size, file, dtype=np.int32) for file, buffered in found]
+            ),
+        )
 
 
 def _check_distinct(paths: Sequence[str]) -> None:
@@ -239,26 +295,3 @@ def _is_same_input(one: str, other: str) -> bool:
         return True
     is_file = _STANDARD not in {one, other} and Path(one).exists() and Path(other).exists()
     return is_file and Path(one).samefile(other)
-
-
-def _gathered(
-    buffers: list[ReadBuffer], batch: LocusBatch, intervals: LocusIntervals
-) -> LocusReads:
-    ordered = intervals.sorted()
-    found = [
-        (file, reads)
-        for file, buffer in enumerate(buffers)
-        for reads in buffer.at(ordered.starts, ordered.max_ends)
-    ]
-    if not found:
-        empty = np.empty(0, dtype=np.int32)
-        return LocusReads(batch, _NO_READS, empty, empty)
-    parts = [buffered.reads for _, buffered in found]
-    return LocusReads(
-        batch,
-        ReadBatch.concatenate(parts) if len(parts) > 1 else parts[0],
-        np.concatenate([buffered.samples for _, buffered in found]),
-        np.concatenate(
-            [np.full(len(buffered.reads), file, dtype=np.int32) for file, buffered in found]
-        ),
-    )

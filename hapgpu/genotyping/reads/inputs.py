@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, Protocol
+from typing import Any, Final, Protocol
 
 from hapgpu.errors import InputError
 from hapgpu.genotyping.reads.filters import ReadFilter
@@ -62,8 +62,8 @@ class AlignedInput(Protocol):
     is_indexed: bool
 
     def at(
-        self, group: LocusGroup, read_filter: ReadFilter, samples_of: SamplesOf
-    ) -> AbstractContextManager[ReadBuffer]:
+        self, group: LocusGroup, read_filter: ReadFilter, samples_of: Any
+    ) -> AbstractContextManager[Any]:
         """Return a buffer of the reads from the first locus of a group on.
 
         It may hold other reads too.
@@ -87,10 +87,11 @@ def open_aligned(path: str, reading: ReadingOptions) -> AlignedInput:
     InputError
         It cannot be read, holds no alignments or, for a BAM or CRAM file, has no index.
     """
-    return IndexedInput(path, reading) if _is_indexed(path) else StreamedInput(path, reading)
+    return IndexedInput(path, reading) if is_indexed(path) else StreamedInput(path, reading)
 
 
-def _is_indexed(path: str) -> bool:
+def is_indexed(path: str) -> bool:
+    """Tell whether an input is a file of a format that is read through an index."""
     # Reading the first bytes of a pipe would lose them.
     if path == "-" or not Path(path).is_file():
         return False
@@ -106,7 +107,7 @@ class IndexedInput:
 
     def __init__(self, path: str, reading: ReadingOptions) -> None:
         self.name = path
-        self._reading = reading
+        self.reading = reading
         with self._source([]) as source:
             self.header = source.header
 
@@ -115,17 +116,17 @@ class IndexedInput:
         self, group: LocusGroup, read_filter: ReadFilter, samples_of: SamplesOf
     ) -> Iterator[ReadBuffer]:
         """Open the file; see `AlignedInput`."""
-        contig = _contig_of(self, group.contig)
+        contig = contig_of(self, group.contig)
         with self._source(group.regions()) as source:
             yield ReadBuffer(source, self.name, read_filter, samples_of, contig, group.counted)
 
     def _source(self, regions: Sequence[Region]) -> ReadSource:
         return open_reads(
             self.name,
-            batch_bases=self._reading.batch_bases,
-            reference=self._reading.reference,
+            batch_bases=self.reading.batch_bases,
+            reference=self.reading.reference,
             regions=regions,
-            max_record=self._reading.max_record,
+            max_record=self.reading.max_record,
         )
 
     def close(self) -> None:
@@ -138,7 +139,7 @@ class StreamedInput:
     is_indexed = False
 
     def __init__(self, path: str, reading: ReadingOptions) -> None:
-        self.name = "standard input" if path == "-" else path
+        self.name = stream_name(path)
         self._source = open_reads(
             path,
             threads=reading.threads,
@@ -150,13 +151,13 @@ class StreamedInput:
         self.header = self._source.header
         if self._source.is_fastq:
             self.close()
-            raise InputError(f"{self.name}: FASTQ has no alignments; align its reads first")
+            raise without_alignments(self.name)
 
     def at(
         self, group: LocusGroup, read_filter: ReadFilter, samples_of: SamplesOf
     ) -> AbstractContextManager[ReadBuffer]:
         """Continue the stream; see `AlignedInput`."""
-        contig = _contig_of(self, group.contig)
+        contig = contig_of(self, group.contig)
         if self._reads is None:
             self._reads = ReadBuffer(
                 self._source, self.name, read_filter, samples_of, 0, NO_INTERVALS
@@ -169,7 +170,24 @@ class StreamedInput:
         self._source.__exit__(None, None, None)
 
 
-def _contig_of(file: AlignedInput, contig: str) -> int:
+def stream_name(path: str) -> str:
+    """Return the name of a stream for messages."""
+    return "standard input" if path == "-" else path
+
+
+def without_alignments(name: str) -> InputError:
+    """Return the error for an input of FASTQ."""
+    return InputError(f"{name}: FASTQ has no alignments; align its reads first")
+
+
+def contig_of(file: AlignedInput, contig: str) -> int:
+    """Return the number of a contig in the header of an input.
+
+    Raises
+    ------
+    InputError
+        The header lacks it.
+    """
     number = file.header.reference_id(contig)
     if number is None:
         hint = contig_hint(contig, file.header.reference_names)

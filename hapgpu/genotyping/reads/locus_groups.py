@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from hapgpu.haplotypes.batches import Loci, LocusBatch
 from hapgpu.haplotypes.sites.shift_ranges import LONGEST_SHIFT
 from hapgpu.io.genome.regions import END_OF_CONTIG, Region
+from hapgpu.io.vcf.batches import END, GENOTYPES
 
 _MAX_BATCHES: Final = 4
 """Batches per group: opening the files of a group costs as much as reading a tenth of a batch."""
@@ -101,6 +102,13 @@ class LocusGroup:
         """Name of the contig."""
         return self.batches[0][0].contig
 
+    def intervals(self) -> LocusIntervals:
+        """Return the intervals of all loci."""
+        intervals = self.batches[0][1]
+        for _, others in self.batches[1:]:
+            intervals = intervals.joined(others)
+        return intervals
+
     def regions(self) -> list[Region]:
         """Return the intervals of all loci."""
         return [
@@ -117,8 +125,10 @@ class LocusGroup:
         return starts[::-1]
 
 
-def locus_groups_of(batches: Iterator[LocusBatch], margin: int) -> Iterator[LocusGroup]:
-    """Group batches until the contig changes or the group is large."""
+def locus_groups_of(
+    batches: Iterator[LocusBatch], margin: int, max_batches: int | None = None
+) -> Iterator[LocusGroup]:
+    """Group batches until the contig changes or the group is large; None: the usual size."""
     grouped: list[tuple[LocusBatch, LocusIntervals]] = []
     counted = NO_INTERVALS
     size = 0
@@ -127,7 +137,7 @@ def locus_groups_of(batches: Iterator[LocusBatch], margin: int) -> Iterator[Locu
         if grouped and batch.contig != grouped[0][0].contig:
             yield LocusGroup(grouped, counted, END_OF_CONTIG)
             grouped, size, counted = [], 0, NO_INTERVALS
-        elif len(grouped) >= _MAX_BATCHES or size >= _MAX_BYTES:
+        elif len(grouped) >= (max_batches or _MAX_BATCHES) or size >= _MAX_BYTES:
             # Sites are sorted, but their shift ranges may start before them.
             next_start = min(int(intervals.starts.min()), _min_start(batch, margin))
             yield LocusGroup(grouped, counted, next_start)
@@ -147,5 +157,6 @@ def _min_start(batch: LocusBatch, margin: int) -> int:
 
 def _bytes_of(batch: LocusBatch) -> int:
     """Return the approximate size of a batch: its haplotypes and genotypes."""
-    texts = sum(len(record.genotypes) for record in batch.sites.records)
-    return batch.haplotypes.sequences.data.size + texts
+    columns = batch.sites.records.columns
+    texts = (columns[:, END] - columns[:, GENOTYPES]).sum()
+    return batch.haplotypes.sequences.data.size + int(texts)

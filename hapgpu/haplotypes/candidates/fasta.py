@@ -78,6 +78,6 @@ class HaplotypeText:
 def _allele(sites: Sites, row: int) -> str:
     """Return an allele as POS:REF>ALT of its record."""
     site = int(sites.allele_offsets.searchsorted(row, side="right")) - 1
-    record = sites.records[site]
-    alternative = record.alternatives[row - int(sites.allele_offsets[site]) - 1]
-    return f"{record.start + 1}:{record.reference}>{alternative}"
+    reference = int(sites.allele_offsets[site])
+    before, after = (sites.alleles[k].tobytes().decode("ascii") for k in (reference, row))
+    return f"{sites.starts[site] + 1}:{before}>{after}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import cupy
@@ -24,6 +24,7 @@ COUNT_PAIRS: Final = Kernel(
         Array("data", np.uint8, "size"),
         Array("cigar_starts", np.int64, "rows"),
         Array("cigar_lengths", np.int32, "rows"),
+        Array("base_counts", np.int32, "rows"),
         Array("flags", np.uint16, "rows"),
         Array("reference_ids", np.int32, "rows"),
         Array("positions", np.int32, "rows"),
@@ -36,6 +37,7 @@ COUNT_PAIRS: Final = Kernel(
         Scalar("loci", np.int32),
         Scalar("require_flags", np.int32),
         Scalar("exclude_flags", np.int32),
+        Scalar("needs_bases", np.int32),
         Array("first_loci", np.int32, "rows"),
         Array("end_loci", np.int32, "rows"),
         Array("read_starts", np.int64, "rows"),
@@ -130,10 +132,14 @@ class DeviceCandidates:
     def __len__(self) -> int:
         return int(self.rows.size)
 
-    def pairs(self, start: int, end: int, excluded: Any) -> DeviceReadPairs:
+    def take(self, kept: Any) -> DeviceCandidates:
+        """Keep the records of a mask, bool[n]."""
+        return replace(self, rows=self.rows[kept], counts=self.counts[kept])
+
+    def pairs(self, start: int, end: int, excluded: Any = None) -> DeviceReadPairs:
         """List the pairs of `rows[start:end]`; none for the reads of a mask, bool[end - start]."""
-        rows = self.rows[start:end]
-        offsets = offsets_of(cupy.where(excluded, 0, self.counts[start:end]))
+        rows, counts = self.rows[start:end], self.counts[start:end]
+        offsets = offsets_of(counts if excluded is None else cupy.where(excluded, 0, counts))
         total = int(offsets[-1])
         haplotypes = cupy.empty(total, dtype=np.int32)
         if not total:
@@ -174,9 +180,17 @@ class DevicePairFinder:
         self._is_in_order = bool((haplotypes[1:] > haplotypes[:-1]).all())
 
     def find(
-        self, records: DeviceRecords, require_flags: int = 0, exclude_flags: int = 0
+        self,
+        records: DeviceRecords,
+        require_flags: int = 0,
+        exclude_flags: int = 0,
+        *,
+        needs_bases: bool = False,
     ) -> DeviceCandidates:
-        """Find the records that have all required SAM flags, none of the excluded, and a locus."""
+        """Find the records that have all required SAM flags, none of the excluded, and a locus.
+
+        With `needs_bases`, only records with bases.
+        """
         count, loci = len(records), self._loci
         first, end = (cupy.empty(count, dtype=np.int32) for _ in range(2))
         read_starts, counts = (cupy.empty(count, dtype=np.int64) for _ in range(2))
@@ -185,6 +199,7 @@ class DevicePairFinder:
                 records.data,
                 records.layout.cigar_starts,
                 records.layout.cigar_lengths,
+                records.layout.base_counts,
                 records.flags,
                 records.reference_ids,
                 records.positions,
@@ -197,6 +212,7 @@ class DevicePairFinder:
                 loci.ends.size,
                 require_flags,
                 exclude_flags,
+                needs_bases,
                 first,
                 end,
                 read_starts,

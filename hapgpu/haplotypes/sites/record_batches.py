@@ -1,4 +1,4 @@
-"""Batches of VCF records."""
+"""Batches of VCF records of a size that is good to compute with."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from hapgpu.io.vcf.records import VcfRecord
+import numpy as np
+
+from hapgpu.io.vcf.batches import END, VcfBatch
 
 _NO_NEXT_RECORD: Final = 2**62
 
@@ -21,10 +23,13 @@ class RecordLimits:
         Number of records, at most.
     bases
         Distance between the starts of the first and the last record, at most.
+    text
+        Bytes of their lines, at most, except for a single record.
     """
 
-    records: int = 4096
-    bases: int = 1_000_000
+    records: int = 8192
+    bases: int = 8_000_000
+    text: int = 1 << 23
 
 
 DEFAULT_LIMITS: Final = RecordLimits()
@@ -42,22 +47,42 @@ class RecordBatch:
         Start of the next record of the contig; after the end of any contig if there is none.
     """
 
-    records: list[VcfRecord]
+    records: VcfBatch
     next_start: int
 
 
-def record_batches_of(records: Iterable[VcfRecord], limits: RecordLimits) -> Iterator[RecordBatch]:
-    """Yield the records of a file in batches, contig by contig."""
-    batch: list[VcfRecord] = []
-    for record in records:
-        if batch:
-            first = batch[0]
-            if record.contig != first.contig:
-                yield RecordBatch(batch, _NO_NEXT_RECORD)
-                batch = []
-            elif len(batch) >= limits.records or record.start - first.start > limits.bases:
-                yield RecordBatch(batch, record.start)
-                batch = []
-        batch.append(record)
-    if batch:
-        yield RecordBatch(batch, _NO_NEXT_RECORD)
+def record_batches_of(batches: Iterable[VcfBatch], limits: RecordLimits) -> Iterator[RecordBatch]:
+    """Yield the records of a file, which come in batches of any size, in batches of these limits.
+
+    A batch is yielded when the next record is known.
+    """
+    parts: list[VcfBatch] = []
+    for batch in batches:
+        if parts and batch.contig != parts[0].contig:
+            yield RecordBatch(VcfBatch.concatenate(parts), _NO_NEXT_RECORD)
+            parts = []
+        rest = batch
+        while len(rest):
+            count = _fitting(parts, rest, limits)
+            if count:
+                parts.append(rest[:count])
+                rest = rest[count:]
+            else:
+                yield RecordBatch(VcfBatch.concatenate(parts), int(rest.starts[0]))
+                parts = []
+    if parts:
+        yield RecordBatch(VcfBatch.concatenate(parts), _NO_NEXT_RECORD)
+
+
+def _fitting(parts: list[VcfBatch], batch: VcfBatch, limits: RecordLimits) -> int:
+    """Return how many of the next records may join those of the same batch."""
+    first = parts[0] if parts else batch
+    before = sum(int(part.columns[-1, END] - part.columns[0, 0]) for part in parts)
+    sizes = batch.columns[:, END] - batch.columns[0, 0]
+    count = min(
+        limits.records - sum(map(len, parts)),
+        int(np.searchsorted(batch.starts, first.starts[0] + limits.bases, side="right")),
+        int(np.searchsorted(sizes, limits.text - before, side="right")),
+        len(batch),
+    )
+    return max(count, 0 if parts else 1)

@@ -2,46 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+import numpy as np
+from numpy.typing import NDArray
 
-from hapgpu.io.vcf.records import VcfRecord
+from hapgpu.io.vcf.batches import VcfBatch
 
-_SYMBOL = "<TELOMERE>"
-
-
-def is_telomere(record: VcfRecord, length: int | None) -> bool:
-    """Return whether a record is at POS 0 or, on a contig of N bases, at N + 1 (VCF 4.3, 1.6.1).
-
-    A record at N + 1 whose REF is a base is not: it belongs to another reference.
-    """
-    return record.start < 0 or (record.start == length and not record.reference.strip("N"))
+_NS = b"Nn"
 
 
-def with_empty_telomeres(records: Sequence[VcfRecord], length: int) -> list[VcfRecord]:
-    """Make records at telomeres change no base of the contig.
+def are_telomeres(records: VcfBatch, length: int) -> NDArray[np.bool_]:
+    """Return bool[n]: whether records are at POS 0 or, on a contig of N bases, at N + 1.
 
-    Their REF becomes empty and their ALTs symbolic; the columns for output stay.
+    See VCF 4.3, 1.6.1. A record at N + 1 whose REF is a base is not at a telomere: it belongs to
+    another reference.
 
     Parameters
     ----------
     records
-        Records of one contig, sorted by position.
+        Records of one contig.
     length
-        Length of the contig.
+        Length of the contig; negative if it is unknown.
     """
-    first, end = 0, len(records)
-    while first < end and is_telomere(records[first], length):
-        first += 1
-    while end > first and is_telomere(records[end - 1], length):
-        end -= 1
-    return [
-        *(_empty(record) for record in records[:first]),
-        *records[first:end],
-        *(_empty(record) for record in records[end:]),
-    ]
-
-
-def _empty(record: VcfRecord) -> VcfRecord:
-    symbols = (_SYMBOL,) * len(record.alternatives)
-    return replace(record, start=max(record.start, 0), reference="", alternatives=symbols)
+    are: NDArray[np.bool_] = records.starts < 0
+    if length >= 0:
+        for row in np.flatnonzero(records.starts == length).tolist():
+            start, end = records.columns[row, 3:5]
+            are[row] = not records.text[start : end - 1].tobytes().strip(_NS)
+    return are

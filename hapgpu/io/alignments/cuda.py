@@ -36,7 +36,7 @@ _MEMORY_SHARE: Final = 32
 """Pieces whose content would fill a GPU: others are in work, and arrays are as large."""
 _FASTQ_BASES: Final = 4_000_000
 """Bases of a batch of FASTQ."""
-_MAX_READING_THREADS: Final = 8  # more copy no faster than the bus takes the bytes
+_MAX_READING_THREADS: Final = 8  # per GPU; more copy no faster than the bus takes the bytes
 
 
 def open_device_reads(  # noqa: PLR0913 (the arguments of `open_reads`, and two)
@@ -89,7 +89,8 @@ def open_device_reads(  # noqa: PLR0913 (the arguments of `open_reads`, and two)
     with ExitStack() as stack:
         if source.format is ReadFormat.BAM:
             stack.callback(source.stream.close)
-            pool = stack.enter_context(Pool(min(threads, _MAX_READING_THREADS)))
+            most = _MAX_READING_THREADS * len(set(devices))
+            pool = stack.enter_context(Pool(min(threads, most)))
             stream = ParallelStream(source.stream, pool) if source.path else source.stream
             opened = _bam(source, cast("BinaryIO", stream), make_reader, regions, index)
         else:

@@ -148,5 +148,5 @@ def block_of(records: NDArray[np.uint8], references: int, pool: Pool) -> RecordB
     """
     data = read_only(records)
     starts = np.empty(data.size // FIXED_BYTES, dtype=np.int64)
-    count = int(walk_records(data, 0, _NO_LIMIT, _NO_LIMIT, _NO_LIMIT, starts)[0])
+    count = int(walk_records(data, 0, _NO_LIMIT, starts)[0])
     return RecordBlock(data, _checked(data, starts[:count].copy(), references, pool))

@@ -26,7 +26,6 @@ Part = TypeVar("Part")
 INCOMPLETE: Final = -1
 """Fault of a record that does not end within the stretch, or the pieces, in which it starts."""
 
-_NO_LIMIT: Final = 1 << 62
 _CACHED_BLOCKS: Final = 16
 """Blocks whose content, up to 1 MiB, stays in the cache of a core."""
 
@@ -265,7 +264,7 @@ class _Walk:
                 self._workspace.content(tail.limit),
                 self.layout.starts[self.count :][:1],
             )
-            walked = walk_records(content, self.end, _NO_LIMIT, _NO_LIMIT, self._max_record, last)
+            walked = walk_records(content, self.end, self._max_record, last)
             found, _, self.end, fault = map(int, walked)
             self._keep(found, INCOMPLETE if fault == SOUND and not found else fault)
 
@@ -361,7 +360,7 @@ def _walk_stretches(
     at: Integer = starts[0]
     for k in range(starts.size):
         stretch = data[: ends[k]]
-        walked = walk_records(stretch, starts[k], _NO_LIMIT, _NO_LIMIT, max_record, found[count:])
+        walked = walk_records(stretch, starts[k], max_record, found[count:])
         count += walked[0]
         at = walked[2]
         if walked[3] != SOUND:

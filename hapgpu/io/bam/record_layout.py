@@ -110,12 +110,10 @@ class RecordLayout(NamedTuple):
 def walk_records(
     data: NDArray[np.uint8],
     start: Integer,
-    max_bases: Integer,
-    max_bytes: Integer,
     max_record: Integer,
     starts: NDArray[np.int64],
 ) -> tuple[Integer, Integer, Integer, Integer]:
-    """Find records until the buffer ends, `starts` is full or a maximum is reached.
+    """Find records until the buffer ends or `starts` is full.
 
     Returns
     -------
@@ -126,12 +124,7 @@ def walk_records(
     bases = 0
     at = start
     base = data.ctypes.data
-    while (
-        at + FIXED_BYTES <= data.size
-        and count < starts.size
-        and bases < max_bases
-        and at < max_bytes
-    ):
+    while at + FIXED_BYTES <= data.size and count < starts.size:
         size = load_i32_at(base + at)
         base_count = load_i32_at(base + at + 20)
         if size < FIXED_BYTES - 4 or base_count > size:

@@ -23,15 +23,15 @@ _WORD = ir.IntType(64)
 _ALIGNMENT: Final = 64
 
 
-def _emitting(arguments: int) -> tuple[Any, Callable[..., Any]]:
-    """Return the signature and the code of a call with words, which returns an int32."""
+def _emitting(arguments: int, result: Any = types.int32) -> tuple[Any, Callable[..., Any]]:
+    """Return the signature and the code of a call with words, which returns an integer."""
 
     def emit(_context: Any, builder: Any, _signature: Any, values: Sequence[Any]) -> Any:
-        function = ir.FunctionType(ir.IntType(32), [_WORD] * arguments)
+        function = ir.FunctionType(ir.IntType(result.bitwidth), [_WORD] * arguments)
         address = builder.inttoptr(values[0], function.as_pointer())
         return builder.call(address, values[1:])
 
-    return types.int32(*[types.uint64] * (arguments + 1)), emit
+    return result(*[types.uint64] * (arguments + 1)), emit
 
 
 # Numba takes the number of arguments from the parameters, of which none may stand for several.
@@ -40,6 +40,9 @@ call_1 = intrinsic(lambda _context, _address, _1: _emitting(1))
 
 call_3 = intrinsic(lambda _context, _address, _1, _2, _3: _emitting(3))
 """(address, three words) -> int32."""
+
+call_4 = intrinsic(lambda _context, _address, _1, _2, _3, _4: _emitting(4, types.int64))
+"""(address, four words) -> int64."""
 
 call_6 = intrinsic(lambda _context, _address, _1, _2, _3, _4, _5, _6: _emitting(6))
 """(address, six words) -> int32."""

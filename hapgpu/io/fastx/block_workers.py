@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Final, TypeAlias
+from itertools import chain
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hapgpu.io.fastx.read_block import ReadBlock
-from hapgpu.io.fastx.read_blocks import Allocate
+from hapgpu.io.fastx.read_blocks import Allocate, read_blocks
 from hapgpu.io.fastx.text_block import TextBlock
-from hapgpu.runtime.devices import CudaDevice, Device
+from hapgpu.io.fastx.uncut.blocks import UncutBlock, uncut_file
+from hapgpu.runtime.devices import CudaDevice, Device, side_by_side
 
-BlockWorker: TypeAlias = Callable[[ReadBlock], TextBlock]
-"""Raises InputError if a record is malformed; the message names the file and the record."""
-_MAX_COPYING_THREADS: Final = 8  # more threads hardly copy faster
+BlockWorker: TypeAlias = Callable[[Any], TextBlock]
+"""Takes a `ReadBlock`; on a GPU also a `UncutBlock`.
+
+Raises InputError if a record is malformed; the message names the file and the record.
+"""
+_MAX_READING_THREADS: Final = 8  # per GPU; more threads hardly copy faster
+_MAX_WRITING_THREADS: Final = 12  # per GPU; they also make the pages of the file
 
 
 def workers_for(
@@ -37,13 +43,13 @@ def workers_for(
     per_gpu
         Threads per GPU.
     """
-    workers: list[BlockWorker] = []
-    for device in devices:
+
+    def on_device(device: Device) -> list[BlockWorker]:
         if isinstance(device, CudaDevice):
-            workers += [on_gpu(device)] * per_gpu
-        else:
-            workers += [on_cpu()] * device.threads
-    return workers
+            return [on_gpu(device)] * per_gpu
+        return [on_cpu()] * device.threads
+
+    return list(chain.from_iterable(side_by_side(on_device, devices)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,13 +62,39 @@ class BlockTransfer:
         Size of a block in bytes.
     allocate
         Allocates the memory of a block.
-    threads
-        Threads that read a file, and threads that write one.
+    reading_threads
+        Threads that read a file.
+    writing_threads
+        Threads that write one.
+    are_cut_by_workers
+        Whether the workers take an `UncutBlock`.
     """
 
     size: int
     allocate: Allocate
-    threads: int
+    reading_threads: int
+    writing_threads: int
+    are_cut_by_workers: bool
+
+    def blocks(self, path: str, max_record: int) -> Iterator[ReadBlock | UncutBlock]:
+        """Read a file in blocks for the workers.
+
+        Parameters
+        ----------
+        path
+            FASTQ or FASTA; `-` is standard input.
+        max_record
+            Bytes of the longest record.
+
+        Raises
+        ------
+        InputError
+            The file cannot be read.
+        """
+        if self.are_cut_by_workers and (file := uncut_file(path, max_record)):
+            yield from file.blocks(self.size, self.allocate, self.reading_threads)
+        else:
+            yield from read_blocks(path, self.size, self.allocate, self.reading_threads, max_record)
 
 
 def transfer_for(
@@ -80,11 +112,15 @@ def transfer_for(
         Size of a block for CPUs and for GPUs.
     """
     if not isinstance(devices[0], CudaDevice):
-        return BlockTransfer(cpu_bytes, _unpinned, 1)
+        return BlockTransfer(cpu_bytes, _unpinned, 1, 1, are_cut_by_workers=False)
     from hapgpu.runtime.gpu.context import pinned_array  # noqa: PLC0415  (imports CuPy)
 
     return BlockTransfer(
-        gpu_bytes, lambda size: pinned_array(size, np.uint8), min(threads, _MAX_COPYING_THREADS)
+        gpu_bytes,
+        lambda size: pinned_array(size, np.uint8),
+        min(threads, _MAX_READING_THREADS * len(devices)),
+        min(threads, _MAX_WRITING_THREADS * len(devices)),
+        are_cut_by_workers=True,
     )
 
 

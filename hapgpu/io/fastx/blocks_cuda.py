@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from functools import partial
+from math import inf
 from typing import Any
 
 import cupy
@@ -14,8 +16,11 @@ from hapgpu.io.fastx.cuda import DeviceSpans, parse_text
 from hapgpu.io.fastx.limits import ReadLimits
 from hapgpu.io.fastx.read_block import ReadBlock
 from hapgpu.io.fastx.text_block import TextBlock
+from hapgpu.io.fastx.uncut.blocks import UncutBlock
+from hapgpu.io.fastx.uncut.cuda import DeviceBlock, decoded
 from hapgpu.runtime.devices import CudaDevice
 from hapgpu.runtime.gpu.context import OUT_OF_MEMORY, device_errors, thread_streams
+from hapgpu.runtime.gpu.memory_turns import memory_turns
 
 
 class GpuWorker(ABC):
@@ -32,9 +37,11 @@ class GpuWorker(ABC):
     def __init__(self, device: CudaDevice, limits: ReadLimits) -> None:
         self._device = device
         self._limits = limits
+        self._turns = memory_turns(device)
+        self._largest: float = inf  # bytes of a block that may fit; shared by the threads
         _limit_memory(device)
 
-    def __call__(self, block: ReadBlock) -> TextBlock:
+    def __call__(self, block: ReadBlock | UncutBlock) -> TextBlock:
         """Compute one block, in pieces if it does not fit into the memory of the GPU.
 
         Raises
@@ -44,8 +51,10 @@ class GpuWorker(ABC):
         DeviceError
             A single read does not fit the GPU, or the GPU failed.
         """
-        with device_errors(self._device):
-            return TextBlock.joined(self._pieces(block))
+        number = self._device.index
+        with device_errors(self._device), cupy.cuda.Device(number), thread_streams(number, 1)[0]:
+            text = decoded(block) if isinstance(block, UncutBlock) else block
+            return TextBlock.joined(self._pieces(text)) if text is not None else _no_reads()
 
     @abstractmethod
     def _text_of(self, block: ReadBlock, text: Any, spans: DeviceSpans) -> TextBlock:
@@ -54,7 +63,7 @@ class GpuWorker(ABC):
         Parameters
         ----------
         block
-            The block, in the memory of the host.
+            The block.
         text
             uint8: its text on the device.
         spans
@@ -62,22 +71,22 @@ class GpuWorker(ABC):
         """
 
     def _pieces(self, block: ReadBlock) -> list[TextBlock]:
-        try:
-            return [self._computed(block)]
-        except OUT_OF_MEMORY as error:
-            _release(self._device)
-            halves = block.halves()
-            if len(halves) == 1:
-                raise DeviceError(
-                    f"{block.name}, record {block.first}: does not fit into the memory of "
-                    f"{self._device.name}; raise --gpu-mem or use --device cpu"
-                ) from error
+        halves = block.halves() if block.size > self._largest else [block]
+        if len(halves) == 1:
+            try:
+                return [self._turns.compute(partial(self._computed, block))]
+            except OUT_OF_MEMORY as error:
+                halves = block.halves()
+                if len(halves) == 1:
+                    raise DeviceError(
+                        f"{block.name}, record {block.first}: does not fit into the memory of "
+                        f"{self._device.name}; raise --gpu-mem or use --device cpu"
+                    ) from error
+                self._largest = min(max(half.size for half in halves), self._largest)
         return [piece for half in halves for piece in self._pieces(half)]
 
     def _computed(self, block: ReadBlock) -> TextBlock:
-        number = self._device.index
-        with cupy.cuda.Device(number), thread_streams(number, 1)[0]:
-            return self._text_of(block, *_copy_to_device(block, self._limits, self._device))
+        return self._text_of(block, *_parsed(block, self._limits, self._device))
 
 
 def _limit_memory(device: CudaDevice) -> None:
@@ -87,17 +96,12 @@ def _limit_memory(device: CudaDevice) -> None:
             cupy.get_default_memory_pool().set_limit(size=device.memory_limit)
 
 
-def _release(device: CudaDevice) -> None:
-    """Release unused memory of the pool, once the stream of the calling thread is done."""
-    with cupy.cuda.Device(device.index):
-        thread_streams(device.index, 1)[0].synchronize()
-        cupy.get_default_memory_pool().free_all_blocks()
+def _no_reads() -> TextBlock:
+    return TextBlock(np.empty(0, dtype=np.uint8), {"reads": 0})
 
 
-def _copy_to_device(
-    block: ReadBlock, limits: ReadLimits, device: CudaDevice
-) -> tuple[Any, DeviceSpans]:
-    """Copy the text of a block to the current device and parse it.
+def _parsed(block: ReadBlock, limits: ReadLimits, device: CudaDevice) -> tuple[Any, DeviceSpans]:
+    """Parse the text of a block on the current device, and copy it there if it is not there.
 
     Returns
     -------
@@ -108,8 +112,11 @@ def _copy_to_device(
     InputError
         A record is malformed; the message names the file and the record.
     """
-    text = cupy.empty(block.text.size, dtype=np.uint8)
-    text.set(block.text, stream=cupy.cuda.get_current_stream())
+    if isinstance(block, DeviceBlock):
+        text = block.on_device
+    else:
+        text = cupy.empty(block.text.size, dtype=np.uint8)
+        text.set(block.text, stream=cupy.cuda.get_current_stream())
     spans = parse_text(text, limits, is_fasta=block.is_fasta)
     if spans is None:
         parse_block(block, limits)

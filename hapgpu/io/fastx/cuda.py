@@ -97,7 +97,7 @@ def parse_text(text: Any, limits: ReadLimits, *, is_fasta: bool) -> DeviceSpans 
     DeviceSpans | None
         None if a record is malformed; `parse_block` then raises the error.
     """
-    newlines = _newlines(text)
+    newlines = newlines_of(text)
     reads = newlines.size // (2 if is_fasta else 4)
     columns = [cupy.empty(reads, dtype=np.int32) for _ in range(5)]
     is_faulty = cupy.zeros(1, dtype=np.int32)
@@ -144,8 +144,8 @@ def spans_to_host(spans: DeviceSpans) -> ReadSpans:
     )
 
 
-def _newlines(text: Any) -> Any:
-    """Return int32 on the device: offsets of the newlines, ascending."""
+def newlines_of(text: Any) -> Any:
+    """Return int32 on the device: offsets of the newlines, ascending; waits for the stream."""
     device = text.device.id
     tiles = max(-(-text.size // _TILE_BYTES), 1)
     counts = cupy.empty(tiles, dtype=np.int32)

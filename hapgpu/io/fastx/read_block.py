@@ -31,6 +31,11 @@ class ReadBlock:
     first: int
     name: str
 
+    @property
+    def size(self) -> int:
+        """Bytes of the text."""
+        return self.text.size
+
     def halves(self) -> list[ReadBlock]:
         """Split the block in two, between records; a block of one record is returned whole."""
         newlines = np.flatnonzero(self.text == ord("\n"))

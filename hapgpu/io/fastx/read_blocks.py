@@ -98,6 +98,7 @@ class _Blocks:
         self._allocate = allocate
         self._max_record = max_record
         self._first = 1
+        self._is_first = True
 
     def fastq(self) -> Iterator[ReadBlock]:
         """Yield blocks that end after a multiple of four lines."""
@@ -164,8 +165,11 @@ class _Blocks:
         """Allocate a block that starts with `tail`; `pending` bytes have been read already."""
         size = max(self._block_bytes, 2 * tail.size, 8)
         remaining = self._data.remaining
-        if remaining is not None:  # joined lines take less than twice the bytes read
+        # Only a short file needs a smaller block: another size of pinned memory takes long to get.
+        if remaining is not None and self._is_first:
+            # Joined lines take less than twice the bytes read.
             size = min(size, tail.size + 2 * (remaining + pending) + 8)
+        self._is_first = False
         return self._starting_with(tail, size)
 
     def _larger(self, buffer: NDArray[np.uint8], used: int) -> NDArray[np.uint8]:

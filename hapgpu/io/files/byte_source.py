@@ -2,23 +2,31 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from io import BufferedIOBase, BufferedReader
+from itertools import pairwise
 from typing import Final, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from hapgpu.arrays.bytes import Integer
 from hapgpu.arrays.ragged_view import read_only
 from hapgpu.errors import InputError
+from hapgpu.io.bgzf.c_functions import addresses_of, call_4
 from hapgpu.io.files.newlines import count_newlines
+from hapgpu.runtime.jit import njit
 from hapgpu.runtime.pool import Pool
 
-_PIECE_BYTES: Final = 4 << 20
-_BYTES_AT_ONCE: Final = 1 << 19  # few enough to be in the cache when newlines are counted
+_MIN_SHARE: Final = 1 << 20
+"""Bytes that are worth a thread."""
+_BYTES_AT_ONCE: Final = 1 << 18  # few enough to be in the cache when newlines are counted
+_STREAMED_AT_ONCE: Final = 1 << 21  # so many that the reader seldom waits for the GIL
+_C_FUNCTIONS: Final = addresses_of(ctypes.CDLL(None).pread)
 
 
 class ByteSource(Protocol):
@@ -34,15 +42,22 @@ class ByteSource(Protocol):
 
 @contextmanager
 def byte_source(stream: BufferedIOBase, name: str, threads: int) -> Iterator[ByteSource]:
-    """Open a source of bytes; `threads` threads read a file on disk; `name` is for messages."""
-    if not (isinstance(stream, BufferedReader) and _is_regular_file(stream)):
-        yield _StreamSource(stream)
-        return
-    pool = Pool(threads)
-    try:
-        yield _FileSource(stream, name, pool)
-    finally:
-        pool.close()
+    """Open a source of bytes.
+
+    Parameters
+    ----------
+    stream
+        The file.
+    name
+        Its name for messages.
+    threads
+        Threads that read a file on disk; of other files they count the newlines.
+    """
+    with Pool(threads) as pool:
+        if isinstance(stream, BufferedReader) and _is_regular_file(stream):
+            yield _FileSource(stream, name, pool)
+        else:
+            yield _StreamSource(stream, pool)
 
 
 def _is_regular_file(stream: BufferedReader) -> bool:
@@ -54,23 +69,25 @@ def _is_regular_file(stream: BufferedReader) -> bool:
 
 
 class _StreamSource:
-    """Pipe, or file that is inflated."""
+    """Pipe, or file that is inflated: a single thread can read it."""
 
     remaining = None
 
-    def __init__(self, stream: BufferedIOBase) -> None:
+    def __init__(self, stream: BufferedIOBase, pool: Pool) -> None:
         self._stream = stream
+        self._pool = pool
 
     def read_into(self, target: NDArray[np.uint8]) -> tuple[int, int]:
-        done = newlines = 0
+        done = 0
+        counts = []
         while done < target.size:
-            part = target[done : done + _BYTES_AT_ONCE]
+            part = target[done : done + _STREAMED_AT_ONCE]
             got = self._stream.readinto(part.data)
             if not got:
                 break
-            newlines += count_newlines(read_only(part[:got]))
+            counts.append(self._pool.submit(count_newlines, read_only(part[:got])))
             done += got
-        return done, newlines
+        return done, sum(self._pool.results(counts))
 
 
 class _FileSource:
@@ -89,24 +106,53 @@ class _FileSource:
 
     def read_into(self, target: NDArray[np.uint8]) -> tuple[int, int]:
         size = min(target.size, self._size - self._at)
+        shares = max(min(self._pool.threads, size // _MIN_SHARE), 1)
+        cuts = [size * share // shares for share in range(shares + 1)]
         tasks = [
-            self._pool.submit(
-                self._read_piece, target[start : min(start + _PIECE_BYTES, size)], self._at + start
-            )
-            for start in range(0, size, _PIECE_BYTES)
+            self._pool.submit(self._read_share, target[start:end], self._at + start)
+            for start, end in pairwise(cuts)
         ]
         newlines = sum(self._pool.results(tasks))
         self._at += size
         return size, newlines
 
-    def _read_piece(self, target: NDArray[np.uint8], at: int) -> int:
+    def _read_share(self, target: NDArray[np.uint8], at: int) -> int:
         """Fill `target` from an offset of the file; return the number of newlines."""
         done = newlines = 0
         while done < target.size:
-            part = target[done : done + _BYTES_AT_ONCE]
-            got = os.preadv(self._descriptor, [part.data], at + done)
-            if got == 0:
+            rest = target[done:]
+            got, more = _read_counting(_C_FUNCTIONS, self._descriptor, rest, at + done)
+            # This raises the error of the file, if there is one: compiled code cannot tell.
+            if not got and not os.preadv(self._descriptor, [rest.data], at + done):
                 raise InputError(f"{self._name}: became shorter while it was read; run again")
-            newlines += count_newlines(read_only(part[:got]))
-            done += got
+            done += int(got)
+            newlines += int(more)
         return newlines
+
+
+@njit
+def _read_counting(
+    functions: NDArray[np.uint64],
+    descriptor: Integer,
+    target: NDArray[np.uint8],
+    start: Integer,
+) -> tuple[Integer, Integer]:
+    """Read from an offset of a file until `target` is full; return the bytes and newlines read.
+
+    Fewer bytes are read if the file ends or fails.
+    """
+    done = newlines = 0
+    while done < target.size:
+        part = target[done : min(done + _BYTES_AT_ONCE, target.size)]
+        got = call_4(
+            functions[0],
+            np.uint64(descriptor),
+            np.uint64(part.ctypes.data),
+            np.uint64(part.size),
+            np.uint64(start + done),
+        )
+        if got <= 0:
+            break
+        newlines += count_newlines(part[:got])
+        done += got
+    return done, newlines

@@ -26,7 +26,8 @@ _ZERO, _MINUS, _PLUS, _POINT, _EXPONENT = b"0-+.e"
 _NOT_A_NUMBER: Final = np.frombuffer(b"nan", dtype=np.uint8)
 _INFINITE: Final = np.frombuffer(b"inf", dtype=np.uint8)
 _GREATEST_POWER: Final = 308
-_POWERS: Final = np.array([float(f"1e{k}") for k in range(_GREATEST_POWER + 1)])
+POWERS_OF_TEN: Final = np.array([float(f"1e{k}") for k in range(_GREATEST_POWER + 1)])
+"""float64: the nearest to 10^k, k from 0 to 308."""
 
 
 @njit
@@ -90,11 +91,11 @@ def _scaled(value: float, exponent: Integer) -> Integer:
     """Return value * 10**(9 - exponent) as the nearest integer."""
     power = _DIGITS - 1 - exponent
     if power < 0:
-        return np.int64(value / _POWERS[-power] + 0.5)
+        return np.int64(value / POWERS_OF_TEN[-power] + 0.5)
     if power > _GREATEST_POWER:
-        value *= _POWERS[_GREATEST_POWER]
+        value *= POWERS_OF_TEN[_GREATEST_POWER]
         power -= _GREATEST_POWER
-    return np.int64(value * _POWERS[power] + 0.5)
+    return np.int64(value * POWERS_OF_TEN[power] + 0.5)
 
 
 @njit

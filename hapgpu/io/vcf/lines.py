@@ -1,8 +1,8 @@
-"""Lines of VCF, from text or converted from BCF."""
+"""Blocks of lines of VCF, from text or converted from BCF."""
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from io import BufferedReader
 from itertools import islice
@@ -19,20 +19,20 @@ from hapgpu.io.files.record_limit import MAX_RECORD, too_long
 from hapgpu.io.files.reread import unnamed_copy
 from hapgpu.io.vcf.bcf_sizes import CheckedBcf
 
-FIRST_LINE_CHARACTERS: Final = 1 << 16
+FIRST_LINE_BYTES: Final = 1 << 16
 
 _BCF: Final = b"BCF"
 _BGZF_HEAD_BYTES: Final = 18
 _CHECKED_BYTES: Final = 1 << 20
 _RECORDS_AT_ONCE: Final = 1000
-_TEXT_BYTES: Final = 1 << 16
+_TEXT_BYTES: Final = 1 << 18
 
 
-def vcf_lines(path: str | Path, name: str, max_record: int = MAX_RECORD) -> Generator[str]:
-    """Yield the format, `VCF` or `BCF`, then the lines of a file; BCF is converted to VCF.
+def vcf_blocks(path: str | Path, name: str, max_record: int = MAX_RECORD) -> Generator[bytes]:
+    """Yield the format, `VCF` or `BCF`, then blocks of whole lines; BCF is converted to VCF.
 
-    Lines may or may not end in a newline. The first line, which may be very long in a file of
-    another kind, is yielded in pieces of at most `FIRST_LINE_CHARACTERS`.
+    The last line may lack its newline. The first block of VCF is the first line, cut after
+    `FIRST_LINE_BYTES`: it may be very long in a file of another kind.
 
     Parameters
     ----------
@@ -50,14 +50,12 @@ def vcf_lines(path: str | Path, name: str, max_record: int = MAX_RECORD) -> Gene
     """
     with open_inflated(path, name) as stream:
         if _is_bcf(stream):
-            yield "BCF"
+            yield b"BCF"
             with _bcf_file(path, CheckedBcf(stream, name, max_record), name) as file:
-                for lines in _bcf_lines(file, name):
-                    yield from lines
+                yield from _bcf_blocks(file, name)
         else:
-            yield "VCF"
-            for lines in _text_lines(stream, name, max_record):
-                yield from lines
+            yield b"VCF"
+            yield from _text_blocks(stream, name, max_record)
 
 
 def _is_bcf(stream: BufferedReader) -> bool:
@@ -66,24 +64,20 @@ def _is_bcf(stream: BufferedReader) -> bool:
     return bool(head) and _BCF.startswith(head)
 
 
-def _text_lines(stream: BufferedReader, name: str, max_record: int) -> Generator[Sequence[str]]:
-    yield [_text(stream.readline(FIRST_LINE_CHARACTERS))]
+def _text_blocks(stream: BufferedReader, name: str, max_record: int) -> Generator[bytes]:
+    yield stream.readline(FIRST_LINE_BYTES)
     number = 2
     while part := stream.read1(min(_TEXT_BYTES, max_record)):
-        lines, newline, start = part.rpartition(b"\n")
+        size = part.rfind(b"\n") + 1
         number += part.count(b"\n")
-        if newline:
-            yield _text(lines).split("\n")
-        if start:
-            line = start + stream.readline(max_record + 1 - len(start))
+        if size:
+            yield part[:size]
+        if size < len(part):
+            line = part[size:] + stream.readline(max_record + 1 - (len(part) - size))
             if len(line) > max_record:
                 raise too_long(f"{name}, line {number}", max_record)
             number += 1
-            yield [_text(line)]
-
-
-def _text(line: bytes) -> str:
-    return line.decode("utf-8", "surrogateescape")
+            yield line
 
 
 @contextmanager
@@ -107,18 +101,22 @@ def _bcf_file(path: str | Path, inflated: CheckedBcf, name: str) -> Iterator[Bin
         yield copy
 
 
-def _bcf_lines(stream: BinaryIO, name: str) -> Generator[Sequence[str]]:
+def _bcf_blocks(stream: BinaryIO, name: str) -> Generator[bytes]:
     try:
         with silent_htslib():
             file = pysam.VariantFile(f"/proc/self/fd/{stream.fileno()}")
         with file:
-            yield str(file.header).split("\n")[:-1]
-            while lines := _next_records(file):
-                yield lines
+            yield _bytes(str(file.header))
+            while text := _next_records(file):
+                yield _bytes(text)
     except (OSError, ValueError) as error:
         raise InputError(f"{name}: damaged, or not BCF; copy it again") from error
 
 
-def _next_records(file: pysam.VariantFile) -> list[str]:
+def _next_records(file: pysam.VariantFile) -> str:
     with silent_htslib():
-        return [str(record) for record in islice(file, _RECORDS_AT_ONCE)]
+        return "".join(str(record) for record in islice(file, _RECORDS_AT_ONCE))
+
+
+def _bytes(text: str) -> bytes:
+    return text.encode("utf-8", "surrogateescape")

@@ -13,8 +13,8 @@ from hapgpu.mapping.search.hits import SearchOptions
 from hapgpu.runtime.devices import CudaDevice, Device
 
 _CPU_BLOCK: Final = 2 << 20
-_GPU_BLOCK: Final = 64 << 20
-_WORKERS_PER_GPU: Final = 2  # one copies while the other computes
+_GPU_BLOCK: Final = 32 << 20  # pinned memory takes long to get: there are several blocks of it
+_WORKERS_PER_GPU: Final = 3  # one copies to the GPU, one computes, one copies back
 
 
 def mappers_for(

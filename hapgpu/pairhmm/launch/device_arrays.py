@@ -1,89 +1,245 @@
-"""Arrays of a piece on the GPU, as arguments of the pair-HMM kernels."""
+"""Arrays of a piece on the GPU, by the names that the pair-HMM kernels give their parameters."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+import threading
+from collections.abc import Mapping, Sequence
+from itertools import accumulate
+from typing import Any, Final, NamedTuple
 
 import cupy
 import numpy as np
+from numpy.typing import NDArray
+
+from hapgpu.pairhmm.launch.kernels import LENGTH_BINS
+from hapgpu.pairhmm.model import ERROR_PROBABILITIES
+from hapgpu.runtime.gpu.context import pinned_array
+from hapgpu.runtime.gpu.launch import Checked, LoadedKernel
+
+_ALIGNMENT: Final = 256
+_KEPT_BYTES: Final = 1 << 25
+"""Arrays of pieces up to this size are kept for the next piece of about the same size."""
+
+_thread = threading.local()
+_Field = tuple[str, type[np.generic], int]
 
 
-@dataclass(frozen=True, slots=True)
-class Inputs:
-    """Inputs of a piece on the device: bases, qualities, offsets and layouts."""
+class PieceSizes(NamedTuple):
+    """Numbers of items of a piece; `continuations` is 1, or the number of bases."""
 
-    reads: tuple[Any, ...]  # bases and qualities
-    haplotypes: Any
-    probabilities: Any
-    read_offsets: Any
-    haplotype_offsets: Any
-    group_reads: Any
-    group_haplotypes: Any
-    group_pairs: Any
-    layouts: Any
-    mask_starts: Any
-    layout_columns: Any
-    layout_lanes: Any
+    reads: int
+    bases: int
+    continuations: int
+    haplotypes: int
+    columns: int
+    groups: int
+    pairs: int
+    layouts: int
+    mask_words: int
+    scratch: int
+    is_on_device: bool
+    """Whether the sequences are on the device already, in arrays of their own."""
 
-
-@dataclass(frozen=True, slots=True)
-class PreparedArrays:
-    """Arrays prepared from the inputs: coefficients of rows, values of reads, masks."""
-
-    coefficients: Any
-    emissions: Any
-    log10_matching: Any
-    last_insertions: Any
-    thresholds: Any
-    masks: Any
-
-    @classmethod
-    def empty(cls, bases: int, reads: int, mask_words: int) -> PreparedArrays:
-        """Allocate for numbers of bases, of reads, and of 32-bit words of masks."""
-        return cls(
-            coefficients=cupy.empty(4 * bases, dtype=np.float32),
-            emissions=cupy.empty(2 * bases, dtype=np.float32),
-            log10_matching=cupy.empty(reads, dtype=np.float64),
-            last_insertions=cupy.empty(reads, dtype=np.float32),
-            thresholds=cupy.empty(reads, dtype=np.float32),
-            masks=cupy.empty(mask_words, dtype=np.uint32),
+    def rounded(self) -> PieceSizes:
+        """Return sizes at least as large, which many pieces have in common."""
+        reads, bases, haplotypes, columns, groups, pairs, mask_words = (
+            1 << max(size - 1, 0).bit_length()
+            for size in (
+                *(self.reads, self.bases, self.haplotypes, self.columns, self.groups),
+                *(self.pairs, self.mask_words),
+            )
         )
+        continuations = 1 if self.continuations == 1 else bases
+        return PieceSizes(
+            *(reads, bases, continuations, haplotypes, columns, groups, pairs),
+            *(self.layouts, mask_words, self.scratch, self.is_on_device),
+        )
+
+    def uploaded_fields(self) -> list[_Field]:
+        """Return name, dtype and size of each array that is copied to the device."""
+        sequences: list[_Field] = [
+            ("bases", np.uint8, self.bases),
+            ("base_qualities", np.uint8, self.bases),
+            ("insertion_qualities", np.uint8, self.bases),
+            ("deletion_qualities", np.uint8, self.bases),
+            ("haplotype_bases", np.uint8, self.columns),
+            ("read_offsets", np.int32, self.reads + 1),
+        ]
+        if self.is_on_device:
+            sequences = []
+        if not self.is_on_device or self.continuations == 1:
+            sequences.append(("gap_continuations", np.uint8, self.continuations))
+        return [
+            *sequences,
+            ("probabilities", np.float64, ERROR_PROBABILITIES.size),
+            ("haplotype_offsets", np.int32, self.haplotypes + 1),
+            ("group_reads", np.int32, self.groups + 1),
+            ("group_haplotypes", np.int32, self.groups + 1),
+            ("group_pairs", np.int32, self.groups + 1),
+            ("layouts", np.int32, self.haplotypes),
+            ("mask_starts", np.int32, self.haplotypes + 1),
+            ("layout_columns", np.int32, self.layouts),
+            ("layout_lanes", np.int32, self.layouts),
+            ("bins", np.int32, self.layouts * LENGTH_BINS),
+            ("exact_count", np.int32, 1),
+            ("too_small", np.int32, 1),
+        ]
 
     @property
-    def rows_and_reads(self) -> tuple[Any, ...]:
-        """All arrays except the masks, in the order of the kernels' parameters."""
-        return (
-            self.coefficients,
-            self.emissions,
-            self.log10_matching,
-            self.last_insertions,
-            self.thresholds,
-        )
+    def uploaded_bytes(self) -> int:
+        """Bytes of the arrays that are copied to the device, with the room between them."""
+        return _starts(self.uploaded_fields())[-1]
+
+    @property
+    def total_bytes(self) -> int:
+        """Bytes of all arrays on the device, with the room between them."""
+        return _starts([*self.uploaded_fields(), *self.computed_fields()])[-1]
+
+    def computed_fields(self) -> list[_Field]:
+        """Return name, dtype and size of each array that kernels fill in."""
+        return [
+            ("coefficients", np.float32, 4 * self.bases),
+            ("emissions", np.float32, 2 * self.bases),
+            ("log10_matching", np.float64, self.reads),
+            ("last_insertions", np.float32, self.reads),
+            ("thresholds", np.float32, self.reads),
+            ("masks", np.uint32, self.mask_words),
+            ("pairs", np.int32, 8 * self.pairs),
+            ("layout_starts", np.int32, self.layouts),
+            ("layout_pairs", np.int32, self.layouts),
+            ("exact_pairs", np.int32, self.pairs),
+            ("likelihoods", np.float64, self.pairs),
+            ("scratch", np.float64, self.scratch),
+        ]
+
+    def scalars(self) -> dict[str, Any]:
+        """Return the sizes by the names of the kernels' parameters."""
+        return {
+            "read_bases": self.bases,
+            "continuations": self.continuations,
+            "reads": self.reads,
+            "byte_values": ERROR_PROBABILITIES.size,
+            "haplotypes": self.haplotypes,
+            "haplotype_base_count": self.columns,
+            "groups": self.groups,
+            "bin_count": self.layouts * LENGTH_BINS,
+            "layout_count": self.layouts,
+            "pair_count": self.pairs,
+            "mask_words": self.mask_words,
+            "scratch_size": self.scratch,
+            "one": 1,
+        }
 
 
-@dataclass(frozen=True, slots=True)
-class PairLists:
-    """The pairs sorted by layout and read length, the list for `exact`, and the results."""
+class PieceArrays:
+    """Arrays of a piece on the current device, and the host memory of those that are uploaded.
 
-    pairs: Any
-    layout_starts: Any
-    layout_pairs: Any
-    exact_pairs: Any
-    exact_count: Any
-    too_small: Any
-    likelihoods: Any
+    Parameters
+    ----------
+    sizes
+        Sizes of the arrays; a piece may have less of everything except layouts.
+    memory
+        uint8, pinned: `sizes.uploaded_bytes` bytes.
 
-    @classmethod
-    def empty(cls, pairs: int, layouts: int) -> PairLists:
-        """Allocate for numbers of pairs and of layouts."""
-        counts = cupy.zeros(2, dtype=np.int32)
-        return cls(
-            pairs=cupy.empty(8 * pairs, dtype=np.int32),
-            layout_starts=cupy.empty(layouts, dtype=np.int32),
-            layout_pairs=cupy.empty(layouts, dtype=np.int32),
-            exact_pairs=cupy.empty(pairs, dtype=np.int32),
-            exact_count=counts[:1],
-            too_small=counts[1:],
-            likelihoods=cupy.empty(pairs, dtype=np.float64),
-        )
+    Attributes
+    ----------
+    sizes
+        As given.
+    device
+        Arrays on the device, by name.
+    host
+        Arrays to fill in before `upload`, by name.
+    """
+
+    def __init__(self, sizes: PieceSizes, memory: NDArray[np.uint8]) -> None:
+        self.sizes = sizes
+        fields = [*sizes.uploaded_fields(), *sizes.computed_fields()]
+        *starts, size = _starts(fields)
+        on_device = cupy.empty(size, dtype=np.uint8)
+        self._memory, self._uploaded = memory, on_device[: memory.size]
+        self.device: dict[str, Any] = {
+            name: cupy.ndarray((count,), dtype, on_device.data + start)
+            for (name, dtype, count), start in zip(fields, starts, strict=True)
+        }
+        self.host: dict[str, NDArray[Any]] = {
+            name: memory[start : start + count * np.dtype(dtype).itemsize].view(dtype)
+            for (name, dtype, count), start in zip(sizes.uploaded_fields(), starts, strict=False)
+        }
+        self.host["probabilities"][:] = ERROR_PROBABILITIES
+        for name in ("bins", "exact_count", "too_small"):
+            self.host[name][:] = 0
+        self._checked: dict[int, Checked] = {}
+
+    def upload(self, stream: Any) -> Any:
+        """Start the copy of all arrays of `host`; return an event at its end."""
+        self._uploaded.set(self._memory, stream=stream)
+        return stream.record()
+
+    def arguments(
+        self, kernel: LoadedKernel, scalars: Mapping[str, Any], given: Mapping[str, Any]
+    ) -> Checked:
+        """Return the arguments of a kernel: these arrays and their sizes.
+
+        `given` are other arrays by name, always the same; `scalars` are those that are not sizes.
+
+        Raises
+        ------
+        TypeError, ValueError
+            As `LoadedKernel.check`.
+        """
+        key = id(kernel.parameters)
+        if key not in self._checked:
+            values = {**scalars, **self.device, **self.sizes.scalars(), **given}
+            arguments = [values[parameter.name] for parameter in kernel.parameters]
+            self._checked[key] = kernel.check(arguments)
+        return self._checked[key]
+
+
+def _starts(fields: Sequence[_Field]) -> list[int]:
+    """Return the offset of each array in one memory, and the end of the last."""
+    sizes = (count * np.dtype(dtype).itemsize for _, dtype, count in fields)
+    return list(accumulate((-(-size // _ALIGNMENT) * _ALIGNMENT for size in sizes), initial=0))
+
+
+class ArrayStore:
+    """Memory of pieces that follow each other on one stream.
+
+    Making arrays takes longer than the kernels of a small piece: the arrays of the last small piece
+    are kept, for pieces of about the same size. Large pieces share pinned memory, which takes long
+    to get.
+    """
+
+    def __init__(self) -> None:
+        self._kept: PieceArrays | None = None
+        self._memory: NDArray[np.uint8] = np.empty(0, dtype=np.uint8)
+        self._copied: Any = None
+
+    def arrays(self, sizes: PieceSizes) -> PieceArrays:
+        """Return arrays of at least these sizes, after the upload from their memory has ended."""
+        if self._copied is not None:
+            self._copied.synchronize()
+        rounded = sizes.rounded()
+        if self._kept is not None and self._kept.sizes == rounded:
+            return self._kept
+        if sizes.is_on_device or rounded.total_bytes > _KEPT_BYTES:
+            return PieceArrays(sizes, self._large_memory(sizes.uploaded_bytes))
+        self._kept = None
+        memory = pinned_array(rounded.uploaded_bytes, np.uint8)
+        self._kept = PieceArrays(rounded, memory)
+        return self._kept
+
+    def upload(self, arrays: PieceArrays, stream: Any) -> None:
+        """Start the copy of all arrays of `arrays.host`."""
+        self._copied = arrays.upload(stream)
+
+    def _large_memory(self, size: int) -> NDArray[np.uint8]:
+        if self._memory.size < size:
+            self._memory = np.empty(0, dtype=np.uint8)  # released before more is taken
+            self._memory = pinned_array(size + size // 4, np.uint8)
+        return self._memory[:size]
+
+
+def array_store(device: int, number: int) -> ArrayStore:
+    """Return the calling thread's memory of this number for a GPU, the same at each call."""
+    own: dict[tuple[int, int], ArrayStore] = _thread.__dict__.setdefault("stores", {})
+    return own.setdefault((device, number), ArrayStore())

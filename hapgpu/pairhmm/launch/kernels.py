@@ -53,14 +53,14 @@ PREPARE_HAPLOTYPES = Kernel(
     "pairhmm/prepare.cu",
     "prepare_haplotypes",
     (
-        Array("bases", np.uint8, "haplotype_bases"),
-        Array("offsets", np.int32, "haplotypes", 1),
+        Array("haplotype_bases", np.uint8, "haplotype_base_count"),
+        Array("haplotype_offsets", np.int32, "haplotypes", 1),
         _LAYOUTS,
         Array("mask_starts", np.int32, "haplotypes"),
         Array("layout_columns", np.int32, "layout_count"),
         Array("layout_lanes", np.int32, "layout_count"),
         Array("masks", np.uint32, "mask_words"),
-        *_sizes("haplotype_bases", "haplotypes", "layout_count", "mask_words"),
+        *_sizes("haplotype_base_count", "haplotypes", "layout_count", "mask_words"),
     ),
     _SHARED_PERCENT,
 )

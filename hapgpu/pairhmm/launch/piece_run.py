@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import cupy
 import numpy as np
 from numpy.typing import NDArray
 
-from hapgpu.arrays.ragged import offsets_of
+from hapgpu.arrays.parallel import copy_together
+from hapgpu.arrays.ragged import lengths_of
+from hapgpu.arrays.ragged_view import read_only
 from hapgpu.pairhmm.batches import HmmBatch, is_uniform
 from hapgpu.pairhmm.device_batches import DeviceHmmBatch
-from hapgpu.pairhmm.launch.device_arrays import Inputs, PairLists, PreparedArrays
+from hapgpu.pairhmm.launch.device_arrays import ArrayStore, PieceArrays, PieceSizes
+from hapgpu.pairhmm.launch.indices import PieceIndices, fill_indices
 from hapgpu.pairhmm.launch.kernels import (
     COUNT_PAIRS,
     EXACT,
@@ -24,7 +27,6 @@ from hapgpu.pairhmm.launch.kernels import (
     forward_kernel,
 )
 from hapgpu.pairhmm.launch.layouts import plan_layouts
-from hapgpu.pairhmm.launch.staging import Staging
 from hapgpu.pairhmm.model import (
     ERROR_PROBABILITIES,
     FLOAT_LONGEST_READ,
@@ -42,6 +44,12 @@ _EXACT_WARPS_PER_MULTIPROCESSOR = 16
 _THREADS = 128
 _WARP = 32
 _EXACT_ROW_BYTES = 24
+_SMALL_BYTES = 1 << 24  # for which no GPU is too small
+_LOG10_SCALE = np.log10(FLOAT_SCALE)
+
+_EXACT_COLUMNS_IN_REGISTERS = 512  # kManyColumns * kWarpLanes in exact.cu
+_READ_COLUMNS = ("bases", "base_qualities", "insertion_qualities", "deletion_qualities")
+_CONTINUATIONS = "gap_continuations"
 
 
 class PieceRun:
@@ -53,303 +61,206 @@ class PieceRun:
         pairs: int,
         device: CudaDevice,
         streams: tuple[Any, Sequence[Any]],
-        staging: Staging,
+        store: ArrayStore,
     ) -> None:
         self._batch = batch
-        self._pairs = pairs
         self._device = device
         self._stream, self._forward_streams = streams
-        self._staging = staging
-        pairs_per_haplotype = np.repeat(
-            np.diff(batch.read_offsets), np.diff(batch.haplotype_offsets)
-        )
-        self._lengths = batch.haplotype_lengths
-        self._reads = int(batch.read_offsets[-1] - batch.read_offsets[0])
-        self._bases = int(batch.group_bases.sum())
+        self._store = store
+        reads_per_group = lengths_of(batch.read_offsets)
+        haplotypes_per_group = lengths_of(batch.haplotype_offsets)
+        pairs_per_haplotype = np.repeat(reads_per_group, haplotypes_per_group)
+        lengths = batch.haplotype_lengths
+        self._widest = int(lengths.max())
         self._plan = plan_layouts(
-            self._lengths,
+            lengths,
             pairs_per_haplotype,
             _WARPS_PER_MULTIPROCESSOR * multiprocessors(device.index),
         )
-        words = np.array([*(layout.mask_words for layout in self._plan.layouts), 0])
-        self._masks = offsets_of(words[self._plan.numbers])
-        self._mask_words = int(self._masks[-1])
-        continuations = _continuations_of(batch)
-        self._is_uniform = is_uniform(continuations)
-        self._continuations = continuations[:1] if self._is_uniform else continuations
+        # The last layout, of no columns, is for haplotypes that are too long for all others.
+        self._words = np.array([*(layout.mask_words for layout in self._plan.layouts), 0])
         self._pairs_per_layout = np.bincount(
-            self._plan.numbers, pairs_per_haplotype, len(self._plan.layouts) + 1
+            self._plan.numbers, pairs_per_haplotype, self._words.size
         )
+        self._is_uniform, self._extend = _uniform_continuation(batch)
+        bases = int(batch.group_bases.sum())
+        self._sizes = PieceSizes(
+            reads=int(batch.read_offsets[-1] - batch.read_offsets[0]),
+            bases=bases,
+            continuations=1 if self._is_uniform else bases,
+            haplotypes=lengths.size,
+            columns=int(lengths.sum()),
+            groups=len(batch),
+            pairs=pairs,
+            layouts=self._words.size,
+            mask_words=int(self._words[self._plan.numbers].sum()),
+            scratch=0,
+            is_on_device=isinstance(batch, DeviceHmmBatch),
+        )
+        self._blocks = 0
+        self._scalars: dict[str, Any] = {}
+        self._given: dict[str, Any] = {}
+        self._arrays: PieceArrays
 
-    def launch(self, likelihoods: Any, memory: int) -> NDArray[np.int32]:
+    def launch(self, likelihoods: Any, memory: Callable[[], int]) -> NDArray[np.int32]:
         """Start the kernels and copies that write the likelihoods, float64[pairs].
 
-        They are in pinned memory, or on the device for a batch on the device. `memory` is a bound
-        in bytes for the rows of very long haplotypes and for the masks. Returns one number; the
-        device sets it to 1 if a likelihood is too small for float64.
+        They are in pinned memory, or on the device for a batch on the device. `memory` returns a
+        bound in bytes for the rows of very long haplotypes and for large masks. Returns one number;
+        the device sets it to 1 if a likelihood is too small for float64.
         """
-        if 4 * self._mask_words > memory // 4:
-            raise cupy.cuda.memory.OutOfMemoryError(4 * self._mask_words, 0)
+        mask_bytes = 4 * self._sizes.mask_words
+        if mask_bytes > _SMALL_BYTES and mask_bytes > memory() // 4:
+            raise cupy.cuda.memory.OutOfMemoryError(mask_bytes, 0)
         too_small: NDArray[np.int32] = pinned_array(1, np.int32)
         with self._stream as stream:
-            inputs, prepared, listed = self._start()
             # Allocations may fail here, but not after other streams have started.
-            blocks, scratch = self._exact_scratch(memory)
-            self._forward(prepared, listed)
-            self._exact(inputs, listed, blocks, scratch)
-            if isinstance(self._batch, DeviceHmmBatch):
-                likelihoods[:] = listed.likelihoods
+            self._start(self._exact_blocks(memory))
+            self._forward()
+            self._exact()
+            computed = self._arrays.device["likelihoods"][: self._sizes.pairs]
+            if self._sizes.is_on_device:
+                likelihoods[:] = computed
             else:
-                listed.likelihoods.get(stream=stream, out=likelihoods, blocking=False)
-            listed.too_small.get(stream=stream, out=too_small, blocking=False)
+                computed.get(stream=stream, out=likelihoods, blocking=False)
+            self._arrays.device["too_small"].get(stream=stream, out=too_small, blocking=False)
         return too_small
 
     def forward_seconds(self, repeats: int) -> float:
         """Measure the float32 kernels: the median time of `repeats` runs, in seconds."""
         seconds = []
         with self._stream as stream:
-            _, prepared, listed = self._start()
+            self._start(exact_blocks=1)
             for _ in range(repeats + 1):
-                listed.exact_count.fill(0)
+                self._arrays.device["exact_count"].fill(0)
                 start = stream.record(cupy.cuda.Event())
-                self._forward(prepared, listed)
+                self._forward()
                 end = stream.record(cupy.cuda.Event())
                 end.synchronize()
                 seconds.append(cupy.cuda.get_elapsed_time(start, end) / 1e3)
         return float(np.median(seconds[1:]))
 
-    def _start(self) -> tuple[Inputs, PreparedArrays, PairLists]:
+    def _start(self, exact_blocks: int) -> None:
         """Start all steps before the float32 kernels."""
-        inputs = self._upload()
-        prepared = self._prepare(inputs)
-        return inputs, prepared, self._list_pairs(inputs, prepared)
-
-    def _upload(self) -> Inputs:
-        batch, plan = self._batch, self._plan
-        columns: list[NDArray[Any]] = [self._continuations, ERROR_PROBABILITIES]
-        indices: list[NDArray[Any]] = [
-            offsets_of(self._lengths),
-            batch.read_offsets - batch.read_offsets[0],
-            batch.haplotype_offsets - batch.haplotype_offsets[0],
-            batch.pair_offsets,
-            plan.numbers,
-            self._masks,
-            np.array([*(layout.columns for layout in plan.layouts), 0]),
-            np.array([*(layout.lanes for layout in plan.layouts), 0]),
-        ]
-        if isinstance(batch, DeviceHmmBatch):
-            arrays = self._staging.upload(columns, indices, self._stream)
-            return _inputs(_sliced(batch), *arrays)
-        reads = [batch.reads.bases.data, *batch.reads.qualities[:-1], batch.haplotypes.data]
-        arrays = self._staging.upload(
-            [*reads, *columns], [batch.reads.bases.offsets, *indices], self._stream
-        )
-        first = len(reads)
-        continuations, probabilities, read_offsets = arrays[first : first + 3]
-        return _inputs(
-            (*arrays[:first], read_offsets), continuations, probabilities, *arrays[first + 3 :]
-        )
-
-    def _prepare(self, inputs: Inputs) -> PreparedArrays:
-        """Compute the coefficients of rows, the values of reads, and the masks."""
-        reads, bases, haplotypes = self._reads, self._bases, self._lengths.size
-        prepared = PreparedArrays.empty(bases, reads, self._mask_words)
-        self._launch_over(
-            PREPARE_HAPLOTYPES,
-            haplotypes * _WARP,
-            inputs.haplotypes,
-            inputs.haplotype_offsets,
-            inputs.layouts,
-            inputs.mask_starts,
-            inputs.layout_columns,
-            inputs.layout_lanes,
-            prepared.masks,
-            inputs.haplotypes.size,
-            haplotypes,
-            inputs.layout_columns.size,
-            self._mask_words,
-        )
+        self._blocks = exact_blocks
+        rows = 0 if self._widest <= _EXACT_COLUMNS_IN_REGISTERS else 3 * self._widest
+        self._sizes = self._sizes._replace(scratch=rows * exact_blocks)
+        self._scalars = self._sizes.scalars()
+        self._arrays = self._store.arrays(self._sizes)
+        self._fill_in()
+        self._store.upload(self._arrays, self._stream)
+        if isinstance(self._batch, DeviceHmmBatch):
+            self._given = _sequences_of(self._batch)
+        sizes = self._sizes
+        limits = {"longest_read": FLOAT_LONGEST_READ, "exact_layout": sizes.layouts - 1}
+        self._launch_over(PREPARE_HAPLOTYPES, sizes.haplotypes * _WARP)
         self._launch_over(
             PREPARE_READS,
-            reads * _WARP,
-            *inputs.reads,
-            inputs.read_offsets,
-            inputs.probabilities,
-            *prepared.rows_and_reads,
-            bases,
-            self._continuations.size,
-            reads,
-            inputs.probabilities.size,
-            FLOAT_LONGEST_READ,
-            FLOAT_THRESHOLD,
-            TRUSTED_GROWTH,
+            sizes.reads * _WARP,
+            longest_read=FLOAT_LONGEST_READ,
+            threshold=FLOAT_THRESHOLD,
+            trusted_growth=TRUSTED_GROWTH,
         )
-        return prepared
+        # Also sort the pairs by layout and read length, and list the pairs that `exact` computes.
+        self._launch_over(COUNT_PAIRS, sizes.reads, **limits)
+        self._launch(SCAN_BINS, 1, LENGTH_BINS)
+        self._launch_over(LIST_PAIRS, sizes.reads, **limits)
 
-    def _list_pairs(self, inputs: Inputs, prepared: PreparedArrays) -> PairLists:
-        """Sort the pairs by layout and read length, and list the pairs that `exact` computes."""
-        reads, layouts = self._reads, inputs.layout_lanes.size
-        listed = PairLists.empty(self._pairs, layouts)
-        bins = cupy.zeros(layouts * LENGTH_BINS, dtype=np.int32)
-        groups = (inputs.read_offsets, inputs.group_reads, inputs.group_haplotypes)
-        sizes = (reads, len(self._batch), self._lengths.size, bins.size)
-        limits = (FLOAT_LONGEST_READ, layouts - 1)
-        self._launch_over(
-            COUNT_PAIRS,
-            reads,
-            *groups,
-            inputs.layouts,
-            prepared.log10_matching,
-            bins,
-            *sizes,
-            *limits,
+    def _fill_in(self) -> None:
+        """Write the arrays that are uploaded."""
+        batch, plan, host = self._batch, self._plan, self._arrays.host
+        fill_indices(
+            read_only(batch.read_offsets),
+            read_only(batch.haplotype_offsets),
+            read_only(_haplotype_offsets_of(batch)),
+            read_only(plan.numbers),
+            read_only(self._words),
+            PieceIndices(*(host[name] for name in PieceIndices._fields)),
         )
-        load_kernel(SCAN_BINS, self._device.index).launch(
-            1,
-            LENGTH_BINS,
-            (bins, listed.layout_starts, listed.layout_pairs, layouts, bins.size),
-        )
-        self._launch_over(
-            LIST_PAIRS,
-            reads,
-            *groups,
-            inputs.group_pairs,
-            inputs.layouts,
-            inputs.mask_starts,
-            inputs.haplotype_offsets,
-            bins,
-            listed.pairs,
-            listed.exact_pairs,
-            listed.exact_count,
-            *sizes,
-            self._pairs,
-            listed.exact_count.size,
-            *limits,
-        )
-        return listed
+        shapes = [(layout.columns, layout.lanes) for layout in plan.layouts] + [(0, 0)]
+        host["layout_columns"][:], host["layout_lanes"][:] = np.transpose(shapes)
+        if isinstance(batch, DeviceHmmBatch):
+            if self._is_uniform:
+                host[_CONTINUATIONS][0] = batch.reads.gap_continuation
+        else:
+            host["read_offsets"][: self._sizes.reads + 1] = batch.reads.bases.offsets
+            *qualities, continuations = batch.reads.qualities
+            columns = [batch.reads.bases.data, *qualities]
+            copies = [(host[name], each) for name, each in zip(_READ_COLUMNS, columns, strict=True)]
+            continuations = continuations[: self._sizes.continuations]
+            copies.append((host[_CONTINUATIONS], continuations))
+            copies.append((host["haplotype_bases"], batch.haplotypes.data))
+            copy_together(copies)
 
-    def _forward(self, prepared: PreparedArrays, listed: PairLists) -> None:
+    def _forward(self) -> None:
         """Launch the layouts on several streams, so that one fills the idle ends of another."""
-        arguments = (
-            *prepared.rows_and_reads,
-            prepared.masks,
-            listed.pairs,
-            listed.layout_starts,
-            listed.layout_pairs,
-            listed.likelihoods,
-            listed.exact_pairs,
-            listed.exact_count,
-            self._bases,
-            self._reads,
-            prepared.masks.size,
-            self._pairs,
-            listed.layout_pairs.size,
-            listed.exact_count.size,
-            0,  # the layout and its lanes differ from launch to launch
-            0,
-            ERROR_PROBABILITIES[self._continuations[0]],
-            FLOAT_SCALE,
-            np.log10(FLOAT_SCALE),
-        )
         pairs = self._pairs_per_layout[:-1]
         streams = self._forward_streams[: pairs.size] if pairs.size > 1 else []
         ready = self._stream.record() if streams else None
         for stream in streams:
             stream.wait_event(ready)
-        checked = None
-        for turn, number in enumerate(np.argsort(-pairs)[: np.count_nonzero(pairs)]):
+        for turn, number in enumerate(np.argsort(-pairs)[: np.count_nonzero(pairs)].tolist()):
             layout = self._plan.layouts[number]
-            declared = forward_kernel(layout.columns, is_uniform=self._is_uniform)
-            kernel = load_kernel(declared, self._device.index)
-            checked = checked or kernel.check(arguments)
             with streams[turn % len(streams)] if streams else self._stream:
-                kernel.launch(
+                self._launch(
+                    forward_kernel(layout.columns, is_uniform=self._is_uniform),
                     -(-int(pairs[number]) // layout.pairs_per_warp),
                     _WARP,
-                    checked,
                     layout=number,
                     lanes=layout.lanes,
+                    uniform_extend=self._extend,
+                    start=FLOAT_SCALE,
+                    log10_start=_LOG10_SCALE,
                 )
         for stream in streams:
             self._stream.wait_event(stream.record())
 
-    def _exact_scratch(self, memory: int) -> tuple[int, Any]:
-        """Return the number of warps for exact pairs, and memory for their rows."""
-        widest = int(self._lengths.max())
-        blocks = min(
-            _EXACT_WARPS_PER_MULTIPROCESSOR * multiprocessors(self._device.index),
-            max(1, memory // (4 * _EXACT_ROW_BYTES * widest)),
-        )
-        return blocks, cupy.empty(3 * widest * blocks, dtype=np.float64)
+    def _exact_blocks(self, memory: Callable[[], int]) -> int:
+        """Return the number of warps for exact pairs, whose rows fit a fraction of the memory."""
+        blocks = _EXACT_WARPS_PER_MULTIPROCESSOR * multiprocessors(self._device.index)
+        if self._widest <= _EXACT_COLUMNS_IN_REGISTERS:
+            return blocks
+        return min(blocks, max(1, memory() // (4 * _EXACT_ROW_BYTES * self._widest)))
 
-    def _exact(self, inputs: Inputs, listed: PairLists, blocks: int, scratch: Any) -> None:
+    def _exact(self) -> None:
         """Compute the pairs listed for `exact`; only the device knows how many."""
-        load_kernel(EXACT, self._device.index).launch(
-            blocks,
-            _WARP,
-            (
-                *inputs.reads,
-                inputs.read_offsets,
-                inputs.haplotypes,
-                inputs.haplotype_offsets,
-                inputs.probabilities,
-                listed.pairs,
-                listed.exact_pairs,
-                listed.exact_count,
-                scratch,
-                listed.likelihoods,
-                listed.too_small,
-                inputs.reads[0].size,
-                self._continuations.size,
-                self._reads,
-                inputs.haplotypes.size,
-                self._lengths.size,
-                inputs.probabilities.size,
-                self._pairs,
-                listed.exact_count.size,
-                scratch.size,
-                scratch.size // (3 * blocks),
-            ),
-        )
+        self._launch(EXACT, self._blocks, _WARP, widest=self._widest)
 
-    def _launch_over(self, kernel: Kernel, threads: int, *arguments: Any) -> None:
+    def _launch_over(self, kernel: Kernel, threads: int, **scalars: float) -> None:
         """Launch a kernel with at least `threads` threads."""
-        blocks = -(-threads // _THREADS)
-        load_kernel(kernel, self._device.index).launch(blocks, _THREADS, arguments)
+        self._launch(kernel, -(-threads // _THREADS), _THREADS, **scalars)
+
+    def _launch(self, kernel: Kernel, blocks: int, threads: int, **scalars: float) -> None:
+        """Launch a kernel with the arrays and the sizes of the piece, and other scalars."""
+        loaded = load_kernel(kernel, self._device.index)
+        self._scalars.update(scalars)
+        checked = self._arrays.arguments(loaded, self._scalars, self._given)
+        loaded.launch_checked(blocks, threads, checked, self._scalars)
 
 
-def _continuations_of(batch: HmmBatch | DeviceHmmBatch) -> NDArray[np.uint8]:
+def _uniform_continuation(batch: HmmBatch | DeviceHmmBatch) -> tuple[bool, float]:
+    """Tell whether all bases have one gap continuation; return its probability, or 0."""
     if isinstance(batch, HmmBatch):
-        return batch.reads.gap_continuations
-    return np.broadcast_to(np.uint8(batch.reads.gap_continuation), (1,))
+        column = batch.reads.gap_continuations
+        return (True, float(ERROR_PROBABILITIES[column[0]])) if is_uniform(column) else (False, 0.0)
+    one = batch.reads.gap_continuation
+    return (True, float(ERROR_PROBABILITIES[one])) if isinstance(one, int) else (False, 0.0)
 
 
-def _sliced(batch: DeviceHmmBatch) -> tuple[Any, ...]:
-    """Return the columns of the reads, the haplotypes, and the offsets of the reads, int32."""
+def _haplotype_offsets_of(batch: HmmBatch | DeviceHmmBatch) -> NDArray[np.int64]:
+    return batch.haplotypes.offsets if isinstance(batch, HmmBatch) else batch.column_offsets
+
+
+def _sequences_of(batch: DeviceHmmBatch) -> dict[str, Any]:
+    """Return the sequences of a batch on the device by the names of the kernels' parameters."""
     first, end = batch.base_offsets[[0, -1]].tolist()
     first_read, end_read = batch.read_offsets[[0, -1]].tolist()
     first_column, end_column = batch.column_offsets[[0, -1]].tolist()
     offsets = batch.reads.bases.offsets[first_read : end_read + 1]
-    return (
-        *(column[first:end] for column in batch.reads.columns),
-        batch.haplotypes.data[first_column:end_column],
-        (offsets - first).astype(np.int32),
-    )
-
-
-def _inputs(
-    sequences: tuple[Any, ...],
-    continuations: Any,
-    probabilities: Any,
-    haplotype_offsets: Any,
-    *layouts: Any,
-) -> Inputs:
-    *reads, haplotypes, read_offsets = sequences
-    return Inputs(
-        (*reads, continuations),
-        haplotypes,
-        probabilities,
-        read_offsets,
-        haplotype_offsets,
-        *layouts,
-    )
+    columns = zip(_READ_COLUMNS, batch.reads.columns, strict=True)
+    sequences = {name: column[first:end] for name, column in columns}
+    if not isinstance(batch.reads.gap_continuation, int):
+        sequences[_CONTINUATIONS] = batch.reads.gap_continuation[first:end]
+    sequences["haplotype_bases"] = batch.haplotypes.data[first_column:end_column]
+    sequences["read_offsets"] = (offsets - first).astype(np.int32)
+    return sequences

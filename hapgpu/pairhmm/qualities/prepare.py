@@ -49,35 +49,14 @@ class QualityOptions:
     base_quality_threshold: int = 18
 
 
-def prepared_reads(reads: ReadBatch, options: QualityOptions, source: str) -> HmmReads:
-    """Return reads with the four qualities of the pair-HMM, by the rules of GATK HaplotypeCaller.
-
-    Soft-clipped bases are kept.
-
-    Parameters
-    ----------
-    reads
-        Reads with bases and base qualities.
-    options
-        Options of the preparation.
-    source
-        Name of the input, for errors.
-
-    Raises
-    ------
-    InputError
-        A tag `BI` or `BD` does not hold one quality per base.
-    """
-    return _prepared(_RecordQualities.of(reads, options.gap_open, source), options)
-
-
 def prepared_parts(
     reads: ReadBatch, parts: ReadParts, options: QualityOptions, source: str
 ) -> HmmReads:
     """Return parts of reads, in order, each prepared as if it were a whole read.
 
-    Repeats end where a part ends, and the last base of a part keeps its gap-open qualities, as in
-    GATK, which clips reads before it prepares them.
+    The qualities follow the rules of GATK HaplotypeCaller. Soft-clipped bases are kept. Repeats end
+    where a part ends, and the last base of a part keeps its gap-open qualities, as in GATK, which
+    clips reads before it prepares them.
 
     Parameters
     ----------
@@ -86,7 +65,7 @@ def prepared_parts(
     parts
         Parts of the reads, each with bases.
     options, source
-        As in `prepared_reads`.
+        Options of the preparation, and the name of the input, for errors.
 
     Raises
     ------

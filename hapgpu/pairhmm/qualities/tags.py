@@ -8,14 +8,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hapgpu.arrays.batches import ReadBatch
+from hapgpu.arrays.bytes import Integer
 from hapgpu.arrays.ragged_view import RaggedView, view_of
 from hapgpu.errors import InputError
 from hapgpu.io.bam.tags import HEAD_BYTES, field_bytes, find_field, name_number
 from hapgpu.runtime.jit import njit
 
 _TEXT: Final = ord("Z")
-_FIRST_QUALITY: Final = 33
+FIRST_QUALITY: Final = 33
+"""Letter of the quality 0."""
 _LAST_QUALITY: Final = 126
+NO_TAG: Final = -1
+INVALID_TAG: Final = -2
 
 
 def tag_qualities(reads: ReadBatch, name: str, default: int, source: str) -> NDArray[np.uint8]:
@@ -59,16 +63,29 @@ def _read_tags(
 ) -> int:
     """Fill the rows of reads that have the tag; return the first row with an invalid tag, or -1."""
     for row in range(offsets.size - 1):
-        end = tags.offsets[row + 1]
-        at = find_field(tags.data, tags.offsets[row], end, name)
-        if at < 0:
-            continue
         start, length = offsets[row], offsets[row + 1] - offsets[row]
-        if tags.data[at + 2] != _TEXT or field_bytes(tags.data, at, end) != HEAD_BYTES + length + 1:
+        at = tag_field(tags, row, name, length)
+        if at == INVALID_TAG:
             return row
-        for k in range(length):
-            letter = tags.data[at + HEAD_BYTES + k]
-            if letter < _FIRST_QUALITY or letter > _LAST_QUALITY:
-                return row
-            qualities[start + k] = letter - _FIRST_QUALITY
+        if at != NO_TAG:
+            for k in range(length):
+                qualities[start + k] = tags.data[at + HEAD_BYTES + k] - FIRST_QUALITY
     return -1
+
+
+@njit
+def tag_field(tags: RaggedView, row: Integer, name: int, length: Integer) -> Integer:
+    """Return the offset of the field of a tag of `length` qualities; negative for none.
+
+    `NO_TAG` means that the read has no such tag, `INVALID_TAG` that it holds something else.
+    """
+    start, end = np.int64(tags.offsets[row]), np.int64(tags.offsets[row + 1])
+    at = find_field(tags.data, start, end, name)
+    if at < 0:
+        return np.int64(NO_TAG)
+    if tags.data[at + 2] != _TEXT or field_bytes(tags.data, at, end) != HEAD_BYTES + length + 1:
+        return np.int64(INVALID_TAG)
+    for k in range(at + HEAD_BYTES, at + HEAD_BYTES + length):
+        if tags.data[k] < FIRST_QUALITY or tags.data[k] > _LAST_QUALITY:
+            return np.int64(INVALID_TAG)
+    return np.int64(at)

@@ -10,13 +10,27 @@ from numpy.typing import NDArray
 from hapgpu.arrays.bytes import Integer
 from hapgpu.arrays.ragged import Ragged
 from hapgpu.arrays.ragged_view import RaggedView, longest_row, view_of
-from hapgpu.runtime.jit import njit
+from hapgpu.runtime.jit import njit, njit_inlined
 
 MAX_COPIES: Final = 20
 """Upper limit of the number of copies counted."""
 
 _LONGEST_UNIT: Final = 8
-_NO_BASE: Final = 0
+
+# Counters of all units are the bytes of one word, that of the unit of one base the lowest.
+_ONES: Final = np.uint64(0x0101010101010101)
+_LOW_BITS: Final = np.uint64(0x7F7F7F7F7F7F7F7F)
+_HIGH_BITS: Final = np.uint64(0x8080808080808080)
+_ALL_BITS: Final = np.uint64(0xFF)
+_BELOW_UNITS: Final = np.uint64(sum((0x80 - unit) << 8 * (unit - 1) for unit in range(1, 9)))
+"""Byte that, added to a counter below 128, sets the high bit if the counter is at least a unit."""
+_BYTE_NUMBERS: Final = np.uint64(sum(k << (61 - 8 * k) for k in range(1, 8)))
+"""Factor that moves the number of the byte in which a word is 1 to its upper three bits."""
+_0, _1, _7, _8, _56, _61 = map(np.uint64, (0, 1, 7, 8, 56, 61))
+_COPIES: Final = np.minimum(
+    np.arange(256) // np.arange(1, _LONGEST_UNIT + 1)[:, np.newaxis], MAX_COPIES
+).astype(np.uint8)
+"""Copies by unit, less one, and counter."""
 
 
 def repeat_counts(bases: Ragged) -> NDArray[np.uint8]:
@@ -35,56 +49,88 @@ def repeat_counts(bases: Ragged) -> NDArray[np.uint8]:
     -------
     uint8[bases.data.size], 1 to `MAX_COPIES`; 0 at the last base of a read.
     """
-    counts = np.zeros(bases.data.size, dtype=np.uint8)
+    counts = np.empty(bases.data.size, dtype=np.uint8)
     _count(view_of(bases), counts)
     return counts
 
 
 @njit
 def _count(rows: RaggedView, counts: NDArray[np.uint8]) -> None:
+    units = np.empty(longest_row(rows), dtype=np.uint8)
+    for row in range(rows.offsets.size - 1):
+        count_row(rows.data, rows.offsets[row], rows.offsets[row + 1], units, counts)
+
+
+@njit
+def count_row(
+    bases: NDArray[np.uint8],
+    start: Integer,
+    end: Integer,
+    units: NDArray[np.uint8],
+    counts: NDArray[np.uint8],
+) -> None:
     """Count the copies after each base, from the end of a read, then add the copies before it.
 
     Matches are counted for units of all lengths at once, because branches would be mispredicted.
+
+    Parameters
+    ----------
+    bases
+        Text with the read at `start` to `end`.
+    units
+        Scratch memory for each base of the read.
+    counts
+        Receives the counts of `repeat_counts`, at `start` to `end`.
     """
-    longest = longest_row(rows)
-    bases = np.zeros(longest + _LONGEST_UNIT, dtype=np.uint8)
-    units = np.ones(longest, dtype=np.int64)
-    matches = np.zeros(_LONGEST_UNIT, dtype=np.int32)
-    for row in range(rows.offsets.size - 1):
-        start = rows.offsets[row]
-        length = rows.offsets[row + 1] - start
-        for k in range(length):
-            bases[k] = rows.data[start + k]
-        bases[length : length + _LONGEST_UNIT] = _NO_BASE
-        matches[:] = 0
-        for at in range(length - 1, 0, -1):
-            _extend(bases, at, matches)
-            units[at] = _shortest_unit(matches)
-            counts[start + at - 1] = 1 + _copies(matches, units[at])
-        matches[:] = 0
-        for at in range(1, length):
-            _extend(bases, at - 1, matches)
-            copies = counts[start + at - 1] + _copies(matches, units[at])
-            counts[start + at - 1] = min(copies, MAX_COPIES)
+    following: Integer = _0
+    matches: Integer = _0
+    for at in range(end - 1, start, -1):
+        base = np.uint64(bases[at])
+        matches = _extended(matches, base, following)
+        following = following << _8 | base
+        unit = np.int64(_shortest_unit(matches))
+        units[at - start] = unit
+        counts[at - 1] = 1 + _COPIES[unit, matches >> (_8 * np.uint64(unit)) & _ALL_BITS]
+    matches, following = _0, _0
+    for at in range(start, min(start + _LONGEST_UNIT, end)):
+        following |= np.uint64(bases[at]) << (_8 * np.uint64(at - start))
+    for at in range(start + 1, end):
+        ahead = at + _LONGEST_UNIT - 1
+        new = np.uint64(bases[ahead]) if ahead < end else _0
+        following = following >> _8 | new << _56
+        matches = _extended(matches, np.uint64(bases[at - 1]), following)
+        unit = np.int64(units[at - start])
+        copies = counts[at - 1] + _COPIES[unit, matches >> (_8 * np.uint64(unit)) & _ALL_BITS]
+        counts[at - 1] = min(copies, MAX_COPIES)
+    if end > start:
+        counts[end - 1] = 0
 
 
-@njit
-def _extend(bases: NDArray[np.uint8], at: Integer, matches: NDArray[np.int32]) -> None:
-    """Count for each unit length how many bases in a row equal the base one unit further on."""
-    base, following = bases[at], bases[at + 1 : at + 1 + _LONGEST_UNIT]
-    for k in range(_LONGEST_UNIT):
-        matches[k] = matches[k] + 1 if following[k] == base else 0
+@njit_inlined
+def _extended(matches: Integer, base: Integer, following: Integer) -> Integer:
+    """Count for each unit length how many bases in a row equal the base one unit further on.
+
+    Parameters
+    ----------
+    matches
+        The counters after the base before; they stop at 192, with more than `MAX_COPIES` copies.
+    base
+        The next base.
+    following
+        The eight bases after it, the nearest in the lowest byte; 0 after the end of the read.
+    """
+    is_full = (matches & matches << _1) >> _7 & _ONES
+    differing = following ^ (base * _ONES)
+    is_other = ((differing & _LOW_BITS) + _LOW_BITS | differing) & _HIGH_BITS
+    is_same = ((is_other ^ _HIGH_BITS) >> _7) * _ALL_BITS
+    extended: Integer = (matches + (_ONES ^ is_full)) & is_same
+    return extended
 
 
-@njit
-def _shortest_unit(matches: NDArray[np.int32]) -> Integer:
-    """Return the length of the shortest unit that is followed by a copy of itself, or 1."""
-    unit = 1
-    for length in range(_LONGEST_UNIT, 0, -1):
-        unit = length if matches[length - 1] >= length else unit
-    return unit
-
-
-@njit
-def _copies(matches: NDArray[np.int32], unit: Integer) -> int:
-    return min(int(matches[unit - 1]) // int(unit), MAX_COPIES)
+@njit_inlined
+def _shortest_unit(matches: Integer) -> Integer:
+    """Return the length, less one, of the shortest unit that a copy of itself follows, or 0."""
+    has_copy = ((matches & _LOW_BITS) + _BELOW_UNITS | matches) & _HIGH_BITS
+    lowest = (has_copy & (_0 - has_copy)) >> _7
+    number: Integer = lowest * _BYTE_NUMBERS >> _61
+    return number

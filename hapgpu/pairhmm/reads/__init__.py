@@ -1,1 +1,1 @@
-"""Likelihoods of aligned reads: pairs by locus, scorer, tables."""
+"""Likelihoods of aligned reads, on the CPU and on a GPU: pairs by locus, scorer, tables."""

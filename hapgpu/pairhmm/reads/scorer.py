@@ -29,7 +29,9 @@ from hapgpu.pairhmm.qualities.prepare import (
 from hapgpu.pairhmm.reads.pairs_by_locus import LocusHaplotypes, PairsByLocus
 from hapgpu.runtime.devices import Device
 
-_REMEDY: Final = "add them, or remove the read"
+REMEDY: Final = "add them, or remove the read"
+"""Of a read without base qualities."""
+
 _UNMAPPED: Final = 4
 _PAIRED, _FIRST, _SECOND = 1, 64, 128
 
@@ -57,6 +59,21 @@ class ScorerOptions:
     whole_reads: bool
     require_flags: int
     exclude_flags: int
+
+
+def extender_of(
+    haplotypes: HaplotypeSet, header: SamHeader, options: ScorerOptions, reference: Path | None
+) -> Extender | None:
+    """Return a new extender of the haplotypes; None if they are not extended.
+
+    Raises
+    ------
+    InputError
+        The reference cannot be read, lacks a contig, or ends before a locus.
+    """
+    if reference is None or not haplotypes.loci or options.whole_reads:
+        return None
+    return Extender(haplotypes, reference, header)
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,9 +141,7 @@ class Scorer:
         self._device = device
         self._source = source
         self._finder = PairFinder(haplotypes, header, source)
-        self._extender: Extender | None = None
-        if reference is not None and haplotypes.loci and not options.whole_reads:
-            self._extender = Extender(haplotypes, reference, header)
+        self._extender = extender_of(haplotypes, header, options, reference)
 
     def __call__(self, reads: ReadBatch) -> ReadLikelihoods:
         """Compute the likelihoods of reads; reads that the flags exclude are not in the result.
@@ -162,7 +177,7 @@ class Scorer:
         self, reads: ReadBatch, pairs: ReadHaplotypePairs, counts: dict[str, int]
     ) -> ReadLikelihoods:
         """Compute the likelihoods of reads with at least one haplotype each."""
-        check_base_qualities(reads, self._source, _REMEDY)
+        check_base_qualities(reads, self._source, REMEDY)
         haplotypes, extended_pairs = self._extended(reads, pairs)
         pairs_by_locus = PairsByLocus.of(extended_pairs, haplotypes)
         parts = self._parts(reads, pairs_by_locus, haplotypes)

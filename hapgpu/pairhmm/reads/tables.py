@@ -23,10 +23,22 @@ _VALUE_TEXT: Final = 2 + DECIMAL_WIDTH  # between a tab and a newline
 
 
 class Table(ABC):
-    """Format of a table of likelihoods."""
+    """Format of a table of likelihoods.
+
+    Attributes
+    ----------
+    header
+        The first line.
+    labels
+        uint8 text, a row per haplotype: what a line has between the read and the likelihood; no
+        rows in a matrix.
+    columns
+        Columns of a matrix, one per haplotype; else 0.
+    """
 
     header: bytes
-    """The first line."""
+    labels: Ragged
+    columns: int
 
     @abstractmethod
     def lines(self, scored: ReadLikelihoods) -> NDArray[np.uint8]:
@@ -42,24 +54,25 @@ class PairTable(Table):
     header = b"read\tmate\tlocus\thaplotype\tlog10_likelihood\n"
 
     def __init__(self, haplotypes: HaplotypeSet) -> None:
-        loci = [str(haplotypes.loci[k]) if k >= 0 else "." for k in haplotypes.locus_index]
-        self._labels = Ragged.from_sequences(
-            f"\t{locus}\t{name}".encode()
-            for locus, name in zip(loci, haplotypes.names, strict=True)
+        loci = [*map(str, haplotypes.loci), "."]  # the last for index -1
+        self.labels = Ragged.from_sequences(
+            f"\t{loci[k]}\t{name}".encode()
+            for k, name in zip(haplotypes.locus_index.tolist(), haplotypes.names, strict=True)
         )
+        self.columns = 0
 
     def lines(self, scored: ReadLikelihoods) -> NDArray[np.uint8]:
         """Return the lines of some reads."""
         pairs = scored.pairs
         names = np.repeat(scored.names.lengths, pairs.counts)
-        labels = self._labels.lengths_of(pairs.haplotypes)
+        labels = self.labels.lengths_of(pairs.haplotypes)
         size = int((names + labels).sum()) + len(pairs) * (_READ_TEXT + _VALUE_TEXT)
         out = np.empty(size, dtype=np.uint8)
         end = _put_pairs(
             view_of(scored.names),
             scored.mates,
             view_of(Ragged(pairs.haplotypes, pairs.offsets)),
-            view_of(self._labels),
+            view_of(self.labels),
             scored.likelihoods,
             out,
         )
@@ -74,19 +87,20 @@ class MatrixTable(Table):
 
     def __init__(self, haplotypes: HaplotypeSet) -> None:
         self.header = "\t".join(["read", "mate", *haplotypes.names]).encode() + b"\n"
-        self._columns = len(haplotypes)
+        self.labels = Ragged.from_sequences([])
+        self.columns = len(haplotypes)
 
     def lines(self, scored: ReadLikelihoods) -> NDArray[np.uint8]:
         """Return the lines of some reads."""
         pairs = scored.pairs
-        rows = len(scored.names) * (_READ_TEXT + 1 + _MISSING.size * self._columns)
+        rows = len(scored.names) * (_READ_TEXT + 1 + _MISSING.size * self.columns)
         size = scored.names.data.size + rows + len(pairs) * _VALUE_TEXT
         out = np.empty(size, dtype=np.uint8)
         end = _put_matrix(
             view_of(scored.names),
             scored.mates,
             view_of(Ragged(pairs.haplotypes, pairs.offsets)),
-            self._columns,
+            self.columns,
             scored.likelihoods,
             out,
         )

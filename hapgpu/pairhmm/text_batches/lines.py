@@ -145,6 +145,35 @@ def _split(text: NDArray[np.uint8], at: int, spans: NDArray[np.int64]) -> tuple[
 
 
 @njit
+def last_header(text: NDArray[np.uint8]) -> int:
+    """Return the offset of the last line of two fields that ends in the text; 0 without any.
+
+    In a file without faults, only the first lines of text batches have two fields.
+    """
+    spans = np.empty((HEADER_FIELDS, 2), dtype=np.int64)
+    end = text.size
+    while end > 0 and text[end - 1] != _NEWLINE:
+        end -= 1
+    while end > 0:
+        start = end - 1
+        while start > 0 and text[start - 1] != _NEWLINE:
+            start -= 1
+        if _split(text, start, spans)[0] == HEADER_FIELDS:
+            return start
+        end = start
+    return 0
+
+
+@njit
+def line_end(text: NDArray[np.uint8], start: int) -> int:
+    """Return the offset after the newline of a line; `start` if the text ends before."""
+    for at in range(start, text.size):
+        if text[at] == _NEWLINE:
+            return at + 1
+    return start
+
+
+@njit
 def _is_blank(character: Integer) -> bool:
     return bool(character in (_BLANK, _TAB, _RETURN))
 

@@ -6,40 +6,42 @@ insertion, deletion and gap continuation qualities as Phred + 33), then H haplot
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator
-from io import BufferedIOBase
-from typing import Final, NoReturn
+from collections.abc import Callable, Iterator
+from typing import Final, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hapgpu.arrays.ragged import Ragged, offsets_of
+from hapgpu.arrays.ragged import offsets_of
+from hapgpu.arrays.ragged_view import read_only
 from hapgpu.errors import InputError
+from hapgpu.io.files.byte_source import ByteSource, byte_source
 from hapgpu.io.files.compressed import open_inflated
-from hapgpu.io.files.record_limit import MAX_RECORD, too_long
-from hapgpu.pairhmm.batches import HmmBatch, HmmReads, uniform_column
-from hapgpu.pairhmm.text_batches.lines import (
-    HAPLOTYPE_FIELDS,
-    HEADER_FIELDS,
-    MAX_QUALITY,
-    MAX_ROWS,
-    PHRED_OFFSET,
-    READ_FIELDS,
-    TextBatchLines,
-    copy_fields,
-)
+from hapgpu.io.files.newlines import count_newlines
+from hapgpu.io.files.record_limit import LARGEST_LIMIT, MAX_RECORD, too_long
+from hapgpu.pairhmm.batches import HmmBatch
+from hapgpu.pairhmm.text_batches.lines import last_header, line_end
+from hapgpu.pairhmm.text_batches.parser import TextPiece, parse_piece, whole_batches_end
 
-_TEXT_BYTES: Final = 1 << 23
-_HEADER_BYTES: Final = 1 << 16
-_SHOWN_BYTES: Final = 40
+Allocate: TypeAlias = Callable[[int], NDArray[np.uint8]]
+"""Returns an array of at least the given number of bytes."""
 
-_COLUMNS = ("bases", "base qualities", "insertion qualities", "deletion qualities", "continuations")
-_MEANING = {
-    READ_FIELDS: "a read is five strings (bases and base, insertion, deletion and gap continuation"
-    " qualities)",
-    HAPLOTYPE_FIELDS: "a haplotype is one string",
-}
+_PIECE_BYTES: Final = 1 << 23
+_MIN_PIECES: Final = 16  # of a file, unless these are small
+_SMALL_PIECE: Final = 1 << 22
+_NEWLINE: Final = ord("\n")
+
+
+def source_name(path: str) -> str:
+    """Return the name of a file for messages."""
+    return "standard input" if path == "-" else path
+
+
+def no_text_batches(path: str) -> InputError:
+    """Return the error for a file without text batches."""
+    return InputError(
+        f"{source_name(path)}: no text batches; each must start with a line 'READS HAPLOTYPES'"
+    )
 
 
 def read_hmm_batches(
@@ -73,22 +75,18 @@ def read_hmm_batches(
         different length, a character that is not printable. The message names the file and the
         line.
     """
-    name = "standard input" if path == "-" else path
-    parser = _Parser(name)
     found = False
-    with open_inflated(path, name) as stream:
-        for batch in _parsed(stream, parser, max_record):
-            found = True
-            yield from _split_by_cells(batch, batch_cells)
+    for piece in text_pieces(path, _PIECE_BYTES, max_record=max_record):
+        batch = parse_piece(piece)
+        found = found or len(batch) > 0
+        yield from _split_by_cells(batch, batch_cells)
     if not found:
-        raise InputError(f"{name}: no text batches; each must start with a line 'READS HAPLOTYPES'")
+        raise no_text_batches(path)
 
 
 def _split_by_cells(batch: HmmBatch, max_cells: int) -> Iterator[HmmBatch]:
     """Split a batch into batches of at most `max_cells` cells, or of one group."""
-    bases = np.diff(batch.reads.bases.offsets[batch.read_offsets])
-    columns = np.diff(batch.haplotypes.offsets[batch.haplotype_offsets])
-    cells_before = offsets_of(bases * columns)
+    cells_before = offsets_of(batch.group_bases * batch.group_columns)
     start = 0
     while start < len(batch):
         limit = cells_before[start] + max_cells
@@ -98,134 +96,118 @@ def _split_by_cells(batch: HmmBatch, max_cells: int) -> Iterator[HmmBatch]:
         start = end
 
 
-def _parsed(stream: BufferedIOBase, parser: _Parser, max_record: int) -> Iterator[HmmBatch]:
-    """Parse a stream block by block; an incomplete text batch is parsed with the next block."""
-    rest = b""
-    missing = 0
-    min_bytes = min(_TEXT_BYTES, max_record)
-    while block := stream.read(min(max(min_bytes, len(rest)), max_record + 1 - len(rest))):
-        rest += block
-        missing -= block.count(b"\n")
-        if missing <= 0:
-            batch, end = parser.parse(rest)
-            rest = rest[end:]
-            missing = _missing_lines(rest)
-            if len(batch):
-                yield batch
-        if len(rest) > max_record:
-            raise too_long(f"{parser.next_line}: the text batch that starts here", max_record)
-    if rest:
-        batch, end = parser.parse(rest if rest.endswith(b"\n") else rest + b"\n")
-        rest = rest[end:]
-        if len(batch):
-            yield batch
-    if rest:
-        parser.reject_incomplete(rest)
+def _allocate(size: int) -> NDArray[np.uint8]:
+    return np.empty(size, dtype=np.uint8)
 
 
-def _missing_lines(text: bytes) -> int:
-    """Return the number of lines that a text batch lacks; without its first line, that line."""
-    header, newline, _ = text[:_HEADER_BYTES].partition(b"\n")
-    if not newline:
-        return 1 - text.count(b"\n")
-    return 1 + sum(map(int, header.split())) - text.count(b"\n")
+def text_pieces(
+    path: str,
+    piece_bytes: int,
+    allocate: Allocate = _allocate,
+    threads: int = 1,
+    *,
+    max_record: int = MAX_RECORD,
+) -> Iterator[TextPiece]:
+    """Read a file of text batches in pieces of whole text batches, without parsing them.
+
+    Parameters
+    ----------
+    path
+        `-` for standard input.
+    piece_bytes
+        Bytes of a piece at most, unless it is a longer text batch; fewer if the file is small.
+    allocate
+        Returns the memory of each piece, which is not used again after the piece was yielded.
+    threads
+        Threads that read a plain file on disk, at least 1.
+    max_record
+        Bytes of the longest text batch that is read.
+
+    Raises
+    ------
+    InputError
+        The file cannot be read, or a text batch is too long; or the first text batch of a piece
+        is both malformed and longer than a piece.
+    """
+    name = source_name(path)
+    with open_inflated(path, name) as stream, byte_source(stream, name, threads) as data:
+        yield from _Pieces(data, name, piece_bytes, allocate, max_record)
 
 
-class _Parser:
-    """Parser of a file, block by block, that counts its lines."""
+class _Pieces:
+    """Iterator over the pieces of a file, which are cut before the last header of a buffer."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(
+        self, data: ByteSource, name: str, piece_bytes: int, allocate: Allocate, max_record: int
+    ) -> None:
+        self._data = data
         self._name = name
-        self._text = np.empty(0, dtype=np.uint8)
+        self._piece_bytes = piece_bytes
+        if data.remaining is not None:  # some pieces for each of several workers
+            self._piece_bytes = min(piece_bytes, max(data.remaining // _MIN_PIECES, _SMALL_PIECE))
+        self._allocate = allocate
+        self._max_record = max_record
+        self._pieces = 0
         self._first_line = 1
+        self._newlines = 0  # of the text that was read, from the first line on
 
-    @property
-    def next_line(self) -> str:
-        """File and number of the line after the text batches that have been parsed."""
-        return f"{self._name}, line {self._first_line}"
+    def __iter__(self) -> Iterator[TextPiece]:
+        tail = np.empty(0, dtype=np.uint8)
+        is_end = False
+        while not is_end:
+            buffer, used = self._start(tail, self._piece_bytes)
+            text, cut, is_end = self._filled(buffer, used)
+            tail = text[cut:].copy()
+            newlines = count_newlines(read_only(tail))
+            if cut:
+                yield self._piece(text, cut)
+            self._first_line += self._newlines - newlines
+            self._newlines = newlines
 
-    def parse(self, text: bytes) -> tuple[HmmBatch, int]:
-        """Return the whole text batches at the start of a text, and the offset after them."""
-        self._text = np.frombuffer(text, dtype=np.uint8, count=text.rfind(b"\n") + 1)
-        lines = TextBatchLines.measure(self._text)
-        batch = self._batch(lines)
-        if lines.fault >= 0:
-            self._reject_line(lines.fault, lines.fields)
-        self._first_line = self._line_at(lines.end)
-        return batch, lines.end
+    def _filled(self, buffer: NDArray[np.uint8], used: int) -> tuple[NDArray[np.uint8], int, bool]:
+        """Read until a buffer holds whole text batches.
 
-    def reject_incomplete(self, text: bytes) -> NoReturn:
-        """Raise the error for a file that ends in the middle of a text batch."""
-        header = text.partition(b"\n")[0]
-        raise InputError(
-            f"{self.next_line}: the file ends within the text batch that starts here with"
-            f" {_shown(header)}; copy the file again, or correct the counts"
-        )
+        Return the text, the end of the whole text batches, and whether the file ends there.
+        """
+        while True:
+            room = buffer.size - 1 - used  # minus one, for a newline that may be missing
+            got, newlines = self._data.read_into(buffer[used : used + room])
+            used += got
+            self._newlines += newlines
+            if got < room:
+                if used and buffer[used - 1] != _NEWLINE:
+                    buffer[used] = _NEWLINE
+                    used += 1
+                return buffer[:used], used, True
+            text = buffer[:used]
+            if (cut := last_header(read_only(text))) or (cut := self._whole_end(text)):
+                return text, cut, False
+            if used > self._max_record:
+                where = f"{self._name}, line {self._first_line}"
+                raise too_long(f"{where}: the text batch that starts here", self._max_record)
+            buffer, used = self._start(text, 2 * buffer.size)
 
-    def _batch(self, lines: TextBatchLines) -> HmmBatch:
-        *starts, lengths = lines.reads
-        offsets = offsets_of(lengths)
-        bases, base_qualities, insertions, deletions, continuations = (
-            self._copied(start, offsets, column)
-            for start, column in zip(starts, _COLUMNS, strict=True)
-        )
-        reads = HmmReads(
-            Ragged(bases, offsets),
-            base_qualities,
-            insertions,
-            deletions,
-            uniform_column(continuations),
-        )
-        start, lengths = lines.haplotypes
-        offsets = offsets_of(lengths)
-        haplotypes = Ragged(self._copied(start, offsets, "bases"), offsets)
-        return HmmBatch(reads, haplotypes, *(offsets_of(counts) for counts in lines.counts))
+    def _whole_end(self, text: NDArray[np.uint8]) -> int:
+        """Return the end of the text batches that no header follows; raise the error of a fault."""
+        end = text.size - int(np.argmax(text[::-1] == _NEWLINE))
+        if text[end - 1] != _NEWLINE:
+            return 0
+        lines = text[:end]
+        piece = TextPiece(lines, lines, self._name, self._pieces, self._first_line)
+        return whole_batches_end(piece)
 
-    def _copied(
-        self, starts: NDArray[np.int64], offsets: NDArray[np.int64], column: str
-    ) -> NDArray[np.uint8]:
-        """Copy bases as they are, qualities as Phred."""
-        out = np.empty(int(offsets[-1]), dtype=np.uint8)
-        base = np.uint8(PHRED_OFFSET if column == "bases" else 0)
-        row = copy_fields(self._text, starts, offsets, base, out)
-        if row >= 0:
-            start = int(starts[row])
-            field = self._text[start : start + int(offsets[row + 1] - offsets[row])]
-            invalid = field[field - np.uint8(PHRED_OFFSET) > MAX_QUALITY][0]
-            raise InputError(
-                f"{self._name}, line {self._line_at(start)}: invalid character"
-                f" {chr(invalid)!a} in the {column}; use printable ones, '!' to '~'"
-            )
-        return out
+    def _piece(self, text: NDArray[np.uint8], cut: int) -> TextPiece:
+        own, more = text[:cut], text[: line_end(read_only(text), cut)]
+        piece = TextPiece(own, more, self._name, self._pieces, self._first_line)
+        self._pieces += 1
+        return piece
 
-    def _line_at(self, offset: int) -> int:
-        return self._first_line + int(np.count_nonzero(self._text[:offset] == ord("\n")))
-
-    def _reject_line(self, start: int, fields: int) -> NoReturn:
-        line = self._text[start:].tobytes().partition(b"\n")[0]
-        number = self._line_at(start)
-        raise InputError(f"{self._name}, line {number}: {_reason(line, fields)}")
-
-
-def _reason(line: bytes, fields: int) -> str:
-    """Return the error in a line that should have a number of fields."""
-    if fields == HEADER_FIELDS:
-        return (
-            f"expected the numbers of reads and haplotypes of a text batch, at most {MAX_ROWS:,},"
-            f" found {_shown(line)}; give a file of text batches, or correct the previous counts"
-        )
-    lengths = [str(len(field)) for field in re.findall(rb"[^ \t\r]+", line)]
-    if len(lengths) != fields:
-        return (
-            f"{_MEANING[fields]}, this line has {len(lengths)}; complete it, or correct the counts"
-            " of its text batch"
-        )
-    return (
-        "the bases and qualities of a read must have equal lengths, these have"
-        f" {', '.join(lengths)}; correct the line"
-    )
-
-
-def _shown(line: bytes) -> str:
-    text = ascii(line[:_SHOWN_BYTES].decode("latin-1").strip())
-    return text if len(line) <= _SHOWN_BYTES else f"{text}..."
+    def _start(self, start: NDArray[np.uint8], size: int) -> tuple[NDArray[np.uint8], int]:
+        """Allocate a buffer of about `size` bytes that starts with some; return their number."""
+        remaining = self._data.remaining
+        if remaining is not None:
+            size = min(size, start.size + remaining + 2)
+        size = min(max(size, 2 * start.size, 2), self._max_record + 2, LARGEST_LIMIT)
+        buffer = self._allocate(size)[:size]
+        buffer[: start.size] = start
+        return buffer, start.size

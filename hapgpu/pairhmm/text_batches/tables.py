@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Mapping, Sized
+from dataclasses import dataclass
+from typing import Final, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +21,59 @@ LIKELIHOOD_HEADER: Final = b"batch\tread\thaplotype\tlog10_likelihood\n"
 
 _INDEX_WIDTH: Final = 20
 _TAB, _NEWLINE, _BLANK = b"\t\n "
+
+
+@dataclass(frozen=True, slots=True)
+class ScoredText:
+    """Text of the likelihoods of text batches.
+
+    Attributes
+    ----------
+    text
+        uint8.
+    counts
+        `batches`, `reads`, `likelihoods` and `cells`.
+    """
+
+    text: NDArray[np.uint8]
+    counts: Mapping[str, int]
+
+
+class _Batch(Sized, Protocol):
+    """`HmmBatch`, or `DeviceHmmBatch`."""
+
+    @property
+    def reads(self) -> Sized:
+        """Reads, group by group."""
+
+    @property
+    def pairs(self) -> int:
+        """Number of likelihoods."""
+
+    @property
+    def cells(self) -> int:
+        """Matrix cells of all pairs."""
+
+
+def counts_of(batch: _Batch) -> Mapping[str, int]:
+    """Return the counts of `ScoredText`."""
+    return {
+        "batches": len(batch),
+        "reads": len(batch.reads),
+        "likelihoods": batch.pairs,
+        "cells": batch.cells,
+    }
+
+
+def scored_text(
+    first_group: int, batch: HmmBatch, likelihoods: NDArray[np.float64], *, as_matrix: bool
+) -> ScoredText:
+    """Write `likelihood_matrix` or `likelihood_table`, and count."""
+    if as_matrix:
+        text = likelihood_matrix(batch, likelihoods)
+    else:
+        text = likelihood_table(first_group, batch, likelihoods)
+    return ScoredText(text, counts_of(batch))
 
 
 def likelihood_table(

@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 
 from hapgpu.arrays.batches import AlignmentBatch, PairBatch
 from hapgpu.arrays.cuda import DeviceRagged
-from hapgpu.errors import DeviceError
 from hapgpu.realign.align.buckets_cuda import Bucket, PairLengths, PairSizes, plan_buckets
 from hapgpu.realign.align.device_batches import DeviceAlignments, DevicePairs
 from hapgpu.realign.align.exact_matches_cuda import exact_positions, with_exact_matches
@@ -30,8 +29,14 @@ from hapgpu.realign.align.layouts import (
 )
 from hapgpu.realign.scoring import Overhang, Scoring
 from hapgpu.runtime.devices import CudaDevice
-from hapgpu.runtime.gpu.context import OUT_OF_MEMORY, multiprocessors, thread_streams
+from hapgpu.runtime.gpu.context import (
+    OUT_OF_MEMORY,
+    device_errors,
+    multiprocessors,
+    thread_streams,
+)
 from hapgpu.runtime.gpu.launch import LoadedKernel, load_kernel
+from hapgpu.runtime.gpu.memory_turns import TooLittleMemoryError, memory_turns
 
 _TAG_BITS = 4
 _DIAGONAL, _INSERTION_EXTENDED, _DELETION_EXTENDED = 8, 2, 1
@@ -64,7 +69,7 @@ def align_pairs(
         A single pair does not fit the memory of the device, or a launch fails.
     """
     task = _Task(scoring, overhang, device, with_trace=True)
-    return AlignmentBatch.concatenate(_compute(pairs, task))
+    return AlignmentBatch.concatenate(_computed(pairs, task))
 
 
 def score_pairs(
@@ -72,7 +77,7 @@ def score_pairs(
 ) -> NDArray[np.int32]:
     """Return only the scores, int32[n], of `align_pairs`, in less time."""
     task = _Task(scoring, overhang, device, with_trace=False)
-    return np.concatenate([piece.scores for piece in _compute(pairs, task)])
+    return np.concatenate([piece.scores for piece in _computed(pairs, task)])
 
 
 def align_device_pairs(
@@ -161,17 +166,19 @@ class _Outputs:
         )
 
 
+def _computed(pairs: PairBatch, task: _Task) -> list[AlignmentBatch]:
+    number = task.device.index
+    with device_errors(task.device), cupy.cuda.Device(number), thread_streams(number, 1)[0]:
+        return memory_turns(task.device).compute(partial(_compute, pairs, task))
+
+
 def _compute(pairs: PairBatch, task: _Task) -> list[AlignmentBatch]:
     """Compute a batch of host memory; split it where it does not fit the memory of the device."""
     try:
-        with cupy.cuda.Device(task.device.index), thread_streams(task.device.index, 1)[0]:
-            if _fits(pairs, task.device):
-                return [_run(DevicePairs.upload(pairs), task).download()]
+        if _fits(pairs, task.device):
+            return [_run(DevicePairs.upload(pairs), task).download()]
     except OUT_OF_MEMORY:
         cupy.get_default_memory_pool().free_all_blocks()
-    except (cupy.cuda.driver.CUDADriverError, cupy.cuda.runtime.CUDARuntimeError) as error:
-        message = f"{task.device.name}: failed ({error})"
-        raise DeviceError(message) from error
     if len(pairs) > 1:
         pieces = np.array_split(np.arange(len(pairs)), 2)
         return [
@@ -204,9 +211,9 @@ def _pieces(pairs: DevicePairs, task: _Task) -> list[DeviceAlignments]:
     raise _pair_too_large(pairs.references.data.size, pairs.queries.data.size, task.device)
 
 
-def _pair_too_large(rows: int, columns: int, device: CudaDevice) -> DeviceError:
+def _pair_too_large(rows: int, columns: int, device: CudaDevice) -> TooLittleMemoryError:
     lengths = f"{rows:,} and {columns:,} bases"
-    return DeviceError(
+    return TooLittleMemoryError(
         f"{device.name}: too little memory for a pair of {lengths}; use --device cpu"
     )
 

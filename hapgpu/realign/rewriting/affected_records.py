@@ -7,9 +7,9 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hapgpu.arrays.bytes import Integer
-from hapgpu.arrays.memory import load_i32_at, load_u16_at, load_u32_at
-from hapgpu.io.bam.constants import FIXED_BYTES, REFERENCE_OPERATIONS
+from hapgpu.arrays.memory import load_i32_at, load_u16_at
+from hapgpu.io.bam.constants import FIXED_BYTES
+from hapgpu.io.bam.encode import reference_span
 from hapgpu.io.bam.record_block import RecordBlock
 from hapgpu.io.bam.record_layout import RecordLayout
 from hapgpu.io.bam.tags import name_number
@@ -24,7 +24,7 @@ from hapgpu.realign.moves.move_table import (
 )
 from hapgpu.realign.moves.moves import name_hash_at
 from hapgpu.realign.records.fields import find_field_at
-from hapgpu.runtime.jit import njit, njit_inlined
+from hapgpu.runtime.jit import njit
 
 _PAIRED, _UNMAPPED = 1, 4
 _SA: Final = name_number("SA")
@@ -87,7 +87,7 @@ def _find(
         if not flag & _UNMAPPED:
             cigar = base + layout.cigar_starts[row]
             position = load_i32_at(at + 8)
-            end = position + cigar_span(cigar, np.int64(layout.cigar_lengths[row]))
+            end = position + reference_span(cigar, np.int64(layout.cigar_lengths[row]))
             own = find_move(index, rows, hashed, flag, (load_i32_at(at + 4), position, end))
             if own != NOT_MOVED:
                 affected.own[row] = first + own
@@ -99,14 +99,3 @@ def _find(
         if has_moved_record(index, rows, hashed, flag):
             tags, tags_end = base + layout.tag_starts[row], at + 4 + load_i32_at(at)
             affected.sa_changes[row] |= find_field_at(tags, tags_end, limit, _SA) != 0
-
-
-@njit_inlined
-def cigar_span(cigar: Integer, elements: Integer) -> Integer:
-    """Return the reference bases that the CIGAR elements at an address span."""
-    span = np.int64(0)
-    for k in range(elements):
-        element = load_u32_at(cigar + 4 * k)
-        if REFERENCE_OPERATIONS >> (element & 15) & 1:
-            span += element >> 4
-    return span

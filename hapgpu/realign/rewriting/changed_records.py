@@ -25,7 +25,7 @@ from hapgpu.io.bam.constants import (
     SKIP,
     SOFT_CLIP,
 )
-from hapgpu.io.bam.encode import bin_of
+from hapgpu.io.bam.encode import bin_of, reference_span
 from hapgpu.io.bam.record_layout import RecordLayout
 from hapgpu.io.bam.tags import HEAD_BYTES, field_bytes_at, name_number
 from hapgpu.realign.moves.move_table import NOT_MOVED
@@ -46,7 +46,6 @@ from hapgpu.realign.records.fields import (
     put_text_field,
     text_bytes,
 )
-from hapgpu.realign.rewriting.affected_records import cigar_span
 from hapgpu.realign.rewriting.mates import MateFields
 from hapgpu.realign.rewriting.old_records import OldRecord, old_record
 from hapgpu.realign.selection.by_score import NO_SCORE
@@ -263,7 +262,7 @@ def _put_record(record: Integer, old: OldRecord, change: _Change, sources: Sourc
     cigar = _Text(old.cigar, old.elements)
     if change.own != NOT_MOVED:
         cigar = _row_of(moves.cigars, moves.cigar_offsets, change.own, 4)
-    span = cigar_span(cigar.at, cigar.size)
+    span = reference_span(cigar.at, cigar.size)
     is_long = cigar.size > MAX_CIGAR_OPERATIONS
     if is_long:
         store_32_at(at, old.bases << 4 | SOFT_CLIP)

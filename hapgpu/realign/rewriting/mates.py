@@ -12,12 +12,12 @@ from numpy.typing import NDArray
 
 from hapgpu.arrays.bytes import Integer
 from hapgpu.arrays.memory import load_i32_at, load_u8_at, load_u16_at
+from hapgpu.io.bam.encode import reference_span
 from hapgpu.io.bam.record_layout import RecordLayout
 from hapgpu.io.bam.tags import HEAD_BYTES, name_number
 from hapgpu.realign.moves.move_table import NOT_MOVED
 from hapgpu.realign.moves.move_view import MoveView
 from hapgpu.realign.records.fields import find_field_at, text_bytes
-from hapgpu.realign.rewriting.affected_records import cigar_span
 from hapgpu.realign.rewriting.old_records import OldRecord, old_record
 from hapgpu.runtime.jit import njit, njit_inlined
 
@@ -122,7 +122,7 @@ def _five_prime_ends(
     old = load_i32_at(record.at + 8)
     new = old if own == NOT_MOVED else load_i32_at(moves.positions + 4 * own)
     if load_u16_at(record.at + 18) & _REVERSE:
-        span = cigar_span(record.cigar, record.elements)
+        span = reference_span(record.cigar, record.elements)
         old += span
         if own == NOT_MOVED:
             new += span

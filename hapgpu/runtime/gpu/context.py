@@ -19,6 +19,7 @@ OUT_OF_MEMORY: Final = MemoryError
 """Raised by CuPy when GPU memory runs out: its own error is a subclass, its sorts raise this."""
 
 _PINNED_UNIT: Final = 16 << 20  # few different sizes: pinned memory is slow to get, and pooled
+_LEAST_PINNED: Final = 1 << 20
 _URGENT, _USUAL = -1, 0  # CUDA priorities: lower numbers first
 _thread = threading.local()
 _Result = TypeVar("_Result")
@@ -32,9 +33,10 @@ def thread_streams(device: int, count: int, *, urgent: bool = False) -> list[Any
     """
     streams: dict[tuple[int, bool], list[Any]] = _thread.__dict__.setdefault("streams", {})
     own = streams.setdefault((device, urgent), [])
+    priority = _URGENT if urgent else _USUAL
     while len(own) < count:
-        priority = _URGENT if urgent else _USUAL
-        own.append(cupy.cuda.Stream(non_blocking=True, priority=priority))
+        with cupy.cuda.Device(device):  # another may be the current one
+            own.append(cupy.cuda.Stream(non_blocking=True, priority=priority))
     return own[:count]
 
 
@@ -49,8 +51,11 @@ def pinned_array(size: int, dtype: Any) -> NDArray[Any]:
 
 def download_pinned(data: Any) -> NDArray[np.uint8]:
     """Copy uint8[n] on the GPU to pinned memory; only the current stream is waited for."""
-    units = max(-(-int(data.size) // _PINNED_UNIT), 1)
-    out: NDArray[np.uint8] = pinned_array(units * _PINNED_UNIT, np.uint8)[: data.size]
+    size = int(data.size)
+    room = -(-size // _PINNED_UNIT) * _PINNED_UNIT
+    if size < _PINNED_UNIT:
+        room = max(1 << (size - 1).bit_length(), _LEAST_PINNED)
+    out: NDArray[np.uint8] = pinned_array(room, np.uint8)[:size]
     stream = cupy.cuda.get_current_stream()
     data.get(stream=stream, out=out, blocking=False)
     stream.synchronize()
@@ -84,11 +89,27 @@ def device_errors(device: CudaDevice) -> Iterator[None]:
     try:
         yield
     except OUT_OF_MEMORY as error:
+        if isinstance(error, DeviceError):  # has the message already
+            raise
         message = f"{device.name}: too little memory; use --device cpu"
         raise DeviceError(message) from error
     except (cupy.cuda.driver.CUDADriverError, cupy.cuda.runtime.CUDARuntimeError) as error:
         message = f"{device.name}: failed ({error})"
         raise DeviceError(message) from error
+
+
+@contextmanager
+def active_on(device: CudaDevice) -> Iterator[None]:
+    """Make a GPU the current one, with a stream of the calling thread; translate errors of CUDA.
+
+    Raises
+    ------
+    DeviceError
+        The GPU has too little memory, or failed.
+    """
+    index = device.index
+    with device_errors(device), cupy.cuda.Device(index), thread_streams(index, 1)[0]:
+        yield
 
 
 @functools.cache

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from threading import Lock
 from typing import Final, Generic, TypeVar
 from weakref import WeakKeyDictionary
@@ -16,6 +17,14 @@ _INDEX_FRACTION: Final = 0.9  # of the memory budget; reads need the rest
 
 _Index = TypeVar("_Index")
 _Copy = TypeVar("_Copy")
+
+
+@dataclass(slots=True)
+class _Resident(Generic[_Copy]):
+    """A copy on one GPU; None until it is made, by the thread that has the lock."""
+
+    lock: Lock = field(default_factory=Lock)
+    copy: _Copy | None = None
 
 
 class ResidentCopies(Generic[_Index, _Copy]):
@@ -43,7 +52,7 @@ class ResidentCopies(Generic[_Index, _Copy]):
         self._what, self._advice = what, advice
         self._byte_count, self._copy = byte_count, copy
         self._lock = Lock()
-        self._copies: WeakKeyDictionary[_Index, dict[int, _Copy]] = WeakKeyDictionary()
+        self._copies: WeakKeyDictionary[_Index, dict[int, _Resident[_Copy]]] = WeakKeyDictionary()
 
     def on(self, index: _Index, device: CudaDevice) -> _Copy:
         """Return the copy of an index on a GPU, made at the first call.
@@ -55,9 +64,11 @@ class ResidentCopies(Generic[_Index, _Copy]):
         """
         with self._lock:
             copies = self._copies.setdefault(index, {})
-            if device.index not in copies:
-                copies[device.index] = self._copied(index, device)
-            return copies[device.index]
+            resident = copies.setdefault(device.index, _Resident())
+        with resident.lock:  # other GPUs do not wait
+            if resident.copy is None:
+                resident.copy = self._copied(index, device)
+            return resident.copy
 
     def _copied(self, index: _Index, device: CudaDevice) -> _Copy:
         needed, budget = self._byte_count(index), int(device.memory_budget() * _INDEX_FRACTION)

@@ -77,6 +77,14 @@ RUNS = {
         ),
         Run("amplicons", "realign", ("amplicons.fastq.gz", "alleles.fa"), ".bam", NO_PG),
         Run("pairhmm", "pairhmm", ("reads.bam", "haplotypes.fa"), ".tsv", is_exact=False),
+        Run(
+            "extended-matrix",
+            "pairhmm",
+            ("reads.bam", "haplotypes.fa", "--reference", "reference.fa"),
+            ".tsv",
+            ("--matrix", "--normalize"),
+            is_exact=False,
+        ),
         Run("batches", "pairhmm", ("--batches", "hmm.in"), ".txt", is_exact=False),
         Run(
             "genotype",

@@ -48,6 +48,7 @@ RESUMING = {
     "on-reference-by-likelihood",
     "amplicons",
     "pairhmm",
+    "extended-matrix",
     "batches",
     "genotype",
 }

@@ -13,7 +13,7 @@ from hapgpu.runtime.devices import DeviceReport, GpuReport
 
 NO_GPU = DeviceReport(None, "14.2.0", "12.9", [], "no NVIDIA driver was found")
 GPU = GpuReport(0, "NVIDIA H200", (9, 0), 150 << 30, 75 << 30)
-ONE_GPU = DeviceReport(13000, "14.2.0", "12.9", [GPU], None)
+ONE_GPU = DeviceReport(13000, "14.2.0", "12.9", [GPU], gpu_count=1)
 
 
 def pretend(
@@ -21,7 +21,7 @@ def pretend(
 ) -> None:
     monkeypatch.setenv("COLUMNS", "200")  # so that no line is wrapped
     monkeypatch.setattr(module, "discover", lambda: report)
-    monkeypatch.setattr("hapgpu.runtime.devices.discover", lambda: report)
+    monkeypatch.setattr("hapgpu.runtime.devices.discover", lambda _: report)
     monkeypatch.setattr(module, "smoke_test", lambda _: fault)
 
 

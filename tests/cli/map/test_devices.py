@@ -6,9 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from hapgpu.io.bgzf.block_table import EOF_BLOCK
 from hapgpu.mapping.run import workers
 from tests.cli.in_process import status_of_command
 from tests.cli.map.command import Sample, make_sample, status_of
+from tests.io.bgzf_blocks import block as bgzf_block
 
 pytestmark = pytest.mark.gpu
 
@@ -50,7 +52,11 @@ def test_small_blocks(
     sample: Sample, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, block: int
 ) -> None:
     monkeypatch.setattr(workers, "_GPU_BLOCK", block)
-    assert_same_bytes(tmp_path, sample.fasta, sample.fastq, sample.fastq)
+    packed = tmp_path / "r.fq.gz"
+    text = sample.fastq_text().encode()
+    parts = [text[at : at + 999] for at in range(0, len(text), 999)]
+    packed.write_bytes(b"".join(bgzf_block(part) for part in parts) + EOF_BLOCK)
+    assert_same_bytes(tmp_path, sample.fasta, sample.fastq, packed, packed, sample.fastq)
 
 
 @pytest.mark.parametrize("options", [[], ["--low-memory"]])

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from hapgpu.pairhmm import run
 from tests.cli.pairhmm.command import status_of
 from tests.cli.realign import command as realign_command
 from tests.cli.realign.command import make_example
@@ -54,6 +55,25 @@ def test_example(example: Path, tmp_path: Path, options: list[str]) -> None:
 def test_extended_haplotypes(example: Path, tmp_path: Path) -> None:
     files = example / "reads.bam", example / "haplotypes.fa"
     assert_same_table(tmp_path, *files, "--reference", example / "reference.fa", min_decimals=1000)
+
+
+@pytest.mark.parametrize("options", [[], ["--matrix"]], ids=" ".join)
+def test_small_pieces_and_parts(
+    example: Path, tmp_path: Path, options: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither the pieces of the file nor the parts of the text change a byte."""
+    from hapgpu.pairhmm import run_cuda  # noqa: PLC0415  (needs CuPy)
+
+    files = example / "reads.bam", example / "haplotypes.fa"
+    tables = []
+    for piece_bytes, part_bytes in ((run._PIECE_BYTES, run_cuda._PART_BYTES), (1, 3000)):
+        monkeypatch.setattr(run, "_PIECE_BYTES", piece_bytes)
+        monkeypatch.setattr(run, "_MIN_PIECE_BYTES", 1)
+        monkeypatch.setattr(run_cuda, "_PART_BYTES", part_bytes)
+        output = tmp_path / "table.tsv"
+        assert status_of(*files, *options, "-q", "--device", "cuda", "-o", output) == 0
+        tables.append(output.read_bytes())
+    assert tables[0] == tables[1]
 
 
 @pytest.mark.parametrize("options", [[], ["--matrix"]], ids=" ".join)

@@ -15,7 +15,7 @@ from hapgpu.genotyping.batches import Calls, SiteLikelihoods
 from hapgpu.genotyping.calls.genotypes import calls_of
 from hapgpu.genotyping.calls.priors import Prior, log10_priors
 from hapgpu.genotyping.calls.reference import call_reference
-from hapgpu.haplotypes.sites.columns import sites_of
+from tests.haplotypes.made_records import made_sites
 from tests.haplotypes.made_sites import batch_of, insertions, record_of
 
 
@@ -56,7 +56,7 @@ def test_calls_equal_the_reference_implementation(
         likelihoods.append([data.draw(row) for _ in range(samples)])
     computed = calls(likelihoods, alleles, ploidy, prior)
     records = [record_of(site, insertions(count - 1)) for site, count in enumerate(alleles)]
-    priors = log10_priors(sites_of(records), prior, ploidy)
+    priors = log10_priors(made_sites(records), prior, ploidy)
     for site, count in enumerate(alleles):
         quality = 0.0
         for sample, row in enumerate(likelihoods[site]):

@@ -13,9 +13,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from hapgpu.genotyping.calls import chromosome_counts
+from hapgpu.genotyping.calls.chromosome_counts import add_chromosomes
 from hapgpu.genotyping.calls.priors import Prior, log10_priors
 from hapgpu.genotyping.calls.reference import genotypes_reference
-from hapgpu.haplotypes.sites.columns import sites_of
+from tests.haplotypes.made_records import made_sites
 from tests.haplotypes.made_sites import insertions, record_of
 
 ALTERNATIVES = st.lists(st.sampled_from(["C", "AC", "ACC", "*", "<DEL>", "G"]), max_size=4)
@@ -23,7 +25,7 @@ ALTERNATIVES = st.lists(st.sampled_from(["C", "AC", "ACC", "*", "<DEL>", "G"]), 
 
 def population(alternatives: list[str], info: str = ".", ploidy: int = 2) -> NDArray[np.float64]:
     """Return the probabilities of the genotypes of one site."""
-    priors = log10_priors(sites_of([record_of(0, alternatives, info)]), Prior.POPULATION, ploidy)
+    priors = log10_priors(made_sites([record_of(0, alternatives, info)]), Prior.POPULATION, ploidy)
     probabilities: NDArray[np.float64] = 10.0 ** priors[0]
     return probabilities
 
@@ -40,7 +42,7 @@ def test_priors_sum_to_1_at_every_site(
         record_of(site, alternatives, f"X;AF={','.join(map(str, frequencies))}")
         for site, (alternatives, frequencies) in enumerate(sites)
     ]
-    priors = log10_priors(sites_of(records), prior, ploidy)
+    priors = log10_priors(made_sites(records), prior, ploidy)
     assert priors.lengths.tolist() == [
         math.comb(len(alternatives) + ploidy, ploidy) for alternatives, _ in sites
     ]
@@ -50,7 +52,7 @@ def test_priors_sum_to_1_at_every_site(
 
 @given(ALTERNATIVES, st.integers(1, 4))
 def test_flat_priors_are_equal(alternatives: list[str], ploidy: int) -> None:
-    (row,) = log10_priors(sites_of([record_of(0, alternatives)]), Prior.FLAT, ploidy)
+    (row,) = log10_priors(made_sites([record_of(0, alternatives)]), Prior.FLAT, ploidy)
     assert (row == row[0]).all()
 
 
@@ -177,11 +179,43 @@ def test_info_without_valid_frequencies_is_ignored(info: str) -> None:
 
 
 def test_sites_with_too_many_genotypes_have_no_priors() -> None:
-    sites = sites_of([record_of(0, insertions(20)), record_of(1, ["C"])])
+    sites = made_sites([record_of(0, insertions(20)), record_of(1, ["C"])])
     for prior in Prior:
         assert log10_priors(sites, prior, 4).lengths.tolist() == [0, 5]
 
 
 @pytest.mark.parametrize("prior", Prior)
 def test_no_sites(prior: Prior) -> None:
-    assert len(log10_priors(sites_of([]), prior, 2)) == 0
+    assert len(log10_priors(made_sites([]), prior, 2)) == 0
+
+
+NUMBERS = st.one_of(
+    st.floats(0.0, 1.0).map(repr),
+    st.floats(0.0, 2.0).map(lambda value: f"{value:.4f}"),
+    st.integers(0, 40).map(str),
+    st.sampled_from(
+        ["0.1234567890123456789", "1e-3", "1E2", ".5", "5.", ".", "", "+1", "1_0", " 1", "1..2"]
+    ),
+)
+
+
+@given(
+    alternatives=st.integers(0, 3),
+    items=st.lists(
+        st.tuples(
+            st.sampled_from(["AC", "AF", "AN", "A", "AFX", "XAC"]),
+            st.sampled_from(["=", "=", "=", "", "=="]),
+            st.lists(NUMBERS, max_size=4).map(",".join),
+        ),
+        max_size=4,
+    ),
+)
+def test_any_info_is_read_as_by_python(
+    alternatives: int, items: list[tuple[str, str, str]]
+) -> None:
+    info = ";".join("".join(item) for item in items) or "."
+    record = record_of(0, insertions(alternatives), info)
+    weights = np.zeros(alternatives + 1)
+    add_chromosomes(made_sites([record]), weights)
+    expected = chromosome_counts._chromosome_counts(record)
+    assert weights.tolist() == (expected or [0.0] * (alternatives + 1))

@@ -30,10 +30,14 @@ class Base(NamedTuple):
 
 
 class Walked(NamedTuple):
-    """The bases of a read, and the reference interval that it covers, half-open."""
+    """The bases of a read, and the reference intervals that it covers, half-open.
+
+    `aligned` is without soft-clipped bases at the ends.
+    """
 
     bases: list[Base]
     covered: Interval
+    aligned: Interval
 
 
 class Clipped(NamedTuple):
@@ -44,7 +48,7 @@ class Clipped(NamedTuple):
     end: int
 
 
-NOTHING = Walked([], (0, 0))
+NOTHING = Walked([], (0, 0), (0, 0))
 
 Key = tuple[int, int]
 """A locus and a sample."""
@@ -64,7 +68,8 @@ def walked(read: ShortRead) -> Walked:
         if letter in "MIS=X":
             bases.append(Base(position, is_inserted=not is_column))
         position += is_column
-    return Walked(bases, (start, position))
+    end = position - letters[last:].count("S")
+    return Walked(bases, (start, position), (read.position, end))
 
 
 def walked_by_pysam(read: pysam.AlignedSegment) -> Walked:
@@ -85,7 +90,8 @@ def walked_by_pysam(read: pysam.AlignedSegment) -> Walked:
             bases.append(Base(column))
             position = column + 1
     clips = len(bases) - end
-    return Walked(bases, (read.reference_start - start, read.reference_end + clips))
+    covered = read.reference_start - start, read.reference_end + clips
+    return Walked(bases, covered, (read.reference_start, read.reference_end))
 
 
 def expected(
@@ -99,8 +105,10 @@ def expected(
     """Return the fragments of each locus and sample, in order."""
     fragments: dict[Key, dict[str, list[Clipped]]] = {}
     for locus, (start, end) in enumerate(loci):
-        for row, (bases, covered) in enumerate(reads):
+        for row, (bases, covered, aligned) in enumerate(reads):
             if not bases or covered[1] <= start or covered[0] >= end:
+                continue
+            if aligned[1] <= start - margin or aligned[0] >= end + margin:
                 continue
             inside = [
                 k for k, base in enumerate(bases) if start - margin <= base.position < end + margin
@@ -201,7 +209,8 @@ def test_equal_to_a_walk_over_all_bases(
     [
         ("20M", (108, 110), [(5, 13, 105, 113)]),
         ("4S16M", (101, 103), [(2, 10, 98, 106)]),  # clipped bases are before the alignment
-        ("4S16M", (96, 97), [(0, 4, 96, 100)]),  # only the clip overlaps the locus
+        ("4S16M", (97, 98), [(0, 5, 96, 101)]),  # only the clip overlaps the locus
+        ("4S16M", (96, 97), []),  # the alignment does not overlap the margin
         ("16M4S", (117, 118), [(14, 20, 114, 120)]),
         ("4H16M4H", (116, 118), []),  # hard-clipped bases do not
         ("8M3I9M", (108, 109), [(5, 15, 105, 112)]),  # inserted bases are within

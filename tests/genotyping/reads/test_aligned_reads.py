@@ -29,8 +29,8 @@ from hapgpu.genotyping.reads.aligned_reads import AlignedReads
 from hapgpu.genotyping.reads.filters import FilterOptions
 from hapgpu.genotyping.reads.read_buffer import ReadBuffer
 from hapgpu.haplotypes.batches import Haplotypes, Loci, LocusBatch, ShiftRanges
-from hapgpu.haplotypes.sites.columns import sites_of
 from hapgpu.io.vcf.records import VcfRecord
+from tests.haplotypes.made_records import made_sites
 
 FILTERS = FilterOptions()
 START, END = 10_000_000, 10_015_000
@@ -55,7 +55,7 @@ def batch_of(contig: str, intervals: Sequence[Interval]) -> LocusBatch:
     carried = Ragged(np.arange(1, 2 * count, 2, dtype=np.int32), offsets_of([0, 1] * count))
     return LocusBatch(
         contig,
-        sites_of(records),
+        made_sites(records),
         ShiftRanges(starts, ends),
         Loci(every, starts, ends),
         Haplotypes(starts, ends, 2 * every, Ragged.from_sequences(["A", "C"] * count), carried),

@@ -11,12 +11,11 @@ from hapgpu.errors import InputError
 from hapgpu.haplotypes.candidates.allele_table import allele_table
 from hapgpu.haplotypes.candidates.haplotypes import haplotypes_of
 from hapgpu.haplotypes.candidates.unphased import phase_groups_of_sites
-from hapgpu.haplotypes.sites.columns import sites_of
 from hapgpu.haplotypes.sites.loci import loci_of
 from hapgpu.haplotypes.sites.shift_ranges import shift_ranges_of
 from hapgpu.io.vcf.records import VcfRecord
 from tests.haplotypes.haplotype_oracle import trimmed_alleles_of
-from tests.haplotypes.made_records import record, references_and_records
+from tests.haplotypes.made_records import made_sites, record, references_and_records
 from tests.haplotypes.made_references import slice_of
 
 Carried = list[tuple[list[int], list[int]]]
@@ -24,7 +23,7 @@ Carried = list[tuple[list[int], list[int]]]
 
 def carried_and_numbers(text: str, records: list[VcfRecord], distance: int = 1000) -> list[Carried]:
     """Return the rows that the haplotypes of each locus carry, and their allele numbers."""
-    reference, sites = slice_of(text), sites_of(records)
+    reference, sites = slice_of(text), made_sites(records)
     counts = np.diff(sites.allele_offsets)
     loci = loci_of(shift_ranges_of(sites, reference), counts, distance, 10**6)
     phase_groups = phase_groups_of_sites(sites, loci)

@@ -14,13 +14,12 @@ from hypothesis import strategies as st
 from hapgpu.haplotypes.batches import Loci
 from hapgpu.haplotypes.candidates.haplotypes import haplotypes_of
 from hapgpu.haplotypes.candidates.unphased import phase_groups_of_sites
-from hapgpu.haplotypes.sites.columns import sites_of
 from hapgpu.haplotypes.sites.loci import loci_of
 from hapgpu.haplotypes.sites.shift_ranges import shift_ranges_of
 from hapgpu.io.vcf.records import VcfRecord
 from tests.haplotypes import haplotype_oracle as oracle
 from tests.haplotypes.haplotype_lists import NO_MASK, listed, one_locus, phase_groups_of
-from tests.haplotypes.made_records import record, references_and_records, sequence_rows
+from tests.haplotypes.made_records import made_sites, record, references_and_records, sequence_rows
 from tests.haplotypes.made_references import slice_of
 
 
@@ -112,7 +111,7 @@ def test_of_real_sites(data_dir: Path) -> None:
     start, end = records[0].start - 2000, records[-1].start + 2000
     with pysam.FastaFile(str(directory / "chr20.hg19.fa.gz")) as fasta:
         text = fasta.fetch("chr20", start, end).upper()
-    reference, sites = slice_of(text, start), sites_of(records)
+    reference, sites = slice_of(text, start), made_sites(records)
     counts = np.diff(sites.allele_offsets)
     loci = loci_of(shift_ranges_of(sites, reference), counts, 20, 64)
     phase_groups = phase_groups_of_sites(sites, loci)

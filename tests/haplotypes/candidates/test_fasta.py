@@ -15,7 +15,7 @@ from hapgpu.haplotypes.locus_batches import LocusOptions, locus_batches
 from hapgpu.haplotypes.pairing.haplotype_set import read_haplotypes
 from hapgpu.io.genome.fasta import ReferenceFasta
 from hapgpu.io.vcf.records import VcfRecord
-from tests.haplotypes.made_records import references_and_records
+from tests.haplotypes.made_records import batches_of_records, references_and_records
 
 
 @settings(max_examples=60)
@@ -40,7 +40,7 @@ def test_names_and_haplotypes_are_unique_in_any_batches(
     whole, by_locus = HaplotypeText(flank, count), HaplotypeText(flank, lambda _name, _number: None)
     text = bytearray()
     with ReferenceFasta(path) as reference:
-        for batch in locus_batches(records, reference, options, "calls.vcf"):
+        for batch in locus_batches(batches_of_records(records), reference, options, "calls.vcf"):
             text += whole.of(batch)
             loci = [batch.slice(k, k + 1) for k in range(len(batch.loci))]
             assert text.endswith(b"".join(by_locus.of(locus) for locus in loci))
@@ -74,7 +74,7 @@ def test_header(tmp_path: Path, contig: str) -> None:
     records = [VcfRecord("line 2", contig, 2, "T", ("TC", "<DEL>", "G"), (), "")]
     options = LocusOptions(1, 1, 64, masks=False, phased=False)
     with ReferenceFasta(path) as reference:
-        (batch,) = locus_batches(records, reference, options, "calls.vcf")
+        (batch,) = locus_batches(batches_of_records(records), reference, options, "calls.vcf")
     text = HaplotypeText(1, lambda _name, _number: None).of(batch)
     assert text.decode().splitlines() == [
         f">{contig}_2_1 {contig}:2-4",

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from hapgpu.haplotypes.batches import ReferenceSlice
 from hapgpu.haplotypes.candidates.haplotypes import haplotypes_of
 from hapgpu.haplotypes.candidates.unphased import phase_groups_of_sites
-from hapgpu.haplotypes.sites.columns import sites_of
 from hapgpu.haplotypes.sites.loci import loci_of
 from hapgpu.haplotypes.sites.shift_ranges import shift_ranges_of
 from hapgpu.io.vcf.records import VcfRecord
@@ -21,7 +20,7 @@ from tests.haplotypes.haplotype_lists import (
     one_locus,
     phase_groups_of,
 )
-from tests.haplotypes.made_records import record, references_and_records, sequence_rows
+from tests.haplotypes.made_records import made_sites, record, references_and_records, sequence_rows
 from tests.haplotypes.made_references import slice_of
 
 
@@ -216,7 +215,7 @@ def test_loci_share_only_masked_positions() -> None:
     text = "ACGTACGTAC"
     records = [record(1, "C", "T"), record(5, "C", "G"), record(5, "C", "A")]
     reference = slice_of(text)
-    sites = sites_of(records)
+    sites = made_sites(records)
     loci = loci_of(shift_ranges_of(sites, reference), np.full(3, 2), 1, 64)
     found = haplotypes_of(
         sites,
@@ -250,7 +249,7 @@ def test_loci_outside_the_reference_are_errors(reference: ReferenceSlice) -> Non
 
 def test_alleles_of_another_locus_are_errors() -> None:
     reference = slice_of("ACGTACGT")
-    sites = sites_of([record(0, "A", "C"), record(6, "G", "T")])
+    sites = made_sites([record(0, "A", "C"), record(6, "G", "T")])
     loci = loci_of(shift_ranges_of(sites, reference), np.full(2, 2), 1, 64)
     with pytest.raises(ValueError, match="do not fit each other"):
         haplotypes_of(sites, loci, phase_groups_of([[[[], [3]]]]), reference, 0, 64, NO_MASK)

@@ -17,9 +17,10 @@ from hapgpu.errors import InputError
 from hapgpu.haplotypes.batches import Loci, PhaseGroups
 from hapgpu.haplotypes.candidates.phased import option_counts, phase_groups_of_samples
 from hapgpu.haplotypes.candidates.unphased import phase_groups_of_sites
-from hapgpu.haplotypes.sites.columns import sites_of
 from hapgpu.haplotypes.sites.sample_genotypes import Genotype, genotypes_of
-from hapgpu.io.vcf.records import VcfRecord, open_vcf
+from hapgpu.io.vcf.records import VcfRecord
+from hapgpu.io.vcf.source import open_vcf
+from tests.haplotypes.made_records import made_sites
 
 STEP = 10  # between sites: none overlap
 TRUTH = ("NA12878", "HG002")
@@ -36,7 +37,7 @@ def one_locus(records: Sequence[VcfRecord]) -> Loci:
 
 def phase_groups_at_one_locus(records: Sequence[VcfRecord]) -> tuple[PhaseGroups, int]:
     genotypes = [genotypes_of(one, "calls.vcf") for one in records]
-    return phase_groups_of_samples(sites_of(records), one_locus(records), genotypes)
+    return phase_groups_of_samples(made_sites(records), one_locus(records), genotypes)
 
 
 def combinations(phase_groups: PhaseGroups) -> list[set[frozenset[int]]]:
@@ -124,7 +125,7 @@ def test_option_counts_bound_the_combinations(
 ) -> None:
     records, calls = drawn
     genotypes = [genotypes_of(one, "calls.vcf") for one in records]
-    counts = option_counts(sites_of(records), genotypes)
+    counts = option_counts(made_sites(records), genotypes)
     for sample_calls in zip(*calls, strict=True):
         sets = {(p, len(a)) for a, p in sample_calls if p is not None}
         copies = prod(ploidy for _, ploidy in sets)
@@ -136,7 +137,7 @@ def test_without_samples_every_allele_is_an_option(
     drawn: tuple[list[VcfRecord], list[list[Call]]],
 ) -> None:
     records = [record(r.start, r.reference, r.alternatives, "") for r in drawn[0]]
-    sites = sites_of(records)
+    sites = made_sites(records)
     of_samples, _ = phase_groups_at_one_locus(records)
     assert combinations(of_samples) == combinations(
         phase_groups_of_sites(sites, one_locus(records))

@@ -7,14 +7,15 @@ from hypothesis import given
 
 from hapgpu.haplotypes.batches import Loci, PhaseGroups
 from hapgpu.haplotypes.candidates.unphased import phase_groups_of_sites
-from hapgpu.haplotypes.sites.columns import sites_of
 from hapgpu.io.vcf.records import VcfRecord
-from tests.haplotypes.made_records import record, references_and_records, sequence_rows
+from tests.haplotypes.made_records import made_sites, record, references_and_records, sequence_rows
 
 
 def phase_groups(records: list[VcfRecord], site_offsets: list[int]) -> PhaseGroups:
     nowhere = np.zeros(len(site_offsets) - 1, dtype=np.int64)
-    return phase_groups_of_sites(sites_of(records), Loci(np.array(site_offsets), nowhere, nowhere))
+    return phase_groups_of_sites(
+        made_sites(records), Loci(np.array(site_offsets), nowhere, nowhere)
+    )
 
 
 def listed(found: PhaseGroups) -> list[list[list[int]]]:

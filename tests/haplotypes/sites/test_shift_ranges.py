@@ -6,15 +6,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hapgpu.haplotypes.sites.columns import sites_of
 from hapgpu.haplotypes.sites.shift_ranges import LONGEST_SHIFT, shift_ranges_of
 from hapgpu.io.vcf.records import VcfRecord
-from tests.haplotypes.made_records import record, references_and_records
+from tests.haplotypes.made_records import made_sites, record, references_and_records
 from tests.haplotypes.made_references import slice_of
 
 
 def shift_ranges(text: str, records: list[VcfRecord], start: int = 0) -> list[tuple[int, int]]:
-    found = shift_ranges_of(sites_of(records), slice_of(text, start))
+    found = shift_ranges_of(made_sites(records), slice_of(text, start))
     return list(zip(found.starts.tolist(), found.ends.tolist(), strict=True))
 
 

@@ -159,8 +159,7 @@ def test_unfinished_record_comes_with_the_last_block(
 def test_pieces_read_by_threads(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, threads: int
 ) -> None:
-    monkeypatch.setattr(byte_source, "_PIECE_BYTES", 100)
-    monkeypatch.setattr(byte_source, "_BYTES_AT_ONCE", 33)
+    monkeypatch.setattr(byte_source, "_MIN_SHARE", 100)
     text = b"".join(b"@%d\n%s\n+\n%s\n" % (k, b"A" * (k % 60), b"I" * (k % 60)) for k in range(999))
     path = write(tmp_path / "r.fq", text, "plain")
     blocks = list(read_blocks(path, 2000, threads=threads))

@@ -90,7 +90,7 @@ def inflates_without_closing(content: bytes) -> bool:
     """Return whether a cut lies between blocks, which is not noticed in a pipe."""
     try:
         gzip.decompress(content)
-    except EOFError:
+    except (EOFError, gzip.BadGzipFile):  # the latter for a single byte of a header
         return False
     return True
 

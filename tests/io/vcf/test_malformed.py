@@ -12,7 +12,7 @@ import pysam
 import pytest
 
 from hapgpu.errors import InputError
-from hapgpu.io.vcf.records import open_vcf
+from hapgpu.io.vcf.source import open_vcf
 from tests.io.vcf.vcf_files import (
     COLUMNS,
     HEADER,
@@ -149,7 +149,7 @@ def test_contigs_that_vcf_does_not_allow(written: Callable[[str], Path], contig:
         open_vcf(path) as source,
         pytest.raises(InputError, match=r"line 10: CHROM .* is a name that VCF does not allow"),
     ):
-        list(source.records(for_vcf=True))
+        list(source.batches(for_vcf=True))
 
 
 def bam_bytes() -> bytes:

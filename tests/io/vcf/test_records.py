@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hapgpu.io.vcf.records import open_vcf
+from hapgpu.io.vcf.source import open_vcf
 from tests.io.vcf.vcf_files import (
     COLUMNS,
     HEADER,
@@ -166,9 +166,9 @@ def test_the_last_position(written: Callable[[str], Path]) -> None:
 def test_a_file_may_be_left_half_read(tmp_path: Path, written: Callable[[str], Path]) -> None:
     for path in compressed_forms(tmp_path, written).values():
         with open_vcf(path) as source:
-            records = source.records()
-            assert next(records).start == 4
-        assert list(records) == []
+            batches = source.batches()
+            assert next(batches)[0].start == 4
+        assert list(batches) == []
 
 
 def test_errors_of_the_caller_are_not_changed(written: Callable[[str], Path]) -> None:
@@ -184,7 +184,7 @@ def test_errors_of_the_caller_are_not_changed(written: Callable[[str], Path]) ->
 READ_STDIN = """
 import sys
 from hapgpu.errors import InputError
-from hapgpu.io.vcf.records import open_vcf
+from hapgpu.io.vcf.source import open_vcf
 try:
     with open_vcf("-") as source:
         print(len(source.header), sum(1 for _ in source.records()))
@@ -246,7 +246,7 @@ def test_a_named_pipe(tmp_path: Path, written: Callable[[str], Path]) -> None:
 
 
 READ_FIRST = """
-from hapgpu.io.vcf.records import open_vcf
+from hapgpu.io.vcf.source import open_vcf
 with open_vcf("-") as source:
     print(next(source.records()).start, flush=True)
 """

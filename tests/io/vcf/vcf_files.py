@@ -10,7 +10,8 @@ import pysam.bcftools
 import pytest
 
 from hapgpu.errors import InputError
-from hapgpu.io.vcf.records import VcfRecord, open_vcf
+from hapgpu.io.vcf.records import VcfRecord
+from hapgpu.io.vcf.source import open_vcf
 
 COLUMNS = "#CHROM\tPOS\tID\tREF\tALT\tQUAL\tFILTER\tINFO"
 HEADER = (

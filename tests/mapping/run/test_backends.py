@@ -31,5 +31,7 @@ def test_the_gpu_takes_a_device_besides(
     assert list(inspect.signature(on_gpu).parameters) == list(expected)
 
 
-def test_mappers_have_the_same_arguments() -> None:
-    assert parameters_and_result(CpuMapper.__call__) == parameters_and_result(CudaMapper.__call__)
+def test_the_gpu_takes_packed_blocks_besides() -> None:
+    parameters, result = parameters_and_result(CpuMapper.__call__)
+    expected = {**parameters, "block": f"{parameters['block']} | UncutBlock"}
+    assert parameters_and_result(CudaMapper.__call__) == (expected, result)

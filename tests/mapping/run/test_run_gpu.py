@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -91,6 +92,26 @@ def test_little_memory_splits_blocks(
     assert splits
     assert found.text.tobytes() == whole.text.tobytes()
     assert found.counts == whole.counts
+
+
+def test_workers_wait_for_memory_before_they_split_blocks(
+    index: FMIndexArrays,
+    limited: Callable[[int], CudaDevice],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    import cupy  # noqa: PLC0415  (only where there is a GPU)
+
+    from hapgpu.mapping.run.cuda import CudaMapper  # noqa: PLC0415  (as above)
+
+    block = block_of(READS[:100])
+    whole = CudaMapper(index, SearchOptions(), SamOptions(), CudaDevice(0))(block)
+    pool = cupy.get_default_memory_pool()
+    needed = pool.total_bytes() - pool.used_bytes()
+    mapper = CudaMapper(index, SearchOptions(), SamOptions(), limited(needed))
+    monkeypatch.setattr(ReadBlock, "halves", lambda _: pytest.fail("split"))
+    with ThreadPoolExecutor(4) as threads:
+        for found in threads.map(mapper, [block] * 8):
+            assert found.text.tobytes() == whole.text.tobytes()
 
 
 def test_a_read_that_does_not_fit(

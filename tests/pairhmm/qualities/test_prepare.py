@@ -1,4 +1,4 @@
-"""Reads prepared for the pair-HMM, against GATK's rules in plain Python."""
+"""Reads and their parts prepared for the pair-HMM, against GATK's rules in plain Python."""
 
 from __future__ import annotations
 
@@ -11,14 +11,23 @@ import pytest
 
 from hapgpu.arrays.batches import ReadBatch
 from hapgpu.arrays.ragged import Ragged
+from hapgpu.cigar.read_parts import ReadParts
 from hapgpu.errors import InputError
 from hapgpu.io.alignments.reader import open_reads
+from hapgpu.pairhmm.batches import HmmReads
 from hapgpu.pairhmm.qualities.pcr_model import PcrModel, gap_open_limits
-from hapgpu.pairhmm.qualities.prepare import QualityOptions, prepared_reads
+from hapgpu.pairhmm.qualities.prepare import QualityOptions, prepared_parts
+from hapgpu.pairhmm.qualities.windows import prepared_windows
 from tests.pairhmm.made_reads import random_reads, write_sam
 from tests.pairhmm.preparation_oracle import LIMITS, Rules, prepare_record
 
 READS = 60
+
+
+def prepared_reads(batch: ReadBatch, options: QualityOptions, source: str = "reads") -> HmmReads:
+    """Return whole reads, prepared."""
+    parts = ReadParts.whole(batch, np.arange(len(batch)))
+    return prepared_windows(batch, parts, options, source, "add them")
 
 
 def read_batch(path: Path) -> ReadBatch:
@@ -85,3 +94,39 @@ def test_a_tag_that_does_not_fit(tmp_path: Path, name: str, field: str) -> None:
     path = write_sam(tmp_path / "reads.sam", 200, [fine, f"bad{fine[4:]}\tNM:i:0\t{name}:{field}"])
     with pytest.raises(InputError, match=rf"reads\.sam, read 'bad': tag {name} .* 4 qualities"):
         prepared_reads(read_batch(path), QualityOptions(), "reads.sam")
+
+
+@pytest.mark.parametrize("model", PcrModel)
+def test_windows_have_the_qualities_of_their_reads(sam: Path, model: PcrModel) -> None:
+    batch, options = read_batch(sam), QualityOptions(pcr_model=model)
+    whole = prepared_reads(batch, options)
+    random = np.random.default_rng(5)
+    rows = random.integers(0, len(batch), 3 * READS)
+    starts = random.integers(0, batch.bases.lengths_of(rows))
+    ends = random.integers(starts, batch.bases.lengths_of(rows)) + 1
+    parts = ReadParts(rows, starts, ends)
+    windows = prepared_windows(batch, parts, options, "reads", "add them")
+    expected = whole.gather(whole.bases.offsets[rows] + starts, ends - starts)
+    np.testing.assert_array_equal(windows.bases.offsets, expected.bases.offsets)
+    np.testing.assert_array_equal(windows.bases.data, expected.bases.data)
+    for column, other in zip(windows.qualities, expected.qualities, strict=True):
+        np.testing.assert_array_equal(column, other)
+
+
+@pytest.mark.parametrize("model", PcrModel)
+def test_whole_reads_are_parts(sam: Path, model: PcrModel) -> None:
+    batch, options = read_batch(sam), QualityOptions(pcr_model=model)
+    parts = ReadParts.whole(batch, np.arange(len(batch)))
+    whole, prepared = prepared_parts(batch, parts, options, "reads"), prepared_reads(batch, options)
+    for column, other in zip(whole.qualities, prepared.qualities, strict=True):
+        np.testing.assert_array_equal(column, other)
+
+
+def test_a_read_without_base_qualities(tmp_path: Path) -> None:
+    fine = "fine\t0\tchr\t1\t60\t4M\t*\t0\t0\tACGT\tIIII"
+    path = write_sam(tmp_path / "reads.sam", 200, [fine, f"bad{fine[4:-4]}*"])
+    batch = read_batch(path)
+    with pytest.raises(InputError, match=r"reads\.sam, read 'bad': no base qualities.*; add them"):
+        prepared_reads(batch, QualityOptions(), "reads.sam")
+    first = ReadParts.whole(batch, np.zeros(1, dtype=np.int64))
+    assert len(prepared_windows(batch, first, QualityOptions(), "reads.sam", "add them")) == 1

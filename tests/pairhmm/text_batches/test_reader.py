@@ -19,28 +19,17 @@ from hapgpu.errors import InputError
 from hapgpu.pairhmm.batches import HmmBatch
 from hapgpu.pairhmm.text_batches import reader as text_batches_reader
 from hapgpu.pairhmm.text_batches.reader import read_hmm_batches
-
-Read = tuple[bytes, bytes, bytes, bytes, bytes]
-Group = tuple[list[Read], list[bytes]]
+from tests.pairhmm.text_batches.made_texts import (
+    EDITS,
+    GROUPS,
+    PRINTABLE,
+    Group,
+    as_written,
+    edited,
+    text_of,
+)
 
 WHOLE_TEXT = 1 << 23
-PRINTABLE = bytes(range(33, 127))
-
-
-def as_written(batch: HmmBatch) -> list[Group]:
-    """Return the groups of a batch as the strings of the file."""
-    reads, haplotypes, offsets = batch.reads, batch.haplotypes, batch.reads.bases.offsets
-    columns = (reads.bases.data, *(column + np.uint8(33) for column in reads.qualities))
-    rows = [
-        tuple(column[offsets[k] : offsets[k + 1]].tobytes() for column in columns)
-        for k in range(len(reads))
-    ]
-    ends = zip(batch.read_offsets[1:], batch.haplotype_offsets[1:], strict=True)
-    starts = zip(batch.read_offsets, batch.haplotype_offsets, strict=False)
-    return [
-        (rows[r:read_end], [haplotypes[k].tobytes() for k in range(h, haplotype_end)])
-        for (r, h), (read_end, haplotype_end) in zip(starts, ends, strict=False)
-    ]
 
 
 def groups_of(path: Path, batch_cells: int = 1 << 30) -> list[Group]:
@@ -57,7 +46,7 @@ def batches_of(
     """Read from standard input."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sys, "stdin", io.TextIOWrapper(io.BufferedReader(io.BytesIO(text))))
-        patch.setattr(text_batches_reader, "_TEXT_BYTES", text_bytes)
+        patch.setattr(text_batches_reader, "_PIECE_BYTES", text_bytes)
         return list(read_hmm_batches("-", batch_cells=batch_cells))
 
 
@@ -81,15 +70,6 @@ def plainly_read(text: bytes) -> list[Group] | None:
             return None
         groups.append(([tuple(row) for row in reads], [row[0] for row in haplotypes]))
     return groups or None
-
-
-def text_of(groups: list[Group], newline: bytes = b"\n", blank: bytes = b" ") -> bytes:
-    lines = []
-    for reads, haplotypes in groups:
-        lines.append(b"%d %d" % (len(reads), len(haplotypes)))
-        lines += [blank.join(read) for read in reads]
-        lines += haplotypes
-    return newline.join([*lines, b""])
 
 
 def write_bgzf(path: Path, text: bytes) -> None:
@@ -141,17 +121,6 @@ def test_dtypes() -> None:
     assert [column.tolist() for column in batch.reads.qualities] == [[40], [40], [40], [10]]
 
 
-def strings(length: int) -> st.SearchStrategy[bytes]:
-    return st.lists(st.sampled_from(PRINTABLE), min_size=length, max_size=length).map(bytes)
-
-
-READS = st.integers(1, 9).flatmap(lambda length: st.tuples(*[strings(length)] * 5))
-HAPLOTYPES = st.integers(1, 9).flatmap(strings)
-GROUPS = st.lists(
-    st.tuples(st.lists(READS, max_size=3), st.lists(HAPLOTYPES, max_size=3)), min_size=1, max_size=5
-)
-
-
 @settings(max_examples=300)
 @given(
     groups=GROUPS,
@@ -188,24 +157,13 @@ def test_layout_does_not_matter(
     assert [group for batch in batches for group in as_written(batch)] == groups
 
 
-EDITS = st.lists(
-    st.tuples(
-        st.integers(0, 200),
-        st.integers(0, 3),
-        st.lists(st.sampled_from(b"\n\t\r 0129A\x00\x0b\xff"), max_size=2).map(bytes),
-    ),
-    max_size=3,
-)
-
-
 @settings(max_examples=250)
 @given(groups=GROUPS, edits=EDITS, text_bytes=st.integers(1, 300))
 def test_any_text_is_read_right_or_refused(
     groups: list[Group], edits: list[tuple[int, int, bytes]], text_bytes: int
 ) -> None:
     text = text_of(groups)
-    for start, length, letters in edits:
-        text = text[:start] + letters + text[start + length :]
+    text = edited(text, edits)
     expected = plainly_read(text)
     if expected is None:
         with pytest.raises(InputError):
@@ -235,7 +193,7 @@ def test_compression_and_text_size_do_not_matter(
     text_bytes: int,
 ) -> None:
     text = (data_dir / "pairhmm" / "tiny.in").read_bytes()
-    monkeypatch.setattr(text_batches_reader, "_TEXT_BYTES", text_bytes)
+    monkeypatch.setattr(text_batches_reader, "_PIECE_BYTES", text_bytes)
     path = tmp_path / "batches"
     write(path, text)
     assert groups_of(path) == plainly_read(text)
@@ -290,7 +248,7 @@ def test_bad_line_is_named(
     message: str,
     text_bytes: int,
 ) -> None:
-    monkeypatch.setattr(text_batches_reader, "_TEXT_BYTES", text_bytes)
+    monkeypatch.setattr(text_batches_reader, "_PIECE_BYTES", text_bytes)
     path = tmp_path / "batches.in"
     path.write_bytes(GOOD + text)
     with pytest.raises(InputError, match=re.escape(message)) as caught:
@@ -324,7 +282,7 @@ def test_unreadable(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("text_bytes", [1, 1000, WHOLE_TEXT])
 def test_damaged_gzip(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text_bytes: int) -> None:
-    monkeypatch.setattr(text_batches_reader, "_TEXT_BYTES", text_bytes)
+    monkeypatch.setattr(text_batches_reader, "_PIECE_BYTES", text_bytes)
     rng = np.random.default_rng(1)
     haplotypes = [rng.choice(np.frombuffer(b"ACGT", np.uint8), 100).tobytes() for _ in range(200)]
     whole = gzip.compress(text_of([([], haplotypes)] * 5))

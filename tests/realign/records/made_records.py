@@ -131,7 +131,7 @@ def split_records(data: bytes) -> list[bytes]:
     """Return the records of end-to-end bytes."""
     array = np.frombuffer(data, dtype=np.uint8)
     starts = np.empty(len(data) // 36 + 1, dtype=np.int64)
-    count = walk_records(array, 0, 1 << 62, 1 << 62, 1 << 62, starts)[0]
+    count = walk_records(array, 0, 1 << 62, starts)[0]
     bounds = [*starts[:count].tolist(), len(data)]
     return [data[start:end] for start, end in pairwise(bounds)]
 

@@ -14,11 +14,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import numba
 import pytest
 
 from hapgpu.runtime.cache import store
-from hapgpu.runtime.compiled_cache import CheckedCache
+from hapgpu.runtime.compiled.cache import CheckedCache
+from hapgpu.runtime.compiled.dispatcher import CompiledFunction
 
 ROOT = os.geteuid() == 0
 STRANGER = 12345
@@ -31,7 +31,7 @@ def compiled_in(directory: Path | None) -> Any:
     def add(a: int, b: int) -> int:
         return a + b
 
-    function = numba.njit(nogil=True)(add)
+    function = CompiledFunction(add, {"nogil": True})
     function._cache = CheckedCache(add, directory)
     return function
 
@@ -114,7 +114,8 @@ def plant(directory: Path, mark: Path) -> Path:
     compiled = compiled_in(directory)
     assert compiled(1, 2) == 3
     file = only_file(directory)
-    store(file, compiled._cache._cache_file._label, pickle.dumps(Bomb(mark)))
+    _, label = compiled._cache._version(compiled.signatures[0], compiled.targetctx)
+    store(file, label, pickle.dumps(Bomb(mark)))
     return file
 
 
@@ -257,9 +258,11 @@ pwd.getpwuid = refuse
 from hapgpu.cli.terminal.messages import set_up_messages
 set_up_messages("map", quiet={quiet}, verbose=False, debug=False)
 from hapgpu.arrays.bytes import load_i32
-from hapgpu.runtime.jit import is_first_run
+from hapgpu.runtime.compiled.first_run import FirstRun
+from hapgpu.runtime.devices import CpuDevice
+from hapgpu.runtime.jit import COMPILED
 import numpy as np
-assert is_first_run("map")
+FirstRun(COMPILED, "map", [CpuDevice()], []).compile()
 print(load_i32(np.array([5, 1, 0, 0], dtype=np.uint8), 0))
 """
 

@@ -28,7 +28,6 @@ from hapgpu.io.files.record_limit import too_long
 
 _INCOMPLETE: Final = -1
 """Fault of a record that ends after the stretch in which it starts."""
-_NO_LIMIT: Final = 1 << 62
 
 
 class ReadAgain(NamedTuple):
@@ -84,7 +83,7 @@ def _walked(
     at, fault = 0, SOUND
     for end in ends.tolist():
         starts = np.empty((end - at) // FIXED_BYTES + 1, dtype=np.int64)
-        walked = walk_records(data[:end], at, _NO_LIMIT, _NO_LIMIT, max_record, starts)
+        walked = walk_records(data[:end], at, max_record, starts)
         count, _, at, fault = map(int, walked)
         found.append(starts[:count].copy())  # a view would keep all of `starts`
         if fault == SOUND and at < end < data.size:

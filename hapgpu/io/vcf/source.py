@@ -1,0 +1,275 @@
+"""Sources of VCF and BCF: header, samples, and records in columns."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Generator, Iterator
+from pathlib import Path
+from sys import getsizeof
+from types import TracebackType
+from typing import Final, Self
+
+import numpy as np
+
+from hapgpu.errors import InputError
+from hapgpu.io.files.file_kind import guess_kind
+from hapgpu.io.files.record_limit import MAX_RECORD, too_long
+from hapgpu.io.text.contig_names import is_contig_name
+from hapgpu.io.vcf.alleles import MalformedError, quoted
+from hapgpu.io.vcf.batches import VcfBatch
+from hapgpu.io.vcf.lines import FIRST_LINE_BYTES, vcf_blocks
+from hapgpu.io.vcf.parsing import ParsedLines, line_ends_of, parse_lines
+from hapgpu.io.vcf.records import FIXED_COLUMNS, VcfRecord, record_of
+
+_FIXED_NAMES: Final = ["#CHROM", "POS", "ID", "REF", "ALT", "QUAL", "FILTER", "INFO"]
+
+
+def open_vcf(path: str | Path, max_record: int = MAX_RECORD) -> VcfSource:
+    """Open a VCF, plain, gzip- or BGZF-compressed, or a BCF, recognised by their first bytes.
+
+    Parameters
+    ----------
+    path
+        A file, or `-` for standard input.
+    max_record
+        Bytes of the longest record, and of the header in memory, that is read.
+
+    Raises
+    ------
+    InputError
+        The file cannot be read, is neither VCF nor BCF, or its header is malformed or too long.
+    """
+    name = "standard input" if str(path) == "-" else str(path)
+    blocks = vcf_blocks(path, name, max_record)
+    try:
+        is_bcf = next(blocks) == b"BCF"
+        return VcfSource(name, blocks, is_bcf=is_bcf, max_record=max_record)
+    except BaseException:
+        blocks.close()
+        raise
+
+
+class VcfSource:
+    """Source of the header and the records of a VCF or BCF; a context manager.
+
+    Parameters
+    ----------
+    name
+        Name of the file, for messages.
+    blocks
+        Blocks of lines of the file; closed with this source.
+    is_bcf
+        Whether the file is BCF: messages then count records, not lines.
+    max_record
+        Maximum of bytes that the header takes in memory.
+
+    Attributes
+    ----------
+    name
+        As above.
+    header
+        The `##` lines, without newlines.
+    samples
+        Names of the samples.
+
+    Raises
+    ------
+    InputError
+        The header is malformed (the message names the line) or too long.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        blocks: Generator[bytes],
+        *,
+        is_bcf: bool,
+        max_record: int = MAX_RECORD,
+    ) -> None:
+        self.name = name
+        self._blocks = blocks
+        self._unit = "record" if is_bcf else "line"
+        self._rest = b""  # of the block that holds the end of the header
+        self.header, columns = self._take_header(max_record)
+        line = len(self.header) + 1
+        try:
+            self.samples = _samples_of(columns)
+        except MalformedError as error:
+            raise InputError(f"{name}, line {line}: {error}") from None
+        self._first_number = 1 if is_bcf else line + 1
+
+    def records(self) -> Iterator[VcfRecord]:
+        """Read the records one by one, see `batches`."""
+        for batch in self.batches():
+            yield from batch
+
+    def batches(self, *, for_vcf: bool = False) -> Iterator[VcfBatch]:
+        """Read the records, once, in file order.
+
+        Parameters
+        ----------
+        for_vcf
+            Raise an error for contig names that VCF does not allow: `bcftools` cannot read them.
+
+        Yields
+        ------
+        VcfBatch
+            At least one record.
+
+        Raises
+        ------
+        InputError
+            A line is malformed or not sorted, or the file is damaged or truncated. All records
+            before it have been yielded.
+        """
+        contig, last, number = "", -1, self._first_number
+        seen: set[str] = set()
+        for block in self._data_blocks():
+            text = np.frombuffer(block, dtype=np.uint8)
+            ends = line_ends_of(text)
+            parsed = ParsedLines.allocated(ends.size)
+            row = 0
+            while row < ends.size:
+                name = np.frombuffer(contig.encode("utf-8", "surrogateescape"), dtype=np.uint8)
+                end = parse_lines(text, ends, row, last, name, len(self.samples), parsed)
+                if end > row:
+                    numbers = np.arange(number + row, number + end)
+                    columns = (part[row:end] for part in parsed)
+                    yield VcfBatch(contig, self._unit, numbers, text, *columns)
+                    last = int(parsed.starts[end - 1])
+                row = end
+                if row == ends.size:
+                    break
+                start = int(ends[row - 1]) + 1 if row else 0
+                line = _text(block[start : ends[row]])
+                label = f"{self._unit} {number + row}"
+                try:
+                    record = record_of(label, line, len(self.samples))
+                    contig = _next_contig(record, contig, last, seen, for_vcf=for_vcf)
+                except MalformedError as error:
+                    if line.strip():
+                        raise InputError(f"{self.name}, {label}: {error}") from None
+                    self._check_rest(_text(block[start:]), label)
+                    return
+                last = -1
+            number += ends.size
+
+    def close(self) -> None:
+        """Close the file."""
+        self._blocks.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def _data_blocks(self) -> Iterator[bytes]:
+        rest, self._rest = self._rest, b""
+        if rest:
+            yield rest
+        yield from self._blocks
+
+    def _check_rest(self, rest: str, label: str) -> None:
+        """Check that all lines after a blank line are blank too."""
+        if rest.strip() or any(_text(block).strip() for block in self._blocks):
+            raise InputError(f"{self.name}, {label}: blank line among the records; remove it")
+
+    def _take_header(self, max_bytes: int) -> tuple[tuple[str, ...], str]:
+        """Return the ## lines and the next line; keep the rest of its block."""
+        header: list[str] = []
+        size = 0
+        for block in self._blocks:
+            at = 0
+            while at < len(block):
+                end = block.find(b"\n", at) + 1 or len(block)
+                text = _text(block[at:end])
+                at = end
+                if not header:
+                    _check_first_line(text, self.name)
+                text = text.rstrip("\r\n")
+                if not text.startswith("##"):
+                    self._rest = block[at:]
+                    return tuple(header), text
+                size += getsizeof(text) if header else 0
+                header.append(text)
+                if size > max_bytes:
+                    raise too_long(f"{self.name}, header", max_bytes)
+        if not header:
+            _check_first_line("", self.name)
+        raise InputError(f"{self.name}: truncated (no #CHROM line); copy it again")
+
+
+def _text(block: bytes) -> str:
+    return block.decode("utf-8", "surrogateescape")
+
+
+def _check_first_line(line: str, name: str) -> None:
+    if line.startswith("##fileformat=VCFv4") and len(line) < FIRST_LINE_BYTES:
+        return
+    if not line:
+        raise InputError(f"{name}: empty; give VCF or BCF")
+    if line.startswith("##fileformat=VCF"):
+        raise InputError(
+            f"{name}, line 1: found {quoted(line.rstrip())}, expected VCFv4; convert it to VCFv4"
+        )
+    kind = "FASTA" if line.startswith(">") else guess_kind(line.encode("utf-8", "surrogateescape"))
+    found = f"looks like {kind}" if kind else "does not start with ##fileformat=VCFv4"
+    raise InputError(f"{name}: {found}; give VCF or BCF")
+
+
+def _samples_of(columns: str) -> tuple[str, ...]:
+    names = columns.split("\t")
+    if names[:FIXED_COLUMNS] != _FIXED_NAMES or names[FIXED_COLUMNS : FIXED_COLUMNS + 1] not in (
+        [],
+        ["FORMAT"],
+    ):
+        raise MalformedError(
+            f"found {quoted(columns)}, expected a ## line, or #CHROM POS ID REF ALT QUAL FILTER"
+            " INFO (and FORMAT and samples), separated by tabs; correct the header"
+        )
+    samples = names[FIXED_COLUMNS + 1 :]
+    if "" in samples:
+        raise MalformedError("empty sample name; run: bcftools reheader")
+    if len(set(samples)) < len(samples):
+        twice, _ = Counter(samples).most_common(1)[0]
+        raise MalformedError(f"two samples are named {quoted(twice)}; run: bcftools reheader")
+    return tuple(samples)
+
+
+def _next_contig(
+    record: VcfRecord, contig: str, last: int, seen: set[str], *, for_vcf: bool
+) -> str:
+    """Return the contig of the first record after another contig, and add it to `seen`.
+
+    Raises
+    ------
+    MalformedError
+        The name is not allowed, the contig came before, or it is the same contig: the record then
+        comes after one with a larger position, `last`.
+    """
+    if record.contig == contig:
+        raise _unsorted(f"POS {record.start + 1} after {last + 1}")
+    if for_vcf:
+        _check_contig(record.contig)
+    if record.contig in seen:
+        raise _unsorted(f"{quoted(record.contig)} again after another contig")
+    seen.add(record.contig)
+    return record.contig
+
+
+def _check_contig(name: str) -> None:
+    if not is_contig_name(name):
+        raise MalformedError(
+            f"CHROM {quoted(name)} is a name that VCF does not allow; rename the contig, also in"
+            " the reference"
+        )
+
+
+def _unsorted(reason: str) -> MalformedError:
+    return MalformedError(f"records not sorted ({reason}); run: bcftools sort")

@@ -1,0 +1,1 @@
+"""Numba's compiled functions: compilation, storage between runs, loading."""

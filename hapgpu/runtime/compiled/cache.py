@@ -1,0 +1,124 @@
+"""Cache of Numba's compiled functions, whose files are checked before they are unpickled.
+
+Numba looks up each function in the cache of its dispatcher before it compiles, and stores the
+compiled function there. Numba's own cache unpickles any file, damaged files end the run, and each
+load imports Numba's compiler and parses the LLVM code, which takes longer than the rest of it.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import pickle
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import llvmlite
+import llvmlite.binding as llvm
+import numba
+from numba.core.compiler import CompileResult
+from numba.core.runtime.nrt import rtsys
+from numba.core.serialize import dumps
+
+from hapgpu.runtime import cache
+
+_SUFFIX: Final = ".compiled"
+_STUB: Final = 'define void @"{}"() {{ ret void }}'
+
+
+class CheckedCache:
+    """The cache of one function; after any error of the cache, the function is compiled.
+
+    Each version, for other types of arguments, is a file.
+
+    Parameters
+    ----------
+    function
+        The function.
+    directory
+        The directory of the files; None stores nothing.
+    """
+
+    def __init__(self, function: Callable[..., object], directory: Path | None) -> None:
+        self._function = function
+        self.cache_path = directory
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        """Return the stored version for these types; None to compile it."""
+        path, label = self._version(sig, target_context)
+        content = cache.load(path, label)
+        if content is None:
+            return None
+        try:
+            symbols, state = pickle.loads(content)  # noqa: S301  (see hapgpu.runtime.cache)
+            _find_symbols(symbols, target_context)
+            return CompileResult._rebuild(target_context, *state)  # noqa: SLF001  (no other way)
+        except Exception:  # noqa: BLE001  (a version that cannot be loaded is compiled)
+            cache.warn_of_damage(path)
+            return None
+
+    def save_overload(self, sig: Any, result: Any) -> None:
+        """Store the version for these types, unless it refers to objects of this process."""
+        if result.library.has_dynamic_globals:
+            return
+        symbols = _symbols(result.library._final_module)  # noqa: SLF001  (as above)
+        (name, kind, (machine_code, _)), *state = result._reduce()  # noqa: SLF001  (as above)
+        library = (name, kind, (machine_code, _stub(result.fndesc.llvm_cpython_wrapper_name)))
+        path, label = self._version(sig, result.target_context)
+        cache.store(path, label, dumps((symbols, (library, *state))))
+
+    def _version(self, sig: Any, target_context: Any) -> tuple[Path | None, str]:
+        """Return the file of the version for these types, and its label."""
+        code = self._function.__code__
+        name = f"{self._function.__module__}.{self._function.__qualname__}-{code.co_firstlineno}"
+        types = f"{name} {sig} {_machine(target_context)}"
+        short = hashlib.sha256(types.encode()).hexdigest()[:16]
+        label = f"{types} {_file_digest(code.co_filename)} {_VERSIONS}"
+        return self.cache_path and self.cache_path / f"{name}.{short}{_SUFFIX}", label
+
+
+_VERSIONS: Final = f"numba {numba.__version__} llvmlite {llvmlite.__version__}"
+
+
+@functools.cache
+def _machine(target_context: Any) -> str:
+    return str(target_context.codegen().magic_tuple())
+
+
+@functools.cache
+def _file_digest(path: str) -> str:
+    return hashlib.sha256(Path(path).read_bytes()).hexdigest()
+
+
+def _symbols(module: Any) -> list[str]:
+    """Return what LLVM code declares and does not define, except instructions of LLVM's."""
+    values = [*module.functions, *module.global_variables]
+    declared = [value.name for value in values if value.is_declaration]
+    return [name for name in declared if not name.startswith("llvm.")]
+
+
+def _stub(name: str) -> bytes:
+    """Return LLVM code that defines nothing but a name.
+
+    Numba looks the functions of a library up in its LLVM code, which is 20 times as slow to parse
+    as its machine code is to load.
+    """
+    bitcode: bytes = llvm.parse_assembly(_STUB.format(name)).as_bitcode()
+    return bitcode
+
+
+def _find_symbols(names: Sequence[str], target_context: Any) -> None:
+    """Let Numba define the symbols that machine code refers to.
+
+    LLVM would end the process at a symbol that is not defined. Nearly all are defined by imports
+    or by Numba's runtime; Numba's compiler, which defines the others, is slow to import.
+    """
+    if not _are_defined(names):
+        rtsys.initialize(target_context)
+        if not _are_defined(names):
+            target_context.refresh()
+
+
+def _are_defined(names: Sequence[str]) -> bool:
+    return all(llvm.address_of_symbol(name) is not None for name in names)

@@ -1,0 +1,81 @@
+"""The first run of a command on a kind of device, before which its functions are compiled."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Final
+
+from hapgpu.runtime import cache
+from hapgpu.runtime.compiled.ahead import compile_ahead
+from hapgpu.runtime.compiled.kernels import compiling
+from hapgpu.runtime.compiled.signatures import read_groups, read_kernels
+from hapgpu.runtime.devices import CudaDevice, Device, usable_cpus
+from hapgpu.runtime.gpu.kernel import Kernel
+
+_STARTED: Final = b"started"
+_COMPILED: Final = b"compiled"
+
+
+class FirstRun:
+    """The functions of a run that no run of this machine has compiled yet.
+
+    Parameters
+    ----------
+    directory
+        The directory of compiled functions; None without one.
+    command
+        The subcommand, such as `realign`.
+    devices
+        Its devices.
+    arguments
+        Its arguments: some options call functions of their own.
+    """
+
+    def __init__(
+        self,
+        directory: Path | None,
+        command: str,
+        devices: Iterable[Device],
+        arguments: Sequence[str],
+    ) -> None:
+        self._directory = directory
+        self._gpus = [device for device in devices if isinstance(device, CudaDevice)]
+        options = {argument.partition("=")[0] for argument in arguments}
+        group = _group(command, "cuda" if self._gpus else "cpu", options)
+        self._group = None if group is None or self._is_compiled(group) else group
+
+    def __bool__(self) -> bool:
+        """Tell whether there are functions to compile."""
+        return self._group is not None
+
+    def compile(self) -> None:
+        """Compile functions and kernels side by side; without a cache, leave that to the run."""
+        group = self._group
+        if group is None or usable_cpus() == 1 or not self._can_store(group):
+            return
+        architectures = {gpu.architecture for gpu in self._gpus}
+        kernels = [Kernel(*names, ()) for names in read_kernels().get(group, [])]
+        with compiling(kernels, architectures, usable_cpus()):
+            compile_ahead(read_groups()[group], usable_cpus())
+        cache.store(self._mark(group), group, _COMPILED)
+
+    def _is_compiled(self, group: str) -> bool:
+        return cache.load(self._mark(group), group) == _COMPILED
+
+    def _can_store(self, group: str) -> bool:
+        cache.store(self._mark(group), group, _STARTED)
+        return cache.load(self._mark(group), group) is not None
+
+    def _mark(self, group: str) -> Path | None:
+        return self._directory and self._directory / f"{group.replace(' ', '')}.ran"
+
+
+def _group(command: str, kind: str, options: set[str]) -> str | None:
+    """Return the group of a run: the one with the most of its options, if any."""
+    best: str | None = None
+    for group in sorted(read_groups(), key=len):
+        own, its_kind, *needed = group.split()
+        if (own, its_kind) == (command, kind) and options.issuperset(needed):
+            best = group
+    return best

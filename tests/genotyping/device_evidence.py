@@ -1,0 +1,25 @@
+"""Clipped reads on the GPU, for tests."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from hapgpu.genotyping.batches import ClippedReads
+
+if TYPE_CHECKING:
+    from hapgpu.genotyping.device_batches import DeviceClippedReads  # imports CuPy
+
+
+def on_device(clipped: ClippedReads) -> DeviceClippedReads:
+    """Copy clipped reads to the current GPU."""
+    cupy = pytest.importorskip("cupy")
+    from hapgpu.cigar.cuda.read_parts import DeviceReadParts  # noqa: PLC0415  (needs CuPy)
+    from hapgpu.genotyping.device_batches import DeviceClippedReads  # noqa: PLC0415  (as above)
+
+    parts = (clipped.reads, clipped.base_starts, clipped.base_ends)
+    rest = (
+        clipped.loci, clipped.samples, clipped.starts, clipped.ends, clipped.fragment_offsets
+    )  # fmt: skip
+    return DeviceClippedReads(DeviceReadParts(*map(cupy.asarray, parts)), *map(cupy.asarray, rest))
