@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from cupy.cuda import nvrtc
 
+from hapgpu.cli.kernels import all_kernels
 from hapgpu.errors import DeviceError
 from hapgpu.realign.align.kernels import MAX_COLUMNS, ScoreType, kernel_for
 from hapgpu.runtime.gpu import compiler
@@ -25,7 +26,6 @@ from hapgpu.runtime.gpu.compiler import (
 )
 from hapgpu.runtime.gpu.kernel import Array, Kernel, Scalar
 from hapgpu.runtime.gpu.launch import LoadedKernel, load_kernel, smoke_test
-from hapgpu.cli.kernels import all_kernels
 
 ARCHITECTURES = [70, 75, 80, 86, 89, 90, 100, 120]
 ADD = Kernel(
